@@ -1,0 +1,25 @@
+/** A value that JSON can hold exactly. Numbers are safe integers; money never travels as a float. */
+export type JsonValue = string | number | boolean | null | JsonValue[] | { [name: string]: JsonValue };
+
+/** One order line as the service wants it. `price` is in the service's unit of money, an integer (see `amounts`). */
+export interface OrderItem {
+  sku: string;
+  qty: number;
+  price: number;
+  [field: string]: JsonValue;
+}
+
+/** What is sent for a customer: `customer_code` and whatever else the mapping names. */
+export interface CustomerRecord {
+  customer_code: string;
+  [field: string]: JsonValue;
+}
+
+/** What is sent for an order. `note` carries the ERP's order number unless the mapping puts it elsewhere. */
+export interface OrderRecord {
+  customer_code: string;
+  items: OrderItem[];
+  [field: string]: JsonValue;
+}
+
+export type ServiceRecord = CustomerRecord | OrderRecord;
