@@ -1,0 +1,84 @@
+import type { Entity } from '../model/entity.js';
+import type { CustomerRecord, OrderRecord } from '../model/record.js';
+
+/** Where a pass over the changes stands: the change cursor as the database wrote it, and the key parts. Both are text. */
+export interface ChangePosition {
+  changedAt: string;
+  key: string[];
+}
+
+/** What became of one ERP row: a record to send, or the reason why it can not be one. */
+export type MappedContent<R> =
+  | { mapped: true; record: R }
+  /** `reason` names the column, the value and what to do. `fingerprint` is the raw row as text: equal rows give equal text. */
+  | { mapped: false; reason: string; fingerprint: string };
+
+interface ReadBase {
+  /** The primary key as text. Parts of a composite key are joined with `/`, with `%` and `/` in a part percent-encoded. */
+  sourceKey: string;
+  /** The change cursor of the row as the database wrote it, or null when the mapping has none (or the row holds NULL). */
+  changedAt: string | null;
+  /** Seconds since changedAt by the ERP's own clock; null when it is not known. Negative for a date in the future. */
+  ageSeconds: number | null;
+}
+
+export interface ReadCustomer extends ReadBase {
+  entity: 'customer';
+  content: MappedContent<CustomerRecord>;
+}
+
+export interface ReadOrder extends ReadBase {
+  entity: 'order';
+  /** The order number that people know, if the mapping names its column. */
+  number: string | null;
+  /** Key of the customer (same form as sourceKey), or null where customers are not sent or the column is NULL. */
+  customerKey: string | null;
+  content: MappedContent<OrderRecord>;
+  /**
+   * Both totals in minor units as decimal text, when the mapping names a total column and the lines could be read.
+   * They are compared by the caller: an order whose lines don't add up yet may only need time.
+   */
+  totals: { lines: string; header: string } | null;
+}
+
+export interface ErpPage<T> {
+  rows: T[];
+  /** Customers of the orders on this page, read in the same snapshot. Empty when customers are not sent. */
+  customers: ReadCustomer[];
+  /** Position of the last row, or null when the page was empty. */
+  last: ChangePosition | null;
+  /** false when the source had no more rows after this page. */
+  more: boolean;
+}
+
+/** A filter for `resync` and `--key`. Dates are half-open [from, to) in erp.timeZone on the startFrom column, else changedAt. */
+export interface RowFilter {
+  keys?: string[];
+  from?: string;
+  to?: string;
+}
+
+/** The only door to the ERP's tables. Every read is one consistent snapshot of header, lines and customers. */
+export interface ErpReader {
+  /** Runs each query once for no rows and checks every column that the mapping names; throws one error that lists all faults. */
+  check(): Promise<void>;
+  /** The ERP's clock, in the frame and the text form of the entity's changedAt column; null when there is none. */
+  nowAsChangedAt(entity: Entity): Promise<string | null>;
+  /** Rows in (changedAt, key) order, strictly after `after`, or from `since` (inclusive) when there is no position yet. */
+  readChangedOrders(
+    from: { after: ChangePosition } | { since: string | null },
+    limit: number,
+  ): Promise<ErpPage<ReadOrder>>;
+  readChangedCustomers(
+    from: { after: ChangePosition } | { since: string | null },
+    limit: number,
+  ): Promise<ErpPage<ReadCustomer>>;
+  /** Rows in key order, strictly after the key: sweeps, and resync with a filter. `last.changedAt` is '' here. */
+  sweepOrders(afterKey: string[] | null, limit: number, filter?: RowFilter): Promise<ErpPage<ReadOrder>>;
+  sweepCustomers(afterKey: string[] | null, limit: number, filter?: RowFilter): Promise<ErpPage<ReadCustomer>>;
+  /** How many eligible rows there are: for progress bars and go-live. */
+  count(entity: Entity, filter?: RowFilter): Promise<number>;
+  /** What identifies the database that is read (host and database, or the file), for go-live. */
+  identity(): string;
+  close(): Promise<void>;
+}
