@@ -1,7 +1,37 @@
+import { childProcesses } from './child-processes.js';
+import { ensureMariaDb } from './ensure-mariadb.js';
+import { closeRunFolder, forgottenFolders, openRunFolder } from './run-folder.js';
 import { stopSharedMariaDb } from './shared-mariadb.js';
+
+/** Mocha waits for open sockets and timers without end and without a word; a CI run would hang until it is killed. */
+const EXIT_TIMEOUT_MS = 10_000;
+
+let childrenAtStart: string[] = [];
+
+export function mochaGlobalSetup(): void {
+  ensureMariaDb();
+  openRunFolder();
+  childrenAtStart = childProcesses();
+}
 
 export const mochaHooks = {
   async afterAll(): Promise<void> {
     await stopSharedMariaDb();
+
+    // A hook that throws fails the run, so a leak is found on the day it is made.
+    const children = childProcesses().filter((child) => !childrenAtStart.includes(child));
+    for (const child of children) process.kill(Number.parseInt(child, 10), 'SIGKILL');
+    if (children.length > 0) throw new Error(`The tests left child processes behind: ${children.join(', ')}`);
+    const folders = forgottenFolders();
+    if (folders.length > 0) throw new Error(`The tests left temporary folders behind: ${folders.join(', ')}`);
   },
 };
+
+export async function mochaGlobalTeardown(): Promise<void> {
+  await closeRunFolder();
+  setTimeout(() => {
+    const open = process.getActiveResourcesInfo().join(', ');
+    console.error(`The tests are over, but something keeps the process alive: ${open}`);
+    process.exit(1);
+  }, EXIT_TIMEOUT_MS).unref();
+}

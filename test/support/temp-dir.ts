@@ -1,0 +1,34 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+/** Filled before the first test of the describe block runs. */
+export interface TempDir {
+  readonly path: string;
+  /** The path of a file in it. */
+  file(name: string): string;
+}
+
+/** Called inside a describe block: gives its tests an empty folder, removed with its contents after the last. */
+export function useTempDir(): TempDir {
+  let path: string | undefined;
+  const existing = (): string => {
+    if (path === undefined) throw new Error('useTempDir() has a folder only while tests and their hooks run.');
+    return path;
+  };
+
+  before(async () => {
+    path = await mkdtemp(join(tmpdir(), 'waybill-dir-'));
+  });
+  after(async () => {
+    if (path !== undefined) await rm(path, { recursive: true, force: true });
+    path = undefined;
+  });
+
+  return {
+    get path() {
+      return existing();
+    },
+    file: (name) => join(existing(), name),
+  };
+}
