@@ -1,12 +1,13 @@
 import { expect } from 'chai';
-import { ensureMariaDb, type Machine } from './ensure-mariadb.js';
+import { MARIADB } from './ensure-mariadb.js';
+import { ensurePrograms, type Machine } from './ensure-programs.js';
 
 const DEBIAN = 'PRETTY_NAME="Debian GNU/Linux 12 (bookworm)"\nVERSION_ID="12"\nID=debian\n';
 const UBUNTU = 'NAME="Ubuntu"\nID=ubuntu\nID_LIKE=debian\n';
 const FEDORA = 'NAME="Fedora Linux"\nID=fedora\nSUPPORT_URL="https://ask.example/debian"\n';
 
 /** A machine that remembers what was run on it; installing makes the server's programs appear. */
-function machine(options: Partial<Machine> & { installed?: string[]; aptGetWorks?: boolean }) {
+function machine(options: Partial<Machine> & { installed?: readonly string[]; aptGetWorks?: boolean }) {
   const installed = new Set(['apt-get', ...(options.installed ?? [])]);
   const commands: string[] = [];
   const fake: Machine = {
@@ -16,7 +17,7 @@ function machine(options: Partial<Machine> & { installed?: string[]; aptGetWorks
     run(program, programArguments) {
       commands.push([program, ...programArguments].join(' '));
       if (options.aptGetWorks === false) throw new Error('exit code 100');
-      if (programArguments.includes('install')) for (const name of BOTH) installed.add(name);
+      if (programArguments.includes('install')) for (const name of MARIADB.programs) installed.add(name);
     },
     say: () => {},
     ...options,
@@ -24,19 +25,17 @@ function machine(options: Partial<Machine> & { installed?: string[]; aptGetWorks
   return { fake, commands };
 }
 
-const BOTH = ['mariadbd', 'mariadb-install-db'];
-
-describe('making sure of MariaDB', () => {
-  it('runs nothing where it is installed', () => {
-    const { fake, commands } = machine({ installed: BOTH });
-    ensureMariaDb(fake);
+describe('making sure of the programs that tests need', () => {
+  it('runs nothing where they are installed', () => {
+    const { fake, commands } = machine({ installed: MARIADB.programs });
+    ensurePrograms(MARIADB, fake);
     expect(commands).to.deep.equal([]);
   });
 
   for (const [name, osRelease] of Object.entries({ DEBIAN, UBUNTU })) {
-    it(`installs it as root on ${name}, after an update, without removing anything`, () => {
+    it(`installs them as root on ${name}, after an update, without removing anything`, () => {
       const { fake, commands } = machine({ osRelease });
-      ensureMariaDb(fake);
+      ensurePrograms(MARIADB, fake);
       expect(commands).to.deep.equal([
         '/fake/apt-get update --quiet',
         '/fake/apt-get install --yes --quiet --no-install-recommends --no-remove mariadb-server-core mariadb-client-core',
@@ -44,9 +43,9 @@ describe('making sure of MariaDB', () => {
     });
   }
 
-  it('installs it when only half of it is there', () => {
+  it('installs them when one is missing', () => {
     const { fake, commands } = machine({ installed: ['mariadbd'] });
-    ensureMariaDb(fake);
+    ensurePrograms(MARIADB, fake);
     expect(commands).to.have.length(2);
   });
 
@@ -59,7 +58,7 @@ describe('making sure of MariaDB', () => {
   for (const [who, options] of others) {
     it(`tells ${who} what to install and runs nothing`, () => {
       const { fake, commands } = machine(options);
-      expect(() => ensureMariaDb(fake)).to.throw(
+      expect(() => ensurePrograms(MARIADB, fake)).to.throw(
         /can't find mariadbd and mariadb-install-db.*apt-get install mariadb/s,
       );
       expect(commands).to.deep.equal([]);
@@ -68,6 +67,6 @@ describe('making sure of MariaDB', () => {
 
   it('says what to install when apt-get fails', () => {
     const { fake } = machine({ aptGetWorks: false });
-    expect(() => ensureMariaDb(fake)).to.throw(/apt-get could not install MariaDB.*apt-get install mariadb-server/s);
+    expect(() => ensurePrograms(MARIADB, fake)).to.throw(/apt-get failed.*apt-get install mariadb-server/s);
   });
 });

@@ -1,0 +1,81 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { findExecutable } from './find-executable.js';
+
+/** Programs that tests need of the machine, and where they come from. */
+export interface ProgramNeed {
+  /** As in "The tests start a private MariaDB server", for the one who reads that they can't. */
+  purpose: string;
+  programs: readonly string[];
+  debianPackages: readonly string[];
+  /** One line each for other systems. */
+  elsewhere: readonly string[];
+}
+
+/** What the decision depends on, so that a test can decide for machines that it doesn't run on. */
+export interface Machine {
+  isRoot: boolean;
+  /** The contents of /etc/os-release, or an empty text. */
+  osRelease: string;
+  find(program: string): string | undefined;
+  run(program: string, programArguments: readonly string[]): void;
+  say(line: string): void;
+}
+
+/**
+ * Makes sure that the programs are there: as root on Debian the missing are installed, anywhere else the error says
+ * what to install. Nothing that is installed is removed.
+ */
+export function ensurePrograms(need: ProgramNeed, machine: Machine = thisMachine()): void {
+  if (missingPrograms(need, machine).length === 0) return;
+
+  const aptGet = machine.find('apt-get');
+  const mayInstall = machine.isRoot && isDebian(machine.osRelease);
+  if (!mayInstall || aptGet === undefined) throw new Error(whatToInstall(need, machine));
+
+  machine.say(`${need.purpose}. Installing ${need.debianPackages.join(' and ')} with apt-get.`);
+  try {
+    machine.run(aptGet, ['update', '--quiet']);
+    // --no-remove: MySQL's packages exclude MariaDB's, and a test run must not take away somebody's database server.
+    const options = ['--yes', '--quiet', '--no-install-recommends', '--no-remove'];
+    machine.run(aptGet, ['install', ...options, ...need.debianPackages]);
+  } catch (error) {
+    throw new Error(`apt-get failed (see above). ${whatToInstall(need, machine)}`, { cause: error });
+  }
+  if (missingPrograms(need, machine).length > 0) {
+    throw new Error(`apt-get reported success, yet: ${whatToInstall(need, machine)}`);
+  }
+}
+
+function missingPrograms(need: ProgramNeed, machine: Machine): string[] {
+  return need.programs.filter((program) => machine.find(program) === undefined);
+}
+
+/** Debian itself, or one that calls itself like it. */
+function isDebian(osRelease: string): boolean {
+  return /^ID(_LIKE)?=.*\bdebian\b/m.test(osRelease);
+}
+
+function whatToInstall(need: ProgramNeed, machine: Machine): string {
+  return [
+    `${need.purpose}, and can't find ${missingPrograms(need, machine).join(' and ')} on PATH or in /usr/sbin.`,
+    'Install it, then run the tests again:',
+    `  Debian, Ubuntu:  sudo apt-get update && sudo apt-get install ${need.debianPackages.join(' ')}`,
+    ...need.elsewhere.map((line) => `  ${line}`),
+  ].join('\n');
+}
+
+function thisMachine(): Machine {
+  return {
+    isRoot: process.getuid?.() === 0,
+    osRelease: existsSync('/etc/os-release') ? readFileSync('/etc/os-release', 'utf8') : '',
+    find: (program) => findExecutable(program),
+    run(program, programArguments) {
+      execFileSync(program, programArguments, {
+        stdio: ['ignore', 'inherit', 'inherit'],
+        env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
+      });
+    },
+    say: (line) => console.log(line),
+  };
+}
