@@ -1,5 +1,17 @@
+const { readdirSync } = require('node:fs');
+const { join } = require('node:path');
+
+/** From the sources, because a compiled test stays behind, and would go on running, when its source is gone. */
+const compiledTests = readdirSync('test', { recursive: true })
+  .filter((file) => file.endsWith('.test.ts'))
+  .map((file) => join('dist/test', file.replace(/\.ts$/, '.js')))
+  .sort();
+
+/** Mocha would run the files that its command line names beside these, not instead of them. */
+const filesAreNamed = process.argv.some((argument) => argument.endsWith('.test.js'));
+
 module.exports = {
-  spec: 'dist/test/**/*.test.js',
+  spec: filesAreNamed ? [] : compiledTests,
   require: ['dist/test/support/root-hooks.js'],
   reporter: 'dist/test/support/result-reporter.js',
   timeout: 60_000,

@@ -1,0 +1,22 @@
+/** One import that a source file makes, however it is written. */
+export interface SourceImport {
+  /** As it is written; undefined for `import(somewhere)`, which only the running program could resolve. */
+  specifier: string | undefined;
+  /** It vanishes on compiling, and so binds types alone. */
+  typeOnly: boolean;
+}
+
+// TypeScript 7 has no parser to call from JavaScript. Biome's formatting leaves few ways to write an import; the tests
+// name each of them.
+const COMMENT = /\/\*[\s\S]*?\*\/|(?<=^|[\s;{}(),])\/\/.*$/gm;
+const STATIC = /^\s*(?:import|export)\s+(type\s+)?(?:[^'"`;]*?\sfrom\s+)?['"]([^'"]+)['"]/gm;
+const DYNAMIC = /\bimport\(\s*(?:['"`]([^'"`$]+)['"`])?/g;
+
+/** Every static, dynamic and re-exporting import of a TypeScript source, in no special order. */
+export function sourceImports(source: string): SourceImport[] {
+  const code = source.replace(COMMENT, '');
+  return [
+    ...[...code.matchAll(STATIC)].map(([, type, specifier]) => ({ specifier, typeOnly: type !== undefined })),
+    ...[...code.matchAll(DYNAMIC)].map(([, specifier]) => ({ specifier, typeOnly: false })),
+  ];
+}
