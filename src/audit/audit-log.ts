@@ -1,0 +1,54 @@
+import type { Entity } from '../model/entity.js';
+import type { JsonValue } from '../model/record.js';
+import { insertRows } from '../store/rows.js';
+import type { Tx } from '../store/store.js';
+
+export type AuditEvent =
+  | 'captured'
+  | 'superseded'
+  | 'attempt'
+  | 'delivered'
+  | 'parked'
+  | 'in_doubt'
+  | 'operator'
+  | 'pause'
+  | 'resume'
+  | 'go_live'
+  | 'pull'
+  | 'start'
+  | 'stop'
+  | 'takeover'
+  | 'alert';
+
+export interface AuditEntry {
+  event: AuditEvent;
+  /** What came of it, in one word: a verdict, a state, an action. */
+  outcome?: string | null;
+  entity?: Entity | null;
+  sourceKey?: string | null;
+  messageId?: number | null;
+  attemptId?: number | null;
+  /** Who did it: `daemon@host:pid`, or an operator's name. */
+  actor: string;
+  /** Never a body, never a secret: bodies and excerpts have rows of their own that can be erased. */
+  detail?: { [name: string]: JsonValue };
+}
+
+/** Appends to the log. Nothing in Waybill updates a line; only retention removes them, by age. */
+export async function appendAudit(tx: Tx, entries: readonly AuditEntry[], nowMs: number): Promise<void> {
+  await insertRows(
+    tx,
+    'audit_log',
+    entries.map((entry) => ({
+      at: nowMs,
+      event: entry.event,
+      outcome: entry.outcome ?? null,
+      entity: entry.entity ?? null,
+      source_key: entry.sourceKey ?? null,
+      message_id: entry.messageId ?? null,
+      attempt_id: entry.attemptId ?? null,
+      actor: entry.actor.slice(0, 255),
+      detail: JSON.stringify(entry.detail ?? {}),
+    })),
+  );
+}

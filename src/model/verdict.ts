@@ -1,0 +1,25 @@
+/** What one exchange with the service proves. The table in docs/architecture.md says what follows from each. */
+export type Verdict =
+  /** Acknowledged, and the acknowledgement is complete and valid. `flag` asks a person to look, e.g. at a wrong total. */
+  | { kind: 'delivered'; serviceId: string; flag: string | null }
+  /** The request may have taken effect: timeout, reset, cut-off answer, 5xx, any unlisted status. */
+  | { kind: 'in_doubt'; reason: string }
+  /** The endpoint's success status with a complete body that is no acknowledgement. */
+  | { kind: 'invalid'; reason: string }
+  /** Provably nothing was sent. `tls`: the service's certificate was not accepted. */
+  | { kind: 'unavailable'; reason: string; tls: boolean }
+  /** The service asks for less. `retryAfterMs` is null when it does not say for how long. */
+  | { kind: 'throttled'; reason: string; retryAfterMs: number | null }
+  | { kind: 'unauthorised'; reason: string }
+  | { kind: 'misconfigured'; reason: string }
+  /** The first request with this key is still running at the service. */
+  | { kind: 'busy'; reason: string }
+  | { kind: 'unknown_customer'; reason: string }
+  /** Something exists at the service under this key, or under another one. */
+  | { kind: 'conflict'; reason: string; what: 'key_reused' | 'already_exists' }
+  /** The service refuses these bytes; nothing took effect. */
+  | { kind: 'refused'; reason: string }
+  /** We did not let it go: paused, stopped, or the lease was too short. Nothing was sent. */
+  | { kind: 'not_sent'; reason: string };
+
+export type VerdictKind = Verdict['kind'];

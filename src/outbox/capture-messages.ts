@@ -1,0 +1,129 @@
+import type { Entity } from '../model/entity.js';
+import { insertRows, placeholders } from '../store/rows.js';
+import type { Tx } from '../store/store.js';
+import type { MessageState, Operation, ParkClass } from './message.js';
+import type { KnownBinding, NewestMessage } from './next-revision.js';
+
+export interface KnownRecord {
+  newest: NewestMessage | null;
+  binding: KnownBinding | null;
+}
+
+/** What is known of many records: the newest message and the binding of each. Two queries, whatever the number of keys. */
+export async function knownRecords(
+  tx: Tx,
+  entity: Entity,
+  sourceKeys: readonly string[],
+): Promise<Map<string, KnownRecord>> {
+  const known = new Map<string, KnownRecord>(sourceKeys.map((key) => [key, { newest: null, binding: null }]));
+  if (sourceKeys.length === 0) return known;
+  const keys = [...known.keys()];
+  const newest = await tx.select(
+    `SELECT id, source_key, revision, operation, generation, state, park_class, content_hash, attempts
+       FROM outbox_message
+      WHERE entity=? AND source_key IN ${placeholders(keys.length)}
+      ORDER BY revision`,
+    [entity, ...keys],
+  );
+  for (const row of newest) {
+    const record = known.get(row.source_key);
+    if (record)
+      record.newest = {
+        id: Number(row.id),
+        revision: row.revision,
+        operation: row.operation as Operation,
+        generation: row.generation,
+        state: row.state as MessageState,
+        parkClass: row.park_class as ParkClass | null,
+        contentHash: row.content_hash,
+        attempts: row.attempts,
+      };
+  }
+  const bindings = await tx.select(
+    `SELECT source_key, revision, generation, content_hash FROM binding
+      WHERE entity=? AND source_key IN ${placeholders(keys.length)}`,
+    [entity, ...keys],
+  );
+  for (const row of bindings) {
+    const record = known.get(row.source_key);
+    if (record) record.binding = { revision: row.revision, generation: row.generation, contentHash: row.content_hash };
+  }
+  return known;
+}
+
+export interface NewMessage {
+  entity: Entity;
+  sourceKey: string;
+  revision: number;
+  operation: Operation;
+  generation: number;
+  /** The number that people know the record by. */
+  number: string | null;
+  /** Key of the customer whose binding it waits for, or null. */
+  customerKey: string | null;
+  contentHash: string;
+  mappingFingerprint: string;
+  /** The mapped record as canonical JSON; null for a row that can't be mapped. */
+  record: string | null;
+  /** Set for a create: its bytes are frozen here. An update is composed later. */
+  idempotencyKey: string | null;
+  parked: { parkClass: ParkClass; reason: string } | null;
+}
+
+/** Writes new messages and their bodies, and returns their ids in the same order. */
+export async function insertMessages(tx: Tx, messages: readonly NewMessage[], nowMs: number): Promise<number[]> {
+  if (messages.length === 0) return [];
+  await insertRows(
+    tx,
+    'outbox_message',
+    messages.map((message) => ({
+      entity: message.entity,
+      source_key: message.sourceKey,
+      revision: message.revision,
+      operation: message.operation,
+      generation: message.generation,
+      number: message.number?.slice(0, 255) ?? null,
+      customer_key: message.customerKey,
+      idempotency_key: message.idempotencyKey,
+      // The bytes of a create are its record: one text, one hash.
+      body_hash: message.idempotencyKey === null ? null : message.contentHash,
+      content_hash: message.contentHash,
+      mapping_fingerprint: message.mappingFingerprint,
+      state: message.parked ? 'parked' : 'pending',
+      park_class: message.parked?.parkClass ?? null,
+      reason: message.parked?.reason.slice(0, 1000) ?? null,
+      next_attempt_at: nowMs,
+      captured_at: nowMs,
+    })),
+  );
+  // Ids of a multi-row insert are not promised to be consecutive: ask for them.
+  const ids = new Map<string, number>();
+  for (const entity of ['customer', 'order'] as const) {
+    const keys = [...new Set(messages.filter((m) => m.entity === entity).map((m) => m.sourceKey))];
+    if (keys.length === 0) continue;
+    const rows = await tx.select(
+      `SELECT id, source_key, revision FROM outbox_message WHERE entity=? AND source_key IN ${placeholders(keys.length)}`,
+      [entity, ...keys],
+    );
+    for (const row of rows) ids.set(`${entity} ${row.revision} ${row.source_key}`, Number(row.id));
+  }
+  const inOrder = messages.map((m) => ids.get(`${m.entity} ${m.revision} ${m.sourceKey}`) as number);
+  await insertRows(
+    tx,
+    'message_body',
+    messages.flatMap((message, i) =>
+      message.record === null ? [] : [{ message_id: inOrder[i] as number, record: message.record, body: null }],
+    ),
+  );
+  return inOrder;
+}
+
+/** Closes messages that a newer revision replaces. Only those that are still unsent or parked: others stay as they are. */
+export async function supersedeMessages(tx: Tx, ids: readonly number[], nowMs: number): Promise<number> {
+  if (ids.length === 0) return 0;
+  return tx.run(
+    `UPDATE outbox_message SET state='superseded', closed_at=?
+      WHERE id IN ${placeholders(ids.length)} AND ((state='pending' AND attempts=0) OR state='parked')`,
+    [nowMs, ...ids],
+  );
+}

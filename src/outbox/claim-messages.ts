@@ -1,0 +1,215 @@
+import type { Entity } from '../model/entity.js';
+import type { JsonValue } from '../model/record.js';
+import { insertRows, placeholders, updateRows } from '../store/rows.js';
+import type { SqlValue, Store, Tx } from '../store/store.js';
+import { canonicalJson, sha256 } from './canonical-json.js';
+import { composePatch } from './compose-update.js';
+import { revisionKey } from './idempotency-key.js';
+import type { Operation, SendingMessage } from './message.js';
+
+/** A message with its attempt on record: what may be sent now, once. */
+export interface ClaimedMessage extends SendingMessage {
+  sourceKey: string;
+  number: string | null;
+  revision: number;
+  generation: number;
+  attemptNumber: number;
+  idempotencyKey: string;
+  bodyHash: string;
+  /** The frozen bytes, as text in UTF-8. */
+  body: string;
+  /** The mapped record as canonical JSON: for a create the same text as the body. */
+  record: string;
+  contentHash: string;
+  mappingFingerprint: string;
+  /** The id that the service gave to the record; null before its create is acknowledged. */
+  boundServiceId: string | null;
+}
+
+/** An update that would change nothing any more, because the service holds these values already. */
+export interface NothingToSend {
+  id: number;
+  entity: Entity;
+  sourceKey: string;
+  revision: number;
+  contentHash: string;
+  mappingFingerprint: string;
+}
+
+export interface ClaimScope {
+  /** Only these records; null: all. */
+  only: ReadonlyMap<Entity, ReadonlySet<string>> | null;
+}
+
+/**
+ * Ids of due messages, oldest first: those in doubt before new ones, customers before orders. An order waits for its
+ * customer's binding, an update for its own, and a message for older open ones of its record.
+ */
+export async function dueMessageIds(tx: Tx, nowMs: number, limit: number, scope: ClaimScope): Promise<number[]> {
+  const ids: number[] = [];
+  for (const state of ['in_doubt', 'pending'] as const) {
+    for (const entity of ['customer', 'order'] as const) {
+      if (ids.length >= limit) return ids;
+      const keys = scope.only ? [...(scope.only.get(entity) ?? [])] : null;
+      if (keys?.length === 0) continue;
+      const rows = await tx.select<{ id: number }>(
+        `SELECT m.id FROM outbox_message m
+          WHERE m.state=? AND m.entity=? AND m.next_attempt_at<=? ${keys ? `AND m.source_key IN ${placeholders(keys.length)}` : ''}
+            AND ${ready}
+          ORDER BY m.next_attempt_at, m.id LIMIT ${limit - ids.length}`,
+        [state, entity, nowMs, ...(keys ?? [])],
+      );
+      ids.push(...rows.map((row) => Number(row.id)));
+    }
+  }
+  return ids;
+}
+
+/** What has to be true of message `m`, besides its state and time, before it may be sent. */
+const ready = `(m.customer_key IS NULL OR EXISTS
+              (SELECT 1 FROM binding b WHERE b.entity='customer' AND b.source_key=m.customer_key))
+            AND (m.operation='create' OR EXISTS
+              (SELECT 1 FROM binding b WHERE b.entity=m.entity AND b.source_key=m.source_key))
+            AND NOT EXISTS
+              (SELECT 1 FROM outbox_message o WHERE o.entity=m.entity AND o.source_key=m.source_key
+                  AND o.revision<m.revision AND o.state IN ('pending','sending','in_doubt'))`;
+
+/**
+ * Claims messages under an epoch: bytes frozen, attempt on record, state `sending`, all in the caller's transaction, which
+ * must have checked the epoch. Rows that another transaction holds are skipped.
+ */
+export async function claimMessages(
+  tx: Tx,
+  ids: readonly number[],
+  epoch: number,
+  nowMs: number,
+): Promise<{ claimed: ClaimedMessage[]; nothingToSend: NothingToSend[] }> {
+  if (ids.length === 0) return { claimed: [], nothingToSend: [] };
+  const lock = tx.dialect === 'mysql' ? ' FOR UPDATE SKIP LOCKED' : '';
+  // A plain SELECT may show yesterday's state; the locking one shows what is.
+  const locked = await tx.select<{ id: number }>(
+    `SELECT id FROM outbox_message WHERE id IN ${placeholders(ids.length)} AND state IN ('pending','in_doubt')${lock}`,
+    [...ids],
+  );
+  if (locked.length === 0) return { claimed: [], nothingToSend: [] };
+  const mine = locked.map((row) => Number(row.id));
+  const rows = await tx.select(
+    `SELECT m.*, b.record, b.body, o.service_id AS bound_service_id, o.acknowledged
+       FROM outbox_message m
+       JOIN message_body b ON b.message_id=m.id
+       LEFT JOIN binding o ON o.entity=m.entity AND o.source_key=m.source_key
+      WHERE m.id IN ${placeholders(mine.length)} AND ${ready}
+      ORDER BY m.next_attempt_at, m.id`,
+    mine,
+  );
+  const incarnation = await incarnationOf(tx);
+  const claimed: ClaimedMessage[] = [];
+  const nothingToSend: NothingToSend[] = [];
+  const composed: { message_id: number; body: string }[] = [];
+  for (const row of rows) {
+    let body: string | null = row.body ?? row.record;
+    let idempotencyKey: string = row.idempotency_key;
+    if (row.operation === 'update' && row.body_hash === null) {
+      body = composeBody(row.acknowledged, row.record);
+      if (body === null) {
+        nothingToSend.push({
+          id: Number(row.id),
+          entity: row.entity,
+          sourceKey: row.source_key,
+          revision: row.revision,
+          contentHash: row.content_hash,
+          mappingFingerprint: row.mapping_fingerprint,
+        });
+        continue;
+      }
+      idempotencyKey = revisionKey(incarnation, row.entity, row.source_key, row.operation, row.revision);
+      composed.push({ message_id: Number(row.id), body });
+    }
+    claimed.push({
+      id: Number(row.id),
+      entity: row.entity,
+      operation: row.operation as Operation,
+      claimedFrom: row.state,
+      failures: row.failures,
+      invalidAnswers: row.invalid_answers,
+      customerWaits: row.customer_waits,
+      firstSentAt: row.first_sent_at,
+      sourceKey: row.source_key,
+      number: row.number,
+      revision: row.revision,
+      generation: row.generation,
+      attemptNumber: row.attempts + 1,
+      idempotencyKey,
+      bodyHash: row.body_hash ?? sha256(body as string),
+      body: body as string,
+      record: row.record,
+      contentHash: row.content_hash,
+      mappingFingerprint: row.mapping_fingerprint,
+      boundServiceId: row.bound_service_id,
+    });
+  }
+  await updateRows(tx, 'message_body', ['message_id'], composed);
+  await updateRows(
+    tx,
+    'outbox_message',
+    ['id'],
+    claimed.map((message) => ({
+      id: message.id,
+      state: 'sending',
+      claimed_from: message.claimedFrom,
+      claim_epoch: epoch,
+      attempts: message.attemptNumber,
+      idempotency_key: message.idempotencyKey,
+      body_hash: message.bodyHash,
+    })),
+  );
+  await insertRows(
+    tx,
+    'attempt',
+    claimed.map((message) => ({
+      message_id: message.id,
+      purpose: message.operation,
+      number: message.attemptNumber,
+      epoch,
+      idempotency_key: message.idempotencyKey,
+      body_hash: message.bodyHash,
+      intended_at: nowMs,
+    })),
+  );
+  return { claimed, nothingToSend };
+}
+
+function composeBody(acknowledged: string | null, record: string): string | null {
+  const wanted = JSON.parse(record) as { [name: string]: JsonValue };
+  const patch = composePatch(acknowledged === null ? null : JSON.parse(acknowledged), wanted);
+  return patch && canonicalJson(patch);
+}
+
+async function incarnationOf(tx: Tx): Promise<string> {
+  const [row] = await tx.select<{ value: string }>("SELECT value FROM store_info WHERE name='incarnation'");
+  if (!row) throw new Error('The store has no incarnation; it was not opened by openStore.');
+  return row.value;
+}
+
+/** When the next message that is ready would be due; null when none is waiting for its time. */
+export async function nextDueAt(store: Store, scope: ClaimScope): Promise<number | null> {
+  return store.read('look for the next due message', async (tx) => {
+    const filter: string[] = [];
+    const parameters: SqlValue[] = [];
+    if (scope.only) {
+      for (const [entity, keys] of scope.only) {
+        if (keys.size === 0) continue;
+        filter.push(`(m.entity=? AND m.source_key IN ${placeholders(keys.size)})`);
+        parameters.push(entity, ...keys);
+      }
+      if (filter.length === 0) return null;
+    }
+    const only = filter.length > 0 ? `AND (${filter.join(' OR ')})` : '';
+    const [row] = await tx.select<{ due: number | null }>(
+      `SELECT MIN(m.next_attempt_at) AS due FROM outbox_message m
+        WHERE m.state IN ('pending','in_doubt') ${only} AND ${ready}`,
+      parameters,
+    );
+    return row?.due === null || row?.due === undefined ? null : Number(row.due);
+  });
+}

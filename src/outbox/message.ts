@@ -1,0 +1,134 @@
+import type { Entity } from '../model/entity.js';
+import type { Verdict } from '../model/verdict.js';
+import { type BackoffSettings, backoffMs } from './backoff.js';
+
+export const messageStates = [
+  'pending',
+  'sending',
+  'in_doubt',
+  'delivered',
+  'parked',
+  'superseded',
+  'discarded',
+] as const;
+export type MessageState = (typeof messageStates)[number];
+
+/** States in which a later revision of the same record has to wait. */
+export const openStates = ['pending', 'sending', 'in_doubt'] as const satisfies readonly MessageState[];
+
+/**
+ * `unmapped` and `refused`: nothing took effect at the service, a corrected row leads to a new try.
+ * `conflict` and `unproven`: something may exist there, so never another create.
+ */
+export type ParkClass = 'unmapped' | 'refused' | 'conflict' | 'unproven';
+
+export type Operation = 'create' | 'update';
+
+/** What the state machine needs to know of a message that is being sent. */
+export interface SendingMessage {
+  id: number;
+  entity: Entity;
+  operation: Operation;
+  /** The state it was claimed from: `in_doubt` means that an earlier attempt may have taken effect. */
+  claimedFrom: 'pending' | 'in_doubt';
+  failures: number;
+  invalidAnswers: number;
+  customerWaits: number;
+  firstSentAt: number | null;
+}
+
+export interface Transition {
+  state: MessageState;
+  parkClass: ParkClass | null;
+  reason: string | null;
+  nextAttemptAt: number;
+  failures: number;
+  invalidAnswers: number;
+  customerWaits: number;
+  firstSentAt: number | null;
+  serviceId: string | null;
+  flag: string | null;
+}
+
+export interface SettleContext {
+  nowMs: number;
+  /** In [0, 1), drawn for this message. */
+  random: number;
+  backoff: BackoffSettings;
+  /** When the attempt's request could have left at the earliest. */
+  sentAtMs: number;
+}
+
+const busyWaitMs = 1_000;
+const maxInvalidAnswers = 3;
+const maxCustomerWaits = 3;
+
+/** From `sending` and a verdict to the next state. Pure: the clock and the dice are handed in. */
+export function settle(message: SendingMessage, verdict: Verdict, context: SettleContext): Transition {
+  const { nowMs } = context;
+  const firstSentAt = message.firstSentAt ?? context.sentAtMs;
+  const same: Transition = {
+    state: message.claimedFrom,
+    parkClass: null,
+    reason: 'reason' in verdict ? verdict.reason : null,
+    nextAttemptAt: nowMs,
+    failures: message.failures,
+    invalidAnswers: message.invalidAnswers,
+    customerWaits: message.customerWaits,
+    // Nothing of this attempt left the house unless a case below says so.
+    firstSentAt: message.firstSentAt,
+    serviceId: null,
+    flag: null,
+  };
+  const wait = (count: number) => nowMs + backoffMs(count, context.backoff, context.random);
+  const park = (parkClass: ParkClass): Transition => ({ ...same, state: 'parked', parkClass, firstSentAt });
+
+  switch (verdict.kind) {
+    case 'delivered':
+      return { ...same, state: 'delivered', firstSentAt, serviceId: verdict.serviceId, flag: verdict.flag };
+
+    case 'in_doubt': {
+      const failures = message.failures + 1;
+      return { ...same, state: 'in_doubt', firstSentAt, failures, nextAttemptAt: wait(failures) };
+    }
+
+    // Three times the success status without an acknowledgement: the service did something, and we can't tell what.
+    case 'invalid': {
+      const invalidAnswers = message.invalidAnswers + 1;
+      if (invalidAnswers >= maxInvalidAnswers) return { ...park('unproven'), invalidAnswers };
+      const failures = message.failures + 1;
+      return { ...same, state: 'in_doubt', firstSentAt, failures, invalidAnswers, nextAttemptAt: wait(failures) };
+    }
+
+    // Waiting for the service as a whole costs the message nothing: the lane's pause keeps it back.
+    case 'unavailable':
+      return { ...same, nextAttemptAt: wait(1) };
+    case 'throttled':
+    case 'unauthorised':
+    case 'misconfigured':
+    case 'not_sent':
+      return same;
+
+    // The first request with this key is still running: it may well succeed.
+    case 'busy':
+      return { ...same, state: 'in_doubt', firstSentAt, nextAttemptAt: nowMs + busyWaitMs };
+
+    // Its customer was acknowledged a moment ago; the service may need time to see it itself.
+    case 'unknown_customer': {
+      const customerWaits = message.customerWaits + 1;
+      if (customerWaits > maxCustomerWaits) return { ...park(provenRefusal(message)), customerWaits };
+      return { ...same, customerWaits, nextAttemptAt: nowMs + busyWaitMs * 2 ** (customerWaits - 1) };
+    }
+
+    case 'conflict':
+      return park('conflict');
+
+    case 'refused':
+      return park(provenRefusal(message));
+  }
+}
+
+/** A refusal proves that nothing exists only if no earlier attempt may have taken effect. An update is never a create. */
+function provenRefusal(message: SendingMessage): ParkClass {
+  return message.claimedFrom === 'in_doubt' ? 'unproven' : 'refused';
+}

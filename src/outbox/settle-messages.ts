@@ -1,0 +1,226 @@
+import type { Entity } from '../model/entity.js';
+import type { VerdictKind } from '../model/verdict.js';
+import { insertRows, placeholders, updateRows, upsertRows } from '../store/rows.js';
+import type { Tx } from '../store/store.js';
+import type { ClaimedMessage, NothingToSend } from './claim-messages.js';
+import { createKey } from './idempotency-key.js';
+import type { Transition } from './message.js';
+
+/** What became of one attempt, as it is kept. */
+export interface AttemptOutcome {
+  verdict: VerdictKind;
+  reason: string | null;
+  startedAt: number | null;
+  durationMs: number | null;
+  status: number | null;
+  requestId: string | null;
+  /** Redacted and bounded; null when there was no body. */
+  excerpt: string | null;
+  excerptHash: string | null;
+}
+
+export interface SettledMessage {
+  message: ClaimedMessage;
+  transition: Transition;
+  outcome: AttemptOutcome;
+}
+
+/** Ids of the attempts of these messages, by message id. */
+export type AttemptIds = ReadonlyMap<number, number>;
+
+/**
+ * Writes a batch of outcomes: message, attempt, binding. The caller's transaction has checked the epoch and writes the audit.
+ * A message that is no longer `sending` under this epoch is left alone: somebody else has it.
+ */
+export async function settleMessages(
+  tx: Tx,
+  settled: readonly SettledMessage[],
+  epoch: number,
+  nowMs: number,
+): Promise<AttemptIds> {
+  if (settled.length === 0) return new Map();
+  const matched = await updateRows(
+    tx,
+    'outbox_message',
+    ['id'],
+    settled.map(({ message, transition }) => ({
+      id: message.id,
+      state: transition.state,
+      park_class: transition.parkClass,
+      reason: transition.reason?.slice(0, 1000) ?? null,
+      next_attempt_at: transition.nextAttemptAt,
+      failures: transition.failures,
+      invalid_answers: transition.invalidAnswers,
+      customer_waits: transition.customerWaits,
+      first_sent_at: transition.firstSentAt,
+      service_id: transition.serviceId,
+      flag: transition.flag?.slice(0, 500) ?? null,
+      closed_at: transition.state === 'delivered' ? nowMs : null,
+    })),
+    "t.state='sending' AND t.claim_epoch=?",
+    [epoch],
+  );
+  if (matched !== settled.length)
+    throw new Error(
+      `${settled.length - matched} of ${settled.length} messages are no longer being sent under epoch ${epoch}.`,
+    );
+  await updateRows(
+    tx,
+    'attempt',
+    ['message_id', 'number'],
+    settled.map(({ message, outcome }) => ({
+      message_id: message.id,
+      number: message.attemptNumber,
+      started_at: outcome.startedAt,
+      duration_ms: outcome.durationMs,
+      status: outcome.status,
+      verdict: outcome.verdict,
+      reason: outcome.reason?.slice(0, 1000) ?? null,
+      request_id: outcome.requestId?.slice(0, 255) ?? null,
+      excerpt_hash: outcome.excerptHash,
+    })),
+  );
+  const attemptIds = await idsOfAttempts(tx, settled);
+  await insertRows(
+    tx,
+    'attempt_excerpt',
+    settled.flatMap(({ message, outcome }) =>
+      outcome.excerpt === null ? [] : [{ attempt_id: attemptIds.get(message.id) as number, excerpt: outcome.excerpt }],
+    ),
+  );
+  await upsertRows(
+    tx,
+    'binding',
+    ['entity', 'source_key'],
+    settled
+      .filter(({ transition }) => transition.state === 'delivered')
+      .map(({ message, transition }) => ({
+        entity: message.entity,
+        source_key: message.sourceKey,
+        service_id: transition.serviceId,
+        revision: message.revision,
+        generation: message.generation,
+        content_hash: message.contentHash,
+        mapping_fingerprint: message.mappingFingerprint,
+        acknowledged: message.record,
+        acknowledged_at: nowMs,
+      })),
+  );
+  return attemptIds;
+}
+
+async function idsOfAttempts(tx: Tx, settled: readonly SettledMessage[]): Promise<AttemptIds> {
+  const wanted = new Map(settled.map(({ message }) => [message.id, message.attemptNumber]));
+  const rows = await tx.select<{ id: number; message_id: number; number: number }>(
+    `SELECT id, message_id, number FROM attempt WHERE message_id IN ${placeholders(wanted.size)}`,
+    [...wanted.keys()],
+  );
+  return new Map(
+    rows
+      .filter((row) => wanted.get(Number(row.message_id)) === row.number)
+      .map((row) => [Number(row.message_id), Number(row.id)]),
+  );
+}
+
+/** Closes updates that have nothing to say any more, and moves their bindings on. */
+export async function settleNothingToSend(tx: Tx, messages: readonly NothingToSend[], nowMs: number): Promise<void> {
+  if (messages.length === 0) return;
+  await updateRows(
+    tx,
+    'outbox_message',
+    ['id'],
+    messages.map(({ id }) => ({
+      id,
+      state: 'superseded',
+      reason: 'The service holds these values already.',
+      closed_at: nowMs,
+    })),
+  );
+  await updateRows(
+    tx,
+    'binding',
+    ['entity', 'source_key'],
+    messages.map((message) => ({
+      entity: message.entity,
+      source_key: message.sourceKey,
+      revision: message.revision,
+      content_hash: message.contentHash,
+      mapping_fingerprint: message.mappingFingerprint,
+    })),
+  );
+}
+
+/**
+ * A create was refused with proof while a newer revision was waiting behind it as an update: that one becomes the create.
+ * @returns the id of the promoted message, or null
+ */
+export async function promoteWaitingUpdate(
+  tx: Tx,
+  refused: { id: number; entity: Entity; sourceKey: string; revision: number; generation: number },
+  installation: string,
+  replaysRefusals: boolean,
+  nowMs: number,
+): Promise<number | null> {
+  const [next] = await tx.select<{ id: number; content_hash: string }>(
+    `SELECT id, content_hash FROM outbox_message
+      WHERE entity=? AND source_key=? AND revision>? AND operation='update' AND state='pending' AND attempts=0
+      ORDER BY revision DESC LIMIT 1`,
+    [refused.entity, refused.sourceKey, refused.revision],
+  );
+  if (!next) return null;
+  const generation = refused.generation + (replaysRefusals ? 1 : 0);
+  const key = createKey(installation, refused.entity, refused.sourceKey, generation);
+  await tx.run(
+    `UPDATE outbox_message SET operation='create', generation=?, idempotency_key=?, body_hash=content_hash, next_attempt_at=? WHERE id=?`,
+    [generation, key, nowMs, next.id],
+  );
+  await tx.run("UPDATE outbox_message SET state='superseded', closed_at=? WHERE id=?", [nowMs, refused.id]);
+  return Number(next.id);
+}
+
+/** After a takeover: what an older epoch was sending may have been sent. Returns the messages. */
+export async function doubtOlderEpochs(
+  tx: Tx,
+  epoch: number,
+  nowMs: number,
+): Promise<{ id: number; entity: Entity; sourceKey: string }[]> {
+  const rows = await tx.select(
+    "SELECT id, entity, source_key FROM outbox_message WHERE state='sending' AND claim_epoch<?",
+    [epoch],
+  );
+  if (rows.length > 0) {
+    await tx.run(
+      `UPDATE outbox_message
+          SET state='in_doubt', next_attempt_at=?, first_sent_at=COALESCE(first_sent_at,
+                (SELECT a.intended_at FROM attempt a WHERE a.message_id=outbox_message.id AND a.number=outbox_message.attempts)),
+              reason='The process that was sending it stopped without an outcome.'
+        WHERE state='sending' AND claim_epoch<?`,
+      [nowMs, epoch],
+    );
+  }
+  await tx.run(
+    "UPDATE attempt SET verdict='unknown', reason='May have been sent: the process stopped before the outcome was on record.' WHERE verdict IS NULL AND epoch<?",
+    [epoch],
+  );
+  return rows.map((row) => ({ id: Number(row.id), entity: row.entity, sourceKey: row.source_key }));
+}
+
+/** Whatever is past the key's lifetime at the service is never resent blindly: it is parked for a person. */
+export async function parkForgottenKeys(
+  tx: Tx,
+  sentBeforeMs: number,
+): Promise<{ id: number; entity: Entity; sourceKey: string }[]> {
+  const rows = await tx.select(
+    "SELECT id, entity, source_key FROM outbox_message WHERE state='in_doubt' AND operation='create' AND first_sent_at<?",
+    [sentBeforeMs],
+  );
+  const ids = rows.map((row) => Number(row.id));
+  if (ids.length > 0)
+    await tx.run(
+      `UPDATE outbox_message SET state='parked', park_class='unproven',
+              reason='The service may have forgotten the key since the first try, so a resend could make a second record. Look at the service, then use outbox resolve.'
+        WHERE id IN ${placeholders(ids.length)} AND state='in_doubt'`,
+      ids,
+    );
+  return rows.map((row) => ({ id: Number(row.id), entity: row.entity, sourceKey: row.source_key }));
+}

@@ -1,0 +1,51 @@
+import { chmodSync, closeSync, mkdirSync, openSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { DataSource } from 'typeorm';
+import type { StoreSettings } from '../config/settings.js';
+import { Initial1700000000000 } from './migrations/1700000000000-initial.js';
+
+/** Oldest first. A migration that has shipped never changes. */
+export const migrations = [Initial1700000000000];
+
+/** TypeORM's data source for the store. Not yet connected; the schema comes from migrations alone, never from `synchronize`. */
+export function storeDataSource(settings: StoreSettings): DataSource {
+  const common = { migrations, migrationsTableName: 'migration', synchronize: false, logging: false } as const;
+  if (settings.type === 'sqlite') {
+    const { file } = settings;
+    return new DataSource({
+      ...common,
+      type: 'better-sqlite3',
+      database: file,
+      timeout: 10_000,
+      prepareDatabase: (database: { pragma(text: string): unknown }) => {
+        database.pragma('journal_mode = WAL');
+        // In WAL mode only FULL makes a commit survive a power cut.
+        database.pragma('synchronous = FULL');
+        database.pragma('foreign_keys = ON');
+      },
+    });
+  }
+  return new DataSource({
+    ...common,
+    type: 'mysql',
+    host: settings.host,
+    port: settings.port,
+    database: settings.database,
+    username: settings.user,
+    password: settings.password?.reveal(),
+    charset: 'utf8mb4',
+    connectTimeout: 10_000,
+    supportBigNumbers: true,
+    bigNumberStrings: false,
+    dateStrings: true,
+    extra: { connectionLimit: 6, enableKeepAlive: true },
+  });
+}
+
+/** Makes the SQLite file with mode 0600 before anything is written into it: order data is nobody else's business. */
+export function createPrivateFile(file: string): void {
+  if (file === ':memory:') return;
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+  closeSync(openSync(file, 'a', 0o600));
+  chmodSync(file, 0o600);
+}

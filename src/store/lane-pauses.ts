@@ -1,0 +1,45 @@
+import { upsertRows } from './rows.js';
+import type { Tx } from './store.js';
+
+/** `service` stops everything that talks to the service: deliver and pull. */
+export type Lane = 'capture' | 'deliver' | 'pull' | 'service';
+
+export type PauseCause = 'operator' | 'throttled' | 'outage' | 'credential' | 'misconfigured' | 'refusals' | 'unproven';
+
+export interface LanePause {
+  lane: Lane;
+  cause: PauseCause;
+  /** Milliseconds since 1970; null: until a person resumes. */
+  until_at: number | null;
+  reason: string;
+  actor: string;
+  since_at: number;
+}
+
+/** All pauses, also those whose time is over (an outage that is over only probes). */
+export async function listPauses(tx: Tx): Promise<LanePause[]> {
+  const rows = await tx.select<LanePause>(
+    'SELECT lane, cause, until_at, reason, actor, since_at FROM lane_pause ORDER BY since_at',
+  );
+  return rows.map((row) => ({
+    ...row,
+    until_at: row.until_at === null ? null : Number(row.until_at),
+    since_at: Number(row.since_at),
+  }));
+}
+
+export async function pauseLane(tx: Tx, pause: LanePause): Promise<void> {
+  await upsertRows(tx, 'lane_pause', ['lane', 'cause'], [{ ...pause, reason: pause.reason.slice(0, 1000) }]);
+}
+
+/** Ends pauses and returns how many there were. Without `causes` all of the lane. */
+export async function resumeLane(tx: Tx, lane: Lane, causes?: readonly PauseCause[]): Promise<number> {
+  const some = causes ? ` AND cause IN (${causes.map(() => '?').join(',')})` : '';
+  return tx.run(`DELETE FROM lane_pause WHERE lane=?${some}`, [lane, ...(causes ?? [])]);
+}
+
+/** The pauses that stop this lane now. */
+export function activePauses(pauses: readonly LanePause[], lane: Lane, nowMs: number): LanePause[] {
+  const lanes: Lane[] = lane === 'capture' ? ['capture'] : [lane, 'service'];
+  return pauses.filter((pause) => lanes.includes(pause.lane) && (pause.until_at === null || pause.until_at > nowMs));
+}

@@ -1,0 +1,76 @@
+import { randomUUID } from 'node:crypto';
+import type { DataSource } from 'typeorm';
+import type { StoreSettings } from '../config/settings.js';
+import { createPrivateFile, migrations, storeDataSource } from './data-source.js';
+import { Store } from './store.js';
+import { StoreError } from './store-error.js';
+import { readStoreInfo, writeStoreInfo } from './store-info.js';
+
+export interface OpenedStore {
+  store: Store;
+  /** What the administrator should know, e.g. that commits of this server may be lost in a power cut. */
+  warnings: string[];
+}
+
+/**
+ * Connects to the store and brings its schema up to date.
+ * @throws StoreError when it can't be reached, or when its schema is newer than this program.
+ */
+export async function openStore(settings: StoreSettings): Promise<OpenedStore> {
+  const dataSource = await connect(settings);
+  try {
+    await refuseNewerSchema(dataSource);
+    await dataSource.runMigrations({ transaction: 'each' });
+    const store = new Store(dataSource);
+    await store.transaction('name itself', async (tx) => {
+      // Updates take their keys from the incarnation: a store made anew must not use an old store's keys again.
+      if ((await readStoreInfo(tx, 'incarnation')) === null) await writeStoreInfo(tx, 'incarnation', randomUUID());
+    });
+    return { store, warnings: await durabilityWarnings(dataSource) };
+  } catch (error) {
+    await dataSource.destroy();
+    throw StoreError.wrap('open', error);
+  }
+}
+
+async function connect(settings: StoreSettings): Promise<DataSource> {
+  const place =
+    settings.type === 'sqlite'
+      ? settings.file
+      : `${settings.user}@${settings.host}:${settings.port}/${settings.database}`;
+  try {
+    if (settings.type === 'sqlite') createPrivateFile(settings.file);
+    return await storeDataSource(settings).initialize();
+  } catch (cause) {
+    const reason = (cause as Error).message || (cause as { code?: string }).code;
+    throw new StoreError(
+      `The store ${place} can not be opened: ${reason}. Check the settings under \`store\`, and that it is running and writable.`,
+      { cause, unreachable: true },
+    );
+  }
+}
+
+async function refuseNewerSchema(dataSource: DataSource): Promise<void> {
+  const runner = dataSource.createQueryRunner();
+  try {
+    if (!(await runner.hasTable('migration'))) return;
+    const known = new Set(migrations.map((migration) => migration.name));
+    const rows: { name: string }[] = await runner.query('SELECT name FROM migration');
+    const unknown = rows.map((row) => row.name).filter((name) => !known.has(name));
+    if (unknown.length > 0)
+      throw new StoreError(
+        `The store has a newer schema (${unknown.join(', ')}) than this version of Waybill. Install the version that made it.`,
+      );
+  } finally {
+    await runner.release();
+  }
+}
+
+async function durabilityWarnings(dataSource: DataSource): Promise<string[]> {
+  if (dataSource.options.type !== 'mysql') return [];
+  const [row] = await dataSource.query('SELECT @@innodb_flush_log_at_trx_commit AS flush');
+  if (Number(row?.flush) === 1) return [];
+  return [
+    `The store's server has innodb_flush_log_at_trx_commit=${row?.flush}: a power cut may lose what was acknowledged. Set it to 1.`,
+  ];
+}

@@ -1,0 +1,95 @@
+import type { SqlValue, Tx } from './store.js';
+
+export type Row = Record<string, SqlValue>;
+
+/** Values in one statement: SQLite takes 32,766, and a MySQL packet should stay small. */
+const maxValues = 8_000;
+
+/** Inserts many rows with as few statements as fit. All rows have the columns of the first. */
+export async function insertRows(tx: Tx, table: string, rows: readonly Row[]): Promise<void> {
+  await eachChunk(
+    rows,
+    (chunk, columns) => {
+      const values = chunk.map(() => `(${columns.map(() => '?').join(',')})`).join(',');
+      return [`INSERT INTO ${table} (${columns.join(',')}) VALUES ${values}`, flatten(chunk, columns)];
+    },
+    (sql, parameters) => tx.run(sql, parameters),
+  );
+}
+
+/** Inserts many rows; where the key is there already, the other columns take the new values. */
+export async function upsertRows(tx: Tx, table: string, keys: readonly string[], rows: readonly Row[]): Promise<void> {
+  await eachChunk(
+    rows,
+    (chunk, columns) => {
+      const values = chunk.map(() => `(${columns.map(() => '?').join(',')})`).join(',');
+      const rest = columns.filter((column) => !keys.includes(column));
+      const update =
+        tx.dialect === 'sqlite'
+          ? `ON CONFLICT (${keys.join(',')}) DO UPDATE SET ${rest.map((c) => `${c}=excluded.${c}`).join(',')}`
+          : `ON DUPLICATE KEY UPDATE ${rest.map((c) => `${c}=VALUES(${c})`).join(',')}`;
+      return [`INSERT INTO ${table} (${columns.join(',')}) VALUES ${values} ${update}`, flatten(chunk, columns)];
+    },
+    (sql, parameters) => tx.run(sql, parameters),
+  );
+}
+
+/**
+ * Sets the columns of many rows, found by their keys, in one statement a chunk: one UPDATE that joins 200 rows is a dozen
+ * times faster than 200 UPDATEs. `guard` is SQL over table `t`. Returns how many rows matched.
+ */
+export async function updateRows(
+  tx: Tx,
+  table: string,
+  keys: readonly string[],
+  rows: readonly Row[],
+  guard = '1=1',
+  guardParameters: readonly SqlValue[] = [],
+): Promise<number> {
+  let matched = 0;
+  await eachChunk(
+    rows,
+    (chunk, columns) => {
+      const first = `SELECT ${columns.map((c) => `? AS ${c}`).join(',')}`;
+      const others = chunk.slice(1).map(() => `UNION ALL SELECT ${columns.map(() => '?').join(',')}`);
+      const source = [first, ...others].join(' ');
+      const on = keys.map((key) => `t.${key}=v.${key}`).join(' AND ');
+      const rest = columns.filter((column) => !keys.includes(column));
+      const sql =
+        tx.dialect === 'sqlite'
+          ? `UPDATE ${table} AS t SET ${rest.map((c) => `${c}=v.${c}`).join(',')} FROM (${source}) AS v WHERE ${on} AND ${guard}`
+          : `UPDATE ${table} AS t JOIN (${source}) AS v ON ${on} SET ${rest.map((c) => `t.${c}=v.${c}`).join(',')} WHERE ${guard}`;
+      return [sql, [...flatten(chunk, columns), ...guardParameters]];
+    },
+    async (sql, parameters) => {
+      matched += await tx.run(sql, parameters);
+    },
+    400,
+  );
+  return matched;
+}
+
+/** `(?,?,…)` for an IN list. */
+export function placeholders(count: number): string {
+  return `(${Array.from({ length: count }, () => '?').join(',')})`;
+}
+
+async function eachChunk(
+  rows: readonly Row[],
+  statement: (chunk: readonly Row[], columns: string[]) => [string, SqlValue[]],
+  run: (sql: string, parameters: SqlValue[]) => Promise<unknown>,
+  maxRows = 1_000,
+): Promise<void> {
+  const first = rows[0];
+  if (!first) return;
+  const columns = Object.keys(first);
+  const size = Math.max(1, Math.min(maxRows, Math.floor(maxValues / columns.length)));
+  for (let start = 0; start < rows.length; start += size) {
+    const [sql, parameters] = statement(rows.slice(start, start + size), columns);
+    await run(sql, parameters);
+  }
+}
+
+function flatten(rows: readonly Row[], columns: readonly string[]): SqlValue[] {
+  return rows.flatMap((row) => columns.map((column) => row[column] ?? null));
+}

@@ -1,0 +1,32 @@
+/** The store could not be read or written. Says what was being done; `unreachable` tells an outage from a fault. */
+export class StoreError extends Error {
+  readonly unreachable: boolean;
+
+  constructor(message: string, options: { cause?: unknown; unreachable?: boolean } = {}) {
+    super(message, { cause: options.cause });
+    this.name = 'StoreError';
+    this.unreachable = options.unreachable ?? false;
+  }
+
+  static wrap(action: string, cause: unknown): unknown {
+    const driver =
+      (cause as { driverError?: { code?: string; message?: string } }).driverError ?? (cause as { code?: string });
+    const code = driver?.code;
+    // Errors of our own work inside the transaction pass through as they are.
+    if (!(cause as { driverError?: unknown }).driverError && !isConnectionCode(code)) return cause;
+    // The driver's message, without TypeORM's copy of the statement and its parameters (they may hold personal data).
+    const message = (driver as { message?: string }).message ?? String(cause);
+    const unreachable = isConnectionCode(code);
+    const hint = unreachable ? ' Is the database running, and do host, port and account in `store` fit?' : '';
+    return new StoreError(`The store failed to ${action}: ${message}.${hint}`, { cause: driver, unreachable });
+  }
+}
+
+function isConnectionCode(code: string | undefined): boolean {
+  return (
+    code !== undefined &&
+    /^(ECONN|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENOTFOUND|EAI_AGAIN|PROTOCOL_|ER_ACCESS_DENIED|ER_DBACCESS_DENIED|ER_BAD_DB|ER_SERVER_SHUTDOWN|ER_CON_COUNT|SQLITE_CANTOPEN)/.test(
+      code,
+    )
+  );
+}

@@ -1,0 +1,14 @@
+import { upsertRows } from './rows.js';
+import type { Tx } from './store.js';
+
+/** Facts about the store itself, each under one name. */
+export type StoreInfoName = 'incarnation' | 'go_live' | 'environment';
+
+export async function readStoreInfo(tx: Tx, name: StoreInfoName): Promise<string | null> {
+  const [row] = await tx.select<{ value: string }>('SELECT value FROM store_info WHERE name=?', [name]);
+  return row?.value ?? null;
+}
+
+export async function writeStoreInfo(tx: Tx, name: StoreInfoName, value: string): Promise<void> {
+  await upsertRows(tx, 'store_info', ['name'], [{ name, value }]);
+}

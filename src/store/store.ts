@@ -1,0 +1,115 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { setTimeout as sleep } from 'node:timers/promises';
+import PQueue from 'p-queue';
+import type { DataSource, QueryRunner } from 'typeorm';
+import { StoreError } from './store-error.js';
+
+export type Dialect = 'sqlite' | 'mysql';
+
+export type SqlValue = string | number | null;
+
+/** One open transaction (or one read) of the store. Every query function takes it as its first argument. */
+export interface Tx {
+  readonly dialect: Dialect;
+  /** Rows of a SELECT. Placeholders are `?` on both databases. */
+  // biome-ignore lint/suspicious/noExplicitAny: the caller names the row type, as the SQL beside it does
+  select<Row = any>(sql: string, parameters?: readonly SqlValue[]): Promise<Row[]>;
+  /** Runs a statement and returns how many rows it matched. */
+  run(sql: string, parameters?: readonly SqlValue[]): Promise<number>;
+  /** Inserts one row and returns its id. */
+  insertReturningId(sql: string, parameters?: readonly SqlValue[]): Promise<number>;
+}
+
+/** Deadlock, lock wait timeout, snapshot conflict: the server asks for the whole transaction again (field notes, InnoDB). */
+const retryableErrnos = new Set([1213, 1205, 1020]);
+const maxTries = 10;
+
+/**
+ * The store's database: transactions that are whole or not there at all.
+ *
+ * SQLite has one connection, so transactions stand in line and begin with the write lock (a transaction that reads first
+ * and writes later can be refused at once). MySQL and MariaDB use a pool at READ COMMITTED.
+ */
+export class Store {
+  readonly dialect: Dialect;
+  readonly #dataSource: DataSource;
+  readonly #line: PQueue | null;
+  readonly #inside = new AsyncLocalStorage<true>();
+
+  constructor(dataSource: DataSource) {
+    this.#dataSource = dataSource;
+    this.dialect = dataSource.options.type === 'better-sqlite3' ? 'sqlite' : 'mysql';
+    this.#line = this.dialect === 'sqlite' ? new PQueue({ concurrency: 1 }) : null;
+  }
+
+  /** Runs `work` in one transaction; reruns all of it when the database asks for that. `work` must have no other effects. */
+  async transaction<T>(action: string, work: (tx: Tx) => Promise<T>): Promise<T> {
+    return this.#inLine(() => this.#withRunner(action, (runner) => this.#transact(runner, work)));
+  }
+
+  /** Runs SELECTs outside of a transaction. */
+  async read<T>(action: string, work: (tx: Tx) => Promise<T>): Promise<T> {
+    return this.#inLine(() => this.#withRunner(action, (runner) => work(txOf(this.dialect, runner))));
+  }
+
+  async close(): Promise<void> {
+    await this.#line?.onIdle();
+    if (this.#dataSource.isInitialized) await this.#dataSource.destroy();
+  }
+
+  async #inLine<T>(work: () => Promise<T>): Promise<T> {
+    // A transaction that waits for another one behind itself would wait for ever; on MySQL it would escape the rollback.
+    if (this.#inside.getStore()) throw new Error('A store call inside a store transaction: use its tx instead.');
+    const guarded = () => this.#inside.run(true, work);
+    return this.#line ? ((await this.#line.add(guarded)) as T) : guarded();
+  }
+
+  async #withRunner<T>(action: string, work: (runner: QueryRunner) => Promise<T>): Promise<T> {
+    for (let attempt = 1; ; attempt++) {
+      const runner = this.#dataSource.createQueryRunner();
+      try {
+        return await work(runner);
+      } catch (error) {
+        if (!isRetryable(error) || attempt === maxTries) throw StoreError.wrap(action, error);
+      } finally {
+        // An unreleased runner keeps its connection for ever.
+        await runner.release();
+      }
+      await sleep(Math.random() * 20 * attempt);
+    }
+  }
+
+  async #transact<T>(runner: QueryRunner, work: (tx: Tx) => Promise<T>): Promise<T> {
+    if (this.dialect === 'sqlite') await runner.query('BEGIN IMMEDIATE');
+    else await runner.startTransaction('READ COMMITTED');
+    try {
+      const result = await work(txOf(this.dialect, runner));
+      if (this.dialect === 'sqlite') await runner.query('COMMIT');
+      else await runner.commitTransaction();
+      return result;
+    } catch (error) {
+      // After 1205 the transaction stays open, and a later COMMIT would keep half of it. A rollback that fails too means
+      // that the connection is gone, and the transaction with it: the first error is the one to report.
+      if (this.dialect === 'sqlite') await runner.query('ROLLBACK').catch(() => undefined);
+      else await runner.rollbackTransaction().catch(() => undefined);
+      throw error;
+    }
+  }
+}
+
+function txOf(dialect: Dialect, runner: QueryRunner): Tx {
+  return {
+    dialect,
+    select: (sql, parameters = []) => runner.query(sql, [...parameters]),
+    run: async (sql, parameters = []) => (await runner.query(sql, [...parameters], true)).affected ?? 0,
+    insertReturningId: async (sql, parameters = []) => {
+      const { raw } = await runner.query(sql, [...parameters], true);
+      return Number(dialect === 'sqlite' ? raw : raw.insertId);
+    },
+  };
+}
+
+function isRetryable(error: unknown): boolean {
+  const driverError = (error as { driverError?: { errno?: number; code?: string } }).driverError;
+  return retryableErrnos.has(driverError?.errno ?? 0) || driverError?.code === 'SQLITE_BUSY';
+}
