@@ -1,172 +1,209 @@
 import { z } from 'zod';
+import { columns, currency, query, secret, timeZone } from './value-types.js';
 
 /** How one field of the service's record is made from the columns of a query. A plain string names the column. */
-export const fieldMapping = z.union([
-  z.string().min(1),
-  z.strictObject({
-    column: z.string().min(1).optional().describe('Column of the query.'),
-    constant: z
-      .union([z.string(), z.number().int(), z.boolean()])
-      .optional()
-      .describe('A fixed value instead of a column.'),
-    type: z
-      .enum(['text', 'integer', 'amount', 'boolean', 'date', 'datetime'])
-      .default('text')
-      .describe(
-        'text: as it stands. integer: refused when fractional. amount: decimal to an integer by amounts.scale. ' +
-          'date: YYYY-MM-DD. datetime: ISO 8601 with the offset of erp.timeZone.',
-      ),
-    optional: z.boolean().default(false).describe('NULL or empty text leaves the field out instead of being an error.'),
-    maxLength: z.number().int().positive().optional().describe('Longer text is refused, in characters.'),
-  }),
-]);
-
-const columns = z
-  .union([z.string().min(1), z.array(z.string().min(1)).min(1)])
-  .transform((value) => (Array.isArray(value) ? value : [value]));
+export const fieldMapping = z
+  .union([
+    z.string().min(1),
+    z.strictObject({
+      column: z
+        .string()
+        .min(1)
+        .optional()
+        .describe('Column of the query. Exactly one of column and constant is given.'),
+      constant: z
+        .union([z.string(), z.number().int(), z.boolean()])
+        .optional()
+        .describe('A fixed value instead of a column.')
+        .meta({ allowed: 'text, a whole number, true or false' }),
+      type: z
+        .enum(['text', 'integer', 'amount', 'boolean', 'date', 'datetime'])
+        .default('text')
+        .describe(
+          'text: as it stands. integer: refused when fractional. amount: decimal to an integer by amounts.scale. ' +
+            'date: YYYY-MM-DD. datetime: ISO 8601 with the offset of erp.timeZone.',
+        ),
+      optional: z
+        .boolean()
+        .default(false)
+        .describe('NULL or empty text leaves the field out instead of being an error.'),
+      maxLength: z
+        .number()
+        .int()
+        .positive()
+        .optional()
+        .describe('Longer text is refused.')
+        .meta({ unit: 'characters' }),
+    }),
+  ])
+  .meta({ shape: 'Field mapping', allowed: 'the name of a column, or a field mapping' });
 
 const fields = z.record(z.string().min(1), fieldMapping);
 
-const password = z.string().min(1).optional();
+const erpTimeZone = timeZone.describe(
+  'Time zone of the dates and times in the ERP, e.g. Europe/Berlin. Never guessed, because a wrong one shifts every date.',
+);
 
-export const erpSettings = z.discriminatedUnion('type', [
-  z.strictObject({
-    type: z.literal('mysql').describe('MySQL or MariaDB.'),
-    host: z.string().min(1).default('127.0.0.1'),
-    port: z.number().int().min(1).max(65535).default(3306),
-    database: z.string().min(1),
-    user: z.string().min(1).describe('An account that may only SELECT.'),
-    password: password.describe('Only from the environment; prefer passwordFile.'),
-    passwordFile: z.string().min(1).optional().describe('File that holds the password.'),
-    timeZone: z
+const queryTimeoutSeconds = z
+  .number()
+  .positive()
+  .max(3600)
+  .default(60)
+  .describe('Longest time one query may take; the ERP itself then stops it, where it can.');
+
+export const erpSettings = z
+  .discriminatedUnion('type', [
+    z.strictObject({
+      type: z.literal('mysql').describe('Kind of database. mysql: MySQL or MariaDB. sqlite: a SQLite file.'),
+      host: z.string().min(1).default('127.0.0.1').describe('Server of the ERP database.'),
+      port: z.number().int().min(1).max(65535).default(3306).describe('Port of that server.'),
+      database: z.string().min(1).describe('Name of the ERP database.'),
+      user: z.string().min(1).describe('An account that may only SELECT.'),
+      password: secret.optional().describe('Password of that account. Only from the environment; prefer passwordFile.'),
+      passwordFile: z
+        .string()
+        .min(1)
+        .optional()
+        .describe(
+          'File that holds the password, relative to the configuration folder; credential `erp-password` under systemd.',
+        ),
+      timeZone: erpTimeZone,
+      queryTimeoutSeconds,
+    }),
+    z.strictObject({
+      type: z.literal('sqlite').describe('Kind of database. mysql: MySQL or MariaDB. sqlite: a SQLite file.'),
+      file: z.string().min(1).describe('The database file, relative to the configuration folder. It is only read.'),
+      timeZone: erpTimeZone,
+      queryTimeoutSeconds,
+    }),
+  ])
+  .describe('The database that Waybill reads. It is never written.');
+
+const changedAt = z
+  .string()
+  .min(1)
+  .optional()
+  .describe('Column that moves when the row changes. Without it only sweeps find changes.');
+
+export const customersSettings = z
+  .strictObject({
+    send: z
+      .enum(['referenced', 'all', 'none'])
+      .default('referenced')
+      .describe(
+        'referenced: the customers of eligible orders. all: every pending customer. none: the service knows them already.',
+      ),
+    query: query.optional().describe('SELECT that yields one row per customer. Required unless send is none.'),
+    key: columns.optional().describe('Column (or columns) of the primary key. Required unless send is none.'),
+    changedAt,
+    pending: z
       .string()
       .min(1)
-      .describe('IANA zone of the dates and times in the ERP, e.g. Europe/Berlin. Never guessed.'),
-    queryTimeoutSeconds: z.number().positive().default(60),
-  }),
-  z.strictObject({
-    type: z.literal('sqlite'),
-    file: z.string().min(1),
-    timeZone: z
+      .optional()
+      .describe('SQL condition over the columns of the query: which rows may be sent. Without it: all.'),
+    fields: fields.optional().describe('Field of the service: column. customer_code is required unless send is none.'),
+  })
+  .describe('Which customers are sent, and how a row becomes a customer.');
+
+export const orderLinesSettings = z
+  .strictObject({
+    query: query.describe('SELECT that yields one row per order line.'),
+    orderKey: columns.describe('Column (or columns) that hold the key of the order.'),
+    sortBy: columns.describe('Column (or columns) that give the lines of one order their order.'),
+    fields: fields.describe('Field of the item: column. sku, qty and price are required.'),
+  })
+  .describe('How the lines of an order are read.');
+
+export const ordersSettings = z
+  .strictObject({
+    query: query.describe('SELECT that yields one row per order.'),
+    key: columns.describe('Column (or columns) of the primary key.'),
+    changedAt,
+    pending: z
       .string()
       .min(1)
-      .describe('IANA zone of the dates and times in the ERP, e.g. Europe/Berlin. Never guessed.'),
-    queryTimeoutSeconds: z.number().positive().default(60),
-  }),
-]);
+      .optional()
+      .describe('SQL condition over the columns of the query: which orders may be sent. Without it: all.'),
+    startFrom: z
+      .union([
+        z.literal('all'),
+        z.strictObject({
+          column: z.string().min(1).describe('A column that never changes, such as the creation date or the key.'),
+          from: z
+            .union([z.string().min(1), z.number().int()])
+            .describe('First date or first key that is sent.')
+            .meta({ allowed: 'a date (YYYY-MM-DD, quoted or not) or a key' }),
+        }),
+      ])
+      .describe(
+        'Older orders are never sent, not even when somebody edits them. `all` sends the whole history. Never guessed.',
+      )
+      .meta({ allowed: 'all, or a column and the first value that is sent: {column: created_at, from: 2026-01-01}' }),
+    customerKey: columns
+      .optional()
+      .describe('Column (or columns) that hold the key of the customer. Required unless customers.send is none.'),
+    number: z
+      .string()
+      .min(1)
+      .optional()
+      .describe('Column of the order number that people know. Goes into `note` unless fields.note is given.'),
+    total: z.string().min(1).optional().describe('Column of the order total, to check that the lines add up to it.'),
+    settleSeconds: z
+      .number()
+      .min(0)
+      .default(10)
+      .describe(
+        'How long an order that changed just now, and whose total can not be checked or does not add up, waits for its lines.',
+      ),
+    fields: fields
+      .default({})
+      .describe('Field of the service: column. customer_code comes from the customer unless it is given here.'),
+    lines: orderLinesSettings,
+  })
+  .describe('Which orders are sent, and how a row becomes an order.');
 
-export const customersSettings = z.strictObject({
-  send: z
-    .enum(['referenced', 'all', 'none'])
-    .default('referenced')
-    .describe(
-      'referenced: the customers of eligible orders. all: every pending customer. none: the service knows them already.',
-    ),
-  query: z
-    .string()
-    .min(1)
-    .optional()
-    .describe('SELECT that yields one row per customer. Required unless send is none.'),
-  key: columns.optional().describe('Column (or columns) of the primary key. Required unless send is none.'),
-  changedAt: z
-    .string()
-    .min(1)
-    .optional()
-    .describe('Column that moves when the row changes. Without it only sweeps find changes.'),
-  pending: z
-    .string()
-    .min(1)
-    .optional()
-    .describe('SQL condition over the columns of the query: which rows may be sent.'),
-  fields: fields.optional().describe('Field of the service: column. customer_code is required unless send is none.'),
-});
+export const amountsSettings = z
+  .strictObject({
+    currency: currency.describe('Currency of every amount, as an ISO 4217 code. Never guessed.'),
+    scale: z
+      .number()
+      .int()
+      .min(0)
+      .max(6)
+      .optional()
+      .describe(
+        'Decimal places of the service’s integer amounts; 2 sends 19.99 as 1999. Default: the exponent of the currency.',
+      )
+      .meta({ unit: 'decimal places' }),
+    rounding: z
+      .enum(['refuse', 'half-up', 'half-even'])
+      .default('refuse')
+      .describe('What happens to an amount with more decimals than scale.'),
+  })
+  .describe('How decimal columns become the integer amounts of the service, exactly.');
 
-export const orderLinesSettings = z.strictObject({
-  query: z.string().min(1).describe('SELECT that yields one row per order line.'),
-  orderKey: columns.describe('Column (or columns) that hold the key of the order.'),
-  sortBy: columns.describe('Column (or columns) that give the lines of one order their order.'),
-  fields: fields.describe('Field of the item: column. sku, qty and price are required.'),
-});
-
-export const ordersSettings = z.strictObject({
-  query: z.string().min(1).describe('SELECT that yields one row per order.'),
-  key: columns.describe('Column (or columns) of the primary key.'),
-  changedAt: z
-    .string()
-    .min(1)
-    .optional()
-    .describe('Column that moves when the row changes. Without it only sweeps find changes.'),
-  pending: z
-    .string()
-    .min(1)
-    .optional()
-    .describe('SQL condition over the columns of the query: which orders may be sent.'),
-  startFrom: z
-    .union([
-      z.literal('all'),
-      z.strictObject({
-        column: z.string().min(1).describe('A column that never changes, such as the creation date or the key.'),
-        from: z.union([z.string().min(1), z.number().int()]).describe('First date or first key that is sent.'),
-      }),
-    ])
-    .describe(
-      'Older orders are never sent, not even when somebody edits them. `all` sends the whole history. Never guessed.',
-    ),
-  customerKey: columns
-    .optional()
-    .describe('Column (or columns) that hold the key of the customer. Required unless customers.send is none.'),
-  number: z
-    .string()
-    .min(1)
-    .optional()
-    .describe('Column of the order number that people know. Goes into `note` unless fields.note is given.'),
-  total: z.string().min(1).optional().describe('Column of the order total, to check that the lines add up to it.'),
-  settleSeconds: z
-    .number()
-    .min(0)
-    .default(10)
-    .describe(
-      'How long an order that changed just now, and whose total can not be checked or does not add up, waits for its lines.',
-    ),
-  fields: fields
-    .default({})
-    .describe('Field of the service: column. customer_code comes from the customer unless it is given here.'),
-  lines: orderLinesSettings,
-});
-
-export const amountsSettings = z.strictObject({
-  currency: z
-    .string()
-    .regex(/^[A-Z]{3}$/, 'an ISO 4217 code such as EUR')
-    .describe('Currency of every amount. Never guessed.'),
-  scale: z
-    .number()
-    .int()
-    .min(0)
-    .max(6)
-    .optional()
-    .describe(
-      'Decimal places of the service’s integer amounts; 2 sends 19.99 as 1999. Default: the exponent of the currency.',
-    ),
-  rounding: z
-    .enum(['refuse', 'half-up', 'half-even'])
-    .default('refuse')
-    .describe('What happens to an amount with more decimals than scale.'),
-});
-
-export const captureSettings = z.strictObject({
-  pageSize: z.number().int().min(1).max(5000).default(500).describe('Records read in one snapshot.'),
-  overlapSeconds: z
-    .number()
-    .min(0)
-    .default(600)
-    .describe('How far behind the cursor each pass starts, so that late commits are found.'),
-  sweepMinutes: z
-    .number()
-    .positive()
-    .default(60)
-    .describe('How often everything eligible is read, whatever the cursor says.'),
-});
+export const captureSettings = z
+  .strictObject({
+    pageSize: z
+      .number()
+      .int()
+      .min(1)
+      .max(5000)
+      .default(500)
+      .describe('Records read in one snapshot.')
+      .meta({ unit: 'records' }),
+    overlapSeconds: z
+      .number()
+      .min(0)
+      .default(600)
+      .describe('How far behind the cursor each pass starts, so that late commits are found.'),
+    sweepMinutes: z
+      .number()
+      .positive()
+      .default(60)
+      .describe('How often everything eligible is read, whatever the cursor says.'),
+  })
+  .describe('How the ERP is read.');
 
 export type FieldMapping = z.output<typeof fieldMapping>;
 export type ErpSettings = z.output<typeof erpSettings>;

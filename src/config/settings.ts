@@ -1,43 +1,59 @@
 import { z } from 'zod';
 import { amountsSettings, captureSettings, customersSettings, erpSettings, ordersSettings } from './erp-settings.js';
 import { deliverySettings, invoicesSettings, serviceSettings } from './service-settings.js';
+import { cronExpression, secret, timeZone } from './value-types.js';
 
-const storeSettings = z.discriminatedUnion('type', [
-  z.strictObject({
-    type: z.literal('sqlite'),
-    file: z
-      .string()
-      .min(1)
-      .default('data/waybill.sqlite')
-      .describe('Relative to the working folder, or to $STATE_DIRECTORY under systemd.'),
-  }),
-  z.strictObject({
-    type: z.literal('mysql').describe('MySQL or MariaDB.'),
-    host: z.string().min(1).default('127.0.0.1'),
-    port: z.number().int().min(1).max(65535).default(3306),
-    database: z.string().min(1),
-    user: z.string().min(1),
-    password: z.string().min(1).optional().describe('Only from the environment; prefer passwordFile.'),
-    passwordFile: z
-      .string()
-      .min(1)
-      .optional()
-      .describe('File that holds the password; credential `store-password` under systemd.'),
-  }),
-]);
+const storeSettings = z
+  .discriminatedUnion('type', [
+    z.strictObject({
+      type: z
+        .literal('sqlite')
+        .describe('Kind of database. sqlite: a file, nothing to install. mysql: MySQL or MariaDB, also for a standby.'),
+      file: z
+        .string()
+        .min(1)
+        .default('data/waybill.sqlite')
+        .describe(
+          'The store’s file, relative to the working folder. Under systemd relative to $STATE_DIRECTORY, without a leading data/.',
+        ),
+    }),
+    z.strictObject({
+      type: z
+        .literal('mysql')
+        .describe('Kind of database. sqlite: a file, nothing to install. mysql: MySQL or MariaDB, also for a standby.'),
+      host: z.string().min(1).default('127.0.0.1').describe('Server of the store.'),
+      port: z.number().int().min(1).max(65535).default(3306).describe('Port of that server.'),
+      database: z.string().min(1).describe('Name of the store’s database; it belongs to Waybill alone.'),
+      user: z.string().min(1).describe('Account that owns the store’s tables.'),
+      password: secret.optional().describe('Password of that account. Only from the environment; prefer passwordFile.'),
+      passwordFile: z
+        .string()
+        .min(1)
+        .optional()
+        .describe(
+          'File that holds the password, relative to the configuration folder; credential `store-password` under systemd.',
+        ),
+    }),
+  ])
+  .describe('Where Waybill keeps what it knows: outbox, bindings, audit.');
 
-const scheduleSettings = z.strictObject({
-  capture: z.string().default('*/30 * * * * *').describe('Cron expression, with seconds: when the ERP is read.'),
-  pull: z.string().default('0 */15 * * * *').describe('Cron expression, with seconds: when unpaid invoices are read.'),
-  timeZone: z.string().default('UTC').describe('IANA zone of the cron expressions.'),
-});
+const scheduleSettings = z
+  .strictObject({
+    capture: cronExpression.default('*/30 * * * * *').describe('Cron expression, with seconds: when the ERP is read.'),
+    pull: cronExpression
+      .default('0 */15 * * * *')
+      .describe('Cron expression, with seconds: when unpaid invoices are read.'),
+    timeZone: timeZone.default('UTC').describe('Time zone of the cron expressions.'),
+  })
+  .describe('When the jobs run.');
 
 /** Every setting of Waybill: its name, default, unit (in the name) and meaning. docs/settings.md is printed from it. */
 export const settingsSchema = z.strictObject({
   installation: z
     .string()
-    .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{2,63}$/, '3 to 64 letters, digits, dots, dashes or underscores')
-    .describe('Name of this installation. Every idempotency key is made from it: never change it, never use it twice.'),
+    .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{2,63}$/, 'not 3 to 64 letters, digits, dots, dashes or underscores')
+    .describe('Name of this installation. Every idempotency key is made from it: never change it, never use it twice.')
+    .meta({ allowed: '3 to 64 letters, digits, dots, dashes or underscores' }),
   erp: erpSettings,
   customers: customersSettings.prefault({}),
   orders: ordersSettings,
@@ -48,7 +64,15 @@ export const settingsSchema = z.strictObject({
   delivery: deliverySettings.prefault({}),
   invoices: invoicesSettings.prefault({}),
   schedule: scheduleSettings.prefault({}),
-  log: z.strictObject({ level: z.enum(['error', 'warn', 'info', 'debug']).default('info') }).prefault({}),
+  log: z
+    .strictObject({
+      level: z
+        .enum(['error', 'warn', 'info', 'debug'])
+        .default('info')
+        .describe('Least important lines that are logged.'),
+    })
+    .describe('What is logged.')
+    .prefault({}),
 });
 
 export type Settings = z.output<typeof settingsSchema>;

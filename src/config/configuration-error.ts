@@ -1,0 +1,39 @@
+/** One thing that is wrong with the configuration. No part of it ever holds a secret. */
+export interface ConfigurationProblem {
+  /** The setting, such as `erp.timeZone`, or the file or environment variable when no setting can be named. */
+  path: string;
+  /** What is wrong, as the rest of a sentence that begins with the path. */
+  message: string;
+  /** What was found, shortened; absent when nothing was. */
+  found?: string;
+  /** Where it was found: `config/local.yaml:12`, or the name of the environment variable. */
+  where?: string;
+  /** What is allowed, unless the message says so already. */
+  allowed?: string;
+  /** What to do. */
+  hint?: string;
+}
+
+function paragraph(problem: ConfigurationProblem): string {
+  const lines = [`  ${problem.path}: ${problem.message}`];
+  if (problem.found !== undefined) {
+    lines.push(`      found: ${problem.found}${problem.where === undefined ? '' : ` (${problem.where})`}`);
+  } else if (problem.where !== undefined) {
+    lines.push(`      where: ${problem.where}`);
+  }
+  if (problem.allowed !== undefined) lines.push(`      allowed: ${problem.allowed}`);
+  if (problem.hint !== undefined) lines.push(`      try: ${problem.hint}`);
+  return lines.join('\n');
+}
+
+/** Everything that is wrong with the configuration, at once. The command line prints the message and exits 2. */
+export class ConfigurationError extends Error {
+  override readonly name = 'ConfigurationError';
+  readonly problems: readonly ConfigurationProblem[];
+
+  constructor(place: string, problems: readonly ConfigurationProblem[]) {
+    const count = problems.length === 1 ? 'one problem' : `${problems.length} problems`;
+    super(`The configuration in ${place} has ${count}:\n\n${problems.map(paragraph).join('\n')}\n`);
+    this.problems = problems;
+  }
+}

@@ -1,0 +1,175 @@
+import type { FieldMapping } from './erp-settings.js';
+import type { AnswerPattern } from './service-settings.js';
+import type { Settings } from './settings.js';
+
+/** Settings of which any part may be missing, because it was refused on its own. */
+export type Partly<T> = T extends readonly unknown[]
+  ? T
+  : T extends object
+    ? { [K in keyof T]?: Partly<T[K]> | undefined }
+    : T;
+
+export interface CrossProblem {
+  segments: (string | number)[];
+  message: string;
+  found?: string;
+  allowed?: string;
+  hint?: string;
+}
+
+type Report = (place: string, message: string, more?: Omit<CrossProblem, 'segments' | 'message'>) => void;
+type Fields = Record<string, Partly<FieldMapping> | undefined>;
+
+const loopback = /^(localhost|.*\.localhost|127(\.\d+){3}|\[::1\])$/;
+
+function checkMapping(place: string, fields: Fields | undefined, report: Report): void {
+  for (const [name, mapping] of Object.entries(fields ?? {})) {
+    if (typeof mapping !== 'object') continue;
+    const given = [mapping.column, mapping.constant].filter((part) => part !== undefined).length;
+    if (given === 1) continue;
+    const message = given === 0 ? 'names neither a column nor a constant' : 'names a column and a constant';
+    report(`${place}.${name}`, message, { allowed: 'exactly one of column and constant' });
+  }
+}
+
+/** A field that the service can not do without has to be mapped, and can not be left out of single records. */
+function requireField(place: string, fields: Fields | undefined, name: string, why: string, report: Report): void {
+  const mapping = fields?.[name];
+  if (mapping === undefined) report(`${place}.${name}`, 'required, but not set', { allowed: why });
+  else if (typeof mapping === 'object' && mapping.optional) {
+    report(`${place}.${name}.optional`, 'must not be true', { found: 'true', allowed: `false, because ${why}` });
+  }
+}
+
+function checkSameLength(
+  place: string,
+  columns: string[] | undefined,
+  keyPlace: string,
+  key: string[] | undefined,
+  report: Report,
+): void {
+  if (columns === undefined || key === undefined || columns.length === key.length) return;
+  const parts = (names: string[]) => (names.length === 1 ? 'one column' : `${names.length} columns`);
+  report(place, `has ${parts(columns)}, but ${keyPlace} has ${parts(key)}`, {
+    found: columns.join(', '),
+    allowed: 'the same columns in the same order',
+  });
+}
+
+function checkCustomers({ customers, orders }: Partly<Settings>, report: Report): void {
+  checkMapping('customers.fields', customers?.fields as Fields | undefined, report);
+  if (customers?.send === undefined) return;
+  if (customers.send === 'none') {
+    const why = 'a column, because customers.send is none and so no customer says its code';
+    requireField('orders.fields', orders?.fields as Fields | undefined, 'customer_code', why, report);
+    return;
+  }
+  const required = 'because customers.send is not none';
+  if (customers.query === undefined) {
+    report('customers.query', 'required, but not set', { allowed: `a SELECT, ${required}` });
+  }
+  if (customers.key === undefined) {
+    report('customers.key', 'required, but not set', { allowed: `a column or a list of columns, ${required}` });
+  }
+  const code = `a column, ${required}`;
+  requireField('customers.fields', customers.fields as Fields | undefined, 'customer_code', code, report);
+  if (orders?.customerKey === undefined) {
+    const allowed = `a column or a list of columns, ${required}`;
+    report('orders.customerKey', 'required, but not set', { allowed });
+  }
+  checkSameLength('orders.customerKey', orders?.customerKey, 'customers.key', customers.key, report);
+}
+
+function checkOrders({ orders }: Partly<Settings>, report: Report): void {
+  checkMapping('orders.fields', orders?.fields as Fields | undefined, report);
+  if (orders?.fields?.items !== undefined) {
+    report('orders.fields.items', 'can not be mapped', { hint: 'map the lines in orders.lines.fields' });
+  }
+  const lines = orders?.lines;
+  checkMapping('orders.lines.fields', lines?.fields as Fields | undefined, report);
+  for (const name of ['sku', 'qty', 'price']) {
+    const why = 'a column, because every order line has one';
+    requireField('orders.lines.fields', lines?.fields as Fields | undefined, name, why, report);
+  }
+  checkSameLength('orders.lines.orderKey', lines?.orderKey, 'orders.key', orders?.key, report);
+}
+
+/** The class of an answer decides what is done about it, so one answer can not have two. */
+function checkAnswers({ service }: Partly<Settings>, report: Report): void {
+  const seen = new Map<string, string>();
+  for (const [meaning, patterns] of Object.entries(service?.answers ?? {})) {
+    for (const [index, entry] of ((patterns ?? []) as (Partly<AnswerPattern> | undefined)[]).entries()) {
+      if (entry?.status === undefined) continue;
+      const key = JSON.stringify([entry.status, entry.code, entry.pattern]);
+      const place = `service.answers.${meaning}.${index}`;
+      const other = seen.get(key);
+      if (other === undefined) seen.set(key, place);
+      else report(place, `is the same answer as ${other.replace(/\.(\d+)$/, '[$1]')}`, { hint: 'remove one of them' });
+    }
+  }
+}
+
+function checkService({ service, delivery }: Partly<Settings>, report: Report): void {
+  if (service?.baseUrl !== undefined && service.environment !== undefined) {
+    const { protocol, hostname } = new URL(service.baseUrl);
+    if (protocol === 'http:' && service.environment !== 'sandbox' && !loopback.test(hostname)) {
+      report('service.baseUrl', 'begins with http, so the token would travel in the clear', {
+        found: service.baseUrl,
+        allowed: 'https, unless the service is on this machine or service.environment is sandbox',
+      });
+    }
+  }
+  if (service !== undefined && service.token === undefined) {
+    report('service.tokenFile', 'a token is required, but there is none', {
+      allowed: 'a file that holds the bearer token',
+      hint: 'set service.tokenFile, or WAYBILL_SERVICE_TOKEN, or give systemd the credential service-token',
+    });
+  }
+  const deadline = service?.deadlineSeconds;
+  const lease = delivery?.leaseSeconds;
+  if (deadline !== undefined && lease !== undefined && deadline >= lease / 2) {
+    report('service.deadlineSeconds', 'is not below half of delivery.leaseSeconds', {
+      found: `${deadline}, with a lease of ${lease}`,
+      allowed: `a number below ${lease / 2}, so that a request ends well before its lease does`,
+    });
+  }
+  const base = delivery?.backoffBaseSeconds;
+  const most = delivery?.backoffMaxSeconds;
+  if (base !== undefined && most !== undefined && base > most) {
+    const allowed = 'at most delivery.backoffMaxSeconds';
+    report('delivery.backoffBaseSeconds', 'is above delivery.backoffMaxSeconds', {
+      found: `${base} > ${most}`,
+      allowed,
+    });
+  }
+}
+
+function checkStore({ store }: Partly<Settings>, report: Report): void {
+  if (store?.type !== 'sqlite' || !/^(:memory:|file:)/.test(store.file ?? '')) return;
+  report('store.file', 'is not the name of a file', {
+    found: store.file ?? '',
+    allowed: 'a file, because what Waybill knows has to outlive it',
+  });
+}
+
+/** What only several settings together can get wrong. Runs on whatever was right on its own. */
+export function crossChecks(settings: Partly<Settings>): CrossProblem[] {
+  const problems: CrossProblem[] = [];
+  const report: Report = (place, message, more = {}) => {
+    const segments = place.split('.').map((part) => (/^\d+$/.test(part) ? Number(part) : part));
+    problems.push({ segments, message, ...more });
+  };
+  for (const check of [checkCustomers, checkOrders, checkService, checkAnswers, checkStore]) check(settings, report);
+  return problems;
+}
+
+/** What is allowed and probably not meant. */
+export function advice(settings: Settings): string[] {
+  const warnings: string[] = [];
+  if (settings.orders.number === undefined && settings.orders.fields.note === undefined) {
+    warnings.push(
+      'neither orders.number nor orders.fields.note is set: at the service no order says which one it is here',
+    );
+  }
+  return warnings;
+}

@@ -1,0 +1,101 @@
+import { delimiter, resolve } from 'node:path';
+import { Secret } from '../model/secret.js';
+import { checkSettings } from './check-settings.js';
+import { ConfigurationError } from './configuration-error.js';
+import { advice } from './cross-checks.js';
+import { environmentOverrides } from './environment-overrides.js';
+import { readSettingsFiles } from './read-settings-files.js';
+import { refuseSecretsInFiles, resolveSecrets } from './resolve-secrets.js';
+import type { Settings } from './settings.js';
+import { setIn } from './tree-path.js';
+
+export interface LoadOptions {
+  /** Configuration folder. Default: $WAYBILL_CONFIG, else `config` in the working folder. */
+  configDir?: string | undefined;
+  /** Default: the environment of this process. */
+  env?: NodeJS.ProcessEnv | undefined;
+}
+
+export interface LoadedSettings {
+  /** Complete, checked and deeply frozen; every path in them is absolute. */
+  settings: Settings;
+  /** What works but should be looked at, such as a secret that everyone may read. */
+  warnings: string[];
+  /** Absolute path of the configuration folder. */
+  configDir: string;
+  /** Absolute paths of the files that were read, in the order in which they were merged. */
+  files: string[];
+}
+
+function freezeDeeply<T>(value: T): T {
+  if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
+    Object.freeze(value);
+    for (const part of Object.values(value)) freezeDeeply(part);
+  }
+  return value;
+}
+
+/** systemd gives a service a folder of its own for what it keeps; `data/` is the same thing in a working copy. */
+function storeFile(file: string, env: NodeJS.ProcessEnv): string {
+  const stateDirectory = env.STATE_DIRECTORY?.split(delimiter)[0];
+  if (!stateDirectory) return resolve(file);
+  return resolve(stateDirectory, file.replace(/^(\.\/)*data\//, ''));
+}
+
+function resolvePaths(settings: Settings, configDir: string, env: NodeJS.ProcessEnv): Settings {
+  const { erp, store } = settings;
+  return {
+    ...settings,
+    erp: erp.type === 'sqlite' ? { ...erp, file: resolve(configDir, erp.file) } : erp,
+    store: store.type === 'sqlite' ? { ...store, file: storeFile(store.file, env) } : store,
+  };
+}
+
+/**
+ * Checks settings that were made in the program (a demo, a test) the way a configuration is checked. Secrets may be
+ * given as text; paths are relative to the working folder. Throws a ConfigurationError that lists every problem.
+ */
+export function settingsFrom(given: unknown): Settings {
+  const { settings, problems } = checkSettings(given, () => undefined);
+  if (settings === undefined) throw new ConfigurationError('the program', problems);
+  return freezeDeeply(resolvePaths(settings, process.cwd(), {}));
+}
+
+/**
+ * Reads the configuration folder, puts the environment over it, finds the secrets, and checks the whole.
+ * Throws one ConfigurationError that lists every problem; nothing else has been touched by then.
+ */
+export function loadSettings(options: LoadOptions = {}): LoadedSettings {
+  const env = options.env ?? process.env;
+  const configDir = resolve(options.configDir ?? (env.WAYBILL_CONFIG || 'config'));
+  const environments = (env.NODE_CONFIG_ENV || env.NODE_ENV || '').split(',').filter(Boolean);
+  const { merged, files, warnings } = readSettingsFiles(configDir, environments);
+
+  const misplaced = refuseSecretsInFiles(merged, files);
+  const { overrides, problems: wrongNames } = environmentOverrides(env);
+  for (const { entry, value } of overrides) {
+    setIn(merged, entry.segments, entry.meta.secret ? new Secret(String(value)) : value);
+  }
+  const secrets = resolveSecrets(merged, configDir, env);
+
+  const locate = (segments: readonly (string | number)[]): string | undefined => {
+    const override = overrides.find(({ entry }) => entry.segments.every((part, index) => segments[index] === part));
+    if (override !== undefined) return override.entry.environmentName;
+    for (const file of files.toReversed()) {
+      const line = file.lineOf(segments);
+      if (line !== undefined) return `${file.name}:${line}`;
+    }
+    return undefined;
+  };
+  const found = [...misplaced, ...wrongNames, ...secrets.problems];
+  const known = found.flatMap(({ path }) => [path, `${path}File`]);
+  const { settings, problems } = checkSettings(merged, locate, known);
+  if (settings === undefined || found.length > 0) throw new ConfigurationError(configDir, [...found, ...problems]);
+
+  return {
+    settings: freezeDeeply(resolvePaths(settings, configDir, env)),
+    warnings: [...warnings, ...secrets.warnings, ...advice(settings)],
+    configDir,
+    files: files.map((file) => resolve(file.name)),
+  };
+}

@@ -1,0 +1,179 @@
+import { readdirSync } from 'node:fs';
+import { basename, delimiter, extname, join, relative } from 'node:path';
+import { Load, Util } from 'config/lib/util.js';
+import { type Document, isMap, isPair, isScalar, LineCounter, parseDocument, visit } from 'yaml';
+import { ConfigurationError, type ConfigurationProblem } from './configuration-error.js';
+
+/** One file of settings, with its parsed document so that a problem can name the line. */
+export interface SettingsFile {
+  /** As it is shown: relative to the working folder where that is shorter. */
+  name: string;
+  content: Record<string, unknown>;
+  /** Line of the setting, or undefined when this file does not have it. */
+  lineOf(segments: readonly (string | number)[]): number | undefined;
+}
+
+export interface SettingsFiles {
+  /** The files merged, later ones over earlier ones. */
+  merged: Record<string, unknown>;
+  /** In the order in which they were merged. */
+  files: SettingsFile[];
+  warnings: string[];
+}
+
+/** JSON is YAML, so one parser reads all three. Executable formats are left out: settings are data. */
+const extensions = ['json', 'yml', 'yaml'];
+
+const baseNames = (environments: string[]) => [
+  'default',
+  ...environments,
+  'local',
+  ...environments.map((name) => `local-${name}`),
+];
+
+/** YAML's own messages quote the text around the fault, which may be a secret; these do not. */
+const faults: Record<string, string> = {
+  BAD_ALIAS: 'an alias (*name) without its anchor (&name)',
+  BAD_DQ_ESCAPE: 'a backslash in double quotes that means nothing; use single quotes',
+  BAD_INDENT: 'wrong indentation',
+  BAD_SCALAR_START: 'a value that begins with a reserved character; put it in quotes',
+  BLOCK_AS_IMPLICIT_KEY: 'a second colon in one line; put the value in quotes',
+  DUPLICATE_KEY: 'the same name twice in one group',
+  MISSING_CHAR: 'a missing quote, bracket, colon or comma',
+  MULTILINE_IMPLICIT_KEY: 'a name without a colon, or wrong indentation',
+  MULTIPLE_DOCS: 'more than one document (---) in one file',
+  TAB_AS_INDENT: 'a tab used for indentation; use spaces',
+  UNEXPECTED_TOKEN: 'something that does not belong here; quotes or indentation may be missing',
+};
+
+const shown = (file: string) => {
+  const near = relative(process.cwd(), file);
+  return near !== '' && near.length < file.length && !near.startsWith('..') ? near : file;
+};
+
+class FileReader {
+  readonly files: SettingsFile[] = [];
+  readonly problems: ConfigurationProblem[] = [];
+  readonly warnings: string[] = [];
+
+  /** Reads one file's text; what is wrong with it is remembered, so that every file's faults come at once. */
+  read(file: string, text: string): Record<string, unknown> {
+    const name = shown(file);
+    const lines = new LineCounter();
+    const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
+    const at = (offset: number) => `${name}:${lines.linePos(offset).line}`;
+    const refuse = (path: string, message: string) => {
+      const hint = 'correct the line; a text with : # * & % or quotes in it needs quotes around it';
+      this.problems.push({ path, message, hint });
+    };
+    for (const error of document.errors) {
+      refuse(at(error.pos[0]), `not valid YAML: ${faults[error.code] ?? error.code}`);
+    }
+    for (const warning of document.warnings) refuse(at(warning.pos[0]), 'not valid YAML: an unknown tag (!name)');
+    if (document.errors.length > 0) return {};
+    visit(document, {
+      Pair: (_, pair) => {
+        if (isScalar(pair.key) && pair.key.value === '__proto__') {
+          refuse(at(pair.key.range?.[0] ?? 0), 'a setting can not be called __proto__');
+        }
+      },
+    });
+    let content: unknown;
+    try {
+      content = document.toJS();
+    } catch {
+      refuse(name, `not valid YAML: ${faults.BAD_ALIAS}, or far too many of them`);
+      return {};
+    }
+    if (content === null || content === undefined) content = {};
+    if (typeof content !== 'object' || Array.isArray(content)) {
+      refuse(name, 'holds no settings: expected lines such as `installation: main-office`');
+      return {};
+    }
+    const settings = content as Record<string, unknown>;
+    this.files.push({
+      name,
+      content: settings,
+      lineOf: (segments) => {
+        const offset = offsetOf(document, segments);
+        return offset === undefined ? undefined : lines.linePos(offset).line;
+      },
+    });
+    return settings;
+  }
+}
+
+/** Where the name of a setting stands in its file. */
+function offsetOf(document: Document, segments: readonly (string | number)[]): number | undefined {
+  const last = segments.at(-1);
+  const parent = segments.length < 2 ? document.contents : document.getIn(segments.slice(0, -1), true);
+  if (!isMap(parent)) {
+    const node = document.getIn(segments, true);
+    return (node as { range?: [number, number, number] } | undefined)?.range?.[0];
+  }
+  const pair = parent.items.find((item) => isPair(item) && isScalar(item.key) && item.key.value === last);
+  return (pair?.key as { range?: [number, number, number] } | undefined)?.range?.[0];
+}
+
+/** Files that node-config would read in another set-up, and that would be overlooked without a word here. */
+function overlooked(names: string[], known: string[]): string[] {
+  const isSettings = (name: string) => known.includes(basename(name, extname(name)));
+  return names.filter((name) => isSettings(name) && !extensions.includes(extname(name).slice(1)));
+}
+
+/**
+ * Reads the settings of a folder through node-config: default, $NODE_ENV, local, local-$NODE_ENV, later over earlier.
+ * Throws a ConfigurationError for a missing folder, a folder without settings, and every fault of syntax at once.
+ */
+export function readSettingsFiles(configDir: string, environments: string[]): SettingsFiles {
+  const place = shown(configDir);
+  const fail = (message: string, hint: string): never => {
+    throw new ConfigurationError(place, [{ path: place, message, hint }]);
+  };
+  if (configDir.includes(delimiter)) {
+    fail(`the name of a configuration folder can not hold "${delimiter}"`, 'rename the folder');
+  }
+  let names: string[] = [];
+  try {
+    names = readdirSync(configDir);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    const reasons: Record<string, string> = {
+      ENOENT: 'there is no such folder',
+      ENOTDIR: 'it is not a folder',
+      EACCES: 'this account may not read the folder',
+    };
+    fail(
+      reasons[code ?? ''] ?? `the folder can not be read (${code})`,
+      'give the folder that holds local.yaml with --config DIR',
+    );
+  }
+  const known = baseNames(environments);
+  const reader = new FileReader();
+  for (const name of overlooked(names, known)) {
+    reader.warnings.push(`${join(place, name)} is not read: settings are read from .yaml, .yml and .json files only`);
+  }
+  const load = new Load({
+    configDir,
+    // node-config reads local.yaml only beside a deployment name, so there is always one.
+    nodeEnv: environments.length > 0 ? environments : ['development'],
+    // A file named after the machine would make a cloned server behave in its own way, unseen.
+    hostName: '',
+    gitCrypt: true,
+    parser: {
+      parse: (file: string, text: string) => reader.read(file, text),
+      getParser: () => undefined,
+      getFilesOrder: () => extensions,
+    } as never,
+  });
+  try {
+    Util.loadFileConfigs(load);
+  } catch (error) {
+    fail((error as Error).message, 'let the account that runs Waybill read the file');
+  }
+  if (reader.problems.length > 0) throw new ConfigurationError(place, reader.problems);
+  if (reader.files.length === 0) {
+    fail('the folder holds no default.yaml and no local.yaml', 'copy config/example/local.yaml into it, and edit it');
+  }
+  return { merged: load.config, files: reader.files, warnings: reader.warnings };
+}

@@ -1,0 +1,75 @@
+import type { z } from 'zod';
+import { allowedInWords, kindOf, type SettingMeta, settingsOf, unwrap } from './schema-tree.js';
+import { settingsSchema } from './settings.js';
+
+/** One setting, as the environment and the reference page see it. */
+export interface SettingEntry {
+  /** Its place, such as `['erp', 'timeZone']`. */
+  segments: string[];
+  path: string;
+  schema: z.ZodType;
+  meta: SettingMeta;
+  allowed: string;
+  required: boolean;
+  /** The default, or undefined. */
+  preset: unknown;
+  environmentName: string;
+  /** The variants that have it, when only some do: `erp.host` exists where erp.type is mysql. */
+  only?: { path: string; names: string[] };
+}
+
+/** A group of settings, such as `erp`, with what it is for. */
+export interface SettingGroup {
+  path: string;
+  meaning: string;
+  settings: SettingEntry[];
+}
+
+const upperSnake = (name: string) => name.replaceAll(/([a-z0-9])([A-Z])/g, '$1_$2').toUpperCase();
+
+/** `['erp', 'passwordFile']` → `WAYBILL_ERP_PASSWORD_FILE`. */
+export function environmentName(segments: readonly string[]): string {
+  return `WAYBILL_${segments.map(upperSnake).join('_')}`;
+}
+
+function collect(schema: z.ZodType, segments: string[], only: SettingEntry['only'], groups: SettingGroup[]): void {
+  const path = segments.join('.');
+  const group: SettingGroup = { path, meaning: unwrap(schema).meta.description ?? '', settings: [] };
+  groups.push(group);
+  const kind = kindOf(unwrap(schema).schema);
+  for (const { name, schema: setting, variants } of settingsOf(kind)) {
+    const { schema: inner, meta, required, preset } = unwrap(setting);
+    const place = [...segments, name];
+    const innerKind = kindOf(inner);
+    const condition =
+      variants.length > 0 && kind.is === 'variants' ? { path: `${path}.${kind.by}`, names: variants } : only;
+    if (innerKind.is === 'object' || innerKind.is === 'variants') {
+      collect(setting, place, condition, groups);
+      continue;
+    }
+    const isDiscriminator = kind.is === 'variants' && name === kind.by;
+    group.settings.push({
+      segments: place,
+      path: place.join('.'),
+      schema: setting,
+      meta,
+      allowed: isDiscriminator ? kind.variants.map((variant) => variant.name).join(' or ') : allowedInWords(setting),
+      required,
+      preset: isDiscriminator ? (unwrap(schema).preset as Record<string, unknown> | undefined)?.[name] : preset,
+      environmentName: environmentName(place),
+      ...(condition === undefined ? {} : { only: condition }),
+    });
+  }
+}
+
+/** Every group of settings in the order of the schema; the first holds the settings that stand alone. */
+export function settingGroups(): SettingGroup[] {
+  const groups: SettingGroup[] = [];
+  collect(settingsSchema, [], undefined, groups);
+  return groups;
+}
+
+/** Every setting that has a name of its own. Parts of lists and field mappings have none. */
+export function settingList(): SettingEntry[] {
+  return settingGroups().flatMap((group) => group.settings);
+}

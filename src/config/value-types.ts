@@ -1,0 +1,82 @@
+import { validateHeaderName } from 'node:http';
+import { validate } from 'node-cron';
+import { z } from 'zod';
+import { Secret } from '../model/secret.js';
+
+/*
+ * Besides `description`, settings carry `allowed` (what is allowed, in words, where the schema alone can not say it),
+ * `unit` (of a number whose name does not carry it), `shape` (name of a part that several settings share) and `secret`.
+ */
+
+const text = z.string().min(1);
+
+/** A string that one function accepts or refuses. */
+const checked = (allowed: string, accepts: (value: string) => boolean) =>
+  text.refine(accepts, { error: `not ${allowed}`, abort: true }).meta({ allowed });
+
+/** Intl also takes offsets such as +02:00 on newer Node versions; an offset knows no daylight saving time. */
+export function isTimeZone(name: string): boolean {
+  if (!/^[A-Za-z]/.test(name)) return false;
+  try {
+    new Intl.DateTimeFormat('en', { timeZone: name });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const currencies = new Set(Intl.supportedValuesOf('currency'));
+
+function isRegularExpression(source: string): boolean {
+  try {
+    new RegExp(source, 'i');
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Headers that the client or the connection itself writes; a key sent under such a name would break the request. */
+const reservedHeaders = new Set([
+  'authorization',
+  'connection',
+  'content-encoding',
+  'content-length',
+  'content-type',
+  'host',
+  'transfer-encoding',
+]);
+
+function isFreeHeaderName(name: string): boolean {
+  try {
+    validateHeaderName(name);
+  } catch {
+    return false;
+  }
+  return !reservedHeaders.has(name.toLowerCase());
+}
+
+export const timeZone = checked('an IANA time zone such as Europe/Berlin', isTimeZone);
+export const currency = checked('a current ISO 4217 code such as EUR', (code) => currencies.has(code));
+export const cronExpression = checked(
+  'a cron expression with six fields, seconds first, such as "*/30 * * * * *"',
+  (expression) => expression.trim().split(/\s+/).length === 6 && validate(expression),
+);
+export const regularExpression = checked('a regular expression', isRegularExpression);
+export const headerName = checked('a header name that HTTP allows and the client does not use', isFreeHeaderName);
+
+/** A secret arrives as text from a file or the environment and leaves as a Secret, so that nothing prints it. */
+export const secret = z
+  .union([text, z.instanceof(Secret)])
+  .transform((value) => (value instanceof Secret ? value : new Secret(value)))
+  .meta({ allowed: 'text, from its own file or the environment', secret: true });
+
+/** One SQL statement. A semicolon at its end is dropped, because the query is read as part of a larger one. */
+export const query = text.transform((sql) => sql.replace(/[;\s]+$/, ''));
+
+/** One column or several; several make a composite key. */
+export const columns = z
+  .union([text, z.array(text).min(1)])
+  .transform((value) => (Array.isArray(value) ? value : [value]))
+  .refine((names) => new Set(names).size === names.length, { error: 'names a column twice', abort: true })
+  .meta({ allowed: 'a column name, or a list of them without repetition' });
