@@ -1,0 +1,53 @@
+import type { AxiosError } from 'axios';
+import type { Exchange } from './exchange.js';
+
+/** Errors before the request could leave: no address, nobody listening, no route. */
+const unreachableCodes = new Set([
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'EHOSTDOWN',
+]);
+
+/** Certificate and handshake errors of Node's TLS: the request is written only after the handshake. */
+const tlsCode = /^(ERR_TLS_|ERR_SSL_|CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|EPROTO|HOSTNAME_MISMATCH|INVALID_CA)/;
+
+/**
+ * What a failed request proves. In doubt is the safe answer: only errors known to come before the first byte are called
+ * `unreachable`, because only then may the request go out again at once.
+ */
+export function exchangeOfError(error: AxiosError): Exchange {
+  const cause = error.cause as (Error & { code?: string; syscall?: string }) | undefined;
+  const code = error.code ?? cause?.code ?? '';
+  const reason = describe(error, code);
+  if (error.response)
+    return {
+      kind: 'cut_off',
+      status: error.response.status,
+      headers: plainHeaders(error.response.headers),
+      reason: `the answer's body broke off: ${reason}`,
+    };
+  if (tlsCode.test(code)) return { kind: 'unreachable', reason: `no secure connection: ${reason}`, tls: true };
+  if (unreachableCodes.has(code)) return { kind: 'unreachable', reason, tls: false };
+  if (code === 'ETIMEDOUT' && cause?.syscall === 'connect') return { kind: 'unreachable', reason, tls: false };
+  if (code === 'ERR_CANCELED' || code === 'ECONNABORTED' || code === 'ETIMEDOUT')
+    return { kind: 'timeout', reason: 'no complete answer within the deadline' };
+  return { kind: 'broken', reason };
+}
+
+/** The driver's words, without the request (its headers hold the token). */
+function describe(error: AxiosError, code: string): string {
+  const text = (error.message || code || 'unknown error').replace(/\s+/g, ' ').slice(0, 200);
+  return code && !text.includes(code) ? `${text} (${code})` : text;
+}
+
+/** Headers with lower-case names and text values. */
+export function plainHeaders(headers: unknown): Record<string, string> {
+  const plain: Record<string, string> = {};
+  for (const [name, value] of Object.entries(headers as Record<string, unknown>)) {
+    if (value !== undefined && value !== null) plain[name.toLowerCase()] = String(value);
+  }
+  return plain;
+}

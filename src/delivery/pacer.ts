@@ -1,0 +1,82 @@
+import PQueue from 'p-queue';
+
+export interface PacerLimit {
+  requests: number;
+  windowMs: number;
+}
+
+export interface PacerOptions {
+  /** Requests under way at once. */
+  concurrency: number;
+  /** Most requests in any window; null when no limit is known. */
+  limit: PacerLimit | null;
+}
+
+/**
+ * Spaces requests so that a service which counts a sliding window has no cause to answer 429.
+ *
+ * A slot is free again one window after its *answer*, not after its start: whatever time the request took on the way, the
+ * service counted it no later than that (field notes, p-queue: 0 answers of 429 at 98.9 % of the limit). So the slots are
+ * a queue whose concurrency is the limit, and a task keeps its place for a window while its caller has the answer already.
+ */
+export class Pacer {
+  readonly #slots: PQueue | null;
+  readonly #connections: PQueue;
+  readonly #windowMs: number;
+  readonly #sleepers = new Set<{ timer: NodeJS.Timeout; wake: () => void }>();
+
+  constructor(options: PacerOptions) {
+    this.#connections = new PQueue({ concurrency: options.concurrency });
+    this.#slots = options.limit ? new PQueue({ concurrency: options.limit.requests }) : null;
+    this.#windowMs = options.limit?.windowMs ?? 0;
+  }
+
+  /**
+   * Runs `task` when its turn has come. The promise settles with the task, before the slot is free again.
+   * @param isUsed whether a result took a slot at the service; a request that we held back did not
+   * @param priority higher goes first
+   */
+  run<T>(task: () => Promise<T>, isUsed: (result: T) => boolean = () => true, priority = 0): Promise<T> {
+    const connect = () => this.#connections.add(task, { priority }) as Promise<T>;
+    if (!this.#slots) return connect();
+    const slots = this.#slots;
+    return new Promise<T>((resolve, reject) => {
+      void slots.add(
+        async () => {
+          let used = true;
+          try {
+            const result = await connect();
+            used = isUsed(result);
+            resolve(result);
+          } catch (error) {
+            reject(error);
+          }
+          if (used) await this.#sleep(this.#windowMs);
+        },
+        { priority },
+      );
+    });
+  }
+
+  /** Requests that wait for a slot or are under way. */
+  get waiting(): number {
+    return (this.#slots?.size ?? 0) + this.#connections.size;
+  }
+
+  /** Lets the slots go that only wait for their window to end, so that the process can end. */
+  close(): void {
+    for (const sleeper of [...this.#sleepers]) sleeper.wake();
+  }
+
+  #sleep(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const wake = () => {
+        clearTimeout(sleeper.timer);
+        this.#sleepers.delete(sleeper);
+        resolve();
+      };
+      const sleeper = { timer: setTimeout(wake, ms), wake };
+      this.#sleepers.add(sleeper);
+    });
+  }
+}

@@ -1,0 +1,187 @@
+import http from 'node:http';
+import https from 'node:https';
+import type { Readable } from 'node:stream';
+import axios, { type AxiosAdapter, AxiosError, type AxiosInstance, type InternalAxiosRequestConfig } from 'axios';
+import axiosRetry from 'axios-retry';
+import type { ServiceSettings } from '../config/service-settings.js';
+import type { Exchange, TimedExchange } from './exchange.js';
+import { exchangeOfError, plainHeaders } from './exchange-of-error.js';
+import type { Pacer } from './pacer.js';
+
+export interface TransportOptions {
+  service: ServiceSettings;
+  pacer: Pacer;
+  /** Resends at once of what provably never left. */
+  quickResends: number;
+  nowMs: () => number;
+}
+
+export interface TransportRequest {
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  /** Below the base URL, with its version. */
+  path: string;
+  query?: Record<string, string>;
+  headers?: Record<string, string>;
+  body?: string;
+  /** Higher goes first. */
+  priority?: number;
+  /** Asked when the slot is taken, right before the first byte: null lets it go, a text says why not. */
+  gate: () => Promise<string | null>;
+}
+
+declare module 'axios' {
+  interface InternalAxiosRequestConfig {
+    waybillPriority?: number;
+    waybillGate?: () => Promise<string | null>;
+    waybillStartedAtMs?: number;
+  }
+}
+
+/** Thrown inside the adapter when the gate is shut, so that axios-retry leaves it alone. */
+class NotSent extends Error {}
+
+/**
+ * The one door to the wire: slot, gate, send, bounded and timed body. The pacer sits inside the axios adapter, because
+ * axios-retry re-enters the instance and its resends must be paced as well.
+ */
+export class Transport {
+  readonly #client: AxiosInstance;
+  readonly #agents: { http: http.Agent; https: https.Agent };
+  readonly #nowMs: () => number;
+
+  constructor(options: TransportOptions) {
+    const { service } = options;
+    const agentOptions = { keepAlive: true, maxSockets: service.concurrency };
+    this.#agents = { http: new http.Agent(agentOptions), https: new https.Agent(agentOptions) };
+    this.#nowMs = options.nowMs;
+    this.#client = axios.create({
+      baseURL: service.baseUrl,
+      adapter: pacedAdapter(options),
+      httpAgent: this.#agents.http,
+      httpsAgent: this.#agents.https,
+      // A redirect would turn a POST into a GET that reports 200, and an absolute URL would take the token elsewhere.
+      maxRedirects: 0,
+      allowAbsoluteUrls: false,
+      proxy: false,
+      maxContentLength: service.maxResponseBytes,
+      maxBodyLength: 10_000_000,
+      // Every status is judged by the verdict, and axios must not turn broken JSON into a string that looks like success.
+      validateStatus: () => true,
+      responseType: 'stream',
+      transformRequest: [(data) => data],
+      transformResponse: [(data) => data],
+    });
+    axiosRetry(this.#client, {
+      retries: options.quickResends,
+      // Each try has its own deadline inside the adapter.
+      shouldResetTimeout: true,
+      retryCondition: (error) =>
+        !(error.cause instanceof NotSent) && exchangeOfError(error).kind === 'unreachable' && !isTls(error),
+      retryDelay: (count) => 100 * 2 ** (count - 1) * (0.5 + Math.random()),
+    });
+  }
+
+  /** Sends one request and says what came of it. Never throws for anything that the wire or the service does. */
+  async exchange(request: TransportRequest): Promise<TimedExchange> {
+    const config = {
+      method: request.method,
+      url: request.path,
+      params: request.query,
+      headers: request.headers ?? {},
+      ...(request.body === undefined ? {} : { data: request.body }),
+      waybillPriority: request.priority ?? 0,
+      waybillGate: request.gate,
+    };
+    let exchange: Exchange;
+    let sent: InternalAxiosRequestConfig | undefined;
+    try {
+      const response = await this.#client.request(config);
+      sent = response.config;
+      exchange = {
+        kind: 'answer',
+        status: response.status,
+        headers: plainHeaders(response.headers),
+        body: response.data,
+      };
+    } catch (error) {
+      if (!(error instanceof AxiosError)) throw error;
+      sent = error.config;
+      exchange =
+        error.cause instanceof NotSent ? { kind: 'not_sent', reason: error.cause.message } : exchangeOfError(error);
+    }
+    const startedAtMs = sent?.waybillStartedAtMs ?? null;
+    return { exchange, startedAtMs, durationMs: startedAtMs === null ? null : this.#nowMs() - startedAtMs };
+  }
+
+  close(): void {
+    this.#agents.http.destroy();
+    this.#agents.https.destroy();
+  }
+}
+
+function pacedAdapter({ pacer, service, nowMs }: TransportOptions): AxiosAdapter {
+  const send = axios.getAdapter('http');
+  return async (config) => {
+    type Result = { error: AxiosError; held: boolean } | { response: Awaited<ReturnType<AxiosAdapter>> };
+    const task = async (): Promise<Result> => {
+      const shut = (await config.waybillGate?.()) ?? null;
+      if (shut !== null) return { error: notSent(shut, config), held: true };
+      config.waybillStartedAtMs = nowMs();
+      // axios' own timeout is no deadline: a trickled body outlives it. The signal covers connect, headers and body.
+      const deadline = AbortSignal.timeout(service.deadlineSeconds * 1000);
+      try {
+        const response = await send({ ...config, signal: deadline });
+        response.data = await readBody(response.data, service.maxResponseBytes, deadline, response);
+        response.config = config;
+        return { response };
+      } catch (error) {
+        const wrapped = error instanceof AxiosError ? error : AxiosError.from(error as Error, undefined, config);
+        wrapped.config = config;
+        return { error: wrapped, held: false };
+      }
+    };
+    const result = await pacer.run(task, (r) => !('held' in r && r.held), config.waybillPriority ?? 0);
+    if ('error' in result) throw result.error;
+    return result.response;
+  };
+}
+
+function notSent(reason: string, config: InternalAxiosRequestConfig): AxiosError {
+  const error = new AxiosError(reason, 'WAYBILL_NOT_SENT', config);
+  error.cause = new NotSent(reason);
+  return error;
+}
+
+/** Reads a body as UTF-8 text, bounded and within the deadline. What breaks off keeps its status (`response` on the error). */
+async function readBody(
+  stream: Readable,
+  maxBytes: number,
+  deadline: AbortSignal,
+  response: Awaited<ReturnType<AxiosAdapter>>,
+): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  const abort = () =>
+    stream.destroy(new AxiosError('the deadline passed while the body was coming in', 'ERR_CANCELED'));
+  deadline.addEventListener('abort', abort, { once: true });
+  try {
+    for await (const chunk of stream) {
+      bytes += (chunk as Buffer).length;
+      if (bytes > maxBytes) throw new AxiosError(`the body is larger than ${maxBytes} bytes`, 'WAYBILL_BODY_TOO_LARGE');
+      chunks.push(chunk as Buffer);
+    }
+    return Buffer.concat(chunks).toString('utf8');
+  } catch (cause) {
+    const error = AxiosError.from(cause as Error, (cause as { code?: string }).code, response.config);
+    error.response = response;
+    throw error;
+  } finally {
+    deadline.removeEventListener('abort', abort);
+    stream.destroy();
+  }
+}
+
+function isTls(error: AxiosError): boolean {
+  const exchange = exchangeOfError(error);
+  return exchange.kind === 'unreachable' && exchange.tls;
+}

@@ -1,0 +1,78 @@
+import type { AnswerPattern, ServiceSettings } from '../config/service-settings.js';
+import type { Verdict } from '../model/verdict.js';
+import { type AcknowledgementRequest, readAcknowledgement } from './acknowledgement.js';
+import { errorBody } from './error-reason.js';
+import type { Exchange } from './exchange.js';
+import { retryAfterMs } from './retry-after.js';
+
+export interface VerdictRequest extends AcknowledgementRequest {
+  successStatus: number;
+  /** Sum of qty × price of the record; null where there is none to check. */
+  expectedTotal: bigint | null;
+}
+
+export type VerdictProfile = Pick<ServiceSettings, 'answers' | 'checkTotal'>;
+
+/**
+ * What an exchange proves. Pure; one question a paragraph, in the order of the table in docs/architecture.md. For what is
+ * not listed the answer is `in_doubt`: the same key and bytes again can do no harm.
+ */
+export function judge(profile: VerdictProfile, request: VerdictRequest, exchange: Exchange, nowMs: number): Verdict {
+  if (exchange.kind === 'not_sent') return { kind: 'not_sent', reason: exchange.reason };
+  if (exchange.kind === 'unreachable') return { kind: 'unavailable', reason: exchange.reason, tls: exchange.tls };
+  if (exchange.kind === 'timeout' || exchange.kind === 'broken') return { kind: 'in_doubt', reason: exchange.reason };
+
+  const { status, headers } = exchange;
+  // A success whose body broke off happened, as far as we know; we just don't know what. Same key, same bytes.
+  if (exchange.kind === 'cut_off' && status < 400) return { kind: 'in_doubt', reason: exchange.reason };
+  const body = exchange.kind === 'answer' ? exchange.body : '';
+
+  if (status === request.successStatus) {
+    const acknowledgement = readAcknowledgement(request, body);
+    if (!acknowledgement.valid)
+      return { kind: 'invalid', reason: `HTTP ${status}, but no valid acknowledgement: ${acknowledgement.reason}` };
+    return {
+      kind: 'delivered',
+      serviceId: acknowledgement.serviceId,
+      flag: totalFlag(profile, request.expectedTotal, acknowledgement.total),
+    };
+  }
+
+  const error = errorBody(body);
+  const reason = `HTTP ${status}${error.code ? ` ${error.code}` : ''}: ${error.message || 'no reason given'}`;
+  const matches = (patterns: readonly AnswerPattern[]) =>
+    patterns.some((pattern) => matchesAnswer(pattern, status, error.code, body));
+
+  // A 429 is decided before the idempotency layer of a service: nothing took effect.
+  if (status === 429) return { kind: 'throttled', reason, retryAfterMs: retryAfterMs(headers['retry-after'], nowMs) };
+  if (status === 503 && headers['retry-after'] !== undefined)
+    return { kind: 'throttled', reason, retryAfterMs: retryAfterMs(headers['retry-after'], nowMs) };
+
+  if (status === 401) return { kind: 'unauthorised', reason };
+  if (status === 403 || status === 407 || (status >= 300 && status < 400)) return { kind: 'misconfigured', reason };
+
+  if (matches(profile.answers.inProgress)) return { kind: 'busy', reason };
+  if (matches(profile.answers.keyReused)) return { kind: 'conflict', reason, what: 'key_reused' };
+  if (matches(profile.answers.alreadyExists)) return { kind: 'conflict', reason, what: 'already_exists' };
+  if (request.entity === 'order' && matches(profile.answers.unknownCustomer))
+    return { kind: 'unknown_customer', reason };
+
+  // 408 may follow a body that arrived; every other 4xx is the service's own "no".
+  if (status >= 400 && status < 500 && status !== 408) return { kind: 'refused', reason };
+
+  return { kind: 'in_doubt', reason };
+}
+
+function totalFlag(profile: VerdictProfile, expected: bigint | null, acknowledged: number | null): string | null {
+  if (profile.checkTotal === 'off' || expected === null || acknowledged === null) return null;
+  if (BigInt(acknowledged) === expected) return null;
+  return `The service acknowledged a total of ${acknowledged}; the lines add up to ${expected}.`;
+}
+
+function matchesAnswer(pattern: AnswerPattern, status: number, code: string | null, body: string): boolean {
+  if (pattern.status !== status) return false;
+  if (pattern.code !== undefined && pattern.code !== code) return false;
+  // Services write in_progress, in-progress or "in progress"; `.` in the default patterns stands for any of them.
+  if (pattern.pattern !== undefined && !new RegExp(pattern.pattern, 'i').test(body.slice(0, 10_000))) return false;
+  return true;
+}
