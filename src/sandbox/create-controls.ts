@@ -1,0 +1,46 @@
+import { parseFaults } from './fault.js';
+import type { Limit } from './options.js';
+import { RateLimit } from './rate-limit.js';
+import type { SandboxControls } from './sandbox.js';
+import { showInvoice } from './show-invoice.js';
+import type { SandboxState } from './state.js';
+import { dateAt } from './timestamp.js';
+import { viewCounts, viewLedger } from './view-ledger.js';
+
+const dayMs = 24 * 60 * 60 * 1000;
+
+export function createControls(state: SandboxState): SandboxControls {
+  return {
+    ledger: () => viewLedger(state),
+    counts: () => viewCounts(state),
+
+    setFaults: (faults) => state.faults.set(parseFaults(faults)),
+    addFaults: (faults) => state.faults.add(parseFaults(faults)),
+    clearFaults: () => state.faults.set([]),
+    faults: () => state.faults.list(),
+
+    setLimit: (limit) => {
+      state.limit = new RateLimit(asList(limit));
+    },
+    change: (options) => {
+      state.options = { ...state.options, ...options };
+    },
+    forgetKeys: () => state.keys.forgetAll(),
+
+    addInvoices: (invoices) => {
+      const { nowMs, paymentTermDays, utcOffsetMinutes } = state.options;
+      const dueDate = dateAt(nowMs() + paymentTermDays * dayMs, utcOffsetMinutes);
+      return invoices.map((invoice) =>
+        showInvoice(state.invoices.add({ due_date: dueDate, status: 'unpaid', ...invoice })),
+      );
+    },
+    payInvoice: (invoiceNo) => showInvoice(state.invoices.setStatus(invoiceNo, 'paid')),
+    setInvoiceStatus: (invoiceNo, status) => showInvoice(state.invoices.setStatus(invoiceNo, status)),
+    removeInvoice: (invoiceNo) => state.invoices.remove(invoiceNo),
+  };
+}
+
+function asList(limit: Limit | readonly Limit[] | null): readonly Limit[] {
+  if (limit === null) return [];
+  return 'requests' in limit ? [limit] : limit;
+}

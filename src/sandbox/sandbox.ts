@@ -1,0 +1,64 @@
+import type { Invoice } from '../model/invoice.js';
+import type { FaultInput } from './fault.js';
+import type { FaultPlan } from './fault-plan.js';
+import type { Ledger, LedgerCounts } from './ledger.js';
+import type { Limit, SandboxOptions } from './options.js';
+
+/** The options that may change while the sandbox runs. */
+export type RunningOptions = Omit<
+  SandboxOptions,
+  | 'port'
+  | 'limits'
+  | 'faults'
+  | 'seed'
+  | 'keyLifetimeMs'
+  | 'replayRefusals'
+  | 'compareBodies'
+  | 'maxBodyBytes'
+  | 'orderReferenceField'
+  | 'nowMs'
+  | 'monotonicMs'
+  | 'random'
+>;
+
+/** An invoice as tests add it; what is absent is filled in: the next number, unpaid, due in `paymentTermDays`. */
+export type InvoiceInput = Pick<Invoice, 'amount'> & Partial<Invoice>;
+
+/** What can be done with a sandbox besides asking it over HTTP. Everything takes effect at once. */
+export interface SandboxControls {
+  /** What was asked and what is there now. Builds a list of all records; see `counts` for the cheap part. */
+  ledger(): Ledger;
+  counts(): LedgerCounts;
+
+  /** Replaces all faults. Throws a TypeError that names what is wrong with them. */
+  setFaults(faults: readonly FaultInput[]): void;
+  /** Appends; a request meets the first fault of the list that fires. */
+  addFaults(faults: readonly FaultInput[]): void;
+  clearFaults(): void;
+  /** The faults with how many requests matched and how many were hit. */
+  faults(): ReturnType<FaultPlan['list']>;
+
+  /** Replaces all limits, with empty windows; null lifts them. */
+  setLimit(limit: Limit | readonly Limit[] | null): void;
+  /** Changes options in mid-run: a new token, forbidden, delays, the form of Retry-After, … */
+  change(options: Partial<RunningOptions>): void;
+  forgetKeys(): void;
+
+  addInvoices(invoices: readonly InvoiceInput[]): Invoice[];
+  payInvoice(invoiceNo: string): Invoice;
+  setInvoiceStatus(invoiceNo: string, status: string): Invoice;
+  removeInvoice(invoiceNo: string): void;
+}
+
+/** A running sandbox. */
+export interface Sandbox extends SandboxControls {
+  /** `http://127.0.0.1:PORT`, without a slash at its end. */
+  readonly url: string;
+  readonly port: number;
+  /** Stops listening and cuts every connection, but keeps all that the service knows: connections are refused until `comeBack`. */
+  goDown(): Promise<void>;
+  /** Listens on the same port again. */
+  comeBack(): Promise<void>;
+  /** Ends promptly, even with requests that hang. */
+  close(): Promise<void>;
+}
