@@ -22,7 +22,7 @@ const statusInput = z.strictObject({ status: z.string().min(1) });
 
 /** The ways in for tests and people. They need no token, don't count as requests and answer to loopback only. */
 export function addAdminRoutes(app: FastifyInstance, state: SandboxState, controls: SandboxControls): void {
-  app.register(async (admin) => {
+  app.register((admin, _options, done) => {
     admin.addHook('onRequest', refuseStrangers);
     admin.setErrorHandler((error: Error & { statusCode?: number }, _request, reply) =>
       reply.code(error.statusCode ?? 400).send({ error: { code: 'invalid_request', message: error.message } }),
@@ -68,6 +68,7 @@ export function addAdminRoutes(app: FastifyInstance, state: SandboxState, contro
       controls.removeInvoice(request.params.no);
       return reply.code(204).send();
     });
+    done();
   });
 }
 

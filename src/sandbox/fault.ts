@@ -31,7 +31,7 @@ export const faultSchema = z.discriminatedUnion('kind', [
     kind: z.literal('status'),
     status: z.int().min(200).max(599),
     headers,
-    body: z.unknown(),
+    body: z.unknown().optional(),
     effect: effect('none'),
     ...common,
   }),
