@@ -144,9 +144,9 @@ class SchemaCheck {
       return `only where ${pathInWords([...segments, kind.by])} is ${other.variants.join(' or ')}`;
     }
     const nearest = nearestName(name, Object.keys(shape));
-    if (nearest !== undefined) return pathInWords([...segments, nearest]);
+    if (nearest !== undefined) return `did you mean ${pathInWords([...segments, nearest])}?`;
     const elsewhere = settingList().filter((entry) => entry.segments.at(-1) === name);
-    if (elsewhere.length === 1) return `${elsewhere[0]?.path}`;
+    if (elsewhere.length === 1) return `did you mean ${elsewhere[0]?.path}?`;
     return `known here: ${Object.keys(shape).join(', ')}`;
   }
 

@@ -8,6 +8,14 @@ type Segments = readonly (string | number)[];
 
 const startsWith = (segments: Segments, start: Segments) => start.every((part, index) => segments[index] === part);
 
+const groups = Object.keys(settingsSchema.shape);
+
+/** Problems are told in the order of the settings, whichever check found them; unknown groups come last. */
+const position = (segments: Segments) => {
+  const place = groups.indexOf(String(segments[0]));
+  return place < 0 ? groups.length : place;
+};
+
 /** `settings` are complete when there are no problems. */
 export interface CheckedSettings {
   settings: Settings | undefined;
@@ -21,14 +29,17 @@ export interface CheckedSettings {
 export function checkSettings(given: unknown, locate: Locate, known: readonly string[] = []): CheckedSettings {
   const { value, problems } = checkAgainstSchema(settingsSchema, given, locate);
   const partly = (value ?? {}) as Partly<Settings>;
-  const all = problems.map(({ problem }) => problem);
+  const all = [...problems];
   for (const { segments, ...more } of crossChecks(partly)) {
     const path = pathInWords(segments);
     // A part that was refused looks like one that is missing; only the first is worth saying.
-    if (known.includes(path) || problems.some((other) => startsWith(segments, other.segments))) continue;
+    if (known.includes(path) || all.some((other) => startsWith(segments, other.segments))) continue;
     const where = more.found === undefined ? undefined : locate(segments);
-    all.push({ path, ...more, ...(where === undefined ? {} : { where }) });
+    all.push({ segments, problem: { path, ...more, ...(where === undefined ? {} : { where }) } });
   }
-  if (all.length > 0) return { settings: undefined, problems: all };
+  if (all.length > 0) {
+    const inOrder = all.toSorted((a, b) => position(a.segments) - position(b.segments));
+    return { settings: undefined, problems: inOrder.map(({ problem }) => problem) };
+  }
   return { settings: settingsSchema.parse(value), problems: [] };
 }

@@ -45,7 +45,8 @@ export function environmentOverrides(env: NodeJS.ProcessEnv): {
     const entry = entries.get(name);
     if (entry === undefined) {
       const nearest = nearestName(name, [...entries.keys(), ...Object.keys(otherEnvironmentNames)]);
-      const hint = nearest === undefined ? 'docs/settings.md lists every name; unset this one' : `${nearest}`;
+      const hint =
+        nearest === undefined ? 'docs/settings.md lists every name; unset this one' : `did you mean ${nearest}?`;
       problems.push({ path: name, message: 'no setting has this name', hint });
     } else if (text.trim() === '') {
       const hint = 'give it a value, or unset it';

@@ -71,6 +71,7 @@ class FileReader {
     }
     for (const warning of document.warnings) refuse(at(warning.pos[0]), 'not valid YAML: an unknown tag (!name)');
     if (document.errors.length > 0) return {};
+    const before = this.problems.length;
     visit(document, {
       Pair: (_, pair) => {
         if (isScalar(pair.key) && pair.key.value === '__proto__') {
@@ -78,6 +79,8 @@ class FileReader {
         }
       },
     });
+    // node-config merges with plain assignment: handed such a name, it changes the prototype of every object.
+    if (this.problems.length > before) return {};
     let content: unknown;
     try {
       content = document.toJS();

@@ -122,8 +122,8 @@ export function allowedInWords(outer: z.ZodType): string {
   const names = allowedNames(schema);
   if (names.length > 0) return orList(names);
   const kind = kindOf(schema);
-  if (kind.is === 'list') return `a list; each entry ${allowedInWords(kind.element)}`;
-  if (kind.is === 'map') return `a group of names; each ${allowedInWords(kind.value)}`;
+  if (kind.is === 'list') return `a list with, for each entry, ${allowedInWords(kind.element)}`;
+  if (kind.is === 'map') return `a group with, for each name, ${allowedInWords(kind.value)}`;
   if (kind.is === 'object' || kind.is === 'variants') return 'a group of settings';
   if (kind.is === 'union') return orList(kind.options.map(allowedInWords));
   if (schema.def.type === 'number') return numberInWords(schema);

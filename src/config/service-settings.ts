@@ -28,7 +28,7 @@ const endpoint = (
     .describe(meaning);
 
 /** One way to recognise an answer: its status, and if given its error code or a pattern found in its body. */
-const answer = z
+export const answer = z
   .strictObject({
     status: z.number().int().min(300).max(599).describe('Status of the answer.'),
     code: z.string().min(1).optional().describe('Error code in the body: error.code, code or type.'),
@@ -48,6 +48,11 @@ const baseUrl = z
   .refine((address) => !/[?#]/.test(address), { error: 'has a query or a fragment; paths are appended to it' })
   .meta({ allowed: 'an address such as https://api.example.com', mayHoldSecret: true });
 
+/** A second line in the token's file, or a typographic quote, would otherwise fail at the first request. */
+const bearerToken = secret.refine((token) => /^[\x21-\x7e]+$/.test(token.reveal()), {
+  error: 'holds a space, a line break or a letter outside ASCII, which no header carries',
+});
+
 export const serviceSettings = z
   .strictObject({
     environment: z
@@ -56,7 +61,7 @@ export const serviceSettings = z
     baseUrl: baseUrl.describe(
       'Address of the service, without the version. http is refused unless it stays on this machine or environment is sandbox.',
     ),
-    token: secret.optional().describe('Bearer token. Only from the environment; prefer tokenFile.'),
+    token: bearerToken.optional().describe('Bearer token. Only from the environment; prefer tokenFile.'),
     tokenFile: z
       .string()
       .min(1)

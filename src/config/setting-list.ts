@@ -22,6 +22,8 @@ export interface SettingEntry {
 export interface SettingGroup {
   path: string;
   meaning: string;
+  /** False for a group that may be left out: what it requires is required only where it is given. */
+  always: boolean;
   settings: SettingEntry[];
 }
 
@@ -34,7 +36,9 @@ export function environmentName(segments: readonly string[]): string {
 
 function collect(schema: z.ZodType, segments: string[], only: SettingEntry['only'], groups: SettingGroup[]): void {
   const path = segments.join('.');
-  const group: SettingGroup = { path, meaning: unwrap(schema).meta.description ?? '', settings: [] };
+  const { meta: groupMeta, required: groupRequired, preset: groupPreset } = unwrap(schema);
+  const always = groupRequired || groupPreset !== undefined;
+  const group: SettingGroup = { path, meaning: groupMeta.description ?? '', always, settings: [] };
   groups.push(group);
   const kind = kindOf(unwrap(schema).schema);
   for (const { name, schema: setting, variants } of settingsOf(kind)) {
@@ -48,14 +52,15 @@ function collect(schema: z.ZodType, segments: string[], only: SettingEntry['only
       continue;
     }
     const isDiscriminator = kind.is === 'variants' && name === kind.by;
+    const chosen = (unwrap(schema).preset as Record<string, unknown> | undefined)?.[name];
     group.settings.push({
       segments: place,
       path: place.join('.'),
       schema: setting,
       meta,
       allowed: isDiscriminator ? kind.variants.map((variant) => variant.name).join(' or ') : allowedInWords(setting),
-      required,
-      preset: isDiscriminator ? (unwrap(schema).preset as Record<string, unknown> | undefined)?.[name] : preset,
+      required: required && !(isDiscriminator && chosen !== undefined),
+      preset: isDiscriminator ? chosen : preset,
       environmentName: environmentName(place),
       ...(condition === undefined ? {} : { only: condition }),
     });

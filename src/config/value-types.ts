@@ -59,7 +59,7 @@ function isFreeHeaderName(name: string): boolean {
 export const timeZone = checked('an IANA time zone such as Europe/Berlin', isTimeZone);
 export const currency = checked('a current ISO 4217 code such as EUR', (code) => currencies.has(code));
 export const cronExpression = checked(
-  'a cron expression with six fields, seconds first, such as "*/30 * * * * *"',
+  'a cron expression with six fields, seconds first, such as `*/30 * * * * *`',
   (expression) => expression.trim().split(/\s+/).length === 6 && validate(expression),
 );
 export const regularExpression = checked('a regular expression', isRegularExpression);

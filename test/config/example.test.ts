@@ -1,0 +1,26 @@
+import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { loadSettings } from '../../src/config/load-settings.js';
+
+describe('the example configuration', () => {
+  const env = { WAYBILL_SERVICE_TOKEN: 'token', WAYBILL_ERP_PASSWORD: 'password' };
+
+  it('is valid where it stands, once the secrets are there', () => {
+    const { settings, warnings } = loadSettings({ configDir: 'config/example', env });
+    expect(settings.erp.type).to.equal('mysql');
+    expect(warnings).to.deep.equal([]);
+  });
+
+  it('is valid when it is copied beside the file that ships', () => {
+    const configDir = mkdtempSync(join(tmpdir(), 'waybill-example-'));
+    try {
+      copyFileSync('config/default.yaml', join(configDir, 'default.yaml'));
+      copyFileSync('config/example/local.yaml', join(configDir, 'local.yaml'));
+      expect(loadSettings({ configDir, env }).files).to.have.lengthOf(2);
+    } finally {
+      rmSync(configDir, { recursive: true });
+    }
+  });
+});
