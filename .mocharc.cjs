@@ -14,6 +14,8 @@ module.exports = {
   spec: filesAreNamed ? [] : compiledTests,
   require: ['dist/test/support/root-hooks.js'],
   reporter: 'dist/test/support/result-reporter.js',
+  // Mocha takes CI for a place that shows colours; most logs show their codes.
+  color: Boolean(process.stdout.isTTY),
   timeout: 60_000,
   forbidOnly: true,
   // A run without tests proves nothing.
