@@ -19,7 +19,7 @@ export async function knownRecords(
   if (sourceKeys.length === 0) return known;
   const keys = [...known.keys()];
   const newest = await tx.select(
-    `SELECT id, source_key, revision, operation, generation, state, park_class, content_hash, attempts
+    `SELECT id, source_key, revision, operation, generation, state, park_class, content_hash, first_sent_at
        FROM outbox_message
       WHERE entity=? AND source_key IN ${placeholders(keys.length)}
       ORDER BY revision`,
@@ -36,7 +36,7 @@ export async function knownRecords(
         state: row.state as MessageState,
         parkClass: row.park_class as ParkClass | null,
         contentHash: row.content_hash,
-        attempts: row.attempts,
+        firstSentAt: row.first_sent_at,
       };
   }
   const bindings = await tx.select(
@@ -123,7 +123,7 @@ export async function supersedeMessages(tx: Tx, ids: readonly number[], nowMs: n
   if (ids.length === 0) return 0;
   return tx.run(
     `UPDATE outbox_message SET state='superseded', closed_at=?
-      WHERE id IN ${placeholders(ids.length)} AND ((state='pending' AND attempts=0) OR state='parked')`,
+      WHERE id IN ${placeholders(ids.length)} AND ((state='pending' AND first_sent_at IS NULL) OR state='parked')`,
     [nowMs, ...ids],
   );
 }

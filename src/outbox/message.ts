@@ -75,21 +75,20 @@ export function settle(message: SendingMessage, verdict: Verdict, context: Settl
     failures: message.failures,
     invalidAnswers: message.invalidAnswers,
     customerWaits: message.customerWaits,
-    // Nothing of this attempt left the house unless a case below says so.
-    firstSentAt: message.firstSentAt,
+    firstSentAt,
     serviceId: null,
     flag: null,
   };
   const wait = (count: number) => nowMs + backoffMs(count, context.backoff, context.random);
-  const park = (parkClass: ParkClass): Transition => ({ ...same, state: 'parked', parkClass, firstSentAt });
+  const park = (parkClass: ParkClass): Transition => ({ ...same, state: 'parked', parkClass });
 
   switch (verdict.kind) {
     case 'delivered':
-      return { ...same, state: 'delivered', firstSentAt, serviceId: verdict.serviceId, flag: verdict.flag };
+      return { ...same, state: 'delivered', serviceId: verdict.serviceId, flag: verdict.flag };
 
     case 'in_doubt': {
       const failures = message.failures + 1;
-      return { ...same, state: 'in_doubt', firstSentAt, failures, nextAttemptAt: wait(failures) };
+      return { ...same, state: 'in_doubt', failures, nextAttemptAt: wait(failures) };
     }
 
     // Three times the success status without an acknowledgement: the service did something, and we can't tell what.
@@ -97,21 +96,22 @@ export function settle(message: SendingMessage, verdict: Verdict, context: Settl
       const invalidAnswers = message.invalidAnswers + 1;
       if (invalidAnswers >= maxInvalidAnswers) return { ...park('unproven'), invalidAnswers };
       const failures = message.failures + 1;
-      return { ...same, state: 'in_doubt', firstSentAt, failures, invalidAnswers, nextAttemptAt: wait(failures) };
+      return { ...same, state: 'in_doubt', failures, invalidAnswers, nextAttemptAt: wait(failures) };
     }
 
     // Waiting for the service as a whole costs the message nothing: the lane's pause keeps it back.
     case 'unavailable':
-      return { ...same, nextAttemptAt: wait(1) };
+      return { ...same, firstSentAt: message.firstSentAt, nextAttemptAt: wait(1) };
+    case 'not_sent':
+      return { ...same, firstSentAt: message.firstSentAt };
     case 'throttled':
     case 'unauthorised':
     case 'misconfigured':
-    case 'not_sent':
       return same;
 
     // The first request with this key is still running: it may well succeed.
     case 'busy':
-      return { ...same, state: 'in_doubt', firstSentAt, nextAttemptAt: nowMs + busyWaitMs };
+      return { ...same, state: 'in_doubt', nextAttemptAt: nowMs + busyWaitMs };
 
     // Its customer was acknowledged a moment ago; the service may need time to see it itself.
     case 'unknown_customer': {

@@ -9,8 +9,8 @@ export interface NewestMessage {
   state: MessageState;
   parkClass: ParkClass | null;
   contentHash: string;
-  /** Attempts that were ever permitted; 0 means that no byte can have left. */
-  attempts: number;
+  /** When its bytes may have left for the first time; null: never. */
+  firstSentAt: number | null;
 }
 
 export interface KnownBinding {
@@ -44,7 +44,8 @@ export function nextRevision(
   if (newest.contentHash === contentHash) return { action: 'none' };
 
   const revision = newest.revision + 1;
-  const neverSent = newest.attempts === 0;
+  // Once sent, even into a 429, the key belongs to its bytes.
+  const neverSent = newest.firstSentAt === null;
   switch (newest.state) {
     case 'pending':
       if (neverSent) return again(newest, revision, newest.generation);
@@ -77,4 +78,42 @@ function again(newest: NewestMessage, revision: number, generation: number): Rev
 
 function update(revision: number, generation: number, supersedes: number | null): RevisionDecision {
   return { action: 'write', operation: 'update', revision, generation, supersedes };
+}
+
+export type ForcedDecision = RevisionDecision | { action: 'skip'; reason: string };
+
+/**
+ * What `resync --force` does with a row that has not changed. Pure. A create goes out again only with the same key and bytes,
+ * and only while the service remembers the key: then the service answers with the record it has.
+ */
+export function forcedRevision(
+  newest: NewestMessage | null,
+  replaysRefusals: boolean,
+  nowMs: number,
+  keyLifetimeMs: number,
+): ForcedDecision {
+  if (!newest)
+    return { action: 'skip', reason: 'its first message was pruned; nothing is left that could be sent again' };
+  const revision = newest.revision + 1;
+  switch (newest.state) {
+    case 'delivered':
+      if (newest.operation !== 'create')
+        return { action: 'skip', reason: 'the service acknowledged its latest update' };
+      if (newest.firstSentAt === null || nowMs - newest.firstSentAt > keyLifetimeMs)
+        return {
+          action: 'skip',
+          reason: 'the service may have forgotten its key, so that a resend could make a second record',
+        };
+      return { action: 'write', operation: 'create', revision, generation: newest.generation, supersedes: null };
+    case 'parked': {
+      if (newest.parkClass !== 'refused' && newest.parkClass !== 'unmapped')
+        return { action: 'skip', reason: `it is parked as ${newest.parkClass}; use outbox resolve` };
+      const burnt = replaysRefusals && newest.parkClass === 'refused' && newest.operation === 'create';
+      return again(newest, revision, newest.generation + (burnt ? 1 : 0));
+    }
+    case 'discarded':
+      return { action: 'skip', reason: 'an operator discarded it' };
+    default:
+      return { action: 'skip', reason: 'it is on its way already' };
+  }
 }

@@ -163,7 +163,7 @@ export async function promoteWaitingUpdate(
 ): Promise<number | null> {
   const [next] = await tx.select<{ id: number; content_hash: string }>(
     `SELECT id, content_hash FROM outbox_message
-      WHERE entity=? AND source_key=? AND revision>? AND operation='update' AND state='pending' AND attempts=0
+      WHERE entity=? AND source_key=? AND revision>? AND operation='update' AND state='pending' AND first_sent_at IS NULL
       ORDER BY revision DESC LIMIT 1`,
     [refused.entity, refused.sourceKey, refused.revision],
   );

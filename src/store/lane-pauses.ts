@@ -43,3 +43,8 @@ export function activePauses(pauses: readonly LanePause[], lane: Lane, nowMs: nu
   const lanes: Lane[] = lane === 'capture' ? ['capture'] : [lane, 'service'];
   return pauses.filter((pause) => lanes.includes(pause.lane) && (pause.until_at === null || pause.until_at > nowMs));
 }
+
+/** Forgets "slow down" pauses whose time is over. An outage stays on record until the service answers. */
+export async function dropEndedPauses(tx: Tx, nowMs: number): Promise<void> {
+  await tx.run("DELETE FROM lane_pause WHERE cause='throttled' AND until_at<=?", [nowMs]);
+}

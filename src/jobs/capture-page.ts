@@ -1,0 +1,296 @@
+import { type AuditEntry, appendAudit } from '../audit/audit-log.js';
+import type { ErpPage, ReadCustomer, ReadOrder } from '../erp/erp-reader.js';
+import type { Entity } from '../model/entity.js';
+import { canonicalJson, sha256 } from '../outbox/canonical-json.js';
+import {
+  insertMessages,
+  type KnownRecord,
+  knownRecords,
+  type NewMessage,
+  supersedeMessages,
+} from '../outbox/capture-messages.js';
+import { createKey } from '../outbox/idempotency-key.js';
+import { forcedRevision, nextRevision } from '../outbox/next-revision.js';
+import { writeCursor } from '../store/cursors.js';
+import { assertEpoch, type Lease } from '../store/lease.js';
+import { placeholders, upsertRows } from '../store/rows.js';
+import type { Tx } from '../store/store.js';
+import type { JobContext } from './job-context.js';
+import { orderReadiness } from './order-readiness.js';
+
+export interface CapturePageWork {
+  entity: Entity;
+  page: ErpPage<ReadCustomer> | ErpPage<ReadOrder>;
+  /** Orders that were asked for because they wait for their lines; those that the page lacks are forgotten. */
+  unsettledKeys: readonly string[];
+  fingerprints: Record<Entity, string>;
+  lease: Lease | null;
+  force: boolean;
+  dryRun: boolean;
+  /** Skip customers of a customer page that were never captured: nothing refers to them yet. */
+  knownCustomersOnly: boolean;
+  /** How many rows of the page may still be written. */
+  room: number;
+  cursor: { changedAt: string; sweptAt: number | null } | null;
+}
+
+export interface CapturePageResult {
+  captured: { customers: number; orders: number };
+  unchanged: number;
+  parked: number;
+  waiting: number;
+  skipped: { entity: Entity; sourceKey: string; reason: string }[];
+  touched: { entity: Entity; sourceKey: string; number: string | null; operation: string; parked: string | null }[];
+}
+
+type ReadRow = ReadCustomer | ReadOrder;
+
+interface Plan {
+  row: ReadRow;
+  message: NewMessage;
+  supersedes: number | null;
+}
+
+/** One page of the ERP becomes messages, audit lines and the cursor, in one transaction. */
+export async function capturePage(context: JobContext, work: CapturePageWork): Promise<CapturePageResult> {
+  if (work.dryRun) return context.store.read('compare with the ERP', (tx) => planAndWrite(context, work, tx));
+  return context.store.transaction('write what was captured', async (tx) => {
+    if (work.lease) await assertEpoch(tx, work.lease);
+    return planAndWrite(context, work, tx);
+  });
+}
+
+async function planAndWrite(context: JobContext, work: CapturePageWork, tx: Tx): Promise<CapturePageResult> {
+  const nowMs = context.nowMs();
+  const result: CapturePageResult = {
+    captured: { customers: 0, orders: 0 },
+    unchanged: 0,
+    parked: 0,
+    waiting: 0,
+    skipped: [],
+    touched: [],
+  };
+  const rows = [...work.page.rows] as ReadRow[];
+  const known = await knownRecords(
+    tx,
+    work.entity,
+    rows.map((row) => row.sourceKey),
+  );
+  const plans: Plan[] = [];
+  let room = work.room;
+
+  const seen = work.entity === 'order' ? await firstSeen(tx, rows) : new Map<string, FirstSeen>();
+  const waiting: (FirstSeen & { sourceKey: string })[] = [];
+  const settledKeys: string[] = work.unsettledKeys.filter((key) => !known.has(key));
+
+  for (const row of rows) {
+    if (room <= 0) break;
+    const record = known.get(row.sourceKey) as KnownRecord;
+    if (work.entity === 'customer' && work.knownCustomersOnly && !record.newest && !record.binding) continue;
+    let parkedReason: string | null = null;
+    if (row.entity === 'order' && row.content.mapped) {
+      const hash = contentHash(row);
+      const before = seen.get(row.sourceKey);
+      const sinceMs = before?.contentHash === hash ? before.firstSeenAt : nowMs;
+      const readiness = isKnown(record, hash)
+        ? { ready: true as const }
+        : orderReadiness({
+            totals: row.totals,
+            ageSeconds: row.ageSeconds,
+            seenSeconds: (nowMs - sinceMs) / 1000,
+            settleSeconds: context.settings.orders.settleSeconds,
+          });
+      if (!readiness.ready && readiness.wait) {
+        result.waiting++;
+        waiting.push({ sourceKey: row.sourceKey, firstSeenAt: sinceMs, contentHash: hash, reason: readiness.reason });
+        continue;
+      }
+      if (!readiness.ready)
+        parkedReason = `Order ${row.number ?? row.sourceKey}: ${readiness.reason}. Correct the order in the ERP.`;
+      if (before) settledKeys.push(row.sourceKey);
+    }
+    const plan = planRow(context, work, row, record, parkedReason, nowMs, result);
+    if (plan) {
+      plans.push(plan);
+      room--;
+    }
+  }
+
+  // The customers of the orders that are written now come along, in the same snapshot and the same transaction.
+  if (work.entity === 'order') {
+    const wanted = new Set(plans.map((plan) => plan.message.customerKey));
+    const all = work.room === Number.POSITIVE_INFINITY;
+    const customers = work.page.customers.filter((customer) => all || wanted.has(customer.sourceKey));
+    const knownCustomers = await knownRecords(
+      tx,
+      'customer',
+      customers.map((row) => row.sourceKey),
+    );
+    const counted = { ...result, skipped: [], touched: result.touched };
+    const customerPlans = customers.flatMap((row) => {
+      const plan = planRow(
+        context,
+        { ...work, force: false },
+        row,
+        knownCustomers.get(row.sourceKey) as KnownRecord,
+        null,
+        nowMs,
+        counted,
+      );
+      return plan ? [plan] : [];
+    });
+    // Orders that are unchanged are what the page was read for; unchanged customers beside them are no news.
+    plans.unshift(...customerPlans);
+  }
+
+  for (const { message } of plans) {
+    if (message.parked) result.parked++;
+    if (message.entity === 'order') result.captured.orders++;
+    else result.captured.customers++;
+    result.touched.push({
+      entity: message.entity,
+      sourceKey: message.sourceKey,
+      number: message.number,
+      operation: message.operation,
+      parked: message.parked?.reason ?? null,
+    });
+  }
+  if (work.dryRun) return result;
+
+  await writePlans(context, tx, plans, nowMs);
+  await upsertRows(
+    tx,
+    'unsettled',
+    ['source_key'],
+    waiting.map((w) => ({
+      source_key: w.sourceKey,
+      first_seen_at: w.firstSeenAt,
+      content_hash: w.contentHash,
+      reason: w.reason,
+    })),
+  );
+  if (settledKeys.length > 0)
+    await tx.run(`DELETE FROM unsettled WHERE source_key IN ${placeholders(settledKeys.length)}`, settledKeys);
+  if (work.cursor) await writeCursor(tx, work.entity, work.cursor);
+  return result;
+}
+
+function planRow(
+  context: JobContext,
+  work: Pick<CapturePageWork, 'force' | 'fingerprints'>,
+  row: ReadRow,
+  known: KnownRecord,
+  parkedReason: string | null,
+  nowMs: number,
+  result: CapturePageResult,
+): Plan | null {
+  const { settings } = context;
+  const { replaysRefusals, lifetimeHours } = settings.service.idempotency;
+  const hash = contentHash(row, parkedReason);
+  let decision = nextRevision(hash, known.newest, known.binding, replaysRefusals);
+  if (decision.action === 'none' && work.force) {
+    const forced = forcedRevision(known.newest, replaysRefusals, nowMs, lifetimeHours * 3_600_000);
+    if (forced.action === 'skip') {
+      result.skipped.push({ entity: row.entity, sourceKey: row.sourceKey, reason: forced.reason });
+      return null;
+    }
+    decision = forced;
+  }
+  if (decision.action === 'none') {
+    result.unchanged++;
+    return null;
+  }
+  const reason = row.content.mapped ? parkedReason : row.content.reason;
+  const customerKey = row.entity === 'order' ? row.customerKey : null;
+  return {
+    row,
+    supersedes: decision.supersedes,
+    message: {
+      entity: row.entity,
+      sourceKey: row.sourceKey,
+      revision: decision.revision,
+      operation: decision.operation,
+      generation: decision.generation,
+      number: row.entity === 'order' ? row.number : null,
+      customerKey,
+      contentHash: hash,
+      mappingFingerprint: work.fingerprints[row.entity],
+      record: row.content.mapped ? canonicalJson(row.content.record) : null,
+      // The bytes of a create are frozen with their key, before any attempt. A row that can't be sent has neither.
+      idempotencyKey:
+        decision.operation === 'create' && reason === null
+          ? createKey(settings.installation, row.entity, row.sourceKey, decision.generation)
+          : null,
+      parked: reason === null ? null : { parkClass: 'unmapped', reason },
+    },
+  };
+}
+
+async function writePlans(context: JobContext, tx: Tx, plans: readonly Plan[], nowMs: number): Promise<void> {
+  const supersedes = plans.flatMap((plan) => (plan.supersedes === null ? [] : [plan.supersedes]));
+  await supersedeMessages(tx, supersedes, nowMs);
+  const ids = await insertMessages(
+    tx,
+    plans.map((plan) => plan.message),
+    nowMs,
+  );
+  const entries = plans.flatMap(({ message, row, supersedes: older }, i): AuditEntry[] => {
+    const base = {
+      entity: message.entity,
+      sourceKey: message.sourceKey,
+      messageId: ids[i] as number,
+      actor: context.actor,
+    };
+    const captured: AuditEntry = {
+      ...base,
+      event: 'captured',
+      outcome: message.operation,
+      detail: {
+        number: message.number,
+        revision: message.revision,
+        changedAt: row.changedAt,
+        idempotencyKey: message.idempotencyKey,
+        bodyHash: message.idempotencyKey === null ? null : message.contentHash,
+        supersedes: older,
+      },
+    };
+    return message.parked
+      ? [
+          captured,
+          { ...base, event: 'parked', outcome: message.parked.parkClass, detail: { reason: message.parked.reason } },
+        ]
+      : [captured];
+  });
+  await appendAudit(tx, entries, nowMs);
+}
+
+/** The hash that tells a changed row from an unchanged one. A row that is parked for a reason is another one than when it isn't. */
+function contentHash(row: ReadRow, parkedReason: string | null = null): string {
+  if (!row.content.mapped) return sha256(`${row.content.fingerprint}\n${row.content.reason}`);
+  const json = canonicalJson(row.content.record);
+  return sha256(parkedReason === null ? json : `${json}\n${parkedReason}`);
+}
+
+function isKnown(record: KnownRecord, hash: string): boolean {
+  return (record.newest ?? record.binding)?.contentHash === hash;
+}
+
+interface FirstSeen {
+  firstSeenAt: number;
+  contentHash: string;
+  reason: string;
+}
+
+async function firstSeen(tx: Tx, rows: readonly ReadRow[]): Promise<Map<string, FirstSeen>> {
+  if (rows.length === 0) return new Map();
+  const found = await tx.select(
+    `SELECT source_key, first_seen_at, content_hash, reason FROM unsettled WHERE source_key IN ${placeholders(rows.length)}`,
+    rows.map((row) => row.sourceKey),
+  );
+  return new Map(
+    found.map((row) => [
+      row.source_key,
+      { firstSeenAt: row.first_seen_at, contentHash: row.content_hash, reason: row.reason },
+    ]),
+  );
+}

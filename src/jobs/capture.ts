@@ -1,0 +1,265 @@
+import type { CustomersSettings, OrdersSettings } from '../config/erp-settings.js';
+import type { ChangePosition, ErpPage, ErpReader, ReadCustomer, ReadOrder, RowFilter } from '../erp/erp-reader.js';
+import { compareChangedAt, shiftChangedAt } from '../erp/shift-changed-at.js';
+import type { Entity } from '../model/entity.js';
+import { canonicalJson, sha256 } from '../outbox/canonical-json.js';
+import { readCursor, writeCursor } from '../store/cursors.js';
+import { activePauses, listPauses } from '../store/lane-pauses.js';
+import { acquireLease, type Lease, releaseLease, renewLease } from '../store/lease.js';
+import { type CapturePageResult, capturePage } from './capture-page.js';
+import type { JobContext } from './job-context.js';
+
+export interface CaptureOptions {
+  /** Without it the pass follows the cursors; with it only these rows are read, and no cursor moves. */
+  filter?: { entity: Entity } & RowFilter;
+  /** Stops after so many orders (or customers, with a filter for them) were written; no cursor moves. */
+  limit?: number;
+  /** Sends unchanged records again, where that can't make a second one. */
+  force?: boolean;
+  /** Decides everything and writes nothing. */
+  dryRun?: boolean;
+  /** Reads everything eligible, whenever the last sweep was. */
+  sweep?: boolean;
+  signal?: AbortSignal;
+  onProgress?: (progress: { entity: Entity; read: number; total: number | null }) => void;
+}
+
+export interface CaptureResult {
+  read: { customers: number; orders: number };
+  captured: { customers: number; orders: number };
+  unchanged: number;
+  parked: number;
+  /** Orders that wait for their lines. */
+  waiting: number;
+  /** What `force` left alone, and why. */
+  skipped: { entity: Entity; sourceKey: string; reason: string }[];
+  /** Records that were written (or would be, in a dry run), up to a thousand of each. */
+  touched: { entity: Entity; sourceKey: string; number: string | null; operation: string; parked: string | null }[];
+  /** Set when the pass did not run or did not end. */
+  stopped: { reason: string } | null;
+}
+
+type AnyPage = ErpPage<ReadCustomer> | ErpPage<ReadOrder>;
+
+/** Reads the ERP and writes what is new or changed into the outbox: messages and cursor in one transaction a page. */
+export async function capture(
+  context: JobContext,
+  reader: ErpReader,
+  options: CaptureOptions = {},
+): Promise<CaptureResult> {
+  const pass = new CapturePass(context, reader, options);
+  const leaseMs = context.settings.delivery.leaseSeconds * 1000;
+  if (options.dryRun) return pass.run(null);
+  const answer = await acquireLease(context.store, 'capture', context.actor, leaseMs);
+  if (!answer.held) {
+    pass.result.stopped = {
+      reason: `${answer.holder} is capturing; its place is free in ${Math.ceil(answer.freeInMs / 1000)} s at the latest`,
+    };
+    return pass.result;
+  }
+  try {
+    return await pass.run(answer.lease);
+  } finally {
+    await releaseLease(context.store, answer.lease);
+  }
+}
+
+class CapturePass {
+  readonly result: CaptureResult = {
+    read: { customers: 0, orders: 0 },
+    captured: { customers: 0, orders: 0 },
+    unchanged: 0,
+    parked: 0,
+    waiting: 0,
+    skipped: [],
+    touched: [],
+    stopped: null,
+  };
+  readonly #context: JobContext;
+  readonly #reader: ErpReader;
+  readonly #options: CaptureOptions;
+  readonly #pageSize: number;
+  readonly #fingerprints: Record<Entity, string>;
+  #lease: Lease | null = null;
+  #renewedAt = 0;
+
+  constructor(context: JobContext, reader: ErpReader, options: CaptureOptions) {
+    this.#context = context;
+    this.#reader = reader;
+    this.#options = options;
+    const { capture, customers, orders } = context.settings;
+    // A trial of five orders must not read five hundred.
+    this.#pageSize = Math.min(capture.pageSize, Math.max(options.limit ?? capture.pageSize, 1));
+    this.#fingerprints = { customer: mappingFingerprint(customers), order: mappingFingerprint(orders) };
+  }
+
+  async run(lease: Lease | null): Promise<CaptureResult> {
+    this.#lease = lease;
+    this.#renewedAt = performance.now();
+    const { filter } = this.#options;
+    if (filter) {
+      await this.#sweep(filter.entity, filter);
+      return this.result;
+    }
+    const send = this.#context.settings.customers.send;
+    if (send !== 'none') await this.#entity('customer');
+    if (!this.result.stopped) await this.#entity('order');
+    return this.result;
+  }
+
+  /** One entity by its cursor: changes since the overlap, or everything when a sweep is due. */
+  async #entity(entity: Entity): Promise<void> {
+    const { store, settings, nowMs } = this.#context;
+    const cursor = await store.read('read the cursor', (tx) => readCursor(tx, entity));
+    const startedAt = nowMs();
+    const due = cursor.sweptAt === null || startedAt - cursor.sweptAt >= settings.capture.sweepMinutes * 60_000;
+    // The upper bound comes from the ERP's clock, before anything is read: a row from the future must not move the cursor.
+    const upper = await this.#reader.nowAsChangedAt(entity);
+    // A sweep reads every change as well, so that the first pass, and each one after that, needs no second read.
+    const whole = due || this.#options.sweep || this.#options.limit !== undefined || upper === null;
+    if (entity === 'order') await this.#unsettled();
+    if (whole && (due || this.#options.sweep || this.#options.limit !== undefined)) {
+      await this.#sweep(entity);
+      if (this.#isPartial()) return;
+      const changedAt = upper ?? cursor.changedAt;
+      await this.#writeCursor(entity, { changedAt: later(cursor.changedAt, changedAt), sweptAt: startedAt });
+      return;
+    }
+    if (upper !== null) await this.#changes(entity, cursor.changedAt, cursor.sweptAt, upper);
+  }
+
+  async #changes(entity: Entity, from: string | null, sweptAt: number | null, upper: string): Promise<void> {
+    const overlap = this.#context.settings.capture.overlapSeconds;
+    const since = from === null ? null : shiftChangedAt(from, -overlap);
+    let position: { after: ChangePosition } | { since: string | null } = { since };
+    let cursor = from;
+    for (;;) {
+      const page: AnyPage =
+        entity === 'order'
+          ? await this.#reader.readChangedOrders(position, this.#pageSize)
+          : await this.#reader.readChangedCustomers(position, this.#pageSize);
+      if (page.last) {
+        const reached = compareChangedAt(page.last.changedAt, upper) > 0 ? upper : page.last.changedAt;
+        cursor = later(cursor, reached);
+      }
+      if (page.last || page.rows.length > 0)
+        await this.#page(entity, page, cursor === null ? null : { changedAt: cursor, sweptAt });
+      if (this.result.stopped || !page.more || !page.last) return;
+      position = { after: page.last };
+    }
+  }
+
+  /** Everything eligible (or what the filter names) in key order. */
+  async #sweep(entity: Entity, filter?: RowFilter): Promise<void> {
+    const total = this.#options.onProgress ? await this.#reader.count(entity, filter) : null;
+    let after: string[] | null = null;
+    for (;;) {
+      const page: AnyPage =
+        entity === 'order'
+          ? await this.#reader.sweepOrders(after, this.#pageSize, filter)
+          : await this.#reader.sweepCustomers(after, this.#pageSize, filter);
+      if (page.rows.length > 0) await this.#page(entity, page, null);
+      const plural = entity === 'order' ? 'orders' : 'customers';
+      this.#options.onProgress?.({ entity, read: this.result.read[plural], total });
+      if (this.result.stopped || this.#limitReached(entity) || !page.more || !page.last) return;
+      after = page.last.key;
+    }
+  }
+
+  /** Orders that waited for their lines in an earlier pass: their changed-at may lie behind the overlap by now. */
+  async #unsettled(): Promise<void> {
+    if (this.#isPartial() || this.#options.dryRun) return;
+    const rows = await this.#context.store.read('read the orders that wait for their lines', (tx) =>
+      tx.select<{ source_key: string }>('SELECT source_key FROM unsettled ORDER BY first_seen_at'),
+    );
+    for (let start = 0; start < rows.length && !this.result.stopped; start += this.#pageSize) {
+      const keys = rows.slice(start, start + this.#pageSize).map((row) => row.source_key);
+      const page = await this.#reader.sweepOrders(null, keys.length, { keys });
+      await this.#page('order', page, null, keys);
+    }
+  }
+
+  async #page(
+    entity: Entity,
+    page: AnyPage,
+    cursor: { changedAt: string; sweptAt: number | null } | null,
+    unsettledKeys: readonly string[] = [],
+  ): Promise<void> {
+    const { store, nowMs, settings } = this.#context;
+    const pauses = await store.read('read the pauses', listPauses);
+    const pause = activePauses(pauses, 'capture', nowMs())[0];
+    if (pause && !this.#options.dryRun) {
+      this.result.stopped = { reason: `capture is paused: ${pause.reason}` };
+      return;
+    }
+    if (this.#options.signal?.aborted) {
+      this.result.stopped = { reason: 'stopping' };
+      return;
+    }
+    await this.#keepLease();
+    const keepCursor = cursor !== null && !this.#isPartial() && !this.#options.dryRun;
+    const work: CapturePageResult = await capturePage(this.#context, {
+      entity,
+      page,
+      unsettledKeys,
+      fingerprints: this.#fingerprints,
+      lease: this.#lease,
+      force: this.#options.force ?? false,
+      dryRun: this.#options.dryRun ?? false,
+      // Customers that no eligible order refers to are only followed once they are known.
+      knownCustomersOnly: settings.customers.send === 'referenced' && !this.#options.filter?.keys,
+      room: this.#room(entity),
+      cursor: keepCursor ? cursor : null,
+    });
+    const { result } = this;
+    result.read[entity === 'order' ? 'orders' : 'customers'] += page.rows.length;
+    result.captured.customers += work.captured.customers;
+    result.captured.orders += work.captured.orders;
+    result.unchanged += work.unchanged;
+    result.parked += work.parked;
+    result.waiting += work.waiting;
+    result.skipped.push(...work.skipped);
+    if (result.touched.length < 2_000 || this.#isPartial()) result.touched.push(...work.touched);
+  }
+
+  #room(entity: Entity): number {
+    if (this.#options.limit === undefined) return Number.POSITIVE_INFINITY;
+    // The limit counts what was asked for; the customers of five orders come along.
+    const counted = this.#options.filter?.entity ?? 'order';
+    if (counted !== entity) return 0;
+    const { captured } = this.result;
+    return this.#options.limit - (counted === 'order' ? captured.orders : captured.customers);
+  }
+
+  #limitReached(entity: Entity): boolean {
+    return this.#options.limit !== undefined && this.#room(entity) <= 0;
+  }
+
+  #isPartial(): boolean {
+    return this.#options.limit !== undefined || this.#options.filter !== undefined;
+  }
+
+  async #keepLease(): Promise<void> {
+    if (!this.#lease) return;
+    const leaseMs = this.#context.settings.delivery.leaseSeconds * 1000;
+    if (performance.now() - this.#renewedAt < leaseMs / 3) return;
+    await renewLease(this.#context.store, this.#lease, leaseMs);
+    this.#renewedAt = performance.now();
+  }
+
+  async #writeCursor(entity: Entity, cursor: { changedAt: string | null; sweptAt: number }): Promise<void> {
+    if (this.#options.dryRun || this.result.stopped) return;
+    await this.#context.store.transaction('move the cursor', (tx) => writeCursor(tx, entity, cursor));
+  }
+}
+
+function later(a: string | null, b: string | null): string | null {
+  if (a === null) return b;
+  if (b === null) return a;
+  return compareChangedAt(a, b) >= 0 ? a : b;
+}
+
+/** A hash over everything in the mapping that decides what a record looks like: a change of it is no change in the ERP. */
+export function mappingFingerprint(settings: CustomersSettings | OrdersSettings): string {
+  return sha256(canonicalJson(JSON.parse(JSON.stringify(settings))));
+}

@@ -1,0 +1,77 @@
+import { readFileSync } from 'node:fs';
+import { hostname } from 'node:os';
+import type { Settings } from '../config/settings.js';
+import type { Tx } from '../store/store.js';
+import { readStoreInfo, writeStoreInfo } from '../store/store-info.js';
+
+/** What a store was allowed to deliver for. When one of these changes, a person must say go-live again. */
+export interface LiveIdentity {
+  installation: string;
+  environment: string;
+  /** Host name and machine id. */
+  machine: string;
+  erp: string;
+  service: string;
+}
+
+export interface GoLiveRecord extends LiveIdentity {
+  at: number;
+  actor: string;
+}
+
+const meanings: Record<keyof LiveIdentity, string> = {
+  installation: 'the installation name',
+  environment: 'the environment of the service',
+  machine: 'the machine',
+  erp: 'the ERP database',
+  service: 'the address of the service',
+};
+
+export function liveIdentity(settings: Settings, erpIdentity: string): LiveIdentity {
+  return {
+    installation: settings.installation,
+    environment: settings.service.environment,
+    machine: machineIdentity(),
+    erp: erpIdentity,
+    service: settings.service.baseUrl,
+  };
+}
+
+export async function readGoLive(tx: Tx): Promise<GoLiveRecord | null> {
+  const value = await readStoreInfo(tx, 'go_live');
+  return value === null ? null : (JSON.parse(value) as GoLiveRecord);
+}
+
+export async function writeGoLive(tx: Tx, identity: LiveIdentity, actor: string, nowMs: number): Promise<void> {
+  await writeStoreInfo(tx, 'go_live', JSON.stringify({ ...identity, at: nowMs, actor } satisfies GoLiveRecord));
+}
+
+/** Why nothing may be delivered yet, or null. A sandbox needs no go-live. */
+export async function goLiveProblem(tx: Tx, settings: Settings, erpIdentity: string): Promise<string | null> {
+  if (settings.service.environment === 'sandbox') return null;
+  const record = await readGoLive(tx);
+  if (!record) return 'not live yet: nothing is sent to a production service before `waybill go-live`';
+  const now = liveIdentity(settings, erpIdentity);
+  const changed = (Object.keys(meanings) as (keyof LiveIdentity)[]).filter((name) => record[name] !== now[name]);
+  if (changed.length === 0) return null;
+  const list = changed.map((name) => `${meanings[name]} was ${record[name]} and is ${now[name]}`).join('; ');
+  return `held since something changed: ${list}. If that is right, say \`waybill go-live\` again`;
+}
+
+/** A store that served one environment never serves the other: a sandbox's ids mean nothing in production. */
+export async function bindEnvironment(tx: Tx, environment: string): Promise<string | null> {
+  const bound = await readStoreInfo(tx, 'environment');
+  if (bound === null) await writeStoreInfo(tx, 'environment', environment);
+  if (bound === null || bound === environment) return null;
+  return `this store belongs to the ${bound} environment, the configuration names ${environment}. Give ${environment} a store of its own (settings under \`store\`).`;
+}
+
+function machineIdentity(): string {
+  let id = '';
+  try {
+    id = readFileSync('/etc/machine-id', 'utf8').trim();
+  } catch {
+    // Containers often have none; the host name must do there.
+  }
+  return id ? `${hostname()} (${id.slice(0, 12)})` : hostname();
+}

@@ -1,0 +1,15 @@
+import type { Logger } from 'winston';
+import type { Settings } from '../config/settings.js';
+import type { Store } from '../store/store.js';
+
+/** What every job is handed: nothing in a job reads a clock, rolls dice or finds its store by itself. */
+export interface JobContext {
+  store: Store;
+  settings: Settings;
+  /** Who acts, for the audit: `daemon@host:123` or an operator's name. */
+  actor: string;
+  log: Logger;
+  nowMs: () => number;
+  /** In [0, 1). */
+  random: () => number;
+}

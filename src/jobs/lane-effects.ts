@@ -1,0 +1,141 @@
+import type { Verdict } from '../model/verdict.js';
+import type { LanePause } from '../store/lane-pauses.js';
+
+export interface LaneHealth {
+  /** Distinct messages that failed since the last answer below 500. */
+  failing: ReadonlySet<number>;
+  /** How often the service said "slow down" in a row without a time. */
+  throttles: number;
+  refusals: { reason: string; count: number };
+}
+
+export const healthy: LaneHealth = { failing: new Set(), throttles: 0, refusals: { reason: '', count: 0 } };
+
+export interface LaneEffects {
+  health: LaneHealth;
+  pauses: Omit<LanePause, 'actor' | 'since_at'>[];
+  /** The service answers again: the breaker closes. */
+  closesBreaker: boolean;
+  /** What somebody should know, once. */
+  alerts: string[];
+}
+
+export interface LaneSettings {
+  outageAfterFailures: number;
+  probeMs: number;
+  windowMs: number;
+  /** The breaker is open: every failure is a probe that failed, also right after a restart. */
+  probing: boolean;
+}
+
+const refusalStorm = 10;
+
+/**
+ * What verdicts mean for everything behind them: waiting for the service as a whole is a pause of the lane and costs no
+ * message an attempt. Pure; taken verdict by verdict in the order in which they came.
+ */
+export function laneEffects(
+  before: LaneHealth,
+  outcomes: readonly { messageId: number; verdict: Verdict; parkedAs: string | null }[],
+  settings: LaneSettings,
+  nowMs: number,
+): LaneEffects {
+  let failing = new Set(before.failing);
+  let { throttles, refusals } = before;
+  const pauses: LaneEffects['pauses'] = [];
+  const alerts: string[] = [];
+  let closesBreaker = false;
+
+  for (const { messageId, verdict, parkedAs } of outcomes) {
+    // Any answer below 500 shows that the service is there. "In doubt" covers 5xx, timeouts and broken connections.
+    const answered = !['in_doubt', 'unavailable', 'not_sent'].includes(verdict.kind);
+    if (answered) {
+      failing = new Set();
+      closesBreaker = true;
+    }
+    if (verdict.kind !== 'throttled' && answered) throttles = 0;
+    if (verdict.kind === 'delivered') refusals = { reason: '', count: 0 };
+
+    switch (verdict.kind) {
+      case 'in_doubt':
+      case 'unavailable':
+        failing.add(messageId);
+        if (failing.size >= settings.outageAfterFailures || (verdict.kind === 'unavailable' && verdict.tls)) {
+          closesBreaker = false;
+          pauses.push({ lane: 'service', cause: 'outage', until_at: nowMs + settings.probeMs, reason: verdict.reason });
+          if (failing.size === settings.outageAfterFailures || (verdict.kind === 'unavailable' && verdict.tls))
+            alerts.push(`The service is out of reach: ${verdict.reason}`);
+        }
+        break;
+      case 'throttled': {
+        throttles++;
+        const wait =
+          verdict.retryAfterMs ??
+          Math.min(60_000, Math.max(settings.windowMs, 1_000) * 2 ** Math.min(throttles - 1, 6));
+        pauses.push({
+          lane: 'service',
+          cause: 'throttled',
+          until_at: nowMs + Math.max(wait, 100),
+          reason: verdict.reason,
+        });
+        break;
+      }
+      case 'unauthorised':
+        pauses.push({ lane: 'service', cause: 'credential', until_at: null, reason: verdict.reason });
+        alerts.push(
+          `The service does not accept our credential (${verdict.reason}). Check service.tokenFile, then \`waybill resume service\`.`,
+        );
+        break;
+      case 'misconfigured':
+        pauses.push({ lane: 'deliver', cause: 'misconfigured', until_at: null, reason: verdict.reason });
+        alerts.push(
+          `The service does not let us deliver (${verdict.reason}). Check the address and the permissions, then \`waybill resume deliver\`.`,
+        );
+        break;
+      case 'refused': {
+        const key = verdict.reason.replace(/\d+/g, '#');
+        refusals = refusals.reason === key ? { reason: key, count: refusals.count + 1 } : { reason: key, count: 1 };
+        if (refusals.count === refusalStorm) {
+          pauses.push({
+            lane: 'deliver',
+            cause: 'refusals',
+            until_at: null,
+            reason: `${refusalStorm} equal refusals in a row: ${verdict.reason}`,
+          });
+          alerts.push(
+            `${refusalStorm} equal refusals in a row (${verdict.reason}): one wrong setting? Look at \`waybill outbox --state parked\`, then \`waybill resume deliver\`.`,
+          );
+        }
+        break;
+      }
+      case 'invalid':
+        if (parkedAs === 'unproven') {
+          pauses.push({ lane: 'deliver', cause: 'unproven', until_at: null, reason: verdict.reason });
+          alerts.push(
+            `The service says success without an acknowledgement (${verdict.reason}). Is service.baseUrl right? Then \`waybill resume deliver\`.`,
+          );
+        }
+        break;
+      default:
+        break;
+    }
+  }
+  return {
+    health: { failing, throttles, refusals },
+    pauses: latest(pauses),
+    closesBreaker,
+    alerts: [...new Set(alerts)],
+  };
+}
+
+/** One pause a lane and cause: the one that ends last. */
+function latest(pauses: LaneEffects['pauses']): LaneEffects['pauses'] {
+  const byCause = new Map<string, LaneEffects['pauses'][number]>();
+  for (const pause of pauses) {
+    const key = `${pause.lane} ${pause.cause}`;
+    const other = byCause.get(key);
+    if (!other || (other.until_at !== null && (pause.until_at === null || pause.until_at > other.until_at)))
+      byCause.set(key, pause);
+  }
+  return [...byCause.values()];
+}

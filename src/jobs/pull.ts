@@ -1,0 +1,233 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { appendAudit } from '../audit/audit-log.js';
+import { errorBody } from '../delivery/error-reason.js';
+import { parseJson } from '../delivery/parse-json.js';
+import { retryAfterMs } from '../delivery/retry-after.js';
+import type { Read, ServiceClient } from '../delivery/service-client.js';
+import { type InvoicePage, readInvoicePage } from '../invoices/invoice-page.js';
+import {
+  endPull,
+  type PullCounts,
+  stagedCount,
+  stageInvoices,
+  startPull,
+  swapInvoices,
+} from '../invoices/invoice-store.js';
+import { pauseLane } from '../store/lane-pauses.js';
+import { assertEpoch } from '../store/lease.js';
+import type { JobContext } from './job-context.js';
+import { SendGate } from './send-gate.js';
+import type { ServiceLease } from './service-lease.js';
+
+export interface PullResult {
+  outcome: 'complete' | 'incomplete' | 'failed' | 'held';
+  reason: string | null;
+  pages: number;
+  unpaid: number;
+  added: number;
+  changed: number;
+  unlisted: number;
+  malformed: number;
+}
+
+export interface PullOptions {
+  signal?: AbortSignal;
+  onProgress?: (progress: { staged: number; total: number }) => void;
+}
+
+/** How often a page is asked for again in one pull, and how long it waits in between. */
+const maxTriesPerPage = 4;
+const waitMs = 1_000;
+
+/** Reads every unpaid invoice page by page into staging, and swaps the list in one transaction when it is whole. */
+export async function pull(
+  context: JobContext,
+  client: ServiceClient,
+  lease: ServiceLease,
+  options: PullOptions = {},
+): Promise<PullResult> {
+  const { store, settings, nowMs, actor } = context;
+  const gate = new SendGate(context, lease, '', true);
+  const held = gate.blockedBy(await gate.state(), 'pull');
+  if (held) return { ...nothing, outcome: 'held', reason: held.reason };
+  const stop = () => gate.stop('stopping');
+  options.signal?.addEventListener('abort', stop, { once: true });
+  if (options.signal?.aborted) stop();
+
+  const pullId = await store.transaction('begin a pull', async (tx) => {
+    await assertEpoch(tx, lease.lease);
+    return startPull(tx, settings.invoices.status, nowMs());
+  });
+  const counts: PullCounts = { pages: 0, listed: 0, serviceTotal: null, malformed: 0 };
+  let attemptNumber = 0;
+  let failure: string | null = null;
+  try {
+    for (let page = 1; ; page++) {
+      const answer = await readPage(page);
+      if (typeof answer === 'string') {
+        failure = answer;
+        break;
+      }
+      counts.serviceTotal = answer.total;
+      counts.malformed += answer.malformed.length;
+      options.onProgress?.({ staged: counts.listed, total: answer.total });
+      // `total` decides. A short page proves nothing: the service may have clamped `limit`.
+      if (counts.listed + counts.malformed >= answer.total) break;
+      if (answer.rows === 0) {
+        failure = `page ${page} was empty after ${counts.listed} of ${answer.total} invoices: the list changed while it was read`;
+        break;
+      }
+    }
+  } finally {
+    options.signal?.removeEventListener('abort', stop);
+  }
+
+  return store.transaction('end a pull', async (tx) => {
+    await assertEpoch(tx, lease.lease);
+    const at = nowMs();
+    const complete = failure === null;
+    const swap = complete ? await swapInvoices(tx, pullId, at) : { added: 0, changed: 0, unlisted: 0 };
+    const outcome = complete ? 'complete' : 'failed';
+    await endPull(tx, pullId, outcome, failure, counts, swap, at);
+    await appendAudit(
+      tx,
+      [{ event: 'pull', outcome, actor, detail: { pullId, reason: failure, ...counts, ...swap } }],
+      at,
+    );
+    return {
+      outcome,
+      reason: failure,
+      pages: counts.pages,
+      unpaid: counts.listed,
+      malformed: counts.malformed,
+      ...swap,
+    } satisfies PullResult;
+  });
+
+  /** One page, asked for a few times. @returns a text that says why it could not be had */
+  async function readPage(page: number): Promise<InvoicePage | string> {
+    const query = { status: settings.invoices.status, limit: String(settings.invoices.pageSize), page: String(page) };
+    let reason = '';
+    for (let tries = 1; tries <= maxTriesPerPage; tries++) {
+      const intent = await intend();
+      const read = await client.get(settings.service.endpoints.listInvoices.path, query, () => gate.check('pull'));
+      const judged = judgePage(read, settings.service.endpoints.listInvoices.successStatus);
+      await record(intent, read, judged, page);
+      if (judged.kind === 'page') return judged.page;
+      reason = judged.reason;
+      if (judged.kind === 'stop') return reason;
+      if (tries < maxTriesPerPage) await sleep(Math.min(judged.waitMs ?? waitMs * 2 ** (tries - 1), 60_000));
+    }
+    return `page ${page} could not be read: ${reason}`;
+  }
+
+  async function intend(): Promise<number> {
+    return store.transaction('put an attempt on record', async (tx) => {
+      await assertEpoch(tx, lease.lease);
+      return tx.insertReturningId(
+        "INSERT INTO attempt (purpose, number, epoch, intended_at) VALUES ('list_invoices', ?, ?, ?)",
+        [++attemptNumber, lease.lease.epoch, nowMs()],
+      );
+    });
+  }
+
+  async function record(attemptId: number, read: Read, judged: JudgedPage, page: number): Promise<void> {
+    const reason = judged.kind === 'page' ? null : judged.reason;
+    const verdict = judged.kind === 'page' ? 'read' : judged.verdict;
+    const status = read.exchange.kind === 'answer' || read.exchange.kind === 'cut_off' ? read.exchange.status : null;
+    await store.transaction('put a page on record', async (tx) => {
+      await assertEpoch(tx, lease.lease);
+      const at = nowMs();
+      await tx.run(
+        'UPDATE attempt SET started_at=?, duration_ms=?, status=?, verdict=?, reason=?, request_id=? WHERE id=?',
+        [read.startedAtMs, read.durationMs, status, verdict, reason?.slice(0, 1000) ?? null, read.requestId, attemptId],
+      );
+      await appendAudit(
+        tx,
+        [
+          {
+            event: 'attempt',
+            outcome: verdict,
+            attemptId,
+            actor,
+            detail: {
+              purpose: 'list_invoices',
+              pullId,
+              page,
+              startedAt: read.startedAtMs,
+              durationMs: read.durationMs,
+              status,
+              requestId: read.requestId,
+              reason,
+            },
+          },
+        ],
+        at,
+      );
+      if (judged.kind === 'page') {
+        await stageInvoices(tx, pullId, judged.page.invoices);
+        counts.listed = await stagedCount(tx, pullId);
+        counts.pages++;
+      } else if (judged.pause) {
+        await pauseLane(tx, { ...judged.pause, reason: judged.reason, actor, since_at: at });
+      }
+    });
+  }
+
+  function judgePage(read: Read, successStatus: number): JudgedPage {
+    const { exchange } = read;
+    if (exchange.kind === 'not_sent') return { kind: 'stop', verdict: 'not_sent', reason: exchange.reason };
+    if (exchange.kind === 'unreachable') return { kind: 'again', verdict: 'unavailable', reason: exchange.reason };
+    if (exchange.kind !== 'answer') return { kind: 'again', verdict: 'in_doubt', reason: exchange.reason };
+    const { status } = exchange;
+    if (status === successStatus) {
+      const page = readInvoicePage(parseJson(exchange.body));
+      if (typeof page !== 'string') return { kind: 'page', page };
+      return { kind: 'again', verdict: 'invalid', reason: `HTTP ${status}, but no list: ${page}` };
+    }
+    const error = errorBody(exchange.body);
+    const reason = `HTTP ${status}${error.code ? ` ${error.code}` : ''}: ${error.message || 'no reason given'}`;
+    if (status === 429 || (status === 503 && exchange.headers['retry-after'] !== undefined)) {
+      const wait = retryAfterMs(exchange.headers['retry-after'], nowMs()) ?? waitMs;
+      return {
+        kind: wait > 60_000 ? 'stop' : 'again',
+        verdict: 'throttled',
+        reason,
+        waitMs: wait,
+        pause: { lane: 'service', cause: 'throttled', until_at: nowMs() + wait },
+      };
+    }
+    if (status === 401)
+      return {
+        kind: 'stop',
+        verdict: 'unauthorised',
+        reason,
+        pause: { lane: 'service', cause: 'credential', until_at: null },
+      };
+    if (status === 403 || status === 407 || (status >= 300 && status < 400))
+      return {
+        kind: 'stop',
+        verdict: 'misconfigured',
+        reason,
+        pause: { lane: 'pull', cause: 'misconfigured', until_at: null },
+      };
+    if (status >= 400 && status < 500 && status !== 408) return { kind: 'stop', verdict: 'refused', reason };
+    return { kind: 'again', verdict: 'in_doubt', reason };
+  }
+}
+
+type JudgedPage =
+  | { kind: 'page'; page: InvoicePage }
+  | {
+      kind: 'again' | 'stop';
+      verdict: string;
+      reason: string;
+      waitMs?: number;
+      pause?: {
+        lane: 'service' | 'pull';
+        cause: 'throttled' | 'credential' | 'misconfigured';
+        until_at: number | null;
+      };
+    };
+
+const nothing = { pages: 0, unpaid: 0, added: 0, changed: 0, unlisted: 0, malformed: 0 };

@@ -1,0 +1,72 @@
+import { activePauses, type Lane, type LanePause, listPauses } from '../store/lane-pauses.js';
+import { goLiveProblem } from './go-live.js';
+import type { JobContext } from './job-context.js';
+import type { ServiceLease } from './service-lease.js';
+
+export interface GateState {
+  pauses: readonly LanePause[];
+  /** Why a production service may not be written to, or null. */
+  notLive: string | null;
+}
+
+/**
+ * Asked before every single request, so that an operator's `pause` in another process acts before the next one. Requests
+ * that ask while a read of the store is under way share the one read that begins after it: fresh for all, one at a time.
+ */
+export class SendGate {
+  readonly #context: JobContext;
+  readonly #lease: ServiceLease;
+  readonly #erpIdentity: string;
+  readonly #trial: boolean;
+  #reading: Promise<unknown> = Promise.resolve();
+  #next: Promise<GateState> | null = null;
+  #stopReason: string | null = null;
+
+  constructor(context: JobContext, lease: ServiceLease, erpIdentity: string, trial: boolean) {
+    this.#context = context;
+    this.#lease = lease;
+    this.#erpIdentity = erpIdentity;
+    this.#trial = trial;
+  }
+
+  /** From now on nothing more is let go. */
+  stop(reason: string): void {
+    this.#stopReason ??= reason;
+  }
+
+  state(): Promise<GateState> {
+    if (!this.#next) {
+      this.#next = this.#reading.then(() => {
+        this.#next = null;
+        const read = this.#read();
+        this.#reading = read.catch(() => undefined);
+        return read;
+      });
+    }
+    return this.#next;
+  }
+
+  /** null lets a request go now; a text says why not. */
+  async check(lane: Lane): Promise<string | null> {
+    if (this.#stopReason) return this.#stopReason;
+    const state = await this.state();
+    // Asked again after the read: it may have taken its time.
+    if (this.#stopReason) return this.#stopReason;
+    if (!this.#lease.mayStartRequest()) return 'the delivery lease is about to end or was lost';
+    return this.blockedBy(state, lane)?.reason ?? null;
+  }
+
+  blockedBy(state: GateState, lane: Lane): { reason: string; untilMs: number | null } | null {
+    const pause = activePauses(state.pauses, lane, this.#context.nowMs())[0];
+    if (pause) return { reason: `${pause.lane} is paused (${pause.cause}): ${pause.reason}`, untilMs: pause.until_at };
+    if (lane === 'deliver' && state.notLive) return { reason: state.notLive, untilMs: null };
+    return null;
+  }
+
+  async #read(): Promise<GateState> {
+    return this.#context.store.read('read the pauses', async (tx) => ({
+      pauses: await listPauses(tx),
+      notLive: this.#trial ? null : await goLiveProblem(tx, this.#context.settings, this.#erpIdentity),
+    }));
+  }
+}

@@ -1,0 +1,118 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { appendAudit } from '../audit/audit-log.js';
+import { doubtOlderEpochs } from '../outbox/settle-messages.js';
+import { acquireLease, type Lease, LeaseLost, releaseLease, renewLease } from '../store/lease.js';
+import type { JobContext } from './job-context.js';
+
+/**
+ * The right to talk to the service. One process has it at a time: deliver and pull share it, because they share the rate
+ * limit. It renews itself until it is released or lost.
+ */
+export class ServiceLease {
+  readonly lease: Lease;
+  readonly #context: JobContext;
+  readonly #leaseMs: number;
+  readonly #requestDeadlineMs: number;
+  #renewing: Promise<void> = Promise.resolve();
+  #timer: NodeJS.Timeout | null = null;
+  #lost = false;
+
+  private constructor(context: JobContext, lease: Lease) {
+    this.#context = context;
+    this.lease = lease;
+    this.#leaseMs = context.settings.delivery.leaseSeconds * 1000;
+    this.#requestDeadlineMs = context.settings.service.deadlineSeconds * 1000;
+    this.#schedule();
+  }
+
+  /**
+   * Takes the lease, waits until the predecessor's requests have left the service's window, and turns what it was sending
+   * into "may have been sent".
+   * @returns null with the holder's name when somebody else has it
+   */
+  static async acquire(
+    context: JobContext,
+    signal?: AbortSignal,
+  ): Promise<ServiceLease | { holder: string; freeInMs: number }> {
+    const leaseMs = context.settings.delivery.leaseSeconds * 1000;
+    const answer = await acquireLease(context.store, 'service', context.actor, leaseMs);
+    if (!answer.held) return { holder: answer.holder, freeInMs: answer.freeInMs };
+    const kept = new ServiceLease(context, answer.lease);
+    try {
+      const doubted = await kept.#takeOver();
+      if (doubted > 0) context.log.warn('Took over from a deliverer that stopped without a word', { inDoubt: doubted });
+      const windowMs = (context.settings.service.limit?.perSeconds ?? 0) * 1000;
+      const restMs = answer.idleMs === null ? 0 : windowMs - answer.idleMs;
+      if (restMs > 0) await sleep(restMs, undefined, signal ? { signal } : {}).catch(() => undefined);
+      return kept;
+    } catch (error) {
+      await kept.release();
+      throw error;
+    }
+  }
+
+  /** Whether a request that starts now ends, at its deadline, before the lease could be somebody else's. */
+  mayStartRequest(): boolean {
+    return !this.#lost && performance.now() + this.#requestDeadlineMs < this.lease.endsAtMonotonicMs;
+  }
+
+  get lost(): boolean {
+    return this.#lost;
+  }
+
+  /** Called when a write found a newer epoch. */
+  markLost(): void {
+    this.#lost = true;
+    if (this.#timer) clearTimeout(this.#timer);
+  }
+
+  async release(): Promise<void> {
+    if (this.#timer) clearTimeout(this.#timer);
+    await this.#renewing;
+    if (!this.#lost) await releaseLease(this.#context.store, this.lease);
+    this.#lost = true;
+  }
+
+  #schedule(): void {
+    this.#timer = setTimeout(() => {
+      this.#renewing = this.#renew().then(() => {
+        if (!this.#lost) this.#schedule();
+      });
+    }, this.#leaseMs / 3);
+    this.#timer.unref();
+  }
+
+  async #renew(): Promise<void> {
+    try {
+      await renewLease(this.#context.store, this.lease, this.#leaseMs);
+    } catch (error) {
+      if (error instanceof LeaseLost) this.markLost();
+      // An unreachable store is no loss yet: mayStartRequest holds requests back long before the lease ends.
+      this.#context.log.warn('The delivery lease could not be renewed', { error: (error as Error).message });
+    }
+  }
+
+  async #takeOver(): Promise<number> {
+    const { store, nowMs, actor } = this.#context;
+    return store.transaction('take over from an earlier deliverer', async (tx) => {
+      const at = nowMs();
+      const doubted = await doubtOlderEpochs(tx, this.lease.epoch, at);
+      await appendAudit(
+        tx,
+        doubted.map((message) => ({
+          event: 'in_doubt',
+          outcome: 'unknown',
+          entity: message.entity,
+          sourceKey: message.sourceKey,
+          messageId: message.id,
+          actor,
+          detail: {
+            reason: 'The process that was sending it stopped before its outcome was on record; it may have been sent.',
+          },
+        })),
+        at,
+      );
+      return doubted.length;
+    });
+  }
+}

@@ -1,0 +1,241 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type AuditEntry, appendAudit } from '../audit/audit-log.js';
+import type { Sent } from '../delivery/service-client.js';
+import { sha256 } from '../outbox/canonical-json.js';
+import type { ClaimedMessage } from '../outbox/claim-messages.js';
+import { settle } from '../outbox/message.js';
+import { promoteWaitingUpdate, type SettledMessage, settleMessages } from '../outbox/settle-messages.js';
+import { dropEndedPauses, listPauses, pauseLane, resumeLane } from '../store/lane-pauses.js';
+import { assertEpoch, LeaseLost } from '../store/lease.js';
+import type { Tx } from '../store/store.js';
+import type { DeliverResult } from './deliver.js';
+import type { JobContext } from './job-context.js';
+import { healthy, type LaneHealth, laneEffects } from './lane-effects.js';
+import type { ServiceLease } from './service-lease.js';
+
+const maxBatch = 300;
+/** A moment in which outcomes gather, so that one commit carries several. */
+const gatherMs = 5;
+
+/** Puts outcomes on record in batches: message, attempt, binding, audit and lane pauses in one transaction. */
+export class Settler {
+  readonly result: DeliverResult = {
+    attempts: 0,
+    delivered: { customers: 0, orders: 0 },
+    parked: 0,
+    flagged: 0,
+    throttled: 0,
+    inDoubt: 0,
+    stopped: null,
+  };
+  readonly #context: JobContext;
+  readonly #lease: ServiceLease;
+  readonly #onProgress: ((result: DeliverResult) => void) | undefined;
+  #waiting: { message: ClaimedMessage; sent: Sent }[] = [];
+  #flushing: Promise<void> | null = null;
+  #health: LaneHealth = healthy;
+
+  constructor(context: JobContext, lease: ServiceLease, onProgress?: (result: DeliverResult) => void) {
+    this.#context = context;
+    this.#lease = lease;
+    this.#onProgress = onProgress;
+  }
+
+  add(message: ClaimedMessage, sent: Sent): void {
+    this.#waiting.push({ message, sent });
+    this.#flushing ??= this.#flush().finally(() => {
+      this.#flushing = null;
+    });
+    // The loop sees the failure in flushed(); without this line Node would call it unhandled first.
+    this.#flushing.catch(() => undefined);
+  }
+
+  /** Resolves when every outcome so far is on record. */
+  async flushed(): Promise<void> {
+    while (this.#flushing) await this.#flushing;
+  }
+
+  async #flush(): Promise<void> {
+    await sleep(gatherMs);
+    while (this.#waiting.length > 0 && !this.#lease.lost) {
+      const batch = this.#waiting.slice(0, maxBatch);
+      try {
+        await this.#settleBatch(batch);
+      } catch (error) {
+        if (error instanceof LeaseLost) {
+          this.#lease.markLost();
+          break;
+        }
+        // The outcomes are in memory only: try as long as the lease is ours. Later the successor calls them "in doubt".
+        if (performance.now() > this.#lease.lease.endsAtMonotonicMs) throw error;
+        this.#context.log.error('Outcomes could not be put on record; trying again', {
+          error: (error as Error).message,
+        });
+        await sleep(500);
+        continue;
+      }
+      this.#waiting.splice(0, batch.length);
+      this.#onProgress?.(this.result);
+    }
+  }
+
+  async #settleBatch(batch: readonly { message: ClaimedMessage; sent: Sent }[]): Promise<void> {
+    const { store, nowMs, random, settings, log, actor } = this.#context;
+    const at = nowMs();
+    const { delivery, service } = settings;
+    const settled = batch.map(({ message, sent }): SettledMessage => {
+      const transition = settle(message, sent.verdict, {
+        nowMs: at,
+        random: random(),
+        backoff: { baseMs: delivery.backoffBaseSeconds * 1000, maxMs: delivery.backoffMaxSeconds * 1000 },
+        sentAtMs: sent.startedAtMs ?? at,
+      });
+      return {
+        message,
+        transition,
+        outcome: {
+          verdict: sent.verdict.kind,
+          reason: 'reason' in sent.verdict ? sent.verdict.reason : null,
+          startedAt: sent.startedAtMs,
+          durationMs: sent.durationMs,
+          status: sent.status,
+          requestId: sent.requestId,
+          excerpt: sent.excerpt,
+          excerptHash: sent.excerpt === null ? null : sha256(sent.excerpt),
+        },
+      };
+    });
+    const effects = await store.transaction('put outcomes on record', async (tx) => {
+      await assertEpoch(tx, this.#lease.lease);
+      const pauses = await listPauses(tx);
+      const effects = laneEffects(
+        this.#health,
+        batch.map(({ message, sent }, i) => ({
+          messageId: message.id,
+          verdict: sent.verdict,
+          parkedAs: settled[i]?.transition.parkClass ?? null,
+        })),
+        {
+          outageAfterFailures: delivery.outageAfterFailures,
+          probeMs: delivery.probeSeconds * 1000,
+          windowMs: (service.limit?.perSeconds ?? 1) * 1000,
+          probing: pauses.some((pause) => pause.cause === 'outage'),
+        },
+        at,
+      );
+      const attemptIds = await settleMessages(tx, settled, this.#lease.lease.epoch, at);
+      await appendAudit(
+        tx,
+        settled.flatMap((one) => auditOf(one, attemptIds.get(one.message.id) ?? null, actor)),
+        at,
+      );
+      await this.#promote(tx, settled, at);
+      if (effects.closesBreaker) await resumeLane(tx, 'service', ['outage']);
+      await dropEndedPauses(tx, at);
+      for (const pause of effects.pauses) {
+        await pauseLane(tx, { ...pause, actor, since_at: at });
+        await appendAudit(
+          tx,
+          [
+            {
+              event: 'pause',
+              outcome: pause.cause,
+              actor,
+              detail: { lane: pause.lane, reason: pause.reason, until: pause.until_at },
+            },
+          ],
+          at,
+        );
+      }
+      await appendAudit(
+        tx,
+        effects.alerts.map((message) => ({ event: 'alert', actor, detail: { message } })),
+        at,
+      );
+      return effects;
+    });
+    this.#health = effects.health;
+    for (const alert of effects.alerts) log.error(alert);
+    this.#count(settled);
+  }
+
+  /** A correction that came in while its refused create was under way takes its place. */
+  async #promote(tx: Tx, settled: readonly SettledMessage[], at: number): Promise<void> {
+    const { installation, service } = this.#context.settings;
+    for (const { message, transition } of settled) {
+      if (message.operation !== 'create' || transition.parkClass !== 'refused') continue;
+      await promoteWaitingUpdate(tx, message, installation, service.idempotency.replaysRefusals, at);
+    }
+  }
+
+  #count(settled: readonly SettledMessage[]): void {
+    const { result } = this;
+    const { log } = this.#context;
+    for (const { message, transition, outcome } of settled) {
+      const record = {
+        entity: message.entity,
+        key: message.sourceKey,
+        number: message.number ?? undefined,
+        attempt: message.attemptNumber,
+      };
+      if (outcome.startedAt !== null) result.attempts++;
+      if (outcome.verdict === 'throttled') result.throttled++;
+      if (transition.state === 'in_doubt') result.inDoubt++;
+      if (transition.flag) result.flagged++;
+      if (transition.state === 'delivered') {
+        result.delivered[message.entity === 'order' ? 'orders' : 'customers']++;
+        log.debug('delivered', { ...record, serviceId: transition.serviceId, durationMs: outcome.durationMs });
+        if (transition.flag) log.warn('delivered, but look at it', { ...record, flag: transition.flag });
+      } else if (transition.state === 'parked') {
+        result.parked++;
+        log.warn('parked', { ...record, class: transition.parkClass, reason: transition.reason });
+      } else if (outcome.verdict !== 'not_sent') {
+        log.info('will be tried again', { ...record, verdict: outcome.verdict, reason: outcome.reason });
+      }
+    }
+  }
+}
+
+function auditOf(
+  { message, transition, outcome }: SettledMessage,
+  attemptId: number | null,
+  actor: string,
+): AuditEntry[] {
+  const base = { entity: message.entity, sourceKey: message.sourceKey, messageId: message.id, actor };
+  const attempt: AuditEntry = {
+    ...base,
+    event: 'attempt',
+    outcome: outcome.verdict,
+    attemptId,
+    detail: {
+      number: message.attemptNumber,
+      operation: message.operation,
+      idempotencyKey: message.idempotencyKey,
+      bodyHash: message.bodyHash,
+      startedAt: outcome.startedAt,
+      durationMs: outcome.durationMs,
+      status: outcome.status,
+      requestId: outcome.requestId,
+      reason: outcome.reason,
+      excerptHash: outcome.excerptHash,
+      nextAttemptAt:
+        transition.state === 'pending' || transition.state === 'in_doubt' ? transition.nextAttemptAt : null,
+    },
+  };
+  if (transition.state === 'delivered')
+    return [
+      attempt,
+      {
+        ...base,
+        event: 'delivered',
+        outcome: 'delivered',
+        detail: { serviceId: transition.serviceId, flag: transition.flag },
+      },
+    ];
+  if (transition.state === 'parked')
+    return [
+      attempt,
+      { ...base, event: 'parked', outcome: transition.parkClass, detail: { reason: transition.reason } },
+    ];
+  return [attempt];
+}
