@@ -34,12 +34,12 @@ export function environmentName(segments: readonly string[]): string {
   return `WAYBILL_${segments.map(upperSnake).join('_')}`;
 }
 
-function collect(schema: z.ZodType, segments: string[], only: SettingEntry['only'], groups: SettingGroup[]): void {
+function collect(schema: z.ZodType, segments: string[], only: SettingEntry['only'], found: SettingGroup[]): void {
   const path = segments.join('.');
   const { meta: groupMeta, required: groupRequired, preset: groupPreset } = unwrap(schema);
   const always = groupRequired || groupPreset !== undefined;
   const group: SettingGroup = { path, meaning: groupMeta.description ?? '', always, settings: [] };
-  groups.push(group);
+  found.push(group);
   const kind = kindOf(unwrap(schema).schema);
   for (const { name, schema: setting, variants } of settingsOf(kind)) {
     const { schema: inner, meta, required, preset } = unwrap(setting);
@@ -48,7 +48,7 @@ function collect(schema: z.ZodType, segments: string[], only: SettingEntry['only
     const condition =
       variants.length > 0 && kind.is === 'variants' ? { path: `${path}.${kind.by}`, names: variants } : only;
     if (innerKind.is === 'object' || innerKind.is === 'variants') {
-      collect(setting, place, condition, groups);
+      collect(setting, place, condition, found);
       continue;
     }
     const isDiscriminator = kind.is === 'variants' && name === kind.by;
@@ -67,14 +67,16 @@ function collect(schema: z.ZodType, segments: string[], only: SettingEntry['only
   }
 }
 
+const groups: SettingGroup[] = [];
+collect(settingsSchema, [], undefined, groups);
+const settings = groups.flatMap((group) => group.settings);
+
 /** Every group of settings in the order of the schema; the first holds the settings that stand alone. */
-export function settingGroups(): SettingGroup[] {
-  const groups: SettingGroup[] = [];
-  collect(settingsSchema, [], undefined, groups);
+export function settingGroups(): readonly SettingGroup[] {
   return groups;
 }
 
 /** Every setting that has a name of its own. Parts of lists and field mappings have none. */
-export function settingList(): SettingEntry[] {
-  return settingGroups().flatMap((group) => group.settings);
+export function settingList(): readonly SettingEntry[] {
+  return settings;
 }

@@ -88,6 +88,12 @@ describe('settings from the environment', () => {
     expect(problems.find(({ path }) => path === 'erp.port')?.found).to.equal('"33o6"');
   });
 
+  it('are refused when they are empty, because a command that failed inside a script leaves them so', () => {
+    const [problem] = problemsOf(validSettings(), { WAYBILL_SERVICE_TOKEN: ' ' });
+    expect(problem).to.include({ path: 'service.token', message: 'empty', where: 'WAYBILL_SERVICE_TOKEN' });
+    expect(refused({ WAYBILL_STORE_FILE: '' })[0]?.message).to.equal('empty');
+  });
+
   it('leave everything that does not begin with WAYBILL_ alone', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string(), fc.string()), (env) => {

@@ -1,6 +1,9 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
+import { ConfigurationError } from '../../src/config/configuration-error.js';
 import { loadSettings } from '../../src/config/load-settings.js';
+import { settingList } from '../../src/config/setting-list.js';
+import { setIn } from '../../src/config/tree-path.js';
 import {
   errorOf,
   folderWith,
@@ -118,6 +121,15 @@ describe('a wrong configuration', () => {
 `);
   });
 
+  it('is told of the file whose value won', () => {
+    const configDir = folderWith({
+      'default.yaml': { log: { level: 'loud' }, ...validSettings() },
+      'local.yaml': { log: { level: 'silent' } },
+    });
+    const [problem] = errorOf(() => loadSettings({ configDir, env: tokenInEnvironment })).problems;
+    expect(problem).to.include({ found: '"silent"', where: `${configDir}/local.yaml:2` });
+  });
+
   it('checks what every kind of database has when the kind is wrong', () => {
     const settings = { ...validSettings(), erp: { type: 'oracle', timeZone: 'Mars/Olympus', usr: 'x' } };
     expect(pathsOf(problemsOf(settings))).to.have.members(['erp.type', 'erp.timeZone', 'erp.usr']);
@@ -229,4 +241,36 @@ describe('settings that have to agree', () => {
       expect(refusedAt(settings)).to.deep.equal([path]);
     });
   }
+});
+
+describe('any content of a settings file', () => {
+  afterEach(removeFolders);
+
+  const value = fc.oneof(
+    fc.constantFrom(null, '', 'all', 'mysql', 'sqlite', 0, -1, 0.5, true, [], {}, ['a', 1], { type: 'mysql' }),
+    fc.jsonValue({ maxDepth: 3 }),
+  );
+
+  it('is accepted or refused with a list of problems, and nothing else happens', () => {
+    const paths = settingList().map(({ segments }) => segments);
+    fc.assert(
+      fc.property(fc.array(fc.tuple(fc.constantFrom(...paths), fc.nat(4), value), { maxLength: 6 }), (changes) => {
+        const settings: Record<string, unknown> = structuredClone(validSettings());
+        for (const [segments, depth, given] of changes)
+          setIn(settings, segments.slice(0, depth + 1), structuredClone(given));
+        const configDir = folderWith({ 'local.yaml': JSON.stringify(settings) });
+        try {
+          loadSettings({ configDir, env: tokenInEnvironment });
+        } catch (error) {
+          expect(error).to.be.instanceOf(ConfigurationError);
+          const { problems } = error as ConfigurationError;
+          expect(problems).to.have.lengthOf.above(0);
+          const told = problems.map(({ path, message }) => `${path} ${message}`);
+          expect(told).to.have.lengthOf(new Set(told).size);
+        }
+        removeFolders();
+      }),
+      { numRuns: 1000 },
+    );
+  });
 });
