@@ -2,6 +2,8 @@ import type { MariaDb } from './mariadb.js';
 import type { TestDatabase } from './mariadb-database.js';
 import { sharedMariaDb } from './shared-mariadb.js';
 
+const START_TIMEOUT_MS = 90_000;
+
 /** Filled before the first test of the describe block runs. */
 export interface MariaDbHandle {
   readonly server: MariaDb;
@@ -16,7 +18,9 @@ export function useMariaDb(): MariaDbHandle {
   let server: MariaDb | undefined;
   let database: TestDatabase | undefined;
 
-  before(async () => {
+  before(async function () {
+    // The first to ask waits for the server's start, which on a busy machine takes its time.
+    this.timeout(START_TIMEOUT_MS);
     server = await sharedMariaDb();
     database = await server.createDatabase();
   });
