@@ -20,7 +20,7 @@ export class SlidingWindow {
   /** How long until there is room, in ms; 0 when there is room now. */
   waitMs(nowMs: number): number {
     const oldestMs = this.#admittedAtMs[this.#oldest] ?? Number.NEGATIVE_INFINITY;
-    return nowMs - oldestMs >= this.windowMs ? 0 : this.windowMs - (nowMs - oldestMs);
+    return Math.max(0, this.windowMs - (nowMs - oldestMs));
   }
 
   take(nowMs: number): void {

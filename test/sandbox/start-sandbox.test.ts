@@ -21,6 +21,17 @@ describe('sandbox: start, stop, time', () => {
     await sandbox.close();
   });
 
+  it('never handles what was still on its way when it went down', async () => {
+    const sandbox = await startSandbox({ delayBeforeMs: 150 });
+    const asked = ask(sandbox, 'GET', '/v2/invoices').catch(() => 'broken');
+    await new Promise((resolve) => setTimeout(resolve, 75));
+    await sandbox.goDown();
+    expect(await asked).to.equal('broken');
+    await new Promise((resolve) => setTimeout(resolve, 150));
+    expect(sandbox.counts().requests).to.equal(0);
+    await sandbox.close();
+  });
+
   it('goes down and comes back on the same port with all that it knew', async () => {
     const sandbox = await startSandbox();
     await addCustomer(sandbox);
