@@ -1,0 +1,105 @@
+import { hostname, userInfo } from 'node:os';
+import type { Logger } from 'winston';
+import { loadSettings } from './config/load-settings.js';
+import type { Settings } from './config/settings.js';
+import { ServiceClient } from './delivery/service-client.js';
+import type { ErpReader } from './erp/erp-reader.js';
+import { openErpReader } from './erp/open-erp.js';
+import { bindEnvironment } from './jobs/go-live.js';
+import type { JobContext } from './jobs/job-context.js';
+import { createLogger } from './ops/logger.js';
+import { openStore } from './store/open-store.js';
+import type { Store } from './store/store.js';
+import { StoreError } from './store/store-error.js';
+
+export interface AppOptions {
+  configDir?: string | undefined;
+  /** Settings made in the program (the demo) instead of a configuration folder. */
+  settings?: Settings;
+  /** What acts, for the audit: a command's name or `daemon`. */
+  role: string;
+  log: 'stdout' | 'stderr';
+}
+
+/** The parts of Waybill, built once for a command and closed in the opposite order. */
+export interface App {
+  context: JobContext;
+  settings: Settings;
+  store: Store;
+  log: Logger;
+  /** Built when it is first asked for: most commands need no ERP. */
+  reader(): ErpReader;
+  client(): ServiceClient;
+  close(): Promise<void>;
+}
+
+/**
+ * Start order: settings, log, store; the ERP and the service when they are needed. A wrong configuration throws before
+ * anything is touched.
+ */
+export async function openApp(options: AppOptions): Promise<App> {
+  const loaded = options.settings
+    ? { settings: options.settings, warnings: [] }
+    : loadSettings({ configDir: options.configDir });
+  const { settings } = loaded;
+  const secrets = secretsOf(settings);
+  const level = options.log === 'stderr' && settings.log.level === 'info' ? 'warn' : settings.log.level;
+  const log = createLogger({ level, stream: options.log, secrets });
+
+  const { store, warnings } = await openStore(settings.store);
+  for (const warning of [...loaded.warnings, ...warnings]) log.warn(warning);
+  const problem = await store.transaction('bind the environment', (tx) =>
+    bindEnvironment(tx, settings.service.environment),
+  );
+  if (problem) {
+    await store.close();
+    throw new StoreError(problem);
+  }
+
+  const actor =
+    options.role === 'daemon'
+      ? `daemon@${hostname()}:${process.pid}`
+      : `${operator()} (${options.role})@${hostname()}:${process.pid}`;
+  let reader: ErpReader | null = null;
+  let client: ServiceClient | null = null;
+  const context: JobContext = { store, settings, actor, log, nowMs: Date.now, random: Math.random };
+  return {
+    context,
+    settings,
+    store,
+    log,
+    reader: () => {
+      reader ??= openErpReader(settings);
+      return reader;
+    },
+    client: () => {
+      client ??= new ServiceClient({
+        service: settings.service,
+        quickResends: settings.delivery.quickResends,
+        nowMs: Date.now,
+      });
+      return client;
+    },
+    close: async () => {
+      client?.close();
+      await reader?.close();
+      await store.close();
+    },
+  };
+}
+
+/** Everything that must never be printed. */
+export function secretsOf(settings: Settings): string[] {
+  const { erp, store, service } = settings;
+  const secrets = [
+    service.token,
+    erp.type === 'sqlite' ? undefined : erp.password,
+    store.type === 'sqlite' ? undefined : store.password,
+  ];
+  return secrets.flatMap((secret) => (secret ? [secret.reveal()] : []));
+}
+
+/** Who sits in front of the terminal: the login behind sudo, if there is one. */
+function operator(): string {
+  return process.env.SUDO_USER ?? userInfo().username;
+}

@@ -1,0 +1,49 @@
+import { Command, Option } from 'commander';
+import { type App, openApp } from '../app.js';
+
+export interface CommonOptions {
+  config?: string;
+  json?: boolean;
+}
+
+export interface CommandDescription {
+  name: string;
+  summary: string;
+  /** A command that can be typed as it stands. */
+  example: string;
+  /** Whether it prints data, and so can print JSON. */
+  json?: boolean;
+}
+
+/** A command with what every command has: --config, --json where there is data, and an example in its help. */
+export function describeCommand(description: CommandDescription): Command {
+  const command = new Command(description.name)
+    .description(description.summary)
+    .addOption(new Option('--config <dir>', 'configuration folder').default(undefined, '$WAYBILL_CONFIG, else ./config'))
+    .addHelpText('after', `\nExample:\n  ${description.example}`);
+  if (description.json) command.option('--json', 'print JSON on stdout');
+  return command;
+}
+
+/** Opens the parts for one command, runs it, and closes them whatever happens. The exit code is what `work` returns. */
+export async function withApp(role: string, options: CommonOptions, work: (app: App) => Promise<number>): Promise<void> {
+  const app = await openApp({ configDir: options.config, role, log: 'stderr' });
+  try {
+    process.exitCode = await work(app);
+  } finally {
+    await app.close();
+  }
+}
+
+/** Collects an option that may be given several times. */
+export function collect(value: string, before: string[] = []): string[] {
+  return [...before, value];
+}
+
+export function printJson(value: unknown): void {
+  process.stdout.write(`${JSON.stringify(value)}\n`);
+}
+
+export function print(text = ''): void {
+  process.stdout.write(`${text}\n`);
+}

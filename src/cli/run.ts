@@ -1,0 +1,59 @@
+import { Command, CommanderError } from 'commander';
+import { ConfigurationError } from '../config/configuration-error.js';
+import { auditCommand } from './audit.js';
+import { daemonCommand } from './daemon.js';
+import { demoCommand } from './demo.js';
+import { exitCode } from './exit-codes.js';
+import { explainCommand } from './explain.js';
+import { goLiveCommand } from './go-live.js';
+import { migrateCommand } from './migrate.js';
+import { outboxCommand } from './outbox.js';
+import { pauseCommand } from './pause.js';
+import { resumeCommand } from './resume.js';
+import { resyncCommand } from './resync.js';
+import { sandboxCommand } from './sandbox.js';
+import { statusCommand } from './status.js';
+import { syncCommand } from './sync.js';
+import { UsageError } from './usage-error.js';
+
+/** One command from the arguments to the exit code. Errors go to stderr, in words. */
+export async function run(argv: readonly string[]): Promise<number> {
+  process.exitCode = exitCode.done;
+  const program = new Command('waybill')
+    .description('Carries customers and orders from an ERP database to a service, each exactly once, and brings unpaid invoices back.')
+    .version('0.1.0')
+    .showHelpAfterError('(add --help for the options)');
+  const commands = [
+    daemonCommand(),
+    syncCommand(),
+    resyncCommand(),
+    goLiveCommand(),
+    pauseCommand(),
+    resumeCommand(),
+    outboxCommand(),
+    explainCommand(),
+    auditCommand(),
+    statusCommand(),
+    migrateCommand(),
+    sandboxCommand(),
+    demoCommand(),
+  ];
+  for (const command of commands) program.addCommand(command);
+  for (const command of [program, ...commands, ...commands.flatMap((c) => c.commands)]) command.exitOverride();
+
+  try {
+    await program.parseAsync([...argv]);
+    return Number(process.exitCode ?? exitCode.done);
+  } catch (error) {
+    // Commander has printed its own message by now.
+    if (error instanceof CommanderError) return error.exitCode === 0 ? exitCode.done : exitCode.usage;
+    process.stderr.write(`waybill: ${describe(error)}\n`);
+    return error instanceof ConfigurationError || error instanceof UsageError ? exitCode.usage : exitCode.failed;
+  }
+}
+
+function describe(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  // A fault of ours needs its stack to be found; everything foreseen has a name of its own and says what to do.
+  return error.name === 'Error' || error.name === 'TypeError' ? (error.stack ?? error.message) : error.message;
+}

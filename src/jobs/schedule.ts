@@ -1,0 +1,152 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import cron, { type ScheduledTask } from 'node-cron';
+import { appendAudit } from '../audit/audit-log.js';
+import type { ServiceClient } from '../delivery/service-client.js';
+import type { ErpReader } from '../erp/erp-reader.js';
+import { takeWakeUps } from '../store/wake-ups.js';
+import { capture } from './capture.js';
+import { deliver } from './deliver.js';
+import type { JobContext } from './job-context.js';
+import { pull } from './pull.js';
+import { ServiceLease } from './service-lease.js';
+
+export interface SchedulePartners {
+  reader: ErpReader;
+  client: ServiceClient;
+}
+
+const wakeUpPollMs = 1_000;
+const retryMs = 5_000;
+
+/**
+ * The daemon: waits for the service lease, then captures and pulls by the clock and delivers all the time, until `signal`.
+ * Whoever does not have the lease stands by and does nothing, so that there is one of each job.
+ */
+export async function runSchedule(context: JobContext, partners: SchedulePartners, signal: AbortSignal): Promise<void> {
+  await note(context, 'start');
+  let said = '';
+  try {
+    while (!signal.aborted) {
+      const answer = await keepTrying(context, signal, () => ServiceLease.acquire(context, signal));
+      if (!answer) break;
+      if (answer instanceof ServiceLease) {
+        said = '';
+        await work(context, partners, answer, signal).catch((error: Error) =>
+          context.log.error('Delivery failed; starting over', { error: error.message }),
+        );
+        await rest(100, signal);
+        continue;
+      }
+      if (said !== answer.holder)
+        context.log.info('Standing by: another process has the delivery lease', { holder: answer.holder });
+      said = answer.holder;
+      await rest(Math.min(answer.freeInMs + 100, 2_000), signal);
+    }
+  } finally {
+    await note(context, 'stop').catch((error: Error) =>
+      context.log.error('The stop is not on record', { error: error.message }),
+    );
+  }
+}
+
+/** Everything that is done while the lease is ours. Ends when it is lost or when we are told to stop. */
+async function work(
+  context: JobContext,
+  partners: SchedulePartners,
+  lease: ServiceLease,
+  signal: AbortSignal,
+): Promise<void> {
+  const { settings, store, log } = context;
+  log.info('Delivering from here', { epoch: lease.lease.epoch, environment: settings.service.environment });
+  const ending = new AbortController();
+  const end = () => ending.abort();
+  signal.addEventListener('abort', end, { once: true });
+  if (signal.aborted) end();
+
+  const running = new Set<Promise<unknown>>();
+  /** A job never overlaps itself; what fails is logged, and the next tick tries again. */
+  const job = (name: string, run: () => Promise<unknown>) => {
+    let current: Promise<unknown> | null = null;
+    return (): Promise<unknown> => {
+      if (current || ending.signal.aborted) return current ?? Promise.resolve();
+      current = run()
+        .catch((error: Error) => log.error(`${name} failed`, { error: error.message }))
+        .finally(() => {
+          running.delete(current as Promise<unknown>);
+          current = null;
+        });
+      running.add(current);
+      return current;
+    };
+  };
+  const captureNow = job('capture', async () => {
+    const result = await capture(context, partners.reader, { signal: ending.signal });
+    if (result.captured.orders + result.captured.customers + result.parked > 0)
+      log.info('captured', { ...result.captured, parked: result.parked, waiting: result.waiting });
+    if (result.stopped && !ending.signal.aborted) log.warn('capture did not run', result.stopped);
+  });
+  const pullNow = job('pull', async () => {
+    if (!settings.invoices.enabled) return;
+    const result = await pull(context, partners.client, lease, { signal: ending.signal });
+    log.log(result.outcome === 'complete' ? 'info' : 'warn', 'pulled unpaid invoices', result);
+  });
+  const lookForWakeUps = job('wake-up', async () => {
+    for (const wakeUp of await store.transaction('take wake-ups', takeWakeUps)) {
+      log.info('Woken up', wakeUp);
+      void (wakeUp.job === 'capture' ? captureNow() : pullNow());
+    }
+  });
+
+  const options = { timezone: settings.schedule.timeZone, noOverlap: true };
+  const tasks: ScheduledTask[] = [
+    cron.schedule(settings.schedule.capture, captureNow, { ...options, name: 'capture' }),
+    cron.schedule(settings.schedule.pull, pullNow, { ...options, name: 'pull' }),
+  ];
+  const wakeUps = setInterval(() => void lookForWakeUps(), wakeUpPollMs);
+  try {
+    void captureNow();
+    const result = await deliver(context, partners.client, lease, {
+      untilDrained: false,
+      scope: { only: null },
+      retryHorizonMs: 0,
+      trial: false,
+      erpIdentity: partners.reader.identity(),
+      signal: ending.signal,
+    });
+    if (result.stopped && !signal.aborted) log.warn('delivery stopped', { reason: result.stopped });
+  } finally {
+    end();
+    signal.removeEventListener('abort', end);
+    clearInterval(wakeUps);
+    for (const task of tasks) await task.destroy();
+    await Promise.allSettled(running);
+    await lease
+      .release()
+      .catch((error: Error) => log.error('The lease could not be released', { error: error.message }));
+  }
+}
+
+/** A store or an ERP that is away for a while must not end a daemon that runs for years. */
+async function keepTrying<T>(context: JobContext, signal: AbortSignal, run: () => Promise<T>): Promise<T | null> {
+  for (;;) {
+    try {
+      return await run();
+    } catch (error) {
+      if (signal.aborted) return null;
+      context.log.error('Trying again in a moment', { error: (error as Error).message, inMs: retryMs });
+      await rest(retryMs, signal);
+      if (signal.aborted) return null;
+    }
+  }
+}
+
+async function rest(ms: number, signal: AbortSignal): Promise<void> {
+  await sleep(ms, undefined, { signal }).catch(() => undefined);
+}
+
+async function note(context: JobContext, event: 'start' | 'stop'): Promise<void> {
+  const { store, actor, nowMs, settings } = context;
+  await store.transaction(`note the ${event}`, (tx) =>
+    appendAudit(tx, [{ event, actor, detail: { environment: settings.service.environment } }], nowMs()),
+  );
+}

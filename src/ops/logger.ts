@@ -1,0 +1,37 @@
+import winston from 'winston';
+
+export interface LoggerOptions {
+  level: 'error' | 'warn' | 'info' | 'debug';
+  /** `stdout` for the daemon (journald reads it); `stderr` for commands, whose stdout belongs to their answer. */
+  stream: 'stdout' | 'stderr';
+  /** Values that must never be printed, whoever puts them into a line. */
+  secrets: readonly string[];
+}
+
+/** JSON lines. Secrets are taken out here, in one format, and not by those who log. */
+export function createLogger(options: LoggerOptions): winston.Logger {
+  const levels = ['error', 'warn', 'info', 'debug'];
+  return winston.createLogger({
+    level: options.level,
+    format: winston.format.combine(
+      winston.format.timestamp(),
+      winston.format.json({ replacer: (_name, value) => (value instanceof Error ? value.message : value) }),
+      redacted(options.secrets),
+    ),
+    transports: [new winston.transports.Console({ stderrLevels: options.stream === 'stderr' ? levels : [] })],
+  });
+}
+
+const MESSAGE = Symbol.for('message');
+const bearer = /\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{8,}/gi;
+
+const redacted = winston.format((info, secrets) => {
+  let line = String(info[MESSAGE]);
+  for (const secret of secrets as readonly string[]) {
+    // In a JSON line a secret stands as JSON writes it.
+    const written = JSON.stringify(secret).slice(1, -1);
+    if (written.length >= 4) line = line.replaceAll(written, '[secret]');
+  }
+  info[MESSAGE] = line.replace(bearer, '$1 [secret]');
+  return info;
+}) as (secrets: readonly string[]) => winston.Logform.Format;
