@@ -32,8 +32,9 @@ export function checkSettings(given: unknown, locate: Locate, known: readonly st
   const all = [...problems];
   for (const { segments, ...more } of crossChecks(partly)) {
     const path = pathInWords(segments);
-    // A part that was refused looks like one that is missing; only the first is worth saying.
-    if (known.includes(path) || all.some((other) => startsWith(segments, other.segments))) continue;
+    // A part that was refused, as a whole or within, looks like one that is missing; only the first is worth saying.
+    const related = (other: Segments) => startsWith(segments, other) || startsWith(other, segments);
+    if (known.includes(path) || all.some((other) => related(other.segments))) continue;
     const where = more.found === undefined ? undefined : locate(segments);
     all.push({ segments, problem: { path, ...more, ...(where === undefined ? {} : { where }) } });
   }

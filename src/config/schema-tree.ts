@@ -128,5 +128,5 @@ export function allowedInWords(outer: z.ZodType): string {
   if (kind.is === 'union') return orList(kind.options.map(allowedInWords));
   if (schema.def.type === 'number') return numberInWords(schema);
   if (schema.def.type === 'boolean') return 'true or false';
-  return 'text that is not empty';
+  return 'text (not empty)';
 }

@@ -12,7 +12,7 @@ const text = z.string().min(1);
 
 /** A string that one function accepts or refuses. */
 const checked = (allowed: string, accepts: (value: string) => boolean) =>
-  text.refine(accepts, { error: `not ${allowed}`, abort: true }).meta({ allowed });
+  text.refine(accepts, { abort: true }).meta({ allowed });
 
 /** Intl also takes offsets such as +02:00 on newer Node versions; an offset knows no daylight saving time. */
 export function isTimeZone(name: string): boolean {
