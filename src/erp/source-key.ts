@@ -1,0 +1,16 @@
+/**
+ * The primary key as one text. A key of one column stands as it is. Parts of a composite key are joined with `/`,
+ * with `%` and `/` in a part percent-encoded, so that ('a/b', 'c') and ('a', 'b/c') stay two keys.
+ */
+export function formatSourceKey(parts: readonly string[]): string {
+  if (parts.length === 1) return parts[0] ?? '';
+  return parts.map((part) => part.replaceAll('%', '%25').replaceAll('/', '%2F')).join('/');
+}
+
+/** The parts of a key, or null when it doesn't have that many. */
+export function parseSourceKey(sourceKey: string, parts: number): string[] | null {
+  if (parts === 1) return [sourceKey];
+  const found = sourceKey.split('/');
+  if (found.length !== parts) return null;
+  return found.map((part) => part.replaceAll(/%2F/gi, '/').replaceAll('%25', '%'));
+}

@@ -1,0 +1,60 @@
+import type { ColumnKind } from './erp-database.js';
+
+/** A value for a statement: its text, and the kind of the column it is compared with, which decides how it is bound. */
+export interface SqlValue {
+  text: string;
+  kind: ColumnKind;
+}
+
+/**
+ * A statement as pieces of text with values between them. The driver decides how a value is written, so that a
+ * question mark in a configured query is never taken for a placeholder.
+ */
+export class Sql {
+  constructor(
+    readonly pieces: readonly string[],
+    readonly values: readonly SqlValue[],
+  ) {}
+}
+
+/** Tagged template: nested Sql is spliced in, everything else becomes a value. */
+export function sql(strings: readonly string[], ...parts: readonly (Sql | SqlValue)[]): Sql {
+  const pieces = [strings[0] ?? ''];
+  const values: SqlValue[] = [];
+  const appendText = (text: string): void => {
+    pieces[pieces.length - 1] += text;
+  };
+  parts.forEach((part, index) => {
+    if (part instanceof Sql) {
+      appendText(part.pieces[0] ?? '');
+      values.push(...part.values);
+      pieces.push(...part.pieces.slice(1));
+    } else {
+      values.push(part);
+      pieces.push('');
+    }
+    appendText(strings[index + 1] ?? '');
+  });
+  return new Sql(pieces, values);
+}
+
+/** Text that is SQL already: a configured query or condition, or a quoted identifier. Never data. */
+export function rawSql(text: string): Sql {
+  return new Sql([text], []);
+}
+
+export function joinSql(parts: readonly Sql[], separator: string): Sql {
+  const pieces = [''];
+  const values: SqlValue[] = [];
+  parts.forEach((part, index) => {
+    pieces[pieces.length - 1] += (index === 0 ? '' : separator) + (part.pieces[0] ?? '');
+    pieces.push(...part.pieces.slice(1));
+    values.push(...part.values);
+  });
+  return new Sql(pieces, values);
+}
+
+/** All of the conditions; always true when there are none. */
+export function allOf(conditions: readonly Sql[]): Sql {
+  return conditions.length === 0 ? rawSql('1=1') : joinSql(conditions, ' AND ');
+}
