@@ -232,6 +232,11 @@ describe('settings that have to agree', () => {
     ['an offset for a time zone', { ...validSettings(), schedule: { timeZone: '+02:00' } }, 'schedule.timeZone'],
     ['a currency that is gone', change('amounts', { currency: 'DEM' }), 'amounts.currency'],
     [
+      'a slip within a field mapping, once',
+      change('orders', { fields: { note: { colum: 'a' } } }),
+      'orders.fields.note.colum',
+    ],
+    [
       'a key beyond what a number holds',
       change('orders', { startFrom: { column: 'id', from: 2 ** 53 } }),
       'orders.startFrom.from',
