@@ -21,8 +21,10 @@ export interface MariaDbProcess {
   readonly processId: number;
   readonly isRunning: boolean;
   signal(name: NodeJS.Signals): void;
-  /** Resolves when the process is gone, however it ended. */
+  /** Resolves when the process is gone, however it ended; doesn't keep this process alive until then. */
   readonly exited: Promise<void>;
+  /** Waits until the process is gone. */
+  exit(): Promise<void>;
 }
 
 /**
@@ -53,6 +55,11 @@ export async function startMariaDbProcess(
     },
     signal: (name) => void child.kill(name),
     exited,
+    async exit() {
+      // Unlike at any other time, somebody waits for this child now.
+      child.ref();
+      await exited;
+    },
   };
   await waitUntilReady(command, server);
   return server;

@@ -100,12 +100,12 @@ async function launch(baseDir: string, watchdog: Watchdog, options: MariaDbOptio
     server.signal('SIGTERM');
     const patience = new AbortController();
     await Promise.race([
-      server.exited,
+      server.exit(),
       sleep(STOP_TIMEOUT_MS, undefined, { signal: patience.signal }).catch(() => undefined),
     ]);
     patience.abort();
     if (server.isRunning) server.signal('SIGKILL');
-    await server.exited;
+    await server.exit();
   };
 
   const mariaDb: MariaDb = {
@@ -124,7 +124,7 @@ async function launch(baseDir: string, watchdog: Watchdog, options: MariaDbOptio
     createUser: (grants) => createTestUser(mariaDb, grants),
     async kill() {
       server.signal('SIGKILL');
-      await server.exited;
+      await server.exit();
     },
     pause: () => server.signal('SIGSTOP'),
     resume: () => server.signal('SIGCONT'),
