@@ -62,7 +62,7 @@ export class DatabaseErpReader implements ErpReader {
     return this.#read(async (page) => {
       const { customers } = page.plan;
       if (!customers?.changedAt) return EMPTY;
-      const conditions = await this.#customerConditions(page, customers);
+      const conditions = await page.eligibility.customers(page.snapshot, customers, false);
       const found = await this.#changedRows(page, customers, customers.changedAt, conditions, from, limit);
       return {
         rows: mapCustomerPage(page, found.rows, customers),
@@ -85,7 +85,7 @@ export class DatabaseErpReader implements ErpReader {
     return this.#read(async (page) => {
       const { customers } = page.plan;
       if (customers === null) return EMPTY;
-      const conditions = await this.#customerConditions(page, customers, filter);
+      const conditions = await page.eligibility.customers(page.snapshot, customers, false, filter);
       const found = await this.#rowsByKey(page, customers, conditions, afterKey, limit);
       return {
         rows: mapCustomerPage(page, found.rows, customers),
@@ -96,18 +96,27 @@ export class DatabaseErpReader implements ErpReader {
   }
 
   count(entity: Entity, filter: RowFilter = {}): Promise<number> {
-    return this.#read(async (page) => {
-      const { snapshot, plan, eligibility } = page;
-      const planned = entity === 'order' ? plan.orders : plan.customers;
-      if (planned === null) return 0;
-      const conditions =
-        entity === 'order'
-          ? await eligibility.orders(snapshot, filter)
-          : await this.#customerConditions(page, planned, filter);
-      const statement = sql`SELECT COUNT(*) AS n ${fromQuery(planned.source)} WHERE ${allOf(conditions)}`;
-      const { rows } = await snapshot.query(statement, `count the rows of ${planned.source.path}`);
-      return Number(rows[0]?.n ?? 0);
+    return this.#read(async ({ snapshot, plan, eligibility }) => {
+      if (entity === 'order') return this.#countRows(snapshot, plan.orders, await eligibility.orders(snapshot, filter));
+      if (plan.customers === null) return 0;
+      const onlyReferenced = this.settings.customers.send === 'referenced';
+      const conditions = await eligibility.customers(snapshot, plan.customers, onlyReferenced, filter);
+      return this.#countRows(snapshot, plan.customers, conditions);
     });
+  }
+
+  countExcludedByStartFrom(): Promise<number> {
+    return this.#read(async ({ snapshot, plan, eligibility }) => {
+      if (plan.orders.startFrom === null) return 0;
+      const pending = await this.#countRows(snapshot, plan.orders, eligibility.pendingOrders());
+      return pending - (await this.#countRows(snapshot, plan.orders, await eligibility.orders(snapshot)));
+    });
+  }
+
+  async #countRows(snapshot: ErpSnapshot, { source }: EntityPlan, conditions: Sql[]): Promise<number> {
+    const statement = sql`SELECT COUNT(*) AS n ${fromQuery(source)} WHERE ${allOf(conditions)}`;
+    const { rows } = await snapshot.query(statement, `count the rows of ${source.path}`);
+    return Number(rows[0]?.n ?? 0);
   }
 
   identity(): string {
@@ -116,11 +125,6 @@ export class DatabaseErpReader implements ErpReader {
 
   close(): Promise<void> {
     return this.database.close();
-  }
-
-  #customerConditions(page: Prepared, customers: EntityPlan, filter: RowFilter = {}): Promise<Sql[]> {
-    const onlyReferenced = this.settings.customers.send === 'referenced';
-    return page.eligibility.customers(page.snapshot, customers, onlyReferenced, filter);
   }
 
   #changedRows(

@@ -22,10 +22,16 @@ export class Eligibility {
   async orders(snapshot: ErpSnapshot, filter: RowFilter = {}): Promise<Sql[]> {
     const { orders } = this.plan;
     return [
-      ...(orders.pending === null ? [] : [conditionIn(orders.pending)]),
+      ...this.pendingOrders(),
       ...(await this.#startFrom(snapshot, orders)),
       ...(await this.#filter(snapshot, orders, filter, [orders.startFrom?.column, orders.changedAt])),
     ];
+  }
+
+  /** Orders by their state alone, however old they are. */
+  pendingOrders(): Sql[] {
+    const { pending } = this.plan.orders;
+    return pending === null ? [] : [conditionIn(pending)];
   }
 
   /** `onlyReferenced`: those that an eligible order names. */

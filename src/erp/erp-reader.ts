@@ -69,6 +69,7 @@ export interface ErpReader {
     from: { after: ChangePosition } | { since: string | null },
     limit: number,
   ): Promise<ErpPage<ReadOrder>>;
+  /** Every customer that `customers.pending` lets through, whoever refers to it; empty when customers are not sent. */
   readChangedCustomers(
     from: { after: ChangePosition } | { since: string | null },
     limit: number,
@@ -76,8 +77,10 @@ export interface ErpReader {
   /** Rows in key order, strictly after the key: sweeps, and resync with a filter. `last.changedAt` is '' here. */
   sweepOrders(afterKey: string[] | null, limit: number, filter?: RowFilter): Promise<ErpPage<ReadOrder>>;
   sweepCustomers(afterKey: string[] | null, limit: number, filter?: RowFilter): Promise<ErpPage<ReadCustomer>>;
-  /** How many eligible rows there are: for progress bars and go-live. */
+  /** How many eligible rows there are; of customers with `send: referenced`, those that an eligible order names. */
   count(entity: Entity, filter?: RowFilter): Promise<number>;
+  /** How many pending orders `orders.startFrom` keeps out: for go-live. */
+  countExcludedByStartFrom(): Promise<number>;
   /** What identifies the database that is read (host and database, or the file), for go-live. */
   identity(): string;
   close(): Promise<void>;
