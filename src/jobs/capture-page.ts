@@ -1,6 +1,7 @@
 import { type AuditEntry, appendAudit } from '../audit/audit-log.js';
 import type { ErpPage, ReadCustomer, ReadOrder } from '../erp/erp-reader.js';
 import type { Entity } from '../model/entity.js';
+import type { OrderRecord } from '../model/record.js';
 import { canonicalJson, sha256 } from '../outbox/canonical-json.js';
 import {
   insertMessages,
@@ -39,8 +40,29 @@ export interface CapturePageResult {
   unchanged: number;
   parked: number;
   waiting: number;
-  skipped: { entity: Entity; sourceKey: string; reason: string }[];
-  touched: { entity: Entity; sourceKey: string; number: string | null; operation: string; parked: string | null }[];
+  skipped: SkippedRecord[];
+  touched: TouchedRecord[];
+}
+
+/** What `resync --force` left alone, and why. */
+export interface SkippedRecord {
+  entity: Entity;
+  sourceKey: string;
+  reason: string;
+}
+
+/** A record that was written to the outbox (or would be, in a dry run). */
+export interface TouchedRecord {
+  entity: Entity;
+  sourceKey: string;
+  number: string | null;
+  customerKey: string | null;
+  operation: string;
+  changedAt: string | null;
+  /** Sum of qty × price in minor units as text; null for customers and for rows that can't be mapped. */
+  total: string | null;
+  /** Why it waits for a person, or null. */
+  parked: string | null;
 }
 
 type ReadRow = ReadCustomer | ReadOrder;
@@ -109,8 +131,10 @@ async function planAndWrite(context: JobContext, work: CapturePageWork, tx: Tx):
         parkedReason = `Order ${row.number ?? row.sourceKey}: ${readiness.reason}. Correct the order in the ERP.`;
       if (before) settledKeys.push(row.sourceKey);
     }
-    const plan = planRow(context, work, row, record, parkedReason, nowMs, result);
-    if (plan) {
+    const plan = planRow(context, work, row, record, parkedReason, nowMs);
+    if (plan === 'unchanged') result.unchanged++;
+    else if ('reason' in plan) result.skipped.push(plan);
+    else {
       plans.push(plan);
       room--;
     }
@@ -126,24 +150,16 @@ async function planAndWrite(context: JobContext, work: CapturePageWork, tx: Tx):
       'customer',
       customers.map((row) => row.sourceKey),
     );
-    const counted = { ...result, skipped: [], touched: result.touched };
     const customerPlans = customers.flatMap((row) => {
-      const plan = planRow(
-        context,
-        { ...work, force: false },
-        row,
-        knownCustomers.get(row.sourceKey) as KnownRecord,
-        null,
-        nowMs,
-        counted,
-      );
-      return plan ? [plan] : [];
+      const known = knownCustomers.get(row.sourceKey) as KnownRecord;
+      const plan = planRow(context, { ...work, force: false }, row, known, null, nowMs);
+      // Unchanged customers beside the orders that the page was read for are no news.
+      return plan === 'unchanged' || 'reason' in plan ? [] : [plan];
     });
-    // Orders that are unchanged are what the page was read for; unchanged customers beside them are no news.
     plans.unshift(...customerPlans);
   }
 
-  for (const { message } of plans) {
+  for (const { message, row } of plans) {
     if (message.parked) result.parked++;
     if (message.entity === 'order') result.captured.orders++;
     else result.captured.customers++;
@@ -151,7 +167,10 @@ async function planAndWrite(context: JobContext, work: CapturePageWork, tx: Tx):
       entity: message.entity,
       sourceKey: message.sourceKey,
       number: message.number,
+      customerKey: message.customerKey,
       operation: message.operation,
+      changedAt: row.changedAt,
+      total: row.entity === 'order' && row.content.mapped ? sumOfItems(row.content.record) : null,
       parked: message.parked?.reason ?? null,
     });
   }
@@ -182,24 +201,17 @@ function planRow(
   known: KnownRecord,
   parkedReason: string | null,
   nowMs: number,
-  result: CapturePageResult,
-): Plan | null {
+): Plan | SkippedRecord | 'unchanged' {
   const { settings } = context;
   const { replaysRefusals, lifetimeHours } = settings.service.idempotency;
   const hash = contentHash(row, parkedReason);
   let decision = nextRevision(hash, known.newest, known.binding, replaysRefusals);
   if (decision.action === 'none' && work.force) {
     const forced = forcedRevision(known.newest, replaysRefusals, nowMs, lifetimeHours * 3_600_000);
-    if (forced.action === 'skip') {
-      result.skipped.push({ entity: row.entity, sourceKey: row.sourceKey, reason: forced.reason });
-      return null;
-    }
+    if (forced.action === 'skip') return { entity: row.entity, sourceKey: row.sourceKey, reason: forced.reason };
     decision = forced;
   }
-  if (decision.action === 'none') {
-    result.unchanged++;
-    return null;
-  }
+  if (decision.action === 'none') return 'unchanged';
   const reason = row.content.mapped ? parkedReason : row.content.reason;
   const customerKey = row.entity === 'order' ? row.customerKey : null;
   return {
@@ -273,6 +285,11 @@ function contentHash(row: ReadRow, parkedReason: string | null = null): string {
 
 function isKnown(record: KnownRecord, hash: string): boolean {
   return (record.newest ?? record.binding)?.contentHash === hash;
+}
+
+/** BigInt, because a sum of safe integers need not be one. */
+function sumOfItems(record: OrderRecord): string {
+  return String(record.items.reduce((sum, item) => sum + BigInt(item.qty) * BigInt(item.price), 0n));
 }
 
 interface FirstSeen {

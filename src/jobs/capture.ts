@@ -6,7 +6,7 @@ import { canonicalJson, sha256 } from '../outbox/canonical-json.js';
 import { readCursor, writeCursor } from '../store/cursors.js';
 import { activePauses, listPauses } from '../store/lane-pauses.js';
 import { acquireLease, type Lease, releaseLease, renewLease } from '../store/lease.js';
-import { type CapturePageResult, capturePage } from './capture-page.js';
+import { type CapturePageResult, capturePage, type SkippedRecord, type TouchedRecord } from './capture-page.js';
 import type { JobContext } from './job-context.js';
 
 export interface CaptureOptions {
@@ -21,6 +21,8 @@ export interface CaptureOptions {
   /** Reads everything eligible, whenever the last sweep was. */
   sweep?: boolean;
   signal?: AbortSignal;
+  /** What one page wrote, or would write in a dry run. */
+  onTouched?: (records: readonly TouchedRecord[]) => void;
   onProgress?: (progress: { entity: Entity; read: number; total: number | null }) => void;
 }
 
@@ -31,12 +33,13 @@ export interface CaptureResult {
   parked: number;
   /** Orders that wait for their lines. */
   waiting: number;
-  /** What `force` left alone, and why. */
-  skipped: { entity: Entity; sourceKey: string; reason: string }[];
-  /** Records that were written (or would be, in a dry run), up to a thousand of each. */
-  touched: { entity: Entity; sourceKey: string; number: string | null; operation: string; parked: string | null }[];
+  skipped: SkippedRecord[];
+  /** What was written; only partial passes keep it, because a first pass may write a million. */
+  touched: TouchedRecord[];
   /** Set when the pass did not run or did not end. */
   stopped: { reason: string } | null;
+  /** Another process is capturing right now. */
+  busy: boolean;
 }
 
 type AnyPage = ErpPage<ReadCustomer> | ErpPage<ReadOrder>;
@@ -52,6 +55,7 @@ export async function capture(
   if (options.dryRun) return pass.run(null);
   const answer = await acquireLease(context.store, 'capture', context.actor, leaseMs);
   if (!answer.held) {
+    pass.result.busy = true;
     pass.result.stopped = {
       reason: `${answer.holder} is capturing; its place is free in ${Math.ceil(answer.freeInMs / 1000)} s at the latest`,
     };
@@ -74,6 +78,7 @@ class CapturePass {
     skipped: [],
     touched: [],
     stopped: null,
+    busy: false,
   };
   readonly #context: JobContext;
   readonly #reader: ErpReader;
@@ -219,7 +224,8 @@ class CapturePass {
     result.parked += work.parked;
     result.waiting += work.waiting;
     result.skipped.push(...work.skipped);
-    if (result.touched.length < 2_000 || this.#isPartial()) result.touched.push(...work.touched);
+    if (this.#isPartial() || (this.#options.dryRun && result.touched.length < 20)) result.touched.push(...work.touched);
+    this.#options.onTouched?.(work.touched);
   }
 
   #room(entity: Entity): number {

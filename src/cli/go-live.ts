@@ -1,0 +1,78 @@
+import type { Command } from 'commander';
+import { appendAudit } from '../audit/audit-log.js';
+import { goLiveProblem, liveIdentity, readGoLive, writeGoLive } from '../jobs/go-live.js';
+import { preview } from '../jobs/preview.js';
+import { type CommonOptions, describeCommand, print, printJson, withApp } from './command.js';
+import { confirm } from './confirm.js';
+import { exitCode } from './exit-codes.js';
+
+export function goLiveCommand(): Command {
+  return describeCommand({
+    name: 'go-live',
+    summary: 'Show what would be sent to the production service, and allow this store to send it.',
+    example: 'waybill go-live --dry-run',
+    json: true,
+  })
+    .option('--dry-run', 'show it, allow nothing')
+    .option('--yes', 'do not ask')
+    .option('--reason <text>', 'why, for the audit', 'first go-live')
+    .action(async (options: CommonOptions & { dryRun?: boolean; yes?: boolean; reason: string }) => {
+      await withApp('go-live', options, async (app) => {
+        const { context, settings, store } = app;
+        const reader = app.reader();
+        await reader.check();
+        const shown = await preview(context, reader);
+        const identity = liveIdentity(settings, reader.identity());
+        const before = await store.read('read go-live', readGoLive);
+        const problem = await store.read('read go-live', (tx) => goLiveProblem(tx, settings, reader.identity()));
+        if (options.json) printJson({ ...identity, live: problem === null, problem, before, ...shown });
+        else {
+          const { currency } = settings.amounts;
+          print(`Service       ${identity.service} (${identity.environment})`);
+          print(`ERP           ${identity.erp}`);
+          print(`Installation  ${identity.installation} on ${identity.machine}`);
+          print(
+            `Would send    ${shown.captured.orders + shown.open.orders} orders and ${shown.captured.customers + shown.open.customers} customers`,
+          );
+          print(`Total         ${shown.ordersTotal} (${currency}, in the service’s unit)`);
+          print(
+            `Oldest        ${shown.oldest ? `${shown.oldest.number ?? shown.oldest.key} ${shown.oldest.changedAt ?? ''}` : '-'}`,
+          );
+          print(
+            `Newest        ${shown.newest ? `${shown.newest.number ?? shown.newest.key} ${shown.newest.changedAt ?? ''}` : '-'}`,
+          );
+          print(`Left out      ${shown.excludedByStartFrom} older orders (orders.startFrom), for good`);
+          if (shown.parked > 0) print(`Parked        ${shown.parked} can not be sent as they are`);
+          if (problem) print(`Now           ${problem}`);
+        }
+        if (settings.service.environment === 'sandbox') {
+          if (!options.json) print('This is a sandbox: it needs no go-live.');
+          return exitCode.done;
+        }
+        if (options.dryRun) return exitCode.done;
+        if (problem === null) {
+          if (!options.json) print('This store is live already.');
+          return exitCode.done;
+        }
+        if (!(await confirm('Send this, and from now on everything new?', options.yes))) return exitCode.failed;
+        await store.transaction('go live', async (tx) => {
+          const at = context.nowMs();
+          await writeGoLive(tx, identity, context.actor, at);
+          await appendAudit(
+            tx,
+            [
+              {
+                event: 'go_live',
+                outcome: 'operator',
+                actor: context.actor,
+                detail: { ...identity, reason: options.reason },
+              },
+            ],
+            at,
+          );
+        });
+        if (!options.json) print('Live. A running daemon begins at once; otherwise: waybill sync, or npm start.');
+        return exitCode.done;
+      });
+    });
+}

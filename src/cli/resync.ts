@@ -1,0 +1,61 @@
+import { Argument, type Command } from 'commander';
+import { sync } from '../jobs/sync.js';
+import { type CommonOptions, collect, describeCommand, withApp } from './command.js';
+import { progressBar } from './progress-bar.js';
+import { stopSignal } from './stop-signal.js';
+import { reportSync } from './sync-outcome.js';
+
+interface ResyncOptions extends CommonOptions {
+  key?: string[];
+  from?: string;
+  to?: string;
+  dryRun?: boolean;
+  force?: boolean;
+}
+
+export function resyncCommand(): Command {
+  return describeCommand({
+    name: 'resync',
+    summary: 'Read records of the ERP again and send what differs; with --force also what does not.',
+    example: 'waybill resync orders --from 2026-11-01 --to 2026-11-08 --dry-run',
+    json: true,
+  })
+    .addArgument(new Argument('<entity>', 'what to read').choices(['customers', 'orders']))
+    .option('--key <key>', 'only this key of the ERP (may be repeated)', collect)
+    .option('--from <date>', 'from this date (included), in erp.timeZone')
+    .option('--to <date>', 'to this date (excluded), in erp.timeZone')
+    .option('--dry-run', 'say what would be sent, write and send nothing')
+    .option('--force', 'send unchanged records again with their old key and bytes, while the service remembers them')
+    .action(async (plural: 'customers' | 'orders', options: ResyncOptions) => {
+      const entity = plural === 'orders' ? 'order' : 'customer';
+      const stop = stopSignal();
+      const bar = progressBar();
+      try {
+        await withApp('resync', options, async (app) => {
+          await app.reader().check();
+          const result = await sync(
+            app.context,
+            { reader: app.reader(), client: app.client },
+            {
+              stages: ['capture', 'deliver'],
+              filter: {
+                entity,
+                ...(options.key ? { keys: options.key } : {}),
+                ...(options.from ? { from: options.from } : {}),
+                ...(options.to ? { to: options.to } : {}),
+              },
+              dryRun: options.dryRun ?? false,
+              force: options.force ?? false,
+              signal: stop.signal,
+              onProgress: ({ stage, done, total }) => bar.show(stage, done, total),
+            },
+          );
+          bar.stop();
+          return reportSync(app, result, options);
+        });
+      } finally {
+        bar.stop();
+        stop.release();
+      }
+    });
+}

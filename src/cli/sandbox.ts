@@ -1,0 +1,49 @@
+import { once } from 'node:events';
+import type { Command } from 'commander';
+import { describeCommand, print, printJson } from './command.js';
+import { exitCode } from './exit-codes.js';
+import { stopSignal } from './stop-signal.js';
+import { positive } from './sync.js';
+
+interface SandboxOptions {
+  port?: number;
+  limit?: number;
+  delayMs?: number;
+  keyLifetimeHours?: number;
+  json?: boolean;
+}
+
+export function sandboxCommand(): Command {
+  const command = describeCommand({
+    name: 'sandbox',
+    summary:
+      'Run a strict stand-in for the service on 127.0.0.1, for trying things out. It forgets everything when it stops.',
+    example: 'waybill sandbox --port 8080 --limit 50',
+    json: true,
+  });
+  return command
+    .option('--port <n>', 'port on 127.0.0.1', positive, 8080)
+    .option('--limit <n>', 'answer 429 to more requests than this in any second', positive)
+    .option('--delay-ms <n>', 'answer after 0 to n milliseconds', positive)
+    .option('--key-lifetime-hours <n>', 'forget idempotency keys after this time', positive)
+    .action(async (options: SandboxOptions) => {
+      // Only this command and the demo need it; the others start faster without.
+      const { startSandbox } = await import('../sandbox/start-sandbox.js');
+      const stop = stopSignal();
+      const sandbox = await startSandbox({
+        ...(options.port === undefined ? {} : { port: options.port }),
+        ...(options.limit === undefined ? {} : { limits: [{ requests: options.limit, windowMs: 1000 }] }),
+        ...(options.delayMs === undefined ? {} : { delayMs: [0, options.delayMs] }),
+        ...(options.keyLifetimeHours === undefined ? {} : { keyLifetimeMs: options.keyLifetimeHours * 3_600_000 }),
+      });
+      if (options.json) printJson({ url: sandbox.url, token: 'sandbox-token' });
+      else
+        print(
+          `The sandbox listens on ${sandbox.url}; its token is sandbox-token. What it got: ${sandbox.url}/_ledger\nStop it with Ctrl-C.`,
+        );
+      if (!stop.signal.aborted) await once(stop.signal, 'abort');
+      stop.release();
+      await sandbox.close();
+      process.exitCode = exitCode.done;
+    });
+}

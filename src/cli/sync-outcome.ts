@@ -1,0 +1,75 @@
+import Table from 'cli-table3';
+import type { App } from '../app.js';
+import type { SyncResult } from '../jobs/sync.js';
+import { print, printJson } from './command.js';
+import { exitCode } from './exit-codes.js';
+
+/** Prints what a pass did and says by the exit code whether a person is needed. */
+export function reportSync(app: App, result: SyncResult, options: { json?: boolean; dryRun?: boolean }): number {
+  if (options.json) printJson(asJson(app, result, options.dryRun ?? false));
+  else printWords(app, result, options.dryRun ?? false);
+  return codeOf(result);
+}
+
+function codeOf({ capture, deliver, pull, open }: SyncResult): number {
+  const held = capture?.stopped ?? deliver?.stopped ?? (pull && pull.outcome !== 'complete' ? pull.reason : null);
+  const parked = (capture?.parked ?? 0) + (deliver?.parked ?? 0) + (deliver?.flagged ?? 0);
+  if (pull?.outcome === 'failed' || capture?.busy) return exitCode.failed;
+  if (held || parked > 0) return exitCode.waitsForPerson;
+  return open > 0 ? exitCode.failed : exitCode.done;
+}
+
+function asJson(app: App, result: SyncResult, dryRun: boolean): unknown {
+  return { environment: app.settings.service.environment, dryRun, ...result };
+}
+
+function printWords(app: App, { capture, deliver, pull, open }: SyncResult, dryRun: boolean): void {
+  const { environment, baseUrl } = app.settings.service;
+  print(`Service: ${baseUrl} (${environment})`);
+  if (capture) {
+    const { captured, read, unchanged, parked, waiting } = capture;
+    print(
+      `${dryRun ? 'Would capture' : 'Captured'} ${captured.orders} orders and ${captured.customers} customers ` +
+        `(read ${read.orders} and ${read.customers}; ${unchanged} unchanged, ${waiting} waiting for their lines, ${parked} parked).`,
+    );
+    for (const skipped of capture.skipped.slice(0, 20))
+      print(`  left alone: ${skipped.entity} ${skipped.sourceKey}: ${skipped.reason}`);
+    if (capture.skipped.length > 20) print(`  … and ${capture.skipped.length - 20} more left alone`);
+    if (capture.stopped) print(`Capture stopped: ${capture.stopped.reason}`);
+    if (dryRun && capture.touched.length > 0) printTouched(capture.touched);
+  }
+  if (deliver) {
+    const { delivered, attempts, parked, flagged, watched } = deliver;
+    if (watched) print(`${watched} delivers; watched it. ${open} messages are still open.`);
+    else print(`Delivered ${delivered.orders} orders and ${delivered.customers} customers in ${attempts} attempts.`);
+    if (parked > 0) print(`${parked} wait for a person: waybill outbox --state parked`);
+    if (flagged > 0) print(`${flagged} were delivered with a total that differs: waybill audit --event delivered`);
+    if (deliver.stopped && !watched) print(`Delivery stopped: ${deliver.stopped}`);
+    else if (open > 0 && !watched) print(`${open} wait for their next try or for their customer: waybill outbox`);
+  }
+  if (pull) {
+    if (pull.outcome === 'complete')
+      print(
+        `Unpaid invoices: ${pull.unpaid} on ${pull.pages} pages (${pull.added} new, ${pull.unlisted} no longer listed).`,
+      );
+    else print(`Invoices were not pulled: ${pull.reason}`);
+  }
+}
+
+function printTouched(touched: NonNullable<SyncResult['capture']>['touched']): void {
+  const table = new Table({
+    head: ['entity', 'key', 'number', 'what', 'amount', 'parked because'],
+    style: { head: [], border: [] },
+  });
+  for (const record of touched.slice(0, 20))
+    table.push([
+      record.entity,
+      record.sourceKey,
+      record.number ?? '',
+      record.operation,
+      record.total ?? '',
+      record.parked ?? '',
+    ]);
+  print(table.toString());
+  if (touched.length > 20) print(`… and ${touched.length - 20} more`);
+}
