@@ -119,17 +119,6 @@ export class DatabaseErpReader implements ErpReader {
     return Number(rows[0]?.n ?? 0);
   }
 
-  countExcludedByStartFrom(): Promise<number> {
-    return this.#read(async ({ snapshot, plan, eligibility }) => {
-      const count = async (conditions: Sql[]) => {
-        const statement = sql`SELECT COUNT(*) AS n ${fromQuery(plan.orders.source)} WHERE ${allOf(conditions)}`;
-        const { rows } = await snapshot.query(statement, 'count the orders that startFrom keeps out');
-        return Number(rows[0]?.n ?? 0);
-      };
-      return (await count(eligibility.pendingOrders())) - (await count(await eligibility.orders(snapshot)));
-    });
-  }
-
   identity(): string {
     return this.database.identity();
   }

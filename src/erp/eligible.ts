@@ -34,12 +34,6 @@ export class Eligibility {
     return pending === null ? [] : [conditionIn(pending)];
   }
 
-  /** Whatever startFrom says. */
-  pendingOrders(): Sql[] {
-    const { pending } = this.plan.orders;
-    return pending === null ? [] : [conditionIn(pending)];
-  }
-
   /** `onlyReferenced`: those that an eligible order names. */
   async customers(
     snapshot: ErpSnapshot,

@@ -79,8 +79,6 @@ export interface ErpReader {
   sweepCustomers(afterKey: string[] | null, limit: number, filter?: RowFilter): Promise<ErpPage<ReadCustomer>>;
   /** How many eligible rows there are; of customers with `send: referenced`, those that an eligible order names. */
   count(entity: Entity, filter?: RowFilter): Promise<number>;
-  /** How many pending orders startFrom keeps out, so that nobody is surprised by what stays behind. */
-  countExcludedByStartFrom(): Promise<number>;
   /** How many pending orders `orders.startFrom` keeps out: for go-live. */
   countExcludedByStartFrom(): Promise<number>;
   /** What identifies the database that is read (host and database, or the file), for go-live. */
