@@ -152,11 +152,10 @@ async function runDemo(folder: string, options: DemoOptions): Promise<number> {
   }
 }
 
-/** Requests made, by what the sliding window allowed between the first and the last: its burst, and its rate after that. */
+/** Requests made, by the most that the sliding window allowed: in t seconds it has room for ⌊t⌋ + 1 bursts of the limit. */
 function utilisation(arrivalsMs: readonly number[], limitPerSecond: number): number {
-  if (arrivalsMs.length < 2) return 0;
+  if (arrivalsMs.length === 0) return 0;
   const seconds = (Math.max(...arrivalsMs) - Math.min(...arrivalsMs)) / 1000;
-  // A window holds `limit` requests, so that t seconds after the first burst t × limit more are possible.
-  const possible = Math.min(limitPerSecond, arrivalsMs.length) + seconds * limitPerSecond;
+  const possible = (Math.floor(seconds) + 1) * limitPerSecond;
   return Math.round((arrivalsMs.length / possible) * 1000) / 1000;
 }

@@ -37,25 +37,9 @@ export class Pacer {
    * @param priority higher goes first
    */
   run<T>(task: () => Promise<T>, isUsed: (result: T) => boolean = () => true, priority = 0): Promise<T> {
-    const connect = () => this.#connections.add(task, { priority }) as Promise<T>;
-    if (!this.#slots) return connect();
-    const slots = this.#slots;
-    return new Promise<T>((resolve, reject) => {
-      void slots.add(
-        async () => {
-          let used = true;
-          try {
-            const result = await connect();
-            used = isUsed(result);
-            resolve(result);
-          } catch (error) {
-            reject(error);
-          }
-          if (used) await this.#sleep(this.#windowMs);
-        },
-        { priority },
-      );
-    });
+    // First a connection, then a slot: a slot that waited for a connection would be idle at the service's expense.
+    const inSlot = this.#slots ? () => this.#takeSlot(task, isUsed) : task;
+    return this.#connections.add(inSlot, { priority }) as Promise<T>;
   }
 
   /** Requests that wait for a slot or are under way. */
@@ -66,6 +50,22 @@ export class Pacer {
   /** Lets the slots go that only wait for their window to end, so that the process can end. */
   close(): void {
     for (const sleeper of [...this.#sleepers]) sleeper.wake();
+  }
+
+  #takeSlot<T>(task: () => Promise<T>, isUsed: (result: T) => boolean): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      void this.#slots?.add(async () => {
+        let used = true;
+        try {
+          const result = await task();
+          used = isUsed(result);
+          resolve(result);
+        } catch (error) {
+          reject(error);
+        }
+        if (used) await this.#sleep(this.#windowMs);
+      });
+    });
   }
 
   #sleep(ms: number): Promise<void> {
