@@ -9,9 +9,11 @@ import { OneAtATime } from './one-at-a-time.js';
 import { joinSql, rawSql, type Sql, type SqlValue, sql } from './sql.js';
 
 const { Types } = mysql;
-const CONNECT_TIMEOUT_MS = 10_000;
+const CONNECT_TIMEOUT_MS = 5_000;
 /** How much later than the server we give up on a statement: a server that is frozen can't keep its own limit. */
 const GRACE_MS = 5_000;
+/** An idle connection that doesn't answer by then is replaced by a new one. */
+const PING_TIMEOUT_MS = 2_000;
 /** Modes under which escaped texts aren't safe, or dates that the ERP holds are errors. */
 const UNWANTED_MODES = new Set(['NO_BACKSLASH_ESCAPES', 'NO_ZERO_DATE', 'NO_ZERO_IN_DATE', 'TRADITIONAL']);
 
@@ -43,7 +45,7 @@ export class MysqlErp implements ErpDatabase {
     const idle = this.#connection;
     if (idle !== null) {
       try {
-        await idle.query({ sql: 'DO 1', timeout: GRACE_MS });
+        await idle.query({ sql: 'DO 1', timeout: PING_TIMEOUT_MS });
         return idle;
       } catch {
         // The server was restarted, or has closed an idle connection.

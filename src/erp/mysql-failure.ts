@@ -11,7 +11,8 @@ const FAILURES: Record<string, { kind: ErpErrorKind; advice: string }> = {
   ER_BAD_DB_ERROR: { kind: 'unreachable', advice: 'Check erp.database.' },
   ER_TABLEACCESS_DENIED_ERROR: { kind: 'query', advice: 'Grant SELECT on the table to erp.user.' },
   ER_COLUMNACCESS_DENIED_ERROR: { kind: 'query', advice: 'Grant SELECT on the column to erp.user.' },
-  ER_STATEMENT_TIMEOUT: { kind: 'query', advice: 'Add an index for it, or raise erp.queryTimeoutSeconds.' },
+  // MariaDB's own numbers have no name in the driver: max_statement_time was exceeded.
+  1969: { kind: 'query', advice: 'Add an index for it, or raise erp.queryTimeoutSeconds.' },
   ER_QUERY_TIMEOUT: { kind: 'query', advice: 'Add an index for it, or raise erp.queryTimeoutSeconds.' },
   ER_LOCK_WAIT_TIMEOUT: { kind: 'unreachable', advice: 'Another program holds a lock; it is tried again later.' },
   ER_LOCK_DEADLOCK: { kind: 'unreachable', advice: 'It is tried again later.' },
@@ -28,10 +29,11 @@ export function mysqlFailure(
   otherwise: ErpErrorKind,
 ): ErpError {
   const {
-    code = '',
+    errno,
+    code = String(errno ?? ''),
     fatal = false,
     message = String(cause),
-  } = cause as { code?: string; fatal?: boolean; message?: string };
+  } = cause as { errno?: number; code?: string; fatal?: boolean; message?: string };
   const { kind, advice } =
     FAILURES[code] ?? (fatal || otherwise === 'unreachable' ? AGAIN_LATER : { kind: otherwise, advice: '' });
   const detail = message === '' ? code : message;

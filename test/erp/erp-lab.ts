@@ -1,0 +1,212 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import type { z } from 'zod';
+import {
+  type AmountsSettings,
+  amountsSettings,
+  customersSettings,
+  type ErpSettings,
+  erpSettings,
+  ordersSettings,
+} from '../../src/config/erp-settings.js';
+import { DatabaseErpReader } from '../../src/erp/database-erp-reader.js';
+import type { ErpDatabase } from '../../src/erp/erp-database.js';
+import type { ErpSource } from '../../src/erp/erp-source.js';
+import { MysqlErp } from '../../src/erp/mysql-erp.js';
+import { SqliteErp } from '../../src/erp/sqlite-erp.js';
+import { Secret } from '../../src/model/secret.js';
+import type { SampleErpTarget } from '../../src/sample-erp/sample-erp-target.js';
+import type { TestUser } from '../support/mariadb-database.js';
+import { useMariaDb } from '../support/use-mariadb.js';
+
+/** A real database for one test at a time, empty when the test begins. */
+export interface ErpLab {
+  readonly type: 'sqlite' | 'mysql';
+  /** Runs statements as somebody at the ERP's desk would: each one committed at once. */
+  run(...statements: string[]): Promise<void>;
+  settings(change?: { timeZone?: string; queryTimeoutSeconds?: number; user?: TestUser }): ErpSettings;
+  sampleTarget(): SampleErpTarget;
+}
+
+type Input<T extends z.ZodType> = z.input<T>;
+export interface Mapping {
+  customers?: Input<typeof customersSettings>;
+  orders?: Partial<Input<typeof ordersSettings>>;
+  amounts?: AmountsSettings;
+  erp?: ErpSettings;
+}
+
+const CUSTOMERS: Input<typeof customersSettings> = {
+  query: 'SELECT * FROM customers',
+  key: 'id',
+  changedAt: 'updated_at',
+  fields: { customer_code: 'code', name: 'name' },
+};
+const ORDERS: Input<typeof ordersSettings> = {
+  query: 'SELECT * FROM orders',
+  key: 'id',
+  changedAt: 'updated_at',
+  pending: "status = 'open'",
+  startFrom: 'all',
+  customerKey: 'customer_id',
+  number: 'order_no',
+  total: 'total',
+  lines: {
+    query: 'SELECT * FROM order_lines',
+    orderKey: 'order_id',
+    sortBy: 'pos',
+    fields: { sku: 'sku', qty: 'qty', price: 'price' },
+  },
+};
+
+/** The tables of the contract: types that both databases understand. */
+export const TABLES = [
+  'CREATE TABLE customers (id BIGINT PRIMARY KEY, code VARCHAR(40), name VARCHAR(100), updated_at DATETIME(6))',
+  `CREATE TABLE orders (id BIGINT PRIMARY KEY, order_no VARCHAR(40), customer_id BIGINT, status VARCHAR(20),
+     total DECIMAL(14,2), note TEXT, created_at DATETIME(6), updated_at DATETIME(6))`,
+  `CREATE TABLE order_lines (order_id BIGINT, pos INT, sku VARCHAR(40), qty DECIMAL(12,3), price DECIMAL(18,4),
+     PRIMARY KEY (order_id, pos))`,
+  "INSERT INTO customers VALUES (1, 'K1', 'Müller & Söhne', '2026-01-01 08:00:00.000000')",
+];
+
+/** Statements for an open order with one line of 1 × 10.00. */
+export function orderRows(
+  id: number | string,
+  updatedAt: string,
+  change: { customerId?: number; createdAt?: string } = {},
+) {
+  const { customerId = 1, createdAt = updatedAt } = change;
+  return [
+    `INSERT INTO orders VALUES (${id}, 'A-${id}', ${customerId}, 'open', 10.00, NULL, '${createdAt}', '${updatedAt}')`,
+    `INSERT INTO order_lines VALUES (${id}, 1, 'SKU-1', 1, 10.00)`,
+  ];
+}
+
+export function erpSource(lab: ErpLab, { customers = {}, orders = {}, amounts, erp }: Mapping = {}): ErpSource {
+  const lines = { ...ORDERS.lines, ...orders.lines };
+  return {
+    erp: erp ?? lab.settings(),
+    customers: customersSettings.parse(customers.send === 'none' ? customers : { ...CUSTOMERS, ...customers }),
+    orders: ordersSettings.parse({ ...ORDERS, ...orders, lines }),
+    amounts: amounts ?? amountsSettings.parse({ currency: 'EUR' }),
+  };
+}
+
+export function erpDatabase(settings: ErpSettings): ErpDatabase {
+  return settings.type === 'mysql' ? new MysqlErp(settings) : new SqliteErp(settings);
+}
+
+/** A reader of the contract's tables, closed after the test. */
+export function openReader(lab: ErpLab, mapping: Mapping = {}, wrap = (database: ErpDatabase) => database) {
+  const source = erpSource(lab, mapping);
+  const reader = new DatabaseErpReader(wrap(erpDatabase(source.erp)), source);
+  opened.push(reader);
+  return reader;
+}
+
+const opened: DatabaseErpReader[] = [];
+async function closeReaders(): Promise<void> {
+  for (const reader of opened.splice(0)) await reader.close();
+}
+
+/** Records every statement's purpose, and lets a test act when one has been answered. */
+export function spyOn(database: ErpDatabase, after: (doing: string) => Promise<void> = async () => {}) {
+  const asked: string[] = [];
+  const spied: ErpDatabase = {
+    snapshot: (read) =>
+      database.snapshot((snapshot) =>
+        read({
+          describe: (statement, doing) => snapshot.describe(statement, doing),
+          nowUtc: () => snapshot.nowUtc(),
+          async query(statement, doing) {
+            const result = await snapshot.query(statement, doing);
+            asked.push(doing);
+            await after(doing);
+            return result;
+          },
+        }),
+      ),
+    quoteIdentifier: (name) => database.quoteIdentifier(name),
+    tupleIn: (columns, tuples) => database.tupleIn(columns, tuples),
+    ...(database.typeOf === undefined ? {} : { typeOf: (column) => database.typeOf?.(column) ?? column }),
+    identity: () => database.identity(),
+    close: () => database.close(),
+  };
+  return { asked, database: spied };
+}
+
+/** Called inside a describe block: a SQLite file of its own for each test. */
+export function useSqliteLab(): ErpLab {
+  let folder = '';
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'waybill-erp-'));
+    // With a write-ahead log, somebody can write while a snapshot is open.
+    withFile((database) => database.pragma('journal_mode = WAL'));
+  });
+  afterEach(async () => {
+    await closeReaders();
+    await rm(folder, { recursive: true, force: true });
+  });
+  const file = (): string => join(folder, 'erp.sqlite');
+  const withFile = (use: (database: Database.Database) => void): void => {
+    const database = new Database(file());
+    try {
+      use(database);
+    } finally {
+      database.close();
+    }
+  };
+  return {
+    type: 'sqlite',
+    run: async (...statements) =>
+      withFile((database) => statements.forEach((statement) => void database.exec(statement))),
+    settings: ({ timeZone = 'Europe/Berlin', queryTimeoutSeconds = 10 } = {}) =>
+      erpSettings.parse({ type: 'sqlite', file: file(), timeZone, queryTimeoutSeconds }),
+    sampleTarget: () => ({ type: 'sqlite', file: file() }),
+  };
+}
+
+/** Called inside a describe block: a database on the private MariaDB, emptied before each test. */
+export function useMariaDbLab(): ErpLab & { mariaDb: ReturnType<typeof useMariaDb> } {
+  const mariaDb = useMariaDb();
+  let connection: Awaited<ReturnType<typeof mariaDb.server.connect>>;
+  beforeEach(async () => {
+    const { server, database } = mariaDb;
+    await server.connect().then(async (root) => {
+      await root.query(`DROP DATABASE \`${database.database}\``);
+      await root.query(`CREATE DATABASE \`${database.database}\``);
+      await root.end();
+    });
+    connection = await server.connect(database.database);
+  });
+  afterEach(async () => {
+    await closeReaders();
+    await connection.end();
+  });
+  return {
+    type: 'mysql',
+    mariaDb,
+    async run(...statements) {
+      for (const statement of statements) await connection.query(statement);
+    },
+    settings({ timeZone = 'Europe/Berlin', queryTimeoutSeconds = 10, user } = {}) {
+      const { database } = mariaDb;
+      const account = user ?? database;
+      const { host, port } = account;
+      const password = new Secret(account.password);
+      const parsed = erpSettings.parse({
+        type: 'mysql',
+        host,
+        port,
+        user: account.user,
+        database: database.database,
+        timeZone,
+        queryTimeoutSeconds,
+      });
+      return { ...parsed, password } as ErpSettings;
+    },
+    sampleTarget: () => ({ type: 'mysql', connection }),
+  };
+}

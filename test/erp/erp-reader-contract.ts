@@ -1,0 +1,602 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { ErpError } from '../../src/erp/erp-error.js';
+import type { ChangePosition, ErpReader, ReadOrder } from '../../src/erp/erp-reader.js';
+import { shiftChangedAt } from '../../src/erp/shift-changed-at.js';
+import { type ErpLab, erpSource, type Mapping, openReader, orderRows, spyOn, TABLES } from './erp-lab.js';
+
+const DAY = '2026-01-01';
+const PRINTABLE = fc.constantFrom('a', 'A', 'ä', 'Ä', 'b', 'B', ' ', '/', '%', "'", 'ß', 's', '0', '1');
+
+/** Everything a sweep yields, page by page. */
+async function sweepAll(reader: ErpReader, limit: number): Promise<ReadOrder[]> {
+  const rows: ReadOrder[] = [];
+  let after: string[] | null = null;
+  for (;;) {
+    const page = await reader.sweepOrders(after, limit);
+    rows.push(...page.rows);
+    if (!page.more) return rows;
+    after = page.last?.key ?? null;
+  }
+}
+
+/** Everything a pass over the changes yields, page by page. */
+async function changesAll(reader: ErpReader, limit: number, since: string | null = null): Promise<ReadOrder[]> {
+  const rows: ReadOrder[] = [];
+  let from: { after: ChangePosition } | { since: string | null } = { since };
+  for (;;) {
+    const page = await reader.readChangedOrders(from, limit);
+    rows.push(...page.rows);
+    if (!page.more || page.last === null) return rows;
+    from = { after: page.last };
+  }
+}
+
+const keysOf = (rows: readonly { sourceKey: string }[]): string[] => rows.map(({ sourceKey }) => sourceKey);
+
+async function failure(action: Promise<unknown>): Promise<ErpError> {
+  try {
+    await action;
+  } catch (error) {
+    if (error instanceof ErpError) return error;
+    throw error;
+  }
+  throw new Error('it did not fail');
+}
+
+/** What a reader promises, whatever database it reads. Called inside a describe block. */
+export function erpReaderContract(lab: ErpLab): void {
+  beforeEach(() => lab.run(...TABLES));
+
+  const open = (mapping: Mapping = {}) => openReader(lab, mapping);
+
+  describe('reading changes', () => {
+    it('yields an order with its lines, customer, number and totals, exactly', async () => {
+      await lab.run(
+        `INSERT INTO orders VALUES (9007199254740993, 'A-1', 1, 'open', 30.03, 'x', '${DAY}', '${DAY} 10:00:00.123456')`,
+        "INSERT INTO order_lines VALUES (9007199254740993, 2, 'B', 1, 10.0100)",
+        "INSERT INTO order_lines VALUES (9007199254740993, 1, 'A', 2.000, 10.0100)",
+      );
+      const page = await open().readChangedOrders({ since: null }, 10);
+      expect(page.last).to.deep.equal({ changedAt: `${DAY} 10:00:00.123456`, key: ['9007199254740993'] });
+      expect(page.more).to.equal(false);
+      const [order] = page.rows;
+      expect({ ...order, ageSeconds: 0 }).to.deep.equal({
+        entity: 'order',
+        sourceKey: '9007199254740993',
+        changedAt: `${DAY} 10:00:00.123456`,
+        ageSeconds: 0,
+        number: 'A-1',
+        customerKey: '1',
+        content: {
+          mapped: true,
+          record: {
+            customer_code: 'K1',
+            items: [
+              { sku: 'A', qty: 2, price: 1001 },
+              { sku: 'B', qty: 1, price: 1001 },
+            ],
+            note: 'A-1',
+          },
+        },
+        totals: { lines: '3003', header: '3003' },
+      });
+      expect(page.customers).to.have.length(1);
+      expect(page.customers[0]?.content).to.deep.equal({
+        mapped: true,
+        record: { customer_code: 'K1', name: 'Müller & Söhne' },
+      });
+    });
+
+    it('goes on strictly after a position, whose microseconds and key are exact', async () => {
+      const times = ['10:00:00.000001', '10:00:00.000002', '10:00:00.000002', '10:00:00.000003'];
+      for (const [index, time] of times.entries()) await lab.run(...orderRows(index + 1, `${DAY} ${time}`));
+      const reader = open();
+      const page = await reader.readChangedOrders({ since: null }, 2);
+      expect(keysOf(page.rows)).to.deep.equal(['1', '2']);
+      expect(page.more).to.equal(true);
+      const next = await reader.readChangedOrders({ after: page.last as ChangePosition }, 2);
+      expect(keysOf(next.rows)).to.deep.equal(['3', '4']);
+      expect(next.more).to.equal(false);
+      const since = await reader.readChangedOrders({ since: `${DAY} 10:00:00.000002` }, 10);
+      expect(keysOf(since.rows)).to.deep.equal(['2', '3', '4']);
+    });
+
+    it('leaves rows without a time of change to sweeps', async () => {
+      await lab.run(...orderRows(1, `${DAY} 10:00:00`), ...orderRows(2, `${DAY} 10:00:00`));
+      await lab.run('UPDATE orders SET updated_at = NULL WHERE id = 2');
+      const reader = open();
+      expect(keysOf(await changesAll(reader, 10))).to.deep.equal(['1']);
+      const swept = await sweepAll(reader, 10);
+      expect(keysOf(swept)).to.deep.equal(['1', '2']);
+      expect(swept[1]?.changedAt).to.equal(null);
+      expect(swept[1]?.ageSeconds).to.equal(null);
+    });
+
+    it('yields nothing where no column of change is mapped', async () => {
+      await lab.run(...orderRows(1, `${DAY} 10:00:00`));
+      const reader = open({ orders: { changedAt: undefined } });
+      expect(await reader.readChangedOrders({ since: null }, 10)).to.have.property('last', null);
+      expect(await reader.nowAsChangedAt('order')).to.equal(null);
+      expect(keysOf(await sweepAll(reader, 10))).to.deep.equal(['1']);
+    });
+
+    it('finds a row that was committed late by the overlap, and by the sweep', async () => {
+      await lab.run(...orderRows(2, `${DAY} 10:05:00.000000`));
+      const reader = open();
+      const cursor = (await reader.readChangedOrders({ since: null }, 10)).last as ChangePosition;
+      await lab.run(...orderRows(1, `${DAY} 10:04:00.000000`));
+      expect((await reader.readChangedOrders({ after: cursor }, 10)).rows).to.deep.equal([]);
+      expect(keysOf(await changesAll(reader, 10, shiftChangedAt(cursor.changedAt, -600)))).to.deep.equal(['1', '2']);
+      expect(keysOf(await sweepAll(reader, 10))).to.deep.equal(['1', '2']);
+    });
+
+    it('shows a line that was edited without moving the time of change in the sweep', async () => {
+      await lab.run(...orderRows(1, `${DAY} 10:00:00`));
+      const reader = open();
+      await lab.run('UPDATE order_lines SET qty = 3 WHERE order_id = 1');
+      const [order] = await sweepAll(reader, 10);
+      expect(order?.totals).to.deep.equal({ lines: '3000', header: '1000' });
+    });
+
+    it('yields every order once and in order, whatever the page size, also where times are equal', async () => {
+      const ids = Array.from({ length: 40 }, (_, index) => index + 1);
+      for (const id of ids) await lab.run(...orderRows(id, `${DAY} 10:00:0${(id * 7) % 3}`));
+      const reader = open();
+      const whole = keysOf(await changesAll(reader, 1000));
+      expect(whole).to.have.members(ids.map(String));
+      const runs = lab.type === 'sqlite' ? 20 : 8;
+      const sizes = fc.integer({ min: 1, max: 50 });
+      const check = fc.asyncProperty(sizes, async (limit) => {
+        expect(keysOf(await changesAll(reader, limit))).to.deep.equal(whole);
+        expect(keysOf(await sweepAll(reader, limit))).to.deep.equal(ids.map(String));
+      });
+      await fc.assert(check, { numRuns: runs });
+    });
+  });
+
+  describe('keys', () => {
+    it('of text are paged in the database’s own order: none is lost, none read twice, none for ever', async () => {
+      const reader = open({
+        customers: { send: 'none' },
+        orders: { ...TEXT_KEYS, fields: { customer_code: { constant: 'K' } } },
+      });
+      const keys = fc.uniqueArray(fc.string({ unit: PRINTABLE, minLength: 1, maxLength: 3 }), {
+        minLength: 1,
+        maxLength: 25,
+      });
+      const check = fc.asyncProperty(keys, fc.integer({ min: 1, max: 6 }), async (texts, limit) => {
+        await lab.run('DROP TABLE IF EXISTS text_orders', TEXT_ORDERS[lab.type]);
+        const rows = texts.map((text, index) => `('${text.replaceAll("'", "''")}', '${DAY} 10:00:0${index % 2}')`);
+        await lab.run(`INSERT INTO text_orders VALUES ${rows.join(', ')}`);
+        expect(keysOf(await sweepAll(reader, limit)))
+          .to.have.members(texts)
+          .and.have.length(texts.length);
+        expect(keysOf(await changesAll(reader, limit)))
+          .to.have.members(texts)
+          .and.have.length(texts.length);
+      });
+      await fc.assert(check, { numRuns: lab.type === 'sqlite' ? 60 : 25 });
+    });
+
+    it('that the database holds equal match lines and customers, however they are spelled', async () => {
+      await lab.run(
+        ...TEXT_ERP[lab.type],
+        `INSERT INTO t_customers VALUES ('Kd-1', 'K1')`,
+        `INSERT INTO t_orders VALUES ('ANGRY', 'KD-1', '${DAY}'), ('calm', 'kd-1', '${DAY}'), ('other', 'KD-2', '${DAY}')`,
+        `INSERT INTO t_lines VALUES ('angry', 1, 'A'), ('ANGRY', 2, 'B'), ('Calm', 1, 'C'), ('OTHER', 1, 'D')`,
+      );
+      const page = await open(TEXT_ERP_MAPPING).sweepOrders(null, 10);
+      const items = page.rows.map(({ sourceKey, customerKey, content }) => ({
+        sourceKey,
+        customerKey,
+        skus: content.mapped ? content.record.items.map(({ sku }) => sku).sort() : content.reason,
+      }));
+      expect(items).to.deep.equal([
+        { sourceKey: 'ANGRY', customerKey: 'Kd-1', skus: ['A', 'B'] },
+        { sourceKey: 'calm', customerKey: 'Kd-1', skus: ['C'] },
+        {
+          sourceKey: 'other',
+          customerKey: 'KD-2',
+          skus: 'order other: its customer KD-2 is not in customers.query; correct the order in the ERP, or the query',
+        },
+      ]);
+      expect(keysOf(page.customers)).to.deep.equal(['Kd-1']);
+    });
+
+    it('of several columns work everywhere', async () => {
+      await lab.run(
+        'CREATE TABLE docs (type INT, no VARCHAR(20), cust_type INT, cust_no INT, at DATETIME(6), PRIMARY KEY (type, no))',
+        'CREATE TABLE doc_lines (type INT, no VARCHAR(20), pos INT)',
+        'CREATE TABLE partners (type INT, no INT, code VARCHAR(10))',
+        "INSERT INTO partners VALUES (1, 7, 'P7'), (2, 7, 'Q7')",
+        `INSERT INTO docs VALUES (30, '1', 1, 7, '${DAY}'), (30, 'a/b', 2, 7, '${DAY}'), (31, '1', 1, 8, '${DAY}'), (31, '2', 1, NULL, '${DAY}')`,
+        "INSERT INTO doc_lines VALUES (30, '1', 1), (30, 'a/b', 1), (30, 'a/b', 2), (31, '1', 1), (31, '2', 1)",
+      );
+      const reader = open({
+        customers: {
+          query: 'SELECT * FROM partners',
+          key: ['type', 'no'],
+          changedAt: undefined,
+          fields: { customer_code: 'code' },
+        },
+        orders: {
+          query: 'SELECT * FROM docs',
+          key: ['type', 'no'],
+          changedAt: 'at',
+          pending: undefined,
+          customerKey: ['cust_type', 'cust_no'],
+          number: undefined,
+          total: undefined,
+          lines: {
+            query: "SELECT type, no, pos, 'S' AS sku, 1 AS qty, '1.00' AS price FROM doc_lines",
+            orderKey: ['type', 'no'],
+            sortBy: 'pos',
+            fields: { sku: 'sku', qty: 'qty', price: 'price' },
+          },
+        },
+      });
+      const rows = await sweepAll(reader, 1);
+      expect(keysOf(rows)).to.deep.equal(['30/1', '30/a%2Fb', '31/1', '31/2']);
+      expect(keysOf(await changesAll(reader, 2))).to.deep.equal(keysOf(rows));
+      expect(rows.map(({ customerKey }) => customerKey)).to.deep.equal(['1/7', '2/7', '1/8', null]);
+      expect(rows[1]?.content).to.have.nested.property('record.customer_code', 'Q7');
+      expect(rows[1]?.content).to.have.nested.property('record.items').with.length(2);
+      expect(rows[3]?.content).to.have.property('reason').that.includes('cust_type, cust_no is empty');
+      expect(keysOf((await reader.sweepOrders(null, 9, { keys: ['30/a%2Fb'] })).rows)).to.deep.equal(['30/a%2Fb']);
+      expect((await failure(reader.sweepOrders(null, 9, { keys: ['30'] }))).message).to.include('write it as type/no');
+      expect(await reader.count('customer')).to.equal(2);
+    });
+
+    it('that a query yields twice are shown, not sent', async () => {
+      await lab.run(
+        ...orderRows(1, `${DAY} 10:00:00`),
+        ...orderRows(2, `${DAY} 10:00:00`),
+        ...orderRows(3, `${DAY} 10:00:00`),
+      );
+      const query = 'SELECT o.* FROM orders o UNION ALL SELECT o.* FROM orders o WHERE o.id = 2';
+      for (const limit of [1, 2, 3, 10]) {
+        const rows = await sweepAll(open({ orders: { query } }), limit);
+        expect(rows.map(({ content }) => content.mapped)).to.deep.equal([true, false, true]);
+        expect(rows[1]?.content).to.have.property('reason').that.includes('orders.query yields 2 rows with this key');
+      }
+    });
+
+    it('that are NULL are an error that says so', async () => {
+      await lab.run(...orderRows(1, `${DAY} 10:00:00`));
+      const reader = open({ orders: { query: 'SELECT NULL + 1 AS no_id, o.* FROM orders o', key: 'no_id' } });
+      expect((await failure(reader.sweepOrders(null, 10))).message).to.include(
+        'orders.query yields a row whose key (no_id) is NULL',
+      );
+    });
+  });
+
+  describe('what may be sent', () => {
+    it('is what is pending', async () => {
+      await lab.run(...orderRows(1, `${DAY} 10:00:00`), ...orderRows(2, `${DAY} 10:00:00`));
+      await lab.run("UPDATE orders SET status = 'draft' WHERE id = 1");
+      const reader = open();
+      expect(keysOf(await sweepAll(reader, 10))).to.deep.equal(['2']);
+      expect(await reader.count('order')).to.equal(1);
+    });
+
+    it('begins with startFrom; editing an older order never makes it eligible', async () => {
+      await lab.run(
+        ...orderRows(1, `${DAY} 10:00:00`, { createdAt: '2025-12-31 23:59:59.999999' }),
+        ...orderRows(2, `${DAY} 10:00:00`, { createdAt: `${DAY} 00:00:00.000000` }),
+      );
+      const byDate = open({ orders: { startFrom: { column: 'created_at', from: DAY } } });
+      await lab.run(`UPDATE orders SET updated_at = '2026-06-01 00:00:00' WHERE id = 1`);
+      expect(keysOf(await changesAll(byDate, 10))).to.deep.equal(['2']);
+      expect(keysOf(await sweepAll(byDate, 10))).to.deep.equal(['2']);
+      expect(await byDate.countExcludedByStartFrom()).to.equal(1);
+      expect(await byDate.count('order')).to.equal(1);
+      const byKey = open({ orders: { startFrom: { column: 'id', from: 2 } } });
+      expect(keysOf(await sweepAll(byKey, 10))).to.deep.equal(['2']);
+      expect(await open().countExcludedByStartFrom()).to.equal(0);
+    });
+
+    it('is chosen by date, half-open, and by key', async () => {
+      for (const [index, day] of ['2026-01-31 23:59:59', '2026-02-01 00:00:00', '2026-03-01 00:00:00'].entries()) {
+        await lab.run(...orderRows(index + 1, '2026-05-01 00:00:00', { createdAt: `${day}.000000` }));
+      }
+      const reader = open({ orders: { startFrom: { column: 'created_at', from: '2026-01-01' } } });
+      const keys = async (filter: object) => keysOf((await reader.sweepOrders(null, 10, filter)).rows);
+      expect(await keys({ from: '2026-02-01', to: '2026-03-01' })).to.deep.equal(['2']);
+      expect(await keys({ to: '2026-02-01' })).to.deep.equal(['1']);
+      expect(await keys({ keys: ['3', '1', '77', 'abc'] })).to.deep.equal(['1', '3']);
+      expect(await keys({ keys: ['abc'] })).to.deep.equal([]);
+      expect(await reader.count('order', { from: '2026-02-01' })).to.equal(2);
+      // Without startFrom, the time of change is what there is.
+      expect(
+        keysOf((await open().sweepOrders(null, 10, { from: '2026-05-01', to: '2026-05-02' })).rows),
+      ).to.have.length(3);
+      expect((await failure(reader.sweepOrders(null, 10, { from: 'spring' }))).message).to.include(
+        '"spring" is not a date',
+      );
+    });
+
+    it('of customers is what customers.pending says', async () => {
+      await lab.run(...orderRows(1, `${DAY} 10:00:00`), "INSERT INTO customers VALUES (2, 'K2', 'Two', '2026-01-02')");
+      const reader = open({ customers: { pending: 'id = 2' } });
+      const page = await reader.sweepOrders(null, 10);
+      expect(page.customers).to.deep.equal([]);
+      expect(page.rows[0]?.content).to.have.property('reason').that.includes('or customers.pending leaves it out');
+      expect(keysOf((await reader.sweepCustomers(null, 10)).rows)).to.deep.equal(['2']);
+    });
+  });
+
+  describe('customers', () => {
+    beforeEach(() =>
+      lab.run(
+        "INSERT INTO customers VALUES (2, 'K2', '', '2026-01-02 08:00:00'), (3, NULL, 'Three', '2026-01-03 08:00:00')",
+        ...orderRows(1, `${DAY} 10:00:00`),
+        ...orderRows(2, `${DAY} 10:00:00`, { customerId: 2 }),
+        ...orderRows(3, `${DAY} 10:00:00`, { customerId: 3 }),
+        ...orderRows(4, `${DAY} 10:00:00`, { customerId: 99 }),
+      ),
+    );
+
+    it('of a page come with it, those that can not be sent as well, and their orders go on where the code is known', async () => {
+      const page = await open().sweepOrders(null, 10);
+      expect(page.customers.map(({ sourceKey, content }) => [sourceKey, content.mapped])).to.deep.equal([
+        ['1', true],
+        ['2', false],
+        ['3', false],
+      ]);
+      expect(
+        page.rows.map(({ content }) => (content.mapped ? content.record.customer_code : content.reason)),
+      ).to.deep.equal([
+        'K1',
+        'K2',
+        'order 3: its customer can not be sent: customer 3: code is empty; correct it in the ERP, or set optional: true for customer_code',
+        'order 4: its customer 99 is not in customers.query; correct the order in the ERP, or the query',
+      ]);
+    });
+
+    it('change and are swept by themselves', async () => {
+      const reader = open();
+      const changed = await reader.readChangedCustomers({ since: '2026-01-02' }, 1);
+      expect(keysOf(changed.rows)).to.deep.equal(['2']);
+      const next = await reader.readChangedCustomers({ after: changed.last as ChangePosition }, 10);
+      expect(keysOf(next.rows)).to.deep.equal(['3']);
+      expect(keysOf((await reader.sweepCustomers(['1'], 10)).rows)).to.deep.equal(['2', '3']);
+    });
+
+    it('are counted as they are sent', async () => {
+      await lab.run("INSERT INTO customers VALUES (4, 'K4', 'nobody orders', '2026-01-04')");
+      expect(await open().count('customer')).to.equal(3);
+      expect(await open({ customers: { send: 'all' } }).count('customer')).to.equal(4);
+      const none = open({ customers: { send: 'none' }, orders: { fields: { customer_code: 'order_no' } } });
+      expect(await none.count('customer')).to.equal(0);
+      expect((await none.sweepCustomers(null, 10)).rows).to.deep.equal([]);
+      const page = await none.sweepOrders(null, 10);
+      expect(page.customers).to.deep.equal([]);
+      expect(page.rows[0]).to.include({ customerKey: null });
+      expect(page.rows[0]?.content).to.have.nested.property('record.customer_code', 'A-1');
+    });
+  });
+
+  it('reads header, lines and customers in one snapshot', async () => {
+    await lab.run(...orderRows(1, `${DAY} 10:00:00`));
+    const reader = openReader(
+      lab,
+      {},
+      (database) =>
+        spyOn(database, async (doing) => {
+          if (!doing.startsWith('read rows by key')) return;
+          await lab.run(
+            'UPDATE order_lines SET qty = 5 WHERE order_id = 1',
+            'UPDATE orders SET total = 50 WHERE id = 1',
+            "INSERT INTO order_lines VALUES (1, 2, 'NEW', 1, 1)",
+            "UPDATE customers SET code = 'NEW' WHERE id = 1",
+          );
+        }).database,
+    );
+    const [order] = (await reader.sweepOrders(null, 10)).rows;
+    expect(order?.totals).to.deep.equal({ lines: '1000', header: '1000' });
+    expect(order?.content).to.have.nested.property('record.customer_code', 'K1');
+  });
+
+  it('asks for lines and customers once a page, not once an order', async () => {
+    for (let id = 1; id <= 50; id += 1) await lab.run(...orderRows(id, `${DAY} 10:00:00`));
+    const asked: string[][] = [];
+    for (const limit of [1, 50]) {
+      let spy: string[] = [];
+      const reader = openReader(lab, {}, (database) => {
+        const spied = spyOn(database);
+        spy = spied.asked;
+        return spied.database;
+      });
+      await reader.sweepOrders(null, limit);
+      asked.push(spy);
+    }
+    expect(asked[1]).to.deep.equal(asked[0]);
+    expect(asked[1]).to.have.length(3);
+  });
+
+  it('sorts lines that share their sort value the same way every time', async () => {
+    await lab.run(...orderRows(1, `${DAY} 10:00:00`), 'CREATE TABLE loose (order_id INT, pos INT, sku VARCHAR(9))');
+    await lab.run("INSERT INTO loose VALUES (1, 0, 'C'), (1, 0, 'A'), (1, 1, 'B'), (1, 0, 'D')");
+    const lines = {
+      query: 'SELECT order_id, pos, sku, 1 AS qty, 1 AS price FROM loose',
+      orderKey: 'order_id',
+      sortBy: 'pos',
+      fields: { sku: 'sku', qty: 'qty', price: 'price' },
+    };
+    const [order] = await sweepAll(open({ orders: { lines } }), 10);
+    const skus = order?.content.mapped ? order.content.record.items.map(({ sku }) => sku) : [];
+    expect(skus).to.deep.equal(['A', 'C', 'D', 'B']);
+  });
+
+  it('reads tables with spaces in their names, and queries that end with a semicolon or a comment', async () => {
+    await lab.run(...orderRows(1, `${DAY} 10:00:00`));
+    const quoted = lab.type === 'mysql' ? '`tabSales Order`' : '"tabSales Order"';
+    await lab.run(`CREATE TABLE ${quoted} AS SELECT * FROM orders`);
+    const query = `SELECT o.*, 'what?' AS question FROM ${quoted} o ; \n`;
+    const commented = "status = 'open' -- only open ones";
+    const reader = open({ orders: { query, pending: commented, fields: { asked: 'question' } } });
+    await reader.check();
+    const [order] = await changesAll(reader, 10);
+    expect(order?.content).to.have.nested.property('record.asked', 'what?');
+    const withComment = open({ orders: { query: 'SELECT * FROM orders -- all of them' } });
+    expect(keysOf(await sweepAll(withComment, 10))).to.deep.equal(['1']);
+  });
+
+  it('knows the ERP’s clock in the form of the change cursor, and how old a row is', async () => {
+    await lab.run(...orderRows(1, `${DAY} 10:00:00.000000`));
+    const reader = open();
+    const now = (await reader.nowAsChangedAt('order')) as string;
+    expect(now).to.match(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{6}$/);
+    await lab.run(`UPDATE orders SET updated_at = '${shiftChangedAt(now, -5)}'`);
+    const [order] = await sweepAll(reader, 10);
+    expect(order?.ageSeconds).to.be.within(5, 9);
+    await lab.run(`UPDATE orders SET updated_at = '${shiftChangedAt(now, 3600)}'`);
+    expect((await sweepAll(reader, 10))[0]?.ageSeconds).to.be.below(-3500);
+  });
+
+  it('follows integers as change cursor: epochs have an age, versions have none', async () => {
+    await lab.run(...orderRows(1, `${DAY} 10:00:00`), ...orderRows(2, `${DAY} 10:00:00`));
+    const epoch = open({ orders: { query: 'SELECT o.*, 1767225600 + o.id AS v FROM orders o', changedAt: 'v' } });
+    expect(keysOf(await changesAll(epoch, 1))).to.deep.equal(['1', '2']);
+    expect(keysOf(await changesAll(epoch, 1, '1767225602'))).to.deep.equal(['2']);
+    expect(await epoch.nowAsChangedAt('order')).to.match(/^\d{10}$/);
+    expect((await sweepAll(epoch, 10))[0]?.ageSeconds).to.be.a('number');
+    const version = open({ orders: { query: 'SELECT o.*, 8 + o.id AS v FROM orders o', changedAt: 'v' } });
+    expect((await changesAll(version, 1)).map(({ changedAt }) => changedAt)).to.deep.equal(['9', '10']);
+    expect(await version.nowAsChangedAt('order')).to.equal(null);
+    expect((await sweepAll(version, 10))[0]?.ageSeconds).to.equal(null);
+  });
+
+  it('takes BLOBs as text where they are text, and shows them where they are not', async () => {
+    await lab.run(
+      ...orderRows(1, `${DAY} 10:00:00`),
+      ...orderRows(2, `${DAY} 10:00:00`),
+      'CREATE TABLE memo (id INT, memo BLOB)',
+    );
+    await lab.run("INSERT INTO memo VALUES (1, X'4772C3BCC39F65'), (2, X'47FC')");
+    const query = 'SELECT o.*, m.memo FROM orders o JOIN memo m ON m.id = o.id';
+    const rows = await sweepAll(open({ orders: { query, fields: { remark: 'memo' } } }), 10);
+    expect(rows[0]?.content).to.have.nested.property('record.remark', 'Grüße');
+    expect(rows[1]?.content).to.have.property('reason').that.includes('memo holds bytes that are not text');
+  });
+
+  describe('check', () => {
+    it('is content with a mapping that fits, and with empty tables', async () => {
+      await open().check();
+      await open({ orders: { startFrom: { column: 'created_at', from: DAY } } }).check();
+    });
+
+    it('finds columns whatever the case they are written in', async () => {
+      await lab.run(...orderRows(1, `${DAY} 10:00:00`));
+      const reader = open({ orders: { key: 'ID', number: 'Order_No' } });
+      await reader.check();
+      expect((await sweepAll(reader, 10))[0]).to.include({ sourceKey: '1', number: 'A-1' });
+    });
+
+    it('tells all faults at once, each with the path of its setting', async () => {
+      const reader = open({
+        customers: { query: 'SELECT * FROM nowhere' },
+        orders: {
+          key: 'oid',
+          pending: 'stat = 1',
+          number: 'ordernum',
+          fields: { note: 'remark', shop: {} },
+          lines: { query: 'SELECT * FROM order_lines', orderKey: 'order_id', sortBy: 'pos', fields: { sku: 'sku' } },
+        },
+        amounts: { currency: 'XYZ', rounding: 'refuse' },
+      });
+      const error = await failure(reader.check());
+      expect(error.kind).to.equal('query');
+      const has = 'it has: id, order_no, customer_id, status, total, note, created_at, updated_at';
+      const lines = error.message.split('\n').map((line) => line.trim());
+      expect(lines[0]).to.match(/^\d settings do not fit the ERP database /);
+      expect(lines).to.include(`orders.key: column "oid" is not in orders.query; ${has}`);
+      expect(lines).to.include(`orders.number: column "ordernum" is not in orders.query; ${has}`);
+      expect(lines).to.include(`orders.fields.note: column "remark" is not in orders.query; ${has}`);
+      expect(lines).to.include('orders.fields.shop: needs either a column or a constant');
+      expect(lines).to.include('orders.lines.fields.qty: is missing; name the column that holds it');
+      expect(lines).to.include('orders.lines.fields.price: is missing; name the column that holds it');
+      expect(lines.some((line) => line.startsWith('customers.query: ') && line.includes('nowhere'))).to.equal(true);
+      expect(lines.some((line) => line.startsWith('orders.pending: ') && line.includes('stat'))).to.equal(true);
+      expect(lines.some((line) => line.startsWith('amounts.currency: XYZ'))).to.equal(true);
+    });
+
+    it('tells of mapping faults alone as such, and before anything is read', async () => {
+      const reader = open({ orders: { number: 'ordernum' } });
+      expect((await failure(reader.check())).kind).to.equal('mapping');
+      expect((await failure(reader.sweepOrders(null, 10))).message).to.include('orders.number: column "ordernum"');
+    });
+
+    it('names a customer that orders need and no setting gives', async () => {
+      const { message } = await failure(open({ customers: { send: 'none' } }).check());
+      expect(message).to.include('orders.fields.customer_code: is missing');
+      const without = await failure(open({ orders: { customerKey: undefined } }).check());
+      expect(without.message).to.include('orders.customerKey: is missing');
+      const twice = await failure(open({ orders: { customerKey: ['customer_id', 'id'] } }).check());
+      expect(twice.message).to.include('orders.customerKey: has 2 columns, customers.key has 1');
+    });
+  });
+
+  it('notices when a table has lost a column, and reads on when it is back', async () => {
+    await lab.run(...orderRows(1, `${DAY} 10:00:00`));
+    const reader = open({ orders: { fields: { remark: { column: 'note', optional: true } } } });
+    await reader.sweepOrders(null, 10);
+    await lab.run('ALTER TABLE orders RENAME COLUMN note TO remark');
+    await failure(reader.sweepOrders(null, 10));
+    expect((await failure(reader.sweepOrders(null, 10))).message).to.include(
+      'orders.fields.remark: column "note" is not in',
+    );
+    await lab.run('ALTER TABLE orders RENAME COLUMN remark TO note');
+    expect(keysOf((await reader.sweepOrders(null, 10)).rows)).to.deep.equal(['1']);
+  });
+
+  it('names the database it reads, but no account', () => {
+    const { erp } = erpSource(lab);
+    const identity = open().identity();
+    expect(identity).to.match(
+      lab.type === 'mysql' ? /^mysql:\/\/127\.0\.0\.1:\d+\/waybill_/ : /^sqlite:\/.*erp\.sqlite$/,
+    );
+    if (erp.type === 'mysql') expect(identity).not.to.include(erp.user);
+  });
+}
+
+const TEXT_ORDERS = {
+  sqlite: 'CREATE TABLE text_orders (id TEXT COLLATE NOCASE, at DATETIME)',
+  mysql: 'CREATE TABLE text_orders (id VARCHAR(20) COLLATE utf8mb4_general_ci, at DATETIME(6))',
+};
+const TEXT_KEYS = {
+  query: 'SELECT * FROM text_orders',
+  key: 'id',
+  changedAt: 'at',
+  pending: undefined,
+  customerKey: undefined,
+  number: undefined,
+  total: undefined,
+};
+
+const ci = { sqlite: 'TEXT COLLATE NOCASE', mysql: 'VARCHAR(20) COLLATE utf8mb4_general_ci' };
+const textErp = (type: 'sqlite' | 'mysql'): string[] => [
+  `CREATE TABLE t_customers (id ${ci[type]} PRIMARY KEY, code VARCHAR(9))`,
+  `CREATE TABLE t_orders (id ${ci[type]} PRIMARY KEY, customer ${ci[type]}, at DATETIME)`,
+  `CREATE TABLE t_lines (order_id ${ci[type]}, pos INT, sku VARCHAR(9))`,
+];
+const TEXT_ERP = { sqlite: textErp('sqlite'), mysql: textErp('mysql') };
+const TEXT_ERP_MAPPING: Mapping = {
+  customers: { query: 'SELECT * FROM t_customers', key: 'id', changedAt: undefined, fields: { customer_code: 'code' } },
+  orders: {
+    query: 'SELECT * FROM t_orders',
+    key: 'id',
+    changedAt: 'at',
+    pending: undefined,
+    customerKey: 'customer',
+    number: undefined,
+    total: undefined,
+    lines: {
+      query: 'SELECT order_id, pos, sku, 1 AS qty, 1 AS price FROM t_lines',
+      orderKey: 'order_id',
+      sortBy: 'pos',
+      fields: { sku: 'sku', qty: 'qty', price: 'price' },
+    },
+  },
+};
