@@ -27,7 +27,7 @@ export class LeaseLost extends Error {
 }
 
 /** The database's clock in milliseconds: two machines must not argue about when a lease ends. */
-const nowSql = {
+export const nowSql = {
   sqlite: `CAST(ROUND((julianday('now') - 2440587.5) * 86400000) AS INTEGER)`,
   mysql: 'CAST(ROUND(UNIX_TIMESTAMP(NOW(3)) * 1000) AS SIGNED)',
 };

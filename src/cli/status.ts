@@ -1,0 +1,140 @@
+import type { Command } from 'commander';
+import type { App } from '../app.js';
+import { openApp, secretsOf } from '../app.js';
+import { checkStatus, readStatus, type Status } from '../jobs/read-status.js';
+import { messageStates } from '../outbox/message.js';
+import { type CommonOptions, describeCommand, withApp } from './command.js';
+import { exitCode } from './exit-codes.js';
+import { span, timeFormatter } from './format-time.js';
+import { Output, shorten } from './output.js';
+import { withIsoTimes } from './with-iso-times.js';
+
+interface StatusOptions extends CommonOptions {
+  check?: boolean;
+}
+
+export function statusCommand(): Command {
+  return describeCommand({
+    name: 'status',
+    summary: 'How it is: who delivers, what is paused, what waits, what came last.',
+    example: 'waybill status --check',
+    json: true,
+  })
+    .option('--check', 'one line for a monitor; exit code 0 fine, 1 warning, 2 critical')
+    .action((options: StatusOptions) =>
+      options.check ? check(options) : withApp('status', options, (app) => showStatus(app, options)),
+    );
+}
+
+async function statusOf(app: App): Promise<Status> {
+  const erpIdentity = app.reader().identity();
+  return app.store.read('read the status', (tx) => readStatus(tx, app.settings, erpIdentity, app.context.nowMs()));
+}
+
+const checkExitCodes = { OK: 0, WARNING: 1, CRITICAL: 2 } as const;
+
+/** A monitor reads stdout and the exit code, also when nothing works: every failure is a line of its own kind. */
+async function check(options: StatusOptions): Promise<void> {
+  let output = new Output([]);
+  let app: App | null = null;
+  let result: { level: keyof typeof checkExitCodes; text: string };
+  try {
+    app = await openApp({ configDir: options.config, role: 'status', log: 'stderr' });
+    output = new Output(secretsOf(app.settings));
+    result = checkStatus(await statusOf(app));
+  } catch (error) {
+    result = { level: 'CRITICAL', text: (error as Error).message };
+  }
+  if (options.json) await output.printJson(result);
+  else await output.line(output.clean(`WAYBILL ${result.level}: ${result.text}`));
+  process.exitCode = checkExitCodes[result.level];
+  await app?.close();
+}
+
+async function showStatus(app: App, options: StatusOptions): Promise<number> {
+  const output = new Output(secretsOf(app.settings));
+  const status = await statusOf(app);
+  const result = checkStatus(status);
+  if (options.json) {
+    await output.printJson(withIsoTimes({ ...result, ...status }, app.settings.erp.timeZone));
+    return exitCode.done;
+  }
+  const nowMs = app.context.nowMs();
+  const time = timeFormatter(app.settings.erp.timeZone);
+  const ago = (ms: number | null) => (ms === null ? 'never' : `${time(ms)} (${span(nowMs - ms)} ago)`);
+  const row = (name: string, text: string) => output.line(`${name.padEnd(17)}${output.clean(text)}`);
+
+  await row('Installation', `${status.installation}, ${status.environment}: ${status.service}`);
+  await row('Health', `${result.level}: ${result.text}`);
+  await row('Live', liveInWords(status));
+  await row('Delivering', holderInWords(status, ago));
+  for (const daemon of status.daemons.filter(({ actor }) => actor !== status.lease.holder))
+    await row(
+      '',
+      `${daemon.actor} started ${ago(daemon.startedAt)} and did not say it stopped: standing by, or killed`,
+    );
+  if (status.pauses.length === 0) await row('Pauses', 'none');
+  for (const [i, pause] of status.pauses.entries())
+    await row(
+      i === 0 ? 'Pauses' : '',
+      `${pause.lane} (${pause.cause}) since ${ago(pause.since_at)}, ${pause.until_at === null ? 'until resumed' : `until ${time(pause.until_at)}`}, by ${pause.actor}: ${pause.reason}`,
+    );
+  await row('Last delivery', ago(status.lastDeliveryAt));
+  await row('Last pull', pullInWords(status, ago));
+  for (const [name, cursor] of [
+    ['Orders read', status.cursors.order],
+    ['Customers read', status.cursors.customer],
+  ] as const)
+    await row(
+      name,
+      cursor.changedAt === null && cursor.sweptAt === null
+        ? 'never'
+        : `changes up to ${cursor.changedAt ?? '(no change column)'}; everything: ${ago(cursor.sweptAt)}`,
+    );
+  await showOutbox(output, status, ago, row);
+  return exitCode.done;
+}
+
+async function showOutbox(
+  output: Output,
+  { outbox, parkedReasons }: Status,
+  ago: (ms: number | null) => string,
+  row: (name: string, text: string) => Promise<void>,
+): Promise<void> {
+  if (outbox.oldestPendingAt !== null) await row('Oldest waiting', `captured ${ago(outbox.oldestPendingAt)}`);
+  if (outbox.oldestInDoubtAt !== null) await row('Oldest in doubt', `captured ${ago(outbox.oldestInDoubtAt)}`);
+  if (outbox.unsettled > 0) await row('Unsettled', `${outbox.unsettled} orders wait for their lines`);
+  if (outbox.flagged > 0)
+    await row('Flagged', `${outbox.flagged} were delivered, but should be looked at: waybill audit --event delivered`);
+  await output.line();
+  const count = (state: string, entity: string) =>
+    outbox.byState.find((one) => one.state === state && one.entity === entity)?.count ?? 0;
+  await output.table(
+    ['outbox', 'customers', 'orders'],
+    messageStates.map((state) => [state, count(state, 'customer'), count(state, 'order')]),
+  );
+  if (parkedReasons.length === 0) return;
+  await output.line('Parked, by reason (waybill outbox --state parked):');
+  await output.table(
+    ['messages', 'class', 'reason', 'oldest since'],
+    parkedReasons.map((group) => [group.count, group.parkClass, shorten(group.group, 70), ago(group.oldestAt)]),
+  );
+}
+
+function liveInWords({ environment, notLive }: Status): string {
+  if (environment === 'sandbox') return 'a sandbox needs no go-live';
+  return notLive === null ? 'yes' : `no: ${notLive}`;
+}
+
+function holderInWords({ lease, daemons }: Status, ago: (ms: number | null) => string): string {
+  if (lease.holder === null)
+    return lease.lapsed ? `nobody; ${lease.lapsed} fell silent` : 'nobody (start the daemon: npm start)';
+  const daemon = daemons.find(({ actor }) => actor === lease.holder);
+  return `${lease.holder}, epoch ${lease.epoch}${daemon ? `, started ${ago(daemon.startedAt)}` : ''}`;
+}
+
+function pullInWords({ lastPull, unpaidInvoices }: Status, ago: (ms: number | null) => string): string {
+  if (!lastPull) return 'never';
+  const reason = lastPull.reason ? `: ${lastPull.reason}` : '';
+  return `${ago(lastPull.startedAt)}: ${lastPull.outcome}${reason}; ${lastPull.pages} pages, ${lastPull.listed} invoices; ${unpaidInvoices} unpaid now`;
+}

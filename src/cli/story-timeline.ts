@@ -1,0 +1,129 @@
+import type { AuditLine } from '../audit/read-audit.js';
+import type { RecordStory, StoryAttempt } from '../outbox/tell-story.js';
+
+export interface TimelineEntry {
+  at: number;
+  text: string;
+  /** What belongs to it: the service's words, the answer's beginning. */
+  more: string[];
+}
+
+/** The story from capture to acknowledgement, oldest first: audit lines and attempts in one row. Pure. */
+export function storyTimeline(story: RecordStory, audit: readonly AuditLine[]): TimelineEntry[] {
+  const shown = new Set(story.attempts.map((attempt) => attempt.id));
+  const captured = new Set(audit.filter((line) => line.event === 'captured').map((line) => line.messageId));
+  const revisions = new Map(story.messages.map((message) => [message.id, message.revision]));
+  const several = story.messages.length > 1;
+  const revisionOf = (messageId: number | null) => {
+    const revision = messageId === null ? undefined : revisions.get(messageId);
+    return several && revision !== undefined ? ` (revision ${revision})` : '';
+  };
+
+  // Within one millisecond the order is: captured, tried, settled.
+  const entries: (TimelineEntry & { rank: number })[] = [
+    // Retention may have taken the audit line away while its message is still open.
+    ...story.messages
+      .filter((message) => !captured.has(message.id))
+      .map((message) => ({
+        at: message.capturedAt,
+        rank: 0,
+        text: `captured: ${message.operation}, revision ${message.revision}${keyAndHash(message.idempotencyKey, message.bodyHash)}`,
+        more: [],
+      })),
+    ...story.attempts.map((attempt) => ({ ...attemptEntry(attempt, revisionOf(attempt.messageId)), rank: 1 })),
+    ...audit
+      .filter((line) => line.attemptId === null || !shown.has(line.attemptId))
+      .map((line) => ({
+        at: line.event === 'attempt' && typeof line.detail.startedAt === 'number' ? line.detail.startedAt : line.at,
+        rank: line.event === 'captured' ? 0 : line.event === 'attempt' ? 1 : 2,
+        ...auditEntry(line, revisionOf(line.messageId)),
+      })),
+  ];
+  return entries.sort((a, b) => a.at - b.at || a.rank - b.rank).map(({ at, text, more }) => ({ at, text, more }));
+}
+
+function attemptEntry(attempt: StoryAttempt, revision: string): TimelineEntry {
+  const { verdict, status, durationMs, requestId, reason, excerpt } = attempt;
+  const answer = [status === null ? '' : `HTTP ${status}`, durationMs === null ? '' : `in ${durationMs} ms`]
+    .filter(Boolean)
+    .join(' ');
+  const heading = `attempt ${attempt.number}${revision}: ${answer ? `${answer}: ` : ''}${verdictInWords(verdict)}`;
+  return {
+    at: attempt.startedAt ?? attempt.intendedAt,
+    text: `${heading}${requestId ? `; the service's request id: ${requestId}` : ''}`,
+    more: [...(reason ? [`reason: ${reason}`] : []), ...(excerpt ? [`answer: ${excerpt}`] : [])],
+  };
+}
+
+function auditEntry({ event, outcome, actor, detail }: AuditLine, revision: string): { text: string; more: string[] } {
+  const text = (name: string): string | null => {
+    const value = detail[name];
+    return value === null || value === undefined ? null : String(value);
+  };
+  const reason = text('reason');
+  const more = reason ? [`reason: ${reason}`] : [];
+  switch (event) {
+    case 'captured':
+      return {
+        text:
+          `captured: ${outcome}, revision ${text('revision')}${text('changedAt') ? `, changed in the ERP at ${text('changedAt')}` : ''}` +
+          `${keyAndHash(text('idempotencyKey'), text('bodyHash'))}; by ${actor}`,
+        more: [],
+      };
+    case 'attempt':
+      return {
+        text: `attempt ${text('number')}${revision}: ${text('status') ? `HTTP ${text('status')}: ` : ''}${verdictInWords(outcome)}`,
+        more,
+      };
+    case 'delivered':
+      return {
+        text: `delivered${revision} as ${text('serviceId')}; by ${actor}`,
+        more: text('flag') ? [`flag: ${text('flag')}`] : [],
+      };
+    case 'parked':
+      return { text: `parked${revision} as ${outcome}; by ${actor}`, more };
+    case 'in_doubt':
+      return { text: `called in doubt${revision}; by ${actor}`, more };
+    case 'superseded':
+      return { text: `replaced${revision}; by ${actor}`, more };
+    case 'operator': {
+      const serviceId = text('serviceId') ? ` as ${text('serviceId')}` : '';
+      const action = outcome === null ? 'acted' : (operatorInWords[outcome] ?? outcome);
+      return { text: `operator ${action}${serviceId}${revision}: ${actor}`, more };
+    }
+    default:
+      return { text: `${event}${outcome ? ` ${outcome}` : ''}${revision}; by ${actor}`, more };
+  }
+}
+
+const operatorInWords: Record<string, string> = {
+  retry: 'asked for another try',
+  discard: 'discarded it',
+  delivered: 'recorded it as delivered',
+  not_delivered: 'recorded it as not delivered',
+};
+
+const verdicts: Record<string, string> = {
+  delivered: 'acknowledged',
+  in_doubt: 'no proof either way, it may have taken effect',
+  invalid: 'success, but without a valid acknowledgement',
+  unavailable: 'the service was not reached, nothing was sent',
+  throttled: 'the service asks us to wait, nothing took effect',
+  unauthorised: 'the service does not accept our credential',
+  misconfigured: 'the service does not let us do this',
+  busy: 'the first request with this key is still running there',
+  unknown_customer: 'the service does not know the customer (yet)',
+  conflict: 'something exists there already',
+  refused: 'refused, nothing took effect',
+  not_sent: 'held back by us, nothing was sent',
+  unknown: 'may have been sent, its outcome was never on record',
+};
+
+function verdictInWords(verdict: string | null): string {
+  if (verdict === null) return 'no outcome on record yet';
+  return verdicts[verdict] ?? verdict;
+}
+
+function keyAndHash(key: string | null, hash: string | null): string {
+  return `${key ? `, key ${key}` : ''}${hash ? `, body sha256 ${hash}` : ''}`;
+}

@@ -1,0 +1,85 @@
+import { lastEventAt, type RunningDaemon, startedDaemons } from '../audit/last-events.js';
+import type { Settings } from '../config/settings.js';
+import { countListedInvoices, type LastPull, lastPull } from '../invoices/last-pull.js';
+import { groupMessages, type MessageGroup } from '../outbox/group-messages.js';
+import { countOutbox, type OutboxCounts } from '../outbox/outbox-counts.js';
+import { type CaptureCursor, readCursor } from '../store/cursors.js';
+import { type LanePause, listPauses } from '../store/lane-pauses.js';
+import { type LeaseView, readLease } from '../store/read-lease.js';
+import type { Tx } from '../store/store.js';
+import { goLiveProblem } from './go-live.js';
+
+export interface Status {
+  environment: string;
+  installation: string;
+  service: string;
+  /** Why nothing is delivered yet, or null. */
+  notLive: string | null;
+  lease: LeaseView;
+  /** Daemons that started and did not stop: the holder, standbys, and such as were killed. */
+  daemons: RunningDaemon[];
+  /** Those that hold something now, or only probe. */
+  pauses: LanePause[];
+  outbox: OutboxCounts;
+  /** Why messages are parked, the most frequent reasons first. */
+  parkedReasons: MessageGroup[];
+  cursors: { customer: CaptureCursor; order: CaptureCursor };
+  lastPull: LastPull | null;
+  unpaidInvoices: number;
+  lastDeliveryAt: number | null;
+}
+
+const topReasons = 5;
+
+/** Everything that one look at the store tells about how Waybill is. Reads only. */
+export async function readStatus(tx: Tx, settings: Settings, erpIdentity: string, nowMs: number): Promise<Status> {
+  const pauses = await listPauses(tx);
+  return {
+    environment: settings.service.environment,
+    installation: settings.installation,
+    service: settings.service.baseUrl,
+    notLive: await goLiveProblem(tx, settings, erpIdentity),
+    lease: await readLease(tx, 'service'),
+    daemons: await startedDaemons(tx, 5),
+    // An outage stays on record, and only probes go out, until the service answers.
+    pauses: pauses.filter((p) => p.cause === 'outage' || p.until_at === null || p.until_at > nowMs),
+    outbox: await countOutbox(tx),
+    parkedReasons: await groupMessages(tx, { states: ['parked'] }, 'reason', topReasons),
+    cursors: { customer: await readCursor(tx, 'customer'), order: await readCursor(tx, 'order') },
+    lastPull: await lastPull(tx),
+    unpaidInvoices: await countListedInvoices(tx),
+    lastDeliveryAt: await lastEventAt(tx, 'delivered'),
+  };
+}
+
+export interface StatusCheck {
+  level: 'OK' | 'WARNING' | 'CRITICAL';
+  text: string;
+}
+
+/** One line for a monitor: the worst first. Pure. */
+export function checkStatus(status: Status): StatusCheck {
+  const critical: string[] = [];
+  const warning: string[] = [];
+  const { lease, pauses, outbox } = status;
+
+  if (lease.holder === null)
+    critical.push(lease.lapsed ? `nobody delivers (${lease.lapsed} fell silent)` : 'nobody delivers: no daemon runs');
+  for (const pause of pauses) {
+    const text = `${pause.lane} paused (${pause.cause}): ${pause.reason}`;
+    if (pause.cause === 'credential') critical.push(text);
+    // "Come back in two seconds" is the service's everyday way of speaking.
+    else if (pause.cause !== 'throttled') warning.push(text);
+  }
+  if (status.notLive) warning.push(status.notLive);
+  const parked = outbox.parked.reduce((sum, { count }) => sum + count, 0);
+  if (parked > 0)
+    warning.push(`${parked} parked (${outbox.parked.map((p) => `${p.count} ${p.parkClass}`).join(', ')})`);
+
+  const problems = [...critical, ...warning];
+  const level = critical.length > 0 ? 'CRITICAL' : warning.length > 0 ? 'WARNING' : 'OK';
+  const open = outbox.byState
+    .filter(({ state }) => state === 'pending' || state === 'sending' || state === 'in_doubt')
+    .reduce((sum, { count }) => sum + count, 0);
+  return { level, text: problems.length > 0 ? problems.join('; ') : `delivering; ${open} open, nothing parked` };
+}

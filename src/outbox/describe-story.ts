@@ -1,0 +1,239 @@
+import type { LanePause } from '../store/lane-pauses.js';
+import type { OperatorContext } from './operator-action.js';
+import type { RecordStory, StoryCustomer, StoryMessage } from './tell-story.js';
+
+export interface StoryContext extends Pick<OperatorContext, 'nowMs' | 'keyLifetimeMs'> {
+  /** The pauses that hold delivery now. */
+  pauses: readonly LanePause[];
+  /** Why nothing may be delivered to this service yet, or null. */
+  notLive: string | null;
+  /** How a time is written. */
+  time: (ms: number) => string;
+}
+
+export interface StoryInWords {
+  /** Where the record is now, in one sentence. */
+  where: string;
+  /** What it waits for, and why: a sentence each; the first one is the first to look at. */
+  why: string[];
+  /** What a person can do, with the command to type where there is one. */
+  todo: { text: string; command: string | null }[];
+}
+
+/** Where a record is, why, and what can be done. Pure. */
+export function describeStory(story: RecordStory, context: StoryContext): StoryInWords {
+  const words: StoryInWords = { where: '', why: [], todo: [] };
+  const { time } = context;
+  const message = story.messages.at(-1);
+  if (story.unsettled)
+    words.why.push(
+      `Its lines are not all there yet (seen since ${time(story.unsettled.firstSeenAt)}): ${story.unsettled.reason}.`,
+    );
+
+  if (!message) {
+    words.where = story.binding
+      ? `At the service, acknowledged as ${story.binding.serviceId} on ${time(story.binding.acknowledgedAt)}; its messages are no longer kept.`
+      : 'In the ERP, not in the outbox yet: it waits for its lines.';
+    return words;
+  }
+  switch (message.state) {
+    case 'delivered':
+      words.where = `At the service, acknowledged as ${message.serviceId}${message.closedAt === null ? '' : ` on ${time(message.closedAt)}`}.`;
+      if (message.flag) {
+        words.why.push(`Somebody should look at it: ${message.flag}`);
+        words.todo.push({
+          text: `Compare the record ${message.serviceId} at the service with the ERP.`,
+          command: null,
+        });
+      }
+      break;
+    case 'superseded':
+      words.where = 'Nothing to send: the service holds these values already.';
+      break;
+    case 'discarded':
+      words.where = `Discarded by an operator${message.closedAt === null ? '' : ` on ${time(message.closedAt)}`}; it will not be sent.`;
+      if (message.reason) words.why.push(message.reason);
+      words.todo.push({ text: 'A change to its row in the ERP makes a new message by itself.', command: null });
+      break;
+    case 'sending':
+      words.where = `Being sent right now (attempt ${message.attempts}).`;
+      words.why.push(
+        'Its outcome is on record within the deadline of a request; if the process died, its successor calls it "in doubt".',
+      );
+      break;
+    case 'pending':
+    case 'in_doubt':
+      describeWaiting(story, message, context, words);
+      break;
+    case 'parked':
+      describeParked(story, message, context, words);
+      break;
+  }
+  return words;
+}
+
+function describeWaiting(story: RecordStory, message: StoryMessage, context: StoryContext, words: StoryInWords): void {
+  const { nowMs, time, pauses, notLive } = context;
+  words.where =
+    message.state === 'in_doubt'
+      ? `May have reached the service: attempt ${message.attempts} ended without proof. The same key and bytes go out again, which can not make a second record.`
+      : `Waiting to be sent${story.binding ? ` (a change to ${story.binding.serviceId})` : ''}.`;
+  const before = words.why.length;
+
+  const older = story.messages
+    .filter((m) => m.revision < message.revision)
+    .findLast((m) => isOpen(m) || m.state === 'parked');
+  if (older && isOpen(older))
+    words.why.push(`It waits for its revision ${older.revision}, which is ${stateInWords(older)}.`);
+  else if (message.operation === 'update' && !story.binding) {
+    words.why.push(
+      older
+        ? `It is a change, and the record itself was never acknowledged: revision ${older.revision} is ${stateInWords(older)}: ${older.reason ?? 'no reason on record'}`
+        : 'It is a change, and the record itself was never acknowledged.',
+    );
+    if (older?.state === 'parked') adviseParked(story, older, context, words);
+  }
+  if (story.customer && !story.customer.binding) describeCustomer(story.customer, context, words);
+  for (const pause of pauses) {
+    const until = pause.until_at === null ? 'until somebody resumes it' : `until ${time(pause.until_at)}`;
+    words.why.push(
+      `${laneInWords[pause.lane]} paused (${pause.cause}) since ${time(pause.since_at)}, ${until}: ${pause.reason}`,
+    );
+    if (pause.until_at === null)
+      words.todo.push({
+        text: pause.cause === 'operator' ? 'End the pause.' : 'Remove the cause, then end the pause.',
+        command: `waybill resume ${pause.lane} --reason "…"`,
+      });
+  }
+  if (notLive) {
+    words.why.push(`Delivery is held: ${notLive}.`);
+    words.todo.push({ text: 'Look at what would be sent, then go live.', command: 'waybill go-live' });
+  }
+  if (message.nextAttemptAt > nowMs) {
+    words.why.push(
+      `Next try at ${time(message.nextAttemptAt)}${message.reason ? `; the last one said: ${message.reason}` : ''}.`,
+    );
+    words.todo.push({ text: 'Try now instead.', command: operate('retry', story) });
+  }
+  if (words.why.length === before) {
+    words.why.push('It is due now and goes out as soon as a deliverer gets to it.');
+    words.todo.push({ text: 'If no daemon runs, send it from here.', command: 'waybill sync deliver' });
+  }
+}
+
+function describeCustomer(customer: StoryCustomer, { time, nowMs }: StoryContext, words: StoryInWords): void {
+  const { newest, sourceKey } = customer;
+  const explain = {
+    text: 'Read the story of its customer.',
+    command: `waybill explain customer ${shellWord(sourceKey)}`,
+  };
+  if (!newest) {
+    words.why.push(
+      `It waits for its customer ${sourceKey}, which was never captured: is its row in the ERP, and eligible?`,
+    );
+  } else if (newest.state === 'parked') {
+    words.why.push(
+      `It waits for its customer ${sourceKey}, which is ${stateInWords(newest)}: ${newest.reason ?? 'no reason on record'}`,
+    );
+  } else {
+    const next = isOpen(newest) && newest.nextAttemptAt > nowMs ? `; next try at ${time(newest.nextAttemptAt)}` : '';
+    words.why.push(`It waits for its customer ${sourceKey}, which is ${stateInWords(newest)}${next}.`);
+  }
+  words.todo.push(explain);
+}
+
+function describeParked(story: RecordStory, message: StoryMessage, context: StoryContext, words: StoryInWords): void {
+  words.where = `Parked: it waits for a person (${parkClassInWords[message.parkClass ?? 'refused']}).`;
+  if (message.reason) words.why.push(message.reason);
+  adviseParked(story, message, context, words);
+}
+
+function adviseParked(
+  story: RecordStory,
+  message: StoryMessage,
+  { nowMs, keyLifetimeMs, time }: StoryContext,
+  words: StoryInWords,
+): void {
+  const discard = { text: 'Or close it for good, if it must not be sent.', command: operate('discard', story) };
+  switch (message.parkClass) {
+    case 'unmapped':
+      words.todo.push({ text: 'Correct its row in the ERP; it is read again by itself.', command: null }, discard);
+      break;
+    case 'refused':
+    case null:
+      words.todo.push(
+        { text: 'Correct its row in the ERP; a changed row is sent by itself.', command: null },
+        {
+          text: 'Or, if the cause was at the service and is mended, try the same again.',
+          command: operate('retry', story),
+        },
+        discard,
+      );
+      break;
+    case 'conflict':
+    case 'unproven': {
+      const resendUntil = message.firstSentAt === null ? null : message.firstSentAt + keyLifetimeMs;
+      if (message.parkClass === 'unproven' && resendUntil !== null && resendUntil > nowMs)
+        words.todo.push({
+          text: `Until ${time(resendUntil)} the service knows its key, and the same may be sent again.`,
+          command: operate('retry', story),
+        });
+      words.todo.push(
+        {
+          text: `Look for it at the service${story.number ? ` (order number ${story.number})` : ''}. If it is there:`,
+          command: `${operate('resolve', story)} --delivered${story.entity === 'order' ? ' --service-id ID' : ''}`,
+        },
+        { text: 'If it is not there, and only then:', command: `${operate('resolve', story)} --not-delivered` },
+        discard,
+      );
+      break;
+    }
+  }
+}
+
+function operate(action: string, { entity, sourceKey }: RecordStory): string {
+  return `waybill outbox ${action} --entity ${entity} --key ${shellWord(sourceKey)} --reason "…"`;
+}
+
+function isOpen({ state }: StoryMessage): boolean {
+  return state === 'pending' || state === 'sending' || state === 'in_doubt';
+}
+
+/** `is …` */
+export function stateInWords({ state, parkClass }: Pick<StoryMessage, 'state' | 'parkClass'>): string {
+  switch (state) {
+    case 'pending':
+      return 'waiting to be sent';
+    case 'sending':
+      return 'being sent right now';
+    case 'in_doubt':
+      return 'in doubt (it may have reached the service)';
+    case 'delivered':
+      return 'delivered';
+    case 'parked':
+      return `parked (${parkClassInWords[parkClass ?? 'refused']})`;
+    case 'superseded':
+      return 'replaced by a newer revision';
+    case 'discarded':
+      return 'discarded by an operator';
+  }
+}
+
+const parkClassInWords = {
+  unmapped: 'unmapped: its row could not become a record; nothing was sent',
+  refused: 'refused: the service said no; nothing took effect',
+  conflict: 'conflict: something exists at the service under its key or code',
+  unproven: 'unproven: it may exist at the service, and proof is out of reach',
+};
+
+const laneInWords = {
+  capture: 'Capture is',
+  deliver: 'Delivery is',
+  pull: 'The invoice pull is',
+  service: 'Everything that talks to the service is',
+};
+
+/** A key as one word of a shell. */
+function shellWord(text: string): string {
+  return /^[A-Za-z0-9_./:@%+=-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
+}

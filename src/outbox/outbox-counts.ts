@@ -1,0 +1,43 @@
+import type { Entity } from '../model/entity.js';
+import type { Tx } from '../store/store.js';
+import type { MessageState, ParkClass } from './message.js';
+
+export interface OutboxCounts {
+  byState: { state: MessageState; entity: Entity; count: number }[];
+  parked: { parkClass: ParkClass; count: number }[];
+  /** When the oldest message that is still open was captured; null: none is. */
+  oldestPendingAt: number | null;
+  oldestInDoubtAt: number | null;
+  /** Delivered, but with a flag that asks a person to look. */
+  flagged: number;
+  /** Orders that wait for their lines. */
+  unsettled: number;
+}
+
+export async function countOutbox(tx: Tx): Promise<OutboxCounts> {
+  const byState = await tx.select(
+    'SELECT state, entity, COUNT(*) AS n FROM outbox_message GROUP BY state, entity ORDER BY state, entity',
+  );
+  const parked = await tx.select(
+    "SELECT park_class, COUNT(*) AS n FROM outbox_message WHERE state='parked' GROUP BY park_class ORDER BY n DESC",
+  );
+  const oldest = await tx.select<{ state: string; at: number }>(
+    "SELECT state, MIN(captured_at) AS at FROM outbox_message WHERE state IN ('pending','in_doubt') GROUP BY state",
+  );
+  const oldestOf = (state: string) => {
+    const row = oldest.find((one) => one.state === state);
+    return row ? Number(row.at) : null;
+  };
+  const [flagged] = await tx.select<{ n: number }>(
+    "SELECT COUNT(*) AS n FROM outbox_message WHERE state='delivered' AND flag IS NOT NULL",
+  );
+  const [unsettled] = await tx.select<{ n: number }>('SELECT COUNT(*) AS n FROM unsettled');
+  return {
+    byState: byState.map((row) => ({ state: row.state, entity: row.entity, count: Number(row.n) })),
+    parked: parked.map((row) => ({ parkClass: row.park_class, count: Number(row.n) })),
+    oldestPendingAt: oldestOf('pending'),
+    oldestInDoubtAt: oldestOf('in_doubt'),
+    flagged: Number(flagged?.n ?? 0),
+    unsettled: Number(unsettled?.n ?? 0),
+  };
+}
