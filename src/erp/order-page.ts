@@ -70,9 +70,10 @@ function readCustomer(
   { sourceKey, row, count }: KeyedRows,
   customers: EntityPlan,
 ): { read: ReadCustomer; mapped: MappedCustomer } {
-  const content = multiplied('customer', sourceKey, row, count, customers);
   const mapped =
-    count > 1 ? { content, customerCode: null } : mapCustomer(sourceKey, row, customers.fields, page.plan.context);
+    count > 1
+      ? { content: multiplied('customer', sourceKey, row, count, customers), customerCode: null }
+      : mapCustomer(sourceKey, row, customers.fields, page.plan.context);
   const read: ReadCustomer = {
     entity: 'customer',
     sourceKey,
