@@ -2,6 +2,10 @@ import { once } from 'node:events';
 import Table from 'cli-table3';
 import { redact } from '../delivery/redact.js';
 
+/** Control characters (a terminal obeys them) and marks that turn the direction of writing. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+const controls = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]+/g;
+
 /**
  * What a command prints that came from elsewhere: the ERP, the service, an operator. Secrets are taken out once more (an
  * older token may have been on record before it was one), and nothing reaches the terminal that it would obey.
@@ -15,7 +19,7 @@ export class Output {
 
   /** One text on one line. */
   clean(text: string): string {
-    return withoutControls(redact(text, this.#secrets));
+    return redact(text, this.#secrets).replace(controls, ' ');
   }
 
   async line(text = ''): Promise<void> {
@@ -35,7 +39,13 @@ export class Output {
 
   /** JSON text in which no string holds a secret. */
   json(value: unknown): string {
-    return JSON.stringify(value, (_name, part) => (typeof part === 'string' ? redact(part, this.#secrets) : part));
+    const text = JSON.stringify(value, (_name, part) =>
+      typeof part === 'string' ? redact(part, this.#secrets) : part,
+    );
+    // JSON escapes the controls below a space itself; what it lets through means the same when escaped.
+    return text.replace(controls, (marks) =>
+      [...marks].map((mark) => `\\u${mark.charCodeAt(0).toString(16).padStart(4, '0')}`).join(''),
+    );
   }
 
   async printJson(value: unknown): Promise<void> {
@@ -46,12 +56,6 @@ export class Output {
 /** Writes to stdout and waits while the reader is slow, so that a long list does not pile up in memory. */
 export async function writeOut(text: string): Promise<void> {
   if (!process.stdout.write(text)) await once(process.stdout, 'drain');
-}
-
-/** Control characters (a terminal obeys them) and marks that turn the direction of writing. */
-function withoutControls(text: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
-  return text.replace(/[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]+/g, ' ');
 }
 
 /** Longer text ends in `…`. */

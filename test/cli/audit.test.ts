@@ -1,0 +1,133 @@
+import { expect } from 'chai';
+import { appendAudit } from '../../src/audit/audit-log.js';
+import { answers, onBothStores } from './installation.js';
+
+describe('waybill audit', () => {
+  onBothStores((installation) => {
+    const { waybill, json } = installation;
+    const append = (at: number, reason: string, count = 1) =>
+      installation.app.store.transaction('arrange a test', (tx) =>
+        appendAudit(
+          tx,
+          Array.from({ length: count }, (_, i) => ({
+            event: 'alert' as const,
+            actor: 'daemon@host:1',
+            detail: { reason, i },
+          })),
+          at,
+        ),
+      );
+
+    it('shows what was done to a record, newest last, by its key or its number', async () => {
+      await installation.capture(
+        { entity: 'order', sourceKey: '4711', number: 'SO-1' },
+        { entity: 'order', sourceKey: '4712' },
+      );
+      await installation.deliver(() => answers.created('ord_1'));
+      for (const key of ['4711', 'SO-1']) {
+        const { code, stdout } = await waybill('audit', '--key', key);
+        expect(code).to.equal(0);
+        const events = stdout
+          .trim()
+          .split('\n')
+          .map((line) => line.slice(28).split(/ +/).slice(0, 2).join(' '));
+        expect(events).to.deep.equal(['captured create', 'attempt delivered', 'delivered order']);
+        expect(stdout).to.match(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \+0[12]:00 {2}captured create /);
+        expect(stdout).not.to.contain('4712');
+      }
+    });
+
+    it('filters by event, outcome and entity', async () => {
+      await installation.capture(
+        { entity: 'order', sourceKey: '1' },
+        { entity: 'customer', sourceKey: '2', unmapped: 'no code' },
+      );
+      await installation.deliver(() => answers.refused('no'));
+      const lines = async (...filter: string[]) =>
+        (await json('audit', ...filter)).map(
+          (line: { event: string; outcome: string }) => `${line.event} ${line.outcome}`,
+        );
+      expect(await lines('--outcome', 'refused')).to.deep.equal(['attempt refused', 'parked refused']);
+      expect(await lines('--event', 'parked')).to.deep.equal(['parked unmapped', 'parked refused']);
+      expect(await lines('--entity', 'customer')).to.deep.equal(['captured create', 'parked unmapped']);
+    });
+
+    it('takes dates as half-open ranges in the time zone of the ERP, also where the clock changes', async () => {
+      await append(Date.parse('2026-10-24T21:59:59.999Z'), 'the day before');
+      await append(Date.parse('2026-10-24T22:00:00Z'), 'first moment');
+      await append(Date.parse('2026-10-25T22:59:59.999Z'), 'last moment of a day of 25 hours');
+      await append(Date.parse('2026-10-25T23:00:00Z'), 'the day after');
+      const reasons = async (...range: string[]) =>
+        (await json('audit', ...range)).map((line: { detail: { reason: string } }) => line.detail.reason);
+      expect(await reasons('--since', '2026-10-25', '--until', '2026-10-26')).to.deep.equal([
+        'first moment',
+        'last moment of a day of 25 hours',
+      ]);
+      expect(await reasons('--since', '2026-10-26 00:00')).to.deep.equal(['the day after']);
+      expect(await reasons('--until', '2026-10-24T22:00:00Z')).to.deep.equal(['the day before']);
+    });
+
+    it('refuses what is no date, and a range that is empty', async () => {
+      for (const range of [
+        ['--since', 'yesterday'],
+        ['--since', '2026-02-30'],
+        ['--until', '2026'],
+        ['--since', '2026-11-02', '--until', '2026-11-02'],
+      ])
+        expect((await waybill('audit', ...range)).code, range.join(' ')).to.equal(2);
+    });
+
+    it('shows the last hundred lines, and says how to see more', async () => {
+      await append(1_000, 'older', 20);
+      await append(2_000, 'newer', 100);
+      const { stdout } = await waybill('audit');
+      expect(stdout.match(/reason=newer/g)).to.have.length(100);
+      expect(stdout).not.to.contain('reason=older');
+      expect(stdout).to.contain('The last 100 lines; more with --limit');
+      const all = await waybill('audit', '--limit', '120');
+      expect(all.stdout.trim().split('\n')).to.have.length(120);
+      expect(
+        (await json('audit', '--limit', '3')).map((line: { detail: { i: number } }) => line.detail.i),
+      ).to.deep.equal([97, 98, 99]);
+    });
+
+    it('streams a long log in pages, each line once', async () => {
+      await append(1_000, 'many', 1_234);
+      const lines = await json('audit', '--limit', '5000');
+      expect(lines.map((line: { detail: { i: number } }) => line.detail.i)).to.deep.equal(
+        Array.from({ length: 1_234 }, (_, i) => i),
+      );
+      const { stdout } = await waybill('audit', '--csv');
+      expect(stdout.trim().split('\n')).to.have.length(1_235);
+    });
+
+    it('prints an empty list as JSON when nothing matches', async () => {
+      expect(await json('audit', '--event', 'takeover')).to.deep.equal([]);
+    });
+
+    it('quotes CSV and disarms what a spreadsheet would run', async () => {
+      await installation.app.store.transaction('arrange a test', (tx) =>
+        appendAudit(
+          tx,
+          [
+            {
+              event: 'operator',
+              outcome: 'retry',
+              entity: 'order',
+              sourceKey: '=HYPERLINK("http://x")',
+              actor: '+cmd, "me"',
+              detail: { reason: 'a;b' },
+            },
+          ],
+          Date.parse('2026-11-03T08:15:02Z'),
+        ),
+      );
+      const { stdout } = await waybill('audit', '--csv');
+      expect(stdout).to.equal(
+        'id,at,event,outcome,entity,sourceKey,messageId,attemptId,actor,detail\n' +
+          `1,2026-11-03T09:15:02.000+01:00,operator,retry,order,"'=HYPERLINK(""http://x"")",,,"'+cmd, ""me""","{""reason"":""a;b""}"\n`,
+      );
+      expect((await waybill('audit', '--csv', '--json')).code).to.equal(2);
+    });
+  });
+});

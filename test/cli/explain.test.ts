@@ -1,0 +1,227 @@
+import { expect } from 'chai';
+import { createKey } from '../../src/outbox/idempotency-key.js';
+import { pauseLane } from '../../src/store/lane-pauses.js';
+import { insertRows } from '../../src/store/rows.js';
+import { answers, onBothStores, tokenCanary } from './installation.js';
+
+describe('waybill explain', () => {
+  onBothStores((installation) => {
+    const explain = async (...argv: string[]) => {
+      const printed = await installation.waybill('explain', ...argv);
+      return { ...printed, lines: printed.stdout.split('\n') };
+    };
+
+    it('tells an order’s story from capture to acknowledgement', async () => {
+      await installation.capture(
+        { entity: 'customer', sourceKey: '1' },
+        { entity: 'order', sourceKey: '4711', number: 'SO-2026-7', customerKey: '1' },
+      );
+      await installation.deliver((request) => answers.created(request.entity === 'order' ? 'ord_93' : 'K1'));
+
+      const { code, stdout, stderr } = await explain('order', '4711');
+      expect(stderr).to.equal('');
+      expect(code).to.equal(0);
+      expect(stdout).to.match(/^Order SO-2026-7 \(key 4711 in the ERP\)\n/);
+      expect(stdout).to.match(
+        /Where: +At the service, acknowledged as ord_93 on \d{4}-\d\d-\d\d \d\d:\d\d:\d\d \+0[12]:00\./,
+      );
+      expect(stdout).to.contain('Binding:  ord_93 at the service, revision 1, acknowledged');
+      const story = stdout.slice(stdout.indexOf('What happened'));
+      const key = createKey('test-office', 'order', '4711', 0);
+      const told = [
+        `captured: create, revision 1, changed in the ERP at 2026-11-03 09:15:00, key ${key}, body sha256 `,
+        "attempt 1: HTTP 201 in 34 ms: acknowledged; the service's request id: req_1",
+        'answer: {"order_id":"ord_93","status":"confirmed"}',
+        'delivered as ord_93; by ',
+      ].map((text) => story.indexOf(text));
+      expect(told).to.not.include(-1);
+      expect(told).to.deep.equal(told.toSorted((a, b) => a - b));
+      expect(stdout).not.to.contain('What you can do');
+    });
+
+    it('finds an order by the number that people know, and by the service’s id', async () => {
+      await installation.capture({ entity: 'order', sourceKey: '4711', number: 'SO-2026-7' });
+      await installation.deliver(() => answers.created('ord_93'));
+      for (const key of ['4711', 'SO-2026-7', 'ord_93'])
+        expect((await explain('order', key)).stdout).to.match(/^Order SO-2026-7 \(key 4711 in the ERP\)/);
+      expect((await explain('order', 'so-2026-7')).code).to.equal(1);
+    });
+
+    it('lists several matches and lets one say which', async () => {
+      await installation.capture(
+        { entity: 'order', sourceKey: '7', number: '8' },
+        { entity: 'order', sourceKey: '8', number: '9' },
+      );
+      const both = await explain('order', '8');
+      expect(both.code).to.equal(2);
+      expect(both.stdout)
+        .to.contain('8 names 2 records')
+        .and.to.match(/│ order +│ 7 +│ 8 +│/);
+      expect((await explain('order', '8', '--by', 'key')).stdout).to.match(/^Order 9 \(key 8 /);
+      expect((await explain('order', '8', '--by', 'number')).stdout).to.match(/^Order 8 \(key 7 /);
+    });
+
+    it('says what was looked up, and why a record may be unknown', async () => {
+      const { code, stdout } = await explain('order', '4711');
+      expect(code).to.equal(1);
+      expect(stdout).to.contain(
+        "Nothing is known of order 4711. Looked up as: the ERP's key of an order, an order number",
+      );
+      expect(stdout).to.contain('Older than orders.startFrom (created_at from 2026-01-01)');
+      expect(stdout).to.contain('capture has not run on this store');
+      expect(await installation.json('explain', 'order', '4711')).to.include({
+        found: 0,
+        entity: 'order',
+        key: '4711',
+      });
+    });
+
+    it('says that an order waits for its customer, and why that one is parked', async () => {
+      await installation.capture(
+        { entity: 'customer', sourceKey: '1', unmapped: 'customers.name is empty' },
+        { entity: 'order', sourceKey: '4711', customerKey: '1' },
+      );
+      const { stdout } = await explain('order', '4711');
+      expect(stdout).to.contain('Where:    Waiting to be sent.');
+      expect(stdout).to.contain('It waits for its customer 1, which is parked (unmapped');
+      expect(stdout).to.contain('customers.name is empty');
+      expect(stdout).to.contain('waybill explain customer 1');
+      expect(stdout).to.contain('Binding:  none');
+    });
+
+    it('says which pause an order waits for, and how it ends', async () => {
+      await installation.capture({ entity: 'order', sourceKey: '4711' });
+      await installation.waybill('pause', 'deliver', '--reason', 'stocktaking');
+      const { stdout } = await explain('order', '4711');
+      expect(stdout).to.match(/Delivery is paused \(operator\) since .*, until somebody resumes it: stocktaking/);
+      expect(stdout).to.contain('waybill resume deliver');
+    });
+
+    it('says when the next try of a message in doubt is, and what the last one said', async () => {
+      await installation.capture({ entity: 'order', sourceKey: '4711' });
+      await installation.deliver(() => answers.timeout());
+      const { stdout } = await explain('order', '4711');
+      expect(stdout).to.contain('Where:    May have reached the service: attempt 1 ended without proof.');
+      expect(stdout).to.match(/Next try at .*; the last one said: no answer within 10 s/);
+      expect(stdout).to.contain('attempt 1: in 10000 ms: no proof either way, it may have taken effect');
+      expect(stdout).to.contain('waybill outbox retry --entity order --key 4711 --reason');
+    });
+
+    it('says why a message is parked, and gives the commands for each way out', async () => {
+      await installation.capture(
+        { entity: 'order', sourceKey: '10', number: 'SO-10' },
+        { entity: 'order', sourceKey: '11' },
+      );
+      await installation.deliver((request) =>
+        request.body.includes('SO-10') ? answers.keyReused() : answers.refused('unknown sku'),
+      );
+      const conflict = (await explain('order', '10')).stdout;
+      expect(conflict)
+        .to.contain('Parked: it waits for a person (conflict')
+        .and.to.contain('HTTP 422: idempotency key reused');
+      expect(conflict)
+        .to.contain('--key 10 --reason "…" --delivered --service-id ID')
+        .and.to.contain('--not-delivered');
+      expect(conflict).not.to.contain('outbox retry');
+      const refused = (await explain('order', '11')).stdout;
+      expect(refused).to.contain('attempt 1: HTTP 400 in 34 ms: refused, nothing took effect');
+      expect(refused)
+        .to.contain('outbox retry --entity order --key 11')
+        .and.to.contain('outbox discard --entity order --key 11');
+      expect(refused).not.to.contain('outbox resolve');
+    });
+
+    it('says that a change waits for a record that was never acknowledged', async () => {
+      await installation.capture({ entity: 'order', sourceKey: '4711' });
+      await installation.deliver(() => answers.keyReused());
+      await installation.capture({
+        entity: 'order',
+        sourceKey: '4711',
+        operation: 'update',
+        revision: 2,
+        record: { note: 'b' },
+      });
+      const { stdout } = await explain('order', '4711');
+      expect(stdout).to.contain('the record itself was never acknowledged: revision 1 is parked (conflict');
+      expect(stdout).to.contain('outbox resolve --entity order --key 4711');
+    });
+
+    it('says that an order waits for its lines', async () => {
+      await installation.app.store.transaction('wait', (tx) =>
+        insertRows(tx, 'unsettled', [
+          {
+            source_key: '4711',
+            first_seen_at: Date.now(),
+            content_hash: 'x'.repeat(64),
+            reason: 'the lines add up to 5, the order says 9',
+          },
+        ]),
+      );
+      const { code, stdout } = await explain('order', '4711');
+      expect(code).to.equal(0);
+      expect(stdout).to.contain('not in the outbox yet').and.to.contain('the lines add up to 5, the order says 9');
+    });
+
+    it('tells who did what to a record, and why', async () => {
+      await installation.capture({ entity: 'order', sourceKey: '4711' });
+      await installation.waybill('outbox', 'discard', '--key', '4711', '--reason', 'a test order', '--yes');
+      const { stdout } = await explain('order', '4711');
+      expect(stdout).to.contain('Discarded by an operator');
+      expect(stdout).to.match(/operator discarded it: .*\(outbox discard\)@.*\n +reason: a test order/);
+    });
+
+    it('gives programs the same story with times as ISO 8601', async () => {
+      await installation.capture({ entity: 'order', sourceKey: '4711', number: 'SO-1' });
+      await installation.deliver(() => answers.created('ord_93'));
+      const story = await installation.json('explain', 'order', '4711');
+      expect(story).to.deep.include({
+        entity: 'order',
+        sourceKey: '4711',
+        number: 'SO-1',
+        why: [],
+        todo: [],
+        unsettled: null,
+      });
+      expect(story.binding).to.include({ serviceId: 'ord_93', revision: 1 });
+      expect(story.attempts).to.have.length(1);
+      expect(story.attempts[0]).to.include({ number: 1, status: 201, verdict: 'delivered', requestId: 'req_1' });
+      expect(story.attempts[0].startedAt).to.match(/^\d{4}-.*T.*[+-]\d\d:\d\d$/);
+      expect(story.audit.map((line: { event: string }) => line.event)).to.deep.equal([
+        'captured',
+        'attempt',
+        'delivered',
+      ]);
+    });
+
+    it('prints no secret that found its way into the store, and nothing that a terminal would obey', async () => {
+      await installation.capture({ entity: 'order', sourceKey: '4711' });
+      await installation.deliver(() => answers.refused(`your token ${tokenCanary} \u001b[31mis red\u202e`));
+      await installation.app.store.transaction('pause', (tx) =>
+        pauseLane(tx, {
+          lane: 'deliver',
+          cause: 'misconfigured',
+          until_at: null,
+          reason: `Bearer ${tokenCanary}`,
+          actor: 'x',
+          since_at: 1,
+        }),
+      );
+      for (const argv of [
+        ['explain', 'order', '4711'],
+        ['outbox'],
+        ['outbox', '--group-by', 'reason'],
+        ['status'],
+        ['status', '--check'],
+        ['audit'],
+        ['audit', '--csv'],
+      ]) {
+        const { stdout } = await installation.waybill(...argv);
+        expect(stdout, argv.join(' ')).not.to.contain(tokenCanary);
+        // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not be there
+        expect(stdout, argv.join(' ')).not.to.match(/[\u001b\u202e]/);
+      }
+      for (const argv of [['explain', 'order', '4711'], ['outbox'], ['status'], ['audit']])
+        await installation.json(...argv);
+    });
+  });
+});

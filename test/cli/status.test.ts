@@ -1,0 +1,130 @@
+import { expect } from 'chai';
+import { run } from '../../src/cli/run.js';
+import { endPull, startPull } from '../../src/invoices/invoice-store.js';
+import { ServiceLease } from '../../src/jobs/service-lease.js';
+import { writeCursor } from '../../src/store/cursors.js';
+import { type LanePause, pauseLane } from '../../src/store/lane-pauses.js';
+import { answers, onBothStores } from './installation.js';
+
+describe('waybill status', () => {
+  onBothStores((installation) => {
+    const { waybill, json } = installation;
+    const holdLease = async () => {
+      const answer = await ServiceLease.acquire(installation.app.context);
+      if (!(answer instanceof ServiceLease)) throw new Error('somebody has the lease');
+      installation.onEnd(() => answer.release());
+    };
+    const pause = (changes: Partial<LanePause>) =>
+      installation.app.store.transaction('pause', (tx) =>
+        pauseLane(tx, {
+          lane: 'deliver',
+          cause: 'operator',
+          until_at: null,
+          reason: 'stocktaking',
+          actor: 'anna',
+          since_at: Date.now(),
+          ...changes,
+        }),
+      );
+
+    it('tells who delivers, what waits, what is parked and why, and what came last', async () => {
+      await installation.capture(
+        { entity: 'customer', sourceKey: '1', unmapped: 'no name' },
+        { entity: 'order', sourceKey: '1' },
+        { entity: 'order', sourceKey: '2', customerKey: '1' },
+      );
+      await installation.deliver(() => answers.created('ord_1'));
+      await installation.app.store.transaction('pull', async (tx) => {
+        await writeCursor(tx, 'order', { changedAt: '2026-11-03 09:15:00', sweptAt: Date.now() });
+        const id = await startPull(tx, 'unpaid', Date.now());
+        await endPull(
+          tx,
+          id,
+          'failed',
+          'page 2 was empty',
+          { pages: 2, listed: 100, serviceTotal: 150, malformed: 0 },
+          { added: 0, changed: 0, unlisted: 0 },
+          Date.now(),
+        );
+      });
+      await holdLease();
+      await pause({ lane: 'pull' });
+
+      const { code, stdout } = await waybill('status');
+      expect(code).to.equal(0);
+      expect(stdout).to.match(/Installation +test-office, sandbox: https:\/\/sandbox\.example\.com/);
+      expect(stdout).to.match(/Delivering +\S+ \(test\)@\S+, epoch 2/);
+      expect(stdout).to.match(/Pauses +pull \(operator\) since .* by anna: stocktaking/);
+      expect(stdout).to.match(/Last delivery +\d{4}-.*\(\d s ago\)/);
+      expect(stdout).to.match(/Last pull +.*: failed: page 2 was empty; 2 pages, 100 invoices; 0 unpaid now/);
+      expect(stdout).to.match(/Orders read +changes up to 2026-11-03 09:15:00; everything: \d{4}/);
+      expect(stdout)
+        .to.match(/│ delivered +│ 0 +│ 1 +│/)
+        .and.to.match(/│ parked +│ 1 +│ 0 +│/)
+        .and.to.match(/│ pending +│ 0 +│ 1 +│/);
+      expect(stdout).to.match(/│ 1 +│ unmapped +│ no name/);
+
+      const status = await json('status');
+      expect(status).to.include({
+        level: 'WARNING',
+        installation: 'test-office',
+        environment: 'sandbox',
+        notLive: null,
+      });
+      expect(status.lease.holder).to.contain('(test)@');
+      expect(status.outbox.oldestPendingAt).to.match(/^\d{4}-.*T/);
+      expect(status.lastPull).to.include({ outcome: 'failed', pages: 2 });
+    });
+
+    describe('--check', () => {
+      const check = async () => {
+        const { code, stdout } = await waybill('status', '--check');
+        expect(stdout.trim().split('\n'), 'one line').to.have.length(1);
+        return `${code} ${stdout.trim()}`;
+      };
+
+      it('is 0 while somebody delivers and nothing is parked, also while the service says "slow down"', async () => {
+        await holdLease();
+        await pause({ lane: 'service', cause: 'throttled', until_at: Date.now() + 60_000 });
+        expect(await check()).to.equal('0 WAYBILL OK: delivering; 0 open, nothing parked');
+      });
+
+      it('is 1 when something is parked or a lane is paused', async () => {
+        await holdLease();
+        await installation.capture({ entity: 'order', sourceKey: '1', unmapped: 'no lines' });
+        expect(await check()).to.equal('1 WAYBILL WARNING: 1 parked (1 unmapped)');
+        await pause({});
+        expect(await check()).to.equal(
+          '1 WAYBILL WARNING: deliver paused (operator): stocktaking; 1 parked (1 unmapped)',
+        );
+      });
+
+      it('is 2 when nobody delivers', async () => {
+        expect(await check()).to.equal('2 WAYBILL CRITICAL: nobody delivers: no daemon runs');
+        await holdLease();
+        await installation.app.store.transaction('fall silent', (tx) => tx.run('UPDATE lease SET expires_at=1'));
+        expect(await check()).to.match(/^2 WAYBILL CRITICAL: nobody delivers \(.*@.* fell silent\)$/);
+      });
+
+      it('is 2 when the service does not accept the credential', async () => {
+        await holdLease();
+        await pause({ lane: 'service', cause: 'credential', reason: 'HTTP 401' });
+        expect(await check()).to.equal('2 WAYBILL CRITICAL: service paused (credential): HTTP 401');
+      });
+    });
+  });
+
+  it('--check is 2, on stdout, when there is no configuration to read', async () => {
+    const lines: string[] = [];
+    const { write } = process.stdout;
+    const before = process.exitCode;
+    process.stdout.write = ((text: string) => lines.push(text) > 0) as typeof write;
+    try {
+      expect(await run(['node', 'waybill', 'status', '--check', '--config', '/nonexistent'])).to.equal(2);
+    } finally {
+      process.stdout.write = write;
+      process.exitCode = before;
+    }
+    expect(lines.join('')).to.match(/^WAYBILL CRITICAL: .+\n$/);
+  });
+});
