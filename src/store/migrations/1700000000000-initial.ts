@@ -46,11 +46,11 @@ export class Initial1700000000000 implements MigrationInterface {
         flag VARCHAR(500) NULL,
         captured_at BIGINT NOT NULL,
         closed_at BIGINT NULL,
-        UNIQUE (entity, source_key, revision)
+        UNIQUE (source_key, entity, revision)
       )${end}`,
       'CREATE INDEX outbox_message_due ON outbox_message (state, entity, next_attempt_at, id)',
       'CREATE INDEX outbox_message_customer ON outbox_message (customer_key, state)',
-      'CREATE INDEX outbox_message_number ON outbox_message (entity, number)',
+      'CREATE INDEX outbox_message_number ON outbox_message (number)',
       `CREATE TABLE message_body (
         message_id BIGINT NOT NULL PRIMARY KEY,
         record ${longText} NOT NULL,
@@ -103,7 +103,7 @@ export class Initial1700000000000 implements MigrationInterface {
         actor VARCHAR(255) NOT NULL,
         detail TEXT NOT NULL
       )${end}`,
-      'CREATE INDEX audit_log_record ON audit_log (entity, source_key, id)',
+      'CREATE INDEX audit_log_record ON audit_log (source_key, id)',
       'CREATE INDEX audit_log_at ON audit_log (at)',
       `CREATE TABLE capture_cursor (
         name VARCHAR(64) NOT NULL PRIMARY KEY,
