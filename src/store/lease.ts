@@ -29,7 +29,8 @@ export class LeaseLost extends Error {
 /** The database's clock in milliseconds: two machines must not argue about when a lease ends. */
 export const nowSql = {
   sqlite: `CAST(ROUND((julianday('now') - 2440587.5) * 86400000) AS INTEGER)`,
-  mysql: 'CAST(ROUND(UNIX_TIMESTAMP(NOW(3)) * 1000) AS SIGNED)',
+  // From UTC: in the hour that comes twice in autumn, UNIX_TIMESTAMP(NOW()) can't tell the second from the first.
+  mysql: "(TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', UTC_TIMESTAMP(3)) DIV 1000)",
 };
 
 interface LeaseRow {

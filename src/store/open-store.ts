@@ -19,8 +19,7 @@ export interface OpenedStore {
 export async function openStore(settings: StoreSettings): Promise<OpenedStore> {
   const dataSource = await connect(settings);
   try {
-    await refuseNewerSchema(dataSource);
-    await dataSource.runMigrations({ transaction: 'each' });
+    await migrate(dataSource);
     const store = new Store(dataSource);
     await store.transaction('name itself', async (tx) => {
       // Updates take their keys from the incarnation: a store made anew must not use an old store's keys again.
@@ -47,6 +46,41 @@ async function connect(settings: StoreSettings): Promise<DataSource> {
       `The store ${place} can not be opened: ${reason}. Check the settings under \`store\`, and that it is running and writable.`,
       { cause, unreachable: true },
     );
+  }
+}
+
+/** A daemon and a command may open a new store at the same moment: one migrates, the other waits for it. */
+async function migrate(dataSource: DataSource): Promise<void> {
+  const runner = dataSource.createQueryRunner();
+  try {
+    if (dataSource.options.type !== 'mysql') {
+      // SQLite has one connection, so that the migrations run inside this transaction.
+      await runner.query('BEGIN IMMEDIATE');
+      try {
+        await refuseNewerSchema(dataSource);
+        await dataSource.runMigrations({ transaction: 'none' });
+        await runner.query('COMMIT');
+      } catch (error) {
+        await runner.query('ROLLBACK').catch(() => undefined);
+        throw error;
+      }
+      return;
+    }
+    // The name of a lock counts for the whole server, and has 64 characters at most.
+    const lock = "CONCAT('waybill ', MD5(DATABASE()))";
+    const [row] = await runner.query(`SELECT GET_LOCK(${lock}, 60) AS taken`);
+    if (Number(row?.taken) !== 1)
+      throw new StoreError(
+        'Another process has been bringing the schema up to date for a minute. Look after it, then try again.',
+      );
+    try {
+      await refuseNewerSchema(dataSource);
+      await dataSource.runMigrations({ transaction: 'each' });
+    } finally {
+      await runner.query(`SELECT RELEASE_LOCK(${lock})`).catch(() => undefined);
+    }
+  } finally {
+    await runner.release();
   }
 }
 

@@ -4,6 +4,8 @@ export type Row = Record<string, SqlValue>;
 
 /** Values in one statement: SQLite takes 32,766, and a MySQL packet should stay small. */
 const maxValues = 8_000;
+/** Characters in one statement: a MariaDB server takes 16 MB, and a character may have four bytes. */
+const maxCharacters = 2_000_000;
 
 /** Inserts many rows with as few statements as fit. All rows have the columns of the first. */
 export async function insertRows(tx: Tx, table: string, rows: readonly Row[]): Promise<void> {
@@ -84,10 +86,21 @@ async function eachChunk(
   if (!first) return;
   const columns = Object.keys(first);
   const size = Math.max(1, Math.min(maxRows, Math.floor(maxValues / columns.length)));
-  for (let start = 0; start < rows.length; start += size) {
-    const [sql, parameters] = statement(rows.slice(start, start + size), columns);
+  for (let start = 0; start < rows.length; ) {
+    let end = start;
+    let characters = 0;
+    do characters += charactersOf(rows[end++] as Row);
+    while (end < rows.length && end - start < size && characters + charactersOf(rows[end] as Row) <= maxCharacters);
+    const [sql, parameters] = statement(rows.slice(start, end), columns);
     await run(sql, parameters);
+    start = end;
   }
+}
+
+function charactersOf(row: Row): number {
+  let characters = 0;
+  for (const value of Object.values(row)) if (typeof value === 'string') characters += value.length;
+  return characters;
 }
 
 function flatten(rows: readonly Row[], columns: readonly string[]): SqlValue[] {

@@ -1,0 +1,146 @@
+import { execFile } from 'node:child_process';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { expect } from 'chai';
+import {
+  acquireLease,
+  assertEpoch,
+  type Lease,
+  type LeaseAnswer,
+  LeaseLost,
+  releaseLease,
+  renewLease,
+} from '../../src/store/lease.js';
+import type { Store } from '../../src/store/store.js';
+import { waitFor } from '../support/wait-for.js';
+import { onBothStores, useStore } from './both-stores.js';
+
+onBothStores('a lease', (kit) => {
+  const long = 60_000;
+  const take = (holder: string, leaseMs = long, store: Store = kit.store) =>
+    acquireLease(store, 'service', holder, leaseMs);
+  const held = (answer: LeaseAnswer): Lease => {
+    if (!answer.held) throw new Error(`held by ${answer.holder}`);
+    return answer.lease;
+  };
+  const assertHeld = (lease: Lease) => kit.store.transaction('write as holder', (tx) => assertEpoch(tx, lease));
+  const lostTo = async (work: Promise<unknown>) => {
+    const error = await work.then(
+      () => null,
+      (thrown: unknown) => thrown,
+    );
+    expect(error).to.be.instanceOf(LeaseLost);
+  };
+
+  it('goes to one holder at a time, who is named to the others', async () => {
+    const first = await take('one');
+    expect(first).to.deep.include({ held: true, idleMs: null });
+    const second = await take('two');
+    expect(second).to.deep.include({ held: false, holder: 'one' });
+    expect((second as { freeInMs: number }).freeInMs).to.be.within(1, long);
+    await assertHeld(held(first));
+  });
+
+  it('knows nothing of other names', async () => {
+    await take('one');
+    const other = await acquireLease(kit.store, 'capture', 'two', long);
+    expect(other).to.deep.include({ held: true });
+  });
+
+  it('is not given twice to the same name: two processes may be called alike', async () => {
+    await take('one');
+    expect((await take('one')).held).to.equal(false);
+  });
+
+  it('is free at once when it is released, with a larger epoch and the time it lay idle', async () => {
+    const first = held(await take('one'));
+    await releaseLease(kit.store, first);
+    await sleep(30);
+    const answer = await take('two');
+    expect(held(answer).epoch).to.equal(first.epoch + 1);
+    expect((answer as { idleMs: number }).idleMs).to.be.within(25, long);
+    await lostTo(assertHeld(first));
+  });
+
+  it('is taken over when its time is over and not before, and its holder can write nothing more', async () => {
+    const first = held(await take('one', 400));
+    expect((await take('two', long)).held).to.equal(false);
+    const answer = await waitFor('the lease to end', async () => {
+      const asked = await take('two', long);
+      return asked.held ? asked : null;
+    });
+    expect(held(answer).epoch).to.equal(first.epoch + 1);
+    // It was never let go.
+    expect((answer as { idleMs: number }).idleMs).to.equal(0);
+    await lostTo(assertHeld(first));
+    await lostTo(renewLease(kit.store, first, long));
+    // A late release takes nothing from the successor.
+    await releaseLease(kit.store, first);
+    await assertHeld(held(answer));
+  });
+
+  it('stays with its holder while that one renews it, under the same epoch', async () => {
+    const lease = held(await take('one', 300));
+    const endsAt = lease.endsAtMonotonicMs;
+    await renewLease(kit.store, lease, long);
+    expect(lease.endsAtMonotonicMs).to.be.greaterThan(endsAt + 1_000);
+    await sleep(350);
+    expect(await take('two')).to.deep.include({ held: false, holder: 'one' });
+    await assertHeld(lease);
+  });
+
+  it('can be renewed late, as long as nobody took it', async () => {
+    const lease = held(await take('one', 50));
+    await sleep(80);
+    await renewLease(kit.store, lease, long);
+    expect((await take('two')).held).to.equal(false);
+  });
+
+  it('ends for its holder no later than for the others', async () => {
+    const before = performance.now();
+    const lease = held(await take('one', 5_000));
+    expect(lease.endsAtMonotonicMs).to.be.within(before + 5_000, performance.now() + 5_000);
+  });
+
+  it('goes by the clock of the database, wherever its session lives', async () => {
+    const other = await kit.connect();
+    if (kit.dialect === 'mysql') {
+      // Any connection of the pool may be asked: all of them move.
+      await Promise.all(
+        Array.from({ length: 6 }, () => other.read('move', (tx) => tx.select("SET time_zone='+11:30'"))),
+      );
+    }
+    await take('one', 10_000, other);
+    const answer = await take('two');
+    expect((answer as { freeInMs: number }).freeInMs).to.be.within(1, 10_000);
+    const [row] = await kit.rows('SELECT expires_at FROM lease');
+    expect(row.expires_at).to.be.within(Date.now(), Date.now() + 20_000);
+  });
+
+  it('goes to exactly one of many who ask at the same time', async () => {
+    const connections = [kit.store, await kit.neighbour(), await kit.neighbour()];
+    for (let round = 1; round <= 5; round++) {
+      const answers = await Promise.all(
+        connections.flatMap((store, i) => [take(`${i}a`, long, store), take(`${i}b`, long, store)]),
+      );
+      const winners = answers.filter((answer) => answer.held);
+      expect(winners).to.have.length(1);
+      const lease = held(winners[0] as LeaseAnswer);
+      expect(lease.epoch).to.equal(round);
+      await releaseLease(kit.store, lease);
+    }
+  });
+});
+
+describe('a lease in a SQLite file', () => {
+  const kit = useStore('sqlite');
+
+  it('goes to exactly one of several processes', async () => {
+    const program = fileURLToPath(new URL('./take-lease.js', import.meta.url));
+    const { file } = kit.settings as { file: string };
+    const runs = Array.from({ length: 4 }, () => promisify(execFile)(process.execPath, [program, file]));
+    const said = (await Promise.all(runs)).map(({ stdout }) => stdout).sort();
+    expect(said).to.deep.equal(['held', 'refused', 'refused', 'refused']);
+  });
+});

@@ -1,0 +1,401 @@
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { expect } from 'chai';
+import { storeDataSource } from '../../src/store/data-source.js';
+import { openStore } from '../../src/store/open-store.js';
+import type { Store, Tx } from '../../src/store/store.js';
+import { StoreError } from '../../src/store/store-error.js';
+import { readStoreInfo, writeStoreInfo } from '../../src/store/store-info.js';
+import { projectRoot } from '../support/project-root.js';
+import { onBothStores, useStore } from './both-stores.js';
+
+async function errorOf(run: () => Promise<unknown>): Promise<Error> {
+  try {
+    await run();
+  } catch (error) {
+    return error as Error;
+  }
+  throw new Error('expected an error, but all went well');
+}
+
+const put = (tx: Tx, name: string, value: string) =>
+  tx.run('INSERT INTO store_info (name, value) VALUES (?,?)', [name, value]);
+
+const factOf = async (store: Store, name: string) =>
+  (await store.read('look', (tx) => tx.select('SELECT value FROM store_info WHERE name=?', [name])))[0]?.value ?? null;
+
+onBothStores('the store', (kit) => {
+  it('keeps all of a transaction, or nothing when its work throws', async () => {
+    const broken = new Error('the work broke off');
+    const error = await errorOf(() =>
+      kit.store.transaction('write', async (tx) => {
+        await put(tx, 'a', '1');
+        await put(tx, 'b', '2');
+        throw broken;
+      }),
+    );
+    expect(error).to.equal(broken);
+    expect(await factOf(kit.store, 'a')).to.equal(null);
+
+    await kit.store.transaction('write', async (tx) => {
+      await put(tx, 'a', '1');
+      await put(tx, 'b', '2');
+    });
+    expect([await factOf(kit.store, 'a'), await factOf(kit.store, 'b')]).to.deep.equal(['1', '2']);
+  });
+
+  it('keeps nothing of a transaction whose second statement fails, and says what it was doing', async () => {
+    const error = await errorOf(() =>
+      kit.store.transaction('write a test', async (tx) => {
+        await put(tx, 'a', '1');
+        await tx.run('INSERT INTO store_info (name, no_such_column) VALUES (?,?)', ['b', 'personal data']);
+      }),
+    );
+    expect(error).to.be.instanceOf(StoreError);
+    expect(error.message).to.match(/^The store failed to write a test: .*no_such_column/);
+    expect(error.message).to.not.contain('personal data');
+    expect((error as StoreError).unreachable).to.equal(false);
+    expect(await factOf(kit.store, 'a')).to.equal(null);
+  });
+
+  it('refuses a store call inside a transaction, and goes on afterwards', async () => {
+    for (const inner of [
+      () => kit.store.transaction('inner', async () => 1),
+      () => kit.store.read('inner', async () => 1),
+    ]) {
+      const error = await errorOf(() => kit.store.transaction('outer', inner));
+      expect(error.message).to.contain('use its tx instead');
+    }
+    expect(await kit.store.transaction('afterwards', async () => 'fine')).to.equal('fine');
+  });
+
+  it('does not let transactions of one process run into each other', async () => {
+    await kit.store.transaction('begin', (tx) => put(tx, 'counter', '0'));
+    const lock = kit.dialect === 'mysql' ? ' FOR UPDATE' : '';
+    const countUp = () =>
+      kit.store.transaction('count', async (tx) => {
+        const [row] = await tx.select(`SELECT value FROM store_info WHERE name='counter'${lock}`);
+        // A turn of the event loop, in which another transaction could get in between.
+        await sleep(2);
+        await tx.run("UPDATE store_info SET value=? WHERE name='counter'", [String(Number(row.value) + 1)]);
+      });
+    await Promise.all(Array.from({ length: 8 }, countUp));
+    expect(await factOf(kit.store, 'counter')).to.equal('8');
+  });
+
+  it('does not roll back a neighbour with a transaction that fails', async () => {
+    const [, good] = await Promise.allSettled([
+      kit.store.transaction('fail', async (tx) => {
+        await put(tx, 'bad', '1');
+        await sleep(5);
+        throw new Error('no');
+      }),
+      kit.store.transaction('succeed', async (tx) => {
+        await put(tx, 'good', '1');
+        await sleep(5);
+      }),
+    ]);
+    expect(good?.status).to.equal('fulfilled');
+    expect([await factOf(kit.store, 'bad'), await factOf(kit.store, 'good')]).to.deep.equal([null, '1']);
+  });
+
+  it('tells how many rows a statement matched, changed or not', async () => {
+    const counts = await kit.store.transaction('count', async (tx) => {
+      await put(tx, 'x', '1');
+      await put(tx, 'y', '1');
+      return [
+        await tx.run("UPDATE store_info SET value='1' WHERE name IN ('x','y')"),
+        await tx.run("UPDATE store_info SET value='2' WHERE name='none'"),
+        await tx.run("DELETE FROM store_info WHERE name='x'"),
+      ];
+    });
+    expect(counts).to.deep.equal([2, 0, 1]);
+  });
+
+  it('gives back the id of an inserted row, and big integers as numbers', async () => {
+    const sql = 'INSERT INTO audit_log (at, event, actor, detail) VALUES (?,?,?,?)';
+    const [first, second] = await kit.store.transaction('insert', async (tx) => [
+      await tx.insertReturningId(sql, [1_790_000_000_123, 'start', 'a', '{}']),
+      await tx.insertReturningId(sql, [Number.MAX_SAFE_INTEGER, 'start', 'a', '{}']),
+    ]);
+    expect(second).to.equal((first as number) + 1);
+    expect(await kit.rows('SELECT id, at FROM audit_log ORDER BY id')).to.deep.equal([
+      { id: first, at: 1_790_000_000_123 },
+      { id: second, at: Number.MAX_SAFE_INTEGER },
+    ]);
+  });
+
+  it('remembers facts about itself, and overwrites them', async () => {
+    await kit.store.transaction('write', (tx) => writeStoreInfo(tx, 'environment', 'sandbox'));
+    await kit.store.transaction('write', (tx) => writeStoreInfo(tx, 'environment', 'production'));
+    expect(await kit.store.read('look', (tx) => readStoreInfo(tx, 'environment'))).to.equal('production');
+    expect(await kit.store.read('look', (tx) => readStoreInfo(tx, 'go_live'))).to.equal(null);
+  });
+
+  it('keeps its incarnation when it is opened again, and a new store has another', async () => {
+    const incarnationOf = (store: Store) => factOf(store, 'incarnation');
+    const again = await kit.connect();
+    expect(await incarnationOf(again)).to.match(/^[0-9a-f-]{36}$/);
+    expect(await incarnationOf(again)).to.equal(await incarnationOf(kit.store));
+
+    const other = await openStore(await kit.emptyDatabase());
+    try {
+      expect(await incarnationOf(other.store)).to.not.equal(await incarnationOf(kit.store));
+    } finally {
+      await other.store.close();
+    }
+  });
+
+  it('shows one connection what the other committed', async () => {
+    const other = await kit.connect();
+    await other.transaction('write', (tx) => put(tx, 'seen', 'yes'));
+    expect(await factOf(kit.store, 'seen')).to.equal('yes');
+  });
+
+  it('can be made by several at the same moment', async () => {
+    const settings = await kit.emptyDatabase();
+    const opened = await Promise.all([openStore(settings), openStore(settings), openStore(settings)]);
+    try {
+      const ids = await Promise.all(opened.map(({ store }) => factOf(store, 'incarnation')));
+      expect(new Set(ids).size).to.equal(1);
+    } finally {
+      for (const { store } of opened) await store.close();
+    }
+  });
+
+  it('refuses a schema that is newer than the program, and leaves it as it is', async () => {
+    const settings = await kit.emptyDatabase();
+    const { store } = await openStore(settings);
+    const future = "INSERT INTO migration (timestamp, name) VALUES (1999999999999, 'Future1999999999999')";
+    await store.transaction('travel in time', (tx) => tx.run(future));
+    await store.close();
+
+    const error = await errorOf(() => openStore(settings));
+    expect(error).to.be.instanceOf(StoreError);
+    expect(error.message).to.match(/newer schema \(Future1999999999999\).*Install the version that made it/);
+  });
+
+  it('goes down to nothing with its migrations and up again', async () => {
+    const settings = await kit.emptyDatabase();
+    await (await openStore(settings)).store.close();
+
+    const tableNames = async () => {
+      const sql =
+        kit.dialect === 'sqlite'
+          ? "SELECT name FROM sqlite_master WHERE type='table' AND name NOT LIKE 'sqlite_%'"
+          : 'SELECT table_name AS name FROM information_schema.tables WHERE table_schema=DATABASE()';
+      return ((await dataSource.query(sql)) as { name: string }[]).map(({ name }) => name);
+    };
+    const dataSource = await storeDataSource(settings).initialize();
+    try {
+      expect(await tableNames()).to.include('outbox_message');
+      for (const _ of dataSource.migrations) await dataSource.undoLastMigration();
+      expect(await tableNames()).to.deep.equal(['migration']);
+    } finally {
+      await dataSource.destroy();
+    }
+    const { store } = await openStore(settings);
+    expect(await factOf(store, 'incarnation')).to.be.a('string');
+    await store.close();
+  });
+
+  it('lets the TypeORM command line show, run and revert the migrations of the configured store', async () => {
+    const { password, ...settings } = (await kit.emptyDatabase()) as { type: string; password?: { reveal(): string } };
+    const config = join(kit.folder, 'config');
+    await promisify(execFile)('mkdir', ['-p', config]);
+    writeFileSync(join(config, 'local.yaml'), JSON.stringify({ ...configuration, store: settings }));
+    const typeorm = async (command: string) => {
+      const { stdout } = await promisify(execFile)(
+        'npm',
+        ['run', '--silent', 'typeorm', '--', command, '-d', 'ormconfig.ts'],
+        {
+          cwd: projectRoot,
+          env: {
+            PATH: process.env.PATH,
+            HOME: process.env.HOME,
+            WAYBILL_CONFIG: config,
+            WAYBILL_SERVICE_TOKEN: 'test-token',
+            ...(password ? { WAYBILL_STORE_PASSWORD: password.reveal() } : {}),
+          },
+        },
+      );
+      return stdout;
+    };
+    expect(await typeorm('migration:run')).to.contain('Initial1700000000000 has been executed successfully');
+    expect(await typeorm('migration:show')).to.match(/\[X\].*Initial1700000000000/);
+    expect(await typeorm('migration:revert')).to.contain('has been reverted successfully');
+  });
+});
+
+const configuration = {
+  installation: 'test-office',
+  erp: { type: 'sqlite', file: 'erp.sqlite', timeZone: 'UTC' },
+  customers: { send: 'none' },
+  orders: {
+    query: 'SELECT * FROM orders',
+    key: 'id',
+    startFrom: 'all',
+    fields: { customer_code: 'customer' },
+    lines: {
+      query: 'SELECT * FROM lines',
+      orderKey: 'order_id',
+      sortBy: 'id',
+      fields: { sku: 'sku', qty: 'qty', price: 'price' },
+    },
+  },
+  amounts: { currency: 'EUR' },
+  service: { environment: 'sandbox', baseUrl: 'https://sandbox.example.com' },
+};
+
+describe('a store in a SQLite file', () => {
+  const kit = useStore('sqlite');
+  const fileOf = () => (kit.settings as { file: string }).file;
+
+  it('survives a power cut with what it committed: WAL, synchronous FULL', async () => {
+    expect(await kit.rows('PRAGMA journal_mode')).to.deep.equal([{ journal_mode: 'wal' }]);
+    expect(await kit.rows('PRAGMA synchronous')).to.deep.equal([{ synchronous: 2 }]);
+  });
+
+  it('is nobody else’s business', async () => {
+    await kit.store.transaction('write', (tx) => put(tx, 'a', '1'));
+    for (const name of [fileOf(), `${fileOf()}-wal`, `${fileOf()}-shm`])
+      expect(statSync(name).mode & 0o777, name).to.equal(0o600);
+
+    const settings = (await kit.emptyDatabase()) as { type: 'sqlite'; file: string };
+    await (await openStore(settings)).store.close();
+    expect(statSync(dirname(settings.file)).mode & 0o777).to.equal(0o700);
+    chmodSync(settings.file, 0o644);
+    await (await openStore(settings)).store.close();
+    expect(statSync(settings.file).mode & 0o777).to.equal(0o600);
+  });
+
+  it('waits for another process that is writing', async () => {
+    // Takes the write lock, says so, and lets go a moment later.
+    const script = `
+      const Database = require('better-sqlite3');
+      const database = new Database(process.argv[1]);
+      database.exec("BEGIN IMMEDIATE; INSERT INTO store_info (name, value) VALUES ('other', 'process')");
+      process.stdout.write('locked');
+      setTimeout(() => database.exec('COMMIT'), 300);`;
+    const other = spawn(process.execPath, ['-e', script, fileOf()], { cwd: projectRoot });
+    const ended = once(other, 'exit');
+    await once(other.stdout, 'data');
+    const seen = await kit.store.transaction('write beside it', async (tx) => {
+      await put(tx, 'own', '1');
+      return tx.select("SELECT value FROM store_info WHERE name='other'");
+    });
+    expect(seen).to.deep.equal([{ value: 'process' }]);
+    expect((await ended)[0]).to.equal(0);
+  });
+
+  it('says which file can not be opened', async () => {
+    const file = join(kit.folder, 'not-a-folder');
+    writeFileSync(file, '');
+    const error = await errorOf(() => openStore({ type: 'sqlite', file: join(file, 'store.sqlite') }));
+    expect(error).to.be.instanceOf(StoreError);
+    expect(error.message).to.contain(join(file, 'store.sqlite'));
+  });
+});
+
+describe('a store in MariaDB', () => {
+  const kit = useStore('mysql');
+
+  it('runs a whole transaction again after a deadlock', async () => {
+    await kit.store.transaction('begin', async (tx) => {
+      await put(tx, 'a', '0');
+      await put(tx, 'b', '0');
+    });
+    let runs = 0;
+    let waiting = 0;
+    let bothHold: () => void = () => undefined;
+    const holding = new Promise<void>((resolve) => {
+      bothHold = resolve;
+    });
+    const add = async (first: string, second: string) =>
+      kit.store.transaction('lock crosswise', async (tx) => {
+        runs++;
+        await tx.run('UPDATE store_info SET value=value+1 WHERE name=?', [first]);
+        if (++waiting === 2) bothHold();
+        await holding;
+        await tx.run('UPDATE store_info SET value=value+1 WHERE name=?', [second]);
+      });
+    await Promise.all([add('a', 'b'), add('b', 'a')]);
+    expect(runs).to.equal(3);
+    expect([await factOf(kit.store, 'a'), await factOf(kit.store, 'b')]).to.deep.equal(['2', '2']);
+  });
+
+  it('rolls back after a lock wait timeout, and keeps no half when it runs again', async () => {
+    await kit.store.transaction('begin', (tx) => put(tx, 'held', '0'));
+    const blocker = await kit.mariaDb.server.connect(kit.mariaDb.database.database);
+    await blocker.query('START TRANSACTION');
+    await blocker.query("UPDATE store_info SET value='1' WHERE name='held'");
+    let runs = 0;
+    await kit.store.transaction('write behind it', async (tx) => {
+      runs++;
+      if (runs === 2) await blocker.query('COMMIT');
+      await tx.run("INSERT INTO audit_log (at, event, actor, detail) VALUES (1, 'start', 'x', '{}')");
+      await tx.run('SET SESSION innodb_lock_wait_timeout=1');
+      await tx.run("UPDATE store_info SET value='2' WHERE name='held'");
+      await tx.run('SET SESSION innodb_lock_wait_timeout=50');
+    });
+    await blocker.end();
+    expect(runs).to.equal(2);
+    expect(await factOf(kit.store, 'held')).to.equal('2');
+    expect(await kit.rows('SELECT COUNT(*) AS n FROM audit_log')).to.deep.equal([{ n: 1 }]);
+  });
+
+  it('warns about a server that may lose what it acknowledged', async () => {
+    const root = await kit.mariaDb.server.connect();
+    try {
+      for (const [value, warnings] of [
+        [2, 1],
+        [0, 1],
+        [1, 0],
+      ] as const) {
+        await root.query(`SET GLOBAL innodb_flush_log_at_trx_commit=${value}`);
+        const opened = await openStore(kit.settings);
+        await opened.store.close();
+        expect(opened.warnings, `with ${value}`).to.have.length(warnings);
+        if (warnings > 0) expect(opened.warnings[0]).to.contain(`innodb_flush_log_at_trx_commit=${value}`);
+      }
+    } finally {
+      await root.query('SET GLOBAL innodb_flush_log_at_trx_commit=1');
+      await root.end();
+    }
+  });
+
+  it('says where it tried, and no password, when the server is not there or refuses the account', async () => {
+    const settings = kit.settings as { type: 'mysql'; password: { reveal(): string } } & typeof kit.settings;
+    for (const wrong of [{ port: 1 }, { user: 'nobody' }]) {
+      const error = await errorOf(() => openStore({ ...settings, ...wrong }));
+      expect(error).to.be.instanceOf(StoreError);
+      expect((error as StoreError).unreachable).to.equal(true);
+      expect(error.message).to.contain('can not be opened').and.to.not.contain(settings.password.reveal());
+    }
+  });
+
+  it('goes on after the server cut its connections', async () => {
+    await kit.store.read('connect', (tx) => tx.select('SELECT 1'));
+    const root = await kit.mariaDb.server.connect();
+    const { user } = kit.settings as { user: string };
+    await root.query(`KILL USER '${user}'@'127.0.0.1'`).catch(() => undefined);
+    await root.end();
+    // The pool may hold several dead connections; each is met once at most.
+    let failures = 0;
+    for (;;) {
+      const worked = await kit.store
+        .transaction('write', (tx) => put(tx, 'after', '1'))
+        .then(
+          () => true,
+          (error: StoreError) => !error.unreachable,
+        );
+      if (worked) break;
+      if (++failures > 10) throw new Error('The store does not recover from cut connections.');
+    }
+    expect(await factOf(kit.store, 'after')).to.equal('1');
+  });
+});
