@@ -54,7 +54,7 @@ export function outboxCommand(): Command {
   )
     .addOption(new Option('--group-by <what>', 'count them by what they have in common').choices(groupings))
     .option('--limit <n>', 'how many to show', positiveInteger, 50)
-    // Else commander gives the options behind `retry` to this command, and retry would act without its filters.
+    // Else commander gives the options behind `retry` to this command, also those that retry does not know.
     .enablePositionalOptions()
     .action((options: ListOptions) => withApp('outbox', options, (app) => showList(app, options)));
 
@@ -103,7 +103,13 @@ function withFilters(command: Command): Command {
 
 /** With what was typed before the subcommand's name: a filter that is ignored would widen what is acted on. */
 function allOptions(command: Command): ActionOptions {
-  return { ...command.parent?.opts(), ...command.opts() };
+  const { parent } = command;
+  for (const option of ['limit', 'groupBy'])
+    if (parent?.getOptionValueSource(option) === 'cli')
+      throw new UsageError(
+        `--limit and --group-by belong to the list; ${command.name()} acts on everything that matches.`,
+      );
+  return { ...parent?.opts(), ...command.opts() };
 }
 
 function filterOf(options: FilterOptions): MessageFilter {

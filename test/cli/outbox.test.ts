@@ -176,6 +176,16 @@ describe('waybill outbox', () => {
         expect(await row('1')).to.include({ state: 'parked' });
       });
 
+      it('refuses --limit instead of ignoring it', async () => {
+        await fill();
+        for (const argv of [
+          ['retry', '--limit', '1'],
+          ['--limit', '1', 'retry'],
+        ])
+          expect((await waybill('outbox', ...argv, '--key', '1', '--reason', 'x', '--yes')).code).to.equal(2);
+        expect(await row('1')).to.include({ state: 'parked' });
+      });
+
       it('acts on every match, not only on those it lists', async () => {
         await installation.capture(
           ...Array.from({ length: 450 }, (_, i) => ({ entity: 'order' as const, sourceKey: String(i) })),
