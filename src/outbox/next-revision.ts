@@ -56,6 +56,10 @@ export function nextRevision(
       const nothingExists = newest.parkClass === 'unmapped' || newest.parkClass === 'refused' || neverSent;
       // What may exist must not be created again: the update waits for `outbox resolve`.
       if (!nothingExists) return update(revision, newest.generation, null);
+      // The service acknowledged the record before: whatever became of a repeated create (`resync --force`), a change to it
+      // is an update, and a new key would make a second record.
+      if (newest.operation === 'create' && binding)
+        return update(revision, binding.generation, newest.state === 'parked' ? newest.id : null);
       const burnt = replaysRefusals && newest.parkClass === 'refused' && newest.operation === 'create';
       return again(newest, revision, newest.generation + (burnt ? 1 : 0));
     }
