@@ -8,7 +8,7 @@ import { findRecords } from '../outbox/find-records.js';
 import { type CommonOptions, collect, describeCommand, withApp } from './command.js';
 import { exitCode } from './exit-codes.js';
 import { isoFormatter, parseTime, timeFormatter } from './format-time.js';
-import { Output, writeOut } from './output.js';
+import { Output, readerLeft, writeOut } from './output.js';
 import { positiveInteger } from './positive-integer.js';
 import { UsageError } from './usage-error.js';
 
@@ -95,7 +95,7 @@ async function* pages(app: App, filter: AuditFilter, start: number): AsyncGenera
     if (!last) return;
     afterId = last.id;
     yield page;
-    if (page.length < pageSize) return;
+    if (page.length < pageSize || readerLeft()) return;
   }
 }
 

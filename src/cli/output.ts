@@ -53,9 +53,24 @@ export class Output {
   }
 }
 
+let readerHasLeft = false;
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  // `waybill audit | head` has seen enough; that is no failure.
+  if (error.code !== 'EPIPE') throw error;
+  readerHasLeft = true;
+});
+
 /** Writes to stdout and waits while the reader is slow, so that a long list does not pile up in memory. */
 export async function writeOut(text: string): Promise<void> {
-  if (!process.stdout.write(text)) await once(process.stdout, 'drain');
+  if (readerHasLeft || process.stdout.write(text)) return;
+  await once(process.stdout, 'drain').catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error;
+  });
+}
+
+/** Nobody reads any more: a long list may end here. */
+export function readerLeft(): boolean {
+  return readerHasLeft;
 }
 
 /** Longer text ends in `…`. */

@@ -114,7 +114,7 @@ const verdicts: Record<string, string> = {
   busy: 'the first request with this key is still running there',
   unknown_customer: 'the service does not know the customer (yet)',
   conflict: 'something exists there already',
-  refused: 'refused, nothing took effect',
+  refused: 'refused, this try took no effect',
   not_sent: 'held back by us, nothing was sent',
   unknown: 'may have been sent, its outcome was never on record',
 };

@@ -1,3 +1,5 @@
+import { execFileSync } from 'node:child_process';
+import { join } from 'node:path';
 import { expect } from 'chai';
 import { appendAudit } from '../../src/audit/audit-log.js';
 import { answers, onBothStores } from './installation.js';
@@ -99,6 +101,14 @@ describe('waybill audit', () => {
       );
       const { stdout } = await waybill('audit', '--csv');
       expect(stdout.trim().split('\n')).to.have.length(1_235);
+    });
+
+    it('ends quietly when its reader has seen enough', async () => {
+      await append(1_000, 'many', 5_000);
+      const main = join(import.meta.dirname, '../../src/main.js');
+      const command = `"${process.execPath}" "${main}" audit --csv --config "${installation.configDir}" | head -n 1`;
+      const printed = execFileSync('bash', ['-o', 'pipefail', '-c', `{ ${command}; } 2>&1`], { encoding: 'utf8' });
+      expect(printed).to.equal('id,at,event,outcome,entity,sourceKey,messageId,attemptId,actor,detail\n');
     });
 
     it('prints an empty list as JSON when nothing matches', async () => {

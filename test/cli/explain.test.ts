@@ -124,7 +124,7 @@ describe('waybill explain', () => {
         .and.to.contain('--not-delivered');
       expect(conflict).not.to.contain('outbox retry');
       const refused = (await explain('order', '11')).stdout;
-      expect(refused).to.contain('attempt 1: HTTP 400 in 34 ms: refused, nothing took effect');
+      expect(refused).to.contain('attempt 1: HTTP 400 in 34 ms: refused, this try took no effect');
       expect(refused)
         .to.contain('outbox retry --entity order --key 11')
         .and.to.contain('outbox discard --entity order --key 11');
