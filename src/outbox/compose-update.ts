@@ -11,12 +11,11 @@ type Fields = { [name: string]: JsonValue };
  */
 export function composePatch(acknowledged: Fields | null, wanted: Fields): Fields | null {
   if (!acknowledged) return wanted;
-  const patch: Fields = {};
-  for (const [name, value] of Object.entries(wanted)) {
-    if (!isDeepStrictEqual(acknowledged[name], value)) patch[name] = value;
-  }
-  for (const name of Object.keys(acknowledged)) {
-    if (!(name in wanted)) patch[name] = null;
-  }
+  // Own names only: a field called `constructor` or `__proto__` is a field like any other.
+  const changed = Object.entries(wanted).filter(
+    ([name, value]) => !Object.hasOwn(acknowledged, name) || !isDeepStrictEqual(acknowledged[name], value),
+  );
+  const gone = Object.keys(acknowledged).filter((name) => !Object.hasOwn(wanted, name) && acknowledged[name] !== null);
+  const patch: Fields = Object.fromEntries([...changed, ...gone.map((name) => [name, null] as const)]);
   return Object.keys(patch).length > 0 ? patch : null;
 }
