@@ -4,12 +4,19 @@ import type { LanePause } from '../store/lane-pauses.js';
 export interface LaneHealth {
   /** Distinct messages that failed since the last answer below 500. */
   failing: ReadonlySet<number>;
-  /** How often the service said "slow down" in a row without a time. */
+  /** How often the service said "slow down" again, after we had waited. */
   throttles: number;
+  /** The end of the latest wait for it. */
+  throttledUntil: number;
   refusals: { reason: string; count: number };
 }
 
-export const healthy: LaneHealth = { failing: new Set(), throttles: 0, refusals: { reason: '', count: 0 } };
+export const healthy: LaneHealth = {
+  failing: new Set(),
+  throttles: 0,
+  throttledUntil: 0,
+  refusals: { reason: '', count: 0 },
+};
 
 export interface LaneEffects {
   health: LaneHealth;
@@ -41,8 +48,9 @@ export function laneEffects(
   nowMs: number,
 ): LaneEffects {
   let failing = new Set(before.failing);
-  let { throttles, refusals } = before;
-  const pauses: LaneEffects['pauses'] = [];
+  let { throttles, throttledUntil, refusals } = before;
+  let { probing } = settings;
+  let pauses: LaneEffects['pauses'] = [];
   const alerts: string[] = [];
   let closesBreaker = false;
 
@@ -51,33 +59,39 @@ export function laneEffects(
     const answered = !['in_doubt', 'unavailable', 'not_sent'].includes(verdict.kind);
     if (answered) {
       failing = new Set();
+      probing = false;
       closesBreaker = true;
+      pauses = pauses.filter(({ cause }) => cause !== 'outage');
     }
     if (verdict.kind !== 'throttled' && answered) throttles = 0;
     if (verdict.kind === 'delivered') refusals = { reason: '', count: 0 };
 
     switch (verdict.kind) {
       case 'in_doubt':
-      case 'unavailable':
+      case 'unavailable': {
         failing.add(messageId);
-        if (failing.size >= settings.outageAfterFailures || (verdict.kind === 'unavailable' && verdict.tls)) {
-          closesBreaker = false;
-          pauses.push({ lane: 'service', cause: 'outage', until_at: nowMs + settings.probeMs, reason: verdict.reason });
-          if (failing.size === settings.outageAfterFailures || (verdict.kind === 'unavailable' && verdict.tls))
-            alerts.push(`The service is out of reach: ${verdict.reason}`);
-        }
+        const opens = failing.size >= settings.outageAfterFailures || (verdict.kind === 'unavailable' && verdict.tls);
+        // A probe that fails keeps the breaker open, also right after a restart, when nothing else has failed yet.
+        if (!opens && !probing) break;
+        closesBreaker = false;
+        pauses.push({ lane: 'service', cause: 'outage', until_at: nowMs + settings.probeMs, reason: verdict.reason });
+        if (!probing) alerts.push(`The service is out of reach: ${verdict.reason}`);
+        probing = true;
         break;
+      }
       case 'throttled': {
-        throttles++;
-        const wait =
-          verdict.retryAfterMs ??
-          Math.min(60_000, Math.max(settings.windowMs, 1_000) * 2 ** Math.min(throttles - 1, 6));
-        pauses.push({
-          lane: 'service',
-          cause: 'throttled',
-          until_at: nowMs + Math.max(wait, 100),
-          reason: verdict.reason,
-        });
+        // Sixteen requests under way are told to slow down at the same time: that is once, not sixteen times.
+        if (nowMs >= throttledUntil) throttles++;
+        const ownWait = Math.min(
+          60_000,
+          Math.max(settings.windowMs, 1_000) * 2 ** Math.min(Math.max(throttles - 1, 0), 6),
+        );
+        // "Now" and a date in the past name no time: heeded to the letter, they would have us ask ten times a second.
+        // And where it names none, it does not take back a time that it named before.
+        throttledUntil = verdict.retryAfterMs
+          ? nowMs + verdict.retryAfterMs
+          : Math.max(throttledUntil, nowMs + ownWait);
+        pauses.push({ lane: 'service', cause: 'throttled', until_at: throttledUntil, reason: verdict.reason });
         break;
       }
       case 'unauthorised':
@@ -105,6 +119,8 @@ export function laneEffects(
           alerts.push(
             `${refusalStorm} equal refusals in a row (${verdict.reason}): one wrong setting? Look at \`waybill outbox --state parked\`, then \`waybill resume deliver\`.`,
           );
+          // Whoever resumes without a remedy is stopped again after as many.
+          refusals = { reason: '', count: 0 };
         }
         break;
       }
@@ -121,7 +137,7 @@ export function laneEffects(
     }
   }
   return {
-    health: { failing, throttles, refusals },
+    health: { failing, throttles, throttledUntil, refusals },
     pauses: latest(pauses),
     closesBreaker,
     alerts: [...new Set(alerts)],

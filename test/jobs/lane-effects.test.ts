@@ -1,0 +1,284 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import {
+  healthy,
+  type LaneEffects,
+  type LaneHealth,
+  type LaneSettings,
+  laneEffects,
+} from '../../src/jobs/lane-effects.js';
+import type { Verdict } from '../../src/model/verdict.js';
+
+const settings: LaneSettings = { outageAfterFailures: 5, probeMs: 5_000, windowMs: 1_000, probing: false };
+const start = 1_800_000_000_000;
+
+interface Outcome {
+  messageId: number;
+  verdict: Verdict;
+  parkedAs: string | null;
+}
+
+const of = (messageId: number, verdict: Verdict, parkedAs: string | null = null): Outcome => ({
+  messageId,
+  verdict,
+  parkedAs,
+});
+const fails: Verdict = { kind: 'in_doubt', reason: 'HTTP 500' };
+const away: Verdict = { kind: 'unavailable', reason: 'connect ECONNREFUSED', tls: false };
+const ok: Verdict = { kind: 'delivered', serviceId: '1', flag: null };
+const refused = (reason = 'HTTP 400: field 7'): Verdict => ({ kind: 'refused', reason });
+const throttled = (retryAfterMs: number | null = null): Verdict => ({
+  kind: 'throttled',
+  reason: 'HTTP 429',
+  retryAfterMs,
+});
+
+/** Outcomes that come one batch after the other, as the settler hands them in. */
+class Lane {
+  health: LaneHealth = healthy;
+  now = start;
+  probing = false;
+
+  settle(...outcomes: Outcome[]): LaneEffects {
+    const effects = laneEffects(this.health, outcomes, { ...settings, probing: this.probing }, this.now);
+    this.health = effects.health;
+    const opens = effects.pauses.some(({ cause }) => cause === 'outage');
+    this.probing = opens || (this.probing && !effects.closesBreaker);
+    return effects;
+  }
+}
+
+const causes = ({ pauses }: LaneEffects) => pauses.map(({ lane, cause }) => `${lane} ${cause}`);
+const waitOf = ({ pauses }: LaneEffects) => (pauses[0]?.until_at ?? 0) - start;
+
+describe('the breaker', () => {
+  it('opens when as many distinct messages failed as are set, and says so once', () => {
+    const lane = new Lane();
+    for (const id of [1, 2, 3, 4]) expect(lane.settle(of(id, fails)).pauses).to.deep.equal([]);
+    const opened = lane.settle(of(5, away));
+    expect(opened.pauses).to.deep.equal([
+      { lane: 'service', cause: 'outage', until_at: start + 5_000, reason: 'connect ECONNREFUSED' },
+    ]);
+    expect(opened.alerts).to.have.length(1);
+    for (const id of [6, 5, 5, 7]) {
+      const probe = lane.settle(of(id, away));
+      expect(causes(probe)).to.deep.equal(['service outage']);
+      expect(probe.alerts).to.deep.equal([]);
+    }
+  });
+
+  it('does not open when one message fails again and again', () => {
+    const lane = new Lane();
+    for (let i = 0; i < 50; i++) expect(lane.settle(of(1, fails), of(2, fails)).pauses).to.deep.equal([]);
+  });
+
+  it('keeps probing at its pace after a restart, when this process has seen one failure only', () => {
+    const lane = new Lane();
+    lane.probing = true;
+    const probe = lane.settle(of(1, away));
+    expect(causes(probe)).to.deep.equal(['service outage']);
+    expect(probe.closesBreaker).to.equal(false);
+    expect(probe.alerts, 'it was said before the restart').to.deep.equal([]);
+  });
+
+  const answers: Verdict[] = [
+    ok,
+    refused(),
+    throttled(),
+    { kind: 'conflict', reason: '422', what: 'key_reused' },
+    { kind: 'busy', reason: '409' },
+    { kind: 'unknown_customer', reason: '404' },
+    { kind: 'unauthorised', reason: '401' },
+    { kind: 'misconfigured', reason: '403' },
+    { kind: 'invalid', reason: '201, but no JSON' },
+  ];
+  for (const verdict of answers) {
+    it(`closes on any answer below 500: ${verdict.kind}`, () => {
+      const lane = new Lane();
+      for (const id of [1, 2, 3, 4, 5]) lane.settle(of(id, fails));
+      expect(lane.settle(of(9, verdict)).closesBreaker).to.equal(true);
+      for (const id of [1, 2, 3, 4]) expect(causes(lane.settle(of(id, fails)))).to.not.include('service outage');
+      expect(causes(lane.settle(of(5, fails)))).to.include('service outage');
+    });
+  }
+
+  it('stays shut or open when nothing was sent', () => {
+    const lane = new Lane();
+    const held: Verdict = { kind: 'not_sent', reason: 'paused' };
+    for (let id = 0; id < 20; id++) {
+      const { pauses, closesBreaker, alerts } = lane.settle(of(id, held));
+      expect({ pauses, closesBreaker, alerts }).to.deep.equal({ pauses: [], closesBreaker: false, alerts: [] });
+    }
+    lane.probing = true;
+    expect(lane.settle(of(1, held))).to.deep.include({ pauses: [], closesBreaker: false });
+  });
+
+  it('goes by the order within a batch', () => {
+    const failures = [1, 2, 3, 4, 5].map((id) => of(id, fails));
+    const recovered = new Lane().settle(...failures, of(6, ok));
+    expect(recovered).to.deep.include({ closesBreaker: true, pauses: [] });
+    const failing = new Lane().settle(of(6, ok), ...failures);
+    expect(failing.closesBreaker).to.equal(false);
+    expect(causes(failing)).to.deep.equal(['service outage']);
+  });
+
+  it('opens at the first certificate that is not accepted, and alerts once', () => {
+    const lane = new Lane();
+    const tls: Verdict = { kind: 'unavailable', reason: 'self-signed certificate', tls: true };
+    const first = lane.settle(of(1, tls), of(2, { ...tls, reason: 'the same, told otherwise' }));
+    expect(causes(first)).to.deep.equal(['service outage']);
+    expect(first.alerts).to.have.length(1);
+    expect(lane.settle(of(3, tls)).alerts).to.deep.equal([]);
+  });
+});
+
+describe('slowing down', () => {
+  it('waits as long as the service says', () => {
+    expect(waitOf(new Lane().settle(of(1, throttled(30_000))))).to.equal(30_000);
+    expect(causes(new Lane().settle(of(1, throttled(1))))).to.deep.equal(['service throttled']);
+  });
+
+  it('waits longer each time it is told again without a time, up to a minute', () => {
+    const lane = new Lane();
+    const waits: number[] = [];
+    for (let i = 0; i < 8; i++) {
+      const until = lane.settle(of(1, throttled())).pauses[0]?.until_at as number;
+      waits.push(until - lane.now);
+      lane.now = until;
+    }
+    expect(waits).to.deep.equal([1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000]);
+    lane.settle(of(1, ok));
+    expect((lane.settle(of(1, throttled())).pauses[0]?.until_at as number) - lane.now).to.equal(1_000);
+  });
+
+  it('takes "now" and a date in the past for no time: it never asks ten times a second', () => {
+    expect(waitOf(new Lane().settle(of(1, throttled(0))))).to.equal(1_000);
+  });
+
+  it('counts what was under way together as once', () => {
+    const lane = new Lane();
+    const sixteen = Array.from({ length: 16 }, (_, id) => of(id, throttled()));
+    expect(waitOf(lane.settle(...sixteen.slice(0, 10)))).to.equal(1_000);
+    lane.now += 20;
+    expect(waitOf(lane.settle(...sixteen.slice(10)))).to.equal(1_020);
+  });
+
+  it('does not take back a longer wait when a late answer names no time', () => {
+    const lane = new Lane();
+    lane.settle(of(1, throttled(60_000)));
+    lane.now += 10;
+    expect(waitOf(lane.settle(of(2, throttled())))).to.equal(60_000);
+    expect(waitOf(new Lane().settle(of(1, throttled(60_000)), of(2, throttled(1_000))))).to.equal(60_000);
+  });
+
+  it('waits at least one window of the limit', () => {
+    const effects = laneEffects(healthy, [of(1, throttled())], { ...settings, windowMs: 60_000 }, start);
+    expect(waitOf(effects)).to.equal(60_000);
+  });
+});
+
+describe('a storm of refusals', () => {
+  it('pauses delivery at the tenth equal refusal in a row; figures in them do not count', () => {
+    const lane = new Lane();
+    for (let i = 1; i < 10; i++) expect(lane.settle(of(i, refused(`HTTP 400: order ${i}`))).pauses).to.deep.equal([]);
+    const tenth = lane.settle(of(10, refused('HTTP 400: order 10')));
+    expect(tenth.pauses).to.have.length(1);
+    expect(tenth.pauses[0]).to.include({ lane: 'deliver', cause: 'refusals', until_at: null });
+    expect(tenth.alerts[0]).to.include('waybill resume deliver');
+  });
+
+  it('pauses again when it was resumed without a remedy', () => {
+    const lane = new Lane();
+    const paused = Array.from({ length: 30 }, (_, i) => lane.settle(of(i, refused())).pauses.length);
+    expect(paused.filter((n) => n > 0)).to.have.length(3);
+    expect([paused[9], paused[19], paused[29]]).to.deep.equal([1, 1, 1]);
+  });
+
+  it('is over with a success or another reason, not with a timeout in between', () => {
+    const afterNineAnd = (between: Outcome) => {
+      const lane = new Lane();
+      for (let i = 0; i < 9; i++) lane.settle(of(i, refused()));
+      lane.settle(between);
+      return causes(lane.settle(of(20, refused())));
+    };
+    expect(afterNineAnd(of(9, ok))).to.deep.equal([]);
+    expect(afterNineAnd(of(9, refused('HTTP 400: something else')))).to.deep.equal([]);
+    expect(afterNineAnd(of(9, fails))).to.deep.equal(['deliver refusals']);
+  });
+});
+
+describe('what one answer says about the service', () => {
+  it('stops everything on a bad credential, and one lane on a missing permission, until a person acts', () => {
+    const unauthorised = laneEffects(healthy, [of(1, { kind: 'unauthorised', reason: 'HTTP 401' })], settings, start);
+    expect(unauthorised.pauses[0]).to.include({ lane: 'service', cause: 'credential', until_at: null });
+    expect(unauthorised.alerts[0]).to.include('service.tokenFile');
+    const misconfigured = laneEffects(healthy, [of(1, { kind: 'misconfigured', reason: 'HTTP 302' })], settings, start);
+    expect(misconfigured.pauses[0]).to.include({ lane: 'deliver', cause: 'misconfigured', until_at: null });
+    expect(misconfigured.alerts).to.have.length(1);
+  });
+
+  it('pauses delivery when a success without an acknowledgement was parked, not before', () => {
+    const invalid: Verdict = { kind: 'invalid', reason: 'HTTP 201, but no JSON' };
+    expect(laneEffects(healthy, [of(1, invalid)], settings, start)).to.deep.include({ pauses: [], alerts: [] });
+    const parked = laneEffects(healthy, [of(1, invalid, 'unproven')], settings, start);
+    expect(parked.pauses[0]).to.include({ lane: 'deliver', cause: 'unproven', until_at: null });
+  });
+
+  it('says nothing for what concerns one message only', () => {
+    const own: Verdict[] = [
+      ok,
+      refused(),
+      { kind: 'busy', reason: '409' },
+      { kind: 'conflict', reason: '422', what: 'key_reused' },
+      { kind: 'unknown_customer', reason: '404' },
+    ];
+    for (const verdict of own)
+      expect(laneEffects(healthy, [of(1, verdict)], settings, start)).to.deep.include({ pauses: [], alerts: [] });
+  });
+});
+
+describe('effects on a lane, whatever comes', () => {
+  const verdict = fc.constantFrom<Verdict>(
+    ok,
+    fails,
+    away,
+    refused(),
+    refused('HTTP 400: other'),
+    throttled(),
+    throttled(0),
+    throttled(86_400_000),
+    { kind: 'unauthorised', reason: '401' },
+    { kind: 'misconfigured', reason: '403' },
+    { kind: 'not_sent', reason: 'paused' },
+    { kind: 'busy', reason: '409' },
+    { kind: 'unavailable', reason: 'certificate', tls: true },
+  );
+  const batch = fc.array(fc.record({ messageId: fc.nat(6), verdict, parkedAs: fc.constant(null) }), {
+    minLength: 1,
+    maxLength: 12,
+  });
+
+  it('are one pause a lane and cause that ends in the future, and leave what was before as it was', () => {
+    fc.assert(
+      fc.property(fc.array(batch, { maxLength: 12 }), fc.boolean(), (batches, probing) => {
+        const lane = new Lane();
+        lane.probing = probing;
+        for (const outcomes of batches) {
+          const before = JSON.stringify([...lane.health.failing]);
+          const { health } = lane;
+          const effects = lane.settle(...outcomes);
+          expect(JSON.stringify([...health.failing])).to.equal(before);
+          expect(new Set(causes(effects)).size).to.equal(effects.pauses.length);
+          for (const { until_at } of effects.pauses)
+            if (until_at !== null) expect(until_at).to.be.greaterThan(lane.now);
+          const opens = causes(effects).includes('service outage');
+          expect(opens && effects.closesBreaker, 'opens and closes').to.equal(false);
+          const last = outcomes.findLast((one) => one.verdict.kind !== 'not_sent')?.verdict.kind;
+          if (opens) expect(last).to.be.oneOf(['in_doubt', 'unavailable']);
+          lane.now += 700;
+        }
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+});
