@@ -7,6 +7,8 @@ export interface ErrorBody {
 }
 
 const maxLength = 300;
+/** What a person would read. The patterns below take time that grows with the square of a hostile text. */
+const maxRead = 10_000;
 
 /** Makes one line of whatever a service calls an error: problem+json, {error:{…}}, {message}, text or a page of HTML. */
 export function errorBody(body: string): ErrorBody {
@@ -23,12 +25,15 @@ export function errorBody(body: string): ErrorBody {
       outer.type,
       typeof outer.error === 'string' ? outer.error : undefined,
     );
-    const message = firstText(inner.message, inner.detail, inner.title, outer.error_description, outer.error) ?? body;
-    return { code, message: oneLine(message) };
+    const message =
+      firstText(inner.message, inner.detail, inner.title, outer.error_description, outer.error) ??
+      body.slice(0, maxRead);
+    return { code: code && oneLine(code), message: oneLine(message) };
   }
-  const text = /<html|<!doctype|<body/i.test(body)
-    ? body.replace(/<(script|style)[\s\S]*?<\/\1>/gi, ' ').replace(/<[^>]*>/g, ' ')
-    : body;
+  const start = body.slice(0, maxRead);
+  const text = /<html|<!doctype|<body/i.test(start)
+    ? start.replace(/<(script|style)[\s\S]*?<\/\1>/gi, ' ').replace(/<[^>]*>/g, ' ')
+    : start;
   return { code: null, message: oneLine(text) };
 }
 

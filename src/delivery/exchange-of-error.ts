@@ -11,14 +11,17 @@ const unreachableCodes = new Set([
   'EHOSTDOWN',
 ]);
 
-/** Certificate and handshake errors of Node's TLS: the request is written only after the handshake. */
-const tlsCode = /^(ERR_TLS_|ERR_SSL_|CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|EPROTO|HOSTNAME_MISMATCH|INVALID_CA)/;
+/** Node looks at the service's certificate before it writes the request. */
+const certificateCode = /^(ERR_TLS_CERT_|CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|HOSTNAME_MISMATCH|INVALID_CA)/;
+/** These come with a failed handshake, but also later: an alert may arrive after the request has left. */
+const tlsCode = /^(ERR_TLS_|ERR_SSL_|EPROTO)/;
 
 /**
  * What a failed request proves. In doubt is the safe answer: only errors known to come before the first byte are called
  * `unreachable`, because only then may the request go out again at once.
+ * @param neverConnected whether the request was seen to wait for a connection that did not come about
  */
-export function exchangeOfError(error: AxiosError): Exchange {
+export function exchangeOfError(error: AxiosError, neverConnected = false): Exchange {
   const cause = error.cause as (Error & { code?: string; syscall?: string }) | undefined;
   const code = error.code ?? cause?.code ?? '';
   const reason = describe(error, code);
@@ -29,8 +32,13 @@ export function exchangeOfError(error: AxiosError): Exchange {
       headers: plainHeaders(error.response.headers),
       reason: `the answer's body broke off: ${reason}`,
     };
-  if (tlsCode.test(code)) return { kind: 'unreachable', reason: `no secure connection: ${reason}`, tls: true };
+  if (certificateCode.test(code) || (neverConnected && tlsCode.test(code)))
+    return { kind: 'unreachable', reason: `no secure connection: ${reason}`, tls: true };
   if (unreachableCodes.has(code)) return { kind: 'unreachable', reason, tls: false };
+  if (neverConnected) {
+    const what = code === 'ERR_CANCELED' ? 'no connection within the deadline' : `no connection: ${reason}`;
+    return { kind: 'unreachable', reason: what, tls: false };
+  }
   if (code === 'ETIMEDOUT' && cause?.syscall === 'connect') return { kind: 'unreachable', reason, tls: false };
   if (code === 'ERR_CANCELED' || code === 'ECONNABORTED' || code === 'ETIMEDOUT')
     return { kind: 'timeout', reason: 'no complete answer within the deadline' };

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import PQueue from 'p-queue';
 
 export interface PacerLimit {
@@ -12,6 +13,9 @@ export interface PacerOptions {
   limit: PacerLimit | null;
 }
 
+/** Node runs a timer that is longer at once. */
+const longestTimerMs = 2 ** 31 - 1;
+
 /**
  * Spaces requests so that a service which counts a sliding window has no cause to answer 429.
  *
@@ -23,7 +27,7 @@ export class Pacer {
   readonly #slots: PQueue | null;
   readonly #connections: PQueue;
   readonly #windowMs: number;
-  readonly #sleepers = new Set<{ timer: NodeJS.Timeout; wake: () => void }>();
+  readonly #wakeUp = new AbortController();
 
   constructor(options: PacerOptions) {
     this.#connections = new PQueue({ concurrency: options.concurrency });
@@ -38,7 +42,7 @@ export class Pacer {
    */
   run<T>(task: () => Promise<T>, isUsed: (result: T) => boolean = () => true, priority = 0): Promise<T> {
     // First a connection, then a slot: a slot that waited for a connection would be idle at the service's expense.
-    const inSlot = this.#slots ? () => this.#takeSlot(task, isUsed) : task;
+    const inSlot = this.#slots ? () => this.#takeSlot(task, isUsed, priority) : task;
     return this.#connections.add(inSlot, { priority }) as Promise<T>;
   }
 
@@ -49,12 +53,12 @@ export class Pacer {
 
   /** Lets the slots go that only wait for their window to end, so that the process can end. */
   close(): void {
-    for (const sleeper of [...this.#sleepers]) sleeper.wake();
+    this.#wakeUp.abort();
   }
 
-  #takeSlot<T>(task: () => Promise<T>, isUsed: (result: T) => boolean): Promise<T> {
+  #takeSlot<T>(task: () => Promise<T>, isUsed: (result: T) => boolean, priority: number): Promise<T> {
     return new Promise<T>((resolve, reject) => {
-      void this.#slots?.add(async () => {
+      const inSlot = async (): Promise<void> => {
         let used = true;
         try {
           const result = await task();
@@ -63,20 +67,17 @@ export class Pacer {
         } catch (error) {
           reject(error);
         }
-        if (used) await this.#sleep(this.#windowMs);
-      });
+        if (used) await this.#passWindow();
+      };
+      void this.#slots?.add(inSlot, { priority });
     });
   }
 
-  #sleep(ms: number): Promise<void> {
-    return new Promise((resolve) => {
-      const wake = () => {
-        clearTimeout(sleeper.timer);
-        this.#sleepers.delete(sleeper);
-        resolve();
-      };
-      const sleeper = { timer: setTimeout(wake, ms), wake };
-      this.#sleepers.add(sleeper);
-    });
+  /** A timer counts from the beginning of its turn of the event loop: on a busy one it ends early, and so is asked again. */
+  async #passWindow(): Promise<void> {
+    const endsAt = performance.now() + this.#windowMs;
+    const { signal } = this.#wakeUp;
+    for (let restMs = this.#windowMs; restMs > 0 && !signal.aborted; restMs = endsAt - performance.now())
+      await sleep(Math.min(Math.ceil(restMs), longestTimerMs), undefined, { signal }).catch(() => undefined);
   }
 }

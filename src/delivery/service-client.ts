@@ -77,13 +77,14 @@ export class ServiceClient {
           ? endpoints.createOrder
           : endpoints.updateOrder;
     const path = fillPath(endpoint.path, {
-      order_id: request.serviceId,
-      customer_code: request.serviceId ?? record.customer_code,
+      order_id: entity === 'order' ? request.serviceId : null,
+      customer_code: entity === 'customer' ? (request.serviceId ?? record.customer_code) : record.customer_code,
     });
+    if ('problem' in path) return neverSent(path.problem);
     const { idempotency } = this.#service;
     const timed = await this.#transport.exchange({
       method: endpoint.method,
-      path,
+      path: path.filled,
       headers: {
         ...this.#credential(),
         'Content-Type': 'application/json',
@@ -103,7 +104,7 @@ export class ServiceClient {
         successStatus: endpoint.successStatus,
         expectedTotal: record.items ? orderTotal(record.items) : null,
       },
-      timed.exchange,
+      this.#withoutSecrets(timed.exchange, endpoint.successStatus),
       this.#nowMs(),
     );
     return { ...this.#record(timed), verdict: this.#redactVerdict(verdict) };
@@ -113,10 +114,10 @@ export class ServiceClient {
   async get(path: string, query: Record<string, string>, gate: () => Promise<string | null>): Promise<Read> {
     const timed = await this.#transport.exchange({ method: 'GET', path, query, headers: this.#credential(), gate });
     return {
-      exchange: timed.exchange,
+      exchange: this.#withoutSecrets(timed.exchange, null),
       startedAtMs: timed.startedAtMs,
       durationMs: timed.durationMs,
-      requestId: requestIdOf(timed),
+      requestId: this.#requestIdOf(timed),
     };
   }
 
@@ -147,27 +148,53 @@ export class ServiceClient {
       startedAtMs: timed.startedAtMs,
       durationMs: timed.durationMs,
       status: answered ? exchange.status : null,
-      requestId: requestIdOf(timed),
+      requestId: this.#requestIdOf(timed),
       excerpt: exchange.kind === 'answer' && exchange.body !== '' ? excerptOf(exchange.body, this.#secrets()) : null,
     };
   }
 
-  /** A service that echoes the token in its error must not bring it into our log. */
+  /**
+   * A service that echoes the token in its error must not bring it into our log. Redacted before anything is cut out of
+   * the body. A success stays as it is: it is checked by its exact words.
+   */
+  #withoutSecrets(exchange: TimedExchange['exchange'], successStatus: number | null): TimedExchange['exchange'] {
+    if (exchange.kind !== 'answer') return exchange;
+    const isSuccess = successStatus === null ? exchange.status < 300 : exchange.status === successStatus;
+    return isSuccess ? exchange : { ...exchange, body: redact(exchange.body, this.#secrets()) };
+  }
+
+  #requestIdOf({ exchange }: TimedExchange): string | null {
+    if (exchange.kind !== 'answer' && exchange.kind !== 'cut_off') return null;
+    const id = exchange.headers['x-request-id'] ?? exchange.headers['request-id'];
+    return id === undefined ? null : redact(id, this.#secrets());
+  }
+
   #redactVerdict(verdict: Verdict): Verdict {
     return 'reason' in verdict ? { ...verdict, reason: redact(verdict.reason, this.#secrets()) } : verdict;
   }
 }
 
-function requestIdOf({ exchange }: TimedExchange): string | null {
-  if (exchange.kind !== 'answer' && exchange.kind !== 'cut_off') return null;
-  return exchange.headers['x-request-id'] ?? exchange.headers['request-id'] ?? null;
+/** Parked with the reason, because a person has to look at the template or the record; nothing was sent. */
+function neverSent(reason: string): Sent {
+  return {
+    verdict: { kind: 'refused', reason },
+    startedAtMs: null,
+    durationMs: null,
+    status: null,
+    requestId: null,
+    excerpt: null,
+  };
 }
 
 /** Puts acknowledged fields into a path template, percent-encoded so that no value can leave its place. */
-function fillPath(template: string, fields: Record<string, string | null>): string {
-  return template.replace(/\{([^}]+)\}/g, (_, name: string) => {
-    const value = fields[name];
-    if (!value) throw new Error(`The path ${template} needs ${name}, which the service has not acknowledged.`);
-    return encodeURIComponent(value);
+function fillPath(template: string, fields: Record<string, string | null>): { filled: string } | { problem: string } {
+  let problem: string | null = null;
+  const filled = template.replace(/\{([^}]+)\}/g, (_, name: string) => {
+    const value = Object.hasOwn(fields, name) ? fields[name] : null;
+    if (!value) problem ??= `The path ${template} needs ${name}, which the service has not acknowledged.`;
+    // An address with a segment of dots is another address, however they are encoded.
+    else if (/^\.{1,2}$/.test(value)) problem ??= `${name} is "${value}", which can't stand in the path ${template}.`;
+    return encodeURIComponent(value ?? '');
   });
+  return problem === null ? { filled } : { problem };
 }

@@ -1,4 +1,4 @@
-import http from 'node:http';
+import http, { type ClientRequest, type IncomingMessage, type RequestOptions } from 'node:http';
 import https from 'node:https';
 import type { Readable } from 'node:stream';
 import axios, { type AxiosAdapter, AxiosError, type AxiosInstance, type InternalAxiosRequestConfig } from 'axios';
@@ -34,11 +34,14 @@ declare module 'axios' {
     waybillPriority?: number;
     waybillGate?: () => Promise<string | null>;
     waybillStartedAtMs?: number;
+    waybillNeverConnected?: boolean;
   }
 }
 
 /** Thrown inside the adapter when the gate is shut, so that axios-retry leaves it alone. */
 class NotSent extends Error {}
+
+const deadlineCode = 'ERR_CANCELED';
 
 /**
  * The one door to the wire: slot, gate, send, bounded and timed body. The pacer sits inside the axios adapter, because
@@ -48,6 +51,7 @@ export class Transport {
   readonly #client: AxiosInstance;
   readonly #agents: { http: http.Agent; https: https.Agent };
   readonly #nowMs: () => number;
+  #isClosed = false;
 
   constructor(options: TransportOptions) {
     const { service } = options;
@@ -56,7 +60,7 @@ export class Transport {
     this.#nowMs = options.nowMs;
     this.#client = axios.create({
       baseURL: service.baseUrl,
-      adapter: pacedAdapter(options),
+      adapter: pacedAdapter(options, () => this.#isClosed),
       httpAgent: this.#agents.http,
       httpsAgent: this.#agents.https,
       // A redirect would turn a POST into a GET that reports 200, and an absolute URL would take the token elsewhere.
@@ -75,8 +79,7 @@ export class Transport {
       retries: options.quickResends,
       // Each try has its own deadline inside the adapter.
       shouldResetTimeout: true,
-      retryCondition: (error) =>
-        !(error.cause instanceof NotSent) && exchangeOfError(error).kind === 'unreachable' && !isTls(error),
+      retryCondition: mayGoAgainAtOnce,
       retryDelay: (count) => 100 * 2 ** (count - 1) * (0.5 + Math.random()),
     });
   }
@@ -107,42 +110,81 @@ export class Transport {
       if (!(error instanceof AxiosError)) throw error;
       sent = error.config;
       exchange =
-        error.cause instanceof NotSent ? { kind: 'not_sent', reason: error.cause.message } : exchangeOfError(error);
+        error.cause instanceof NotSent
+          ? { kind: 'not_sent', reason: error.cause.message }
+          : exchangeOfError(error, sent?.waybillNeverConnected);
     }
     const startedAtMs = sent?.waybillStartedAtMs ?? null;
     return { exchange, startedAtMs, durationMs: startedAtMs === null ? null : this.#nowMs() - startedAtMs };
   }
 
+  /** Drops the connections; what still waits for its turn is not sent any more. */
   close(): void {
+    this.#isClosed = true;
     this.#agents.http.destroy();
     this.#agents.https.destroy();
   }
 }
 
-function pacedAdapter({ pacer, service, nowMs }: TransportOptions): AxiosAdapter {
+function pacedAdapter({ pacer, service, nowMs }: TransportOptions, isClosed: () => boolean): AxiosAdapter {
   const send = axios.getAdapter('http');
   return async (config) => {
     type Result = { error: AxiosError; held: boolean } | { response: Awaited<ReturnType<AxiosAdapter>> };
     const task = async (): Promise<Result> => {
-      const shut = (await config.waybillGate?.()) ?? null;
+      const shut = isClosed() ? 'the client is closed' : await askGate(config);
       if (shut !== null) return { error: notSent(shut, config), held: true };
       config.waybillStartedAtMs = nowMs();
+      config.waybillNeverConnected = false;
       // axios' own timeout is no deadline: a trickled body outlives it. The signal covers connect, headers and body.
-      const deadline = AbortSignal.timeout(service.deadlineSeconds * 1000);
+      // Not AbortSignal.timeout: its timer would outlive the request and hold it in memory until the deadline.
+      const deadline = new AbortController();
+      const timer = setTimeout(() => deadline.abort(), Math.ceil(service.deadlineSeconds * 1000));
       try {
-        const response = await send({ ...config, signal: deadline });
-        response.data = await readBody(response.data, service.maxResponseBytes, deadline, response);
+        const response = await send({ ...config, signal: deadline.signal, transport: watchedTransport(config) });
+        response.data = await readBody(response.data, service.maxResponseBytes, deadline.signal, response);
         response.config = config;
         return { response };
       } catch (error) {
         const wrapped = error instanceof AxiosError ? error : AxiosError.from(error as Error, undefined, config);
         wrapped.config = config;
         return { error: wrapped, held: false };
+      } finally {
+        clearTimeout(timer);
       }
     };
     const result = await pacer.run(task, (r) => !('held' in r && r.held), config.waybillPriority ?? 0);
     if ('error' in result) throw result.error;
     return result.response;
+  };
+}
+
+/** A gate that can't be asked is shut. */
+async function askGate(config: InternalAxiosRequestConfig): Promise<string | null> {
+  try {
+    return (await config.waybillGate?.()) ?? null;
+  } catch (error) {
+    return `could not ask whether it may go: ${error instanceof Error ? error.message : String(error)}`;
+  }
+}
+
+/**
+ * Node's own request, and a note of whether its connection came about. It is the only proof that nothing left when a
+ * deadline passes or a connection breaks: a socket writes nothing before `connect`, and with TLS before `secureConnect`.
+ */
+function watchedTransport(config: InternalAxiosRequestConfig) {
+  return {
+    request(options: RequestOptions, onResponse: (response: IncomingMessage) => void): ClientRequest {
+      const isSecure = options.protocol === 'https:';
+      const request = (isSecure ? https : http).request(options, onResponse);
+      request.once('socket', (socket) => {
+        if (!socket.connecting) return;
+        config.waybillNeverConnected = true;
+        socket.once(isSecure ? 'secureConnect' : 'connect', () => {
+          config.waybillNeverConnected = false;
+        });
+      });
+      return request;
+    },
   };
 }
 
@@ -161,9 +203,9 @@ async function readBody(
 ): Promise<string> {
   const chunks: Buffer[] = [];
   let bytes = 0;
-  const abort = () =>
-    stream.destroy(new AxiosError('the deadline passed while the body was coming in', 'ERR_CANCELED'));
+  const abort = () => stream.destroy(new AxiosError('the deadline passed while the body was coming in', deadlineCode));
   deadline.addEventListener('abort', abort, { once: true });
+  if (deadline.aborted) abort();
   try {
     for await (const chunk of stream) {
       bytes += (chunk as Buffer).length;
@@ -181,7 +223,9 @@ async function readBody(
   }
 }
 
-function isTls(error: AxiosError): boolean {
-  const exchange = exchangeOfError(error);
-  return exchange.kind === 'unreachable' && exchange.tls;
+/** Only what provably never left, and neither a certificate nor a silent address gets better within a second. */
+function mayGoAgainAtOnce(error: AxiosError): boolean {
+  if (error.cause instanceof NotSent || error.code === deadlineCode) return false;
+  const exchange = exchangeOfError(error, error.config?.waybillNeverConnected);
+  return exchange.kind === 'unreachable' && !exchange.tls;
 }

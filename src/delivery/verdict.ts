@@ -23,12 +23,12 @@ export function judge(profile: VerdictProfile, request: VerdictRequest, exchange
   if (exchange.kind === 'timeout' || exchange.kind === 'broken') return { kind: 'in_doubt', reason: exchange.reason };
 
   const { status, headers } = exchange;
-  // A success whose body broke off happened, as far as we know; we just don't know what. Same key, same bytes.
-  if (exchange.kind === 'cut_off' && status < 400) return { kind: 'in_doubt', reason: exchange.reason };
-  const body = exchange.kind === 'answer' ? exchange.body : '';
+  const isCutOff = exchange.kind === 'cut_off';
+  const body = isCutOff ? '' : exchange.body;
 
-  if (status === request.successStatus) {
-    const acknowledgement = readAcknowledgement(request, body);
+  if (status === request.successStatus && !isCutOff) {
+    // 204 is complete without a body (RFC 9110, 15.3.5).
+    const acknowledgement = readAcknowledgement(request, status === 204 && body === '' ? '{}' : body);
     if (!acknowledgement.valid)
       return { kind: 'invalid', reason: `HTTP ${status}, but no valid acknowledgement: ${acknowledgement.reason}` };
     return {
@@ -39,9 +39,19 @@ export function judge(profile: VerdictProfile, request: VerdictRequest, exchange
   }
 
   const error = errorBody(body);
-  const reason = `HTTP ${status}${error.code ? ` ${error.code}` : ''}: ${error.message || 'no reason given'}`;
+  const words = isCutOff ? exchange.reason : error.message || 'no reason given';
+  const reason = `HTTP ${status}${error.code ? ` ${error.code}` : ''}: ${words}`;
   const matches = (patterns: readonly AnswerPattern[]) =>
     patterns.some((pattern) => matchesAnswer(pattern, status, error.code, body));
+
+  // What the profile names goes before what a status usually means: some services say "in progress" with a 429 or a 503.
+  if (!isCutOff) {
+    if (matches(profile.answers.inProgress)) return { kind: 'busy', reason };
+    if (matches(profile.answers.keyReused)) return { kind: 'conflict', reason, what: 'key_reused' };
+    if (matches(profile.answers.alreadyExists)) return { kind: 'conflict', reason, what: 'already_exists' };
+    if (request.entity === 'order' && matches(profile.answers.unknownCustomer))
+      return { kind: 'unknown_customer', reason };
+  }
 
   // A 429 is decided before the idempotency layer of a service: nothing took effect.
   if (status === 429) return { kind: 'throttled', reason, retryAfterMs: retryAfterMs(headers['retry-after'], nowMs) };
@@ -51,11 +61,8 @@ export function judge(profile: VerdictProfile, request: VerdictRequest, exchange
   if (status === 401) return { kind: 'unauthorised', reason };
   if (status === 403 || status === 407 || (status >= 300 && status < 400)) return { kind: 'misconfigured', reason };
 
-  if (matches(profile.answers.inProgress)) return { kind: 'busy', reason };
-  if (matches(profile.answers.keyReused)) return { kind: 'conflict', reason, what: 'key_reused' };
-  if (matches(profile.answers.alreadyExists)) return { kind: 'conflict', reason, what: 'already_exists' };
-  if (request.entity === 'order' && matches(profile.answers.unknownCustomer))
-    return { kind: 'unknown_customer', reason };
+  // Without its body a success does not say what it acknowledged, nor a 409 whether something exists.
+  if (isCutOff) return { kind: 'in_doubt', reason };
 
   // 408 may follow a body that arrived; every other 4xx is the service's own "no".
   if (status >= 400 && status < 500 && status !== 408) return { kind: 'refused', reason };

@@ -1,0 +1,80 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { errorBody } from '../../src/delivery/error-reason.js';
+
+const cases: [string, unknown, string | null, string][] = [
+  [
+    'problem+json',
+    { type: 'https://example.com/out-of-stock', title: 'Out of stock', status: 409, detail: 'SKU A-1 is gone' },
+    'https://example.com/out-of-stock',
+    'SKU A-1 is gone',
+  ],
+  ['problem+json with a title only', { type: 'about:blank', title: 'Not Found' }, 'about:blank', 'Not Found'],
+  ['a nested error', { error: { code: 'bad_sku', message: 'no such SKU' } }, 'bad_sku', 'no such SKU'],
+  ['a code that is a number', { error: { code: 1042, message: 'no such SKU' } }, '1042', 'no such SKU'],
+  ['a code beside the error', { code: 'E7', error: { message: 'no' } }, 'E7', 'no'],
+  ['a message', { message: 'no such SKU' }, null, 'no such SKU'],
+  [
+    'OAuth',
+    { error: 'invalid_grant', error_description: 'the token has expired' },
+    'invalid_grant',
+    'the token has expired',
+  ],
+  ['an error in a word', { error: 'nope' }, 'nope', 'nope'],
+  ['an object of another shape', { errors: ['a', 'b'] }, null, '{"errors":["a","b"]}'],
+  ['text', 'Something  went\r\n\twrong ', null, 'Something went wrong'],
+  [
+    'HTML',
+    '<!DOCTYPE html><html><head><style>p{color:red}</style><script>alert(1)</script></head><body><h1>502</h1>\n<p>Bad gateway</p>',
+    null,
+    '502 Bad gateway',
+  ],
+  ['nothing', '', null, ''],
+  ['a number', '17', null, '17'],
+  [
+    'colours for a terminal',
+    { error: { code: '\u001b[31mred', message: 'a\u001b[2Jb\u0000c' } },
+    '[31mred',
+    'a [2Jb c',
+  ],
+];
+
+describe('the reason in an error body', () => {
+  for (const [title, body, code, message] of cases) {
+    it(`is read from ${title}`, () => {
+      expect(errorBody(typeof body === 'string' ? body : JSON.stringify(body))).to.deep.equal({ code, message });
+    });
+  }
+
+  it('is one printable line of bounded length, whatever comes', () => {
+    const text = fc.string({ unit: 'binary', maxLength: 2_000 });
+    const body = fc.oneof(
+      text,
+      fc.json(),
+      text.map((message) => JSON.stringify({ error: { code: message, message } })),
+      fc
+        .record({ type: fc.jsonValue(), code: fc.jsonValue(), error: fc.jsonValue(), message: fc.jsonValue() })
+        .map((value) => JSON.stringify(value)),
+      text.map((inner) => `<html>${inner}`),
+    );
+    fc.assert(
+      fc.property(body, (received) => {
+        const { code, message } = errorBody(received);
+        for (const part of [code ?? '', message]) {
+          expect(part.length).to.be.at.most(300);
+          // biome-ignore lint/suspicious/noControlCharactersInRegex: it is what must not be there
+          expect(part).to.not.match(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/);
+        }
+      }),
+      { numRuns: 3_000 },
+    );
+  });
+
+  it('takes no time to speak of, however large and hostile the body is', () => {
+    const started = performance.now();
+    for (const piece of ['<script>', '<', ' ', '<html><', '{"a":', '\u0000'])
+      errorBody(`<html>${piece.repeat(1_000_000 / piece.length)}`);
+    // Without a bound these take minutes.
+    expect(performance.now() - started).to.be.below(5_000);
+  });
+});

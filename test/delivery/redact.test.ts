@@ -1,0 +1,43 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { excerptOf, redact } from '../../src/delivery/redact.js';
+
+const token = 'canary/7f3a+9Z==token';
+
+describe('taking secrets out of a text', () => {
+  it('finds the token wherever and however often it stands', () => {
+    expect(redact(`a ${token} b "${token}"`, [token])).to.equal('a [secret] b "[secret]"');
+  });
+
+  it('finds it as JSON and addresses write it', () => {
+    const quoted = 'a"b\\c/d e';
+    const php = JSON.stringify(quoted).replaceAll('/', '\\/');
+    expect(redact(JSON.stringify({ token: quoted }), [quoted])).to.equal('{"token":"[secret]"}');
+    expect(redact(php, [quoted])).to.equal('"[secret]"');
+    expect(redact(`/login?t=${encodeURIComponent(token)}`, [token])).to.equal('/login?t=[secret]');
+  });
+
+  it('takes out what looks like a credential, though nobody knows it', () => {
+    expect(redact('Authorization: Bearer abcdefgh.ijkl-mnop', [])).to.equal('Authorization: Bearer [secret]');
+    expect(redact('authorization: basic dXNlcjpwYXNz', [])).to.equal('authorization: basic [secret]');
+    expect(redact('the bearer of this is basic', [])).to.equal('the bearer of this is basic');
+  });
+
+  it('leaves a text alone in which there is none', () => {
+    expect(redact('Müller & Söhne, 12.50 €', [token, ''])).to.equal('Müller & Söhne, 12.50 €');
+  });
+
+  it('shows no part of the token in an excerpt, though it stands where the text is cut', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 440, max: 520 }), (before) => {
+        const excerpt = excerptOf(`${'x'.repeat(before)}${token} and so on`, [token]);
+        expect(excerpt).to.not.include('canary');
+        expect(excerpt.length).to.be.at.most(500);
+      }),
+    );
+  });
+
+  it('keeps control characters from the terminal of the reader, but not the line breaks', () => {
+    expect(excerptOf('a\u001b[31mb\u0000\r\n\tc\u009b', [])).to.equal('a [31mb  \n\tc ');
+  });
+});
