@@ -1,0 +1,35 @@
+import type { RowDataPacket } from 'mysql2/promise';
+import type { TestDatabase } from '../support/mariadb-database.js';
+
+export interface ExpectedOrder {
+  customer_code: string;
+  note: string;
+  items: { sku: string; qty: number; price: number }[];
+  total: number;
+}
+
+/** What the service should hold, straight from the tables of the sample ERP: no line of the connector takes part. */
+export async function expectedOrders(database: TestDatabase): Promise<Map<string, ExpectedOrder>> {
+  type Line = RowDataPacket & { order_no: string; customer_no: string; sku: string; qty: string; cents: string };
+  const rows = await database.query<Line[]>(
+    `SELECT o.order_no, c.customer_no, p.sku, l.qty, l.unit_price * 100 AS cents
+       FROM sales_orders o JOIN customers c ON c.id=o.customer_id
+       JOIN sales_order_lines l ON l.order_id=o.id JOIN products p ON p.id=l.product_id
+      WHERE o.status='confirmed' AND o.currency='EUR' AND o.created_at>='2026-01-01'
+      ORDER BY o.id, l.line_no`,
+  );
+  const orders = new Map<string, ExpectedOrder>();
+  for (const row of rows) {
+    const order = orders.get(row.order_no) ?? {
+      customer_code: row.customer_no,
+      note: row.order_no,
+      items: [],
+      total: 0,
+    };
+    const item = { sku: row.sku, qty: Number(row.qty), price: Number(row.cents) };
+    order.items.push(item);
+    order.total += item.qty * item.price;
+    orders.set(row.order_no, order);
+  }
+  return orders;
+}

@@ -1,0 +1,182 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { sampleErpMapping } from '../../src/sample-erp/sample-erp-mapping.js';
+import type { TestDatabase } from '../support/mariadb-database.js';
+
+/** Names that would be a scandal in any output; the tests look for them everywhere. */
+export const canary = {
+  token: 'canary-token-5d1f0c7e',
+  erpPassword: 'canary-erp-81b2f6aa',
+  storePassword: 'canary-store-c44e9b10',
+};
+
+export interface InstallationOptions {
+  /** A folder of its own. */
+  folder: string;
+  serviceUrl: string;
+  erp: { type: 'sqlite'; file: string } | { type: 'mysql'; database: TestDatabase; user: string; password: string };
+  store: { type: 'sqlite' } | { type: 'mysql'; database: TestDatabase };
+  /** Sections put over the sample's. */
+  settings?: Record<string, unknown>;
+  token?: string;
+}
+
+export interface Run {
+  code: number | null;
+  stdout: string;
+  stderr: string;
+  /** Highest resident set of the process, in MiB. */
+  peakRssMiB: number;
+}
+
+export interface Daemon {
+  pid: number;
+  /** Every line of its log so far. */
+  lines: { message: string; [name: string]: unknown }[];
+  output(): string;
+  /** Resolves with the first line (from now or before) that fits. */
+  line(fits: (line: { message: string; [name: string]: unknown }) => boolean, withinMs?: number): Promise<void>;
+  kill(signal: NodeJS.Signals): void;
+  /** Resolves with the exit code, or the signal's name. */
+  ended: Promise<number | string>;
+}
+
+/** A configured Waybill in a folder of its own, run as real processes. */
+export class Installation {
+  readonly configDir: string;
+  readonly env: NodeJS.ProcessEnv;
+
+  constructor(readonly options: InstallationOptions) {
+    this.configDir = join(options.folder, 'config');
+    mkdirSync(this.configDir, { recursive: true });
+    this.env = {
+      PATH: process.env.PATH,
+      HOME: options.folder,
+      TMPDIR: process.env.TMPDIR,
+      NODE_ENV: 'production',
+      WAYBILL_SERVICE_TOKEN: options.token ?? canary.token,
+    };
+    const { erp, store } = options;
+    const sections: Record<string, unknown> = {
+      ...sampleErpMapping,
+      installation: 'e2e-test',
+      service: { environment: 'sandbox', baseUrl: options.serviceUrl },
+      store: { type: 'sqlite', file: join(options.folder, 'waybill.sqlite') },
+      ...options.settings,
+    };
+    if (erp.type === 'sqlite') sections.erp = { ...sampleErpMapping.erp, type: 'sqlite', file: erp.file };
+    else {
+      const { host, port, database } = erp.database;
+      sections.erp = { ...sampleErpMapping.erp, type: 'mysql', host, port, database, user: erp.user };
+      this.env.WAYBILL_ERP_PASSWORD = erp.password;
+    }
+    if (store.type === 'mysql') {
+      const { host, port, database, user, password } = store.database;
+      sections.store = { type: 'mysql', host, port, database, user };
+      this.env.WAYBILL_STORE_PASSWORD = password;
+    }
+    // JSON is YAML, and needs no writer.
+    writeFileSync(join(this.configDir, 'local.yaml'), JSON.stringify(sections, null, 2));
+  }
+
+  get storeFile(): string {
+    return join(this.options.folder, 'waybill.sqlite');
+  }
+
+  async run(...args: string[]): Promise<Run> {
+    const child = this.#spawn(args);
+    let stdout = '';
+    let stderr = '';
+    child.stdout.setEncoding('utf8').on('data', (text) => {
+      stdout += text;
+    });
+    child.stderr.setEncoding('utf8').on('data', (text) => {
+      stderr += text;
+    });
+    let peakRssMiB = 0;
+    const sample = setInterval(() => {
+      peakRssMiB = Math.max(peakRssMiB, peakRss(child.pid));
+    }, 20);
+    const [code] = (await once(child, 'close')) as [number | null];
+    clearInterval(sample);
+    return { code, stdout, stderr, peakRssMiB };
+  }
+
+  daemon(): Daemon {
+    const child = this.#spawn(['daemon']);
+    const lines: Daemon['lines'] = [];
+    const waiting = new Set<() => void>();
+    let output = '';
+    createInterface({ input: child.stdout }).on('line', (text) => {
+      output += `${text}\n`;
+      try {
+        lines.push(JSON.parse(text));
+      } catch {
+        lines.push({ message: text });
+      }
+      for (const look of waiting) look();
+    });
+    child.stderr.setEncoding('utf8').on('data', (text) => {
+      output += text;
+    });
+    return {
+      pid: child.pid as number,
+      lines,
+      output: () => output,
+      line: (fits, withinMs = 20_000) =>
+        new Promise((resolve, reject) => {
+          const timer = setTimeout(() => {
+            waiting.delete(look);
+            reject(new Error(`The daemon did not say it within ${withinMs} ms:\n${output}`));
+          }, withinMs);
+          const look = () => {
+            if (!lines.some(fits)) return;
+            clearTimeout(timer);
+            waiting.delete(look);
+            resolve();
+          };
+          waiting.add(look);
+          look();
+        }),
+      kill: (signal) => child.kill(signal),
+      ended: once(child, 'close').then(([code, signal]) => code ?? signal),
+    };
+  }
+
+  #spawn(args: string[]) {
+    const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
+    return spawn(process.execPath, ['--enable-source-maps', main, ...args, '--config', this.configDir], {
+      cwd: this.options.folder,
+      env: this.env,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+  }
+}
+
+function peakRss(pid: number | undefined): number {
+  try {
+    const kib = /VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
+    return Number(kib ?? 0) / 1024;
+  } catch {
+    return 0;
+  }
+}
+
+/** Waits until `look` gives something, looking often; fails with `what` when it takes too long. */
+export async function eventually<T>(
+  what: string,
+  look: () => T | null | undefined | false | Promise<T | null | undefined | false>,
+  withinMs = 20_000,
+): Promise<T> {
+  const endsAt = performance.now() + withinMs;
+  for (;;) {
+    const found = await look();
+    if (found) return found;
+    if (performance.now() > endsAt) throw new Error(`It did not happen within ${withinMs} ms: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
