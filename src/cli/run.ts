@@ -1,5 +1,6 @@
 import { Command, CommanderError } from 'commander';
 import { ConfigurationError } from '../config/configuration-error.js';
+import { ErpError } from '../erp/erp-error.js';
 import { auditCommand } from './audit.js';
 import { daemonCommand } from './daemon.js';
 import { demoCommand } from './demo.js';
@@ -20,7 +21,9 @@ import { UsageError } from './usage-error.js';
 export async function run(argv: readonly string[]): Promise<number> {
   process.exitCode = exitCode.done;
   const program = new Command('waybill')
-    .description('Carries customers and orders from an ERP database to a service, each exactly once, and brings unpaid invoices back.')
+    .description(
+      'Carries customers and orders from an ERP database to a service, each exactly once, and brings unpaid invoices back.',
+    )
     .version('0.1.0')
     .showHelpAfterError('(add --help for the options)');
   const commands = [
@@ -48,8 +51,13 @@ export async function run(argv: readonly string[]): Promise<number> {
     // Commander has printed its own message by now.
     if (error instanceof CommanderError) return error.exitCode === 0 ? exitCode.done : exitCode.usage;
     process.stderr.write(`waybill: ${describe(error)}\n`);
-    return error instanceof ConfigurationError || error instanceof UsageError ? exitCode.usage : exitCode.failed;
+    return isWrongConfiguration(error) || error instanceof UsageError ? exitCode.usage : exitCode.failed;
   }
+}
+
+/** A mapping that the ERP does not bear out is a wrong configuration, only found out later. */
+function isWrongConfiguration(error: unknown): boolean {
+  return error instanceof ConfigurationError || (error instanceof ErpError && error.kind === 'mapping');
 }
 
 function describe(error: unknown): string {
