@@ -39,7 +39,8 @@ export interface CapturePageResult {
   captured: { customers: number; orders: number };
   unchanged: number;
   parked: number;
-  waiting: number;
+  /** Keys of the orders that wait for their lines. */
+  waiting: string[];
   skipped: SkippedRecord[];
   touched: TouchedRecord[];
 }
@@ -88,7 +89,7 @@ async function planAndWrite(context: JobContext, work: CapturePageWork, tx: Tx):
     captured: { customers: 0, orders: 0 },
     unchanged: 0,
     parked: 0,
-    waiting: 0,
+    waiting: [],
     skipped: [],
     touched: [],
   };
@@ -97,6 +98,7 @@ async function planAndWrite(context: JobContext, work: CapturePageWork, tx: Tx):
     tx,
     work.entity,
     rows.map((row) => row.sourceKey),
+    !work.dryRun,
   );
   const plans: Plan[] = [];
   let room = work.room;
@@ -122,15 +124,17 @@ async function planAndWrite(context: JobContext, work: CapturePageWork, tx: Tx):
             seenSeconds: (nowMs - sinceMs) / 1000,
             settleSeconds: context.settings.orders.settleSeconds,
           });
-      if (!readiness.ready && readiness.wait) {
-        result.waiting++;
+      const mismatch = readiness.ready ? null : `${orderName(row)}: ${readiness.reason}. Correct the order in the ERP.`;
+      // What is parked for this already does not wait once more.
+      const isParked = mismatch !== null && isKnown(record, contentHash(row, mismatch));
+      if (!readiness.ready && readiness.wait && !isParked) {
+        result.waiting.push(row.sourceKey);
         waiting.push({ sourceKey: row.sourceKey, firstSeenAt: sinceMs, contentHash: hash, reason: readiness.reason });
         continue;
       }
-      if (!readiness.ready)
-        parkedReason = `Order ${row.number ?? row.sourceKey}: ${readiness.reason}. Correct the order in the ERP.`;
-      if (before) settledKeys.push(row.sourceKey);
+      parkedReason = mismatch;
     }
+    if (seen.has(row.sourceKey)) settledKeys.push(row.sourceKey);
     const plan = planRow(context, work, row, record, parkedReason, nowMs);
     if (plan === 'unchanged') result.unchanged++;
     else if ('reason' in plan) result.skipped.push(plan);
@@ -149,6 +153,7 @@ async function planAndWrite(context: JobContext, work: CapturePageWork, tx: Tx):
       tx,
       'customer',
       customers.map((row) => row.sourceKey),
+      !work.dryRun,
     );
     const customerPlans = customers.flatMap((row) => {
       const known = knownCustomers.get(row.sourceKey) as KnownRecord;
@@ -206,10 +211,13 @@ function planRow(
   const { replaysRefusals, lifetimeHours } = settings.service.idempotency;
   const hash = contentHash(row, parkedReason);
   let decision = nextRevision(hash, known.newest, known.binding, replaysRefusals);
+  let sentBefore: number | null = null;
   if (decision.action === 'none' && work.force) {
     const forced = forcedRevision(known.newest, replaysRefusals, nowMs, lifetimeHours * 3_600_000);
     if (forced.action === 'skip') return { entity: row.entity, sourceKey: row.sourceKey, reason: forced.reason };
     decision = forced;
+    // The key and its age stay with their bytes: an edit that comes now is an update, and an old key is never sent again.
+    if (known.newest?.state === 'delivered') sentBefore = known.newest.firstSentAt;
   }
   if (decision.action === 'none') return 'unchanged';
   const reason = row.content.mapped ? parkedReason : row.content.reason;
@@ -233,6 +241,7 @@ function planRow(
         decision.operation === 'create' && reason === null
           ? createKey(settings.installation, row.entity, row.sourceKey, decision.generation)
           : null,
+      firstSentAt: sentBefore,
       parked: reason === null ? null : { parkClass: 'unmapped', reason },
     },
   };
@@ -287,6 +296,10 @@ function isKnown(record: KnownRecord, hash: string): boolean {
   return (record.newest ?? record.binding)?.contentHash === hash;
 }
 
+function orderName(row: ReadOrder): string {
+  return `Order ${row.number ?? row.sourceKey}`;
+}
+
 /** BigInt, because a sum of safe integers need not be one. */
 function sumOfItems(record: OrderRecord): string {
   return String(record.items.reduce((sum, item) => sum + BigInt(item.qty) * BigInt(item.price), 0n));
@@ -307,7 +320,7 @@ async function firstSeen(tx: Tx, rows: readonly ReadRow[]): Promise<Map<string, 
   return new Map(
     found.map((row) => [
       row.source_key,
-      { firstSeenAt: row.first_seen_at, contentHash: row.content_hash, reason: row.reason },
+      { firstSeenAt: Number(row.first_seen_at), contentHash: row.content_hash, reason: row.reason },
     ]),
   );
 }

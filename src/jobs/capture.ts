@@ -5,7 +5,7 @@ import type { Entity } from '../model/entity.js';
 import { canonicalJson, sha256 } from '../outbox/canonical-json.js';
 import { readCursor, writeCursor } from '../store/cursors.js';
 import { activePauses, listPauses } from '../store/lane-pauses.js';
-import { acquireLease, type Lease, releaseLease, renewLease } from '../store/lease.js';
+import { acquireLease, assertEpoch, type Lease, releaseLease, renewLease } from '../store/lease.js';
 import { type CapturePageResult, capturePage, type SkippedRecord, type TouchedRecord } from './capture-page.js';
 import type { JobContext } from './job-context.js';
 
@@ -85,6 +85,7 @@ class CapturePass {
   readonly #options: CaptureOptions;
   readonly #pageSize: number;
   readonly #fingerprints: Record<Entity, string>;
+  readonly #waiting = new Set<string>();
   #lease: Lease | null = null;
   #renewedAt = 0;
 
@@ -222,7 +223,9 @@ class CapturePass {
     result.captured.orders += work.captured.orders;
     result.unchanged += work.unchanged;
     result.parked += work.parked;
-    result.waiting += work.waiting;
+    // An order that waits is met twice: by its name, and by the pass over the changes.
+    for (const key of work.waiting) this.#waiting.add(key);
+    result.waiting = this.#waiting.size;
     result.skipped.push(...work.skipped);
     if (this.#isPartial() || (this.#options.dryRun && result.touched.length < 20)) result.touched.push(...work.touched);
     this.#options.onTouched?.(work.touched);
@@ -255,7 +258,10 @@ class CapturePass {
 
   async #writeCursor(entity: Entity, cursor: { changedAt: string | null; sweptAt: number }): Promise<void> {
     if (this.#options.dryRun || this.result.stopped) return;
-    await this.#context.store.transaction('move the cursor', (tx) => writeCursor(tx, entity, cursor));
+    await this.#context.store.transaction('move the cursor', async (tx) => {
+      if (this.#lease) await assertEpoch(tx, this.#lease);
+      await writeCursor(tx, entity, cursor);
+    });
   }
 }
 

@@ -9,11 +9,16 @@ export interface KnownRecord {
   binding: KnownBinding | null;
 }
 
-/** What is known of many records: the newest message and the binding of each. Two queries, whatever the number of keys. */
+/**
+ * What is known of many records: the newest message and the binding of each. Two queries, whatever the number of keys.
+ * @param lock holds the messages until the transaction ends: a message that was unsent when we looked must not be claimed
+ *   before its successor is written, or two bodies would share one key
+ */
 export async function knownRecords(
   tx: Tx,
   entity: Entity,
   sourceKeys: readonly string[],
+  lock = false,
 ): Promise<Map<string, KnownRecord>> {
   const known = new Map<string, KnownRecord>(sourceKeys.map((key) => [key, { newest: null, binding: null }]));
   if (sourceKeys.length === 0) return known;
@@ -22,7 +27,7 @@ export async function knownRecords(
     `SELECT id, source_key, revision, operation, generation, state, park_class, content_hash, first_sent_at
        FROM outbox_message
       WHERE entity=? AND source_key IN ${placeholders(keys.length)}
-      ORDER BY revision`,
+      ORDER BY revision${lock && tx.dialect === 'mysql' ? ' FOR UPDATE' : ''}`,
     [entity, ...keys],
   );
   for (const row of newest) {
@@ -36,7 +41,7 @@ export async function knownRecords(
         state: row.state as MessageState,
         parkClass: row.park_class as ParkClass | null,
         contentHash: row.content_hash,
-        firstSentAt: row.first_sent_at,
+        firstSentAt: row.first_sent_at === null ? null : Number(row.first_sent_at),
       };
   }
   const bindings = await tx.select(
@@ -67,6 +72,8 @@ export interface NewMessage {
   record: string | null;
   /** Set for a create: its bytes are frozen here. An update is composed later. */
   idempotencyKey: string | null;
+  /** When the same key and bytes went out before (`resync --force`). */
+  firstSentAt?: number | null;
   parked: { parkClass: ParkClass; reason: string } | null;
 }
 
@@ -93,6 +100,7 @@ export async function insertMessages(tx: Tx, messages: readonly NewMessage[], no
       park_class: message.parked?.parkClass ?? null,
       reason: message.parked?.reason.slice(0, 1000) ?? null,
       next_attempt_at: nowMs,
+      first_sent_at: message.firstSentAt ?? null,
       captured_at: nowMs,
     })),
   );
