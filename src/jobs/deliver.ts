@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { appendAudit } from '../audit/audit-log.js';
-import type { ServiceClient } from '../delivery/service-client.js';
+import type { Sent, ServiceClient } from '../delivery/service-client.js';
 import {
   type ClaimedMessage,
   type ClaimScope,
@@ -10,6 +10,7 @@ import {
 } from '../outbox/claim-messages.js';
 import { parkForgottenKeys, settleNothingToSend } from '../outbox/settle-messages.js';
 import { assertEpoch, LeaseLost } from '../store/lease.js';
+import type { Tx } from '../store/store.js';
 import type { JobContext } from './job-context.js';
 import { SendGate } from './send-gate.js';
 import type { ServiceLease } from './service-lease.js';
@@ -19,7 +20,7 @@ export interface DeliverOptions {
   /** Ends when nothing is due any more (`sync`); otherwise it goes on until it is stopped (`daemon`). */
   untilDrained: boolean;
   scope: ClaimScope;
-  /** With untilDrained: how long to wait for a message whose next try lies in the future. */
+  /** With untilDrained: how long to wait for a message whose next try lies in the future, or for anything to go through. */
   retryHorizonMs: number;
   /** Delivers to a production service that is not live: only for the few records of a trial. */
   trial: boolean;
@@ -61,6 +62,8 @@ class Delivery {
   readonly #settler: Settler;
   readonly #inFlight = new Set<Promise<void>>();
   readonly #target: number;
+  #progress = '';
+  #progressAt = performance.now();
 
   constructor(context: JobContext, client: ServiceClient, lease: ServiceLease, options: DeliverOptions) {
     this.#context = context;
@@ -106,6 +109,8 @@ class Delivery {
     const { nowMs, store } = this.#context;
     const state = await this.#gate.state();
     const blocked = this.#gate.blockedBy(state, 'deliver');
+    const stuck = this.#stuck();
+    if (stuck) return stuck;
     if (blocked) {
       if (this.#inFlight.size > 0) return this.#wait();
       await this.#settler.flushed();
@@ -132,16 +137,33 @@ class Delivery {
     return this.#wait(Math.max(restMs, 1));
   }
 
+  /** With untilDrained: why it is no use to go on, when nothing has come to an end for as long as a wait may last. */
+  #stuck(): string | null {
+    const { delivered, parked } = this.#settler.result;
+    const progress = JSON.stringify([delivered, parked]);
+    if (progress !== this.#progress) {
+      this.#progress = progress;
+      this.#progressAt = performance.now();
+    }
+    if (!this.#options.untilDrained || this.#inFlight.size > 0) return null;
+    if (performance.now() - this.#progressAt <= this.#options.retryHorizonMs) return null;
+    const seconds = Math.round(this.#options.retryHorizonMs / 1000);
+    return `nothing went through for ${seconds} s: ${this.#settler.lastTrouble ?? 'no answer'}`;
+  }
+
   async #claim(room: number): Promise<ClaimedMessage[]> {
     const { store, nowMs } = this.#context;
     const ids = await store.read('look for due messages', (tx) =>
       dueMessageIds(tx, nowMs(), room, this.#options.scope),
     );
     if (ids.length === 0) return [];
-    return store.transaction('claim messages', async (tx) => {
+    const { claimed, parked } = await store.transaction('claim messages', async (tx) => {
       await assertEpoch(tx, this.#lease.lease);
       const at = nowMs();
-      const { claimed, nothingToSend } = await claimMessages(tx, ids, this.#lease.lease.epoch, at);
+      const lifetimeMs = this.#keyLifetimeMs();
+      // Before anything is claimed: a key that is forgotten must not go out once more.
+      const parked = await this.#parkForgottenIn(tx, at, lifetimeMs);
+      const { claimed, nothingToSend } = await claimMessages(tx, ids, this.#lease.lease.epoch, at, lifetimeMs);
       await settleNothingToSend(tx, nothingToSend, at);
       await appendAudit(
         tx,
@@ -155,8 +177,10 @@ class Delivery {
         })),
         at,
       );
-      return claimed;
+      return { claimed, parked };
     });
+    this.#settler.result.parked += parked;
+    return claimed;
   }
 
   #launch(message: ClaimedMessage): void {
@@ -165,7 +189,13 @@ class Delivery {
   }
 
   async #send(message: ClaimedMessage): Promise<void> {
-    const sent = await this.#client.send({
+    const sent = await this.#exchange(message);
+    this.#settler.add(message, sent);
+  }
+
+  /** Never throws: whatever goes wrong unforeseen, the message may have been sent, and its outcome goes on record. */
+  async #exchange(message: ClaimedMessage): Promise<Sent> {
+    const sending = this.#client.send({
       entity: message.entity,
       operation: message.operation,
       idempotencyKey: message.idempotencyKey,
@@ -174,33 +204,47 @@ class Delivery {
       serviceId: message.boundServiceId,
       gate: () => this.#gate.check('deliver'),
     });
-    this.#settler.add(message, sent);
+    return sending.catch((error: Error) => {
+      this.#context.log.error('A request failed in a way that nobody foresaw', {
+        entity: message.entity,
+        key: message.sourceKey,
+        error: error.message,
+      });
+      const verdict = { kind: 'in_doubt' as const, reason: error.message };
+      return { verdict, startedAtMs: null, durationMs: null, status: null, requestId: null, excerpt: null };
+    });
+  }
+
+  #keyLifetimeMs(): number {
+    return this.#context.settings.service.idempotency.lifetimeHours * 3_600_000;
   }
 
   async #parkForgotten(): Promise<boolean> {
-    const { store, nowMs, settings, actor } = this.#context;
-    const lifetimeMs = settings.service.idempotency.lifetimeHours * 3_600_000;
+    const { store, nowMs } = this.#context;
     const parked = await store.transaction('park what the service may have forgotten', async (tx) => {
       await assertEpoch(tx, this.#lease.lease);
-      const at = nowMs();
-      const messages = await parkForgottenKeys(tx, at - lifetimeMs);
-      await appendAudit(
-        tx,
-        messages.map((message) => ({
-          event: 'parked',
-          outcome: 'unproven',
-          entity: message.entity,
-          sourceKey: message.sourceKey,
-          messageId: message.id,
-          actor,
-          detail: { reason: 'Its first try is older than the lifetime of keys at the service.' },
-        })),
-        at,
-      );
-      return messages.length;
+      return this.#parkForgottenIn(tx, nowMs(), this.#keyLifetimeMs());
     });
     this.#settler.result.parked += parked;
     return parked > 0;
+  }
+
+  async #parkForgottenIn(tx: Tx, at: number, lifetimeMs: number): Promise<number> {
+    const messages = await parkForgottenKeys(tx, at - lifetimeMs);
+    await appendAudit(
+      tx,
+      messages.map((message) => ({
+        event: 'parked',
+        outcome: 'unproven',
+        entity: message.entity,
+        sourceKey: message.sourceKey,
+        messageId: message.id,
+        actor: this.#context.actor,
+        detail: { reason: 'Its first try is older than the lifetime of keys at the service.' },
+      })),
+      at,
+    );
+    return messages.length;
   }
 
   /** Until a request ends, but no longer than the poll. */

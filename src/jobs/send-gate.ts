@@ -49,7 +49,13 @@ export class SendGate {
   /** null lets a request go now; a text says why not. */
   async check(lane: Lane): Promise<string | null> {
     if (this.#stopReason) return this.#stopReason;
-    const state = await this.state();
+    let state: GateState;
+    try {
+      state = await this.state();
+    } catch (error) {
+      // Nobody can say whether a person pressed pause: then nothing goes.
+      return `the store can not be asked whether requests may go: ${(error as Error).message}`;
+    }
     // Asked again after the read: it may have taken its time.
     if (this.#stopReason) return this.#stopReason;
     if (!this.#lease.mayStartRequest()) return 'the delivery lease is about to end or was lost';

@@ -16,6 +16,7 @@ export class ServiceLease {
   #renewing: Promise<void> = Promise.resolve();
   #timer: NodeJS.Timeout | null = null;
   #lost = false;
+  #released = false;
 
   private constructor(context: JobContext, lease: Lease) {
     this.#context = context;
@@ -67,16 +68,18 @@ export class ServiceLease {
   }
 
   async release(): Promise<void> {
+    this.#released = true;
     if (this.#timer) clearTimeout(this.#timer);
     await this.#renewing;
-    if (!this.#lost) await releaseLease(this.#context.store, this.lease);
+    if (this.#lost) return;
     this.#lost = true;
+    await releaseLease(this.#context.store, this.lease);
   }
 
   #schedule(): void {
     this.#timer = setTimeout(() => {
       this.#renewing = this.#renew().then(() => {
-        if (!this.#lost) this.#schedule();
+        if (!this.#lost && !this.#released) this.#schedule();
       });
     }, this.#leaseMs / 3);
     this.#timer.unref();

@@ -34,6 +34,8 @@ export class Settler {
   #waiting: { message: ClaimedMessage; sent: Sent }[] = [];
   #flushing: Promise<void> | null = null;
   #health: LaneHealth = healthy;
+  /** What went wrong last, in the service's words or ours. */
+  lastTrouble: string | null = null;
 
   constructor(context: JobContext, lease: ServiceLease, onProgress?: (result: DeliverResult) => void) {
     this.#context = context;
@@ -126,14 +128,24 @@ export class Settler {
       const attemptIds = await settleMessages(tx, settled, this.#lease.lease.epoch, at);
       await appendAudit(
         tx,
-        settled.flatMap((one) => auditOf(one, attemptIds.get(one.message.id) ?? null, actor)),
+        settled.flatMap((one) => {
+          const attemptId = attemptIds.get(one.message.id);
+          return attemptId === undefined ? [] : auditOf(one, attemptId, actor);
+        }),
         at,
       );
-      await this.#promote(tx, settled, at);
+      await this.#promote(
+        tx,
+        settled.filter(({ message }) => attemptIds.has(message.id)),
+        at,
+      );
       if (effects.closesBreaker) await resumeLane(tx, 'service', ['outage']);
       await dropEndedPauses(tx, at);
       for (const pause of effects.pauses) {
-        await pauseLane(tx, { ...pause, actor, since_at: at });
+        // A probe that failed makes an outage longer; it is still the same one.
+        const going = pause.cause === 'outage' ? pauses.find((one) => one.cause === 'outage') : undefined;
+        await pauseLane(tx, { ...pause, actor, since_at: going && !effects.closesBreaker ? going.since_at : at });
+        if (going) continue;
         await appendAudit(
           tx,
           [
@@ -164,7 +176,22 @@ export class Settler {
     const { installation, service } = this.#context.settings;
     for (const { message, transition } of settled) {
       if (message.operation !== 'create' || transition.parkClass !== 'refused') continue;
-      await promoteWaitingUpdate(tx, message, installation, service.idempotency.replaysRefusals, at);
+      const promoted = await promoteWaitingUpdate(tx, message, installation, service.idempotency.replaysRefusals, at);
+      if (promoted === null) continue;
+      await appendAudit(
+        tx,
+        [
+          {
+            event: 'superseded',
+            entity: message.entity,
+            sourceKey: message.sourceKey,
+            messageId: message.id,
+            actor: this.#context.actor,
+            detail: { by: promoted, reason: 'A newer revision takes the place of the refused create.' },
+          },
+        ],
+        at,
+      );
     }
   }
 
@@ -179,6 +206,7 @@ export class Settler {
         attempt: message.attemptNumber,
       };
       if (outcome.startedAt !== null) result.attempts++;
+      if (transition.state !== 'delivered' && outcome.reason !== null) this.lastTrouble = outcome.reason;
       if (outcome.verdict === 'throttled') result.throttled++;
       if (transition.state === 'in_doubt') result.inDoubt++;
       if (transition.flag) result.flagged++;
@@ -196,11 +224,7 @@ export class Settler {
   }
 }
 
-function auditOf(
-  { message, transition, outcome }: SettledMessage,
-  attemptId: number | null,
-  actor: string,
-): AuditEntry[] {
+function auditOf({ message, transition, outcome }: SettledMessage, attemptId: number, actor: string): AuditEntry[] {
   const base = { entity: message.entity, sourceKey: message.sourceKey, messageId: message.id, actor };
   const attempt: AuditEntry = {
     ...base,

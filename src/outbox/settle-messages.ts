@@ -30,16 +30,19 @@ export type AttemptIds = ReadonlyMap<number, number>;
 
 /**
  * Writes a batch of outcomes: message, attempt, binding. The caller's transaction has checked the epoch and writes the audit.
- * A message that is no longer `sending` under this epoch is left alone: somebody else has it.
+ * A message that is no longer `sending` this attempt under this epoch is left alone: somebody else has it, or the batch was
+ * committed already and only the database's word for it was lost.
+ * @returns the attempts that were settled
  */
 export async function settleMessages(
   tx: Tx,
-  settled: readonly SettledMessage[],
+  all: readonly SettledMessage[],
   epoch: number,
   nowMs: number,
 ): Promise<AttemptIds> {
+  const settled = await stillSending(tx, all, epoch);
   if (settled.length === 0) return new Map();
-  const matched = await updateRows(
+  await updateRows(
     tx,
     'outbox_message',
     ['id'],
@@ -57,13 +60,7 @@ export async function settleMessages(
       flag: transition.flag?.slice(0, 500) ?? null,
       closed_at: transition.state === 'delivered' ? nowMs : null,
     })),
-    "t.state='sending' AND t.claim_epoch=?",
-    [epoch],
   );
-  if (matched !== settled.length)
-    throw new Error(
-      `${settled.length - matched} of ${settled.length} messages are no longer being sent under epoch ${epoch}.`,
-    );
   await updateRows(
     tx,
     'attempt',
@@ -107,6 +104,17 @@ export async function settleMessages(
       })),
   );
   return attemptIds;
+}
+
+async function stillSending(tx: Tx, settled: readonly SettledMessage[], epoch: number): Promise<SettledMessage[]> {
+  if (settled.length === 0) return [];
+  const rows = await tx.select<{ id: number; attempts: number }>(
+    `SELECT id, attempts FROM outbox_message
+      WHERE id IN ${placeholders(settled.length)} AND state='sending' AND claim_epoch=?${tx.dialect === 'mysql' ? ' FOR UPDATE' : ''}`,
+    [...settled.map(({ message }) => message.id), epoch],
+  );
+  const sending = new Map(rows.map((row) => [Number(row.id), row.attempts]));
+  return settled.filter(({ message }) => sending.get(message.id) === message.attemptNumber);
 }
 
 async function idsOfAttempts(tx: Tx, settled: readonly SettledMessage[]): Promise<AttemptIds> {

@@ -1,0 +1,541 @@
+import { expect } from 'chai';
+import type { Verdict } from '../../src/model/verdict.js';
+import { sha256 } from '../../src/outbox/canonical-json.js';
+import { insertMessages, knownRecords, type NewMessage, supersedeMessages } from '../../src/outbox/capture-messages.js';
+import { type ClaimedMessage, claimMessages, dueMessageIds, nextDueAt } from '../../src/outbox/claim-messages.js';
+import { createKey } from '../../src/outbox/idempotency-key.js';
+import { settle } from '../../src/outbox/message.js';
+import { countOpen, customersOfOrders } from '../../src/outbox/open-messages.js';
+import {
+  type AttemptOutcome,
+  doubtOlderEpochs,
+  parkForgottenKeys,
+  promoteWaitingUpdate,
+  type SettledMessage,
+  settleMessages,
+  settleNothingToSend,
+} from '../../src/outbox/settle-messages.js';
+import { onBothStores, useStore } from './both-stores.js';
+
+const all = { only: null };
+const now = 1_790_000_000_000;
+
+onBothStores('the outbox', (kit) => {
+  const write = <T>(work: Parameters<typeof kit.store.transaction<T>>[1]) => kit.store.transaction('write', work);
+
+  const message = (entity: 'customer' | 'order', sourceKey: string, more: Partial<NewMessage> = {}): NewMessage => {
+    const record = JSON.stringify({ customer_code: sourceKey, ...(entity === 'order' ? { items: [] } : {}) });
+    return {
+      entity,
+      sourceKey,
+      revision: 1,
+      operation: 'create',
+      generation: 0,
+      number: `N-${sourceKey}`,
+      customerKey: null,
+      contentHash: sha256(record),
+      mappingFingerprint: sha256('mapping'),
+      record,
+      idempotencyKey: createKey('test-office', entity, sourceKey, 0),
+      parked: null,
+      ...more,
+    };
+  };
+  const update = (entity: 'customer' | 'order', sourceKey: string, revision: number, fields: object) => {
+    const record = JSON.stringify(fields);
+    return message(entity, sourceKey, {
+      revision,
+      operation: 'update',
+      record,
+      contentHash: sha256(record),
+      idempotencyKey: null,
+    });
+  };
+  const insert = (...messages: NewMessage[]) => write((tx) => insertMessages(tx, messages, now));
+  const due = (limit = 100, scope: Parameters<typeof dueMessageIds>[3] = all, at = now) =>
+    kit.store.read('look', (tx) => dueMessageIds(tx, at, limit, scope));
+  const claim = (ids: number[], epoch = 1, at = now, store = kit.store, keyLifetimeMs?: number) =>
+    store.transaction('claim', (tx) => claimMessages(tx, ids, epoch, at, keyLifetimeMs));
+  const stateOf = async (id: number) => (await kit.rows('SELECT * FROM outbox_message WHERE id=?', [id]))[0];
+  const set = (id: number, columns: string) =>
+    write((tx) => tx.run(`UPDATE outbox_message SET ${columns} WHERE id=?`, [id]));
+
+  const outcome = (verdict: Verdict): AttemptOutcome => ({
+    verdict: verdict.kind,
+    reason: 'reason' in verdict ? verdict.reason : null,
+    startedAt: now + 1,
+    durationMs: 5,
+    status: 201,
+    requestId: 'req-1',
+    excerpt: '{"order_id":"O-1"}',
+    excerptHash: sha256('{"order_id":"O-1"}'),
+  });
+  const settled = (claimed: ClaimedMessage, verdict: Verdict): SettledMessage => ({
+    message: claimed,
+    transition: settle(claimed, verdict, {
+      nowMs: now + 10,
+      random: 0.5,
+      backoff: { baseMs: 100, maxMs: 1000 },
+      sentAtMs: now + 1,
+    }),
+    outcome: outcome(verdict),
+  });
+  const delivered = (serviceId: string): Verdict => ({ kind: 'delivered', serviceId, flag: null });
+  const deliverAll = async (ids: number[], epoch = 1) => {
+    const { claimed } = await claim(ids, epoch);
+    const done = claimed.map((one) => settled(one, delivered(`S-${one.sourceKey}`)));
+    await write((tx) => settleMessages(tx, done, epoch, now + 10));
+    return claimed;
+  };
+
+  describe('tells what is due', () => {
+    it('in doubt before new, customers before orders, oldest first', async () => {
+      const [oldOrder, order, customer, doubtful, doubtfulCustomer] = await insert(
+        message('order', '1'),
+        message('order', '2'),
+        message('customer', 'a'),
+        message('order', '3'),
+        message('customer', 'b'),
+      );
+      await set(oldOrder as number, `next_attempt_at=${now - 5}`);
+      for (const id of [doubtful, doubtfulCustomer]) await set(id as number, "state='in_doubt'");
+      const order1 = [doubtfulCustomer, doubtful, customer, oldOrder, order];
+      expect(await due()).to.deep.equal(order1);
+      expect(await due(3)).to.deep.equal(order1.slice(0, 3));
+      // Claimed in the same order, whatever the order of their times.
+      const { claimed } = await claim(await due());
+      expect(claimed.map(({ id }) => id)).to.deep.equal(order1);
+    });
+
+    it('not before its time', async () => {
+      const [id] = (await insert(message('order', '1'))) as [number];
+      await set(id, `next_attempt_at=${now + 50}`);
+      expect(await due()).to.deep.equal([]);
+      expect(await nextDueAt(kit.store, all)).to.equal(now + 50);
+      expect(await due(10, all, now + 50)).to.deep.equal([id]);
+    });
+
+    it('no order before its customer is bound', async () => {
+      const [customer, order] = (await insert(
+        message('customer', 'a'),
+        message('order', '1', { customerKey: 'a' }),
+      )) as [number, number];
+      expect(await due()).to.deep.equal([customer]);
+      expect((await claim([order])).claimed).to.deep.equal([]);
+      const { claimed } = await claim([customer]);
+      expect(await due()).to.deep.equal([]);
+      expect(await nextDueAt(kit.store, all)).to.equal(null);
+      await write((tx) => settleMessages(tx, [settled(claimed[0] as ClaimedMessage, delivered('a'))], 1, now));
+      expect(await due()).to.deep.equal([order]);
+    });
+
+    it('no update before its record is bound, nor while an older revision is open', async () => {
+      const [create, second, third] = (await insert(
+        message('order', '1'),
+        update('order', '1', 2, { customer_code: 'x', items: [], note: 'b' }),
+        update('order', '1', 3, { customer_code: 'x', items: [], note: 'c' }),
+      )) as [number, number, number];
+      expect(await due()).to.deep.equal([create]);
+      expect((await claim([second, third])).claimed).to.deep.equal([]);
+      await deliverAll([create]);
+      expect(await due()).to.deep.equal([second]);
+      expect((await claim([third])).claimed).to.deep.equal([]);
+      await set(second, "state='in_doubt'");
+      expect(await due()).to.deep.equal([second]);
+      await set(second, "state='parked'");
+      expect(await due()).to.deep.equal([third]);
+    });
+
+    it('nothing that is parked, closed or being sent', async () => {
+      const ids = await insert(...['1', '2', '3', '4', '5'].map((key) => message('order', key)));
+      const states = ['sending', 'delivered', 'parked', 'superseded', 'discarded'];
+      for (const [i, id] of ids.entries()) await set(id, `state='${states[i]}'`);
+      expect(await due()).to.deep.equal([]);
+      expect((await claim(ids)).claimed).to.deep.equal([]);
+      expect(await countOpen(kit.store, null)).to.equal(1);
+    });
+
+    it('only the records of a limited scope', async () => {
+      const [customer, order] = (await insert(
+        message('customer', 'a'),
+        message('order', 'a'),
+        message('order', 'b'),
+      )) as [number, number];
+      const scope = (entity: 'customer' | 'order', ...keys: string[]) => ({ only: new Map([[entity, new Set(keys)]]) });
+      expect(await due(10, scope('order', 'a', 'none'))).to.deep.equal([order]);
+      expect(await due(10, scope('customer', 'a', 'b'))).to.deep.equal([customer]);
+      expect(await due(10, { only: new Map() })).to.deep.equal([]);
+      expect(await nextDueAt(kit.store, { only: new Map() })).to.equal(null);
+      expect(await nextDueAt(kit.store, scope('order', 'a'))).to.equal(now);
+      expect(await countOpen(kit.store, scope('order', 'a').only)).to.equal(1);
+      expect(await countOpen(kit.store, new Map([['order', new Set<string>()]]))).to.equal(0);
+      expect(await countOpen(kit.store, null)).to.equal(3);
+    });
+  });
+
+  it('finds the customers of orders', async () => {
+    await insert(
+      message('order', '1', { customerKey: 'a' }),
+      message('order', '2', { customerKey: 'a' }),
+      message('order', '3', { customerKey: 'b' }),
+      message('order', '4'),
+    );
+    expect((await customersOfOrders(kit.store, ['1', '2', '4', '9'])).sort()).to.deep.equal(['a']);
+    expect(await customersOfOrders(kit.store, [])).to.deep.equal([]);
+  });
+
+  describe('claims', () => {
+    it('with the attempt on record before anything is sent, and the bytes as they were frozen', async () => {
+      const [id] = (await insert(message('order', '1'))) as [number];
+      const { claimed } = await claim([id], 7);
+      const one = claimed[0] as ClaimedMessage;
+      expect(one).to.deep.include({
+        claimedFrom: 'pending',
+        attemptNumber: 1,
+        operation: 'create',
+        boundServiceId: null,
+      });
+      expect(one.idempotencyKey).to.equal(createKey('test-office', 'order', '1', 0));
+      expect(sha256(one.body)).to.equal(one.bodyHash);
+      expect(await stateOf(id)).to.deep.include({
+        state: 'sending',
+        claim_epoch: 7,
+        claimed_from: 'pending',
+        attempts: 1,
+      });
+      const [attempt] = await kit.rows('SELECT * FROM attempt');
+      expect(attempt).to.deep.include({
+        message_id: id,
+        purpose: 'create',
+        number: 1,
+        epoch: 7,
+        idempotency_key: one.idempotencyKey,
+        body_hash: one.bodyHash,
+        intended_at: now,
+        started_at: null,
+        verdict: null,
+      });
+      expect((await claim([id], 7)).claimed, 'claimed twice').to.deep.equal([]);
+    });
+
+    it('an update as what differs from the acknowledged record, frozen from then on', async () => {
+      const [create] = (await insert(message('order', '1'))) as [number];
+      await deliverAll([create]);
+      const wanted = { customer_code: '1', items: [], note: 'new' };
+      const [id] = (await insert(update('order', '1', 2, wanted))) as [number];
+      const first = (await claim([id])).claimed[0] as ClaimedMessage;
+      expect(JSON.parse(first.body)).to.deep.equal({ note: 'new' });
+      expect(first.boundServiceId).to.equal('S-1');
+      expect(first.idempotencyKey).to.match(/^[0-9a-f-]{36}$/);
+      await write((tx) => settleMessages(tx, [settled(first, { kind: 'in_doubt', reason: 'timeout' })], 1, now));
+      // Even if the record were acknowledged otherwise by now.
+      await write((tx) => tx.run(`UPDATE binding SET acknowledged='{"customer_code":"1","items":[],"note":"new"}'`));
+      const again = (await claim([id])).claimed[0] as ClaimedMessage;
+      expect(again).to.deep.include({
+        claimedFrom: 'in_doubt',
+        attemptNumber: 2,
+        body: first.body,
+        bodyHash: first.bodyHash,
+        idempotencyKey: first.idempotencyKey,
+      });
+    });
+
+    it('no update that would say nothing, and moves its binding on', async () => {
+      const [create] = (await insert(message('order', '1'))) as [number];
+      await deliverAll([create]);
+      const same = update('order', '1', 2, { items: [], customer_code: '1' });
+      const [id] = (await insert(same)) as [number];
+      await write(async (tx) => {
+        const { claimed, nothingToSend } = await claimMessages(tx, [id], 1, now);
+        expect(claimed).to.deep.equal([]);
+        expect(nothingToSend).to.have.length(1);
+        await settleNothingToSend(tx, nothingToSend, now);
+      });
+      expect(await stateOf(id)).to.deep.include({ state: 'superseded', closed_at: now, attempts: 0 });
+      expect((await kit.rows('SELECT revision, content_hash, service_id FROM binding'))[0]).to.deep.equal({
+        revision: 2,
+        content_hash: same.contentHash,
+        service_id: 'S-1',
+      });
+    });
+
+    it('no resend of an acknowledged create whose key the service may have forgotten', async () => {
+      const [create] = (await insert(message('order', '1'))) as [number];
+      await deliverAll([create]);
+      const [young, old] = (await insert(
+        message('order', '1', { revision: 2, firstSentAt: now - 1_000 }),
+        message('order', '1', { revision: 3, firstSentAt: now - 1_001 }),
+      )) as [number, number];
+      await set(young, "state='discarded'");
+      const scoped = await claim([old], 1, now, kit.store, 1_000);
+      expect(scoped.claimed).to.deep.equal([]);
+      expect(scoped.nothingToSend.map(({ id }) => id)).to.deep.equal([old]);
+      await set(young, "state='pending'");
+      expect((await claim([young], 1, now, kit.store, 1_000)).claimed).to.have.length(1);
+    });
+
+    it('each message once, when two claim at the same time', async () => {
+      const ids = await insert(...Array.from({ length: 200 }, (_, i) => message('order', `${i}`)));
+      const claims = await Promise.all(
+        Array.from({ length: 4 }, async (_, i) => claim(ids, i + 1, now, await kit.neighbour())),
+      );
+      const taken = claims.flatMap(({ claimed }) => claimed.map(({ id }) => id));
+      expect(taken.sort((a, b) => a - b)).to.deep.equal(ids);
+      expect(await kit.rows('SELECT COUNT(*) AS n, COUNT(DISTINCT message_id) AS d FROM attempt')).to.deep.equal([
+        { n: 200, d: 200 },
+      ]);
+    });
+  });
+
+  describe('settles', () => {
+    const claimOne = async (...messages: NewMessage[]) => {
+      const ids = await insert(...messages);
+      return (await claim(ids)).claimed;
+    };
+
+    it('message, attempt, excerpt and binding together', async () => {
+      const [one] = (await claimOne(message('order', '1'))) as [ClaimedMessage];
+      const ids = await write((tx) => settleMessages(tx, [settled(one, delivered('O-1'))], 1, now + 10));
+      expect(await stateOf(one.id)).to.deep.include({
+        state: 'delivered',
+        service_id: 'O-1',
+        first_sent_at: now + 1,
+        closed_at: now + 10,
+        failures: 0,
+      });
+      const [attempt] = await kit.rows(
+        'SELECT a.*, e.excerpt FROM attempt a JOIN attempt_excerpt e ON e.attempt_id=a.id',
+      );
+      expect(attempt).to.deep.include({
+        id: ids.get(one.id),
+        verdict: 'delivered',
+        status: 201,
+        started_at: now + 1,
+        duration_ms: 5,
+        request_id: 'req-1',
+        excerpt: '{"order_id":"O-1"}',
+      });
+      expect((await kit.rows('SELECT * FROM binding'))[0]).to.deep.include({
+        entity: 'order',
+        source_key: '1',
+        service_id: 'O-1',
+        revision: 1,
+        generation: 0,
+        content_hash: one.contentHash,
+        acknowledged: one.record,
+        acknowledged_at: now + 10,
+      });
+    });
+
+    it('many with different outcomes in one batch', async () => {
+      const claimed = await claimOne(...Array.from({ length: 900 }, (_, i) => message('order', `${i}`)));
+      const verdicts: Verdict[] = [
+        delivered('O'),
+        { kind: 'in_doubt', reason: 'a timeout' },
+        { kind: 'refused', reason: 'no' },
+      ];
+      const batch = claimed.map((one, i) => settled(one, verdicts[i % 3] as Verdict));
+      await write((tx) => settleMessages(tx, batch, 1, now + 10));
+      expect(
+        await kit.rows(
+          'SELECT state, park_class, COUNT(*) AS n, MIN(failures) AS failures FROM outbox_message GROUP BY state, park_class ORDER BY state',
+        ),
+      ).to.deep.equal([
+        { state: 'delivered', park_class: null, n: 300, failures: 0 },
+        { state: 'in_doubt', park_class: null, n: 300, failures: 1 },
+        { state: 'parked', park_class: 'refused', n: 300, failures: 0 },
+      ]);
+      expect(await kit.rows('SELECT COUNT(*) AS n FROM binding')).to.deep.equal([{ n: 300 }]);
+    });
+
+    it('nothing under another epoch, nothing twice, and its neighbours all the same', async () => {
+      const [one, two, three] = (await claimOne(
+        message('order', '1'),
+        message('order', '2'),
+        message('order', '3'),
+      )) as [ClaimedMessage, ClaimedMessage, ClaimedMessage];
+      const foreign = await write((tx) => settleMessages(tx, [settled(one, delivered('O-1'))], 2, now));
+      expect(foreign.size).to.equal(0);
+      expect((await stateOf(one.id)).state).to.equal('sending');
+
+      // As after a commit whose acknowledgement was lost: the same batch comes again, with another one.
+      await write((tx) => settleMessages(tx, [settled(one, delivered('O-1'))], 1, now));
+      const ids = await write((tx) =>
+        settleMessages(tx, [settled(one, { kind: 'in_doubt', reason: 'x' }), settled(two, delivered('O-2'))], 1, now),
+      );
+      expect([...ids.keys()]).to.deep.equal([two.id]);
+      expect((await stateOf(one.id)).state).to.equal('delivered');
+      expect((await stateOf(two.id)).state).to.equal('delivered');
+
+      // An older attempt says nothing about a newer one.
+      await set(three.id, 'attempts=2');
+      expect((await write((tx) => settleMessages(tx, [settled(three, delivered('O-3'))], 1, now))).size).to.equal(0);
+      expect((await stateOf(three.id)).state).to.equal('sending');
+    });
+  });
+
+  describe('after a takeover', () => {
+    it('calls in doubt what older epochs were sending, and keeps the time of the first try', async () => {
+      const [a, b, c] = (await insert(message('order', '1'), message('order', '2'), message('order', '3'))) as [
+        number,
+        number,
+        number,
+      ];
+      await claim([a, b], 1, now);
+      await set(b, `first_sent_at=${now - 500}`);
+      await claim([c], 2, now);
+      const doubted = await write((tx) => doubtOlderEpochs(tx, 2, now + 100));
+      expect(doubted.map(({ id }) => id)).to.have.members([a, b]);
+      expect(await stateOf(a)).to.deep.include({ state: 'in_doubt', first_sent_at: now, next_attempt_at: now + 100 });
+      expect(await stateOf(b)).to.deep.include({ state: 'in_doubt', first_sent_at: now - 500 });
+      expect((await stateOf(c)).state).to.equal('sending');
+      expect(await kit.rows('SELECT message_id, verdict FROM attempt ORDER BY message_id')).to.deep.equal([
+        { message_id: a, verdict: 'unknown' },
+        { message_id: b, verdict: 'unknown' },
+        { message_id: c, verdict: null },
+      ]);
+      expect(await write((tx) => doubtOlderEpochs(tx, 2, now + 200))).to.deep.equal([]);
+    });
+  });
+
+  it('parks creates in doubt whose key may be forgotten, and no others', async () => {
+    const [old, young, pending] = (await insert(
+      message('order', '1'),
+      message('order', '2'),
+      message('order', '3'),
+      message('customer', 'a'),
+    )) as [number, number, number];
+    await set(old, `state='in_doubt', first_sent_at=${now - 1001}`);
+    await set(young, `state='in_doubt', first_sent_at=${now - 1000}`);
+    // Told to slow down a day ago: nothing took effect.
+    await set(pending, `first_sent_at=${now - 5000}`);
+    const parked = await write((tx) => parkForgottenKeys(tx, now - 1000));
+    expect(parked).to.deep.equal([{ id: old, entity: 'order', sourceKey: '1' }]);
+    expect(await stateOf(old)).to.deep.include({ state: 'parked', park_class: 'unproven' });
+    expect((await stateOf(young)).state).to.equal('in_doubt');
+    expect((await stateOf(pending)).state).to.equal('pending');
+  });
+
+  describe('when a create is refused', () => {
+    for (const [replays, generation] of [
+      [false, 0],
+      [true, 1],
+    ] as const) {
+      it(`puts the correction that was waiting behind it in its place (refusals ${replays ? 'are' : 'are not'} replayed)`, async () => {
+        const [create] = (await insert(message('order', '1'))) as [number];
+        const [waiting] = (await insert(update('order', '1', 2, { customer_code: '1', items: [], note: 'b' }))) as [
+          number,
+        ];
+        await set(create, "state='parked', park_class='refused'");
+        const refused = { id: create, entity: 'order' as const, sourceKey: '1', revision: 1, generation: 0 };
+        const promoted = await write((tx) => promoteWaitingUpdate(tx, refused, 'test-office', replays, now + 5));
+        expect(promoted).to.equal(waiting);
+        expect((await stateOf(create)).state).to.equal('superseded');
+        expect(await stateOf(waiting)).to.deep.include({
+          state: 'pending',
+          operation: 'create',
+          generation,
+          idempotency_key: createKey('test-office', 'order', '1', generation),
+        });
+        const { claimed } = await claim([waiting]);
+        expect(sha256(claimed[0]?.body ?? '')).to.equal(claimed[0]?.bodyHash);
+        expect(JSON.parse(claimed[0]?.body ?? '')).to.deep.include({ note: 'b' });
+      });
+    }
+
+    it('does nothing when none is waiting', async () => {
+      const [create] = (await insert(message('order', '1'), message('order', '2'))) as [number];
+      const refused = { id: create, entity: 'order' as const, sourceKey: '1', revision: 1, generation: 0 };
+      expect(await write((tx) => promoteWaitingUpdate(tx, refused, 'test-office', false, now))).to.equal(null);
+      expect((await stateOf(create)).state).to.equal('pending');
+    });
+  });
+
+  describe('supersedes', () => {
+    it('what was never sent or is parked, and nothing that may have been sent', async () => {
+      const ids = await insert(...['1', '2', '3', '4', '5'].map((key) => message('order', key)));
+      const [unsent, sent, sending, doubtful, parked] = ids as [number, number, number, number, number];
+      await set(sent, `first_sent_at=${now}`);
+      await set(sending, "state='sending'");
+      await set(doubtful, `state='in_doubt', first_sent_at=${now}`);
+      await set(parked, `state='parked', first_sent_at=${now}`);
+      expect(await write((tx) => supersedeMessages(tx, ids, now))).to.equal(2);
+      const states = await kit.rows('SELECT id, state FROM outbox_message ORDER BY id');
+      expect(states.filter(({ state }) => state === 'superseded').map(({ id }) => id)).to.deep.equal([unsent, parked]);
+      expect(await write((tx) => supersedeMessages(tx, [], now))).to.equal(0);
+    });
+  });
+
+  it('knows the newest message and the binding of many records', async () => {
+    const [create] = (await insert(message('order', '1'), message('order', '2'))) as [number];
+    await deliverAll([create]);
+    await insert(update('order', '1', 2, { customer_code: 'x', items: [] }));
+    const known = await kit.store.read('look', (tx) => knownRecords(tx, 'order', ['1', '2', '3']));
+    expect(known.get('1')?.newest).to.deep.include({
+      revision: 2,
+      operation: 'update',
+      state: 'pending',
+      firstSentAt: null,
+    });
+    expect(known.get('1')?.binding).to.deep.include({ revision: 1, generation: 0 });
+    expect(known.get('2')).to.deep.include({ binding: null });
+    expect(known.get('3')).to.deep.equal({ newest: null, binding: null });
+    expect((await kit.store.read('look', (tx) => knownRecords(tx, 'customer', ['1']))).get('1')?.newest).to.equal(null);
+  });
+
+  it('returns the ids of new messages in their order, and keeps what can not be sent without a body', async () => {
+    const messages = [
+      message('order', 'b'),
+      message('customer', 'a'),
+      message('order', 'a', {
+        record: null,
+        idempotencyKey: null,
+        parked: { parkClass: 'unmapped', reason: 'r'.repeat(2000) },
+      }),
+    ];
+    const ids = await insert(...messages);
+    const rows = await kit.rows('SELECT id, entity, source_key, state, reason FROM outbox_message');
+    for (const [i, id] of ids.entries()) {
+      const row = rows.find((one) => one.id === id);
+      expect(row).to.deep.include({ entity: messages[i]?.entity, source_key: messages[i]?.sourceKey });
+    }
+    const parked = rows.find((row) => row.id === ids[2]);
+    expect(parked).to.deep.include({ state: 'parked', reason: 'r'.repeat(1000) });
+    expect(await kit.rows('SELECT COUNT(*) AS n FROM message_body')).to.deep.equal([{ n: 2 }]);
+    expect(await insert()).to.deep.equal([]);
+  });
+});
+
+describe('the outbox on MariaDB', () => {
+  const kit = useStore('mysql');
+
+  it('lets nobody claim a message while capture decides about its successor', async () => {
+    const body = JSON.stringify({ customer_code: '1', items: [] });
+    const message: NewMessage = {
+      entity: 'order',
+      sourceKey: '1',
+      revision: 1,
+      operation: 'create',
+      generation: 0,
+      number: null,
+      customerKey: null,
+      contentHash: sha256(body),
+      mappingFingerprint: sha256('mapping'),
+      record: body,
+      idempotencyKey: createKey('test-office', 'order', '1', 0),
+      parked: null,
+    };
+    const ids = await kit.store.transaction('insert', (tx) => insertMessages(tx, [message], now));
+    const deliverer = await kit.connect();
+    const claim = () => deliverer.transaction('claim', (tx) => claimMessages(tx, ids, 1, now));
+
+    const superseded = await kit.store.transaction('capture', async (tx) => {
+      const known = await knownRecords(tx, 'order', ['1'], true);
+      expect(known.get('1')?.newest?.state).to.equal('pending');
+      expect((await claim()).claimed).to.deep.equal([]);
+      return supersedeMessages(tx, ids, now);
+    });
+    expect(superseded).to.equal(1);
+    expect((await claim()).claimed).to.deep.equal([]);
+  });
+});
