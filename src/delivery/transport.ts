@@ -1,6 +1,8 @@
 import http, { type ClientRequest, type IncomingMessage, type RequestOptions } from 'node:http';
 import https from 'node:https';
+import { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
+import { TLSSocket } from 'node:tls';
 import axios, { type AxiosAdapter, AxiosError, type AxiosInstance, type InternalAxiosRequestConfig } from 'axios';
 import axiosRetry from 'axios-retry';
 import type { ServiceSettings } from '../config/service-settings.js';
@@ -177,7 +179,9 @@ function watchedTransport(config: InternalAxiosRequestConfig) {
       const isSecure = options.protocol === 'https:';
       const request = (isSecure ? https : http).request(options, onResponse);
       request.once('socket', (socket) => {
-        if (!socket.connecting) return;
+        // A socket of another make (a mock's, a tunnel's) may not keep Node's promises: it proves nothing.
+        const isNodes = socket.constructor === Socket || socket.constructor === TLSSocket;
+        if (!isNodes || !socket.connecting) return;
         config.waybillNeverConnected = true;
         socket.once(isSecure ? 'secureConnect' : 'connect', () => {
           config.waybillNeverConnected = false;

@@ -1,0 +1,152 @@
+import type { Socket } from 'node:net';
+import { gzipSync } from 'node:zlib';
+import { expect } from 'chai';
+import type { VerdictKind } from '../../src/model/verdict.js';
+import { type RawServer, startRawServer } from './raw-server.js';
+import { acknowledgement, Clients, sending, timed } from './wire-client.js';
+
+const json = JSON.stringify(acknowledgement);
+const head = (status: string, ...headers: string[]) => [`HTTP/1.1 ${status}`, ...headers, '', ''].join('\r\n');
+const whole = head('201 Created', `Content-Length: ${json.length}`) + json;
+const chunk = (text: string) => `${text.length.toString(16)}\r\n${text}\r\n`;
+
+describe('answers that no well-made server gives', () => {
+  const clients = new Clients();
+  let server: RawServer | null = null;
+  const serve = async (respond: (socket: Socket, count: number) => void): Promise<RawServer> => {
+    server = await startRawServer(respond);
+    return server;
+  };
+  afterEach(async () => {
+    clients.closeAll();
+    await server?.close();
+    server = null;
+  });
+
+  const zipped = gzipSync(json);
+  const gzipHead = (length: number) => head('201 Created', 'Content-Encoding: gzip', `Content-Length: ${length}`);
+  const cases: [string, (socket: Socket) => void, VerdictKind][] = [
+    ['an answer in many pieces', (s) => void [...whole].map((c) => s.write(c)), 'delivered'],
+    [
+      'chunks',
+      (s) => s.write(`${head('201 Created', 'Transfer-Encoding: chunked')}${chunk(json)}0\r\n\r\n`),
+      'delivered',
+    ],
+    [
+      'a body that ends with the connection',
+      (s) => s.end(head('201 Created', 'Connection: close') + json),
+      'delivered',
+    ],
+    ['a compressed body', (s) => s.write(Buffer.concat([Buffer.from(gzipHead(zipped.length)), zipped])), 'delivered'],
+    ['an interim answer before', (s) => s.write(`HTTP/1.1 102 Processing\r\n\r\n${whole}`), 'delivered'],
+    ['half of the promised length', (s) => s.end(whole.slice(0, -30)), 'in_doubt'],
+    [
+      'a chunk that breaks off',
+      (s) => s.end(`${head('201 Created', 'Transfer-Encoding: chunked')}ff\r\n${json.slice(0, 20)}`),
+      'in_doubt',
+    ],
+    [
+      'chunks without an end',
+      (s) => s.end(`${head('201 Created', 'Transfer-Encoding: chunked')}${chunk(json)}`),
+      'in_doubt',
+    ],
+    [
+      'a compressed body that breaks off',
+      (s) => s.end(Buffer.concat([Buffer.from(gzipHead(zipped.length)), zipped.subarray(0, 30)])),
+      'in_doubt',
+    ],
+    ['a body that only says it is compressed', (s) => s.write(gzipHead(json.length) + json), 'in_doubt'],
+    ['a 400 that breaks off', (s) => s.end(`${head('400 Bad', 'Content-Length: 100')}{"error"`), 'in_doubt'],
+    ['a 409 that breaks off', (s) => s.end(`${head('409 No', 'Content-Length: 100')}{"error"`), 'in_doubt'],
+    ['nothing', (s) => s.end(), 'in_doubt'],
+    ['half of the headers', (s) => s.end('HTTP/1.1 201 Crea'), 'in_doubt'],
+    ['no HTTP', (s) => s.end('220 smtp.example.com ESMTP\r\n'), 'in_doubt'],
+    ['headers without an end', (s) => s.end(`HTTP/1.1 201 Created\r\nX-A: ${'a'.repeat(100_000)}`), 'in_doubt'],
+    ['two lengths', (s) => s.end(head('201 Created', 'Content-Length: 5', 'Content-Length: 7') + json), 'in_doubt'],
+    [
+      'bytes that are no UTF-8',
+      (s) =>
+        s.write(
+          Buffer.concat([Buffer.from(head('201 Created', 'Content-Length: 3')), Buffer.from([0x7b, 0xff, 0x7d])]),
+        ),
+      'invalid',
+    ],
+  ];
+  for (const [title, respond, kind] of cases) {
+    it(`${title}: ${kind}, and sent once`, async () => {
+      const { url, received } = await serve(respond);
+      const { verdict } = await clients.at(url, { deadlineSeconds: 3 }).send(sending());
+      expect(verdict.kind).to.equal(kind);
+      expect(received).to.have.length(1);
+      expect(received[0]?.match(/POST \/v1\/orders/g)).to.have.length(1);
+    });
+  }
+
+  it('ends at the deadline while a body trickles in, not when it ends', async () => {
+    const { url } = await serve((socket) => {
+      socket.write(head('201 Created', 'Content-Length: 1000'));
+      const drip = setInterval(() => socket.write('x'), 20);
+      socket.on('close', () => clearInterval(drip));
+    });
+    const sent = await timed(() => clients.at(url, { deadlineSeconds: 0.25 }).send(sending()));
+    expect(sent.verdict.kind).to.equal('in_doubt');
+    expect(sent.status).to.equal(201);
+    expect(sent.tookMs).to.be.within(240, 1_500);
+  });
+
+  it('ends at the deadline while headers trickle in', async () => {
+    const { url } = await serve((socket) => {
+      socket.write('HTTP/1.1 201 Created\r\n');
+      const drip = setInterval(() => socket.write('X-A: b\r\n'), 20);
+      socket.on('close', () => clearInterval(drip));
+    });
+    const sent = await timed(() => clients.at(url, { deadlineSeconds: 0.25 }).send(sending()));
+    expect(sent.verdict.kind).to.equal('in_doubt');
+    expect(sent.tookMs).to.be.within(240, 1_500);
+  });
+
+  it('does not unpack a bomb', async () => {
+    const bomb = gzipSync(Buffer.alloc(64 * 1024 * 1024));
+    const { url } = await serve((socket) => socket.write(Buffer.concat([Buffer.from(gzipHead(bomb.length)), bomb])));
+    const before = process.memoryUsage().rss;
+    const { verdict } = await clients.at(url, { maxResponseBytes: 100_000 }).send(sending());
+    expect(verdict.kind).to.equal('in_doubt');
+    expect(process.memoryUsage().rss - before).to.be.below(48 * 1024 * 1024);
+  });
+
+  it('stops reading a body without end', async () => {
+    const { url } = await serve((socket) => {
+      socket.write(head('200 OK', 'Transfer-Encoding: chunked'));
+      const pour = (): void => {
+        while (!socket.destroyed && socket.write(chunk('x'.repeat(60_000))));
+      };
+      socket.on('drain', pour);
+      pour();
+    });
+    const client = clients.at(url, { maxResponseBytes: 1_000_000, deadlineSeconds: 5 });
+    const read = await client.get('/v2/invoices', {}, async () => null);
+    expect(read.exchange.kind).to.equal('cut_off');
+    expect(read.durationMs).to.be.below(4_000);
+  });
+
+  it('puts exactly the frozen bytes on the wire, with their length', async () => {
+    const { url, received } = await serve((socket) => socket.write(whole));
+    const body = '{"note" : "Müller & Söhne – „eilig“ 🚚\\u00e4",\n "customer_code":"C1", "items":[ ], "n": 1.50}';
+    await clients.at(url).send(sending({ body, record: '{"customer_code":"C1"}' }));
+    const [headers = '', sent = ''] = received[0]?.split('\r\n\r\n') ?? [];
+    expect(sent).to.equal(body);
+    expect(headers).to.match(new RegExp(`^content-length: ${Buffer.byteLength(body)}$`, 'im'));
+    expect(headers).to.not.match(/transfer-encoding|expect:/i);
+  });
+
+  it('is in doubt when a kept connection turns out to be dead, and does not send again', async () => {
+    const { url, received } = await serve((socket, count) => {
+      if (count === 1) socket.write(whole);
+      else socket.resetAndDestroy();
+    });
+    const client = clients.at(url);
+    expect((await client.send(sending())).verdict.kind).to.equal('delivered');
+    expect((await client.send(sending())).verdict.kind).to.equal('in_doubt');
+    expect(received).to.have.length(1);
+  });
+});
