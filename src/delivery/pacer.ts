@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import PQueue from 'p-queue';
 
@@ -30,6 +31,8 @@ export class Pacer {
   readonly #wakeUp = new AbortController();
 
   constructor(options: PacerOptions) {
+    // Every slot that rests listens; ten would be taken for a leak.
+    setMaxListeners(0, this.#wakeUp.signal);
     this.#connections = new PQueue({ concurrency: options.concurrency });
     this.#slots = options.limit ? new PQueue({ concurrency: options.limit.requests }) : null;
     this.#windowMs = options.limit?.windowMs ?? 0;

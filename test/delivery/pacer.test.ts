@@ -1,0 +1,197 @@
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect } from 'chai';
+import { Pacer } from '../../src/delivery/pacer.js';
+
+/** A service that notes when each request came in, and answers after a while. */
+class ArrivalLog {
+  readonly arrivals: number[] = [];
+  readonly #agent = new http.Agent({ keepAlive: true, maxSockets: 64 });
+  readonly #server: http.Server;
+  #port = 0;
+
+  constructor(delay: () => number) {
+    this.#server = http.createServer((request, response) => {
+      request.resume();
+      setTimeout(() => {
+        this.arrivals.push(performance.now());
+        setTimeout(() => response.end(), delay());
+      }, delay());
+    });
+  }
+
+  async open(): Promise<void> {
+    await new Promise<void>((resolve) => this.#server.listen(0, '127.0.0.1', resolve));
+    this.#port = (this.#server.address() as AddressInfo).port;
+  }
+
+  ask(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      http
+        .get({ port: this.#port, host: '127.0.0.1', agent: this.#agent }, (response) => {
+          response.resume().on('end', resolve);
+        })
+        .on('error', reject);
+    });
+  }
+
+  /** The most requests in any window, wherever it begins. */
+  mostIn(windowMs: number): number {
+    let most = 0;
+    let first = 0;
+    this.arrivals.forEach((at, i) => {
+      while (at - (this.arrivals[first] as number) >= windowMs) first++;
+      most = Math.max(most, i - first + 1);
+    });
+    return most;
+  }
+
+  async close(): Promise<void> {
+    this.#agent.destroy();
+    this.#server.closeAllConnections();
+    await new Promise((resolve) => this.#server.close(resolve));
+  }
+}
+
+describe('the pacer', () => {
+  const shapes = [
+    { requests: 20, windowMs: 200, delayMs: 20, total: 80 },
+    { requests: 3, windowMs: 100, delayMs: 5, total: 21 },
+    { requests: 1, windowMs: 50, delayMs: 0, total: 12 },
+    { requests: 50, windowMs: 250, delayMs: 0, total: 200 },
+  ];
+  for (const { requests, windowMs, delayMs, total } of shapes) {
+    it(`lets no window of ${windowMs} ms hold more than ${requests}, with up to ${delayMs} ms each way`, async () => {
+      const log = new ArrivalLog(() => Math.random() * delayMs);
+      await log.open();
+      const pacer = new Pacer({ concurrency: 64, limit: { requests, windowMs } });
+      await Promise.all(Array.from({ length: total }, () => pacer.run(() => log.ask())));
+      expect(log.arrivals).to.have.length(total);
+      expect(log.mostIn(windowMs)).to.be.at.most(requests);
+      pacer.close();
+      await log.close();
+    });
+  }
+
+  it('is exact on a busy event loop too, where timers end early', async () => {
+    const limit = { requests: 5, windowMs: 40 };
+    const pacer = new Pacer({ concurrency: 64, limit });
+    const answered: number[] = [];
+    const started: number[] = [];
+    const busy = setInterval(() => {
+      const until = performance.now() + 12;
+      while (performance.now() < until);
+    }, 1);
+    await Promise.all(
+      Array.from({ length: 40 }, () =>
+        pacer.run(async () => {
+          started.push(performance.now());
+          // Time passes within the turn of the loop in which the answer is read.
+          const until = performance.now() + 3;
+          while (performance.now() < until);
+          answered.push(performance.now());
+        }),
+      ),
+    );
+    clearInterval(busy);
+    pacer.close();
+    started.forEach((at, i) => {
+      const before = answered[i - limit.requests];
+      if (before !== undefined) expect(at - before, `request ${i}`).to.be.at.least(limit.windowMs);
+    });
+  });
+
+  it('uses the limit: whoever waits goes as soon as a window has passed', async () => {
+    const limit = { requests: 25, windowMs: 150 };
+    const log = new ArrivalLog(() => Math.random() * 2);
+    await log.open();
+    const pacer = new Pacer({ concurrency: 64, limit });
+    await Promise.all(Array.from({ length: 200 }, () => pacer.run(() => log.ask())));
+    const spanMs = (log.arrivals.at(-1) as number) - (log.arrivals[0] as number);
+    // Eight windows' worth goes out in seven windows at best; a machine under load may take its time.
+    expect(spanMs).to.be.within(7 * 150, 7 * 150 * 2);
+    pacer.close();
+    await log.close();
+  });
+
+  it('gives the answer at once, and the slot back a window later', async () => {
+    const pacer = new Pacer({ concurrency: 4, limit: { requests: 1, windowMs: 150 } });
+    const began = performance.now();
+    expect(await pacer.run(async () => 'first')).to.equal('first');
+    expect(performance.now() - began).to.be.below(140);
+    await pacer.run(async () => 'second');
+    expect(performance.now() - began).to.be.at.least(150);
+    pacer.close();
+  });
+
+  it('takes no slot for a request that was held back', async () => {
+    const pacer = new Pacer({ concurrency: 4, limit: { requests: 1, windowMs: 60_000 } });
+    for (let i = 0; i < 20; i++)
+      await pacer.run(
+        async () => 'held',
+        (result) => result !== 'held',
+      );
+    expect(await pacer.run(async () => 'sent')).to.equal('sent');
+    pacer.close();
+  });
+
+  it('gives the slot of a failed task back after a window, and hands the failure on', async () => {
+    const pacer = new Pacer({ concurrency: 4, limit: { requests: 1, windowMs: 80 } });
+    const began = performance.now();
+    const failed = await pacer
+      .run(async () => {
+        throw new Error('broke');
+      })
+      .catch((error) => error.message);
+    expect(failed).to.equal('broke');
+    await pacer.run(async () => undefined);
+    expect(performance.now() - began).to.be.at.least(80);
+    pacer.close();
+  });
+
+  it('lets no more than the concurrency be under way, with a limit and without', async () => {
+    for (const limit of [null, { requests: 100, windowMs: 10 }]) {
+      const pacer = new Pacer({ concurrency: 3, limit });
+      let running = 0;
+      let most = 0;
+      const task = async () => {
+        most = Math.max(most, ++running);
+        await sleep(2);
+        running--;
+      };
+      await Promise.all(Array.from({ length: 30 }, () => pacer.run(task)));
+      expect(most).to.equal(3);
+      pacer.close();
+    }
+  });
+
+  it('lets higher priorities go first, whatever they wait for', async () => {
+    for (const concurrency of [1, 64]) {
+      const pacer = new Pacer({ concurrency, limit: { requests: 1, windowMs: 10 } });
+      const order: number[] = [];
+      const run = (priority: number) =>
+        pacer.run(
+          async () => {
+            order.push(priority);
+          },
+          () => true,
+          priority,
+        );
+      await Promise.all([run(0), run(1), run(5), run(1), run(9)]);
+      expect(order).to.deep.equal([0, 9, 5, 1, 1]);
+      pacer.close();
+    }
+  });
+
+  it('says how many wait, and lets sleeping slots go when it is closed', async () => {
+    const pacer = new Pacer({ concurrency: 8, limit: { requests: 1, windowMs: 600_000 } });
+    await pacer.run(async () => undefined);
+    const rest = [1, 2, 3].map(() => pacer.run(async () => 'ran'));
+    await sleep(5);
+    expect(pacer.waiting).to.equal(3);
+    pacer.close();
+    expect(await Promise.all(rest)).to.deep.equal(['ran', 'ran', 'ran']);
+    expect(pacer.waiting).to.equal(0);
+  });
+});
