@@ -133,7 +133,11 @@ class Delivery {
 
     const due = await nextDueAt(store, this.#options.scope);
     const restMs = due === null ? Number.POSITIVE_INFINITY : due - nowMs();
-    if (this.#options.untilDrained && restMs > this.#options.retryHorizonMs) return 'drained';
+    if (this.#options.untilDrained && restMs > this.#options.retryHorizonMs) {
+      // The last outcome may have stopped the lane until a person looks.
+      const stopped = this.#gate.blockedBy(await this.#gate.state(), 'deliver');
+      return stopped && stopped.untilMs === null ? stopped.reason : 'drained';
+    }
     return this.#wait(Math.max(restMs, 1));
   }
 
@@ -146,8 +150,9 @@ class Delivery {
       this.#progressAt = performance.now();
     }
     if (!this.#options.untilDrained || this.#inFlight.size > 0) return null;
-    if (performance.now() - this.#progressAt <= this.#options.retryHorizonMs) return null;
-    const seconds = Math.round(this.#options.retryHorizonMs / 1000);
+    const patienceMs = Math.max(this.#options.retryHorizonMs, 1_000);
+    if (performance.now() - this.#progressAt <= patienceMs) return null;
+    const seconds = Math.round(patienceMs / 1000);
     return `nothing went through for ${seconds} s: ${this.#settler.lastTrouble ?? 'no answer'}`;
   }
 
@@ -191,6 +196,9 @@ class Delivery {
   async #send(message: ClaimedMessage): Promise<void> {
     const sent = await this.#exchange(message);
     this.#settler.add(message, sent);
+    // A "slow down" or a refusal is heeded by the very next request, not by the one after the next commit.
+    if (sent.verdict.kind !== 'delivered' && sent.verdict.kind !== 'not_sent')
+      this.#gate.holdUntil(this.#settler.flushed());
   }
 
   /** Never throws: whatever goes wrong unforeseen, the message may have been sent, and its outcome goes on record. */

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { activePauses, type Lane, type LanePause, listPauses } from '../store/lane-pauses.js';
 import { goLiveProblem } from './go-live.js';
 import type { JobContext } from './job-context.js';
@@ -21,6 +22,7 @@ export class SendGate {
   #reading: Promise<unknown> = Promise.resolve();
   #next: Promise<GateState> | null = null;
   #stopReason: string | null = null;
+  readonly #holds = new Set<Promise<void>>();
 
   constructor(context: JobContext, lease: ServiceLease, erpIdentity: string, trial: boolean) {
     this.#context = context;
@@ -32,6 +34,16 @@ export class SendGate {
   /** From now on nothing more is let go. */
   stop(reason: string): void {
     this.#stopReason ??= reason;
+  }
+
+  /** Nothing is let go before `recorded` ends: what the service said may pause the lane, once it is on record. */
+  holdUntil(recorded: Promise<unknown>): void {
+    const hold = recorded.then(
+      () => undefined,
+      () => undefined,
+    );
+    this.#holds.add(hold);
+    void hold.then(() => this.#holds.delete(hold));
   }
 
   state(): Promise<GateState> {
@@ -49,9 +61,14 @@ export class SendGate {
   /** null lets a request go now; a text says why not. */
   async check(lane: Lane): Promise<string | null> {
     if (this.#stopReason) return this.#stopReason;
+    // The pacer starts the next request in the same turn in which the one before it ended: let that one be judged first.
+    await nextTurn();
     let state: GateState;
     try {
-      state = await this.state();
+      do {
+        await Promise.all(this.#holds);
+        state = await this.state();
+      } while (this.#holds.size > 0);
     } catch (error) {
       // Nobody can say whether a person pressed pause: then nothing goes.
       return `the store can not be asked whether requests may go: ${(error as Error).message}`;
