@@ -213,7 +213,7 @@ function planRow(
   let decision = nextRevision(hash, known.newest, known.binding, replaysRefusals);
   let sentBefore: number | null = null;
   if (decision.action === 'none' && work.force) {
-    const forced = forcedRevision(known.newest, replaysRefusals, nowMs, lifetimeHours * 3_600_000);
+    const forced = forcedRevision(known.newest, known.binding, replaysRefusals, nowMs, lifetimeHours * 3_600_000);
     if (forced.action === 'skip') return { entity: row.entity, sourceKey: row.sourceKey, reason: forced.reason };
     decision = forced;
     // The key and its age stay with their bytes: an edit that comes now is an update, and an old key is never sent again.

@@ -92,6 +92,7 @@ export type ForcedDecision = RevisionDecision | { action: 'skip'; reason: string
  */
 export function forcedRevision(
   newest: NewestMessage | null,
+  binding: KnownBinding | null,
   replaysRefusals: boolean,
   nowMs: number,
   keyLifetimeMs: number,
@@ -112,6 +113,9 @@ export function forcedRevision(
     case 'parked': {
       if (newest.parkClass !== 'refused' && newest.parkClass !== 'unmapped')
         return { action: 'skip', reason: `it is parked as ${newest.parkClass}; use outbox resolve` };
+      // A repeated create was refused. The record is there all the same, and a new key would make a second one.
+      if (newest.operation === 'create' && binding)
+        return { action: 'skip', reason: 'the service acknowledged it before, and refused it when it was sent again' };
       const burnt = replaysRefusals && newest.parkClass === 'refused' && newest.operation === 'create';
       return again(newest, revision, newest.generation + (burnt ? 1 : 0));
     }

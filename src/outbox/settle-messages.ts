@@ -160,6 +160,7 @@ export async function settleNothingToSend(tx: Tx, messages: readonly NothingToSe
 
 /**
  * A create was refused with proof while a newer revision was waiting behind it as an update: that one becomes the create.
+ * Not when the record is bound: then the refused one was a repetition, and the update finds its record at the service.
  * @returns the id of the promoted message, or null
  */
 export async function promoteWaitingUpdate(
@@ -172,8 +173,9 @@ export async function promoteWaitingUpdate(
   const [next] = await tx.select<{ id: number; content_hash: string }>(
     `SELECT id, content_hash FROM outbox_message
       WHERE entity=? AND source_key=? AND revision>? AND operation='update' AND state='pending' AND first_sent_at IS NULL
+        AND NOT EXISTS (SELECT 1 FROM binding b WHERE b.entity=? AND b.source_key=?)
       ORDER BY revision DESC LIMIT 1`,
-    [refused.entity, refused.sourceKey, refused.revision],
+    [refused.entity, refused.sourceKey, refused.revision, refused.entity, refused.sourceKey],
   );
   if (!next) return null;
   const generation = refused.generation + (replaysRefusals ? 1 : 0);

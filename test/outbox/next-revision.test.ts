@@ -106,7 +106,7 @@ describe('what capture does with a changed row', () => {
 describe('what resync --force does with a row that has not changed', () => {
   const day = 86_400_000;
   const forced = (changes: Partial<NewestMessage> | null, nowMs = sentAt + 1_000, replays = false) =>
-    forcedRevision(changes && newest(changes), replays, nowMs, day);
+    forcedRevision(changes && newest(changes), null, replays, nowMs, day);
 
   it('sends a delivered create again with the same key while the service remembers it', () => {
     expect(forced({ state: 'delivered', generation: 2, ...sent })).to.deep.equal(write({ generation: 2 }));
@@ -124,6 +124,11 @@ describe('what resync --force does with a row that has not changed', () => {
       write({ supersedes: 70, generation: 1 }),
     );
     expect(forced({ state: 'parked', parkClass: 'unmapped' }, sentAt, true)).to.deep.equal(write({ supersedes: 70 }));
+  });
+
+  it('never repeats a refused create of a record that the service has acknowledged: a new key would make a second one', () => {
+    const refused = newest({ state: 'parked', parkClass: 'refused', ...sent });
+    expect(forcedRevision(refused, binding, true, sentAt, day)).to.have.property('action', 'skip');
   });
 
   it('leaves alone whatever may exist, is on its way, was discarded or pruned, and says why', () => {
