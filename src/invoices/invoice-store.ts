@@ -17,9 +17,13 @@ export interface SwapCounts {
   unlisted: number;
 }
 
-/** Begins a pull and forgets what earlier ones left in staging. */
+/** Begins a pull, forgets what earlier ones left in staging, and closes the one that a killed process left open. */
 export async function startPull(tx: Tx, status: string, nowMs: number): Promise<number> {
   await tx.run('DELETE FROM invoice_staging');
+  await tx.run(
+    "UPDATE invoice_pull SET outcome='failed', ended_at=?, reason='The process stopped before the pull ended.' WHERE outcome='running'",
+    [nowMs],
+  );
   return tx.insertReturningId(
     "INSERT INTO invoice_pull (filter_status, outcome, started_at) VALUES (?, 'running', ?)",
     [status, nowMs],
@@ -41,6 +45,11 @@ export async function stageInvoices(tx: Tx, pullId: number, invoices: readonly I
       status: invoice.status,
     })),
   );
+}
+
+/** Begins the list anew: what was staged belongs to a list that has changed since. */
+export async function clearStaging(tx: Tx, pullId: number): Promise<void> {
+  await tx.run('DELETE FROM invoice_staging WHERE pull_id=?', [pullId]);
 }
 
 export async function stagedCount(tx: Tx, pullId: number): Promise<number> {
@@ -133,8 +142,9 @@ export async function listInvoices(
     `SELECT invoice_no, customer_code, amount, due_date, status FROM invoice WHERE unlisted_at IS NULL
       ORDER BY due_date, invoice_no LIMIT ${Math.trunc(limit)}`,
   );
-  const [all] = await tx.select<{ n: number; total: string | number | null }>(
-    'SELECT COUNT(*) AS n, SUM(amount) AS total FROM invoice WHERE unlisted_at IS NULL',
+  const [all] = await tx.select<{ n: number; total: string | null }>(
+    // As text: the sum need not fit into a number.
+    'SELECT COUNT(*) AS n, CAST(SUM(amount) AS CHAR) AS total FROM invoice WHERE unlisted_at IS NULL',
   );
-  return { rows, count: Number(all?.n ?? 0), sum: String(all?.total ?? 0) };
+  return { rows, count: Number(all?.n ?? 0), sum: all?.total ?? '0' };
 }

@@ -6,6 +6,7 @@ import { retryAfterMs } from '../delivery/retry-after.js';
 import type { Read, ServiceClient } from '../delivery/service-client.js';
 import { type InvoicePage, readInvoicePage } from '../invoices/invoice-page.js';
 import {
+  clearStaging,
   endPull,
   type PullCounts,
   stagedCount,
@@ -38,6 +39,8 @@ export interface PullOptions {
 /** How often a page is asked for again in one pull, and how long it waits in between. */
 const maxTriesPerPage = 4;
 const waitMs = 1_000;
+/** How often the list is begun anew in one pull, because it changed while it was read. */
+const maxPasses = 3;
 
 /** Reads every unpaid invoice page by page into staging, and swaps the list in one transaction when it is whole. */
 export async function pull(
@@ -62,21 +65,10 @@ export async function pull(
   let attemptNumber = 0;
   let failure: string | null = null;
   try {
-    for (let page = 1; ; page++) {
-      const answer = await readPage(page);
-      if (typeof answer === 'string') {
-        failure = answer;
-        break;
-      }
-      counts.serviceTotal = answer.total;
-      counts.malformed += answer.malformed.length;
-      options.onProgress?.({ staged: counts.listed, total: answer.total });
-      // `total` decides. A short page proves nothing: the service may have clamped `limit`.
-      if (counts.listed + counts.malformed >= answer.total) break;
-      if (answer.rows === 0) {
-        failure = `page ${page} was empty after ${counts.listed} of ${answer.total} invoices: the list changed while it was read`;
-        break;
-      }
+    for (let pass = 1; pass <= maxPasses; pass++) {
+      const end = await readList();
+      failure = end.failure;
+      if (!end.moved) break;
     }
   } finally {
     options.signal?.removeEventListener('abort', stop);
@@ -104,6 +96,30 @@ export async function pull(
     } satisfies PullResult;
   });
 
+  /** All pages once. `moved`: the list changed meanwhile, so that another pass may succeed. */
+  async function readList(): Promise<{ failure: string | null; moved: boolean }> {
+    Object.assign(counts, { pages: 0, listed: 0, serviceTotal: null, malformed: 0 });
+    await store.transaction('begin the list', async (tx) => {
+      await assertEpoch(tx, lease.lease);
+      await clearStaging(tx, pullId);
+    });
+    for (let page = 1; ; page++) {
+      const answer = await readPage(page);
+      if (typeof answer === 'string') return { failure: answer, moved: false };
+      const moved = (how: string) => ({ failure: `the list changed while it was read: ${how}`, moved: true });
+      const before = counts.serviceTotal;
+      counts.serviceTotal = answer.total;
+      counts.malformed += answer.malformed.length;
+      options.onProgress?.({ staged: counts.listed, total: answer.total });
+      // Rows have moved between the pages, so that one may have been missed or be gone.
+      if (before !== null && before !== answer.total)
+        return moved(`its total was ${before} and is ${answer.total} on page ${page}`);
+      // `total` decides. A short page proves nothing: the service may have clamped `limit`.
+      if (counts.listed + counts.malformed >= answer.total) return { failure: null, moved: false };
+      if (answer.rows === 0) return moved(`page ${page} is empty after ${counts.listed} of ${answer.total} invoices`);
+    }
+  }
+
   /** One page, asked for a few times. @returns a text that says why it could not be had */
   async function readPage(page: number): Promise<InvoicePage | string> {
     const query = { status: settings.invoices.status, limit: String(settings.invoices.pageSize), page: String(page) };
@@ -116,7 +132,12 @@ export async function pull(
       if (judged.kind === 'page') return judged.page;
       reason = judged.reason;
       if (judged.kind === 'stop') return reason;
-      if (tries < maxTriesPerPage) await sleep(Math.min(judged.waitMs ?? waitMs * 2 ** (tries - 1), 60_000));
+      if (tries < maxTriesPerPage)
+        await sleep(
+          Math.min(judged.waitMs ?? waitMs * 2 ** (tries - 1), 60_000),
+          undefined,
+          options.signal ? { signal: options.signal } : {},
+        ).catch(() => undefined);
     }
     return `page ${page} could not be read: ${reason}`;
   }
