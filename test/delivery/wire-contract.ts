@@ -190,13 +190,13 @@ export function wireContract(makeLab: () => WireLab): void {
 
   it('shows the token in nothing that it hands back, though the service echoes it', async () => {
     const client = clients.at(lab.url);
-    const echo = `${'x'.repeat(285)} Authorization: Bearer ${token} ${JSON.stringify({ token })}`;
+    // The first one stands where a reason is cut: a part of it would be a leak as well.
+    const echo = `${'x'.repeat(285)} ${token} Authorization: Bearer ${token} ${JSON.stringify({ token })}`;
     const headers = { 'X-Request-Id': `id-${token}` };
     for (const status of [200, 201, 400, 401, 403, 429, 500]) {
       for (const body of [echo, JSON.stringify({ error: { code: token, message: echo } })]) {
         lab.script({ kind: 'answer', status, headers, body });
         const sent = await client.send(sending());
-        // A part of it would be a leak as well.
         expect(JSON.stringify(sent) + inspect(sent, { depth: 9, showHidden: true })).to.not.include('canary');
       }
     }
