@@ -129,12 +129,13 @@ describe('the schedule on a MariaDB store', () => {
     // A store of its own, so that the test can look while the daemon's connections are cut.
     const daemonStore = await kit.connect();
     const account = kit.settings as { user: string };
-    const daemon = run(lab.another({ store: daemonStore, actor: 'the daemon' }));
+    const process = lab.another({ store: daemonStore, actor: 'the daemon' });
+    const daemon = run(process);
     const root = await kit.mariaDb.server.connect();
     try {
       for (const orders of [5, 20, 35]) {
         await waitFor(`${orders} orders`, () => lab.sandbox.counts().orders >= orders, 40_000);
-        await root.query(`KILL USER '${account.user}'@'127.0.0.1'`).catch(() => undefined);
+        await root.query(`KILL USER '${account.user}'@'127.0.0.1'`);
       }
     } finally {
       await root.end();
@@ -149,6 +150,8 @@ describe('the schedule on a MariaDB store', () => {
       40_000,
     );
     await daemon.stop();
+    // It did notice.
+    expect(process.log.filter((line) => line.includes('"level":"error"'))).to.not.be.empty;
     await expectAllAtService(lab);
     expectOneBodyPerKey(lab);
   });
