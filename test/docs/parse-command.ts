@@ -1,0 +1,59 @@
+import type { Command } from 'commander';
+import { auditCommand } from '../../src/cli/audit.js';
+import { daemonCommand } from '../../src/cli/daemon.js';
+import { demoCommand } from '../../src/cli/demo.js';
+import { explainCommand } from '../../src/cli/explain.js';
+import { goLiveCommand } from '../../src/cli/go-live.js';
+import { migrateCommand } from '../../src/cli/migrate.js';
+import { outboxCommand } from '../../src/cli/outbox.js';
+import { pauseCommand } from '../../src/cli/pause.js';
+import { resumeCommand } from '../../src/cli/resume.js';
+import { resyncCommand } from '../../src/cli/resync.js';
+import { sandboxCommand } from '../../src/cli/sandbox.js';
+import { statusCommand } from '../../src/cli/status.js';
+import { syncCommand } from '../../src/cli/sync.js';
+
+const factories = [
+  daemonCommand,
+  syncCommand,
+  resyncCommand,
+  goLiveCommand,
+  pauseCommand,
+  resumeCommand,
+  outboxCommand,
+  explainCommand,
+  auditCommand,
+  statusCommand,
+  migrateCommand,
+  sandboxCommand,
+  demoCommand,
+];
+
+/** Fresh ones: a command keeps the options that it parsed. */
+export function allCommands(): Command[] {
+  return factories.map((make) => make());
+}
+
+/** A command and its subcommands, each with the words that call it. */
+export function withSubcommands(command: Command, before: string[] = []): { words: string[]; command: Command }[] {
+  const words = [...before, command.name()];
+  return [{ words, command }, ...command.commands.flatMap((sub) => withSubcommands(sub, words))];
+}
+
+/** Parses the words after `waybill` and does nothing. @throws what the command line would say */
+export function parseCommand(words: readonly string[]): void {
+  const [name, ...rest] = words;
+  const command = allCommands().find((one) => one.name() === name);
+  if (!command) throw new Error(`There is no command ${name}.`);
+  let reached = false;
+  for (const { command: one } of withSubcommands(command)) {
+    one
+      .exitOverride()
+      .configureOutput({ writeErr: () => undefined, writeOut: () => undefined })
+      .action(() => {
+        reached = true;
+      });
+  }
+  command.parse(rest, { from: 'user' });
+  if (!reached) throw new Error(`waybill ${words.join(' ')} does nothing.`);
+}
