@@ -1,4 +1,4 @@
-import { Command, Option } from 'commander';
+import { Command } from 'commander';
 import { type App, openApp } from '../app.js';
 
 export interface CommonOptions {
@@ -19,14 +19,18 @@ export interface CommandDescription {
 export function describeCommand(description: CommandDescription): Command {
   const command = new Command(description.name)
     .description(description.summary)
-    .addOption(new Option('--config <dir>', 'configuration folder').default(undefined, '$WAYBILL_CONFIG, else ./config'))
+    .option('--config <dir>', 'configuration folder (default: $WAYBILL_CONFIG, else ./config)')
     .addHelpText('after', `\nExample:\n  ${description.example}`);
   if (description.json) command.option('--json', 'print JSON on stdout');
   return command;
 }
 
 /** Opens the parts for one command, runs it, and closes them whatever happens. The exit code is what `work` returns. */
-export async function withApp(role: string, options: CommonOptions, work: (app: App) => Promise<number>): Promise<void> {
+export async function withApp(
+  role: string,
+  options: CommonOptions,
+  work: (app: App) => Promise<number>,
+): Promise<void> {
   const app = await openApp({ configDir: options.config, role, log: 'stderr' });
   try {
     process.exitCode = await work(app);

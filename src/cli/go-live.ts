@@ -15,7 +15,7 @@ export function goLiveCommand(): Command {
   })
     .option('--dry-run', 'show it, allow nothing')
     .option('--yes', 'do not ask')
-    .option('--reason <text>', 'why, for the audit', 'first go-live')
+    .option('--reason <text>', 'why, for the audit', 'no reason given')
     .action(async (options: CommonOptions & { dryRun?: boolean; yes?: boolean; reason: string }) => {
       await withApp('go-live', options, async (app) => {
         const { context, settings, store } = app;

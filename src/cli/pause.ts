@@ -9,10 +9,15 @@ export const lanes = ['capture', 'deliver', 'pull'] as const;
 export function pauseCommand(): Command {
   return describeCommand({
     name: 'pause',
-    summary: 'Stop a lane (or all) before its next request, until `resume`. Survives restarts.',
+    summary: 'Stop a job (or all) before its next request, until `resume`. Survives restarts.',
     example: 'waybill pause deliver --reason "service is being migrated"',
   })
-    .addArgument(new Argument('[lane]', 'what to stop; without it everything').choices(lanes))
+    .addArgument(
+      new Argument(
+        '[lane]',
+        'what to stop: reading the ERP, delivering, pulling invoices; without it all three',
+      ).choices(lanes),
+    )
     .requiredOption('--reason <text>', 'why, for the audit')
     .action(async (lane: (typeof lanes)[number] | undefined, options: CommonOptions & { reason: string }) => {
       await withApp('pause', options, async ({ store, context }) => {

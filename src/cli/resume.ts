@@ -8,10 +8,15 @@ import { lanes } from './pause.js';
 export function resumeCommand(): Command {
   return describeCommand({
     name: 'resume',
-    summary: 'End the pauses of a lane (or of all), whoever or whatever made them.',
+    summary: 'End the pauses of a job (or of all), whoever or whatever made them.',
     example: 'waybill resume deliver --reason "migration is over"',
   })
-    .addArgument(new Argument('[lane]', 'what goes on; without it everything').choices([...lanes, 'service']))
+    .addArgument(
+      new Argument('[lane]', 'what goes on; service: all that talks to the service; without it everything').choices([
+        ...lanes,
+        'service',
+      ]),
+    )
     .option('--reason <text>', 'why, for the audit', 'no reason given')
     .action(async (lane: Lane | undefined, options: CommonOptions & { reason: string }) => {
       await withApp('resume', options, async ({ store, context }) => {

@@ -22,8 +22,8 @@ export function resyncCommand(): Command {
   })
     .addArgument(new Argument('<entity>', 'what to read').choices(['customers', 'orders']))
     .option('--key <key>', 'only this key of the ERP (may be repeated)', collect)
-    .option('--from <date>', 'from this date (included), in erp.timeZone')
-    .option('--to <date>', 'to this date (excluded), in erp.timeZone')
+    .option('--from <date>', 'dated from here on (included): the column of startFrom, else changedAt')
+    .option('--to <date>', 'dated before this day or time, in erp.timeZone')
     .option('--dry-run', 'say what would be sent, write and send nothing')
     .option('--force', 'send unchanged records again with their old key and bytes, while the service remembers them')
     .action(async (plural: 'customers' | 'orders', options: ResyncOptions) => {

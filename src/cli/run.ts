@@ -25,6 +25,7 @@ export async function run(argv: readonly string[]): Promise<number> {
       'Carries customers and orders from an ERP database to a service, each exactly once, and brings unpaid invoices back.',
     )
     .version('0.1.0')
+    .addHelpText('after', '\nExample:\n  waybill demo\n\nThe way from there to your own ERP: README.md.')
     .showHelpAfterError('(add --help for the options)');
   const commands = [
     daemonCommand(),

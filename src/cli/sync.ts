@@ -20,11 +20,13 @@ export function syncCommand(): Command {
     example: 'waybill sync --limit 5',
     json: true,
   })
-    .addArgument(new Argument('[stage]', 'only this stage').choices(['capture', 'deliver', 'pull']))
+    .addArgument(
+      new Argument('[stage]', 'only this stage; without it all three').choices(['capture', 'deliver', 'pull']),
+    )
     .option('--dry-run', 'read and decide, write and send nothing')
-    .option('--limit <n>', 'only so many orders, and nothing else', positive)
-    .option('--key <key>', 'only the order with this key of the ERP (may be repeated)', collect)
-    .option('--trial', 'send these few to a production service that is not live yet')
+    .option('--limit <n>', 'send only so many orders that are new or changed, and their customers', positive)
+    .option('--key <key>', 'send only the order with this key of the ERP, and its customer (may be repeated)', collect)
+    .option('--trial', 'send these few to a production service before go-live; with --limit or --key')
     .action(async (stage: SyncStage | undefined, options: SyncCommandOptions) => {
       if (options.trial && options.limit === undefined && !options.key)
         throw new UsageError('--trial sends only a few: add --limit 5 or --key.');

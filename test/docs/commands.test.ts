@@ -163,7 +163,7 @@ describe('the demo', () => {
   });
 
   it('prints what the README shows', async () => {
-    const { stdout, stderr } = await run(process.execPath, [main, 'demo']);
+    const { stdout, stderr } = await run(process.execPath, [main, 'demo', '--limit', '1000']);
     const shown = shownOutput(documents()[0] as Document);
     expect(skeleton(stdout)).to.satisfy((text: string) => text.startsWith(skeleton(shown)), stdout);
     expect(stderr).to.equal('');
