@@ -17,6 +17,7 @@ import { assertEpoch, type Lease } from '../store/lease.js';
 import { placeholders, upsertRows } from '../store/rows.js';
 import type { Tx } from '../store/store.js';
 import type { JobContext } from './job-context.js';
+import { killPoint } from './kill-point.js';
 import { orderReadiness } from './order-readiness.js';
 
 export interface CapturePageWork {
@@ -77,10 +78,14 @@ interface Plan {
 /** One page of the ERP becomes messages, audit lines and the cursor, in one transaction. */
 export async function capturePage(context: JobContext, work: CapturePageWork): Promise<CapturePageResult> {
   if (work.dryRun) return context.store.read('compare with the ERP', (tx) => planAndWrite(context, work, tx));
-  return context.store.transaction('write what was captured', async (tx) => {
+  const written = await context.store.transaction('write what was captured', async (tx) => {
     if (work.lease) await assertEpoch(tx, work.lease);
-    return planAndWrite(context, work, tx);
+    const result = await planAndWrite(context, work, tx);
+    if (result.touched.length > 0) killPoint('before-capture-commit');
+    return result;
   });
+  if (written.touched.length > 0) killPoint('after-capture-commit');
+  return written;
 }
 
 async function planAndWrite(context: JobContext, work: CapturePageWork, tx: Tx): Promise<CapturePageResult> {

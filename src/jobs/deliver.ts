@@ -12,6 +12,7 @@ import { parkForgottenKeys, settleNothingToSend } from '../outbox/settle-message
 import { assertEpoch, LeaseLost } from '../store/lease.js';
 import type { Tx } from '../store/store.js';
 import type { JobContext } from './job-context.js';
+import { killPoint } from './kill-point.js';
 import { SendGate } from './send-gate.js';
 import type { ServiceLease } from './service-lease.js';
 import { Settler } from './settler.js';
@@ -182,8 +183,10 @@ class Delivery {
         })),
         at,
       );
+      if (claimed.length > 0) killPoint('before-claim-commit');
       return { claimed, parked };
     });
+    if (claimed.length > 0) killPoint('after-claim-commit');
     this.#settler.result.parked += parked;
     return claimed;
   }
@@ -195,6 +198,7 @@ class Delivery {
 
   async #send(message: ClaimedMessage): Promise<void> {
     const sent = await this.#exchange(message);
+    if (sent.startedAtMs !== null) killPoint('after-answer');
     this.#settler.add(message, sent);
     // A "slow down" or a refusal is heeded by the very next request, not by the one after the next commit.
     if (sent.verdict.kind !== 'delivered' && sent.verdict.kind !== 'not_sent')
@@ -210,7 +214,11 @@ class Delivery {
       body: message.body,
       record: message.record,
       serviceId: message.boundServiceId,
-      gate: () => this.#gate.check('deliver'),
+      gate: async () => {
+        const shut = await this.#gate.check('deliver');
+        if (shut === null) killPoint('before-send');
+        return shut;
+      },
     });
     return sending.catch((error: Error) => {
       this.#context.log.error('A request failed in a way that nobody foresaw', {

@@ -17,6 +17,7 @@ import {
 import { pauseLane } from '../store/lane-pauses.js';
 import { assertEpoch } from '../store/lease.js';
 import type { JobContext } from './job-context.js';
+import { killPoint } from './kill-point.js';
 import { SendGate } from './send-gate.js';
 import type { ServiceLease } from './service-lease.js';
 
@@ -74,7 +75,7 @@ export async function pull(
     options.signal?.removeEventListener('abort', stop);
   }
 
-  return store.transaction('end a pull', async (tx) => {
+  const ended = await store.transaction('end a pull', async (tx) => {
     await assertEpoch(tx, lease.lease);
     const at = nowMs();
     const complete = failure === null;
@@ -86,6 +87,7 @@ export async function pull(
       [{ event: 'pull', outcome, actor, detail: { pullId, reason: failure, ...counts, ...swap } }],
       at,
     );
+    killPoint('before-pull-swap');
     return {
       outcome,
       reason: failure,
@@ -95,6 +97,8 @@ export async function pull(
       ...swap,
     } satisfies PullResult;
   });
+  killPoint('after-pull-swap');
+  return ended;
 
   /** All pages once. `moved`: the list changed meanwhile, so that another pass may succeed. */
   async function readList(): Promise<{ failure: string | null; moved: boolean }> {
@@ -129,6 +133,7 @@ export async function pull(
       const read = await client.get(settings.service.endpoints.listInvoices.path, query, () => gate.check('pull'));
       const judged = judgePage(read, settings.service.endpoints.listInvoices.successStatus);
       await record(intent, read, judged, page);
+      if (judged.kind === 'page') killPoint('after-pull-page');
       if (judged.kind === 'page') return judged.page;
       reason = judged.reason;
       if (judged.kind === 'stop') return reason;

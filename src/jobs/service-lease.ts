@@ -3,6 +3,7 @@ import { appendAudit } from '../audit/audit-log.js';
 import { doubtOlderEpochs } from '../outbox/settle-messages.js';
 import { acquireLease, type Lease, LeaseLost, releaseLease, renewLease } from '../store/lease.js';
 import type { JobContext } from './job-context.js';
+import { killPoint } from './kill-point.js';
 
 /**
  * The right to talk to the service. One process has it at a time: deliver and pull share it, because they share the rate
@@ -38,9 +39,11 @@ export class ServiceLease {
     const leaseMs = context.settings.delivery.leaseSeconds * 1000;
     const answer = await acquireLease(context.store, 'service', context.actor, leaseMs);
     if (!answer.held) return { holder: answer.holder, freeInMs: answer.freeInMs };
+    killPoint('after-lease');
     const kept = new ServiceLease(context, answer.lease);
     try {
       const doubted = await kept.#takeOver();
+      killPoint('after-takeover');
       if (doubted > 0) context.log.warn('Took over from a deliverer that stopped without a word', { inDoubt: doubted });
       const windowMs = (context.settings.service.limit?.perSeconds ?? 0) * 1000;
       const restMs = answer.idleMs === null ? 0 : windowMs - answer.idleMs;
@@ -73,6 +76,7 @@ export class ServiceLease {
     await this.#renewing;
     if (this.#lost) return;
     this.#lost = true;
+    killPoint('before-lease-release');
     await releaseLease(this.#context.store, this.lease);
   }
 
@@ -115,6 +119,7 @@ export class ServiceLease {
         })),
         at,
       );
+      killPoint('before-takeover');
       return doubted.length;
     });
   }

@@ -10,6 +10,7 @@ import { assertEpoch, LeaseLost } from '../store/lease.js';
 import type { Tx } from '../store/store.js';
 import type { DeliverResult } from './deliver.js';
 import type { JobContext } from './job-context.js';
+import { killPoint } from './kill-point.js';
 import { healthy, type LaneHealth, laneEffects } from './lane-effects.js';
 import type { ServiceLease } from './service-lease.js';
 
@@ -164,8 +165,10 @@ export class Settler {
         effects.alerts.map((message) => ({ event: 'alert', actor, detail: { message } })),
         at,
       );
+      killPoint('before-settle-commit');
       return effects;
     });
+    killPoint('after-settle-commit');
     this.#health = effects.health;
     for (const alert of effects.alerts) log.error(alert);
     this.#count(settled);

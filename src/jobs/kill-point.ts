@@ -1,0 +1,33 @@
+import { writeSync } from 'node:fs';
+
+/** The moments before and after each durable step, by name. The torture run kills or freezes the process in each of them. */
+export const killPoints = [
+  'before-capture-commit',
+  'after-capture-commit',
+  'before-claim-commit',
+  'after-claim-commit',
+  'before-send',
+  'after-answer',
+  'before-settle-commit',
+  'after-settle-commit',
+  'before-takeover',
+  'after-lease',
+  'after-takeover',
+  'before-lease-release',
+  'after-pull-page',
+  'before-pull-swap',
+  'after-pull-swap',
+] as const;
+export type KillPoint = (typeof killPoints)[number];
+
+/** `NAME`, `NAME:NTH` or `NAME:NTH:SIGSTOP`. Read once; no setting, because nobody should ever set it. */
+const [wanted = '', nth = '1', signal = 'SIGKILL'] = (process.env.TORTURE_KILL_POINT ?? '').split(':');
+let passed = 0;
+
+/** Does nothing, unless TORTURE_KILL_POINT names this point: then the process ends here, as if the power had gone. */
+export function killPoint(name: KillPoint): void {
+  if (wanted !== name || ++passed !== Number(nth)) return;
+  // Written at once: what goes through a stream would die with us.
+  writeSync(2, `reached ${name} ${signal}\n`);
+  process.kill(process.pid, signal);
+}
