@@ -4,6 +4,7 @@ import { chmodSync, copyFileSync, cpSync, mkdirSync, readFileSync, writeFileSync
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import Database from 'better-sqlite3';
 import { expect } from 'chai';
 import { parse, stringify } from 'yaml';
 import { createSampleErp } from '../../src/sample-erp/create-sample-erp.js';
@@ -135,6 +136,18 @@ describe('the commands in the documents', () => {
       });
     }
   }
+
+  it('leave invoices that the shown SQL finds', () => {
+    const statements = documents().flatMap(({ fences }) => fences.filter(({ language }) => language === 'sql'));
+    expect(statements).to.not.be.empty;
+    const store = new Database(join(reader.folder, 'data/production.sqlite'), { readonly: true });
+    try {
+      const found = statements.map(({ text }) => store.prepare(text).all());
+      expect(found[0]).to.have.length.above(2);
+    } finally {
+      store.close();
+    }
+  });
 
   it('have sent each order once by now', () => {
     const { counts } = sandbox.ledger();

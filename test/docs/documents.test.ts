@@ -59,7 +59,7 @@ describe('the documents', () => {
   });
 
   it('say of each block what it is, so that what can be run is run', () => {
-    const known = ['sh', 'console', 'text', 'yaml', 'json', 'ini', 'mermaid'];
+    const known = ['sh', 'console', 'text', 'yaml', 'sql', 'json', 'ini', 'mermaid'];
     for (const { fences, path } of all) for (const { language } of fences) expect(known, path).to.include(language);
   });
 
