@@ -144,6 +144,20 @@ function checkService({ service, delivery }: Partly<Settings>, report: Report): 
   }
 }
 
+/** Within the key's lifetime a message is what proves that a resend makes no second record. */
+function checkRetention({ retention, service }: Partly<Settings>, report: Report): void {
+  const hours = service?.idempotency?.lifetimeHours;
+  if (hours === undefined) return;
+  for (const name of ['messagesDays', 'bodiesDays', 'auditDays'] as const) {
+    const days = retention?.[name];
+    if (days === undefined || days * 24 >= hours) continue;
+    report(`retention.${name}`, 'is shorter than the lifetime of a key', {
+      found: `${days} days, with a lifetime of ${hours} hours`,
+      allowed: `at least ${Math.ceil(hours / 24)}, because service.idempotency.lifetimeHours is ${hours}`,
+    });
+  }
+}
+
 function checkStore({ store }: Partly<Settings>, report: Report): void {
   if (store?.type !== 'sqlite' || !/^(:memory:|file:)/.test(store.file ?? '')) return;
   report('store.file', 'is not the name of a file', {
@@ -159,7 +173,8 @@ export function crossChecks(settings: Partly<Settings>): CrossProblem[] {
     const segments = place.split('.').map((part) => (/^\d+$/.test(part) ? Number(part) : part));
     problems.push({ segments, message, ...more });
   };
-  for (const check of [checkCustomers, checkOrders, checkService, checkAnswers, checkStore]) check(settings, report);
+  for (const check of [checkCustomers, checkOrders, checkService, checkAnswers, checkRetention, checkStore])
+    check(settings, report);
   return problems;
 }
 

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { amountsSettings, captureSettings, customersSettings, erpSettings, ordersSettings } from './erp-settings.js';
+import { alertSettings, retentionSettings } from './operations-settings.js';
 import { deliverySettings, invoicesSettings, serviceSettings } from './service-settings.js';
 import { cronExpression, secret, timeZone } from './value-types.js';
 
@@ -43,6 +44,9 @@ const scheduleSettings = z
     pull: cronExpression
       .default('0 */15 * * * *')
       .describe('Cron expression, with seconds: when unpaid invoices are read.'),
+    prune: cronExpression
+      .default('0 30 3 * * *')
+      .describe('Cron expression, with seconds: when old messages and audit lines are pruned.'),
     timeZone: timeZone.default('UTC').describe('Time zone of the cron expressions.'),
   })
   .describe('When the jobs run.');
@@ -64,6 +68,8 @@ export const settingsSchema = z.strictObject({
   delivery: deliverySettings.prefault({}),
   invoices: invoicesSettings.prefault({}),
   schedule: scheduleSettings.prefault({}),
+  alert: alertSettings.prefault({}),
+  retention: retentionSettings.prefault({}),
   log: z
     .strictObject({
       level: z

@@ -49,6 +49,8 @@ const tables = [
   'invoice',
   'invoice_staging',
   'invoice_pull',
+  'alert',
+  'job_run',
 ];
 
 /** Called inside a describe block. */

@@ -1,0 +1,61 @@
+import { z } from 'zod';
+
+const days = (standard: number, meaning: string) => z.number().min(1).max(36_500).default(standard).describe(meaning);
+
+export const retentionSettings = z
+  .strictObject({
+    messagesDays: days(
+      365,
+      'How long a closed message and its attempts are kept. What waits, is parked, or alone remembers a record, stays.',
+    ),
+    bodiesDays: days(90, 'How long the bodies and excerpts of closed messages are kept.'),
+    auditDays: days(730, 'How long audit lines, pulls and past alerts are kept.'),
+    batchSize: z
+      .number()
+      .int()
+      .min(10)
+      .max(5_000)
+      .default(500)
+      .describe('Rows that one transaction looks at, so that nothing else waits long.')
+      .meta({ unit: 'rows' }),
+  })
+  .describe('What is forgotten, and when. Bindings are never pruned.');
+
+export const alertSettings = z
+  .strictObject({
+    command: z
+      .union([z.string().min(1), z.array(z.string().min(1)).min(1)])
+      .transform((value) => (typeof value === 'string' ? [value] : value))
+      .optional()
+      .describe(
+        'Program that is told what is wrong, and when it is over: JSON on its stdin. A path, or a list of program and arguments; no shell.',
+      )
+      .meta({ allowed: 'the path of a program, or a list of the program and its arguments' }),
+    timeoutSeconds: z.number().positive().max(600).default(30).describe('How long the program may take.'),
+    retrySeconds: z
+      .number()
+      .positive()
+      .default(60)
+      .describe('Wait after a failed try to tell; doubled with each further one, up to an hour.'),
+    outageMinutes: z
+      .number()
+      .min(0)
+      .default(5)
+      .describe('How long the service may be out of reach, or may make us wait, before it is told.'),
+    failuresInRow: z
+      .number()
+      .int()
+      .min(1)
+      .default(3)
+      .describe('Failed captures, or failed pulls, in a row before it is told.')
+      .meta({ unit: 'runs' }),
+    maxSilenceHours: z
+      .number()
+      .positive()
+      .default(12)
+      .describe('How long nothing at all (capture, delivery, pull) may succeed before it is told.'),
+  })
+  .describe('Who is told when something needs a person.');
+
+export type RetentionSettings = z.output<typeof retentionSettings>;
+export type AlertSettings = z.output<typeof alertSettings>;

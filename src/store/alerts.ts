@@ -1,0 +1,109 @@
+import type { JsonValue } from '../model/record.js';
+import type { Tx } from './store.js';
+
+/** One thing that somebody should know, from the moment it began until it is over. */
+export interface Alert {
+  id: number;
+  /** What is wrong, as a name that stays the same: `pause.service.credential`, `parked`. */
+  cause: string;
+  message: string;
+  details: { [name: string]: JsonValue };
+  /** Milliseconds since 1970. */
+  sinceAt: number;
+  overAt: number | null;
+  /** When somebody was told that it began, or that it is over; null: not yet. */
+  raisedToldAt: number | null;
+  overToldAt: number | null;
+  /** How often telling has failed for what is to be told next. */
+  tries: number;
+}
+
+/**
+ * Says that something needs a person. As long as it lasts, saying it again only brings message and details up to date: it
+ * is told once. Made for the caller's own transaction, so that an alert exists if and only if its cause does.
+ * @param cause at most 64 characters, without anything personal
+ * @returns whether it is new
+ */
+export async function raiseAlert(
+  tx: Tx,
+  cause: string,
+  message: string,
+  nowMs: number,
+  details: { [name: string]: JsonValue } = {},
+): Promise<boolean> {
+  const text = message.slice(0, 1000);
+  const json = JSON.stringify(details);
+  const [open] = await tx.select('SELECT message, details FROM alert WHERE open_cause=?', [cause]);
+  if (open) {
+    if (open.message !== text || open.details !== json)
+      await tx.run('UPDATE alert SET message=?, details=? WHERE open_cause=?', [text, json, cause]);
+    return false;
+  }
+  // Two processes may notice the same thing at the same time.
+  const insert = tx.dialect === 'mysql' ? 'INSERT IGNORE INTO' : 'INSERT OR IGNORE INTO';
+  const inserted = await tx.run(
+    `${insert} alert (cause, open_cause, message, details, since_at, next_try_at) VALUES (?,?,?,?,?,?)`,
+    [cause, cause, text, json, nowMs, nowMs],
+  );
+  return inserted > 0;
+}
+
+/** Says that a cause is over. @returns whether it had been raised */
+export async function endAlert(tx: Tx, cause: string, nowMs: number): Promise<boolean> {
+  const [open] = await tx.select('SELECT id FROM alert WHERE open_cause=?', [cause]);
+  if (!open) return false;
+  return (
+    (await tx.run('UPDATE alert SET open_cause=NULL, over_at=?, tries=0, next_try_at=? WHERE open_cause=?', [
+      nowMs,
+      nowMs,
+      cause,
+    ])) > 0
+  );
+}
+
+/** What is wrong now, the oldest first. */
+export async function openAlerts(tx: Tx): Promise<Alert[]> {
+  return (await tx.select(`SELECT ${columns} FROM alert WHERE open_cause IS NOT NULL ORDER BY since_at, id`)).map(
+    alertOf,
+  );
+}
+
+/** What somebody has to be told now, in the order in which it happened. */
+export async function untoldAlerts(tx: Tx, nowMs: number, limit: number): Promise<Alert[]> {
+  const rows = await tx.select(
+    `SELECT ${columns} FROM alert
+      WHERE over_told_at IS NULL AND next_try_at<=? AND (raised_told_at IS NULL OR over_at IS NOT NULL)
+      ORDER BY id LIMIT ${Math.trunc(limit)}`,
+    [nowMs],
+  );
+  return rows.map(alertOf);
+}
+
+/** Nobody tries to tell it before this time, e.g. because somebody is telling it now. */
+export async function postponeAlert(tx: Tx, id: number, nextTryAt: number, tries: number): Promise<void> {
+  await tx.run('UPDATE alert SET next_try_at=?, tries=? WHERE id=?', [nextTryAt, tries, id]);
+}
+
+/** Somebody was told: that it began, or that it is over. */
+export async function markTold(tx: Tx, id: number, state: 'raised' | 'over', nowMs: number): Promise<void> {
+  const column = state === 'raised' ? 'raised_told_at' : 'over_told_at';
+  await tx.run(`UPDATE alert SET ${column}=?, tries=0, next_try_at=? WHERE id=?`, [nowMs, nowMs, id]);
+}
+
+const columns = 'id, cause, message, details, since_at, over_at, raised_told_at, over_told_at, tries';
+
+// biome-ignore lint/suspicious/noExplicitAny: a row of the columns above
+function alertOf(row: any): Alert {
+  const time = (value: unknown) => (value === null ? null : Number(value));
+  return {
+    id: Number(row.id),
+    cause: row.cause,
+    message: row.message,
+    details: JSON.parse(row.details),
+    sinceAt: Number(row.since_at),
+    overAt: time(row.over_at),
+    raisedToldAt: time(row.raised_told_at),
+    overToldAt: time(row.over_told_at),
+    tries: row.tries,
+  };
+}

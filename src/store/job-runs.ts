@@ -1,0 +1,54 @@
+import { upsertRows } from './rows.js';
+import type { Tx } from './store.js';
+
+export type RecordedJob = 'capture' | 'deliver' | 'pull' | 'prune';
+
+/** How the last runs of a job went. */
+export interface JobRun {
+  job: RecordedJob;
+  /** When it last succeeded; for `deliver`, when a record was last acknowledged. */
+  succeededAt: number | null;
+  /** Failures in a row since then. */
+  failures: number;
+  failingSince: number | null;
+  /** What went wrong last. */
+  failure: string | null;
+}
+
+export async function recordSuccess(tx: Tx, job: RecordedJob, nowMs: number): Promise<void> {
+  await upsertRows(
+    tx,
+    'job_run',
+    ['job'],
+    [{ job, succeeded_at: nowMs, failures: 0, failing_since: null, failure: null }],
+  );
+}
+
+export async function recordFailure(tx: Tx, job: RecordedJob, failure: string, nowMs: number): Promise<void> {
+  const before = (await listJobRuns(tx)).find((run) => run.job === job);
+  await upsertRows(
+    tx,
+    'job_run',
+    ['job'],
+    [
+      {
+        job,
+        succeeded_at: before?.succeededAt ?? null,
+        failures: (before?.failures ?? 0) + 1,
+        failing_since: before?.failingSince ?? nowMs,
+        failure: failure.slice(0, 1000),
+      },
+    ],
+  );
+}
+
+export async function listJobRuns(tx: Tx): Promise<JobRun[]> {
+  const rows = await tx.select('SELECT job, succeeded_at, failures, failing_since, failure FROM job_run ORDER BY job');
+  return rows.map((row) => ({
+    job: row.job,
+    succeededAt: row.succeeded_at === null ? null : Number(row.succeeded_at),
+    failures: row.failures,
+    failingSince: row.failing_since === null ? null : Number(row.failing_since),
+    failure: row.failure,
+  }));
+}
