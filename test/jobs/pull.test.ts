@@ -200,4 +200,29 @@ onBothLabs('pull', (kit) => {
     expect(await kit.rows('SELECT * FROM invoice')).to.deep.equal([]);
     expect((await lastPull()).outcome).to.equal('running');
   });
+
+  it('does not swap the list when its lease went to another process after the last page', async () => {
+    const lab = await start(6);
+    const { store } = lab.context;
+    const transaction: typeof store.transaction = async (action, work) => {
+      if (action === 'end a pull') {
+        await store.transaction('let time pass', (tx) => tx.run("UPDATE lease SET expires_at=1 WHERE name='service'"));
+        expect((await acquireLease(store, 'service', 'the successor', 60_000)).held).to.equal(true);
+      }
+      return store.transaction(action, work);
+    };
+    lab.context.store = new Proxy(store, {
+      get: (target, name) => {
+        if (name === 'transaction') return transaction;
+        const value = Reflect.get(target, name) as unknown;
+        return typeof value === 'function' ? value.bind(target) : value;
+      },
+    });
+    const failure = await lab.pull().then(
+      () => null,
+      (error: unknown) => error,
+    );
+    expect(failure).to.be.instanceOf(LeaseLost);
+    expect(await kit.rows('SELECT * FROM invoice')).to.deep.equal([]);
+  });
 });

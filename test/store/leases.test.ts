@@ -65,12 +65,16 @@ onBothStores('a lease', (kit) => {
 
   it('is taken over when its time is over and not before, and its holder can write nothing more', async () => {
     const first = held(await take('one', 400));
+    const endOf = async () => (await kit.rows('SELECT expires_at FROM lease'))[0].expires_at as number;
+    const end = await endOf();
     expect((await take('two', long)).held).to.equal(false);
     const answer = await waitFor('the lease to end', async () => {
       const asked = await take('two', long);
       return asked.held ? asked : null;
     });
     expect(held(answer).epoch).to.equal(first.epoch + 1);
+    // By the database's clock, to the millisecond.
+    expect((await endOf()) - long).to.be.at.least(end);
     // It was never let go.
     expect((answer as { idleMs: number }).idleMs).to.equal(0);
     await lostTo(assertHeld(first));
