@@ -27,6 +27,18 @@ const endpoint = (
     .prefault({})
     .describe(meaning);
 
+const changeEndpoint = (path: string, meaning: string) =>
+  endpoint('PATCH', path, 200, meaning)
+    .unwrap()
+    .extend({
+      method: z
+        .enum(['PATCH', 'PUT', 'POST'])
+        .default('PATCH')
+        .describe('HTTP method. PUT carries the whole record, every other one the fields that changed.'),
+    })
+    .prefault({})
+    .describe(meaning);
+
 /** One way to recognise an answer: its status, and if given its error code or a pattern found in its body. */
 export const answer = z
   .strictObject({
@@ -113,8 +125,10 @@ export const serviceSettings = z
       .strictObject({
         createCustomer: endpoint('POST', '/v1/customers', 201, 'A new customer.'),
         createOrder: endpoint('POST', '/v1/orders', 201, 'A new order.'),
-        updateCustomer: endpoint('PATCH', '/v1/customers/{customer_code}', 200, 'A change to a customer.'),
-        updateOrder: endpoint('PATCH', '/v1/orders/{order_id}', 200, 'A change to an order.'),
+        updateCustomer: changeEndpoint('/v1/customers/{customer_code}', 'A change to a customer.'),
+        updateOrder: changeEndpoint('/v1/orders/{order_id}', 'A change to an order.'),
+        deleteCustomer: endpoint('DELETE', '/v1/customers/{customer_code}', 204, 'A customer that is withdrawn.'),
+        deleteOrder: endpoint('DELETE', '/v1/orders/{order_id}', 204, 'An order that is withdrawn.'),
         listInvoices: endpoint('GET', '/v2/invoices', 200, 'Unpaid invoices, page by page.'),
       })
       .prefault({})

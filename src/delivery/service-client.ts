@@ -14,6 +14,8 @@ export interface SendRequest {
   entity: Entity;
   operation: 'create' | 'update';
   idempotencyKey: string;
+  /** The method that was frozen with the bytes; absent or null: the endpoint's. */
+  method?: string | null;
   /** The frozen bytes. */
   body: string;
   /** The mapped record as JSON, to check the acknowledgement against. */
@@ -83,7 +85,7 @@ export class ServiceClient {
     if ('problem' in path) return neverSent(path.problem);
     const { idempotency } = this.#service;
     const timed = await this.#transport.exchange({
-      method: endpoint.method,
+      method: (request.method as typeof endpoint.method | null | undefined) ?? endpoint.method,
       path: path.filled,
       headers: {
         ...this.#credential(),

@@ -7,6 +7,7 @@ import {
   claimMessages,
   dueMessageIds,
   nextDueAt,
+  type UpdateMethods,
 } from '../outbox/claim-messages.js';
 import { parkForgottenKeys, settleNothingToSend } from '../outbox/settle-messages.js';
 import { assertEpoch, LeaseLost } from '../store/lease.js';
@@ -169,7 +170,14 @@ class Delivery {
       const lifetimeMs = this.#keyLifetimeMs();
       // Before anything is claimed: a key that is forgotten must not go out once more.
       const parked = await this.#parkForgottenIn(tx, at, lifetimeMs);
-      const { claimed, nothingToSend } = await claimMessages(tx, ids, this.#lease.lease.epoch, at, lifetimeMs);
+      const { claimed, nothingToSend } = await claimMessages(
+        tx,
+        ids,
+        this.#lease.lease.epoch,
+        at,
+        lifetimeMs,
+        this.#updateMethods(),
+      );
       await settleNothingToSend(tx, nothingToSend, at);
       await appendAudit(
         tx,
@@ -212,6 +220,7 @@ class Delivery {
       operation: message.operation,
       idempotencyKey: message.idempotencyKey,
       body: message.body,
+      method: message.method,
       record: message.record,
       serviceId: message.boundServiceId,
       gate: async () => {
@@ -229,6 +238,11 @@ class Delivery {
       const verdict = { kind: 'in_doubt' as const, reason: error.message };
       return { verdict, startedAtMs: null, durationMs: null, status: null, requestId: null, excerpt: null };
     });
+  }
+
+  #updateMethods(): UpdateMethods {
+    const { updateCustomer, updateOrder } = this.#context.settings.service.endpoints;
+    return { customer: updateCustomer.method, order: updateOrder.method };
   }
 
   #keyLifetimeMs(): number {

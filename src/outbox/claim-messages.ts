@@ -3,7 +3,7 @@ import type { JsonValue } from '../model/record.js';
 import { insertRows, placeholders, updateRows } from '../store/rows.js';
 import type { SqlValue, Store, Tx } from '../store/store.js';
 import { canonicalJson, sha256 } from './canonical-json.js';
-import { composePatch } from './compose-update.js';
+import { type ComposedUpdate, composeUpdate, type UpdateMethod } from './compose-update.js';
 import { revisionKey } from './idempotency-key.js';
 import type { Operation, SendingMessage } from './message.js';
 
@@ -24,7 +24,14 @@ export interface ClaimedMessage extends SendingMessage {
   mappingFingerprint: string;
   /** The id that the service gave to the record; null before its create is acknowledged. */
   boundServiceId: string | null;
+  /** The method of an update, frozen with its bytes: a PATCH sent as a PUT would clear fields. Null: as the endpoint says. */
+  method: string | null;
 }
+
+/** Ways in which updates are sent, by entity. */
+export type UpdateMethods = Readonly<Record<Entity, UpdateMethod>>;
+
+const patches: UpdateMethods = { customer: 'PATCH', order: 'PATCH' };
 
 /** An update that would change nothing any more, because the service holds these values already. */
 export interface NothingToSend {
@@ -91,6 +98,7 @@ export async function claimMessages(
   epoch: number,
   nowMs: number,
   keyLifetimeMs = Number.POSITIVE_INFINITY,
+  methods = patches,
 ): Promise<{ claimed: ClaimedMessage[]; nothingToSend: NothingToSend[] }> {
   if (ids.length === 0) return { claimed: [], nothingToSend: [] };
   const lock = tx.dialect === 'mysql' ? ' FOR UPDATE SKIP LOCKED' : '';
@@ -117,6 +125,7 @@ export async function claimMessages(
   for (const row of rows) {
     let body: string | null = row.body ?? row.record;
     let idempotencyKey: string = row.idempotency_key;
+    let method: string | null = row.method;
     // The service may have forgotten the key by now, and would make a second record.
     const forgotten = row.operation === 'create' && row.bound_service_id !== null && row.state === 'pending';
     if (forgotten && row.first_sent_at !== null && nowMs - Number(row.first_sent_at) > keyLifetimeMs) {
@@ -124,11 +133,13 @@ export async function claimMessages(
       continue;
     }
     if (row.operation === 'update' && row.body_hash === null) {
-      body = composeBody(row.acknowledged, row.record);
-      if (body === null) {
+      const update = compose(methods[row.entity as Entity], row.acknowledged, row.record);
+      if (update === null) {
         nothingToSend.push(nothingToSendOf(row));
         continue;
       }
+      body = canonicalJson(update.body);
+      method = update.method;
       idempotencyKey = revisionKey(incarnation, row.entity, row.source_key, row.operation, row.revision);
       composed.push({ message_id: Number(row.id), body });
     }
@@ -153,6 +164,7 @@ export async function claimMessages(
       contentHash: row.content_hash,
       mappingFingerprint: row.mapping_fingerprint,
       boundServiceId: row.bound_service_id,
+      method,
     });
   }
   await updateRows(tx, 'message_body', ['message_id'], composed);
@@ -168,6 +180,7 @@ export async function claimMessages(
       attempts: message.attemptNumber,
       idempotency_key: message.idempotencyKey,
       body_hash: message.bodyHash,
+      method: message.method,
     })),
   );
   await insertRows(
@@ -198,10 +211,9 @@ function nothingToSendOf(row: any): NothingToSend {
   };
 }
 
-function composeBody(acknowledged: string | null, record: string): string | null {
+function compose(method: UpdateMethod, acknowledged: string | null, record: string): ComposedUpdate | null {
   const wanted = JSON.parse(record) as { [name: string]: JsonValue };
-  const patch = composePatch(acknowledged === null ? null : JSON.parse(acknowledged), wanted);
-  return patch && canonicalJson(patch);
+  return composeUpdate(method, acknowledged === null ? null : JSON.parse(acknowledged), wanted);
 }
 
 async function incarnationOf(tx: Tx): Promise<string> {

@@ -19,3 +19,27 @@ export function composePatch(acknowledged: Fields | null, wanted: Fields): Field
   const patch: Fields = Object.fromEntries([...changed, ...gone.map((name) => [name, null] as const)]);
   return Object.keys(patch).length > 0 ? patch : null;
 }
+
+/** How an update is sent: the method and the bytes, frozen together with the key. */
+export interface ComposedUpdate {
+  method: UpdateMethod;
+  body: Fields;
+}
+
+export const updateMethods = ['PATCH', 'PUT', 'POST'] as const;
+export type UpdateMethod = (typeof updateMethods)[number];
+
+/**
+ * An update in the way the service takes it. Pure. A PUT replaces the record, so it always carries the whole of it: a field
+ * that a partial PUT leaves out would be cleared. Every other method carries what changed.
+ * @returns null when the service holds these values already
+ */
+export function composeUpdate(
+  method: UpdateMethod,
+  acknowledged: Fields | null,
+  wanted: Fields,
+): ComposedUpdate | null {
+  const patch = composePatch(acknowledged, wanted);
+  if (patch === null) return null;
+  return { method, body: method === 'PUT' ? wanted : patch };
+}

@@ -53,6 +53,35 @@ onBothLabs('an order that is edited', (kit) => {
     expect(Object.keys(JSON.parse(body.body))).to.deep.equal(['items']);
   });
 
+  it('is replaced whole where the service takes a PUT', async () => {
+    const { lab, id } = await oneOrder({ settings: { service: { endpoints: { updateOrder: { method: 'PUT' } } } } });
+    await lab.deliver();
+    await edit(lab, id, 5);
+    await lab.deliver();
+    await expectAllAtService(lab);
+    expect(requestsFor(lab, 'PATCH')).to.have.length(0);
+    expect(requestsFor(lab, 'PUT')).to.have.length(1);
+    const [row] = await kit.rows(
+      "SELECT b.body, b.record, m.method FROM outbox_message m JOIN message_body b ON b.message_id=m.id WHERE m.operation='update'",
+    );
+    expect(row.body).to.equal(row.record);
+    expect(row.method).to.equal('PUT');
+  });
+
+  it('keeps the method that its bytes were composed for, whatever the settings say at the next try', async () => {
+    const { lab, id } = await oneOrder();
+    await lab.deliver();
+    await edit(lab, id, 5);
+    lab.sandbox.setFaults([{ kind: 'status', status: 500, match: { method: 'PATCH' } }]);
+    await lab.deliver({ retryHorizonMs: 0 });
+    lab.sandbox.clearFaults();
+    const changed = lab.another({ settings: { service: { endpoints: { updateOrder: { method: 'PUT' } } } } });
+    await changed.deliver();
+    await expectAllAtService(lab);
+    expect(requestsFor(lab, 'PUT')).to.have.length(0);
+    expectOneBodyPerKey(lab);
+  });
+
   it('from A to B to A to B ends at B, whether each is delivered or only the last', async () => {
     for (const eachDelivered of [true, false]) {
       const { lab, id } = await oneOrder();

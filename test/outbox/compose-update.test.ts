@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import type { JsonValue } from '../../src/model/record.js';
-import { composePatch } from '../../src/outbox/compose-update.js';
+import { composePatch, composeUpdate } from '../../src/outbox/compose-update.js';
 
 type Fields = { [name: string]: JsonValue };
 
@@ -33,6 +33,24 @@ describe('the body of an update', () => {
     const before = { name: 'Müller', city: 'Köln', email: 'a@example.com', street: 'Am Hof 1' };
     const after = { name: 'Müller', city: 'Bonn', street: 'Am Hof 1', phone: '1' };
     expect(composePatch(before, after)).to.deep.equal({ city: 'Bonn', phone: '1', email: null });
+  });
+
+  it('is the whole record for a PUT, which would clear what it leaves out', () => {
+    const before = { name: 'Müller', city: 'Köln' };
+    const after = { name: 'Müller', city: 'Bonn' };
+    expect(composeUpdate('PUT', before, after)).to.deep.equal({ method: 'PUT', body: after });
+    expect(composeUpdate('PATCH', before, after)).to.deep.equal({ method: 'PATCH', body: { city: 'Bonn' } });
+  });
+
+  it('leaves the service with what is wanted, and with nothing else, whatever the method', () => {
+    fc.assert(
+      fc.property(fields, fields, fc.constantFrom('PUT' as const, 'PATCH' as const), (before, after, method) => {
+        const update = composeUpdate(method, before, after);
+        const replaced = update?.body ?? before;
+        const result = method === 'PUT' ? replaced : applied(before, update?.body ?? null);
+        expect(withoutNulls(result)).to.deep.equal(withoutNulls(after));
+      }),
+    );
   });
 
   it('sends a list whole when one of its parts differs', () => {

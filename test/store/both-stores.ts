@@ -38,6 +38,7 @@ const tables = [
   'outbox_message',
   'message_body',
   'binding',
+  'closed_binding',
   'attempt',
   'attempt_excerpt',
   'audit_log',
