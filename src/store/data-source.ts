@@ -2,6 +2,7 @@ import { chmodSync, closeSync, mkdirSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DataSource } from 'typeorm';
 import type { StoreSettings } from '../config/settings.js';
+import { poolIdleMs } from './limit-sessions.js';
 import { Initial1700000000000 } from './migrations/1700000000000-initial.js';
 import { Changes1700000001000 } from './migrations/1700000001000-changes.js';
 import { Alerts1700000003000 } from './migrations/1700000003000-alerts.js';
@@ -40,7 +41,14 @@ export function storeDataSource(settings: StoreSettings): DataSource {
     supportBigNumbers: true,
     bigNumberStrings: false,
     dateStrings: true,
-    extra: { connectionLimit: 6, enableKeepAlive: true },
+    extra: {
+      connectionLimit: 6,
+      // Below the limit, or the driver never looks for idle connections.
+      maxIdle: 5,
+      idleTimeout: poolIdleMs,
+      enableKeepAlive: true,
+      keepAliveInitialDelay: 10_000,
+    },
   });
 }
 

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { DataSource } from 'typeorm';
 import type { StoreSettings } from '../config/settings.js';
 import { createPrivateFile, migrations, storeDataSource } from './data-source.js';
+import { limitSessions } from './limit-sessions.js';
 import { Store } from './store.js';
 import { StoreError } from './store-error.js';
 import { readStoreInfo, writeStoreInfo } from './store-info.js';
@@ -20,6 +21,8 @@ export async function openStore(settings: StoreSettings): Promise<OpenedStore> {
   const dataSource = await connect(settings);
   try {
     await migrate(dataSource);
+    // Afterwards: the session that holds the migrations' lock rests while another one works.
+    if (dataSource.options.type === 'mysql') limitSessions(dataSource);
     const store = new Store(dataSource);
     await store.transaction('name itself', async (tx) => {
       // Updates take their keys from the incarnation: a store made anew must not use an old store's keys again.

@@ -14,9 +14,11 @@ export class StoreError extends Error {
     const code = driver?.code;
     // Errors of our own work inside the transaction pass through as they are.
     if (!(cause as { driverError?: unknown }).driverError && !isConnectionCode(code)) return cause;
+    // A connection that the server has closed meanwhile is refused by the driver itself, without a code.
+    const closed = (driver as { fatal?: boolean }).fatal === true;
     // The driver's message, without TypeORM's copy of the statement and its parameters (they may hold personal data).
     const message = (driver as { message?: string }).message ?? String(cause);
-    const unreachable = isConnectionCode(code);
+    const unreachable = closed || isConnectionCode(code);
     const hint = unreachable ? ' Is the database running, and do host, port and account in `store` fit?' : '';
     return new StoreError(`The store failed to ${action}: ${message}.${hint}`, { cause: driver, unreachable });
   }

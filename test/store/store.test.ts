@@ -378,6 +378,31 @@ describe('a store in MariaDB', () => {
     }
   });
 
+  it('lets go of the locks of a process that says nothing more in mid-transaction', async () => {
+    await kit.store.transaction('begin', (tx) => put(tx, 'held', '0'));
+    const other = await kit.connect();
+    let locked: () => void = () => undefined;
+    const isLocked = new Promise<void>((resolve) => {
+      locked = resolve;
+    });
+    const frozen = other.transaction('freeze', async (tx) => {
+      await tx.run("UPDATE store_info SET value='1' WHERE name='held'");
+      locked();
+      await new Promise((resolve) => setTimeout(resolve, 8_000));
+      await tx.run("UPDATE store_info SET value='2' WHERE name='held'");
+    });
+    const outcome = frozen.then(
+      () => 'committed',
+      (error: StoreError) => (error.unreachable ? 'cut' : String(error)),
+    );
+    await isLocked;
+    const askedAt = performance.now();
+    await kit.store.transaction('write behind it', (tx) => tx.run("UPDATE store_info SET value='3' WHERE name='held'"));
+    expect(performance.now() - askedAt).to.be.below(7_500);
+    expect(await outcome).to.equal('cut');
+    expect(await factOf(kit.store, 'held')).to.equal('3');
+  });
+
   it('goes on after the server cut its connections', async () => {
     await kit.store.read('connect', (tx) => tx.select('SELECT 1'));
     const root = await kit.mariaDb.server.connect();

@@ -1,0 +1,187 @@
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect } from 'chai';
+import { createSampleErp } from '../../src/sample-erp/create-sample-erp.js';
+import type { Sandbox } from '../../src/sandbox/sandbox.js';
+import { startSandbox } from '../../src/sandbox/start-sandbox.js';
+import { type CuttableProxy, startCuttableProxy } from '../support/cuttable-proxy.js';
+import { useTempDir } from '../support/temp-dir.js';
+import { useMariaDb } from '../support/use-mariadb.js';
+import { canary, type Daemon, eventually, Installation } from './installation.js';
+
+const leaseSeconds = 4;
+/** More of them take longer and prove the same: 5,000 were run before a release. */
+const orders = Number(process.env.WAYBILL_STANDBY_ORDERS ?? 600);
+const perSecond = 100;
+
+describe('two daemons on one MariaDB store', function () {
+  this.timeout(180_000);
+  const dir = useTempDir();
+  const store = useMariaDb();
+  const running: Daemon[] = [];
+  let sandbox: Sandbox;
+  let proxy: CuttableProxy;
+  let direct: Installation;
+  let behindProxy: Installation;
+
+  before(async () => {
+    proxy = await startCuttableProxy({ host: store.database.host, port: store.database.port });
+  });
+  after(() => proxy.close());
+
+  beforeEach(async () => {
+    const erp = dir.file(`erp-${running.length}-${Date.now()}.sqlite`);
+    await createSampleErp({ target: { type: 'sqlite', file: erp }, customers: 20, orders });
+    const limit = { requests: perSecond, windowMs: 1_000 };
+    sandbox = await startSandbox({ token: canary.token, delayMs: [0, 20], limits: [limit] });
+    const tables = await store.database.query(
+      'SELECT table_name AS name FROM information_schema.tables WHERE table_schema=DATABASE()',
+    );
+    if (tables.length > 0) await store.database.query(tables.map((table) => `DROP TABLE \`${table.name}\``).join('; '));
+    const installation = (name: string, port: number) =>
+      new Installation({
+        folder: join(dir.path, `${name}-${Date.now()}`),
+        serviceUrl: sandbox.url,
+        erp: { type: 'sqlite', file: erp },
+        store: { type: 'mysql', database: { ...store.database, port } },
+        settings: {
+          schedule: { capture: '*/2 * * * * *' },
+          delivery: { leaseSeconds, drainSeconds: 5, backoffBaseSeconds: 0.2 },
+          invoices: { enabled: false },
+          service: {
+            environment: 'sandbox',
+            baseUrl: sandbox.url,
+            deadlineSeconds: 1.5,
+            limit: { requests: perSecond, perSeconds: 1 },
+          },
+        },
+      });
+    direct = installation('direct', store.database.port);
+    behindProxy = installation('proxied', proxy.port);
+  });
+  afterEach(async () => {
+    proxy.heal();
+    for (const daemon of running) {
+      daemon.kill('SIGCONT');
+      daemon.kill('SIGKILL');
+    }
+    await Promise.all(running.splice(0).map((daemon) => daemon.ended));
+    await sandbox.close();
+  });
+
+  const start = (installation: Installation): Daemon => {
+    const daemon = installation.daemon();
+    running.push(daemon);
+    return daemon;
+  };
+  const delivers = (line: { message: string }) => line.message === 'Delivering from here';
+  const standsBy = (line: { message: string }) => line.message.startsWith('Standing by');
+  const atService = (count: number) =>
+    eventually(`${count} orders are at the service`, () => sandbox.counts().orders >= count, 120_000);
+  /** Lease, the limit's window and the standby's own looking. */
+  const withinMs = (leaseSeconds + 10) * 1000;
+
+  const pair = async (first: Installation): Promise<[Daemon, Daemon]> => {
+    const deliverer = start(first);
+    await deliverer.line(delivers);
+    const standby = start(direct);
+    await standby.line(standsBy);
+    return [deliverer, standby];
+  };
+  const takesOver = async (standby: Daemon) => {
+    const before = sandbox.counts().orders;
+    await standby.line(delivers, withinMs);
+    await eventually('the next order is at the service', () => sandbox.counts().orders > before, withinMs);
+  };
+  const eachOnce = () => {
+    const { orders: atEnd, duplicateReferences, throttled } = sandbox.counts();
+    expect({ atEnd, duplicateReferences, throttled }).to.deep.equal({
+      atEnd: orders,
+      duplicateReferences: 0,
+      throttled: 0,
+    });
+  };
+  const settled = () =>
+    eventually('nothing is open in the store', async () => {
+      const [row] = await store.database.query(
+        "SELECT COUNT(*) AS n FROM outbox_message WHERE state IN ('pending','sending','in_doubt')",
+      );
+      return Number(row?.n) === 0;
+    });
+
+  /** Everything that an old deliverer could have written, and every request that it could have sent. */
+  const traces = async () => ({
+    messages: await store.database.query('SELECT * FROM outbox_message ORDER BY id'),
+    attempts: await store.database.query('SELECT * FROM attempt ORDER BY id'),
+    bindings: await store.database.query('SELECT * FROM binding ORDER BY entity, source_key'),
+    requests: sandbox.counts().requests,
+  });
+  /** No attempt of the old epoch began after a younger one had begun to deliver. */
+  const oldEpochIsOver = async () => {
+    const epochs = await store.database.query(
+      'SELECT epoch, MIN(intended_at) AS first, MAX(started_at) AS last FROM attempt GROUP BY epoch ORDER BY epoch',
+    );
+    for (const [i, epoch] of epochs.slice(1).entries())
+      expect(Number(epochs[i]?.last), `epoch ${epochs[i]?.epoch}`).to.be.below(Number(epoch.first));
+  };
+
+  it('deliver each order once when the deliverer is killed and its successor is paused past its lease', async () => {
+    const [first, second] = await pair(direct);
+    await atService(orders / 5);
+    first.kill('SIGKILL');
+    await takesOver(second);
+
+    const third = start(direct);
+    await third.line(standsBy);
+    await atService(orders / 2);
+    second.kill('SIGSTOP');
+    await takesOver(third);
+    await atService(orders);
+    await settled();
+
+    const before = await traces();
+    second.kill('SIGCONT');
+    await second.line(standsBy, withinMs);
+    await sleep(1_000);
+    expect(await traces()).to.deep.equal(before);
+    await oldEpochIsOver();
+    eachOnce();
+  });
+
+  for (const how of ['stall', 'cut'] as const) {
+    it(`take turns when the deliverer's way to the store is ${how === 'stall' ? 'silent' : 'cut'}, and it sends nothing when it is back`, async () => {
+      const [first, second] = await pair(behindProxy);
+      await atService(orders / 5);
+      proxy[how]();
+      await takesOver(second);
+      await atService(orders);
+      await settled();
+
+      const before = await traces();
+      proxy.heal();
+      await first.line(standsBy, withinMs);
+      await sleep(1_000);
+      expect(await traces()).to.deep.equal(before);
+      await oldEpochIsOver();
+      eachOnce();
+    });
+  }
+
+  it('end at once at the second SIGTERM, and the successor brings to an end what was under way', async () => {
+    const [first, second] = await pair(direct);
+    await atService(orders / 5);
+    sandbox.setFaults([{ kind: 'hang', effect: 'done', times: 5 }]);
+    await eventually('requests hang', () => sandbox.faults().some((fault) => fault.fired > 0));
+    first.kill('SIGTERM');
+    await first.line((line) => line.message === 'Stopping');
+    const askedAt = performance.now();
+    first.kill('SIGTERM');
+    expect(await first.ended).to.equal(143);
+    expect(performance.now() - askedAt).to.be.below(1_000);
+    await takesOver(second);
+    await atService(orders);
+    await settled();
+    await oldEpochIsOver();
+    eachOnce();
+  });
+});
