@@ -1,6 +1,8 @@
 import type { Command } from 'commander';
-import { openApp } from '../app.js';
+import { type App, openApp, secretsOf } from '../app.js';
+import type { TellAlert } from '../jobs/alerts.js';
 import { runSchedule } from '../jobs/schedule.js';
+import { runAlertCommand } from '../ops/alert-command.js';
 import { type CommonOptions, describeCommand } from './command.js';
 import { exitCode } from './exit-codes.js';
 import { stopSignal } from './stop-signal.js';
@@ -30,7 +32,8 @@ export function daemonCommand(): Command {
           process.exit(exitCode.failed);
         }, settings.delivery.drainSeconds * 1000).unref();
       });
-      await runSchedule(app.context, { reader: app.reader(), client: app.client() }, stop.signal);
+      const partners = { reader: app.reader(), client: app.client(), tell: tellAlertOf(app) };
+      await runSchedule(app.context, partners, stop.signal);
       log.info('Stopped');
     } finally {
       stop.release();
@@ -38,4 +41,12 @@ export function daemonCommand(): Command {
     }
     process.exitCode = exitCode.done;
   });
+}
+
+/** The configured alert command, or null when there is none. */
+function tellAlertOf({ settings }: App): TellAlert | null {
+  const { command, timeoutSeconds } = settings.alert;
+  if (!command) return null;
+  const secrets = secretsOf(settings);
+  return (notice, signal) => runAlertCommand({ command, timeoutMs: timeoutSeconds * 1000, secrets }, notice, signal);
 }

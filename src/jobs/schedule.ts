@@ -3,7 +3,9 @@ import cron, { type ScheduledTask } from 'node-cron';
 import { appendAudit } from '../audit/audit-log.js';
 import type { ServiceClient } from '../delivery/service-client.js';
 import type { ErpReader } from '../erp/erp-reader.js';
+import { type RecordedJob, recordFailure, recordSuccess } from '../store/job-runs.js';
 import { takeWakeUps } from '../store/wake-ups.js';
+import { lookAfterAlerts, type TellAlert } from './alerts.js';
 import { capture } from './capture.js';
 import { deliver } from './deliver.js';
 import type { JobContext } from './job-context.js';
@@ -13,10 +15,15 @@ import { ServiceLease } from './service-lease.js';
 export interface SchedulePartners {
   reader: ErpReader;
   client: ServiceClient;
+  /** Tells somebody of an alert; absent: nobody is configured. */
+  tell?: TellAlert | null;
 }
 
 const wakeUpPollMs = 1_000;
 const retryMs = 5_000;
+const alertPollMs = 2_000;
+/** The first look at what is wrong waits for the first capture, but no longer than this. */
+const graceMs = 600_000;
 
 /**
  * The daemon: waits for the service lease, then captures and pulls by the clock and delivers all the time, until `signal`.
@@ -80,14 +87,22 @@ async function work(
     };
   };
   const captureNow = job('capture', async () => {
-    const result = await capture(context, partners.reader, { signal: ending.signal });
+    const result = await recorded(context, 'capture', ending.signal, () =>
+      capture(context, partners.reader, { signal: ending.signal }),
+    );
+    if (!result.stopped) await noteRun(context, 'capture', null);
     if (result.captured.orders + result.captured.customers + result.parked > 0)
       log.info('captured', { ...result.captured, parked: result.parked, waiting: result.waiting });
     if (result.stopped && !ending.signal.aborted) log.warn('capture did not run', result.stopped);
   });
   const pullNow = job('pull', async () => {
     if (!settings.invoices.enabled) return;
-    const result = await pull(context, partners.client, lease, { signal: ending.signal });
+    const result = await recorded(context, 'pull', ending.signal, () =>
+      pull(context, partners.client, lease, { signal: ending.signal }),
+    );
+    if (result.outcome === 'complete') await noteRun(context, 'pull', null);
+    else if (result.outcome === 'failed' && !ending.signal.aborted)
+      await noteRun(context, 'pull', result.reason ?? 'no reason given');
     log.log(result.outcome === 'complete' ? 'info' : 'warn', 'pulled unpaid invoices', result);
   });
   const lookForWakeUps = job('wake-up', async () => {
@@ -97,14 +112,25 @@ async function work(
     }
   });
 
+  let settledIn = false;
+  const startedAt = performance.now();
+  const alertsNow = job('alerts', async () => {
+    if (!settledIn && performance.now() - startedAt < graceMs) return;
+    await lookAfterAlerts(context, lease.lease, partners.tell ?? null, ending.signal);
+  });
+
   const options = { timezone: settings.schedule.timeZone, noOverlap: true };
   const tasks: ScheduledTask[] = [
     cron.schedule(settings.schedule.capture, captureNow, { ...options, name: 'capture' }),
     cron.schedule(settings.schedule.pull, pullNow, { ...options, name: 'pull' }),
   ];
   const wakeUps = setInterval(() => void lookForWakeUps(), wakeUpPollMs);
+  const alerts = setInterval(() => void alertsNow(), alertPollMs);
   try {
-    void captureNow();
+    // Right after the start of a daemon that was off for a week, everything looks silent.
+    void captureNow().finally(() => {
+      settledIn = true;
+    });
     const result = await deliver(context, partners.client, lease, {
       untilDrained: false,
       scope: { only: null },
@@ -118,6 +144,7 @@ async function work(
     end();
     signal.removeEventListener('abort', end);
     clearInterval(wakeUps);
+    clearInterval(alerts);
     for (const task of tasks) await task.destroy();
     await Promise.allSettled(running);
     await lease
@@ -149,4 +176,28 @@ async function note(context: JobContext, event: 'start' | 'stop'): Promise<void>
   await store.transaction(`note the ${event}`, (tx) =>
     appendAudit(tx, [{ event, actor, detail: { environment: settings.service.environment } }], nowMs()),
   );
+}
+
+/** Runs a job; that it failed goes on record, for alerts and `status`. */
+async function recorded<T>(
+  context: JobContext,
+  job: RecordedJob,
+  signal: AbortSignal,
+  run: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await run();
+  } catch (error) {
+    if (!signal.aborted) await noteRun(context, job, (error as Error).message);
+    throw error;
+  }
+}
+
+/** Never throws: when the store is away, the job itself says so. */
+async function noteRun({ store, nowMs, log }: JobContext, job: RecordedJob, failure: string | null): Promise<void> {
+  await store
+    .transaction(`note how ${job} went`, (tx) =>
+      failure === null ? recordSuccess(tx, job, nowMs()) : recordFailure(tx, job, failure, nowMs()),
+    )
+    .catch((error: Error) => log.warn(`How ${job} went is not on record`, { error: error.message }));
 }

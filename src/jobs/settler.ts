@@ -5,6 +5,7 @@ import { sha256 } from '../outbox/canonical-json.js';
 import type { ClaimedMessage } from '../outbox/claim-messages.js';
 import { settle } from '../outbox/message.js';
 import { promoteWaitingUpdate, type SettledMessage, settleMessages } from '../outbox/settle-messages.js';
+import { recordSuccess } from '../store/job-runs.js';
 import { dropEndedPauses, listPauses, pauseLane, resumeLane } from '../store/lane-pauses.js';
 import { assertEpoch, LeaseLost } from '../store/lease.js';
 import type { Tx } from '../store/store.js';
@@ -140,6 +141,7 @@ export class Settler {
         settled.filter(({ message }) => attemptIds.has(message.id)),
         at,
       );
+      if (settled.some(({ transition }) => transition.state === 'delivered')) await recordSuccess(tx, 'deliver', at);
       if (effects.closesBreaker) await resumeLane(tx, 'service', ['outage']);
       await dropEndedPauses(tx, at);
       for (const pause of effects.pauses) {

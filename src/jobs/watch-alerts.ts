@@ -1,0 +1,139 @@
+import type { AlertSettings } from '../config/operations-settings.js';
+import { type Alert, endAlert, openAlerts, raiseAlert } from '../store/alerts.js';
+import type { JobRun } from '../store/job-runs.js';
+import { listJobRuns } from '../store/job-runs.js';
+import type { LanePause } from '../store/lane-pauses.js';
+import { listPauses } from '../store/lane-pauses.js';
+import type { Tx } from '../store/store.js';
+
+/** What the causes below are read from: one look at the store. */
+export interface Circumstances {
+  pauses: readonly LanePause[];
+  /** Counted up to `manyParked`. */
+  parked: number;
+  runs: readonly JobRun[];
+  /** The oldest line of the audit: before it nothing can have succeeded. */
+  firstAuditAt: number | null;
+}
+
+export interface Trouble {
+  cause: string;
+  message: string;
+  details: { [name: string]: string | number | null };
+}
+
+/** Causes that are looked for here begin with one of these; all others belong to those who raise them. */
+const ownCauses = /^(pause\.|parked$|capture\.failing$|pull\.failing$|silence$)/;
+export const manyParked = 10_000;
+
+/** Everything that needs a person right now. Pure. */
+export function troubles(now: Circumstances, settings: AlertSettings, nowMs: number): Trouble[] {
+  const found: Trouble[] = [];
+  const patienceMs = settings.outageMinutes * 60_000;
+  for (const pause of now.pauses) {
+    if (!needsPerson(pause, patienceMs, nowMs)) continue;
+    found.push({
+      cause: `pause.${pause.lane}.${pause.cause}`,
+      message: `${laneInWords[pause.lane]} stopped (${pause.cause}): ${pause.reason}`,
+      details: { lane: pause.lane, pause: pause.cause, until: pause.until_at },
+    });
+  }
+  if (now.parked > 0) {
+    const many = now.parked > manyParked ? `more than ${manyParked}` : String(now.parked);
+    found.push({
+      cause: 'parked',
+      message: `${many} ${now.parked === 1 ? 'message is' : 'messages are'} parked and wait for a person. See \`waybill outbox --state parked --group-by reason\`.`,
+      details: { count: now.parked },
+    });
+  }
+  for (const job of ['capture', 'pull'] as const) {
+    const run = now.runs.find((one) => one.job === job);
+    if (!run || run.failures < settings.failuresInRow) continue;
+    found.push({
+      cause: `${job}.failing`,
+      message: `${job === 'capture' ? 'Reading the ERP' : 'Reading the invoices'} failed ${run.failures} times in a row: ${run.failure}`,
+      details: { failures: run.failures, failingSince: run.failingSince },
+    });
+  }
+  const silent = silence(now, settings, nowMs);
+  if (silent) found.push({ cause: 'silence', ...silent });
+  return found;
+}
+
+/** That nothing at all has succeeded for too long, or null. Pure. */
+export function silence(
+  { runs, firstAuditAt }: Pick<Circumstances, 'runs' | 'firstAuditAt'>,
+  { maxSilenceHours }: Pick<AlertSettings, 'maxSilenceHours'>,
+  nowMs: number,
+): { message: string; details: { lastSuccess: number | null } } | null {
+  // Forgetting old messages is no sign that anything is carried anywhere.
+  const succeeded = runs.flatMap((run) => (run.succeededAt === null || run.job === 'prune' ? [] : [run.succeededAt]));
+  const lastSuccess = succeeded.length > 0 ? Math.max(...succeeded) : null;
+  const since = lastSuccess ?? firstAuditAt;
+  if (since === null || nowMs - since <= maxSilenceHours * 3_600_000) return null;
+  const hours = Math.floor((nowMs - since) / 3_600_000);
+  return { message: `no capture, delivery or pull has succeeded for ${hours} h`, details: { lastSuccess } };
+}
+
+function needsPerson(pause: LanePause, patienceMs: number, nowMs: number): boolean {
+  switch (pause.cause) {
+    // Whoever paused it knows.
+    case 'operator':
+      return false;
+    case 'outage':
+      return nowMs - pause.since_at >= patienceMs;
+    // "Come back in two seconds" is the service's everyday way of speaking; "at four" is not.
+    case 'throttled':
+      return pause.until_at !== null && pause.until_at > nowMs && pause.until_at - pause.since_at >= patienceMs;
+    default:
+      return pause.until_at === null || pause.until_at > nowMs;
+  }
+}
+
+const laneInWords = {
+  capture: 'Capture is',
+  deliver: 'Delivery is',
+  pull: 'The invoice pull is',
+  service: 'Everything that talks to the service is',
+};
+
+export async function readCircumstances(tx: Tx): Promise<Circumstances> {
+  const [parked] = await tx.select<{ n: number }>(
+    `SELECT COUNT(*) AS n FROM (SELECT id FROM outbox_message WHERE state='parked' LIMIT ${manyParked + 1}) AS p`,
+  );
+  const [first] = await tx.select<{ at: number }>('SELECT at FROM audit_log ORDER BY id LIMIT 1');
+  return {
+    pauses: await listPauses(tx),
+    parked: Number(parked?.n ?? 0),
+    runs: await listJobRuns(tx),
+    firstAuditAt: first ? Number(first.at) : null,
+  };
+}
+
+/** What differs between what is wrong and what is known to be wrong. Pure. */
+export function compareAlerts(
+  found: readonly Trouble[],
+  open: readonly Alert[],
+): { raise: readonly Trouble[]; end: string[] } {
+  const causes = new Set(found.map(({ cause }) => cause));
+  const known = new Map(open.map((alert) => [alert.cause, alert]));
+  return {
+    raise: found.filter(({ cause, message }) => known.get(cause)?.message !== message),
+    end: open.map(({ cause }) => cause).filter((cause) => ownCauses.test(cause) && !causes.has(cause)),
+  };
+}
+
+/** Brings the alerts in line with how things are. @returns what to write, or null when nothing has changed */
+export async function alertChanges(tx: Tx, settings: AlertSettings, nowMs: number) {
+  const changes = compareAlerts(troubles(await readCircumstances(tx), settings, nowMs), await openAlerts(tx));
+  return changes.raise.length + changes.end.length > 0 ? changes : null;
+}
+
+export async function writeAlertChanges(
+  tx: Tx,
+  changes: { raise: readonly Trouble[]; end: readonly string[] },
+  nowMs: number,
+): Promise<void> {
+  for (const { cause, message, details } of changes.raise) await raiseAlert(tx, cause, message, nowMs, details);
+  for (const cause of changes.end) await endAlert(tx, cause, nowMs);
+}
