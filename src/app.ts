@@ -1,16 +1,16 @@
 import { hostname, userInfo } from 'node:os';
 import type { Logger } from 'winston';
+import { ConfigurationError } from './config/configuration-error.js';
 import { loadSettings } from './config/load-settings.js';
 import type { Settings } from './config/settings.js';
 import { ServiceClient } from './delivery/service-client.js';
 import type { ErpReader } from './erp/erp-reader.js';
 import { openErpReader } from './erp/open-erp.js';
-import { bindEnvironment } from './jobs/go-live.js';
+import { environmentProblem } from './jobs/go-live.js';
 import type { JobContext } from './jobs/job-context.js';
 import { createLogger } from './ops/logger.js';
 import { openStore } from './store/open-store.js';
 import type { Store } from './store/store.js';
-import { StoreError } from './store/store-error.js';
 
 export interface AppOptions {
   configDir?: string | undefined;
@@ -48,12 +48,14 @@ export async function openApp(options: AppOptions): Promise<App> {
 
   const { store, warnings } = await openStore(settings.store);
   for (const warning of [...loaded.warnings, ...warnings]) log.warn(warning);
-  const problem = await store.transaction('bind the environment', (tx) =>
-    bindEnvironment(tx, settings.service.environment),
+  const problem = await store.read('read the environment', (tx) =>
+    environmentProblem(tx, settings.service.environment),
   );
   if (problem) {
     await store.close();
-    throw new StoreError(problem);
+    throw new ConfigurationError(options.configDir ?? 'the configuration folder', [
+      { path: 'service.environment', message: problem, found: settings.service.environment },
+    ]);
   }
 
   const actor =

@@ -1,10 +1,12 @@
 import type { Command } from 'commander';
 import { appendAudit } from '../audit/audit-log.js';
+import { currencyScale } from '../erp/currency-scale.js';
 import { goLiveProblem, liveIdentity, readGoLive, writeGoLive } from '../jobs/go-live.js';
 import { preview } from '../jobs/preview.js';
 import { type CommonOptions, describeCommand, print, printJson, withApp } from './command.js';
 import { confirm } from './confirm.js';
 import { exitCode } from './exit-codes.js';
+import { formatAmount } from './format-amount.js';
 
 export function goLiveCommand(): Command {
   return describeCommand({
@@ -27,14 +29,15 @@ export function goLiveCommand(): Command {
         const problem = await store.read('read go-live', (tx) => goLiveProblem(tx, settings, reader.identity()));
         if (options.json) printJson({ ...identity, live: problem === null, problem, before, ...shown });
         else {
-          const { currency } = settings.amounts;
+          const { currency, scale } = settings.amounts;
+          const total = formatAmount(shown.ordersTotal, scale ?? currencyScale(currency) ?? 0);
           print(`Service       ${identity.service} (${identity.environment})`);
           print(`ERP           ${identity.erp}`);
           print(`Installation  ${identity.installation} on ${identity.machine}`);
           print(
             `Would send    ${shown.captured.orders + shown.open.orders} orders and ${shown.captured.customers + shown.open.customers} customers`,
           );
-          print(`Total         ${shown.ordersTotal} (${currency}, in the service’s unit)`);
+          print(`Total         ${total} ${currency}`);
           print(
             `Oldest        ${shown.oldest ? `${shown.oldest.number ?? shown.oldest.key} ${shown.oldest.changedAt ?? ''}` : '-'}`,
           );

@@ -1,9 +1,11 @@
 import { Argument, type Command } from 'commander';
 import { sync } from '../jobs/sync.js';
 import { type CommonOptions, collect, describeCommand, withApp } from './command.js';
+import { parseTime } from './format-time.js';
 import { progressBar } from './progress-bar.js';
 import { stopSignal } from './stop-signal.js';
 import { reportSync } from './sync-outcome.js';
+import { UsageError } from './usage-error.js';
 
 interface ResyncOptions extends CommonOptions {
   key?: string[];
@@ -32,6 +34,7 @@ export function resyncCommand(): Command {
       const bar = progressBar();
       try {
         await withApp('resync', options, async (app) => {
+          checkRange(options, app.settings.erp.timeZone);
           await app.reader().check();
           const result = await sync(
             app.context,
@@ -58,4 +61,12 @@ export function resyncCommand(): Command {
         stop.release();
       }
     });
+}
+
+/** @throws UsageError for what is no date, and for a range that holds nothing */
+function checkRange({ from, to }: ResyncOptions, timeZone: string): void {
+  const start = from === undefined ? null : parseTime('--from', from, timeZone);
+  const end = to === undefined ? null : parseTime('--to', to, timeZone);
+  if (start !== null && end !== null && start >= end)
+    throw new UsageError(`--from ${from} is not before --to ${to}; the range is half-open, --to is not included.`);
 }

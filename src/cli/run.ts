@@ -7,6 +7,7 @@ import { demoCommand } from './demo.js';
 import { exitCode } from './exit-codes.js';
 import { explainCommand } from './explain.js';
 import { goLiveCommand } from './go-live.js';
+import { invoicesCommand } from './invoices.js';
 import { migrateCommand } from './migrate.js';
 import { outboxCommand } from './outbox.js';
 import { pauseCommand } from './pause.js';
@@ -37,6 +38,7 @@ export async function run(argv: readonly string[]): Promise<number> {
     outboxCommand(),
     explainCommand(),
     auditCommand(),
+    invoicesCommand(),
     statusCommand(),
     migrateCommand(),
     sandboxCommand(),

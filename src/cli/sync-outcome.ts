@@ -5,7 +5,21 @@ import { print, printJson } from './command.js';
 import { exitCode } from './exit-codes.js';
 
 /** Prints what a pass did and says by the exit code whether a person is needed. */
-export function reportSync(app: App, result: SyncResult, options: { json?: boolean; dryRun?: boolean }): number {
+export function reportSync(
+  app: App,
+  result: SyncResult,
+  options: { json?: boolean; dryRun?: boolean; key?: string[] },
+): number {
+  // Somebody who names a key wants to know that it was not found, not that zero orders went well.
+  if (options.key && result.capture && !result.capture.stopped && foundNone(result.capture)) {
+    if (options.json) printJson(asJson(app, result, options.dryRun ?? false));
+    process.stderr.write(
+      `waybill: none of ${options.key.join(', ')} is the key of an eligible record. ` +
+        'A key is the ERP’s primary key, not the number that people know; orders.pending and orders.startFrom say what is eligible.\n',
+    );
+    return exitCode.failed;
+  }
+
   if (options.json) printJson(asJson(app, result, options.dryRun ?? false));
   else printWords(app, result, options.dryRun ?? false);
   return codeOf(result);
@@ -17,6 +31,10 @@ function codeOf({ capture, deliver, pull, open }: SyncResult): number {
   if (pull?.outcome === 'failed' || capture?.busy) return exitCode.failed;
   if (held || parked > 0) return exitCode.waitsForPerson;
   return open > 0 ? exitCode.failed : exitCode.done;
+}
+
+function foundNone({ read }: NonNullable<SyncResult['capture']>): boolean {
+  return read.orders + read.customers === 0;
 }
 
 function asJson(app: App, result: SyncResult, dryRun: boolean): unknown {
@@ -52,6 +70,8 @@ function printWords(app: App, { capture, deliver, pull, open }: SyncResult, dryR
       print(
         `Unpaid invoices: ${pull.unpaid} on ${pull.pages} pages (${pull.added} new, ${pull.unlisted} no longer listed).`,
       );
+    else if (pull.outcome === 'incomplete')
+      print(`Unpaid invoices: ${pull.unpaid}, not proven complete: ${pull.reason}`);
     else print(`Invoices were not pulled: ${pull.reason}`);
   }
 }
@@ -61,7 +81,9 @@ function printTouched(touched: NonNullable<SyncResult['capture']>['touched']): v
     head: ['entity', 'key', 'number', 'what', 'amount', 'parked because'],
     style: { head: [], border: [] },
   });
-  for (const record of touched.slice(0, 20))
+  // Orders are what people look for; their customers would fill the page.
+  const ordered = [...touched].sort((a, b) => Number(b.entity === 'order') - Number(a.entity === 'order'));
+  for (const record of ordered.slice(0, 20))
     table.push([
       record.entity,
       record.sourceKey,

@@ -15,7 +15,12 @@ const page = z.object({ data: z.array(z.unknown()), total: z.number().int().min(
 
 const invoice = z.object({
   invoice_no: z.string().min(1).max(255),
-  customer_code: z.string().max(255).optional(),
+  // Services write null for "none".
+  customer_code: z
+    .string()
+    .max(255)
+    .nullish()
+    .transform((code) => code ?? undefined),
   amount: z.number().int().safe(),
   due_date: z.iso.date(),
   status: z.string().min(1).max(64),

@@ -64,8 +64,9 @@ const differs = (a: string, b: string) =>
 /**
  * Makes the staged list the list, in the caller's one transaction, so that no reader sees half of it. Rows that did not
  * change are not written. What is no longer listed stays, with the time it left: that is not the same as paid.
+ * @param isComplete false when some invoices could not be read: then none is called "no longer listed"
  */
-export async function swapInvoices(tx: Tx, pullId: number, nowMs: number): Promise<SwapCounts> {
+export async function swapInvoices(tx: Tx, pullId: number, nowMs: number, isComplete: boolean): Promise<SwapCounts> {
   const staged = 'SELECT * FROM invoice_staging WHERE pull_id=?';
   const changed =
     tx.dialect === 'sqlite'
@@ -88,11 +89,13 @@ export async function swapInvoices(tx: Tx, pullId: number, nowMs: number): Promi
       WHERE s.pull_id=? AND NOT EXISTS (SELECT 1 FROM invoice i WHERE i.invoice_no=s.invoice_no)`,
     [nowMs, nowMs, pullId],
   );
-  const unlisted = await tx.run(
-    `UPDATE invoice SET unlisted_at=? WHERE unlisted_at IS NULL
-        AND NOT EXISTS (SELECT 1 FROM invoice_staging s WHERE s.pull_id=? AND s.invoice_no=invoice.invoice_no)`,
-    [nowMs, pullId],
-  );
+  const unlisted = isComplete
+    ? await tx.run(
+        `UPDATE invoice SET unlisted_at=? WHERE unlisted_at IS NULL
+            AND NOT EXISTS (SELECT 1 FROM invoice_staging s WHERE s.pull_id=? AND s.invoice_no=invoice.invoice_no)`,
+        [nowMs, pullId],
+      )
+    : 0;
   await tx.run('DELETE FROM invoice_staging WHERE pull_id=?', [pullId]);
   return { added, changed, unlisted };
 }

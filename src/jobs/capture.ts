@@ -227,7 +227,7 @@ class CapturePass {
     for (const key of work.waiting) this.#waiting.add(key);
     result.waiting = this.#waiting.size;
     result.skipped.push(...work.skipped);
-    if (this.#isPartial() || (this.#options.dryRun && result.touched.length < 20)) result.touched.push(...work.touched);
+    if (this.#isPartial() || (this.#options.dryRun && result.touched.length < 200)) result.touched.push(...work.touched);
     this.#options.onTouched?.(work.touched);
   }
 

@@ -58,12 +58,16 @@ export async function goLiveProblem(tx: Tx, settings: Settings, erpIdentity: str
   return `held since something changed: ${list}. If that is right, say \`waybill go-live\` again`;
 }
 
-/** A store that served one environment never serves the other: a sandbox's ids mean nothing in production. */
-export async function bindEnvironment(tx: Tx, environment: string): Promise<string | null> {
+/** Why this store can't be used with the configured environment, or null: a sandbox's ids mean nothing in production. */
+export async function environmentProblem(tx: Tx, environment: string): Promise<string | null> {
   const bound = await readStoreInfo(tx, 'environment');
-  if (bound === null) await writeStoreInfo(tx, 'environment', environment);
   if (bound === null || bound === environment) return null;
-  return `this store belongs to the ${bound} environment, the configuration names ${environment}. Give ${environment} a store of its own (settings under \`store\`).`;
+  return `the store belongs to the ${bound} environment; give ${environment} a store of its own (settings under \`store\`)`;
+}
+
+/** From the first time that it talks to the service, a store belongs to that environment. */
+export async function bindEnvironment(tx: Tx, environment: string): Promise<void> {
+  if ((await readStoreInfo(tx, 'environment')) === null) await writeStoreInfo(tx, 'environment', environment);
 }
 
 function machineIdentity(): string {

@@ -65,6 +65,7 @@ export async function pull(
   const counts: PullCounts = { pages: 0, listed: 0, serviceTotal: null, malformed: 0 };
   let attemptNumber = 0;
   let failure: string | null = null;
+  let firstMalformed = '';
   try {
     for (let pass = 1; pass <= maxPasses; pass++) {
       const end = await readList();
@@ -78,19 +79,19 @@ export async function pull(
   const ended = await store.transaction('end a pull', async (tx) => {
     await assertEpoch(tx, lease.lease);
     const at = nowMs();
-    const complete = failure === null;
-    const swap = complete ? await swapInvoices(tx, pullId, at) : { added: 0, changed: 0, unlisted: 0 };
-    const outcome = complete ? 'complete' : 'failed';
-    await endPull(tx, pullId, outcome, failure, counts, swap, at);
-    await appendAudit(
-      tx,
-      [{ event: 'pull', outcome, actor, detail: { pullId, reason: failure, ...counts, ...swap } }],
-      at,
-    );
+    // An invoice that makes no sense may be one that we know: it must not seem to have left the list.
+    const outcome = failure !== null ? 'failed' : counts.malformed > 0 ? 'incomplete' : 'complete';
+    const reason = failure ?? (counts.malformed > 0 ? malformedReason(counts.malformed, firstMalformed) : null);
+    const swap =
+      outcome === 'failed'
+        ? { added: 0, changed: 0, unlisted: 0 }
+        : await swapInvoices(tx, pullId, at, outcome === 'complete');
+    await endPull(tx, pullId, outcome, reason, counts, swap, at);
+    await appendAudit(tx, [{ event: 'pull', outcome, actor, detail: { pullId, reason, ...counts, ...swap } }], at);
     killPoint('before-pull-swap');
     return {
       outcome,
-      reason: failure,
+      reason,
       pages: counts.pages,
       unpaid: counts.listed,
       malformed: counts.malformed,
@@ -114,6 +115,8 @@ export async function pull(
       const before = counts.serviceTotal;
       counts.serviceTotal = answer.total;
       counts.malformed += answer.malformed.length;
+      const [odd] = answer.malformed;
+      if (odd && !firstMalformed) firstMalformed = `${odd.invoiceNo ?? 'one without a number'}: ${odd.reason}`;
       options.onProgress?.({ staged: counts.listed, total: answer.total });
       // Rows have moved between the pages, so that one may have been missed or be gone.
       if (before !== null && before !== answer.total)
@@ -257,3 +260,7 @@ type JudgedPage =
     };
 
 const nothing = { pages: 0, unpaid: 0, added: 0, changed: 0, unlisted: 0, malformed: 0 };
+
+function malformedReason(count: number, first: string): string {
+  return `${count} invoices of the service make no sense (${first}); the others were taken, and none was taken off the list`;
+}

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { appendAudit } from '../audit/audit-log.js';
 import { doubtOlderEpochs } from '../outbox/settle-messages.js';
 import { acquireLease, type Lease, LeaseLost, releaseLease, renewLease } from '../store/lease.js';
+import { bindEnvironment } from './go-live.js';
 import type { JobContext } from './job-context.js';
 import { killPoint } from './kill-point.js';
 
@@ -103,6 +104,7 @@ export class ServiceLease {
     const { store, nowMs, actor } = this.#context;
     return store.transaction('take over from an earlier deliverer', async (tx) => {
       const at = nowMs();
+      await bindEnvironment(tx, this.#context.settings.service.environment);
       const doubted = await doubtOlderEpochs(tx, this.lease.epoch, at);
       await appendAudit(
         tx,

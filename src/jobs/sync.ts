@@ -2,7 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { ServiceClient } from '../delivery/service-client.js';
 import type { ErpReader, RowFilter } from '../erp/erp-reader.js';
 import type { Entity } from '../model/entity.js';
-import { countOpen, customersOfOrders } from '../outbox/open-messages.js';
+import { countOpen, customersOfOrders, oldestOpenOrders } from '../outbox/open-messages.js';
+import { type RecordedJob, recordSuccess } from '../store/job-runs.js';
 import { requestWakeUp } from '../store/wake-ups.js';
 import { type CaptureResult, capture } from './capture.js';
 import { type DeliverResult, deliver } from './deliver.js';
@@ -53,6 +54,7 @@ export async function sync(
   if (options.stages.includes('capture')) {
     result.capture = await captureWhenFree(context, partners.reader, options);
     if (result.capture.stopped || options.dryRun) return result;
+    await noteSuccess(context, 'capture');
   }
   const talks = options.stages.some((stage) => stage !== 'capture');
   if (!talks || options.dryRun) return result;
@@ -87,11 +89,16 @@ export async function sync(
         ...(options.signal ? { signal: options.signal } : {}),
         onProgress: ({ staged, total }) => options.onProgress?.({ stage: 'pull', done: staged, total }),
       });
+      if (result.pull.outcome === 'complete') await noteSuccess(context, 'pull');
     }
   } finally {
     await answer.release();
   }
   return result;
+}
+
+async function noteSuccess({ store, nowMs }: JobContext, job: RecordedJob): Promise<void> {
+  await store.transaction(`note how ${job} went`, (tx) => recordSuccess(tx, job, nowMs()));
 }
 
 /** The daemon's passes are short: its place is worth waiting for. */
@@ -123,6 +130,9 @@ async function scopeOf(
   const customers = new Set<string>();
   for (const record of captured?.touched ?? []) (record.entity === 'order' ? orders : customers).add(record.sourceKey);
   for (const key of filter?.keys ?? []) (filter?.entity === 'order' ? orders : customers).add(key);
+  // "Five orders" also means those that were captured before and still wait.
+  if (!filter && limit !== undefined && orders.size < limit)
+    for (const key of await oldestOpenOrders(context.store, limit)) if (orders.size < limit) orders.add(key);
   for (const key of await customersOfOrders(context.store, [...orders])) customers.add(key);
   return new Map([
     ['order', orders],

@@ -38,3 +38,13 @@ export async function customersOfOrders(store: Store, orderKeys: readonly string
   }
   return [...found];
 }
+
+/** Keys of the orders that have waited longest. */
+export async function oldestOpenOrders(store: Store, limit: number): Promise<string[]> {
+  const rows = await store.read('look for the oldest open orders', (tx) =>
+    tx.select<{ source_key: string }>(
+      `SELECT source_key FROM outbox_message WHERE entity='order' AND state IN ('pending','in_doubt') ORDER BY id LIMIT ${Math.trunc(limit)}`,
+    ),
+  );
+  return rows.map((row) => row.source_key);
+}

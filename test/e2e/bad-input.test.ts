@@ -67,6 +67,15 @@ describe('Bad input gets a clear error and loses nothing', function () {
     expect(reasonOf('totalMismatches')).to.match(/add up to \d+, the order says \d+/);
   });
 
+  it('says that a key is unknown instead of reporting that nothing went well', async () => {
+    const run = await install().run('sync', '--key', '99999');
+    expect(run.code).to.equal(1);
+    expect(run.stderr).to.contain('99999').and.to.contain('orders.pending');
+    const range = await install().run('resync', 'orders', '--from', '2026-11-08', '--to', '2026-11-01');
+    expect(range.code).to.equal(2);
+    expect((await install().run('resync', 'orders', '--from', 'yesterday')).code).to.equal(2);
+  });
+
   it('names an unknown column, its setting and the columns that there are, and exits 2 before anything is written', async () => {
     const waybill = install({
       settings: { orders: { ...sampleErpMapping.orders, number: 'ordernum', total: 'sum_total' } },

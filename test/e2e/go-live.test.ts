@@ -42,11 +42,17 @@ describe('Going live with a production service', function () {
     expect(sandbox.counts().customers).to.be.at.most(5);
   });
 
+  it('a second trial takes five more, also from what was captured meanwhile', async () => {
+    expect((await waybill.run('sync', 'capture')).code).to.equal(0);
+    expect((await waybill.run('sync', '--limit', '5', '--trial')).code).to.equal(0);
+    expect(sandbox.counts().orders).to.equal(10);
+  });
+
   it('everything else is held, with the reason, until a person says go-live', async () => {
     const held = await waybill.run('sync', '--json');
     expect(held.code).to.equal(3);
     expect(JSON.parse(held.stdout).deliver.stopped).to.contain('waybill go-live');
-    expect(sandbox.counts().orders).to.equal(5);
+    expect(sandbox.counts().orders).to.equal(10);
 
     const shown = await waybill.run('go-live', '--dry-run', '--json');
     expect(JSON.parse(shown.stdout)).to.deep.include({
@@ -54,7 +60,7 @@ describe('Going live with a production service', function () {
       environment: 'production',
       excludedByStartFrom: 2,
     });
-    expect(JSON.parse(shown.stdout).open.orders + JSON.parse(shown.stdout).captured.orders).to.equal(35);
+    expect(JSON.parse(shown.stdout).open.orders + JSON.parse(shown.stdout).captured.orders).to.equal(30);
     expect((await waybill.run('go-live')).code, 'no terminal, no --yes').to.equal(2);
 
     expect((await waybill.run('go-live', '--yes')).code).to.equal(0);
@@ -93,7 +99,7 @@ describe('Going live with a production service', function () {
       settings: { service: { environment: 'sandbox', baseUrl: sandbox.url } },
     });
     const run = await other.run('sync');
-    expect(run.code).to.equal(1);
+    expect(run.code).to.equal(2);
     expect(run.stderr).to.contain('belongs to the production environment');
   });
 });

@@ -19,11 +19,11 @@ onBothStores('the invoice list', (kit) => {
     status: 'unpaid',
     ...more,
   });
-  const swap = (invoices: Invoice[], nowMs: number) =>
+  const swap = (invoices: Invoice[], nowMs: number, isComplete = true) =>
     kit.store.transaction('pull', async (tx) => {
       const pullId = await startPull(tx, 'unpaid', nowMs);
       await stageInvoices(tx, pullId, invoices);
-      const counts = await swapInvoices(tx, pullId, nowMs);
+      const counts = await swapInvoices(tx, pullId, nowMs, isComplete);
       await endPull(
         tx,
         pullId,
@@ -36,6 +36,13 @@ onBothStores('the invoice list', (kit) => {
       return counts;
     });
   const rows = () => kit.rows('SELECT * FROM invoice ORDER BY invoice_no');
+
+  it('calls nothing "no longer listed" when some invoices could not be read', async () => {
+    await swap([invoice('kept-1'), invoice('kept-2')], 1);
+    expect(await swap([invoice('kept-1')], 2, false)).to.deep.include({ unlisted: 0 });
+    expect(await swap([invoice('kept-1')], 3)).to.deep.include({ unlisted: 1 });
+    await kit.store.transaction('tidy up', (tx) => tx.run('DELETE FROM invoice'));
+  });
 
   it('takes what is new, changes what differs, and writes nothing else', async () => {
     expect(await swap([invoice('a'), invoice('b'), invoice('c')], 1)).to.deep.equal({
@@ -82,7 +89,7 @@ onBothStores('the invoice list', (kit) => {
       await stageInvoices(tx, pullId, [invoice('b', { amount: 7 }), invoice('c')]);
       await stageInvoices(tx, pullId, []);
       const staged = await stagedCount(tx, pullId);
-      await swapInvoices(tx, pullId, 1);
+      await swapInvoices(tx, pullId, 1, true);
       return staged;
     });
     expect(count).to.equal(3);
