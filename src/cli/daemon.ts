@@ -1,11 +1,17 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { type App, openApp, secretsOf } from '../app.js';
+import { ErpError } from '../erp/erp-error.js';
 import type { TellAlert } from '../jobs/alerts.js';
 import { runSchedule } from '../jobs/schedule.js';
 import { runAlertCommand } from '../ops/alert-command.js';
+import { createLogger } from '../ops/logger.js';
+import { StoreError } from '../store/store-error.js';
 import { type CommonOptions, describeCommand } from './command.js';
 import { exitCode } from './exit-codes.js';
 import { stopSignal } from './stop-signal.js';
+
+const storeWaitMs = 5_000;
 
 export function daemonCommand(): Command {
   return describeCommand({
@@ -13,14 +19,13 @@ export function daemonCommand(): Command {
     summary: 'Run the schedule until SIGTERM: capture, deliver, pull. A second daemon on the same store stands by.',
     example: 'waybill daemon --config /etc/waybill',
   }).action(async (options: CommonOptions) => {
-    const app = await openApp({ configDir: options.config, role: 'daemon', log: 'stdout' });
-    const { log, settings } = app;
-    const stop = stopSignal((name) =>
-      log.info('Stopping', { signal: name, withinSeconds: settings.delivery.drainSeconds }),
-    );
+    const stop = stopSignal((name) => app?.log.info('Stopping', { signal: name }));
+    let app: App | null = null;
     try {
-      // A mapping that names a column that isn't there is a wrong configuration: say so now, not at the first pass.
-      await app.reader().check();
+      app = await openWhenReachable(options, stop.signal);
+      if (!app) return;
+      const { log, settings } = app;
+      await checkMapping(app);
       log.info('Started', {
         installation: settings.installation,
         environment: settings.service.environment,
@@ -37,10 +42,38 @@ export function daemonCommand(): Command {
       log.info('Stopped');
     } finally {
       stop.release();
-      await app.close();
+      await app?.close();
     }
     process.exitCode = exitCode.done;
   });
+}
+
+/** At boot the database is often up later than we are: that is no reason to give up. null when told to stop meanwhile. */
+async function openWhenReachable(options: CommonOptions, signal: AbortSignal): Promise<App | null> {
+  while (!signal.aborted) {
+    try {
+      return await openApp({ configDir: options.config, role: 'daemon', log: 'stdout' });
+    } catch (error) {
+      if (!(error instanceof StoreError && error.unreachable)) throw error;
+      const log = createLogger({ level: 'info', stream: 'stdout', secrets: [] });
+      log.error('Waiting for the store', { error: error.message, againInSeconds: storeWaitMs / 1000 });
+      await sleep(storeWaitMs, undefined, { signal }).catch(() => undefined);
+    }
+  }
+  return null;
+}
+
+/**
+ * A mapping that names a column that isn't there is a wrong configuration: say so now, not at the first pass. An ERP that
+ * can't be reached now may be there later; what is in the outbox already need not wait for it.
+ */
+async function checkMapping({ reader, log }: App): Promise<void> {
+  try {
+    await reader().check();
+  } catch (error) {
+    if (!(error instanceof ErpError && error.kind === 'unreachable')) throw error;
+    log.warn('The ERP can not be reached yet; its mapping was not checked', { error: error.message });
+  }
 }
 
 /** The configured alert command, or null when there is none. */
