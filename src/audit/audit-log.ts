@@ -18,7 +18,9 @@ export type AuditEvent =
   | 'start'
   | 'stop'
   | 'takeover'
-  | 'alert';
+  | 'alert'
+  | 'prune'
+  | 'forget';
 
 export interface AuditEntry {
   event: AuditEvent;

@@ -3,12 +3,13 @@ import cron, { type ScheduledTask } from 'node-cron';
 import { appendAudit } from '../audit/audit-log.js';
 import type { ServiceClient } from '../delivery/service-client.js';
 import type { ErpReader } from '../erp/erp-reader.js';
-import { type RecordedJob, recordFailure, recordSuccess } from '../store/job-runs.js';
+import { listJobRuns, type RecordedJob, recordFailure, recordSuccess } from '../store/job-runs.js';
 import { takeWakeUps } from '../store/wake-ups.js';
 import { lookAfterAlerts, type TellAlert } from './alerts.js';
 import { capture } from './capture.js';
 import { deliver } from './deliver.js';
 import type { JobContext } from './job-context.js';
+import { prune } from './prune.js';
 import { pull } from './pull.js';
 import { ServiceLease } from './service-lease.js';
 
@@ -22,6 +23,8 @@ export interface SchedulePartners {
 const wakeUpPollMs = 1_000;
 const retryMs = 5_000;
 const alertPollMs = 2_000;
+/** After so long without a prune, one is made up for. */
+const missedPruneMs = 48 * 3_600_000;
 /** The first look at what is wrong waits for the first capture, but no longer than this. */
 const graceMs = 600_000;
 
@@ -105,6 +108,17 @@ async function work(
       await noteRun(context, 'pull', result.reason ?? 'no reason given');
     log.log(result.outcome === 'complete' ? 'info' : 'warn', 'pulled unpaid invoices', result);
   });
+  const pruneNow = job('prune', async () => {
+    const removed = await recorded(context, 'prune', ending.signal, () => prune(context, lease.lease, ending.signal));
+    if (ending.signal.aborted) return;
+    await noteRun(context, 'prune', null);
+    log.info('pruned', removed);
+  });
+  /** A machine that is off at night would never prune. */
+  const pruneWhenMissed = job('prune', async () => {
+    const last = (await store.read('look for the last prune', listJobRuns)).find((run) => run.job === 'prune');
+    if (context.nowMs() - (last?.succeededAt ?? 0) > missedPruneMs) await pruneNow();
+  });
   const lookForWakeUps = job('wake-up', async () => {
     for (const wakeUp of await store.transaction('take wake-ups', takeWakeUps)) {
       log.info('Woken up', wakeUp);
@@ -123,6 +137,7 @@ async function work(
   const tasks: ScheduledTask[] = [
     cron.schedule(settings.schedule.capture, captureNow, { ...options, name: 'capture' }),
     cron.schedule(settings.schedule.pull, pullNow, { ...options, name: 'pull' }),
+    cron.schedule(settings.schedule.prune, pruneNow, { ...options, name: 'prune' }),
   ];
   const wakeUps = setInterval(() => void lookForWakeUps(), wakeUpPollMs);
   const alerts = setInterval(() => void alertsNow(), alertPollMs);
@@ -130,6 +145,7 @@ async function work(
     // Right after the start of a daemon that was off for a week, everything looks silent.
     void captureNow().finally(() => {
       settledIn = true;
+      void pruneWhenMissed();
     });
     const result = await deliver(context, partners.client, lease, {
       untilDrained: false,

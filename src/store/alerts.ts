@@ -90,6 +90,11 @@ export async function markTold(tx: Tx, id: number, state: 'raised' | 'over', now
   await tx.run(`UPDATE alert SET ${column}=?, tries=0, next_try_at=? WHERE id=?`, [nowMs, nowMs, id]);
 }
 
+/** Forgets alerts that were over, and told, before this time. */
+export async function pruneAlerts(tx: Tx, before: number): Promise<number> {
+  return tx.run('DELETE FROM alert WHERE over_told_at<?', [before]);
+}
+
 const columns = 'id, cause, message, details, since_at, over_at, raised_told_at, over_told_at, tries';
 
 // biome-ignore lint/suspicious/noExplicitAny: a row of the columns above
