@@ -228,25 +228,20 @@ onBothLabs('deliver', (kit) => {
     expect(waiting).to.deep.equal([{ state: 'pending' }]);
   });
 
-  it('waits for a request that is still running at the service', async () => {
-    const lab = await kit.start({ customers: 1, orders: 2 });
+  it('waits for a request that is still running at the service, and gives it time to see a customer', async () => {
+    const lab = await kit.start({ customers: 1, orders: 3 });
     await lab.capture();
-    const [number] = (await orderNumbers(lab)) as [string];
+    const [runs, early] = (await orderNumbers(lab)) as [string, string];
     const busy = json(409, 'request_in_progress', 'A request with this idempotency key is in progress');
-    lab.sandbox.setFaults([{ ...busy, times: 1, match: { bodyIncludes: number } }]);
-    expect(await lab.deliver()).to.deep.include({ parked: 0, delivered: { customers: 1, orders: 2 } });
-    expect(await messageOf(kit, number)).to.deep.include({ state: 'delivered', attempts: 2, failures: 0 });
-    expectOneBodyPerKey(lab);
-  });
-
-  it('gives the service time to see a customer that it acknowledged', async () => {
-    const lab = await kit.start({ customers: 1, orders: 1 });
-    await lab.capture();
-    const [number] = (await orderNumbers(lab)) as [string];
     const unknown = json(404, 'unknown_customer', 'There is no customer K10001');
-    lab.sandbox.setFaults([{ ...unknown, times: 1, match: { bodyIncludes: number } }]);
-    expect(await lab.deliver()).to.deep.include({ parked: 0, delivered: { customers: 1, orders: 1 } });
-    expect(await messageOf(kit, number)).to.deep.include({ customer_waits: 1 });
+    lab.sandbox.setFaults([
+      { ...busy, times: 1, match: { bodyIncludes: runs } },
+      { ...unknown, times: 1, match: { bodyIncludes: early } },
+    ]);
+    expect(await lab.deliver()).to.deep.include({ parked: 0, delivered: { customers: 1, orders: 3 } });
+    expect(await messageOf(kit, runs)).to.deep.include({ state: 'delivered', attempts: 2, failures: 0 });
+    expect(await messageOf(kit, early)).to.deep.include({ state: 'delivered', attempts: 2, customer_waits: 1 });
+    expectOneBodyPerKey(lab);
   });
 
   it('lets go of what is claimed and unsent when it is told to stop, each in its old state', async () => {
