@@ -146,6 +146,17 @@ onBothStores('the outbox', (kit) => {
       expect(await due()).to.deep.equal([third]);
     });
 
+    it('no update of a record that was never acknowledged, though nothing older is open', async () => {
+      const [create, second] = (await insert(
+        message('order', '1'),
+        update('order', '1', 2, { customer_code: 'x', items: [] }),
+      )) as [number, number];
+      await set(create, "state='parked', park_class='conflict'");
+      expect(await due()).to.deep.equal([]);
+      expect((await claim([second])).claimed).to.deep.equal([]);
+      expect(await nextDueAt(kit.store, all)).to.equal(null);
+    });
+
     it('nothing that is parked, closed or being sent', async () => {
       const ids = await insert(...['1', '2', '3', '4', '5'].map((key) => message('order', key)));
       const states = ['sending', 'delivered', 'parked', 'superseded', 'discarded'];
