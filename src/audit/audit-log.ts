@@ -2,6 +2,7 @@ import type { Entity } from '../model/entity.js';
 import type { JsonValue } from '../model/record.js';
 import { insertRows } from '../store/rows.js';
 import type { Tx } from '../store/store.js';
+import { impersonalReason } from './impersonal-reason.js';
 
 export type AuditEvent =
   | 'captured'
@@ -32,7 +33,7 @@ export interface AuditEntry {
   attemptId?: number | null;
   /** Who did it: `daemon@host:pid`, or an operator's name. */
   actor: string;
-  /** Never a body, never a secret: bodies and excerpts have rows of their own that can be erased. */
+  /** Never a body, a secret or anything personal: what may have to be erased has rows of its own. */
   detail?: { [name: string]: JsonValue };
 }
 
@@ -50,7 +51,12 @@ export async function appendAudit(tx: Tx, entries: readonly AuditEntry[], nowMs:
       message_id: entry.messageId ?? null,
       attempt_id: entry.attemptId ?? null,
       actor: entry.actor.slice(0, 255),
-      detail: JSON.stringify(entry.detail ?? {}),
+      detail: JSON.stringify(detailOf(entry)),
     })),
   );
+}
+
+function detailOf({ event, outcome, entity, detail = {} }: AuditEntry): { [name: string]: JsonValue } {
+  if (entity !== 'customer' || typeof detail.reason !== 'string') return detail;
+  return { ...detail, reason: impersonalReason(event, outcome ?? null, detail.reason) };
 }

@@ -6,6 +6,7 @@ import { daemonCommand } from './daemon.js';
 import { demoCommand } from './demo.js';
 import { exitCode } from './exit-codes.js';
 import { explainCommand } from './explain.js';
+import { forgetCommand } from './forget.js';
 import { goLiveCommand } from './go-live.js';
 import { invoicesCommand } from './invoices.js';
 import { migrateCommand } from './migrate.js';
@@ -37,6 +38,7 @@ export async function run(argv: readonly string[]): Promise<number> {
     resumeCommand(),
     outboxCommand(),
     explainCommand(),
+    forgetCommand(),
     auditCommand(),
     invoicesCommand(),
     statusCommand(),

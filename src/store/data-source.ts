@@ -25,6 +25,8 @@ export function storeDataSource(settings: StoreSettings): DataSource {
         // In WAL mode only FULL makes a commit survive a power cut.
         database.pragma('synchronous = FULL');
         database.pragma('foreign_keys = ON');
+        // What is pruned or forgotten must not stay in the free pages of the file.
+        database.pragma('secure_delete = ON');
       },
     });
   }
