@@ -88,6 +88,15 @@ onBothStores('the outbox', (kit) => {
     return claimed;
   };
 
+  it('keeps keys apart that differ in case, accent or a trailing space, from capture to binding', async () => {
+    const keys = ['ka', 'KA', 'ka ', 'kä', ' ka'];
+    const ids = await insert(...keys.map((key) => message('order', key)));
+    expect(new Set(ids)).to.have.length(keys.length);
+    await deliverAll(ids);
+    const known = await kit.store.read('look', (tx) => knownRecords(tx, 'order', keys));
+    for (const key of keys) expect(known.get(key)?.newest?.state, JSON.stringify(key)).to.equal('delivered');
+  });
+
   describe('tells what is due', () => {
     it('in doubt before new, customers before orders, oldest first', async () => {
       const [oldOrder, order, customer, doubtful, doubtfulCustomer] = await insert(

@@ -11,7 +11,7 @@ export class Initial1700000000000 implements MigrationInterface {
     const sqlite = runner.connection.options.type === 'better-sqlite3';
     const id = sqlite ? 'INTEGER PRIMARY KEY AUTOINCREMENT' : 'BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY';
     const longText = sqlite ? 'TEXT' : 'MEDIUMTEXT';
-    const end = sqlite ? '' : ' ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin';
+    const end = sqlite ? '' : ` ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=${await exactCollation(runner)}`;
 
     const statements = [
       `CREATE TABLE store_info (
@@ -196,4 +196,15 @@ export class Initial1700000000000 implements MigrationInterface {
     ];
     for (const table of tables) await runner.query(`DROP TABLE IF EXISTS ${table}`);
   }
+}
+
+/**
+ * Byte by byte and with every trailing space: under `utf8mb4_bin` the keys `A` and `A ` are one. MariaDB and MySQL have
+ * different names for it; very old servers have none.
+ */
+export async function exactCollation(runner: QueryRunner): Promise<string> {
+  const rows: { name: string }[] = await runner.query(
+    "SELECT collation_name AS name FROM information_schema.collations WHERE collation_name IN ('utf8mb4_nopad_bin', 'utf8mb4_0900_bin')",
+  );
+  return rows[0]?.name ?? 'utf8mb4_bin';
 }

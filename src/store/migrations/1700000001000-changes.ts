@@ -1,4 +1,5 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { exactCollation } from './1700000000000-initial.js';
 
 /**
  * What changes and withdrawals need: the frozen method of an update, what identifies a record besides its key, how often
@@ -9,7 +10,7 @@ export class Changes1700000001000 implements MigrationInterface {
 
   async up(runner: QueryRunner): Promise<void> {
     const sqlite = runner.connection.options.type === 'better-sqlite3';
-    const end = sqlite ? '' : ' ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin';
+    const end = sqlite ? '' : ` ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=${await exactCollation(runner)}`;
     const statements = [
       'ALTER TABLE outbox_message ADD COLUMN method VARCHAR(8) NULL',
       'ALTER TABLE outbox_message ADD COLUMN identity VARCHAR(500) NULL',

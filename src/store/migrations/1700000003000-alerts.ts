@@ -1,4 +1,5 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { exactCollation } from './1700000000000-initial.js';
 
 /** Alerts, each with what somebody was told of it, and how the last runs of the jobs went. */
 export class Alerts1700000003000 implements MigrationInterface {
@@ -7,7 +8,7 @@ export class Alerts1700000003000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     const sqlite = runner.connection.options.type === 'better-sqlite3';
     const id = sqlite ? 'INTEGER PRIMARY KEY AUTOINCREMENT' : 'BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY';
-    const end = sqlite ? '' : ' ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin';
+    const end = sqlite ? '' : ` ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=${await exactCollation(runner)}`;
     const statements = [
       // open_cause holds the cause while it lasts, so that each cause is open once at most.
       `CREATE TABLE alert (
