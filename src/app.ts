@@ -10,6 +10,7 @@ import { environmentProblem } from './jobs/go-live.js';
 import type { JobContext } from './jobs/job-context.js';
 import { createLogger } from './ops/logger.js';
 import { openStore } from './store/open-store.js';
+import { openStoreForReading } from './store/open-store-for-reading.js';
 import type { Store } from './store/store.js';
 
 export interface AppOptions {
@@ -19,6 +20,8 @@ export interface AppOptions {
   /** What acts, for the audit: a command's name or `daemon`. */
   role: string;
   log: 'stdout' | 'stderr';
+  /** Only looks: neither makes a store, nor brings its schema up to date, nor writes into it. */
+  readOnly?: boolean;
 }
 
 /** The parts of Waybill, built once for a command and closed in the opposite order. */
@@ -46,7 +49,7 @@ export async function openApp(options: AppOptions): Promise<App> {
   const level = options.log === 'stderr' && settings.log.level === 'info' ? 'warn' : settings.log.level;
   const log = createLogger({ level, stream: options.log, secrets });
 
-  const { store, warnings } = await openStore(settings.store);
+  const { store, warnings } = await (options.readOnly ? openStoreForReading : openStore)(settings.store);
   for (const warning of [...loaded.warnings, ...warnings]) log.warn(warning);
   const problem = await store.read('read the environment', (tx) =>
     environmentProblem(tx, settings.service.environment),

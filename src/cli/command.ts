@@ -30,8 +30,9 @@ export async function withApp(
   role: string,
   options: CommonOptions,
   work: (app: App) => Promise<number>,
+  { readOnly = false } = {},
 ): Promise<void> {
-  const app = await openApp({ configDir: options.config, role, log: 'stderr' });
+  const app = await openApp({ configDir: options.config, role, log: 'stderr', readOnly });
   try {
     process.exitCode = await work(app);
   } finally {

@@ -3,6 +3,7 @@ import type { App } from '../app.js';
 import { openApp, secretsOf } from '../app.js';
 import { checkStatus, readStatus, type Status } from '../jobs/read-status.js';
 import { messageStates } from '../outbox/message.js';
+import type { JobRun } from '../store/job-runs.js';
 import { type CommonOptions, describeCommand, withApp } from './command.js';
 import { exitCode } from './exit-codes.js';
 import { span, timeFormatter } from './format-time.js';
@@ -22,7 +23,9 @@ export function statusCommand(): Command {
   })
     .option('--check', 'one line for a monitor; exit code 0 fine, 1 warning, 2 critical')
     .action((options: StatusOptions) =>
-      options.check ? check(options) : withApp('status', options, (app) => showStatus(app, options)),
+      options.check
+        ? check(options)
+        : withApp('status', options, (app) => showStatus(app, options), { readOnly: true }),
     );
 }
 
@@ -39,7 +42,7 @@ async function check(options: StatusOptions): Promise<void> {
   let app: App | null = null;
   let result: { level: keyof typeof checkExitCodes; text: string };
   try {
-    app = await openApp({ configDir: options.config, role: 'status', log: 'stderr' });
+    app = await openApp({ configDir: options.config, role: 'status', log: 'stderr', readOnly: true });
     output = new Output(secretsOf(app.settings));
     result = checkStatus(await statusOf(app));
   } catch (error) {
@@ -79,6 +82,10 @@ async function showStatus(app: App, options: StatusOptions): Promise<number> {
       i === 0 ? 'Pauses' : '',
       `${pause.lane} (${pause.cause}) since ${ago(pause.since_at)}, ${pause.until_at === null ? 'until resumed' : `until ${time(pause.until_at)}`}, by ${pause.actor}: ${pause.reason}`,
     );
+  for (const [i, alert] of status.alerts.entries())
+    await row(i === 0 ? 'Alerts' : '', `${alert.cause} since ${ago(alert.sinceAt)}: ${alert.message}`);
+  const captured = status.runs.find(({ job }) => job === 'capture');
+  if (captured) await row('Last capture', captureInWords(captured, ago));
   await row('Last delivery', ago(status.lastDeliveryAt));
   await row('Last pull', pullInWords(status, ago));
   for (const [name, cursor] of [
@@ -131,6 +138,10 @@ function holderInWords({ lease, daemons }: Status, ago: (ms: number | null) => s
     return lease.lapsed ? `nobody; ${lease.lapsed} fell silent` : 'nobody (start the daemon: npm start)';
   const daemon = daemons.find(({ actor }) => actor === lease.holder);
   return `${lease.holder}, epoch ${lease.epoch}${daemon ? `, started ${ago(daemon.startedAt)}` : ''}`;
+}
+
+function captureInWords({ succeededAt, failures, failure }: JobRun, ago: (ms: number | null) => string): string {
+  return `${ago(succeededAt)}${failures > 0 ? `; since then ${failures} failed: ${failure}` : ''}`;
 }
 
 function pullInWords({ lastPull, unpaidInvoices }: Status, ago: (ms: number | null) => string): string {

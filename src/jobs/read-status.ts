@@ -3,11 +3,14 @@ import type { Settings } from '../config/settings.js';
 import { countListedInvoices, type LastPull, lastPull } from '../invoices/last-pull.js';
 import { groupMessages, type MessageGroup } from '../outbox/group-messages.js';
 import { countOutbox, type OutboxCounts } from '../outbox/outbox-counts.js';
+import { type Alert, openAlerts } from '../store/alerts.js';
 import { type CaptureCursor, readCursor } from '../store/cursors.js';
+import { type JobRun, listJobRuns } from '../store/job-runs.js';
 import { type LanePause, listPauses } from '../store/lane-pauses.js';
 import { type LeaseView, readLease } from '../store/read-lease.js';
 import type { Tx } from '../store/store.js';
 import { goLiveProblem } from './go-live.js';
+import { firstAuditAt, silence } from './watch-alerts.js';
 
 export interface Status {
   environment: string;
@@ -27,6 +30,12 @@ export interface Status {
   lastPull: LastPull | null;
   unpaidInvoices: number;
   lastDeliveryAt: number | null;
+  /** What needs a person, the oldest first. */
+  alerts: Alert[];
+  /** How the last runs of the jobs went. */
+  runs: JobRun[];
+  /** That nothing at all has succeeded for too long, or null. */
+  silence: string | null;
 }
 
 const topReasons = 5;
@@ -34,6 +43,8 @@ const topReasons = 5;
 /** Everything that one look at the store tells about how Waybill is. Reads only. */
 export async function readStatus(tx: Tx, settings: Settings, erpIdentity: string, nowMs: number): Promise<Status> {
   const pauses = await listPauses(tx);
+  const runs = await listJobRuns(tx);
+  const silent = silence({ runs, firstAuditAt: await firstAuditAt(tx) }, settings.alert, nowMs);
   return {
     environment: settings.service.environment,
     installation: settings.installation,
@@ -48,7 +59,10 @@ export async function readStatus(tx: Tx, settings: Settings, erpIdentity: string
     cursors: { customer: await readCursor(tx, 'customer'), order: await readCursor(tx, 'order') },
     lastPull: await lastPull(tx),
     unpaidInvoices: await countListedInvoices(tx),
-    lastDeliveryAt: await lastEventAt(tx, 'delivered'),
+    lastDeliveryAt: runs.find(({ job }) => job === 'deliver')?.succeededAt ?? (await lastEventAt(tx, 'delivered')),
+    alerts: await openAlerts(tx),
+    runs,
+    silence: silent?.message ?? null,
   };
 }
 
@@ -65,6 +79,7 @@ export function checkStatus(status: Status): StatusCheck {
 
   if (lease.holder === null)
     critical.push(lease.lapsed ? `nobody delivers (${lease.lapsed} fell silent)` : 'nobody delivers: no daemon runs');
+  if (status.silence) critical.push(status.silence);
   for (const pause of pauses) {
     const text = `${pause.lane} paused (${pause.cause}): ${pause.reason}`;
     if (pause.cause === 'credential') critical.push(text);
@@ -75,6 +90,9 @@ export function checkStatus(status: Status): StatusCheck {
   const parked = outbox.parked.reduce((sum, { count }) => sum + count, 0);
   if (parked > 0)
     warning.push(`${parked} parked (${outbox.parked.map((p) => `${p.count} ${p.parkClass}`).join(', ')})`);
+
+  // Pauses, parked messages and silence are said above, as they are at this moment.
+  for (const { cause, message } of status.alerts) if (!/^(pause\.|parked$|silence$)/.test(cause)) warning.push(message);
 
   const problems = [...critical, ...warning];
   const level = critical.length > 0 ? 'CRITICAL' : warning.length > 0 ? 'WARNING' : 'OK';

@@ -101,13 +101,18 @@ export async function readCircumstances(tx: Tx): Promise<Circumstances> {
   const [parked] = await tx.select<{ n: number }>(
     `SELECT COUNT(*) AS n FROM (SELECT id FROM outbox_message WHERE state='parked' LIMIT ${manyParked + 1}) AS p`,
   );
-  const [first] = await tx.select<{ at: number }>('SELECT at FROM audit_log ORDER BY id LIMIT 1');
   return {
     pauses: await listPauses(tx),
     parked: Number(parked?.n ?? 0),
     runs: await listJobRuns(tx),
-    firstAuditAt: first ? Number(first.at) : null,
+    firstAuditAt: await firstAuditAt(tx),
   };
+}
+
+/** When the oldest line of the audit was written: as long as this store is known to exist. */
+export async function firstAuditAt(tx: Tx): Promise<number | null> {
+  const [first] = await tx.select<{ at: number }>('SELECT at FROM audit_log ORDER BY id LIMIT 1');
+  return first ? Number(first.at) : null;
 }
 
 /** What differs between what is wrong and what is known to be wrong. Pure. */

@@ -11,7 +11,7 @@ import { Alerts1700000003000 } from './migrations/1700000003000-alerts.js';
 export const migrations = [Initial1700000000000, Changes1700000001000, Alerts1700000003000];
 
 /** TypeORM's data source for the store. Not yet connected; the schema comes from migrations alone, never from `synchronize`. */
-export function storeDataSource(settings: StoreSettings): DataSource {
+export function storeDataSource(settings: StoreSettings, readOnly = false): DataSource {
   const common = { migrations, migrationsTableName: 'migration', synchronize: false, logging: false } as const;
   if (settings.type === 'sqlite') {
     const { file } = settings;
@@ -20,7 +20,9 @@ export function storeDataSource(settings: StoreSettings): DataSource {
       type: 'better-sqlite3',
       database: file,
       timeout: 10_000,
+      ...(readOnly ? { readonly: true, fileMustExist: true } : {}),
       prepareDatabase: (database: { pragma(text: string): unknown }) => {
+        if (readOnly) return;
         database.pragma('journal_mode = WAL');
         // In WAL mode only FULL makes a commit survive a power cut.
         database.pragma('synchronous = FULL');

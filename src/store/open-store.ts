@@ -35,14 +35,15 @@ export async function openStore(settings: StoreSettings): Promise<OpenedStore> {
   }
 }
 
-async function connect(settings: StoreSettings): Promise<DataSource> {
+/** @throws StoreError that says which store, and what to look at */
+export async function connect(settings: StoreSettings, readOnly = false): Promise<DataSource> {
   const place =
     settings.type === 'sqlite'
       ? settings.file
       : `${settings.user}@${settings.host}:${settings.port}/${settings.database}`;
   try {
-    if (settings.type === 'sqlite') createPrivateFile(settings.file);
-    return await storeDataSource(settings).initialize();
+    if (settings.type === 'sqlite' && !readOnly) createPrivateFile(settings.file);
+    return await storeDataSource(settings, readOnly).initialize();
   } catch (cause) {
     const reason = (cause as Error).message || (cause as { code?: string }).code;
     throw new StoreError(

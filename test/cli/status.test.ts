@@ -2,7 +2,9 @@ import { expect } from 'chai';
 import { run } from '../../src/cli/run.js';
 import { endPull, startPull } from '../../src/invoices/invoice-store.js';
 import { ServiceLease } from '../../src/jobs/service-lease.js';
+import { raiseAlert } from '../../src/store/alerts.js';
 import { writeCursor } from '../../src/store/cursors.js';
+import { recordSuccess } from '../../src/store/job-runs.js';
 import { type LanePause, pauseLane } from '../../src/store/lane-pauses.js';
 import { answers, onBothStores } from './installation.js';
 
@@ -104,6 +106,30 @@ describe('waybill status', () => {
         await holdLease();
         await installation.app.store.transaction('fall silent', (tx) => tx.run('UPDATE lease SET expires_at=1'));
         expect(await check()).to.match(/^2 WAYBILL CRITICAL: nobody delivers \(.*@.* fell silent\)$/);
+      });
+
+      it('is 2 when nothing has succeeded for alert.maxSilenceHours, and 0 again when something does', async () => {
+        await holdLease();
+        const succeeded = (hoursAgo: number) =>
+          installation.app.store.transaction('succeed', (tx) =>
+            recordSuccess(tx, 'pull', Date.now() - hoursAgo * 3_600_000),
+          );
+        await succeeded(13);
+        expect(await check()).to.equal('2 WAYBILL CRITICAL: no capture, delivery or pull has succeeded for 13 h');
+        await succeeded(11);
+        expect(await check()).to.match(/^0 WAYBILL OK/);
+      });
+
+      it('is 1 with the words of an alert, which status shows with its age', async () => {
+        await holdLease();
+        await installation.app.store.transaction('raise', (tx) =>
+          raiseAlert(tx, 'brake.removals', '11 removals are held', Date.now() - 60_000),
+        );
+        expect(await check()).to.equal('1 WAYBILL WARNING: 11 removals are held');
+        expect((await waybill('status')).stdout).to.match(
+          /Alerts +brake\.removals since .*ago\): 11 removals are held/,
+        );
+        expect((await json('status')).alerts[0]).to.include({ cause: 'brake.removals' });
       });
 
       it('is 2 when the service does not accept the credential', async () => {

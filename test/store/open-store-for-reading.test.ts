@@ -1,0 +1,70 @@
+import { existsSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { expect } from 'chai';
+import { openStore } from '../../src/store/open-store.js';
+import { openStoreForReading } from '../../src/store/open-store-for-reading.js';
+import { requestWakeUp, takeWakeUps } from '../../src/store/wake-ups.js';
+import { onBothStores, useStore } from './both-stores.js';
+
+const refusal = (work: Promise<unknown>): Promise<string> =>
+  work.then(
+    () => 'it was opened',
+    (error: Error) => error.message,
+  );
+
+onBothStores('a store that is only looked at', (kit) => {
+  it('is read as it is, beside whoever writes', async () => {
+    await kit.store.transaction('write', (tx) => requestWakeUp(tx, 'pull', 'test', 1));
+    const { store } = await openStoreForReading(kit.settings);
+    try {
+      const look = () => store.read('look', (tx) => tx.select('SELECT job FROM wake_up'));
+      expect(await look()).to.deep.equal([{ job: 'pull' }]);
+      await kit.store.transaction('write', takeWakeUps);
+      expect(await look()).to.deep.equal([]);
+    } finally {
+      await store.close();
+    }
+  });
+
+  it('is not made, and nothing is written into an empty database', async () => {
+    const settings = await kit.emptyDatabase();
+    expect(await refusal(openStoreForReading(settings))).to.match(/There is no store|is empty yet/);
+    expect(await refusal(openStoreForReading(settings))).to.match(/There is no store|is empty yet/);
+    if (settings.type === 'sqlite') expect(existsSync(dirname(settings.file))).to.equal(false);
+  });
+
+  it('is refused, and left as it is, when its schema is older or newer than the program', async () => {
+    const settings = await kit.emptyDatabase();
+    const { store } = await openStore(settings);
+    try {
+      const migrations = () => store.read('look', (tx) => tx.select('SELECT name FROM migration ORDER BY id'));
+      const all = await migrations();
+      await store.transaction('older', (tx) => tx.run("DELETE FROM migration WHERE name LIKE 'Alerts%'"));
+      expect(await refusal(openStoreForReading(settings)))
+        .to.contain('older schema')
+        .and.to.contain('waybill migrate');
+      expect(await migrations()).to.have.length(all.length - 1);
+      await store.transaction('newer', async (tx) => {
+        for (const name of ['Alerts1700000003000', 'Future1800000000000'])
+          await tx.run('INSERT INTO migration (timestamp, name) VALUES (1, ?)', [name]);
+      });
+      expect(await refusal(openStoreForReading(settings))).to.contain('newer schema');
+    } finally {
+      await store.close();
+    }
+  });
+});
+
+describe('a SQLite store that is only looked at', () => {
+  const kit = useStore('sqlite');
+
+  it('can not be written to by accident', async () => {
+    const { store } = await openStoreForReading(kit.settings);
+    try {
+      const failure = await refusal(store.transaction('write', (tx) => requestWakeUp(tx, 'pull', 'test', 1)));
+      expect(failure).to.match(/readonly/);
+    } finally {
+      await store.close();
+    }
+  });
+});
