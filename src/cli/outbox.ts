@@ -38,7 +38,7 @@ interface ActionOptions extends FilterOptions {
   serviceId?: string;
 }
 
-const parkClasses = ['unmapped', 'refused', 'conflict', 'unproven'] as const satisfies readonly ParkClass[];
+const parkClasses = ['unmapped', 'refused', 'conflict', 'unproven', 'held'] as const satisfies readonly ParkClass[];
 const openOrParked: readonly MessageState[] = ['pending', 'sending', 'in_doubt', 'parked'];
 const listedBeforeAction = 20;
 const batchSize = 200;

@@ -1,6 +1,8 @@
 import { Argument, type Command } from 'commander';
+import { planUpdates } from '../jobs/confirm.js';
 import { sync } from '../jobs/sync.js';
-import { type CommonOptions, collect, describeCommand, withApp } from './command.js';
+import { type CommonOptions, collect, describeCommand, print, printJson, withApp } from './command.js';
+import { exitCode } from './exit-codes.js';
 import { parseTime } from './format-time.js';
 import { progressBar } from './progress-bar.js';
 import { stopSignal } from './stop-signal.js';
@@ -13,6 +15,7 @@ interface ResyncOptions extends CommonOptions {
   to?: string;
   dryRun?: boolean;
   force?: boolean;
+  plan?: boolean;
 }
 
 export function resyncCommand(): Command {
@@ -27,6 +30,7 @@ export function resyncCommand(): Command {
     .option('--from <date>', 'dated from here on (included): the column of startFrom, else changedAt')
     .option('--to <date>', 'dated before this day or time, in erp.timeZone')
     .option('--dry-run', 'say what would be sent, write and send nothing')
+    .option('--plan', 'count by field what would be updated (after a change of the mapping), and do nothing')
     .option('--force', 'send unchanged records again with their old key and bytes, while the service remembers them')
     .action(async (plural: 'customers' | 'orders', options: ResyncOptions) => {
       const entity = plural === 'orders' ? 'order' : 'customer';
@@ -36,6 +40,7 @@ export function resyncCommand(): Command {
         await withApp('resync', options, async (app) => {
           checkRange(options, app.settings.erp.timeZone);
           await app.reader().check();
+          if (options.plan) return reportPlan(await planUpdates(app.context, app.reader(), entity), plural, options);
           const result = await sync(
             app.context,
             { reader: app.reader(), client: app.client },
@@ -69,4 +74,20 @@ function checkRange({ from, to }: ResyncOptions, timeZone: string): void {
   const end = to === undefined ? null : parseTime('--to', to, timeZone);
   if (start !== null && end !== null && start >= end)
     throw new UsageError(`--from ${from} is not before --to ${to}; the range is half-open, --to is not included.`);
+}
+
+async function reportPlan(
+  plan: Awaited<ReturnType<typeof planUpdates>>,
+  plural: string,
+  { json }: ResyncOptions,
+): Promise<number> {
+  if (json) printJson(plan);
+  else {
+    print(`Would update ${plan.updates} ${plural} and create ${plan.creates}. By field that changes:`);
+    for (const { field, count } of plan.fields) print(`  ${field}: ${count}`);
+    print(
+      'Nothing was sent. A change of the mapping is held: `waybill confirm` sends it, or adopts it without sending.',
+    );
+  }
+  return exitCode.done;
 }

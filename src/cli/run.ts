@@ -2,6 +2,7 @@ import { Command, CommanderError } from 'commander';
 import { ConfigurationError } from '../config/configuration-error.js';
 import { ErpError } from '../erp/erp-error.js';
 import { auditCommand } from './audit.js';
+import { confirmCommand } from './confirm-held.js';
 import { daemonCommand } from './daemon.js';
 import { demoCommand } from './demo.js';
 import { exitCode } from './exit-codes.js';
@@ -36,6 +37,7 @@ export async function run(argv: readonly string[]): Promise<number> {
     goLiveCommand(),
     pauseCommand(),
     resumeCommand(),
+    confirmCommand(),
     outboxCommand(),
     explainCommand(),
     forgetCommand(),

@@ -147,6 +147,11 @@ export const ordersSettings = z
       .min(1)
       .optional()
       .describe('Column of the order number that people know. Goes into `note` unless fields.note is given.'),
+    identity: columns
+      .optional()
+      .describe(
+        'Columns that never change. When they do, the key belongs to another record now, and nothing is sent. Default: number and the column of startFrom.',
+      ),
     total: z.string().min(1).optional().describe('Column of the order total, to check that the lines add up to it.'),
     settleSeconds: z
       .number()
@@ -202,6 +207,20 @@ export const captureSettings = z
       .positive()
       .default(60)
       .describe('How often everything eligible is read, whatever the cursor says.'),
+    maxUpdates: z
+      .number()
+      .int()
+      .min(0)
+      .default(200)
+      .describe('More changed records in one pass wait for `waybill confirm`.')
+      .meta({ unit: 'records' }),
+    maxRemovals: z
+      .number()
+      .int()
+      .min(0)
+      .default(10)
+      .describe('More cancelled or deleted records in one pass wait for `waybill confirm`.')
+      .meta({ unit: 'records' }),
   })
   .describe('How the ERP is read.');
 

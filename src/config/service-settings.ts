@@ -149,6 +149,10 @@ export const serviceSettings = z
           [{ status: 404, pattern: 'customer' }],
           'The order names a customer that the service does not know.',
         ),
+        gone: answers(
+          [{ status: 404 }, { status: 410 }],
+          'Only for a removal: the record is not there any more, so that nothing is left to do.',
+        ),
       })
       .prefault({})
       .describe('Which answers mean something that a status alone does not say.'),

@@ -20,14 +20,15 @@ const customerAck = z.object({ customer_code: text.optional() });
 
 export interface AcknowledgementRequest {
   entity: Entity;
-  operation: 'create' | 'update';
+  operation: 'create' | 'update' | 'delete';
   /** What the record is called: the customer code we sent, or the order id that the service gave. */
   expectedId: string | null;
 }
 
 /** Checks the body of a success answer. Unknown fields are welcome, missing or misshapen ones are not. */
 export function readAcknowledgement(request: AcknowledgementRequest, body: string): Acknowledgement {
-  const value = parseJson(body);
+  // Of what is gone there is nothing more to say.
+  const value = request.operation === 'delete' && body === '' ? {} : parseJson(body);
   if (value === undefined) return { valid: false, reason: 'the body is no JSON' };
   const schema =
     request.entity === 'customer' ? customerAck : request.operation === 'create' ? orderAck : orderUpdateAck;

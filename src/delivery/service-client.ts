@@ -12,7 +12,7 @@ import { judge } from './verdict.js';
 /** What is needed to send one message: frozen bytes and their key, never something to compose. */
 export interface SendRequest {
   entity: Entity;
-  operation: 'create' | 'update';
+  operation: 'create' | 'update' | 'delete';
   idempotencyKey: string;
   /** The method that was frozen with the bytes; absent or null: the endpoint's. */
   method?: string | null;
@@ -70,14 +70,14 @@ export class ServiceClient {
     const { entity, operation } = request;
     const record = JSON.parse(request.record) as { customer_code: string; items?: OrderItem[] };
     const endpoints = this.#service.endpoints;
-    const endpoint =
-      entity === 'customer'
-        ? operation === 'create'
-          ? endpoints.createCustomer
-          : endpoints.updateCustomer
-        : operation === 'create'
-          ? endpoints.createOrder
-          : endpoints.updateOrder;
+    const endpoint = {
+      customer: {
+        create: endpoints.createCustomer,
+        update: endpoints.updateCustomer,
+        delete: endpoints.deleteCustomer,
+      },
+      order: { create: endpoints.createOrder, update: endpoints.updateOrder, delete: endpoints.deleteOrder },
+    }[entity][operation];
     const path = fillPath(endpoint.path, {
       order_id: entity === 'order' ? request.serviceId : null,
       customer_code: entity === 'customer' ? (request.serviceId ?? record.customer_code) : record.customer_code,
@@ -89,10 +89,10 @@ export class ServiceClient {
       path: path.filled,
       headers: {
         ...this.#credential(),
-        'Content-Type': 'application/json',
+        ...(operation === 'delete' ? {} : { 'Content-Type': 'application/json' }),
         [idempotency.header]: idempotency.quoted ? `"${request.idempotencyKey}"` : request.idempotencyKey,
       },
-      body: request.body,
+      ...(operation === 'delete' ? {} : { body: request.body }),
       gate: request.gate,
     });
     const expectedId = entity === 'customer' ? (request.serviceId ?? record.customer_code) : request.serviceId;
@@ -104,7 +104,7 @@ export class ServiceClient {
         // A replayed create is answered with the id it had, whatever is bound by now.
         expectedId: entity === 'order' && operation === 'create' ? null : expectedId,
         successStatus: endpoint.successStatus,
-        expectedTotal: record.items ? orderTotal(record.items) : null,
+        expectedTotal: operation !== 'delete' && record.items ? orderTotal(record.items) : null,
       },
       this.#withoutSecrets(timed.exchange, endpoint.successStatus),
       this.#nowMs(),

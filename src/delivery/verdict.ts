@@ -44,6 +44,14 @@ export function judge(profile: VerdictProfile, request: VerdictRequest, exchange
   const matches = (patterns: readonly AnswerPattern[]) =>
     patterns.some((pattern) => matchesAnswer(pattern, status, error.code, body));
 
+  // What is not there needs no removal: it was removed by an attempt whose answer was lost, or by somebody else.
+  if (request.operation === 'delete' && !isCutOff && request.expectedId !== null && matches(profile.answers.gone))
+    return {
+      kind: 'delivered',
+      serviceId: request.expectedId,
+      flag: `The service did not have it any more: ${reason}`,
+    };
+
   // What the profile names goes before what a status usually means: some services say "in progress" with a 429 or a 503.
   if (!isCutOff) {
     if (matches(profile.answers.inProgress)) return { kind: 'busy', reason };

@@ -31,6 +31,8 @@ export interface ReadOrder extends ReadBase {
   entity: 'order';
   /** The order number that people know, if the mapping names its column. */
   number: string | null;
+  /** The columns that never change, as JSON of column → value; null when there are none. */
+  identity: string | null;
   /** Key of the customer (same form as sourceKey), or null where customers are not sent or the column is NULL. */
   customerKey: string | null;
   content: MappedContent<OrderRecord>;

@@ -20,6 +20,7 @@ export interface OrderPlan extends EntityPlan {
   customerKey: ErpColumn[] | null;
   number: string | null;
   total: string | null;
+  identity: ErpColumn[];
 }
 
 export interface LinePlan {
@@ -185,6 +186,8 @@ async function planOrders(planner: Planner, { orders, customers }: ErpSource): P
   const plans = fieldPlans(fields, (path, name) => planner.column(path, source, name));
   const number = planner.column('orders.number', source, orders.number);
   const total = planner.column('orders.total', source, orders.total);
+  const identity = (orders.identity ?? []).map((name) => planner.column('orders.identity', source, name));
+  const usual = [number, startColumn];
   return (
     source && {
       source,
@@ -196,6 +199,7 @@ async function planOrders(planner: Planner, { orders, customers }: ErpSource): P
       customerKey,
       number: number?.name ?? null,
       total: total?.name ?? null,
+      identity: (orders.identity === undefined ? usual : identity).filter((column) => column !== null),
       fields: plans,
     }
   );

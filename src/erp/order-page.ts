@@ -54,11 +54,19 @@ export async function mapOrderPage(
       ...changeOf(page, row, orders),
       sourceKey,
       number: number === '' ? null : number,
+      identity: identityOf(row, orders.identity),
       customerKey: customer.key,
       ...(count > 1 ? { content: multiplied('order', sourceKey, row, count, orders), totals: null } : mapped),
     };
   });
   return { rows: read, customers: customers.read };
+}
+
+function identityOf(row: ErpRow, columns: readonly ErpColumn[]): string | null {
+  if (columns.length === 0) return null;
+  const identity = JSON.stringify(Object.fromEntries(columns.map(({ name }) => [name, row[name] ?? null])));
+  // The store has room for numbers and times, not for texts.
+  return identity.length <= 500 ? identity : null;
 }
 
 export function mapCustomerPage(page: PageContext, rows: readonly ErpRow[], customers: EntityPlan): ReadCustomer[] {

@@ -2,19 +2,23 @@ import { type AuditEntry, appendAudit } from '../audit/audit-log.js';
 import type { ErpPage, ReadCustomer, ReadOrder } from '../erp/erp-reader.js';
 import type { Entity } from '../model/entity.js';
 import type { OrderRecord } from '../model/record.js';
+import { changedIdentity, holdReason } from '../outbox/brake.js';
 import { canonicalJson, sha256 } from '../outbox/canonical-json.js';
 import {
+  acknowledgedRecords,
   insertMessages,
   type KnownRecord,
   knownRecords,
   type NewMessage,
   supersedeMessages,
 } from '../outbox/capture-messages.js';
+import { changedFields } from '../outbox/confirm-messages.js';
+import { afterThisPass } from '../outbox/hold-messages.js';
 import { createKey } from '../outbox/idempotency-key.js';
 import { forcedRevision, nextRevision } from '../outbox/next-revision.js';
 import { writeCursor } from '../store/cursors.js';
 import { assertEpoch, type Lease } from '../store/lease.js';
-import { placeholders, upsertRows } from '../store/rows.js';
+import { placeholders, type Row, updateRows, upsertRows } from '../store/rows.js';
 import type { Tx } from '../store/store.js';
 import type { JobContext } from './job-context.js';
 import { killPoint } from './kill-point.js';
@@ -40,6 +44,8 @@ export interface CapturePageResult {
   captured: { customers: number; orders: number };
   unchanged: number;
   parked: number;
+  /** What waits for `waybill confirm`, and why. */
+  held: { entity: Entity; reason: string }[];
   /** Keys of the orders that wait for their lines. */
   waiting: string[];
   skipped: SkippedRecord[];
@@ -65,6 +71,8 @@ export interface TouchedRecord {
   total: string | null;
   /** Why it waits for a person, or null. */
   parked: string | null;
+  /** Names of the fields that an update would change; only in a dry run. */
+  fields: string[];
 }
 
 type ReadRow = ReadCustomer | ReadOrder;
@@ -94,6 +102,7 @@ async function planAndWrite(context: JobContext, work: CapturePageWork, tx: Tx):
     captured: { customers: 0, orders: 0 },
     unchanged: 0,
     parked: 0,
+    held: [],
     waiting: [],
     skipped: [],
     touched: [],
@@ -106,6 +115,7 @@ async function planAndWrite(context: JobContext, work: CapturePageWork, tx: Tx):
     !work.dryRun,
   );
   const plans: Plan[] = [];
+  const refresh: Row[] = [];
   let room = work.room;
 
   const seen = work.entity === 'order' ? await firstSeen(tx, rows) : new Map<string, FirstSeen>();
@@ -141,8 +151,11 @@ async function planAndWrite(context: JobContext, work: CapturePageWork, tx: Tx):
     }
     if (seen.has(row.sourceKey)) settledKeys.push(row.sourceKey);
     const plan = planRow(context, work, row, record, parkedReason, nowMs);
-    if (plan === 'unchanged') result.unchanged++;
-    else if ('reason' in plan) result.skipped.push(plan);
+    if (plan === 'unchanged') {
+      result.unchanged++;
+      const refreshed = refreshedBinding(work, row, record);
+      if (refreshed) refresh.push(refreshed);
+    } else if ('reason' in plan) result.skipped.push(plan);
     else {
       plans.push(plan);
       room--;
@@ -169,8 +182,17 @@ async function planAndWrite(context: JobContext, work: CapturePageWork, tx: Tx):
     plans.unshift(...customerPlans);
   }
 
+  const acknowledged = work.dryRun
+    ? await acknowledgedRecords(
+        tx,
+        work.entity,
+        plans.map((plan) => plan.message.sourceKey),
+      )
+    : new Map<string, string>();
   for (const { message, row } of plans) {
     if (message.parked) result.parked++;
+    if (message.parked?.parkClass === 'held')
+      result.held.push({ entity: message.entity, reason: message.parked.reason });
     if (message.entity === 'order') result.captured.orders++;
     else result.captured.customers++;
     result.touched.push({
@@ -182,11 +204,16 @@ async function planAndWrite(context: JobContext, work: CapturePageWork, tx: Tx):
       changedAt: row.changedAt,
       total: row.entity === 'order' && row.content.mapped ? sumOfItems(row.content.record) : null,
       parked: message.parked?.reason ?? null,
+      fields:
+        work.dryRun && message.operation === 'update'
+          ? changedFields(acknowledged.get(message.sourceKey) ?? null, message.record)
+          : [],
     });
   }
   if (work.dryRun) return result;
 
   await writePlans(context, tx, plans, nowMs);
+  await updateRows(tx, 'binding', ['entity', 'source_key'], refresh);
   await upsertRows(
     tx,
     'unsettled',
@@ -214,7 +241,11 @@ function planRow(
 ): Plan | SkippedRecord | 'unchanged' {
   const { settings } = context;
   const { replaysRefusals, lifetimeHours } = settings.service.idempotency;
-  const hash = contentHash(row, parkedReason);
+  const identity = row.entity === 'order' ? row.identity : null;
+  const knownIdentity = known.binding?.identity ?? known.newest?.identity ?? null;
+  const otherRecord = changedIdentity(knownIdentity, identity);
+  const conflict = otherRecord === null ? null : `another record under an old key: ${otherRecord}`;
+  const hash = contentHash(row, parkedReason ?? conflict);
   let decision = nextRevision(hash, known.newest, known.binding, replaysRefusals);
   let sentBefore: number | null = null;
   if (decision.action === 'none' && work.force) {
@@ -225,7 +256,24 @@ function planRow(
     if (known.newest?.state === 'delivered') sentBefore = known.newest.firstSentAt;
   }
   if (decision.action === 'none') return 'unchanged';
-  const reason = row.content.mapped ? parkedReason : row.content.reason;
+  const mappingFingerprint = work.fingerprints[row.entity];
+  const unmapped = row.content.mapped ? parkedReason : row.content.reason;
+  const held = holdReason({
+    operation: decision.operation,
+    contentHash: hash,
+    mappingFingerprint,
+    newest: known.newest,
+    binding: known.binding,
+    suspiciousCreate: null,
+  });
+  const parked: NewMessage['parked'] =
+    unmapped !== null
+      ? { parkClass: 'unmapped', reason: unmapped }
+      : conflict !== null
+        ? { parkClass: 'conflict', reason: conflict }
+        : held !== null
+          ? { parkClass: 'held', reason: held }
+          : null;
   const customerKey = row.entity === 'order' ? row.customerKey : null;
   return {
     row,
@@ -239,17 +287,33 @@ function planRow(
       number: row.entity === 'order' ? row.number : null,
       customerKey,
       contentHash: hash,
-      mappingFingerprint: work.fingerprints[row.entity],
+      mappingFingerprint,
       record: row.content.mapped ? canonicalJson(row.content.record) : null,
       // The bytes of a create are frozen with their key, before any attempt. A row that can't be sent has neither.
       idempotencyKey:
-        decision.operation === 'create' && reason === null
+        decision.operation === 'create' && (parked === null || parked.parkClass === 'held')
           ? createKey(settings.installation, row.entity, row.sourceKey, decision.generation)
           : null,
       firstSentAt: sentBefore,
-      parked: reason === null ? null : { parkClass: 'unmapped', reason },
+      // A key that turned to another record stays with the record that the service knows.
+      identity: conflict === null ? identity : knownIdentity,
+      ...(decision.operation === 'create' ? {} : { nextAttemptAt: afterThisPass }),
+      parked,
     },
   };
+}
+
+/** What an unchanged row teaches about its binding: the mapping that yields the same content, and who the record is. */
+function refreshedBinding(
+  work: Pick<CapturePageWork, 'fingerprints'>,
+  row: ReadRow,
+  { binding }: KnownRecord,
+): Row | null {
+  if (!binding || !row.content.mapped || binding.contentHash !== contentHash(row)) return null;
+  const fingerprint = work.fingerprints[row.entity];
+  const identity = binding.identity ?? (row.entity === 'order' ? row.identity : null);
+  if (binding.mappingFingerprint === fingerprint && binding.identity === identity) return null;
+  return { entity: row.entity, source_key: row.sourceKey, mapping_fingerprint: fingerprint, identity };
 }
 
 async function writePlans(context: JobContext, tx: Tx, plans: readonly Plan[], nowMs: number): Promise<void> {

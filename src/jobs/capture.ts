@@ -1,13 +1,13 @@
-import type { CustomersSettings, OrdersSettings } from '../config/erp-settings.js';
 import type { ChangePosition, ErpPage, ErpReader, ReadCustomer, ReadOrder, RowFilter } from '../erp/erp-reader.js';
 import { compareChangedAt, shiftChangedAt } from '../erp/shift-changed-at.js';
 import type { Entity } from '../model/entity.js';
-import { canonicalJson, sha256 } from '../outbox/canonical-json.js';
 import { readCursor, writeCursor } from '../store/cursors.js';
 import { activePauses, listPauses } from '../store/lane-pauses.js';
 import { acquireLease, assertEpoch, type Lease, releaseLease, renewLease } from '../store/lease.js';
 import { type CapturePageResult, capturePage, type SkippedRecord, type TouchedRecord } from './capture-page.js';
+import { alertHeld, endPass } from './end-pass.js';
 import type { JobContext } from './job-context.js';
+import { mappingFingerprint } from './mapping-fingerprint.js';
 
 export interface CaptureOptions {
   /** Without it the pass follows the cursors; with it only these rows are read, and no cursor moves. */
@@ -31,6 +31,8 @@ export interface CaptureResult {
   captured: { customers: number; orders: number };
   unchanged: number;
   parked: number;
+  /** Of these, what waits for `waybill confirm`. */
+  held: number;
   /** Orders that wait for their lines. */
   waiting: number;
   skipped: SkippedRecord[];
@@ -74,6 +76,7 @@ class CapturePass {
     captured: { customers: 0, orders: 0 },
     unchanged: 0,
     parked: 0,
+    held: 0,
     waiting: 0,
     skipped: [],
     touched: [],
@@ -86,6 +89,8 @@ class CapturePass {
   readonly #pageSize: number;
   readonly #fingerprints: Record<Entity, string>;
   readonly #waiting = new Set<string>();
+  /** What single messages were held for as they were written. */
+  readonly #held: Partial<Record<Entity, { count: number; reason: string }>> = {};
   #lease: Lease | null = null;
   #renewedAt = 0;
 
@@ -93,10 +98,14 @@ class CapturePass {
     this.#context = context;
     this.#reader = reader;
     this.#options = options;
-    const { capture, customers, orders } = context.settings;
+    const { settings } = context;
+    const { capture } = settings;
     // A trial of five orders must not read five hundred.
     this.#pageSize = Math.min(capture.pageSize, Math.max(options.limit ?? capture.pageSize, 1));
-    this.#fingerprints = { customer: mappingFingerprint(customers), order: mappingFingerprint(orders) };
+    this.#fingerprints = {
+      customer: mappingFingerprint(settings, 'customer'),
+      order: mappingFingerprint(settings, 'order'),
+    };
   }
 
   async run(lease: Lease | null): Promise<CaptureResult> {
@@ -105,12 +114,26 @@ class CapturePass {
     const { filter } = this.#options;
     if (filter) {
       await this.#sweep(filter.entity, filter);
+      await this.#endPass();
       return this.result;
     }
     const send = this.#context.settings.customers.send;
     if (send !== 'none') await this.#entity('customer');
     if (!this.result.stopped) await this.#entity('order');
+    await this.#endPass();
     return this.result;
+  }
+
+  /** What a pass that did not end has written waits for the next one, and is counted with it. */
+  async #endPass(): Promise<void> {
+    if (this.#options.dryRun || this.result.stopped) return;
+    for (const entity of ['customer', 'order'] as const) {
+      const one = this.#held[entity];
+      if (one) await alertHeld(this.#context, entity, one.count, one.reason);
+      const held = await endPass(this.#context, this.#lease, entity, null);
+      this.result.held += held;
+      this.result.parked += held;
+    }
   }
 
   /** One entity by its cursor: changes since the overlap, or everything when a sweep is due. */
@@ -223,11 +246,16 @@ class CapturePass {
     result.captured.orders += work.captured.orders;
     result.unchanged += work.unchanged;
     result.parked += work.parked;
+    for (const { entity: of, reason } of work.held) {
+      result.held++;
+      this.#held[of] = { count: (this.#held[of]?.count ?? 0) + 1, reason };
+    }
     // An order that waits is met twice: by its name, and by the pass over the changes.
     for (const key of work.waiting) this.#waiting.add(key);
     result.waiting = this.#waiting.size;
     result.skipped.push(...work.skipped);
-    if (this.#isPartial() || (this.#options.dryRun && result.touched.length < 200)) result.touched.push(...work.touched);
+    if (this.#isPartial() || (this.#options.dryRun && result.touched.length < 200))
+      result.touched.push(...work.touched);
     this.#options.onTouched?.(work.touched);
   }
 
@@ -269,9 +297,4 @@ function later(a: string | null, b: string | null): string | null {
   if (a === null) return b;
   if (b === null) return a;
   return compareChangedAt(a, b) >= 0 ? a : b;
-}
-
-/** A hash over everything in the mapping that decides what a record looks like: a change of it is no change in the ERP. */
-export function mappingFingerprint(settings: CustomersSettings | OrdersSettings): string {
-  return sha256(canonicalJson(JSON.parse(JSON.stringify(settings))));
 }

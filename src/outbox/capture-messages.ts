@@ -5,8 +5,14 @@ import type { MessageState, Operation, ParkClass } from './message.js';
 import type { KnownBinding, NewestMessage } from './next-revision.js';
 
 export interface KnownRecord {
-  newest: NewestMessage | null;
-  binding: KnownBinding | null;
+  newest: (NewestMessage & KnownDetails & { reason: string | null }) | null;
+  binding: (KnownBinding & KnownDetails) | null;
+}
+
+interface KnownDetails {
+  mappingFingerprint: string;
+  /** The columns that never change, as they were; null when they are not known. */
+  identity: string | null;
 }
 
 /**
@@ -24,7 +30,8 @@ export async function knownRecords(
   if (sourceKeys.length === 0) return known;
   const keys = [...known.keys()];
   const newest = await tx.select(
-    `SELECT id, source_key, revision, operation, generation, state, park_class, content_hash, first_sent_at
+    `SELECT id, source_key, revision, operation, generation, state, park_class, content_hash, first_sent_at, reason,
+            mapping_fingerprint, identity
        FROM outbox_message
       WHERE entity=? AND source_key IN ${placeholders(keys.length)}
       ORDER BY revision${lock && tx.dialect === 'mysql' ? ' FOR UPDATE' : ''}`,
@@ -42,18 +49,43 @@ export async function knownRecords(
         parkClass: row.park_class as ParkClass | null,
         contentHash: row.content_hash,
         firstSentAt: row.first_sent_at === null ? null : Number(row.first_sent_at),
+        reason: row.reason,
+        mappingFingerprint: row.mapping_fingerprint,
+        identity: row.identity,
       };
   }
   const bindings = await tx.select(
-    `SELECT source_key, revision, generation, content_hash FROM binding
+    `SELECT source_key, revision, generation, content_hash, mapping_fingerprint, identity FROM binding
       WHERE entity=? AND source_key IN ${placeholders(keys.length)}`,
     [entity, ...keys],
   );
   for (const row of bindings) {
     const record = known.get(row.source_key);
-    if (record) record.binding = { revision: row.revision, generation: row.generation, contentHash: row.content_hash };
+    if (record)
+      record.binding = {
+        revision: row.revision,
+        generation: row.generation,
+        contentHash: row.content_hash,
+        mappingFingerprint: row.mapping_fingerprint,
+        identity: row.identity,
+      };
   }
   return known;
+}
+
+/** What the service last acknowledged of these records, as canonical JSON. */
+export async function acknowledgedRecords(
+  tx: Tx,
+  entity: Entity,
+  sourceKeys: readonly string[],
+): Promise<Map<string, string>> {
+  if (sourceKeys.length === 0) return new Map();
+  const rows = await tx.select<{ source_key: string; acknowledged: string }>(
+    `SELECT source_key, acknowledged FROM binding
+      WHERE entity=? AND acknowledged IS NOT NULL AND source_key IN ${placeholders(sourceKeys.length)}`,
+    [entity, ...sourceKeys],
+  );
+  return new Map(rows.map((row) => [row.source_key, row.acknowledged]));
 }
 
 export interface NewMessage {
@@ -74,6 +106,10 @@ export interface NewMessage {
   idempotencyKey: string | null;
   /** When the same key and bytes went out before (`resync --force`). */
   firstSentAt?: number | null;
+  /** The columns that never change, as JSON. */
+  identity?: string | null;
+  /** When it may be sent; absent: now. */
+  nextAttemptAt?: number;
   parked: { parkClass: ParkClass; reason: string } | null;
 }
 
@@ -99,7 +135,8 @@ export async function insertMessages(tx: Tx, messages: readonly NewMessage[], no
       state: message.parked ? 'parked' : 'pending',
       park_class: message.parked?.parkClass ?? null,
       reason: message.parked?.reason.slice(0, 1000) ?? null,
-      next_attempt_at: nowMs,
+      next_attempt_at: message.nextAttemptAt ?? nowMs,
+      identity: message.identity ?? null,
       first_sent_at: message.firstSentAt ?? null,
       captured_at: nowMs,
     })),

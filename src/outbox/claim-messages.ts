@@ -22,6 +22,8 @@ export interface ClaimedMessage extends SendingMessage {
   record: string;
   contentHash: string;
   mappingFingerprint: string;
+  /** The columns that never change, as JSON. */
+  identity: string | null;
   /** The id that the service gave to the record; null before its create is acknowledged. */
   boundServiceId: string | null;
   /** The method of an update, frozen with its bytes: a PATCH sent as a PUT would clear fields. Null: as the endpoint says. */
@@ -163,6 +165,7 @@ export async function claimMessages(
       record: row.record,
       contentHash: row.content_hash,
       mappingFingerprint: row.mapping_fingerprint,
+      identity: row.identity,
       boundServiceId: row.bound_service_id,
       method,
     });

@@ -170,6 +170,12 @@ function adviseParked(
         discard,
       );
       break;
+    case 'held':
+      words.todo.push(
+        { text: 'Look at what is held, then send, adopt or discard it.', command: 'waybill confirm --dry-run' },
+        discard,
+      );
+      break;
     case 'conflict':
     case 'unproven': {
       const resendUntil = message.firstSentAt === null ? null : message.firstSentAt + keyLifetimeMs;
@@ -223,6 +229,7 @@ const parkClassInWords = {
   unmapped: 'unmapped: its row could not become a record; nothing was sent',
   refused: 'refused: the service said no; nothing took effect',
   conflict: 'conflict: something exists at the service under its key or code',
+  held: 'held: a brake wants somebody to look first; nothing was sent',
   unproven: 'unproven: it may exist at the service, and proof is out of reach',
 };
 

@@ -19,10 +19,11 @@ export const openStates = ['pending', 'sending', 'in_doubt'] as const satisfies 
 /**
  * `unmapped` and `refused`: nothing took effect at the service, a corrected row leads to a new try.
  * `conflict` and `unproven`: something may exist there, so never another create.
+ * `held`: never sent, and it could be; a brake wants a person to look first (`waybill confirm`).
  */
-export type ParkClass = 'unmapped' | 'refused' | 'conflict' | 'unproven';
+export type ParkClass = 'unmapped' | 'refused' | 'conflict' | 'unproven' | 'held';
 
-export type Operation = 'create' | 'update';
+export type Operation = 'create' | 'update' | 'delete';
 
 /** What the state machine needs to know of a message that is being sent. */
 export interface SendingMessage {

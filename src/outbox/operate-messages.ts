@@ -191,7 +191,8 @@ async function bindResolved(
   const ids = delivered.map(({ id }) => id);
   const serviceIds = new Map(delivered.map(({ id, serviceId }) => [id, serviceId]));
   const rows = await tx.select(
-    `SELECT m.id, m.entity, m.source_key, m.revision, m.generation, m.content_hash, m.mapping_fingerprint, b.record
+    `SELECT m.id, m.entity, m.source_key, m.revision, m.generation, m.content_hash, m.mapping_fingerprint, m.identity,
+            b.record
        FROM outbox_message m
        LEFT JOIN message_body b ON b.message_id=m.id
        LEFT JOIN binding o ON o.entity=m.entity AND o.source_key=m.source_key
@@ -211,6 +212,7 @@ async function bindResolved(
       generation: row.generation,
       content_hash: row.content_hash,
       mapping_fingerprint: row.mapping_fingerprint,
+      identity: row.identity,
       acknowledged: row.record,
       acknowledged_at: nowMs,
     })),

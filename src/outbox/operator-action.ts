@@ -98,6 +98,8 @@ function retry(message: OperatedMessage, context: OperatorContext): OperatorDeci
 
   if (parkClass === 'unmapped')
     return refuse('its row in the ERP could not become a record: correct it there, and it is read again by itself');
+  // The list comes first, and a retry of whatever is parked must not let go what a brake holds.
+  if (parkClass === 'held') return refuse('a brake holds it: `waybill confirm` shows what it would do, and sends it');
   if (parkClass === 'conflict')
     return refuse('something exists at the service under its key or code: look there, then `waybill outbox resolve`');
   const unsendable = whyNeverAgain(message);

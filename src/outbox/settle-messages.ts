@@ -99,6 +99,7 @@ export async function settleMessages(
         generation: message.generation,
         content_hash: message.contentHash,
         mapping_fingerprint: message.mappingFingerprint,
+        identity: message.identity,
         acknowledged: message.record,
         acknowledged_at: nowMs,
       })),

@@ -22,3 +22,59 @@ export async function writeCursor(tx: Tx, entity: Entity, cursor: CaptureCursor)
     [{ name: entity, changed_at: cursor.changedAt, swept_at: cursor.sweptAt }],
   );
 }
+
+/** Where a source stood at its end when it was looked at last, and what was found wrong with it. */
+export interface SourceMarks {
+  highChangedAt: string | null;
+  highKey: string | null;
+  /** Rows that the last sweep read; null: never swept. */
+  sweptRows: number | null;
+  /** `empty` or `restored`, until a person confirms; null: nothing is wrong. */
+  brake: { cause: string; reason: string } | null;
+}
+
+export async function readMarks(tx: Tx, entity: Entity): Promise<SourceMarks> {
+  const [row] = await tx.select(
+    'SELECT high_changed_at, high_key, swept_rows, brake, brake_reason FROM capture_cursor WHERE name=?',
+    [entity],
+  );
+  return {
+    highChangedAt: row?.high_changed_at ?? null,
+    highKey: row?.high_key ?? null,
+    sweptRows: row?.swept_rows === null || row?.swept_rows === undefined ? null : Number(row.swept_rows),
+    brake: row?.brake ? { cause: row.brake, reason: row.brake_reason ?? '' } : null,
+  };
+}
+
+export async function writeMarks(tx: Tx, entity: Entity, marks: SourceMarks): Promise<void> {
+  await upsertRows(
+    tx,
+    'capture_cursor',
+    ['name'],
+    [
+      {
+        name: entity,
+        high_changed_at: marks.highChangedAt,
+        high_key: marks.highKey,
+        swept_rows: marks.sweptRows,
+        brake: marks.brake?.cause ?? null,
+        brake_reason: marks.brake?.reason.slice(0, 1000) ?? null,
+      },
+    ],
+  );
+}
+
+export async function readBrakes(tx: Tx): Promise<{ entity: Entity; reason: string }[]> {
+  const rows = await tx.select('SELECT name, brake_reason FROM capture_cursor WHERE brake IS NOT NULL ORDER BY name');
+  return rows.map((row) => ({ entity: row.name, reason: row.brake_reason ?? '' }));
+}
+
+/** A person looked: the source is right as it is, and the next pass takes its marks anew. */
+export async function clearBrake(tx: Tx, entity: Entity): Promise<boolean> {
+  const cleared = await tx.run(
+    `UPDATE capture_cursor SET brake=NULL, brake_reason=NULL, high_changed_at=NULL, high_key=NULL, swept_rows=NULL
+      WHERE name=? AND brake IS NOT NULL`,
+    [entity],
+  );
+  return cleared > 0;
+}

@@ -67,6 +67,7 @@ export function erpReaderContract(lab: ErpLab): void {
         changedAt: `${DAY} 10:00:00.123456`,
         ageSeconds: 0,
         number: 'A-1',
+        identity: '{"order_no":"A-1"}',
         customerKey: '1',
         content: {
           mapped: true,

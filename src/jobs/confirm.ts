@@ -1,0 +1,134 @@
+import { appendAudit } from '../audit/audit-log.js';
+import type { ErpReader } from '../erp/erp-reader.js';
+import type { Entity } from '../model/entity.js';
+import {
+  type Confirmation,
+  confirmMessages,
+  type HeldFilter,
+  type HeldMessage,
+  heldMessages,
+} from '../outbox/confirm-messages.js';
+import type { Operation } from '../outbox/message.js';
+import { endAlert } from '../store/alerts.js';
+import { clearBrake, readBrakes } from '../store/cursors.js';
+import { capture } from './capture.js';
+import type { JobContext } from './job-context.js';
+
+const batchSize = 500;
+const firstRows = 20;
+
+export interface HeldSummary {
+  held: number;
+  groups: { entity: Entity; operation: Operation; reason: string; count: number }[];
+  /** How many updates would change a field. */
+  fields: { entity: Entity; field: string; count: number }[];
+  first: HeldMessage[];
+  /** What is wrong with a source as a whole. */
+  brakes: { entity: Entity; reason: string }[];
+  /** Up to here it was looked at: what comes later waits for another confirmation. */
+  lastId: number;
+}
+
+/** What waits for `waybill confirm`: counts by cause and by field, and the first rows. Writes nothing. */
+export async function summariseHeld({ store }: JobContext, filter: HeldFilter): Promise<HeldSummary> {
+  const groups = new Map<string, HeldSummary['groups'][number]>();
+  const fields = new Map<string, HeldSummary['fields'][number]>();
+  const summary: HeldSummary = { held: 0, groups: [], fields: [], first: [], brakes: [], lastId: 0 };
+  for (;;) {
+    const page = await store.read('look at what is held', (tx) => heldMessages(tx, filter, summary.lastId, batchSize));
+    for (const message of page) {
+      const { entity, operation, reason } = message;
+      summary.held++;
+      summary.lastId = message.id;
+      if (summary.first.length < firstRows) summary.first.push(message);
+      count(groups, `${entity} ${operation} ${reason}`, { entity, operation, reason });
+      for (const field of message.fields) count(fields, `${entity} ${field}`, { entity, field });
+    }
+    if (page.length < batchSize) break;
+  }
+  const most = (a: { count: number }, b: { count: number }) => b.count - a.count;
+  summary.groups = [...groups.values()].sort(most);
+  summary.fields = [...fields.values()].sort(most);
+  summary.brakes = (await store.read('read the brakes', readBrakes)).filter(
+    ({ entity }) => filter.entity === undefined || entity === filter.entity,
+  );
+  return summary;
+}
+
+/** What `resync --plan` counts: the updates that the ERP and the mapping ask for now, and those that are held already. */
+export async function planUpdates(
+  context: JobContext,
+  reader: ErpReader,
+  entity: Entity,
+): Promise<{ updates: number; creates: number; fields: { field: string; count: number }[] }> {
+  const held = await summariseHeld(context, { entity });
+  const fields = new Map(held.fields.map(({ field, count: n }) => [field, { field, count: n }]));
+  const plan = { updates: 0, creates: 0 };
+  for (const group of held.groups) if (group.operation === 'update') plan.updates += group.count;
+  await capture(context, reader, {
+    filter: { entity },
+    dryRun: true,
+    onTouched: (records) => {
+      for (const record of records) {
+        if (record.entity !== entity) continue;
+        plan[record.operation === 'create' ? 'creates' : 'updates']++;
+        for (const field of record.fields) count(fields, field, { field });
+      }
+    },
+  });
+  return { ...plan, fields: [...fields.values()].sort((a, b) => b.count - a.count) };
+}
+
+/** Does what the person said with everything that was shown. Brakes end with it, and marks are taken anew. */
+export async function confirmHeld(
+  context: JobContext,
+  filter: HeldFilter,
+  confirmation: Confirmation,
+  upToId: number,
+  reason: string,
+): Promise<number> {
+  const { store, actor, nowMs } = context;
+  let done = 0;
+  for (let afterId = 0; afterId < upToId; ) {
+    const page = await store.read('look at what is held', (tx) => heldMessages(tx, filter, afterId, batchSize));
+    const ids = page.map(({ id }) => id).filter((id) => id <= upToId);
+    if (ids.length === 0) break;
+    afterId = ids.at(-1) as number;
+    done += await store.transaction('record what was confirmed', async (tx) => {
+      const messages = await confirmMessages(tx, ids, filter, confirmation, reason, nowMs());
+      await appendAudit(
+        tx,
+        messages.map(({ id, entity, sourceKey }) => ({
+          event: 'operator',
+          outcome: `confirm_${confirmation}`,
+          entity,
+          sourceKey,
+          messageId: id,
+          actor,
+          detail: { reason },
+        })),
+        nowMs(),
+      );
+      return messages.length;
+    });
+  }
+  await store.transaction('end the brakes', async (tx) => {
+    for (const entity of ['customer', 'order'] as const) {
+      if (filter.keys !== undefined || (filter.entity !== undefined && filter.entity !== entity)) continue;
+      if (await clearBrake(tx, entity))
+        await appendAudit(
+          tx,
+          [{ event: 'operator', outcome: 'end_brake', entity, actor, detail: { reason } }],
+          nowMs(),
+        );
+      if ((await heldMessages(tx, { entity }, 0, 1)).length === 0) await endAlert(tx, `held.${entity}`, nowMs());
+    }
+  });
+  return done;
+}
+
+function count<T extends object>(groups: Map<string, T & { count: number }>, name: string, group: T): void {
+  const known = groups.get(name) ?? { ...group, count: 0 };
+  known.count++;
+  groups.set(name, known);
+}

@@ -1,0 +1,48 @@
+import type { Entity } from '../model/entity.js';
+import { placeholders } from '../store/rows.js';
+import type { Tx } from '../store/store.js';
+import type { PassCounts } from './brake.js';
+
+/** Due when the pass that wrote it has ended well: only then it is known how much the pass would change. */
+export const afterThisPass = 8_640_000_000_000_000;
+
+/** What the pass (or one before it that did not end) would change at the service. */
+export async function countOfPass(tx: Tx, entity: Entity): Promise<PassCounts> {
+  const rows = await tx.select(
+    `SELECT operation, COUNT(*) AS n FROM outbox_message
+      WHERE state='pending' AND entity=? AND next_attempt_at=? GROUP BY operation`,
+    [entity, afterThisPass],
+  );
+  const of = (operation: string) => Number(rows.find((row) => row.operation === operation)?.n ?? 0);
+  return { updates: of('update'), removals: of('delete') };
+}
+
+/** Lets go what the pass wrote. */
+export async function releaseOfPass(tx: Tx, entity: Entity, nowMs: number): Promise<number> {
+  return tx.run(
+    "UPDATE outbox_message SET next_attempt_at=? WHERE state='pending' AND entity=? AND next_attempt_at=?",
+    [nowMs, entity, afterThisPass],
+  );
+}
+
+/** Holds some of what the pass wrote: parked until a person confirms. Returns them; none when all are held. */
+export async function holdOfPass(
+  tx: Tx,
+  entity: Entity,
+  reason: string,
+  nowMs: number,
+  limit: number,
+): Promise<{ id: number; sourceKey: string }[]> {
+  const rows = await tx.select(
+    `SELECT id, source_key FROM outbox_message WHERE state='pending' AND entity=? AND next_attempt_at=?
+      ORDER BY id LIMIT ${Math.trunc(limit)}${tx.dialect === 'mysql' ? ' FOR UPDATE' : ''}`,
+    [entity, afterThisPass],
+  );
+  if (rows.length === 0) return [];
+  await tx.run(
+    `UPDATE outbox_message SET state='parked', park_class='held', reason=?, next_attempt_at=?
+      WHERE id IN ${placeholders(rows.length)}`,
+    [reason.slice(0, 1000), nowMs, ...rows.map((row) => Number(row.id))],
+  );
+  return rows.map((row) => ({ id: Number(row.id), sourceKey: row.source_key }));
+}

@@ -1,0 +1,141 @@
+import { expect } from 'chai';
+import { confirmHeld, planUpdates, summariseHeld } from '../../src/jobs/confirm.js';
+import type { Confirmation } from '../../src/outbox/confirm-messages.js';
+import { editSampleLine } from '../../src/sample-erp/change-sample-erp.js';
+import { type Lab, onBothLabs } from './job-lab.js';
+import { expectAllAtService, statesOf } from './service-of.js';
+
+onBothLabs('a brake', (kit) => {
+  const changesAt = (lab: Lab) =>
+    lab.sandbox.ledger().requests.filter(({ method }) => ['PATCH', 'PUT', 'DELETE'].includes(method));
+  const alertsOf = () => kit.rows("SELECT detail FROM audit_log WHERE event='alert'");
+  const openAlerts = () => kit.rows('SELECT cause FROM alert WHERE open_cause IS NOT NULL');
+  const settled = async (options: Parameters<typeof kit.start>[0]) => {
+    const lab = await kit.start(options);
+    await lab.capture({ sweep: true });
+    await lab.deliver();
+    return lab;
+  };
+  const confirmed = async (lab: Lab, confirmation: Confirmation, keys?: string[]) => {
+    const filter = keys ? { keys } : {};
+    const { lastId } = await summariseHeld(lab.context, filter);
+    return confirmHeld(lab.context, filter, confirmation, lastId, 'looked at it');
+  };
+  /** Every price has another number of decimals: each order looks different, though nobody touched the ERP. */
+  const otherMapping = { settings: { amounts: { currency: 'EUR', scale: 3 } } };
+
+  it('holds a mapping edit that touches 5,000 orders, counts it by field, and sends it when a person says so', async function () {
+    this.timeout(240_000);
+    const lab = await settled({ customers: 50, orders: 5_000, settings: { capture: { pageSize: 1_000 } } });
+    const expected = (await lab.expectedOrders()).size;
+    const edited = lab.another(otherMapping);
+    const plan = await planUpdates(edited.context, edited.reader, 'order');
+    expect(plan).to.deep.equal({ updates: expected, creates: 0, fields: [{ field: 'items', count: expected }] });
+
+    const captured = await edited.capture({ sweep: true });
+    expect(captured.held).to.equal(expected);
+    expect((await edited.deliver()).attempts).to.equal(0);
+    expect(changesAt(lab)).to.deep.equal([]);
+    expect(await alertsOf()).to.have.length(1);
+    expect(await openAlerts()).to.deep.equal([{ cause: 'held.order' }]);
+    // Another pass holds nothing twice, and the plan still says the same.
+    expect((await edited.capture({ sweep: true })).held).to.equal(0);
+    expect((await planUpdates(edited.context, edited.reader, 'order')).updates).to.equal(expected);
+
+    expect(await confirmed(edited, 'send')).to.equal(expected);
+    expect(await openAlerts()).to.deep.equal([]);
+    await edited.deliver();
+    expect(changesAt(lab)).to.have.length(expected);
+  });
+
+  it('takes a changed mapping as the new baseline without sending anything, and follows edits from there', async () => {
+    const lab = (await settled({ orders: 6 })).another(otherMapping);
+    await lab.capture({ sweep: true });
+    const { held } = await summariseHeld(lab.context, {});
+    expect(await confirmed(lab, 'adopt')).to.equal(held);
+    await lab.capture({ sweep: true });
+    expect((await lab.deliver()).attempts).to.equal(0);
+    const [row] = await lab.readErp(
+      "SELECT id FROM sales_orders WHERE status='confirmed' AND created_at>='2026-01-01' AND currency='EUR'",
+    );
+    await editSampleLine(lab.erp, Number(row?.id), 1, 77);
+    expect((await lab.capture({ sweep: true })).held).to.equal(0);
+    await lab.deliver();
+    expect(changesAt(lab)).to.have.length(1);
+  });
+
+  it('leaves a record alone whose update was discarded, until it changes again', async () => {
+    const lab = (await settled({ orders: 6 })).another(otherMapping);
+    await lab.capture({ sweep: true });
+    await confirmed(lab, 'discard');
+    expect((await lab.capture({ sweep: true })).held).to.equal(0);
+    expect((await lab.deliver()).attempts).to.equal(0);
+  });
+
+  it('holds more updates in a pass than maxUpdates, all of them, and creates go on', async () => {
+    const lab = await settled({ customers: 2, orders: 30, settings: { capture: { maxUpdates: 5, pageSize: 4 } } });
+    await lab.changeErp('UPDATE customers SET city=?', ['Weimar']);
+    const rows = await lab.readErp(
+      "SELECT id FROM sales_orders WHERE status='confirmed' AND created_at>='2026-01-01' AND currency='EUR'",
+    );
+    for (const { id } of rows.slice(0, 6)) await editSampleLine(lab.erp, Number(id), 1, 77);
+    expect((await lab.capture({ sweep: true })).held).to.equal(6);
+    await lab.deliver();
+    expect(changesAt(lab).filter(({ path }) => path.startsWith('/v1/orders'))).to.deep.equal([]);
+    expect(changesAt(lab).filter(({ path }) => path.startsWith('/v1/customers'))).to.not.be.empty;
+    // A further edit of a held record stays held: nobody has looked yet.
+    await editSampleLine(lab.erp, Number(rows[0]?.id), 1, 78);
+    expect((await lab.capture({ sweep: true })).held).to.equal(1);
+    expect(await confirmed(lab, 'send')).to.equal(6);
+    await lab.deliver();
+    await expectAllAtService(lab);
+  });
+
+  it('lets as many updates as maxUpdates go by themselves', async () => {
+    const lab = await settled({ customers: 2, orders: 30, settings: { capture: { maxUpdates: 5 } } });
+    const rows = await lab.readErp(
+      "SELECT id FROM sales_orders WHERE status='confirmed' AND created_at>='2026-01-01' AND currency='EUR'",
+    );
+    for (const { id } of rows.slice(0, 5)) await editSampleLine(lab.erp, Number(id), 1, 77);
+    expect((await lab.capture({ sweep: true })).held).to.equal(0);
+    await lab.deliver();
+    await expectAllAtService(lab);
+    expect((await statesOf(kit)).parked ?? 0).to.equal(0);
+  });
+
+  it('parks what a person did not say about: another record under an old key', async () => {
+    const lab = await settled({ customers: 2, orders: 10 });
+    const [row] = await lab.readErp(
+      "SELECT id, order_no FROM sales_orders WHERE status='confirmed' AND created_at>='2026-01-01' AND currency='EUR'",
+    );
+    const key = String(row?.id);
+    await lab.changeErp("UPDATE sales_orders SET order_no='NEW-1' WHERE id=?", [key]);
+    await lab.capture({ sweep: true });
+    await lab.capture({ sweep: true });
+    await lab.deliver();
+    expect(changesAt(lab)).to.deep.equal([]);
+    const parked = await kit.rows("SELECT park_class, reason FROM outbox_message WHERE state='parked'");
+    expect(parked).to.have.length(1);
+    expect(parked[0]).to.deep.include({ park_class: 'conflict' });
+    expect(parked[0].reason).to.equal(`another record under an old key: order_no was ${row?.order_no} and is NEW-1`);
+
+    // What is released with everything else is not this; only who names the key may overwrite.
+    expect(await confirmed(lab, 'send')).to.equal(0);
+    expect(await confirmed(lab, 'send', [key])).to.equal(1);
+    await lab.deliver();
+    await expectAllAtService(lab);
+  });
+
+  it('goes away by itself when the record reads again what the service has', async () => {
+    const lab = await settled({ customers: 2, orders: 10 });
+    const [row] = await lab.readErp(
+      "SELECT id, order_no FROM sales_orders WHERE status='confirmed' AND created_at>='2026-01-01' AND currency='EUR'",
+    );
+    await lab.changeErp("UPDATE sales_orders SET order_no='NEW-1' WHERE id=?", [String(row?.id)]);
+    await lab.capture({ sweep: true });
+    await lab.changeErp('UPDATE sales_orders SET order_no=? WHERE id=?', [row?.order_no ?? '', String(row?.id)]);
+    await lab.capture({ sweep: true });
+    expect((await lab.deliver()).attempts).to.equal(0);
+    expect((await statesOf(kit)).parked ?? 0).to.equal(0);
+  });
+});
