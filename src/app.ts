@@ -8,6 +8,7 @@ import type { ErpReader } from './erp/erp-reader.js';
 import { openErpReader } from './erp/open-erp.js';
 import { environmentProblem } from './jobs/go-live.js';
 import type { JobContext } from './jobs/job-context.js';
+import { WitnessKeeper } from './jobs/witness-keeper.js';
 import { createLogger } from './ops/logger.js';
 import { openStore } from './store/open-store.js';
 import { openStoreForReading } from './store/open-store-for-reading.js';
@@ -61,6 +62,17 @@ export async function openApp(options: AppOptions): Promise<App> {
     ]);
   }
 
+  let witness: WitnessKeeper | null = null;
+  if (settings.store.witnessFile && !options.readOnly) {
+    // Before anything is written: an older copy of the store must not grow past what its witness remembers.
+    try {
+      witness = await WitnessKeeper.start(store, settings.store.witnessFile, log);
+    } catch (error) {
+      await store.close();
+      throw error;
+    }
+  }
+
   const actor =
     options.role === 'daemon'
       ? `daemon@${hostname()}:${process.pid}`
@@ -88,6 +100,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     close: async () => {
       client?.close();
       await reader?.close();
+      await witness?.stop();
       await store.close();
     },
   };

@@ -3,6 +3,7 @@ import { appendAudit } from '../audit/audit-log.js';
 import { currencyScale } from '../erp/currency-scale.js';
 import { goLiveProblem, liveIdentity, readGoLive, writeGoLive } from '../jobs/go-live.js';
 import { preview } from '../jobs/preview.js';
+import { recoveryProblem } from '../jobs/store-witness.js';
 import { type CommonOptions, describeCommand, print, printJson, withApp } from './command.js';
 import { confirm } from './confirm.js';
 import { exitCode } from './exit-codes.js';
@@ -53,6 +54,11 @@ export function goLiveCommand(): Command {
           return exitCode.done;
         }
         if (options.dryRun) return exitCode.done;
+        // What was sent before has to be known before anybody can say what would be sent now.
+        if ((await store.read('read the hold', recoveryProblem)) !== null) {
+          if (!options.json) print('First: waybill recover');
+          return exitCode.waitsForPerson;
+        }
         if (problem === null) {
           if (!options.json) print('This store is live already.');
           return exitCode.done;

@@ -2,6 +2,7 @@ import { Command, CommanderError } from 'commander';
 import { ConfigurationError } from '../config/configuration-error.js';
 import { ErpError } from '../erp/erp-error.js';
 import { auditCommand } from './audit.js';
+import { bindingsCommand } from './bindings.js';
 import { confirmCommand } from './confirm-held.js';
 import { daemonCommand } from './daemon.js';
 import { demoCommand } from './demo.js';
@@ -13,6 +14,7 @@ import { invoicesCommand } from './invoices.js';
 import { migrateCommand } from './migrate.js';
 import { outboxCommand } from './outbox.js';
 import { pauseCommand } from './pause.js';
+import { recoverCommand } from './recover.js';
 import { resumeCommand } from './resume.js';
 import { resyncCommand } from './resync.js';
 import { sandboxCommand } from './sandbox.js';
@@ -44,6 +46,8 @@ export async function run(argv: readonly string[]): Promise<number> {
     auditCommand(),
     invoicesCommand(),
     statusCommand(),
+    recoverCommand(),
+    bindingsCommand(),
     migrateCommand(),
     sandboxCommand(),
     demoCommand(),

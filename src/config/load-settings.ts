@@ -1,4 +1,4 @@
-import { delimiter, resolve } from 'node:path';
+import { basename, delimiter, dirname, join, resolve } from 'node:path';
 import { Secret } from '../model/secret.js';
 import { checkSettings } from './check-settings.js';
 import { ConfigurationError } from './configuration-error.js';
@@ -47,8 +47,20 @@ function resolvePaths(settings: Settings, configDir: string, env: NodeJS.Process
   return {
     ...settings,
     erp: erp.type === 'sqlite' ? { ...erp, file: resolve(configDir, erp.file) } : erp,
-    store: store.type === 'sqlite' ? { ...store, file: storeFile(store.file, env) } : store,
+    store: withPaths(store, env),
   };
+}
+
+function withPaths(store: Settings['store'], env: NodeJS.ProcessEnv): Settings['store'] {
+  const given = store.witnessFile;
+  if (store.type === 'sqlite') {
+    const file = storeFile(store.file, env);
+    // In a folder of its own: whoever restores the store's file or its folder's files should leave the witness alone.
+    const beside = join(dirname(file), 'witness', `${basename(file)}.json`);
+    return { ...store, file, witnessFile: given ? storeFile(given, env) : beside };
+  }
+  const name = `${store.host}-${store.port}-${store.database}`.replaceAll(/[^A-Za-z0-9._-]/g, '_');
+  return { ...store, witnessFile: storeFile(given ?? `data/witness/${name}.json`, env) };
 }
 
 /**

@@ -39,6 +39,58 @@ const changeEndpoint = (path: string, meaning: string) =>
     .prefault({})
     .describe(meaning);
 
+const templates = (meaning: string) =>
+  z
+    .record(z.string().min(1), z.string().min(1))
+    .default({})
+    .describe(meaning)
+    .meta({ allowed: 'names and values, such as {note: "{note}"}' });
+
+/** Where the service can be asked whether it has a record. Only a service that offers this has one. */
+const lookUp = (meaning: string) =>
+  z
+    .strictObject({
+      path: z
+        .string()
+        .regex(/^\/(?!\/)[^?#\s]*$/, 'not a path that begins with one / and has no query')
+        .describe('Path with its version. {field} is replaced by a text field of the record, or {idempotency_key}.')
+        .meta({ allowed: 'a path that begins with one / and has no query' }),
+      query: templates('Query parameters; {field} and {idempotency_key} as in the path.'),
+      successStatus: z
+        .number()
+        .int()
+        .min(200)
+        .max(299)
+        .default(200)
+        .describe('Status of an answer with what was found.'),
+      absentStatus: z
+        .number()
+        .int()
+        .min(400)
+        .max(499)
+        .default(404)
+        .describe('Status that says that there is nothing, besides an empty list.'),
+      list: z
+        .string()
+        .optional()
+        .describe(
+          'Field of the answer that holds the list of what was found. Absent: the answer is the one record itself.',
+        ),
+      id: z.string().min(1).describe('Field of a found record that holds its id at the service.'),
+      match: templates(
+        'Fields of a found record that have to equal a field of ours, exactly; a record with other values is another one. At least one.',
+      ).refine((fields) => Object.keys(fields).length > 0, { error: 'compares nothing, so that anything would match' }),
+      total: z.string().min(1).optional().describe('Field of a found order that holds its total, to be compared.'),
+      absenceProves: z
+        .boolean()
+        .default(false)
+        .describe(
+          'true: finding nothing proves that it does not exist, so that it is sent again. Only for a look-up that sees at once what was created. false: a person decides.',
+        ),
+    })
+    .optional()
+    .describe(meaning);
+
 /** One way to recognise an answer: its status, and if given its error code or a pattern found in its body. */
 export const answer = z
   .strictObject({
@@ -130,6 +182,8 @@ export const serviceSettings = z
         deleteCustomer: endpoint('DELETE', '/v1/customers/{customer_code}', 204, 'A customer that is withdrawn.'),
         deleteOrder: endpoint('DELETE', '/v1/orders/{order_id}', 204, 'An order that is withdrawn.'),
         listInvoices: endpoint('GET', '/v2/invoices', 200, 'Unpaid invoices, page by page.'),
+        lookUpCustomer: lookUp('Whether a customer exists. Absent: the service can not be asked.'),
+        lookUpOrder: lookUp('Whether an order exists. Absent: the service can not be asked.'),
       })
       .prefault({})
       .describe('Where each kind of request goes.'),
@@ -209,6 +263,7 @@ export const deliverySettings = z
   .describe('How messages are delivered.');
 
 export type ServiceSettings = z.output<typeof serviceSettings>;
+export type LookUpEndpoint = NonNullable<ServiceSettings['endpoints']['lookUpOrder']>;
 export type AnswerPattern = z.output<typeof answer>;
 export type InvoicesSettings = z.output<typeof invoicesSettings>;
 export type DeliverySettings = z.output<typeof deliverySettings>;

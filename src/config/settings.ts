@@ -4,6 +4,14 @@ import { alertSettings, retentionSettings } from './operations-settings.js';
 import { deliverySettings, invoicesSettings, serviceSettings } from './service-settings.js';
 import { cronExpression, secret, timeZone } from './value-types.js';
 
+const witnessFile = z
+  .string()
+  .min(1)
+  .optional()
+  .describe(
+    'File outside of the store that remembers how far the store had come, so that a lost or restored store is noticed. Keep it out of the store’s backups. Absent: in a folder `witness` beside the SQLite file, or in data/witness under the working folder, with the name of the store. Relative as store.file.',
+  );
+
 const storeSettings = z
   .discriminatedUnion('type', [
     z.strictObject({
@@ -17,6 +25,7 @@ const storeSettings = z
         .describe(
           'The store’s file, relative to the working folder. Under systemd relative to $STATE_DIRECTORY, without a leading data/.',
         ),
+      witnessFile,
     }),
     z.strictObject({
       type: z
@@ -34,6 +43,7 @@ const storeSettings = z
         .describe(
           'File that holds the password, relative to the configuration folder; credential `store-password` under systemd.',
         ),
+      witnessFile,
     }),
   ])
   .describe('Where Waybill keeps what it knows: outbox, bindings, audit.');

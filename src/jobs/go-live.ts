@@ -3,6 +3,7 @@ import { hostname } from 'node:os';
 import type { Settings } from '../config/settings.js';
 import type { Tx } from '../store/store.js';
 import { readStoreInfo, writeStoreInfo } from '../store/store-info.js';
+import { recoveryProblem } from './store-witness.js';
 
 /** What a store was allowed to deliver for. When one of these changes, a person must say go-live again. */
 export interface LiveIdentity {
@@ -46,8 +47,10 @@ export async function writeGoLive(tx: Tx, identity: LiveIdentity, actor: string,
   await writeStoreInfo(tx, 'go_live', JSON.stringify({ ...identity, at: nowMs, actor } satisfies GoLiveRecord));
 }
 
-/** Why nothing may be delivered yet, or null. A sandbox needs no go-live. */
+/** Why nothing may be delivered yet, or null. A sandbox needs no go-live, but what was sent to it has to be known too. */
 export async function goLiveProblem(tx: Tx, settings: Settings, erpIdentity: string): Promise<string | null> {
+  const lost = await recoveryProblem(tx);
+  if (lost !== null) return lost;
   if (settings.service.environment === 'sandbox') return null;
   const record = await readGoLive(tx);
   if (!record) return 'not live yet: nothing is sent to a production service before `waybill go-live`';

@@ -3,6 +3,7 @@ import { activePauses, type Lane, type LanePause, listPauses } from '../store/la
 import { goLiveProblem } from './go-live.js';
 import type { JobContext } from './job-context.js';
 import type { ServiceLease } from './service-lease.js';
+import { recoveryProblem } from './store-witness.js';
 
 export interface GateState {
   pauses: readonly LanePause[];
@@ -89,7 +90,10 @@ export class SendGate {
   async #read(): Promise<GateState> {
     return this.#context.store.read('read the pauses', async (tx) => ({
       pauses: await listPauses(tx),
-      notLive: this.#trial ? null : await goLiveProblem(tx, this.#context.settings, this.#erpIdentity),
+      // A trial needs no go-live. But a store that lost what it knew may send nothing at all.
+      notLive: this.#trial
+        ? await recoveryProblem(tx)
+        : await goLiveProblem(tx, this.#context.settings, this.#erpIdentity),
     }));
   }
 }

@@ -2,7 +2,16 @@ import { upsertRows } from './rows.js';
 import type { Tx } from './store.js';
 
 /** Facts about the store itself, each under one name. */
-export type StoreInfoName = 'incarnation' | 'go_live' | 'environment';
+export type StoreInfoName =
+  | 'incarnation'
+  | 'go_live'
+  | 'environment'
+  /** Why delivery waits for `waybill recover`. */
+  | 'recovery'
+  /** Incarnations that this one has replaced. */
+  | 'predecessors'
+  /** The audit line that the witness was told of last. Retention may remove the line. */
+  | 'witnessed';
 
 export async function readStoreInfo(tx: Tx, name: StoreInfoName): Promise<string | null> {
   const [row] = await tx.select<{ value: string }>('SELECT value FROM store_info WHERE name=?', [name]);
@@ -11,4 +20,8 @@ export async function readStoreInfo(tx: Tx, name: StoreInfoName): Promise<string
 
 export async function writeStoreInfo(tx: Tx, name: StoreInfoName, value: string): Promise<void> {
   await upsertRows(tx, 'store_info', ['name'], [{ name, value }]);
+}
+
+export async function deleteStoreInfo(tx: Tx, name: StoreInfoName): Promise<void> {
+  await tx.run('DELETE FROM store_info WHERE name=?', [name]);
 }

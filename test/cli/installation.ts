@@ -133,6 +133,7 @@ function configure(database: TestDatabase | null): string {
           database: database.database,
           user: database.user,
           passwordFile: 'store-password',
+          witnessFile: join(folder, 'witness.json'),
         }
       : { type: 'sqlite', file: join(folder, 'store.sqlite') },
     customers: { query: 'SELECT * FROM customers', key: 'id', fields: { customer_code: 'code' } },

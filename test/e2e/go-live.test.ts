@@ -70,8 +70,18 @@ describe('Going live with a production service', function () {
 
   it('a lost store is held again, and after the confirmation there is no second record', async () => {
     for (const end of ['', '-wal', '-shm']) rmSync(waybill.storeFile + end, { force: true });
-    expect((await waybill.run('sync')).code).to.equal(3);
+    const held = await waybill.run('sync', '--json');
+    expect(held.code).to.equal(3);
+    expect(JSON.parse(held.stdout).deliver.stopped).to.contain('waybill recover');
+    const trial = await waybill.run('sync', '--limit', '1', '--trial');
+    expect(trial.code, 'not even a trial').to.equal(3);
     const before = sandbox.counts().requests;
+    expect((await waybill.run('go-live', '--yes')).code, 'not before the recovery').to.equal(3);
+    const sentSince = new Date(Date.now() - 3_600_000).toISOString();
+    const recovered = await waybill.run('recover', '--from-service', '--sent-since', sentSince, '--yes');
+    expect(recovered.stderr).to.equal('');
+    expect(recovered.code).to.equal(0);
+    expect((await waybill.run('sync', 'deliver')).code, 'not before go-live').to.equal(3);
     expect((await waybill.run('go-live', '--yes', '--reason', 'disk replaced')).code).to.equal(0);
     expect(sandbox.counts().requests).to.equal(before);
     expect((await waybill.run('sync')).code).to.equal(0);

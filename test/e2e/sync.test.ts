@@ -105,6 +105,24 @@ describe('waybill sync, from a MariaDB ERP through a MariaDB store to the servic
     );
     await store.database.query(tables.map((table) => `DROP TABLE \`${table.name}\``).join('; '));
 
+    const requests = sandbox.counts().requests;
+    const held = await waybill.run('sync', '--json');
+    expect(held.code).to.equal(3);
+    expect(JSON.parse(held.stdout).deliver.stopped).to.contain('waybill recover');
+    const sentSince = new Date(Date.now() - 3_600_000).toISOString();
+    expect((await waybill.run('recover', '--from-service', '--yes')).code, 'since when?').to.equal(2);
+    const recovered = await waybill.run('recover', '--from-service', '--sent-since', sentSince, '--yes', '--json');
+    expect(recovered.stderr).to.equal('');
+    expect(recovered.code).to.equal(0);
+    expect(JSON.parse(recovered.stdout).unbound).to.equal(orders + customers);
+    // The unpaid invoices were read; nothing was written there.
+    expect(
+      sandbox
+        .ledger()
+        .requests.slice(requests)
+        .filter(({ method }) => method !== 'GET'),
+    ).to.deep.equal([]);
+
     const run = await waybill.run('sync', '--json');
     expect(run.stderr).to.equal('');
     expect(run.code).to.equal(0);

@@ -1,0 +1,83 @@
+import { createReadStream } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { createInterface } from 'node:readline';
+import type { Settings } from '../config/settings.js';
+import { type BindingRow, bindingsAfter } from '../outbox/binding-rows.js';
+import type { Store } from '../store/store.js';
+import { UsageError } from './usage-error.js';
+
+/** The first line of the file. Each further line is one binding with the columns of its table. */
+interface Header {
+  waybill: 'bindings';
+  version: 1;
+  installation: string;
+  environment: string;
+  exportedAt: string;
+}
+
+const pageSize = 1_000;
+
+/** Writes every binding as JSON lines into a file of its own, mode 0600, durable when it returns. */
+export async function exportBindings(store: Store, settings: Settings, file: string): Promise<number> {
+  const handle = await open(file, 'wx', 0o600).catch((error: NodeJS.ErrnoException) => {
+    throw error.code === 'EEXIST' ? new UsageError(`${file} is there already: name a new file.`) : error;
+  });
+  try {
+    const header: Header = {
+      waybill: 'bindings',
+      version: 1,
+      installation: settings.installation,
+      environment: settings.service.environment,
+      exportedAt: new Date().toISOString(),
+    };
+    await handle.write(`${JSON.stringify(header)}\n`);
+    let count = 0;
+    for (const entity of ['customer', 'order'] as const) {
+      for (let after = ''; ; ) {
+        const rows = await store.read('read bindings', (tx) => bindingsAfter(tx, entity, after, pageSize));
+        if (rows.length === 0) break;
+        await handle.write(`${rows.map((row) => JSON.stringify(row)).join('\n')}\n`);
+        count += rows.length;
+        after = rows.at(-1)?.source_key ?? after;
+      }
+    }
+    await handle.sync();
+    return count;
+  } finally {
+    await handle.close();
+  }
+}
+
+/** Reads bindings back. @throws UsageError when the file belongs to another installation or is no list of bindings */
+export async function* readBindings(file: string, settings: Settings): AsyncGenerator<BindingRow> {
+  const lines = createInterface({ input: createReadStream(file, 'utf8'), crlfDelay: Number.POSITIVE_INFINITY });
+  let number = 0;
+  for await (const line of lines) {
+    number++;
+    if (line === '') continue;
+    const value = parse(line, file, number);
+    if (number === 1) {
+      const { waybill, version, installation, environment } = value as Partial<Header>;
+      if (waybill !== 'bindings' || version !== 1)
+        throw new UsageError(`${file} was not written by this version's \`waybill bindings export\`.`);
+      if (installation !== settings.installation || environment !== settings.service.environment)
+        throw new UsageError(
+          `${file} belongs to ${installation} (${environment}), not to ${settings.installation} (${settings.service.environment}).`,
+        );
+      continue;
+    }
+    const row = value as Partial<BindingRow>;
+    if (!['customer', 'order'].includes(row.entity ?? '') || !row.source_key || !row.service_id || !row.content_hash)
+      throw new UsageError(`${file}, line ${number}: no binding.`);
+    yield row as BindingRow;
+  }
+  if (number === 0) throw new UsageError(`${file} is empty.`);
+}
+
+function parse(line: string, file: string, number: number): unknown {
+  try {
+    return JSON.parse(line);
+  } catch {
+    throw new UsageError(`${file}, line ${number}: no JSON. Was the file cut off?`);
+  }
+}

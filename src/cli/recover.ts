@@ -1,0 +1,127 @@
+import type { Command } from 'commander';
+import { DateTime } from 'luxon';
+import type { Settings } from '../config/settings.js';
+import { previewRecovery, recover } from '../jobs/recover.js';
+import type { RecoveryHold } from '../jobs/store-witness.js';
+import type { UnboundFate } from '../outbox/recover-messages.js';
+import { readBindings } from './bindings-file.js';
+import { type CommonOptions, describeCommand, print, printJson, withApp } from './command.js';
+import { confirm } from './confirm.js';
+import { exitCode } from './exit-codes.js';
+import { UsageError } from './usage-error.js';
+
+interface RecoverCommandOptions extends CommonOptions {
+  fromService?: boolean;
+  sentSince?: string;
+  lookUp?: boolean;
+  bindings?: string;
+  dryRun?: boolean;
+  yes?: boolean;
+  reason: string;
+}
+
+export function recoverCommand(): Command {
+  return describeCommand({
+    name: 'recover',
+    summary: 'After the store was lost or an older copy restored: learn again what was sent, and let delivery go on.',
+    example: 'waybill recover --dry-run',
+    json: true,
+  })
+    .option('--bindings <file>', 'take over what `waybill bindings export` wrote')
+    .option(
+      '--from-service',
+      'send what may have been sent once more with its key and bytes: the service answers with what it has',
+    )
+    .option(
+      '--sent-since <date>',
+      'with --from-service: nothing that is still to be sent went out before this time. Of a restored copy it is known',
+    )
+    .option('--look-up', 'ask the service for each record (service.endpoints.lookUpOrder and lookUpCustomer)')
+    .option('--dry-run', 'say what would be done, write and send nothing')
+    .option('--yes', 'do not ask')
+    .option('--reason <text>', 'why, for the audit', 'no reason given')
+    .action(async (options: RecoverCommandOptions) => {
+      await withApp('recover', options, async (app) => {
+        const { context, settings } = app;
+        const reader = app.reader();
+        await reader.check();
+        const shown = await previewRecovery(context, reader);
+        const { hold } = shown;
+        if (!hold) {
+          if (options.json) printJson({ hold: null });
+          else print('There is nothing to recover: the store is the newest one that was seen here.');
+          return exitCode.done;
+        }
+        const fate = fateOf(options, hold, settings, context.nowMs());
+        if (!options.json || !options.yes) {
+          const out = options.json ? (text: string) => void process.stderr.write(`${text}\n`) : print;
+          out(`Held          ${hold.reason}`);
+          out(`Not proven    ${shown.orders} orders and ${shown.customers} customers may have been sent before`);
+          if (options.bindings) out(`First         those that ${options.bindings} knows are bound again`);
+          out(`Then          ${inWords(fate, options)}`);
+        }
+        if (options.dryRun) {
+          if (options.json) printJson({ dryRun: true, ...shown, to: fate.to });
+          return exitCode.done;
+        }
+        if (!(await confirm('Do this, and let delivery go on?', options.yes))) return exitCode.failed;
+        const result = await recover(context, reader, {
+          fate,
+          bindings: options.bindings ? readBindings(options.bindings, settings) : null,
+          reason: options.reason,
+        });
+        if (options.json) printJson({ dryRun: false, ...result });
+        else {
+          const { bindings } = result;
+          if (options.bindings) print(`${bindings.imported} bindings were taken over.`);
+          if (result.doubtedBindings > 0)
+            print(
+              `${result.doubtedBindings} records changed since the copy was made: every field of them is sent again.`,
+            );
+          print(
+            result.to === 'parked'
+              ? `${result.unbound} records wait for a person: waybill outbox --state parked`
+              : `${result.unbound} records are in doubt now; a running daemon settles them, or: waybill sync`,
+          );
+        }
+        return result.to === 'parked' && result.unbound > 0 ? exitCode.waitsForPerson : exitCode.done;
+      });
+    });
+}
+
+/** What becomes of creates that may have been sent. A key is only used again by one who can say that the service still knows it. */
+function fateOf(options: RecoverCommandOptions, hold: RecoveryHold, settings: Settings, nowMs: number): UnboundFate {
+  const { endpoints, idempotency } = settings.service;
+  if (options.sentSince !== undefined && !options.fromService)
+    throw new UsageError('--sent-since belongs to --from-service.');
+  if (options.lookUp && !endpoints.lookUpOrder)
+    throw new UsageError('--look-up needs service.endpoints.lookUpOrder in the settings.');
+  if (options.fromService) {
+    const stated = options.sentSince === undefined ? null : dateOf(options.sentSince, settings.erp.timeZone);
+    const sentSince = stated ?? (hold.kind === 'older' ? hold.copyAt : null);
+    if (sentSince === null)
+      throw new UsageError(
+        'Nothing says when the lost store began to send what is still eligible. Say it: --from-service --sent-since DATE.',
+      );
+    if (nowMs - sentSince < idempotency.lifetimeHours * 3_600_000) return { to: 'in_doubt', sentSince };
+    if (!options.lookUp)
+      throw new UsageError(
+        `${new Date(sentSince).toISOString()} is longer ago than the service remembers a key (service.idempotency.lifetimeHours: ${idempotency.lifetimeHours}), so that sending again could make second records. Use --bindings or --look-up.`,
+      );
+  }
+  // Older than any lifetime of a key: looked up, never resent blindly.
+  if (options.lookUp) return { to: 'in_doubt', sentSince: 1 };
+  return { to: 'parked' };
+}
+
+function dateOf(text: string, zone: string): number {
+  const date = DateTime.fromISO(text, { zone });
+  if (!date.isValid) throw new UsageError(`--sent-since ${text} is no date. Write it as 2026-11-21T08:00.`);
+  return date.toMillis();
+}
+
+function inWords(fate: UnboundFate, { lookUp }: RecoverCommandOptions): string {
+  if (fate.to === 'parked') return 'the rest is parked as unproven, for a person to look at';
+  if (lookUp && fate.sentSince === 1) return 'the rest is looked up at the service, one by one';
+  return 'the rest is sent once more with its key and bytes; the service answers with what it has, or makes it now';
+}

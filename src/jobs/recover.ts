@@ -1,0 +1,142 @@
+import { randomUUID } from 'node:crypto';
+import { appendAudit } from '../audit/audit-log.js';
+import type { ChangePosition, ErpPage, ErpReader, ReadCustomer, ReadOrder } from '../erp/erp-reader.js';
+import { shiftChangedAt } from '../erp/shift-changed-at.js';
+import type { Entity } from '../model/entity.js';
+import { type BindingRow, type ImportedBindings, importBindings } from '../outbox/binding-rows.js';
+import { countUnbound, doubtBindings, settleUnbound, type UnboundFate } from '../outbox/recover-messages.js';
+import type { Tx } from '../store/store.js';
+import { deleteStoreInfo, readStoreInfo, writeStoreInfo } from '../store/store-info.js';
+import { capture } from './capture.js';
+import type { JobContext } from './job-context.js';
+import { type RecoveryHold, readPredecessors, readRecoveryHold } from './store-witness.js';
+import { sync } from './sync.js';
+
+export interface RecoverOptions {
+  fate: UnboundFate;
+  /** Exported bindings, in the order of the file. */
+  bindings: AsyncIterable<BindingRow> | null;
+  reason: string;
+}
+
+export interface RecoverResult {
+  bindings: ImportedBindings;
+  /** Records whose acknowledged values are not certain any more, so that they are sent again as updates. */
+  doubtedBindings: number;
+  /** Creates that the lost store may have sent, and what became of them. */
+  unbound: number;
+  to: UnboundFate['to'];
+}
+
+/** What there is to recover: writes nothing. */
+export async function previewRecovery(
+  context: JobContext,
+  reader: ErpReader,
+): Promise<{ hold: RecoveryHold | null; customers: number; orders: number }> {
+  const hold = await context.store.read('read the hold', readRecoveryHold);
+  const waiting = await context.store.read('count what may have been sent', countUnbound);
+  const { captured } = await capture(context, reader, { dryRun: true, sweep: true });
+  return {
+    hold,
+    customers: waiting.customers + captured.customers,
+    orders: waiting.orders + captured.orders,
+  };
+}
+
+/**
+ * Rebuilds what a lost or restored store has to know before anything may be sent, and ends the hold: bindings from a
+ * file, then every eligible row of the ERP read, then each create that may have been sent marked as such. The new
+ * incarnation keeps updates from using keys that the lost store has used.
+ * @throws when the ERP could not be read to its end; the hold stays then
+ */
+export async function recover(context: JobContext, reader: ErpReader, options: RecoverOptions): Promise<RecoverResult> {
+  const { store, nowMs, actor } = context;
+  const hold = await store.read('read the hold', readRecoveryHold);
+  if (!hold) throw new Error('There is nothing to recover.');
+  const bindings: ImportedBindings = { imported: 0, older: 0, closed: 0, changed: 0 };
+  for await (const chunk of inChunks(options.bindings, 500)) {
+    const done = await store.transaction('import bindings', (tx) => importBindings(tx, chunk, nowMs()));
+    for (const name of ['imported', 'older', 'closed', 'changed'] as const) bindings[name] += done[name];
+  }
+  const doubtedBindings = hold.kind === 'older' ? await doubtChangedSince(context, reader, hold) : 0;
+  const captured = await sync(context, { reader, client: noClient }, { stages: ['capture'] });
+  if (captured.capture?.stopped)
+    throw new Error(`The ERP could not be read to its end: ${captured.capture.stopped.reason}`);
+
+  return store.transaction('end the recovery', async (tx) => {
+    const at = nowMs();
+    const unbound = await settleUnbound(tx, options.fate, actor, at);
+    const result: RecoverResult = { bindings, doubtedBindings, unbound, to: options.fate.to };
+    await succeed(tx, hold);
+    await appendAudit(
+      tx,
+      [
+        {
+          event: 'operator',
+          outcome: 'recover',
+          actor,
+          detail: { loss: hold.reason, reason: options.reason, ...result, bindings: { ...bindings } },
+        },
+      ],
+      at,
+    );
+    return result;
+  });
+}
+
+/** A new incarnation takes the place of the lost one, and every machine's witness learns it from the store. */
+async function succeed(tx: Tx, hold: RecoveryHold): Promise<void> {
+  const before = (await readStoreInfo(tx, 'incarnation')) ?? '';
+  const predecessors = new Set([...(await readPredecessors(tx)), before, hold.witness.incarnation]);
+  await writeStoreInfo(tx, 'incarnation', randomUUID());
+  await writeStoreInfo(tx, 'predecessors', JSON.stringify([...predecessors]));
+  await deleteStoreInfo(tx, 'recovery');
+}
+
+/** Rows that changed after the copy was made: an update of them may have been sent, and the copy believes older values. */
+async function doubtChangedSince(context: JobContext, reader: ErpReader, hold: RecoveryHold): Promise<number> {
+  const { store, settings } = context;
+  const { pageSize } = settings.capture;
+  const readPage = (
+    entity: Entity,
+    after: ChangePosition | null,
+    since: string | null,
+    changing: boolean,
+  ): Promise<ErpPage<ReadOrder> | ErpPage<ReadCustomer>> => {
+    const key = after?.key ?? null;
+    if (!changing) return entity === 'order' ? reader.sweepOrders(key, pageSize) : reader.sweepCustomers(key, pageSize);
+    const from = after ? { after } : { since };
+    return entity === 'order' ? reader.readChangedOrders(from, pageSize) : reader.readChangedCustomers(from, pageSize);
+  };
+  let doubted = 0;
+  for (const entity of ['customer', 'order'] as const) {
+    const cursor = hold.cursors[entity];
+    // Without a change cursor nothing says which rows changed: all of them may have.
+    const since = cursor === null ? null : shiftChangedAt(cursor, -settings.capture.overlapSeconds);
+    const changing = (await reader.nowAsChangedAt(entity)) !== null;
+    let after: ChangePosition | null = null;
+    for (;;) {
+      const page = await readPage(entity, after, since, changing);
+      const keys = page.rows.map((row) => row.sourceKey);
+      doubted += await store.transaction('doubt older bindings', (tx) => doubtBindings(tx, entity, keys));
+      if (!page.more || !page.last) break;
+      after = page.last;
+    }
+  }
+  return doubted;
+}
+
+async function* inChunks<T>(rows: AsyncIterable<T> | null, size: number): AsyncGenerator<T[]> {
+  let chunk: T[] = [];
+  for await (const row of rows ?? []) {
+    chunk.push(row);
+    if (chunk.length < size) continue;
+    yield chunk;
+    chunk = [];
+  }
+  if (chunk.length > 0) yield chunk;
+}
+
+function noClient(): never {
+  throw new Error('A recovery sends nothing.');
+}

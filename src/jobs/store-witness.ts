@@ -1,0 +1,87 @@
+import type { Entity } from '../model/entity.js';
+import { compareWitness, type StoreLoss, type StoreTrace } from '../store/compare-witness.js';
+import { readCursor } from '../store/cursors.js';
+import type { Store, Tx } from '../store/store.js';
+import { readStoreInfo, writeStoreInfo } from '../store/store-info.js';
+import { readWitness, type Witness, writeWitness } from '../store/witness.js';
+
+/** Kept in the store from the discovery of a loss until `waybill recover` has dealt with it. */
+export interface RecoveryHold extends StoreLoss {
+  since: number;
+  /** What the witness said. */
+  witness: Witness;
+  /** When the newest audit line of the store was written: nothing that the copy does not know was sent before it. */
+  copyAt: number | null;
+  /** How far the ERP had been read by then. */
+  cursors: Record<Entity, string | null>;
+}
+
+export async function readRecoveryHold(tx: Tx): Promise<RecoveryHold | null> {
+  const value = await readStoreInfo(tx, 'recovery');
+  return value === null ? null : (JSON.parse(value) as RecoveryHold);
+}
+
+/** Why nothing is delivered before `waybill recover`, or null. */
+export async function recoveryProblem(tx: Tx): Promise<string | null> {
+  const hold = await readRecoveryHold(tx);
+  return hold && `held because ${hold.reason}. What was sent has to be known again first: \`waybill recover\``;
+}
+
+/**
+ * Compares the store with what the witness outside of it remembers, and puts a loss on record in the store, which holds
+ * delivery in every process. To be called before anything else is written to the store.
+ */
+export async function checkWitness(store: Store, file: string, nowMs: number): Promise<RecoveryHold | null> {
+  const witness = await readWitness(file);
+  return store.transaction('compare the store with its witness', async (tx) => {
+    const known = await readRecoveryHold(tx);
+    if (known || !witness) return known;
+    const loss = compareWitness(witness, await traceOf(tx));
+    if (!loss) return null;
+    const [line] = await tx.select<{ at: number }>('SELECT at FROM audit_log ORDER BY id DESC LIMIT 1');
+    const hold: RecoveryHold = {
+      ...loss,
+      since: nowMs,
+      witness,
+      copyAt: line ? Number(line.at) : null,
+      cursors: {
+        customer: (await readCursor(tx, 'customer')).changedAt,
+        order: (await readCursor(tx, 'order')).changedAt,
+      },
+    };
+    await writeStoreInfo(tx, 'recovery', JSON.stringify(hold));
+    return hold;
+  });
+}
+
+/**
+ * Tells the witness how far the store has come: what it says was committed before. A store that is held, or that was
+ * replaced while this process ran, tells it nothing.
+ * @returns what is in the file now; null when it was left as it is
+ */
+export async function renewWitness(store: Store, file: string, nowMs: number): Promise<Witness | null> {
+  if (await checkWitness(store, file, nowMs)) return null;
+  const before = await readWitness(file);
+  const trace = await store.read('read how far the store has come', traceOf);
+  if (before?.incarnation === trace.incarnation && before.auditId === trace.auditId) return before;
+  const witness = { incarnation: trace.incarnation, auditId: trace.auditId, at: nowMs };
+  // First in the store: its line may be pruned one day, and the store must not look older than its witness then.
+  await store.transaction('note what the witness knows', (tx) =>
+    writeStoreInfo(tx, 'witnessed', String(witness.auditId)),
+  );
+  await writeWitness(file, witness);
+  return witness;
+}
+
+export async function traceOf(tx: Tx): Promise<StoreTrace> {
+  const [line] = await tx.select<{ id: number | null }>('SELECT MAX(id) AS id FROM audit_log');
+  return {
+    incarnation: (await readStoreInfo(tx, 'incarnation')) ?? '',
+    auditId: Math.max(Number(line?.id ?? 0), Number((await readStoreInfo(tx, 'witnessed')) ?? 0)),
+    predecessors: await readPredecessors(tx),
+  };
+}
+
+export async function readPredecessors(tx: Tx): Promise<string[]> {
+  return JSON.parse((await readStoreInfo(tx, 'predecessors')) ?? '[]');
+}

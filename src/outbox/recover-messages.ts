@@ -1,0 +1,77 @@
+import type { Entity } from '../model/entity.js';
+import { placeholders } from '../store/rows.js';
+import type { Tx } from '../store/store.js';
+
+/** Creates that the lost store may have sent: not acknowledged as far as this store knows, and not closed. */
+const unbound = `m.operation='create' AND m.state='pending'
+        AND NOT EXISTS (SELECT 1 FROM binding b WHERE b.entity=m.entity AND b.source_key=m.source_key)`;
+
+export async function countUnbound(tx: Tx): Promise<{ customers: number; orders: number }> {
+  const rows = await tx.select<{ entity: Entity; n: number }>(
+    `SELECT m.entity, COUNT(*) AS n FROM outbox_message m WHERE ${unbound} GROUP BY m.entity`,
+  );
+  const of = (entity: Entity) => Number(rows.find((row) => row.entity === entity)?.n ?? 0);
+  return { customers: of('customer'), orders: of('order') };
+}
+
+export type UnboundFate =
+  /** May have been sent since then: the same key and bytes again, while the service remembers the key. */
+  | { to: 'in_doubt'; sentSince: number }
+  /** Nothing can prove whether it exists: a person decides. */
+  | { to: 'parked' };
+
+/** Decides what becomes of every create that the lost store may have sent, with a line in the audit for each. */
+export async function settleUnbound(tx: Tx, fate: UnboundFate, actor: string, nowMs: number): Promise<number> {
+  const reason =
+    fate.to === 'in_doubt'
+      ? 'It may have been sent before the store was lost.'
+      : 'It may have been sent before the store was lost, and nothing proves whether it exists. Look at the service, then use outbox resolve.';
+  await tx.run(
+    `INSERT INTO audit_log (at, event, outcome, entity, source_key, message_id, actor, detail)
+      SELECT ?, ?, ?, m.entity, m.source_key, m.id, ?, ? FROM outbox_message m WHERE ${unbound}`,
+    [
+      nowMs,
+      fate.to,
+      fate.to === 'in_doubt' ? 'unknown' : 'unproven',
+      actor.slice(0, 255),
+      JSON.stringify({ reason, sentSince: fate.to === 'in_doubt' ? fate.sentSince : null }),
+    ],
+  );
+  const rows = await tx.select<{ id: number }>(`SELECT m.id FROM outbox_message m WHERE ${unbound}`);
+  for (let start = 0; start < rows.length; start += 5_000) {
+    const ids = rows.slice(start, start + 5_000).map((row) => Number(row.id));
+    if (fate.to === 'in_doubt')
+      await tx.run(
+        `UPDATE outbox_message SET state='in_doubt', first_sent_at=COALESCE(first_sent_at, ?), next_attempt_at=?, reason=?
+          WHERE id IN ${placeholders(ids.length)}`,
+        [fate.sentSince, nowMs, reason, ...ids],
+      );
+    else
+      await tx.run(
+        `UPDATE outbox_message SET state='parked', park_class='unproven', reason=? WHERE id IN ${placeholders(ids.length)}`,
+        [reason, ...ids],
+      );
+  }
+  return rows.length;
+}
+
+/** Equal to no content, so that the next capture of the row writes an update. */
+const unknownContent = '?'.repeat(64);
+
+/**
+ * Forgets what the service was believed to hold of these records, because an update may have been sent that this copy of
+ * the store does not know: the next capture sends every field of them.
+ */
+export async function doubtBindings(tx: Tx, entity: Entity, sourceKeys: readonly string[]): Promise<number> {
+  if (sourceKeys.length === 0) return 0;
+  const keys = placeholders(sourceKeys.length);
+  const doubted = await tx.run(
+    `UPDATE binding SET content_hash=?, acknowledged=NULL WHERE entity=? AND source_key IN ${keys}`,
+    [unknownContent, entity, ...sourceKeys],
+  );
+  await tx.run(
+    `UPDATE outbox_message SET content_hash=? WHERE entity=? AND source_key IN ${keys} AND state='delivered'`,
+    [unknownContent, entity, ...sourceKeys],
+  );
+  return doubted;
+}

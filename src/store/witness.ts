@@ -1,0 +1,59 @@
+import { mkdir, open, readFile, rename } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { StoreError } from './store-error.js';
+
+/** What is known outside of the store about how far it had come: it shows when the store is lost, or an older copy of itself. */
+export interface Witness {
+  /** The name that the store gave to itself when it was made. */
+  incarnation: string;
+  /** Highest number of an audit line that was seen in it. */
+  auditId: number;
+  /** When it was seen, in milliseconds since 1970. */
+  at: number;
+}
+
+/** @returns null when there is none: a first run. @throws StoreError when there is one that can't be read */
+export async function readWitness(file: string): Promise<Witness | null> {
+  let text: string;
+  try {
+    text = await readFile(file, 'utf8');
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return null;
+    throw new StoreError(
+      `The witness file ${file} can not be read: ${(cause as Error).message}. Without it nobody can tell whether the store is the newest one. Check its owner.`,
+      { cause },
+    );
+  }
+  try {
+    const { incarnation, auditId, at } = JSON.parse(text) as Partial<Witness>;
+    if (typeof incarnation === 'string' && Number.isSafeInteger(auditId) && Number.isSafeInteger(at))
+      return { incarnation, auditId: auditId as number, at: at as number };
+  } catch {
+    // Told below, as any other content that is no witness.
+  }
+  throw new StoreError(
+    `The file ${file} is no witness of a store. If the store is the newest one there is, delete that file and start again.`,
+  );
+}
+
+/** Durable before it returns, and whole at every moment: written beside it and renamed over it. */
+export async function writeWitness(file: string, witness: Witness): Promise<void> {
+  const folder = dirname(file);
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  // Two processes may write at the same time.
+  const draft = `${file}.${process.pid}`;
+  const handle = await open(draft, 'w', 0o600);
+  try {
+    await handle.writeFile(`${JSON.stringify(witness)}\n`);
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+  await rename(draft, file);
+  const entry = await open(folder, 'r');
+  try {
+    await entry.sync();
+  } finally {
+    await entry.close();
+  }
+}

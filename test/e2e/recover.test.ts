@@ -1,0 +1,168 @@
+import { copyFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import Database from 'better-sqlite3';
+import { expect } from 'chai';
+import { createSampleErp } from '../../src/sample-erp/create-sample-erp.js';
+import type { SandboxOptions } from '../../src/sandbox/options.js';
+import type { Sandbox } from '../../src/sandbox/sandbox.js';
+import { startSandbox } from '../../src/sandbox/start-sandbox.js';
+import { useTempDir } from '../support/temp-dir.js';
+import { canary, Installation } from './installation.js';
+
+const orders = 30;
+const customers = 5;
+
+describe('waybill recover', function () {
+  this.timeout(60_000);
+  const dir = useTempDir();
+  let sandbox: Sandbox;
+  let waybill: Installation;
+  let number = 0;
+
+  const begin = async (service: Record<string, unknown> = {}, options: Partial<SandboxOptions> = {}) => {
+    const folder = dir.file(`run-${++number}`);
+    sandbox = await startSandbox({ token: canary.token, ...options });
+    waybill = new Installation({
+      folder,
+      serviceUrl: sandbox.url,
+      erp: { type: 'sqlite', file: `${folder}/erp.sqlite` },
+      store: { type: 'sqlite' },
+      settings: { service: { environment: 'sandbox', baseUrl: sandbox.url, ...service } },
+    });
+    await createSampleErp({ target: { type: 'sqlite', file: `${folder}/erp.sqlite` }, customers, orders });
+    expect((await waybill.run('sync')).code).to.equal(0);
+  };
+  afterEach(() => sandbox.close());
+
+  const loseStore = () => {
+    for (const end of ['', '-wal', '-shm']) rmSync(waybill.storeFile + end, { force: true });
+  };
+  const onStore = <T>(work: (database: Database.Database) => T): T => {
+    const database = new Database(waybill.storeFile);
+    try {
+      return work(database);
+    } finally {
+      database.close();
+    }
+  };
+  const bindings = () =>
+    onStore((database) =>
+      database.prepare('SELECT entity, source_key, service_id FROM binding ORDER BY entity, source_key').all(),
+    );
+  const inErp = (sql: string) => {
+    const database = new Database(`${waybill.options.folder}/erp.sqlite`);
+    database.exec(sql);
+    database.close();
+  };
+  const fromErp = (sql: string): unknown[] => {
+    const database = new Database(`${waybill.options.folder}/erp.sqlite`);
+    try {
+      return database.prepare(sql).all();
+    } finally {
+      database.close();
+    }
+  };
+  const writes = () => sandbox.ledger().requests.filter(({ method }) => method !== 'GET').length;
+  const onlyOnce = (count = orders) =>
+    expect(sandbox.counts()).to.include({ orders: count, customers, duplicateReferences: 0 });
+
+  it('has nothing to do on a first run, and on a store that is the newest', async () => {
+    await begin();
+    const run = await waybill.run('recover', '--yes', '--json');
+    expect(run.code).to.equal(0);
+    expect(JSON.parse(run.stdout)).to.deep.equal({ hold: null });
+  });
+
+  it('without any proof parks what may exist, so that nothing is made twice', async () => {
+    await begin({}, { keyLifetimeMs: 1 });
+    loseStore();
+    const before = writes();
+    expect((await waybill.run('sync')).code).to.equal(3);
+    const run = await waybill.run('recover', '--yes', '--reason', 'disk replaced', '--json');
+    expect(run.code).to.equal(3);
+    expect(JSON.parse(run.stdout)).to.include({ unbound: orders + customers, to: 'parked' });
+    expect((await waybill.run('sync')).code).to.equal(0);
+    const open = onStore((database) =>
+      database.prepare('SELECT state, park_class, COUNT(*) AS n FROM outbox_message GROUP BY 1, 2').all(),
+    );
+    expect(open).to.deep.equal([{ state: 'parked', park_class: 'unproven', n: orders + customers }]);
+    expect(writes()).to.equal(before);
+  });
+
+  it('refuses to send again what the service may have forgotten', async () => {
+    await begin();
+    loseStore();
+    const since = new Date(Date.now() - 25 * 3_600_000).toISOString();
+    const run = await waybill.run('recover', '--from-service', '--sent-since', since, '--yes');
+    expect(run.code).to.equal(2);
+    expect(run.stderr).to.contain('longer ago than the service remembers a key');
+  });
+
+  it('gets every binding back from an export, and sends what changed since as updates', async () => {
+    await begin({}, { keyLifetimeMs: 1 });
+    const before = bindings();
+    const file = `${waybill.options.folder}/bindings.jsonl`;
+    const exported = await waybill.run('bindings', 'export', file, '--json');
+    expect(exported.stderr).to.equal('');
+    expect(JSON.parse(exported.stdout).bindings).to.equal(orders + customers);
+    expect((await waybill.run('bindings', 'export', file)).code, 'never over another file').to.equal(2);
+
+    loseStore();
+    inErp("UPDATE customers SET name='Renamed' WHERE id=1");
+    // Captured before anybody said recover: as new, because this store knows nothing.
+    expect((await waybill.run('sync')).code).to.equal(3);
+    const run = await waybill.run('recover', '--bindings', file, '--yes', '--json');
+    expect(run.stderr).to.equal('');
+    expect(run.code).to.equal(0);
+    expect(JSON.parse(run.stdout)).to.include({ unbound: 0 });
+    expect((await waybill.run('sync')).code).to.equal(0);
+    expect(bindings()).to.deep.equal(before);
+    onlyOnce();
+    const patches = sandbox.ledger().requests.filter(({ method }) => method === 'PATCH');
+    expect(patches).to.have.length(1);
+  });
+
+  it('refuses the bindings of another installation', async () => {
+    await begin();
+    const file = `${waybill.options.folder}/bindings.jsonl`;
+    await waybill.run('bindings', 'export', file);
+    const other = readFileSync(file, 'utf8').replace('"e2e-test"', '"another"');
+    rmSync(file);
+    writeFileSync(file, other);
+    loseStore();
+    const run = await waybill.run('recover', '--bindings', file, '--yes');
+    expect(run.code).to.equal(2);
+    expect(run.stderr).to.contain('belongs to another');
+  });
+
+  it('knows a restored copy by its witness, and learns again what was sent after it was made', async () => {
+    await begin();
+    const copy = `${waybill.options.folder}/copy.sqlite`;
+    onStore((database) => database.pragma('wal_checkpoint(TRUNCATE)'));
+    copyFileSync(waybill.storeFile, copy);
+
+    // After the copy: a change that the service got, and its way back, which nobody saw.
+    const rename = (name: string, when: string) =>
+      inErp(`UPDATE customers SET name='${name}', updated_at='${when}' WHERE id=1`);
+    const [{ name }] = fromErp('SELECT name FROM customers WHERE id=1') as [{ name: string }];
+    rename('Renamed', '2027-01-01 10:00:00');
+    expect((await waybill.run('sync')).code).to.equal(0);
+    expect(sandbox.ledger().customers.filter(({ record }) => record.name === 'Renamed')).to.have.length(1);
+    rename(name, '2027-01-01 10:00:01');
+
+    loseStore();
+    copyFileSync(copy, waybill.storeFile);
+    const before = writes();
+    const held = await waybill.run('sync', '--json');
+    expect(held.code).to.equal(3);
+    expect(JSON.parse(held.stdout).deliver.stopped).to.contain('an older copy of itself');
+    expect(writes()).to.equal(before);
+
+    const run = await waybill.run('recover', '--from-service', '--yes', '--json');
+    expect(run.stderr).to.equal('');
+    expect(run.code).to.equal(0);
+    expect((await waybill.run('sync')).code).to.equal(0);
+    onlyOnce();
+    expect(sandbox.ledger().customers.filter(({ record }) => record.name === 'Renamed')).to.deep.equal([]);
+    expect((await waybill.run('recover', '--yes', '--json')).stdout).to.contain('"hold":null');
+  });
+});

@@ -1,0 +1,60 @@
+import { existsSync, statSync, writeFileSync } from 'node:fs';
+import { expect } from 'chai';
+import { compareWitness } from '../../src/store/compare-witness.js';
+import { readWitness, writeWitness } from '../../src/store/witness.js';
+import { useTempDir } from '../support/temp-dir.js';
+
+describe('what the witness of a store shows', () => {
+  const witness = { incarnation: 'one', auditId: 100, at: Date.UTC(2026, 10, 21, 8) };
+  const store = { incarnation: 'one', auditId: 100, predecessors: [] as string[] };
+
+  it('nothing on a first run', () => {
+    expect(compareWitness(null, store)).to.equal(null);
+  });
+
+  it('nothing when the store is as far as it was seen, or farther', () => {
+    expect(compareWitness(witness, store)).to.equal(null);
+    expect(compareWitness(witness, { ...store, auditId: 101 })).to.equal(null);
+  });
+
+  it('a restored copy, when the store is behind', () => {
+    const loss = compareWitness(witness, { ...store, auditId: 99 });
+    expect(loss?.kind).to.equal('older');
+    expect(loss?.reason).to.contain('99').and.to.contain('100').and.to.contain('2026-11-21T08:00');
+  });
+
+  it('a lost store, when another one is there in its place, however far that has come', () => {
+    for (const auditId of [0, 100, 1_000])
+      expect(compareWitness(witness, { ...store, incarnation: 'two', auditId })?.kind).to.equal('lost');
+  });
+
+  it('nothing any more when a person has dealt with the loss on another machine', () => {
+    expect(compareWitness(witness, { incarnation: 'two', auditId: 3, predecessors: ['zero', 'one'] })).to.equal(null);
+  });
+});
+
+describe('a witness file', () => {
+  const dir = useTempDir();
+
+  it('comes back as it was written, is nobody else’s business, and leaves no draft behind', async () => {
+    const file = dir.file('folder/witness.json');
+    const witness = { incarnation: 'one', auditId: 7, at: 1 };
+    await writeWitness(file, { ...witness, auditId: 6 });
+    await writeWitness(file, witness);
+    expect(await readWitness(file)).to.deep.equal(witness);
+    expect(statSync(file).mode & 0o777).to.equal(0o600);
+    expect(existsSync(`${file}.${process.pid}`)).to.equal(false);
+  });
+
+  it('is none on a first run, and an error when it is something else', async () => {
+    expect(await readWitness(dir.file('none.json'))).to.equal(null);
+    for (const text of ['', '{', '[]', '{"incarnation":"one"}']) {
+      writeFileSync(dir.file('bad.json'), text);
+      const error = await readWitness(dir.file('bad.json')).then(
+        () => null,
+        (thrown: Error) => thrown,
+      );
+      expect(error?.message, text).to.contain('is no witness');
+    }
+  });
+});
