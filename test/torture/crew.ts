@@ -1,0 +1,108 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import type { Trap } from './plan.js';
+
+/** One run of a daemon. */
+export interface Shift {
+  pid: number;
+  name: string;
+  trap: Trap | null;
+  /** The point at which its trap sprang, or null. */
+  reached: string | null;
+  startedAtMs: number;
+  output: string;
+  end: number | string | null;
+}
+
+/** A place in which a daemon runs; whoever ends in it is followed by another one, as systemd does it. */
+export class Crew {
+  readonly shifts: Shift[] = [];
+  readonly #child = new Map<string, { child: ChildProcess; shift: Shift; gone: Promise<void> }>();
+  readonly #traps = new Map<string, Trap[]>();
+  readonly #environments: ReadonlyMap<string, NodeJS.ProcessEnv>;
+  readonly #configDir: string;
+  readonly #freezeMs: number;
+  #ending = false;
+
+  /** @param environments one for each name in the crew */
+  constructor(configDir: string, environments: ReadonlyMap<string, NodeJS.ProcessEnv>, freezeMs: number) {
+    this.#configDir = configDir;
+    this.#environments = environments;
+    this.#freezeMs = freezeMs;
+  }
+
+  start(name: string, traps: readonly Trap[]): void {
+    this.#traps.set(name, [...traps]);
+    this.#spawn(name);
+  }
+
+  signal(name: string, signal: NodeJS.Signals): boolean {
+    return this.#child.get(name)?.child.kill(signal) ?? false;
+  }
+
+  /** Wakes whoever is frozen. The traps that are left may still spring; there are only so many. */
+  heal(): void {
+    for (const name of this.#traps.keys()) this.signal(name, 'SIGCONT');
+  }
+
+  /** Stops all as an administrator would, and says with what they ended. */
+  async stop(withinMs = 15_000): Promise<(number | string)[]> {
+    this.#ending = true;
+    const last = [...this.#child.values()];
+    for (const { child } of last) {
+      child.kill('SIGCONT');
+      child.kill('SIGTERM');
+    }
+    const patience = new AbortController();
+    await Promise.race([
+      Promise.all(last.map(({ gone }) => gone)),
+      sleep(withinMs, undefined, { signal: patience.signal }).catch(() => undefined),
+    ]);
+    patience.abort();
+    for (const { child } of last) child.kill('SIGKILL');
+    await Promise.all(last.map(({ gone }) => gone));
+    return last.map(({ shift }) => (shift.reached ? 0 : (shift.end ?? 'unknown')));
+  }
+
+  #spawn(name: string): void {
+    const trap = this.#traps.get(name)?.shift() ?? null;
+    const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
+    const child = spawn(process.execPath, [main, 'daemon', '--config', this.#configDir], {
+      cwd: this.#configDir,
+      env: {
+        ...this.#environments.get(name),
+        ...(trap ? { TORTURE_KILL_POINT: `${trap.point}:${trap.nth}:${trap.signal}` } : {}),
+      },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    const shift: Shift = {
+      pid: child.pid as number,
+      name,
+      trap,
+      reached: null,
+      startedAtMs: Date.now(),
+      output: '',
+      end: null,
+    };
+    this.shifts.push(shift);
+    const read = (text: string) => {
+      shift.output += text;
+      const reached = /^reached (\S+) (SIG\w+)$/m.exec(shift.output);
+      if (!reached || shift.reached) return;
+      shift.reached = reached[1] as string;
+      // Frozen past its lease, then it wakes up and believes that nothing has happened.
+      if (reached[2] === 'SIGSTOP') setTimeout(() => child.kill('SIGCONT'), this.#freezeMs);
+    };
+    child.stdout?.setEncoding('utf8').on('data', read);
+    child.stderr?.setEncoding('utf8').on('data', read);
+    const gone = once(child, 'close').then(async ([code, signal]) => {
+      shift.end = code ?? signal;
+      if (this.#ending) return;
+      await sleep(150);
+      if (!this.#ending) this.#spawn(name);
+    });
+    this.#child.set(name, { child, shift, gone });
+  }
+}

@@ -1,0 +1,67 @@
+import type { Ledger } from '../../src/sandbox/ledger.js';
+import type { ErpRows } from './erp-desk.js';
+import type { WitnessEvent } from './store-witness.js';
+import type { Arrival } from './tcp-proxy.js';
+
+export interface MessageRow {
+  id: number;
+  entity: string;
+  source_key: string;
+  revision: number;
+  operation: string;
+  generation: number;
+  state: string;
+  park_class: string | null;
+  reason: string | null;
+  idempotency_key: string | null;
+  body_hash: string | null;
+  service_id: string | null;
+  flag: string | null;
+}
+
+export interface AttemptRow {
+  id: number;
+  message_id: number | null;
+  purpose: string;
+  number: number;
+  epoch: number;
+  idempotency_key: string | null;
+  body_hash: string | null;
+  intended_at: number;
+  started_at: number | null;
+  verdict: string | null;
+  request_id: string | null;
+}
+
+export interface BindingRow {
+  entity: string;
+  source_key: string;
+  service_id: string;
+}
+
+/** Everything that was seen from outside in one run, when it had become quiet. The invariants judge nothing else. */
+export interface History {
+  limit: { requests: number; windowMs: number };
+  replaysRefusals: boolean;
+  /** The service forgot keys in this run: records in doubt may wait for a person. */
+  forgotKeys: boolean;
+  /** Orders that were too long for the service at some time: a refusal after an attempt in doubt proves nothing. */
+  everRefused: ReadonlySet<string>;
+  /** Requests at the client's side of the network, with the process that sent them. */
+  arrivals: readonly (Arrival & { pid: number })[];
+  ledger: Pick<Ledger, 'requests' | 'orders' | 'customers'>;
+  erp: ErpRows;
+  /** What changed in the ERP while nobody at a desk did anything. */
+  erpTouched: readonly string[];
+  messages: readonly MessageRow[];
+  attempts: readonly AttemptRow[];
+  bindings: readonly BindingRow[];
+  events: readonly WitnessEvent[];
+  /** All that was printed or kept, by where it stood. */
+  texts: readonly { where: string; text: string }[];
+  secrets: readonly string[];
+  /** How the daemons ended when they were told to stop. */
+  ends: readonly (number | string)[];
+  /** Whether the last process was ended without a chance to say goodbye, so that a pull may have been under way. */
+  endedByForce: boolean;
+}

@@ -1,0 +1,3 @@
+import { runTorture } from './run-torture.js';
+
+process.exitCode = await runTorture(process.argv.slice(2));

@@ -1,0 +1,122 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { type MariaDb, startMariaDb } from '../support/mariadb.js';
+import type { StoreKind } from './plan.js';
+import { runSeed, type SeedResult } from './run-seed.js';
+
+export interface TortureReport {
+  seeds: number;
+  violations: number;
+  coverage: Record<string, number>;
+  seconds: number;
+  failures: { seed: number; invariant: string; detail: string }[];
+}
+
+export interface TortureOptions {
+  seeds: readonly number[];
+  store: StoreKind;
+  /** Seeds under way at once: they wait most of the time. */
+  parallel: number;
+  onResult?: (result: SeedResult) => void;
+  /** Ends at the first violation. */
+  stopAtFirst?: boolean;
+}
+
+/** Runs seeds side by side, each with processes and databases of its own. */
+export async function torture(options: TortureOptions): Promise<TortureReport> {
+  const startedAt = performance.now();
+  const waiting = [...options.seeds];
+  const results: SeedResult[] = [];
+  let stopped = false;
+  // One after the other: two that prepare their data at once would meet in the temporary folder.
+  let starting: Promise<unknown> = Promise.resolve();
+  const startServer = (): Promise<MariaDb> => {
+    const started = starting.then(() => startMariaDb({ arguments: ['--innodb-lock-wait-timeout=1'] }));
+    starting = started;
+    return started;
+  };
+  const worker = async () => {
+    // A server of its own, because one of the faults is its restart.
+    let server: MariaDb | null = null;
+    try {
+      if (options.store === 'mariadb') server = await startServer();
+      for (let seed = waiting.shift(); seed !== undefined && !stopped; seed = waiting.shift()) {
+        const result = await runSeed(seed, options.store, server);
+        results.push(result);
+        options.onResult?.(result);
+        if (options.stopAtFirst && result.violations.length > 0) stopped = true;
+      }
+    } finally {
+      await server?.stop();
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(options.parallel, options.seeds.length) }, worker));
+
+  const coverage: Record<string, number> = {};
+  for (const result of results)
+    for (const [name, times] of result.coverage) coverage[name] = (coverage[name] ?? 0) + times;
+  const failures = results.flatMap(({ seed, violations }) => violations.map((violation) => ({ seed, ...violation })));
+  return {
+    seeds: results.length,
+    violations: failures.length,
+    coverage: Object.fromEntries(Object.entries(coverage).sort(([a], [b]) => (a < b ? -1 : 1))),
+    seconds: Math.round((performance.now() - startedAt) / 100) / 10,
+    failures,
+  };
+}
+
+const usage =
+  'npm run torture -- --seeds N [--seed FIRST] [--store sqlite|mariadb] [--parallel N] [--logs DIR] [--json]';
+
+/** The command line. @returns the exit code: 0 all held, 1 something did not, 2 wrong usage */
+export async function runTorture(args: string[]): Promise<number> {
+  let values: { seeds?: string; seed?: string; store?: string; parallel?: string; logs?: string; json?: boolean };
+  try {
+    ({ values } = parseArgs({
+      args,
+      options: {
+        seeds: { type: 'string' },
+        seed: { type: 'string' },
+        store: { type: 'string' },
+        parallel: { type: 'string' },
+        logs: { type: 'string' },
+        json: { type: 'boolean' },
+      },
+    }));
+  } catch (error) {
+    console.error(`${(error as Error).message}\n${usage}`);
+    return 2;
+  }
+  const count = Number(values.seeds ?? '1');
+  const first = Number(values.seed ?? '1');
+  const parallel = Number(values.parallel ?? '4');
+  const store = (values.store ?? 'sqlite') as StoreKind;
+  if (
+    ![count, first, parallel].every((n) => Number.isSafeInteger(n) && n > 0) ||
+    !['sqlite', 'mariadb'].includes(store)
+  ) {
+    console.error(usage);
+    return 2;
+  }
+  const say = values.json ? console.error : console.log;
+  if (values.logs) await mkdir(values.logs, { recursive: true });
+  const report = await torture({
+    seeds: Array.from({ length: count }, (_, index) => first + index),
+    store,
+    parallel,
+    onResult: ({ seed, violations, seconds, output }) => {
+      say(`seed ${seed}: ${violations.length === 0 ? 'held' : 'BROKEN'} after ${seconds.toFixed(1)} s`);
+      for (const { invariant, detail } of violations.slice(0, 10)) say(`  ${invariant}: ${detail}`);
+      if (violations.length === 0) return;
+      say(`  again: npm run torture -- --seeds 1 --seed ${seed} --store ${store}`);
+      if (values.logs) void writeFile(join(values.logs, `${store}-${seed}.log`), output);
+    },
+  });
+  if (values.json) console.log(JSON.stringify(report, null, 2));
+  else {
+    for (const [name, times] of Object.entries(report.coverage)) say(`${name.padEnd(40)} ${times}`);
+    say(`${report.seeds} seeds in ${report.seconds} s, ${report.violations} violations`);
+  }
+  return report.violations > 0 ? 1 : 0;
+}

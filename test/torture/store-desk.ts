@@ -1,0 +1,69 @@
+import Database from 'better-sqlite3';
+import { Secret } from '../../src/model/secret.js';
+import { openStore } from '../../src/store/open-store.js';
+import type { TestDatabase } from '../support/mariadb-database.js';
+import { witnessSql } from './store-witness.js';
+
+/** The store as it lies there, read by SQL of our own. */
+export interface StoreDesk {
+  // biome-ignore lint/suspicious/noExplicitAny: the caller names the row type, as the SQL beside it does
+  rows<Row = any>(sql: string): Promise<Row[]>;
+  /** Every value of every table, as text. */
+  everything(): Promise<string>;
+  close(): void;
+}
+
+const tables = [
+  'outbox_message',
+  'message_body',
+  'binding',
+  'attempt',
+  'attempt_excerpt',
+  'audit_log',
+  'lane_pause',
+  'lease',
+  'invoice',
+  'invoice_pull',
+  'store_info',
+];
+
+/** Makes the schema with a witness in it, before any daemon has seen the store. */
+export async function openSqliteStoreDesk(file: string): Promise<StoreDesk> {
+  const { store } = await openStore({ type: 'sqlite', file });
+  await store.close();
+  const database = new Database(file, { timeout: 10_000 });
+  for (const statement of witnessSql('sqlite')) database.exec(statement);
+  const rows = async (sql: string) => database.prepare(sql).all() as never[];
+  return { rows, everything: () => dump(rows), close: () => void database.close() };
+}
+
+export async function openMariaDbStoreDesk(database: TestDatabase): Promise<StoreDesk> {
+  const { store } = await openStore({
+    type: 'mysql',
+    host: database.host,
+    port: database.port,
+    database: database.database,
+    user: database.user,
+    password: new Secret(database.password),
+  } as Parameters<typeof openStore>[0]);
+  await store.close();
+  for (const statement of witnessSql('mysql')) await database.query(statement);
+  const rows = async (sql: string): Promise<never[]> => {
+    for (let tries = 1; ; tries++) {
+      try {
+        return (await database.query(sql)) as never[];
+      } catch (error) {
+        // The server may be away: that is what it is here for.
+        if (tries === 100) throw error;
+        await new Promise((resolve) => setTimeout(resolve, 100));
+      }
+    }
+  };
+  return { rows, everything: () => dump(rows), close: () => undefined };
+}
+
+async function dump(rows: (sql: string) => Promise<unknown[]>): Promise<string> {
+  const texts: string[] = [];
+  for (const table of tables) texts.push(JSON.stringify(await rows(`SELECT * FROM ${table}`)));
+  return texts.join('\n');
+}

@@ -1,0 +1,92 @@
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+
+/** One request as it reached the client's side of the proxy. */
+export interface Arrival {
+  /** performance.now() of this process. */
+  monotonicMs: number;
+  atMs: number;
+}
+
+/** A stretch of network that can be ill-treated. It also counts the HTTP requests that a client sends into it. */
+export interface TcpProxy {
+  readonly port: number;
+  readonly arrivals: Arrival[];
+  /** Resets every connection; new ones are fine. */
+  cut(): void;
+  /** From now on every piece of data takes this long. */
+  delay(ms: number): void;
+  /** Connections stay open, and nothing gets through until `heal`: then it all arrives at once. */
+  halfOpen(): void;
+  heal(): void;
+  close(): Promise<void>;
+}
+
+/** A client sends its next request on a connection only after the answer to the one before, so each begins a piece. */
+const requestLine = /^(GET|POST|PUT|PATCH|DELETE) \//;
+
+export async function startTcpProxy(target: { host: string; port: number }): Promise<TcpProxy> {
+  const sockets = new Set<Socket>();
+  const arrivals: Arrival[] = [];
+  const held: (() => void)[] = [];
+  let isHeld = false;
+  let delayMs = 0;
+
+  const pass = (work: () => void) => {
+    if (isHeld) held.push(work);
+    else if (delayMs > 0) setTimeout(work, delayMs);
+    else work();
+  };
+  const join = (from: Socket, to: Socket, look?: (piece: Buffer) => void) => {
+    sockets.add(from);
+    from.setNoDelay(true);
+    from.on('data', (piece) => {
+      look?.(piece);
+      pass(() => void (to.writable && to.write(piece)));
+    });
+    from.on('end', () => pass(() => to.end()));
+    from.on('error', () => undefined);
+    from.on('close', () => {
+      sockets.delete(from);
+      pass(() => to.destroy());
+    });
+  };
+  const server = createServer({ allowHalfOpen: true }, (near) => {
+    const far = connect({ ...target, allowHalfOpen: true });
+    join(near, far, (piece) => {
+      if (requestLine.test(piece.toString('latin1', 0, 12)))
+        arrivals.push({ monotonicMs: performance.now(), atMs: Date.now() });
+    });
+    join(far, near);
+    far.on('error', () => near.resetAndDestroy());
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+
+  const heal = () => {
+    isHeld = false;
+    delayMs = 0;
+    for (const work of held.splice(0)) work();
+  };
+  const cut = () => {
+    for (const socket of sockets) socket.resetAndDestroy();
+  };
+  return {
+    port: (server.address() as AddressInfo).port,
+    arrivals,
+    cut,
+    delay: (ms) => {
+      delayMs = ms;
+    },
+    halfOpen: () => {
+      isHeld = true;
+    },
+    heal,
+    close: async () => {
+      heal();
+      cut();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}
