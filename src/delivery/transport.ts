@@ -18,6 +18,15 @@ export interface TransportOptions {
   nowMs: () => number;
 }
 
+/** Asked when the slot is taken, right before the first byte: null lets it go, a text says why not. */
+export type Gate = (() => Promise<string | null>) & {
+  /**
+   * Asked once more, without waiting, in the very moment in which the bytes leave: a process that was frozen between the
+   * gate and the wire must not send when it wakes up and somebody else has its place.
+   */
+  stillOpen?: () => boolean;
+};
+
 export interface TransportRequest {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** Below the base URL, with its version. */
@@ -27,14 +36,13 @@ export interface TransportRequest {
   body?: string;
   /** Higher goes first. */
   priority?: number;
-  /** Asked when the slot is taken, right before the first byte: null lets it go, a text says why not. */
-  gate: () => Promise<string | null>;
+  gate: Gate;
 }
 
 declare module 'axios' {
   interface InternalAxiosRequestConfig {
     waybillPriority?: number;
-    waybillGate?: () => Promise<string | null>;
+    waybillGate?: Gate;
     waybillStartedAtMs?: number;
     waybillNeverConnected?: boolean;
   }
@@ -42,6 +50,8 @@ declare module 'axios' {
 
 /** Thrown inside the adapter when the gate is shut, so that axios-retry leaves it alone. */
 class NotSent extends Error {}
+
+const shutMeanwhile = 'the right to send was lost before the bytes could leave';
 
 const deadlineCode = 'ERR_CANCELED';
 
@@ -147,6 +157,11 @@ function pacedAdapter({ pacer, service, nowMs }: TransportOptions, isClosed: () 
         response.config = config;
         return { response };
       } catch (error) {
+        const shut = [error, (error as Error).cause].find((one) => one instanceof NotSent);
+        if (shut) {
+          delete config.waybillStartedAtMs;
+          return { error: notSent((shut as NotSent).message, config), held: true };
+        }
         const wrapped = error instanceof AxiosError ? error : AxiosError.from(error as Error, undefined, config);
         wrapped.config = config;
         return { error: wrapped, held: false };
@@ -177,6 +192,8 @@ function watchedTransport(config: InternalAxiosRequestConfig) {
   return {
     request(options: RequestOptions, onResponse: (response: IncomingMessage) => void): ClientRequest {
       const isSecure = options.protocol === 'https:';
+      const isShut = () => config.waybillGate?.stillOpen?.() === false;
+      if (isShut()) throw new NotSent(shutMeanwhile);
       const request = (isSecure ? https : http).request(options, onResponse);
       request.once('socket', (socket) => {
         // A socket of another make (a mock's, a tunnel's) may not keep Node's promises: it proves nothing.
@@ -184,7 +201,9 @@ function watchedTransport(config: InternalAxiosRequestConfig) {
         if (!isNodes || !socket.connecting) return;
         config.waybillNeverConnected = true;
         socket.once(isSecure ? 'secureConnect' : 'connect', () => {
-          config.waybillNeverConnected = false;
+          // Still before the first byte: Node writes what waits for the connection after this.
+          if (isShut()) socket.destroy(new NotSent(shutMeanwhile));
+          else config.waybillNeverConnected = false;
         });
       });
       return request;

@@ -223,11 +223,7 @@ class Delivery {
       method: message.method,
       record: message.record,
       serviceId: message.boundServiceId,
-      gate: async () => {
-        const shut = await this.#gate.check('deliver');
-        if (shut === null) killPoint('before-send');
-        return shut;
-      },
+      gate: this.#gate.of('deliver'),
     });
     return sending.catch((error: Error) => {
       this.#context.log.error('A request failed in a way that nobody foresaw', {

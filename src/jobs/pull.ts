@@ -133,7 +133,7 @@ export async function pull(
     let reason = '';
     for (let tries = 1; tries <= maxTriesPerPage; tries++) {
       const intent = await intend();
-      const read = await client.get(settings.service.endpoints.listInvoices.path, query, () => gate.check('pull'));
+      const read = await client.get(settings.service.endpoints.listInvoices.path, query, gate.of('pull'));
       const judged = judgePage(read, settings.service.endpoints.listInvoices.successStatus);
       await record(intent, read, judged, page);
       if (judged.kind === 'page') killPoint('after-pull-page');

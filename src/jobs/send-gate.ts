@@ -1,7 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Gate } from '../delivery/transport.js';
 import { activePauses, type Lane, type LanePause, listPauses } from '../store/lane-pauses.js';
 import { goLiveProblem } from './go-live.js';
 import type { JobContext } from './job-context.js';
+import { killPoint } from './kill-point.js';
 import type { ServiceLease } from './service-lease.js';
 import { recoveryProblem } from './store-witness.js';
 
@@ -57,6 +59,16 @@ export class SendGate {
       });
     }
     return this.#next;
+  }
+
+  /** What a request of this lane has to pass. */
+  of(lane: Lane): Gate {
+    const ask = async () => {
+      const shut = await this.check(lane);
+      if (shut === null) killPoint('before-send');
+      return shut;
+    };
+    return Object.assign(ask, { stillOpen: () => this.#lease.mayStartRequest() });
   }
 
   /** null lets a request go now; a text says why not. */
