@@ -52,9 +52,13 @@ export async function openApp(options: AppOptions): Promise<App> {
 
   const { store, warnings } = await (options.readOnly ? openStoreForReading : openStore)(settings.store);
   for (const warning of [...loaded.warnings, ...warnings]) log.warn(warning);
-  const problem = await store.read('read the environment', (tx) =>
-    environmentProblem(tx, settings.service.environment),
-  );
+  const problem = await store
+    .read('read the environment', (tx) => environmentProblem(tx, settings.service.environment))
+    .catch(async (error) => {
+      // Whoever tries again opens another one; this one would keep the process alive after its end.
+      await store.close();
+      throw error;
+    });
   if (problem) {
     await store.close();
     throw new ConfigurationError(options.configDir ?? 'the configuration folder', [
