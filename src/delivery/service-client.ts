@@ -1,9 +1,11 @@
-import type { ServiceSettings } from '../config/service-settings.js';
+import type { LookUpEndpoint, ServiceSettings } from '../config/service-settings.js';
 import type { Entity } from '../model/entity.js';
-import type { OrderItem } from '../model/record.js';
+import type { LookUpFinding } from '../model/look-up-finding.js';
+import type { JsonValue, OrderItem } from '../model/record.js';
 import type { Verdict } from '../model/verdict.js';
 import { orderTotal } from './acknowledgement.js';
 import type { TimedExchange } from './exchange.js';
+import { lookUpAddress, readLookUp } from './look-up.js';
 import { Pacer } from './pacer.js';
 import { excerptOf, redact } from './redact.js';
 import { Transport } from './transport.js';
@@ -39,6 +41,11 @@ export interface Read {
   startedAtMs: number | null;
   durationMs: number | null;
   requestId: string | null;
+}
+
+export interface LookedUp extends Omit<Sent, 'verdict'> {
+  finding: LookUpFinding | null;
+  verdict: Extract<Verdict, { reason: string }>;
 }
 
 export interface ServiceClientOptions {
@@ -110,6 +117,33 @@ export class ServiceClient {
       this.#nowMs(),
     );
     return { ...this.#record(timed), verdict: this.#redactVerdict(verdict) };
+  }
+
+  /** Asks whether the service has a record. `finding` is null when it did not say; then `verdict` tells why. */
+  async lookUp(
+    endpoint: LookUpEndpoint,
+    message: { entity: Entity; record: string; idempotencyKey: string },
+    gate: SendRequest['gate'],
+  ): Promise<LookedUp> {
+    const record = JSON.parse(message.record) as { [name: string]: JsonValue };
+    const address = lookUpAddress(endpoint, record, message.idempotencyKey);
+    if ('problem' in address) {
+      const { verdict: _, ...nothingSent } = neverSent(address.problem);
+      const finding: LookUpFinding = { kind: 'odd', reason: address.problem };
+      return { ...nothingSent, finding, verdict: { kind: 'refused', reason: address.problem } };
+    }
+    const { path, query } = address;
+    const timed = await this.#transport.exchange({ method: 'GET', path, query, headers: this.#credential(), gate });
+    const exchange = this.#withoutSecrets(timed.exchange, endpoint.successStatus);
+    const request = { entity: message.entity, operation: 'update' as const, expectedId: null, expectedTotal: null };
+    // No status of a look-up is an acknowledgement: what is asked here is only why there was no answer.
+    const judged = judge(this.#service, { ...request, successStatus: 0 }, exchange, this.#nowMs());
+    const verdict = this.#redactVerdict(judged);
+    return {
+      ...this.#record(timed),
+      finding: readLookUp(endpoint, record, message.idempotencyKey, exchange),
+      verdict: 'reason' in verdict ? verdict : { kind: 'in_doubt', reason: verdict.kind },
+    };
   }
 
   /** Reads one page of a list. What it means is the caller's business. */

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { appendAudit } from '../audit/audit-log.js';
 import type { Sent, ServiceClient } from '../delivery/service-client.js';
+import type { Entity } from '../model/entity.js';
 import {
   type ClaimedMessage,
   type ClaimScope,
@@ -14,6 +15,7 @@ import { assertEpoch, LeaseLost } from '../store/lease.js';
 import type { Tx } from '../store/store.js';
 import type { JobContext } from './job-context.js';
 import { killPoint } from './kill-point.js';
+import { lookUp, lookUpEntities, takeLookUps } from './look-up.js';
 import { SendGate } from './send-gate.js';
 import type { ServiceLease } from './service-lease.js';
 import { Settler } from './settler.js';
@@ -44,6 +46,8 @@ export interface DeliverResult {
 
 /** How long the loop sleeps at most before it looks again: new captures, pauses and resumes come from other processes. */
 const pollMs = 500;
+/** Look-ups under way at once: they are few, and each is put on record by itself. */
+const maxLookUps = 50;
 
 /** Claims due messages, sends them through the pacer, settles the verdicts in batches. One at a time, under the service lease. */
 export async function deliver(
@@ -128,10 +132,13 @@ class Delivery {
 
     const claimed = await this.#claim(room);
     for (const message of claimed) this.#launch(message);
-    if (claimed.length > 0) return null;
+    const lookedUp = probing ? 0 : await this.#launchLookUps(Math.min(room - claimed.length, maxLookUps));
+    if (claimed.length + lookedUp > 0) return null;
     if (this.#inFlight.size > 0) return this.#wait();
     await this.#settler.flushed();
     if (await this.#parkForgotten()) return null;
+    // What was settled just now may have become a conflict.
+    if (!probing && (await this.#launchLookUps(maxLookUps)) > 0) return null;
 
     const due = await nextDueAt(store, this.#options.scope);
     const restMs = due === null ? Number.POSITIVE_INFINITY : due - nowMs();
@@ -236,6 +243,32 @@ class Delivery {
     });
   }
 
+  /** Creates that must not be resent blindly are looked for at the service, where it can be asked. */
+  async #launchLookUps(room: number): Promise<number> {
+    const messages = await takeLookUps(this.#context, this.#lease, room, this.#options.scope.only);
+    for (const message of messages) {
+      const looking = lookUp(this.#context, this.#client, this.#lease, message, this.#gate.of('deliver'))
+        .then((state) => this.#countLookUp(message.entity, state))
+        .catch((error: Error) => {
+          // Its attempt stays without an outcome: this process or its successor calls it in doubt again.
+          if (error instanceof LeaseLost) this.#lease.markLost();
+          else this.#context.log.error('A look-up is not on record', { error: error.message });
+        })
+        .finally(() => this.#inFlight.delete(looking));
+      this.#inFlight.add(looking);
+    }
+    return messages.length;
+  }
+
+  #countLookUp(entity: Entity, state: string | null): void {
+    const { result } = this.#settler;
+    result.attempts++;
+    if (state === 'parked') result.parked++;
+    if (state !== 'delivered') return;
+    result.delivered[entity === 'order' ? 'orders' : 'customers']++;
+    result.flagged++;
+  }
+
   #updateMethods(): UpdateMethods {
     const { updateCustomer, updateOrder } = this.#context.settings.service.endpoints;
     return { customer: updateCustomer.method, order: updateOrder.method };
@@ -256,7 +289,7 @@ class Delivery {
   }
 
   async #parkForgottenIn(tx: Tx, at: number, lifetimeMs: number): Promise<number> {
-    const messages = await parkForgottenKeys(tx, at - lifetimeMs);
+    const messages = await parkForgottenKeys(tx, at - lifetimeMs, lookUpEntities(this.#context));
     await appendAudit(
       tx,
       messages.map((message) => ({

@@ -129,6 +129,10 @@ export async function claimMessages(
     let idempotencyKey: string = row.idempotency_key;
     let method: string | null = row.method;
     // The service may have forgotten the key by now, and would make a second record.
+    const sentAt = row.first_sent_at === null ? null : Number(row.first_sent_at);
+    // It is looked up instead, where that is possible; else it has been parked by now.
+    if (row.operation === 'create' && row.state === 'in_doubt' && sentAt !== null && nowMs - sentAt > keyLifetimeMs)
+      continue;
     const forgotten = row.operation === 'create' && row.bound_service_id !== null && row.state === 'pending';
     if (forgotten && row.first_sent_at !== null && nowMs - Number(row.first_sent_at) > keyLifetimeMs) {
       nothingToSend.push(nothingToSendOf(row));

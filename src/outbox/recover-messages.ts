@@ -70,7 +70,7 @@ export async function doubtBindings(tx: Tx, entity: Entity, sourceKeys: readonly
     [unknownContent, entity, ...sourceKeys],
   );
   await tx.run(
-    `UPDATE outbox_message SET content_hash=? WHERE entity=? AND source_key IN ${keys} AND state='delivered'`,
+    `UPDATE outbox_message SET content_hash=? WHERE entity=? AND source_key IN ${keys} AND state='delivered' AND operation<>'delete'`,
     [unknownContent, entity, ...sourceKeys],
   );
   return doubted;

@@ -216,15 +216,20 @@ export async function doubtOlderEpochs(
   return rows.map((row) => ({ id: Number(row.id), entity: row.entity, sourceKey: row.source_key }));
 }
 
-/** Whatever is past the key's lifetime at the service is never resent blindly: it is parked for a person. */
+/**
+ * Whatever is past the key's lifetime at the service is never resent blindly: it is parked for a person.
+ * @param except entities that are looked up instead
+ */
 export async function parkForgottenKeys(
   tx: Tx,
   sentBeforeMs: number,
+  except: readonly Entity[] = [],
 ): Promise<{ id: number; entity: Entity; sourceKey: string }[]> {
-  const rows = await tx.select(
+  const found = await tx.select(
     "SELECT id, entity, source_key FROM outbox_message WHERE state='in_doubt' AND operation='create' AND first_sent_at<?",
     [sentBeforeMs],
   );
+  const rows = found.filter((row) => !except.includes(row.entity));
   const ids = rows.map((row) => Number(row.id));
   if (ids.length > 0)
     await tx.run(

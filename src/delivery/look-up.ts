@@ -1,0 +1,79 @@
+import type { LookUpEndpoint } from '../config/service-settings.js';
+import type { LookUpFinding } from '../model/look-up-finding.js';
+import type { JsonValue } from '../model/record.js';
+import type { Exchange } from './exchange.js';
+import { parseJson } from './parse-json.js';
+
+type Fields = { [name: string]: JsonValue };
+
+/** Path and query of a look-up, or why this record can't be looked up. Pure. */
+export function lookUpAddress(
+  endpoint: LookUpEndpoint,
+  record: Fields,
+  idempotencyKey: string,
+): { path: string; query: Record<string, string> } | { problem: string } {
+  let problem: string | null = null;
+  const fill = (template: string, encode: (value: string) => string) =>
+    template.replace(/\{([^}]+)\}/g, (_, name: string) => {
+      const value = fieldOf(name, record, idempotencyKey);
+      if (value === null || value === '') problem ??= `its ${name} is empty, and the look-up asks by it`;
+      // A segment of dots is another address, however it is encoded.
+      else if (encode === encodeURIComponent && /^\.{1,2}$/.test(value)) problem ??= `its ${name} is "${value}"`;
+      return encode(value ?? '');
+    });
+  const path = fill(endpoint.path, encodeURIComponent);
+  const query = Object.fromEntries(
+    Object.entries(endpoint.query).map(([name, template]) => [name, fill(template, String)]),
+  );
+  return problem === null ? { path, query } : { problem };
+}
+
+/** What an answer to a look-up proves. Pure; null when it is no answer to it at all (an error, a timeout). */
+export function readLookUp(
+  endpoint: LookUpEndpoint,
+  record: Fields,
+  idempotencyKey: string,
+  exchange: Exchange,
+): LookUpFinding | null {
+  if (exchange.kind !== 'answer') return null;
+  if (exchange.status === endpoint.absentStatus) return { kind: 'none' };
+  if (exchange.status !== endpoint.successStatus) return null;
+  const odd = (reason: string): LookUpFinding => ({ kind: 'odd', reason });
+  const body = parseJson(exchange.body);
+  if (!isFields(body) && !Array.isArray(body)) return odd('the answer is no JSON object');
+  const list = endpoint.list === undefined ? body : isFields(body) ? body[endpoint.list] : undefined;
+  if (endpoint.list !== undefined && !Array.isArray(list)) return odd(`the answer has no list ${endpoint.list}`);
+  const found = (Array.isArray(list) ? list : [list]) as unknown[];
+  if (found.length === 0) return { kind: 'none' };
+
+  // Services that search loosely give neighbours too. What is not exactly ours says nothing, in either direction.
+  const exact = found.filter(isFields).filter((one) =>
+    Object.entries(endpoint.match).every(([field, template]) => {
+      const wanted = template.replace(/\{([^}]+)\}/g, (_, name: string) => fieldOf(name, record, idempotencyKey) ?? '');
+      const value = Object.hasOwn(one, field) ? one[field] : undefined;
+      return wanted !== '' && (typeof value === 'string' || typeof value === 'number') && String(value) === wanted;
+    }),
+  );
+  if (exact.length > 1) return { kind: 'several', count: exact.length };
+  const [one] = exact;
+  if (!one) return odd(`${found.length} found, and none of them is exactly ours`);
+  const id = Object.hasOwn(one, endpoint.id) ? one[endpoint.id] : undefined;
+  if ((typeof id !== 'string' && typeof id !== 'number') || id === '')
+    return odd(`what was found has no ${endpoint.id}`);
+  const total = endpoint.total !== undefined && Object.hasOwn(one, endpoint.total) ? one[endpoint.total] : null;
+  const differs = Object.keys(record).filter(
+    (name) =>
+      Object.hasOwn(one, name) && JSON.stringify(one[name]) !== JSON.stringify(record[name]) && name !== 'items',
+  );
+  return { kind: 'found', serviceId: String(id), total: typeof total === 'number' ? total : null, differs };
+}
+
+function fieldOf(name: string, record: Fields, idempotencyKey: string): string | null {
+  if (name === 'idempotency_key') return idempotencyKey;
+  const value = Object.hasOwn(record, name) ? record[name] : null;
+  return typeof value === 'string' || typeof value === 'number' ? String(value) : null;
+}
+
+function isFields(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,122 @@
+import { expect } from 'chai';
+import { onBothLabs } from './job-lab.js';
+
+const lookUpOrder = {
+  path: '/v1/orders',
+  query: { note: '{note}' },
+  list: 'data',
+  id: 'order_id',
+  match: { note: '{note}' },
+  total: 'total',
+};
+const lookUpCustomer = {
+  path: '/v1/customers/{customer_code}',
+  id: 'customer_code',
+  match: { customer_code: '{customer_code}' },
+};
+
+onBothLabs('what can not be resent is looked up at the service', (kit) => {
+  const states = () =>
+    kit.rows('SELECT entity, state, park_class, COUNT(*) AS n FROM outbox_message GROUP BY 1, 2, 3 ORDER BY 1, 2');
+  const expire = () =>
+    kit.store.transaction('let the keys expire', (tx) =>
+      tx.run("UPDATE outbox_message SET first_sent_at=1, next_attempt_at=1 WHERE state='in_doubt'"),
+    );
+  const endpoints = { lookUpCustomer, lookUpOrder };
+
+  it('binds what it finds, flagged, and makes nothing twice', async () => {
+    const lab = await kit.start({ customers: 3, orders: 6, settings: { service: { endpoints } } });
+    await lab.capture();
+    // Everything takes effect, and no answer arrives.
+    lab.sandbox.setFaults([{ kind: 'reset-after-commit', match: { method: 'POST' } }]);
+    await lab.deliver({ retryHorizonMs: 200 });
+    lab.sandbox.clearFaults();
+    await kit.store.transaction('end the outage', (tx) => tx.run('DELETE FROM lane_pause'));
+    await expire();
+    lab.sandbox.forgetKeys();
+    await lab.deliver();
+    await expire();
+    await lab.deliver();
+
+    const { orders, customers, duplicateReferences } = lab.sandbox.counts();
+    expect({ orders, customers, duplicateReferences }).to.deep.equal({
+      orders: 6,
+      customers: 3,
+      duplicateReferences: 0,
+    });
+    for (const row of await states()) expect(row.state).to.equal('delivered');
+    const ids = await kit.rows("SELECT service_id FROM binding WHERE entity='customer'");
+    expect(ids).to.have.length(3);
+    const looked = await kit.rows("SELECT message_id, verdict, status FROM attempt WHERE purpose='look_up'");
+    expect(looked).to.have.length.at.least(1);
+    for (const attempt of looked) expect(attempt).to.deep.include({ verdict: 'found', status: 200 });
+    const requests = lab.sandbox.ledger().requests.filter(({ method }) => method === 'GET');
+    expect(requests).to.have.length(looked.length);
+    const flags = await kit.rows("SELECT flag FROM outbox_message WHERE flag LIKE 'Found by look-up%'");
+    expect(flags).to.have.length(looked.length);
+  });
+
+  for (const absenceProves of [false, true])
+    it(`${absenceProves ? 'sends again' : 'leaves to a person'} what it does not find${absenceProves ? ', where absence proves something' : ''}`, async () => {
+      const lab = await kit.start({
+        customers: 1,
+        orders: 1,
+        settings: { service: { endpoints: { lookUpCustomer: { ...lookUpCustomer, absenceProves } } } },
+      });
+      await lab.capture();
+      lab.sandbox.setFaults([{ kind: 'reset-before', match: { method: 'POST' } }]);
+      await lab.deliver({ retryHorizonMs: 200 });
+      lab.sandbox.clearFaults();
+      await kit.store.transaction('end the outage', (tx) => tx.run('DELETE FROM lane_pause'));
+      await expire();
+      await lab.deliver();
+      expect(lab.sandbox.counts()).to.include(
+        absenceProves ? { customers: 1, orders: 1 } : { customers: 0, orders: 0 },
+      );
+      const [customer] = await states();
+      expect(customer).to.deep.include(
+        absenceProves ? { state: 'delivered' } : { state: 'parked', park_class: 'unproven' },
+      );
+    });
+
+  it('adopts a customer who is there already, by the exact code, once', async () => {
+    const lab = await kit.start({ customers: 1, orders: 2, settings: { service: { endpoints } } });
+    const [erp] = await lab.readErp('SELECT customer_no FROM customers');
+    await fetch(`${lab.sandbox.url}/v1/customers`, {
+      method: 'POST',
+      headers: {
+        authorization: 'Bearer sandbox-token',
+        'content-type': 'application/json',
+        'idempotency-key': 'somebody-else',
+      },
+      body: JSON.stringify({ customer_code: erp?.customer_no, name: 'Another Name' }),
+    });
+    await lab.capture();
+    await lab.deliver();
+    expect(lab.sandbox.counts()).to.include({ customers: 1, orders: 2 });
+    const [message] = await kit.rows("SELECT state, service_id, flag FROM outbox_message WHERE entity='customer'");
+    expect(message).to.deep.include({ state: 'delivered', service_id: erp?.customer_no });
+    expect(message.flag).to.contain('Found by look-up').and.to.contain('name');
+    const [binding] = await kit.rows("SELECT acknowledged FROM binding WHERE entity='customer'");
+    expect(binding.acknowledged).to.equal(null);
+  });
+
+  it('asks again later when the service does not answer, and heeds its "slow down"', async () => {
+    const lab = await kit.start({ customers: 1, orders: 1, settings: { service: { endpoints } } });
+    await lab.capture();
+    lab.sandbox.setFaults([{ kind: 'reset-after-commit', match: { method: 'POST' } }]);
+    await lab.deliver({ retryHorizonMs: 200 });
+    await kit.store.transaction('end the outage', (tx) => tx.run('DELETE FROM lane_pause'));
+    await expire();
+    lab.sandbox.setFaults([
+      { kind: 'status', status: 429, headers: { 'retry-after': '1' }, match: { method: 'GET' }, times: 1 },
+      { kind: 'status', status: 500, match: { method: 'GET' }, times: 1 },
+    ]);
+    await lab.deliver();
+    const verdicts = await kit.rows(
+      "SELECT verdict FROM attempt WHERE purpose='look_up' AND verdict<>'not_sent' ORDER BY id",
+    );
+    expect(verdicts.map((row) => row.verdict)).to.deep.equal(['throttled', 'in_doubt', 'found']);
+    expect(lab.sandbox.counts()).to.include({ customers: 1, orders: 1, duplicateReferences: 0 });
+  });
+});
