@@ -130,7 +130,7 @@ class Delivery {
     // Half a batch at least, so that claims are few and the pipeline never runs dry.
     if (room < 1 || (!probing && room < this.#target / 2)) return this.#wait();
 
-    const claimed = await this.#claim(room);
+    const claimed = await this.#claim(room, probing);
     for (const message of claimed) this.#launch(message);
     const lookedUp = probing ? 0 : await this.#launchLookUps(Math.min(room - claimed.length, maxLookUps));
     if (claimed.length + lookedUp > 0) return null;
@@ -165,11 +165,14 @@ class Delivery {
     return `nothing went through for ${seconds} s: ${this.#settler.lastTrouble ?? 'no answer'}`;
   }
 
-  async #claim(room: number): Promise<ClaimedMessage[]> {
+  async #claim(room: number, probing: boolean): Promise<ClaimedMessage[]> {
     const { store, nowMs } = this.#context;
-    const ids = await store.read('look for due messages', (tx) =>
-      dueMessageIds(tx, nowMs(), room, this.#options.scope),
-    );
+    const ids = await store.read('look for due messages', async (tx) => {
+      const due = await dueMessageIds(tx, nowMs(), room, this.#options.scope);
+      // A probe must not wait until one is due again: after hours of outage that may be long after the service is back.
+      if (due.length > 0 || !probing) return due;
+      return dueMessageIds(tx, Number.MAX_SAFE_INTEGER, room, this.#options.scope);
+    });
     if (ids.length === 0) return [];
     const { claimed, parked } = await store.transaction('claim messages', async (tx) => {
       await assertEpoch(tx, this.#lease.lease);

@@ -4,6 +4,8 @@ import type { LanePause } from '../store/lane-pauses.js';
 export interface LaneHealth {
   /** Distinct messages that failed since the last answer below 500. */
   failing: ReadonlySet<number>;
+  /** Requests in a row that could not even leave, whichever messages they were for. */
+  unreachable: number;
   /** How often the service said "slow down" again, after we had waited. */
   throttles: number;
   /** The end of the latest wait for it. */
@@ -13,6 +15,7 @@ export interface LaneHealth {
 
 export const healthy: LaneHealth = {
   failing: new Set(),
+  unreachable: 0,
   throttles: 0,
   throttledUntil: 0,
   refusals: { reason: '', count: 0 },
@@ -48,7 +51,7 @@ export function laneEffects(
   nowMs: number,
 ): LaneEffects {
   let failing = new Set(before.failing);
-  let { throttles, throttledUntil, refusals } = before;
+  let { unreachable, throttles, throttledUntil, refusals } = before;
   let { probing } = settings;
   let pauses: LaneEffects['pauses'] = [];
   const alerts: string[] = [];
@@ -59,6 +62,7 @@ export function laneEffects(
     const answered = !['in_doubt', 'unavailable', 'not_sent'].includes(verdict.kind);
     if (answered) {
       failing = new Set();
+      unreachable = 0;
       probing = false;
       closesBreaker = true;
       pauses = pauses.filter(({ cause }) => cause !== 'outage');
@@ -70,7 +74,11 @@ export function laneEffects(
       case 'in_doubt':
       case 'unavailable': {
         failing.add(messageId);
-        const opens = failing.size >= settings.outageAfterFailures || (verdict.kind === 'unavailable' && verdict.tls);
+        // What could not even leave is never the fault of a message: then one that waits alone will do.
+        unreachable = verdict.kind === 'unavailable' ? unreachable + 1 : 0;
+        const opens =
+          Math.max(failing.size, unreachable) >= settings.outageAfterFailures ||
+          (verdict.kind === 'unavailable' && verdict.tls);
         // A probe that fails keeps the breaker open, also right after a restart, when nothing else has failed yet.
         if (!opens && !probing) break;
         closesBreaker = false;
@@ -137,7 +145,7 @@ export function laneEffects(
     }
   }
   return {
-    health: { failing, throttles, throttledUntil, refusals },
+    health: { failing, unreachable, throttles, throttledUntil, refusals },
     pauses: latest(pauses),
     closesBreaker,
     alerts: [...new Set(alerts)],

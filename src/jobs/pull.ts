@@ -14,7 +14,7 @@ import {
   startPull,
   swapInvoices,
 } from '../invoices/invoice-store.js';
-import { pauseLane } from '../store/lane-pauses.js';
+import { type LanePause, pauseLane, resumeLane } from '../store/lane-pauses.js';
 import { assertEpoch } from '../store/lease.js';
 import type { JobContext } from './job-context.js';
 import { killPoint } from './kill-point.js';
@@ -52,7 +52,8 @@ export async function pull(
 ): Promise<PullResult> {
   const { store, settings, nowMs, actor } = context;
   const gate = new SendGate(context, lease, '', true);
-  const held = gate.blockedBy(await gate.state(), 'pull');
+  const state = await gate.state();
+  const held = gate.blockedBy(state, 'pull') ?? heldByProbes(state.pauses, settings.delivery.probeSeconds, nowMs());
   if (held) return { ...nothing, outcome: 'held', reason: held.reason };
   const stop = () => gate.stop('stopping');
   options.signal?.addEventListener('abort', stop, { once: true });
@@ -88,6 +89,8 @@ export async function pull(
         : await swapInvoices(tx, pullId, at, outcome === 'complete');
     await endPull(tx, pullId, outcome, reason, counts, swap, at);
     await appendAudit(tx, [{ event: 'pull', outcome, actor, detail: { pullId, reason, ...counts, ...swap } }], at);
+    // Pages that came prove that the service is there, also where delivery has nothing to find that out with.
+    if (outcome !== 'failed') await resumeLane(tx, 'service', ['outage']);
     killPoint('before-pull-swap');
     return {
       outcome,
@@ -263,4 +266,14 @@ const nothing = { pages: 0, unpaid: 0, added: 0, changed: 0, unlisted: 0, malfor
 
 function malformedReason(count: number, first: string): string {
   return `${count} invoices of the service make no sense (${first}); the others were taken, and none was taken off the list`;
+}
+
+/**
+ * While delivery looks every few seconds whether the service is back, a pull would only come on top. Where delivery does not
+ * look (it has nothing to send, or is paused), the pull finds out. Pure.
+ */
+function heldByProbes(pauses: readonly LanePause[], probeSeconds: number, at: number): { reason: string } | null {
+  const outage = pauses.find(({ cause }) => cause === 'outage');
+  if (!outage || at - (outage.until_at ?? at) > probeSeconds * 3_000) return null;
+  return { reason: `the service is out of reach, and delivery looks whether it is back: ${outage.reason}` };
 }

@@ -3,6 +3,7 @@ import { type AuditEntry, appendAudit } from '../audit/audit-log.js';
 import type { Sent } from '../delivery/service-client.js';
 import { sha256 } from '../outbox/canonical-json.js';
 import type { ClaimedMessage } from '../outbox/claim-messages.js';
+import { hastenInDoubt } from '../outbox/hasten-messages.js';
 import { settle } from '../outbox/message.js';
 import { promoteWaitingUpdate, type SettledMessage, settleMessages } from '../outbox/settle-messages.js';
 import { recordSuccess } from '../store/job-runs.js';
@@ -18,6 +19,8 @@ import type { ServiceLease } from './service-lease.js';
 const maxBatch = 300;
 /** A moment in which outcomes gather, so that one commit carries several. */
 const gatherMs = 5;
+/** After an outage nothing waits longer than this for its next try: the service is back. */
+const afterOutageMs = 60_000;
 
 /** Puts outcomes on record in batches: message, attempt, binding, audit and lane pauses in one transaction. */
 export class Settler {
@@ -142,7 +145,8 @@ export class Settler {
         at,
       );
       if (settled.some(({ transition }) => transition.state === 'delivered')) await recordSuccess(tx, 'deliver', at);
-      if (effects.closesBreaker) await resumeLane(tx, 'service', ['outage']);
+      if (effects.closesBreaker && (await resumeLane(tx, 'service', ['outage'])) > 0)
+        await hastenInDoubt(tx, at + afterOutageMs);
       await dropEndedPauses(tx, at);
       for (const pause of effects.pauses) {
         // A probe that failed makes an outage longer; it is still the same one.

@@ -72,6 +72,14 @@ describe('the breaker', () => {
     for (let i = 0; i < 50; i++) expect(lane.settle(of(1, fails), of(2, fails)).pauses).to.deep.equal([]);
   });
 
+  it('opens when nothing can leave at all, however few messages wait', () => {
+    const lane = new Lane();
+    for (let i = 0; i < 4; i++) expect(lane.settle(of(1, away)).pauses).to.deep.equal([]);
+    expect(causes(lane.settle(of(1, away)))).to.deep.equal(['service outage']);
+    const mixed = new Lane();
+    for (let i = 0; i < 9; i++) expect(mixed.settle(of(1, i % 2 ? fails : away)).pauses).to.deep.equal([]);
+  });
+
   it('keeps probing at its pace after a restart, when this process has seen one failure only', () => {
     const lane = new Lane();
     lane.probing = true;
