@@ -2,6 +2,7 @@ import { Command, CommanderError } from 'commander';
 import { ConfigurationError } from '../config/configuration-error.js';
 import { ErpError } from '../erp/erp-error.js';
 import { auditCommand } from './audit.js';
+import { backupCommand } from './backup.js';
 import { bindingsCommand } from './bindings.js';
 import { confirmCommand } from './confirm-held.js';
 import { daemonCommand } from './daemon.js';
@@ -48,6 +49,7 @@ export async function run(argv: readonly string[]): Promise<number> {
     statusCommand(),
     recoverCommand(),
     bindingsCommand(),
+    backupCommand(),
     migrateCommand(),
     sandboxCommand(),
     demoCommand(),

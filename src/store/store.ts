@@ -52,6 +52,19 @@ export class Store {
     return this.#inLine(() => this.#withRunner(action, (runner) => work(txOf(this.dialect, runner))));
   }
 
+  /** Runs SELECTs that all see one moment, however long they take, and hold nobody up. MySQL and MariaDB. */
+  async snapshot<T>(action: string, work: (tx: Tx) => Promise<T>): Promise<T> {
+    return this.#withRunner(action, async (runner) => {
+      await runner.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ');
+      await runner.query('START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY');
+      try {
+        return await work(txOf(this.dialect, runner));
+      } finally {
+        await runner.query('ROLLBACK').catch(() => undefined);
+      }
+    });
+  }
+
   async close(): Promise<void> {
     await this.#line?.onIdle();
     if (this.#dataSource.isInitialized) await this.#dataSource.destroy();

@@ -424,3 +424,29 @@ describe('a store in MariaDB', () => {
     expect(await factOf(kit.store, 'after')).to.equal('1');
   });
 });
+
+describe('a store on a full disk', () => {
+  const kit = useStore('sqlite');
+
+  it('keeps nothing of what did not fit, says so, and goes on when there is room again', async () => {
+    const pages = async () => {
+      const [row] = await kit.rows('PRAGMA page_count');
+      return Number(row.page_count);
+    };
+    const pragma = (sql: string) => kit.rows(sql);
+    await pragma(`PRAGMA max_page_count=${(await pages()) + 3}`);
+    const write = () =>
+      kit.store.transaction('write much', async (tx) => {
+        await tx.run("INSERT INTO audit_log (at, event, actor, detail) VALUES (1, 'start', 'x', '{}')");
+        for (let i = 0; i < 50; i++)
+          await tx.run('INSERT INTO store_info (name, value) VALUES (?, ?)', [`much-${i}`, 'x'.repeat(4_000)]);
+      });
+    const error = await errorOf(write);
+    expect(error).to.be.instanceOf(StoreError);
+    expect(error.message).to.contain('write much').and.to.contain('full');
+    expect(await kit.rows('SELECT COUNT(*) AS n FROM audit_log')).to.deep.equal([{ n: 0 }]);
+    await pragma('PRAGMA max_page_count=1000000');
+    await write();
+    expect(await kit.rows('SELECT COUNT(*) AS n FROM audit_log')).to.deep.equal([{ n: 1 }]);
+  });
+});

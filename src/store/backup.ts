@@ -1,0 +1,137 @@
+import { createReadStream } from 'node:fs';
+import { type FileHandle, open, rm } from 'node:fs/promises';
+import { createInterface } from 'node:readline';
+import { insertRows, type Row } from './rows.js';
+import type { SqlValue, Store, Tx } from './store.js';
+import { StoreError } from './store-error.js';
+
+/** The first line of a logical copy; then one row a line; the last line tells how many there were. */
+interface Header {
+  waybill: 'backup';
+  version: 1;
+  migrations: string[];
+}
+
+const pageSize = 500;
+
+/**
+ * Copies a store that is in use into a new file, mode 0600, as it was at one moment. SQLite: a database file, to be put in
+ * the store's place. MySQL and MariaDB: all rows as JSON lines, for `restoreStore`.
+ * @returns how many rows were copied; null for SQLite, where pages are
+ */
+export async function backupStore(store: Store, file: string): Promise<number | null> {
+  const handle = await open(file, 'wx', 0o600).catch((cause: NodeJS.ErrnoException) => {
+    const reason = cause.code === 'EEXIST' ? 'it is there already; name a new file' : cause.message;
+    throw new StoreError(`The copy ${file} can not be written: ${reason}.`, { cause });
+  });
+  try {
+    let rows: number | null = null;
+    // An empty file is taken for a new one, and keeps its mode.
+    if (store.dialect === 'sqlite') await store.read('copy itself', (tx) => tx.select('VACUUM INTO ?', [file]));
+    else rows = await store.snapshot('copy itself', (tx) => writeRows(tx, handle));
+    await handle.sync();
+    return rows;
+  } catch (error) {
+    // Half a copy would be taken for a whole one.
+    await rm(file, { force: true });
+    throw error;
+  } finally {
+    await handle.close();
+  }
+}
+
+async function writeRows(tx: Tx, handle: FileHandle): Promise<number> {
+  const header: Header = { waybill: 'backup', version: 1, migrations: await migrationsOf(tx) };
+  await handle.write(`${JSON.stringify(header)}\n`);
+  let count = 0;
+  for (const table of await tablesOf(tx)) {
+    const key = await keyOf(tx, table);
+    const order = key.map((column) => `\`${column}\``).join(',');
+    let last: Row | null = null;
+    for (;;) {
+      const [where, parameters] = last ? after(key, last) : ['1=1', []];
+      const rows: Row[] = await tx.select<Row>(
+        `SELECT * FROM \`${table}\` WHERE ${where} ORDER BY ${order} LIMIT ${pageSize}`,
+        parameters,
+      );
+      if (rows.length > 0) await handle.write(rows.map((row) => `${JSON.stringify({ table, row })}\n`).join(''));
+      count += rows.length;
+      last = rows.at(-1) ?? null;
+      if (rows.length < pageSize) break;
+    }
+  }
+  await handle.write(`${JSON.stringify({ rows: count })}\n`);
+  return count;
+}
+
+/**
+ * Fills an empty store (MySQL or MariaDB) with a logical copy, whole or not at all.
+ * @throws StoreError when the store holds anything, or the file is cut off or of another version
+ */
+export async function restoreStore(store: Store, file: string): Promise<number> {
+  return store.transaction('restore a copy', async (tx) => {
+    const [used] = await tx.select<{ n: number }>(
+      'SELECT (SELECT COUNT(*) FROM outbox_message) + (SELECT COUNT(*) FROM binding) + (SELECT COUNT(*) FROM audit_log) AS n',
+    );
+    if (Number(used?.n) > 0)
+      throw new StoreError('A copy can only be restored into an empty store. Name another database.');
+    await tx.run('DELETE FROM store_info');
+    const tables = await tablesOf(tx);
+    let number = 0;
+    let total: number | null = null;
+    let batch: { table: string; rows: Row[] } = { table: '', rows: [] };
+    const flush = async () => {
+      if (batch.rows.length > 0) await insertRows(tx, batch.table, batch.rows);
+    };
+    for await (const line of createInterface({ input: createReadStream(file, 'utf8') })) {
+      const value = JSON.parse(line) as Partial<Header> & { table?: string; row?: Row; rows?: number };
+      if (number === 0) {
+        const own = await migrationsOf(tx);
+        if (value.waybill !== 'backup' || value.version !== 1) throw new StoreError(`${file} is no copy of a store.`);
+        if (JSON.stringify(value.migrations) !== JSON.stringify(own))
+          throw new StoreError(`${file} was made with another schema: restore it with the version that made it.`);
+      } else if (value.table && value.row && tables.includes(value.table)) {
+        if (batch.table !== value.table || batch.rows.length === pageSize) {
+          await flush();
+          batch = { table: value.table, rows: [] };
+        }
+        batch.rows.push(value.row);
+      } else if (value.rows === undefined) throw new StoreError(`${file}, line ${number + 1}: no row of a store.`);
+      else total = value.rows;
+      number++;
+    }
+    await flush();
+    if (total !== number - 2) throw new StoreError(`${file} was cut off: its last line is missing.`);
+    return total;
+  });
+}
+
+/** Strictly behind a row in the order of its key, written so that the index finds the place. */
+function after(key: readonly string[], row: Row): [string, SqlValue[]] {
+  const parameters: SqlValue[] = [];
+  const parts = key.map((column, i) => {
+    const equal = key.slice(0, i).map((before) => `\`${before}\`=?`);
+    parameters.push(...key.slice(0, i + 1).map((name) => row[name] ?? null));
+    return `(${[...equal, `\`${column}\`>?`].join(' AND ')})`;
+  });
+  return [parts.join(' OR '), parameters];
+}
+
+async function tablesOf(tx: Tx): Promise<string[]> {
+  const rows = await tx.select<{ name: string }>(
+    "SELECT table_name AS name FROM information_schema.tables WHERE table_schema=DATABASE() AND table_type='BASE TABLE' ORDER BY table_name",
+  );
+  return rows.map((row) => row.name).filter((name) => name !== 'migration');
+}
+
+async function keyOf(tx: Tx, table: string): Promise<string[]> {
+  const rows = await tx.select<{ name: string }>(
+    "SELECT column_name AS name FROM information_schema.key_column_usage WHERE table_schema=DATABASE() AND table_name=? AND constraint_name='PRIMARY' ORDER BY ordinal_position",
+    [table],
+  );
+  return rows.map((row) => row.name);
+}
+
+async function migrationsOf(tx: Tx): Promise<string[]> {
+  return (await tx.select<{ name: string }>('SELECT name FROM migration ORDER BY name')).map((row) => row.name);
+}

@@ -1,0 +1,102 @@
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { backupStore, restoreStore } from '../../src/store/backup.js';
+import { openStore } from '../../src/store/open-store.js';
+import { insertRows } from '../../src/store/rows.js';
+import type { Store } from '../../src/store/store.js';
+import { onBothStores } from './both-stores.js';
+
+onBothStores('a copy of a store in use', (kit) => {
+  const audit = 1_250;
+  const fill = () =>
+    kit.store.transaction('fill', async (tx) => {
+      await insertRows(
+        tx,
+        'audit_log',
+        Array.from({ length: audit }, (_, i) => ({ at: i, event: 'start', actor: 'ä "x"\n', detail: '{}' })),
+      );
+      await insertRows(
+        tx,
+        'binding',
+        Array.from({ length: 1_100 }, (_, i) => ({
+          entity: i % 2 ? 'order' : 'customer',
+          source_key: `key ${i}`,
+          service_id: `id ${i}`,
+          revision: 1,
+          generation: 0,
+          content_hash: '0'.repeat(64),
+          mapping_fingerprint: '0'.repeat(64),
+          acknowledged: null,
+          acknowledged_at: 9_007_199_254_740_991,
+        })),
+      );
+    });
+  const everything = (store: Store) =>
+    store.read('look', async (tx) => ({
+      info: await tx.select('SELECT * FROM store_info ORDER BY name'),
+      audit: await tx.select('SELECT * FROM audit_log ORDER BY id'),
+      bindings: await tx.select('SELECT * FROM binding ORDER BY entity, source_key'),
+    }));
+  const errorOf = (work: Promise<unknown>) =>
+    work.then(
+      () => null,
+      (error: Error) => error,
+    );
+  let number = 0;
+  const newFile = () => join(kit.folder, `copy-${++number}`);
+
+  it('holds everything as it was at one moment, and is nobody else’s business', async () => {
+    await fill();
+    const file = newFile();
+    const before = await everything(kit.store);
+    const writer = await kit.neighbour();
+    const [rows] = await Promise.all([
+      backupStore(kit.store, file),
+      writer.transaction('write meanwhile', (tx) =>
+        tx.run("INSERT INTO audit_log (at, event, actor, detail) VALUES (1, 'start', 'y', '{}')"),
+      ),
+    ]);
+    expect(statSync(file).mode & 0o777).to.equal(0o600);
+    const into = kit.dialect === 'sqlite' ? { ...kit.settings, file } : await kit.emptyDatabase();
+    const { store: copy } = await openStore(into as typeof kit.settings);
+    try {
+      if (kit.dialect === 'mysql') expect(await restoreStore(copy, file)).to.equal(rows);
+      const restored = await everything(copy);
+      expect(restored.info).to.deep.equal(before.info);
+      expect(restored.bindings).to.deep.equal(before.bindings);
+      expect(restored.audit.slice(0, audit)).to.deep.equal(before.audit);
+      expect(restored.audit.length).to.be.within(audit, audit + 1);
+    } finally {
+      await copy.close();
+    }
+  });
+
+  it('is never written over another file', async () => {
+    const file = newFile();
+    writeFileSync(file, 'precious');
+    expect((await errorOf(backupStore(kit.store, file)))?.message).to.contain('name a new file');
+    expect(readFileSync(file, 'utf8')).to.equal('precious');
+  });
+
+  it('is restored whole, into an empty store, or not at all', async () => {
+    if (kit.dialect === 'sqlite') return;
+    await fill();
+    const file = newFile();
+    await backupStore(kit.store, file);
+    expect((await errorOf(restoreStore(kit.store, file)))?.message).to.contain('empty store');
+
+    const { store: empty } = await openStore(await kit.emptyDatabase());
+    try {
+      const text = readFileSync(file, 'utf8');
+      const before = await everything(empty);
+      writeFileSync(file, text.split('\n').slice(0, -2).join('\n'));
+      expect((await errorOf(restoreStore(empty, file)))?.message).to.contain('cut off');
+      writeFileSync(file, text.replace('Initial', 'Later'));
+      expect((await errorOf(restoreStore(empty, file)))?.message).to.contain('another schema');
+      expect(await everything(empty)).to.deep.equal(before);
+    } finally {
+      await empty.close();
+    }
+  });
+});
