@@ -1,5 +1,7 @@
 import type { Command } from 'commander';
 import { auditCommand } from '../../src/cli/audit.js';
+import { backupCommand } from '../../src/cli/backup.js';
+import { bindingsCommand } from '../../src/cli/bindings.js';
 import { daemonCommand } from '../../src/cli/daemon.js';
 import { demoCommand } from '../../src/cli/demo.js';
 import { explainCommand } from '../../src/cli/explain.js';
@@ -7,6 +9,7 @@ import { goLiveCommand } from '../../src/cli/go-live.js';
 import { migrateCommand } from '../../src/cli/migrate.js';
 import { outboxCommand } from '../../src/cli/outbox.js';
 import { pauseCommand } from '../../src/cli/pause.js';
+import { recoverCommand } from '../../src/cli/recover.js';
 import { resumeCommand } from '../../src/cli/resume.js';
 import { resyncCommand } from '../../src/cli/resync.js';
 import { sandboxCommand } from '../../src/cli/sandbox.js';
@@ -24,6 +27,9 @@ const factories = [
   explainCommand,
   auditCommand,
   statusCommand,
+  recoverCommand,
+  bindingsCommand,
+  backupCommand,
   migrateCommand,
   sandboxCommand,
   demoCommand,
