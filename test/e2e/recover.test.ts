@@ -121,6 +121,35 @@ describe('waybill recover', function () {
     expect(patches).to.have.length(1);
   });
 
+  it('asks the service for each record where it can be asked, whatever it has forgotten of the keys', async () => {
+    const endpoints = {
+      lookUpCustomer: {
+        path: '/v1/customers/{customer_code}',
+        id: 'customer_code',
+        match: { customer_code: '{customer_code}' },
+      },
+      lookUpOrder: {
+        path: '/v1/orders',
+        query: { note: '{note}' },
+        list: 'data',
+        id: 'order_id',
+        match: { note: '{note}' },
+      },
+    };
+    await begin({ endpoints }, { keyLifetimeMs: 1 });
+    const before = bindings();
+    loseStore();
+    const posts = writes();
+    const run = await waybill.run('recover', '--look-up', '--yes', '--json');
+    expect(run.stderr).to.equal('');
+    expect(JSON.parse(run.stdout)).to.include({ unbound: orders + customers, to: 'in_doubt' });
+    // Found by look-up: each is flagged for review.
+    expect((await waybill.run('sync')).code).to.equal(3);
+    expect(bindings()).to.deep.equal(before);
+    expect(writes()).to.equal(posts);
+    onlyOnce();
+  });
+
   it('refuses the bindings of another installation', async () => {
     await begin();
     const file = `${waybill.options.folder}/bindings.jsonl`;
