@@ -160,9 +160,12 @@ export async function doDeed(desk: ErpDesk, deed: Deed, nextId: () => number): P
       const order = choose(good, deed.pick);
       if (!order) return null;
       const first = rows.lines.find((line) => line.order_id === order.id);
-      for (const qty of [deed.qty, Number(first?.qty), deed.qty]) {
+      const before = Number(first?.qty);
+      const steps = deed.pick % 2 === 0 ? [deed.qty, before] : [deed.qty, before, deed.qty];
+      for (const [index, qty] of steps.entries()) {
+        // Long enough for each step to be captured.
+        if (index > 0) await sleep(1_200);
         await desk.run(setQuantity(await readErp(desk), order, qty, wallTime(Date.now())));
-        await sleep(150);
       }
       return `order ${order.id}`;
     }
@@ -269,7 +272,7 @@ function decimal(cents: number): string {
 }
 
 /** The time on the wall in Berlin, with microseconds. */
-function wallTime(atMs: number): string {
+export function wallTime(atMs: number): string {
   const now = new Date(atMs);
   const berlin = now.toLocaleString('sv-SE', { timeZone: 'Europe/Berlin' });
   return `${berlin}.${String(now.getMilliseconds()).padStart(3, '0')}000`;

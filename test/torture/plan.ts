@@ -153,7 +153,7 @@ function drawTraps(seed: number, random: SeededRandom): Plan['traps'] {
     signal: 'SIGKILL',
   });
   const at = (index: number) => killPoints[index % killPoints.length] as KillPoint;
-  const A = [trap(at(seed)), trap(at(seed * 2 + 7))];
+  const A = [trap(at(seed)), trap(at(seed * 2 + 7)), trap(at(seed * 4 + 3))];
   if (freeze && A[0]) A[0].signal = 'SIGSTOP';
   return { A, B: [] };
 }
@@ -174,7 +174,11 @@ function drawFaults(seed: number, store: StoreKind, random: SeededRandom): Plan[
 function drawFault(kind: FaultKind, seed: number, random: SeededRandom): Fault {
   switch (kind) {
     case 'service-429':
-      return { kind, form: random.pick(retryAfterForms), times: random.between(1, 3) };
+      return {
+        kind,
+        form: retryAfterForms[(seed + Math.floor(seed / 10)) % retryAfterForms.length] as RetryAfterForm,
+        times: random.between(1, 3),
+      };
     case 'service-5xx':
       return { kind, status: random.pick([500, 502, 503, 504, 520]), times: random.between(1, 8) };
     case 'service-html':

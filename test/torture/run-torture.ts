@@ -19,8 +19,10 @@ export interface TortureOptions {
   /** Seeds under way at once: they wait most of the time. */
   parallel: number;
   onResult?: (result: SeedResult) => void;
-  /** Ends at the first violation. */
-  stopAtFirst?: boolean;
+  /** Ends at the first violation that fits. */
+  stopAt?: (violation: { invariant: string }) => boolean;
+  /** How long a run may take to become quiet after it was healed. */
+  patienceSeconds?: number;
 }
 
 /** Runs seeds side by side, each with processes and databases of its own. */
@@ -42,10 +44,10 @@ export async function torture(options: TortureOptions): Promise<TortureReport> {
     try {
       if (options.store === 'mariadb') server = await startServer();
       for (let seed = waiting.shift(); seed !== undefined && !stopped; seed = waiting.shift()) {
-        const result = await runSeed(seed, options.store, server);
+        const result = await runSeed(seed, options.store, server, options.patienceSeconds);
         results.push(result);
         options.onResult?.(result);
-        if (options.stopAtFirst && result.violations.length > 0) stopped = true;
+        if (options.stopAt && result.violations.some(options.stopAt)) stopped = true;
       }
     } finally {
       await server?.stop();
@@ -71,7 +73,11 @@ const usage =
 
 /** The command line. @returns the exit code: 0 all held, 1 something did not, 2 wrong usage */
 export async function runTorture(args: string[]): Promise<number> {
-  let values: { seeds?: string; seed?: string; store?: string; parallel?: string; logs?: string; json?: boolean };
+  let values: {
+    [name in 'seeds' | 'seed' | 'store' | 'parallel' | 'logs' | 'list' | 'patience' | 'until']?: string;
+  } & {
+    json?: boolean;
+  };
   try {
     ({ values } = parseArgs({
       args,
@@ -82,6 +88,9 @@ export async function runTorture(args: string[]): Promise<number> {
         parallel: { type: 'string' },
         logs: { type: 'string' },
         json: { type: 'boolean' },
+        list: { type: 'string' },
+        patience: { type: 'string' },
+        until: { type: 'string' },
       },
     }));
   } catch (error) {
@@ -102,7 +111,12 @@ export async function runTorture(args: string[]): Promise<number> {
   const say = values.json ? console.error : console.log;
   if (values.logs) await mkdir(values.logs, { recursive: true });
   const report = await torture({
-    seeds: Array.from({ length: count }, (_, index) => first + index),
+    // For the proof: chosen seeds, less patience, and an end when what was looked for is found.
+    seeds: values.list
+      ? values.list.split(',').map(Number)
+      : Array.from({ length: count }, (_, index) => first + index),
+    ...(values.patience ? { patienceSeconds: Number(values.patience) } : {}),
+    ...(values.until ? { stopAt: ({ invariant }) => (values.until ?? '').split(',').includes(invariant) } : {}),
     store,
     parallel,
     onResult: ({ seed, violations, seconds, output }) => {

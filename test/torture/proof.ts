@@ -1,0 +1,80 @@
+import { execFile } from 'node:child_process';
+import { cp, mkdtemp, rm, symlink } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { projectRoot } from '../support/project-root.js';
+import { type PlantedBug, plantedBugs } from './planted-bugs.js';
+
+const run = promisify(execFile);
+const json = process.argv.includes('--json');
+const say = json ? console.error : console.log;
+const only = process.argv.slice(2).filter((argument) => !argument.startsWith('--'));
+
+interface Catch {
+  bug: string;
+  invariant: string | null;
+  seed: number | null;
+}
+
+/** Proves the checker: every planted bug, built into a copy of the program, has to break a promise that is named. */
+async function proof(): Promise<number> {
+  const folder = await mkdtemp(join(tmpdir(), 'waybill-proof-'));
+  const by: Catch[] = [];
+  try {
+    for (const name of ['src', 'test', 'bench', 'ormconfig.ts', 'package.json', 'tsconfig.json'])
+      await cp(join(projectRoot, name), join(folder, name), { recursive: true });
+    await symlink(join(projectRoot, 'node_modules'), join(folder, 'node_modules'));
+    for (const bug of plantedBugs()) {
+      if (only.length > 0 && !only.includes(bug.name)) continue;
+      const caught = await tryBug(bug, folder);
+      by.push(caught);
+      say(`${bug.name}: ${caught.invariant ? `caught by ${caught.invariant}, seed ${caught.seed}` : 'NOT CAUGHT'}`);
+    }
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+  const planted = by.length;
+  const caught = by.filter(({ invariant }) => invariant !== null).length;
+  if (json) console.log(JSON.stringify({ planted, caught, by }, null, 2));
+  else say(`${caught} of ${planted} planted bugs were caught`);
+  return caught === planted ? 0 : 1;
+}
+
+async function tryBug(bug: PlantedBug, folder: string): Promise<Catch> {
+  const git = (...args: string[]) =>
+    run('git', ['apply', ...args, bug.file], {
+      cwd: folder,
+      env: { PATH: process.env.PATH, GIT_CEILING_DIRECTORIES: tmpdir() },
+    });
+  await git();
+  try {
+    // A planted bug need not please the compiler; what it says of types is not what is asked here.
+    await run(process.execPath, [join(projectRoot, 'node_modules/typescript/bin/tsc'), '-p', 'tsconfig.json'], {
+      cwd: folder,
+    }).catch(() => undefined);
+    const { stdout } = await run(
+      process.execPath,
+      [
+        'dist/test/torture/main.js',
+        '--json',
+        '--list',
+        bug.seeds.join(','),
+        '--store',
+        bug.store,
+        '--patience',
+        '20',
+        '--until',
+        bug.caughtBy.join(','),
+      ],
+      { cwd: folder, maxBuffer: 64 * 1024 * 1024, env: process.env },
+    ).catch((error: { stdout?: string }) => ({ stdout: error.stdout ?? '' }));
+    const report = JSON.parse(stdout || '{"failures":[]}') as { failures: { seed: number; invariant: string }[] };
+    const failure = report.failures.find(({ invariant }) => bug.caughtBy.includes(invariant));
+    return { bug: bug.name, invariant: failure?.invariant ?? null, seed: failure?.seed ?? null };
+  } finally {
+    await git('--reverse');
+  }
+}
+
+process.exitCode = await proof();
