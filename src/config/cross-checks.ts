@@ -94,10 +94,23 @@ function checkOrders({ orders }: Partly<Settings>, report: Report): void {
   checkSameLength('orders.lines.orderKey', lines?.orderKey, 'orders.key', orders?.key, report);
 }
 
+/** Without a mark nothing is ever cancelled, and an effect that was configured for it would wait for ever. */
+function checkRemovals(settings: Partly<Settings>, report: Report): void {
+  for (const name of ['customers', 'orders'] as const) {
+    const { cancelled, onCancelled } = settings[name] ?? {};
+    if (onCancelled === undefined || onCancelled === 'nothing' || cancelled !== undefined) continue;
+    report(`${name}.cancelled`, 'required, but not set', {
+      allowed: `a column and its values, because ${name}.onCancelled is set`,
+    });
+  }
+}
+
 /** The class of an answer decides what is done about it, so one answer can not have two. */
 function checkAnswers({ service }: Partly<Settings>, report: Report): void {
   const seen = new Map<string, string>();
   for (const [meaning, patterns] of Object.entries(service?.answers ?? {})) {
+    // Removals alone ask for this one.
+    if (meaning === 'gone') continue;
     for (const [index, entry] of ((patterns ?? []) as (Partly<AnswerPattern> | undefined)[]).entries()) {
       if (entry?.status === undefined) continue;
       const key = JSON.stringify([entry.status, entry.code, entry.pattern]);
@@ -173,7 +186,15 @@ export function crossChecks(settings: Partly<Settings>): CrossProblem[] {
     const segments = place.split('.').map((part) => (/^\d+$/.test(part) ? Number(part) : part));
     problems.push({ segments, message, ...more });
   };
-  for (const check of [checkCustomers, checkOrders, checkService, checkAnswers, checkRetention, checkStore])
+  for (const check of [
+    checkCustomers,
+    checkOrders,
+    checkRemovals,
+    checkService,
+    checkAnswers,
+    checkRetention,
+    checkStore,
+  ])
     check(settings, report);
   return problems;
 }

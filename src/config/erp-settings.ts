@@ -85,6 +85,45 @@ const changedAt = z
   .optional()
   .describe('Column that moves when the row changes. Without it only sweeps find changes.');
 
+const cancelled = z
+  .strictObject({
+    column: z.string().min(1).describe('Column of the query that says so.'),
+    values: z
+      .array(z.union([z.string(), z.number().int()]))
+      .min(1)
+      .describe('Values of that column that mean cancelled.')
+      .meta({ allowed: 'a list of texts or whole numbers' }),
+  })
+  .optional()
+  .describe('What marks a cancelled record, also one that `pending` leaves out. Absent: nothing does.');
+
+const removal = (when: string) =>
+  z
+    .union([
+      z.literal('nothing'),
+      z.literal('delete'),
+      z.strictObject({
+        patch: z
+          .record(z.string().min(1), z.union([z.string(), z.number().int(), z.boolean()]))
+          .describe('Fields that are set at the service.')
+          .meta({ allowed: 'names and values, such as {status: cancelled}' }),
+      }),
+    ])
+    .default('nothing')
+    .describe(when)
+    .meta({ allowed: 'nothing, delete, or fields that are set: {patch: {status: cancelled}}' });
+
+const removals = {
+  cancelled,
+  existence: query
+    .optional()
+    .describe('SELECT that yields the key of every record there is. Default: the query, without `pending`.'),
+  onCancelled: removal('What follows at the service when a record that it has is cancelled.'),
+  onDeleted: removal('What follows at the service when a record that it has is absent from `existence` in two sweeps.'),
+};
+
+export type RemovalSetting = z.output<ReturnType<typeof removal>>;
+
 export const customersSettings = z
   .strictObject({
     send: z
@@ -101,6 +140,7 @@ export const customersSettings = z
       .min(1)
       .optional()
       .describe('SQL condition over the columns of the query: which rows may be sent. Without it: all.'),
+    ...removals,
     fields: fields.optional().describe('Field of the service: column. customer_code is required unless send is none.'),
   })
   .describe('Which customers are sent, and how a row becomes a customer.');
@@ -153,6 +193,7 @@ export const ordersSettings = z
         'Columns that never change. When they do, the key belongs to another record now, and nothing is sent. Default: number and the column of startFrom.',
       ),
     total: z.string().min(1).optional().describe('Column of the order total, to check that the lines add up to it.'),
+    ...removals,
     settleSeconds: z
       .number()
       .min(0)

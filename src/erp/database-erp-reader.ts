@@ -2,13 +2,23 @@ import type { Entity } from '../model/entity.js';
 import { Eligibility } from './eligible.js';
 import type { ErpColumn, ErpDatabase, ErpSnapshot } from './erp-database.js';
 import { ErpError } from './erp-error.js';
-import type { ChangePosition, ErpPage, ErpReader, ReadCustomer, ReadOrder, RowFilter } from './erp-reader.js';
+import type {
+  ChangePosition,
+  ErpPage,
+  ErpReader,
+  Presence,
+  ReadCustomer,
+  ReadOrder,
+  RowFilter,
+  SourceEnd,
+} from './erp-reader.js';
 import type { ErpSource } from './erp-source.js';
 import { type EntityPlan, type MappingPlan, planMapping } from './mapping-plan.js';
 import { mapCustomerPage, mapOrderPage, type PageContext } from './order-page.js';
 import { type PageRows, readPageRows } from './page-query.js';
-import { fromQuery } from './query-source.js';
-import { columnSql } from './related-rows.js';
+import { fromQuery, type QuerySource } from './query-source.js';
+import { columnSql, keyOf, readRowsByKey } from './related-rows.js';
+import { formatSourceKey, parseSourceKey } from './source-key.js';
 import { allOf, rawSql, type Sql, sql } from './sql.js';
 import { type Instant, instantOfValue, writeInstant } from './time-form.js';
 
@@ -91,6 +101,72 @@ export class DatabaseErpReader implements ErpReader {
         rows: mapCustomerPage(page, found.rows, customers),
         customers: [],
         ...positionAfter(found, customers, null),
+      };
+    });
+  }
+
+  presence(entity: Entity, keys: readonly string[]): Promise<Presence> {
+    return this.#read(async ({ snapshot, plan, eligibility }) => {
+      const planned = entity === 'order' ? plan.orders : plan.customers;
+      if (planned === null) return { existing: null, cancelled: new Set() };
+      const parts = keys.map((key) => parseSourceKey(key, planned.key.length)).filter((found) => found !== null);
+      const look = async (source: QuerySource, columns: ErpColumn[], conditions: Sql[], doing: string) => {
+        const rows = await readRowsByKey(this.database, snapshot, { source, columns }, parts, { conditions, doing });
+        return new Set(rows.map((row) => formatSourceKey(keyOf(row, columns) ?? [])));
+      };
+      const { existence, source, key } = planned;
+      return {
+        existing: planned.followsDeleted
+          ? await look(existence.source, existence.key, [], `look which records exist (${existence.source.path})`)
+          : null,
+        cancelled:
+          planned.cancelled === null
+            ? new Set()
+            : await look(
+                source,
+                key,
+                [eligibility.isCancelled(planned)],
+                `look for cancelled records (${source.path})`,
+              ),
+      };
+    });
+  }
+
+  readChangedCancelled(
+    entity: Entity,
+    from: From,
+    limit: number,
+  ): Promise<{ keys: string[]; last: ChangePosition | null; more: boolean }> {
+    return this.#read(async (page) => {
+      const planned = entity === 'order' ? page.plan.orders : page.plan.customers;
+      if (!planned?.changedAt || planned.cancelled === null) return { keys: [], last: null, more: false };
+      const conditions = [page.eligibility.isCancelled(planned)];
+      const found = await this.#changedRows(page, planned, planned.changedAt, conditions, from, limit);
+      const keys = found.rows.map((row) => keyOf(row, planned.key)).filter((key) => key !== null);
+      return {
+        keys: keys.map(formatSourceKey),
+        ...positionAfter(found, planned, planned.changedAt),
+      };
+    });
+  }
+
+  sourceEnd(entity: Entity): Promise<SourceEnd> {
+    return this.#read(async ({ snapshot, plan }) => {
+      const planned = entity === 'order' ? plan.orders : plan.customers;
+      if (planned === null) return { isEmpty: false, changedAt: null, key: null };
+      const highest = async (source: QuerySource, column: ErpColumn): Promise<string | null> => {
+        const [name] = columnSql(this.database, [column]) as [Sql];
+        const statement = sql`SELECT ${name} AS highest ${fromQuery(source)} WHERE ${name} IS NOT NULL ORDER BY ${name} DESC LIMIT 1`;
+        const { rows } = await snapshot.query(statement, `look for the highest ${column.name} (${source.path})`);
+        return rows[0]?.highest ?? null;
+      };
+      const { existence, source, changedAt } = planned;
+      const [first] = existence.key as [ErpColumn];
+      const key = await highest(existence.source, first);
+      return {
+        isEmpty: key === null,
+        changedAt: changedAt === null ? null : await highest(source, changedAt),
+        key: existence.key.length === 1 && first.kind === 'number' && key !== null && /^\d+$/.test(key) ? key : null,
       };
     });
   }

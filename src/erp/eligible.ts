@@ -30,8 +30,30 @@ export class Eligibility {
 
   /** Orders by their state alone, however old they are. */
   pendingOrders(): Sql[] {
-    const { pending } = this.plan.orders;
-    return pending === null ? [] : [conditionIn(pending)];
+    return this.#pending(this.plan.orders);
+  }
+
+  /** A cancelled row is never eligible, whatever else its state says. */
+  #pending(entity: EntityPlan): Sql[] {
+    const { pending, cancelled } = entity;
+    const conditions = pending === null ? [] : [conditionIn(pending)];
+    if (cancelled !== null) {
+      const [name] = columnSql(this.database, [cancelled.column]) as [Sql];
+      conditions.push(sql`(${name} IS NULL OR NOT ${this.isCancelled(entity)})`);
+    }
+    return conditions;
+  }
+
+  /** Never true where the mapping names no mark. */
+  isCancelled({ cancelled }: EntityPlan): Sql {
+    if (cancelled === null) return rawSql('1=0');
+    const { column, values } = cancelled;
+    const [name] = columnSql(this.database, [column]) as [Sql];
+    const kind = column.kind === 'number' ? 'number' : 'text';
+    return sql`(${name} IN (${joinSql(
+      values.map((text) => sql`${{ text, kind }}`),
+      ', ',
+    )}))`;
   }
 
   /** `onlyReferenced`: those that an eligible order names. */
@@ -42,7 +64,7 @@ export class Eligibility {
     filter: RowFilter = {},
   ): Promise<Sql[]> {
     return [
-      ...(customers.pending === null ? [] : [conditionIn(customers.pending)]),
+      ...this.#pending(customers),
       ...(onlyReferenced ? [await this.#referenced(snapshot, customers)] : []),
       ...(await this.#filter(snapshot, customers, filter, [customers.changedAt])),
     ];

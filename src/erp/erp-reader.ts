@@ -60,6 +60,21 @@ export interface RowFilter {
   to?: string;
 }
 
+/** Which of some keys the ERP still has, and which of them are cancelled; null: not asked, because nothing follows. */
+export interface Presence {
+  existing: Set<string> | null;
+  cancelled: Set<string>;
+}
+
+/** Where the whole source ends, whatever is eligible: what only ever grows, unless the ERP was restored. */
+export interface SourceEnd {
+  isEmpty: boolean;
+  /** The highest change cursor as the database wrote it. */
+  changedAt: string | null;
+  /** The highest key; null where keys are texts or composite, which have no order in time. */
+  key: string | null;
+}
+
 /** The only door to the ERP's tables. Every read is one consistent snapshot of header, lines and customers. */
 export interface ErpReader {
   /** Runs each query once for no rows and checks every column that the mapping names; throws one error that lists all faults. */
@@ -79,6 +94,15 @@ export interface ErpReader {
   /** Rows in key order, strictly after the key: sweeps, and resync with a filter. `last.changedAt` is '' here. */
   sweepOrders(afterKey: string[] | null, limit: number, filter?: RowFilter): Promise<ErpPage<ReadOrder>>;
   sweepCustomers(afterKey: string[] | null, limit: number, filter?: RowFilter): Promise<ErpPage<ReadCustomer>>;
+  /** Looks these keys up, whatever is eligible: for what was cancelled or deleted. */
+  presence(entity: Entity, keys: readonly string[]): Promise<Presence>;
+  /** Keys of cancelled rows in (changedAt, key) order, eligible or not. */
+  readChangedCancelled(
+    entity: Entity,
+    from: { after: ChangePosition } | { since: string | null },
+    limit: number,
+  ): Promise<{ keys: string[]; last: ChangePosition | null; more: boolean }>;
+  sourceEnd(entity: Entity): Promise<SourceEnd>;
   /** How many eligible rows there are; of customers with `send: referenced`, those that an eligible order names. */
   count(entity: Entity, filter?: RowFilter): Promise<number>;
   /** How many pending orders `orders.startFrom` keeps out: for go-live. */

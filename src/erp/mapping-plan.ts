@@ -12,7 +12,17 @@ export interface EntityPlan {
   key: ErpColumn[];
   changedAt: ErpColumn | null;
   pending: string | null;
+  cancelled: CancelledPlan | null;
+  /** Where every record there is can be found by its key. */
+  existence: { source: QuerySource; key: ErpColumn[] };
+  /** Whether anything follows when a record is gone. */
+  followsDeleted: boolean;
   fields: FieldPlan[];
+}
+
+export interface CancelledPlan {
+  column: ErpColumn;
+  values: string[];
 }
 
 export interface OrderPlan extends EntityPlan {
@@ -121,6 +131,31 @@ class Planner {
   }
 }
 
+type RemovalSettings = Pick<ErpSource['orders'], 'cancelled' | 'existence' | 'onDeleted'>;
+
+/** How cancelled and deleted records are recognised. */
+async function planRemovals(
+  planner: Planner,
+  path: 'orders' | 'customers',
+  { cancelled, existence, onDeleted }: RemovalSettings,
+  source: QuerySource | null,
+  key: ErpColumn[],
+): Promise<Pick<EntityPlan, 'cancelled' | 'existence' | 'followsDeleted'>> {
+  const column = await planner.ordering(`${path}.cancelled.column`, source, cancelled?.column);
+  const values = (cancelled?.values ?? []).map((value) => `${value}`);
+  for (const value of values)
+    if (column?.kind === 'number' && !/^-?\d+(\.\d+)?$/.test(value))
+      planner.fault(`${path}.cancelled.values`, `"${value}" is no number, but column "${column.name}" holds numbers`);
+  const own = existence === undefined ? source : await planner.describe(`${path}.existence`, existence);
+  const names = key.map(({ name }) => name);
+  const ownKey = existence === undefined ? key : await planner.orderings(`${path}.existence`, own, names);
+  return {
+    cancelled: column && { column, values },
+    existence: { source: own ?? { path: `${path}.existence`, query: '', columns: [] }, key: ownKey },
+    followsDeleted: onDeleted !== 'nothing',
+  };
+}
+
 /** Finds every configured column in its query. Throws one error with all faults, each with the path of its setting. */
 export async function planMapping(
   database: ErpDatabase,
@@ -158,7 +193,8 @@ async function planCustomers(planner: Planner, { customers }: ErpSource): Promis
   await planner.checkCondition('customers.pending', source, customers.pending);
   const fields = customerFields(customers.fields ?? {}, (path, what) => planner.fault(path, what));
   const plans = fieldPlans(fields, (path, name) => planner.column(path, source, name));
-  return source && { source, key, changedAt, pending: customers.pending ?? null, fields: plans };
+  const removals = await planRemovals(planner, 'customers', customers, source, key);
+  return source && { source, key, changedAt, pending: customers.pending ?? null, ...removals, fields: plans };
 }
 
 async function planOrders(planner: Planner, { orders, customers }: ErpSource): Promise<OrderPlan | null> {
@@ -188,12 +224,14 @@ async function planOrders(planner: Planner, { orders, customers }: ErpSource): P
   const total = planner.column('orders.total', source, orders.total);
   const identity = (orders.identity ?? []).map((name) => planner.column('orders.identity', source, name));
   const usual = [number, startColumn];
+  const removals = await planRemovals(planner, 'orders', orders, source, key);
   return (
     source && {
       source,
       key,
       changedAt,
       pending: orders.pending ?? null,
+      ...removals,
       startFrom:
         startColumn && orders.startFrom !== 'all' ? { column: startColumn, from: `${orders.startFrom.from}` } : null,
       customerKey,

@@ -1,3 +1,4 @@
+import type { Eligibility } from './eligible.js';
 import type { ErpColumn, ErpDatabase, ErpRow, ErpSnapshot } from './erp-database.js';
 import { ErpError } from './erp-error.js';
 import type { ReadCustomer, ReadOrder } from './erp-reader.js';
@@ -15,6 +16,7 @@ export interface PageContext {
   database: ErpDatabase;
   snapshot: ErpSnapshot;
   plan: MappingPlan;
+  eligibility: Pick<Eligibility, 'isCancelled'>;
   /** The ERP's clock. */
   now: Instant;
 }
@@ -127,6 +129,7 @@ async function readCustomers(page: PageContext, orderRows: readonly ErpRow[]): P
     });
   }
 
+  const withdrawn = await cancelledOf(page, customers, [...wanted.values()]);
   const used = new Set([...wanted.keys()].map((text) => spelling.get(text) ?? text));
   const mapped = new Map(
     [...found]
@@ -134,7 +137,8 @@ async function readCustomers(page: PageContext, orderRows: readonly ErpRow[]): P
       .map(([text, keyed]) => [text, { keyed, ...readCustomer(page, keyed, customers) }]),
   );
   return {
-    read: [...mapped.values()].map(({ read }) => read),
+    // Orders may still name a cancelled customer, but it is not sent (again) for their sake.
+    read: [...mapped.values()].map(({ read }) => read).filter(({ sourceKey }) => !withdrawn.has(sourceKey)),
     of(order) {
       const key = keyOf(order, customerKey);
       if (key === null) {
@@ -156,6 +160,20 @@ async function readCustomers(page: PageContext, orderRows: readonly ErpRow[]): P
       return { key: sourceKey, outcome: { found: 'yes', key: sourceKey, customerCode, reason, row } };
     },
   };
+}
+
+async function cancelledOf(
+  { database, snapshot, eligibility }: PageContext,
+  customers: EntityPlan,
+  keys: readonly (readonly string[])[],
+): Promise<Set<string>> {
+  if (customers.cancelled === null) return new Set();
+  const target = { source: customers.source, columns: customers.key };
+  const rows = await readRowsByKey(database, snapshot, target, keys, {
+    conditions: [eligibility.isCancelled(customers)],
+    doing: 'look for cancelled customers (customers.cancelled)',
+  });
+  return new Set(groupByKey(rows, customers).map(({ sourceKey }) => sourceKey));
 }
 
 function groupByKey(rows: readonly ErpRow[], { key, source }: Pick<EntityPlan, 'key' | 'source'>): KeyedRows[] {

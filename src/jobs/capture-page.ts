@@ -30,6 +30,8 @@ export interface CapturePageWork {
   /** Orders that were asked for because they wait for their lines; those that the page lacks are forgotten. */
   unsettledKeys: readonly string[];
   fingerprints: Record<Entity, string>;
+  /** Where the ERP was restored: keys up to this one were given before. */
+  givenUpTo: Partial<Record<Entity, string>>;
   lease: Lease | null;
   force: boolean;
   dryRun: boolean;
@@ -233,7 +235,7 @@ async function planAndWrite(context: JobContext, work: CapturePageWork, tx: Tx):
 
 function planRow(
   context: JobContext,
-  work: Pick<CapturePageWork, 'force' | 'fingerprints'>,
+  work: Pick<CapturePageWork, 'force' | 'fingerprints' | 'givenUpTo'>,
   row: ReadRow,
   known: KnownRecord,
   parkedReason: string | null,
@@ -246,7 +248,7 @@ function planRow(
   const otherRecord = changedIdentity(knownIdentity, identity);
   const conflict = otherRecord === null ? null : `another record under an old key: ${otherRecord}`;
   const hash = contentHash(row, parkedReason ?? conflict);
-  let decision = nextRevision(hash, known.newest, known.binding, replaysRefusals);
+  let decision = nextRevision(hash, known.newest, known.binding, replaysRefusals, known.closed);
   let sentBefore: number | null = null;
   if (decision.action === 'none' && work.force) {
     const forced = forcedRevision(known.newest, known.binding, replaysRefusals, nowMs, lifetimeHours * 3_600_000);
@@ -264,7 +266,9 @@ function planRow(
     mappingFingerprint,
     newest: known.newest,
     binding: known.binding,
-    suspiciousCreate: null,
+    suspiciousCreate: isGivenBefore(row.sourceKey, work.givenUpTo[row.entity])
+      ? 'the ERP seems to have been restored, and this key was given before'
+      : null,
   });
   const parked: NewMessage['parked'] =
     unmapped !== null
@@ -301,6 +305,10 @@ function planRow(
       parked,
     },
   };
+}
+
+function isGivenBefore(sourceKey: string, highest: string | undefined): boolean {
+  return highest !== undefined && /^\d+$/.test(sourceKey) && BigInt(sourceKey) <= BigInt(highest);
 }
 
 /** What an unchanged row teaches about its binding: the mapping that yields the same content, and who the record is. */

@@ -1,13 +1,15 @@
 import type { ChangePosition, ErpPage, ErpReader, ReadCustomer, ReadOrder, RowFilter } from '../erp/erp-reader.js';
 import { compareChangedAt, shiftChangedAt } from '../erp/shift-changed-at.js';
 import type { Entity } from '../model/entity.js';
-import { readCursor, writeCursor } from '../store/cursors.js';
+import { readCursor, readMarks, type SourceMarks, writeCursor } from '../store/cursors.js';
 import { activePauses, listPauses } from '../store/lane-pauses.js';
 import { acquireLease, assertEpoch, type Lease, releaseLease, renewLease } from '../store/lease.js';
 import { type CapturePageResult, capturePage, type SkippedRecord, type TouchedRecord } from './capture-page.js';
+import { captureCancelled, type RemovalPass, sweepRemovals } from './capture-removals.js';
 import { alertHeld, endPass } from './end-pass.js';
 import type { JobContext } from './job-context.js';
 import { mappingFingerprint } from './mapping-fingerprint.js';
+import { watchSource } from './watch-source.js';
 
 export interface CaptureOptions {
   /** Without it the pass follows the cursors; with it only these rows are read, and no cursor moves. */
@@ -91,6 +93,9 @@ class CapturePass {
   readonly #waiting = new Set<string>();
   /** What single messages were held for as they were written. */
   readonly #held: Partial<Record<Entity, { count: number; reason: string }>> = {};
+  /** What is wrong with a source as a whole. An ERP that was restored was restored with all its tables. */
+  readonly #standing: Partial<Record<Entity, string>> = {};
+  readonly #givenUpTo: Partial<Record<Entity, string>> = {};
   #lease: Lease | null = null;
   #renewedAt = 0;
 
@@ -111,6 +116,8 @@ class CapturePass {
   async run(lease: Lease | null): Promise<CaptureResult> {
     this.#lease = lease;
     this.#renewedAt = performance.now();
+    for (const entity of ['customer', 'order'] as const)
+      this.#heed(entity, await this.#context.store.read('read the brakes', (tx) => readMarks(tx, entity)));
     const { filter } = this.#options;
     if (filter) {
       await this.#sweep(filter.entity, filter);
@@ -127,10 +134,11 @@ class CapturePass {
   /** What a pass that did not end has written waits for the next one, and is counted with it. */
   async #endPass(): Promise<void> {
     if (this.#options.dryRun || this.result.stopped) return;
+    const standing = this.#standing.order ?? this.#standing.customer ?? null;
     for (const entity of ['customer', 'order'] as const) {
       const one = this.#held[entity];
       if (one) await alertHeld(this.#context, entity, one.count, one.reason);
-      const held = await endPass(this.#context, this.#lease, entity, null);
+      const held = await endPass(this.#context, this.#lease, entity, standing);
       this.result.held += held;
       this.result.parked += held;
     }
@@ -146,15 +154,53 @@ class CapturePass {
     const upper = await this.#reader.nowAsChangedAt(entity);
     // A sweep reads every change as well, so that the first pass, and each one after that, needs no second read.
     const whole = due || this.#options.sweep || this.#options.limit !== undefined || upper === null;
+    const source = await this.#watchSource(entity, null);
     if (entity === 'order') await this.#unsettled();
     if (whole && (due || this.#options.sweep || this.#options.limit !== undefined)) {
       await this.#sweep(entity);
       if (this.#isPartial()) return;
+      const { read } = this.result;
+      const after = await this.#watchSource(entity, entity === 'order' ? read.orders : read.customers);
+      // From an empty table nothing was deleted one by one.
+      if (!this.#options.dryRun && !this.result.stopped && after?.brake?.cause !== 'empty')
+        await sweepRemovals(this.#context, this.#reader, this.#removalPass(entity));
       const changedAt = upper ?? cursor.changedAt;
       await this.#writeCursor(entity, { changedAt: later(cursor.changedAt, changedAt), sweptAt: startedAt });
       return;
     }
-    if (upper !== null) await this.#changes(entity, cursor.changedAt, cursor.sweptAt, upper);
+    if (upper === null) return;
+    await this.#changes(entity, cursor.changedAt, cursor.sweptAt, upper);
+    if (this.#options.dryRun || this.result.stopped || source?.brake?.cause === 'empty') return;
+    const overlap = this.#context.settings.capture.overlapSeconds;
+    const since = cursor.changedAt === null ? null : shiftChangedAt(cursor.changedAt, -overlap);
+    await captureCancelled(this.#context, this.#reader, this.#removalPass(entity), since);
+  }
+
+  /** Notes where the source ends, and what that says of the ERP. */
+  async #watchSource(entity: Entity, sweptRows: number | null): Promise<SourceMarks | null> {
+    if (this.#options.dryRun || this.#isPartial() || this.result.stopped) return null;
+    const marks = await watchSource(this.#context, this.#reader, this.#lease, entity, sweptRows);
+    this.#heed(entity, marks);
+    return marks;
+  }
+
+  #heed(entity: Entity, { brake, highKey }: SourceMarks): void {
+    delete this.#standing[entity];
+    delete this.#givenUpTo[entity];
+    if (brake !== null) this.#standing[entity] = brake.reason;
+    if (brake?.cause === 'restored' && highKey !== null) this.#givenUpTo[entity] = highKey;
+  }
+
+  #removalPass(entity: Entity): RemovalPass {
+    return {
+      entity,
+      lease: this.#lease,
+      fingerprint: this.#fingerprints[entity],
+      stop: async () => {
+        await this.#mayGoOn();
+        return this.result.stopped?.reason ?? null;
+      },
+    };
   }
 
   async #changes(entity: Entity, from: string | null, sweptAt: number | null, upper: string): Promise<void> {
@@ -214,24 +260,16 @@ class CapturePass {
     cursor: { changedAt: string; sweptAt: number | null } | null,
     unsettledKeys: readonly string[] = [],
   ): Promise<void> {
-    const { store, nowMs, settings } = this.#context;
-    const pauses = await store.read('read the pauses', listPauses);
-    const pause = activePauses(pauses, 'capture', nowMs())[0];
-    if (pause && !this.#options.dryRun) {
-      this.result.stopped = { reason: `capture is paused: ${pause.reason}` };
-      return;
-    }
-    if (this.#options.signal?.aborted) {
-      this.result.stopped = { reason: 'stopping' };
-      return;
-    }
-    await this.#keepLease();
+    const { settings } = this.#context;
+    await this.#mayGoOn();
+    if (this.result.stopped) return;
     const keepCursor = cursor !== null && !this.#isPartial() && !this.#options.dryRun;
     const work: CapturePageResult = await capturePage(this.#context, {
       entity,
       page,
       unsettledKeys,
       fingerprints: this.#fingerprints,
+      givenUpTo: this.#givenUpTo,
       lease: this.#lease,
       force: this.#options.force ?? false,
       dryRun: this.#options.dryRun ?? false,
@@ -257,6 +295,16 @@ class CapturePass {
     if (this.#isPartial() || (this.#options.dryRun && result.touched.length < 200))
       result.touched.push(...work.touched);
     this.#options.onTouched?.(work.touched);
+  }
+
+  /** Asked before each page: an operator's pause or a stop ends the pass. */
+  async #mayGoOn(): Promise<void> {
+    const { store, nowMs } = this.#context;
+    const pauses = await store.read('read the pauses', listPauses);
+    const pause = activePauses(pauses, 'capture', nowMs())[0];
+    if (pause && !this.#options.dryRun) this.result.stopped = { reason: `capture is paused: ${pause.reason}` };
+    else if (this.#options.signal?.aborted) this.result.stopped = { reason: 'stopping' };
+    else await this.#keepLease();
   }
 
   #room(entity: Entity): number {

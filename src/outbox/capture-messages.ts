@@ -2,11 +2,13 @@ import type { Entity } from '../model/entity.js';
 import { insertRows, placeholders } from '../store/rows.js';
 import type { Tx } from '../store/store.js';
 import type { MessageState, Operation, ParkClass } from './message.js';
-import type { KnownBinding, NewestMessage } from './next-revision.js';
+import type { ClosedBinding, KnownBinding, NewestMessage } from './next-revision.js';
 
 export interface KnownRecord {
-  newest: (NewestMessage & KnownDetails & { reason: string | null }) | null;
+  newest: (NewestMessage & KnownDetails & { reason: string | null; number: string | null }) | null;
   binding: (KnownBinding & KnownDetails) | null;
+  /** Of a record that was deleted at the service. */
+  closed: ClosedBinding | null;
 }
 
 interface KnownDetails {
@@ -26,11 +28,13 @@ export async function knownRecords(
   sourceKeys: readonly string[],
   lock = false,
 ): Promise<Map<string, KnownRecord>> {
-  const known = new Map<string, KnownRecord>(sourceKeys.map((key) => [key, { newest: null, binding: null }]));
+  const known = new Map<string, KnownRecord>(
+    sourceKeys.map((key) => [key, { newest: null, binding: null, closed: null }]),
+  );
   if (sourceKeys.length === 0) return known;
   const keys = [...known.keys()];
   const newest = await tx.select(
-    `SELECT id, source_key, revision, operation, generation, state, park_class, content_hash, first_sent_at, reason,
+    `SELECT id, source_key, revision, operation, generation, state, park_class, content_hash, first_sent_at, reason, number,
             mapping_fingerprint, identity
        FROM outbox_message
       WHERE entity=? AND source_key IN ${placeholders(keys.length)}
@@ -50,6 +54,7 @@ export async function knownRecords(
         contentHash: row.content_hash,
         firstSentAt: row.first_sent_at === null ? null : Number(row.first_sent_at),
         reason: row.reason,
+        number: row.number,
         mappingFingerprint: row.mapping_fingerprint,
         identity: row.identity,
       };
@@ -69,6 +74,14 @@ export async function knownRecords(
         mappingFingerprint: row.mapping_fingerprint,
         identity: row.identity,
       };
+  }
+  const closed = await tx.select(
+    `SELECT source_key, revision, generation FROM closed_binding WHERE entity=? AND source_key IN ${placeholders(keys.length)}`,
+    [entity, ...keys],
+  );
+  for (const row of closed) {
+    const record = known.get(row.source_key);
+    if (record) record.closed = { revision: row.revision, generation: row.generation };
   }
   return known;
 }

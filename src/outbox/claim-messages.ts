@@ -138,6 +138,11 @@ export async function claimMessages(
       nothingToSend.push(nothingToSendOf(row));
       continue;
     }
+    if (row.operation === 'delete' && row.body_hash === null) {
+      body = '';
+      idempotencyKey = revisionKey(incarnation, row.entity, row.source_key, row.operation, row.revision);
+      composed.push({ message_id: Number(row.id), body });
+    }
     if (row.operation === 'update' && row.body_hash === null) {
       const update = compose(methods[row.entity as Entity], row.acknowledged, row.record);
       if (update === null) {

@@ -89,25 +89,41 @@ export async function confirmMessages(
 ): Promise<{ id: number; entity: Entity; sourceKey: string }[]> {
   if (ids.length === 0) return [];
   const { where, parameters } = heldSql(filter);
-  const rows = await tx.select(
-    `SELECT m.id, m.entity, m.source_key, m.operation, m.revision, m.content_hash, m.mapping_fingerprint, m.identity
+  const found = await tx.select(
+    `SELECT m.id, m.entity, m.source_key, m.operation, m.park_class, m.revision, m.content_hash, m.mapping_fingerprint, m.identity
        FROM outbox_message m WHERE m.id IN ${placeholders(ids.length)} AND ${where}
       ORDER BY m.id${tx.dialect === 'mysql' ? ' FOR UPDATE' : ''}`,
     [...ids, ...parameters],
   );
+  // There is no baseline for what the service never had: a create waits on, until it is sent or discarded.
+  const rows = found.filter((row) => confirmation !== 'adopt' || row.operation !== 'create');
   if (rows.length === 0) return [];
-  const found = rows.map((row) => Number(row.id));
+  const confirmed = rows.map((row) => Number(row.id));
+  // Who the record is now is learnt from the next sweep.
+  const renamed = confirmation === 'discard' ? [] : rows.filter((row) => row.park_class === 'conflict');
+  await updateRows(
+    tx,
+    'outbox_message',
+    ['id'],
+    renamed.map((row) => ({ id: Number(row.id), identity: null })),
+  );
+  await updateRows(
+    tx,
+    'binding',
+    ['entity', 'source_key'],
+    renamed.map((row) => ({ entity: row.entity, source_key: row.source_key, identity: null })),
+  );
   if (confirmation === 'send') {
     await tx.run(
       `UPDATE outbox_message SET state='pending', park_class=NULL, reason=NULL, next_attempt_at=?
-        WHERE id IN ${placeholders(found.length)}`,
-      [nowMs, ...found],
+        WHERE id IN ${placeholders(confirmed.length)}`,
+      [nowMs, ...confirmed],
     );
   } else {
     const said = confirmation === 'adopt' ? `Adopted as the new baseline: ${reason}` : reason;
     await tx.run(
-      `UPDATE outbox_message SET state='discarded', reason=?, closed_at=? WHERE id IN ${placeholders(found.length)}`,
-      [said.slice(0, 1000), nowMs, ...found],
+      `UPDATE outbox_message SET state='discarded', reason=?, closed_at=? WHERE id IN ${placeholders(confirmed.length)}`,
+      [said.slice(0, 1000), nowMs, ...confirmed],
     );
   }
   if (confirmation === 'adopt')

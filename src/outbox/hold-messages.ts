@@ -5,23 +5,25 @@ import type { PassCounts } from './brake.js';
 
 /** Due when the pass that wrote it has ended well: only then it is known how much the pass would change. */
 export const afterThisPass = 8_640_000_000_000_000;
+/** The same, of what was cancelled or deleted: removals are counted apart. */
+export const removalAfterThisPass = afterThisPass - 1;
 
 /** What the pass (or one before it that did not end) would change at the service. */
 export async function countOfPass(tx: Tx, entity: Entity): Promise<PassCounts> {
   const rows = await tx.select(
-    `SELECT operation, COUNT(*) AS n FROM outbox_message
-      WHERE state='pending' AND entity=? AND next_attempt_at=? GROUP BY operation`,
-    [entity, afterThisPass],
+    `SELECT next_attempt_at AS due, COUNT(*) AS n FROM outbox_message
+      WHERE state='pending' AND entity=? AND next_attempt_at>=? GROUP BY next_attempt_at`,
+    [entity, removalAfterThisPass],
   );
-  const of = (operation: string) => Number(rows.find((row) => row.operation === operation)?.n ?? 0);
-  return { updates: of('update'), removals: of('delete') };
+  const dueAt = (due: number) => Number(rows.find((row) => Number(row.due) === due)?.n ?? 0);
+  return { updates: dueAt(afterThisPass), removals: dueAt(removalAfterThisPass) };
 }
 
 /** Lets go what the pass wrote. */
 export async function releaseOfPass(tx: Tx, entity: Entity, nowMs: number): Promise<number> {
   return tx.run(
-    "UPDATE outbox_message SET next_attempt_at=? WHERE state='pending' AND entity=? AND next_attempt_at=?",
-    [nowMs, entity, afterThisPass],
+    "UPDATE outbox_message SET next_attempt_at=? WHERE state='pending' AND entity=? AND next_attempt_at>=?",
+    [nowMs, entity, removalAfterThisPass],
   );
 }
 
@@ -34,9 +36,9 @@ export async function holdOfPass(
   limit: number,
 ): Promise<{ id: number; sourceKey: string }[]> {
   const rows = await tx.select(
-    `SELECT id, source_key FROM outbox_message WHERE state='pending' AND entity=? AND next_attempt_at=?
+    `SELECT id, source_key FROM outbox_message WHERE state='pending' AND entity=? AND next_attempt_at>=?
       ORDER BY id LIMIT ${Math.trunc(limit)}${tx.dialect === 'mysql' ? ' FOR UPDATE' : ''}`,
-    [entity, afterThisPass],
+    [entity, removalAfterThisPass],
   );
   if (rows.length === 0) return [];
   await tx.run(

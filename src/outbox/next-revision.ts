@@ -19,6 +19,12 @@ export interface KnownBinding {
   contentHash: string;
 }
 
+/** What is remembered of a record that was deleted at the service. */
+export interface ClosedBinding {
+  revision: number;
+  generation: number;
+}
+
 export type RevisionDecision =
   | { action: 'none' }
   | { action: 'write'; operation: Operation; revision: number; generation: number; supersedes: number | null };
@@ -35,15 +41,20 @@ export function nextRevision(
   newest: NewestMessage | null,
   binding: KnownBinding | null,
   replaysRefusals: boolean,
+  closed: ClosedBinding | null = null,
 ): RevisionDecision {
   if (!newest) {
-    if (!binding) return { action: 'write', operation: 'create', revision: 1, generation: 0, supersedes: null };
+    if (!binding) return create((closed?.revision ?? 0) + 1, closed ? closed.generation + 1 : 0);
     if (binding.contentHash === contentHash) return { action: 'none' };
     return update(binding.revision + 1, binding.generation, null);
   }
+  const revision = Math.max(newest.revision, closed?.revision ?? 0) + 1;
+  if (newest.operation === 'delete') return afterRemoval(newest, binding, revision, replaysRefusals);
+  // It was withdrawn before it was sent, and is wanted again.
+  if (newest.state === 'superseded' && newest.operation === 'create' && !binding)
+    return create(revision, newest.generation + (isBurnt(newest, replaysRefusals) ? 1 : 0));
   if (newest.contentHash === contentHash) return { action: 'none' };
 
-  const revision = newest.revision + 1;
   // Once sent, even into a 429, the key belongs to its bytes.
   const neverSent = newest.firstSentAt === null;
   switch (newest.state) {
@@ -73,6 +84,35 @@ export function nextRevision(
     case 'superseded':
       return update(revision, newest.generation, null);
   }
+}
+
+/** A row that is there although its removal was asked for. */
+function afterRemoval(
+  newest: NewestMessage,
+  binding: KnownBinding | null,
+  revision: number,
+  replaysRefusals: boolean,
+): RevisionDecision {
+  // The service has it no more: a new record, with a new key.
+  if (newest.state === 'delivered') return create(revision, newest.generation + 1);
+  const neverSent = newest.firstSentAt === null;
+  const isUnderWay =
+    newest.state === 'sending' || newest.state === 'in_doubt' || (newest.state === 'pending' && !neverSent);
+  // It can't be called back, and only when it has ended is it known what to say. A later pass meets the row again.
+  if (isUnderWay) return { action: 'none' };
+  // It followed a create that was refused, so that there is nothing that could be changed.
+  if (newest.state === 'superseded' && !binding) return create(revision, newest.generation + (replaysRefusals ? 1 : 0));
+  const withoutEffect = neverSent || newest.parkClass === 'refused' || newest.parkClass === 'held';
+  const supersedes = withoutEffect && (newest.state === 'pending' || newest.state === 'parked') ? newest.id : null;
+  return update(revision, newest.generation, supersedes);
+}
+
+function isBurnt(newest: NewestMessage, replaysRefusals: boolean): boolean {
+  return replaysRefusals && newest.parkClass === 'refused' && newest.operation === 'create';
+}
+
+function create(revision: number, generation: number): RevisionDecision {
+  return { action: 'write', operation: 'create', revision, generation, supersedes: null };
 }
 
 function again(newest: NewestMessage, revision: number, generation: number): RevisionDecision {

@@ -10,6 +10,7 @@ import {
   type OperatorContext,
   type OperatorDecision,
 } from './operator-action.js';
+import { closeBindings } from './removal-rows.js';
 
 export interface OperableMessage extends OperatedMessage {
   id: number;
@@ -191,7 +192,7 @@ async function bindResolved(
   const ids = delivered.map(({ id }) => id);
   const serviceIds = new Map(delivered.map(({ id, serviceId }) => [id, serviceId]));
   const rows = await tx.select(
-    `SELECT m.id, m.entity, m.source_key, m.revision, m.generation, m.content_hash, m.mapping_fingerprint, m.identity,
+    `SELECT m.id, m.entity, m.source_key, m.revision, m.generation, m.content_hash, m.mapping_fingerprint, m.identity, m.operation,
             b.record
        FROM outbox_message m
        LEFT JOIN message_body b ON b.message_id=m.id
@@ -204,17 +205,31 @@ async function bindResolved(
     tx,
     'binding',
     ['entity', 'source_key'],
-    rows.map((row) => ({
-      entity: row.entity,
-      source_key: row.source_key,
-      service_id: serviceIds.get(Number(row.id)) as string,
-      revision: row.revision,
-      generation: row.generation,
-      content_hash: row.content_hash,
-      mapping_fingerprint: row.mapping_fingerprint,
-      identity: row.identity,
-      acknowledged: row.record,
-      acknowledged_at: nowMs,
-    })),
+    rows
+      .filter((row) => row.operation !== 'delete')
+      .map((row) => ({
+        entity: row.entity,
+        source_key: row.source_key,
+        service_id: serviceIds.get(Number(row.id)) as string,
+        revision: row.revision,
+        generation: row.generation,
+        content_hash: row.content_hash,
+        mapping_fingerprint: row.mapping_fingerprint,
+        identity: row.identity,
+        acknowledged: row.record,
+        acknowledged_at: nowMs,
+      })),
+  );
+  await closeBindings(
+    tx,
+    rows
+      .filter((row) => row.operation === 'delete')
+      .map((row) => ({
+        entity: row.entity,
+        sourceKey: row.source_key,
+        revision: row.revision,
+        generation: row.generation,
+      })),
+    nowMs,
   );
 }

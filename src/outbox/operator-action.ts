@@ -154,7 +154,7 @@ function mayExist({ state, parkClass }: OperatedMessage): boolean {
 function whyNeverAgain({ operation, boundServiceId, newerRevision }: OperatedMessage): string | null {
   if (operation === 'create' && boundServiceId !== null)
     return `the service has acknowledged this record already, as ${boundServiceId}: another create could make a second one. Discard this message`;
-  if (operation === 'update' && newerRevision)
+  if (operation !== 'create' && newerRevision)
     return 'a newer revision of the record is on its way or delivered, and this one would undo it. Discard this message';
   return null;
 }

@@ -5,6 +5,7 @@ import type { Tx } from '../store/store.js';
 import type { ClaimedMessage, NothingToSend } from './claim-messages.js';
 import { createKey } from './idempotency-key.js';
 import type { Transition } from './message.js';
+import { closeBindings } from './removal-rows.js';
 
 /** What became of one attempt, as it is kept. */
 export interface AttemptOutcome {
@@ -90,7 +91,7 @@ export async function settleMessages(
     'binding',
     ['entity', 'source_key'],
     settled
-      .filter(({ transition }) => transition.state === 'delivered')
+      .filter(({ message, transition }) => transition.state === 'delivered' && message.operation !== 'delete')
       .map(({ message, transition }) => ({
         entity: message.entity,
         source_key: message.sourceKey,
@@ -103,6 +104,13 @@ export async function settleMessages(
         acknowledged: message.record,
         acknowledged_at: nowMs,
       })),
+  );
+  await closeBindings(
+    tx,
+    settled
+      .filter(({ message, transition }) => transition.state === 'delivered' && message.operation === 'delete')
+      .map(({ message }) => message),
+    nowMs,
   );
   return attemptIds;
 }
@@ -171,14 +179,23 @@ export async function promoteWaitingUpdate(
   replaysRefusals: boolean,
   nowMs: number,
 ): Promise<number | null> {
-  const [next] = await tx.select<{ id: number; content_hash: string }>(
-    `SELECT id, content_hash FROM outbox_message
-      WHERE entity=? AND source_key=? AND revision>? AND operation='update' AND state='pending' AND first_sent_at IS NULL
+  const [next] = await tx.select<{ id: number; operation: string }>(
+    `SELECT id, operation FROM outbox_message
+      WHERE entity=? AND source_key=? AND revision>? AND operation IN ('update','delete') AND state='pending' AND first_sent_at IS NULL
         AND NOT EXISTS (SELECT 1 FROM binding b WHERE b.entity=? AND b.source_key=?)
       ORDER BY revision DESC LIMIT 1`,
     [refused.entity, refused.sourceKey, refused.revision, refused.entity, refused.sourceKey],
   );
   if (!next) return null;
+  // Nothing was made, so that nothing has to be removed.
+  if (next.operation === 'delete') {
+    await tx.run("UPDATE outbox_message SET state='superseded', closed_at=? WHERE id IN (?,?)", [
+      nowMs,
+      refused.id,
+      next.id,
+    ]);
+    return Number(next.id);
+  }
   const generation = refused.generation + (replaysRefusals ? 1 : 0);
   const key = createKey(installation, refused.entity, refused.sourceKey, generation);
   await tx.run(

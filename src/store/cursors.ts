@@ -29,7 +29,7 @@ export interface SourceMarks {
   highKey: string | null;
   /** Rows that the last sweep read; null: never swept. */
   sweptRows: number | null;
-  /** `empty` or `restored`, until a person confirms; null: nothing is wrong. */
+  /** `empty`, `drained` or `restored`; null: nothing is wrong. */
   brake: { cause: string; reason: string } | null;
 }
 

@@ -122,8 +122,14 @@ onBothLabs('a brake', (kit) => {
     // What is released with everything else is not this; only who names the key may overwrite.
     expect(await confirmed(lab, 'send')).to.equal(0);
     expect(await confirmed(lab, 'send', [key])).to.equal(1);
+    // Before it has arrived, and after: it is the same record from here on.
+    await lab.capture({ sweep: true });
     await lab.deliver();
     await expectAllAtService(lab);
+    await lab.capture({ sweep: true });
+    await lab.capture({ sweep: true });
+    expect((await lab.deliver()).attempts).to.equal(0);
+    expect((await statesOf(kit)).parked ?? 0).to.equal(0);
   });
 
   it('goes away by itself when the record reads again what the service has', async () => {

@@ -126,4 +126,29 @@ describe('the history of one record', () => {
       expect(model.made).to.deep.equal([{ generation: replaysRefusals ? 1 : 0, content: 'B' }]);
     }
   });
+
+  const withRemovals = fc.oneof(
+    { weight: 8, arbitrary: step },
+    { weight: 2, arbitrary: fc.record({ kind: fc.constant('remove' as const) }) },
+  );
+
+  it('has it at the service once at most when it is cancelled and comes back, with a new key each time', () => {
+    fc.assert(
+      fc.property(fc.array(withRemovals, { maxLength: 40 }), fc.boolean(), (steps, replaysRefusals) => {
+        const model = new RecordModel('A', replaysRefusals);
+        for (const one of steps) {
+          model.run(one);
+          expect(model.made.length, 'records at the service').to.be.at.most(1);
+          for (const bodies of model.maybe.values()) expect(bodies.size, 'bodies of one key').to.be.at.most(1);
+        }
+        // What could not be said while a removal was under way is said when the row is met again.
+        for (let i = 0; i < 4; i++) heal(model);
+        expect(model.made.length).to.be.at.most(1);
+        const visible = model.messages.some(({ state }) => state === 'parked' || state === 'discarded');
+        if (visible) return;
+        expect(model.made.at(-1)?.content ?? null).to.equal(model.isRemoved ? null : model.erp);
+      }),
+      { numRuns: 6_000 },
+    );
+  });
 });

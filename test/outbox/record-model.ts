@@ -1,6 +1,7 @@
 import type { Verdict } from '../../src/model/verdict.js';
 import { type MessageState, openStates, type SendingMessage, settle } from '../../src/outbox/message.js';
-import { type NewestMessage, nextRevision } from '../../src/outbox/next-revision.js';
+import { type NewestMessage, nextRevision, type RevisionDecision } from '../../src/outbox/next-revision.js';
+import { decideRemoval, type RemovalDecision } from '../../src/outbox/removal.js';
 
 /** What happens to a request on its way; `ok` lets the service answer as it will. */
 export type Fate = 'ok' | 'lost-before' | 'lost-after' | 'refused' | 'throttled' | 'unavailable' | 'html';
@@ -8,6 +9,8 @@ export type Fate = 'ok' | 'lost-before' | 'lost-after' | 'refused' | 'throttled'
 export type Step =
   /** Somebody edits the row in the ERP; a row that reads `bad…` can't be mapped. */
   | { kind: 'edit'; content: string }
+  /** Somebody cancels the row; an edit takes that back. */
+  | { kind: 'remove' }
   | { kind: 'capture' }
   | { kind: 'send'; fate: Fate }
   /** Two things at once: captured while the request is under way. */
@@ -32,6 +35,11 @@ export class RecordModel {
   readonly messages: Message[] = [];
   binding: { revision: number; generation: number; contentHash: string } | null = null;
   erp: string;
+  /** The row is cancelled, and that deletes the record at the service. */
+  isRemoved = false;
+  #closed: { revision: number; generation: number } | null = null;
+  /** What the service answered to each generation's key: it repeats that, whatever became of the record. */
+  readonly #answered = new Map<number, string>();
   readonly #replaysRefusals: boolean;
   readonly #refusedKeys = new Set<number>();
   #now = 1_800_000_000_000;
@@ -46,6 +54,10 @@ export class RecordModel {
     switch (step.kind) {
       case 'edit':
         this.erp = step.content;
+        this.isRemoved = false;
+        break;
+      case 'remove':
+        this.isRemoved = true;
         break;
       case 'capture':
         this.capture();
@@ -64,15 +76,25 @@ export class RecordModel {
 
   /** As the capture job does it. */
   capture(): void {
-    const decision = nextRevision(this.erp, this.messages.at(-1) ?? null, this.binding, this.#replaysRefusals);
-    if (decision.action === 'none') return;
+    const newest = this.messages.at(-1) ?? null;
+    if (this.isRemoved) {
+      const removal = decideRemoval('delete', newest, this.binding, null);
+      if (removal.action === 'withdraw' && newest) newest.state = 'superseded';
+      if (removal.action === 'write') this.#write(removal, 'gone');
+      return;
+    }
+    const decision = nextRevision(this.erp, newest, this.binding, this.#replaysRefusals, this.#closed);
+    if (decision.action === 'write') this.#write(decision, this.erp);
+  }
+
+  #write(decision: Extract<RevisionDecision | RemovalDecision, { action: 'write' }>, content: string): void {
     const older = this.messages.find(({ id }) => id === decision.supersedes);
     if (older) {
       const mayBeSuperseded = (older.state === 'pending' && older.firstSentAt === null) || older.state === 'parked';
       if (!mayBeSuperseded) throw new Error(`supersedes a message that is ${older.state}`);
       older.state = 'superseded';
     }
-    const unmapped = this.erp.startsWith('bad');
+    const unmapped = content.startsWith('bad');
     this.messages.push({
       id: this.messages.length + 1,
       revision: decision.revision,
@@ -80,7 +102,7 @@ export class RecordModel {
       generation: decision.generation,
       state: unmapped ? 'parked' : 'pending',
       parkClass: unmapped ? 'unmapped' : null,
-      contentHash: this.erp,
+      contentHash: content,
       firstSentAt: null,
       failures: 0,
       invalidAnswers: 0,
@@ -91,7 +113,7 @@ export class RecordModel {
   /** As the delivery job does it: the oldest open message, if it may be sent. Returns whether there was one. */
   send(fate: Fate, meanwhile: () => void = () => undefined): boolean {
     const message = this.messages.find((m) => isOpen(m.state));
-    if (!message || (message.operation === 'update' && !this.binding)) return false;
+    if (!message || (message.operation !== 'create' && !this.binding)) return false;
     const claimedFrom = message.state as 'pending' | 'in_doubt';
     message.state = 'sending';
     const verdict = this.#serve(message, fate);
@@ -107,7 +129,8 @@ export class RecordModel {
     Object.assign(message, { state, parkClass, failures, invalidAnswers, customerWaits, firstSentAt });
     if (state === 'delivered') {
       const { revision, generation, contentHash } = message;
-      this.binding = { revision, generation, contentHash };
+      this.binding = message.operation === 'delete' ? null : { revision, generation, contentHash };
+      if (message.operation === 'delete') this.#closed = { revision, generation };
     }
     if (message.operation === 'create' && parkClass === 'refused') this.#promote(message);
     return true;
@@ -117,9 +140,14 @@ export class RecordModel {
   #promote(refused: Message): void {
     const next = this.messages.findLast(
       (m) =>
-        m.revision > refused.revision && m.operation === 'update' && m.state === 'pending' && m.firstSentAt === null,
+        m.revision > refused.revision && m.operation !== 'create' && m.state === 'pending' && m.firstSentAt === null,
     );
     if (!next) return;
+    refused.state = 'superseded';
+    if (next.operation === 'delete') {
+      next.state = 'superseded';
+      return;
+    }
     next.operation = 'create';
     next.generation = refused.generation + (this.#replaysRefusals ? 1 : 0);
     refused.state = 'superseded';
@@ -140,16 +168,23 @@ export class RecordModel {
       this.#mayTakeEffect(message);
       return { kind: 'in_doubt', reason: fate };
     }
-    const answer = message.operation === 'create' ? this.#create(message, fate) : this.#update(message, fate);
+    const answer = this.#serveOperation(message, fate);
     if (answer.kind !== 'delivered') return answer;
     if (fate === 'lost-after') return { kind: 'in_doubt', reason: fate };
     if (fate === 'html') return { kind: 'invalid', reason: fate };
     return answer;
   }
 
+  #serveOperation(message: Message, fate: Fate): Verdict {
+    if (message.operation === 'create') return this.#create(message, fate);
+    if (message.operation === 'update') return this.#update(message, fate);
+    if (fate === 'refused') return { kind: 'refused', reason: 'not now' };
+    this.made.splice(0);
+    return { kind: 'delivered', serviceId: 'O-1', flag: null };
+  }
+
   #create({ generation, contentHash }: Message, fate: Fate): Verdict {
-    const under = this.made.find((one) => one.generation === generation);
-    if (under) {
+    if (this.#answered.has(generation)) {
       const first = [...(this.maybe.get(generation) ?? [])][0];
       if (first !== contentHash) return { kind: 'conflict', reason: 'another body', what: 'key_reused' };
       return { kind: 'delivered', serviceId: 'O-1', flag: null };
@@ -160,13 +195,15 @@ export class RecordModel {
       return { kind: 'refused', reason: 'these bytes' };
     }
     this.#mayTakeEffect({ operation: 'create', generation, contentHash });
+    this.#answered.set(generation, contentHash);
     this.made.push({ generation, content: contentHash });
     return { kind: 'delivered', serviceId: 'O-1', flag: null };
   }
 
   #update({ contentHash }: Message, fate: Fate): Verdict {
     const record = this.made.at(-1);
-    if (!record) throw new Error('updates what was never made');
+    // Only where a removal may have taken effect unseen.
+    if (!record) return { kind: 'refused', reason: 'not found' };
     if (fate === 'refused') return { kind: 'refused', reason: 'these bytes' };
     record.content = contentHash;
     return { kind: 'delivered', serviceId: 'O-1', flag: null };

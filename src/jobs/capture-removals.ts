@@ -1,0 +1,192 @@
+import { type AuditEntry, appendAudit } from '../audit/audit-log.js';
+import type { RemovalSetting } from '../config/erp-settings.js';
+import type { ErpReader } from '../erp/erp-reader.js';
+import type { Entity } from '../model/entity.js';
+import type { JsonValue } from '../model/record.js';
+import { holdReason } from '../outbox/brake.js';
+import { canonicalJson, sha256 } from '../outbox/canonical-json.js';
+import {
+  insertMessages,
+  type KnownRecord,
+  knownRecords,
+  type NewMessage,
+  supersedeMessages,
+} from '../outbox/capture-messages.js';
+import { removalAfterThisPass } from '../outbox/hold-messages.js';
+import { decideRemoval } from '../outbox/removal.js';
+import { boundKeys, countMissing, lastRecords, openCreates, withdrawMessages } from '../outbox/removal-rows.js';
+import { assertEpoch, type Lease } from '../store/lease.js';
+import type { JobContext } from './job-context.js';
+
+export interface RemovalPass {
+  entity: Entity;
+  lease: Lease | null;
+  fingerprint: string;
+  /** Asked before each page: why to stop, or null. */
+  stop: () => Promise<string | null>;
+}
+
+/** Absent in so many sweeps in a row means deleted: one may have met a table in the making. */
+const sweepsUntilDeleted = 2;
+const withdrawnReason = 'Cancelled in the ERP before it was sent.';
+
+/** Compares every record that the outbox knows with the ERP, a page of keys at a time. Part of a sweep. */
+export async function sweepRemovals(context: JobContext, reader: ErpReader, pass: RemovalPass): Promise<void> {
+  const { store } = context;
+  const { cancelled, onDeleted } = settingsOf(context, pass.entity);
+  if (!cancelled && onDeleted === 'nothing') return;
+  const limit = pageSize(context);
+  for (let afterKey = ''; ; ) {
+    if ((await pass.stop()) !== null) return;
+    const keys = await store.read('read what is bound', (tx) => boundKeys(tx, pass.entity, afterKey, limit));
+    if (keys.length === 0) break;
+    afterKey = keys.at(-1) as string;
+    await removePage(context, reader, pass, keys, true);
+  }
+  if (!cancelled) return;
+  for (let afterId = 0; ; ) {
+    if ((await pass.stop()) !== null) return;
+    const unsent = await store.read('read what is unsent', (tx) => openCreates(tx, pass.entity, afterId, limit));
+    const last = unsent.at(-1);
+    if (!last) return;
+    afterId = last.id;
+    await removePage(context, reader, pass, [...new Set(unsent.map(({ sourceKey }) => sourceKey))], false);
+  }
+}
+
+/** Cancellations among the changes since the cursor, so that nobody has to wait for the next sweep. */
+export async function captureCancelled(
+  context: JobContext,
+  reader: ErpReader,
+  pass: RemovalPass,
+  since: string | null,
+): Promise<void> {
+  if (!settingsOf(context, pass.entity).cancelled) return;
+  let from: Parameters<ErpReader['readChangedCancelled']>[1] = { since };
+  for (;;) {
+    if ((await pass.stop()) !== null) return;
+    const page = await reader.readChangedCancelled(pass.entity, from, pageSize(context));
+    if (page.keys.length > 0) await removePage(context, reader, pass, [...new Set(page.keys)], false);
+    if (!page.more || !page.last) return;
+    from = { after: page.last };
+  }
+}
+
+async function removePage(
+  context: JobContext,
+  reader: ErpReader,
+  pass: RemovalPass,
+  keys: readonly string[],
+  isSweep: boolean,
+): Promise<void> {
+  const { store, actor, nowMs } = context;
+  const { entity, lease } = pass;
+  const presence = await reader.presence(entity, keys);
+  const { onCancelled, onDeleted } = settingsOf(context, entity);
+  await store.transaction('write what was removed', async (tx) => {
+    if (lease) await assertEpoch(tx, lease);
+    const { existing, cancelled } = presence;
+    const absent = existing === null || !isSweep ? [] : keys.filter((key) => !existing.has(key));
+    const missing =
+      existing === null || !isSweep ? new Map<string, number>() : await countMissing(tx, entity, keys, new Set(absent));
+    const deleted = new Set(absent.filter((key) => (missing.get(key) ?? 0) >= sweepsUntilDeleted));
+    const removed = keys.filter((key) => cancelled.has(key) || deleted.has(key));
+    if (removed.length === 0) return;
+    const known = await knownRecords(tx, entity, removed, true);
+    const records = await lastRecords(
+      tx,
+      entity,
+      new Map(removed.map((key) => [key, known.get(key)?.newest?.id ?? null])),
+    );
+    const withdrawn: { id: number; sourceKey: string }[] = [];
+    const superseded: number[] = [];
+    const messages: NewMessage[] = [];
+    for (const key of removed) {
+      const record = known.get(key) as KnownRecord;
+      const effect = cancelled.has(key) ? onCancelled : onDeleted;
+      const patched = patchedRecord(effect, records.get(key) ?? null);
+      if (typeof effect === 'object' && patched === null) continue;
+      const hash = sha256(patched ?? 'delete');
+      const kind = typeof effect === 'object' ? 'patch' : effect;
+      const decision = decideRemoval(kind, record.newest, record.binding, hash);
+      if (decision.action === 'withdraw') withdrawn.push({ id: decision.closes, sourceKey: key });
+      if (decision.action !== 'write') continue;
+      if (decision.supersedes !== null) superseded.push(decision.supersedes);
+      const held = holdReason({
+        operation: decision.operation,
+        contentHash: hash,
+        // That somebody cancelled it is no change of the mapping.
+        mappingFingerprint: record.binding?.mappingFingerprint ?? record.newest?.mappingFingerprint ?? pass.fingerprint,
+        newest: record.newest,
+        binding: record.binding,
+        suspiciousCreate: null,
+      });
+      messages.push({
+        entity,
+        sourceKey: key,
+        revision: decision.revision,
+        operation: decision.operation,
+        generation: decision.generation,
+        number: record.newest?.number ?? null,
+        customerKey: null,
+        contentHash: hash,
+        mappingFingerprint: pass.fingerprint,
+        record: patched ?? '{}',
+        idempotencyKey: null,
+        identity: record.binding?.identity ?? record.newest?.identity ?? null,
+        nextAttemptAt: removalAfterThisPass,
+        parked: held === null ? null : { parkClass: 'held', reason: held },
+      });
+    }
+    await supersedeMessages(tx, superseded, nowMs());
+    await withdrawMessages(
+      tx,
+      withdrawn.map(({ id }) => id),
+      withdrawnReason,
+      nowMs(),
+    );
+    const ids = await insertMessages(tx, messages, nowMs());
+    await appendAudit(
+      tx,
+      [
+        ...withdrawn.map(
+          ({ id, sourceKey }): AuditEntry => ({
+            event: 'superseded',
+            outcome: 'withdrawn',
+            entity,
+            sourceKey,
+            messageId: id,
+            actor,
+            detail: { reason: withdrawnReason },
+          }),
+        ),
+        ...messages.map(
+          (message, i): AuditEntry => ({
+            event: 'captured',
+            outcome: message.operation,
+            entity,
+            sourceKey: message.sourceKey,
+            messageId: ids[i] as number,
+            actor,
+            detail: { revision: message.revision, because: cancelled.has(message.sourceKey) ? 'cancelled' : 'deleted' },
+          }),
+        ),
+      ],
+      nowMs(),
+    );
+  });
+}
+
+/** The record as it was wanted last, with the configured fields. */
+function patchedRecord(effect: RemovalSetting, record: string | null): string | null {
+  if (typeof effect !== 'object' || record === null) return null;
+  return canonicalJson({ ...(JSON.parse(record) as { [name: string]: JsonValue }), ...effect.patch });
+}
+
+function settingsOf({ settings }: JobContext, entity: Entity) {
+  return entity === 'order' ? settings.orders : settings.customers;
+}
+
+function pageSize({ settings }: JobContext): number {
+  return Math.min(settings.capture.pageSize, 500);
+}

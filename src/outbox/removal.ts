@@ -1,0 +1,62 @@
+import type { KnownBinding, NewestMessage } from './next-revision.js';
+
+/** What follows when a record is cancelled or deleted in the ERP (a setting). */
+export type RemovalEffect = 'nothing' | 'delete' | 'patch';
+
+export type RemovalDecision =
+  | { action: 'none' }
+  /** An unsent create is closed; nothing is sent. */
+  | { action: 'withdraw'; closes: number }
+  | {
+      action: 'write';
+      operation: 'delete' | 'update';
+      revision: number;
+      generation: number;
+      supersedes: number | null;
+    };
+
+/**
+ * What becomes of a record that the ERP cancelled or deleted. Pure; one question a paragraph.
+ * @param patchedHash content hash of the record with the configured fields, for `patch`
+ */
+export function decideRemoval(
+  effect: RemovalEffect,
+  newest: NewestMessage | null,
+  binding: KnownBinding | null,
+  patchedHash: string | null,
+): RemovalDecision {
+  const neverSent = newest !== null && newest.firstSentAt === null;
+  const parkedWithoutEffect =
+    newest?.state === 'parked' &&
+    (newest.parkClass === 'unmapped' || newest.parkClass === 'refused' || newest.parkClass === 'held');
+
+  // Nothing of it can exist at the service: then nothing has to be said, whatever is configured.
+  if (newest?.operation === 'create' && !binding) {
+    if (newest.state === 'superseded' || newest.state === 'discarded' || newest.state === 'delivered')
+      return { action: 'none' };
+    if ((newest.state === 'pending' && neverSent) || parkedWithoutEffect)
+      return { action: 'withdraw', closes: newest.id };
+  }
+  const known = newest ?? binding;
+  if (known === null || effect === 'nothing') return { action: 'none' };
+  // A removal of a record that the service never had, or has no more.
+  if (!binding && newest?.operation !== 'create') return { action: 'none' };
+
+  // It is asked for already, or a person said no to it.
+  if (newest?.operation === 'delete' && newest.state !== 'superseded') return { action: 'none' };
+  if (effect === 'patch' && (newest ?? binding)?.contentHash === patchedHash) return { action: 'none' };
+
+  // The key belongs to another record by now, and a person has not said which one is meant.
+  if (newest?.state === 'parked' && newest.parkClass === 'conflict' && newest.operation === 'update' && neverSent)
+    return { action: 'none' };
+
+  const replaceable =
+    newest?.operation === 'update' && ((newest.state === 'pending' && neverSent) || parkedWithoutEffect);
+  return {
+    action: 'write',
+    operation: effect === 'delete' ? 'delete' : 'update',
+    revision: Math.max(newest?.revision ?? 0, binding?.revision ?? 0) + 1,
+    generation: binding?.generation ?? known.generation,
+    supersedes: replaceable && newest ? newest.id : null,
+  };
+}

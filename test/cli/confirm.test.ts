@@ -1,0 +1,81 @@
+import { expect } from 'chai';
+import { answers, onBothStores } from './installation.js';
+
+describe('waybill confirm', () => {
+  onBothStores((installation) => {
+    const { waybill, json } = installation;
+    const change = (sql: string) => installation.app.store.transaction('arrange a test', (tx) => tx.run(sql));
+    const states = () =>
+      installation.app.store.read('look', (tx) =>
+        tx.select("SELECT source_key, state FROM outbox_message WHERE operation='update' ORDER BY source_key"),
+      );
+
+    /** Orders 1 and 2 are at the service; an update of each is held. */
+    const fill = async () => {
+      const keys = ['1', '2'];
+      await installation.capture(...keys.map((sourceKey) => ({ entity: 'order' as const, sourceKey })));
+      await installation.deliver(({ body }) => answers.created(body.includes('SO-1') ? 'ord_1' : 'ord_2'));
+      await installation.capture(
+        ...keys.map((sourceKey) => ({
+          entity: 'order' as const,
+          sourceKey,
+          number: `SO-${sourceKey}`,
+          operation: 'update' as const,
+          revision: 2,
+          record: { customer_code: 'K1', items: [], note: 'other' },
+        })),
+      );
+      await change(
+        "UPDATE outbox_message SET state='parked', park_class='held', reason='too many' WHERE operation='update'",
+      );
+    };
+
+    it('shows the list first: counts, fields, rows', async () => {
+      await fill();
+      const { code, stdout } = await waybill('confirm', '--dry-run');
+      expect(code).to.equal(3);
+      expect(stdout).to.contain('too many').and.to.contain('SO-2').and.to.contain('items');
+      const shown = await json('confirm', '--dry-run');
+      expect(shown).to.deep.include({ held: 2 });
+      expect(shown.groups).to.deep.equal([{ entity: 'order', operation: 'update', reason: 'too many', count: 2 }]);
+      expect((await states()).map(({ state }) => state)).to.deep.equal(['parked', 'parked']);
+    });
+
+    it('says that nothing is held, and is done', async () => {
+      const { code, stdout } = await waybill('confirm', '--dry-run');
+      expect(code).to.equal(0);
+      expect(stdout).to.contain('No change is held.');
+    });
+
+    it('wants a reason, one decision, and a yes', async () => {
+      await fill();
+      expect((await waybill('confirm', '--yes')).code).to.equal(2);
+      expect((await waybill('confirm', '--adopt', '--discard', '--dry-run')).code).to.equal(2);
+      expect((await waybill('confirm', '--reason', 'looked')).code).to.equal(2);
+      expect((await states()).map(({ state }) => state)).to.deep.equal(['parked', 'parked']);
+    });
+
+    it('sends the one that is named, adopts the other, and says so in the audit', async () => {
+      await fill();
+      expect((await waybill('confirm', '--key', '1', '--reason', 'meant so', '--yes')).code).to.equal(0);
+      expect((await states()).map(({ state }) => state)).to.deep.equal(['pending', 'parked']);
+      expect((await json('confirm', '--adopt', '--reason', 'no need', '--yes')).done).to.equal(1);
+      expect((await states()).map(({ state }) => state)).to.deep.equal(['pending', 'discarded']);
+      const [binding] = await installation.app.store.read('look', (tx) =>
+        tx.select("SELECT revision FROM binding WHERE source_key='2'"),
+      );
+      expect(binding.revision).to.equal(2);
+      const audited = await installation.app.store.read('look', (tx) =>
+        tx.select("SELECT outcome, detail FROM audit_log WHERE event='operator' ORDER BY id"),
+      );
+      expect(audited.map(({ outcome }) => outcome)).to.deep.equal(['confirm_send', 'confirm_adopt']);
+      expect(audited[0].detail).to.contain('meant so');
+    });
+
+    it('is the only way: outbox retry lets nothing go that a brake holds', async () => {
+      await fill();
+      await waybill('outbox', 'retry', '--state', 'parked', '--reason', 'again', '--yes');
+      expect((await states()).map(({ state }) => state)).to.deep.equal(['parked', 'parked']);
+    });
+  });
+});

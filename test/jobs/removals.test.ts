@@ -1,0 +1,222 @@
+import { expect } from 'chai';
+import { confirmHeld, summariseHeld } from '../../src/jobs/confirm.js';
+import { createKey } from '../../src/outbox/idempotency-key.js';
+import { cancelSampleOrder, insertSampleOrder } from '../../src/sample-erp/change-sample-erp.js';
+import { type Lab, onBothLabs } from './job-lab.js';
+import { expectAllAtService, expectOneBodyPerKey, statesOf } from './service-of.js';
+
+const marked = (more: object = {}) => ({
+  settings: { orders: { cancelled: { column: 'status', values: ['cancelled'] }, ...more } },
+});
+const deletes = marked({ onCancelled: 'delete', onDeleted: 'delete' });
+
+onBothLabs('an order that is removed', (kit) => {
+  const changesAt = (lab: Lab) =>
+    lab.sandbox.ledger().requests.filter(({ method }) => ['PATCH', 'PUT', 'DELETE'].includes(method));
+  const shapeOf = async (key: number) =>
+    (
+      await kit.rows(
+        "SELECT operation, state FROM outbox_message WHERE entity='order' AND source_key=? ORDER BY revision",
+        [String(key)],
+      )
+    ).map(({ operation, state }) => `${operation} ${state}`);
+  const settled = async (options: Parameters<typeof kit.start>[0] = {}) => {
+    const lab = await kit.start({ customers: 2, orders: 6, ...options });
+    const { id, orderNo } = await insertSampleOrder(lab.erp, {});
+    await lab.capture({ sweep: true });
+    await lab.deliver();
+    return { lab, id, orderNo };
+  };
+  const eraseOrder = async (lab: Lab, id: number) => {
+    await lab.changeErp('DELETE FROM sales_order_lines WHERE order_id=?', [id]);
+    await lab.changeErp('DELETE FROM sales_orders WHERE id=?', [id]);
+  };
+  const alerts = () => kit.rows("SELECT outcome, detail FROM audit_log WHERE event='alert' ORDER BY id");
+
+  it('stays at the service by default, whether cancelled or deleted', async () => {
+    const { lab, id } = await settled(marked());
+    await cancelSampleOrder(lab.erp, id);
+    for (let i = 0; i < 3; i++) await lab.capture({ sweep: true });
+    await eraseOrder(lab, id);
+    for (let i = 0; i < 3; i++) await lab.capture({ sweep: true });
+    await lab.deliver();
+    expect(changesAt(lab)).to.deep.equal([]);
+  });
+
+  it('is deleted there when it is cancelled and that is configured, also between two sweeps', async () => {
+    const { lab, id, orderNo } = await settled(deletes);
+    await cancelSampleOrder(lab.erp, id);
+    await lab.capture();
+    await lab.deliver();
+    expect(await shapeOf(id)).to.deep.equal(['create delivered', 'delete delivered']);
+    await expectAllAtService(lab);
+    expect(lab.sandbox.ledger().orders.some(({ reference }) => reference === orderNo)).to.equal(false);
+    expect(await kit.rows("SELECT 1 FROM binding WHERE entity='order' AND source_key=?", [String(id)])).to.deep.equal(
+      [],
+    );
+    expect(await kit.rows('SELECT source_key, generation FROM closed_binding')).to.deep.equal([
+      { source_key: String(id), generation: 0 },
+    ]);
+    await lab.capture({ sweep: true });
+    expect((await lab.deliver()).attempts).to.equal(0);
+  });
+
+  it('is marked there with the configured fields', async () => {
+    const { lab, id } = await settled(marked({ onCancelled: { patch: { note: 'CANCELLED' } } }));
+    await cancelSampleOrder(lab.erp, id);
+    await lab.capture({ sweep: true });
+    await lab.capture({ sweep: true });
+    await lab.deliver();
+    expect(changesAt(lab).map(({ method }) => method)).to.deep.equal(['PATCH']);
+    expect(lab.sandbox.ledger().orders.filter(({ reference }) => reference === 'CANCELLED')).to.have.length(1);
+    await lab.capture({ sweep: true });
+    expect((await lab.deliver()).attempts).to.equal(0);
+  });
+
+  it('is never sent when it was cancelled before, and sent when that is taken back', async () => {
+    const lab = await kit.start({ customers: 1, orders: 1, ...marked() });
+    const { id } = await insertSampleOrder(lab.erp, {});
+    await lab.capture({ sweep: true });
+    await cancelSampleOrder(lab.erp, id);
+    await lab.capture({ sweep: true });
+    expect(await shapeOf(id)).to.deep.equal(['create superseded']);
+    await lab.deliver();
+    await expectAllAtService(lab);
+    await lab.changeErp("UPDATE sales_orders SET status='confirmed' WHERE id=?", [id]);
+    await lab.capture({ sweep: true });
+    await lab.deliver();
+    await expectAllAtService(lab);
+    expect(await shapeOf(id)).to.deep.equal(['create superseded', 'create delivered']);
+  });
+
+  it('comes back as a new record with a new key after it was deleted there', async () => {
+    const { lab, id } = await settled(deletes);
+    await cancelSampleOrder(lab.erp, id);
+    await lab.capture({ sweep: true });
+    await lab.deliver();
+    await lab.changeErp("UPDATE sales_orders SET status='confirmed' WHERE id=?", [id]);
+    await lab.capture({ sweep: true });
+    await lab.deliver();
+    await expectAllAtService(lab);
+    const [last] = await kit.rows(
+      'SELECT idempotency_key, generation FROM outbox_message WHERE entity=? AND source_key=? ORDER BY revision DESC LIMIT 1',
+      ['order', String(id)],
+    );
+    expect(last).to.deep.equal({ idempotency_key: createKey('test-office', 'order', String(id), 1), generation: 1 });
+    expectOneBodyPerKey(lab);
+  });
+
+  it('is deleted there once it was missing in two sweeps, and not before', async () => {
+    const { lab, id } = await settled(deletes);
+    // Not the last one: a highest key that went back would look like a restored ERP.
+    await insertSampleOrder(lab.erp, {});
+    await lab.capture({ sweep: true });
+    await lab.deliver();
+    await eraseOrder(lab, id);
+    await lab.capture({ sweep: true });
+    await lab.deliver();
+    expect(changesAt(lab)).to.deep.equal([]);
+    await lab.capture({ sweep: true });
+    await lab.deliver();
+    expect(changesAt(lab).map(({ method }) => method)).to.deep.equal(['DELETE']);
+    await expectAllAtService(lab);
+  });
+
+  it('counts as removed when the service does not have it any more', async () => {
+    const { lab, id } = await settled(deletes);
+    await cancelSampleOrder(lab.erp, id);
+    await lab.capture({ sweep: true });
+    lab.sandbox.setFaults([{ kind: 'reset-after-commit', match: { method: 'DELETE' }, times: 1 }]);
+    await lab.deliver();
+    expect(await shapeOf(id)).to.deep.equal(['create delivered', 'delete delivered']);
+    await expectAllAtService(lab);
+  });
+
+  it('is deleted after its create, when that was under way', async () => {
+    const { lab } = await settled(deletes);
+    const { id, orderNo } = await insertSampleOrder(lab.erp, {});
+    await lab.capture({ sweep: true });
+    lab.sandbox.setFaults([{ kind: 'reset-after-commit', match: { bodyIncludes: orderNo } }]);
+    await lab.deliver({ retryHorizonMs: 0 });
+    await cancelSampleOrder(lab.erp, id);
+    await lab.capture({ sweep: true });
+    expect(await shapeOf(id)).to.deep.equal(['create in_doubt', 'delete pending']);
+    lab.sandbox.clearFaults();
+    await lab.deliver();
+    await expectAllAtService(lab);
+  });
+
+  it('waits for a person together with many others', async () => {
+    const { lab } = await settled({ orders: 40, settings: { ...deletes.settings, capture: { maxRemovals: 3 } } });
+    await lab.changeErp("UPDATE sales_orders SET status='cancelled' WHERE id>8");
+    const { held } = await lab.capture({ sweep: true });
+    expect(held).to.be.greaterThan(3);
+    await lab.deliver();
+    expect(changesAt(lab)).to.deep.equal([]);
+    expect(await alerts()).to.have.length(1);
+    // What was cancelled by mistake is taken back, and nothing was said to the service.
+    await lab.changeErp("UPDATE sales_orders SET status='confirmed'");
+    await lab.capture({ sweep: true });
+    expect((await lab.deliver()).attempts).to.be.lessThan(60);
+    await lab.capture({ sweep: true });
+    await lab.deliver();
+    expect(changesAt(lab)).to.deep.equal([]);
+    await expectAllAtService(lab);
+    expect((await statesOf(kit)).parked ?? 0).to.equal(0);
+  });
+
+  it('is not meant when the whole table is empty for a minute', async () => {
+    const { lab } = await settled(deletes);
+    await lab.changeErp('CREATE TABLE kept AS SELECT * FROM sales_orders');
+    try {
+      await lab.changeErp('DELETE FROM sales_orders');
+      for (let i = 0; i < 3; i++) await lab.capture({ sweep: true });
+      await lab.deliver();
+      expect(changesAt(lab)).to.deep.equal([]);
+      expect((await alerts()).map(({ outcome }) => outcome)).to.deep.equal(['empty']);
+      await lab.changeErp('INSERT INTO sales_orders SELECT * FROM kept');
+    } finally {
+      await lab.changeErp('DROP TABLE kept');
+    }
+    await lab.capture({ sweep: true });
+    await lab.deliver();
+    expect(changesAt(lab)).to.deep.equal([]);
+    await expectAllAtService(lab);
+    expect(await kit.rows('SELECT cause FROM alert WHERE open_cause IS NOT NULL')).to.deep.equal([]);
+  });
+
+  it('is not meant when the ERP was restored from yesterday, and ids are used again', async () => {
+    const { lab } = await settled(deletes);
+    const lost: number[] = [];
+    for (let i = 0; i < 4; i++) lost.push((await insertSampleOrder(lab.erp, { lines: [{ qty: i + 1 }] })).id);
+    await lab.capture({ sweep: true });
+    await lab.deliver();
+    const before = lab.sandbox.ledger().orders.map(({ reference, record }) => [reference, record]);
+    for (const id of lost) await eraseOrder(lab, id);
+    // Three other orders take three of their keys; the last of the four is missing.
+    for (let i = 0; i < 3; i++) await insertSampleOrder(lab.erp, { lines: [{ qty: 50 + i }] });
+    await lab
+      .changeErp("UPDATE sales_orders SET order_no=CONCAT('N', order_no) WHERE id>=?", [lost[0] as number])
+      .catch(() => lab.changeErp("UPDATE sales_orders SET order_no='N' || order_no WHERE id>=?", [lost[0] as number]));
+    for (let i = 0; i < 3; i++) {
+      await lab.capture({ sweep: true });
+      await lab.deliver();
+    }
+    expect(changesAt(lab)).to.deep.equal([]);
+    expect(lab.sandbox.ledger().orders.map(({ reference, record }) => [reference, record])).to.deep.equal(before);
+    const held = await summariseHeld(lab.context, {});
+    expect(held.brakes).to.have.length(1);
+    expect(held.groups.map(({ operation, count }) => ({ operation, count }))).to.deep.equal([
+      { operation: 'delete', count: 1 },
+    ]);
+    expect((await kit.rows("SELECT reason FROM outbox_message WHERE park_class='conflict'")).length).to.equal(3);
+
+    // A person looked: what the service has is right, and new orders go on from here.
+    await confirmHeld(lab.context, {}, 'discard', held.lastId, 'the ERP was restored');
+    const next = await insertSampleOrder(lab.erp, {});
+    await lab.capture({ sweep: true });
+    await lab.deliver();
+    expect(changesAt(lab)).to.deep.equal([]);
+    expect(next.id).to.equal(lost[3]);
+  });
+});
