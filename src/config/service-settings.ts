@@ -39,12 +39,9 @@ const changeEndpoint = (path: string, meaning: string) =>
     .prefault({})
     .describe(meaning);
 
-const templates = (meaning: string) =>
-  z
-    .record(z.string().min(1), z.string().min(1))
-    .default({})
-    .describe(meaning)
-    .meta({ allowed: 'names and values, such as {note: "{note}"}' });
+const templates = z
+  .record(z.string().min(1), z.string().min(1))
+  .meta({ allowed: 'names and values, such as {note: "{note}"}' });
 
 /** Where the service can be asked whether it has a record. Only a service that offers this has one. */
 const lookUp = (meaning: string) =>
@@ -55,7 +52,7 @@ const lookUp = (meaning: string) =>
         .regex(/^\/(?!\/)[^?#\s]*$/, 'not a path that begins with one / and has no query')
         .describe('Path with its version. {field} is replaced by a text field of the record, or {idempotency_key}.')
         .meta({ allowed: 'a path that begins with one / and has no query' }),
-      query: templates('Query parameters; {field} and {idempotency_key} as in the path.'),
+      query: templates.default({}).describe('Query parameters; {field} and {idempotency_key} as in the path.'),
       successStatus: z
         .number()
         .int()
@@ -77,9 +74,9 @@ const lookUp = (meaning: string) =>
           'Field of the answer that holds the list of what was found. Absent: the answer is the one record itself.',
         ),
       id: z.string().min(1).describe('Field of a found record that holds its id at the service.'),
-      match: templates(
-        'Fields of a found record that have to equal a field of ours, exactly; a record with other values is another one. At least one.',
-      ).refine((fields) => Object.keys(fields).length > 0, { error: 'compares nothing, so that anything would match' }),
+      match: templates.describe(
+        'Fields of a found record that have to equal a field of ours, exactly; a record with other values is another one. Without any nothing is ever found.',
+      ),
       total: z.string().min(1).optional().describe('Field of a found order that holds its total, to be compared.'),
       absenceProves: z
         .boolean()

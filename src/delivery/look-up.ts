@@ -47,8 +47,10 @@ export function readLookUp(
   if (found.length === 0) return { kind: 'none' };
 
   // Services that search loosely give neighbours too. What is not exactly ours says nothing, in either direction.
+  const compared = Object.entries(endpoint.match);
+  if (compared.length === 0) return odd('the settings name no field to compare (match)');
   const exact = found.filter(isFields).filter((one) =>
-    Object.entries(endpoint.match).every(([field, template]) => {
+    compared.every(([field, template]) => {
       const wanted = template.replace(/\{([^}]+)\}/g, (_, name: string) => fieldOf(name, record, idempotencyKey) ?? '');
       const value = Object.hasOwn(one, field) ? one[field] : undefined;
       return wanted !== '' && (typeof value === 'string' || typeof value === 'number') && String(value) === wanted;

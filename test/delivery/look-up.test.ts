@@ -60,6 +60,7 @@ describe('a look-up at the service', () => {
     for (const body of ['<html>', '"text"', 'null', { data: {} }, {}, { data: [{ order_id: 'o2', note: 'so-7' }] }])
       expect(read(answer(body))?.kind, JSON.stringify(body)).to.equal('odd');
     expect(read(answer({ data: [{ note: 'SO-7' }] }))?.kind).to.equal('odd');
+    expect(read(answer({ data: [found] }), { match: {} })?.kind, 'nothing to compare').to.equal('odd');
   });
 
   it('takes the answer itself for the record where the endpoint has no list', () => {
