@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { auditCommand } from '../../src/cli/audit.js';
 import { backupCommand } from '../../src/cli/backup.js';
 import { bindingsCommand } from '../../src/cli/bindings.js';
+import { confirmCommand } from '../../src/cli/confirm-held.js';
 import { daemonCommand } from '../../src/cli/daemon.js';
 import { demoCommand } from '../../src/cli/demo.js';
 import { explainCommand } from '../../src/cli/explain.js';
@@ -17,6 +18,7 @@ import { statusCommand } from '../../src/cli/status.js';
 import { syncCommand } from '../../src/cli/sync.js';
 
 const factories = [
+  confirmCommand,
   daemonCommand,
   syncCommand,
   resyncCommand,
