@@ -1,5 +1,6 @@
 import { Command } from 'commander';
 import { type App, openApp } from '../app.js';
+import { oneLine } from './output.js';
 
 export interface CommonOptions {
   config?: string;
@@ -49,6 +50,7 @@ export function printJson(value: unknown): void {
   process.stdout.write(`${JSON.stringify(value)}\n`);
 }
 
+/** Lines of our own making; whatever stands in them from elsewhere, a terminal does not obey it. */
 export function print(text = ''): void {
-  process.stdout.write(`${text}\n`);
+  process.stdout.write(`${text.split('\n').map(oneLine).join('\n')}\n`);
 }

@@ -2,12 +2,13 @@ import type { Command } from 'commander';
 import { appendAudit } from '../audit/audit-log.js';
 import { currencyScale } from '../erp/currency-scale.js';
 import { goLiveProblem, liveIdentity, readGoLive, writeGoLive } from '../jobs/go-live.js';
-import { preview } from '../jobs/preview.js';
+import { type PreviewOrder, preview } from '../jobs/preview.js';
 import { recoveryProblem } from '../jobs/store-witness.js';
 import { type CommonOptions, describeCommand, print, printJson, withApp } from './command.js';
 import { confirm } from './confirm.js';
 import { exitCode } from './exit-codes.js';
 import { formatAmount } from './format-amount.js';
+import { oneLine } from './output.js';
 
 export function goLiveCommand(): Command {
   return describeCommand({
@@ -39,12 +40,8 @@ export function goLiveCommand(): Command {
             `Would send    ${shown.captured.orders + shown.open.orders} orders and ${shown.captured.customers + shown.open.customers} customers`,
           );
           print(`Total         ${total} ${currency}`);
-          print(
-            `Oldest        ${shown.oldest ? `${shown.oldest.number ?? shown.oldest.key} ${shown.oldest.changedAt ?? ''}` : '-'}`,
-          );
-          print(
-            `Newest        ${shown.newest ? `${shown.newest.number ?? shown.newest.key} ${shown.newest.changedAt ?? ''}` : '-'}`,
-          );
+          print(`Oldest        ${orderInWords(shown.oldest)}`);
+          print(`Newest        ${orderInWords(shown.newest)}`);
           print(`Left out      ${shown.excludedByStartFrom} older orders (orders.startFrom), for good`);
           if (shown.parked > 0) print(`Parked        ${shown.parked} can not be sent as they are`);
           if (problem) print(`Now           ${problem}`);
@@ -84,4 +81,8 @@ export function goLiveCommand(): Command {
         return exitCode.done;
       });
     });
+}
+
+function orderInWords(order: PreviewOrder | null): string {
+  return order ? oneLine(`${order.number ?? order.key} ${order.changedAt ? `(changed ${order.changedAt})` : ''}`) : '-';
 }

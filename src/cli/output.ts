@@ -6,6 +6,11 @@ import { redact } from '../delivery/redact.js';
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
 const controls = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]+/g;
 
+/** A text of the ERP or the service as one line that no terminal obeys. */
+export function oneLine(text: string): string {
+  return text.replace(controls, ' ');
+}
+
 /**
  * What a command prints that came from elsewhere: the ERP, the service, an operator. Secrets are taken out once more (an
  * older token may have been on record before it was one), and nothing reaches the terminal that it would obey.

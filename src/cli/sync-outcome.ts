@@ -3,6 +3,7 @@ import type { App } from '../app.js';
 import type { SyncResult } from '../jobs/sync.js';
 import { print, printJson } from './command.js';
 import { exitCode } from './exit-codes.js';
+import { oneLine } from './output.js';
 
 /** Prints what a pass did and says by the exit code whether a person is needed. */
 export function reportSync(
@@ -50,8 +51,12 @@ function printWords(app: App, { capture, deliver, pull, open }: SyncResult, dryR
       `${dryRun ? 'Would capture' : 'Captured'} ${captured.orders} orders and ${captured.customers} customers ` +
         `(read ${read.orders} and ${read.customers}; ${unchanged} unchanged, ${waiting} waiting for their lines, ${parked} parked).`,
     );
+    if (waiting > 0)
+      print(
+        `Those that wait may go in ${app.settings.orders.settleSeconds} s (orders.settleSeconds): run it again then.`,
+      );
     for (const skipped of capture.skipped.slice(0, 20))
-      print(`  left alone: ${skipped.entity} ${skipped.sourceKey}: ${skipped.reason}`);
+      print(oneLine(`  left alone: ${skipped.entity} ${skipped.sourceKey}: ${skipped.reason}`));
     if (capture.skipped.length > 20) print(`  … and ${capture.skipped.length - 20} more left alone`);
     if (capture.stopped) print(`Capture stopped: ${capture.stopped.reason}`);
     if (dryRun && capture.touched.length > 0) printTouched(capture.touched);
@@ -84,14 +89,11 @@ function printTouched(touched: NonNullable<SyncResult['capture']>['touched']): v
   // Orders are what people look for; their customers would fill the page.
   const ordered = [...touched].sort((a, b) => Number(b.entity === 'order') - Number(a.entity === 'order'));
   for (const record of ordered.slice(0, 20))
-    table.push([
-      record.entity,
-      record.sourceKey,
-      record.number ?? '',
-      record.operation,
-      record.total ?? '',
-      record.parked ?? '',
-    ]);
+    table.push(
+      [record.entity, record.sourceKey, record.number, record.operation, record.total, record.parked].map((cell) =>
+        oneLine(cell ?? ''),
+      ),
+    );
   print(table.toString());
   if (touched.length > 20) print(`… and ${touched.length - 20} more`);
 }

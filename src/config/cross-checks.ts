@@ -146,6 +146,12 @@ function checkService({ service, delivery }: Partly<Settings>, report: Report): 
       allowed: `a number below ${lease / 2}, so that a request ends well before its lease does`,
     });
   }
+  const drain = delivery?.drainSeconds;
+  if (deadline !== undefined && drain !== undefined && drain <= deadline)
+    report('delivery.drainSeconds', 'is not above service.deadlineSeconds', {
+      found: `${drain}, with a deadline of ${deadline}`,
+      allowed: `a number above ${deadline}, so that a stop can wait for the requests under way`,
+    });
   const base = delivery?.backoffBaseSeconds;
   const most = delivery?.backoffMaxSeconds;
   if (base !== undefined && most !== undefined && base > most) {

@@ -64,10 +64,16 @@ export function judge(profile: VerdictProfile, request: VerdictRequest, exchange
   // A 429 is decided before the idempotency layer of a service: nothing took effect.
   if (status === 429) return { kind: 'throttled', reason, retryAfterMs: retryAfterMs(headers['retry-after'], nowMs) };
   if (status === 503 && headers['retry-after'] !== undefined)
-    return { kind: 'throttled', reason, retryAfterMs: retryAfterMs(headers['retry-after'], nowMs) };
+    return {
+      kind: 'throttled',
+      reason,
+      retryAfterMs: retryAfterMs(headers['retry-after'], nowMs),
+      mayHaveTakenEffect: true,
+    };
 
   if (status === 401) return { kind: 'unauthorised', reason };
-  if (status === 403 || status === 407 || (status >= 300 && status < 400)) return { kind: 'misconfigured', reason };
+  if (status === 403 || status === 407) return { kind: 'misconfigured', reason };
+  if (status >= 300 && status < 400) return { kind: 'misconfigured', reason, mayHaveTakenEffect: true };
 
   // Without its body a success does not say what it acknowledged, nor a 409 whether something exists.
   if (isCutOff) return { kind: 'in_doubt', reason };

@@ -1,6 +1,7 @@
 import type { Tx } from '../store/store.js';
 
 export interface LastPull {
+  id: number;
   outcome: string;
   reason: string | null;
   startedAt: number;
@@ -13,10 +14,11 @@ export interface LastPull {
 /** The newest pull, whatever became of it; null before the first. */
 export async function lastPull(tx: Tx): Promise<LastPull | null> {
   const [row] = await tx.select(
-    'SELECT outcome, reason, started_at, ended_at, pages, listed FROM invoice_pull ORDER BY id DESC LIMIT 1',
+    'SELECT id, outcome, reason, started_at, ended_at, pages, listed FROM invoice_pull ORDER BY id DESC LIMIT 1',
   );
   return row
     ? {
+        id: Number(row.id),
         outcome: row.outcome,
         reason: row.reason,
         startedAt: Number(row.started_at),

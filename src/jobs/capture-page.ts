@@ -40,6 +40,8 @@ export interface CapturePageWork {
   /** How many rows of the page may still be written. */
   room: number;
   cursor: { changedAt: string; sweptAt: number | null } | null;
+  /** Customers that a dry run has counted on an earlier page. */
+  shownCustomers: Set<string>;
 }
 
 export interface CapturePageResult {
@@ -73,6 +75,8 @@ export interface TouchedRecord {
   total: string | null;
   /** Why it waits for a person, or null. */
   parked: string | null;
+  /** The unsent message that it replaces, or null. */
+  supersedes: number | null;
   /** Names of the fields that an update would change; only in a dry run. */
   fields: string[];
 }
@@ -168,7 +172,9 @@ async function planAndWrite(context: JobContext, work: CapturePageWork, tx: Tx):
   if (work.entity === 'order') {
     const wanted = new Set(plans.map((plan) => plan.message.customerKey));
     const all = work.room === Number.POSITIVE_INFINITY;
-    const customers = work.page.customers.filter((customer) => all || wanted.has(customer.sourceKey));
+    const customers = work.page.customers.filter(
+      (customer) => (all || wanted.has(customer.sourceKey)) && !work.shownCustomers.has(customer.sourceKey),
+    );
     const knownCustomers = await knownRecords(
       tx,
       'customer',
@@ -191,7 +197,8 @@ async function planAndWrite(context: JobContext, work: CapturePageWork, tx: Tx):
         plans.map((plan) => plan.message.sourceKey),
       )
     : new Map<string, string>();
-  for (const { message, row } of plans) {
+  for (const { message, row, supersedes } of plans) {
+    if (work.dryRun && message.entity === 'customer') work.shownCustomers.add(message.sourceKey);
     if (message.parked) result.parked++;
     if (message.parked?.parkClass === 'held')
       result.held.push({ entity: message.entity, reason: message.parked.reason });
@@ -206,6 +213,7 @@ async function planAndWrite(context: JobContext, work: CapturePageWork, tx: Tx):
       changedAt: row.changedAt,
       total: row.entity === 'order' && row.content.mapped ? sumOfItems(row.content.record) : null,
       parked: message.parked?.reason ?? null,
+      supersedes,
       fields:
         work.dryRun && message.operation === 'update'
           ? changedFields(acknowledged.get(message.sourceKey) ?? null, message.record)
@@ -289,6 +297,7 @@ function planRow(
       operation: decision.operation,
       generation: decision.generation,
       number: row.entity === 'order' ? row.number : null,
+      changedAt: row.changedAt,
       customerKey,
       contentHash: hash,
       mappingFingerprint,

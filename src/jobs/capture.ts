@@ -44,6 +44,8 @@ export interface CaptureResult {
   stopped: { reason: string } | null;
   /** Another process is capturing right now. */
   busy: boolean;
+  /** An operator has paused capture; delivering may go on. */
+  paused: boolean;
 }
 
 type AnyPage = ErpPage<ReadCustomer> | ErpPage<ReadOrder>;
@@ -84,11 +86,12 @@ class CapturePass {
     touched: [],
     stopped: null,
     busy: false,
+    paused: false,
   };
   readonly #context: JobContext;
   readonly #reader: ErpReader;
   readonly #options: CaptureOptions;
-  readonly #pageSize: number;
+  #pageSize: number;
   readonly #fingerprints: Record<Entity, string>;
   readonly #waiting = new Set<string>();
   /** What single messages were held for as they were written. */
@@ -96,6 +99,8 @@ class CapturePass {
   /** What is wrong with a source as a whole. An ERP that was restored was restored with all its tables. */
   readonly #standing: Partial<Record<Entity, string>> = {};
   readonly #givenUpTo: Partial<Record<Entity, string>> = {};
+  /** In a dry run nothing is written, so that the customers of the next page would count again. */
+  readonly #shownCustomers = new Set<string>();
   #lease: Lease | null = null;
   #renewedAt = 0;
 
@@ -233,7 +238,11 @@ class CapturePass {
         entity === 'order'
           ? await this.#reader.sweepOrders(after, this.#pageSize, filter)
           : await this.#reader.sweepCustomers(after, this.#pageSize, filter);
+      const before = this.result.captured.orders + this.result.captured.customers;
       if (page.rows.length > 0) await this.#page(entity, page, null);
+      // A page as small as the limit is right for a fresh store; where everything is known already, it would take for ever.
+      if (this.result.captured.orders + this.result.captured.customers === before)
+        this.#pageSize = Math.min(this.#pageSize * 2, this.#context.settings.capture.pageSize);
       const plural = entity === 'order' ? 'orders' : 'customers';
       this.#options.onProgress?.({ entity, read: this.result.read[plural], total });
       if (this.result.stopped || this.#limitReached(entity) || !page.more || !page.last) return;
@@ -277,6 +286,7 @@ class CapturePass {
       knownCustomersOnly: settings.customers.send === 'referenced' && !this.#options.filter?.keys,
       room: this.#room(entity),
       cursor: keepCursor ? cursor : null,
+      shownCustomers: this.#shownCustomers,
     });
     const { result } = this;
     result.read[entity === 'order' ? 'orders' : 'customers'] += page.rows.length;
@@ -292,8 +302,9 @@ class CapturePass {
     for (const key of work.waiting) this.#waiting.add(key);
     result.waiting = this.#waiting.size;
     result.skipped.push(...work.skipped);
-    if (this.#isPartial() || (this.#options.dryRun && result.touched.length < 200))
-      result.touched.push(...work.touched);
+    // What is to be sent by name is needed whole; of the rest an excerpt will do, a first pass may write a million.
+    const whole = this.#options.limit !== undefined || this.#options.filter?.keys !== undefined;
+    if (whole || result.touched.length < 200) result.touched.push(...work.touched);
     this.#options.onTouched?.(work.touched);
   }
 
@@ -302,8 +313,10 @@ class CapturePass {
     const { store, nowMs } = this.#context;
     const pauses = await store.read('read the pauses', listPauses);
     const pause = activePauses(pauses, 'capture', nowMs())[0];
-    if (pause && !this.#options.dryRun) this.result.stopped = { reason: `capture is paused: ${pause.reason}` };
-    else if (this.#options.signal?.aborted) this.result.stopped = { reason: 'stopping' };
+    if (pause && !this.#options.dryRun) {
+      this.result.stopped = { reason: `capture is paused: ${pause.reason}` };
+      this.result.paused = true;
+    } else if (this.#options.signal?.aborted) this.result.stopped = { reason: 'stopping' };
     else await this.#keepLease();
   }
 
@@ -312,8 +325,9 @@ class CapturePass {
     // The limit counts what was asked for; the customers of five orders come along.
     const counted = this.#options.filter?.entity ?? 'order';
     if (counted !== entity) return 0;
-    const { captured } = this.result;
-    return this.#options.limit - (counted === 'order' ? captured.orders : captured.customers);
+    const { captured, waiting } = this.result;
+    // Five orders that wait for their lines are five as well, or a trial would read the whole ERP.
+    return this.#options.limit - (counted === 'order' ? captured.orders + waiting : captured.customers);
   }
 
   #limitReached(entity: Entity): boolean {

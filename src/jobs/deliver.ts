@@ -13,6 +13,7 @@ import {
 import { parkForgottenKeys, settleNothingToSend } from '../outbox/settle-messages.js';
 import { assertEpoch, LeaseLost } from '../store/lease.js';
 import type { Tx } from '../store/store.js';
+import type { DeliverResult } from './deliver-result.js';
 import type { JobContext } from './job-context.js';
 import { killPoint } from './kill-point.js';
 import { lookUp, lookUpEntities, takeLookUps } from './look-up.js';
@@ -33,19 +34,9 @@ export interface DeliverOptions {
   onProgress?: (result: DeliverResult) => void;
 }
 
-export interface DeliverResult {
-  attempts: number;
-  delivered: { customers: number; orders: number };
-  parked: number;
-  flagged: number;
-  throttled: number;
-  inDoubt: number;
-  /** Why it ended before everything was delivered, or null. */
-  stopped: string | null;
-}
-
 /** How long the loop sleeps at most before it looks again: new captures, pauses and resumes come from other processes. */
 const pollMs = 500;
+const maxIdleMs = 10_000;
 /** Look-ups under way at once: they are few, and each is put on record by itself. */
 const maxLookUps = 50;
 
@@ -130,6 +121,7 @@ class Delivery {
     // Half a batch at least, so that claims are few and the pipeline never runs dry.
     if (room < 1 || (!probing && room < this.#target / 2)) return this.#wait();
 
+    const lookedAt = performance.now();
     const claimed = await this.#claim(room, probing);
     for (const message of claimed) this.#launch(message);
     const lookedUp = probing ? 0 : await this.#launchLookUps(Math.min(room - claimed.length, maxLookUps));
@@ -140,9 +132,12 @@ class Delivery {
     // What was settled just now may have become a conflict.
     if (!probing && (await this.#launchLookUps(maxLookUps)) > 0) return null;
 
+    // Nothing was ready. With a hundred thousand orders behind one parked customer even looking is work: rest ten times as long.
+    const idleMs = Math.min(maxIdleMs, Math.max(pollMs, 10 * (performance.now() - lookedAt)));
+    if (!this.#options.untilDrained) return this.#wait(idleMs, idleMs);
     const due = await nextDueAt(store, this.#options.scope);
     const restMs = due === null ? Number.POSITIVE_INFINITY : due - nowMs();
-    if (this.#options.untilDrained && restMs > this.#options.retryHorizonMs) {
+    if (restMs > this.#options.retryHorizonMs) {
       // The last outcome may have stopped the lane until a person looks.
       const stopped = this.#gate.blockedBy(await this.#gate.state(), 'deliver');
       return stopped && stopped.untilMs === null ? stopped.reason : 'drained';
@@ -310,9 +305,9 @@ class Delivery {
   }
 
   /** Until a request ends, but no longer than the poll. */
-  async #wait(ms = pollMs): Promise<null> {
+  async #wait(ms = pollMs, mostMs = pollMs): Promise<null> {
     const timer = new AbortController();
-    const rest = sleep(Math.min(ms, pollMs), undefined, { signal: timer.signal }).catch(() => undefined);
+    const rest = sleep(Math.min(ms, mostMs), undefined, { signal: timer.signal }).catch(() => undefined);
     const stopped = new Promise<void>((resolve) => {
       this.#options.signal?.addEventListener('abort', () => resolve(), { once: true, signal: timer.signal });
     });

@@ -114,8 +114,11 @@ export function laneEffects(
           `The service does not let us deliver (${verdict.reason}). Check the address and the permissions, then \`waybill resume deliver\`.`,
         );
         break;
+      case 'unknown_customer':
       case 'refused': {
-        const key = verdict.reason.replace(/\d+/g, '#');
+        // An order that still waits for the service to see its customer is no refusal yet; one that was given up is.
+        if (verdict.kind === 'unknown_customer' && parkedAs === null) break;
+        const key = verdict.kind === 'refused' ? verdict.reason.replace(/\d+/g, '#') : verdict.kind;
         refusals = refusals.reason === key ? { reason: key, count: refusals.count + 1 } : { reason: key, count: 1 };
         if (refusals.count === refusalStorm) {
           pauses.push({

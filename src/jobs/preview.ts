@@ -33,12 +33,17 @@ export async function preview(context: JobContext, reader: ErpReader): Promise<P
     if (!oldest || comparable(order) < comparable(oldest)) oldest = order;
     if (!newest || comparable(order) > comparable(newest)) newest = order;
   };
+  const captured = { customers: 0, orders: 0 };
+  const superseded = new Set<number>();
   const result = await capture(context, reader, {
     dryRun: true,
     sweep: true,
     onTouched: (records: readonly TouchedRecord[]) => {
       for (const record of records) {
-        if (record.entity !== 'order' || record.parked !== null) continue;
+        if (record.supersedes !== null) superseded.add(record.supersedes);
+        if (record.parked !== null) continue;
+        captured[record.entity === 'order' ? 'orders' : 'customers']++;
+        if (record.entity !== 'order') continue;
         total += BigInt(record.total ?? 0);
         meet({ key: record.sourceKey, number: record.number, changedAt: record.changedAt });
       }
@@ -49,7 +54,7 @@ export async function preview(context: JobContext, reader: ErpReader): Promise<P
   for (;;) {
     const rows = await context.store.read('read what waits in the outbox', (tx) =>
       tx.select(
-        `SELECT m.id, m.entity, m.source_key, m.number, b.record FROM outbox_message m
+        `SELECT m.id, m.entity, m.source_key, m.number, m.source_changed_at, b.record FROM outbox_message m
            JOIN message_body b ON b.message_id=m.id
           WHERE m.id>? AND m.state IN ('pending','sending','in_doubt') ORDER BY m.id LIMIT 500`,
         [afterId],
@@ -57,16 +62,18 @@ export async function preview(context: JobContext, reader: ErpReader): Promise<P
     );
     for (const row of rows) {
       afterId = Number(row.id);
+      // The ERP holds a newer form of it, which is counted above.
+      if (superseded.has(afterId)) continue;
       open[row.entity === 'order' ? 'orders' : 'customers']++;
       if (row.entity !== 'order') continue;
       const record = JSON.parse(row.record) as { items?: { qty: number; price: number }[] };
       for (const item of record.items ?? []) total += BigInt(item.qty) * BigInt(item.price);
-      meet({ key: row.source_key, number: row.number, changedAt: null });
+      meet({ key: row.source_key, number: row.number, changedAt: row.source_changed_at });
     }
     if (rows.length < 500) break;
   }
   return {
-    captured: { customers: result.captured.customers, orders: result.captured.orders - result.parked },
+    captured,
     parked: result.parked,
     waiting: result.waiting,
     open,

@@ -10,7 +10,7 @@ import { recordSuccess } from '../store/job-runs.js';
 import { dropEndedPauses, listPauses, pauseLane, resumeLane } from '../store/lane-pauses.js';
 import { assertEpoch, LeaseLost } from '../store/lease.js';
 import type { Tx } from '../store/store.js';
-import type { DeliverResult } from './deliver.js';
+import { type DeliverResult, emptyDeliverResult } from './deliver-result.js';
 import type { JobContext } from './job-context.js';
 import { killPoint } from './kill-point.js';
 import { healthy, type LaneHealth, laneEffects } from './lane-effects.js';
@@ -24,15 +24,7 @@ const afterOutageMs = 60_000;
 
 /** Puts outcomes on record in batches: message, attempt, binding, audit and lane pauses in one transaction. */
 export class Settler {
-  readonly result: DeliverResult = {
-    attempts: 0,
-    delivered: { customers: 0, orders: 0 },
-    parked: 0,
-    flagged: 0,
-    throttled: 0,
-    inDoubt: 0,
-    stopped: null,
-  };
+  readonly result: DeliverResult = emptyDeliverResult();
   readonly #context: JobContext;
   readonly #lease: ServiceLease;
   readonly #onProgress: ((result: DeliverResult) => void) | undefined;

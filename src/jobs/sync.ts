@@ -1,12 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ServiceClient } from '../delivery/service-client.js';
 import type { ErpReader, RowFilter } from '../erp/erp-reader.js';
+import { lastPull } from '../invoices/last-pull.js';
 import type { Entity } from '../model/entity.js';
 import { countOpen, customersOfOrders, oldestOpenOrders } from '../outbox/open-messages.js';
 import { type RecordedJob, recordSuccess } from '../store/job-runs.js';
 import { requestWakeUp } from '../store/wake-ups.js';
 import { type CaptureResult, capture } from './capture.js';
-import { type DeliverResult, deliver } from './deliver.js';
+import { deliver } from './deliver.js';
+import { type DeliverResult, emptyDeliverResult } from './deliver-result.js';
 import type { JobContext } from './job-context.js';
 import { type PullResult, pull } from './pull.js';
 import { ServiceLease } from './service-lease.js';
@@ -53,15 +55,18 @@ export async function sync(
   const result: SyncResult = { capture: null, deliver: null, pull: null, open: 0 };
   if (options.stages.includes('capture')) {
     result.capture = await captureWhenFree(context, partners.reader, options);
-    if (result.capture.stopped || options.dryRun) return result;
-    await noteSuccess(context, 'capture');
+    const paused = result.capture.paused && !options.signal?.aborted;
+    if (options.dryRun || (result.capture.stopped && !paused)) return result;
+    if (!paused) await noteSuccess(context, 'capture');
   }
   const talks = options.stages.some((stage) => stage !== 'capture');
   if (!talks || options.dryRun) return result;
 
   const only = await scopeOf(context, options, result.capture);
   const answer = await ServiceLease.acquire(context, options.signal);
-  if (!(answer instanceof ServiceLease)) return watch(context, options, result, answer.holder, only);
+  const lease = answer instanceof ServiceLease ? answer : await watch(context, options, result, answer.holder, only);
+  if (!lease) return result;
+  result.deliver = null;
   try {
     const client = partners.client();
     if (options.stages.includes('deliver')) {
@@ -72,7 +77,7 @@ export async function sync(
           done: done.delivered.customers + done.delivered.orders + done.parked,
           total,
         });
-      const delivered = await deliver(context, client, answer, {
+      const delivered = await deliver(context, client, lease, {
         untilDrained: true,
         scope: { only },
         retryHorizonMs,
@@ -85,14 +90,14 @@ export async function sync(
       result.open = await countOpen(context.store, only);
     }
     if (options.stages.includes('pull') && context.settings.invoices.enabled && !options.signal?.aborted) {
-      result.pull = await pull(context, client, answer, {
+      result.pull = await pull(context, client, lease, {
         ...(options.signal ? { signal: options.signal } : {}),
         onProgress: ({ staged, total }) => options.onProgress?.({ stage: 'pull', done: staged, total }),
       });
       if (result.pull.outcome === 'complete') await noteSuccess(context, 'pull');
     }
   } finally {
-    await answer.release();
+    await lease.release();
   }
   return result;
 }
@@ -125,7 +130,8 @@ async function scopeOf(
   { filter, limit }: SyncOptions,
   captured: CaptureResult | null,
 ): Promise<Map<Entity, Set<string>> | null> {
-  if (!filter && limit === undefined) return null;
+  // A range of dates may hold a million records. What it captured is due, and so is whatever else is: no scope is needed.
+  if (!filter?.keys && limit === undefined) return null;
   const orders = new Set<string>();
   const customers = new Set<string>();
   for (const record of captured?.touched ?? []) (record.entity === 'order' ? orders : customers).add(record.sourceKey);
@@ -140,38 +146,51 @@ async function scopeOf(
   ]);
 }
 
-/** Somebody else delivers: wait until what we wrote is on its way, as long as that makes progress. */
+/**
+ * Somebody else delivers: wait until what we wrote is on its way, as long as that makes progress. A deliverer that was
+ * killed keeps its place until the lease ends; then it is ours.
+ * @returns the lease when it came free before the work was done, else null
+ */
 async function watch(
   context: JobContext,
   options: SyncOptions,
   result: SyncResult,
   holder: string,
   only: Map<Entity, Set<string>> | null,
-): Promise<SyncResult> {
-  const { store, actor, nowMs } = context;
-  if (options.stages.includes('pull'))
-    await store.transaction('ask for a pull', (tx) => requestWakeUp(tx, 'pull', actor, nowMs()));
-  const total = await countOpen(store, only);
+): Promise<ServiceLease | null> {
+  const { store, actor, nowMs, settings } = context;
+  const pulls = options.stages.includes('pull') && settings.invoices.enabled;
+  const pullBefore = (await store.read('look at the last pull', lastPull))?.id ?? 0;
+  if (pulls) await store.transaction('ask for a pull', (tx) => requestWakeUp(tx, 'pull', actor, nowMs()));
+  const delivers = options.stages.includes('deliver');
+  const total = delivers ? await countOpen(store, only) : 0;
+  const patienceMs = Math.max(retryHorizonMs, settings.delivery.leaseSeconds * 1000 + 5_000);
   let open = total;
+  let pulled = !pulls;
   let lastProgressAt = performance.now();
-  while (options.stages.includes('deliver') && open > 0 && !options.signal?.aborted) {
+  let lastAskedAt = lastProgressAt;
+  while ((open > 0 || !pulled) && !options.signal?.aborted && performance.now() - lastProgressAt <= patienceMs) {
     await sleep(300);
-    const now = await countOpen(store, only);
+    const now = delivers ? await countOpen(store, only) : 0;
     if (now < open) lastProgressAt = performance.now();
     open = now;
+    const newest = pulled ? null : await store.read('look at the last pull', lastPull);
+    pulled ||= newest !== null && newest.id > pullBefore && newest.endedAt !== null;
     options.onProgress?.({ stage: 'deliver', done: Math.max(0, total - open), total });
-    if (performance.now() - lastProgressAt > retryHorizonMs) break;
+    if (performance.now() - lastAskedAt < 1_000) continue;
+    lastAskedAt = performance.now();
+    const answer = await ServiceLease.acquire(context, options.signal);
+    if (answer instanceof ServiceLease) return answer;
   }
   result.open = open;
+  const left = [
+    open > 0 ? `${open} messages are still open` : '',
+    pulled ? '' : 'it has not pulled the invoices yet',
+  ].filter(Boolean);
   result.deliver = {
-    attempts: 0,
-    delivered: { customers: 0, orders: 0 },
-    parked: 0,
-    flagged: 0,
-    throttled: 0,
-    inDoubt: 0,
-    stopped: open > 0 ? `${holder} delivers, and ${open} messages are still open` : null,
+    ...emptyDeliverResult(),
+    stopped: left.length > 0 ? `${holder} delivers, and ${left.join(', and ')}` : null,
     watched: holder,
   };
-  return result;
+  return null;
 }

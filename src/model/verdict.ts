@@ -8,10 +8,14 @@ export type Verdict =
   | { kind: 'invalid'; reason: string }
   /** Provably nothing was sent. `tls`: the service's certificate was not accepted. */
   | { kind: 'unavailable'; reason: string; tls: boolean }
-  /** The service asks for less. `retryAfterMs` is null when it does not say for how long. */
-  | { kind: 'throttled'; reason: string; retryAfterMs: number | null }
+  /**
+   * The service asks for less. `retryAfterMs` is null when it does not say for how long. `mayHaveTakenEffect`: a 503 may come
+   * from a gateway after the service behind it has acted; only a 429 is decided before.
+   */
+  | { kind: 'throttled'; reason: string; retryAfterMs: number | null; mayHaveTakenEffect?: true }
   | { kind: 'unauthorised'; reason: string }
-  | { kind: 'misconfigured'; reason: string }
+  /** `mayHaveTakenEffect`: a redirect may follow a deed ("see other"). */
+  | { kind: 'misconfigured'; reason: string; mayHaveTakenEffect?: true }
   /** The first request with this key is still running at the service. */
   | { kind: 'busy'; reason: string }
   | { kind: 'unknown_customer'; reason: string }

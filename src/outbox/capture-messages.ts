@@ -109,6 +109,8 @@ export interface NewMessage {
   generation: number;
   /** The number that people know the record by. */
   number: string | null;
+  /** The row's change cursor as the ERP wrote it. */
+  changedAt?: string | null;
   /** Key of the customer whose binding it waits for, or null. */
   customerKey: string | null;
   contentHash: string;
@@ -139,6 +141,7 @@ export async function insertMessages(tx: Tx, messages: readonly NewMessage[], no
       operation: message.operation,
       generation: message.generation,
       number: message.number?.slice(0, 255) ?? null,
+      source_changed_at: message.changedAt ?? null,
       customer_key: message.customerKey,
       idempotency_key: message.idempotencyKey,
       // The bytes of a create are its record: one text, one hash.

@@ -90,6 +90,15 @@ const ready = `(m.customer_key IS NULL OR c.source_key IS NOT NULL)
                   AND CASE WHEN o.state IN ('pending','sending','in_doubt') THEN 1 ELSE 0 END=1)`;
 
 /**
+ * Whether an update since the last acknowledgement ended without proof. It may have taken effect, so that nobody knows what
+ * the service holds: the next update says everything.
+ */
+const doubtfulUpdate = `EXISTS
+              (SELECT 1 FROM outbox_message d WHERE d.source_key=m.source_key AND d.entity=m.entity
+                  AND d.revision<m.revision AND d.revision>w.revision AND d.operation='update'
+                  AND d.park_class IN ('unproven','conflict'))`;
+
+/**
  * Claims messages under an epoch: bytes frozen, attempt on record, state `sending`, all in the caller's transaction, which
  * must have checked the epoch. Rows that another transaction holds are skipped; the others come in the order of `ids`.
  * @param keyLifetimeMs a create that was acknowledged and goes out once more (`resync --force`) is left when it is older
@@ -112,7 +121,7 @@ export async function claimMessages(
   if (locked.length === 0) return { claimed: [], nothingToSend: [] };
   const mine = locked.map((row) => Number(row.id));
   const rows = await tx.select(
-    `SELECT m.*, b.record, b.body, w.service_id AS bound_service_id, w.acknowledged
+    `SELECT m.*, b.record, b.body, w.service_id AS bound_service_id, w.acknowledged, ${doubtfulUpdate} AS doubtful
        FROM ${candidates}
        JOIN message_body b ON b.message_id=m.id
       WHERE m.id IN ${placeholders(mine.length)} AND ${ready}`,
@@ -144,7 +153,7 @@ export async function claimMessages(
       composed.push({ message_id: Number(row.id), body });
     }
     if (row.operation === 'update' && row.body_hash === null) {
-      const update = compose(methods[row.entity as Entity], row.acknowledged, row.record);
+      const update = compose(methods[row.entity as Entity], row.doubtful ? null : row.acknowledged, row.record);
       if (update === null) {
         nothingToSend.push(nothingToSendOf(row));
         continue;

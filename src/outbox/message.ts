@@ -105,9 +105,11 @@ export function settle(message: SendingMessage, verdict: Verdict, context: Settl
       return { ...same, firstSentAt: message.firstSentAt, nextAttemptAt: wait(1) };
     case 'not_sent':
       return { ...same, firstSentAt: message.firstSentAt };
+    // A later refusal of what a gateway answered for would prove nothing: see `provenRefusal`.
     case 'throttled':
-    case 'unauthorised':
     case 'misconfigured':
+      return verdict.mayHaveTakenEffect ? { ...same, state: 'in_doubt' } : same;
+    case 'unauthorised':
       return same;
 
     // The first request with this key is still running: it may well succeed.

@@ -32,7 +32,7 @@ describe('A daemon that is started before its databases', function () {
   it('waits for the store, and begins when it is there', async () => {
     const database = await server.createDatabase();
     await createSampleErp({ target: { type: 'sqlite', file: dir.file('erp.sqlite') }, customers: 2, orders: 5 });
-    server.kill();
+    await server.kill();
     const waybill = new Installation({
       folder: dir.path,
       serviceUrl: sandbox.url,

@@ -8,6 +8,21 @@ export interface ExpectedOrder {
   total: number;
 }
 
+/** The customers that eligible orders name, as the service should hold them. */
+export async function expectedCustomers(database: TestDatabase): Promise<Map<string, Record<string, string>>> {
+  type Row = RowDataPacket & Record<string, string | null>;
+  const rows = await database.query<Row[]>(
+    `SELECT DISTINCT c.customer_no AS customer_code, c.name, c.email, c.street, c.postcode, c.city, c.country
+       FROM customers c JOIN sales_orders o ON o.customer_id=c.id
+      WHERE o.status='confirmed' AND o.currency='EUR' AND o.created_at>='2026-01-01'`,
+  );
+  // NULL and empty text leave an optional field out.
+  const filled = (row: Row) => Object.entries(row).filter(([, value]) => value !== null && value !== '');
+  return new Map(
+    rows.map((row) => [row.customer_code as string, Object.fromEntries(filled(row)) as Record<string, string>]),
+  );
+}
+
 /** What the service should hold, straight from the tables of the sample ERP: no line of the connector takes part. */
 export async function expectedOrders(database: TestDatabase): Promise<Map<string, ExpectedOrder>> {
   type Line = RowDataPacket & { order_no: string; customer_no: string; sku: string; qty: string; cents: string };

@@ -186,6 +186,14 @@ describe('slowing down', () => {
 });
 
 describe('a storm of refusals', () => {
+  it('is also ten orders in a row whose customer the service does not know, once they are given up', () => {
+    const unknown = (customer: string): Verdict => ({ kind: 'unknown_customer', reason: `HTTP 404: no ${customer}` });
+    const lane = new Lane();
+    for (let id = 1; id <= 30; id++) expect(lane.settle(of(id, unknown(`K${id}`))).pauses).to.deep.equal([]);
+    for (let id = 1; id <= 9; id++) expect(lane.settle(of(id, unknown(`K${id}`), 'refused')).pauses).to.deep.equal([]);
+    expect(causes(lane.settle(of(10, unknown('K10'), 'refused')))).to.deep.equal(['deliver refusals']);
+  });
+
   it('pauses delivery at the tenth equal refusal in a row; figures in them do not count', () => {
     const lane = new Lane();
     for (let i = 1; i < 10; i++) expect(lane.settle(of(i, refused(`HTTP 400: order ${i}`))).pauses).to.deep.equal([]);

@@ -100,6 +100,19 @@ const allowed: { [K in VerdictKind]: { states: (MessageState | 'same')[]; parkCl
 const neverLeft: VerdictKind[] = ['not_sent', 'unavailable'];
 const laneWide: VerdictKind[] = ['unavailable', 'throttled', 'unauthorised', 'misconfigured', 'not_sent'];
 
+describe('a "come back later" from a gateway, and a redirect', () => {
+  for (const kind of ['throttled', 'misconfigured'] as const) {
+    it(`${kind}: leaves it in doubt, so that a later refusal proves nothing`, () => {
+      const verdict: Verdict =
+        kind === 'throttled'
+          ? { kind, reason: 'HTTP 503', retryAfterMs: 1_000, mayHaveTakenEffect: true }
+          : { kind, reason: 'HTTP 303', mayHaveTakenEffect: true };
+      const after = settle(fresh, verdict, context());
+      expect(after).to.include({ state: 'in_doubt', failures: 0, nextAttemptAt: nowMs });
+    });
+  }
+});
+
 describe('settling a message', () => {
   it('makes only the transitions of the table, for every message and verdict', () => {
     let cases = 0;

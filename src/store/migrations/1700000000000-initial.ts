@@ -26,6 +26,7 @@ export class Initial1700000000000 implements MigrationInterface {
         operation VARCHAR(8) NOT NULL,
         generation INT NOT NULL,
         number VARCHAR(255) NULL,
+        source_changed_at VARCHAR(64) NULL,
         customer_key VARCHAR(255) NULL,
         idempotency_key VARCHAR(64) NULL,
         body_hash CHAR(64) NULL,
@@ -105,6 +106,7 @@ export class Initial1700000000000 implements MigrationInterface {
       )${end}`,
       'CREATE INDEX audit_log_record ON audit_log (source_key, id)',
       'CREATE INDEX audit_log_at ON audit_log (at)',
+      'CREATE INDEX audit_log_event ON audit_log (event, id)',
       `CREATE TABLE capture_cursor (
         name VARCHAR(64) NOT NULL PRIMARY KEY,
         changed_at VARCHAR(64) NULL,
