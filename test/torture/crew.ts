@@ -63,7 +63,9 @@ export class Crew {
     patience.abort();
     for (const { child } of last) child.kill('SIGKILL');
     await Promise.all(last.map(({ gone }) => gone));
-    return last.map(({ shift }) => (shift.reached ? 0 : (shift.end ?? 'unknown')));
+    // One that was sent a moment ago is ended by the signal itself: Node has not come to its first line yet.
+    const isUnborn = (shift: Shift) => shift.end === 'SIGTERM' && shift.output === '';
+    return last.map(({ shift }) => (shift.reached || isUnborn(shift) ? 0 : (shift.end ?? 'unknown')));
   }
 
   #spawn(name: string): void {
