@@ -96,7 +96,7 @@ const ready = `(m.customer_key IS NULL OR c.source_key IS NOT NULL)
 const doubtfulUpdate = `EXISTS
               (SELECT 1 FROM outbox_message d WHERE d.source_key=m.source_key AND d.entity=m.entity
                   AND d.revision<m.revision AND d.revision>w.revision AND d.operation='update'
-                  AND d.park_class IN ('unproven','conflict'))`;
+                  AND d.park_class IN ('unproven','conflict') AND d.first_sent_at IS NOT NULL)`;
 
 /**
  * Claims messages under an epoch: bytes frozen, attempt on record, state `sending`, all in the caller's transaction, which

@@ -50,7 +50,7 @@ describe('settings from the environment', () => {
     expect(settings.orders.fields.note).to.include({ constant: 'by waybill' });
     expect(settings.service.limit).to.deep.equal({ requests: 10, perSeconds: 1 });
     expect(settings.service.answers.keyReused).to.deep.equal([{ status: 400, code: 'reused' }]);
-    expect(settings.store).to.deep.equal({ type: 'sqlite', file: '/tmp/elsewhere.sqlite' });
+    expect(settings.store).to.include({ type: 'sqlite', file: '/tmp/elsewhere.sqlite' });
     expect(settings.installation).to.equal('12345');
     expect(withEnvironment({ WAYBILL_ORDERS_START_FROM: 'all' }).settings.orders.startFrom).to.equal('all');
   });

@@ -16,7 +16,11 @@ describe('loading settings', () => {
       path: '/v1/orders',
       successStatus: 201,
     });
-    expect(settings.store).to.deep.equal({ type: 'sqlite', file: resolve('data/waybill.sqlite') });
+    expect(settings.store).to.deep.equal({
+      type: 'sqlite',
+      file: resolve('data/waybill.sqlite'),
+      witnessFile: resolve('data/witness/waybill.sqlite.json'),
+    });
     expect(warnings).to.deep.equal([]);
   });
 
