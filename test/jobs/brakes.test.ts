@@ -5,6 +5,9 @@ import { editSampleLine } from '../../src/sample-erp/change-sample-erp.js';
 import { type Lab, onBothLabs } from './job-lab.js';
 import { expectAllAtService, statesOf } from './service-of.js';
 
+/** The long form: WAYBILL_BRAKE_ORDERS=5000 npx mocha dist/test/jobs/brakes.test.js */
+const manyOrders = Number(process.env.WAYBILL_BRAKE_ORDERS ?? 500);
+
 onBothLabs('a brake', (kit) => {
   const changesAt = (lab: Lab) =>
     lab.sandbox.ledger().requests.filter(({ method }) => ['PATCH', 'PUT', 'DELETE'].includes(method));
@@ -24,9 +27,9 @@ onBothLabs('a brake', (kit) => {
   /** Every price has another number of decimals: each order looks different, though nobody touched the ERP. */
   const otherMapping = { settings: { amounts: { currency: 'EUR', scale: 3 } } };
 
-  it('holds a mapping edit that touches 5,000 orders, counts it by field, and sends it when a person says so', async function () {
+  it(`holds a mapping edit that touches ${manyOrders} orders, counts it by field, and sends it when a person says so`, async function () {
     this.timeout(240_000);
-    const lab = await settled({ customers: 50, orders: 5_000, settings: { capture: { pageSize: 1_000 } } });
+    const lab = await settled({ customers: 50, orders: manyOrders, settings: { capture: { pageSize: 100 } } });
     const expected = (await lab.expectedOrders()).size;
     const edited = lab.another(otherMapping);
     const plan = await planUpdates(edited.context, edited.reader, 'order');
