@@ -270,4 +270,3 @@ export type ErpSettings = z.output<typeof erpSettings>;
 export type CustomersSettings = z.output<typeof customersSettings>;
 export type OrdersSettings = z.output<typeof ordersSettings>;
 export type AmountsSettings = z.output<typeof amountsSettings>;
-export type CaptureSettings = z.output<typeof captureSettings>;

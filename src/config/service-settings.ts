@@ -262,5 +262,3 @@ export const deliverySettings = z
 export type ServiceSettings = z.output<typeof serviceSettings>;
 export type LookUpEndpoint = NonNullable<ServiceSettings['endpoints']['lookUpOrder']>;
 export type AnswerPattern = z.output<typeof answer>;
-export type InvoicesSettings = z.output<typeof invoicesSettings>;
-export type DeliverySettings = z.output<typeof deliverySettings>;

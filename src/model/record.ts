@@ -21,5 +21,3 @@ export interface OrderRecord {
   items: OrderItem[];
   [field: string]: JsonValue;
 }
-
-export type ServiceRecord = CustomerRecord | OrderRecord;
