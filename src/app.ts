@@ -10,6 +10,7 @@ import { environmentProblem } from './jobs/go-live.js';
 import type { JobContext } from './jobs/job-context.js';
 import { WitnessKeeper } from './jobs/witness-keeper.js';
 import { createLogger } from './ops/logger.js';
+import { systemClock } from './store/clock.js';
 import { openStore } from './store/open-store.js';
 import { openStoreForReading } from './store/open-store-for-reading.js';
 import type { Store } from './store/store.js';
@@ -83,7 +84,7 @@ export async function openApp(options: AppOptions): Promise<App> {
       : `${operator()} (${options.role})@${hostname()}:${process.pid}`;
   let reader: ErpReader | null = null;
   let client: ServiceClient | null = null;
-  const context: JobContext = { store, settings, actor, log, nowMs: Date.now, random: Math.random };
+  const context: JobContext = { store, settings, actor, log, nowMs: Date.now, clock: systemClock, random: Math.random };
   return {
     context,
     settings,

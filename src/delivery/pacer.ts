@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events';
-import { setTimeout as sleep } from 'node:timers/promises';
 import PQueue from 'p-queue';
+import { type Clock, systemClock } from '../store/clock.js';
 
 export interface PacerLimit {
   requests: number;
@@ -12,6 +12,7 @@ export interface PacerOptions {
   concurrency: number;
   /** Most requests in any window; null when no limit is known. */
   limit: PacerLimit | null;
+  clock?: Clock;
 }
 
 /** Node runs a timer that is longer at once. */
@@ -28,6 +29,7 @@ export class Pacer {
   readonly #slots: PQueue | null;
   readonly #connections: PQueue;
   readonly #windowMs: number;
+  readonly #clock: Clock;
   readonly #wakeUp = new AbortController();
 
   constructor(options: PacerOptions) {
@@ -36,6 +38,7 @@ export class Pacer {
     this.#connections = new PQueue({ concurrency: options.concurrency });
     this.#slots = options.limit ? new PQueue({ concurrency: options.limit.requests }) : null;
     this.#windowMs = options.limit?.windowMs ?? 0;
+    this.#clock = options.clock ?? systemClock;
   }
 
   /**
@@ -78,9 +81,9 @@ export class Pacer {
 
   /** A timer counts from the beginning of its turn of the event loop: on a busy one it ends early, and so is asked again. */
   async #passWindow(): Promise<void> {
-    const endsAt = performance.now() + this.#windowMs;
+    const endsAt = this.#clock.monotonicMs() + this.#windowMs;
     const { signal } = this.#wakeUp;
-    for (let restMs = this.#windowMs; restMs > 0 && !signal.aborted; restMs = endsAt - performance.now())
-      await sleep(Math.min(Math.ceil(restMs), longestTimerMs), undefined, { signal }).catch(() => undefined);
+    for (let restMs = this.#windowMs; restMs > 0 && !signal.aborted; restMs = endsAt - this.#clock.monotonicMs())
+      await this.#clock.sleep(Math.min(Math.ceil(restMs), longestTimerMs), signal);
   }
 }

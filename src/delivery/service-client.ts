@@ -1,8 +1,10 @@
+import type { AxiosAdapter } from 'axios';
 import type { LookUpEndpoint, ServiceSettings } from '../config/service-settings.js';
 import type { Entity } from '../model/entity.js';
 import type { LookUpFinding } from '../model/look-up-finding.js';
 import type { JsonValue, OrderItem } from '../model/record.js';
 import type { Verdict } from '../model/verdict.js';
+import type { Clock } from '../store/clock.js';
 import { orderTotal } from './acknowledgement.js';
 import type { TimedExchange } from './exchange.js';
 import { lookUpAddress, readLookUp } from './look-up.js';
@@ -52,6 +54,10 @@ export interface ServiceClientOptions {
   service: ServiceSettings;
   quickResends: number;
   nowMs: () => number;
+  /** What the pace is measured by; absent: the system's. */
+  clock?: Clock;
+  /** What puts a request on the wire; absent: Node's own http. */
+  adapter?: AxiosAdapter;
 }
 
 /** The service's HTTP interface: which path, which headers, and what an answer means. */
@@ -68,6 +74,7 @@ export class ServiceClient {
     this.#pacer = new Pacer({
       concurrency,
       limit: limit ? { requests: limit.requests, windowMs: limit.perSeconds * 1000 } : null,
+      ...(options.clock ? { clock: options.clock } : {}),
     });
     this.#transport = new Transport({ ...options, pacer: this.#pacer });
   }

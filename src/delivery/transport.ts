@@ -16,6 +16,8 @@ export interface TransportOptions {
   /** Resends at once of what provably never left. */
   quickResends: number;
   nowMs: () => number;
+  /** What puts a request on the wire and reads the head of its answer; absent: Node's own http. */
+  adapter?: AxiosAdapter;
 }
 
 /** Asked when the slot is taken, right before the first byte: null lets it go, a text says why not. */
@@ -138,8 +140,9 @@ export class Transport {
   }
 }
 
-function pacedAdapter({ pacer, service, nowMs }: TransportOptions, isClosed: () => boolean): AxiosAdapter {
-  const send = axios.getAdapter('http');
+function pacedAdapter(options: TransportOptions, isClosed: () => boolean): AxiosAdapter {
+  const { pacer, service, nowMs } = options;
+  const send = options.adapter ?? axios.getAdapter('http');
   return async (config) => {
     type Result = { error: AxiosError; held: boolean } | { response: Awaited<ReturnType<AxiosAdapter>> };
     const task = async (): Promise<Result> => {

@@ -59,7 +59,7 @@ export async function capture(
   const pass = new CapturePass(context, reader, options);
   const leaseMs = context.settings.delivery.leaseSeconds * 1000;
   if (options.dryRun) return pass.run(null);
-  const answer = await acquireLease(context.store, 'capture', context.actor, leaseMs);
+  const answer = await acquireLease(context.store, 'capture', context.actor, leaseMs, context.clock);
   if (!answer.held) {
     pass.result.busy = true;
     pass.result.stopped = {
@@ -120,7 +120,7 @@ class CapturePass {
 
   async run(lease: Lease | null): Promise<CaptureResult> {
     this.#lease = lease;
-    this.#renewedAt = performance.now();
+    this.#renewedAt = this.#context.clock.monotonicMs();
     for (const entity of ['customer', 'order'] as const)
       this.#heed(entity, await this.#context.store.read('read the brakes', (tx) => readMarks(tx, entity)));
     const { filter } = this.#options;
@@ -340,10 +340,11 @@ class CapturePass {
 
   async #keepLease(): Promise<void> {
     if (!this.#lease) return;
-    const leaseMs = this.#context.settings.delivery.leaseSeconds * 1000;
-    if (performance.now() - this.#renewedAt < leaseMs / 3) return;
-    await renewLease(this.#context.store, this.#lease, leaseMs);
-    this.#renewedAt = performance.now();
+    const { store, settings, clock } = this.#context;
+    const leaseMs = settings.delivery.leaseSeconds * 1000;
+    if (clock.monotonicMs() - this.#renewedAt < leaseMs / 3) return;
+    await renewLease(store, this.#lease, leaseMs, clock);
+    this.#renewedAt = clock.monotonicMs();
   }
 
   async #writeCursor(entity: Entity, cursor: { changedAt: string | null; sweptAt: number }): Promise<void> {

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { appendAudit } from '../audit/audit-log.js';
 import type { Sent, ServiceClient } from '../delivery/service-client.js';
 import type { Entity } from '../model/entity.js';
@@ -60,7 +59,7 @@ class Delivery {
   readonly #inFlight = new Set<Promise<void>>();
   readonly #target: number;
   #progress = '';
-  #progressAt = performance.now();
+  #progressAt: number;
 
   constructor(context: JobContext, client: ServiceClient, lease: ServiceLease, options: DeliverOptions) {
     this.#context = context;
@@ -70,6 +69,7 @@ class Delivery {
     this.#gate = new SendGate(context, lease, options.erpIdentity, options.trial);
     this.#settler = new Settler(context, lease, options.onProgress);
     this.#target = claimTarget(context);
+    this.#progressAt = context.clock.monotonicMs();
   }
 
   async run(): Promise<DeliverResult> {
@@ -103,7 +103,7 @@ class Delivery {
 
   /** One turn of the loop: `drained`, a reason to end, or null to go on. */
   async #turn(): Promise<string | null> {
-    const { nowMs, store } = this.#context;
+    const { nowMs, clock, store } = this.#context;
     const state = await this.#gate.state();
     const blocked = this.#gate.blockedBy(state, 'deliver');
     const stuck = this.#stuck();
@@ -121,7 +121,7 @@ class Delivery {
     // Half a batch at least, so that claims are few and the pipeline never runs dry.
     if (room < 1 || (!probing && room < this.#target / 2)) return this.#wait();
 
-    const lookedAt = performance.now();
+    const lookedAt = clock.monotonicMs();
     const claimed = await this.#claim(room, probing);
     for (const message of claimed) this.#launch(message);
     const lookedUp = probing ? 0 : await this.#launchLookUps(Math.min(room - claimed.length, maxLookUps));
@@ -133,7 +133,7 @@ class Delivery {
     if (!probing && (await this.#launchLookUps(maxLookUps)) > 0) return null;
 
     // Nothing was ready. With a hundred thousand orders behind one parked customer even looking is work: rest ten times as long.
-    const idleMs = Math.min(maxIdleMs, Math.max(pollMs, 10 * (performance.now() - lookedAt)));
+    const idleMs = Math.min(maxIdleMs, Math.max(pollMs, 10 * (clock.monotonicMs() - lookedAt)));
     if (!this.#options.untilDrained) return this.#wait(idleMs, idleMs);
     const due = await nextDueAt(store, this.#options.scope);
     const restMs = due === null ? Number.POSITIVE_INFINITY : due - nowMs();
@@ -148,14 +148,15 @@ class Delivery {
   /** With untilDrained: why it is no use to go on, when nothing has come to an end for as long as a wait may last. */
   #stuck(): string | null {
     const { delivered, parked } = this.#settler.result;
+    const now = this.#context.clock.monotonicMs();
     const progress = JSON.stringify([delivered, parked]);
     if (progress !== this.#progress) {
       this.#progress = progress;
-      this.#progressAt = performance.now();
+      this.#progressAt = now;
     }
     if (!this.#options.untilDrained || this.#inFlight.size > 0) return null;
     const patienceMs = Math.max(this.#options.retryHorizonMs, 1_000);
-    if (performance.now() - this.#progressAt <= patienceMs) return null;
+    if (now - this.#progressAt <= patienceMs) return null;
     const seconds = Math.round(patienceMs / 1000);
     return `nothing went through for ${seconds} s: ${this.#settler.lastTrouble ?? 'no answer'}`;
   }
@@ -307,7 +308,7 @@ class Delivery {
   /** Until a request ends, but no longer than the poll. */
   async #wait(ms = pollMs, mostMs = pollMs): Promise<null> {
     const timer = new AbortController();
-    const rest = sleep(Math.min(ms, mostMs), undefined, { signal: timer.signal }).catch(() => undefined);
+    const rest = this.#context.clock.sleep(Math.min(ms, mostMs), timer.signal);
     const stopped = new Promise<void>((resolve) => {
       this.#options.signal?.addEventListener('abort', () => resolve(), { once: true, signal: timer.signal });
     });

@@ -1,5 +1,6 @@
 import type { Logger } from 'winston';
 import type { Settings } from '../config/settings.js';
+import type { Clock } from '../store/clock.js';
 import type { Store } from '../store/store.js';
 
 /** What every job is handed: nothing in a job reads a clock, rolls dice or finds its store by itself. */
@@ -10,6 +11,8 @@ export interface JobContext {
   actor: string;
   log: Logger;
   nowMs: () => number;
+  /** What deadlines and waits are measured by. */
+  clock: Clock;
   /** In [0, 1). */
   random: () => number;
 }

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { appendAudit } from '../audit/audit-log.js';
 import { pruneAudit } from '../audit/prune-audit.js';
 import { prunePulls } from '../invoices/prune-pulls.js';
@@ -34,7 +33,7 @@ const breathMs = 20;
  * so does whatever is open, parked, or alone remembers a record.
  */
 export async function prune(context: JobContext, lease: Lease, signal?: AbortSignal): Promise<PruneResult> {
-  const { store, settings, nowMs, actor } = context;
+  const { store, settings, nowMs, clock, actor } = context;
   const { messagesDays, bodiesDays, auditDays, batchSize } = settings.retention;
   const at = nowMs();
   const horizons = { messagesBefore: at - messagesDays * dayMs, bodiesBefore: at - bodiesDays * dayMs };
@@ -52,7 +51,7 @@ export async function prune(context: JobContext, lease: Lease, signal?: AbortSig
       for (const name of Object.keys(batch.removed) as (keyof PruneResult)[]) total[name] += batch.removed[name] ?? 0;
       more = batch.more;
       afterId = batch.lastId ?? afterId;
-      if (more) await sleep(breathMs, undefined, signal ? { signal } : {}).catch(() => undefined);
+      if (more) await clock.sleep(breathMs, signal);
     }
   };
 

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { appendAudit } from '../audit/audit-log.js';
 import { errorBody } from '../delivery/error-reason.js';
 import { parseJson } from '../delivery/parse-json.js';
@@ -50,7 +49,7 @@ export async function pull(
   lease: ServiceLease,
   options: PullOptions = {},
 ): Promise<PullResult> {
-  const { store, settings, nowMs, actor } = context;
+  const { store, settings, nowMs, clock, actor } = context;
   const gate = new SendGate(context, lease, '', true);
   const state = await gate.state();
   const held = gate.blockedBy(state, 'pull') ?? heldByProbes(state.pauses, settings.delivery.probeSeconds, nowMs());
@@ -144,11 +143,7 @@ export async function pull(
       reason = judged.reason;
       if (judged.kind === 'stop') return reason;
       if (tries < maxTriesPerPage)
-        await sleep(
-          Math.min(judged.waitMs ?? waitMs * 2 ** (tries - 1), 60_000),
-          undefined,
-          options.signal ? { signal: options.signal } : {},
-        ).catch(() => undefined);
+        await clock.sleep(Math.min(judged.waitMs ?? waitMs * 2 ** (tries - 1), 60_000), options.signal);
     }
     return `page ${page} could not be read: ${reason}`;
   }

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { appendAudit } from '../audit/audit-log.js';
 import { doubtOlderEpochs } from '../outbox/settle-messages.js';
 import { acquireLease, type Lease, LeaseLost, releaseLease, renewLease } from '../store/lease.js';
@@ -16,7 +15,7 @@ export class ServiceLease {
   readonly #leaseMs: number;
   readonly #requestDeadlineMs: number;
   #renewing: Promise<void> = Promise.resolve();
-  #timer: NodeJS.Timeout | null = null;
+  #cancelRenewal: () => void = () => undefined;
   #lost = false;
   #released = false;
 
@@ -38,7 +37,7 @@ export class ServiceLease {
     signal?: AbortSignal,
   ): Promise<ServiceLease | { holder: string; freeInMs: number }> {
     const leaseMs = context.settings.delivery.leaseSeconds * 1000;
-    const answer = await acquireLease(context.store, 'service', context.actor, leaseMs);
+    const answer = await acquireLease(context.store, 'service', context.actor, leaseMs, context.clock);
     if (!answer.held) return { holder: answer.holder, freeInMs: answer.freeInMs };
     killPoint('after-lease');
     const kept = new ServiceLease(context, answer.lease);
@@ -48,7 +47,7 @@ export class ServiceLease {
       if (doubted > 0) context.log.warn('Took over from a deliverer that stopped without a word', { inDoubt: doubted });
       const windowMs = (context.settings.service.limit?.perSeconds ?? 0) * 1000;
       const restMs = answer.idleMs === null ? 0 : windowMs - answer.idleMs;
-      if (restMs > 0) await sleep(restMs, undefined, signal ? { signal } : {}).catch(() => undefined);
+      if (restMs > 0) await context.clock.sleep(restMs, signal);
       return kept;
     } catch (error) {
       await kept.release();
@@ -58,7 +57,7 @@ export class ServiceLease {
 
   /** Whether a request that starts now ends, at its deadline, before the lease could be somebody else's. */
   mayStartRequest(): boolean {
-    return !this.#lost && performance.now() + this.#requestDeadlineMs < this.lease.endsAtMonotonicMs;
+    return !this.#lost && this.#context.clock.monotonicMs() + this.#requestDeadlineMs < this.lease.endsAtMonotonicMs;
   }
 
   get lost(): boolean {
@@ -68,12 +67,12 @@ export class ServiceLease {
   /** Called when a write found a newer epoch. */
   markLost(): void {
     this.#lost = true;
-    if (this.#timer) clearTimeout(this.#timer);
+    this.#cancelRenewal();
   }
 
   async release(): Promise<void> {
     this.#released = true;
-    if (this.#timer) clearTimeout(this.#timer);
+    this.#cancelRenewal();
     await this.#renewing;
     if (this.#lost) return;
     this.#lost = true;
@@ -82,17 +81,16 @@ export class ServiceLease {
   }
 
   #schedule(): void {
-    this.#timer = setTimeout(() => {
+    this.#cancelRenewal = this.#context.clock.after(this.#leaseMs / 3, () => {
       this.#renewing = this.#renew().then(() => {
         if (!this.#lost && !this.#released) this.#schedule();
       });
-    }, this.#leaseMs / 3);
-    this.#timer.unref();
+    });
   }
 
   async #renew(): Promise<void> {
     try {
-      await renewLease(this.#context.store, this.lease, this.#leaseMs);
+      await renewLease(this.#context.store, this.lease, this.#leaseMs, this.#context.clock);
     } catch (error) {
       if (error instanceof LeaseLost) this.markLost();
       // An unreachable store is no loss yet: mayStartRequest holds requests back long before the lease ends.

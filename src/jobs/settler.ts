@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { type AuditEntry, appendAudit } from '../audit/audit-log.js';
 import type { Sent } from '../delivery/service-client.js';
 import { sha256 } from '../outbox/canonical-json.js';
@@ -55,7 +54,8 @@ export class Settler {
   }
 
   async #flush(): Promise<void> {
-    await sleep(gatherMs);
+    const { clock } = this.#context;
+    await clock.sleep(gatherMs);
     while (this.#waiting.length > 0 && !this.#lease.lost) {
       const batch = this.#waiting.slice(0, maxBatch);
       try {
@@ -66,11 +66,11 @@ export class Settler {
           break;
         }
         // The outcomes are in memory only: try as long as the lease is ours. Later the successor calls them "in doubt".
-        if (performance.now() > this.#lease.lease.endsAtMonotonicMs) throw error;
+        if (clock.monotonicMs() > this.#lease.lease.endsAtMonotonicMs) throw error;
         this.#context.log.error('Outcomes could not be put on record; trying again', {
           error: (error as Error).message,
         });
-        await sleep(500);
+        await clock.sleep(500);
         continue;
       }
       this.#waiting.splice(0, batch.length);

@@ -1,3 +1,4 @@
+import { type Clock, systemClock } from './clock.js';
 import type { Store, Tx } from './store.js';
 
 export type LeaseName = 'capture' | 'service';
@@ -6,7 +7,7 @@ export interface Lease {
   name: LeaseName;
   /** The fencing token: it grows with every new holder, and every write of a holder checks it. */
   epoch: number;
-  /** performance.now() at which the lease ends at the latest, read before the database was asked. */
+  /** When the lease ends at the latest, by the holder's own clock, which was read before the database was asked. */
   endsAtMonotonicMs: number;
 }
 
@@ -57,8 +58,9 @@ export async function acquireLease(
   name: LeaseName,
   holder: string,
   leaseMs: number,
+  clock: Clock = systemClock,
 ): Promise<LeaseAnswer> {
-  const askedAt = performance.now();
+  const askedAt = clock.monotonicMs();
   return store.transaction(`take the ${name} lease`, async (tx) => {
     const insert = tx.dialect === 'mysql' ? 'INSERT IGNORE INTO' : 'INSERT OR IGNORE INTO';
     await tx.run(`${insert} lease (name, epoch, holder, expires_at) VALUES (?, 0, NULL, 0)`, [name]);
@@ -79,8 +81,13 @@ export async function acquireLease(
 }
 
 /** Moves the end of the lease; the same epoch goes on. @throws LeaseLost */
-export async function renewLease(store: Store, lease: Lease, leaseMs: number): Promise<void> {
-  const askedAt = performance.now();
+export async function renewLease(
+  store: Store,
+  lease: Lease,
+  leaseMs: number,
+  clock: Clock = systemClock,
+): Promise<void> {
+  const askedAt = clock.monotonicMs();
   await store.transaction(`renew the ${lease.name} lease`, async (tx) => {
     await assertEpoch(tx, lease);
     await tx.run(`UPDATE lease SET expires_at=${nowSql[tx.dialect]}+? WHERE name=?`, [leaseMs, lease.name]);

@@ -21,6 +21,7 @@ import type { BadRows } from '../../src/sample-erp/sample-rows.js';
 import type { SandboxOptions } from '../../src/sandbox/options.js';
 import type { Sandbox } from '../../src/sandbox/sandbox.js';
 import { startSandbox } from '../../src/sandbox/start-sandbox.js';
+import { systemClock } from '../../src/store/clock.js';
 import type { Store } from '../../src/store/store.js';
 import { onBothStores, type StoreKit } from '../store/both-stores.js';
 import { type MariaDbHandle, useMariaDb } from '../support/use-mariadb.js';
@@ -148,6 +149,7 @@ async function startLab(kit: StoreKit, place: ErpPlace, options: LabOptions, clo
       actor,
       log: logger,
       nowMs: Date.now,
+      clock: systemClock,
       random: Math.random,
     };
     const reader = openErpReader(settings);
