@@ -20,9 +20,11 @@ import { writeCursor } from '../store/cursors.js';
 import { assertEpoch, type Lease } from '../store/lease.js';
 import { placeholders, type Row, updateRows, upsertRows } from '../store/rows.js';
 import type { Tx } from '../store/store.js';
+import { brakeSource } from './brake-source.js';
 import type { JobContext } from './job-context.js';
 import { killPoint } from './kill-point.js';
 import { orderReadiness } from './order-readiness.js';
+import { turnedKeysBrake } from './source-brake.js';
 
 export interface CapturePageWork {
   entity: Entity;
@@ -42,6 +44,8 @@ export interface CapturePageWork {
   cursor: { changedAt: string; sweptAt: number | null } | null;
   /** Customers that a dry run has counted on an earlier page. */
   shownCustomers: Set<string>;
+  /** Known keys that belong to another record now, as earlier pages of the pass met them. */
+  turnedKeys: number;
 }
 
 export interface CapturePageResult {
@@ -54,6 +58,10 @@ export interface CapturePageResult {
   waiting: string[];
   skipped: SkippedRecord[];
   touched: TouchedRecord[];
+  /** Known keys that belong to another record now. */
+  turnedKeys: number;
+  /** What to say in the log now that it is written, or null. */
+  alert: string | null;
 }
 
 /** What `resync --force` left alone, and why. */
@@ -112,6 +120,8 @@ async function planAndWrite(context: JobContext, work: CapturePageWork, tx: Tx):
     waiting: [],
     skipped: [],
     touched: [],
+    turnedKeys: 0,
+    alert: null,
   };
   const rows = [...work.page.rows] as ReadRow[];
   const known = await knownRecords(
@@ -200,6 +210,7 @@ async function planAndWrite(context: JobContext, work: CapturePageWork, tx: Tx):
   for (const { message, row, supersedes } of plans) {
     if (work.dryRun && message.entity === 'customer') work.shownCustomers.add(message.sourceKey);
     if (message.parked) result.parked++;
+    if (message.parked?.parkClass === 'conflict') result.turnedKeys++;
     if (message.parked?.parkClass === 'held')
       result.held.push({ entity: message.entity, reason: message.parked.reason });
     if (message.entity === 'order') result.captured.orders++;
@@ -223,6 +234,9 @@ async function planAndWrite(context: JobContext, work: CapturePageWork, tx: Tx):
   if (work.dryRun) return result;
 
   await writePlans(context, tx, plans, nowMs);
+  // In the same transaction: the next pass meets these keys as known.
+  const brake = result.turnedKeys > 0 ? turnedKeysBrake(work.turnedKeys + result.turnedKeys) : null;
+  if (brake) result.alert = await brakeSource(tx, context, work.entity, brake);
   await updateRows(tx, 'binding', ['entity', 'source_key'], refresh);
   await upsertRows(
     tx,
@@ -251,8 +265,8 @@ function planRow(
 ): Plan | SkippedRecord | 'unchanged' {
   const { settings } = context;
   const { replaysRefusals, lifetimeHours } = settings.service.idempotency;
-  const identity = row.entity === 'order' ? row.identity : null;
-  const knownIdentity = known.binding?.identity ?? known.newest?.identity ?? null;
+  const identity = identityOf(row);
+  const knownIdentity = identityAtService(known);
   const otherRecord = changedIdentity(knownIdentity, identity);
   const conflict = otherRecord === null ? null : `another record under an old key: ${otherRecord}`;
   const hash = contentHash(row, parkedReason ?? conflict);
@@ -316,6 +330,22 @@ function planRow(
   };
 }
 
+/** What tells that a key belongs to another record now. The service knows a customer by the code. */
+function identityOf(row: ReadRow): string | null {
+  if (row.entity === 'order') return row.identity;
+  return row.content.mapped ? JSON.stringify({ customer_code: row.content.record.customer_code }) : null;
+}
+
+/** Who a record is at the service, or may be. What never had an effect there can still become another one. */
+function identityAtService({ binding, newest }: KnownRecord): string | null {
+  if (binding?.identity) return binding.identity;
+  if (newest === null) return null;
+  const mayExist =
+    ['sending', 'in_doubt', 'delivered'].includes(newest.state) ||
+    (newest.state === 'parked' && ['conflict', 'unproven'].includes(newest.parkClass ?? ''));
+  return mayExist ? newest.identity : null;
+}
+
 function isGivenBefore(sourceKey: string, highest: string | undefined): boolean {
   return highest !== undefined && /^\d+$/.test(sourceKey) && BigInt(sourceKey) <= BigInt(highest);
 }
@@ -328,7 +358,7 @@ function refreshedBinding(
 ): Row | null {
   if (!binding || !row.content.mapped || binding.contentHash !== contentHash(row)) return null;
   const fingerprint = work.fingerprints[row.entity];
-  const identity = binding.identity ?? (row.entity === 'order' ? row.identity : null);
+  const identity = binding.identity ?? identityOf(row);
   if (binding.mappingFingerprint === fingerprint && binding.identity === identity) return null;
   return { entity: row.entity, source_key: row.sourceKey, mapping_fingerprint: fingerprint, identity };
 }

@@ -101,6 +101,8 @@ class CapturePass {
   readonly #givenUpTo: Partial<Record<Entity, string>> = {};
   /** In a dry run nothing is written, so that the customers of the next page would count again. */
   readonly #shownCustomers = new Set<string>();
+  /** Known keys that belong to other records now. */
+  #turnedKeys = 0;
   #lease: Lease | null = null;
   #renewedAt = 0;
 
@@ -121,8 +123,7 @@ class CapturePass {
   async run(lease: Lease | null): Promise<CaptureResult> {
     this.#lease = lease;
     this.#renewedAt = this.#context.clock.monotonicMs();
-    for (const entity of ['customer', 'order'] as const)
-      this.#heed(entity, await this.#context.store.read('read the brakes', (tx) => readMarks(tx, entity)));
+    await this.#heedBrakes();
     const { filter } = this.#options;
     if (filter) {
       await this.#sweep(filter.entity, filter);
@@ -139,6 +140,8 @@ class CapturePass {
   /** What a pass that did not end has written waits for the next one, and is counted with it. */
   async #endPass(): Promise<void> {
     if (this.#options.dryRun || this.result.stopped) return;
+    // What the pass itself has found out counts as well.
+    if (this.#turnedKeys > 0) await this.#heedBrakes();
     const standing = this.#standing.order ?? this.#standing.customer ?? null;
     for (const entity of ['customer', 'order'] as const) {
       const one = this.#held[entity];
@@ -187,6 +190,11 @@ class CapturePass {
     const marks = await watchSource(this.#context, this.#reader, this.#lease, entity, sweptRows);
     this.#heed(entity, marks);
     return marks;
+  }
+
+  async #heedBrakes(): Promise<void> {
+    for (const entity of ['customer', 'order'] as const)
+      this.#heed(entity, await this.#context.store.read('read the brakes', (tx) => readMarks(tx, entity)));
   }
 
   #heed(entity: Entity, { brake, highKey }: SourceMarks): void {
@@ -287,7 +295,10 @@ class CapturePass {
       room: this.#room(entity),
       cursor: keepCursor ? cursor : null,
       shownCustomers: this.#shownCustomers,
+      turnedKeys: this.#turnedKeys,
     });
+    this.#turnedKeys += work.turnedKeys;
+    if (work.alert !== null) this.#context.log.error(work.alert);
     const { result } = this;
     result.read[entity === 'order' ? 'orders' : 'customers'] += page.rows.length;
     result.captured.customers += work.captured.customers;

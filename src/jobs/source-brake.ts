@@ -39,6 +39,19 @@ function restored(what: string): SourceMarks['brake'] {
   return { cause: 'restored', reason: `the ERP seems to have been restored from a backup: ${what}` };
 }
 
+/** One order may have been renumbered by hand; two at once hardly. */
+const manyTurnedKeys = 2;
+
+/**
+ * What it says of a source when known keys belong to other records now, or null. Pure. A restored ERP that was worked with
+ * before anybody looked shows no lower key and no older change.
+ * @param turnedKeys how many of them a pass has met
+ */
+export function turnedKeysBrake(turnedKeys: number): SourceMarks['brake'] {
+  if (turnedKeys < manyTurnedKeys) return null;
+  return restored('known keys belong to other records now');
+}
+
 /** The marks after a look at the source. They stay where they were while something is wrong. */
 export function nextMarks(
   marks: SourceMarks,

@@ -1,0 +1,125 @@
+import { copyFileSync, cpSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { insertSampleOrder } from '../../src/sample-erp/change-sample-erp.js';
+import { createSampleErp } from '../../src/sample-erp/create-sample-erp.js';
+import type { SampleErpTarget } from '../../src/sample-erp/sample-erp-target.js';
+import type { Sandbox } from '../../src/sandbox/sandbox.js';
+import { startSandbox } from '../../src/sandbox/start-sandbox.js';
+import { useTempDir } from '../support/temp-dir.js';
+import { useMariaDb } from '../support/use-mariadb.js';
+import { canary, Installation } from './installation.js';
+
+/** The long form: WAYBILL_CLONED_ORDERS=5000 npx mocha dist/test/e2e/cloned-machine.test.js */
+const orders = Number(process.env.WAYBILL_CLONED_ORDERS ?? 12);
+const customers = 5;
+
+describe('A cloned server', function () {
+  this.timeout(300_000);
+  for (const kind of ['sqlite', 'mysql'] as const)
+    describe(`with a ${kind} store`, () => {
+      const dir = useTempDir();
+      const ownStore = useMariaDb();
+      const clonedStore = useMariaDb();
+      let sandbox: Sandbox;
+      let waybill: Installation;
+      let clone: Installation;
+      const erpOf = (name: string): SampleErpTarget & { type: 'sqlite' } => ({
+        type: 'sqlite',
+        file: dir.file(`${name}.sqlite`),
+      });
+      const installation = (folder: string, erp: string, store = ownStore) =>
+        new Installation({
+          folder: dir.file(folder),
+          serviceUrl: sandbox.url,
+          erp: erpOf(erp),
+          store: kind === 'sqlite' ? { type: 'sqlite' } : { type: 'mysql', database: store.database },
+          settings: {
+            service: {
+              environment: 'production',
+              baseUrl: sandbox.url,
+              limit: { requests: 500, perSeconds: 1 },
+            },
+          },
+        });
+      const atService = () => {
+        const { counts, orders, customers, requests } = sandbox.ledger();
+        const writes = requests.filter(({ method }) => method !== 'GET').length;
+        return { orders, customers, writes, duplicates: counts.duplicateReferences };
+      };
+      /** Makes its processes believe that they run on another host. */
+      const movedTo = (host: string, machine: Installation) => {
+        const file = dir.file(`on-${host}.cjs`);
+        const lie = `require('node:os').hostname = () => '${host}'; require('node:module').syncBuiltinESMExports();`;
+        writeFileSync(file, lie);
+        machine.env.NODE_OPTIONS = `--require ${file}`;
+        return machine;
+      };
+      const heldFor = async (machine: Installation) => {
+        const run = await machine.run('sync', '--json');
+        expect(run.code, run.stderr).to.equal(3);
+        return JSON.parse(run.stdout).deliver.stopped as string;
+      };
+
+      before(async () => {
+        sandbox = await startSandbox({ token: canary.token });
+        mkdirSync(dir.file('original'));
+        waybill = installation('original', 'erp');
+        await createSampleErp({ target: erpOf('erp'), customers, orders });
+        expect((await waybill.run('go-live', '--yes')).code).to.equal(0);
+        expect((await waybill.run('sync')).code).to.equal(0);
+        expect(sandbox.counts()).to.include({ orders, customers });
+      });
+      after(() => sandbox.close());
+
+      it('with store, settings and witness, under another name: captures, and sends nothing of it', async () => {
+        if (kind === 'sqlite') cpSync(dir.file('original'), dir.file('clone'), { recursive: true });
+        else {
+          const copy = dir.file('store.copy');
+          expect((await waybill.run('backup', copy)).code).to.equal(0);
+          const restoring = installation('clone', 'erp', clonedStore);
+          cpSync(join(dir.file('original'), 'data'), join(dir.file('clone'), 'data'), { recursive: true });
+          const restored = await restoring.run('backup', '--restore', copy);
+          expect(restored.code, restored.stderr).to.equal(0);
+        }
+        clone = movedTo('staging', installation('clone', 'erp', clonedStore));
+        const before = atService();
+        const { orderNo } = await insertSampleOrder(erpOf('erp'));
+        expect(await heldFor(clone)).to.match(/held since something changed: the machine was .+ and is staging/);
+        expect(atService()).to.deep.equal(before);
+        // The server that it was cloned from goes on.
+        expect((await waybill.run('sync')).code).to.equal(0);
+        expect(sandbox.ledger().orders.at(-1)?.reference).to.equal(orderNo);
+      });
+
+      it('sends what is new when a person says so, and nothing a second time', async () => {
+        const before = atService();
+        const wentLive = await clone.run('go-live', '--yes', '--reason', 'the old server is switched off');
+        expect(wentLive.code, wentLive.stderr).to.equal(0);
+        expect(atService()).to.deep.equal(before);
+        const { orderNo } = await insertSampleOrder(erpOf('erp'));
+        expect((await clone.run('sync')).code).to.equal(0);
+        const { orders: now, duplicates } = atService();
+        // What the original had sent meanwhile is in the clone's outbox too: the same key, the same record.
+        expect(now.map(({ reference }) => reference)).to.deep.equal([
+          ...before.orders.map(({ reference }) => reference),
+          orderNo,
+        ]);
+        expect(duplicates).to.equal(0);
+      });
+
+      it('that reads a copy of the ERP on the same host sends nothing of it, until a person says so', async () => {
+        copyFileSync(erpOf('erp').file, erpOf('test-copy').file);
+        const { orderNo } = await insertSampleOrder(erpOf('test-copy'));
+        const before = atService();
+        const copy = installation('original', 'test-copy');
+        expect(await heldFor(copy)).to.match(/the ERP database was .*erp\.sqlite and is .*test-copy\.sqlite/);
+        expect(atService()).to.deep.equal(before);
+        expect((await copy.run('go-live', '--yes')).code).to.equal(0);
+        expect((await copy.run('sync')).code).to.equal(0);
+        const { orders: now, duplicates } = atService();
+        expect(now.slice(before.orders.length).map(({ reference }) => reference)).to.deep.equal([orderNo]);
+        expect(duplicates).to.equal(0);
+      });
+    });
+});
