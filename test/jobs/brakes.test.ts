@@ -24,6 +24,10 @@ onBothLabs('a brake', (kit) => {
     const { lastId } = await summariseHeld(lab.context, filter);
     return confirmHeld(lab.context, filter, confirmation, lastId, 'looked at it');
   };
+  const tenfold = (order: unknown) => {
+    const { items, ...rest } = order as { items: { price: number }[] };
+    return { ...rest, items: items.map((item) => ({ ...item, price: item.price * 10 })) };
+  };
   /** Every price has another number of decimals: each order looks different, though nobody touched the ERP. */
   const otherMapping = { settings: { amounts: { currency: 'EUR', scale: 3 } } };
 
@@ -49,6 +53,10 @@ onBothLabs('a brake', (kit) => {
     expect(await openAlerts()).to.deep.equal([]);
     await edited.deliver();
     expect(changesAt(lab)).to.have.length(expected);
+    const { orders, duplicates } = lab.sandbox.ledger();
+    const wanted = new Map([...(await lab.expectedOrders())].map(([number, order]) => [number, tenfold(order)]));
+    expect(new Map(orders.map(({ reference, record }) => [reference, record]))).to.deep.equal(wanted);
+    expect(duplicates).to.deep.equal([]);
   });
 
   it('takes a changed mapping as the new baseline without sending anything, and follows edits from there', async () => {
