@@ -324,10 +324,20 @@ function planRow(
       firstSentAt: sentBefore,
       // A key that turned to another record stays with the record that the service knows.
       identity: conflict === null ? identity : knownIdentity,
-      ...(decision.operation === 'create' ? {} : { nextAttemptAt: afterThisPass }),
+      ...(decision.operation === 'create' || isTakenBack(hash, decision.supersedes, known)
+        ? {}
+        : { nextAttemptAt: afterThisPass }),
       parked,
     },
   };
+}
+
+/**
+ * Whether a row says again what the service has, after something that was never sent. Nothing will be said to the service, so
+ * that it does not count as an update: a table that was empty for a minute would bring thousands.
+ */
+function isTakenBack(hash: string, supersedes: number | null, { binding }: KnownRecord): boolean {
+  return supersedes !== null && binding !== null && binding.contentHash === hash;
 }
 
 /** What tells that a key belongs to another record now. The service knows a customer by the code. */

@@ -115,12 +115,14 @@ export async function confirmHeld(
   await store.transaction('end the brakes', async (tx) => {
     for (const entity of ['customer', 'order'] as const) {
       if (filter.keys !== undefined || (filter.entity !== undefined && filter.entity !== entity)) continue;
-      if (await clearBrake(tx, entity))
+      if (await clearBrake(tx, entity)) {
+        await endAlert(tx, `source.${entity}`, nowMs());
         await appendAudit(
           tx,
           [{ event: 'operator', outcome: 'end_brake', entity, actor, detail: { reason } }],
           nowMs(),
         );
+      }
       if ((await heldMessages(tx, { entity }, 0, 1)).length === 0) await endAlert(tx, `held.${entity}`, nowMs());
     }
   });

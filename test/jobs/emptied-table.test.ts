@@ -19,6 +19,7 @@ onBothLabs('a table that is empty for a minute', (kit) => {
         orders: manyOrders,
         // Everything that could remove something is switched on.
         settings: {
+          capture: { maxUpdates: 5 },
           customers: { onDeleted: 'delete' },
           orders: {
             cancelled: { column: 'status', values: ['cancelled'] },

@@ -16,6 +16,8 @@ const settings = {
 
 onBothLabs('an ERP that was restored from yesterday', (kit) => {
   const heldBySource = async (lab: Lab) => (await summariseHeld(lab.context, {})).brakes.length;
+  const openAlerts = async () =>
+    (await kit.rows('SELECT cause FROM alert WHERE open_cause IS NOT NULL ORDER BY cause')).map(({ cause }) => cause);
   const atService = (lab: Lab) => {
     const { orders, customers, requests } = lab.sandbox.ledger();
     return { orders, customers, writes: requests.filter(({ method }) => method !== 'GET').length };
@@ -63,9 +65,11 @@ onBothLabs('an ERP that was restored from yesterday', (kit) => {
     await works(lab);
     expect(atService(lab)).to.deep.equal(before);
     expect(await heldBySource(lab)).to.equal(1);
+    expect(await openAlerts()).to.deep.equal(['held.order', 'source.order']);
 
     // The reverted edits and the two lost orders that nothing replaced are what the ERP says now: send that.
     expect(await confirmed(lab, 'send')).to.equal(4);
+    expect(await openAlerts()).to.deep.equal([]);
     await works(lab);
     const { orders } = atService(lab);
     const asBefore = before.orders.filter(({ reference }) => orders.some((one) => one.reference === reference));
