@@ -11,6 +11,8 @@ import { sampleErpMapping } from '../src/sample-erp/sample-erp-mapping.js';
 import { startSandbox } from '../src/sandbox/start-sandbox.js';
 
 export interface OutageOptions {
+  /** How the service is away: nobody listens, or its gateway answers for it. */
+  how: 'refused' | '502';
   seconds: number;
   orders: number;
   probeSeconds: number;
@@ -65,7 +67,8 @@ export async function outage(options: OutageOptions): Promise<OutageResult> {
   try {
     await until(() => sandbox.counts().orders >= 5, 60_000, 'the first orders');
     const downAt = Date.now();
-    await sandbox.goDown();
+    if (options.how === '502') sandbox.setFaults([{ kind: 'status', status: 502 }]);
+    else await sandbox.goDown();
     await sleep((options.seconds * 1000) / 2);
     daemon.kill('SIGKILL');
     await daemon.ended;
@@ -73,7 +76,8 @@ export async function outage(options: OutageOptions): Promise<OutageResult> {
     await sleep((options.seconds * 1000) / 2);
     const before = sandbox.counts().orders;
     const backAt = Date.now();
-    await sandbox.comeBack();
+    if (options.how === '502') sandbox.clearFaults();
+    else await sandbox.comeBack();
     await until(() => sandbox.counts().orders > before, 60_000, 'the first delivery');
     const firstDeliverySeconds = (Date.now() - backAt) / 1000;
     await until(() => sandbox.counts().orders >= options.orders, 300_000, 'all deliveries');

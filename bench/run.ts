@@ -1,5 +1,5 @@
-import { Command } from 'commander';
-import { outage } from './outage.js';
+import { Command, Option } from 'commander';
+import { type OutageOptions, outage } from './outage.js';
 import { rate } from './rate.js';
 
 const program = new Command('bench').description('Measurements. They take their time and judge nothing.');
@@ -22,11 +22,14 @@ program
 program
   .command('outage')
   .description('take the service away for minutes, kill the daemon in between, and see what comes after its return')
+  .addOption(
+    new Option('--how <how>', 'nobody listens, or a gateway answers').choices(['refused', '502']).default('refused'),
+  )
   .option('--seconds <n>', 'how long the service is down', Number, 300)
   .option('--orders <n>', 'orders to deliver', Number, 500)
   .option('--probe-seconds <n>', 'time between two probes', Number, 5)
   .option('--json', 'print JSON')
-  .action(async (options: { seconds: number; orders: number; probeSeconds: number; json?: boolean }) => {
+  .action(async (options: OutageOptions & { json?: boolean }) => {
     const result = await outage(options);
     if (options.json) process.stdout.write(`${JSON.stringify(result)}\n`);
     else console.table([result]);

@@ -253,8 +253,8 @@ export const deliverySettings = z
       .int()
       .min(1)
       .default(5)
-      .describe('Failures of distinct messages in a row that open the breaker.')
-      .meta({ unit: 'messages' }),
+      .describe('Failed requests in a row, of whichever messages, that open the breaker.')
+      .meta({ unit: 'requests' }),
     probeSeconds: z.number().positive().default(5).describe('Time between two probes of a service that is down.'),
   })
   .describe('How messages are delivered.');

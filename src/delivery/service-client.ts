@@ -26,6 +26,8 @@ export interface SendRequest {
   record: string;
   /** The id that the service gave; null before the create is acknowledged. */
   serviceId: string | null;
+  /** It goes to see whether a service that is down is back: once, without resends. */
+  isProbe?: boolean;
   gate: () => Promise<string | null>;
 }
 
@@ -107,6 +109,7 @@ export class ServiceClient {
         [idempotency.header]: idempotency.quoted ? `"${request.idempotencyKey}"` : request.idempotencyKey,
       },
       ...(operation === 'delete' ? {} : { body: request.body }),
+      isProbe: request.isProbe ?? false,
       gate: request.gate,
     });
     const expectedId = entity === 'customer' ? (request.serviceId ?? record.customer_code) : request.serviceId;
@@ -154,8 +157,14 @@ export class ServiceClient {
   }
 
   /** Reads one page of a list. What it means is the caller's business. */
-  async get(path: string, query: Record<string, string>, gate: () => Promise<string | null>): Promise<Read> {
-    const timed = await this.#transport.exchange({ method: 'GET', path, query, headers: this.#credential(), gate });
+  async get(
+    path: string,
+    query: Record<string, string>,
+    gate: () => Promise<string | null>,
+    isProbe = false,
+  ): Promise<Read> {
+    const headers = this.#credential();
+    const timed = await this.#transport.exchange({ method: 'GET', path, query, headers, isProbe, gate });
     return {
       exchange: this.#withoutSecrets(timed.exchange, null),
       startedAtMs: timed.startedAtMs,

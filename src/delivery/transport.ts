@@ -38,6 +38,8 @@ export interface TransportRequest {
   body?: string;
   /** Higher goes first. */
   priority?: number;
+  /** Not resent at once, also when it provably never left. */
+  isProbe?: boolean;
   gate: Gate;
 }
 
@@ -108,6 +110,7 @@ export class Transport {
       ...(request.body === undefined ? {} : { data: request.body }),
       waybillPriority: request.priority ?? 0,
       waybillGate: request.gate,
+      ...(request.isProbe ? { 'axios-retry': { retries: 0 } } : {}),
     };
     let exchange: Exchange;
     let sent: InternalAxiosRequestConfig | undefined;

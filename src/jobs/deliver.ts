@@ -36,6 +36,8 @@ export interface DeliverOptions {
 /** How long the loop sleeps at most before it looks again: new captures, pauses and resumes come from other processes. */
 const pollMs = 500;
 const maxIdleMs = 10_000;
+/** How often it looks whether it is its turn to probe. */
+const probeTurnMs = 100;
 /** Look-ups under way at once: they are few, and each is put on record by itself. */
 const maxLookUps = 50;
 
@@ -117,13 +119,17 @@ class Delivery {
     }
     // While the service is down, one message at a time goes to see whether it is back.
     const probing = state.pauses.some((pause) => pause.cause === 'outage');
-    const room = probing ? (this.#inFlight.size === 0 ? 1 : 0) : this.#target - this.#inFlight.size;
+    const room = probing ? 1 : this.#target - this.#inFlight.size;
     // Half a batch at least, so that claims are few and the pipeline never runs dry.
     if (room < 1 || (!probing && room < this.#target / 2)) return this.#wait();
+    // What the last one found is heeded first; but none waits for one that hangs.
+    if (probing) await this.#settler.flushed();
+    if (probing && !this.#lease.probeTurns.take(clock.monotonicMs())) return this.#wait(probeTurnMs);
 
     const lookedAt = clock.monotonicMs();
     const claimed = await this.#claim(room, probing);
-    for (const message of claimed) this.#launch(message);
+    for (const message of claimed) this.#launch(message, probing);
+    if (probing && claimed.length === 0) this.#lease.probeTurns.giveBack();
     const lookedUp = probing ? 0 : await this.#launchLookUps(Math.min(room - claimed.length, maxLookUps));
     if (claimed.length + lookedUp > 0) return null;
     if (this.#inFlight.size > 0) return this.#wait();
@@ -205,22 +211,22 @@ class Delivery {
     return claimed;
   }
 
-  #launch(message: ClaimedMessage): void {
-    const sending = this.#send(message).finally(() => this.#inFlight.delete(sending));
+  #launch(message: ClaimedMessage, isProbe: boolean): void {
+    const sending = this.#send(message, isProbe).finally(() => this.#inFlight.delete(sending));
     this.#inFlight.add(sending);
   }
 
-  async #send(message: ClaimedMessage): Promise<void> {
-    const sent = await this.#exchange(message);
+  async #send(message: ClaimedMessage, isProbe: boolean): Promise<void> {
+    const sent = await this.#exchange(message, isProbe);
     if (sent.startedAtMs !== null) killPoint('after-answer');
-    this.#settler.add(message, sent);
+    this.#settler.add({ message, sent, isProbe });
     // A "slow down" or a refusal is heeded by the very next request, not by the one after the next commit.
     if (sent.verdict.kind !== 'delivered' && sent.verdict.kind !== 'not_sent')
       this.#gate.holdUntil(this.#settler.flushed());
   }
 
   /** Never throws: whatever goes wrong unforeseen, the message may have been sent, and its outcome goes on record. */
-  async #exchange(message: ClaimedMessage): Promise<Sent> {
+  async #exchange(message: ClaimedMessage, isProbe: boolean): Promise<Sent> {
     const sending = this.#client.send({
       entity: message.entity,
       operation: message.operation,
@@ -229,7 +235,8 @@ class Delivery {
       method: message.method,
       record: message.record,
       serviceId: message.boundServiceId,
-      gate: this.#gate.of('deliver'),
+      isProbe,
+      gate: this.#gate.of('deliver', isProbe),
     });
     return sending.catch((error: Error) => {
       this.#context.log.error('A request failed in a way that nobody foresaw', {

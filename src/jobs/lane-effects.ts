@@ -2,10 +2,8 @@ import type { Verdict } from '../model/verdict.js';
 import type { LanePause } from '../store/lane-pauses.js';
 
 export interface LaneHealth {
-  /** Distinct messages that failed since the last answer below 500. */
-  failing: ReadonlySet<number>;
-  /** Requests in a row that could not even leave, whichever messages they were for. */
-  unreachable: number;
+  /** Requests in a row that failed since the last answer below 500, whichever messages they were for. */
+  failures: number;
   /** How often the service said "slow down" again, after we had waited. */
   throttles: number;
   /** The end of the latest wait for it. */
@@ -14,8 +12,7 @@ export interface LaneHealth {
 }
 
 export const healthy: LaneHealth = {
-  failing: new Set(),
-  unreachable: 0,
+  failures: 0,
   throttles: 0,
   throttledUntil: 0,
   refusals: { reason: '', count: 0 },
@@ -30,12 +27,19 @@ export interface LaneEffects {
   alerts: string[];
 }
 
+export interface LaneOutcome {
+  verdict: Verdict;
+  parkedAs: string | null;
+  /** When the request left; null: it never did. */
+  sentAtMs: number | null;
+}
+
 export interface LaneSettings {
   outageAfterFailures: number;
   probeMs: number;
   windowMs: number;
-  /** The breaker is open: every failure is a probe that failed, also right after a restart. */
-  probing: boolean;
+  /** When the next probe may go, while the breaker is open: every failure is a probe that failed, also right after a restart. */
+  nextProbeAt: number | null;
 }
 
 const refusalStorm = 10;
@@ -46,47 +50,47 @@ const refusalStorm = 10;
  */
 export function laneEffects(
   before: LaneHealth,
-  outcomes: readonly { messageId: number; verdict: Verdict; parkedAs: string | null }[],
+  outcomes: readonly LaneOutcome[],
   settings: LaneSettings,
   nowMs: number,
 ): LaneEffects {
-  let failing = new Set(before.failing);
-  let { unreachable, throttles, throttledUntil, refusals } = before;
-  let { probing } = settings;
+  let { throttles, throttledUntil, refusals } = before;
+  let { nextProbeAt } = settings;
+  // Somebody else closed the breaker, an operator or a pull that got through: it takes as many failures to open it again.
+  let failures = nextProbeAt === null && before.failures >= settings.outageAfterFailures ? 0 : before.failures;
   let pauses: LaneEffects['pauses'] = [];
   const alerts: string[] = [];
   let closesBreaker = false;
 
-  for (const { messageId, verdict, parkedAs } of outcomes) {
-    // Any answer below 500 shows that the service is there. "In doubt" covers 5xx, timeouts and broken connections.
-    const answered = !['in_doubt', 'unavailable', 'not_sent'].includes(verdict.kind);
+  for (const { verdict, parkedAs, sentAtMs } of outcomes) {
+    const failed = isFailure(verdict);
+    const answered = !failed && verdict.kind !== 'not_sent';
     if (answered) {
-      failing = new Set();
-      unreachable = 0;
-      probing = false;
+      failures = 0;
+      nextProbeAt = null;
       closesBreaker = true;
       pauses = pauses.filter(({ cause }) => cause !== 'outage');
     }
     if (verdict.kind !== 'throttled' && answered) throttles = 0;
     if (verdict.kind === 'delivered') refusals = { reason: '', count: 0 };
 
-    switch (verdict.kind) {
-      case 'in_doubt':
-      case 'unavailable': {
-        failing.add(messageId);
-        // What could not even leave is never the fault of a message: then one that waits alone will do.
-        unreachable = verdict.kind === 'unavailable' ? unreachable + 1 : 0;
-        const opens =
-          Math.max(failing.size, unreachable) >= settings.outageAfterFailures ||
-          (verdict.kind === 'unavailable' && verdict.tls);
-        // A probe that fails keeps the breaker open, also right after a restart, when nothing else has failed yet.
-        if (!opens && !probing) break;
+    if (failed) {
+      failures++;
+      const opens = failures >= settings.outageAfterFailures || (verdict.kind === 'unavailable' && verdict.tls);
+      // A probe that fails keeps the breaker open, also right after a restart, when nothing else has failed yet.
+      if (opens || nextProbeAt !== null) {
         closesBreaker = false;
-        pauses.push({ lane: 'service', cause: 'outage', until_at: nowMs + settings.probeMs, reason: verdict.reason });
-        if (!probing) alerts.push(`The service is out of reach: ${verdict.reason}`);
-        probing = true;
-        break;
+        if (nextProbeAt === null) alerts.push(`The service is out of reach: ${verdict.reason}`);
+        // Probes start at their pace, however long a silent one takes. At the opening, what is claimed already has to stop.
+        nextProbeAt =
+          nextProbeAt === null
+            ? nowMs + settings.probeMs
+            : Math.max(nextProbeAt, (sentAtMs ?? nowMs) + settings.probeMs);
+        pauses.push({ lane: 'service', cause: 'outage', until_at: nextProbeAt, reason: verdict.reason });
       }
+    }
+
+    switch (verdict.kind) {
       case 'throttled': {
         // Sixteen requests under way are told to slow down at the same time: that is once, not sixteen times.
         if (nowMs >= throttledUntil) throttles++;
@@ -148,11 +152,17 @@ export function laneEffects(
     }
   }
   return {
-    health: { failing, unreachable, throttles, throttledUntil, refusals },
+    health: { failures, throttles, throttledUntil, refusals },
     pauses: latest(pauses),
     closesBreaker,
     alerts: [...new Set(alerts)],
   };
+}
+
+/** Any answer below 500 shows that the service is there. "In doubt" covers 5xx, timeouts and broken connections. */
+function isFailure(verdict: Verdict): verdict is Extract<Verdict, { kind: 'in_doubt' | 'unavailable' | 'throttled' }> {
+  if (verdict.kind === 'throttled') return verdict.mayHaveTakenEffect === true;
+  return verdict.kind === 'in_doubt' || verdict.kind === 'unavailable';
 }
 
 /** One pause a lane and cause: the one that ends last. */

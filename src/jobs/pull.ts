@@ -13,8 +13,10 @@ import {
   startPull,
   swapInvoices,
 } from '../invoices/invoice-store.js';
-import { type LanePause, pauseLane, resumeLane } from '../store/lane-pauses.js';
+import { hastenInDoubt } from '../outbox/hasten-messages.js';
+import { listPauses, pauseLane, resumeLane } from '../store/lane-pauses.js';
 import { assertEpoch } from '../store/lease.js';
+import type { Tx } from '../store/store.js';
 import type { JobContext } from './job-context.js';
 import { killPoint } from './kill-point.js';
 import { SendGate } from './send-gate.js';
@@ -38,9 +40,12 @@ export interface PullOptions {
 
 /** How often a page is asked for again in one pull, and how long it waits in between. */
 const maxTriesPerPage = 4;
-const waitMs = 1_000;
+/** Where a service that says "slow down" names no time. */
+const throttledMs = 1_000;
 /** How often the list is begun anew in one pull, because it changed while it was read. */
 const maxPasses = 3;
+/** How often a pull looks whether its turn to probe has come. */
+const turnPollMs = 50;
 
 /** Reads every unpaid invoice page by page into staging, and swaps the list in one transaction when it is whole. */
 export async function pull(
@@ -51,9 +56,9 @@ export async function pull(
 ): Promise<PullResult> {
   const { store, settings, nowMs, clock, actor } = context;
   const gate = new SendGate(context, lease, '', true);
-  const state = await gate.state();
-  const held = gate.blockedBy(state, 'pull') ?? heldByProbes(state.pauses, settings.delivery.probeSeconds, nowMs());
-  if (held) return { ...nothing, outcome: 'held', reason: held.reason };
+  const turn = await turnOf(context, lease, gate, options.signal);
+  if ('held' in turn) return { ...nothing, outcome: 'held', reason: turn.held };
+  let { isProbe } = turn;
   const stop = () => gate.stop('stopping');
   options.signal?.addEventListener('abort', stop, { once: true });
   if (options.signal?.aborted) stop();
@@ -63,6 +68,7 @@ export async function pull(
     return startPull(tx, settings.invoices.status, nowMs());
   });
   const counts: PullCounts = { pages: 0, listed: 0, serviceTotal: null, malformed: 0 };
+  const probeMs = settings.delivery.probeSeconds * 1000;
   let attemptNumber = 0;
   let failure: string | null = null;
   let firstMalformed = '';
@@ -88,8 +94,6 @@ export async function pull(
         : await swapInvoices(tx, pullId, at, outcome === 'complete');
     await endPull(tx, pullId, outcome, reason, counts, swap, at);
     await appendAudit(tx, [{ event: 'pull', outcome, actor, detail: { pullId, reason, ...counts, ...swap } }], at);
-    // Pages that came prove that the service is there, also where delivery has nothing to find that out with.
-    if (outcome !== 'failed') await resumeLane(tx, 'service', ['outage']);
     killPoint('before-pull-swap');
     return {
       outcome,
@@ -133,17 +137,18 @@ export async function pull(
   async function readPage(page: number): Promise<InvoicePage | string> {
     const query = { status: settings.invoices.status, limit: String(settings.invoices.pageSize), page: String(page) };
     let reason = '';
-    for (let tries = 1; tries <= maxTriesPerPage; tries++) {
+    const maxTries = isProbe ? 1 : maxTriesPerPage;
+    for (let tries = 1; tries <= maxTries; tries++) {
       const intent = await intend();
-      const read = await client.get(settings.service.endpoints.listInvoices.path, query, gate.of('pull'));
+      const { path } = settings.service.endpoints.listInvoices;
+      const read = await client.get(path, query, gate.of('pull', isProbe), isProbe);
       const judged = judgePage(read, settings.service.endpoints.listInvoices.successStatus);
       await record(intent, read, judged, page);
       if (judged.kind === 'page') killPoint('after-pull-page');
       if (judged.kind === 'page') return judged.page;
       reason = judged.reason;
       if (judged.kind === 'stop') return reason;
-      if (tries < maxTriesPerPage)
-        await clock.sleep(Math.min(judged.waitMs ?? waitMs * 2 ** (tries - 1), 60_000), options.signal);
+      if (tries < maxTries) await clock.sleep(Math.min(judged.waitMs ?? probeMs, 60_000), options.signal);
     }
     return `page ${page} could not be read: ${reason}`;
   }
@@ -191,6 +196,7 @@ export async function pull(
         ],
         at,
       );
+      if (isProbe && verdict !== 'not_sent') await endProbe(tx, verdict, at + probeMs, at);
       if (judged.kind === 'page') {
         await stageInvoices(tx, pullId, judged.page.invoices);
         counts.listed = await stagedCount(tx, pullId);
@@ -199,6 +205,17 @@ export async function pull(
         await pauseLane(tx, { ...judged.pause, reason: judged.reason, actor, since_at: at });
       }
     });
+  }
+
+  /** Any answer below 500 shows that the service is there, also where delivery has nothing to find that out with. */
+  async function endProbe(tx: Tx, verdict: string, nextProbeAt: number, at: number): Promise<void> {
+    if (verdict !== 'in_doubt' && verdict !== 'unavailable') {
+      isProbe = false;
+      if ((await resumeLane(tx, 'service', ['outage'])) > 0) await hastenInDoubt(tx, at);
+      return;
+    }
+    const outage = (await listPauses(tx)).find(({ cause }) => cause === 'outage');
+    if (outage) await pauseLane(tx, { ...outage, until_at: Math.max(outage.until_at ?? 0, nextProbeAt) });
   }
 
   function judgePage(read: Read, successStatus: number): JudgedPage {
@@ -215,7 +232,7 @@ export async function pull(
     const error = errorBody(exchange.body);
     const reason = `HTTP ${status}${error.code ? ` ${error.code}` : ''}: ${error.message || 'no reason given'}`;
     if (status === 429 || (status === 503 && exchange.headers['retry-after'] !== undefined)) {
-      const wait = retryAfterMs(exchange.headers['retry-after'], nowMs()) ?? waitMs;
+      const wait = retryAfterMs(exchange.headers['retry-after'], nowMs()) ?? throttledMs;
       return {
         kind: wait > 60_000 ? 'stop' : 'again',
         verdict: 'throttled',
@@ -264,11 +281,30 @@ function malformedReason(count: number, first: string): string {
 }
 
 /**
- * While delivery looks every few seconds whether the service is back, a pull would only come on top. Where delivery does not
- * look (it has nothing to send, or is paused), the pull finds out. Pure.
+ * When this pull may begin. While the service is down, delivery looks every few seconds whether it is back; then the pull
+ * takes one of these turns, and its first page is the probe.
  */
-function heldByProbes(pauses: readonly LanePause[], probeSeconds: number, at: number): { reason: string } | null {
-  const outage = pauses.find(({ cause }) => cause === 'outage');
-  if (!outage || at - (outage.until_at ?? at) > probeSeconds * 3_000) return null;
-  return { reason: `the service is out of reach, and delivery looks whether it is back: ${outage.reason}` };
+async function turnOf(
+  { nowMs, clock }: JobContext,
+  { probeTurns }: ServiceLease,
+  gate: SendGate,
+  signal?: AbortSignal,
+): Promise<{ isProbe: boolean } | { held: string }> {
+  try {
+    for (;;) {
+      const state = await gate.state();
+      const outage = state.pauses.find(({ cause }) => cause === 'outage');
+      const pauses = state.pauses.filter((pause) => pause !== outage);
+      const held = gate.blockedBy({ ...state, pauses }, 'pull');
+      if (held) return { held: held.reason };
+      if (!outage) return { isProbe: false };
+      if (signal?.aborted) return { held: 'stopping' };
+      probeTurns.reserve();
+      const isDue = (outage.until_at ?? 0) <= nowMs();
+      if (isDue && probeTurns.takeReserved(clock.monotonicMs())) return { isProbe: true };
+      await clock.sleep(turnPollMs, signal);
+    }
+  } finally {
+    probeTurns.release();
+  }
 }

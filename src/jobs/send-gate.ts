@@ -61,10 +61,10 @@ export class SendGate {
     return this.#next;
   }
 
-  /** What a request of this lane has to pass. */
-  of(lane: Lane): Gate {
+  /** What a request of this lane has to pass. `isProbe`: it goes to see whether a service that is down is back. */
+  of(lane: Lane, isProbe = false): Gate {
     const ask = async () => {
-      const shut = await this.check(lane);
+      const shut = await this.check(lane, isProbe);
       if (shut === null) killPoint('before-send');
       return shut;
     };
@@ -72,7 +72,7 @@ export class SendGate {
   }
 
   /** null lets a request go now; a text says why not. */
-  async check(lane: Lane): Promise<string | null> {
+  async check(lane: Lane, isProbe = false): Promise<string | null> {
     if (this.#stopReason) return this.#stopReason;
     // The pacer starts the next request in the same turn in which the one before it ended: let that one be judged first.
     await nextTurn();
@@ -89,7 +89,15 @@ export class SendGate {
     // Asked again after the read: it may have taken its time.
     if (this.#stopReason) return this.#stopReason;
     if (!this.#lease.mayStartRequest()) return 'the delivery lease is about to end or was lost';
-    return this.blockedBy(state, lane)?.reason ?? null;
+    // What was on its way when the breaker opened must not follow the probes.
+    const pauses = state.pauses.filter(({ cause }) => cause !== 'outage');
+    const outage = state.pauses.find(({ cause }) => cause === 'outage');
+    if (outage && !isProbe) return `the service is out of reach: ${outage.reason}`;
+    const blocked = this.blockedBy({ ...state, pauses }, lane);
+    if (blocked) return blocked.reason;
+    if (isProbe && !this.#lease.probeTurns.send(this.#context.clock.monotonicMs()))
+      return 'another request has just gone to see whether the service is back';
+    return null;
   }
 
   blockedBy(state: GateState, lane: Lane): { reason: string; untilMs: number | null } | null {

@@ -4,6 +4,7 @@ import { acquireLease, type Lease, LeaseLost, releaseLease, renewLease } from '.
 import { bindEnvironment } from './go-live.js';
 import type { JobContext } from './job-context.js';
 import { killPoint } from './kill-point.js';
+import { ProbeTurns } from './probe-turns.js';
 
 /**
  * The right to talk to the service. One process has it at a time: deliver and pull share it, because they share the rate
@@ -11,6 +12,8 @@ import { killPoint } from './kill-point.js';
  */
 export class ServiceLease {
   readonly lease: Lease;
+  /** Whoever talks to the service under this lease shares them. */
+  readonly probeTurns: ProbeTurns;
   readonly #context: JobContext;
   readonly #leaseMs: number;
   readonly #requestDeadlineMs: number;
@@ -24,6 +27,7 @@ export class ServiceLease {
     this.lease = lease;
     this.#leaseMs = context.settings.delivery.leaseSeconds * 1000;
     this.#requestDeadlineMs = context.settings.service.deadlineSeconds * 1000;
+    this.probeTurns = new ProbeTurns(context.settings.delivery.probeSeconds * 1000);
     this.#schedule();
   }
 

@@ -21,13 +21,19 @@ const gatherMs = 5;
 /** After an outage nothing waits longer than this for its next try: the service is back. */
 const afterOutageMs = 60_000;
 
+interface Outcome {
+  message: ClaimedMessage;
+  sent: Sent;
+  isProbe: boolean;
+}
+
 /** Puts outcomes on record in batches: message, attempt, binding, audit and lane pauses in one transaction. */
 export class Settler {
   readonly result: DeliverResult = emptyDeliverResult();
   readonly #context: JobContext;
   readonly #lease: ServiceLease;
   readonly #onProgress: ((result: DeliverResult) => void) | undefined;
-  #waiting: { message: ClaimedMessage; sent: Sent }[] = [];
+  #waiting: Outcome[] = [];
   #flushing: Promise<void> | null = null;
   #health: LaneHealth = healthy;
   /** What went wrong last, in the service's words or ours. */
@@ -39,8 +45,8 @@ export class Settler {
     this.#onProgress = onProgress;
   }
 
-  add(message: ClaimedMessage, sent: Sent): void {
-    this.#waiting.push({ message, sent });
+  add(outcome: Outcome): void {
+    this.#waiting.push(outcome);
     this.#flushing ??= this.#flush().finally(() => {
       this.#flushing = null;
     });
@@ -78,15 +84,20 @@ export class Settler {
     }
   }
 
-  async #settleBatch(batch: readonly { message: ClaimedMessage; sent: Sent }[]): Promise<void> {
+  async #settleBatch(batch: readonly Outcome[]): Promise<void> {
     const { store, nowMs, random, settings, log, actor } = this.#context;
     const at = nowMs();
     const { delivery, service } = settings;
-    const settled = batch.map(({ message, sent }): SettledMessage => {
+    const maxMs = delivery.backoffMaxSeconds * 1000;
+    const settled = batch.map(({ message, sent, isProbe }): SettledMessage => {
       const transition = settle(message, sent.verdict, {
         nowMs: at,
         random: random(),
-        backoff: { baseMs: delivery.backoffBaseSeconds * 1000, maxMs: delivery.backoffMaxSeconds * 1000 },
+        backoff: {
+          baseMs: delivery.backoffBaseSeconds * 1000,
+          // The service may be back before the outcome of a probe that hangs is known.
+          maxMs: isProbe ? Math.min(maxMs, afterOutageMs) : maxMs,
+        },
         sentAtMs: sent.startedAtMs ?? at,
       });
       return {
@@ -106,19 +117,19 @@ export class Settler {
     });
     const effects = await store.transaction('put outcomes on record', async (tx) => {
       await assertEpoch(tx, this.#lease.lease);
-      const pauses = await listPauses(tx);
+      const outage = (await listPauses(tx)).find(({ cause }) => cause === 'outage');
       const effects = laneEffects(
         this.#health,
-        batch.map(({ message, sent }, i) => ({
-          messageId: message.id,
+        batch.map(({ sent }, i) => ({
           verdict: sent.verdict,
           parkedAs: settled[i]?.transition.parkClass ?? null,
+          sentAtMs: sent.startedAtMs,
         })),
         {
           outageAfterFailures: delivery.outageAfterFailures,
           probeMs: delivery.probeSeconds * 1000,
           windowMs: (service.limit?.perSeconds ?? 1) * 1000,
-          probing: pauses.some((pause) => pause.cause === 'outage'),
+          nextProbeAt: outage ? (outage.until_at ?? at) : null,
         },
         at,
       );
@@ -142,7 +153,7 @@ export class Settler {
       await dropEndedPauses(tx, at);
       for (const pause of effects.pauses) {
         // A probe that failed makes an outage longer; it is still the same one.
-        const going = pause.cause === 'outage' ? pauses.find((one) => one.cause === 'outage') : undefined;
+        const going = pause.cause === 'outage' ? outage : undefined;
         await pauseLane(tx, { ...pause, actor, since_at: going && !effects.closesBreaker ? going.since_at : at });
         if (going) continue;
         await appendAudit(

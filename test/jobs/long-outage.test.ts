@@ -1,0 +1,117 @@
+import { expect } from 'chai';
+import { ServiceClient } from '../../src/delivery/service-client.js';
+import { deliver } from '../../src/jobs/deliver.js';
+import { pull } from '../../src/jobs/pull.js';
+import { useStore } from '../store/both-stores.js';
+import { VirtualClock } from '../support/virtual-clock.js';
+import { injectedService, type Outage } from './injected-service.js';
+import { type LabOptions, useLab, withServiceLease } from './job-lab.js';
+import { pausesOf, statesOf } from './service-of.js';
+
+/** Six were run before a release; five minutes show the same. */
+const hours = Number(process.env.WAYBILL_OUTAGE_HOURS ?? 1 / 12);
+const hourMs = 3_600_000;
+const deadlineSeconds = 10;
+const probeSeconds = 5;
+
+describe('an outage on injected time', function () {
+  this.timeout(Math.max(60_000, hours * 60_000));
+  const kit = useLab(useStore('sqlite'));
+
+  /** A daemon's deliverer and its pulls, every quarter of an hour, on a clock that jumps from event to event. */
+  async function start(options: LabOptions) {
+    const lab = await kit.start({
+      ...options,
+      settings: {
+        service: { deadlineSeconds, concurrency: 4 },
+        delivery: { probeSeconds, leaseSeconds: 25, backoffBaseSeconds: 2, backoffMaxSeconds: 900, quickResends: 0 },
+      },
+    });
+    await lab.capture();
+    const clock = new VirtualClock(Date.now());
+    const service = injectedService(clock, deadlineSeconds * 1000);
+    Object.assign(lab.context, { clock, nowMs: clock.nowMs });
+    const daemon = () => {
+      const stopping = new AbortController();
+      const { signal } = stopping;
+      const client = new ServiceClient({
+        service: lab.settings.service,
+        quickResends: lab.settings.delivery.quickResends,
+        nowMs: clock.nowMs,
+        clock,
+        adapter: service.adapter,
+      });
+      let isOver = false;
+      const running = withServiceLease(lab.context, async (lease) => {
+        const pulls = async () => {
+          while (!signal.aborted) {
+            await clock.sleep(900_000, signal);
+            if (!signal.aborted) await pull(lab.context, client, lease, { signal });
+          }
+        };
+        const erpIdentity = lab.reader.identity();
+        const scope = { only: null };
+        const deliveries = deliver(lab.context, client, lease, {
+          untilDrained: false,
+          scope,
+          retryHorizonMs: 0,
+          trial: false,
+          erpIdentity,
+          signal,
+        });
+        await Promise.all([deliveries, pulls()]);
+      }).finally(() => {
+        isOver = true;
+        client.close();
+      });
+      return async () => {
+        stopping.abort();
+        await clock.runUntil(clock.nowMs() + hourMs, () => isOver);
+        await running;
+      };
+    };
+    return { lab, clock, service, daemon };
+  }
+
+  const few = [1, 1] as const;
+  const kinds: Outage[] = ['refused', 'no name', 'hang', '502', '503', '503 with Retry-After'];
+  for (const kind of kinds) {
+    // Fewer than it takes to open the breaker, if each counted once.
+    for (const [customers, orders] of kind === '502' || kind === 'hang'
+      ? [[12, 12] as const, few]
+      : [[12, 12] as const]) {
+      it(`(${kind}) parks none of ${customers + orders} messages, is probed every ${probeSeconds} s at most, and is over within 10 s`, async () => {
+        const { clock, service, daemon } = await start({ customers, orders });
+        service.away = kind;
+        const downAt = clock.nowMs();
+        let stop = daemon();
+        await clock.runUntil(downAt + (hours * hourMs) / 2);
+        await stop();
+        stop = daemon();
+        await clock.runUntil(downAt + hours * hourMs);
+
+        const states = await statesOf(kit);
+        expect(Object.keys(states)).to.not.include('parked');
+        expect((await kit.rows("SELECT COUNT(*) AS n FROM audit_log WHERE event='parked'"))[0].n).to.equal(0);
+        const [opened] = await kit.rows("SELECT MIN(at) AS at FROM audit_log WHERE event='pause' AND outcome='outage'");
+        // Five failures open the breaker; until then each message follows its own backoff.
+        expect(Number(opened.at) - downAt).to.be.below(100_000);
+        const probes = service.requests.map(({ atMs }) => atMs).filter((atMs) => atMs > Number(opened.at));
+        expect(probes.length).to.be.at.least((hours * 3600 - 100) / 11);
+        for (const [i, at] of probes.slice(1).entries())
+          expect(at - (probes[i] as number), `ms between two probes`).to.be.at.least(probeSeconds * 1000);
+
+        service.away = null;
+        const backAt = clock.nowMs();
+        await clock.runUntil(backAt + 120_000);
+        const first = service.requests.find(({ served, method }) => served && method !== 'GET');
+        // While the only message hangs, nothing else can go: then its deadline and a moment count.
+        const withinMs = kind === 'hang' && orders === 1 ? deadlineSeconds * 1000 + 150 : 10_000;
+        expect((first?.atMs ?? Number.POSITIVE_INFINITY) - backAt).to.be.at.most(withinMs);
+        await stop();
+        expect(await statesOf(kit)).to.deep.equal({ delivered: customers + orders });
+        expect(await pausesOf(kit)).to.deep.equal([]);
+      });
+    }
+  }
+});
