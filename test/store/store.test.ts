@@ -398,7 +398,7 @@ describe('a store in MariaDB', () => {
     await isLocked;
     const askedAt = performance.now();
     await kit.store.transaction('write behind it', (tx) => tx.run("UPDATE store_info SET value='3' WHERE name='held'"));
-    expect(performance.now() - askedAt).to.be.below(7_500);
+    expect(performance.now() - askedAt).to.be.below(25_000);
     expect(await outcome).to.equal('cut');
     expect(await factOf(kit.store, 'held')).to.equal('3');
   });
