@@ -85,7 +85,7 @@ async function launch(baseDir: string, watchdog: Watchdog, options: MariaDbOptio
       (processId) => watchdog.guard(processId),
     );
     // A process id is used again one day: the watchdog must not shoot a stranger.
-    void server.exited.then(() => watchdog.guard(undefined));
+    void server.exited.then(() => watchdog.forget(server.processId));
     return server;
   };
 

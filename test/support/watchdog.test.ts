@@ -5,20 +5,25 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { useTempDir } from './temp-dir.js';
 
-/** Starts a watchdog and a guarded process that holds this program's stdout open, then waits to be killed. */
+/** Starts a watchdog and guarded processes that hold this program's stdout open, then waits to be killed. One was ended before. */
 const PROGRAM = `
   import { spawn } from 'node:child_process';
   import { startWatchdog } from ${JSON.stringify(import.meta.resolve('./watchdog.js'))};
   const watchdog = startWatchdog(process.argv[1]);
-  watchdog.guard(spawn('sleep', ['600'], { stdio: 'inherit' }).pid);
-  process.stdout.write('guarded');
+  const guarded = Array.from({ length: 3 }, () => spawn('sleep', ['600'], { stdio: 'inherit' }));
+  for (const { pid } of guarded) watchdog.guard(pid);
+  guarded[1].kill();
+  guarded[1].once('exit', () => {
+    watchdog.forget(guarded[1].pid);
+    process.stdout.write('guarded');
+  });
   setInterval(() => {}, 1_000);
 `;
 
 describe('the watchdog', () => {
   const tempDir = useTempDir();
 
-  it('kills the guarded process and removes the folder when its owner dies by kill -9', async () => {
+  it('kills the guarded processes and removes the folder when its owner dies by kill -9', async () => {
     const folder = tempDir.file('data');
     mkdirSync(folder);
     const owner = spawn(process.execPath, ['--input-type=module', '--eval', PROGRAM, folder], {
@@ -29,7 +34,7 @@ describe('the watchdog', () => {
 
     owner.kill('SIGKILL');
 
-    // The pipe closes only when its last holder, the guarded process, is gone.
+    // The pipe closes only when its last holders, the guarded processes, are gone.
     await once(owner.stdout, 'close');
     while (existsSync(folder)) await sleep(10);
   }).timeout(10_000);

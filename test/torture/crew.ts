@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import type { Watchdog } from '../support/watchdog.js';
 import type { Trap } from './plan.js';
 
 /** One run of a daemon. */
@@ -24,10 +25,21 @@ export class Crew {
   readonly #environments: ReadonlyMap<string, NodeJS.ProcessEnv>;
   readonly #configDir: string;
   readonly #freezeMs: number;
+  readonly #watchdog: Watchdog;
   #ending = false;
+  #sentHome = false;
 
-  /** @param environments one for each name in the crew */
-  constructor(configDir: string, environments: ReadonlyMap<string, NodeJS.ProcessEnv>, freezeMs: number) {
+  /**
+   * @param environments one for each name in the crew
+   * @param watchdog ends the daemons when this process can not do it any more
+   */
+  constructor(
+    configDir: string,
+    environments: ReadonlyMap<string, NodeJS.ProcessEnv>,
+    freezeMs: number,
+    watchdog: Watchdog,
+  ) {
+    this.#watchdog = watchdog;
     this.#configDir = configDir;
     this.#environments = environments;
     this.#freezeMs = freezeMs;
@@ -38,13 +50,41 @@ export class Crew {
     this.#spawn(name);
   }
 
-  signal(name: string, signal: NodeJS.Signals): boolean {
-    return this.#child.get(name)?.child.kill(signal) ?? false;
+  /** @returns whether there was anybody whom it hit: one that had begun to work */
+  signal(name: string, signal: NodeJS.Signals): Shift | null {
+    const worker = this.#child.get(name);
+    if (!worker || worker.shift.end !== null || worker.shift.output === '') return null;
+    return worker.child.kill(signal) ? worker.shift : null;
+  }
+
+  /** Whether anybody is there that has begun to work. */
+  isAtWork(): boolean {
+    return [...this.#child.values()].some(({ shift }) => shift.end === null && shift.output !== '');
+  }
+
+  /** The name of the one that delivers, as far as its output says; the first name where none does. */
+  deliverer(): string {
+    const working = [...this.#child.values()].filter(({ shift }) => shift.end === null);
+    const last = working.findLast(({ shift }) => shift.output.includes('Delivering from here')) ?? working[0];
+    return last?.shift.name ?? 'A';
+  }
+
+  /** All are gone, without a word, and nobody follows before `goOn`. */
+  async sendHome(): Promise<void> {
+    this.#sentHome = true;
+    const all = [...this.#child.values()];
+    for (const { child } of all) child.kill('SIGKILL');
+    await Promise.all(all.map(({ gone }) => gone));
+  }
+
+  goOn(): void {
+    this.#sentHome = false;
+    for (const name of this.#child.keys()) this.#spawn(name);
   }
 
   /** Wakes whoever is frozen. The traps that are left may still spring; there are only so many. */
   heal(): void {
-    for (const name of this.#traps.keys()) this.signal(name, 'SIGCONT');
+    for (const { child } of this.#child.values()) child.kill('SIGCONT');
   }
 
   /** Stops all as an administrator would, and says with what they ended. */
@@ -89,6 +129,7 @@ export class Crew {
       end: null,
     };
     this.shifts.push(shift);
+    this.#watchdog.guard(shift.pid);
     const read = (text: string) => {
       shift.output += text;
       const reached = /^reached (\S+) (SIG\w+)$/m.exec(shift.output);
@@ -101,9 +142,12 @@ export class Crew {
     child.stderr?.setEncoding('utf8').on('data', read);
     const gone = once(child, 'close').then(async ([code, signal]) => {
       shift.end = code ?? signal;
-      if (this.#ending) return;
+      this.#watchdog.forget(shift.pid);
+      // Whoever ended on the way to the point leaves the trap to the next.
+      if (trap && !shift.reached) this.#traps.get(name)?.unshift(trap);
+      if (this.#ending || this.#sentHome) return;
       await sleep(150);
-      if (!this.#ending) this.#spawn(name);
+      if (!this.#ending && !this.#sentHome && this.#child.get(name)?.shift === shift) this.#spawn(name);
     });
     this.#child.set(name, { child, shift, gone });
   }

@@ -1,5 +1,6 @@
 import type { Ledger } from '../../src/sandbox/ledger.js';
 import type { ErpRows } from './erp-desk.js';
+import type { Removals } from './plan.js';
 import type { WitnessEvent } from './store-witness.js';
 import type { Arrival } from './tcp-proxy.js';
 
@@ -39,24 +40,45 @@ export interface BindingRow {
   service_id: string;
 }
 
+/** What could be seen of one store. */
+export interface Life {
+  messages: readonly MessageRow[];
+  attempts: readonly AttemptRow[];
+  bindings: readonly BindingRow[];
+  events: readonly WitnessEvent[];
+}
+
+/** A store that is no more, as it was when its last daemon was dead. */
+export interface PastLife extends Life {
+  endedAtMs: number;
+  /** All that was in it. */
+  text: string;
+}
+
 /** Everything that was seen from outside in one run, when it had become quiet. The invariants judge nothing else. */
-export interface History {
+export interface History extends Life {
   limit: { requests: number; windowMs: number };
   replaysRefusals: boolean;
   /** The service forgot keys in this run: records in doubt may wait for a person. */
   forgotKeys: boolean;
   /** Orders that were too long for the service at some time: a refusal after an attempt in doubt proves nothing. */
   everRefused: ReadonlySet<string>;
+  /** What is configured for orders that the ERP cancels or deletes. */
+  removals: Removals;
+  /** The store that was lost, or had gone further than the copy that took its place. */
+  past: PastLife | null;
+  /** When a recovery was on record; null where none was called for, or none has come to its end. */
+  recoveredAtMs: number | null;
+  /** Whether a recovery had the bindings of the lost store: without them nobody knows what is to be removed. */
+  hadBindings: boolean;
+  /** Records of which a person said what there is at the service. */
+  resolved: ReadonlyMap<string, 'delivered' | 'not_delivered'>;
   /** Requests at the client's side of the network, with the process that sent them. */
   arrivals: readonly (Arrival & { pid: number })[];
-  ledger: Pick<Ledger, 'requests' | 'orders' | 'customers'>;
+  ledger: Pick<Ledger, 'requests' | 'orders' | 'customers' | 'deleted'>;
   erp: ErpRows;
   /** What changed in the ERP while nobody at a desk did anything. */
   erpTouched: readonly string[];
-  messages: readonly MessageRow[];
-  attempts: readonly AttemptRow[];
-  bindings: readonly BindingRow[];
-  events: readonly WitnessEvent[];
   /** All that was printed or kept, by where it stood. */
   texts: readonly { where: string; text: string }[];
   secrets: readonly string[];

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { LedgerOrder, LedgerRequest } from '../../src/sandbox/ledger.js';
-import type { AttemptRow, History, MessageRow } from './history.js';
+import type { AttemptRow, History, MessageRow, PastLife } from './history.js';
 import { invariants, violationsOf } from './invariants.js';
 import type { WitnessEvent } from './store-witness.js';
 
@@ -83,9 +83,14 @@ function soundHistory(): Doctored {
     replaysRefusals: false,
     forgotKeys: false,
     everRefused: new Set(),
+    removals: { onCancelled: 'nothing', onDeleted: 'nothing', maxRemovals: 10 },
+    past: null,
+    recoveredAtMs: null,
+    hadBindings: false,
+    resolved: new Map(),
     arrivals: [
-      { monotonicMs: 110, atMs: 110, pid: 7 },
-      { monotonicMs: 210, atMs: 210, pid: 7 },
+      { monotonicMs: 110, atMs: 110, request: 'POST /v1/customers', pid: 7 },
+      { monotonicMs: 210, atMs: 210, request: 'POST /v1/orders', pid: 7 },
     ],
     ledger: {
       requests: [request('r1', 'k1', '/v1/customers', 111), request('r2', 'k2', '/v1/orders', 211)],
@@ -110,6 +115,7 @@ function soundHistory(): Doctored {
           requests: ['r2'],
         },
       ],
+      deleted: [],
     },
     erp: {
       customers: [{ id: '1', customer_no: 'K1', name: 'Anna', country: 'DE', email: null }],
@@ -126,6 +132,7 @@ function soundHistory(): Doctored {
         },
       ],
       lines: [{ id: '1', order_id: '1', line_no: '1', qty: '2.000', unit_price: '12.50', sku: 'S' }],
+      deletedOrders: [],
     },
     erpTouched: [],
     messages: [message(1, 'customer', 'k1', 'K1'), message(2, 'order', 'k2', 'o1')],
@@ -140,6 +147,12 @@ function soundHistory(): Doctored {
     ends: [0],
     endedByForce: false,
   };
+}
+
+/** Its store is lost at that moment, with all that was noted until then. */
+function loseStore(history: Doctored, endedAtMs: number): void {
+  const { messages, attempts, bindings, events } = history;
+  history.past = { messages, attempts, bindings, events, endedAtMs, text: '' };
 }
 
 const first = <T>(list: readonly T[]): T => list[0] as T;
@@ -177,7 +190,39 @@ const doctored: Record<string, Record<string, (history: Doctored) => void>> = {
       first(h.erp.customers).name = 'Berta';
     },
   },
+  'removals-as-configured': {
+    'what was deleted in the ERP is there still': (h) => {
+      h.removals = { ...h.removals, onDeleted: 'delete' };
+      h.erp = { ...h.erp, orders: [], deletedOrders: h.erp.orders };
+    },
+    'what was cancelled says nothing of it': (h) => {
+      h.removals = { ...h.removals, onCancelled: { patch: { remark: 'cancelled' } } };
+      first(h.erp.orders).status = 'cancelled';
+    },
+    'something was deleted although nothing is configured': (h) => {
+      first(h.erp.orders).status = 'cancelled';
+      h.ledger = { ...h.ledger, orders: [], deleted: [{ entity: 'order', id: 'o1', reference: 'A-1', key: 'k2' }] };
+    },
+    'something was deleted that nobody removed': (h) => {
+      h.removals = { ...h.removals, onDeleted: 'delete', onCancelled: 'delete' };
+      h.ledger = { ...h.ledger, orders: [], deleted: [{ entity: 'order', id: 'o1', reference: 'A-1', key: 'k2' }] };
+    },
+  },
+  'held-until-recovered': {
+    'something was sent before anybody said recover': (h) => {
+      loseStore(h, 200);
+      h.recoveredAtMs = 250;
+    },
+    'nobody ever recovered it': (h) => {
+      loseStore(h, 300);
+    },
+  },
   'one-key-one-body': {
+    'bytes changed within the life of the second store': (h) => {
+      loseStore(h, 100);
+      const resend = { ...last(h.ledger.requests), request_id: 'r3', body_sha256: 'another' };
+      h.ledger = { ...h.ledger, requests: [...h.ledger.requests, resend] };
+    },
     'a resend carried other bytes': (h) => {
       const resend = { ...last(h.ledger.requests), request_id: 'r3', body_sha256: 'another' };
       h.ledger = { ...h.ledger, requests: [...h.ledger.requests, resend] };
@@ -199,6 +244,10 @@ const doctored: Record<string, Record<string, (history: Doctored) => void>> = {
     'an attempt was written after its request': (h) => {
       last(h.attempts).intended_at = 300;
     },
+    'a request of the first store, and only the second one has its attempt': (h) => {
+      loseStore(h, 250);
+      h.past = { ...(h.past as PastLife), attempts: h.attempts.slice(0, 1) };
+    },
     'an attempt has no outcome': (h) => {
       last(h.attempts).verdict = null;
     },
@@ -211,7 +260,7 @@ const doctored: Record<string, Record<string, (history: Doctored) => void>> = {
   },
   'within-the-limit': {
     'three requests in one window': (h) => {
-      h.arrivals = [...h.arrivals, { monotonicMs: 160, atMs: 160, pid: 7 }].map((arrival, i) => ({
+      h.arrivals = [...h.arrivals, { ...last(h.arrivals), monotonicMs: 160, atMs: 160 }].map((arrival, i) => ({
         ...arrival,
         monotonicMs: 110 + i * 49,
       }));
@@ -278,6 +327,22 @@ const doctored: Record<string, Record<string, (history: Doctored) => void>> = {
 describe('the invariants', () => {
   it('have nothing to say against a sound history', () => {
     expect(violationsOf(soundHistory())).to.deep.equal([]);
+  });
+
+  it('judge each store by what it knew, when the first one was lost', () => {
+    const history = soundHistory();
+    loseStore(history, 150);
+    history.recoveredAtMs = 170;
+    expect(violationsOf(history)).to.deep.equal([]);
+  });
+
+  it('allow the second store other bytes under the key of the first', () => {
+    const history = soundHistory();
+    loseStore(history, 200);
+    history.recoveredAtMs = 205;
+    const again = { ...first(history.ledger.requests), request_id: 'r3', received_at_ms: 230, body_sha256: 'another' };
+    history.ledger = { ...history.ledger, requests: [...history.ledger.requests, again] };
+    expect(invariants['one-key-one-body']?.(history)).to.deep.equal([]);
   });
 
   it('are all proven to notice something', () => {

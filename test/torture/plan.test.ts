@@ -1,6 +1,20 @@
 import { expect } from 'chai';
-import { killPoints } from '../../src/jobs/kill-point.js';
-import { drawPlan, serviceFaults } from './plan.js';
+import { expectedCoverage, missingCoverage } from './coverage.js';
+import { drawPlan } from './draw-plan.js';
+import type { Plan } from './plan.js';
+
+/** What a plan draws, by the names of the coverage. What only follows from it, such as a takeover, is not in it. */
+function drawnIn({ traps, faults, storeFault, standby }: Plan): string[] {
+  const all = [...traps.A, ...traps.B];
+  return [
+    ...all.map(({ point }) => `point:${point}`),
+    ...faults.map(({ fault }) => `fault:${fault.kind}${fault.kind === 'service-429' ? `-${fault.form}` : ''}`),
+    ...(all.some(({ signal }) => signal === 'SIGSTOP') ? ['fault:process-freeze-at-point'] : []),
+    ...(storeFault ? [`fault:${storeFault.kind}`] : []),
+    ...(standby ? ['fault:standby'] : []),
+    ...(all.some(({ signal }) => signal === 'SIGKILL') ? ['fault:takeover'] : []),
+  ];
+}
 
 describe('the plan of a torture run', () => {
   it('is the same for the same seed, and another one for the next', () => {
@@ -16,15 +30,26 @@ describe('the plan of a torture run', () => {
     }
   });
 
-  it('names every point and every fault of the service at least ten times in a hundred seeds', () => {
-    const named = new Map<string, number>();
-    const count = (name: string) => named.set(name, (named.get(name) ?? 0) + 1);
-    for (let seed = 1; seed <= 100; seed++) {
-      const { traps, faults } = drawPlan(seed, 'mariadb');
-      for (const { point } of [...traps.A, ...traps.B]) count(point);
-      for (const { fault } of faults) count(fault.kind);
+  for (const store of ['sqlite', 'mariadb'] as const)
+    it(`names every point and every fault at least ten times in any hundred seeds with a ${store} store`, () => {
+      const drawn = Array.from({ length: 400 }, (_, index) => new Set(drawnIn(drawPlan(index + 1, store))));
+      for (const name of expectedCoverage(store))
+        for (let first = 0; first + 100 <= drawn.length; first++)
+          expect(drawn.slice(first, first + 100).filter((names) => names.has(name)).length, name).to.be.at.least(10);
+    });
+
+  it('draws every way of recovery and every effect of a removal', () => {
+    const plans = Array.from({ length: 100 }, (_, index) => drawPlan(index + 1, 'sqlite'));
+    const count = (name: string, chosen: (plan: Plan) => boolean) =>
+      expect(plans.filter(chosen).length, name).to.be.at.least(3);
+    for (const kind of ['store-lost', 'store-restored'])
+      for (const recovery of ['from-service', 'bindings', 'look-up'])
+        count(`${kind} ${recovery}`, ({ storeFault }) => storeFault?.kind === kind && storeFault.recovery === recovery);
+    for (const effect of ['nothing', 'delete', 'patch']) {
+      const is = (chosen: Plan['removals']['onDeleted']) => (typeof chosen === 'object' ? 'patch' : chosen) === effect;
+      count(`cancelled: ${effect}`, ({ removals }) => is(removals.onCancelled));
+      count(`deleted: ${effect}`, ({ removals, sweeps }) => is(removals.onDeleted) && (sweeps || effect === 'nothing'));
     }
-    for (const name of [...killPoints, ...serviceFaults]) expect(named.get(name), name).to.be.at.least(10);
   });
 
   it('never lets one record meet three answers that are no acknowledgement', () => {
@@ -34,5 +59,25 @@ describe('the plan of a torture run', () => {
       );
       expect(pages.reduce((sum, times) => sum + times, 0)).to.be.below(3);
     }
+  });
+});
+
+describe('the coverage of a torture run', () => {
+  it('misses what came up less than once in ten seeds', () => {
+    const all = Object.fromEntries(expectedCoverage('mariadb').map((name) => [name, 30]));
+    expect(missingCoverage(all, 300, 'mariadb')).to.deep.equal([]);
+    expect(missingCoverage({ ...all, 'point:before-send': 29 }, 300, 'mariadb')).to.deep.equal(['point:before-send']);
+    const { 'fault:store-lost': _, ...less } = all;
+    expect(missingCoverage(less, 100, 'mariadb')).to.deep.equal(['fault:store-lost']);
+  });
+
+  it('does not ask a file for the faults of a server', () => {
+    const all = Object.fromEntries(expectedCoverage('sqlite').map((name) => [name, 10]));
+    expect(missingCoverage(all, 100, 'sqlite')).to.deep.equal([]);
+    expect(missingCoverage(all, 100, 'mariadb')).to.include('fault:database-deadlock');
+  });
+
+  it('says nothing of fewer than a hundred seeds', () => {
+    expect(missingCoverage({}, 99, 'sqlite')).to.deep.equal([]);
   });
 });

@@ -27,27 +27,22 @@ const tables = [
   'store_info',
 ];
 
-/** Makes the schema with a witness in it, before any daemon has seen the store. */
-export async function openSqliteStoreDesk(file: string): Promise<StoreDesk> {
-  const { store } = await openStore({ type: 'sqlite', file });
-  await store.close();
+export function sqliteStoreDesk(file: string): StoreDesk {
   const database = new Database(file, { timeout: 10_000 });
-  for (const statement of witnessSql('sqlite')) database.exec(statement);
   const rows = async (sql: string) => database.prepare(sql).all() as never[];
   return { rows, everything: () => dump(rows), close: () => void database.close() };
 }
 
-export async function openMariaDbStoreDesk(database: TestDatabase): Promise<StoreDesk> {
-  const { store } = await openStore({
-    type: 'mysql',
-    host: database.host,
-    port: database.port,
-    database: database.database,
-    user: database.user,
-    password: new Secret(database.password),
-  } as Parameters<typeof openStore>[0]);
+/** Makes the schema with a witness in it, before any daemon has seen the store. */
+export async function makeSqliteStore(file: string): Promise<void> {
+  const { store } = await openStore({ type: 'sqlite', file });
   await store.close();
-  for (const statement of witnessSql('mysql')) await database.query(statement);
+  const database = new Database(file);
+  for (const statement of witnessSql('sqlite')) database.exec(statement);
+  database.close();
+}
+
+export function mariaDbStoreDesk(database: TestDatabase): StoreDesk {
   const rows = async (sql: string): Promise<never[]> => {
     for (let tries = 1; ; tries++) {
       try {
@@ -60,6 +55,19 @@ export async function openMariaDbStoreDesk(database: TestDatabase): Promise<Stor
     }
   };
   return { rows, everything: () => dump(rows), close: () => undefined };
+}
+
+export async function makeMariaDbStore(database: TestDatabase): Promise<void> {
+  const { store } = await openStore({
+    type: 'mysql',
+    host: database.host,
+    port: database.port,
+    database: database.database,
+    user: database.user,
+    password: new Secret(database.password),
+  } as Parameters<typeof openStore>[0]);
+  await store.close();
+  for (const statement of witnessSql('mysql')) await database.query(statement);
 }
 
 async function dump(rows: (sql: string) => Promise<unknown[]>): Promise<string> {

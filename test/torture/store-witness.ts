@@ -22,9 +22,23 @@ const columns =
 
 /** The statements that put the witness into a store whose schema is there. */
 export function witnessSql(dialect: 'sqlite' | 'mysql'): string[] {
+  return [witnessTable(dialect), ...witnessTriggers(dialect)];
+}
+
+/** Where the witness writes. */
+export function witnessTable(dialect: 'sqlite' | 'mysql'): string {
   const sqlite = dialect === 'sqlite';
   const id = sqlite ? 'INTEGER PRIMARY KEY AUTOINCREMENT' : 'BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY';
   const end = sqlite ? '' : ' ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin';
+  return `CREATE TABLE torture_witness (
+      seq ${id}, what VARCHAR(20) NOT NULL, at_ms BIGINT NOT NULL, message_id BIGINT NULL, entity VARCHAR(16) NULL,
+      source_key VARCHAR(255) NULL, old_state VARCHAR(12) NULL, new_state VARCHAR(12) NULL, old_first_sent BIGINT NULL,
+      new_first_sent BIGINT NULL, epoch BIGINT NULL, lease_epoch BIGINT NULL, text VARCHAR(255) NULL)${end}`;
+}
+
+/** What notes it there. */
+export function witnessTriggers(dialect: 'sqlite' | 'mysql'): string[] {
+  const sqlite = dialect === 'sqlite';
   const now = sqlite
     ? "CAST(ROUND((julianday('now') - 2440587.5) * 86400000) AS INTEGER)"
     : "(TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', UTC_TIMESTAMP(3)) DIV 1000)";
@@ -38,10 +52,6 @@ export function witnessSql(dialect: 'sqlite' | 'mysql'): string[] {
     return `CREATE TRIGGER torture_${name} AFTER ${event} FOR EACH ROW BEGIN ${body}; END`;
   };
   return [
-    `CREATE TABLE torture_witness (
-      seq ${id}, what VARCHAR(20) NOT NULL, at_ms BIGINT NOT NULL, message_id BIGINT NULL, entity VARCHAR(16) NULL,
-      source_key VARCHAR(255) NULL, old_state VARCHAR(12) NULL, new_state VARCHAR(12) NULL, old_first_sent BIGINT NULL,
-      new_first_sent BIGINT NULL, epoch BIGINT NULL, lease_epoch BIGINT NULL, text VARCHAR(255) NULL)${end}`,
     trigger(
       'message_new',
       'INSERT ON outbox_message',

@@ -6,14 +6,18 @@ export interface Arrival {
   /** performance.now() of this process. */
   monotonicMs: number;
   atMs: number;
+  /** Method and path. */
+  request: string;
 }
 
 /** A stretch of network that can be ill-treated. It also counts the HTTP requests that a client sends into it. */
 export interface TcpProxy {
   readonly port: number;
   readonly arrivals: Arrival[];
-  /** Resets every connection; new ones are fine. */
-  cut(): void;
+  /** How many pieces of data were late or held so far: whether an ill-treatment was felt. */
+  readonly disturbed: number;
+  /** Resets every connection; new ones are fine. @returns how many there were */
+  cut(): number;
   /** From now on every piece of data takes this long. */
   delay(ms: number): void;
   /** Connections stay open, and nothing gets through until `heal`: then it all arrives at once. */
@@ -23,7 +27,7 @@ export interface TcpProxy {
 }
 
 /** A client sends its next request on a connection only after the answer to the one before, so each begins a piece. */
-const requestLine = /^(GET|POST|PUT|PATCH|DELETE) \//;
+const requestLine = /^((?:GET|POST|PUT|PATCH|DELETE) \/\S*)/;
 
 export async function startTcpProxy(target: { host: string; port: number }): Promise<TcpProxy> {
   const sockets = new Set<Socket>();
@@ -31,8 +35,10 @@ export async function startTcpProxy(target: { host: string; port: number }): Pro
   const held: (() => void)[] = [];
   let isHeld = false;
   let delayMs = 0;
+  let disturbed = 0;
 
   const pass = (work: () => void) => {
+    if (isHeld || delayMs > 0) disturbed++;
     if (isHeld) held.push(work);
     else if (delayMs > 0) setTimeout(work, delayMs);
     else work();
@@ -54,8 +60,8 @@ export async function startTcpProxy(target: { host: string; port: number }): Pro
   const server = createServer({ allowHalfOpen: true }, (near) => {
     const far = connect({ ...target, allowHalfOpen: true });
     join(near, far, (piece) => {
-      if (requestLine.test(piece.toString('latin1', 0, 12)))
-        arrivals.push({ monotonicMs: performance.now(), atMs: Date.now() });
+      const [, request] = requestLine.exec(piece.toString('latin1', 0, 200)) ?? [];
+      if (request) arrivals.push({ monotonicMs: performance.now(), atMs: Date.now(), request });
     });
     join(far, near);
     far.on('error', () => near.resetAndDestroy());
@@ -69,11 +75,16 @@ export async function startTcpProxy(target: { host: string; port: number }): Pro
     for (const work of held.splice(0)) work();
   };
   const cut = () => {
+    const count = sockets.size;
     for (const socket of sockets) socket.resetAndDestroy();
+    return count;
   };
   return {
     port: (server.address() as AddressInfo).port,
     arrivals,
+    get disturbed() {
+      return disturbed;
+    },
     cut,
     delay: (ms) => {
       delayMs = ms;

@@ -1,0 +1,113 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { readErp } from './erp-desk.js';
+import type { Stage } from './stage.js';
+
+/** Whoever looks after the daemons: says what a person has to say, and only that. */
+export class Attendant {
+  readonly #stage: Stage;
+  #looking: Promise<void> = Promise.resolve();
+  #away = false;
+  #ended = false;
+  #loop: Promise<void> = Promise.resolve();
+  #trouble: Error | null = null;
+
+  constructor(stage: Stage) {
+    this.#stage = stage;
+  }
+
+  start(): void {
+    this.#loop = this.#run();
+  }
+
+  /** Looks no more before `back`; resolves when nothing is being done. */
+  async away(): Promise<void> {
+    this.#away = true;
+    await this.#looking;
+  }
+
+  back(): void {
+    this.#away = false;
+  }
+
+  /** @throws what went wrong when it looked */
+  async end(): Promise<void> {
+    this.#ended = true;
+    await this.#loop;
+    if (this.#trouble) throw this.#trouble;
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#ended) {
+      if (!this.#away) {
+        this.#looking = this.#look().catch((error: Error) => {
+          this.#trouble ??= error;
+        });
+        await this.#looking;
+      }
+      await sleep(250);
+    }
+  }
+
+  async #look(): Promise<void> {
+    await this.#endAbsurdWaits();
+    await this.#confirmWhatIsHeld();
+    if (this.#stage.past) await this.#resolveWhatIsUnproven();
+  }
+
+  /** "Come back tomorrow" is heeded; a person who knows better says so. */
+  async #endAbsurdWaits(): Promise<void> {
+    const pauses = await this.#stage.store.rows<{ lane: string; cause: string; until_at: number | null }>(
+      'SELECT * FROM lane_pause',
+    );
+    const absurd = (pause: (typeof pauses)[number]) =>
+      pause.cause === 'throttled' && Number(pause.until_at ?? 0) > Date.now() + 60_000;
+    // Where a store came back without its bindings, many creates meet what is there already.
+    const expected = (pause: (typeof pauses)[number]) => this.#stage.past !== null && pause.cause === 'refusals';
+    if (!pauses.some((pause) => absurd(pause) || expected(pause))) return;
+    await this.#stage.operator.run('resume', '--reason', 'it is back');
+  }
+
+  async #confirmWhatIsHeld(): Promise<void> {
+    const { rows } = this.#stage.store;
+    const [held] = await rows<{ n: number }>(
+      "SELECT COUNT(*) AS n FROM outbox_message WHERE state='parked' AND park_class='held'",
+    );
+    if (Number(held?.n) === 0) return;
+    await this.#stage.operator.run('confirm', '--yes', '--reason', 'we looked at the list');
+  }
+
+  /** The person looks at the service, and says what is there. */
+  async #resolveWhatIsUnproven(): Promise<void> {
+    const { store, sandbox, erp, operator, resolved } = this.#stage;
+    const parked = await store.rows<{ entity: 'customer' | 'order'; source_key: string }>(
+      "SELECT entity, source_key FROM outbox_message WHERE state='parked' AND park_class IN ('unproven','conflict')",
+    );
+    if (parked.length === 0) return;
+    const { customers, orders, deletedOrders } = await readErp(erp);
+    const ledger = sandbox.ledger();
+    const absent: Record<'customer' | 'order', string[]> = { customer: [], order: [] };
+    const present: string[] = [];
+    const resolve = (entity: string, keys: string[], ...found: string[]) => {
+      for (const key of keys)
+        resolved.set(`${entity} ${key}`, found[0] === '--delivered' ? 'delivered' : 'not_delivered');
+      const chosen = keys.flatMap((key) => ['--key', key]);
+      const answer = [...found, '--reason', 'looked at the service', '--yes'];
+      return operator.run('outbox', 'resolve', '--state', 'parked', '--entity', entity, ...chosen, ...answer);
+    };
+    for (const { entity, source_key: key } of parked) {
+      if (entity === 'customer') {
+        const code = customers.find(({ id }) => id === key)?.customer_no;
+        if (ledger.customers.some(({ customer_code }) => customer_code === code)) present.push(key);
+        else absent.customer.push(key);
+        continue;
+      }
+      const number = [...orders, ...deletedOrders].find(({ id }) => id === key)?.order_no;
+      const found = ledger.orders.find(({ reference }) => reference === number);
+      if (found) await resolve('order', [key], '--delivered', '--service-id', found.order_id);
+      else absent.order.push(key);
+    }
+    if (present.length > 0) await resolve('customer', present, '--delivered');
+    for (const entity of ['customer', 'order'] as const)
+      if (absent[entity].length > 0) await resolve(entity, absent[entity], '--not-delivered');
+  }
+}

@@ -1,0 +1,151 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type ErpDesk, type ErpRows, type Row, readErp, type Statement, wallTime } from './erp-desk.js';
+import { judgeOrder, tooLongText } from './judge-erp.js';
+import type { Deed } from './plan.js';
+
+/** Does what a deed says, and names the record that it touched; null when there is nothing (any more) to do it to. */
+export async function doDeed(desk: ErpDesk, deed: Deed, nextId: () => number): Promise<string | null> {
+  const rows = await readErp(desk);
+  const live = rows.orders.filter((order) => order.status === 'confirmed' && order.currency === 'EUR');
+  const good = live.filter((order) => judgeOrder(order, rows).kind === 'good');
+  const customers = rows.customers.filter((customer) => live.some((order) => order.customer_id === customer.id));
+  const choose = <T>(list: readonly T[], pick: number): T | undefined => list[pick % Math.max(list.length, 1)];
+  const now = wallTime(Date.now());
+
+  switch (deed.kind) {
+    case 'new-order':
+    case 'late-commit':
+    case 'refused-order': {
+      const customer = choose(customers, deed.pick);
+      if (!customer) return null;
+      const lateMs = deed.kind === 'late-commit' ? deed.lateMs : 0;
+      const lines = deed.kind === 'refused-order' ? [{ product: 1, qty: 1 }] : deed.lines;
+      const id = nextId();
+      const time = wallTime(Date.now() - lateMs);
+      const cents = lines.map((line) => line.qty * 1_250);
+      await desk.run(
+        [
+          [
+            'INSERT INTO sales_orders VALUES (?,?,?,?,?,?,?,?,?,?)',
+            id,
+            `A-2026-${id}`,
+            Number(customer.id),
+            'confirmed',
+            time.slice(0, 10),
+            'EUR',
+            decimal(cents.reduce((sum, one) => sum + one, 0)),
+            deed.kind === 'refused-order' ? tooLongText : null,
+            time,
+            time,
+          ],
+          ...lines.map(
+            (line, index): Statement => [
+              'INSERT INTO sales_order_lines VALUES (?,?,?,?,?,?)',
+              id * 10 + index,
+              id,
+              index + 1,
+              line.product,
+              `${line.qty}.000`,
+              '12.50',
+            ],
+          ),
+        ],
+        Math.min(lateMs, 1_000),
+      );
+      return `order ${id}`;
+    }
+    case 'edit-order':
+    case 'silent-edit': {
+      const order = choose(good, deed.pick);
+      if (!order) return null;
+      await desk.run(setQuantity(rows, order, deed.qty, deed.kind === 'edit-order' ? now : null));
+      return `order ${order.id}`;
+    }
+    case 'there-and-back': {
+      const order = choose(good, deed.pick);
+      if (!order) return null;
+      const first = rows.lines.find((line) => line.order_id === order.id);
+      const before = Number(first?.qty);
+      const steps = deed.pick % 2 === 0 ? [deed.qty, before] : [deed.qty, before, deed.qty];
+      for (const [index, qty] of steps.entries()) {
+        // Long enough for each step to be captured.
+        if (index > 0) await sleep(1_200);
+        const rows = await readErp(desk);
+        // Somebody else may have deleted it meanwhile.
+        if (!rows.orders.some(({ id }) => id === order.id)) return null;
+        await desk.run(setQuantity(rows, order, qty, wallTime(Date.now())));
+      }
+      return `order ${order.id}`;
+    }
+    case 'edit-customer': {
+      const customer = choose(customers, deed.pick);
+      if (!customer) return null;
+      await desk.run([['UPDATE customers SET name=?, updated_at=? WHERE id=?', deed.name, now, Number(customer.id)]]);
+      return `customer ${customer.id}`;
+    }
+    case 'cancel-orders': {
+      const from = deed.pick % Math.max(good.length, 1);
+      const chosen = good.slice(from, from + deed.count);
+      if (chosen.length === 0) return null;
+      await desk.run(
+        chosen.map(
+          ({ id }): Statement => [
+            "UPDATE sales_orders SET status='cancelled', updated_at=? WHERE id=?",
+            now,
+            Number(id),
+          ],
+        ),
+      );
+      return `order ${chosen[0]?.id}`;
+    }
+    case 'delete-order': {
+      const order = choose(good, deed.pick);
+      if (!order) return null;
+      const id = Number(order.id);
+      await desk.run([
+        ['DELETE FROM sales_order_lines WHERE order_id=?', id],
+        ['DELETE FROM sales_orders WHERE id=?', id],
+      ]);
+      desk.deletedOrders.push(order);
+      return `order ${order.id}`;
+    }
+    case 'correct-refused-order': {
+      const order = live.find((one) => one.remark === tooLongText);
+      if (!order) return null;
+      await desk.run([['UPDATE sales_orders SET remark=?, updated_at=? WHERE id=?', 'short', now, Number(order.id)]]);
+      return `order ${order.id}`;
+    }
+    case 'correct-bad-row': {
+      const order = live.find((one) => judgeOrder(one, rows).kind === 'unmappable' && one.customer_id !== null);
+      const customer = customers[0];
+      if (!order || !customer) return null;
+      const id = Number(order.id);
+      await desk.run([
+        ['DELETE FROM sales_order_lines WHERE order_id=?', id],
+        ['INSERT INTO sales_order_lines VALUES (?,?,?,?,?,?)', 5_000_000 + id, id, 1, 1, '2.000', '12.50'],
+        ["UPDATE sales_orders SET total='25.00', customer_id=?, updated_at=? WHERE id=?", Number(customer.id), now, id],
+      ]);
+      return `order ${order.id}`;
+    }
+  }
+}
+
+function setQuantity(rows: ErpRows, order: Row, qty: number, updatedAt: string | null): Statement[] {
+  const lines = rows.lines.filter((line) => line.order_id === order.id);
+  const first = lines[0] as Row;
+  const total = lines.reduce(
+    (sum, line) => sum + (line === first ? qty : Number(line.qty)) * Math.round(Number(line.unit_price) * 100),
+    0,
+  );
+  const id = Number(order.id);
+  return [
+    ['UPDATE sales_order_lines SET qty=? WHERE id=?', `${qty}.000`, Number(first.id)],
+    updatedAt === null
+      ? ['UPDATE sales_orders SET total=? WHERE id=?', decimal(total), id]
+      : ['UPDATE sales_orders SET total=?, updated_at=? WHERE id=?', decimal(total), updatedAt, id],
+  ];
+}
+
+function decimal(cents: number): string {
+  return (cents / 100).toFixed(2);
+}

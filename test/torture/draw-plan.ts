@@ -1,0 +1,74 @@
+import { SeededRandom } from '../../src/sample-erp/seeded-random.js';
+import { drawDeeds } from './draw-deeds.js';
+import { drawFaults, drawStoreFault } from './draw-faults.js';
+import { drawTraps } from './draw-traps.js';
+import type { Plan, RemovalEffect, Removals, StoreKind } from './plan.js';
+
+/** The span in which deeds and faults happen; afterwards everything heals. */
+const spanMs = 3_500;
+
+/** The same seed gives the same plan, whatever the machine. Neighbouring seeds take turns, so that no kind is left out by chance. */
+export function drawPlan(seed: number, store: StoreKind): Plan {
+  const random = new SeededRandom(seed * 7919 + (store === 'mariadb' ? 1 : 0));
+  for (let i = 0; i < 8; i++) random.below(2);
+  const removals = drawRemovals(seed);
+  // A deletion is only found by sweeps.
+  const sweeps = random.chance(35) || removals.onDeleted !== 'nothing';
+  const forgets = seed % 8 === 4;
+  const storeFault = drawStoreFault(seed, random);
+  const traps = drawTraps(seed, random);
+  const faults = drawFaults(seed, store, spanMs, random);
+  if (forgets) faults.push({ atMs: 0, fault: { kind: 'service-forgets-keys' } });
+  // Only a process that is told to stop comes to the point where it lets go.
+  if (traps.A.concat(traps.B).some(({ point }) => point === 'before-lease-release'))
+    faults.push({ atMs: random.between(1_500, 2_500), fault: { kind: 'process-stop' } });
+  return {
+    seed,
+    store,
+    erp: {
+      seed: random.between(1, 1_000_000),
+      customers: random.between(12, 18),
+      orders: random.between(80, 100),
+      bad: {
+        ordersWithoutLines: random.below(2),
+        fractionalQuantities: random.below(2),
+        negativeQuantities: random.below(2),
+        pricesWithThreeDecimals: random.below(2),
+        missingCustomers: random.below(2),
+        totalMismatches: random.below(2),
+      },
+    },
+    limit: random.pick([
+      { requests: 60, perSeconds: 1 },
+      { requests: 30, perSeconds: 0.5 },
+      { requests: 80, perSeconds: 1 },
+    ]),
+    concurrency: random.pick([4, 8, 16]),
+    replaysRefusals: random.chance(50),
+    keyLifetimeSeconds: forgets ? 2 : null,
+    overlapSeconds: sweeps ? 0.5 : 6,
+    sweepSeconds: sweeps ? 1.2 : 3_600,
+    sweeps,
+    standby: traps.B.length > 0,
+    lookUps: storeFault?.recovery === 'look-up',
+    removals,
+    storeFault,
+    traps,
+    deeds: drawDeeds(sweeps, spanMs, random),
+    faults: faults.sort((a, b) => a.atMs - b.atMs),
+  };
+}
+
+const patched = (remark: string): RemovalEffect => ({ patch: { remark } });
+
+function drawRemovals(seed: number): Removals {
+  const effects: readonly Omit<Removals, 'maxRemovals'>[] = [
+    { onCancelled: 'nothing', onDeleted: 'nothing' },
+    { onCancelled: 'delete', onDeleted: 'nothing' },
+    { onCancelled: patched('cancelled'), onDeleted: 'delete' },
+    { onCancelled: 'delete', onDeleted: patched('deleted') },
+    { onCancelled: patched('cancelled'), onDeleted: 'nothing' },
+  ];
+  const drawn = effects[seed % effects.length] as (typeof effects)[number];
+  return { ...drawn, maxRemovals: Math.floor(seed / effects.length) % 3 === 0 ? 1 : 10 };
+}

@@ -1,0 +1,53 @@
+import { execFile } from 'node:child_process';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import type { Coverage } from './coverage.js';
+
+export interface CommandResult {
+  code: number;
+  stdout: string;
+  stderr: string;
+}
+
+/** Whoever types `waybill …` on the machine on which the daemons run. */
+export class Operator {
+  /** All that the commands printed. */
+  readonly printed: string[] = [];
+  readonly #configDir: string;
+  readonly #env: NodeJS.ProcessEnv;
+  readonly #coverage: Coverage;
+
+  constructor(configDir: string, env: NodeJS.ProcessEnv, coverage: Coverage) {
+    this.#configDir = configDir;
+    this.#env = env;
+    this.#coverage = coverage;
+  }
+
+  run(...args: string[]): Promise<CommandResult> {
+    const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
+    return new Promise((resolve) => {
+      execFile(
+        process.execPath,
+        [main, ...args, '--config', this.#configDir],
+        { cwd: this.#configDir, env: this.#env, timeout: 30_000 },
+        (error, stdout, stderr) => {
+          const code = error ? (typeof error.code === 'number' ? error.code : -1) : 0;
+          this.printed.push(`$ waybill ${args.join(' ')}\n${stdout}${stderr}exit code ${code}`);
+          if (code === 0 || code === 3) this.#coverage.count(`operator:${args[0]}`);
+          resolve({ code, stdout, stderr });
+        },
+      );
+    });
+  }
+
+  /** Again until it is done, because a database may be away at that moment. @throws what it said the last time */
+  async insist(...args: string[]): Promise<CommandResult> {
+    for (let tries = 1; ; tries++) {
+      const result = await this.run(...args);
+      if (result.code === 0 || result.code === 3) return result;
+      if (tries === 40 || result.code === 2)
+        throw new Error(`waybill ${args.join(' ')} ended with ${result.code}: ${result.stderr}`);
+      await sleep(250);
+    }
+  }
+}

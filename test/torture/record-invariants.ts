@@ -1,0 +1,144 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Row } from './erp-desk.js';
+import type { History } from './history.js';
+import { judgeCustomer, judgeOrder } from './judge-erp.js';
+import type { RemovalEffect } from './plan.js';
+
+export function oneRecordPerReference({ ledger, erp }: History): string[] {
+  const known = new Set([...erp.orders, ...erp.deletedOrders].map((order) => order.order_no));
+  const seen = new Map<string | null, string[]>();
+  for (const order of ledger.orders) seen.set(order.reference, [...(seen.get(order.reference) ?? []), order.order_id]);
+  return [...seen].flatMap(([reference, ids]) => [
+    ...(ids.length > 1 ? [`${reference} is there ${ids.length} times: ${ids.join(', ')}`] : []),
+    ...(known.has(reference) ? [] : [`${ids.join(', ')} carries ${reference}, which the ERP does not know`]),
+  ]);
+}
+
+function newestOf(history: History, entity: string, key: string | null | undefined) {
+  return history.messages
+    .filter((message) => message.entity === entity && message.source_key === key)
+    .sort((a, b) => b.revision - a.revision)[0];
+}
+
+/** A person has to look, and rightly so: proof was destroyed. */
+function waitsForPerson(history: History, entity: string, key: string): boolean {
+  if (!history.forgotKeys && !history.everRefused.has(`${entity} ${key}`)) return false;
+  return history.messages.some(
+    (message) =>
+      message.entity === entity &&
+      message.source_key === key &&
+      message.state === 'parked' &&
+      message.park_class === 'unproven',
+  );
+}
+
+export function everyRowAccountedFor(history: History): string[] {
+  const { erp } = history;
+  const wrong: string[] = [];
+  const wanted = new Set<string>();
+  for (const order of erp.orders) {
+    const judged = judgeOrder(order, erp);
+    if (judged.kind === 'ineligible') continue;
+    const newest = newestOf(history, 'order', order.id);
+    const where = newest
+      ? `${newest.state}${newest.park_class ? ` (${newest.park_class}: ${newest.reason})` : ''}, revision ${newest.revision}`
+      : 'nowhere';
+    if (judged.kind === 'unmappable') {
+      if (newest?.state !== 'parked' || newest.park_class !== 'unmapped')
+        wrong.push(`order ${order.order_no} can not be sent, and is ${where}`);
+      continue;
+    }
+    if (judged.kind === 'refused') {
+      if (newest?.state !== 'parked') wrong.push(`order ${order.order_no} is refused by the service, and is ${where}`);
+      continue;
+    }
+    wanted.add(order.customer_id as string);
+    // Its customer may wait for a person; then so does it.
+    const waits =
+      waitsForPerson(history, 'order', order.id as string) ||
+      waitsForPerson(history, 'customer', order.customer_id as string);
+    if (newest?.state !== 'delivered' && newest?.state !== 'superseded' && !waits)
+      wrong.push(`order ${order.order_no} is ${where}`);
+    if (
+      newest?.state === 'superseded' &&
+      !history.bindings.some((b) => b.entity === 'order' && b.source_key === order.id)
+    )
+      wrong.push(`order ${order.order_no} is ${where}, and nothing is bound`);
+  }
+  for (const key of wanted) {
+    const newest = newestOf(history, 'customer', key);
+    if (!newest) wrong.push(`customer ${key} is nowhere`);
+    else if (!['delivered', 'superseded'].includes(newest.state) && !waitsForPerson(history, 'customer', key))
+      wrong.push(`customer ${key} is ${newest.state} (${newest.reason})`);
+  }
+  return wrong;
+}
+
+export function serviceEqualsErp(history: History): string[] {
+  const { erp, ledger } = history;
+  const wrong: string[] = [];
+  const used = new Set<string>();
+  for (const order of erp.orders) {
+    const judged = judgeOrder(order, erp);
+    if (judged.kind !== 'good' || waitsForPerson(history, 'order', order.id as string)) continue;
+    if (waitsForPerson(history, 'customer', order.customer_id as string)) continue;
+    used.add(order.customer_id as string);
+    const held = ledger.orders.filter((one) => one.reference === order.order_no);
+    if (held.length === 0) wrong.push(`order ${order.order_no} is not at the service`);
+    for (const one of held)
+      if (!isDeepStrictEqual(one.record, judged.body))
+        wrong.push(
+          `order ${order.order_no} is ${JSON.stringify(one.record)} at the service, ${JSON.stringify(judged.body)} in the ERP`,
+        );
+  }
+  for (const customer of erp.customers) {
+    if (!used.has(customer.id as string)) continue;
+    const held = ledger.customers.find((one) => one.customer_code === customer.customer_no);
+    const body = judgeCustomer(customer);
+    if (!held) wrong.push(`customer ${customer.customer_no} is not at the service`);
+    else if (!isDeepStrictEqual(held.record, body))
+      wrong.push(
+        `customer ${customer.customer_no} is ${JSON.stringify(held.record)} at the service, ${JSON.stringify(body)} in the ERP`,
+      );
+  }
+  return wrong;
+}
+
+/** What the ERP cancelled or deleted, as far as a person configured it, and nothing else. */
+export function removalsAsConfigured(history: History): string[] {
+  const { erp, ledger, removals } = history;
+  const wrong: string[] = [];
+  const removed = new Map<string, RemovalEffect>();
+  for (const order of erp.orders)
+    if (order.status === 'cancelled') removed.set(order.order_no as string, removals.onCancelled);
+  for (const order of erp.deletedOrders) removed.set(order.order_no as string, removals.onDeleted);
+
+  for (const { entity, id, reference } of ledger.deleted) {
+    // A record that was cancelled first, and deleted later, had both.
+    const wasWanted = [removed.get(reference ?? ''), removals.onCancelled].includes('delete');
+    if (entity !== 'order' || !removed.has(reference ?? '') || !wasWanted)
+      wrong.push(`${entity} ${id} (${reference}) was deleted at the service, and nobody wanted that`);
+  }
+  for (const order of [...erp.orders, ...erp.deletedOrders]) {
+    const effect = removed.get(order.order_no as string);
+    if (effect === undefined || effect === 'nothing' || isOutOfReach(history, order)) continue;
+    for (const { record, order_id: id } of ledger.orders.filter(({ reference }) => reference === order.order_no)) {
+      if (effect === 'delete')
+        wrong.push(`order ${order.order_no} was removed in the ERP, and is at the service as ${id}`);
+      else if (record.remark !== effect.patch.remark)
+        wrong.push(`order ${order.order_no} was removed in the ERP, and its remark at the service is ${record.remark}`);
+    }
+  }
+  return wrong;
+}
+
+/** Nobody can know any more that the service has it, or a person has to look first. */
+function isOutOfReach(history: History, order: Row): boolean {
+  const key = order.id as string;
+  if (waitsForPerson(history, 'order', key) || waitsForPerson(history, 'customer', order.customer_id as string))
+    return true;
+  const isKnown = [...history.messages, ...history.bindings].some(
+    (row) => row.entity === 'order' && row.source_key === key,
+  );
+  return history.past !== null && !history.hadBindings && !isKnown;
+}

@@ -1,0 +1,93 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { FaultInput } from '../../src/sandbox/fault.js';
+import { readErp, wallTime } from './erp-desk.js';
+import type { Fault, RetryAfterForm } from './plan.js';
+import { type Stage, token } from './stage.js';
+
+const requests = { path: { regex: '^/v1/' } };
+
+/** What the service is told to do wrong; null where it is no fault of the service. */
+export function serviceFault(fault: Fault): FaultInput | null {
+  switch (fault.kind) {
+    case 'service-429':
+      return {
+        kind: 'status',
+        status: 429,
+        headers: retryAfter(fault.form),
+        match: requests,
+        times: fault.times,
+        body: { error: { code: 'too_many_requests', message: `torture ${fault.form}` } },
+      };
+    case 'service-5xx':
+      return { kind: 'status', status: fault.status, match: requests, times: fault.times };
+    case 'service-echoes-token':
+      return {
+        kind: 'status',
+        status: 500,
+        match: requests,
+        times: fault.times,
+        body: { error: { code: 'internal', message: `request with Bearer ${token} failed` } },
+      };
+    case 'service-hang':
+      return { kind: 'hang', effect: fault.times % 2 === 0 ? 'done' : 'none', match: requests, times: fault.times };
+    case 'service-trickle':
+      return { kind: 'trickle', intervalMs: 20, match: requests, times: fault.times };
+    case 'service-wrong-total':
+      return { kind: 'wrong-total', match: { path: '/v1/orders' }, times: fault.times };
+    case 'service-reset-before':
+    case 'service-reset-after-commit':
+    case 'service-cut-off':
+    case 'service-html':
+      return { kind: fault.kind.slice('service-'.length) as 'cut-off', match: requests, times: fault.times };
+    default:
+      return null;
+  }
+}
+
+/** An order takes effect, and then nobody gets an answer until its key is forgotten. */
+export async function forgetKeys({ plan, erp, sandbox, coverage }: Stage): Promise<void> {
+  const [order] = (await readErp(erp)).orders.filter((one) => one.status === 'confirmed').slice(-1);
+  const match = { method: 'POST', bodyIncludes: order?.order_no as string };
+  sandbox.setFaults([
+    { kind: 'reset-after-commit', match, times: 1 },
+    { kind: 'status', status: 500, match, times: 1_000 },
+  ]);
+  await sleep((plan.keyLifetimeSeconds as number) * 1000 + 6_500);
+  const [reset] = sandbox.faults();
+  if (reset?.fired === 1) coverage.count('fault:service-forgets-keys');
+  sandbox.clearFaults();
+  // Nobody knows whether it is there. A change to it must not make another one.
+  await erp.run([
+    ["UPDATE sales_orders SET remark='changed', updated_at=? WHERE id=?", wallTime(Date.now()), Number(order?.id)],
+  ]);
+  await sleep(1_500);
+}
+
+/** What the service did wrong so far, by the names of the plan. */
+export function countServiceFaults({ sandbox, coverage }: Stage): void {
+  for (const { fault, fired } of sandbox.faults()) coverage.count(`fault:${faultName(fault)}`, fired);
+}
+
+function faultName(fault: { kind: string; status?: number; body?: unknown }): string {
+  if (fault.kind !== 'status') return `service-${fault.kind}`;
+  const message = (fault.body as { error?: { message?: string } } | undefined)?.error?.message ?? '';
+  if (fault.status === 429) return `service-429-${message.split(' ')[1]}`;
+  return message.includes('Bearer') ? 'service-echoes-token' : 'service-5xx';
+}
+
+function retryAfter(form: RetryAfterForm): Record<string, string> {
+  switch (form) {
+    case 'seconds':
+      return { 'retry-after': '1' };
+    case 'http-date':
+      return { 'retry-after': new Date(Date.now() + 1_500).toUTCString() };
+    case 'junk':
+      return { 'retry-after': 'soon, we hope' };
+    case 'past':
+      return { 'retry-after': new Date(Date.now() - 3_600_000).toUTCString() };
+    case 'absurd':
+      return { 'retry-after': '86400' };
+    case 'absent':
+      return {};
+  }
+}

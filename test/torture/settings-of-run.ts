@@ -1,0 +1,64 @@
+import { sampleErpMapping } from '../../src/sample-erp/sample-erp-mapping.js';
+import type { Plan } from './plan.js';
+
+export const leaseSeconds = 2;
+
+/** The configuration of a run, without its databases. */
+export function settingsOf(plan: Plan, serviceUrl: string): Record<string, unknown> {
+  const { onCancelled, onDeleted, maxRemovals } = plan.removals;
+  return {
+    installation: `torture-${plan.seed}`,
+    customers: sampleErpMapping.customers,
+    orders: {
+      ...sampleErpMapping.orders,
+      settleSeconds: 1,
+      fields: { remark: { column: 'remark', optional: true } },
+      cancelled: { column: 'status', values: ['cancelled'] },
+      existence: 'SELECT id FROM sales_orders',
+      onCancelled,
+      onDeleted,
+    },
+    amounts: sampleErpMapping.amounts,
+    service: {
+      environment: 'sandbox',
+      baseUrl: serviceUrl,
+      deadlineSeconds: 0.6,
+      concurrency: plan.concurrency,
+      limit: plan.limit,
+      idempotency: {
+        replaysRefusals: plan.replaysRefusals,
+        ...(plan.keyLifetimeSeconds === null ? {} : { lifetimeHours: plan.keyLifetimeSeconds / 3600 }),
+      },
+      ...(plan.lookUps ? { endpoints: lookUps } : {}),
+    },
+    capture: {
+      overlapSeconds: plan.overlapSeconds,
+      sweepMinutes: plan.sweepSeconds / 60,
+      pageSize: 40,
+      maxRemovals,
+    },
+    delivery: {
+      leaseSeconds,
+      drainSeconds: 4,
+      backoffBaseSeconds: 0.1,
+      backoffMaxSeconds: 0.5,
+      probeSeconds: 0.4,
+    },
+    schedule: { capture: '* * * * * *', pull: '*/2 * * * * *' },
+  };
+}
+
+const lookUps = {
+  lookUpCustomer: {
+    path: '/v1/customers/{customer_code}',
+    id: 'customer_code',
+    match: { customer_code: '{customer_code}' },
+  },
+  lookUpOrder: {
+    path: '/v1/orders',
+    query: { note: '{note}' },
+    list: 'data',
+    id: 'order_id',
+    match: { note: '{note}' },
+  },
+};

@@ -1,0 +1,223 @@
+import { mkdir, mkdtemp, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createSampleErp } from '../../src/sample-erp/create-sample-erp.js';
+import { sampleErpMapping } from '../../src/sample-erp/sample-erp-mapping.js';
+import type { Sandbox } from '../../src/sandbox/sandbox.js';
+import { startSandbox } from '../../src/sandbox/start-sandbox.js';
+import type { MariaDb } from '../support/mariadb.js';
+import type { TestDatabase, TestUser } from '../support/mariadb-database.js';
+import { startWatchdog, type Watchdog } from '../support/watchdog.js';
+import { Coverage } from './coverage.js';
+import { Crew } from './crew.js';
+import { type ErpDesk, mariaDbDesk, sqliteDesk } from './erp-desk.js';
+import type { PastLife } from './history.js';
+import { longestText } from './judge-erp.js';
+import { Operator } from './operator.js';
+import type { Plan } from './plan.js';
+import { leaseSeconds, settingsOf } from './settings-of-run.js';
+import { makeMariaDbStore, makeSqliteStore, mariaDbStoreDesk, type StoreDesk, sqliteStoreDesk } from './store-desk.js';
+import { startTcpProxy, type TcpProxy } from './tcp-proxy.js';
+
+export const token = 'canary-token-5d1f0c7e';
+export const workers = ['A', 'B'] as const;
+
+/** Everything that a run happens on, and what was seen of it so far. */
+export interface Stage {
+  readonly plan: Plan;
+  readonly folder: string;
+  readonly coverage: Coverage;
+  readonly sandbox: Sandbox;
+  /** Between each daemon and the service. */
+  readonly proxies: Record<(typeof workers)[number], TcpProxy>;
+  /** Between the daemons and their databases; null where those are files. */
+  readonly databaseProxy: TcpProxy | null;
+  readonly server: MariaDb | null;
+  readonly databases: { store: TestDatabase; erp: TestDatabase; erpUser: TestUser } | null;
+  readonly erp: ErpDesk;
+  /** What somebody else than the people at the desk changed in the ERP. */
+  readonly erpTouched: () => Promise<string[]>;
+  store: StoreDesk;
+  readonly storeFile: string;
+  readonly witnessFile: string;
+  readonly crew: Crew;
+  readonly operator: Operator;
+  /** Orders that were too long for the service at some time. */
+  readonly everRefused: Set<string>;
+  /** Records of which a person said what there is at the service. */
+  readonly resolved: Map<string, 'delivered' | 'not_delivered'>;
+  /** What was known of a store when it was lost; null while there was only one. */
+  past: PastLife | null;
+  /** When the service began to be asked for anything. */
+  readonly startedAtMs: number;
+  nextOrder(): number;
+  /** Ends everything, whatever state it is in. */
+  close(): Promise<void>;
+}
+
+type Databases = Pick<Stage, 'erp' | 'erpTouched' | 'store' | 'databases' | 'databaseProxy'> & {
+  settings: Record<string, unknown>;
+  secrets: NodeJS.ProcessEnv;
+};
+
+/** Builds the stage of a plan: the sandbox, the network, the databases; nobody works yet. */
+export async function openStage(plan: Plan, server: MariaDb | null): Promise<Stage> {
+  const folder = await mkdtemp(join(tmpdir(), 'waybill-torture-'));
+  const watchdog = startWatchdog(folder);
+  const closers: (() => unknown)[] = [];
+  const close = async () => {
+    for (const closer of closers.reverse()) await closer();
+    await watchdog.release();
+  };
+  try {
+    return await build(plan, server, folder, watchdog, closers, close);
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+async function build(
+  plan: Plan,
+  server: MariaDb | null,
+  folder: string,
+  watchdog: Watchdog,
+  closers: (() => unknown)[],
+  close: () => Promise<void>,
+): Promise<Stage> {
+  const configDir = join(folder, 'config');
+  await mkdir(configDir);
+  const sandbox = await startSandbox({
+    token,
+    seed: plan.seed,
+    limits: [{ requests: plan.limit.requests, windowMs: plan.limit.perSeconds * 1000 }],
+    replayRefusals: plan.replaysRefusals,
+    delayMs: [0, 25],
+    extraOrderFields: ['remark'],
+    maxStringLength: longestText,
+    // Later than the settings promise by as long as a claimed request may wait for its turn.
+    ...(plan.keyLifetimeSeconds === null ? {} : { keyLifetimeMs: (plan.keyLifetimeSeconds + 4.5) * 1000 }),
+  });
+  closers.push(() => sandbox.close());
+  const proxyTo = async (port: number) => {
+    const proxy = await startTcpProxy({ host: '127.0.0.1', port });
+    closers.push(() => proxy.close());
+    return proxy;
+  };
+  const proxies = { A: await proxyTo(sandbox.port), B: await proxyTo(sandbox.port) };
+  const storeFile = join(folder, 'waybill.sqlite');
+  const witnessFile = join(folder, 'witness', 'witness.json');
+  const databases = server
+    ? await mariaDbs(plan, server, await proxyTo(server.port), closers)
+    : await sqliteFiles(plan, folder, storeFile, closers);
+
+  const env: NodeJS.ProcessEnv = {
+    PATH: process.env.PATH,
+    HOME: folder,
+    TMPDIR: process.env.TMPDIR,
+    NODE_ENV: 'production',
+    WAYBILL_SERVICE_TOKEN: token,
+    ...databases.secrets,
+  };
+  const { erp, store } = databases.settings as { erp: object; store: object };
+  const settings = { ...settingsOf(plan, sandbox.url), erp, store: { ...store, witnessFile } };
+  await writeFile(join(configDir, 'local.yaml'), JSON.stringify(settings, null, 2));
+  const environments = new Map(
+    workers.map((name) => [
+      name as string,
+      { ...env, WAYBILL_SERVICE_BASE_URL: `http://127.0.0.1:${proxies[name].port}` },
+    ]),
+  );
+  const coverage = new Coverage();
+  const crew = new Crew(configDir, environments, leaseSeconds * 1000 + 700, watchdog);
+  let order = 100_001;
+  const stage: Stage = {
+    plan,
+    folder,
+    coverage,
+    sandbox,
+    proxies,
+    server,
+    ...databases,
+    storeFile,
+    witnessFile,
+    crew,
+    operator: new Operator(configDir, env, coverage),
+    everRefused: new Set(),
+    resolved: new Map(),
+    past: null,
+    startedAtMs: Date.now(),
+    nextOrder: () => order++,
+    close,
+  };
+  closers.push(
+    () => stage.store.close(),
+    () => crew.stop(0),
+  );
+  return stage;
+}
+
+async function sqliteFiles(
+  plan: Plan,
+  folder: string,
+  storeFile: string,
+  closers: (() => unknown)[],
+): Promise<Databases> {
+  const erpFile = join(folder, 'erp.sqlite');
+  await createSampleErp({ target: { type: 'sqlite', file: erpFile }, ...plan.erp });
+  const erp = sqliteDesk(erpFile);
+  closers.push(() => erp.close());
+  await makeSqliteStore(storeFile);
+  // It moves when any connection but this one commits something.
+  const version = async () => (await erp.read('PRAGMA data_version'))[0]?.data_version;
+  const before = await version();
+  return {
+    erp,
+    erpTouched: async () => ((await version()) === before ? [] : ['somebody else wrote into the ERP database']),
+    store: sqliteStoreDesk(storeFile),
+    databases: null,
+    databaseProxy: null,
+    settings: {
+      erp: { ...sampleErpMapping.erp, type: 'sqlite', file: erpFile },
+      store: { type: 'sqlite', file: storeFile },
+    },
+    secrets: {},
+  };
+}
+
+async function mariaDbs(plan: Plan, server: MariaDb, proxy: TcpProxy, closers: (() => unknown)[]): Promise<Databases> {
+  const erp = await server.createDatabase();
+  const store = await server.createDatabase();
+  closers.push(
+    () => erp.drop(),
+    () => store.drop(),
+  );
+  const connection = await server.connect(erp.database);
+  await createSampleErp({ target: { type: 'mysql', connection }, ...plan.erp });
+  // More than it needs, so that a write would succeed and be seen.
+  const erpUser = await server.createUser([`SELECT, INSERT, UPDATE, DELETE ON \`${erp.database}\`.*`]);
+  closers.push(() => erpUser.drop());
+  await connection.query('CREATE TABLE touched (what VARCHAR(200) NOT NULL)');
+  for (const table of ['customers', 'sales_orders', 'sales_order_lines', 'products'])
+    for (const event of ['INSERT', 'UPDATE', 'DELETE'])
+      await connection.query(
+        `CREATE TRIGGER ${table}_${event} AFTER ${event} ON ${table} FOR EACH ROW
+           BEGIN IF USER() LIKE '${erpUser.user}@%' THEN INSERT INTO touched VALUES ('${event} ${table}'); END IF; END`,
+      );
+  await connection.end();
+  const desk = mariaDbDesk(() => server.connect(erp.database));
+  await makeMariaDbStore(store);
+  const { host, port } = { host: '127.0.0.1', port: proxy.port };
+  return {
+    erp: desk,
+    erpTouched: async () => (await desk.read('SELECT what FROM touched')).map((row) => `${row.what}`),
+    store: mariaDbStoreDesk(store),
+    databases: { store, erp, erpUser },
+    databaseProxy: proxy,
+    settings: {
+      erp: { ...sampleErpMapping.erp, type: 'mysql', host, port, database: erp.database, user: erpUser.user },
+      store: { type: 'mysql', host, port, database: store.database, user: store.user },
+    },
+    secrets: { WAYBILL_ERP_PASSWORD: erpUser.password, WAYBILL_STORE_PASSWORD: store.password },
+  };
+}

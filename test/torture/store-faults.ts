@@ -1,0 +1,129 @@
+import { copyFile, readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Attendant } from './attendant.js';
+import { doDeed } from './do-deed.js';
+import type { StoreFault } from './plan.js';
+import type { Stage } from './stage.js';
+import { makeMariaDbStore, makeSqliteStore, sqliteStoreDesk } from './store-desk.js';
+import { witnessTable, witnessTriggers } from './store-witness.js';
+import { readLife } from './take-history.js';
+import { until } from './until.js';
+
+/** What an operator put aside while all was well. */
+export interface Copies {
+  store: string;
+  /** The last audit line that may be in it. */
+  auditId: number;
+}
+
+/** `waybill backup` of the running store, at the moment that the plan names. */
+export async function copyStore(stage: Stage): Promise<Copies> {
+  const store = join(stage.folder, 'store.copy');
+  await stage.operator.insist('backup', store);
+  return { store, auditId: await lastAuditId(stage) };
+}
+
+/**
+ * The power goes, and with it the store; an older copy or an empty store takes its place. The daemons run again, people
+ * go on working, and an operator does what docs/operating.md says.
+ */
+export async function breakStore(stage: Stage, fault: StoreFault, copies: Copies, attendant: Attendant): Promise<void> {
+  const { operator, crew, coverage, folder } = stage;
+  const exported = join(folder, 'bindings.jsonl');
+  if (fault.recovery.startsWith('bindings')) await operator.insist('bindings', 'export', exported);
+  // What the witness does not know yet, a restored copy would not be missed.
+  const after = fault.kind === 'store-restored' ? copies.auditId : 0;
+  await until(10_000, async () => (await witnessedAuditId(stage)) > after, 50);
+  await attendant.away();
+  await crew.sendHome();
+  for (const proxy of Object.values(stage.proxies)) proxy.cut();
+  // Until the last bytes of the dead have reached the service.
+  await sleep(60);
+  stage.past = { ...(await readLife(stage)), endedAtMs: Date.now() };
+  if (fault.kind === 'store-lost') await loseStore(stage);
+  else await restoreStore(stage, copies.store);
+
+  crew.goOn();
+  // Work goes on in the ERP, and is captured.
+  await doDeed(stage.erp, { kind: 'new-order', lines: [{ product: 3, qty: 2 }], pick: 7 }, stage.nextOrder);
+  await doDeed(stage.erp, { kind: 'edit-order', pick: 11, qty: 8 }, stage.nextOrder);
+  await doDeed(stage.erp, { kind: 'cancel-orders', pick: 13, count: 1 }, stage.nextOrder);
+  const held = await until(15_000, () => isHeld(stage), 50);
+  // Long enough for a pass of capture, and for a delivery if there could be one.
+  await sleep(1_300);
+  await operator.insist('recover', ...recoverOptions(stage, fault, exported), '--reason', fault.kind, '--yes');
+  if (held) coverage.count(`fault:${fault.kind}`);
+  coverage.count(`recovery:${fault.recovery}`);
+  attendant.back();
+}
+
+async function isHeld({ store }: Stage): Promise<boolean> {
+  return (await store.rows("SELECT name FROM store_info WHERE name='recovery'")).length > 0;
+}
+
+function recoverOptions({ startedAtMs }: Stage, { kind, recovery }: StoreFault, exported: string): string[] {
+  // Of a restored copy it is known since when something may have been sent.
+  const since = kind === 'store-lost' ? ['--sent-since', new Date(startedAtMs).toISOString()] : [];
+  switch (recovery) {
+    case 'from-service':
+      return ['--from-service', ...since];
+    case 'look-up':
+      return ['--look-up'];
+    case 'bindings':
+      return ['--bindings', exported];
+    case 'bindings-from-service':
+      return ['--bindings', exported, '--from-service', ...since];
+  }
+}
+
+async function loseStore(stage: Stage): Promise<void> {
+  const { databases, storeFile } = stage;
+  if (databases) {
+    await dropDatabase(stage);
+    await makeMariaDbStore(databases.store);
+    return;
+  }
+  stage.store.close();
+  for (const end of ['', '-wal', '-shm']) await rm(storeFile + end, { force: true });
+  await makeSqliteStore(storeFile);
+  stage.store = sqliteStoreDesk(storeFile);
+}
+
+async function restoreStore(stage: Stage, copy: string): Promise<void> {
+  const { databases, storeFile, operator } = stage;
+  if (databases) {
+    await dropDatabase(stage);
+    // The copy brings what the witness had noted; the triggers come afterwards, or they would note the restoration.
+    await databases.store.query(witnessTable('mysql'));
+    await operator.insist('backup', '--restore', copy);
+    for (const trigger of witnessTriggers('mysql')) await databases.store.query(trigger);
+    return;
+  }
+  stage.store.close();
+  for (const end of ['-wal', '-shm']) await rm(storeFile + end, { force: true });
+  await copyFile(copy, storeFile);
+  stage.store = sqliteStoreDesk(storeFile);
+}
+
+async function dropDatabase({ databases, server }: Stage): Promise<void> {
+  if (!databases || !server) return;
+  const { database } = databases.store;
+  const connection = await server.connect();
+  try {
+    await connection.query(`DROP DATABASE \`${database}\`; CREATE DATABASE \`${database}\``);
+  } finally {
+    await connection.end();
+  }
+}
+
+async function lastAuditId({ store }: Stage): Promise<number> {
+  const [row] = await store.rows<{ id: number | null }>('SELECT MAX(id) AS id FROM audit_log');
+  return Number(row?.id ?? 0);
+}
+
+/** -1 where there is no witness yet. */
+async function witnessedAuditId({ witnessFile }: Stage): Promise<number> {
+  const text = await readFile(witnessFile, 'utf8').catch(() => null);
+  return text === null ? -1 : (JSON.parse(text) as { auditId: number }).auditId;
+}

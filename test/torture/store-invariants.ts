@@ -1,0 +1,147 @@
+import type { LedgerRequest } from '../../src/sandbox/ledger.js';
+import type { AttemptRow, History, Life, MessageRow } from './history.js';
+import { livesOf } from './lives.js';
+
+/** Faults after which a success status is no acknowledgement. */
+const unreadable = new Set(['html', 'empty-body', 'truncated-json', 'invalid-json-shape', 'cut-off', 'hang', 'status']);
+
+export function deliveredMeansAcknowledged(history: History): string[] {
+  const requests = new Map(history.ledger.requests.map((request) => [request.request_id, request]));
+  const attempts = new Map(
+    history.attempts.filter(isAcknowledgement).map((attempt) => [attempt.message_id, attempt] as const),
+  );
+  const delivered = history.messages.filter(({ state }) => state === 'delivered');
+  const wrong = delivered.flatMap((message) => {
+    const request = requests.get(attempts.get(message.id)?.request_id ?? '');
+    return howNotAcknowledged(history, message, attempts.get(message.id), request).map(
+      (what) => `${message.entity} ${message.source_key}, revision ${message.revision}, ${what}`,
+    );
+  });
+  const known = [...delivered, ...(history.past?.messages ?? []).filter(({ state }) => state === 'delivered')];
+  const acknowledged = new Set(known.map(({ entity, source_key }) => `${entity} ${source_key}`));
+  for (const { entity, source_key } of history.bindings)
+    if (!acknowledged.has(`${entity} ${source_key}`))
+      wrong.push(`${entity} ${source_key} is bound, and was never delivered`);
+  return wrong;
+}
+
+/** Looked up and found is as good as answered. */
+function isAcknowledgement({ purpose, verdict }: AttemptRow): boolean {
+  return verdict === 'delivered' || (purpose === 'look_up' && verdict === 'found');
+}
+
+function howNotAcknowledged(
+  history: History,
+  message: MessageRow,
+  attempt: AttemptRow | undefined,
+  request: LedgerRequest | undefined,
+): string[] {
+  const wrong: string[] = [];
+  const { orders, customers, deleted } = history.ledger;
+  const { entity, operation, service_id: id } = message;
+  // It may have been removed later; whether that was wanted is asked elsewhere.
+  const exists =
+    entity === 'order'
+      ? orders.some((order) => order.order_id === id) || deleted.some((record) => record.id === id)
+      : customers.some((customer) => customer.customer_code === id);
+  if (operation !== 'delete' && !exists) wrong.push(`is delivered as ${id}, which the service does not have`);
+  if (!attempt || !request) {
+    // A person looked, and said so.
+    const isSaid = history.resolved.get(`${entity} ${message.source_key}`) === 'delivered';
+    return isSaid ? wrong : [...wrong, 'is delivered without an answer that says so'];
+  }
+  const { status, fault } = request;
+  const isGone = operation === 'delete' && (status === 404 || status === 410);
+  if (!isGone && (status === null || status < 200 || status > 299 || unreadable.has(fault ?? '')))
+    wrong.push(`was called delivered by an answer ${status} with ${fault}`);
+  const isToBeReviewed =
+    isGone ||
+    attempt.purpose === 'look_up' ||
+    (fault === 'wrong-total' && entity === 'order' && operation !== 'delete');
+  if (isToBeReviewed !== (message.flag !== null))
+    wrong.push(`met ${fault ?? 'no fault'} and ${status}, and its flag says: ${message.flag}`);
+  return wrong;
+}
+
+const legal: Record<string, readonly string[]> = {
+  pending: ['sending', 'superseded', 'discarded'],
+  sending: ['pending', 'in_doubt', 'delivered', 'parked'],
+  in_doubt: ['sending', 'parked', 'delivered', 'pending'],
+  parked: ['superseded', 'pending', 'in_doubt', 'delivered', 'discarded'],
+  delivered: [],
+  superseded: [],
+  discarded: [],
+};
+
+export function legalTransitions(history: History): string[] {
+  return livesOf(history).flatMap((life, index) => illegalTransitions(history, life, index > 0));
+}
+
+/** @param isRecovered the store took the place of another one: what waits may have been sent by that one */
+function illegalTransitions({ resolved }: History, { events, attempts }: Life, isRecovered: boolean): string[] {
+  const wrong: string[] = [];
+  const lookedUp = new Set(
+    attempts.filter(({ purpose, verdict }) => purpose === 'look_up' && verdict === 'none').map((one) => one.message_id),
+  );
+  // What may have been sent is never treated as if it had not been: from "in doubt" only proof leads on.
+  const doubtful = new Set<number>();
+  for (const event of events) {
+    const name = `${event.entity} ${event.source_key} (message ${event.message_id})`;
+    if (event.what === 'message' && !['pending', 'parked'].includes(event.new_state ?? ''))
+      wrong.push(`${name} began as ${event.new_state}`);
+    if (event.what !== 'message-changed') continue;
+    const { old_state: from, new_state: to, message_id: id } = event;
+    const isRecovery = isRecovered && from === 'pending' && (to === 'in_doubt' || to === 'parked');
+    // A brake holds what was never sent.
+    const isHeld = from === 'pending' && to === 'parked' && event.text === 'held' && event.new_first_sent === null;
+    if (from !== to && !isRecovery && !isHeld && !legal[from ?? '']?.includes(to ?? ''))
+      wrong.push(`${name} went from ${from} to ${to}`);
+    // The service was asked and has nothing, or a person looked and says so.
+    const isAbsent =
+      lookedUp.has(id) ||
+      (from !== 'sending' && resolved.get(`${event.entity} ${event.source_key}`) === 'not_delivered');
+    if (isAbsent && to === 'pending') doubtful.delete(id as number);
+    else {
+      if (from === 'sending' && to === 'pending' && event.old_first_sent !== null && event.new_first_sent === null)
+        wrong.push(`${name} forgot that it was sent`);
+      if (event.old_first_sent !== null && event.new_first_sent !== event.old_first_sent)
+        wrong.push(`${name}: its first send moved from ${event.old_first_sent} to ${event.new_first_sent}`);
+    }
+    if (id === null) continue;
+    if (to === 'in_doubt') doubtful.add(id);
+    if (to === 'pending' && doubtful.has(id)) wrong.push(`${name} was in doubt and became pending`);
+    if (to === 'parked' && event.text === 'refused' && doubtful.has(id))
+      wrong.push(`${name} was in doubt and became refused`);
+  }
+  return wrong;
+}
+
+/** The fence: whoever is no longer the deliverer writes nothing. */
+export function noStaleEpoch(history: History): string[] {
+  const events = livesOf(history).flatMap((life) => life.events);
+  return events.flatMap((event) => {
+    const isClaim = event.what === 'attempt';
+    const isOutcome = event.what === 'attempt-settled' && event.text !== 'unknown';
+    if ((!isClaim && !isOutcome) || event.epoch === event.lease_epoch) return [];
+    return [
+      `${isClaim ? 'an attempt' : `an outcome (${event.text})`} of epoch ${event.epoch} was written in epoch ${event.lease_epoch}`,
+    ];
+  });
+}
+
+/** A deliverer that was overtaken, and wakes up, sends nothing. */
+export function noSendWithoutTheLease(history: History): string[] {
+  const { arrivals } = history;
+  const events = livesOf(history).flatMap((life) => life.events);
+  const leases = events.filter((event) => event.what === 'lease');
+  const wrong: string[] = [];
+  for (const arrival of arrivals) {
+    // Only what came well before the request counts: the two are noted by different processes.
+    const holder = leases.findLast((lease) => lease.at_ms <= arrival.atMs - 25)?.text;
+    const now = leases.findLast((lease) => lease.at_ms <= arrival.atMs + 25)?.text;
+    const isOurs = (text: string | null | undefined) => text?.endsWith(`:${arrival.pid}`) ?? false;
+    if (!isOurs(holder) && !isOurs(now))
+      wrong.push(`process ${arrival.pid} sent a request while ${holder} had the lease`);
+  }
+  return wrong.slice(0, 5);
+}

@@ -1,0 +1,97 @@
+import { readErp } from './erp-desk.js';
+import type { AttemptRow, BindingRow, History, Life, MessageRow, PastLife } from './history.js';
+import { type Stage, token, workers } from './stage.js';
+import type { WitnessEvent } from './store-witness.js';
+
+/** Everything of a store that is judged, copied. */
+export async function readLife({ store }: Pick<Stage, 'store'>): Promise<Omit<PastLife, 'endedAtMs'>> {
+  return { ...(await readRecords({ store })), ...(await readDoings({ store })), text: await store.everything() };
+}
+
+/** What was seen until now, as far as it takes to tell whether all is quiet. */
+export async function takeInterimHistory(stage: Stage): Promise<History> {
+  return { ...(await common(stage)), ...(await readRecords(stage)), ...nothingDone };
+}
+
+/** All that was seen, when the daemons have ended. @param ends how they ended when they were told to stop */
+export async function takeHistory(stage: Stage, ends: readonly (number | string)[]): Promise<History> {
+  const { crew, databases, proxies, past } = stage;
+  const pidAt = (name: string, atMs: number) =>
+    crew.shifts.findLast((shift) => shift.name === name && shift.startedAtMs <= atMs)?.pid ?? -1;
+  return {
+    ...(await common(stage)),
+    ...(await readRecords(stage)),
+    ...(await readDoings(stage)),
+    arrivals: workers.flatMap((name) =>
+      proxies[name].arrivals.map((arrival) => ({ ...arrival, pid: pidAt(name, arrival.atMs) })),
+    ),
+    erpTouched: await stage.erpTouched(),
+    texts: [
+      { where: 'the store', text: await stage.store.everything() },
+      ...(past ? [{ where: 'the store that was lost', text: past.text }] : []),
+      ...crew.shifts.map((shift) => ({ where: `the output of ${shift.name}`, text: shift.output })),
+      { where: 'what the commands printed', text: stage.operator.printed.join('\n') },
+    ],
+    secrets: [token, ...(databases ? [databases.store.password, databases.erpUser.password] : [])],
+    ends,
+    endedByForce: crew.shifts.some((shift) => shift.reached && shift.end === 'SIGKILL'),
+  };
+}
+
+const nothingDone = {
+  attempts: [],
+  events: [],
+  arrivals: [],
+  erpTouched: [],
+  texts: [],
+  secrets: [],
+  ends: [],
+  endedByForce: false,
+} satisfies Partial<History>;
+
+async function common(stage: Stage) {
+  const { plan, sandbox, erp, past, everRefused, resolved } = stage;
+  return {
+    limit: { requests: plan.limit.requests, windowMs: plan.limit.perSeconds * 1000 },
+    replaysRefusals: plan.replaysRefusals,
+    forgotKeys: plan.keyLifetimeSeconds !== null,
+    everRefused,
+    removals: plan.removals,
+    past,
+    recoveredAtMs: past ? await recoveredAt(stage) : null,
+    hadBindings: plan.storeFault?.recovery.startsWith('bindings') ?? false,
+    resolved,
+    ledger: sandbox.ledger(),
+    erp: await readErp(erp),
+  };
+}
+
+async function recoveredAt({ store }: Stage): Promise<number | null> {
+  const [line] = await store.rows<{ at: number }>(
+    "SELECT at FROM audit_log WHERE event='operator' AND outcome='recover' ORDER BY id LIMIT 1",
+  );
+  return line ? Number(line.at) : null;
+}
+
+async function readRecords({ store }: Pick<Stage, 'store'>): Promise<Pick<Life, 'messages' | 'bindings'>> {
+  const messages = await store.rows<MessageRow>('SELECT * FROM outbox_message');
+  return {
+    messages: numbers(messages, 'id', 'revision', 'generation'),
+    bindings: await store.rows<BindingRow>('SELECT entity, source_key, service_id FROM binding'),
+  };
+}
+
+async function readDoings({ store }: Pick<Stage, 'store'>): Promise<Pick<Life, 'attempts' | 'events'>> {
+  const attempts = await store.rows<AttemptRow>('SELECT * FROM attempt');
+  const events = await store.rows<WitnessEvent>('SELECT * FROM torture_witness ORDER BY seq');
+  return {
+    attempts: numbers(attempts, 'id', 'message_id', 'number', 'epoch', 'intended_at', 'started_at'),
+    events: numbers(events, 'seq', 'at_ms', 'message_id', 'old_first_sent', 'new_first_sent', 'epoch', 'lease_epoch'),
+  };
+}
+
+/** Drivers give large integers as texts. */
+function numbers<Row extends object>(rows: Row[], ...columns: (keyof Row)[]): Row[] {
+  const number = (value: unknown) => (value === null ? null : Number(value));
+  return rows.map((row) => ({ ...row, ...Object.fromEntries(columns.map((name) => [name, number(row[name])])) }));
+}
