@@ -17,7 +17,9 @@ export function bindingsCommand(): Command {
       json: true,
     })
       .argument('<file>', 'a file that does not exist yet; it will hold personal data (mode 0600)')
-      .action(async (file: string, options: CommonOptions) => {
+      .action(async (file: string, _options: CommonOptions, command: Command) => {
+        // --config is an option of `bindings` too, and that is where the parser puts it.
+        const options = command.optsWithGlobals<CommonOptions>();
         await withApp('bindings', options, async ({ store, settings }) => {
           const count = await exportBindings(store, settings, file);
           if (options.json) printJson({ file, bindings: count });

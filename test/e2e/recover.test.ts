@@ -1,4 +1,6 @@
+import { execFileSync } from 'node:child_process';
 import { copyFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import Database from 'better-sqlite3';
 import { expect } from 'chai';
 import { createSampleErp } from '../../src/sample-erp/create-sample-erp.js';
@@ -119,6 +121,15 @@ describe('waybill recover', function () {
     onlyOnce();
     const patches = sandbox.ledger().requests.filter(({ method }) => method === 'PATCH');
     expect(patches).to.have.length(1);
+  });
+
+  it('exports the bindings of the configuration that is named, wherever it is typed', async () => {
+    await begin();
+    const file = `${waybill.options.folder}/bindings.jsonl`;
+    const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
+    const args = [main, 'bindings', 'export', file, '--config', waybill.configDir];
+    execFileSync(process.execPath, args, { cwd: dir.file('.'), env: waybill.env });
+    expect(readFileSync(file, 'utf8').trim().split('\n')).to.have.length.at.least(orders + customers);
   });
 
   it('asks the service for each record where it can be asked, whatever it has forgotten of the keys', async () => {
