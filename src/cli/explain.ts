@@ -112,7 +112,7 @@ async function printHead(
   await output.line(
     story.binding
       ? `Binding:  ${story.binding.serviceId} at the service, revision ${story.binding.revision}, acknowledged ${time(story.binding.acknowledgedAt)}`
-      : 'Binding:  none; the service has acknowledged nothing of it yet',
+      : `Binding:  ${isRemoved(story) ? 'none any more' : 'none; the service has acknowledged nothing of it yet'}`,
   );
 }
 
@@ -187,4 +187,9 @@ async function notFound(
     }
   }
   return exitCode.failed;
+}
+
+function isRemoved({ messages }: RecordStory): boolean {
+  const last = messages.at(-1);
+  return last?.operation === 'delete' && last.state === 'delivered';
 }

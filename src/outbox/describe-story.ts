@@ -38,6 +38,11 @@ export function describeStory(story: RecordStory, context: StoryContext): StoryI
   }
   switch (message.state) {
     case 'delivered':
+      if (message.operation === 'delete') {
+        words.where = `Removed from the service, where it was ${message.serviceId}${message.closedAt === null ? '' : `; acknowledged on ${time(message.closedAt)}`}.`;
+        if (message.flag) words.why.push(`Somebody should look at it: ${message.flag}`);
+        break;
+      }
       words.where = `At the service, acknowledged as ${message.serviceId}${message.closedAt === null ? '' : ` on ${time(message.closedAt)}`}.`;
       if (message.flag) {
         words.why.push(`Somebody should look at it: ${message.flag}`);
@@ -48,7 +53,11 @@ export function describeStory(story: RecordStory, context: StoryContext): StoryI
       }
       break;
     case 'superseded':
-      words.where = 'Nothing to send: the service holds these values already.';
+      words.where =
+        message.operation === 'create' && !story.binding
+          ? 'Not sent, and not to be sent.'
+          : 'Nothing to send: the service holds these values already.';
+      if (message.operation === 'create' && !story.binding && message.reason) words.why.push(message.reason);
       break;
     case 'discarded':
       words.where = `Discarded by an operator${message.closedAt === null ? '' : ` on ${time(message.closedAt)}`}; it will not be sent.`;
@@ -77,7 +86,7 @@ function describeWaiting(story: RecordStory, message: StoryMessage, context: Sto
   words.where =
     message.state === 'in_doubt'
       ? `May have reached the service: attempt ${message.attempts} ended without proof. The same key and bytes go out again, which can not make a second record.`
-      : `Waiting to be sent${story.binding ? ` (a change to ${story.binding.serviceId})` : ''}.`;
+      : `Waiting to be sent${story.binding ? ` (${message.operation === 'delete' ? 'the removal of' : 'a change to'} ${story.binding.serviceId})` : ''}.`;
   const before = words.why.length;
 
   const older = story.messages

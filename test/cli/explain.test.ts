@@ -39,6 +39,21 @@ describe('waybill explain', () => {
       expect(stdout).not.to.contain('What you can do');
     });
 
+    it('says that a record was removed, or withdrawn before it was sent', async () => {
+      const change = (sql: string) => installation.app.store.transaction('arrange a test', (tx) => tx.run(sql));
+      await installation.capture({ entity: 'order', sourceKey: '4711' });
+      await change("UPDATE outbox_message SET state='superseded', reason='Cancelled before it was sent.'");
+      const withdrawn = await explain('order', '4711');
+      expect(withdrawn.stdout)
+        .to.match(/Where: +Not sent, and not to be sent\./)
+        .and.to.contain('Why:      Cancelled before it was sent.');
+      await change("UPDATE outbox_message SET operation='delete', state='delivered', service_id='ord_93'");
+      const removed = await explain('order', '4711');
+      expect(removed.stdout)
+        .to.match(/Where: +Removed from the service, where it was ord_93\./)
+        .and.to.contain('Binding:  none any more');
+    });
+
     it('finds an order by the number that people know, and by the service’s id', async () => {
       await installation.capture({ entity: 'order', sourceKey: '4711', number: 'SO-2026-7' });
       await installation.deliver(() => answers.created('ord_93'));
