@@ -1,0 +1,42 @@
+import fc from 'fast-check';
+import { heal } from './heal.js';
+import { type HistoryStore, openHistoryStore } from './history-store.js';
+import { wrongNow } from './promise.js';
+import { type Setup, type Step, setup, step } from './step.js';
+import { World } from './world.js';
+
+/** `WAYBILL_HISTORIES=5000` tells as many. */
+const numRuns = Number(process.env.WAYBILL_HISTORIES ?? 300);
+const mostMsEach = 200;
+
+describe('histories of the jobs', () => {
+  let kept: HistoryStore;
+  before(async () => {
+    kept = await openHistoryStore();
+  });
+  after(() => kept.store.close());
+
+  /** Runs a history, and asks after each step and at the end whether the promise was kept. */
+  async function tell(chosen: Setup, steps: readonly Step[]): Promise<void> {
+    const world = new World(kept, chosen);
+    try {
+      for (const [index, one] of steps.entries()) {
+        await world.run(one);
+        expectNone(wrongNow(world), `after step ${index + 1}`);
+      }
+      expectNone(await heal(world), 'in the end');
+      expectNone(wrongNow(world), 'in the end');
+    } finally {
+      world.end();
+    }
+  }
+
+  it('keep the promise, whatever happens to the ERP, the service and the processes', async function () {
+    this.timeout(60_000 + numRuns * mostMsEach);
+    await fc.assert(fc.asyncProperty(setup, fc.array(step, { maxLength: 30, size: 'max' }), tell), { numRuns });
+  });
+});
+
+function expectNone(wrong: readonly string[], when: string): void {
+  if (wrong.length > 0) throw new Error(`${when}: ${wrong.join('\n')}`);
+}
