@@ -2,20 +2,27 @@ import { createReadStream } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import type { Settings } from '../config/settings.js';
+import type { Entity } from '../model/entity.js';
 import { type BindingRow, bindingsAfter } from '../outbox/binding-rows.js';
-import type { Store } from '../store/store.js';
+import { type ClosedBindingRow, closedBindingsAfter } from '../outbox/closed-binding-rows.js';
+import type { Store, Tx } from '../store/store.js';
 import { UsageError } from './usage-error.js';
 
-/** The first line of the file. Each further line is one binding with the columns of its table. */
+/**
+ * The first line of the file. Each further line is one binding with the columns of its table; one of a removed record has
+ * `closed_at`. Version 1 did not have those.
+ */
 interface Header {
   waybill: 'bindings';
-  version: 1;
+  version: 1 | 2;
   installation: string;
   environment: string;
   exportedAt: string;
 }
 
 const pageSize = 1_000;
+type Page = (tx: Tx, entity: Entity, afterKey: string, limit: number) => Promise<(BindingRow | ClosedBindingRow)[]>;
+const pages: readonly Page[] = [bindingsAfter, closedBindingsAfter];
 
 /** Writes every binding as JSON lines into a file of its own, mode 0600, durable when it returns. */
 export async function exportBindings(store: Store, settings: Settings, file: string): Promise<number> {
@@ -25,7 +32,7 @@ export async function exportBindings(store: Store, settings: Settings, file: str
   try {
     const header: Header = {
       waybill: 'bindings',
-      version: 1,
+      version: 2,
       installation: settings.installation,
       environment: settings.service.environment,
       exportedAt: new Date().toISOString(),
@@ -33,12 +40,14 @@ export async function exportBindings(store: Store, settings: Settings, file: str
     await handle.write(`${JSON.stringify(header)}\n`);
     let count = 0;
     for (const entity of ['customer', 'order'] as const) {
-      for (let after = ''; ; ) {
-        const rows = await store.read('read bindings', (tx) => bindingsAfter(tx, entity, after, pageSize));
-        if (rows.length === 0) break;
-        await handle.write(`${rows.map((row) => JSON.stringify(row)).join('\n')}\n`);
-        count += rows.length;
-        after = rows.at(-1)?.source_key ?? after;
+      for (const pageAfter of pages) {
+        for (let after = ''; ; ) {
+          const rows = await store.read('read bindings', (tx) => pageAfter(tx, entity, after, pageSize));
+          if (rows.length === 0) break;
+          await handle.write(`${rows.map((row) => JSON.stringify(row)).join('\n')}\n`);
+          count += rows.length;
+          after = rows.at(-1)?.source_key ?? after;
+        }
       }
     }
     await handle.sync();
@@ -49,7 +58,7 @@ export async function exportBindings(store: Store, settings: Settings, file: str
 }
 
 /** Reads bindings back. @throws UsageError when the file belongs to another installation or is no list of bindings */
-export async function* readBindings(file: string, settings: Settings): AsyncGenerator<BindingRow> {
+export async function* readBindings(file: string, settings: Settings): AsyncGenerator<BindingRow | ClosedBindingRow> {
   const lines = createInterface({ input: createReadStream(file, 'utf8'), crlfDelay: Number.POSITIVE_INFINITY });
   let number = 0;
   for await (const line of lines) {
@@ -58,7 +67,7 @@ export async function* readBindings(file: string, settings: Settings): AsyncGene
     const value = parse(line, file, number);
     if (number === 1) {
       const { waybill, version, installation, environment } = value as Partial<Header>;
-      if (waybill !== 'bindings' || version !== 1)
+      if (waybill !== 'bindings' || (version !== 1 && version !== 2))
         throw new UsageError(`${file} was not written by this version's \`waybill bindings export\`.`);
       if (installation !== settings.installation || environment !== settings.service.environment)
         throw new UsageError(
@@ -66,10 +75,12 @@ export async function* readBindings(file: string, settings: Settings): AsyncGene
         );
       continue;
     }
-    const row = value as Partial<BindingRow>;
-    if (!['customer', 'order'].includes(row.entity ?? '') || !row.source_key || !row.service_id || !row.content_hash)
+    const row = value as Partial<BindingRow & ClosedBindingRow>;
+    const isClosed = row.closed_at !== undefined;
+    const isRecord = ['customer', 'order'].includes(row.entity ?? '') && row.source_key;
+    if (!isRecord || !(isClosed || (row.service_id && row.content_hash)))
       throw new UsageError(`${file}, line ${number}: no binding.`);
-    yield row as BindingRow;
+    yield isClosed ? (row as ClosedBindingRow) : (row as BindingRow);
   }
   if (number === 0) throw new UsageError(`${file} is empty.`);
 }

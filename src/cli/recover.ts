@@ -73,7 +73,8 @@ export function recoverCommand(): Command {
         if (options.json) printJson({ dryRun: false, ...result });
         else {
           const { bindings } = result;
-          if (options.bindings) print(`${bindings.imported} bindings were taken over.`);
+          if (options.bindings)
+            print(`${bindings.imported} bindings were taken over, and ${bindings.removed} records that were removed.`);
           if (result.doubtedBindings > 0)
             print(
               `${result.doubtedBindings} records changed since the copy was made: every field of them is sent again.`,
@@ -83,8 +84,13 @@ export function recoverCommand(): Command {
               ? `${result.unbound} records wait for a person: waybill outbox --state parked`
               : `${result.unbound} records are in doubt now; a running daemon settles them, or: waybill sync`,
           );
+          if (result.unproven > 0)
+            print(
+              `${result.unproven} records that were held or refused may have been let go since: waybill outbox --state parked`,
+            );
         }
-        return result.to === 'parked' && result.unbound > 0 ? exitCode.waitsForPerson : exitCode.done;
+        const parked = result.unproven + (result.to === 'parked' ? result.unbound : 0);
+        return parked > 0 ? exitCode.waitsForPerson : exitCode.done;
       });
     });
 }

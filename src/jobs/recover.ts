@@ -4,7 +4,14 @@ import type { ChangePosition, ErpPage, ErpReader, ReadCustomer, ReadOrder } from
 import { shiftChangedAt } from '../erp/shift-changed-at.js';
 import type { Entity } from '../model/entity.js';
 import { type BindingRow, type ImportedBindings, importBindings } from '../outbox/binding-rows.js';
-import { countUnbound, doubtBindings, settleUnbound, type UnboundFate } from '../outbox/recover-messages.js';
+import { type ClosedBindingRow, importClosedBindings } from '../outbox/closed-binding-rows.js';
+import {
+  countUnbound,
+  doubtBindings,
+  doubtParkedCreates,
+  settleUnbound,
+  type UnboundFate,
+} from '../outbox/recover-messages.js';
 import type { Tx } from '../store/store.js';
 import { deleteStoreInfo, readStoreInfo, writeStoreInfo } from '../store/store-info.js';
 import { capture } from './capture.js';
@@ -15,17 +22,20 @@ import { sync } from './sync.js';
 export interface RecoverOptions {
   fate: UnboundFate;
   /** Exported bindings, in the order of the file. */
-  bindings: AsyncIterable<BindingRow> | null;
+  bindings: AsyncIterable<BindingRow | ClosedBindingRow> | null;
   reason: string;
 }
 
 export interface RecoverResult {
-  bindings: ImportedBindings;
+  /** `removed`: records that the service has no more. */
+  bindings: ImportedBindings & { removed: number };
   /** Records whose acknowledged values are not certain any more, so that they are sent again as updates. */
   doubtedBindings: number;
   /** Creates that the lost store may have sent, and what became of them. */
   unbound: number;
   to: UnboundFate['to'];
+  /** Creates that were held or refused here, and that somebody may have let go in the lost store: parked as unproven. */
+  unproven: number;
 }
 
 /** What there is to recover: writes nothing. */
@@ -53,9 +63,14 @@ export async function recover(context: JobContext, reader: ErpReader, options: R
   const { store, nowMs, actor } = context;
   const hold = await store.read('read the hold', readRecoveryHold);
   if (!hold) throw new Error('There is nothing to recover.');
-  const bindings: ImportedBindings = { imported: 0, older: 0, closed: 0, changed: 0 };
+  const bindings = { imported: 0, older: 0, closed: 0, changed: 0, removed: 0 };
   for await (const chunk of inChunks(options.bindings, 500)) {
-    const done = await store.transaction('import bindings', (tx) => importBindings(tx, chunk, nowMs()));
+    const done = await store.transaction('import bindings', async (tx) => {
+      const closed = chunk.filter((row): row is ClosedBindingRow => 'closed_at' in row);
+      bindings.removed += await importClosedBindings(tx, context.settings.installation, closed);
+      const open = chunk.filter((row): row is BindingRow => !('closed_at' in row));
+      return importBindings(tx, open, nowMs());
+    });
     for (const name of ['imported', 'older', 'closed', 'changed'] as const) bindings[name] += done[name];
   }
   const doubtedBindings = hold.kind === 'older' ? await doubtChangedSince(context, reader, hold) : 0;
@@ -66,7 +81,8 @@ export async function recover(context: JobContext, reader: ErpReader, options: R
   return store.transaction('end the recovery', async (tx) => {
     const at = nowMs();
     const unbound = await settleUnbound(tx, options.fate, actor, at);
-    const result: RecoverResult = { bindings, doubtedBindings, unbound, to: options.fate.to };
+    const unproven = await doubtParkedCreates(tx, actor, at);
+    const result: RecoverResult = { bindings, doubtedBindings, unbound, to: options.fate.to, unproven };
     await succeed(tx, hold);
     await appendAudit(
       tx,

@@ -55,6 +55,31 @@ export async function settleUnbound(tx: Tx, fate: UnboundFate, actor: string, no
   return rows.length;
 }
 
+/**
+ * Creates that wait for a person, held or refused: a person may have let them go in the store that was lost. Whatever becomes
+ * of the others, nobody has said that these may be sent, so they are parked as unproven, with a line in the audit for each.
+ */
+export async function doubtParkedCreates(tx: Tx, actor: string, nowMs: number): Promise<number> {
+  const parked = `m.operation='create' AND m.state='parked' AND m.park_class IN ('held','refused')
+        AND NOT EXISTS (SELECT 1 FROM binding b WHERE b.entity=m.entity AND b.source_key=m.source_key)`;
+  const reason =
+    'Somebody may have let it go before the store was lost, and nothing proves whether it exists. Look at the service, then use outbox resolve.';
+  await tx.run(
+    `INSERT INTO audit_log (at, event, outcome, entity, source_key, message_id, actor, detail)
+      SELECT ?, 'parked', 'unproven', m.entity, m.source_key, m.id, ?, ? FROM outbox_message m WHERE ${parked}`,
+    [nowMs, actor.slice(0, 255), JSON.stringify({ reason })],
+  );
+  const rows = await tx.select<{ id: number }>(`SELECT m.id FROM outbox_message m WHERE ${parked}`);
+  for (let start = 0; start < rows.length; start += 5_000) {
+    const ids = rows.slice(start, start + 5_000).map((row) => Number(row.id));
+    await tx.run(`UPDATE outbox_message SET park_class='unproven', reason=? WHERE id IN ${placeholders(ids.length)}`, [
+      reason,
+      ...ids,
+    ]);
+  }
+  return rows.length;
+}
+
 /** Equal to no content, so that the next capture of the row writes an update. */
 const unknownContent = '?'.repeat(64);
 

@@ -1,0 +1,94 @@
+import type { Entity } from '../model/entity.js';
+import { placeholders, type Row, updateRows, upsertRows } from '../store/rows.js';
+import type { Tx } from '../store/store.js';
+import { createKey } from './idempotency-key.js';
+
+/** What is remembered of a record that was removed at the service, with every column it has. */
+export interface ClosedBindingRow extends Row {
+  entity: string;
+  source_key: string;
+  service_id: string;
+  revision: number;
+  generation: number;
+  closed_at: number;
+}
+
+/** Closed bindings of an entity in the order of their keys, after `afterKey`. */
+export async function closedBindingsAfter(
+  tx: Tx,
+  entity: Entity,
+  afterKey: string,
+  limit: number,
+): Promise<ClosedBindingRow[]> {
+  return tx.select<ClosedBindingRow>(
+    `SELECT * FROM closed_binding WHERE entity=? AND source_key>? ORDER BY source_key LIMIT ${Math.trunc(limit)}`,
+    [entity, afterKey],
+  );
+}
+
+/**
+ * Takes over removals that were exported, unless the store knows something newer. A create that was captured meanwhile and
+ * never sent gets the key of the next generation: to the old one the service would answer with the record that it removed.
+ * @returns how many were news
+ */
+export async function importClosedBindings(
+  tx: Tx,
+  installation: string,
+  rows: readonly ClosedBindingRow[],
+): Promise<number> {
+  let imported = 0;
+  for (const entity of ['customer', 'order'] as const) {
+    const given = rows.filter((row) => row.entity === entity);
+    const known = await knownRevisions(
+      tx,
+      entity,
+      given.map((row) => row.source_key),
+    );
+    const news = new Map(
+      given
+        .filter((row) => row.revision > (known.get(row.source_key) ?? -1))
+        .map((row): [string, ClosedBindingRow] => [row.source_key, row]),
+    );
+    if (news.size === 0) continue;
+    imported += news.size;
+    await upsertRows(tx, 'closed_binding', ['entity', 'source_key'], [...news.values()]);
+    const keys = placeholders(news.size);
+    await tx.run(`DELETE FROM binding WHERE entity=? AND source_key IN ${keys}`, [entity, ...news.keys()]);
+    const creates = await tx.select<{ id: number; source_key: string; revision: number; generation: number }>(
+      `SELECT id, source_key, revision, generation FROM outbox_message
+        WHERE entity=? AND source_key IN ${keys}
+          AND operation='create' AND state IN ('pending','parked') AND first_sent_at IS NULL`,
+      [entity, ...news.keys()],
+    );
+    await updateRows(
+      tx,
+      'outbox_message',
+      ['id'],
+      creates.map((row) => {
+        const { revision, generation } = news.get(row.source_key) as ClosedBindingRow;
+        const next = Math.max(row.generation, generation + 1);
+        return {
+          id: Number(row.id),
+          revision: Math.max(row.revision, revision + 1),
+          generation: next,
+          idempotency_key: createKey(installation, entity, row.source_key, next),
+        };
+      }),
+    );
+  }
+  return imported;
+}
+
+/** The newest revision of each record that a binding, open or closed, tells of. */
+async function knownRevisions(tx: Tx, entity: Entity, keys: readonly string[]): Promise<Map<string, number>> {
+  const known = new Map<string, number>();
+  if (keys.length === 0) return known;
+  for (const table of ['binding', 'closed_binding']) {
+    const rows = await tx.select<{ source_key: string; revision: number }>(
+      `SELECT source_key, revision FROM ${table} WHERE entity=? AND source_key IN ${placeholders(keys.length)}`,
+      [entity, ...keys],
+    );
+    for (const row of rows) known.set(row.source_key, Math.max(row.revision, known.get(row.source_key) ?? 0));
+  }
+  return known;
+}

@@ -1,0 +1,123 @@
+import { expect } from 'chai';
+import { recover } from '../../src/jobs/recover.js';
+import { bindingsAfter } from '../../src/outbox/binding-rows.js';
+import { closedBindingsAfter } from '../../src/outbox/closed-binding-rows.js';
+import { createKey } from '../../src/outbox/idempotency-key.js';
+import { cancelSampleOrder, insertSampleOrder } from '../../src/sample-erp/change-sample-erp.js';
+import { writeStoreInfo } from '../../src/store/store-info.js';
+import { type Lab, onBothLabs } from './job-lab.js';
+import { expectAllAtService, statesOf } from './service-of.js';
+
+onBothLabs('a store that was lost', (kit) => {
+  const settings = { orders: { cancelled: { column: 'status', values: ['cancelled'] }, onCancelled: 'delete' } };
+
+  /** As the program finds it when it opens an empty store although there was one before. */
+  const hold = () =>
+    kit.store.transaction('hold', (tx) =>
+      writeStoreInfo(
+        tx,
+        'recovery',
+        JSON.stringify({
+          kind: 'lost',
+          reason: 'the store is empty',
+          witness: { incarnation: 'the lost one', auditId: 1 },
+          copyAt: null,
+          cursors: { customer: null, order: null },
+        }),
+      ),
+    );
+  const empty = () =>
+    kit.store.transaction('lose everything', async (tx) => {
+      for (const table of ['outbox_message', 'message_body', 'binding', 'closed_binding', 'capture_cursor', 'attempt'])
+        await tx.run(`DELETE FROM ${table}`);
+    });
+  const exported = () =>
+    kit.store.read('export', async (tx) => {
+      const entities = ['customer', 'order'] as const;
+      const rows = await Promise.all(
+        entities.flatMap((entity) => [bindingsAfter(tx, entity, '', 100), closedBindingsAfter(tx, entity, '', 100)]),
+      );
+      return rows.flat();
+    });
+  async function* each<T>(rows: readonly T[]): AsyncGenerator<T> {
+    yield* rows;
+  }
+  const removed = async (): Promise<{ lab: Lab; id: number }> => {
+    const lab = await kit.start({ customers: 2, orders: 3, settings });
+    const { id } = await insertSampleOrder(lab.erp, {});
+    await lab.capture({ sweep: true });
+    await lab.deliver();
+    await cancelSampleOrder(lab.erp, id);
+    await lab.capture({ sweep: true });
+    await lab.deliver();
+    await expectAllAtService(lab);
+    return { lab, id };
+  };
+
+  for (const capturedBefore of [false, true]) {
+    it(`knows of an export what was removed, ${capturedBefore ? 'also when its row was captured as new before' : 'before it captures its row anew'}`, async () => {
+      const { lab, id } = await removed();
+      const rows = await exported();
+      await empty();
+      await lab.changeErp("UPDATE sales_orders SET status='confirmed', updated_at='2027-01-01 10:00:00' WHERE id=?", [
+        id,
+      ]);
+      if (capturedBefore) await lab.capture({ sweep: true });
+      await hold();
+      const fate = { to: 'in_doubt', sentSince: Date.now() } as const;
+      const result = await recover(lab.context, lab.reader, { fate, bindings: each(rows), reason: 'a test' });
+      expect(result).to.deep.include({ unbound: 1, unproven: 0 });
+      expect(result.bindings).to.include({ imported: 5, removed: 1 });
+
+      const [message] = await kit.rows("SELECT * FROM outbox_message WHERE entity='order' AND source_key=?", [
+        String(id),
+      ]);
+      expect(message).to.include({ operation: 'create', state: 'in_doubt', generation: 1 });
+      expect(message.idempotency_key).to.equal(createKey('test-office', 'order', String(id), 1));
+      await lab.deliver();
+      await expectAllAtService(lab);
+    });
+  }
+
+  it('takes a binding for closed when the export is newer than the copy that was restored', async () => {
+    const { lab, id } = await removed();
+    const rows = await exported();
+    await kit.store.transaction('an older copy', async (tx) => {
+      await tx.run('DELETE FROM closed_binding');
+      await tx.run("UPDATE binding SET source_key=?, revision=1 WHERE entity='order' AND source_key='1'", [String(id)]);
+    });
+    await hold();
+    const fate = { to: 'parked' } as const;
+    const result = await recover(lab.context, lab.reader, { fate, bindings: each(rows), reason: 'a test' });
+    expect(result.bindings.removed).to.equal(1);
+    expect(await kit.rows("SELECT 1 FROM binding WHERE entity='order' AND source_key=?", [String(id)])).to.deep.equal(
+      [],
+    );
+  });
+
+  it('sends no create that was held or refused, because somebody may have let it go since', async () => {
+    const lab = await kit.start({ customers: 1, orders: 4 });
+    await lab.capture();
+    await kit.store.transaction('as brakes and the service left them', async (tx) => {
+      for (const [key, parkClass] of [
+        ['1', 'held'],
+        ['2', 'refused'],
+      ])
+        await tx.run(
+          "UPDATE outbox_message SET state='parked', park_class=?, reason='a reason' WHERE entity='order' AND source_key=?",
+          [parkClass as string, key as string],
+        );
+    });
+    await hold();
+    const fate = { to: 'in_doubt', sentSince: Date.now() } as const;
+    const result = await recover(lab.context, lab.reader, { fate, bindings: null, reason: 'a test' });
+    expect(result).to.deep.include({ unbound: 3, unproven: 2 });
+    await lab.deliver();
+    expect(await statesOf(kit)).to.deep.equal({ delivered: 3, parked: 2 });
+    expect(await kit.rows("SELECT DISTINCT park_class FROM outbox_message WHERE state='parked'")).to.deep.equal([
+      { park_class: 'unproven' },
+    ]);
+    const audited = await kit.rows("SELECT source_key FROM audit_log WHERE event='parked' AND outcome='unproven'");
+    expect(audited.map(({ source_key: key }) => key).sort()).to.deep.equal(['1', '2']);
+  });
+});
