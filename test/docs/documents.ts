@@ -20,7 +20,7 @@ const fence = /^```(\S*)\n([\s\S]*?)^```$/gm;
 
 /** The pages that people read, the README first: whoever starts there finds the rest in this order. */
 export function documents(): Document[] {
-  const docs = ['operating', 'mapping', 'sandbox', 'invoices', 'settings', 'architecture', 'measurements'];
+  const docs = ['operating', 'failures', 'mapping', 'sandbox', 'invoices', 'settings', 'architecture', 'measurements'];
   const found = readdirSync(join(projectRoot, 'docs')).filter((name) => name.endsWith('.md'));
   const others = found.filter((name) => !docs.includes(name.replace(/\.md$/, '')));
   const paths = ['README.md', ...docs.map((name) => `docs/${name}.md`), ...others.map((name) => `docs/${name}`)];

@@ -6,7 +6,9 @@ import { confirmCommand } from '../../src/cli/confirm-held.js';
 import { daemonCommand } from '../../src/cli/daemon.js';
 import { demoCommand } from '../../src/cli/demo.js';
 import { explainCommand } from '../../src/cli/explain.js';
+import { forgetCommand } from '../../src/cli/forget.js';
 import { goLiveCommand } from '../../src/cli/go-live.js';
+import { invoicesCommand } from '../../src/cli/invoices.js';
 import { migrateCommand } from '../../src/cli/migrate.js';
 import { outboxCommand } from '../../src/cli/outbox.js';
 import { pauseCommand } from '../../src/cli/pause.js';
@@ -27,6 +29,8 @@ const factories = [
   resumeCommand,
   outboxCommand,
   explainCommand,
+  forgetCommand,
+  invoicesCommand,
   auditCommand,
   statusCommand,
   recoverCommand,
