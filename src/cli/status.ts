@@ -82,6 +82,7 @@ async function showStatus(app: App, options: StatusOptions): Promise<number> {
       i === 0 ? 'Pauses' : '',
       `${pause.lane} (${pause.cause}) since ${ago(pause.since_at)}, ${pause.until_at === null ? 'until resumed' : `until ${time(pause.until_at)}`}, by ${pause.actor}: ${pause.reason}`,
     );
+  for (const [i, text] of heldInWords(status).entries()) await row(i === 0 ? 'Held' : '', text);
   for (const [i, alert] of status.alerts.entries())
     await row(i === 0 ? 'Alerts' : '', `${alert.cause} since ${ago(alert.sinceAt)}: ${alert.message}`);
   const captured = status.runs.find(({ job }) => job === 'capture');
@@ -126,6 +127,15 @@ async function showOutbox(
     ['messages', 'class', 'reason', 'oldest since'],
     parkedReasons.map((group) => [group.count, group.parkClass, shorten(group.group, 70), ago(group.oldestAt)]),
   );
+}
+
+function heldInWords({ brakes, outbox }: Status): string[] {
+  const held = outbox.parked.find(({ parkClass }) => parkClass === 'held')?.count ?? 0;
+  return [
+    ...brakes.map(({ entity, reason }) => `all updates and removals of ${entity}s: ${reason}`),
+    ...(held > 0 ? [`${held} changes wait for a person`] : []),
+    ...(held > 0 || brakes.length > 0 ? ['look: waybill confirm --dry-run; then: waybill confirm'] : []),
+  ];
 }
 
 function liveInWords({ environment, notLive }: Status): string {

@@ -1,10 +1,11 @@
 import { lastEventAt, type RunningDaemon, startedDaemons } from '../audit/last-events.js';
 import type { Settings } from '../config/settings.js';
 import { countListedInvoices, type LastPull, lastPull } from '../invoices/last-pull.js';
+import type { Entity } from '../model/entity.js';
 import { groupMessages, type MessageGroup } from '../outbox/group-messages.js';
 import { countOutbox, type OutboxCounts } from '../outbox/outbox-counts.js';
 import { type Alert, openAlerts } from '../store/alerts.js';
-import { type CaptureCursor, readCursor } from '../store/cursors.js';
+import { type CaptureCursor, readBrakes, readCursor } from '../store/cursors.js';
 import { type JobRun, listJobRuns } from '../store/job-runs.js';
 import { type LanePause, listPauses } from '../store/lane-pauses.js';
 import { type LeaseView, readLease } from '../store/read-lease.js';
@@ -24,6 +25,8 @@ export interface Status {
   /** Those that hold something now, or only probe. */
   pauses: LanePause[];
   outbox: OutboxCounts;
+  /** Sources of which all updates and removals are held, until somebody says `waybill confirm` or the cause is gone. */
+  brakes: { entity: Entity; reason: string }[];
   /** Why messages are parked, the most frequent reasons first. */
   parkedReasons: MessageGroup[];
   cursors: { customer: CaptureCursor; order: CaptureCursor };
@@ -55,6 +58,7 @@ export async function readStatus(tx: Tx, settings: Settings, erpIdentity: string
     // An outage stays on record, and only probes go out, until the service answers.
     pauses: pauses.filter((p) => p.cause === 'outage' || p.until_at === null || p.until_at > nowMs),
     outbox: await countOutbox(tx),
+    brakes: await readBrakes(tx),
     parkedReasons: await groupMessages(tx, { states: ['parked'] }, 'reason', topReasons),
     cursors: { customer: await readCursor(tx, 'customer'), order: await readCursor(tx, 'order') },
     lastPull: await lastPull(tx),

@@ -3,7 +3,7 @@ import { run } from '../../src/cli/run.js';
 import { endPull, startPull } from '../../src/invoices/invoice-store.js';
 import { ServiceLease } from '../../src/jobs/service-lease.js';
 import { raiseAlert } from '../../src/store/alerts.js';
-import { writeCursor } from '../../src/store/cursors.js';
+import { writeCursor, writeMarks } from '../../src/store/cursors.js';
 import { recordSuccess } from '../../src/store/job-runs.js';
 import { type LanePause, pauseLane } from '../../src/store/lane-pauses.js';
 import { answers, onBothStores } from './installation.js';
@@ -76,6 +76,20 @@ describe('waybill status', () => {
       expect(status.lease.holder).to.contain('(test)@');
       expect(status.outbox.oldestPendingAt).to.match(/^\d{4}-.*T/);
       expect(status.lastPull).to.include({ outcome: 'failed', pages: 2 });
+    });
+
+    it('shows what a brake holds, and what to say', async () => {
+      const brake = { cause: 'restored', reason: 'its highest key is 15, and it was 17' };
+      await installation.capture({ entity: 'order', sourceKey: '1' });
+      await installation.app.store.transaction('put a brake on', async (tx) => {
+        await writeMarks(tx, 'order', { highChangedAt: null, highKey: '17', sweptRows: 17, brake });
+        await tx.run("UPDATE outbox_message SET state='parked', park_class='held'");
+      });
+      const { stdout } = await waybill('status');
+      expect(stdout).to.match(
+        /Held +all updates and removals of orders: its highest key is 15, and it was 17\n +1 changes wait for a person\n +look: waybill confirm --dry-run/,
+      );
+      expect((await json('status')).brakes).to.deep.equal([{ entity: 'order', reason: brake.reason }]);
     });
 
     describe('--check', () => {
