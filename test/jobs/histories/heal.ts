@@ -8,7 +8,8 @@ const hourSeconds = 3_700;
 export async function heal(world: World): Promise<string[]> {
   world.service.fates = [];
   await world.wake();
-  for (const row of world.erp.orders.values()) Object.assign(row, { isHalf: false });
+  await world.goLive();
+  for (const row of world.erp.orders.values()) Object.assign(row, { isHalf: false, touchedAtMs: world.time.nowMs });
   await untilQuiet(world, async () => world.desk.resume());
   const wrong = wrongAtRest(world);
   if (wrong.length > 0) return wrong;
@@ -35,8 +36,9 @@ async function untilQuiet(world: World, help: () => Promise<void>): Promise<void
     if (round === mostRounds) throw new Error('There is no end to what happens.');
     await help();
     await world.time.advance(hourSeconds * 1000);
-    await world.capture(true);
+    await world.capture(false);
     await world.deliver(true, null, hourSeconds * 1000);
+    await world.pull();
     const now = JSON.stringify([
       world.kept.rows('SELECT id, state, park_class FROM outbox_message ORDER BY id'),
       [...world.service.orders],

@@ -7,6 +7,9 @@ import { World } from './world.js';
 
 /** `WAYBILL_HISTORIES=5000` tells as many. */
 const numRuns = Number(process.env.WAYBILL_HISTORIES ?? 300);
+/** `WAYBILL_HISTORY=SEED/PATH`, as a failure prints it, tells that one again. */
+const [seed, path] = process.env.WAYBILL_HISTORY?.split('/') ?? [];
+const again = seed && path ? { seed: Number(seed), path, endOnFailure: true } : {};
 const mostMsEach = 200;
 
 describe('histories of the jobs', () => {
@@ -33,7 +36,12 @@ describe('histories of the jobs', () => {
 
   it('keep the promise, whatever happens to the ERP, the service and the processes', async function () {
     this.timeout(60_000 + numRuns * mostMsEach);
-    await fc.assert(fc.asyncProperty(setup, fc.array(step, { maxLength: 30, size: 'max' }), tell), { numRuns });
+    const histories = fc.asyncProperty(setup, fc.array(step, { maxLength: 30, size: 'max' }), tell);
+    const told = await fc.check(histories, { numRuns, ...again });
+    if (!told.failed) return;
+    const report = await fc.asyncDefaultReportMessage(told);
+    const reason = told.errorInstance instanceof Error ? told.errorInstance.message : '';
+    throw new Error(`${reason}\nTell it again: WAYBILL_HISTORY=${told.seed}/${told.counterexamplePath}\n${report}`);
   });
 });
 

@@ -21,6 +21,8 @@ export interface CustomerRow {
 export interface OrderRow {
   key: string;
   changedAtMs: number;
+  /** When somebody really wrote it; its changed-at need not say so. */
+  touchedAtMs: number;
   customerKey: string;
   qty: number;
   status: 'confirmed' | 'draft' | 'cancelled';

@@ -47,12 +47,22 @@ export type Reply =
   | { kind: 'answer' | 'cut-off'; status: number; body: string; headers: Record<string, string> }
   | { kind: 'timeout' | 'reset' | 'unreachable' };
 
+type Fields = { [name: string]: unknown };
+
+export interface Request {
+  method: string;
+  path: string;
+  query: Fields;
+  key: string | null;
+  body: string;
+}
+
+const onlyOfWrites = new Set<Fate>(['refuse', 'in-progress', 'unknown-customer', 'wrong-total']);
+
 interface Answer {
   status: number;
   body: string;
 }
-
-type Fields = { [name: string]: unknown };
 
 /** A quantity that the service never takes. */
 export const refusedQty = 99;
@@ -62,6 +72,8 @@ export class ModelService {
   readonly customers = new Map<string, Fields>();
   /** By the id that the service gave. */
   readonly orders = new Map<string, Fields>();
+  /** Amounts of the unpaid invoices, by number. */
+  readonly invoices = new Map<string, number>();
   readonly arrivals: Arrival[] = [];
   /** What comes over the next requests, in order; after that all is well. */
   fates: Fate[] = [];
@@ -79,20 +91,23 @@ export class ModelService {
     return [...this.orders].flatMap(([id, record]) => (record.note === reference ? [{ id, record }] : []));
   }
 
-  receive(by: string, method: string, path: string, key: string | null, body: string): Reply {
-    const fate = this.fates.shift() ?? 'ok';
+  receive(by: string, request: Request): Reply {
+    const { method, path, key, body } = request;
+    const drawn = this.fates.shift() ?? 'ok';
+    // Of a question these would be lies, not troubles.
+    const fate = method === 'GET' && onlyOfWrites.has(drawn) ? 'ok' : drawn;
     if (fate === 'unreachable') return { kind: 'unreachable' };
     const requestId = `R-${this.arrivals.length + 1}`;
     const bodyHash = createHash('sha256').update(body).digest('hex');
     const arrival = { atMs: this.#nowMs(), by, method, path, key, bodyHash, body, fate, answered: null, requestId };
     this.arrivals.push(arrival);
-    const reply = this.#reply(arrival);
+    const reply = this.#reply(arrival, request.query);
     if (reply.kind === 'answer' && !(fate === 'html' && reply.status < 300))
       this.arrivals[this.arrivals.length - 1] = { ...arrival, answered: reply.status };
     return 'headers' in reply ? { ...reply, headers: { ...reply.headers, 'x-request-id': requestId } } : reply;
   }
 
-  #reply(arrival: Arrival): Reply {
+  #reply(arrival: Arrival, query: Fields): Reply {
     const say = (status: number, body: string, headers: Record<string, string> = {}): Reply => ({
       kind: 'answer',
       status,
@@ -119,7 +134,7 @@ export class ModelService {
       case 'unknown-customer':
         return say(404, 'unknown customer');
     }
-    const answer = this.#withKey(arrival);
+    const answer = arrival.method === 'GET' ? this.#read(arrival.path, query) : this.#withKey(arrival);
     switch (arrival.fate) {
       case 'timeout-after':
         return { kind: 'timeout' };
@@ -152,6 +167,27 @@ export class ModelService {
     if (key !== null && (answer.status < 300 || this.#profile.replaysRefusals))
       this.#keys.set(key, { ...answer, atMs: arrival.atMs, hash });
     return answer;
+  }
+
+  #read(path: string, query: Fields): Answer {
+    const say = (value: object): Answer => ({ status: 200, body: JSON.stringify(value) });
+    if (path === '/v1/orders') {
+      const found = this.ordersOf(String(query.reference));
+      return say({
+        orders: found.map(({ id, record }) => ({ order_id: id, note: record.note, total: totalOf(record) })),
+      });
+    }
+    if (path !== '/v2/invoices') {
+      const record = this.customers.get(decodeURIComponent(path.split('/')[3] ?? ''));
+      return record ? say(record) : { status: 404, body: '{}' };
+    }
+    const [size, page] = [Number(query.limit), Number(query.page)];
+    const rows = [...this.invoices]
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([invoice_no, amount]) => {
+        return { invoice_no, amount, due_date: '2026-07-01', status: 'unpaid' };
+      });
+    return say({ data: rows.slice((page - 1) * size, page * size), total: rows.length });
   }
 
   #act(method: string, path: string, text: string): Answer {

@@ -74,7 +74,7 @@ export class OperatorDesk {
   async resume(): Promise<void> {
     const { context } = this.#world.worker();
     await context.store.transaction('resume', async (tx) => {
-      for (const lane of ['service', 'deliver', 'capture'] as const) await resumeLane(tx, lane);
+      for (const lane of ['service', 'deliver', 'pull', 'capture'] as const) await resumeLane(tx, lane);
     });
   }
 

@@ -5,6 +5,7 @@ import type { WitnessEvent } from '../../torture/store-witness.js';
 import { MemoryErp, type OrderRow } from './memory-erp.js';
 import { type Arrival, refusedQty } from './model-service.js';
 import { limit } from './profile.js';
+import { unknownOrders } from './unknown-orders.js';
 import type { World } from './world.js';
 
 interface MessageRow {
@@ -28,7 +29,17 @@ export function wrongNow(world: World): string[] {
     const held = world.service.ordersOf(`SO-${key}`);
     if (held.length > 1) wrong.push(`order ${key} is at the service ${held.length} times`);
   }
-  return [...wrong, ...oneKeyOneBody(world), ...check(world, 'no-stale-epoch')];
+  return [...wrong, ...oneKeyOneBody(world), ...sweptButUnknown(world), ...check(world, 'no-stale-epoch')];
+}
+
+/** What was there when a sweep began is known when the sweep is on record. */
+function sweptButUnknown(world: World): string[] {
+  const [cursor] = world.kept.rows<{ at: number | null }>(
+    "SELECT swept_at AS at FROM capture_cursor WHERE name='order'",
+  );
+  const sweptAt = cursor?.at ?? 0;
+  const unknown = unknownOrders(world).filter(({ touchedAtMs }) => touchedAtMs < sweptAt);
+  return unknown.map(({ key }) => `order ${key} was there before the last sweep, and is unknown`);
 }
 
 /** What may have taken effect under a key is what goes out under it, until a person has looked or the service has said no. */
@@ -105,7 +116,17 @@ export function wrongInTheEnd(world: World): string[] {
     if (row && !isDiscarded(`customer ${key}`) && !isDeepStrictEqual(held, MemoryErp.customerRecord(row)))
       wrong.push(`customer ${key} is ${JSON.stringify(held)} at the service, ${JSON.stringify(row)} in the ERP`);
   }
-  return [...wrong, ...wrongOnRecord(world, messages)];
+  return [...wrong, ...wrongInvoices(world), ...wrongOnRecord(world, messages)];
+}
+
+function wrongInvoices({ kept, service }: World): string[] {
+  const listed = kept.rows<{ invoice_no: string; amount: number }>(
+    'SELECT invoice_no, amount FROM invoice WHERE unlisted_at IS NULL',
+  );
+  const ours = new Map(listed.map(({ invoice_no: number, amount }) => [number, amount]));
+  return isDeepStrictEqual(ours, service.invoices)
+    ? []
+    : [`unpaid are ${JSON.stringify([...service.invoices])}, and we have ${JSON.stringify([...ours])}`];
 }
 
 function wrongOrder(row: OrderRow, held: object | null, last: MessageRow | undefined, where: string): string[] {
@@ -128,7 +149,10 @@ function wrongOnRecord(world: World, messages: readonly MessageRow[]): string[] 
   const history = historyOf(world);
   // A pass that ends with a brake holds what it wrote; and what a person decided needs no proof.
   const isHeld = (event: WitnessEvent) => event.old_state === 'pending' && event.text === 'held';
-  const events = history.events.filter((event) => !desk.touched.has(event.message_id ?? 0) && !isHeld(event));
+  // Whether a look-up proves anything is the service's word, not ours.
+  const decided = new Set(desk.touched);
+  for (const { purpose, message_id: id } of history.attempts) if (purpose === 'look_up') decided.add(id as number);
+  const events = history.events.filter((event) => !decided.has(event.message_id ?? 0) && !isHeld(event));
   const wrong = [
     ...check(world, 'within-the-limit'),
     ...check(world, 'legal-transitions', { events }),
@@ -143,7 +167,7 @@ function wrongOnRecord(world: World, messages: readonly MessageRow[]): string[] 
       wrong.push(`message ${attempt.message_id} was called delivered by ${arrival?.fate}, ${arrival?.answered}`);
   }
   const acknowledged = new Set(
-    history.attempts.flatMap((one) => (one.verdict === 'delivered' ? [one.message_id] : [])),
+    history.attempts.flatMap((one) => (one.verdict === 'delivered' || one.verdict === 'found' ? [one.message_id] : [])),
   );
   for (const { id, state } of world.hasPruned ? [] : messages)
     if (state === 'delivered' && !acknowledged.has(id) && !desk.touched.has(id))

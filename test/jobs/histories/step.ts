@@ -9,6 +9,10 @@ export interface Setup {
   updatesBy: 'PATCH' | 'PUT';
   onCancelled: 'nothing' | 'delete';
   onDeleted: 'nothing' | 'delete';
+  /** `none`: the service can't be asked. `proves`: what it does not find does not exist. */
+  lookUp: 'none' | 'asks' | 'proves';
+  /** Needs a go-live before anything is sent. */
+  isProduction: boolean;
 }
 
 /** One thing that happens in a history. Rows are named by their place; a step that finds nothing to act on does nothing. */
@@ -26,7 +30,11 @@ export type Step =
   | { do: 'resume' }
   | { do: 'resync' }
   | { do: 'confirm' }
-  | { do: 'prune' };
+  | { do: 'prune' }
+  | { do: 'go-live' }
+  | { do: 'pull'; strike: DrawnStrike | null }
+  /** Nothing is due any more when the amount is 0. */
+  | { do: 'invoice'; number: number; amount: number };
 
 export interface DrawnStrike {
   point: Point;
@@ -105,6 +113,12 @@ const deliver = fc.record({
   isPatient: fc.boolean(),
   strike: strikeOf(fc.oneof(edit, quietCapture, operate)),
 });
+const invoice = fc.record({
+  do: fc.constant('invoice' as const),
+  number: fc.nat({ max: 5 }),
+  amount: fc.nat({ max: 2 }),
+});
+const pull = fc.record({ do: fc.constant('pull' as const), strike: strikeOf(fc.oneof(invoice, operate)) });
 const bad = fc.record({
   do: fc.constant('fates' as const),
   fates: fc.array(fc.constantFrom<Fate>(...fates, 'ok', 'ok', 'ok', 'ok'), { minLength: 1, maxLength: 5 }),
@@ -119,6 +133,7 @@ const single = fc.constantFrom<Step>(
   { do: 'resync' },
   { do: 'confirm' },
   { do: 'prune' },
+  { do: 'go-live' },
 );
 
 export const step: fc.Arbitrary<Step> = fc.oneof(
@@ -132,6 +147,8 @@ export const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 4, arbitrary: advance },
   { weight: 2, arbitrary: operate },
   { weight: 3, arbitrary: single },
+  { weight: 3, arbitrary: invoice },
+  { weight: 2, arbitrary: pull },
 );
 
 export const setup: fc.Arbitrary<Setup> = fc.record({
@@ -140,4 +157,6 @@ export const setup: fc.Arbitrary<Setup> = fc.record({
   updatesBy: fc.constantFrom('PATCH' as const, 'PUT' as const),
   onCancelled: fc.constantFrom('nothing' as const, 'delete' as const),
   onDeleted: fc.constantFrom('nothing' as const, 'delete' as const),
+  lookUp: fc.constantFrom('none' as const, 'asks' as const, 'proves' as const),
+  isProduction: fc.nat({ max: 3 }).map((n) => n === 3),
 });

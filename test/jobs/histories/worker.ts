@@ -160,13 +160,8 @@ export class Worker implements Sleeper {
       const body = (config.data as string | undefined) ?? '';
       const key = config.headers.get('Idempotency-Key');
       onSend(this, method, path, body);
-      const reply = service.receive(
-        this.context.actor,
-        method,
-        path,
-        key === null || key === undefined ? null : String(key),
-        body,
-      );
+      const query = (config.params ?? {}) as { [name: string]: unknown };
+      const reply = service.receive(this.context.actor, { method, path, query, key: key ? String(key) : null, body });
       await clock.sleep(
         reply.kind === 'timeout' ? settings.service.deadlineSeconds * 1000 : Math.floor(random() * 200),
       );

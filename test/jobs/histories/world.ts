@@ -1,16 +1,18 @@
-import { settingsFrom } from '../../../src/config/load-settings.js';
 import type { Settings } from '../../../src/config/settings.js';
 import { capture } from '../../../src/jobs/capture.js';
 import { deliver } from '../../../src/jobs/deliver.js';
+import { liveIdentity, writeGoLive } from '../../../src/jobs/go-live.js';
 import { prune } from '../../../src/jobs/prune.js';
+import { pull } from '../../../src/jobs/pull.js';
 import { ServiceLease } from '../../../src/jobs/service-lease.js';
-import { sampleErpMapping } from '../../../src/sample-erp/sample-erp-mapping.js';
 import type { HistoryStore } from './history-store.js';
-import { MemoryErp } from './memory-erp.js';
+import { MemoryErp, type OrderRow } from './memory-erp.js';
 import { ModelService } from './model-service.js';
 import { OperatorDesk } from './operator-desk.js';
-import { keyLifetimeMs, limit } from './profile.js';
+import { keyLifetimeMs } from './profile.js';
+import { settingsOf } from './settings-of.js';
 import type { DrawnStrike, Setup, Step } from './step.js';
+import { unknownOrders } from './unknown-orders.js';
 import { VirtualTime } from './virtual-time.js';
 import { type Strike, Worker } from './worker.js';
 
@@ -32,6 +34,7 @@ export class World {
   hasStruck = false;
   readonly #settings: Settings;
   readonly #workers: Worker[] = [];
+  #isLive = false;
   #random: number;
 
   constructor(kept: HistoryStore, setup: Setup) {
@@ -69,6 +72,14 @@ export class World {
         return;
       case 'confirm':
         return this.desk.confirm();
+      case 'go-live':
+        return this.goLive();
+      case 'pull':
+        return this.pull(this.#strikeOf(step.strike));
+      case 'invoice':
+        if (step.amount === 0) this.service.invoices.delete(`I-${step.number}`);
+        else this.service.invoices.set(`I-${step.number}`, step.amount);
+        return;
       case 'prune':
         return this.prune();
       default:
@@ -94,7 +105,11 @@ export class World {
 
   async capture(sweep: boolean, strike: Strike | null = null): Promise<void> {
     const worker = this.worker();
-    await worker.run(strike, () => capture(worker.context, this.erp, { sweep }));
+    const result = await worker.run(strike, () => capture(worker.context, this.erp, { sweep }));
+    if (strike !== null || !result || result.stopped) return;
+    const reachMs = this.time.nowMs - worker.context.settings.capture.overlapSeconds * 1000;
+    for (const row of unknownOrders(this))
+      if (row.changedAtMs >= reachMs) this.wrong.push(`order ${row.key} was in reach of a pass, and is unknown`);
   }
 
   /** Delivers what is due. Somebody else may have the lease: a patient process waits for its end. */
@@ -114,6 +129,18 @@ export class World {
     if (held === null || !isPatient) return;
     await this.time.advance(held);
     await this.deliver(false, null, retryHorizonMs);
+  }
+
+  async pull(strike: Strike | null = null): Promise<void> {
+    const worker = this.worker();
+    await worker.run(strike, () => this.withLease(worker, (lease) => pull(worker.context, worker.client, lease)));
+  }
+
+  /** A person says that this store may deliver. */
+  async goLive(): Promise<void> {
+    const identity = liveIdentity(this.#settings, this.erp.identity());
+    await this.kept.store.transaction('go live', (tx) => writeGoLive(tx, identity, 'somebody', this.time.nowMs));
+    this.#isLive = true;
   }
 
   async prune(): Promise<void> {
@@ -163,6 +190,7 @@ export class World {
       const { qty, isBad, isHalf, lateMinutes } = step;
       this.erp.insert({
         changedAtMs: nowMs - lateMinutes * 60_000,
+        touchedAtMs: nowMs,
         customerKey: String(step.customer + 1),
         qty,
         isBad,
@@ -180,17 +208,17 @@ export class World {
     const row = this.erp.orders.get(String(step.order + 1));
     if (!row) return;
     if (step.do === 'delete') this.erp.orders.delete(row.key);
+    Object.assign(row, { touchedAtMs: nowMs }, changesOf(step));
     // Lines may change without a sign at their order.
-    else if (step.do === 'edit') Object.assign(row, { qty: step.qty }, step.isSeen ? { changedAtMs: nowMs } : {});
-    else if (step.do === 'spoil') Object.assign(row, { isBad: true, changedAtMs: nowMs });
-    else if (step.do === 'mend') Object.assign(row, { isBad: false, isHalf: false, changedAtMs: nowMs });
-    else Object.assign(row, { status: step.do === 'cancel' ? 'cancelled' : 'confirmed', changedAtMs: nowMs });
+    if (step.do !== 'edit' || step.isSeen) row.changedAtMs = nowMs;
   }
 
   /** Asked in the moment in which a request leaves. */
   #watchSend({ context }: Worker, method: string, path: string, body: string): void {
     const [lease] = this.kept.rows<{ holder: string | null }>("SELECT holder FROM lease WHERE name='service'");
     if (lease?.holder !== context.actor) this.wrong.push(`${context.actor} sent while ${lease?.holder} had the lease`);
+    if (method === 'GET') return;
+    if (this.setup.isProduction && !this.#isLive) this.wrong.push(`${method} ${path} was sent before the go-live`);
     if (method !== 'POST' || path !== '/v1/orders') return;
     const customer = (JSON.parse(body) as { customer_code: string }).customer_code.replace('C-', '');
     const bound = this.kept.rows("SELECT 1 FROM binding WHERE entity='customer' AND source_key=?", customer);
@@ -198,36 +226,19 @@ export class World {
   }
 }
 
-const known = new Map<string, Settings>();
-
-function settingsOf({ replaysRefusals, updatesBy, onCancelled, onDeleted }: Setup): Settings {
-  const name = JSON.stringify([replaysRefusals, updatesBy, onCancelled, onDeleted]);
-  const settings =
-    known.get(name) ??
-    settingsFrom({
-      ...sampleErpMapping,
-      orders: {
-        ...sampleErpMapping.orders,
-        cancelled: { column: 'status', values: ['cancelled'] },
-        onCancelled,
-        onDeleted,
-      },
-      installation: 'histories',
-      erp: { ...sampleErpMapping.erp, type: 'sqlite', file: 'not-used.sqlite' },
-      store: { type: 'sqlite', file: 'not-used.sqlite' },
-      service: {
-        environment: 'sandbox',
-        baseUrl: 'http://127.0.0.1:1',
-        token: 'a-token',
-        deadlineSeconds: 5,
-        concurrency: 2,
-        limit: { requests: limit.requests, perSeconds: limit.windowMs / 1000 },
-        idempotency: { replaysRefusals, lifetimeHours: keyLifetimeMs / 3_600_000 },
-        endpoints: { updateOrder: { method: updatesBy }, updateCustomer: { method: updatesBy } },
-      },
-      delivery: { leaseSeconds: 25, backoffBaseSeconds: 1, backoffMaxSeconds: 30, probeSeconds: 5, quickResends: 0 },
-      retention: { messagesDays: 1, bodiesDays: 1, auditDays: 1, batchSize: 10 },
-    });
-  known.set(name, settings);
-  return settings;
+function changesOf(step: Extract<Step, { order: number }>): Partial<OrderRow> {
+  switch (step.do) {
+    case 'edit':
+      return { qty: step.qty };
+    case 'spoil':
+      return { isBad: true };
+    case 'mend':
+      return { isBad: false, isHalf: false };
+    case 'cancel':
+      return { status: 'cancelled' };
+    case 'confirm-order':
+      return { status: 'confirmed' };
+    case 'delete':
+      return {};
+  }
 }
