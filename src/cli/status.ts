@@ -112,6 +112,11 @@ async function showOutbox(
   if (outbox.oldestPendingAt !== null) await row('Oldest waiting', `captured ${ago(outbox.oldestPendingAt)}`);
   if (outbox.oldestInDoubtAt !== null) await row('Oldest in doubt', `captured ${ago(outbox.oldestInDoubtAt)}`);
   if (outbox.unsettled > 0) await row('Unsettled', `${outbox.unsettled} orders wait for their lines`);
+  if (outbox.stranded > 0)
+    await row(
+      'Stranded',
+      `${outbox.stranded} changes are to records whose create was discarded, and will never be sent`,
+    );
   if (outbox.flagged > 0)
     await row('Flagged', `${outbox.flagged} were delivered, but should be looked at: waybill audit --event delivered`);
   await output.line();

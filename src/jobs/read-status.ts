@@ -94,6 +94,8 @@ export function checkStatus(status: Status): StatusCheck {
   const parked = outbox.parked.reduce((sum, { count }) => sum + count, 0);
   if (parked > 0)
     warning.push(`${parked} parked (${outbox.parked.map((p) => `${p.count} ${p.parkClass}`).join(', ')})`);
+  if (outbox.stranded > 0)
+    warning.push(`${outbox.stranded} changes will never be sent: the create of their record was discarded`);
 
   // Pauses, parked messages and silence are said above, as they are at this moment.
   for (const { cause, message } of status.alerts) if (!/^(pause\.|parked$|silence$)/.test(cause)) warning.push(message);

@@ -89,17 +89,20 @@ function describeWaiting(story: RecordStory, message: StoryMessage, context: Sto
       : `Waiting to be sent${story.binding ? ` (${message.operation === 'delete' ? 'the removal of' : 'a change to'} ${story.binding.serviceId})` : ''}.`;
   const before = words.why.length;
 
-  const older = story.messages
-    .filter((m) => m.revision < message.revision)
-    .findLast((m) => isOpen(m) || m.state === 'parked');
+  const earlier = story.messages.filter((m) => m.revision < message.revision);
+  const older = earlier.findLast((m) => isOpen(m) || m.state === 'parked');
+  const discarded = earlier.findLast((m) => m.state === 'discarded');
   if (older && isOpen(older))
     words.why.push(`It waits for its revision ${older.revision}, which is ${stateInWords(older)}.`);
   else if (message.operation === 'update' && !story.binding) {
+    const cause = older ?? discarded;
     words.why.push(
-      older
-        ? `It is a change, and the record itself was never acknowledged: revision ${older.revision} is ${stateInWords(older)}: ${older.reason ?? 'no reason on record'}`
-        : 'It is a change, and the record itself was never acknowledged.',
+      `It is a change, and the record itself was never acknowledged${cause ? `: revision ${cause.revision} is ${stateInWords(cause)}: ${cause.reason ?? 'no reason on record'}` : '.'}`,
     );
+    if (!older) {
+      words.why.push('Nothing is under way that could change that: it will never be sent.');
+      words.todo.push({ text: 'Close it too.', command: operate('discard', story) });
+    }
     if (older?.state === 'parked') adviseParked(story, older, context, words);
   }
   if (story.customer && !story.customer.binding) describeCustomer(story.customer, context, words);

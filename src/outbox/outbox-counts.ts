@@ -12,6 +12,8 @@ export interface OutboxCounts {
   flagged: number;
   /** Orders that wait for their lines. */
   unsettled: number;
+  /** Changes that will never be sent: their record was never acknowledged, and its create was discarded. */
+  stranded: number;
 }
 
 export async function countOutbox(tx: Tx): Promise<OutboxCounts> {
@@ -32,6 +34,12 @@ export async function countOutbox(tx: Tx): Promise<OutboxCounts> {
     "SELECT COUNT(*) AS n FROM outbox_message WHERE state='delivered' AND flag IS NOT NULL",
   );
   const [unsettled] = await tx.select<{ n: number }>('SELECT COUNT(*) AS n FROM unsettled');
+  const [stranded] = await tx.select<{ n: number }>(
+    `SELECT COUNT(*) AS n FROM outbox_message m LEFT JOIN binding w ON w.entity=m.entity AND w.source_key=m.source_key
+      WHERE m.state='pending' AND m.operation<>'create' AND w.source_key IS NULL AND NOT EXISTS
+        (SELECT 1 FROM outbox_message o WHERE o.source_key=m.source_key AND o.entity=m.entity AND o.revision<m.revision
+            AND o.state IN ('pending','sending','in_doubt','parked'))`,
+  );
   return {
     byState: byState.map((row) => ({ state: row.state, entity: row.entity, count: Number(row.n) })),
     parked: parked.map((row) => ({ parkClass: row.park_class, count: Number(row.n) })),
@@ -39,5 +47,6 @@ export async function countOutbox(tx: Tx): Promise<OutboxCounts> {
     oldestInDoubtAt: oldestOf('in_doubt'),
     flagged: Number(flagged?.n ?? 0),
     unsettled: Number(unsettled?.n ?? 0),
+    stranded: Number(stranded?.n ?? 0),
   };
 }

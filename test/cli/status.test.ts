@@ -92,6 +92,33 @@ describe('waybill status', () => {
       expect((await json('status')).brakes).to.deep.equal([{ entity: 'order', reason: brake.reason }]);
     });
 
+    it('counts the changes that will never be sent, and explain says why', async () => {
+      await holdLease();
+      await installation.capture(
+        { entity: 'order', sourceKey: '1' },
+        { entity: 'order', sourceKey: '1', operation: 'update', revision: 2 },
+        { entity: 'order', sourceKey: '2' },
+        { entity: 'order', sourceKey: '2', operation: 'update', revision: 2 },
+      );
+      const discard = (key: string) =>
+        installation.app.store.transaction('discard', (tx) =>
+          tx.run(
+            `UPDATE outbox_message SET state='discarded', park_class='unproven', reason='not ours' WHERE source_key=? AND revision=1`,
+            [key],
+          ),
+        );
+      await discard('1');
+      expect((await waybill('status')).stdout).to.match(
+        /Stranded +1 changes are to records whose create was discarded/,
+      );
+      expect((await waybill('status', '--check')).stdout).to.contain('1 changes will never be sent');
+      const { stdout } = await waybill('explain', 'order', '1');
+      expect(stdout)
+        .to.contain('revision 1 is discarded by an operator: not ours')
+        .and.to.contain('it will never be sent')
+        .and.to.contain('waybill outbox discard --entity order --key 1');
+    });
+
     describe('--check', () => {
       const check = async () => {
         const { code, stdout } = await waybill('status', '--check');
