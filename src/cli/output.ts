@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import Table from 'cli-table3';
-import { redact } from '../delivery/redact.js';
+import { redact } from '../model/redact.js';
 
 /** Control characters (a terminal obeys them) and marks that turn the direction of writing. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for

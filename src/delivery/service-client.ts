@@ -3,13 +3,14 @@ import type { LookUpEndpoint, ServiceSettings } from '../config/service-settings
 import type { Entity } from '../model/entity.js';
 import type { LookUpFinding } from '../model/look-up-finding.js';
 import type { JsonValue, OrderItem } from '../model/record.js';
+import { redact } from '../model/redact.js';
 import type { Verdict } from '../model/verdict.js';
 import type { Clock } from '../store/clock.js';
 import { orderTotal } from './acknowledgement.js';
+import { excerptOf } from './excerpt-of.js';
 import type { TimedExchange } from './exchange.js';
 import { lookUpAddress, readLookUp } from './look-up.js';
 import { Pacer } from './pacer.js';
-import { excerptOf, redact } from './redact.js';
 import { Transport } from './transport.js';
 import { judge } from './verdict.js';
 

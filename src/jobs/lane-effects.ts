@@ -30,6 +30,8 @@ export interface LaneEffects {
 export interface LaneOutcome {
   verdict: Verdict;
   parkedAs: string | null;
+  /** The verdict's reason as it may stand in pauses, alerts and the audit, which `waybill forget` does not search. */
+  shownReason: string;
   /** When the request left; null: it never did. */
   sentAtMs: number | null;
 }
@@ -62,7 +64,7 @@ export function laneEffects(
   const alerts: string[] = [];
   let closesBreaker = false;
 
-  for (const { verdict, parkedAs, sentAtMs } of outcomes) {
+  for (const { verdict, parkedAs, sentAtMs, shownReason: reason } of outcomes) {
     const failed = isFailure(verdict);
     const answered = !failed && verdict.kind !== 'not_sent';
     if (answered) {
@@ -80,13 +82,13 @@ export function laneEffects(
       // A probe that fails keeps the breaker open, also right after a restart, when nothing else has failed yet.
       if (opens || nextProbeAt !== null) {
         closesBreaker = false;
-        if (nextProbeAt === null) alerts.push(`The service is out of reach: ${verdict.reason}`);
+        if (nextProbeAt === null) alerts.push(`The service is out of reach: ${reason}`);
         // Probes start at their pace, however long a silent one takes. At the opening, what is claimed already has to stop.
         nextProbeAt =
           nextProbeAt === null
             ? nowMs + settings.probeMs
             : Math.max(nextProbeAt, (sentAtMs ?? nowMs) + settings.probeMs);
-        pauses.push({ lane: 'service', cause: 'outage', until_at: nextProbeAt, reason: verdict.reason });
+        pauses.push({ lane: 'service', cause: 'outage', until_at: nextProbeAt, reason });
       }
     }
 
@@ -103,19 +105,19 @@ export function laneEffects(
         throttledUntil = verdict.retryAfterMs
           ? nowMs + verdict.retryAfterMs
           : Math.max(throttledUntil, nowMs + ownWait);
-        pauses.push({ lane: 'service', cause: 'throttled', until_at: throttledUntil, reason: verdict.reason });
+        pauses.push({ lane: 'service', cause: 'throttled', until_at: throttledUntil, reason });
         break;
       }
       case 'unauthorised':
-        pauses.push({ lane: 'service', cause: 'credential', until_at: null, reason: verdict.reason });
+        pauses.push({ lane: 'service', cause: 'credential', until_at: null, reason });
         alerts.push(
-          `The service does not accept our credential (${verdict.reason}). Check service.tokenFile, then \`waybill resume service\`.`,
+          `The service does not accept our credential (${reason}). Check service.tokenFile, then \`waybill resume service\`.`,
         );
         break;
       case 'misconfigured':
-        pauses.push({ lane: 'deliver', cause: 'misconfigured', until_at: null, reason: verdict.reason });
+        pauses.push({ lane: 'deliver', cause: 'misconfigured', until_at: null, reason });
         alerts.push(
-          `The service does not let us deliver (${verdict.reason}). Check the address and the permissions, then \`waybill resume deliver\`.`,
+          `The service does not let us deliver (${reason}). Check the address and the permissions, then \`waybill resume deliver\`.`,
         );
         break;
       case 'unknown_customer':
@@ -129,10 +131,10 @@ export function laneEffects(
             lane: 'deliver',
             cause: 'refusals',
             until_at: null,
-            reason: `${refusalStorm} equal refusals in a row: ${verdict.reason}`,
+            reason: `${refusalStorm} equal refusals in a row: ${reason}`,
           });
           alerts.push(
-            `${refusalStorm} equal refusals in a row (${verdict.reason}): one wrong setting? Look at \`waybill outbox --state parked\`, then \`waybill resume deliver\`.`,
+            `${refusalStorm} equal refusals in a row (${reason}): one wrong setting? Look at \`waybill outbox --state parked\`, then \`waybill resume deliver\`.`,
           );
           // Whoever resumes without a remedy is stopped again after as many.
           refusals = { reason: '', count: 0 };
@@ -141,9 +143,9 @@ export function laneEffects(
       }
       case 'invalid':
         if (parkedAs === 'unproven') {
-          pauses.push({ lane: 'deliver', cause: 'unproven', until_at: null, reason: verdict.reason });
+          pauses.push({ lane: 'deliver', cause: 'unproven', until_at: null, reason });
           alerts.push(
-            `The service says success without an acknowledgement (${verdict.reason}). Is service.baseUrl right? Then \`waybill resume deliver\`.`,
+            `The service says success without an acknowledgement (${reason}). Is service.baseUrl right? Then \`waybill resume deliver\`.`,
           );
         }
         break;

@@ -9,6 +9,7 @@ import { pauseLane } from '../store/lane-pauses.js';
 import { assertEpoch } from '../store/lease.js';
 import type { JobContext } from './job-context.js';
 import type { ServiceLease } from './service-lease.js';
+import { shownReason } from './shown-reason.js';
 
 /** Entities whose records the service can be asked for. */
 export function lookUpEntities({ settings }: JobContext): Entity[] {
@@ -109,7 +110,8 @@ export async function lookUp(
     );
     if (!looked.finding) {
       const pause = pauseFor(looked.verdict, at);
-      if (pause) await pauseLane(tx, { ...pause, reason: looked.verdict.reason, actor, since_at: at });
+      const reason = shownReason(message.entity, looked.verdict.reason);
+      if (pause) await pauseLane(tx, { ...pause, reason, actor, since_at: at });
     }
     return decision?.to ?? null;
   });

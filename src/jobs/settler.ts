@@ -14,6 +14,7 @@ import type { JobContext } from './job-context.js';
 import { killPoint } from './kill-point.js';
 import { healthy, type LaneHealth, laneEffects } from './lane-effects.js';
 import type { ServiceLease } from './service-lease.js';
+import { shownReason } from './shown-reason.js';
 
 const maxBatch = 300;
 /** A moment in which outcomes gather, so that one commit carries several. */
@@ -120,8 +121,9 @@ export class Settler {
       const outage = (await listPauses(tx)).find(({ cause }) => cause === 'outage');
       const effects = laneEffects(
         this.#health,
-        batch.map(({ sent }, i) => ({
+        batch.map(({ message, sent }, i) => ({
           verdict: sent.verdict,
+          shownReason: 'reason' in sent.verdict ? shownReason(message.entity, sent.verdict.reason) : '',
           parkedAs: settled[i]?.transition.parkClass ?? null,
           sentAtMs: sent.startedAtMs,
         })),

@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { redact } from '../model/redact.js';
 
 export interface AlertCommandOptions {
   /** The program and its arguments; no shell reads them. */
@@ -65,15 +66,6 @@ export function runAlertCommand(options: AlertCommandOptions, notice: object, si
       else if (code === 0) settle(null);
       else settle(`ended with ${code === null ? name : `exit code ${code}`}${said}`);
     });
-    child.stdin.end(`${without(JSON.stringify(notice), options.secrets ?? [])}\n`);
+    child.stdin.end(`${redact(JSON.stringify(notice), options.secrets ?? [])}\n`);
   });
-}
-
-function without(json: string, secrets: readonly string[]): string {
-  let text = json;
-  for (const secret of secrets) {
-    const written = JSON.stringify(secret).slice(1, -1);
-    if (written.length >= 4) text = text.replaceAll(written, '[secret]');
-  }
-  return text;
 }

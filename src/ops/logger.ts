@@ -1,4 +1,5 @@
 import winston from 'winston';
+import { redact } from '../model/redact.js';
 
 export interface LoggerOptions {
   level: 'error' | 'warn' | 'info' | 'debug';
@@ -23,15 +24,8 @@ export function createLogger(options: LoggerOptions): winston.Logger {
 }
 
 const MESSAGE = Symbol.for('message');
-const bearer = /\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{8,}/gi;
 
 const redacted = winston.format((info, secrets) => {
-  let line = String(info[MESSAGE]);
-  for (const secret of secrets as readonly string[]) {
-    // In a JSON line a secret stands as JSON writes it.
-    const written = JSON.stringify(secret).slice(1, -1);
-    if (written.length >= 4) line = line.replaceAll(written, '[secret]');
-  }
-  info[MESSAGE] = line.replace(bearer, '$1 [secret]');
+  info[MESSAGE] = redact(String(info[MESSAGE]), secrets as readonly string[]);
   return info;
 }) as (secrets: readonly string[]) => winston.Logform.Format;

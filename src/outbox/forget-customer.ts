@@ -70,8 +70,8 @@ export async function forgetCustomer(tx: Tx, sourceKey: string): Promise<Forgott
     erased.bodies += bodies;
     erased.excerpts += excerpts;
     const list = placeholders(chunk.length);
-    // The service's words and an operator's may be about the person.
-    await tx.run(`UPDATE outbox_message SET reason=NULL, flag=NULL WHERE id IN ${list}`, chunk);
+    // The service's words and an operator's may be about the person. Its identity stays with its binding: it is its id at the service.
+    await tx.run(`UPDATE outbox_message SET reason=NULL, flag=NULL, identity=NULL WHERE id IN ${list}`, chunk);
     await tx.run(`UPDATE attempt SET reason=NULL WHERE message_id IN ${list}`, chunk);
   }
   await tx.run("UPDATE binding SET acknowledged=NULL WHERE entity='customer' AND source_key=?", [sourceKey]);

@@ -101,6 +101,23 @@ describe('waybill forget', () => {
       expect(await dump()).to.contain(personal);
     });
 
+    it('leaves nothing of its identity on its messages, and no word about it in a pause or an alert', async () => {
+      const people = Array.from({ length: 10 }, (_, i) =>
+        person({ sourceKey: String(i + 1), identity: JSON.stringify({ customer_code: personal }) }),
+      );
+      await installation.capture(...people);
+      await installation.deliver(() => answers.refused(`name ${personal} is not allowed`));
+      expect(await rows('SELECT cause FROM lane_pause')).to.deep.equal([{ cause: 'refusals' }]);
+      const said = [await rows('SELECT * FROM lane_pause'), await rows('SELECT * FROM alert')];
+      said.push(await rows('SELECT * FROM audit_log'));
+      expect(JSON.stringify(said)).to.contain('10 equal refusals in a row: HTTP 400').and.not.contain(personal);
+
+      await waybill('outbox', 'discard', '--entity', 'customer', '--key', '1', '--reason', 'left', '--yes');
+      expect((await forget('--yes')).code).to.equal(0);
+      const left = await rows("SELECT * FROM outbox_message WHERE source_key='1'");
+      expect(JSON.stringify(left)).to.not.contain(personal);
+    });
+
     it('finds no word about a person in the audit, whatever the service or the row said', async () => {
       await installation.capture(
         person(),

@@ -17,6 +17,7 @@ const of = (verdict: Verdict, parkedAs: string | null = null, sentAtMs = start):
   verdict,
   parkedAs,
   sentAtMs,
+  shownReason: 'reason' in verdict ? verdict.reason : '',
 });
 const fails: Verdict = { kind: 'in_doubt', reason: 'HTTP 500' };
 const away: Verdict = { kind: 'unavailable', reason: 'connect ECONNREFUSED', tls: false };
@@ -215,6 +216,16 @@ describe('a storm of refusals', () => {
     expect(tenth.alerts[0]).to.include('waybill resume deliver');
   });
 
+  it('is told without the words that are not to be shown', () => {
+    const lane = new Lane();
+    const one = { ...of(refused('HTTP 400 invalid: Grace Hopper is too long')), shownReason: 'HTTP 400 invalid' };
+    const effects = Array.from({ length: 10 }, () => lane.settle(one)).at(-1) as LaneEffects;
+    expect(causes(effects)).to.deep.equal(['deliver refusals']);
+    expect(JSON.stringify([effects.pauses, effects.alerts]))
+      .to.contain('HTTP 400 invalid')
+      .and.not.contain('Grace');
+  });
+
   it('pauses again when it was resumed without a remedy', () => {
     const lane = new Lane();
     const paused = Array.from({ length: 30 }, () => lane.settle(of(refused())).pauses.length);
@@ -281,10 +292,13 @@ describe('effects on a lane, whatever comes', () => {
     { kind: 'busy', reason: '409' },
     { kind: 'unavailable', reason: 'certificate', tls: true },
   );
-  const batch = fc.array(fc.record({ verdict, parkedAs: fc.constant(null), sentAtMs: fc.constant(start) }), {
-    minLength: 1,
-    maxLength: 12,
-  });
+  const batch = fc.array(
+    verdict.map((one) => of(one)),
+    {
+      minLength: 1,
+      maxLength: 12,
+    },
+  );
 
   it('are one pause a lane and cause that ends in the future, and leave what was before as it was', () => {
     fc.assert(

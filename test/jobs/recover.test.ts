@@ -64,7 +64,7 @@ onBothLabs('a store that was lost', (kit) => {
       ]);
       if (capturedBefore) await lab.capture({ sweep: true });
       await hold();
-      const fate = { to: 'in_doubt', sentSince: Date.now() } as const;
+      const fate = { to: 'in_doubt', sentSince: Date.now(), lookUp: false } as const;
       const result = await recover(lab.context, lab.reader, { fate, bindings: each(rows), reason: 'a test' });
       expect(result).to.deep.include({ unbound: 1, unproven: 0 });
       expect(result.bindings).to.include({ imported: 5, removed: 1 });
@@ -109,7 +109,7 @@ onBothLabs('a store that was lost', (kit) => {
         );
     });
     await hold();
-    const fate = { to: 'in_doubt', sentSince: Date.now() } as const;
+    const fate = { to: 'in_doubt', sentSince: Date.now(), lookUp: false } as const;
     const result = await recover(lab.context, lab.reader, { fate, bindings: null, reason: 'a test' });
     expect(result).to.deep.include({ unbound: 3, unproven: 2 });
     await lab.deliver();

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { excerptOf, redact } from '../../src/delivery/redact.js';
+import { excerptOf } from '../../src/delivery/excerpt-of.js';
+import { redact } from '../../src/model/redact.js';
 
 const token = 'canary/7f3a+9Z==token';
 
@@ -14,6 +15,7 @@ describe('taking secrets out of a text', () => {
     const php = JSON.stringify(quoted).replaceAll('/', '\\/');
     expect(redact(JSON.stringify({ token: quoted }), [quoted])).to.equal('{"token":"[secret]"}');
     expect(redact(php, [quoted])).to.equal('"[secret]"');
+    expect(redact(JSON.stringify({ line: JSON.stringify({ token: quoted }) }), [quoted])).to.not.include('c/d');
     expect(redact(`/login?t=${encodeURIComponent(token)}`, [token])).to.equal('/login?t=[secret]');
   });
 
