@@ -1,7 +1,8 @@
 import type { Command } from 'commander';
+import type { App } from '../app.js';
 import { appendAudit } from '../audit/audit-log.js';
 import { currencyScale } from '../erp/currency-scale.js';
-import { goLiveProblem, liveIdentity, readGoLive, writeGoLive } from '../jobs/go-live.js';
+import { allowStandby, goLiveProblem, liveIdentity, readGoLive, writeGoLive } from '../jobs/go-live.js';
 import { type PreviewOrder, preview } from '../jobs/preview.js';
 import { recoveryProblem } from '../jobs/store-witness.js';
 import { type CommonOptions, describeCommand, print, printJson, withApp } from './command.js';
@@ -9,6 +10,14 @@ import { confirm } from './confirm.js';
 import { exitCode } from './exit-codes.js';
 import { formatAmount } from './format-amount.js';
 import { oneLine } from './output.js';
+import { UsageError } from './usage-error.js';
+
+interface GoLiveOptions extends CommonOptions {
+  dryRun?: boolean;
+  standby?: boolean;
+  yes?: boolean;
+  reason: string;
+}
 
 export function goLiveCommand(): Command {
   return describeCommand({
@@ -18,10 +27,12 @@ export function goLiveCommand(): Command {
     json: true,
   })
     .option('--dry-run', 'show it, allow nothing')
+    .option('--standby', 'allow this machine to take over from the one that is live, on the same store')
     .option('--yes', 'do not ask')
     .option('--reason <text>', 'why, for the audit', 'no reason given')
-    .action(async (options: CommonOptions & { dryRun?: boolean; yes?: boolean; reason: string }) => {
+    .action(async (options: GoLiveOptions) => {
       await withApp('go-live', options, async (app) => {
+        if (options.standby) return standBy(app, options);
         const { context, settings, store } = app;
         const reader = app.reader();
         await reader.check();
@@ -81,6 +92,28 @@ export function goLiveCommand(): Command {
         return exitCode.done;
       });
     });
+}
+
+/** A copy of a file on another machine is no standby but a second sender. */
+async function standBy({ context, settings, store, reader }: App, options: GoLiveOptions): Promise<number> {
+  if (settings.store.type === 'sqlite')
+    throw new UsageError('A standby on another machine needs the same store: one in MySQL or MariaDB.');
+  if (options.dryRun) throw new UsageError('There is nothing to show before --standby. Leave --dry-run out.');
+  const identity = liveIdentity(settings, reader().identity());
+  const before = await store.read('read go-live', readGoLive);
+  if (!(await confirm(`Let ${identity.machine} take over from ${before?.machine ?? 'nobody'}?`, options.yes)))
+    return exitCode.failed;
+  const problem = await store.transaction('allow a standby', async (tx) => {
+    const why = await allowStandby(tx, identity);
+    if (why !== null) return why;
+    const detail = { ...identity, reason: options.reason };
+    const { actor } = context;
+    await appendAudit(tx, [{ event: 'go_live', outcome: 'standby', actor, detail }], context.nowMs());
+    return null;
+  });
+  if (options.json) printJson({ ...identity, standby: problem === null, problem });
+  else print(problem === null ? 'This machine may take over.' : `Not done: ${problem}.`);
+  return problem === null ? exitCode.done : exitCode.failed;
 }
 
 function orderInWords(order: PreviewOrder | null): string {

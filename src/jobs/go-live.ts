@@ -18,6 +18,8 @@ export interface LiveIdentity {
 export interface GoLiveRecord extends LiveIdentity {
   at: number;
   actor: string;
+  /** Other machines on the same store that may take over, as a person said on each of them. */
+  standbyMachines?: string[];
 }
 
 const meanings: Record<keyof LiveIdentity, string> = {
@@ -55,10 +57,31 @@ export async function goLiveProblem(tx: Tx, settings: Settings, erpIdentity: str
   const record = await readGoLive(tx);
   if (!record) return 'not live yet: nothing is sent to a production service before `waybill go-live`';
   const now = liveIdentity(settings, erpIdentity);
-  const changed = (Object.keys(meanings) as (keyof LiveIdentity)[]).filter((name) => record[name] !== now[name]);
+  const changed = changedNames(record, now);
   if (changed.length === 0) return null;
   const list = changed.map((name) => `${meanings[name]} was ${record[name]} and is ${now[name]}`).join('; ');
   return `held since something changed: ${list}. If that is right, say \`waybill go-live\` again`;
+}
+
+/**
+ * Lets this machine take over from the one that is live. Says why not, or null when it is done: everything but the machine has
+ * to be what a person looked at when the store went live.
+ */
+export async function allowStandby(tx: Tx, identity: LiveIdentity): Promise<string | null> {
+  const record = await readGoLive(tx);
+  if (!record) return 'the store is not live on any machine yet: say `waybill go-live` where it is to run first';
+  const other = changedNames(record, identity).find((name) => name !== 'machine');
+  if (other) return `${meanings[other]} was ${record[other]} and is ${identity[other]}`;
+  const machines = new Set([...(record.standbyMachines ?? []), identity.machine]);
+  machines.delete(record.machine);
+  await writeStoreInfo(tx, 'go_live', JSON.stringify({ ...record, standbyMachines: [...machines] }));
+  return null;
+}
+
+function changedNames(record: GoLiveRecord, now: LiveIdentity): (keyof LiveIdentity)[] {
+  const names = Object.keys(meanings) as (keyof LiveIdentity)[];
+  const isStandby = record.standbyMachines?.includes(now.machine) ?? false;
+  return names.filter((name) => record[name] !== now[name] && !(name === 'machine' && isStandby));
 }
 
 /** Why this store can't be used with the configured environment, or null: a sandbox's ids mean nothing in production. */

@@ -88,6 +88,12 @@ describe('Going live with a production service', function () {
     expect(sandbox.counts()).to.include({ orders: 40, customers: 5, duplicateReferences: 0 });
   });
 
+  it('knows no standby on another machine where the store is a file', async () => {
+    const run = await waybill.run('go-live', '--standby', '--yes');
+    expect(run.code).to.equal(2);
+    expect(run.stderr).to.contain('one in MySQL or MariaDB');
+  });
+
   it('is held again when the ERP database is another one', async () => {
     await createSampleErp({
       target: { type: 'sqlite', file: dir.file('copy.sqlite') },
