@@ -12,6 +12,11 @@ export function createKey(installation: string, entity: Entity, sourceKey: strin
   return uuidv5(JSON.stringify([entity, sourceKey, 'create', generation]), uuidv5(installation, namespace));
 }
 
+/** The key after one that the service refuses for ever, for an update or a delete that a person tries again. */
+export function keyAfterRefusal(refused: string): string {
+  return uuidv5('again', refused);
+}
+
 /** The key of an update or a delete. They set absolute values, so it only has to differ between stores and revisions. */
 export function revisionKey(
   incarnation: string,

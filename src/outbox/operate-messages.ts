@@ -1,7 +1,7 @@
 import type { Entity } from '../model/entity.js';
 import { placeholders, updateRows, upsertRows } from '../store/rows.js';
 import type { Tx } from '../store/store.js';
-import { createKey } from './idempotency-key.js';
+import { createKey, keyAfterRefusal } from './idempotency-key.js';
 import { filterSql, type MessageFilter } from './message-filter.js';
 import {
   decideOperatorAction,
@@ -18,6 +18,8 @@ export interface OperableMessage extends OperatedMessage {
   number: string | null;
   revision: number;
   reason: string | null;
+  /** Null: it was never claimed, and gets its key then. */
+  idempotencyKey: string | null;
 }
 
 export interface Operated {
@@ -56,7 +58,7 @@ export async function decideForMessages(
     );
   const rows = await tx.select(
     `SELECT m.id, m.entity, m.source_key, m.number, m.revision, m.operation, m.state, m.park_class, m.reason, m.generation,
-            m.next_attempt_at, m.first_sent_at, o.service_id AS bound_service_id,
+            m.next_attempt_at, m.first_sent_at, m.idempotency_key, o.service_id AS bound_service_id,
             CASE WHEN m.entity='customer' THEN b.record ELSE NULL END AS customer_record,
             CASE WHEN EXISTS (SELECT 1 FROM outbox_message n WHERE n.entity=m.entity AND n.source_key=m.source_key
                   AND n.revision>m.revision AND n.state IN ('pending','sending','in_doubt','delivered'))
@@ -78,6 +80,7 @@ export async function decideForMessages(
       state: row.state,
       parkClass: row.park_class,
       reason: row.reason,
+      idempotencyKey: row.idempotency_key,
       generation: row.generation,
       nextAttemptAt: Number(row.next_attempt_at),
       firstSentAt: row.first_sent_at === null ? null : Number(row.first_sent_at),
@@ -126,7 +129,7 @@ export async function writeOperatorDecisions(
           ...(withKey
             ? {
                 generation: decision.generation,
-                idempotency_key: createKey(installation, message.entity, message.sourceKey, decision.generation),
+                idempotency_key: newKeyOf(message, installation, decision.generation),
               }
             : {}),
         })),
@@ -171,6 +174,12 @@ export async function writeOperatorDecisions(
     );
     await bindResolved(tx, delivered, nowMs);
   }
+}
+
+function newKeyOf(message: OperableMessage, installation: string, generation: number): string | null {
+  const { operation, entity, sourceKey, idempotencyKey } = message;
+  if (operation === 'create') return createKey(installation, entity, sourceKey, generation);
+  return idempotencyKey === null ? null : keyAfterRefusal(idempotencyKey);
 }
 
 async function guardedUpdate(

@@ -37,7 +37,7 @@ export type OperatorDecision =
   | {
       to: 'pending' | 'in_doubt';
       generation: number;
-      /** The create gets the key of the new generation; its bytes stay. */
+      /** A create gets the key of the new generation, every other message the one after its own; the bytes stay. */
       newKey: boolean;
       /** The time from which the key's lifetime counts. */
       firstSentAt: number | null;
@@ -113,8 +113,9 @@ function retry(message: OperatedMessage, context: OperatorContext): OperatorDeci
   }
 
   // Refused with proof: nothing took effect. A service that replays refusals would repeat its "no" to the old key for ever.
-  const burnt = operation === 'create' && context.replaysRefusals;
-  return { to: 'pending', generation: generation + (burnt ? 1 : 0), newKey: burnt, firstSentAt: null };
+  const newKey = context.replaysRefusals;
+  const advances = newKey && operation === 'create';
+  return { to: 'pending', generation: generation + (advances ? 1 : 0), newKey, firstSentAt: null };
 }
 
 function discard({ state, firstSentAt }: OperatedMessage): OperatorDecision {

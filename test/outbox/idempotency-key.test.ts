@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import type { Entity } from '../../src/model/entity.js';
-import { createKey, revisionKey } from '../../src/outbox/idempotency-key.js';
+import { createKey, keyAfterRefusal, revisionKey } from '../../src/outbox/idempotency-key.js';
 
 const entity = fc.constantFrom<Entity>('customer', 'order');
 /** Keys of ERPs hold anything, and above all what others use to separate parts. */
@@ -81,5 +81,12 @@ describe('the key of an update', () => {
         expect(others.slice(5)).to.not.include(own);
       }),
     );
+  });
+
+  it('has another one after it, and another after that, which are always the same', () => {
+    const own = revisionKey('store-1', 'order', '4711', 'update', 2);
+    const keys = [own, keyAfterRefusal(own), keyAfterRefusal(keyAfterRefusal(own))];
+    expect(new Set(keys).size).to.equal(3);
+    expect(keyAfterRefusal(own)).to.equal(keys[1]);
   });
 });

@@ -93,11 +93,14 @@ describe('an operator’s action on a message', () => {
       const decision = decide('retry', at('parked', 'refused', { generation: 2 }), { replaysRefusals: true });
       expect(decision).to.deep.equal({ to: 'pending', generation: 3, newKey: true, firstSentAt: null });
     });
-    it('never gives an update a new key', () => {
-      const decision = decide('retry', at('parked', 'refused', { operation: 'update', boundServiceId: 'ord_1' }), {
-        replaysRefusals: true,
-      });
-      expect(decision).to.deep.include({ to: 'pending', newKey: false });
+    it('gives an update a new key, and no new generation, where the service would repeat its refusal for ever', () => {
+      const update = at('parked', 'refused', { operation: 'update', boundServiceId: 'ord_1', generation: 2 });
+      for (const replaysRefusals of [false, true])
+        expect(decide('retry', update, { replaysRefusals })).to.deep.include({
+          to: 'pending',
+          newKey: replaysRefusals,
+          generation: 2,
+        });
     });
     it('never sends a create of a record that is acknowledged already', () => {
       for (const replaysRefusals of [false, true])

@@ -12,6 +12,16 @@ const [seed, path] = process.env.WAYBILL_HISTORY?.split('/') ?? [];
 const again = seed && path ? { seed: Number(seed), path, endOnFailure: true } : {};
 const mostMsEach = 200;
 
+const plain: Setup = {
+  seed: 1,
+  replaysRefusals: false,
+  updatesBy: 'PATCH',
+  onCancelled: 'nothing',
+  onDeleted: 'nothing',
+  lookUp: 'none',
+  isProduction: false,
+};
+
 describe('histories of the jobs', () => {
   let kept: HistoryStore;
   before(async () => {
@@ -33,6 +43,23 @@ describe('histories of the jobs', () => {
       world.end();
     }
   }
+
+  /** What a person tries again must get through, also where the service answers a refused key with the same refusal for ever. */
+  for (const [what, onCancelled, deed] of [
+    ['a change', 'nothing', { do: 'edit', order: 0, qty: 2, isSeen: true }],
+    ['a removal', 'delete', { do: 'cancel', order: 0 }],
+  ] as const)
+    it(`end well for ${what} that was refused once, and is tried again`, async () => {
+      await tell({ ...plain, replaysRefusals: true, onCancelled }, [
+        { do: 'insert', customer: 0, qty: 1, isBad: false, isHalf: false, lateMinutes: 0 },
+        { do: 'capture', sweep: false, strike: null },
+        { do: 'deliver', isPatient: false, strike: null },
+        deed,
+        { do: 'fates', fates: ['refuse'] },
+        { do: 'capture', sweep: false, strike: null },
+        { do: 'deliver', isPatient: false, strike: null },
+      ]);
+    });
 
   it('keep the promise, whatever happens to the ERP, the service and the processes', async function () {
     this.timeout(60_000 + numRuns * mostMsEach);
