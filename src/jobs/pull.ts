@@ -34,6 +34,8 @@ export interface PullResult {
 }
 
 export interface PullOptions {
+  /** While the service is down: waits for a turn of the probes, instead of leaving it to them. */
+  waitsForTurn?: boolean;
   signal?: AbortSignal;
   onProgress?: (progress: { staged: number; total: number }) => void;
 }
@@ -56,7 +58,7 @@ export async function pull(
 ): Promise<PullResult> {
   const { store, settings, nowMs, clock, actor } = context;
   const gate = new SendGate(context, lease, '', true);
-  const turn = await turnOf(context, lease, gate, options.signal);
+  const turn = await turnOf(context, lease, gate, options);
   if ('held' in turn) return { ...nothing, outcome: 'held', reason: turn.held };
   let { isProbe } = turn;
   const stop = () => gate.stop('stopping');
@@ -288,7 +290,7 @@ async function turnOf(
   { nowMs, clock }: JobContext,
   { probeTurns }: ServiceLease,
   gate: SendGate,
-  signal?: AbortSignal,
+  { waitsForTurn, signal }: PullOptions,
 ): Promise<{ isProbe: boolean } | { held: string }> {
   try {
     for (;;) {
@@ -302,6 +304,7 @@ async function turnOf(
       probeTurns.reserve();
       const isDue = (outage.until_at ?? 0) <= nowMs();
       if (isDue && probeTurns.takeReserved(clock.monotonicMs())) return { isProbe: true };
+      if (!waitsForTurn) return { held: `the service is out of reach: ${outage.reason}` };
       await clock.sleep(turnPollMs, signal);
     }
   } finally {

@@ -101,7 +101,7 @@ async function work(
   const pullNow = job('pull', async () => {
     if (!settings.invoices.enabled) return;
     const result = await recorded(context, 'pull', ending.signal, () =>
-      pull(context, partners.client, lease, { signal: ending.signal }),
+      pull(context, partners.client, lease, { waitsForTurn: true, signal: ending.signal }),
     );
     if (result.outcome === 'complete') await noteRun(context, 'pull', null);
     else if (result.outcome === 'failed' && !ending.signal.aborted)

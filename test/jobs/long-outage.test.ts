@@ -46,7 +46,7 @@ describe('an outage on injected time', function () {
         const pulls = async () => {
           while (!signal.aborted) {
             await clock.sleep(900_000, signal);
-            if (!signal.aborted) await pull(lab.context, client, lease, { signal });
+            if (!signal.aborted) await pull(lab.context, client, lease, { waitsForTurn: true, signal });
           }
         };
         const erpIdentity = lab.reader.identity();

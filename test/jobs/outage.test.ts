@@ -61,7 +61,7 @@ onBothLabs('an outage of the service', (kit) => {
         });
         try {
           await waitFor('the breaker', async () => (await pausesOf(kit)).length > 0);
-          await work(() => pull(lab.context, lab.client, lease));
+          await work(() => pull(lab.context, lab.client, lease, { waitsForTurn: true }));
         } finally {
           stopping.abort();
           await running;
