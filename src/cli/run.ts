@@ -64,13 +64,14 @@ export async function run(argv: readonly string[]): Promise<number> {
     // Commander has printed its own message by now.
     if (error instanceof CommanderError) return error.exitCode === 0 ? exitCode.done : exitCode.usage;
     process.stderr.write(`waybill: ${describe(error)}\n`);
-    return isWrongConfiguration(error) || error instanceof UsageError ? exitCode.usage : exitCode.failed;
+    return isWrongUsage(error) ? exitCode.usage : exitCode.failed;
   }
 }
 
-/** A mapping that the ERP does not bear out is a wrong configuration, only found out later. */
-function isWrongConfiguration(error: unknown): boolean {
-  return error instanceof ConfigurationError || (error instanceof ErpError && error.kind === 'mapping');
+/** A mapping that the ERP does not bear out, or a key that no row of it can have, is only found out later. */
+function isWrongUsage(error: unknown): boolean {
+  if (error instanceof ErpError) return error.kind === 'mapping' || error.kind === 'request';
+  return error instanceof ConfigurationError || error instanceof UsageError;
 }
 
 function describe(error: unknown): string {

@@ -125,7 +125,7 @@ export class Eligibility {
   #bound(text: string, form: TimeForm): string {
     const bound = writeBound(text, form, this.plan.context.timeZone);
     if (bound !== null) return bound;
-    throw new ErpError('query', `"${text}" is not a date; write YYYY-MM-DD or "YYYY-MM-DD HH:MM:SS".`);
+    throw new ErpError('request', `"${text}" is not a date; write YYYY-MM-DD or "YYYY-MM-DD HH:MM:SS".`);
   }
 
   #listed({ key, source }: EntityPlan, keys: readonly string[]): Sql {
@@ -133,7 +133,7 @@ export class Eligibility {
       const parts = parseSourceKey(sourceKey, key.length);
       if (parts !== null) return keyValues(key, parts);
       const names = key.map((column) => column.name).join('/');
-      throw new ErpError('query', `"${sourceKey}" is not a key of ${source.path}; write it as ${names}.`);
+      throw new ErpError('request', `"${sourceKey}" is not a key of ${source.path}; write it as ${names}.`);
     });
     const possible = tuples.filter((tuple) => tuple !== null);
     return possible.length === 0 ? rawSql('1=0') : this.database.tupleIn(columnSql(this.database, key), possible);

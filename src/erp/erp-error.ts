@@ -2,8 +2,9 @@
  * unreachable: the database can't be asked now; try again later.
  * query: the database refused or broke off a statement.
  * mapping: the settings name something that isn't there, or leave out what is needed.
+ * request: a key or a date was given in a form that no row can have.
  */
-export type ErpErrorKind = 'unreachable' | 'query' | 'mapping';
+export type ErpErrorKind = 'unreachable' | 'query' | 'mapping' | 'request';
 
 /** What went wrong with the ERP database: the message says what was being done, where, and what to do next. */
 export class ErpError extends Error {

@@ -76,6 +76,22 @@ describe('Bad input gets a clear error and loses nothing', function () {
     expect((await install().run('resync', 'orders', '--from', 'yesterday')).code).to.equal(2);
   });
 
+  it('takes a key in the wrong form for wrong usage, and says how it is written', async () => {
+    const lines = {
+      ...sampleErpMapping.orders.lines,
+      query:
+        'SELECT l.order_id, o.customer_id, l.line_no, p.sku, l.qty, l.unit_price FROM sales_order_lines l JOIN sales_orders o ON o.id = l.order_id LEFT JOIN products p ON p.id = l.product_id',
+      orderKey: ['order_id', 'customer_id'],
+    };
+    const orders = { ...sampleErpMapping.orders, key: ['id', 'customer_id'], lines };
+    const waybill = install({ settings: { orders } });
+    for (const command of [['sync'], ['resync', 'orders']]) {
+      const run = await waybill.run(...command, '--key', '5');
+      expect(run.stderr).to.contain('"5" is not a key of').and.to.contain('id/customer_id');
+      expect(run.code).to.equal(2);
+    }
+  });
+
   it('names an unknown column, its setting and the columns that there are, and exits 2 before anything is written', async () => {
     const waybill = install({
       settings: { orders: { ...sampleErpMapping.orders, number: 'ordernum', total: 'sum_total' } },
