@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { columns, currency, query, secret, timeZone } from './value-types.js';
+import { mysqlConnection } from './mysql-connection.js';
+import { columns, currency, query, timeZone } from './value-types.js';
 
 /** How one field of the service's record is made from the columns of a query. A plain string names the column. */
 export const fieldMapping = z
@@ -55,18 +56,12 @@ export const erpSettings = z
   .discriminatedUnion('type', [
     z.strictObject({
       type: z.literal('mysql').describe('Kind of database. mysql: MySQL or MariaDB. sqlite: a SQLite file.'),
-      host: z.string().min(1).default('127.0.0.1').describe('Server of the ERP database.'),
-      port: z.number().int().min(1).max(65535).default(3306).describe('Port of that server.'),
-      database: z.string().min(1).describe('Name of the ERP database.'),
-      user: z.string().min(1).describe('An account that may only SELECT.'),
-      password: secret.optional().describe('Password of that account. Only from the environment; prefer passwordFile.'),
-      passwordFile: z
-        .string()
-        .min(1)
-        .optional()
-        .describe(
-          'File that holds the password, relative to the configuration folder; credential `erp-password` under systemd.',
-        ),
+      ...mysqlConnection({
+        host: 'Server of the ERP database.',
+        database: 'Name of the ERP database.',
+        user: 'An account that may only SELECT.',
+        credential: 'erp-password',
+      }),
       timeZone: erpTimeZone,
       queryTimeoutSeconds,
     }),

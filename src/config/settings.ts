@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import { amountsSettings, captureSettings, customersSettings, erpSettings, ordersSettings } from './erp-settings.js';
+import { mysqlConnection } from './mysql-connection.js';
 import { alertSettings, retentionSettings } from './operations-settings.js';
 import { deliverySettings, invoicesSettings, serviceSettings } from './service-settings.js';
-import { cronExpression, secret, timeZone } from './value-types.js';
+import { cronExpression, timeZone } from './value-types.js';
 
 const witnessFile = z
   .string()
@@ -31,18 +32,12 @@ const storeSettings = z
       type: z
         .literal('mysql')
         .describe('Kind of database. sqlite: a file, nothing to install. mysql: MySQL or MariaDB, also for a standby.'),
-      host: z.string().min(1).default('127.0.0.1').describe('Server of the store.'),
-      port: z.number().int().min(1).max(65535).default(3306).describe('Port of that server.'),
-      database: z.string().min(1).describe('Name of the store’s database; it belongs to Waybill alone.'),
-      user: z.string().min(1).describe('Account that owns the store’s tables.'),
-      password: secret.optional().describe('Password of that account. Only from the environment; prefer passwordFile.'),
-      passwordFile: z
-        .string()
-        .min(1)
-        .optional()
-        .describe(
-          'File that holds the password, relative to the configuration folder; credential `store-password` under systemd.',
-        ),
+      ...mysqlConnection({
+        host: 'Server of the store.',
+        database: 'Name of the store’s database; it belongs to Waybill alone.',
+        user: 'Account that owns the store’s tables.',
+        credential: 'store-password',
+      }),
       witnessFile,
     }),
   ])
