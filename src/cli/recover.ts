@@ -58,7 +58,7 @@ export function recoverCommand(): Command {
           out(`Held          ${hold.reason}`);
           out(`Not proven    ${shown.orders} orders and ${shown.customers} customers may have been sent before`);
           if (options.bindings) out(`First         those that ${options.bindings} knows are bound again`);
-          out(`Then          ${inWords(fate, options)}`);
+          out(`Then          ${inWords(fate)}`);
         }
         if (options.dryRun) {
           if (options.json) printJson({ dryRun: true, ...shown, to: fate.to });
@@ -116,7 +116,7 @@ function fateOf(options: RecoverCommandOptions, hold: RecoveryHold, settings: Se
       );
   }
   // Older than any lifetime of a key: looked up, never resent blindly.
-  if (options.lookUp) return { to: 'in_doubt', sentSince: 1 };
+  if (options.lookUp) return { to: 'in_doubt', sentSince: 1, lookUp: true };
   return { to: 'parked' };
 }
 
@@ -126,8 +126,8 @@ function dateOf(text: string, zone: string): number {
   return date.toMillis();
 }
 
-function inWords(fate: UnboundFate, { lookUp }: RecoverCommandOptions): string {
+function inWords(fate: UnboundFate): string {
   if (fate.to === 'parked') return 'the rest is parked as unproven, for a person to look at';
-  if (lookUp && fate.sentSince === 1) return 'the rest is looked up at the service, one by one';
+  if (fate.lookUp) return 'the rest is looked up at the service, one by one';
   return 'the rest is sent once more with its key and bytes; the service answers with what it has, or makes it now';
 }

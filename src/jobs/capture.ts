@@ -9,6 +9,7 @@ import { captureCancelled, type RemovalPass, sweepRemovals } from './capture-rem
 import { alertHeld, endPass } from './end-pass.js';
 import type { JobContext } from './job-context.js';
 import { mappingFingerprint } from './mapping-fingerprint.js';
+import { readRecoveryHold } from './store-witness.js';
 import { watchSource } from './watch-source.js';
 
 export interface CaptureOptions {
@@ -170,7 +171,7 @@ class CapturePass {
       const { read } = this.result;
       const after = await this.#watchSource(entity, entity === 'order' ? read.orders : read.customers);
       // From an empty table nothing was deleted one by one.
-      if (!this.#options.dryRun && !this.result.stopped && after?.brake?.cause !== 'empty')
+      if (!this.#options.dryRun && !this.result.stopped && after?.brake?.cause !== 'empty' && !(await this.#isHeld()))
         await sweepRemovals(this.#context, this.#reader, this.#removalPass(entity));
       const changedAt = upper ?? cursor.changedAt;
       await this.#writeCursor(entity, { changedAt: later(cursor.changedAt, changedAt), sweptAt: startedAt });
@@ -178,10 +179,16 @@ class CapturePass {
     }
     if (upper === null) return;
     await this.#changes(entity, cursor.changedAt, cursor.sweptAt, upper);
-    if (this.#options.dryRun || this.result.stopped || source?.brake?.cause === 'empty') return;
+    if (this.#options.dryRun || this.result.stopped || source?.brake?.cause === 'empty' || (await this.#isHeld()))
+      return;
     const overlap = this.#context.settings.capture.overlapSeconds;
     const since = cursor.changedAt === null ? null : shiftChangedAt(cursor.changedAt, -overlap);
     await captureCancelled(this.#context, this.#reader, this.#removalPass(entity), since);
+  }
+
+  /** While it is not known what was sent, a create that seems unsent may exist: then nothing of it is withdrawn. */
+  async #isHeld(): Promise<boolean> {
+    return (await this.#context.store.read('read the hold', readRecoveryHold)) !== null;
   }
 
   /** Notes where the source ends, and what that says of the ERP. */

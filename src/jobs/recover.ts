@@ -78,9 +78,12 @@ export async function recover(context: JobContext, reader: ErpReader, options: R
   if (captured.capture?.stopped)
     throw new Error(`The ERP could not be read to its end: ${captured.capture.stopped.reason}`);
 
-  return store.transaction('end the recovery', async (tx) => {
+  const ended = await store.transaction('end the recovery', async (tx) => {
     const at = nowMs();
-    const unbound = await settleUnbound(tx, options.fate, actor, at);
+    // Of a copy it is known which rows changed since. A look-up sees for itself, and so does a person.
+    const isSeen = options.fate.to === 'parked' || options.fate.lookUp === true;
+    const contentKnown = hold.kind === 'older' || isSeen;
+    const unbound = await settleUnbound(tx, options.fate, contentKnown, actor, at);
     const unproven = await doubtParkedCreates(tx, actor, at);
     const result: RecoverResult = { bindings, doubtedBindings, unbound, to: options.fate.to, unproven };
     await succeed(tx, hold);
@@ -98,6 +101,9 @@ export async function recover(context: JobContext, reader: ErpReader, options: R
     );
     return result;
   });
+  // What has to follow the creates that may have been sent: their changes, and removals, which were not decided meanwhile.
+  await sync(context, { reader, client: noClient }, { stages: ['capture'] });
+  return ended;
 }
 
 /** A new incarnation takes the place of the lost one, and every machine's witness learns it from the store. */

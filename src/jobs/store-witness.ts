@@ -1,4 +1,5 @@
 import type { Entity } from '../model/entity.js';
+import { presumeSent } from '../outbox/recover-messages.js';
 import { compareWitness, type StoreLoss, type StoreTrace } from '../store/compare-witness.js';
 import { readCursor } from '../store/cursors.js';
 import type { Store, Tx } from '../store/store.js';
@@ -50,6 +51,7 @@ export async function checkWitness(store: Store, file: string, nowMs: number): P
       },
     };
     await writeStoreInfo(tx, 'recovery', JSON.stringify(hold));
+    if (hold.kind === 'older' && hold.copyAt !== null) await presumeSent(tx, hold.copyAt);
     return hold;
   });
 }

@@ -2,6 +2,7 @@ import type { Entity } from '../model/entity.js';
 import { insertRows, placeholders, upsertRows } from '../store/rows.js';
 import type { Tx } from '../store/store.js';
 import type { LookUpDecision } from './decide-look-up.js';
+import { provenRecord, unknownContent } from './unknown-content.js';
 
 /** A message that is being looked up: its attempt is on record. */
 export interface LookUpMessage {
@@ -150,14 +151,17 @@ export async function settleLookUp(
   return Number(attempt.id);
 }
 
+/** Binds what was found. What a lost store made of it before this one captured it is brought up to date by the next sweep. */
 async function bind(
   tx: Tx,
   messageId: number,
   decision: Extract<LookUpDecision, { to: 'delivered' }>,
   nowMs: number,
 ): Promise<void> {
+  const isOlder = (presumed: number) => Number(presumed) === 1 && !decision.contentKnown;
   const rows = await tx.select(
-    `SELECT m.entity, m.source_key, m.revision, m.generation, m.content_hash, m.mapping_fingerprint, m.identity, b.record
+    `SELECT m.entity, m.source_key, m.revision, m.generation, m.content_hash, m.mapping_fingerprint, m.identity, b.record,
+            CASE WHEN m.first_sent_at<m.captured_at THEN 1 ELSE 0 END AS presumed
        FROM outbox_message m JOIN message_body b ON b.message_id=m.id WHERE m.id=?`,
     [messageId],
   );
@@ -165,11 +169,14 @@ async function bind(
     tx,
     'binding',
     ['entity', 'source_key'],
-    rows.map(({ record, ...row }) => ({
+    rows.map(({ record, presumed, ...row }) => ({
       ...row,
+      content_hash: isOlder(presumed) ? unknownContent : row.content_hash,
       service_id: decision.serviceId,
-      acknowledged: decision.contentKnown ? record : null,
+      acknowledged: decision.contentKnown ? provenRecord(row.content_hash, record) : null,
       acknowledged_at: nowMs,
     })),
   );
+  if (rows.some(({ presumed }) => isOlder(presumed)))
+    await tx.run('UPDATE outbox_message SET content_hash=? WHERE id=?', [unknownContent, messageId]);
 }

@@ -11,6 +11,7 @@ import {
   type OperatorDecision,
 } from './operator-action.js';
 import { closeBindings } from './removal-rows.js';
+import { provenRecord, unknownContent } from './unknown-content.js';
 
 export interface OperableMessage extends OperatedMessage {
   id: number;
@@ -202,13 +203,22 @@ async function bindResolved(
   const serviceIds = new Map(delivered.map(({ id, serviceId }) => [id, serviceId]));
   const rows = await tx.select(
     `SELECT m.id, m.entity, m.source_key, m.revision, m.generation, m.content_hash, m.mapping_fingerprint, m.identity, m.operation,
-            b.record
+            b.record, CASE WHEN m.first_sent_at>=m.captured_at THEN 1 ELSE 0 END AS ours
        FROM outbox_message m
        LEFT JOIN message_body b ON b.message_id=m.id
        LEFT JOIN binding o ON o.entity=m.entity AND o.source_key=m.source_key
       WHERE m.id IN ${placeholders(ids.length)} AND (o.revision IS NULL OR o.revision<=m.revision)
       ORDER BY m.revision`,
     ids,
+  );
+  // This store has not sent it: what a person found says nothing of the fields, and the next sweep brings them up to date.
+  const found = rows.filter((row) => row.operation === 'create' && Number(row.ours) === 0);
+  for (const row of found) row.content_hash = unknownContent;
+  await updateRows(
+    tx,
+    'outbox_message',
+    ['id'],
+    found.map((row) => ({ id: row.id, content_hash: unknownContent })),
   );
   await upsertRows(
     tx,
@@ -225,7 +235,7 @@ async function bindResolved(
         content_hash: row.content_hash,
         mapping_fingerprint: row.mapping_fingerprint,
         identity: row.identity,
-        acknowledged: row.record,
+        acknowledged: provenRecord(row.content_hash, row.record),
         acknowledged_at: nowMs,
       })),
   );

@@ -1,6 +1,7 @@
 import type { Entity } from '../model/entity.js';
 import { placeholders } from '../store/rows.js';
 import type { Tx } from '../store/store.js';
+import { unknownContent } from './unknown-content.js';
 
 /** Creates that the lost store may have sent: not acknowledged as far as this store knows, and not closed. */
 const unbound = `m.operation='create' AND m.state='pending'
@@ -15,13 +16,37 @@ export async function countUnbound(tx: Tx): Promise<{ customers: number; orders:
 }
 
 export type UnboundFate =
-  /** May have been sent since then: the same key and bytes again, while the service remembers the key. */
-  | { to: 'in_doubt'; sentSince: number }
+  /** May have been sent since then: the same key and bytes again, while the service remembers the key; or looked up. */
+  | { to: 'in_doubt'; sentSince: number; lookUp?: boolean }
   /** Nothing can prove whether it exists: a person decides. */
   | { to: 'parked' };
 
-/** Decides what becomes of every create that the lost store may have sent, with a line in the audit for each. */
-export async function settleUnbound(tx: Tx, fate: UnboundFate, actor: string, nowMs: number): Promise<number> {
+/**
+ * Creates of a copy that did not know them as sent: its successor may have sent them after the copy was made. So their
+ * bytes stay with their key, and nobody takes them for unsent.
+ * @param since when the copy was made
+ */
+export async function presumeSent(tx: Tx, since: number): Promise<void> {
+  const rows = await tx.select<{ id: number }>(
+    `SELECT m.id FROM outbox_message m WHERE ${unbound} AND m.first_sent_at IS NULL`,
+  );
+  for (let start = 0; start < rows.length; start += 5_000) {
+    const ids = rows.slice(start, start + 5_000).map((row) => Number(row.id));
+    await tx.run(`UPDATE outbox_message SET first_sent_at=? WHERE id IN ${placeholders(ids.length)}`, [since, ...ids]);
+  }
+}
+
+/**
+ * Decides what becomes of every create that the lost store may have sent, with a line in the audit for each.
+ * @param contentKnown whether the service holds what these creates say, if it holds them; else an update follows each
+ */
+export async function settleUnbound(
+  tx: Tx,
+  fate: UnboundFate,
+  contentKnown: boolean,
+  actor: string,
+  nowMs: number,
+): Promise<number> {
   const reason =
     fate.to === 'in_doubt'
       ? 'It may have been sent before the store was lost.'
@@ -40,11 +65,17 @@ export async function settleUnbound(tx: Tx, fate: UnboundFate, actor: string, no
   const rows = await tx.select<{ id: number }>(`SELECT m.id FROM outbox_message m WHERE ${unbound}`);
   for (let start = 0; start < rows.length; start += 5_000) {
     const ids = rows.slice(start, start + 5_000).map((row) => Number(row.id));
+    if (!contentKnown)
+      await tx.run(`UPDATE outbox_message SET content_hash=? WHERE id IN ${placeholders(ids.length)}`, [
+        unknownContent,
+        ...ids,
+      ]);
     if (fate.to === 'in_doubt')
       await tx.run(
-        `UPDATE outbox_message SET state='in_doubt', first_sent_at=COALESCE(first_sent_at, ?), next_attempt_at=?, reason=?
+        `UPDATE outbox_message SET state='in_doubt', first_sent_at=CASE WHEN first_sent_at<? THEN first_sent_at ELSE ? END,
+            next_attempt_at=?, reason=?
           WHERE id IN ${placeholders(ids.length)}`,
-        [fate.sentSince, nowMs, reason, ...ids],
+        [fate.sentSince, fate.sentSince, nowMs, reason, ...ids],
       );
     else
       await tx.run(
@@ -80,9 +111,6 @@ export async function doubtParkedCreates(tx: Tx, actor: string, nowMs: number): 
   return rows.length;
 }
 
-/** Equal to no content, so that the next capture of the row writes an update. */
-const unknownContent = '?'.repeat(64);
-
 /**
  * Forgets what the service was believed to hold of these records, because an update may have been sent that this copy of
  * the store does not know: the next capture sends every field of them.
@@ -98,5 +126,19 @@ export async function doubtBindings(tx: Tx, entity: Entity, sourceKeys: readonly
     `UPDATE outbox_message SET content_hash=? WHERE entity=? AND source_key IN ${keys} AND state='delivered' AND operation<>'delete'`,
     [unknownContent, entity, ...sourceKeys],
   );
-  return doubted;
+  // The create may have been sent after the copy was made, and a change of it as well.
+  const unboundCreates = await tx.select<{ id: number }>(
+    `SELECT m.id FROM outbox_message m
+      WHERE m.entity=? AND m.source_key IN ${keys} AND m.operation='create' AND m.state IN ('pending','sending','in_doubt')
+        AND m.first_sent_at IS NOT NULL
+        AND NOT EXISTS (SELECT 1 FROM binding b WHERE b.entity=m.entity AND b.source_key=m.source_key)`,
+    [entity, ...sourceKeys],
+  );
+  const ids = unboundCreates.map((row) => Number(row.id));
+  if (ids.length > 0)
+    await tx.run(`UPDATE outbox_message SET content_hash=? WHERE id IN ${placeholders(ids.length)}`, [
+      unknownContent,
+      ...ids,
+    ]);
+  return doubted + ids.length;
 }

@@ -6,6 +6,7 @@ import type { ClaimedMessage, NothingToSend } from './claim-messages.js';
 import { createKey } from './idempotency-key.js';
 import type { Transition } from './message.js';
 import { closeBindings } from './removal-rows.js';
+import { provenRecord } from './unknown-content.js';
 
 /** What became of one attempt, as it is kept. */
 export interface AttemptOutcome {
@@ -101,7 +102,7 @@ export async function settleMessages(
         content_hash: message.contentHash,
         mapping_fingerprint: message.mappingFingerprint,
         identity: message.identity,
-        acknowledged: message.record,
+        acknowledged: provenRecord(message.contentHash, message.record),
         acknowledged_at: nowMs,
       })),
   );
