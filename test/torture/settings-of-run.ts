@@ -59,6 +59,7 @@ const lookUps = {
     query: { note: '{note}' },
     list: 'data',
     id: 'order_id',
+    total: 'total',
     match: { note: '{note}' },
   },
 };

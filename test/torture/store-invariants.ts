@@ -104,7 +104,7 @@ function illegalTransitions({ resolved }: History, { events, attempts }: Life, i
     else {
       if (from === 'sending' && to === 'pending' && event.old_first_sent !== null && event.new_first_sent === null)
         wrong.push(`${name} forgot that it was sent`);
-      if (event.old_first_sent !== null && event.new_first_sent !== event.old_first_sent)
+      if (!isRecovery && event.old_first_sent !== null && event.new_first_sent !== event.old_first_sent)
         wrong.push(`${name}: its first send moved from ${event.old_first_sent} to ${event.new_first_sent}`);
     }
     if (id === null) continue;
