@@ -4,6 +4,9 @@ import { expectAllAtService, statesOf } from './service-of.js';
 
 /** The long form: WAYBILL_EMPTIED_ORDERS=5000 npx mocha dist/test/jobs/emptied-table.test.js */
 const manyOrders = Number(process.env.WAYBILL_EMPTIED_ORDERS ?? 60);
+const isLong = manyOrders > 60;
+/** Any of the four is missed by the records, in one of these two ways. */
+const tables = ['sales_orders', 'sales_order_lines', ...(isLong ? ['customers', 'products'] : [])];
 
 onBothLabs('a table that is empty for a minute', (kit) => {
   const atService = (lab: Lab) => {
@@ -11,7 +14,7 @@ onBothLabs('a table that is empty for a minute', (kit) => {
     return { orders, customers, writes: requests.filter(({ method }) => method !== 'GET').length };
   };
 
-  for (const table of ['sales_orders', 'sales_order_lines', 'customers', 'products']) {
+  for (const table of tables) {
     it(`changes nothing at the service: ${table}`, async function () {
       this.timeout(300_000);
       const lab = await kit.start({
