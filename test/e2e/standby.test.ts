@@ -9,9 +9,9 @@ import { useTempDir } from '../support/temp-dir.js';
 import { useMariaDb } from '../support/use-mariadb.js';
 import { canary, type Daemon, eventually, Installation } from './installation.js';
 
-const leaseSeconds = 4;
+const leaseSeconds = 3;
 /** More of them take longer and prove the same: 5,000 were run before a release. */
-const orders = Number(process.env.WAYBILL_STANDBY_ORDERS ?? 600);
+const orders = Number(process.env.WAYBILL_STANDBY_ORDERS ?? 200);
 const perSecond = 100;
 
 describe('two daemons on one MariaDB store', function () {
@@ -51,7 +51,7 @@ describe('two daemons on one MariaDB store', function () {
           service: {
             environment: 'sandbox',
             baseUrl: sandbox.url,
-            deadlineSeconds: 1.5,
+            deadlineSeconds: 1,
             limit: { requests: perSecond, perSeconds: 1 },
           },
         },
@@ -88,10 +88,13 @@ describe('two daemons on one MariaDB store', function () {
     await standby.line(standsBy);
     return [deliverer, standby];
   };
+  /** From now until the standby has delivered an order. Called right after the deliverer was stopped. */
   const takesOver = async (standby: Daemon) => {
-    const before = sandbox.counts().orders;
+    const stoppedAt = performance.now();
     await standby.line(delivers, withinMs);
+    const before = sandbox.counts().orders;
     await eventually('the next order is at the service', () => sandbox.counts().orders > before, withinMs);
+    expect(performance.now() - stoppedAt, 'ms until delivery went on').to.be.below(withinMs);
   };
   const eachOnce = () => {
     const { orders: atEnd, duplicateReferences, throttled } = sandbox.counts();
@@ -100,6 +103,14 @@ describe('two daemons on one MariaDB store', function () {
       duplicateReferences: 0,
       throttled: 0,
     });
+    const arrivals = sandbox
+      .ledger()
+      .requests.map((request) => request.received_at_ms)
+      .sort((a, b) => a - b);
+    for (const [i, at] of arrivals.entries()) {
+      const next = arrivals[i + perSecond];
+      if (next !== undefined) expect(next - at, `${perSecond + 1} requests from ${at}`).to.be.at.least(1_000);
+    }
   };
   const settled = () =>
     eventually('nothing is open in the store', async () => {
