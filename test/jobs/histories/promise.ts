@@ -20,6 +20,7 @@ interface MessageRow {
   park_class: string | null;
   reason: string | null;
   idempotency_key: string | null;
+  flag: string | null;
 }
 
 /** What must hold at every moment. Returns what is wrong, a line for each. */
@@ -165,6 +166,17 @@ function wrongOnRecord(world: World, messages: readonly MessageRow[]): string[] 
     const status = arrival?.answered ?? 0;
     if (!(status >= 200 && status < 300) && !(arrival?.method === 'DELETE' && status === 404))
       wrong.push(`message ${attempt.message_id} was called delivered by ${arrival?.fate}, ${arrival?.answered}`);
+  }
+  for (const { message_id: id, request_id: request, verdict } of history.attempts) {
+    const { fate, path } = answers.get(request ?? '') ?? {};
+    const message = messages.find((one) => one.id === id);
+    if (
+      verdict === 'delivered' &&
+      fate === 'wrong-total' &&
+      path?.startsWith('/v1/orders') &&
+      message?.operation !== 'delete'
+    )
+      if (message?.flag === null) wrong.push(`message ${id} was acknowledged with a wrong total, and nobody is told`);
   }
   const acknowledged = new Set(
     history.attempts.flatMap((one) => (one.verdict === 'delivered' || one.verdict === 'found' ? [one.message_id] : [])),
