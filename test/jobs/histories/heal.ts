@@ -28,7 +28,7 @@ function needsPeople({ kept }: World): boolean {
   return waits.length > 0 || kept.rows('SELECT 1 FROM capture_cursor WHERE brake IS NOT NULL').length > 0;
 }
 
-/** Round by round, until one has changed nothing: what takes two sweeps has been swept twice by then. */
+/** Round by round, until one has changed nothing. Two sweeps without a row are enough to count as deleted. */
 async function untilQuiet(world: World, help: () => Promise<void>): Promise<void> {
   let before = '';
   for (let round = 0; round < mostRounds; round++) {
@@ -39,6 +39,7 @@ async function untilQuiet(world: World, help: () => Promise<void>): Promise<void
     await world.pull();
     const now = JSON.stringify([
       world.kept.rows('SELECT id, state, park_class FROM outbox_message ORDER BY id'),
+      world.kept.rows('SELECT entity, source_key, MIN(missing_sweeps, 2) FROM binding ORDER BY 1, 2'),
       [...world.service.orders],
       [...world.service.customers],
     ]);

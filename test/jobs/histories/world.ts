@@ -217,6 +217,13 @@ export class World {
   #watchSend({ context }: Worker, method: string, path: string, body: string): void {
     const [lease] = this.kept.rows<{ holder: string | null }>("SELECT holder FROM lease WHERE name='service'");
     if (lease?.holder !== context.actor) this.wrong.push(`${context.actor} sent while ${lease?.holder} had the lease`);
+    const lane = method === 'GET' && path === '/v2/invoices' ? 'pull' : 'deliver';
+    const paused = this.kept.rows<{ cause: string }>(
+      "SELECT cause FROM lane_pause WHERE lane IN ('service', ?) AND (until_at IS NULL OR until_at>?)",
+      lane,
+      this.time.nowMs,
+    );
+    for (const { cause } of paused) this.wrong.push(`${method} ${path} was sent in a pause (${cause})`);
     if (method === 'GET') return;
     if (this.setup.isProduction && !this.#isLive) this.wrong.push(`${method} ${path} was sent before the go-live`);
     if (method !== 'POST' || path !== '/v1/orders') return;
