@@ -4,12 +4,28 @@ import { fileURLToPath } from 'node:url';
 import Database from 'better-sqlite3';
 import { expect } from 'chai';
 import { createSampleErp } from '../../src/sample-erp/create-sample-erp.js';
+import { sampleErpMapping } from '../../src/sample-erp/sample-erp-mapping.js';
 import type { SandboxOptions } from '../../src/sandbox/options.js';
 import type { Sandbox } from '../../src/sandbox/sandbox.js';
 import { startSandbox } from '../../src/sandbox/start-sandbox.js';
 import { useTempDir } from '../support/temp-dir.js';
 import { canary, Installation } from './installation.js';
 
+const anHourAgo = new Date(Date.now() - 3_600_000).toISOString();
+const lookUps = {
+  lookUpCustomer: {
+    path: '/v1/customers/{customer_code}',
+    id: 'customer_code',
+    match: { customer_code: '{customer_code}' },
+  },
+  lookUpOrder: {
+    path: '/v1/orders',
+    query: { note: '{note}' },
+    list: 'data',
+    id: 'order_id',
+    match: { note: '{note}' },
+  },
+};
 const orders = 30;
 const customers = 5;
 
@@ -20,7 +36,11 @@ describe('waybill recover', function () {
   let waybill: Installation;
   let number = 0;
 
-  const begin = async (service: Record<string, unknown> = {}, options: Partial<SandboxOptions> = {}) => {
+  const begin = async (
+    service: Record<string, unknown> = {},
+    options: Partial<SandboxOptions> = {},
+    settings: Record<string, unknown> = {},
+  ) => {
     const folder = dir.file(`run-${++number}`);
     sandbox = await startSandbox({ token: canary.token, ...options });
     waybill = new Installation({
@@ -28,7 +48,7 @@ describe('waybill recover', function () {
       serviceUrl: sandbox.url,
       erp: { type: 'sqlite', file: `${folder}/erp.sqlite` },
       store: { type: 'sqlite' },
-      settings: { service: { environment: 'sandbox', baseUrl: sandbox.url, ...service } },
+      settings: { ...settings, service: { environment: 'sandbox', baseUrl: sandbox.url, ...service } },
     });
     await createSampleErp({ target: { type: 'sqlite', file: `${folder}/erp.sqlite` }, customers, orders });
     expect((await waybill.run('sync')).code).to.equal(0);
@@ -133,21 +153,7 @@ describe('waybill recover', function () {
   });
 
   it('asks the service for each record where it can be asked, whatever it has forgotten of the keys', async () => {
-    const endpoints = {
-      lookUpCustomer: {
-        path: '/v1/customers/{customer_code}',
-        id: 'customer_code',
-        match: { customer_code: '{customer_code}' },
-      },
-      lookUpOrder: {
-        path: '/v1/orders',
-        query: { note: '{note}' },
-        list: 'data',
-        id: 'order_id',
-        match: { note: '{note}' },
-      },
-    };
-    await begin({ endpoints }, { keyLifetimeMs: 1 });
+    await begin({ endpoints: lookUps }, { keyLifetimeMs: 1 });
     const before = bindings();
     loseStore();
     const posts = writes();
@@ -159,6 +165,76 @@ describe('waybill recover', function () {
     expect(bindings()).to.deep.equal(before);
     expect(writes()).to.equal(posts);
     onlyOnce();
+  });
+
+  for (const [way, ...more] of [['--from-service', '--sent-since', anHourAgo], ['--look-up']])
+    it(`brings up to date what the lost store changed and the ERP changed back, ${way}`, async () => {
+      await begin(way === '--look-up' ? { endpoints: lookUps } : {});
+      const [{ name }] = fromErp('SELECT name FROM customers WHERE id=1') as [{ name: string }];
+      inErp("UPDATE customers SET name='Renamed' WHERE id=1");
+      expect((await waybill.run('sync')).code).to.equal(0);
+      inErp(`UPDATE customers SET name='${name}' WHERE id=1`);
+      loseStore();
+      const run = await waybill.run('recover', way as string, ...more, '--yes');
+      expect(run.stderr).to.equal('');
+      // What a look-up shows to differ is captured by the next sweep.
+      for (const _ of ['the creates', 'their changes']) await waybill.run('sync');
+      expect(sandbox.ledger().customers.filter(({ record }) => record.name === 'Renamed')).to.deep.equal([]);
+      onlyOnce();
+    });
+
+  it('removes what was cancelled while nobody knew whether it had been sent', async () => {
+    await begin(
+      {},
+      {},
+      {
+        orders: {
+          ...sampleErpMapping.orders,
+          cancelled: { column: 'status', values: ['cancelled'] },
+          onCancelled: 'delete',
+        },
+      },
+    );
+    loseStore();
+    const { reference } = sandbox.ledger().orders[0] as { reference: string };
+    // Captured as new by the empty store, then cancelled: it seems never to have been sent.
+    expect((await waybill.run('sync')).code).to.equal(3);
+    inErp(`UPDATE sales_orders SET status='cancelled' WHERE order_no='${reference}'`);
+    expect((await waybill.run('sync')).code).to.equal(3);
+    expect((await waybill.run('recover', '--from-service', '--sent-since', anHourAgo, '--yes')).code).to.equal(0);
+    await waybill.run('sync');
+    expect(sandbox.ledger().deleted.map((record) => record.reference)).to.deep.equal([reference]);
+  });
+
+  it('keeps the bytes of a create that the copy took for unsent, and sends what changed since as an update', async () => {
+    await begin();
+    inErp(
+      "INSERT INTO sales_orders SELECT 9001, 'A-9001', customer_id, status, order_date, currency, total, remark, '2027-01-01', '2027-01-01' FROM sales_orders WHERE id=1",
+    );
+    inErp(
+      'INSERT INTO sales_order_lines SELECT id+900000, 9001, line_no, product_id, qty, unit_price FROM sales_order_lines WHERE order_id=1',
+    );
+    expect((await waybill.run('sync', 'capture')).code).to.equal(0);
+    const copy = `${waybill.options.folder}/copy.sqlite`;
+    expect((await waybill.run('backup', copy)).code).to.equal(0);
+    expect((await waybill.run('sync')).code).to.equal(0);
+    const count = sandbox.counts().orders;
+
+    loseStore();
+    copyFileSync(copy, waybill.storeFile);
+    inErp('UPDATE sales_order_lines SET qty=qty+1 WHERE order_id=9001');
+    inErp(
+      "UPDATE sales_orders SET updated_at='2027-01-02', total=(SELECT SUM(qty*unit_price) FROM sales_order_lines WHERE order_id=9001) WHERE id=9001",
+    );
+    // Captured before anybody said recover.
+    expect((await waybill.run('sync')).code).to.equal(3);
+    expect((await waybill.run('recover', '--from-service', '--yes')).code).to.equal(0);
+    expect((await waybill.run('sync')).code).to.equal(0);
+    expect(sandbox.counts()).to.include({ orders: count, duplicateReferences: 0 });
+    const [{ cents }] = fromErp(
+      'SELECT CAST(ROUND(SUM(qty*unit_price)*100) AS INTEGER) AS cents FROM sales_order_lines WHERE order_id=9001',
+    ) as [{ cents: number }];
+    expect(sandbox.ledger().orders.find(({ reference }) => reference === 'A-9001')?.total).to.equal(cents);
   });
 
   it('refuses the bindings of another installation', async () => {
