@@ -7,10 +7,11 @@ describe('torture', function () {
   this.timeout(600_000);
 
   for (const store of ['sqlite', 'mariadb'] as const)
-    it(`breaks no promise on three fixed seeds with a ${store} store`, async () => {
-      const report = await torture({ seeds: [3, 8, 11], store, parallel: store === 'sqlite' ? 3 : 2 });
+    it(`breaks no promise on four fixed seeds with a ${store} store, one of them lost and one restored`, async () => {
+      const report = await torture({ seeds: [3, 10, 22, 11], store, parallel: store === 'sqlite' ? 4 : 2 });
       expect(report.failures).to.deep.equal([]);
-      expect(report.seeds).to.equal(3);
+      expect(report.seeds).to.equal(4);
+      expect(report.coverage).to.include.keys('fault:store-lost', 'fault:store-restored');
       expect(Object.keys(report.coverage).some((name) => name.startsWith('point:'))).to.equal(true);
     });
 });
