@@ -12,6 +12,7 @@ import { exitCode } from './exit-codes.js';
 import { stopSignal } from './stop-signal.js';
 
 const storeWaitMs = 5_000;
+const lingerMs = 2_000;
 
 export function daemonCommand(): Command {
   return describeCommand({
@@ -44,6 +45,8 @@ export function daemonCommand(): Command {
     } finally {
       stop.release();
       await app?.close();
+      // A connection that neither answers nor breaks must not keep a daemon that has ended from being started again.
+      setTimeout(() => process.exit(), lingerMs).unref();
     }
     process.exitCode = exitCode.done;
   });

@@ -33,7 +33,7 @@ const graceMs = 600_000;
  * Whoever does not have the lease stands by and does nothing, so that there is one of each job.
  */
 export async function runSchedule(context: JobContext, partners: SchedulePartners, signal: AbortSignal): Promise<void> {
-  await note(context, 'start');
+  await keepTrying(context, signal, () => note(context, 'start'));
   let said = '';
   try {
     while (!signal.aborted) {

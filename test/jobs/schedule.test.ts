@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { runSchedule } from '../../src/jobs/schedule.js';
 import { insertSampleOrder } from '../../src/sample-erp/change-sample-erp.js';
+import type { Store, Tx } from '../../src/store/store.js';
 import { requestWakeUp } from '../../src/store/wake-ups.js';
 import { useStore } from '../store/both-stores.js';
 import { waitFor } from '../support/wait-for.js';
@@ -48,6 +49,20 @@ onBothLabs('the schedule', (kit) => {
     const events = await kit.rows("SELECT event FROM audit_log WHERE event IN ('start','stop') ORDER BY id");
     expect(events.map(({ event }) => event)).to.deep.equal(['start', 'stop']);
     await expectAttemptsFor(kit, lab);
+  });
+
+  it('waits for a store that breaks off before the start is on record', async () => {
+    const lab = await kit.start({ settings: everySecond });
+    const store = Object.create(kit.store, {
+      transaction: {
+        value: <T>(action: string, work: (tx: Tx) => Promise<T>) =>
+          action === 'note the start' ? Promise.reject(new Error('gone')) : kit.store.transaction(action, work),
+      },
+    }) as Store;
+    const shut = lab.another({ actor: 'the first', store });
+    const daemon = run(shut);
+    await waitFor('the next try', () => shut.log.some((line) => line.includes('Trying again')));
+    await daemon.stop();
   });
 
   it('gives back what it could not send any more when it is told to stop', async () => {
