@@ -4,6 +4,7 @@ import { Attendant } from './attendant.js';
 import { doDeed } from './do-deed.js';
 import { doFault } from './do-fault.js';
 import { drawPlan } from './draw-plan.js';
+import type { MessageRow } from './history.js';
 import { violationsOf } from './invariants.js';
 import type { StoreKind } from './plan.js';
 import { everyRowAccountedFor, removalsAsConfigured, serviceEqualsErp } from './record-invariants.js';
@@ -33,9 +34,12 @@ export async function runSeed(
   const startedAt = performance.now();
   const stage = await openStage(drawPlan(seed, store), server);
   try {
-    const ends = await play(stage, patienceSeconds * 1000);
+    const { ends, unrest } = await play(stage, patienceSeconds * 1000);
     countPoints(stage);
-    const violations = violationsOf(await takeHistory(stage, ends));
+    const violations = [
+      ...violationsOf(await takeHistory(stage, ends)),
+      ...unrest.map((detail) => ({ invariant: 'comes-to-rest', detail })),
+    ];
     return {
       seed,
       violations,
@@ -48,8 +52,8 @@ export async function runSeed(
   }
 }
 
-/** @returns how the daemons ended when they were told to stop */
-async function play(stage: Stage, patienceMs: number): Promise<(number | string)[]> {
+/** @returns how the daemons ended when they were told to stop, and what was under way still when patience ended */
+async function play(stage: Stage, patienceMs: number): Promise<{ ends: (number | string)[]; unrest: string[] }> {
   const { plan, crew } = stage;
   const attendant = new Attendant(stage);
   crew.start('A', plan.traps.A);
@@ -67,9 +71,10 @@ async function play(stage: Stage, patienceMs: number): Promise<(number | string)
   if (plan.storeFault && copies) await breakStore(stage, plan.storeFault, copies, attendant);
   heal(stage);
   // Long, because a machine may be busy with other things; it costs nothing where all is well.
-  await until(patienceMs, () => isQuiet(stage), 120);
+  const isAtRest = await until(patienceMs, () => isQuiet(stage), 120);
+  const unrest = isAtRest ? [] : await openMessages(stage);
   await attendant.end();
-  return crew.stop();
+  return { ends: await crew.stop(), unrest };
 }
 
 async function copyAsPlanned(stage: Stage): Promise<Copies | null> {
@@ -114,15 +119,24 @@ function heal(stage: Stage): void {
 }
 
 async function isQuiet(stage: Stage): Promise<boolean> {
-  const [open] = await stage.store.rows<{ n: number }>(
-    `SELECT COUNT(*) AS n FROM outbox_message m WHERE state IN ('sending','in_doubt')
+  if ((await openMessages(stage)).length > 0) return false;
+  const history = await takeInterimHistory(stage);
+  return [everyRowAccountedFor, serviceEqualsErp, removalsAsConfigured].every((check) => check(history).length === 0);
+}
+
+/** What should go on by itself, and has not. */
+async function openMessages({ store, plan }: Stage): Promise<string[]> {
+  // An order may wait for ever for a customer that waits for a person; the invariants say whether it may.
+  if (plan.keyLifetimeSeconds !== null) return [];
+  const open = await store.rows<MessageRow>(
+    `SELECT * FROM outbox_message m WHERE state IN ('sending','in_doubt')
        OR (state='pending' AND (operation='create' OR EXISTS
             (SELECT 1 FROM binding b WHERE b.entity=m.entity AND b.source_key=m.source_key)))`,
   );
-  // An order may wait for ever for a customer that waits for a person; the invariants say whether it may.
-  if (Number(open?.n) > 0 && stage.plan.keyLifetimeSeconds === null) return false;
-  const history = await takeInterimHistory(stage);
-  return [everyRowAccountedFor, serviceEqualsErp, removalsAsConfigured].every((check) => check(history).length === 0);
+  return open.map(
+    ({ entity, source_key, revision, operation, state, reason }) =>
+      `${entity} ${source_key}, revision ${revision} (${operation}) is still ${state}: ${reason ?? 'it is due'}`,
+  );
 }
 
 function countPoints({ crew, coverage }: Stage): void {
