@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Watchdog } from '../support/watchdog.js';
 import type { Trap } from './plan.js';
@@ -147,6 +147,8 @@ export class Crew {
       if (trap && !shift.reached) this.#traps.get(name)?.unshift(trap);
       if (this.#ending || this.#sentHome) return;
       await sleep(150);
+      // On a busy machine: until the last bytes of the dead are read, so that they are not taken for its successor's.
+      for (let turn = 0; turn < 5; turn++) await nextTurn();
       if (!this.#ending && !this.#sentHome && this.#child.get(name)?.shift === shift) this.#spawn(name);
     });
     this.#child.set(name, { child, shift, gone });

@@ -1,6 +1,6 @@
 import { copyFile, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import type { Attendant } from './attendant.js';
 import { doDeed } from './do-deed.js';
 import type { StoreFault } from './plan.js';
@@ -40,6 +40,7 @@ export async function breakStore(stage: Stage, fault: StoreFault, copies: Copies
   for (const proxy of Object.values(stage.proxies)) proxy.cut();
   // Until the last bytes of the dead have reached the service.
   await sleep(60);
+  for (let turn = 0; turn < 5; turn++) await nextTurn();
   stage.past = { ...(await readLife(stage)), endedAtMs: Date.now() };
   if (fault.kind === 'store-lost') await loseStore(stage);
   else await restoreStore(stage, copies.store);
