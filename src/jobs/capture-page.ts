@@ -1,41 +1,36 @@
-import { type AuditEntry, appendAudit } from '../audit/audit-log.js';
 import type { ErpPage, ReadCustomer, ReadOrder } from '../erp/erp-reader.js';
 import type { Entity } from '../model/entity.js';
 import type { OrderRecord } from '../model/record.js';
-import { changedIdentity, holdReason } from '../outbox/brake.js';
-import { canonicalJson, sha256 } from '../outbox/canonical-json.js';
-import {
-  acknowledgedRecords,
-  insertMessages,
-  type KnownRecord,
-  knownRecords,
-  type NewMessage,
-  supersedeMessages,
-} from '../outbox/capture-messages.js';
+import { acknowledgedRecords, type KnownRecord, knownRecords } from '../outbox/capture-messages.js';
 import { changedFields } from '../outbox/confirm-messages.js';
-import { afterThisPass } from '../outbox/hold-messages.js';
-import { createKey } from '../outbox/idempotency-key.js';
-import { forcedRevision, nextRevision } from '../outbox/next-revision.js';
 import { writeCursor } from '../store/cursors.js';
 import { assertEpoch, type Lease } from '../store/lease.js';
-import { placeholders, type Row, updateRows, upsertRows } from '../store/rows.js';
+import { type Row, updateRows } from '../store/rows.js';
 import type { Tx } from '../store/store.js';
 import { brakeSource } from './brake-source.js';
 import type { JobContext } from './job-context.js';
 import { killPoint } from './kill-point.js';
 import { orderReadiness } from './order-readiness.js';
+import {
+  contentHash,
+  isKnown,
+  type Plan,
+  planRow,
+  type ReadRow,
+  type RowPass,
+  refreshedBinding,
+  type SkippedRecord,
+} from './plan-row.js';
 import { turnedKeysBrake } from './source-brake.js';
+import { type FirstSeen, firstSeen, writeUnsettled } from './unsettled-orders.js';
+import { writePlans } from './write-plans.js';
 
-export interface CapturePageWork {
+export interface CapturePageWork extends RowPass {
   entity: Entity;
   page: ErpPage<ReadCustomer> | ErpPage<ReadOrder>;
   /** Orders that were asked for because they wait for their lines; those that the page lacks are forgotten. */
   unsettledKeys: readonly string[];
-  fingerprints: Record<Entity, string>;
-  /** Where the ERP was restored: keys up to this one were given before. */
-  givenUpTo: Partial<Record<Entity, string>>;
   lease: Lease | null;
-  force: boolean;
   dryRun: boolean;
   /** Skip customers of a customer page that were never captured: nothing refers to them yet. */
   knownCustomersOnly: boolean;
@@ -64,13 +59,6 @@ export interface CapturePageResult {
   alert: string | null;
 }
 
-/** What `resync --force` left alone, and why. */
-export interface SkippedRecord {
-  entity: Entity;
-  sourceKey: string;
-  reason: string;
-}
-
 /** A record that was written to the outbox (or would be, in a dry run). */
 export interface TouchedRecord {
   entity: Entity;
@@ -87,14 +75,6 @@ export interface TouchedRecord {
   supersedes: number | null;
   /** Names of the fields that an update would change; only in a dry run. */
   fields: string[];
-}
-
-type ReadRow = ReadCustomer | ReadOrder;
-
-interface Plan {
-  row: ReadRow;
-  message: NewMessage;
-  supersedes: number | null;
 }
 
 /** One page of the ERP becomes messages, audit lines and the cursor, in one transaction. */
@@ -134,7 +114,13 @@ async function planAndWrite(context: JobContext, work: CapturePageWork, tx: Tx):
   const refresh: Row[] = [];
   let room = work.room;
 
-  const seen = work.entity === 'order' ? await firstSeen(tx, rows) : new Map<string, FirstSeen>();
+  const seen =
+    work.entity === 'order'
+      ? await firstSeen(
+          tx,
+          rows.map((row) => row.sourceKey),
+        )
+      : new Map<string, FirstSeen>();
   const waiting: (FirstSeen & { sourceKey: string })[] = [];
   const settledKeys: string[] = work.unsettledKeys.filter((key) => !known.has(key));
 
@@ -238,188 +224,9 @@ async function planAndWrite(context: JobContext, work: CapturePageWork, tx: Tx):
   const brake = result.turnedKeys > 0 ? turnedKeysBrake(work.turnedKeys + result.turnedKeys) : null;
   if (brake) result.alert = await brakeSource(tx, context, work.entity, brake);
   await updateRows(tx, 'binding', ['entity', 'source_key'], refresh);
-  await upsertRows(
-    tx,
-    'unsettled',
-    ['source_key'],
-    waiting.map((w) => ({
-      source_key: w.sourceKey,
-      first_seen_at: w.firstSeenAt,
-      content_hash: w.contentHash,
-      reason: w.reason,
-    })),
-  );
-  if (settledKeys.length > 0)
-    await tx.run(`DELETE FROM unsettled WHERE source_key IN ${placeholders(settledKeys.length)}`, settledKeys);
+  await writeUnsettled(tx, waiting, settledKeys);
   if (work.cursor) await writeCursor(tx, work.entity, work.cursor);
   return result;
-}
-
-function planRow(
-  context: JobContext,
-  work: Pick<CapturePageWork, 'force' | 'fingerprints' | 'givenUpTo'>,
-  row: ReadRow,
-  known: KnownRecord,
-  parkedReason: string | null,
-  nowMs: number,
-): Plan | SkippedRecord | 'unchanged' {
-  const { settings } = context;
-  const { replaysRefusals, lifetimeHours } = settings.service.idempotency;
-  const identity = identityOf(row);
-  const knownIdentity = identityAtService(known);
-  const otherRecord = changedIdentity(knownIdentity, identity);
-  const conflict = otherRecord === null ? null : `another record under an old key: ${otherRecord}`;
-  const hash = contentHash(row, parkedReason ?? conflict);
-  let decision = nextRevision(hash, known.newest, known.binding, replaysRefusals, known.closed);
-  let sentBefore: number | null = null;
-  if (decision.action === 'none' && work.force) {
-    const forced = forcedRevision(known.newest, known.binding, replaysRefusals, nowMs, lifetimeHours * 3_600_000);
-    if (forced.action === 'skip') return { entity: row.entity, sourceKey: row.sourceKey, reason: forced.reason };
-    decision = forced;
-    // The key and its age stay with their bytes: an edit that comes now is an update, and an old key is never sent again.
-    if (known.newest?.state === 'delivered') sentBefore = known.newest.firstSentAt;
-  }
-  if (decision.action === 'none') return 'unchanged';
-  const mappingFingerprint = work.fingerprints[row.entity];
-  const unmapped = row.content.mapped ? parkedReason : row.content.reason;
-  const held = holdReason({
-    operation: decision.operation,
-    contentHash: hash,
-    mappingFingerprint,
-    newest: known.newest,
-    binding: known.binding,
-    suspiciousCreate: isGivenBefore(row.sourceKey, work.givenUpTo[row.entity])
-      ? 'the ERP seems to have been restored, and this key was given before'
-      : null,
-  });
-  const parked: NewMessage['parked'] =
-    unmapped !== null
-      ? { parkClass: 'unmapped', reason: unmapped }
-      : conflict !== null
-        ? { parkClass: 'conflict', reason: conflict }
-        : held !== null
-          ? { parkClass: 'held', reason: held }
-          : null;
-  const customerKey = row.entity === 'order' ? row.customerKey : null;
-  return {
-    row,
-    supersedes: decision.supersedes,
-    message: {
-      entity: row.entity,
-      sourceKey: row.sourceKey,
-      revision: decision.revision,
-      operation: decision.operation,
-      generation: decision.generation,
-      number: row.entity === 'order' ? row.number : null,
-      changedAt: row.changedAt,
-      customerKey,
-      contentHash: hash,
-      mappingFingerprint,
-      record: row.content.mapped ? canonicalJson(row.content.record) : null,
-      // The bytes of a create are frozen with their key, before any attempt. A row that can't be sent has neither.
-      idempotencyKey:
-        decision.operation === 'create' && (parked === null || parked.parkClass === 'held')
-          ? createKey(settings.installation, row.entity, row.sourceKey, decision.generation)
-          : null,
-      firstSentAt: sentBefore,
-      // A key that turned to another record stays with the record that the service knows.
-      identity: conflict === null ? identity : knownIdentity,
-      ...(decision.operation === 'create' || isTakenBack(hash, decision.supersedes, known)
-        ? {}
-        : { nextAttemptAt: afterThisPass }),
-      parked,
-    },
-  };
-}
-
-/**
- * Whether a row says again what the service has, after something that was never sent. Nothing will be said to the service, so
- * that it does not count as an update: a table that was empty for a minute would bring thousands.
- */
-function isTakenBack(hash: string, supersedes: number | null, { binding }: KnownRecord): boolean {
-  return supersedes !== null && binding !== null && binding.contentHash === hash;
-}
-
-/** What tells that a key belongs to another record now. The service knows a customer by the code. */
-function identityOf(row: ReadRow): string | null {
-  if (row.entity === 'order') return row.identity;
-  return row.content.mapped ? JSON.stringify({ customer_code: row.content.record.customer_code }) : null;
-}
-
-/** Who a record is at the service, or may be. What never had an effect there can still become another one. */
-function identityAtService({ binding, newest }: KnownRecord): string | null {
-  if (binding?.identity) return binding.identity;
-  if (newest === null) return null;
-  const mayExist =
-    ['sending', 'in_doubt', 'delivered'].includes(newest.state) ||
-    (newest.state === 'parked' && ['conflict', 'unproven'].includes(newest.parkClass ?? ''));
-  return mayExist ? newest.identity : null;
-}
-
-function isGivenBefore(sourceKey: string, highest: string | undefined): boolean {
-  return highest !== undefined && /^\d+$/.test(sourceKey) && BigInt(sourceKey) <= BigInt(highest);
-}
-
-/** What an unchanged row teaches about its binding: the mapping that yields the same content, and who the record is. */
-function refreshedBinding(
-  work: Pick<CapturePageWork, 'fingerprints'>,
-  row: ReadRow,
-  { binding }: KnownRecord,
-): Row | null {
-  if (!binding || !row.content.mapped || binding.contentHash !== contentHash(row)) return null;
-  const fingerprint = work.fingerprints[row.entity];
-  const identity = binding.identity ?? identityOf(row);
-  if (binding.mappingFingerprint === fingerprint && binding.identity === identity) return null;
-  return { entity: row.entity, source_key: row.sourceKey, mapping_fingerprint: fingerprint, identity };
-}
-
-async function writePlans(context: JobContext, tx: Tx, plans: readonly Plan[], nowMs: number): Promise<void> {
-  const supersedes = plans.flatMap((plan) => (plan.supersedes === null ? [] : [plan.supersedes]));
-  await supersedeMessages(tx, supersedes, nowMs);
-  const ids = await insertMessages(
-    tx,
-    plans.map((plan) => plan.message),
-    nowMs,
-  );
-  const entries = plans.flatMap(({ message, row, supersedes: older }, i): AuditEntry[] => {
-    const base = {
-      entity: message.entity,
-      sourceKey: message.sourceKey,
-      messageId: ids[i] as number,
-      actor: context.actor,
-    };
-    const captured: AuditEntry = {
-      ...base,
-      event: 'captured',
-      outcome: message.operation,
-      detail: {
-        number: message.number,
-        revision: message.revision,
-        changedAt: row.changedAt,
-        idempotencyKey: message.idempotencyKey,
-        bodyHash: message.idempotencyKey === null ? null : message.contentHash,
-        supersedes: older,
-      },
-    };
-    return message.parked
-      ? [
-          captured,
-          { ...base, event: 'parked', outcome: message.parked.parkClass, detail: { reason: message.parked.reason } },
-        ]
-      : [captured];
-  });
-  await appendAudit(tx, entries, nowMs);
-}
-
-/** The hash that tells a changed row from an unchanged one. A row that is parked for a reason is another one than when it isn't. */
-function contentHash(row: ReadRow, parkedReason: string | null = null): string {
-  if (!row.content.mapped) return sha256(`${row.content.fingerprint}\n${row.content.reason}`);
-  const json = canonicalJson(row.content.record);
-  return sha256(parkedReason === null ? json : `${json}\n${parkedReason}`);
-}
-
-function isKnown(record: KnownRecord, hash: string): boolean {
-  return (record.newest ?? record.binding)?.contentHash === hash;
 }
 
 function orderName(row: ReadOrder): string {
@@ -429,24 +236,4 @@ function orderName(row: ReadOrder): string {
 /** BigInt, because a sum of safe integers need not be one. */
 function sumOfItems(record: OrderRecord): string {
   return String(record.items.reduce((sum, item) => sum + BigInt(item.qty) * BigInt(item.price), 0n));
-}
-
-interface FirstSeen {
-  firstSeenAt: number;
-  contentHash: string;
-  reason: string;
-}
-
-async function firstSeen(tx: Tx, rows: readonly ReadRow[]): Promise<Map<string, FirstSeen>> {
-  if (rows.length === 0) return new Map();
-  const found = await tx.select(
-    `SELECT source_key, first_seen_at, content_hash, reason FROM unsettled WHERE source_key IN ${placeholders(rows.length)}`,
-    rows.map((row) => row.sourceKey),
-  );
-  return new Map(
-    found.map((row) => [
-      row.source_key,
-      { firstSeenAt: Number(row.first_seen_at), contentHash: row.content_hash, reason: row.reason },
-    ]),
-  );
 }

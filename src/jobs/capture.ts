@@ -4,11 +4,12 @@ import type { Entity } from '../model/entity.js';
 import { readCursor, readMarks, type SourceMarks, writeCursor } from '../store/cursors.js';
 import { activePauses, listPauses } from '../store/lane-pauses.js';
 import { acquireLease, assertEpoch, type Lease, releaseLease, renewLease } from '../store/lease.js';
-import { type CapturePageResult, capturePage, type SkippedRecord, type TouchedRecord } from './capture-page.js';
+import { type CapturePageResult, capturePage, type TouchedRecord } from './capture-page.js';
 import { captureCancelled, type RemovalPass, sweepRemovals } from './capture-removals.js';
 import { alertHeld, endPass } from './end-pass.js';
 import type { JobContext } from './job-context.js';
 import { mappingFingerprint } from './mapping-fingerprint.js';
+import type { SkippedRecord } from './plan-row.js';
 import { readRecoveryHold } from './store-witness.js';
 import { watchSource } from './watch-source.js';
 

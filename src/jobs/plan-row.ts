@@ -1,0 +1,165 @@
+import type { ReadCustomer, ReadOrder } from '../erp/erp-reader.js';
+import type { Entity } from '../model/entity.js';
+import { changedIdentity, holdReason } from '../outbox/brake.js';
+import { canonicalJson, sha256 } from '../outbox/canonical-json.js';
+import type { KnownRecord, NewMessage } from '../outbox/capture-messages.js';
+import { afterThisPass } from '../outbox/hold-messages.js';
+import { createKey } from '../outbox/idempotency-key.js';
+import { forcedRevision, nextRevision } from '../outbox/next-revision.js';
+import type { Row } from '../store/rows.js';
+import type { JobContext } from './job-context.js';
+
+export type ReadRow = ReadCustomer | ReadOrder;
+
+/** A row that becomes a message. */
+export interface Plan {
+  row: ReadRow;
+  message: NewMessage;
+  supersedes: number | null;
+}
+
+/** What `resync --force` left alone, and why. */
+export interface SkippedRecord {
+  entity: Entity;
+  sourceKey: string;
+  reason: string;
+}
+
+/** What the pass knows beside the row. */
+export interface RowPass {
+  fingerprints: Record<Entity, string>;
+  /** Where the ERP was restored: keys up to this one were given before. */
+  givenUpTo: Partial<Record<Entity, string>>;
+  /** Captures again what has not changed. */
+  force: boolean;
+}
+
+/** What becomes of a row: a message, nothing because it is known as it stands, or nothing for a reason. Pure. */
+export function planRow(
+  { settings }: Pick<JobContext, 'settings'>,
+  pass: RowPass,
+  row: ReadRow,
+  known: KnownRecord,
+  parkedReason: string | null,
+  nowMs: number,
+): Plan | SkippedRecord | 'unchanged' {
+  const { replaysRefusals, lifetimeHours } = settings.service.idempotency;
+  const identity = identityOf(row);
+  const knownIdentity = identityAtService(known);
+  const otherRecord = changedIdentity(knownIdentity, identity);
+  const conflict = otherRecord === null ? null : `another record under an old key: ${otherRecord}`;
+  const hash = contentHash(row, parkedReason ?? conflict);
+  let decision = nextRevision(hash, known.newest, known.binding, replaysRefusals, known.closed);
+  let sentBefore: number | null = null;
+  if (decision.action === 'none' && pass.force) {
+    const forced = forcedRevision(known.newest, known.binding, replaysRefusals, nowMs, lifetimeHours * 3_600_000);
+    if (forced.action === 'skip') return { entity: row.entity, sourceKey: row.sourceKey, reason: forced.reason };
+    decision = forced;
+    // The key and its age stay with their bytes: an edit that comes now is an update, and an old key is never sent again.
+    if (known.newest?.state === 'delivered') sentBefore = known.newest.firstSentAt;
+  }
+  if (decision.action === 'none') return 'unchanged';
+  const mappingFingerprint = pass.fingerprints[row.entity];
+  const unmapped = row.content.mapped ? parkedReason : row.content.reason;
+  const held = holdReason({
+    operation: decision.operation,
+    contentHash: hash,
+    mappingFingerprint,
+    newest: known.newest,
+    binding: known.binding,
+    suspiciousCreate: isGivenBefore(row.sourceKey, pass.givenUpTo[row.entity])
+      ? 'the ERP seems to have been restored, and this key was given before'
+      : null,
+  });
+  const parked: NewMessage['parked'] =
+    unmapped !== null
+      ? { parkClass: 'unmapped', reason: unmapped }
+      : conflict !== null
+        ? { parkClass: 'conflict', reason: conflict }
+        : held !== null
+          ? { parkClass: 'held', reason: held }
+          : null;
+  const customerKey = row.entity === 'order' ? row.customerKey : null;
+  return {
+    row,
+    supersedes: decision.supersedes,
+    message: {
+      entity: row.entity,
+      sourceKey: row.sourceKey,
+      revision: decision.revision,
+      operation: decision.operation,
+      generation: decision.generation,
+      number: row.entity === 'order' ? row.number : null,
+      changedAt: row.changedAt,
+      customerKey,
+      contentHash: hash,
+      mappingFingerprint,
+      record: row.content.mapped ? canonicalJson(row.content.record) : null,
+      // The bytes of a create are frozen with their key, before any attempt. A row that can't be sent has neither.
+      idempotencyKey:
+        decision.operation === 'create' && (parked === null || parked.parkClass === 'held')
+          ? createKey(settings.installation, row.entity, row.sourceKey, decision.generation)
+          : null,
+      firstSentAt: sentBefore,
+      // A key that turned to another record stays with the record that the service knows.
+      identity: conflict === null ? identity : knownIdentity,
+      ...(decision.operation === 'create' || isTakenBack(hash, decision.supersedes, known)
+        ? {}
+        : { nextAttemptAt: afterThisPass }),
+      parked,
+    },
+  };
+}
+
+/**
+ * Whether a row says again what the service has, after something that was never sent. Nothing will be said to the service, so
+ * that it does not count as an update: a table that was empty for a minute would bring thousands.
+ */
+function isTakenBack(hash: string, supersedes: number | null, { binding }: KnownRecord): boolean {
+  return supersedes !== null && binding !== null && binding.contentHash === hash;
+}
+
+/** What tells that a key belongs to another record now. The service knows a customer by the code. */
+function identityOf(row: ReadRow): string | null {
+  if (row.entity === 'order') return row.identity;
+  return row.content.mapped ? JSON.stringify({ customer_code: row.content.record.customer_code }) : null;
+}
+
+/** Who a record is at the service, or may be. What never had an effect there can still become another one. */
+function identityAtService({ binding, newest }: KnownRecord): string | null {
+  if (binding?.identity) return binding.identity;
+  if (newest === null) return null;
+  const mayExist =
+    ['sending', 'in_doubt', 'delivered'].includes(newest.state) ||
+    (newest.state === 'parked' && ['conflict', 'unproven'].includes(newest.parkClass ?? ''));
+  return mayExist ? newest.identity : null;
+}
+
+function isGivenBefore(sourceKey: string, highest: string | undefined): boolean {
+  return highest !== undefined && /^\d+$/.test(sourceKey) && BigInt(sourceKey) <= BigInt(highest);
+}
+
+/** What an unchanged row teaches about its binding: the mapping that yields the same content, and who the record is. */
+export function refreshedBinding(
+  pass: Pick<RowPass, 'fingerprints'>,
+  row: ReadRow,
+  { binding }: KnownRecord,
+): Row | null {
+  if (!binding || !row.content.mapped || binding.contentHash !== contentHash(row)) return null;
+  const fingerprint = pass.fingerprints[row.entity];
+  const identity = binding.identity ?? identityOf(row);
+  if (binding.mappingFingerprint === fingerprint && binding.identity === identity) return null;
+  return { entity: row.entity, source_key: row.sourceKey, mapping_fingerprint: fingerprint, identity };
+}
+
+/** The hash that tells a changed row from an unchanged one. A row that is parked for a reason is another one than when it isn't. */
+export function contentHash(row: ReadRow, parkedReason: string | null = null): string {
+  if (!row.content.mapped) return sha256(`${row.content.fingerprint}\n${row.content.reason}`);
+  const json = canonicalJson(row.content.record);
+  return sha256(parkedReason === null ? json : `${json}\n${parkedReason}`);
+}
+
+/** Whether a row says what was captured last. */
+export function isKnown(record: KnownRecord, hash: string): boolean {
+  return (record.newest ?? record.binding)?.contentHash === hash;
+}
