@@ -61,6 +61,7 @@ export interface SettleContext {
 }
 
 const busyWaitMs = 1_000;
+const longestBusyWaitMs = 60_000;
 const maxInvalidAnswers = 3;
 const maxCustomerWaits = 3;
 
@@ -112,9 +113,12 @@ export function settle(message: SendingMessage, verdict: Verdict, context: Settl
     case 'unauthorised':
       return same;
 
-    // The first request with this key is still running: it may well succeed.
-    case 'busy':
-      return { ...same, state: 'in_doubt', nextAttemptAt: nowMs + busyWaitMs };
+    // The first request with this key is still running: it may well succeed. What has been running for an hour does not end
+    // within a second, and nobody may be asked that often for ever.
+    case 'busy': {
+      const waitMs = Math.min(longestBusyWaitMs, Math.max(busyWaitMs, (nowMs - firstSentAt) / 10));
+      return { ...same, state: 'in_doubt', nextAttemptAt: nowMs + Math.round(waitMs) };
+    }
 
     // Its customer was acknowledged a moment ago; the service may need time to see it itself.
     case 'unknown_customer': {

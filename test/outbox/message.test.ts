@@ -204,6 +204,8 @@ describe('settling a message', () => {
       2_000, 4_000, 8_000, 899_999,
     ]);
     expect(wait({ ...fresh, failures: 30 }, 'busy')).to.equal(1_000);
+    expect(wait({ ...doubted, firstSentAt: nowMs - 25_000 }, 'busy'), 'a tenth of what it has taken').to.equal(2_500);
+    expect(wait({ ...doubted, firstSentAt: nowMs - 7_200_000 }, 'busy'), 'for ever').to.equal(60_000);
     expect(wait({ ...fresh, failures: 30 }, 'unavailable')).to.equal(2_000);
     expect(wait(fresh, 'throttled'), 'the pause of the lane keeps it back').to.equal(0);
   });
