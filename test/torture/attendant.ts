@@ -19,6 +19,15 @@ export class Attendant {
     this.#loop = this.#run();
   }
 
+  /** Whether there is anything that a person has to say. */
+  async hasWork(): Promise<boolean> {
+    const classes = this.#stage.past ? "'held','unproven','conflict'" : "'held'";
+    const [waiting] = await this.#stage.store.rows<{ n: number }>(
+      `SELECT COUNT(*) AS n FROM outbox_message WHERE state='parked' AND park_class IN (${classes})`,
+    );
+    return Number(waiting?.n) > 0;
+  }
+
   /** Looks no more before `back`; resolves when nothing is being done. */
   async away(): Promise<void> {
     this.#away = true;

@@ -57,6 +57,12 @@ export class Crew {
     return worker.child.kill(signal) ? worker.shift : null;
   }
 
+  /** Traps that have not sprung yet. */
+  get trapsLeft(): number {
+    const armed = [...this.#child.values()].filter(({ shift }) => shift.end === null && shift.trap && !shift.reached);
+    return [...this.#traps.values()].reduce((sum, traps) => sum + traps.length, armed.length);
+  }
+
   /** Whether anybody is there that has begun to work. */
   isAtWork(): boolean {
     return [...this.#child.values()].some(({ shift }) => shift.end === null && shift.output !== '');

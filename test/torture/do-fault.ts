@@ -60,7 +60,7 @@ export async function doFault(stage: Stage, fault: Fault): Promise<void> {
 
 /** @returns whether there was a connection to cut */
 function cut(proxies: readonly TcpProxy[]): Promise<boolean> {
-  return until(3_000, () => proxies.map((proxy) => proxy.cut()).some((connections) => connections > 0), 20);
+  return until(7_000, () => proxies.map((proxy) => proxy.cut()).some((connections) => connections > 0), 20);
 }
 
 /** @returns whether anything was late or held */
@@ -69,7 +69,7 @@ async function disturb(proxies: readonly TcpProxy[], how: (proxy: TcpProxy) => v
   const before = disturbed();
   for (const proxy of proxies) how(proxy);
   await sleep(forMs);
-  await until(2_500, () => disturbed() > before, 20);
+  await until(6_000, () => disturbed() > before, 20);
   for (const proxy of proxies) proxy.heal();
   return disturbed() > before;
 }
@@ -78,7 +78,7 @@ async function disturb(proxies: readonly TcpProxy[], how: (proxy: TcpProxy) => v
 async function hit({ crew }: Stage, name: string, signal: NodeJS.Signals): Promise<Shift | null> {
   let shift: Shift | null = null;
   await until(
-    4_000,
+    7_000,
     () => {
       shift = crew.signal(name, signal) ?? crew.signal('A', signal);
       return shift !== null;

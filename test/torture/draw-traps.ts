@@ -11,7 +11,8 @@ const needsWork = /capture|claim|send|answer|settle/;
  */
 export function drawTraps(seed: number, random: SeededRandom): Plan['traps'] {
   const at = (index: number) => killPoints[index % killPoints.length] as KillPoint;
-  const points = [at(seed), at(seed * 2 + 7), at(seed * 4 + 3)];
+  // Fifteen points: these three never meet, and each of them comes to every point.
+  const points = [at(seed), at(seed * 7 + 5), at(seed * 4 + 4)];
   const ordered = [...points.filter((point) => needsWork.test(point)), ...points.filter((p) => !needsWork.test(p))];
   const traps = ordered.map(
     (point, index): Trap => ({

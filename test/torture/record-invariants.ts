@@ -49,7 +49,9 @@ export function everyRowAccountedFor(history: History): string[] {
       continue;
     }
     if (judged.kind === 'refused') {
-      if (newest?.state !== 'parked') wrong.push(`order ${order.order_no} is refused by the service, and is ${where}`);
+      const waits = waitsForPerson(history, 'customer', order.customer_id as string);
+      if (newest?.state !== 'parked' && !waits)
+        wrong.push(`order ${order.order_no} is refused by the service, and is ${where}`);
       continue;
     }
     wanted.add(order.customer_id as string);

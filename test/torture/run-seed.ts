@@ -6,7 +6,7 @@ import { doFault } from './do-fault.js';
 import { drawPlan } from './draw-plan.js';
 import type { MessageRow } from './history.js';
 import { violationsOf } from './invariants.js';
-import type { StoreKind } from './plan.js';
+import type { Deed, StoreKind } from './plan.js';
 import { everyRowAccountedFor, removalsAsConfigured, serviceEqualsErp } from './record-invariants.js';
 import { countServiceFaults } from './service-faults.js';
 import { openStage, type Stage } from './stage.js';
@@ -69,9 +69,10 @@ async function play(stage: Stage, patienceMs: number): Promise<{ ends: (number |
   attendant.start();
   const [copies] = await Promise.all([copyAsPlanned(stage), doDeeds(stage), doFaults(stage)]);
   if (plan.storeFault && copies) await breakStore(stage, plan.storeFault, copies, attendant);
+  await goOnWorking(stage);
   heal(stage);
   // Long, because a machine may be busy with other things; it costs nothing where all is well.
-  const isAtRest = await until(patienceMs, () => isQuiet(stage), 120);
+  const isAtRest = await until(patienceMs, async () => !(await attendant.hasWork()) && (await isQuiet(stage)), 120);
   const unrest = isAtRest ? [] : await openMessages(stage);
   await attendant.end();
   return { ends: await crew.stop(), unrest };
@@ -108,6 +109,16 @@ async function doFaults(stage: Stage): Promise<void> {
       await doFault(stage, fault);
     }),
   );
+}
+
+/** While something was drawn that has not come up: it comes up only where there is something to do. */
+async function goOnWorking({ crew, sandbox, erp, coverage, nextOrder }: Stage): Promise<void> {
+  const isUp = () => crew.trapsLeft === 0 && sandbox.faults().every(({ fired }) => fired > 0);
+  for (let round = 0; round < 20 && !isUp(); round++) {
+    const deed: Deed = { kind: 'new-order', lines: [{ product: round + 1, qty: 1 }], pick: round };
+    if ((await doDeed(erp, deed, nextOrder)) !== null) coverage.count(`deed:${deed.kind}`);
+    await until(500, isUp, 50);
+  }
 }
 
 function heal(stage: Stage): void {
