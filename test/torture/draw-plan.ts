@@ -16,8 +16,13 @@ export function drawPlan(seed: number, store: StoreKind): Plan {
   const sweeps = random.chance(35) || removals.onDeleted !== 'nothing';
   const forgets = seed % 8 === 4;
   const storeFault = drawStoreFault(seed, random);
-  const traps = drawTraps(seed, random);
-  const faults = drawFaults(seed, store, spanMs, random);
+  const drawn = drawTraps(seed, random);
+  // Keys that live for two seconds: whoever dies among the first customers leaves nothing that could be proven.
+  const traps = forgets ? { A: [], B: [] } : drawn;
+  const faults = drawFaults(seed, store, spanMs, random).map(({ atMs, fault }) => ({
+    atMs: forgets ? atMs + 3_000 : atMs,
+    fault,
+  }));
   if (forgets) faults.push({ atMs: 0, fault: { kind: 'service-forgets-keys' } });
   // Only a process that is told to stop comes to the point where it lets go.
   if (traps.A.concat(traps.B).some(({ point }) => point === 'before-lease-release'))
