@@ -57,7 +57,8 @@ export async function doDeed(desk: ErpDesk, deed: Deed, nextId: () => number): P
     case 'edit-order':
     case 'silent-edit': {
       const order = choose(good, deed.pick);
-      if (!order) return null;
+      // Somebody else may have deleted it between the read of the orders and that of the lines.
+      if (!order || !rows.lines.some((line) => line.order_id === order.id)) return null;
       await desk.run(setQuantity(rows, order, deed.qty, deed.kind === 'edit-order' ? now : null));
       return `order ${order.id}`;
     }
@@ -72,7 +73,7 @@ export async function doDeed(desk: ErpDesk, deed: Deed, nextId: () => number): P
         if (index > 0) await sleep(1_200);
         const rows = await readErp(desk);
         // Somebody else may have deleted it meanwhile.
-        if (!rows.orders.some(({ id }) => id === order.id)) return null;
+        if (!rows.lines.some((line) => line.order_id === order.id)) return null;
         await desk.run(setQuantity(rows, order, qty, wallTime(Date.now())));
       }
       return `order ${order.id}`;

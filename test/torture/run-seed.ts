@@ -47,6 +47,16 @@ export async function runSeed(
       seconds: (performance.now() - startedAt) / 1000,
       output: violations.length > 0 ? `${outputOf(stage)}\n${await stage.store.everything()}` : '',
     };
+  } catch (error) {
+    // A mistake of this machine's own must not end a run of hundreds, nor pass for a seed that held.
+    const detail = (error as Error).stack ?? String(error);
+    return {
+      seed,
+      violations: [{ invariant: 'the-harness-itself', detail }],
+      coverage: stage.coverage.times,
+      seconds: (performance.now() - startedAt) / 1000,
+      output: outputOf(stage),
+    };
   } finally {
     await stage.close();
   }
