@@ -47,7 +47,7 @@ export async function rate(options: RateOptions): Promise<RateResult> {
       environment: 'sandbox',
       baseUrl: sandbox.url,
       token: 'sandbox-token',
-      limit: { requests: options.requestsPerSecond, perSeconds: 1 },
+      limits: [{ requests: options.requestsPerSecond, perSeconds: 1 }],
     },
     log: { level: 'error' },
   });

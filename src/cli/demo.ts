@@ -65,7 +65,7 @@ async function runDemo(folder: string, options: DemoOptions): Promise<number> {
       environment: 'sandbox',
       baseUrl: sandbox.url,
       token: 'sandbox-token',
-      limit: { requests: options.limit, perSeconds: 1 },
+      limits: [{ requests: options.limit, perSeconds: 1 }],
     },
     log: { level: 'error' },
   });

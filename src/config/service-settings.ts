@@ -145,13 +145,25 @@ export const serviceSettings = z
       .default(16)
       .describe('Requests under way at once.')
       .meta({ unit: 'requests' }),
-    limit: z
-      .strictObject({
-        requests: z.number().int().min(1).describe('Most requests in the window.').meta({ unit: 'requests' }),
-        perSeconds: z.number().positive().default(1).describe('Length of the window.'),
-      })
-      .optional()
-      .describe('Most requests in any window of perSeconds. Absent: no limit is known.'),
+    limits: z
+      .array(
+        z.strictObject({
+          requests: z
+            .number()
+            .int()
+            .min(1)
+            .max(1_000_000)
+            .describe('Most requests in the window.')
+            .meta({ unit: 'requests' }),
+          perSeconds: z.number().positive().max(2_678_400).default(1).describe('Length of the window.'),
+        }),
+      )
+      .max(5)
+      .default([])
+      .describe(
+        'Most requests in any window of so many seconds; several hold at once. Empty: no limit is known, and the pace is felt for.',
+      )
+      .meta({ allowed: 'limits: [{requests: 10, perSeconds: 1}, {requests: 10000, perSeconds: 86400}]' }),
     idempotency: z
       .strictObject({
         header: headerName.default('Idempotency-Key').describe('Header that carries the key.'),

@@ -73,10 +73,10 @@ export class ServiceClient {
   constructor(options: ServiceClientOptions) {
     this.#service = options.service;
     this.#nowMs = options.nowMs;
-    const { limit, concurrency } = options.service;
+    const { limits, concurrency } = options.service;
     this.#pacer = new Pacer({
       concurrency,
-      limit: limit ? { requests: limit.requests, windowMs: limit.perSeconds * 1000 } : null,
+      limits: limits.map(({ requests, perSeconds }) => ({ requests, windowMs: perSeconds * 1000 })),
       ...(options.clock ? { clock: options.clock } : {}),
     });
     this.#transport = new Transport({ ...options, pacer: this.#pacer });
@@ -172,6 +172,11 @@ export class ServiceClient {
       durationMs: timed.durationMs,
       requestId: this.#requestIdOf(timed),
     };
+  }
+
+  /** See `Pacer.recall`. */
+  recall(agesMs: readonly number[], longerThanMs: number): void {
+    this.#pacer.recall(agesMs, longerThanMs);
   }
 
   /** Requests that are waiting for their turn. */

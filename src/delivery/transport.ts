@@ -8,7 +8,8 @@ import axiosRetry from 'axios-retry';
 import type { ServiceSettings } from '../config/service-settings.js';
 import type { Exchange, TimedExchange } from './exchange.js';
 import { exchangeOfError, plainHeaders } from './exchange-of-error.js';
-import type { Pacer } from './pacer.js';
+import type { Heed, Pacer } from './pacer.js';
+import { readRateLimit } from './rate-limit-headers.js';
 
 export interface TransportOptions {
   service: ServiceSettings;
@@ -148,7 +149,7 @@ function pacedAdapter(options: TransportOptions, isClosed: () => boolean): Axios
   const send = options.adapter ?? axios.getAdapter('http');
   return async (config) => {
     type Result = { error: AxiosError; held: boolean } | { response: Awaited<ReturnType<AxiosAdapter>> };
-    const task = async (): Promise<Result> => {
+    const task = async (heed: Heed): Promise<Result> => {
       const shut = isClosed() ? 'the client is closed' : await askGate(config);
       if (shut !== null) return { error: notSent(shut, config), held: true };
       config.waybillStartedAtMs = nowMs();
@@ -159,6 +160,8 @@ function pacedAdapter(options: TransportOptions, isClosed: () => boolean): Axios
       const timer = setTimeout(() => deadline.abort(), Math.ceil(service.deadlineSeconds * 1000));
       try {
         const response = await send({ ...config, signal: deadline.signal, transport: watchedTransport(config) });
+        const headers = plainHeaders(response.headers);
+        heed(asksToSlowDown(response.status, headers), readRateLimit(headers, nowMs()));
         response.data = await readBody(response.data, service.maxResponseBytes, deadline.signal, response);
         response.config = config;
         return { response };
@@ -179,6 +182,10 @@ function pacedAdapter(options: TransportOptions, isClosed: () => boolean): Axios
     if ('error' in result) throw result.error;
     return result.response;
   };
+}
+
+function asksToSlowDown(status: number, headers: Record<string, string>): boolean {
+  return status === 429 || (status === 503 && headers['retry-after'] !== undefined);
 }
 
 /** A gate that can't be asked is shut. */

@@ -327,7 +327,8 @@ class Delivery {
 
 /** No more than fit in a few seconds, so that a stop or a pause has little to give back. */
 function claimTarget({ settings }: JobContext): number {
-  const { limit, concurrency } = settings.service;
-  const inThreeSeconds = limit ? Math.ceil((limit.requests / limit.perSeconds) * 3) : concurrency * 16;
+  const { limits, concurrency } = settings.service;
+  const perSecond = Math.min(...limits.map(({ requests, perSeconds }) => requests / perSeconds));
+  const inThreeSeconds = Math.ceil(Math.min(perSecond * 3, concurrency * 16));
   return Math.min(500, Math.max(concurrency, inThreeSeconds, 2));
 }

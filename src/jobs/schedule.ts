@@ -11,6 +11,7 @@ import { deliver } from './deliver.js';
 import type { JobContext } from './job-context.js';
 import { prune } from './prune.js';
 import { pull } from './pull.js';
+import { recallRequests } from './recall-requests.js';
 import { ServiceLease } from './service-lease.js';
 
 export interface SchedulePartners {
@@ -134,14 +135,16 @@ async function work(
   });
 
   const options = { timezone: settings.schedule.timeZone, noOverlap: true };
-  const tasks: ScheduledTask[] = [
-    cron.schedule(settings.schedule.capture, captureNow, { ...options, name: 'capture' }),
-    cron.schedule(settings.schedule.pull, pullNow, { ...options, name: 'pull' }),
-    cron.schedule(settings.schedule.prune, pruneNow, { ...options, name: 'prune' }),
-  ];
+  const tasks: ScheduledTask[] = [];
   const wakeUps = setInterval(() => void lookForWakeUps(), wakeUpPollMs);
   const alerts = setInterval(() => void alertsNow(), alertPollMs);
   try {
+    await recallRequests(context, partners.client);
+    tasks.push(
+      cron.schedule(settings.schedule.capture, captureNow, { ...options, name: 'capture' }),
+      cron.schedule(settings.schedule.pull, pullNow, { ...options, name: 'pull' }),
+      cron.schedule(settings.schedule.prune, pruneNow, { ...options, name: 'prune' }),
+    );
     // Right after the start of a daemon that was off for a week, everything looks silent.
     void captureNow().finally(() => {
       settledIn = true;

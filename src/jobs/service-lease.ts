@@ -5,6 +5,7 @@ import { bindEnvironment } from './go-live.js';
 import type { JobContext } from './job-context.js';
 import { killPoint } from './kill-point.js';
 import { ProbeTurns } from './probe-turns.js';
+import { longestRestMs } from './recall-requests.js';
 
 /**
  * The right to talk to the service. One process has it at a time: deliver and pull share it, because they share the rate
@@ -49,7 +50,8 @@ export class ServiceLease {
       const doubted = await kept.#takeOver();
       killPoint('after-takeover');
       if (doubted > 0) context.log.warn('Took over from a deliverer that stopped without a word', { inDoubt: doubted });
-      const windowMs = (context.settings.service.limit?.perSeconds ?? 0) * 1000;
+      const windows = context.settings.service.limits.map(({ perSeconds }) => perSeconds * 1000);
+      const windowMs = Math.min(Math.max(0, ...windows), longestRestMs);
       const restMs = answer.idleMs === null ? 0 : windowMs - answer.idleMs;
       if (restMs > 0) await context.clock.sleep(restMs, signal);
       return kept;

@@ -130,7 +130,7 @@ export class Settler {
         {
           outageAfterFailures: delivery.outageAfterFailures,
           probeMs: delivery.probeSeconds * 1000,
-          windowMs: (service.limit?.perSeconds ?? 1) * 1000,
+          windowMs: Math.min(...service.limits.map(({ perSeconds }) => perSeconds), 60) * 1000,
           nextProbeAt: outage ? (outage.until_at ?? at) : null,
         },
         at,

@@ -11,6 +11,7 @@ import { deliver } from './deliver.js';
 import { type DeliverResult, emptyDeliverResult } from './deliver-result.js';
 import type { JobContext } from './job-context.js';
 import { type PullResult, pull } from './pull.js';
+import { recallRequests } from './recall-requests.js';
 import { ServiceLease } from './service-lease.js';
 
 export type SyncStage = 'capture' | 'deliver' | 'pull';
@@ -69,6 +70,7 @@ export async function sync(
   result.deliver = null;
   try {
     const client = partners.client();
+    await recallRequests(context, client);
     if (options.stages.includes('deliver')) {
       const total = await countOpen(context.store, only);
       const progress = (done: DeliverResult) =>

@@ -18,7 +18,7 @@ describe('settings from the environment', () => {
       'erp.file': 'WAYBILL_ERP_FILE',
       'store.database': 'WAYBILL_STORE_DATABASE',
       'service.baseUrl': 'WAYBILL_SERVICE_BASE_URL',
-      'service.limit.perSeconds': 'WAYBILL_SERVICE_LIMIT_PER_SECONDS',
+      'service.deadlineSeconds': 'WAYBILL_SERVICE_DEADLINE_SECONDS',
       'service.endpoints.createOrder.path': 'WAYBILL_SERVICE_ENDPOINTS_CREATE_ORDER_PATH',
     });
   });
@@ -38,7 +38,7 @@ describe('settings from the environment', () => {
       WAYBILL_ORDERS_LINES_ORDER_KEY: '["company", "order_id"]',
       WAYBILL_ORDERS_START_FROM: '{"column": "id", "from": 100}',
       WAYBILL_ORDERS_FIELDS: '{"note": {"constant": "by waybill"}}',
-      WAYBILL_SERVICE_LIMIT_REQUESTS: '10',
+      WAYBILL_SERVICE_LIMITS: '[{"requests": 10}]',
       WAYBILL_SERVICE_ANSWERS_KEY_REUSED: '[{"status": 400, "code": "reused"}]',
       WAYBILL_STORE_FILE: '/tmp/elsewhere.sqlite',
       WAYBILL_INSTALLATION: '12345',
@@ -48,7 +48,7 @@ describe('settings from the environment', () => {
     expect(settings.orders.key).to.deep.equal(['company', 'id']);
     expect(settings.orders.startFrom).to.deep.equal({ column: 'id', from: 100 });
     expect(settings.orders.fields.note).to.include({ constant: 'by waybill' });
-    expect(settings.service.limit).to.deep.equal({ requests: 10, perSeconds: 1 });
+    expect(settings.service.limits).to.deep.equal([{ requests: 10, perSeconds: 1 }]);
     expect(settings.service.answers.keyReused).to.deep.equal([{ status: 400, code: 'reused' }]);
     expect(settings.store).to.include({ type: 'sqlite', file: '/tmp/elsewhere.sqlite' });
     expect(settings.installation).to.equal('12345');

@@ -45,7 +45,7 @@ describe('connections', () => {
 
   it('takes a slot for each quick resend', async () => {
     const port = await deadPort();
-    const client = clients.at(`http://127.0.0.1:${port}`, { limit: { requests: 1, perSeconds: 0.4 } });
+    const client = clients.at(`http://127.0.0.1:${port}`, { limits: [{ requests: 1, perSeconds: 0.4 }] });
     const { tookMs } = await timed(() => client.send(sending()));
     expect(tookMs).to.be.at.least(2 * 400);
   });
@@ -93,7 +93,7 @@ describe('connections', () => {
     const program = `
       import { ServiceClient } from ${JSON.stringify(new URL('../../src/delivery/service-client.js', import.meta.url))};
       import { serviceAt, sending } from ${JSON.stringify(new URL('./wire-client.js', import.meta.url))};
-      const service = serviceAt(${JSON.stringify(lab.url)}, { limit: { requests: 3, perSeconds: 600 } });
+      const service = serviceAt(${JSON.stringify(lab.url)}, { limits: [{ requests: 3, perSeconds: 600 }] });
       const client = new ServiceClient({ service, quickResends: 0, nowMs: Date.now });
       const { verdict } = await client.send(sending());
       client.close();

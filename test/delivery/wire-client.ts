@@ -4,7 +4,9 @@ import { type SendRequest, type Sent, ServiceClient } from '../../src/delivery/s
 export const token = 'canary-token-0123456789';
 
 export function serviceAt(baseUrl: string, changes: object = {}): ServiceSettings {
-  return serviceSettings.parse({ environment: 'sandbox', baseUrl, token, ...changes });
+  // More than any test sends: what is not about the pace must not wait for it.
+  const limits = [{ requests: 1_000, perSeconds: 1 }];
+  return serviceSettings.parse({ environment: 'sandbox', baseUrl, token, limits, ...changes });
 }
 
 export const orderRecord = {

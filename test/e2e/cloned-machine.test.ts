@@ -38,7 +38,7 @@ describe('A cloned server', function () {
             service: {
               environment: 'production',
               baseUrl: sandbox.url,
-              limit: { requests: 500, perSeconds: 1 },
+              limits: [{ requests: 500, perSeconds: 1 }],
             },
           },
         });

@@ -36,7 +36,7 @@ describe('waybill daemon', function () {
               environment: 'sandbox',
               baseUrl: sandbox.url,
               deadlineSeconds: 1.5,
-              limit: { requests: 100, perSeconds: 1 },
+              limits: [{ requests: 100, perSeconds: 1 }],
             },
           },
         });

@@ -46,7 +46,7 @@ describe('a daemon whose databases fail while it works', function () {
           environment: 'sandbox',
           baseUrl: sandbox.url,
           deadlineSeconds: 1.5,
-          limit: { requests: 60, perSeconds: 1 },
+          limits: [{ requests: 60, perSeconds: 1 }],
         },
       },
     });

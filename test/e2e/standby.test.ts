@@ -52,7 +52,7 @@ describe('two daemons on one MariaDB store', function () {
             environment: 'sandbox',
             baseUrl: sandbox.url,
             deadlineSeconds: 1,
-            limit: { requests: perSecond, perSeconds: 1 },
+            limits: [{ requests: perSecond, perSeconds: 1 }],
           },
         },
       });

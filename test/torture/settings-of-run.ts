@@ -24,7 +24,7 @@ export function settingsOf(plan: Plan, serviceUrl: string): Record<string, unkno
       baseUrl: serviceUrl,
       deadlineSeconds: 0.6,
       concurrency: plan.concurrency,
-      limit: plan.limit,
+      limits: [plan.limit],
       idempotency: {
         replaysRefusals: plan.replaysRefusals,
         ...(plan.keyLifetimeSeconds === null ? {} : { lifetimeHours: plan.keyLifetimeSeconds / 3600 }),

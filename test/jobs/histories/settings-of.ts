@@ -29,7 +29,7 @@ export function settingsOf(setup: Setup): Settings {
         token: 'a-token',
         deadlineSeconds: 5,
         concurrency: 2,
-        limit: { requests: limit.requests, perSeconds: limit.windowMs / 1000 },
+        limits: [{ requests: limit.requests, perSeconds: limit.windowMs / 1000 }],
         idempotency: { replaysRefusals, lifetimeHours: keyLifetimeMs / 3_600_000 },
         endpoints: {
           updateOrder: { method: updatesBy },

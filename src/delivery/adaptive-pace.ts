@@ -1,0 +1,57 @@
+/** How fast we go where the limit is not known, or where the service finds even the known one too fast. */
+export interface Pace {
+  /** Requests a second; null: as fast as the known limits allow. */
+  perSecond: number | null;
+  /** Whether the service has ever said "slow down": until then the pace doubles, afterwards it creeps. */
+  isLearnt: boolean;
+  /** When it last went down, monotonic. */
+  slowedAtMs: number;
+  /** When it last went up or down. */
+  changedAtMs: number;
+}
+
+const firstPerSecond = 10;
+const slowestPerSecond = 1 / 60;
+/** Faster than this no service of this family is asked without having said so. */
+const fastestPerSecond = 1_000;
+/** How far the pace falls when it was too fast. */
+const fall = 0.9;
+/** It rises again by so much for each request that passes, and by no more than so much a second: one answer of 429 in some sixty. */
+const rise = { eachRequest: 0.0018, eachSecond: 0.01 };
+
+/** Where a limit is configured there is nothing to learn until the service contradicts it. */
+export function firstPace(limitIsKnown: boolean, nowMs: number): Pace {
+  return {
+    perSecond: limitIsKnown ? null : firstPerSecond,
+    isLearnt: limitIsKnown,
+    slowedAtMs: nowMs,
+    changedAtMs: nowMs,
+  };
+}
+
+/**
+ * After an answer of 429.
+ * @param sentAtMs when the request left: what was under way when the pace fell says nothing about the new one
+ * @param lastSecond requests that left in the last second
+ */
+export function slower(pace: Pace, sentAtMs: number, lastSecond: number, nowMs: number): Pace {
+  if (sentAtMs < pace.slowedAtMs) return pace;
+  const reached = Math.max(1, lastSecond);
+  const was = pace.perSecond === null ? reached : Math.min(pace.perSecond, reached);
+  return { perSecond: Math.max(slowestPerSecond, was * fall), isLearnt: true, slowedAtMs: nowMs, changedAtMs: nowMs };
+}
+
+/**
+ * After an answer that took the request: doubled every second as long as nothing is known, and in small steps afterwards.
+ * @param lastSecond requests that left in the last second: a pace that nobody uses proves nothing
+ * @param knownPerSecond the configured limit, at which the pace is forgotten; null where none is known
+ */
+export function faster(pace: Pace, lastSecond: number, knownPerSecond: number | null, nowMs: number): Pace {
+  if (pace.perSecond === null || lastSecond < Math.floor(pace.perSecond * 0.8)) return pace;
+  const elapsedMs = nowMs - pace.changedAtMs;
+  if (!pace.isLearnt && elapsedMs < 1_000) return pace;
+  const factor = pace.isLearnt ? 1 + Math.min(rise.eachRequest, (rise.eachSecond * elapsedMs) / 1_000) : 2;
+  const perSecond = Math.min(pace.perSecond * factor, fastestPerSecond);
+  const isForgotten = knownPerSecond !== null && perSecond >= knownPerSecond;
+  return { ...pace, perSecond: isForgotten ? null : perSecond, changedAtMs: nowMs };
+}

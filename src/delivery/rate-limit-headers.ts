@@ -1,0 +1,74 @@
+export interface RateLimitAdvice {
+  /** Requests that the service still takes; null: it does not say. */
+  remaining: number | null;
+  /** How long until it counts anew, in milliseconds; null: it does not say. */
+  resetMs: number | null;
+  /** The limits that it names. */
+  policies: { requests: number; windowMs: number }[];
+}
+
+const longestMs = 24 * 3_600_000;
+/** A reset beyond this many seconds is a moment in Unix time and no span: nobody counts for thirty years. */
+const epochFrom = 1_000_000_000;
+
+/**
+ * What a service says of its limit beside its answers: `RateLimit` and `RateLimit-Policy` (draft-ietf-httpapi-ratelimit-headers,
+ * structured fields such as `"default";r=50;t=30`), the three headers of its earlier versions, and the older `X-RateLimit-*`, whose
+ * reset some give as seconds and others as Unix time.
+ * @param headers with names in lower case
+ * @returns null where it says nothing that makes sense
+ */
+export function readRateLimit(headers: Readonly<Record<string, string>>, nowMs: number): RateLimitAdvice | null {
+  const policies = members(headers['ratelimit-policy']).flatMap(({ parameters, token }) => {
+    const requests = parameters.q ?? token;
+    return requests && parameters.w ? [{ requests, windowMs: parameters.w * 1000 }] : [];
+  });
+  const current = members(headers.ratelimit).filter(({ parameters }) => parameters.r !== undefined);
+  // Several limits at once: the one that is nearest to its end decides.
+  const [tightest] = current.sort((a, b) => (a.parameters.r as number) - (b.parameters.r as number));
+  const remaining =
+    tightest?.parameters.r ?? wholeNumber(headers['ratelimit-remaining'] ?? headers['x-ratelimit-remaining']);
+  const resetMs =
+    tightest?.parameters.t !== undefined
+      ? bounded(tightest.parameters.t * 1000)
+      : spanMs(headers['ratelimit-reset'] ?? headers['x-ratelimit-reset'], nowMs);
+  if (remaining === null && policies.length === 0) return null;
+  return { remaining, resetMs, policies };
+}
+
+interface Member {
+  /** The number that stands before the parameters, as in `100;w=60`. */
+  token: number | null;
+  parameters: { [name: string]: number };
+}
+
+/** A list of structured fields (RFC 9651), of which only whole numbers matter here. */
+function members(header: string | undefined): Member[] {
+  return (header ?? '').split(',').flatMap((text) => {
+    const [name = '', ...rest] = text.split(';').map((part) => part.trim());
+    if (name === '') return [];
+    const parameters: Member['parameters'] = {};
+    for (const part of rest) {
+      const [key = '', value] = part.split('=');
+      const number = wholeNumber(value);
+      if (number !== null) parameters[key.trim()] = number;
+    }
+    return [{ token: wholeNumber(name), parameters }];
+  });
+}
+
+function wholeNumber(text: string | undefined): number | null {
+  return text !== undefined && /^\d{1,15}$/.test(text.trim()) ? Number(text.trim()) : null;
+}
+
+function spanMs(text: string | undefined, nowMs: number): number | null {
+  const seconds = text !== undefined && /^\d{1,15}(\.\d+)?$/.test(text.trim()) ? Number(text.trim()) : null;
+  if (seconds === null) return null;
+  // Some write Unix time in milliseconds.
+  if (seconds >= epochFrom * 1000) return bounded(seconds - nowMs);
+  return bounded(seconds >= epochFrom ? seconds * 1000 - nowMs : seconds * 1000);
+}
+
+function bounded(ms: number): number {
+  return Math.min(Math.max(0, ms), longestMs);
+}

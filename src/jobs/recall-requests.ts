@@ -1,0 +1,26 @@
+import type { ServiceClient } from '../delivery/service-client.js';
+import { requestsSince } from '../outbox/recent-requests.js';
+import type { JobContext } from './job-context.js';
+
+/**
+ * Windows up to this length are waited out by whoever takes over: its clock may differ from its predecessor's by seconds, and
+ * not by minutes. Longer ones are counted from what is on record.
+ */
+export const longestRestMs = 10_000;
+
+/** A limit of a day outlives a process: what was sent under an earlier lease counts for it as well. */
+export async function recallRequests(context: JobContext, client: Pick<ServiceClient, 'recall'>): Promise<void> {
+  const { limits, deadlineSeconds } = context.settings.service;
+  const longestMs = Math.max(0, ...limits.map(({ perSeconds }) => perSeconds * 1000));
+  if (longestMs <= longestRestMs) return;
+  const deadlineMs = deadlineSeconds * 1000;
+  const now = context.nowMs();
+  const times = await context.store.read('count what the limits still count', (tx) =>
+    requestsSince(tx, now - longestMs - deadlineMs),
+  );
+  // A slot rests from the answer on, which came within the deadline.
+  client.recall(
+    times.map((at) => now - at - deadlineMs),
+    longestRestMs,
+  );
+}

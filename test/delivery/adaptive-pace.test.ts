@@ -1,0 +1,92 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { faster, firstPace, slower } from '../../src/delivery/adaptive-pace.js';
+import { SeededRandom } from '../../src/sample-erp/seeded-random.js';
+import { SlidingWindow } from '../../src/sandbox/sliding-window.js';
+
+/** A service with a limit that nobody told us of, asked as often as the pace allows. */
+function live(
+  limit: { requests: number; windowMs: number },
+  minutes: number,
+  retryAfterMs: number,
+  drawMs: () => number,
+) {
+  const window = new SlidingWindow(limit.requests, limit.windowMs);
+  let pace = firstPace(false, 0);
+  const sent: number[] = [];
+  const perMinute = Array.from({ length: minutes }, () => ({ asked: 0, throttled: 0 }));
+  for (let now = 0; now < minutes * 60_000; ) {
+    const minute = perMinute[Math.floor(now / 60_000)] as (typeof perMinute)[number];
+    const countedAt = now + drawMs();
+    minute.asked++;
+    sent.push(now);
+    const lastSecond = sent.filter((at) => at > countedAt - 1000).length;
+    while (sent.length > 0 && (sent[0] as number) <= countedAt - 1000) sent.shift();
+    const throttled = window.waitMs(countedAt) > 0;
+    if (throttled) minute.throttled++;
+    else window.take(countedAt);
+    pace = throttled ? slower(pace, now, lastSecond, countedAt) : faster(pace, lastSecond, null, countedAt);
+    now = Math.max(countedAt, now + 1000 / (pace.perSecond as number)) + (throttled ? retryAfterMs : 0);
+  }
+  return perMinute;
+}
+
+describe('the pace where no limit is known', () => {
+  for (const requests of [1, 5, 30, 200]) {
+    it(`uses at least 70 % of ${requests}/s from the second minute on, with under 3 % answers of 429`, () => {
+      const random = new SeededRandom(7);
+      const drawMs = () => random.below(Math.min(20, 800 / requests));
+      const minutes = live({ requests, windowMs: 1000 }, 6, 1000, drawMs).slice(1);
+      for (const { asked, throttled } of minutes) {
+        expect((asked - throttled) / (requests * 60), 'used').to.be.at.least(0.7);
+        expect(throttled / asked, '429').to.be.below(0.03);
+      }
+    });
+  }
+
+  it('doubles from 10/s as long as nobody objects', () => {
+    let pace = firstPace(false, 0);
+    for (let second = 1; second <= 3; second++) pace = faster(pace, 1_000, null, second * 1000);
+    expect(pace.perSecond).to.equal(80);
+  });
+
+  it('rises only when it is used, and not twice within a second', () => {
+    const pace = firstPace(false, 0);
+    expect(faster(pace, 3, null, 5_000)).to.equal(pace);
+    expect(faster(pace, 10, null, 900)).to.equal(pace);
+    const learnt = slower(pace, 0, 10, 1_000);
+    expect(faster(learnt, 3, null, 5_000)).to.equal(learnt);
+  });
+
+  it('falls once for all requests that were under way together', () => {
+    const slow = slower(firstPace(false, 0), 10, 10, 20);
+    expect(slow.perSecond).to.equal(9);
+    expect(slower(slow, 15, 10, 25)).to.equal(slow);
+    expect(slower(slow, 30, 8, 40).perSecond).to.be.closeTo(7.2, 1e-9);
+  });
+
+  it('does not touch a configured limit until the service contradicts it, and returns to it', () => {
+    let pace = firstPace(true, 0);
+    expect(pace.perSecond).to.equal(null);
+    expect(faster(pace, 50, 50, 9_000)).to.equal(pace);
+    pace = slower(pace, 10_000, 50, 10_000);
+    expect(pace.perSecond).to.equal(45);
+    for (let now = 10_020; pace.perSecond !== null && now < 60_000; now += 20) pace = faster(pace, 50, 50, now);
+    expect(pace.perSecond).to.equal(null);
+  });
+
+  it('is always a pace: above nothing, and with an end', () => {
+    const step = fc.record({ throttled: fc.boolean(), lastSecond: fc.nat(2_000), ms: fc.nat(5_000) });
+    fc.assert(
+      fc.property(fc.boolean(), fc.array(step, { maxLength: 200 }), (known, steps) => {
+        let now = 0;
+        let pace = firstPace(known, now);
+        for (const { throttled, lastSecond, ms } of steps) {
+          now += ms;
+          pace = throttled ? slower(pace, now, lastSecond, now) : faster(pace, lastSecond, known ? 100 : null, now);
+          if (pace.perSecond !== null) expect(pace.perSecond).to.be.within(1 / 60, 2_000);
+        }
+      }),
+    );
+  });
+});
