@@ -14,8 +14,8 @@ const firstPerSecond = 10;
 const slowestPerSecond = 1 / 60;
 /** Faster than this no service of this family is asked without having said so. */
 const fastestPerSecond = 1_000;
-/** How far the pace falls when it was too fast. */
-const fall = 0.9;
+/** How far the pace falls when it was too fast; and when it was hardly used, so that it says little of what would be right. */
+const fall = { used: 0.9, unused: 0.5 };
 /** It rises again by so much for each request that passes, and by no more than so much a second: one answer of 429 in some sixty. */
 const rise = { eachRequest: 0.0018, eachSecond: 0.01 };
 
@@ -31,14 +31,27 @@ export function firstPace(limitIsKnown: boolean, nowMs: number): Pace {
 
 /**
  * After an answer of 429.
+ * @param knownPerSecond the configured limit; null where none is known
  * @param sentAtMs when the request left: what was under way when the pace fell says nothing about the new one
  * @param lastSecond requests that left in the last second
  */
-export function slower(pace: Pace, sentAtMs: number, lastSecond: number, nowMs: number): Pace {
+export function slower(
+  pace: Pace,
+  sentAtMs: number,
+  lastSecond: number,
+  knownPerSecond: number | null,
+  nowMs: number,
+): Pace {
   if (sentAtMs < pace.slowedAtMs) return pace;
-  const reached = Math.max(1, lastSecond);
-  const was = pace.perSecond === null ? reached : Math.min(pace.perSecond, reached);
-  return { perSecond: Math.max(slowestPerSecond, was * fall), isLearnt: true, slowedAtMs: nowMs, changedAtMs: nowMs };
+  const was = pace.perSecond ?? knownPerSecond ?? fastestPerSecond;
+  const reached = Math.min(was, Math.max(1, lastSecond));
+  const perSecond = reached >= was / 2 ? reached * fall.used : was * fall.unused;
+  return {
+    perSecond: Math.max(slowestPerSecond, perSecond),
+    isLearnt: true,
+    slowedAtMs: nowMs,
+    changedAtMs: nowMs,
+  };
 }
 
 /**

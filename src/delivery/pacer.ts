@@ -100,7 +100,7 @@ export class Pacer {
     const now = this.#clock.monotonicMs();
     const lastSecond = this.#sentInLastSecond(now);
     this.#pace = throttled
-      ? slower(this.#pace, sentAtMs, lastSecond, now)
+      ? slower(this.#pace, sentAtMs, lastSecond, this.#knownPerSecond, now)
       : faster(this.#pace, lastSecond, this.#knownPerSecond, now);
     if (advice === null) return;
     this.#advised =

@@ -161,7 +161,7 @@ function pacedAdapter(options: TransportOptions, isClosed: () => boolean): Axios
       try {
         const response = await send({ ...config, signal: deadline.signal, transport: watchedTransport(config) });
         const headers = plainHeaders(response.headers);
-        heed(asksToSlowDown(response.status, headers), readRateLimit(headers, nowMs()));
+        heed(response.status === 429, readRateLimit(headers, nowMs()));
         response.data = await readBody(response.data, service.maxResponseBytes, deadline.signal, response);
         response.config = config;
         return { response };
@@ -182,10 +182,6 @@ function pacedAdapter(options: TransportOptions, isClosed: () => boolean): Axios
     if ('error' in result) throw result.error;
     return result.response;
   };
-}
-
-function asksToSlowDown(status: number, headers: Record<string, string>): boolean {
-  return status === 429 || (status === 503 && headers['retry-after'] !== undefined);
 }
 
 /** A gate that can't be asked is shut. */

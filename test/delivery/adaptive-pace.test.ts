@@ -25,7 +25,7 @@ function live(
     const throttled = window.waitMs(countedAt) > 0;
     if (throttled) minute.throttled++;
     else window.take(countedAt);
-    pace = throttled ? slower(pace, now, lastSecond, countedAt) : faster(pace, lastSecond, null, countedAt);
+    pace = throttled ? slower(pace, now, lastSecond, null, countedAt) : faster(pace, lastSecond, null, countedAt);
     now = Math.max(countedAt, now + 1000 / (pace.perSecond as number)) + (throttled ? retryAfterMs : 0);
   }
   return perMinute;
@@ -54,22 +54,27 @@ describe('the pace where no limit is known', () => {
     const pace = firstPace(false, 0);
     expect(faster(pace, 3, null, 5_000)).to.equal(pace);
     expect(faster(pace, 10, null, 900)).to.equal(pace);
-    const learnt = slower(pace, 0, 10, 1_000);
+    const learnt = slower(pace, 0, 10, null, 1_000);
     expect(faster(learnt, 3, null, 5_000)).to.equal(learnt);
   });
 
   it('falls once for all requests that were under way together', () => {
-    const slow = slower(firstPace(false, 0), 10, 10, 20);
+    const slow = slower(firstPace(false, 0), 10, 10, null, 20);
     expect(slow.perSecond).to.equal(9);
-    expect(slower(slow, 15, 10, 25)).to.equal(slow);
-    expect(slower(slow, 30, 8, 40).perSecond).to.be.closeTo(7.2, 1e-9);
+    expect(slower(slow, 15, 10, null, 25)).to.equal(slow);
+    expect(slower(slow, 30, 8, null, 40).perSecond).to.be.closeTo(7.2, 1e-9);
+  });
+
+  it('falls by half where it was hardly used: one answer of 429 in a quiet hour says little', () => {
+    expect(slower(firstPace(true, 0), 10, 1, 50, 20).perSecond).to.equal(25);
+    expect(slower(firstPace(false, 0), 10, 1, null, 20).perSecond).to.equal(5);
   });
 
   it('does not touch a configured limit until the service contradicts it, and returns to it', () => {
     let pace = firstPace(true, 0);
     expect(pace.perSecond).to.equal(null);
     expect(faster(pace, 50, 50, 9_000)).to.equal(pace);
-    pace = slower(pace, 10_000, 50, 10_000);
+    pace = slower(pace, 10_000, 50, 50, 10_000);
     expect(pace.perSecond).to.equal(45);
     for (let now = 10_020; pace.perSecond !== null && now < 60_000; now += 20) pace = faster(pace, 50, 50, now);
     expect(pace.perSecond).to.equal(null);
@@ -83,7 +88,9 @@ describe('the pace where no limit is known', () => {
         let pace = firstPace(known, now);
         for (const { throttled, lastSecond, ms } of steps) {
           now += ms;
-          pace = throttled ? slower(pace, now, lastSecond, now) : faster(pace, lastSecond, known ? 100 : null, now);
+          pace = throttled
+            ? slower(pace, now, lastSecond, known ? 100 : null, now)
+            : faster(pace, lastSecond, known ? 100 : null, now);
           if (pace.perSecond !== null) expect(pace.perSecond).to.be.within(1 / 60, 2_000);
         }
       }),
