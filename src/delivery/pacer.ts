@@ -12,8 +12,16 @@ export interface PacerOptions {
   clock?: Clock;
 }
 
-/** Tells the pacer that the service said "slow down", or how much it still takes. */
-export type Heed = (throttled: boolean, advice: RateLimitAdvice | null) => void;
+/** A request's turn. */
+export interface Turn {
+  /** Why it has no slot and must not be sent, or null. */
+  notNow: string | null;
+  /** Tells the pacer that the service said "slow down", or how much it still takes. */
+  heed(throttled: boolean, advice: RateLimitAdvice | null): void;
+}
+
+/** How long a request waits for its slot. Whoever would wait longer is told so: a limit of a day may be used up by noon. */
+export const longestSlotWaitMs = 10_000;
 
 /** Node runs a timer that is longer at once. */
 const longestTimerMs = 2 ** 31 - 1;
@@ -48,25 +56,34 @@ export class Pacer {
 
   /**
    * Runs `task` when its turn has come. The promise settles with the task, before the slot is free again.
-   * @param task is handed a function to say what the answer told of the pace
+   * @param task is told whether it may go, and says what the answer told of the pace
    * @param isUsed whether a result took a slot at the service; a request that we held back did not
    * @param priority higher goes first
+   * @param isPointless whether it will not go anyway, so that it need not wait for a slot
    */
-  run<T>(task: (heed: Heed) => Promise<T>, isUsed: (result: T) => boolean = () => true, priority = 0): Promise<T> {
+  run<T>(
+    task: (turn: Turn) => Promise<T>,
+    isUsed: (result: T) => boolean = () => true,
+    priority = 0,
+    isPointless = () => false,
+  ): Promise<T> {
     // First a connection, then a slot: a slot that waited for a connection would be idle at the service's expense.
     return this.#connections.add(
       async () => {
-        const slots = await this.#turnstile.add(() => this.#take(), { priority });
+        const { slots, notNow } = await this.#turnstile.add(() => this.#take(isPointless), { priority });
         const takenAtMs = this.#clock.monotonicMs();
         let used = true;
         try {
-          const result = await task((throttled, advice) => this.#heed(throttled, advice, takenAtMs));
+          const result = await task({
+            notNow,
+            heed: (throttled, advice) => this.#heed(throttled, advice, takenAtMs),
+          });
           used = isUsed(result);
           return result;
         } finally {
           const now = this.#clock.monotonicMs();
           for (const slot of slots) slot.giveBack(now, used);
-          this.#look();
+          this.reconsider();
         }
       },
       { priority },
@@ -90,10 +107,22 @@ export class Pacer {
     return this.#connections.size + this.#turnstile.size + this.#turnstile.pending;
   }
 
+  /** Why nothing can go for longer than a request waits for its slot, and for how long; null: it can. */
+  get usedUp(): { reason: string; waitMs: number } | null {
+    const [longest] = this.#waits(this.#clock.monotonicMs());
+    return longest && longest.waitMs > longestSlotWaitMs && Number.isFinite(longest.waitMs) ? longest : null;
+  }
+
+  /** Whoever waits for a slot asks again whether it is any use. */
+  reconsider(): void {
+    this.#wakeUp.abort();
+    this.#wakeUp = new AbortController();
+  }
+
   /** Lets go at once whatever only waits for its turn, so that the process can end. */
   close(): void {
     this.#isClosed = true;
-    this.#look();
+    this.reconsider();
   }
 
   #heed(throttled: boolean, advice: RateLimitAdvice | null, sentAtMs: number): void {
@@ -115,38 +144,52 @@ export class Pacer {
     if (announced.size > 0) this.#announced = announced;
   }
 
-  /** Whoever waits at the turnstile looks again. */
-  #look(): void {
-    this.#wakeUp.abort();
-    this.#wakeUp = new AbortController();
-  }
-
-  async #take(): Promise<SlidingSlots[]> {
+  async #take(isPointless: () => boolean): Promise<{ slots: SlidingSlots[]; notNow: string | null }> {
     for (;;) {
       const { signal } = this.#wakeUp;
-      const all = [...this.#limits, ...this.#announced.values()];
       const now = this.#clock.monotonicMs();
-      const waitMs = this.#isClosed ? 0 : Math.max(this.#paceWaitMs(now), ...all.map((slots) => slots.waitMs(now)));
-      if (waitMs <= 0) {
-        for (const slots of all) slots.take();
+      // It is asked at the gate once more, and held back there.
+      if (this.#isClosed || isPointless()) return { slots: [], notNow: null };
+      const [longest] = this.#waits(now);
+      if (!longest) {
+        const slots = [...this.#limits, ...this.#announced.values()];
+        for (const one of slots) one.take();
         this.#sentInLastSecond(now);
         this.#lastSecond.push(now);
         if (this.#advised) this.#advised.remaining--;
-        return all;
+        return { slots, notNow: null };
       }
+      // As long as every slot belongs to a request under way, an answer comes soon.
+      if (longest.waitMs > longestSlotWaitMs && Number.isFinite(longest.waitMs))
+        return { slots: [], notNow: longest.reason };
       // A timer counts from the beginning of its turn of the event loop: on a busy one it ends early, and so is asked again.
-      await this.#clock.sleep(Math.min(Math.ceil(waitMs), longestTimerMs), signal);
+      await this.#clock.sleep(Math.min(Math.ceil(longest.waitMs), longestTimerMs), signal);
     }
   }
 
-  #paceWaitMs(now: number): number {
+  /** All that the next request has to wait for, the longest first. */
+  #waits(now: number): { reason: string; waitMs: number }[] {
     const { perSecond } = this.#pace;
     const last = this.#lastSecond.at(-1);
-    const spacedMs = perSecond === null || last === undefined ? 0 : last + 1000 / perSecond - now;
     const advised = this.#advised;
     if (advised && advised.untilMs <= now) this.#advised = null;
-    const advisedMs = advised && advised.remaining <= 0 ? advised.untilMs - now : 0;
-    return Math.max(spacedMs, advisedMs);
+    const slots = [...this.#limits, ...this.#announced.values()];
+    return [
+      ...slots.map((one) => ({
+        reason: `${one.requests} requests in ${one.windowMs / 1000} s are used up`,
+        waitMs: one.waitMs(now),
+      })),
+      {
+        reason: 'the service asked us to slow down, request by request',
+        waitMs: perSecond === null || last === undefined ? 0 : last + 1000 / perSecond - now,
+      },
+      {
+        reason: 'the service says that what it takes is used up',
+        waitMs: advised && advised.remaining <= 0 ? advised.untilMs - now : 0,
+      },
+    ]
+      .filter(({ waitMs }) => waitMs > 0)
+      .sort((a, b) => b.waitMs - a.waitMs);
   }
 
   /** Keeps the last one, however long ago, to space the next by. */

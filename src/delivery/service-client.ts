@@ -179,6 +179,16 @@ export class ServiceClient {
     this.#pacer.recall(agesMs, longerThanMs);
   }
 
+  /** See `Pacer.usedUp`. */
+  get usedUp(): { reason: string; waitMs: number } | null {
+    return this.#pacer.usedUp;
+  }
+
+  /** See `Pacer.reconsider`. */
+  reconsider(): void {
+    this.#pacer.reconsider();
+  }
+
   /** Requests that are waiting for their turn. */
   get waiting(): number {
     return this.#pacer.waiting;

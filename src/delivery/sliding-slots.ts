@@ -11,15 +11,15 @@ export interface PacerLimit {
  * monotonic milliseconds.
  */
 export class SlidingSlots {
+  readonly requests: number;
   readonly windowMs: number;
-  readonly #requests: number;
   #underWay = 0;
   /** When the slots of answered requests are free again, the earliest first; what lies before `#first` is free. */
   #freeAt: number[] = [];
   #first = 0;
 
   constructor({ requests, windowMs }: PacerLimit) {
-    this.#requests = requests;
+    this.requests = requests;
     this.windowMs = windowMs;
   }
 
@@ -31,9 +31,9 @@ export class SlidingSlots {
       this.#first = 0;
     }
     const resting = this.#freeAt.length - this.#first;
-    if (this.#underWay + resting < this.#requests) return 0;
+    if (this.#underWay + resting < this.requests) return 0;
     // Remembered requests may be more than the limit: then as many have to leave the window.
-    const leaves = this.#first + this.#underWay + resting - this.#requests;
+    const leaves = this.#first + this.#underWay + resting - this.requests;
     return leaves < this.#freeAt.length ? (this.#freeAt[leaves] as number) - nowMs : Number.POSITIVE_INFINITY;
   }
 

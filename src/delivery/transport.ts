@@ -8,7 +8,7 @@ import axiosRetry from 'axios-retry';
 import type { ServiceSettings } from '../config/service-settings.js';
 import type { Exchange, TimedExchange } from './exchange.js';
 import { exchangeOfError, plainHeaders } from './exchange-of-error.js';
-import type { Heed, Pacer } from './pacer.js';
+import type { Pacer, Turn } from './pacer.js';
 import { readRateLimit } from './rate-limit-headers.js';
 
 export interface TransportOptions {
@@ -28,6 +28,8 @@ export type Gate = (() => Promise<string | null>) & {
    * gate and the wire must not send when it wakes up and somebody else has its place.
    */
   stillOpen?: () => boolean;
+  /** Whether it has been shut for good, so that waiting for a slot is no use. */
+  isShut?: () => boolean;
 };
 
 export interface TransportRequest {
@@ -149,8 +151,8 @@ function pacedAdapter(options: TransportOptions, isClosed: () => boolean): Axios
   const send = options.adapter ?? axios.getAdapter('http');
   return async (config) => {
     type Result = { error: AxiosError; held: boolean } | { response: Awaited<ReturnType<AxiosAdapter>> };
-    const task = async (heed: Heed): Promise<Result> => {
-      const shut = isClosed() ? 'the client is closed' : await askGate(config);
+    const task = async ({ notNow, heed }: Turn): Promise<Result> => {
+      const shut = isClosed() ? 'the client is closed' : (notNow ?? (await askGate(config)));
       if (shut !== null) return { error: notSent(shut, config), held: true };
       config.waybillStartedAtMs = nowMs();
       config.waybillNeverConnected = false;
@@ -178,7 +180,12 @@ function pacedAdapter(options: TransportOptions, isClosed: () => boolean): Axios
         clearTimeout(timer);
       }
     };
-    const result = await pacer.run(task, (r) => !('held' in r && r.held), config.waybillPriority ?? 0);
+    const result = await pacer.run(
+      task,
+      (r) => !('held' in r && r.held),
+      config.waybillPriority ?? 0,
+      () => config.waybillGate?.isShut?.() === true,
+    );
     if ('error' in result) throw result.error;
     return result.response;
   };

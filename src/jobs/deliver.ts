@@ -15,6 +15,7 @@ import type { Tx } from '../store/store.js';
 import type { DeliverResult } from './deliver-result.js';
 import type { JobContext } from './job-context.js';
 import { killPoint } from './kill-point.js';
+import { pauseWhenUsedUp } from './long-limits.js';
 import { lookUp, lookUpEntities, takeLookUps } from './look-up.js';
 import { SendGate } from './send-gate.js';
 import type { ServiceLease } from './service-lease.js';
@@ -76,7 +77,7 @@ class Delivery {
 
   async run(): Promise<DeliverResult> {
     const { signal } = this.#options;
-    const stop = () => this.#gate.stop('stopping');
+    const stop = () => this.#stop();
     signal?.addEventListener('abort', stop, { once: true });
     if (signal?.aborted) stop();
     try {
@@ -95,12 +96,18 @@ class Delivery {
       this.#settler.result.stopped = 'the delivery lease went to another process';
     } finally {
       // Whatever happened above: requests under way are waited for, and their outcomes go on record.
-      this.#gate.stop('stopping');
+      this.#stop();
       await Promise.all(this.#inFlight);
       await this.#settler.flushed();
       signal?.removeEventListener('abort', stop);
     }
     return this.#settler.result;
+  }
+
+  /** What waits for a slot is let go, unsent: a slot of a long window may be hours away. */
+  #stop(): void {
+    this.#gate.stop('stopping');
+    this.#client.reconsider();
   }
 
   /** One turn of the loop: `drained`, a reason to end, or null to go on. */
@@ -116,6 +123,11 @@ class Delivery {
       const restMs = blocked.untilMs === null ? Number.POSITIVE_INFINITY : blocked.untilMs - nowMs();
       if (this.#options.untilDrained && restMs > this.#options.retryHorizonMs) return blocked.reason;
       return this.#wait(Math.max(restMs, 1));
+    }
+    if (this.#client.usedUp !== null) {
+      // What has a slot already may still be at the gate: a pause would take its turn away.
+      if (this.#inFlight.size > 0) return this.#wait();
+      if (await pauseWhenUsedUp(this.#context, this.#client)) return null;
     }
     // While the service is down, one message at a time goes to see whether it is back.
     const probing = state.pauses.some((pause) => pause.cause === 'outage');

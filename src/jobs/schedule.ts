@@ -9,9 +9,9 @@ import { lookAfterAlerts, type TellAlert } from './alerts.js';
 import { capture } from './capture.js';
 import { deliver } from './deliver.js';
 import type { JobContext } from './job-context.js';
+import { recallRequests } from './long-limits.js';
 import { prune } from './prune.js';
 import { pull } from './pull.js';
-import { recallRequests } from './recall-requests.js';
 import { ServiceLease } from './service-lease.js';
 
 export interface SchedulePartners {

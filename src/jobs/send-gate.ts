@@ -68,7 +68,10 @@ export class SendGate {
       if (shut === null) killPoint('before-send');
       return shut;
     };
-    return Object.assign(ask, { stillOpen: () => this.#lease.mayStartRequest() });
+    return Object.assign(ask, {
+      stillOpen: () => this.#lease.mayStartRequest(),
+      isShut: () => this.#stopReason !== null,
+    });
   }
 
   /** null lets a request go now; a text says why not. */

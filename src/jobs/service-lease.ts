@@ -4,8 +4,8 @@ import { acquireLease, type Lease, LeaseLost, releaseLease, renewLease } from '.
 import { bindEnvironment } from './go-live.js';
 import type { JobContext } from './job-context.js';
 import { killPoint } from './kill-point.js';
+import { longestRestMs } from './long-limits.js';
 import { ProbeTurns } from './probe-turns.js';
-import { longestRestMs } from './recall-requests.js';
 
 /**
  * The right to talk to the service. One process has it at a time: deliver and pull share it, because they share the rate
@@ -51,7 +51,7 @@ export class ServiceLease {
       killPoint('after-takeover');
       if (doubted > 0) context.log.warn('Took over from a deliverer that stopped without a word', { inDoubt: doubted });
       const windows = context.settings.service.limits.map(({ perSeconds }) => perSeconds * 1000);
-      const windowMs = Math.min(Math.max(0, ...windows), longestRestMs);
+      const windowMs = Math.max(0, ...windows.filter((ms) => ms <= longestRestMs));
       const restMs = answer.idleMs === null ? 0 : windowMs - answer.idleMs;
       if (restMs > 0) await context.clock.sleep(restMs, signal);
       return kept;

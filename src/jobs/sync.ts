@@ -10,8 +10,8 @@ import { type CaptureResult, capture } from './capture.js';
 import { deliver } from './deliver.js';
 import { type DeliverResult, emptyDeliverResult } from './deliver-result.js';
 import type { JobContext } from './job-context.js';
+import { recallRequests } from './long-limits.js';
 import { type PullResult, pull } from './pull.js';
-import { recallRequests } from './recall-requests.js';
 import { ServiceLease } from './service-lease.js';
 
 export type SyncStage = 'capture' | 'deliver' | 'pull';

@@ -84,6 +84,7 @@ function needsPerson(pause: LanePause, patienceMs: number, nowMs: number): boole
       return nowMs - pause.since_at >= patienceMs;
     // "Come back in two seconds" is the service's everyday way of speaking; "at four" is not.
     case 'throttled':
+    case 'limit':
       return pause.until_at !== null && pause.until_at > nowMs && pause.until_at - pause.since_at >= patienceMs;
     default:
       return pause.until_at === null || pause.until_at > nowMs;

@@ -4,7 +4,15 @@ import type { Tx } from './store.js';
 /** `service` stops everything that talks to the service: deliver and pull. */
 export type Lane = 'capture' | 'deliver' | 'pull' | 'service';
 
-export type PauseCause = 'operator' | 'throttled' | 'outage' | 'credential' | 'misconfigured' | 'refusals' | 'unproven';
+export type PauseCause =
+  | 'operator'
+  | 'throttled'
+  | 'limit'
+  | 'outage'
+  | 'credential'
+  | 'misconfigured'
+  | 'refusals'
+  | 'unproven';
 
 export interface LanePause {
   lane: Lane;
@@ -44,7 +52,7 @@ export function activePauses(pauses: readonly LanePause[], lane: Lane, nowMs: nu
   return pauses.filter((pause) => lanes.includes(pause.lane) && (pause.until_at === null || pause.until_at > nowMs));
 }
 
-/** Forgets "slow down" pauses whose time is over. An outage stays on record until the service answers. */
+/** Forgets pauses whose time is over. An outage stays on record until the service answers. */
 export async function dropEndedPauses(tx: Tx, nowMs: number): Promise<void> {
-  await tx.run("DELETE FROM lane_pause WHERE cause='throttled' AND until_at<=?", [nowMs]);
+  await tx.run("DELETE FROM lane_pause WHERE cause IN ('throttled','limit') AND until_at<=?", [nowMs]);
 }

@@ -180,7 +180,7 @@ describe('the pacer', () => {
   });
 
   it('says how many wait, and lets sleeping slots go when it is closed', async () => {
-    const pacer = new Pacer({ concurrency: 8, limits: [{ requests: 1, windowMs: 600_000 }] });
+    const pacer = new Pacer({ concurrency: 8, limits: [{ requests: 1, windowMs: 9_000 }] });
     await pacer.run(async () => undefined);
     const rest = [1, 2, 3].map(() => pacer.run(async () => 'ran'));
     await sleep(5);
@@ -188,5 +188,30 @@ describe('the pacer', () => {
     pacer.close();
     expect(await Promise.all(rest)).to.deep.equal(['ran', 'ran', 'ran']);
     expect(pacer.waiting).to.equal(0);
+  });
+
+  it('tells at once who would wait for long, and lets nobody wait for what will not go anyway', async () => {
+    const pacer = new Pacer({ concurrency: 8, limits: [{ requests: 1, windowMs: 9_000 }] });
+    expect(pacer.usedUp).to.equal(null);
+    await pacer.run(async () => undefined);
+    let isShut = false;
+    const waiting = pacer.run(
+      async () => 'let go',
+      undefined,
+      0,
+      () => isShut,
+    );
+    isShut = true;
+    pacer.reconsider();
+    expect(await waiting).to.equal('let go');
+
+    pacer.recall([], 1_000);
+    expect(await pacer.run(async ({ notNow }) => notNow)).to.equal(null);
+    const daily = new Pacer({ concurrency: 8, limits: [{ requests: 2, windowMs: 86_400_000 }] });
+    daily.recall([3_600_000, 60_000], 10_000);
+    expect(await daily.run(async ({ notNow }) => notNow)).to.equal('2 requests in 86400 s are used up');
+    expect(daily.usedUp?.waitMs).to.be.closeTo(82_800_000, 1_000);
+    pacer.close();
+    daily.close();
   });
 });

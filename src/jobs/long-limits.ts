@@ -1,5 +1,6 @@
 import type { ServiceClient } from '../delivery/service-client.js';
 import { requestsSince } from '../outbox/recent-requests.js';
+import { pauseLane } from '../store/lane-pauses.js';
 import type { JobContext } from './job-context.js';
 
 /**
@@ -7,6 +8,27 @@ import type { JobContext } from './job-context.js';
  * not by minutes. Longer ones are counted from what is on record.
  */
 export const longestRestMs = 10_000;
+
+/**
+ * What would wait for a slot longer than a request does is a pause of the lane: visible, durable, and no message is claimed for it.
+ * @returns whether it is paused now
+ */
+export async function pauseWhenUsedUp(context: JobContext, client: Pick<ServiceClient, 'usedUp'>): Promise<boolean> {
+  const { usedUp } = client;
+  if (usedUp === null) return false;
+  const at = context.nowMs();
+  await context.store.transaction('pause until the limit allows more', (tx) =>
+    pauseLane(tx, {
+      lane: 'service',
+      cause: 'limit',
+      until_at: at + Math.ceil(usedUp.waitMs),
+      reason: usedUp.reason,
+      actor: context.actor,
+      since_at: at,
+    }),
+  );
+  return true;
+}
 
 /** A limit of a day outlives a process: what was sent under an earlier lease counts for it as well. */
 export async function recallRequests(context: JobContext, client: Pick<ServiceClient, 'recall'>): Promise<void> {
