@@ -222,8 +222,12 @@ async function deliverTo(app: App, answer: (request: SendRequest) => Sent): Prom
   const lease = await ServiceLease.acquire(app.context);
   if (!(lease instanceof ServiceLease)) throw new Error(`${lease.holder} has the lease`);
   try {
-    // Only `send` is asked for; what it answers is judged already.
-    const client = { send: async (request: SendRequest) => answer(request) } as unknown as ServiceClient;
+    // What it answers is judged already, and no limit holds it back.
+    const client = {
+      send: async (request: SendRequest) => answer(request),
+      usedUp: null,
+      reconsider: () => undefined,
+    } as unknown as ServiceClient;
     await deliver(app.context, client, lease, {
       untilDrained: true,
       scope: { only: null },
