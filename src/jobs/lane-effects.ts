@@ -66,7 +66,8 @@ export function laneEffects(
 
   for (const { verdict, parkedAs, sentAtMs, shownReason: reason } of outcomes) {
     const failed = isFailure(verdict);
-    const answered = !failed && verdict.kind !== 'not_sent';
+    // What was refused because its path can't be filled never left, and says nothing of the service.
+    const answered = !failed && verdict.kind !== 'not_sent' && sentAtMs !== null;
     if (answered) {
       failures = 0;
       nextProbeAt = null;
@@ -122,6 +123,7 @@ export function laneEffects(
         break;
       case 'unknown_customer':
       case 'refused': {
+        if (!answered) break;
         // An order that still waits for the service to see its customer is no refusal yet; one that was given up is.
         if (verdict.kind === 'unknown_customer' && parkedAs === null) break;
         const key = verdict.kind === 'refused' ? verdict.reason.replace(/\d+/g, '#') : verdict.kind;

@@ -13,7 +13,7 @@ import type { Verdict } from '../../src/model/verdict.js';
 const settings: LaneSettings = { outageAfterFailures: 5, probeMs: 5_000, windowMs: 1_000, nextProbeAt: null };
 const start = 1_800_000_000_000;
 
-const of = (verdict: Verdict, parkedAs: string | null = null, sentAtMs = start): LaneOutcome => ({
+const of = (verdict: Verdict, parkedAs: string | null = null, sentAtMs: number | null = start): LaneOutcome => ({
   verdict,
   parkedAs,
   sentAtMs,
@@ -132,6 +132,13 @@ describe('the breaker', () => {
     }
     lane.nextProbeAt = start;
     expect(lane.settle(of(held))).to.deep.include({ pauses: [], closesBreaker: false });
+  });
+
+  it('learns nothing from a message that was parked unsent, because its path could not be filled', () => {
+    const lane = new Lane();
+    lane.nextProbeAt = start;
+    for (let i = 0; i < 12; i++)
+      expect(lane.settle(of(refused(), 'refused', null))).to.deep.include({ pauses: [], closesBreaker: false });
   });
 
   it('goes by the order within a batch', () => {
