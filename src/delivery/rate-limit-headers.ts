@@ -21,7 +21,9 @@ const epochFrom = 1_000_000_000;
 export function readRateLimit(headers: Readonly<Record<string, string>>, nowMs: number): RateLimitAdvice | null {
   const policies = members(headers['ratelimit-policy']).flatMap(({ parameters, token }) => {
     const requests = parameters.q ?? token;
-    return requests && parameters.w ? [{ requests, windowMs: parameters.w * 1000 }] : [];
+    const windowMs = (parameters.w ?? 0) * 1000;
+    // A window longer than any wait that we take their word for: one slip there would stop everything for years.
+    return requests && windowMs > 0 && windowMs <= longestMs ? [{ requests, windowMs }] : [];
   });
   const current = members(headers.ratelimit).filter(({ parameters }) => parameters.r !== undefined);
   // Several limits at once: the one that is nearest to its end decides.

@@ -38,6 +38,7 @@ describe('what a service says of its limit', () => {
         ],
       },
     ],
+    ['RateLimit-Policy of a window longer than a day', { 'ratelimit-policy': '1;w=999999999999' }, null],
     [
       'three headers of the earlier drafts',
       { 'ratelimit-limit': '100', 'ratelimit-remaining': '7', 'ratelimit-reset': '12' },
