@@ -36,7 +36,7 @@ export interface CapturePageWork extends RowPass {
   knownCustomersOnly: boolean;
   /** How many rows of the page may still be written. */
   room: number;
-  cursor: { changedAt: string; sweptAt: number | null } | null;
+  cursor: { changedAt: string } | null;
   /** Customers that a dry run has counted on an earlier page. */
   shownCustomers: Set<string>;
   /** Known keys that belong to another record now, as earlier pages of the pass met them. */

@@ -1,7 +1,8 @@
 import type { ChangePosition, ErpPage, ErpReader, ReadCustomer, ReadOrder, RowFilter } from '../erp/erp-reader.js';
 import { compareChangedAt, shiftChangedAt } from '../erp/shift-changed-at.js';
 import type { Entity } from '../model/entity.js';
-import { readCursor, readMarks, type SourceMarks, writeCursor } from '../store/cursors.js';
+import { newestMessageId } from '../outbox/hold-messages.js';
+import { type CaptureCursor, readCursor, readMarks, type SourceMarks, writeCursor } from '../store/cursors.js';
 import { activePauses, listPauses } from '../store/lane-pauses.js';
 import { acquireLease, assertEpoch, type Lease, releaseLease, renewLease } from '../store/lease.js';
 import { type CapturePageResult, capturePage, type TouchedRecord } from './capture-page.js';
@@ -107,6 +108,8 @@ class CapturePass {
   #turnedKeys = 0;
   #lease: Lease | null = null;
   #renewedAt = 0;
+  /** What was there before a partial pass: it lets go only what it writes itself. */
+  #afterId = 0;
 
   constructor(context: JobContext, reader: ErpReader, options: CaptureOptions) {
     this.#context = context;
@@ -126,6 +129,7 @@ class CapturePass {
     this.#lease = lease;
     this.#renewedAt = this.#context.clock.monotonicMs();
     await this.#heedBrakes();
+    if (this.#isPartial()) this.#afterId = await this.#context.store.read('read the newest message', newestMessageId);
     const { filter } = this.#options;
     if (filter) {
       await this.#sweep(filter.entity, filter);
@@ -139,7 +143,7 @@ class CapturePass {
     return this.result;
   }
 
-  /** What a pass that did not end has written waits for the next one, and is counted with it. */
+  /** What a pass that did not end has written waits for the next one over everything, and is counted with it. */
   async #endPass(): Promise<void> {
     if (this.#options.dryRun || this.result.stopped) return;
     // What the pass itself has found out counts as well.
@@ -148,7 +152,7 @@ class CapturePass {
     for (const entity of ['customer', 'order'] as const) {
       const one = this.#held[entity];
       if (one) await alertHeld(this.#context, entity, one.count, one.reason);
-      const held = await endPass(this.#context, this.#lease, entity, standing);
+      const held = await endPass(this.#context, this.#lease, { entity, afterId: this.#afterId }, standing);
       this.result.held += held;
       this.result.parked += held;
     }
@@ -175,11 +179,11 @@ class CapturePass {
       if (!this.#options.dryRun && !this.result.stopped && after?.brake?.cause !== 'empty' && !(await this.#isHeld()))
         await sweepRemovals(this.#context, this.#reader, this.#removalPass(entity));
       const changedAt = upper ?? cursor.changedAt;
-      await this.#writeCursor(entity, { changedAt: later(cursor.changedAt, changedAt), sweptAt: startedAt });
+      await this.#writeCursor(entity, { changedAt: later(cursor.changedAt, changedAt), sweptAt: startedAt }, cursor);
       return;
     }
     if (upper === null) return;
-    await this.#changes(entity, cursor.changedAt, cursor.sweptAt, upper);
+    await this.#changes(entity, cursor.changedAt, upper);
     if (this.#options.dryRun || this.result.stopped || source?.brake?.cause === 'empty' || (await this.#isHeld()))
       return;
     const overlap = this.#context.settings.capture.overlapSeconds;
@@ -224,7 +228,7 @@ class CapturePass {
     };
   }
 
-  async #changes(entity: Entity, from: string | null, sweptAt: number | null, upper: string): Promise<void> {
+  async #changes(entity: Entity, from: string | null, upper: string): Promise<void> {
     const overlap = this.#context.settings.capture.overlapSeconds;
     const since = from === null ? null : shiftChangedAt(from, -overlap);
     let position: { after: ChangePosition } | { since: string | null } = { since };
@@ -239,7 +243,7 @@ class CapturePass {
         cursor = later(cursor, reached);
       }
       if (page.last || page.rows.length > 0)
-        await this.#page(entity, page, cursor === null ? null : { changedAt: cursor, sweptAt });
+        await this.#page(entity, page, cursor === null ? null : { changedAt: cursor });
       if (this.result.stopped || !page.more || !page.last) return;
       position = { after: page.last };
     }
@@ -282,7 +286,7 @@ class CapturePass {
   async #page(
     entity: Entity,
     page: AnyPage,
-    cursor: { changedAt: string; sweptAt: number | null } | null,
+    cursor: { changedAt: string } | null,
     unsettledKeys: readonly string[] = [],
   ): Promise<void> {
     const { settings } = this.#context;
@@ -366,11 +370,17 @@ class CapturePass {
     this.#renewedAt = clock.monotonicMs();
   }
 
-  async #writeCursor(entity: Entity, cursor: { changedAt: string | null; sweptAt: number }): Promise<void> {
+  async #writeCursor(
+    entity: Entity,
+    cursor: { changedAt: string | null; sweptAt: number },
+    before: CaptureCursor,
+  ): Promise<void> {
     if (this.#options.dryRun || this.result.stopped) return;
     await this.#context.store.transaction('move the cursor', async (tx) => {
       if (this.#lease) await assertEpoch(tx, this.#lease);
-      await writeCursor(tx, entity, cursor);
+      // Somebody asked for another sweep while this one was under way: it may have passed the record by then.
+      const isAskedFor = before.sweptAt !== null && (await readCursor(tx, entity)).sweptAt === null;
+      await writeCursor(tx, entity, isAskedFor ? { changedAt: cursor.changedAt } : cursor);
     });
   }
 }

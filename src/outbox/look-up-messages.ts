@@ -1,4 +1,5 @@
 import type { Entity } from '../model/entity.js';
+import { sweepAtNextPass } from '../store/cursors.js';
 import { insertRows, placeholders, upsertRows } from '../store/rows.js';
 import type { Tx } from '../store/store.js';
 import type { LookUpDecision } from './decide-look-up.js';
@@ -151,7 +152,7 @@ export async function settleLookUp(
   return Number(attempt.id);
 }
 
-/** Binds what was found. What a lost store made of it before this one captured it is brought up to date by the next sweep. */
+/** Binds what was found. What a lost store made of it before this one captured it is brought up to date by a sweep at the next pass. */
 async function bind(
   tx: Tx,
   messageId: number,
@@ -177,6 +178,8 @@ async function bind(
       acknowledged_at: nowMs,
     })),
   );
-  if (rows.some(({ presumed }) => isOlder(presumed)))
+  for (const { entity } of rows.filter(({ presumed }) => isOlder(presumed))) {
     await tx.run('UPDATE outbox_message SET content_hash=? WHERE id=?', [unknownContent, messageId]);
+    await sweepAtNextPass(tx, entity);
+  }
 }

@@ -1,4 +1,5 @@
 import type { Entity } from '../model/entity.js';
+import { sweepAtNextPass } from '../store/cursors.js';
 import { placeholders, updateRows, upsertRows } from '../store/rows.js';
 import type { Tx } from '../store/store.js';
 import { createKey, keyAfterRefusal } from './idempotency-key.js';
@@ -211,7 +212,7 @@ async function bindResolved(
       ORDER BY m.revision`,
     ids,
   );
-  // This store has not sent it: what a person found says nothing of the fields, and the next sweep brings them up to date.
+  // This store has not sent it: what a person found says nothing of the fields, and a sweep at the next pass brings them up to date.
   const found = rows.filter((row) => row.operation === 'create' && Number(row.ours) === 0);
   for (const row of found) row.content_hash = unknownContent;
   await updateRows(
@@ -220,6 +221,7 @@ async function bindResolved(
     ['id'],
     found.map((row) => ({ id: row.id, content_hash: unknownContent })),
   );
+  for (const entity of new Set<Entity>(found.map((row) => row.entity))) await sweepAtNextPass(tx, entity);
   await upsertRows(
     tx,
     'binding',

@@ -1,5 +1,5 @@
 import type { Entity } from '../model/entity.js';
-import { upsertRows } from './rows.js';
+import { type Row, upsertRows } from './rows.js';
 import type { Tx } from './store.js';
 
 export interface CaptureCursor {
@@ -14,13 +14,20 @@ export async function readCursor(tx: Tx, entity: Entity): Promise<CaptureCursor>
   return { changedAt: row?.changed_at ?? null, sweptAt: row?.swept_at ?? null };
 }
 
-export async function writeCursor(tx: Tx, entity: Entity, cursor: CaptureCursor): Promise<void> {
-  await upsertRows(
-    tx,
-    'capture_cursor',
-    ['name'],
-    [{ name: entity, changed_at: cursor.changedAt, swept_at: cursor.sweptAt }],
-  );
+/** `sweptAt` is left out by a pass that read only what changed. */
+export async function writeCursor(
+  tx: Tx,
+  entity: Entity,
+  { changedAt, sweptAt }: Pick<CaptureCursor, 'changedAt'> & Partial<CaptureCursor>,
+): Promise<void> {
+  const row: Row = { name: entity, changed_at: changedAt };
+  if (sweptAt !== undefined) row.swept_at = sweptAt;
+  await upsertRows(tx, 'capture_cursor', ['name'], [row]);
+}
+
+/** Has everything eligible read at the next pass, because something is to be compared that no change in the ERP announces. */
+export async function sweepAtNextPass(tx: Tx, entity: Entity): Promise<void> {
+  await tx.run('UPDATE capture_cursor SET swept_at=NULL WHERE name=?', [entity]);
 }
 
 /** Where a source stood at its end when it was looked at last, and what was found wrong with it. */

@@ -3,7 +3,8 @@ import { recover } from '../../src/jobs/recover.js';
 import { bindingsAfter } from '../../src/outbox/binding-rows.js';
 import { closedBindingsAfter } from '../../src/outbox/closed-binding-rows.js';
 import { createKey } from '../../src/outbox/idempotency-key.js';
-import { cancelSampleOrder, insertSampleOrder } from '../../src/sample-erp/change-sample-erp.js';
+import { decideForMessages, matchingIds, writeOperatorDecisions } from '../../src/outbox/operate-messages.js';
+import { cancelSampleOrder, editSampleLine, insertSampleOrder } from '../../src/sample-erp/change-sample-erp.js';
 import { writeStoreInfo } from '../../src/store/store-info.js';
 import { type Lab, onBothLabs } from './job-lab.js';
 import { expectAllAtService, statesOf } from './service-of.js';
@@ -120,5 +121,30 @@ onBothLabs('a store that was lost', (kit) => {
     ]);
     const audited = await kit.rows("SELECT source_key FROM audit_log WHERE event='parked' AND outcome='unproven'");
     expect(audited.map(({ source_key: key }) => key).sort()).to.deep.equal(['1', '2']);
+  });
+
+  it('compares what a person found at the service with the ERP at the next pass, also when no sweep is due', async () => {
+    const lab = await kit.start({ customers: 1, orders: 2, settings: { capture: { overlapSeconds: 0 } } });
+    await lab.capture();
+    await lab.deliver();
+    await empty();
+    const [there] = lab.sandbox.ledger().orders;
+    const [row] = await lab.readErp(`SELECT id FROM sales_orders WHERE order_no='${there?.reference}'`);
+    const key = String(row?.id);
+    // Before anything that the cursor still looks at.
+    await editSampleLine(lab.erp, Number(key), 1, 77);
+    await lab.capture({ sweep: true });
+    await hold();
+    await recover(lab.context, lab.reader, { fate: { to: 'parked' }, bindings: null, reason: 'a test' });
+    await kit.store.transaction('resolve', async (tx) => {
+      const filter = { keys: [key], entity: 'order' as const };
+      const serviceId = there?.order_id ?? null;
+      const context = { nowMs: Date.now(), keyLifetimeMs: 1_000, replaysRefusals: false, serviceId };
+      const ids = await matchingIds(tx, filter, 0, 10);
+      const decided = await decideForMessages(tx, ids, filter, 'delivered', context, true);
+      await writeOperatorDecisions(tx, decided, 'test', 'found by its note', Date.now());
+    });
+    expect((await lab.capture()).captured.orders).to.equal(1);
+    expect((await lab.capture()).captured.orders).to.equal(0);
   });
 });
