@@ -20,7 +20,7 @@ export interface Copies {
 /** `waybill backup` of the running store, at the moment that the plan names. */
 export async function copyStore(stage: Stage): Promise<Copies> {
   const store = join(stage.folder, 'store.copy');
-  await stage.operator.insist('backup', store);
+  await stage.operator.insistOnFile(store, 'backup');
   return { store, auditId: await lastAuditId(stage) };
 }
 
@@ -31,10 +31,10 @@ export async function copyStore(stage: Stage): Promise<Copies> {
 export async function breakStore(stage: Stage, fault: StoreFault, copies: Copies, attendant: Attendant): Promise<void> {
   const { operator, crew, coverage, folder } = stage;
   const exported = join(folder, 'bindings.jsonl');
-  if (fault.recovery.startsWith('bindings')) await operator.insist('bindings', 'export', exported);
-  // What the witness does not know yet, a restored copy would not be missed.
+  if (fault.recovery.startsWith('bindings')) await operator.insistOnFile(exported, 'bindings', 'export');
+  // What the witness does not know yet would not be missed in a restored copy: then there is nothing to recover, and no fault.
   const after = fault.kind === 'store-restored' ? copies.auditId : 0;
-  await until(10_000, async () => (await witnessedAuditId(stage)) > after, 50);
+  if (!(await until(60_000, async () => (await witnessedAuditId(stage)) > after, 50))) return;
   await attendant.away();
   await crew.sendHome();
   for (const proxy of Object.values(stage.proxies)) proxy.cut();
