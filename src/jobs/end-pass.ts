@@ -1,7 +1,7 @@
 import { appendAudit } from '../audit/audit-log.js';
 import type { Entity } from '../model/entity.js';
 import { passBrake } from '../outbox/brake.js';
-import { countOfPass, holdOfPass, releaseOfPass } from '../outbox/hold-messages.js';
+import { countOfPass, holdOfPass, type PassScope, releaseOfPass } from '../outbox/hold-messages.js';
 import { raiseAlert } from '../store/alerts.js';
 import { assertEpoch, type Lease } from '../store/lease.js';
 import type { Tx } from '../store/store.js';
@@ -17,26 +17,27 @@ const batchSize = 500;
 export async function endPass(
   context: JobContext,
   lease: Lease | null,
-  entity: Entity,
+  scope: PassScope,
   standing: string | null,
 ): Promise<number> {
+  const { entity } = scope;
   const { store, settings, nowMs } = context;
   const guarded = <T>(action: string, work: (tx: Tx) => Promise<T>) =>
     store.transaction(action, async (tx) => {
       if (lease) await assertEpoch(tx, lease);
       return work(tx);
     });
-  const counts = await store.read('count what the pass would change', (tx) => countOfPass(tx, entity));
+  const counts = await store.read('count what the pass would change', (tx) => countOfPass(tx, scope));
   if (counts.updates + counts.removals === 0) return 0;
   const reason = passBrake(counts, settings.capture, standing);
   if (reason === null) {
-    await guarded('let the pass go', (tx) => releaseOfPass(tx, entity, nowMs()));
+    await guarded('let the pass go', (tx) => releaseOfPass(tx, scope, nowMs()));
     return 0;
   }
   let held = 0;
   for (;;) {
     const batch = await guarded('hold the pass', async (tx) => {
-      const messages = await holdOfPass(tx, entity, reason, nowMs(), batchSize);
+      const messages = await holdOfPass(tx, scope, reason, nowMs(), batchSize);
       await appendAudit(
         tx,
         messages.map(({ id, sourceKey }) => ({

@@ -114,6 +114,29 @@ onBothLabs('a brake', (kit) => {
     expect((await statesOf(kit)).parked ?? 0).to.equal(0);
   });
 
+  it('lets a pass over a few records go alone, not what a pass over everything left when it was killed', async () => {
+    const lab = await settled({ customers: 2, orders: 30, settings: { capture: { maxUpdates: 5, pageSize: 4 } } });
+    const rows = await lab.readErp(
+      "SELECT id FROM sales_orders WHERE status='confirmed' AND created_at>='2026-01-01' AND currency='EUR' ORDER BY id",
+    );
+    const keys = rows.slice(0, 10).map(({ id }) => String(id));
+    for (const key of keys) await editSampleLine(lab.erp, Number(key), 1, 77);
+    const power = new AbortController();
+    const isWritten = ({ length }: readonly unknown[]) => length > 0 && power.abort();
+    const killed = await lab.capture({ sweep: true, signal: power.signal, onTouched: isWritten });
+    expect(killed.captured.orders).to.equal(4);
+
+    const byKey = await lab.capture({ filter: { entity: 'order', keys: [keys[9] as string] } });
+    const byLimit = await lab.capture({ limit: 1 });
+    expect([byKey.captured.orders, byLimit.captured.orders, byKey.held, byLimit.held]).to.deep.equal([1, 1, 0, 0]);
+    await lab.deliver();
+    expect(changesAt(lab)).to.have.length(2);
+
+    expect((await lab.capture({ sweep: true })).held).to.equal(8);
+    await lab.deliver();
+    expect(changesAt(lab)).to.have.length(2);
+  });
+
   it('parks what a person did not say about: another record under an old key', async () => {
     const lab = await settled({ customers: 2, orders: 10 });
     const [row] = await lab.readErp(
