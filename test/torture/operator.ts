@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { rm } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Coverage } from './coverage.js';
@@ -40,9 +41,19 @@ export class Operator {
     });
   }
 
+  /** A command that writes a new file; half a file of an earlier try is removed. */
+  async insistOnFile(file: string, ...args: string[]): Promise<CommandResult> {
+    return this.#insist([...args, file], () => rm(file, { force: true }));
+  }
+
   /** Again until it is done, because a database may be away at that moment. @throws what it said the last time */
   async insist(...args: string[]): Promise<CommandResult> {
+    return this.#insist(args, async () => undefined);
+  }
+
+  async #insist(args: readonly string[], prepare: () => Promise<void>): Promise<CommandResult> {
     for (let tries = 1; ; tries++) {
+      await prepare();
       const result = await this.run(...args);
       if (result.code === 0 || result.code === 3) return result;
       if (tries === 40 || result.code === 2)

@@ -47,7 +47,16 @@ export async function torture(options: TortureOptions): Promise<TortureReport> {
     try {
       if (options.store === 'mariadb') server = await startServer();
       for (let seed = waiting.shift(); seed !== undefined && !stopped; seed = waiting.shift()) {
-        const result = await runSeed(seed, options.store, server, options.patienceSeconds);
+        const result = await runSeed(seed, options.store, server, options.patienceSeconds).catch(
+          (error: Error): SeedResult => ({
+            seed,
+            // Not a broken promise, but nothing was proven either.
+            violations: [{ invariant: 'run-to-its-end', detail: error.stack ?? error.message }],
+            coverage: new Map(),
+            seconds: 0,
+            output: '',
+          }),
+        );
         results.push(result);
         options.onResult?.(result);
         if (options.stopAt && result.violations.some(options.stopAt)) stopped = true;
