@@ -64,7 +64,9 @@ export function nextRevision(
 
     case 'parked':
     case 'discarded': {
-      const nothingExists = newest.parkClass === 'unmapped' || newest.parkClass === 'refused' || neverSent;
+      // A store that was recovered may not know when another one sent what is unproven here.
+      const isUnsent = neverSent && newest.parkClass !== 'unproven';
+      const nothingExists = newest.parkClass === 'unmapped' || newest.parkClass === 'refused' || isUnsent;
       // What may exist must not be created again: the update waits for `outbox resolve`.
       if (!nothingExists) return update(revision, newest.generation, null);
       // The service acknowledged the record before: whatever became of a repeated create (`resync --force`), a change to it

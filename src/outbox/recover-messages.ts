@@ -3,6 +3,12 @@ import { placeholders } from '../store/rows.js';
 import type { Tx } from '../store/store.js';
 import { unknownContent } from './unknown-content.js';
 
+/**
+ * When a lost store sent something, if it did: longer ago than any service remembers a key, so that nothing is resent on the
+ * strength of it.
+ */
+const sentUnknownWhen = 1;
+
 /** Creates that the lost store may have sent: not acknowledged as far as this store knows, and not closed. */
 const unbound = `m.operation='create' AND m.state='pending'
         AND NOT EXISTS (SELECT 1 FROM binding b WHERE b.entity=m.entity AND b.source_key=m.source_key)`;
@@ -79,8 +85,9 @@ export async function settleUnbound(
       );
     else
       await tx.run(
-        `UPDATE outbox_message SET state='parked', park_class='unproven', reason=? WHERE id IN ${placeholders(ids.length)}`,
-        [reason, ...ids],
+        `UPDATE outbox_message SET state='parked', park_class='unproven', first_sent_at=COALESCE(first_sent_at, ?), reason=?
+          WHERE id IN ${placeholders(ids.length)}`,
+        [sentUnknownWhen, reason, ...ids],
       );
   }
   return rows.length;
@@ -103,10 +110,11 @@ export async function doubtParkedCreates(tx: Tx, actor: string, nowMs: number): 
   const rows = await tx.select<{ id: number }>(`SELECT m.id FROM outbox_message m WHERE ${parked}`);
   for (let start = 0; start < rows.length; start += 5_000) {
     const ids = rows.slice(start, start + 5_000).map((row) => Number(row.id));
-    await tx.run(`UPDATE outbox_message SET park_class='unproven', reason=? WHERE id IN ${placeholders(ids.length)}`, [
-      reason,
-      ...ids,
-    ]);
+    await tx.run(
+      `UPDATE outbox_message SET park_class='unproven', first_sent_at=COALESCE(first_sent_at, ?), reason=?
+        WHERE id IN ${placeholders(ids.length)}`,
+      [sentUnknownWhen, reason, ...ids],
+    );
   }
   return rows.length;
 }

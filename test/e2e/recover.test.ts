@@ -108,6 +108,17 @@ describe('waybill recover', function () {
     );
     expect(open).to.deep.equal([{ state: 'parked', park_class: 'unproven', n: orders + customers }]);
     expect(writes()).to.equal(before);
+
+    // An edit is no new create, and waits until a person has said what is there.
+    inErp("UPDATE customers SET name='Renamed' WHERE id=1");
+    expect((await waybill.run('sync')).stdout).to.contain('1 wait for their next try');
+    expect(writes()).to.equal(before);
+    const found = ['--entity', 'customer', '--key', '1', '--delivered', '--reason', 'found by its code', '--yes'];
+    expect((await waybill.run('outbox', 'resolve', ...found)).stderr).to.equal('');
+    await waybill.run('sync');
+    expect(writes()).to.equal(before + 1);
+    expect(sandbox.ledger().customers.filter(({ record }) => record.name === 'Renamed')).to.have.length(1);
+    onlyOnce();
   });
 
   it('refuses to send again what the service may have forgotten', async () => {

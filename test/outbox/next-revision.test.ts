@@ -61,6 +61,18 @@ describe('what capture does with a changed row', () => {
     ],
     ['never creates after a conflict', { state: 'parked', parkClass: 'conflict', ...sent }, update],
     ['never creates after an unproven end', { state: 'parked', parkClass: 'unproven', ...sent }, update],
+    ['never creates what another store may have sent', { state: 'parked', parkClass: 'unproven' }, update],
+    [
+      'never creates what another store may have sent, discarded',
+      { state: 'discarded', parkClass: 'unproven' },
+      update,
+    ],
+    // Its key was another record's, which has been removed: nothing of it was ever sent.
+    [
+      'creates again under a key of a removed record',
+      { state: 'parked', parkClass: 'conflict' },
+      write({ supersedes: 70 }),
+    ],
     ['creates again what was discarded before it was sent', { state: 'discarded' }, write({})],
     ['never creates what was discarded in doubt', { state: 'discarded', parkClass: 'unproven', ...sent }, update],
     [

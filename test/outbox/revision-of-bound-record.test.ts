@@ -4,7 +4,7 @@ import { nextRevision } from '../../src/outbox/next-revision.js';
 
 /** What may exist once more stays visible to a person. */
 const nothingWasDone = (parkClass: ParkClass, firstSentAt: number | null) =>
-  parkClass === 'refused' || parkClass === 'unmapped' || firstSentAt === null;
+  parkClass === 'refused' || parkClass === 'unmapped' || (firstSentAt === null && parkClass !== 'unproven');
 
 describe('a change to a record that the service acknowledged', () => {
   for (const parkClass of ['refused', 'unmapped', 'conflict', 'unproven'] as ParkClass[])
