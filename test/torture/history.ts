@@ -59,8 +59,8 @@ export interface PastLife extends Life {
 export interface History extends Life {
   limit: { requests: number; windowMs: number };
   replaysRefusals: boolean;
-  /** The service forgot keys in this run: records in doubt may wait for a person. */
-  forgotKeys: boolean;
+  /** How long the service promised to remember a key, where it forgets some in this run; else null. */
+  keyLifetimeMs: number | null;
   /** Orders that were too long for the service at some time: a refusal after an attempt in doubt proves nothing. */
   everRefused: ReadonlySet<string>;
   /** What is configured for orders that the ERP cancels or deletes. */

@@ -14,6 +14,16 @@ function loseStore(history: Doctored, endedAtMs: number): void {
 const first = <T>(list: readonly T[]): T => list[0] as T;
 const last = <T>(list: readonly T[]): T => list.at(-1) as T;
 
+/** The last order was not delivered, but parked so long after it was sent. */
+function parkAs(history: Doctored, parkClass: string, afterMs: number): WitnessEvent {
+  const event = history.events.findLast(({ what }) => what === 'message-changed') as WitnessEvent;
+  return Object.assign(event, {
+    at_ms: (event.new_first_sent as number) + afterMs,
+    new_state: 'parked',
+    text: parkClass,
+  });
+}
+
 /** What is done to a sound history, and which invariant has to notice. */
 const doctored: Record<string, Record<string, (history: Doctored) => void>> = {
   'one-record-per-reference': {
@@ -32,6 +42,11 @@ const doctored: Record<string, Record<string, (history: Doctored) => void>> = {
     },
     'an order is parked without a cause': (h) => {
       Object.assign(last(h.messages), { state: 'parked', park_class: 'refused' });
+    },
+    'an order is parked as unproven, and nothing has destroyed its proof': (h) => {
+      h.keyLifetimeMs = 2_000;
+      Object.assign(last(h.messages), { state: 'parked', park_class: 'unproven' });
+      parkAs(h, 'unproven', 1_000);
     },
     'a bad row is delivered': (h) => {
       first(h.erp.lines).qty = '1.500';
@@ -145,6 +160,23 @@ const doctored: Record<string, Record<string, (history: Doctored) => void>> = {
       const event = h.events.findLast(({ what }) => what === 'message-changed') as WitnessEvent;
       event.old_first_sent = 1;
     },
+    'what may exist was superseded': (h) => {
+      const parked = parkAs(h, 'unproven', 9);
+      h.events = [...h.events, { ...parked, seq: 99, old_state: 'parked', new_state: 'superseded' }];
+    },
+    'what may exist got another create beside it': (h) => {
+      const parked = parkAs(h, 'conflict', 9);
+      const create: WitnessEvent = {
+        ...parked,
+        seq: 99,
+        what: 'message',
+        message_id: 3,
+        old_state: null,
+        new_state: 'pending',
+        text: 'create',
+      };
+      h.events = [...h.events, create];
+    },
     'a doubt was forgotten': (h) => {
       const event = h.events.findLast(({ what }) => what === 'message-changed') as WitnessEvent;
       h.events = [
@@ -156,6 +188,12 @@ const doctored: Record<string, Record<string, (history: Doctored) => void>> = {
   'no-stale-epoch': {
     'an outcome of an older epoch': (h) => {
       last(h.events).lease_epoch = 2;
+    },
+    'a message was settled in an older epoch': (h) => {
+      (h.events.findLast(({ what }) => what === 'message-changed') as WitnessEvent).lease_epoch = 2;
+    },
+    'a message was claimed in an older epoch': (h) => {
+      (h.events.findLast(({ new_state: state }) => state === 'sending') as WitnessEvent).lease_epoch = 2;
     },
   },
   'no-send-without-the-lease': {
@@ -190,6 +228,14 @@ describe('the invariants', () => {
     loseStore(history, 150);
     history.recoveredAtMs = 170;
     expect(violationsOf(history)).to.deep.equal([]);
+  });
+
+  it('let a record wait for a person that was in doubt for as long as keys live', () => {
+    const history = soundHistory();
+    history.keyLifetimeMs = 2_000;
+    Object.assign(last(history.messages), { state: 'parked', park_class: 'unproven' });
+    parkAs(history, 'unproven', 2_000);
+    expect(invariants['every-row-accounted-for']?.(history)).to.deep.equal([]);
   });
 
   it('allow the second store other bytes under the key of the first', () => {

@@ -21,15 +21,24 @@ function newestOf(history: History, entity: string, key: string | null | undefin
 }
 
 /** A person has to look, and rightly so: proof was destroyed. */
-function waitsForPerson(history: History, entity: string, key: string): boolean {
-  if (!history.forgotKeys && !history.everRefused.has(`${entity} ${key}`)) return false;
+export function waitsForPerson(history: History, entity: string, key: string): boolean {
   return history.messages.some(
     (message) =>
       message.entity === entity &&
       message.source_key === key &&
       message.state === 'parked' &&
-      message.park_class === 'unproven',
+      message.park_class === 'unproven' &&
+      (history.everRefused.has(`${entity} ${key}`) || outlivedItsKey(history, message.id)),
   );
+}
+
+/** Nobody knew what became of it for as long as the service remembers a key. */
+function outlivedItsKey({ keyLifetimeMs, events }: History, messageId: number): boolean {
+  if (keyLifetimeMs === null) return false;
+  const changes = events.filter(({ what, message_id: id }) => what === 'message-changed' && id === messageId);
+  const firstSentAt = changes.find((event) => event.new_first_sent !== null)?.new_first_sent ?? null;
+  const parkedAt = changes.findLast((event) => event.new_state === 'parked')?.at_ms ?? null;
+  return firstSentAt !== null && parkedAt !== null && parkedAt - firstSentAt >= keyLifetimeMs;
 }
 
 export function everyRowAccountedFor(history: History): string[] {

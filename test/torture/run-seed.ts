@@ -7,7 +7,7 @@ import { drawPlan } from './draw-plan.js';
 import type { MessageRow } from './history.js';
 import { violationsOf } from './invariants.js';
 import type { Deed, StoreKind } from './plan.js';
-import { everyRowAccountedFor, removalsAsConfigured, serviceEqualsErp } from './record-invariants.js';
+import { everyRowAccountedFor, removalsAsConfigured, serviceEqualsErp, waitsForPerson } from './record-invariants.js';
 import { countServiceFaults } from './service-faults.js';
 import { openStage, type Stage } from './stage.js';
 import { breakStore, type Copies, copyStore } from './store-faults.js';
@@ -146,13 +146,17 @@ async function isQuiet(stage: Stage): Promise<boolean> {
 }
 
 /** What should go on by itself, and has not. */
-async function openMessages({ store, plan }: Stage): Promise<string[]> {
-  // An order may wait for ever for a customer that waits for a person; the invariants say whether it may.
-  if (plan.keyLifetimeSeconds !== null) return [];
-  const open = await store.rows<MessageRow>(
+async function openMessages(stage: Stage): Promise<string[]> {
+  const rows = await stage.store.rows<MessageRow & { customer_key: string | null }>(
     `SELECT * FROM outbox_message m WHERE state IN ('sending','in_doubt')
        OR (state='pending' AND (operation='create' OR EXISTS
             (SELECT 1 FROM binding b WHERE b.entity=m.entity AND b.source_key=m.source_key)))`,
+  );
+  if (rows.length === 0) return [];
+  const history = await takeInterimHistory(stage);
+  // An order may wait for ever for a customer that rightly waits for a person.
+  const open = rows.filter(
+    ({ state, customer_key: key }) => state !== 'pending' || key === null || !waitsForPerson(history, 'customer', key),
   );
   return open.map(
     ({ entity, source_key, revision, operation, state, reason }) =>

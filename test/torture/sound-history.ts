@@ -80,7 +80,7 @@ export function soundHistory(): Doctored {
   return {
     limit: { requests: 2, windowMs: 100 },
     replaysRefusals: false,
-    forgotKeys: false,
+    keyLifetimeMs: null,
     everRefused: new Set(),
     removals: { onCancelled: 'nothing', onDeleted: 'nothing', maxRemovals: 10 },
     past: null,

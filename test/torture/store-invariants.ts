@@ -74,7 +74,10 @@ const legal: Record<string, readonly string[]> = {
 };
 
 export function legalTransitions(history: History): string[] {
-  return livesOf(history).flatMap((life, index) => illegalTransitions(history, life, index > 0));
+  return livesOf(history).flatMap((life, index) => [
+    ...illegalTransitions(history, life, index > 0),
+    ...replacedDespiteDoubt(life),
+  ]);
 }
 
 /** @param isRecovered the store took the place of another one: what waits may have been sent by that one */
@@ -116,16 +119,46 @@ function illegalTransitions({ resolved }: History, { events, attempts }: Life, i
   return wrong;
 }
 
+/** What may exist at the service gives way to nothing, and nothing that could make a second one is written beside it. */
+function replacedDespiteDoubt({ events, messages }: Life): string[] {
+  const wrong: string[] = [];
+  const creates = new Set(messages.filter(({ operation }) => operation === 'create').map(({ id }) => id));
+  const standing = new Map<string, number>();
+  for (const event of events) {
+    const record = `${event.entity} ${event.source_key}`;
+    if (event.what === 'message' && event.text === 'create' && standing.has(record))
+      wrong.push(
+        `${record} may exist (message ${standing.get(record)}), and got another create (message ${event.message_id})`,
+      );
+    if (event.what !== 'message-changed' || event.message_id === null || !creates.has(event.message_id)) continue;
+    if (event.new_state === 'parked' && ['unproven', 'conflict'].includes(event.text ?? ''))
+      standing.set(record, event.message_id);
+    if (standing.get(record) !== event.message_id || event.new_state === 'parked') continue;
+    if (event.new_state === 'superseded')
+      wrong.push(`${record} may exist (message ${event.message_id}), and was superseded`);
+    // An operator gave it up, and proved nothing.
+    if (event.new_state !== 'discarded') standing.delete(record);
+  }
+  return wrong;
+}
+
 /** The fence: whoever is no longer the deliverer writes nothing. */
 export function noStaleEpoch(history: History): string[] {
   const events = livesOf(history).flatMap((life) => life.events);
   return events.flatMap((event) => {
     const isClaim = event.what === 'attempt';
     const isOutcome = event.what === 'attempt-settled' && event.text !== 'unknown';
-    if ((!isClaim && !isOutcome) || event.epoch === event.lease_epoch) return [];
-    return [
-      `${isClaim ? 'an attempt' : `an outcome (${event.text})`} of epoch ${event.epoch} was written in epoch ${event.lease_epoch}`,
-    ];
+    // A claim writes its epoch; what was claimed is settled under the same one, or called in doubt by a successor.
+    const isChange =
+      event.what === 'message-changed' &&
+      (event.new_state === 'sending' || (event.old_state === 'sending' && event.new_state !== 'in_doubt'));
+    if ((!isClaim && !isOutcome && !isChange) || event.epoch === event.lease_epoch) return [];
+    const what = isClaim
+      ? 'an attempt'
+      : isOutcome
+        ? `an outcome (${event.text})`
+        : `the state ${event.new_state} of message ${event.message_id}`;
+    return [`${what} of epoch ${event.epoch} was written in epoch ${event.lease_epoch}`];
   });
 }
 

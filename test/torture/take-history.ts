@@ -10,7 +10,9 @@ export async function readLife({ store }: Pick<Stage, 'store'>): Promise<Omit<Pa
 
 /** What was seen until now, as far as it takes to tell whether all is quiet. */
 export async function takeInterimHistory(stage: Stage): Promise<History> {
-  return { ...(await common(stage)), ...(await readRecords(stage)), ...nothingDone };
+  // Only they tell since when a record was in doubt.
+  const events = stage.plan.keyLifetimeSeconds === null ? [] : await readEvents(stage);
+  return { ...(await common(stage)), ...(await readRecords(stage)), ...nothingDone, events };
 }
 
 /** All that was seen, when the daemons have ended. @param ends how they ended when they were told to stop */
@@ -40,7 +42,6 @@ export async function takeHistory(stage: Stage, ends: readonly (number | string)
 
 const nothingDone = {
   attempts: [],
-  events: [],
   arrivals: [],
   erpTouched: [],
   texts: [],
@@ -54,7 +55,7 @@ async function common(stage: Stage) {
   return {
     limit: { requests: plan.limit.requests, windowMs: plan.limit.perSeconds * 1000 },
     replaysRefusals: plan.replaysRefusals,
-    forgotKeys: plan.keyLifetimeSeconds !== null,
+    keyLifetimeMs: plan.keyLifetimeSeconds === null ? null : plan.keyLifetimeSeconds * 1000,
     everRefused,
     removals: plan.removals,
     past,
@@ -83,11 +84,15 @@ async function readRecords({ store }: Pick<Stage, 'store'>): Promise<Pick<Life, 
 
 async function readDoings({ store }: Pick<Stage, 'store'>): Promise<Pick<Life, 'attempts' | 'events'>> {
   const attempts = await store.rows<AttemptRow>('SELECT * FROM attempt');
-  const events = await store.rows<WitnessEvent>('SELECT * FROM torture_witness ORDER BY seq');
   return {
     attempts: numbers(attempts, 'id', 'message_id', 'number', 'epoch', 'intended_at', 'started_at'),
-    events: numbers(events, 'seq', 'at_ms', 'message_id', 'old_first_sent', 'new_first_sent', 'epoch', 'lease_epoch'),
+    events: await readEvents({ store }),
   };
+}
+
+async function readEvents({ store }: Pick<Stage, 'store'>): Promise<WitnessEvent[]> {
+  const events = await store.rows<WitnessEvent>('SELECT * FROM torture_witness ORDER BY seq');
+  return numbers(events, 'seq', 'at_ms', 'message_id', 'old_first_sent', 'new_first_sent', 'epoch', 'lease_epoch');
 }
 
 /** Drivers give large integers as texts. */
