@@ -1,4 +1,5 @@
 import type { LanePause } from '../store/lane-pauses.js';
+import { isOtherRecord } from './is-other-record.js';
 import type { OperatorContext } from './operator-action.js';
 import type { RecordStory, StoryCustomer, StoryMessage } from './tell-story.js';
 
@@ -167,6 +168,19 @@ function adviseParked(
   words: StoryInWords,
 ): void {
   const discard = { text: 'Or close it for good, if it must not be sent.', command: operate('discard', story) };
+  if (isOtherRecord(message)) {
+    words.todo.push(
+      {
+        text: 'Enter it again in the ERP, as a new record, and close this one.',
+        command: operate('discard', story),
+      },
+      {
+        text: `Or, if it is the same one after all, or may overwrite ${story.binding?.serviceId ?? 'the other one'} at the service:`,
+        command: `waybill confirm ${story.entity}s --key ${shellWord(story.sourceKey)} --reason "…"`,
+      },
+    );
+    return;
+  }
   switch (message.parkClass) {
     case 'unmapped':
       words.todo.push({ text: 'Correct its row in the ERP; it is read again by itself.', command: null }, discard);

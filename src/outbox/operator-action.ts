@@ -1,4 +1,5 @@
 import type { Entity } from '../model/entity.js';
+import { isOtherRecord } from './is-other-record.js';
 import type { MessageState, Operation, ParkClass } from './message.js';
 
 /** What an operator can do to a message. The last two say what a person found at the service. */
@@ -100,6 +101,7 @@ function retry(message: OperatedMessage, context: OperatorContext): OperatorDeci
     return refuse('its row in the ERP could not become a record: correct it there, and it is read again by itself');
   // The list comes first, and a retry of whatever is parked must not let go what a brake holds.
   if (parkClass === 'held') return refuse('a brake holds it: `waybill confirm` shows what it would do, and sends it');
+  if (isOtherRecord(message)) return refuse(otherRecord);
   if (parkClass === 'conflict')
     return refuse('something exists at the service under its key or code: look there, then `waybill outbox resolve`');
   const unsendable = whyNeverAgain(message);
@@ -127,6 +129,7 @@ function discard({ state, firstSentAt }: OperatedMessage): OperatorDecision {
 }
 
 function resolveDelivered(message: OperatedMessage, { serviceId }: OperatorContext): OperatorDecision {
+  if (isOtherRecord(message)) return refuse(otherRecord);
   if (!mayExist(message))
     return refuse('nothing of it is in doubt: resolve is for `in_doubt`, `unproven` and `conflict`');
   const id = serviceId ?? message.boundServiceId ?? (message.entity === 'customer' ? message.customerCode : null);
@@ -138,6 +141,7 @@ function resolveDelivered(message: OperatedMessage, { serviceId }: OperatorConte
 }
 
 function resolveNotDelivered(message: OperatedMessage): OperatorDecision {
+  if (isOtherRecord(message)) return refuse(otherRecord);
   if (!mayExist(message))
     return refuse('nothing of it is in doubt: resolve is for `in_doubt`, `unproven` and `conflict`; try `retry`');
   const unsendable = whyNeverAgain(message);
@@ -162,6 +166,10 @@ function whyNeverAgain({ operation, boundServiceId, newerRevision }: OperatedMes
 
 const forgotten =
   'the service may have forgotten its key since the first try, so that a resend could make a second record: look there, then `waybill outbox resolve`';
+
+// Nothing of it was sent, and its binding is the other record's: either answer would overwrite that one or lose this one.
+const otherRecord =
+  'its key belongs to another record than the one at the service: `waybill confirm --key` overwrites that one with it, `waybill outbox discard` closes it';
 
 function refuse(why: string): OperatorDecision {
   return { to: null, why };

@@ -1,3 +1,4 @@
+import { isOtherRecord } from './is-other-record.js';
 import type { KnownBinding, NewestMessage } from './next-revision.js';
 
 /** What follows when a record is cancelled or deleted in the ERP (a setting). */
@@ -47,8 +48,7 @@ export function decideRemoval(
   if (effect === 'patch' && (newest ?? binding)?.contentHash === patchedHash) return { action: 'none' };
 
   // The key belongs to another record by now, and a person has not said which one is meant.
-  if (newest?.state === 'parked' && newest.parkClass === 'conflict' && newest.operation === 'update' && neverSent)
-    return { action: 'none' };
+  if (newest && isOtherRecord(newest)) return { action: 'none' };
 
   const replaceable =
     newest?.operation === 'update' && ((newest.state === 'pending' && neverSent) || parkedWithoutEffect);

@@ -146,6 +146,23 @@ describe('waybill explain', () => {
       expect(refused).not.to.contain('outbox resolve');
     });
 
+    it('offers no resolve for a record whose key was another record’s before', async () => {
+      await installation.capture({ entity: 'order', sourceKey: '10' });
+      await installation.deliver(() => answers.created('ord_93'));
+      await installation.capture({ entity: 'order', sourceKey: '10', operation: 'update', revision: 2 });
+      await installation.app.store.transaction('arrange a test', (tx) =>
+        tx.run(
+          "UPDATE outbox_message SET state='parked', park_class='conflict', reason='another record' WHERE revision=2",
+        ),
+      );
+      const { stdout } = await explain('order', '10');
+      expect(stdout)
+        .to.contain('may overwrite ord_93 at the service')
+        .and.to.contain('waybill confirm orders --key 10 --reason "…"')
+        .and.to.contain('outbox discard --entity order --key 10');
+      expect(stdout).not.to.contain('outbox resolve');
+    });
+
     it('says that a change waits for a record that was never acknowledged', async () => {
       await installation.capture({ entity: 'order', sourceKey: '4711' });
       await installation.deliver(() => answers.keyReused());

@@ -133,6 +133,15 @@ describe('an operator’s action on a message', () => {
     });
   });
 
+  it('neither overwrites nor loses a record by resolving one whose key was another record’s before', () => {
+    const other = at('parked', 'conflict', { operation: 'update', boundServiceId: 'ord_1', firstSentAt: null });
+    for (const action of ['retry', 'delivered', 'not_delivered'] as const)
+      expect(whyNot(decide(action, other, { serviceId: 'ord_1' })), action).to.contain('waybill confirm --key');
+    expect(decide('discard', other).to).to.equal('discarded');
+    // What the service itself refused as a conflict was sent, and is looked at there.
+    expect(decide('delivered', { ...other, firstSentAt: now }).to).to.equal('delivered');
+  });
+
   describe('discard', () => {
     it('leaves alone a pending message whose key the service has seen', () => {
       expect(whyNot(decide('discard', at('pending', null, { firstSentAt: now - hour })))).to.contain('seen its key');
