@@ -169,7 +169,8 @@ export async function settleNothingToSend(tx: Tx, messages: readonly NothingToSe
 }
 
 /**
- * A create was refused with proof while a newer revision was waiting behind it as an update: that one becomes the create.
+ * A create was refused with proof while a newer revision was waiting behind it as an update: that one becomes the create,
+ * also when it waits for a person (held, or not mappable): as an update it would wait for ever for the record.
  * Not when the record is bound: then the refused one was a repetition, and the update finds its record at the service.
  * @returns the id of the promoted message, or null
  */
@@ -180,9 +181,10 @@ export async function promoteWaitingUpdate(
   replaysRefusals: boolean,
   nowMs: number,
 ): Promise<number | null> {
-  const [next] = await tx.select<{ id: number; operation: string }>(
-    `SELECT id, operation FROM outbox_message
-      WHERE entity=? AND source_key=? AND revision>? AND operation IN ('update','delete') AND state='pending' AND first_sent_at IS NULL
+  const [next] = await tx.select<{ id: number; operation: string; park_class: string | null }>(
+    `SELECT id, operation, park_class FROM outbox_message
+      WHERE entity=? AND source_key=? AND revision>? AND operation IN ('update','delete') AND first_sent_at IS NULL
+        AND (state='pending' OR (state='parked' AND park_class IN ('held','unmapped')))
         AND NOT EXISTS (SELECT 1 FROM binding b WHERE b.entity=? AND b.source_key=?)
       ORDER BY revision DESC LIMIT 1`,
     [refused.entity, refused.sourceKey, refused.revision, refused.entity, refused.sourceKey],
@@ -198,11 +200,13 @@ export async function promoteWaitingUpdate(
     return Number(next.id);
   }
   const generation = refused.generation + (replaysRefusals ? 1 : 0);
-  const key = createKey(installation, refused.entity, refused.sourceKey, generation);
-  await tx.run(
-    `UPDATE outbox_message SET operation='create', generation=?, idempotency_key=?, body_hash=content_hash, next_attempt_at=? WHERE id=?`,
-    [generation, key, nowMs, next.id],
-  );
+  if (next.park_class === 'unmapped')
+    await tx.run("UPDATE outbox_message SET operation='create', generation=? WHERE id=?", [generation, next.id]);
+  else
+    await tx.run(
+      `UPDATE outbox_message SET operation='create', generation=?, idempotency_key=?, body_hash=content_hash, next_attempt_at=? WHERE id=?`,
+      [generation, createKey(installation, refused.entity, refused.sourceKey, generation), nowMs, next.id],
+    );
   await tx.run("UPDATE outbox_message SET state='superseded', closed_at=? WHERE id=?", [nowMs, refused.id]);
   return Number(next.id);
 }

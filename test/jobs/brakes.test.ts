@@ -59,6 +59,28 @@ onBothLabs('a brake', (kit) => {
     expect(duplicates).to.deep.equal([]);
   });
 
+  it('sends a correction that it held behind a create that was refused then, once a person says so', async () => {
+    const lab = await kit.start({ customers: 1, orders: 1 });
+    await lab.capture({ sweep: true });
+    const match = { method: 'POST', path: '/v1/orders' };
+    lab.sandbox.setFaults([{ kind: 'status', status: 429, headers: { 'retry-after': '1' }, match, times: 1 }]);
+    await lab.deliver({ retryHorizonMs: 0 });
+    const edited = lab.another(otherMapping);
+    expect((await edited.capture({ sweep: true })).held).to.equal(1);
+    lab.sandbox.setFaults([{ kind: 'status', status: 400, match, times: 1 }]);
+    await edited.deliver({ retryHorizonMs: 5_000 });
+    expect(lab.sandbox.counts().orders).to.equal(0);
+
+    expect(await confirmed(edited, 'send')).to.equal(1);
+    await edited.deliver();
+    expect(lab.sandbox.counts()).to.include({ orders: 1, duplicateReferences: 0 });
+    const shapes = await kit.rows("SELECT operation, state FROM outbox_message WHERE entity='order' ORDER BY id");
+    expect(shapes).to.deep.equal([
+      { operation: 'create', state: 'superseded' },
+      { operation: 'create', state: 'delivered' },
+    ]);
+  });
+
   it('takes a changed mapping as the new baseline without sending anything, and follows edits from there', async () => {
     const lab = (await settled({ orders: 6 })).another(otherMapping);
     await lab.capture({ sweep: true });

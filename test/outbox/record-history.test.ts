@@ -67,6 +67,22 @@ describe('the history of one record', () => {
     );
   });
 
+  it('gets a corrected row through, unless it may exist already or a person closed it', () => {
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 40 }), fc.boolean(), (steps, replaysRefusals) => {
+        const model = new RecordModel('A', replaysRefusals);
+        for (const one of steps) model.run(one);
+        heal(model);
+        model.erp = 'corrected';
+        heal(model);
+        const mayExist = (one: string | null) => one === 'unproven' || one === 'conflict';
+        if (model.messages.some((one) => one.state === 'discarded' || mayExist(one.parkClass))) return;
+        expect(model.made.at(-1)?.content).to.equal('corrected');
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
   it('keeps revisions in order, one newest message a record, and generations that never go back', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 40 }), fc.boolean(), (steps, replaysRefusals) => {

@@ -140,7 +140,10 @@ export class RecordModel {
   #promote(refused: Message): void {
     const next = this.messages.findLast(
       (m) =>
-        m.revision > refused.revision && m.operation !== 'create' && m.state === 'pending' && m.firstSentAt === null,
+        m.revision > refused.revision &&
+        m.operation !== 'create' &&
+        (m.state === 'pending' || (m.state === 'parked' && m.parkClass === 'unmapped')) &&
+        m.firstSentAt === null,
     );
     if (!next) return;
     refused.state = 'superseded';

@@ -98,7 +98,7 @@ onBothStores('the outbox', (kit) => {
   });
 
   describe('tells what is due', () => {
-    it('in doubt before new, customers before orders, oldest first', async () => {
+    it('one in doubt and a new one in turn, customers before orders, oldest first', async () => {
       const [oldOrder, order, customer, doubtful, doubtfulCustomer] = await insert(
         message('order', '1'),
         message('order', '2'),
@@ -462,6 +462,25 @@ onBothStores('the outbox', (kit) => {
         expect(JSON.parse(claimed[0]?.body ?? '')).to.deep.include({ note: 'b' });
       });
     }
+
+    for (const parkClass of ['held', 'unmapped'] as const)
+      it(`makes the create of a correction that is parked as ${parkClass}, and leaves it parked`, async () => {
+        const [create] = (await insert(message('order', '1'))) as [number];
+        const correction = update('order', '1', 2, { customer_code: '1', items: [], note: 'b' });
+        const record = parkClass === 'held' ? correction.record : null;
+        const [waiting] = (await insert({ ...correction, record, parked: { parkClass, reason: 'why' } })) as [number];
+        await set(create, "state='parked', park_class='refused'");
+        const refused = { id: create, entity: 'order' as const, sourceKey: '1', revision: 1, generation: 0 };
+        expect(await write((tx) => promoteWaitingUpdate(tx, refused, 'test-office', true, now))).to.equal(waiting);
+        expect((await stateOf(create)).state).to.equal('superseded');
+        expect(await stateOf(waiting)).to.deep.include({
+          state: 'parked',
+          park_class: parkClass,
+          operation: 'create',
+          generation: 1,
+          idempotency_key: parkClass === 'held' ? createKey('test-office', 'order', '1', 1) : null,
+        });
+      });
 
     it('does nothing when none is waiting', async () => {
       const [create] = (await insert(message('order', '1'), message('order', '2'))) as [number];
