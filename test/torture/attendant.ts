@@ -96,6 +96,7 @@ export class Attendant {
     const ledger = sandbox.ledger();
     const absent: Record<'customer' | 'order', string[]> = { customer: [], order: [] };
     const present: string[] = [];
+    const orderIds: [key: string, serviceId: string][] = [];
     const resolve = (entity: string, keys: string[], ...found: string[]) => {
       for (const key of keys)
         resolved.set(`${entity} ${key}`, found[0] === '--delivered' ? 'delivered' : 'not_delivered');
@@ -112,9 +113,15 @@ export class Attendant {
       }
       const number = [...orders, ...deletedOrders].find(({ id }) => id === key)?.order_no;
       const found = ledger.orders.find(({ reference }) => reference === number);
-      if (found) await resolve('order', [key], '--delivered', '--service-id', found.order_id);
+      if (found) orderIds.push([key, found.order_id]);
       else absent.order.push(key);
     }
+    // Each has an id of its own, so that it takes a command for each: several people type.
+    const type = async () => {
+      for (let one = orderIds.pop(); one; one = orderIds.pop())
+        await resolve('order', [one[0]], '--delivered', '--service-id', one[1]);
+    };
+    await Promise.all([type(), type(), type()]);
     if (present.length > 0) await resolve('customer', present, '--delivered');
     for (const entity of ['customer', 'order'] as const)
       if (absent[entity].length > 0) await resolve(entity, absent[entity], '--not-delivered');

@@ -1,5 +1,5 @@
 import { killPoints } from '../../src/jobs/kill-point.js';
-import { retryAfterForms, type StoreKind } from './plan.js';
+import { deedKinds, retryAfterForms, type StoreKind } from './plan.js';
 
 /** How often each fault, deed and point had its effect. */
 export class Coverage {
@@ -41,7 +41,11 @@ const atServers = ['database-restart', 'database-kill-connections', 'database-ne
 /** Everything that has to come up. */
 export function expectedCoverage(store: StoreKind): string[] {
   const faults = store === 'mariadb' ? [...everywhere, ...atServers] : everywhere;
-  return [...faults.map((name) => `fault:${name}`), ...killPoints.map((point) => `point:${point}`)];
+  return [
+    ...faults.map((name) => `fault:${name}`),
+    ...deedKinds.map((kind) => `deed:${kind}`),
+    ...killPoints.map((point) => `point:${point}`),
+  ];
 }
 
 /** What came up less than once in ten seeds. Empty under a hundred seeds: few say nothing. */

@@ -62,6 +62,17 @@ export async function doDeed(desk: ErpDesk, deed: Deed, nextId: () => number): P
       await desk.run(setQuantity(rows, order, deed.qty, deed.kind === 'edit-order' ? now : null));
       return `order ${order.id}`;
     }
+    case 'edit-orders': {
+      const from = deed.pick % Math.max(good.length, 1);
+      const chosen = good
+        .slice(from)
+        .concat(good.slice(0, from))
+        .filter((order) => rows.lines.some((line) => line.order_id === order.id))
+        .slice(0, deed.count);
+      if (chosen.length === 0) return null;
+      await desk.run(chosen.flatMap((order) => setQuantity(rows, order, deed.qty, now)));
+      return `order ${chosen[0]?.id}`;
+    }
     case 'there-and-back': {
       const order = choose(good, deed.pick);
       if (!order) return null;

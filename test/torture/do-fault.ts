@@ -58,9 +58,11 @@ export async function doFault(stage: Stage, fault: Fault): Promise<void> {
   }
 }
 
-/** @returns whether there was a connection to cut */
-function cut(proxies: readonly TcpProxy[]): Promise<boolean> {
-  return until(7_000, () => proxies.map((proxy) => proxy.cut()).some((connections) => connections > 0), 20);
+/** While somebody waits for an answer. @returns whether anybody did */
+async function cut(proxies: readonly TcpProxy[]): Promise<boolean> {
+  const isInUse = await until(7_000, () => proxies.some((proxy) => proxy.inUse > 0), 1);
+  for (const proxy of proxies) proxy.cut();
+  return isInUse;
 }
 
 /** @returns whether anything was late or held */

@@ -1,8 +1,16 @@
 import type { SeededRandom } from '../../src/sample-erp/seeded-random.js';
 import type { Deed, DeedKind, Plan } from './plan.js';
 
-/** @param sweeps whether what no changed-at tells of is found */
-export function drawDeeds(sweeps: boolean, spanMs: number, random: SeededRandom): Plan['deeds'] {
+/**
+ * @param sweeps whether what no changed-at tells of is found
+ * @param brakesUpdates whether several edits at once are held for a person
+ */
+export function drawDeeds(
+  sweeps: boolean,
+  brakesUpdates: boolean,
+  spanMs: number,
+  random: SeededRandom,
+): Plan['deeds'] {
   const kinds: readonly [DeedKind, ...DeedKind[]] = [
     'new-order',
     'new-order',
@@ -32,6 +40,8 @@ export function drawDeeds(sweeps: boolean, spanMs: number, random: SeededRandom)
       case 'silent-edit':
       case 'there-and-back':
         return { kind, pick, qty: random.between(1, 9) };
+      case 'edit-orders':
+        return { kind, pick, count: 8, qty: random.between(10, 19) };
       case 'edit-customer':
         return { kind, pick, name: `Renamed ${random.below(1_000_000)}` };
       case 'cancel-orders':
@@ -53,5 +63,7 @@ export function drawDeeds(sweeps: boolean, spanMs: number, random: SeededRandom)
     if (random.chance(70)) deeds.push({ atMs: atMs + 1_800, deed: draw('correct-refused-order') });
   }
   if (random.chance(50)) deeds.push({ atMs: random.between(1_500, spanMs), deed: draw('correct-bad-row') });
+  // Late, when most of the orders are acknowledged.
+  if (brakesUpdates) deeds.push({ atMs: random.between(2_500, spanMs), deed: draw('edit-orders') });
   return deeds.sort((a, b) => a.atMs - b.atMs);
 }

@@ -84,8 +84,8 @@ function drawFault(kind: FaultKind, seed: number, random: SeededRandom): Fault {
 }
 
 const recoveries: Record<StoreFault['kind'], readonly RecoveryForm[]> = {
-  'store-lost': ['from-service', 'bindings', 'look-up', 'bindings-from-service'],
-  'store-restored': ['from-service', 'look-up', 'bindings', 'from-service'],
+  'store-lost': ['from-service', 'bindings', 'look-up', 'by-hand', 'bindings-from-service'],
+  'store-restored': ['from-service', 'look-up', 'bindings', 'by-hand'],
 };
 
 export function drawStoreFault(seed: number, random: SeededRandom): StoreFault | null {

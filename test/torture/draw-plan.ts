@@ -27,6 +27,7 @@ export function drawPlan(seed: number, store: StoreKind): Plan {
   // Only a process that is told to stop comes to the point where it lets go.
   if (traps.A.concat(traps.B).some(({ point }) => point === 'before-lease-release'))
     faults.push({ atMs: random.between(1_500, 2_500), fault: { kind: 'process-stop' } });
+  const brakesUpdates = seed % 3 === 2;
   return {
     seed,
     store,
@@ -57,9 +58,10 @@ export function drawPlan(seed: number, store: StoreKind): Plan {
     standby: traps.B.length > 0,
     lookUps: storeFault?.recovery === 'look-up',
     removals,
+    maxUpdates: brakesUpdates ? 2 : 200,
     storeFault,
     traps,
-    deeds: drawDeeds(sweeps, spanMs, random),
+    deeds: drawDeeds(sweeps, brakesUpdates, spanMs, random),
     faults: faults.sort((a, b) => a.atMs - b.atMs),
   };
 }

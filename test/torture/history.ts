@@ -65,6 +65,8 @@ export interface History extends Life {
   everRefused: ReadonlySet<string>;
   /** What is configured for orders that the ERP cancels or deletes. */
   removals: Removals;
+  /** More updates in a pass wait for a person. */
+  maxUpdates: number;
   /** The store that was lost, or had gone further than the copy that took its place. */
   past: PastLife | null;
   /** When a recovery was on record; null where none was called for, or none has come to its end. */

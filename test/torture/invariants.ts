@@ -1,3 +1,4 @@
+import { brakesHold } from './brakes-hold.js';
 import type { History } from './history.js';
 import {
   everyRowAccountedFor,
@@ -26,6 +27,7 @@ export const invariants: Record<string, (history: History) => string[]> = {
   'every-row-accounted-for': everyRowAccountedFor,
   'service-equals-erp': serviceEqualsErp,
   'removals-as-configured': removalsAsConfigured,
+  'brakes-hold': brakesHold,
   'one-key-one-body': oneKeyOneBody,
   'one-create-key-per-record': oneCreateKeyPerRecord,
   'every-request-has-its-attempt': everyRequestHasItsAttempt,

@@ -8,6 +8,8 @@ export type Deed =
   /** A transaction that began a while ago and commits only now: its changed-at lies in the past. */
   | { kind: 'late-commit'; lines: { product: number; qty: number }[]; pick: number; lateMs: number }
   | { kind: 'edit-order'; pick: number; qty: number }
+  /** Several at once, more than some seeds let go without a person. */
+  | { kind: 'edit-orders'; pick: number; count: number; qty: number }
   /** A quantity changes and no changed-at moves with it: only a sweep finds it. */
   | { kind: 'silent-edit'; pick: number; qty: number }
   | { kind: 'edit-customer'; pick: number; name: string }
@@ -22,6 +24,20 @@ export type Deed =
   | { kind: 'correct-refused-order' }
   | { kind: 'correct-bad-row' };
 export type DeedKind = Deed['kind'];
+export const deedKinds = [
+  'new-order',
+  'late-commit',
+  'edit-order',
+  'edit-orders',
+  'silent-edit',
+  'edit-customer',
+  'there-and-back',
+  'cancel-orders',
+  'delete-order',
+  'refused-order',
+  'correct-refused-order',
+  'correct-bad-row',
+] as const satisfies readonly DeedKind[];
 
 export const retryAfterForms = ['seconds', 'http-date', 'absent', 'junk', 'past', 'absurd'] as const;
 export type RetryAfterForm = (typeof retryAfterForms)[number];
@@ -55,7 +71,7 @@ export interface Trap {
 }
 
 /** How an operator brings back what a store knew. */
-export type RecoveryForm = 'from-service' | 'bindings' | 'bindings-from-service' | 'look-up';
+export type RecoveryForm = 'from-service' | 'bindings' | 'bindings-from-service' | 'look-up' | 'by-hand';
 
 /** The store is gone, or an older copy is in its place. It comes last, because whoever repairs it needs both hands. */
 export interface StoreFault {
@@ -91,6 +107,7 @@ export interface Plan {
   /** Whether the service can be asked for a record. */
   lookUps: boolean;
   removals: Removals;
+  maxUpdates: number;
   storeFault: StoreFault | null;
   traps: { A: Trap[]; B: Trap[] };
   deeds: { atMs: number; deed: Deed }[];

@@ -36,6 +36,7 @@ export function settingsOf(plan: Plan, serviceUrl: string): Record<string, unkno
       sweepMinutes: plan.sweepSeconds / 60,
       pageSize: 40,
       maxRemovals,
+      maxUpdates: plan.maxUpdates,
     },
     delivery: {
       leaseSeconds,

@@ -83,6 +83,7 @@ export function soundHistory(): Doctored {
     keyLifetimeMs: null,
     everRefused: new Set(),
     removals: { onCancelled: 'nothing', onDeleted: 'nothing', maxRemovals: 10 },
+    maxUpdates: 2,
     past: null,
     recoveredAtMs: null,
     hadBindings: false,

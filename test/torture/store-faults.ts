@@ -48,7 +48,7 @@ export async function breakStore(stage: Stage, fault: StoreFault, copies: Copies
   crew.goOn();
   // Work goes on in the ERP, and is captured.
   await doDeed(stage.erp, { kind: 'new-order', lines: [{ product: 3, qty: 2 }], pick: 7 }, stage.nextOrder);
-  await doDeed(stage.erp, { kind: 'edit-order', pick: 11, qty: 8 }, stage.nextOrder);
+  for (const pick of [11, 17]) await doDeed(stage.erp, { kind: 'edit-order', pick, qty: 8 }, stage.nextOrder);
   await doDeed(stage.erp, { kind: 'cancel-orders', pick: 13, count: 1 }, stage.nextOrder);
   const held = await until(15_000, () => isHeld(stage), 50);
   // Long enough for a pass of capture, and for a delivery if there could be one.
@@ -56,7 +56,25 @@ export async function breakStore(stage: Stage, fault: StoreFault, copies: Copies
   await operator.insist('recover', ...recoverOptions(stage, fault, exported), '--reason', fault.kind, '--yes');
   if (held) coverage.count(`fault:${fault.kind}`);
   coverage.count(`recovery:${fault.recovery}`);
+  await editWhatIsNotProven(stage, fault);
   attendant.back();
+}
+
+/** Before anybody has looked at it, it changes: nothing of it may become another create. */
+async function editWhatIsNotProven(stage: Stage, { recovery }: StoreFault): Promise<void> {
+  const { erp, store, nextOrder } = stage;
+  const edit = async (picks: readonly number[]) => {
+    const editedAt = Date.now();
+    for (const pick of picks) await doDeed(erp, { kind: 'edit-order', pick, qty: 10 + pick }, nextOrder);
+    const captured = `SELECT id FROM outbox_message WHERE captured_at>=${editedAt}`;
+    await until(5_000, async () => (await store.rows(captured)).length > 0, 50);
+  };
+  await doDeed(erp, { kind: 'edit-customer', pick: 5, name: 'Renamed after the loss' }, nextOrder);
+  await edit([11, 12, 13, 14]);
+  if (recovery !== 'from-service') return;
+  // What changed while the store was away meets its own key with other bytes.
+  const conflict = "SELECT id FROM outbox_message WHERE state='parked' AND park_class='conflict'";
+  if (await until(6_000, async () => (await store.rows(conflict)).length > 0, 50)) await edit([17]);
 }
 
 async function isHeld({ store }: Stage): Promise<boolean> {
@@ -69,6 +87,8 @@ function recoverOptions({ startedAtMs }: Stage, { kind, recovery }: StoreFault, 
   switch (recovery) {
     case 'from-service':
       return ['--from-service', ...since];
+    case 'by-hand':
+      return [];
     case 'look-up':
       return ['--look-up'];
     case 'bindings':

@@ -1,7 +1,7 @@
 /** What happened in the store, in the order in which it was written: noted by triggers, so that no code of ours is believed. */
 export interface WitnessEvent {
   seq: number;
-  what: 'message' | 'message-changed' | 'attempt' | 'attempt-settled' | 'lease';
+  what: 'message' | 'message-changed' | 'released' | 'attempt' | 'attempt-settled' | 'lease';
   at_ms: number;
   message_id: number | null;
   entity: string | null;
@@ -63,6 +63,13 @@ export function witnessTriggers(dialect: 'sqlite' | 'mysql'): string[] {
       'UPDATE ON outbox_message',
       `${differs('OLD.state', 'NEW.state')} OR ${differs('OLD.first_sent_at', 'NEW.first_sent_at')}`,
       `'message-changed', ${now}, NEW.id, NEW.entity, NEW.source_key, OLD.state, NEW.state, OLD.first_sent_at, NEW.first_sent_at, NEW.claim_epoch, ${lease}, NEW.park_class`,
+    ),
+    // What a pass wrote is due at the end of time, until the pass lets it go. One statement has one time.
+    trigger(
+      'message_released',
+      'UPDATE ON outbox_message',
+      "OLD.state='pending' AND NEW.state='pending' AND OLD.next_attempt_at>=8639999999999999 AND NEW.next_attempt_at<8639999999999999",
+      `'released', ${now}, NEW.id, NEW.entity, NEW.source_key, NULL, NULL, NULL, NULL, NULL, NULL, CASE OLD.next_attempt_at WHEN 8640000000000000 THEN 'update' ELSE 'removal' END`,
     ),
     trigger(
       'attempt_new',

@@ -58,6 +58,7 @@ async function common(stage: Stage) {
     keyLifetimeMs: plan.keyLifetimeSeconds === null ? null : plan.keyLifetimeSeconds * 1000,
     everRefused,
     removals: plan.removals,
+    maxUpdates: plan.maxUpdates,
     past,
     recoveredAtMs: past ? await recoveredAt(stage) : null,
     hadBindings: plan.storeFault?.recovery.startsWith('bindings') ?? false,

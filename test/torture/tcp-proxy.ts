@@ -16,8 +16,10 @@ export interface TcpProxy {
   readonly arrivals: Arrival[];
   /** How many pieces of data were late or held so far: whether an ill-treatment was felt. */
   readonly disturbed: number;
-  /** Resets every connection; new ones are fine. @returns how many there were */
-  cut(): number;
+  /** Connections on which somebody waits for an answer. */
+  readonly inUse: number;
+  /** Resets every connection; new ones are fine. */
+  cut(): void;
   /** From now on every piece of data takes this long. */
   delay(ms: number): void;
   /** Connections stay open, and nothing gets through until `heal`: then it all arrives at once. */
@@ -31,6 +33,7 @@ const requestLine = /^((?:GET|POST|PUT|PATCH|DELETE) \/\S*)/;
 
 export async function startTcpProxy(target: { host: string; port: number }): Promise<TcpProxy> {
   const sockets = new Set<Socket>();
+  const waiting = new Set<Socket>();
   const arrivals: Arrival[] = [];
   const held: (() => void)[] = [];
   let isHeld = false;
@@ -60,10 +63,12 @@ export async function startTcpProxy(target: { host: string; port: number }): Pro
   const server = createServer({ allowHalfOpen: true }, (near) => {
     const far = connect({ ...target, allowHalfOpen: true });
     join(near, far, (piece) => {
+      waiting.add(near);
       const [, request] = requestLine.exec(piece.toString('latin1', 0, 200)) ?? [];
       if (request) arrivals.push({ monotonicMs: performance.now(), atMs: Date.now(), request });
     });
-    join(far, near);
+    join(far, near, () => waiting.delete(near));
+    near.on('close', () => waiting.delete(near));
     far.on('error', () => near.resetAndDestroy());
   });
   server.listen(0, '127.0.0.1');
@@ -75,15 +80,16 @@ export async function startTcpProxy(target: { host: string; port: number }): Pro
     for (const work of held.splice(0)) work();
   };
   const cut = () => {
-    const count = sockets.size;
     for (const socket of sockets) socket.resetAndDestroy();
-    return count;
   };
   return {
     port: (server.address() as AddressInfo).port,
     arrivals,
     get disturbed() {
       return disturbed;
+    },
+    get inUse() {
+      return waiting.size;
     },
     cut,
     delay: (ms) => {
