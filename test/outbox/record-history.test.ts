@@ -79,7 +79,7 @@ describe('the history of one record', () => {
         if (model.messages.some((one) => one.state === 'discarded' || mayExist(one.parkClass))) return;
         expect(model.made.at(-1)?.content).to.equal('corrected');
       }),
-      { numRuns: 2_000 },
+      { numRuns: 6_000 },
     );
   });
 
