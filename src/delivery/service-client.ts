@@ -134,7 +134,7 @@ export class ServiceClient {
   async lookUp(
     endpoint: LookUpEndpoint,
     message: { entity: Entity; record: string; idempotencyKey: string },
-    gate: SendRequest['gate'],
+    asking: Pick<SendRequest, 'gate' | 'isProbe'>,
   ): Promise<LookedUp> {
     const record = JSON.parse(message.record) as { [name: string]: JsonValue };
     const address = lookUpAddress(endpoint, record, message.idempotencyKey);
@@ -144,7 +144,14 @@ export class ServiceClient {
       return { ...nothingSent, finding, verdict: { kind: 'refused', reason: address.problem } };
     }
     const { path, query } = address;
-    const timed = await this.#transport.exchange({ method: 'GET', path, query, headers: this.#credential(), gate });
+    const timed = await this.#transport.exchange({
+      method: 'GET',
+      path,
+      query,
+      headers: this.#credential(),
+      isProbe: asking.isProbe ?? false,
+      gate: asking.gate,
+    });
     const exchange = this.#withoutSecrets(timed.exchange, endpoint.successStatus);
     const request = { entity: message.entity, operation: 'update' as const, expectedId: null, expectedTotal: null };
     // No status of a look-up is an acknowledgement: what is asked here is only why there was no answer.

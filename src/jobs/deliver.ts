@@ -5,8 +5,10 @@ import {
   type ClaimedMessage,
   type ClaimScope,
   claimMessages,
+  countInDoubt,
   dueMessageIds,
   nextDueAt,
+  probeMessageId,
   type UpdateMethods,
 } from '../outbox/claim-messages.js';
 import { parkForgottenKeys, settleNothingToSend } from '../outbox/settle-messages.js';
@@ -17,6 +19,7 @@ import type { JobContext } from './job-context.js';
 import { killPoint } from './kill-point.js';
 import { pauseWhenUsedUp } from './long-limits.js';
 import { lookUp, lookUpEntities, takeLookUps } from './look-up.js';
+import { probeOrder } from './probe-order.js';
 import { SendGate } from './send-gate.js';
 import type { ServiceLease } from './service-lease.js';
 import { Settler } from './settler.js';
@@ -63,6 +66,7 @@ class Delivery {
   readonly #target: number;
   #progress = '';
   #progressAt: number;
+  #probes = 0;
 
   constructor(context: JobContext, client: ServiceClient, lease: ServiceLease, options: DeliverOptions) {
     this.#context = context;
@@ -139,11 +143,9 @@ class Delivery {
     if (probing && !this.#lease.probeTurns.take(clock.monotonicMs())) return this.#wait(probeTurnMs);
 
     const lookedAt = clock.monotonicMs();
-    const claimed = await this.#claim(room, probing);
-    for (const message of claimed) this.#launch(message, probing);
-    if (probing && claimed.length === 0) this.#lease.probeTurns.giveBack();
-    const lookedUp = probing ? 0 : await this.#launchLookUps(Math.min(room - claimed.length, maxLookUps));
-    if (claimed.length + lookedUp > 0) return null;
+    const started = probing ? await this.#probe() : await this.#fill(room);
+    if (started > 0) return null;
+    if (probing) this.#lease.probeTurns.giveBack();
     if (this.#inFlight.size > 0) return this.#wait();
     await this.#settler.flushed();
     if (await this.#parkForgotten()) return null;
@@ -179,14 +181,45 @@ class Delivery {
     return `nothing went through for ${seconds} s: ${this.#settler.lastTrouble ?? 'no answer'}`;
   }
 
-  async #claim(room: number, probing: boolean): Promise<ClaimedMessage[]> {
+  /** @returns how many requests it began */
+  async #fill(room: number): Promise<number> {
     const { store, nowMs } = this.#context;
-    const ids = await store.read('look for due messages', async (tx) => {
-      const due = await dueMessageIds(tx, nowMs(), room, this.#options.scope);
-      // A probe must not wait until one is due again: after hours of outage that may be long after the service is back.
-      if (due.length > 0 || !probing) return due;
-      return dueMessageIds(tx, Number.MAX_SAFE_INTEGER, room, this.#options.scope);
-    });
+    const ids = await store.read('look for due messages', (tx) =>
+      dueMessageIds(tx, nowMs(), room, this.#options.scope, nowMs() - this.#keyLifetimeMs()),
+    );
+    const claimed = await this.#claim(ids);
+    for (const message of claimed) this.#launch(message, false);
+    return claimed.length + (await this.#launchLookUps(Math.min(room - claimed.length, maxLookUps)));
+  }
+
+  /**
+   * One request that goes to see whether the service is back. It does not wait until one is due again: after hours of outage
+   * that may be long after the service is back. @returns how many it began
+   */
+  async #probe(): Promise<number> {
+    const { store, nowMs } = this.#context;
+    const inDoubt = await store.read('count what is in doubt', (tx) => countInDoubt(tx));
+    const probe = this.#probes++;
+    // Where the oldest of the new ones are those at which it fails, the latest may not be.
+    const which = { pending: probe % 2 === 0 ? ('first' as const) : ('last' as const), in_doubt: 'first' as const };
+    for (const kind of probeOrder(probe, inDoubt)) {
+      if (kind === 'look_up') {
+        if ((await this.#launchLookUps(1, true)) > 0) return 1;
+        continue;
+      }
+      const id = await store.read('look for a message to probe with', (tx) =>
+        probeMessageId(tx, kind, which[kind], this.#options.scope, nowMs() - this.#keyLifetimeMs()),
+      );
+      const [message] = await this.#claim(id === null ? [] : [id]);
+      if (!message) continue;
+      this.#launch(message, true);
+      return 1;
+    }
+    return 0;
+  }
+
+  async #claim(ids: readonly number[]): Promise<ClaimedMessage[]> {
+    const { store, nowMs } = this.#context;
     if (ids.length === 0) return [];
     const { claimed, parked } = await store.transaction('claim messages', async (tx) => {
       await assertEpoch(tx, this.#lease.lease);
@@ -262,10 +295,11 @@ class Delivery {
   }
 
   /** Creates that must not be resent blindly are looked for at the service, where it can be asked. */
-  async #launchLookUps(room: number): Promise<number> {
+  async #launchLookUps(room: number, isProbe = false): Promise<number> {
     const messages = await takeLookUps(this.#context, this.#lease, room, this.#options.scope.only);
     for (const message of messages) {
-      const looking = lookUp(this.#context, this.#client, this.#lease, message, this.#gate.of('deliver'))
+      const asking = { gate: this.#gate.of('deliver', isProbe), isProbe };
+      const looking = lookUp(this.#context, this.#client, this.#lease, this.#settler.lane, message, asking)
         .then((state) => this.#countLookUp(message.entity, state))
         .catch((error: Error) => {
           // Its attempt stays without an outcome: this process or its successor calls it in doubt again.

@@ -1,13 +1,14 @@
 import { appendAudit } from '../audit/audit-log.js';
-import type { SendRequest, ServiceClient } from '../delivery/service-client.js';
+import type { LookedUp, SendRequest, ServiceClient } from '../delivery/service-client.js';
 import type { Entity } from '../model/entity.js';
 import type { OrderItem } from '../model/record.js';
+import type { Verdict } from '../model/verdict.js';
 import { backoffMs } from '../outbox/backoff.js';
 import { decideLookUp } from '../outbox/decide-look-up.js';
 import { claimLookUps, type LookUpMessage, type LookUpOutcome, settleLookUp } from '../outbox/look-up-messages.js';
-import { pauseLane } from '../store/lane-pauses.js';
 import { assertEpoch } from '../store/lease.js';
 import type { JobContext } from './job-context.js';
+import { afterOutageMs, type LaneKeeper } from './lane-keeper.js';
 import type { ServiceLease } from './service-lease.js';
 import { shownReason } from './shown-reason.js';
 
@@ -39,13 +40,14 @@ export async function lookUp(
   context: JobContext,
   client: ServiceClient,
   lease: ServiceLease,
+  lane: LaneKeeper,
   message: LookUpMessage,
-  gate: SendRequest['gate'],
+  asking: { gate: SendRequest['gate']; isProbe: boolean },
 ): Promise<'delivered' | 'pending' | 'parked' | null> {
   const { settings, store, nowMs, random, actor } = context;
   const endpoint = settings.service.endpoints[message.entity === 'order' ? 'lookUpOrder' : 'lookUpCustomer'];
   if (!endpoint) throw new Error(`There is no look-up for ${message.entity}.`);
-  const looked = await client.lookUp(endpoint, message, gate);
+  const looked = await client.lookUp(endpoint, message, asking);
   const { items } = JSON.parse(message.record) as { items?: OrderItem[] };
   const expectedTotal = items?.reduce((sum, item) => sum + BigInt(item.qty) * BigInt(item.price), 0n) ?? null;
   const decision =
@@ -55,10 +57,14 @@ export async function lookUp(
       checkTotal: settings.service.checkTotal,
     });
   const { delivery } = settings;
-  return store.transaction('put a look-up on record', async (tx) => {
+  const recorded = await store.transaction('put a look-up on record', async (tx) => {
     await assertEpoch(tx, lease.lease);
     const at = nowMs();
-    const backoff = { baseMs: delivery.backoffBaseSeconds * 1000, maxMs: delivery.backoffMaxSeconds * 1000 };
+    const maxMs = delivery.backoffMaxSeconds * 1000;
+    const backoff = {
+      baseMs: delivery.backoffBaseSeconds * 1000,
+      maxMs: asking.isProbe ? Math.min(maxMs, afterOutageMs) : maxMs,
+    };
     const failed = looked.startedAtMs !== null && looked.verdict.kind !== 'throttled';
     const outcome: LookUpOutcome = {
       decision,
@@ -71,7 +77,7 @@ export async function lookUp(
       requestId: looked.requestId,
     };
     const attemptId = await settleLookUp(tx, message, outcome, lease.lease.epoch, at);
-    if (attemptId === null) return null;
+    if (attemptId === null) return { state: null, effects: null };
     const base = { entity: message.entity, sourceKey: message.sourceKey, messageId: message.id, actor };
     await appendAudit(
       tx,
@@ -108,28 +114,32 @@ export async function lookUp(
       ],
       at,
     );
-    if (!looked.finding) {
-      const pause = pauseFor(looked.verdict, at);
-      const reason = shownReason(message.entity, looked.verdict.reason);
-      if (pause) await pauseLane(tx, { ...pause, reason, actor, since_at: at });
-    }
-    return decision?.to ?? null;
+    const verdict = verdictForLane(looked);
+    const reason = 'reason' in verdict ? shownReason(message.entity, verdict.reason) : '';
+    const effects = await lane.heed(
+      tx,
+      [{ verdict, parkedAs: null, shownReason: reason, sentAtMs: looked.startedAtMs }],
+      at,
+    );
+    return { state: decision?.to ?? null, effects };
   });
+  if (recorded.effects) lane.keep(recorded.effects);
+  return recorded.state;
 }
 
-function pauseFor(verdict: { kind: string; retryAfterMs?: number | null }, nowMs: number) {
+/** What a look-up says about the service as a whole. Whatever it finds or refuses concerns one record: only that it answered counts. */
+function verdictForLane({ finding, verdict }: LookedUp): Verdict {
+  const answered: Verdict = { kind: 'busy', reason: 'a look-up was answered' };
+  if (finding !== null) return answered;
   switch (verdict.kind) {
+    case 'in_doubt':
+    case 'unavailable':
+    case 'not_sent':
     case 'throttled':
-      return {
-        lane: 'service' as const,
-        cause: 'throttled' as const,
-        until_at: nowMs + (verdict.retryAfterMs ?? 1_000),
-      };
     case 'unauthorised':
-      return { lane: 'service' as const, cause: 'credential' as const, until_at: null };
     case 'misconfigured':
-      return { lane: 'deliver' as const, cause: 'misconfigured' as const, until_at: null };
+      return verdict;
     default:
-      return null;
+      return answered;
   }
 }

@@ -2,25 +2,21 @@ import { type AuditEntry, appendAudit } from '../audit/audit-log.js';
 import type { Sent } from '../delivery/service-client.js';
 import { sha256 } from '../outbox/canonical-json.js';
 import type { ClaimedMessage } from '../outbox/claim-messages.js';
-import { hastenInDoubt } from '../outbox/hasten-messages.js';
 import { settle } from '../outbox/message.js';
 import { promoteWaitingUpdate, type SettledMessage, settleMessages } from '../outbox/settle-messages.js';
 import { recordSuccess } from '../store/job-runs.js';
-import { dropEndedPauses, listPauses, pauseLane, resumeLane } from '../store/lane-pauses.js';
 import { assertEpoch, LeaseLost } from '../store/lease.js';
 import type { Tx } from '../store/store.js';
 import { type DeliverResult, emptyDeliverResult } from './deliver-result.js';
 import type { JobContext } from './job-context.js';
 import { killPoint } from './kill-point.js';
-import { healthy, type LaneHealth, laneEffects } from './lane-effects.js';
+import { afterOutageMs, LaneKeeper } from './lane-keeper.js';
 import type { ServiceLease } from './service-lease.js';
 import { shownReason } from './shown-reason.js';
 
 const maxBatch = 300;
 /** A moment in which outcomes gather, so that one commit carries several. */
 const gatherMs = 5;
-/** After an outage nothing waits longer than this for its next try: the service is back. */
-const afterOutageMs = 60_000;
 
 interface Outcome {
   message: ClaimedMessage;
@@ -36,13 +32,14 @@ export class Settler {
   readonly #onProgress: ((result: DeliverResult) => void) | undefined;
   #waiting: Outcome[] = [];
   #flushing: Promise<void> | null = null;
-  #health: LaneHealth = healthy;
+  readonly lane: LaneKeeper;
   /** What went wrong last, in the service's words or ours. */
   lastTrouble: string | null = null;
 
   constructor(context: JobContext, lease: ServiceLease, onProgress?: (result: DeliverResult) => void) {
     this.#context = context;
     this.#lease = lease;
+    this.lane = new LaneKeeper(context);
     this.#onProgress = onProgress;
   }
 
@@ -86,9 +83,9 @@ export class Settler {
   }
 
   async #settleBatch(batch: readonly Outcome[]): Promise<void> {
-    const { store, nowMs, random, settings, log, actor } = this.#context;
+    const { store, nowMs, random, settings, actor } = this.#context;
     const at = nowMs();
-    const { delivery, service } = settings;
+    const { delivery } = settings;
     const maxMs = delivery.backoffMaxSeconds * 1000;
     const settled = batch.map(({ message, sent, isProbe }): SettledMessage => {
       const transition = settle(message, sent.verdict, {
@@ -118,23 +115,6 @@ export class Settler {
     });
     const effects = await store.transaction('put outcomes on record', async (tx) => {
       await assertEpoch(tx, this.#lease.lease);
-      const outage = (await listPauses(tx)).find(({ cause }) => cause === 'outage');
-      const effects = laneEffects(
-        this.#health,
-        batch.map(({ message, sent }, i) => ({
-          verdict: sent.verdict,
-          shownReason: 'reason' in sent.verdict ? shownReason(message.entity, sent.verdict.reason) : '',
-          parkedAs: settled[i]?.transition.parkClass ?? null,
-          sentAtMs: sent.startedAtMs,
-        })),
-        {
-          outageAfterFailures: delivery.outageAfterFailures,
-          probeMs: delivery.probeSeconds * 1000,
-          windowMs: Math.min(...service.limits.map(({ perSeconds }) => perSeconds), 60) * 1000,
-          nextProbeAt: outage ? (outage.until_at ?? at) : null,
-        },
-        at,
-      );
       const attemptIds = await settleMessages(tx, settled, this.#lease.lease.epoch, at);
       await appendAudit(
         tx,
@@ -150,38 +130,21 @@ export class Settler {
         at,
       );
       if (settled.some(({ transition }) => transition.state === 'delivered')) await recordSuccess(tx, 'deliver', at);
-      if (effects.closesBreaker && (await resumeLane(tx, 'service', ['outage'])) > 0)
-        await hastenInDoubt(tx, at + afterOutageMs);
-      await dropEndedPauses(tx, at);
-      for (const pause of effects.pauses) {
-        // A probe that failed makes an outage longer; it is still the same one.
-        const going = pause.cause === 'outage' ? outage : undefined;
-        await pauseLane(tx, { ...pause, actor, since_at: going && !effects.closesBreaker ? going.since_at : at });
-        if (going) continue;
-        await appendAudit(
-          tx,
-          [
-            {
-              event: 'pause',
-              outcome: pause.cause,
-              actor,
-              detail: { lane: pause.lane, reason: pause.reason, until: pause.until_at },
-            },
-          ],
-          at,
-        );
-      }
-      await appendAudit(
+      const effects = await this.lane.heed(
         tx,
-        effects.alerts.map((message) => ({ event: 'alert', actor, detail: { message } })),
+        batch.map(({ message, sent }, i) => ({
+          verdict: sent.verdict,
+          shownReason: 'reason' in sent.verdict ? shownReason(message.entity, sent.verdict.reason) : '',
+          parkedAs: settled[i]?.transition.parkClass ?? null,
+          sentAtMs: sent.startedAtMs,
+        })),
         at,
       );
       killPoint('before-settle-commit');
       return effects;
     });
     killPoint('after-settle-commit');
-    this.#health = effects.health;
-    for (const alert of effects.alerts) log.error(alert);
+    this.lane.keep(effects);
     this.#count(settled);
   }
 

@@ -51,27 +51,84 @@ export interface ClaimScope {
 }
 
 /**
- * Ids of due messages, oldest first: those in doubt before new ones, customers before orders. An order waits for its
- * customer's binding, an update for its own, and a message for older open ones of its record.
+ * Ids of due messages: one in doubt and a new one in turn, so that records at which the service fails every time don't hold up
+ * the others; oldest first, customers before orders. An order waits for its customer's binding, an update for its own, and a
+ * message for older open ones of its record.
+ * @param sentSince a create in doubt whose first try is older is left: the service may have forgotten its key
  */
-export async function dueMessageIds(tx: Tx, nowMs: number, limit: number, scope: ClaimScope): Promise<number[]> {
-  const ids: number[] = [];
-  for (const state of ['in_doubt', 'pending'] as const) {
+export async function dueMessageIds(
+  tx: Tx,
+  nowMs: number,
+  limit: number,
+  scope: ClaimScope,
+  sentSince = 0,
+): Promise<number[]> {
+  const inState = async (state: SendableState, most: number) => {
+    const ids: number[] = [];
     for (const entity of ['customer', 'order'] as const) {
-      if (ids.length >= limit) return ids;
-      const keys = scope.only ? [...(scope.only.get(entity) ?? [])] : null;
-      if (keys?.length === 0) continue;
-      const rows = await tx.select<{ id: number }>(
-        `SELECT m.id FROM ${candidates}
-          WHERE m.state=? AND m.entity=? AND m.next_attempt_at<=? ${keys ? `AND m.source_key IN ${placeholders(keys.length)}` : ''}
-            AND ${ready}
-          ORDER BY m.next_attempt_at, m.id LIMIT ${limit - ids.length}`,
-        [state, entity, nowMs, ...(keys ?? [])],
-      );
-      ids.push(...rows.map((row) => Number(row.id)));
+      if (ids.length >= most) break;
+      const rows = await readyMessages(tx, state, entity, nowMs, most - ids.length, scope, sentSince);
+      ids.push(...rows.map(({ id }) => id));
     }
-  }
-  return ids;
+    return ids;
+  };
+  const inDoubt = await inState('in_doubt', limit);
+  const pending = await inState('pending', limit - Math.min(inDoubt.length, Math.ceil(limit / 2)));
+  const inTurn = Array.from({ length: Math.max(inDoubt.length, pending.length) }, (_, i) => [
+    ...inDoubt.slice(i, i + 1),
+    ...pending.slice(i, i + 1),
+  ]);
+  return inTurn.flat().slice(0, limit);
+}
+
+/**
+ * One message of this state, also where its next try is not due yet: the one that has waited longest, or the one that came last.
+ * @returns null when there is none
+ */
+export async function probeMessageId(
+  tx: Tx,
+  state: SendableState,
+  which: 'first' | 'last',
+  scope: ClaimScope,
+  sentSince: number,
+): Promise<number | null> {
+  const ever = Number.MAX_SAFE_INTEGER;
+  const found = [
+    ...(await readyMessages(tx, state, 'customer', ever, 1, scope, sentSince, which)),
+    ...(await readyMessages(tx, state, 'order', ever, 1, scope, sentSince, which)),
+  ].sort((a, b) => a.dueAt - b.dueAt);
+  return (which === 'first' ? found[0] : found.at(-1))?.id ?? null;
+}
+
+export async function countInDoubt(tx: Tx): Promise<number> {
+  const [row] = await tx.select<{ n: number }>("SELECT COUNT(*) AS n FROM outbox_message WHERE state='in_doubt'");
+  return Number(row?.n);
+}
+
+type SendableState = 'pending' | 'in_doubt';
+
+async function readyMessages(
+  tx: Tx,
+  state: SendableState,
+  entity: Entity,
+  dueBy: number,
+  limit: number,
+  scope: ClaimScope,
+  sentSince: number,
+  which: 'first' | 'last' = 'first',
+): Promise<{ id: number; dueAt: number }[]> {
+  const order = which === 'first' ? 'ASC' : 'DESC';
+  const keys = scope.only ? [...(scope.only.get(entity) ?? [])] : null;
+  if (keys?.length === 0) return [];
+  const remembered = "AND (m.operation<>'create' OR m.first_sent_at IS NULL OR m.first_sent_at>=?)";
+  const rows = await tx.select<{ id: number; next_attempt_at: number }>(
+    `SELECT m.id, m.next_attempt_at FROM ${candidates}
+      WHERE m.state=? AND m.entity=? AND m.next_attempt_at<=? ${keys ? `AND m.source_key IN ${placeholders(keys.length)}` : ''}
+        ${state === 'in_doubt' ? remembered : ''} AND ${ready}
+      ORDER BY m.next_attempt_at ${order}, m.id ${order} LIMIT ${Math.trunc(limit)}`,
+    [state, entity, dueBy, ...(keys ?? []), ...(state === 'in_doubt' ? [sentSince] : [])],
+  );
+  return rows.map((row) => ({ id: Number(row.id), dueAt: Number(row.next_attempt_at) }));
 }
 
 /** Message `m` with what it may have to wait for: its customer's binding `c` and its own binding `w`. */

@@ -7,15 +7,20 @@ export type Outage = 'refused' | 'no name' | 'hang' | '502' | '503' | '503 with 
 export interface InjectedService {
   /** How it is away; null: it is there. */
   away: Outage | null;
+  /** Records at which it fails with a 500, whenever it is asked to take them. */
+  isPoison: (body: { [field: string]: unknown }) => boolean;
   /** When each request began, and whether it was served. */
   readonly requests: { atMs: number; method: string; served: boolean }[];
   readonly adapter: AxiosAdapter;
 }
 
+const latencyMs = 50;
+
 /** A service on injected time: it takes every record, or it is away in one of the ways that a service can be. */
 export function injectedService(clock: VirtualClock, deadlineMs: number): InjectedService {
   const service: InjectedService = {
     away: null,
+    isPoison: () => false,
     requests: [],
     adapter: async (config) => {
       const method = (config.method ?? 'get').toUpperCase();
@@ -45,6 +50,9 @@ export function injectedService(clock: VirtualClock, deadlineMs: number): Inject
       }
       if (method === 'GET') return answer(200, { data: [], total: 0 });
       const body = JSON.parse(String(config.data));
+      // Long enough that several are under way at once.
+      await clock.sleep(latencyMs);
+      if (service.isPoison(body)) return answer(500, { error: { code: 'internal', message: 'an error of ours' } });
       if (!body.items) return answer(201, { customer_code: body.customer_code });
       const total = body.items.reduce(
         (sum: number, item: { qty: number; price: number }) => sum + item.qty * item.price,

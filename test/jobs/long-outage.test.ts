@@ -23,7 +23,7 @@ describe('an outage on injected time', function () {
     const lab = await kit.start({
       ...options,
       settings: {
-        service: { deadlineSeconds, concurrency: 4 },
+        service: { deadlineSeconds, concurrency: 4, ...(options.settings?.service as object | undefined) },
         delivery: { probeSeconds, leaseSeconds: 25, backoffBaseSeconds: 2, backoffMaxSeconds: 900, quickResends: 0 },
       },
     });
@@ -114,4 +114,80 @@ describe('an outage on injected time', function () {
       });
     }
   }
+
+  for (const [where, isFirst] of [
+    ['the oldest of them', true],
+    ['spread among the others', false],
+  ] as const)
+    it(`holds up none of 200 healthy orders for 20 at which the service fails each time: ${where}`, async () => {
+      const { clock, service, daemon } = await start({ customers: 5, orders: 220 });
+      const orders = await kit.rows(
+        "SELECT b.record FROM outbox_message m JOIN message_body b ON b.message_id=m.id WHERE m.entity='order' ORDER BY m.next_attempt_at, m.id",
+      );
+      expect(orders).to.have.length(220);
+      const notes = (isFirst ? orders.slice(0, 20) : orders.filter((_, i) => i % 11 === 3)).map(
+        ({ record }) => JSON.parse(record).note,
+      );
+      service.isPoison = ({ note }) => notes.includes(note);
+      const startedAt = clock.nowMs();
+      const stop = daemon();
+      let seconds = 0;
+      for (; seconds < 600 && ((await statesOf(kit)).delivered ?? 0) < 205; seconds++)
+        await clock.runUntil(startedAt + seconds * 1000);
+      if (process.env.WAYBILL_OUTAGE_HOURS) process.stdout.write(`        ${seconds} s\n`);
+      expect(await statesOf(kit)).to.include({ delivered: 205 });
+      expect(seconds, 'seconds until the last healthy one was delivered').to.be.below(60);
+
+      await stop();
+      expect(await statesOf(kit)).to.deep.equal({ delivered: 205, in_doubt: 20 });
+    });
+
+  describe('with a look-up, of creates whose keys the service may have forgotten', () => {
+    const lookUpCustomer = {
+      path: '/v1/customers',
+      query: { customer_code: '{customer_code}' },
+      list: 'data',
+      id: 'customer_code',
+      match: { customer_code: '{customer_code}' },
+      absenceProves: true,
+    };
+    const settings = { service: { endpoints: { lookUpCustomer } } };
+    const expire = () =>
+      kit.store.transaction('let the keys expire', (tx) =>
+        tx.run(
+          "UPDATE outbox_message SET state='in_doubt', first_sent_at=1, next_attempt_at=1 WHERE entity='customer'",
+        ),
+      );
+
+    it('probes by looking one up where nothing else is left to send', async () => {
+      const { clock, service, daemon } = await start({ customers: 1, orders: 1, settings });
+      service.away = '502';
+      const stop = daemon();
+      await clock.runUntil(clock.nowMs() + 100_000);
+      expect((await pausesOf(kit)).map(({ cause }) => cause)).to.deep.equal(['outage']);
+      await stop();
+      await expire();
+      service.away = null;
+      const backAt = clock.nowMs();
+      const stopAgain = daemon();
+      await clock.runUntil(backAt + 30_000);
+      await stopAgain();
+      expect(await pausesOf(kit)).to.deep.equal([]);
+      expect(await statesOf(kit)).to.deep.equal({ delivered: 2 });
+    });
+
+    it('does not run into the deadline fifty times at once while the service is away', async () => {
+      const { clock, service, daemon } = await start({ customers: 60, orders: 60, settings });
+      await expire();
+      service.away = 'hang';
+      const startedAt = clock.nowMs();
+      const stop = daemon();
+      await clock.runUntil(startedAt + 120_000);
+      await stop();
+      expect((await pausesOf(kit)).map(({ cause }) => cause)).to.deep.equal(['outage']);
+      const { length } = service.requests;
+      // Four at a time until five have failed, and from then on one every five seconds at most.
+      expect(length).to.be.within(10, 8 + 120 / probeSeconds);
+    });
+  });
 });

@@ -2,7 +2,13 @@ import { expect } from 'chai';
 import type { Verdict } from '../../src/model/verdict.js';
 import { sha256 } from '../../src/outbox/canonical-json.js';
 import { insertMessages, knownRecords, type NewMessage, supersedeMessages } from '../../src/outbox/capture-messages.js';
-import { type ClaimedMessage, claimMessages, dueMessageIds, nextDueAt } from '../../src/outbox/claim-messages.js';
+import {
+  type ClaimedMessage,
+  claimMessages,
+  dueMessageIds,
+  nextDueAt,
+  probeMessageId,
+} from '../../src/outbox/claim-messages.js';
 import { createKey } from '../../src/outbox/idempotency-key.js';
 import { settle } from '../../src/outbox/message.js';
 import { countOpen, customersOfOrders } from '../../src/outbox/open-messages.js';
@@ -108,12 +114,38 @@ onBothStores('the outbox', (kit) => {
       );
       await set(oldOrder as number, `next_attempt_at=${now - 5}`);
       for (const id of [doubtful, doubtfulCustomer]) await set(id as number, "state='in_doubt'");
-      const order1 = [doubtfulCustomer, doubtful, customer, oldOrder, order];
+      const order1 = [doubtfulCustomer, customer, doubtful, oldOrder, order];
       expect(await due()).to.deep.equal(order1);
       expect(await due(3)).to.deep.equal(order1.slice(0, 3));
       // Claimed in the same order, whatever the order of their times.
       const { claimed } = await claim(await due());
       expect(claimed.map(({ id }) => id)).to.deep.equal(order1);
+    });
+
+    it('no create in doubt whose key the service may have forgotten, which would be claimed for nothing', async () => {
+      const [forgotten, remembered] = (await insert(message('order', '1'), message('order', '2'))) as [number, number];
+      await set(forgotten, `state='in_doubt', first_sent_at=${now - 100}`);
+      await set(remembered, `state='in_doubt', first_sent_at=${now - 99}`);
+      const since = now - 99;
+      expect(await kit.store.read('look', (tx) => dueMessageIds(tx, now, 10, all, since))).to.deep.equal([remembered]);
+      const probe = (state: 'in_doubt' | 'pending') =>
+        kit.store.read('look', (tx) => probeMessageId(tx, state, 'first', all, since));
+      expect(await probe('in_doubt')).to.equal(remembered);
+      expect(await probe('pending')).to.equal(null);
+    });
+
+    it('the one that waits longest or came last to probe with, of both entities, also before its time', async () => {
+      const [order, customer, last] = (await insert(
+        message('order', '1'),
+        message('customer', 'a'),
+        message('order', '2'),
+      )) as [number, number, number];
+      await set(customer, `next_attempt_at=${now + 60}`);
+      await set(order, `next_attempt_at=${now + 50}`);
+      await set(last, `next_attempt_at=${now + 70}`);
+      const probe = (which: 'first' | 'last') =>
+        kit.store.read('look', (tx) => probeMessageId(tx, 'pending', which, all, 0));
+      expect([await probe('first'), await probe('last')]).to.deep.equal([order, last]);
     });
 
     it('not before its time', async () => {
