@@ -48,7 +48,7 @@ export async function breakStore(stage: Stage, fault: StoreFault, copies: Copies
   crew.goOn();
   // Work goes on in the ERP, and is captured.
   await doDeed(stage.erp, { kind: 'new-order', lines: [{ product: 3, qty: 2 }], pick: 7 }, stage.nextOrder);
-  for (const pick of [11, 17]) await doDeed(stage.erp, { kind: 'edit-order', pick, qty: 8 }, stage.nextOrder);
+  for (const pick of [5, 11]) await doDeed(stage.erp, { kind: 'edit-order', pick, qty: 8 }, stage.nextOrder);
   await doDeed(stage.erp, { kind: 'cancel-orders', pick: 13, count: 1 }, stage.nextOrder);
   const held = await until(15_000, () => isHeld(stage), 50);
   // Long enough for a pass of capture, and for a delivery if there could be one.
@@ -74,7 +74,7 @@ async function editWhatIsNotProven(stage: Stage, { recovery }: StoreFault): Prom
   if (recovery !== 'from-service') return;
   // What changed while the store was away meets its own key with other bytes.
   const conflict = "SELECT id FROM outbox_message WHERE state='parked' AND park_class='conflict'";
-  if (await until(6_000, async () => (await store.rows(conflict)).length > 0, 50)) await edit([17]);
+  if (await until(15_000, async () => (await store.rows(conflict)).length > 0, 50)) await edit([5]);
 }
 
 async function isHeld({ store }: Stage): Promise<boolean> {
