@@ -4,6 +4,7 @@ import { dropEndedPauses, listPauses, pauseLane, resumeLane } from '../store/lan
 import type { Tx } from '../store/store.js';
 import type { JobContext } from './job-context.js';
 import { healthy, type LaneEffects, type LaneHealth, type LaneOutcome, laneEffects } from './lane-effects.js';
+import { ownWaitMs } from './own-wait.js';
 
 /** After an outage nothing waits longer than this for its next try: the service is back. */
 export const afterOutageMs = 60_000;
@@ -31,7 +32,7 @@ export class LaneKeeper {
       {
         outageAfterFailures: delivery.outageAfterFailures,
         probeMs: delivery.probeSeconds * 1000,
-        windowMs: Math.min(...service.limits.map(({ perSeconds }) => perSeconds), 60) * 1000,
+        windowMs: ownWaitMs(service.limits),
         nextProbeAt: outage ? (outage.until_at ?? at) : null,
       },
       at,

@@ -14,11 +14,12 @@ import {
   swapInvoices,
 } from '../invoices/invoice-store.js';
 import { hastenInDoubt } from '../outbox/hasten-messages.js';
-import { listPauses, pauseLane, resumeLane } from '../store/lane-pauses.js';
+import { listPauses, pauseLane, pauseLaneNoShorter, resumeLane } from '../store/lane-pauses.js';
 import { assertEpoch } from '../store/lease.js';
 import type { Tx } from '../store/store.js';
 import type { JobContext } from './job-context.js';
 import { killPoint } from './kill-point.js';
+import { ownWaitMs } from './own-wait.js';
 import { SendGate } from './send-gate.js';
 import type { ServiceLease } from './service-lease.js';
 
@@ -42,8 +43,6 @@ export interface PullOptions {
 
 /** How often a page is asked for again in one pull, and how long it waits in between. */
 const maxTriesPerPage = 4;
-/** Where a service that says "slow down" names no time. */
-const throttledMs = 1_000;
 /** How often the list is begun anew in one pull, because it changed while it was read. */
 const maxPasses = 3;
 /** How often a pull looks whether its turn to probe has come. */
@@ -204,7 +203,10 @@ export async function pull(
         counts.listed = await stagedCount(tx, pullId);
         counts.pages++;
       } else if (judged.pause) {
-        await pauseLane(tx, { ...judged.pause, reason: judged.reason, actor, since_at: at });
+        const pause = { ...judged.pause, reason: judged.reason, actor, since_at: at };
+        const { until_at } = pause;
+        if (judged.namesTime === false && until_at !== null) await pauseLaneNoShorter(tx, { ...pause, until_at });
+        else await pauseLane(tx, pause);
       }
     });
   }
@@ -234,12 +236,15 @@ export async function pull(
     const error = errorBody(exchange.body);
     const reason = `HTTP ${status}${error.code ? ` ${error.code}` : ''}: ${error.message || 'no reason given'}`;
     if (status === 429 || (status === 503 && exchange.headers['retry-after'] !== undefined)) {
-      const wait = retryAfterMs(exchange.headers['retry-after'], nowMs()) ?? throttledMs;
+      // "Now" and a date in the past name no time.
+      const named = retryAfterMs(exchange.headers['retry-after'], nowMs()) || null;
+      const wait = named ?? ownWaitMs(settings.service.limits);
       return {
         kind: wait > 60_000 ? 'stop' : 'again',
         verdict: 'throttled',
         reason,
         waitMs: wait,
+        namesTime: named !== null,
         pause: { lane: 'service', cause: 'throttled', until_at: nowMs() + wait },
       };
     }
@@ -269,6 +274,7 @@ type JudgedPage =
       verdict: string;
       reason: string;
       waitMs?: number;
+      namesTime?: boolean;
       pause?: {
         lane: 'service' | 'pull';
         cause: 'throttled' | 'credential' | 'misconfigured';

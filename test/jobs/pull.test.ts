@@ -225,4 +225,34 @@ onBothLabs('pull', (kit) => {
     expect(failure).to.be.instanceOf(LeaseLost);
     expect(await kit.rows('SELECT * FROM invoice')).to.deep.equal([]);
   });
+
+  it('does not shorten a pause that a send was told of while a page was under way, where its own answer names no time', async () => {
+    const lab = await start(6);
+    lab.sandbox.setFaults([{ kind: 'status', status: 429, headers: { 'retry-after': '0' } }]);
+    const { store } = lab.context;
+    const hours = 4 * 3_600_000;
+    const until = Date.now() + hours;
+    const transaction: typeof store.transaction = (action, work) =>
+      store.transaction(action, async (tx) => {
+        if (action === 'put a page on record')
+          await pauseLane(tx, {
+            lane: 'service',
+            cause: 'throttled',
+            until_at: until,
+            reason: 'four hours',
+            actor: 'a send',
+            since_at: 1,
+          });
+        return work(tx);
+      });
+    lab.context.store = new Proxy(store, {
+      get: (target, name) => {
+        if (name === 'transaction') return transaction;
+        const value = Reflect.get(target, name) as unknown;
+        return typeof value === 'function' ? value.bind(target) : value;
+      },
+    });
+    expect((await lab.pull()).outcome).to.equal('failed');
+    expect((await pausesOf(kit)).map(({ until_at }) => Number(until_at))).to.deep.equal([until]);
+  });
 });
