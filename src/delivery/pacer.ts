@@ -113,6 +113,13 @@ export class Pacer {
     return longest && longest.waitMs > longestSlotWaitMs && Number.isFinite(longest.waitMs) ? longest : null;
   }
 
+  /** An operator does not believe what the service says it still takes: the next answer says it anew. The configured limits stay. */
+  forgetAdvice(): void {
+    this.#advised = null;
+    this.#announced.clear();
+    this.reconsider();
+  }
+
   /** Whoever waits for a slot asks again whether it is any use. */
   reconsider(): void {
     this.#wakeUp.abort();

@@ -191,6 +191,11 @@ export class ServiceClient {
     return this.#pacer.usedUp;
   }
 
+  /** See `Pacer.forgetAdvice`. */
+  forgetAdvice(): void {
+    this.#pacer.forgetAdvice();
+  }
+
   /** See `Pacer.reconsider`. */
   reconsider(): void {
     this.#pacer.reconsider();

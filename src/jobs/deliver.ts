@@ -67,6 +67,8 @@ class Delivery {
   #progress = '';
   #progressAt: number;
   #probes = 0;
+  /** Until when we paused the lane for a limit that is used up. */
+  #limitUntilMs = 0;
 
   constructor(context: JobContext, client: ServiceClient, lease: ServiceLease, options: DeliverOptions) {
     this.#context = context;
@@ -131,7 +133,10 @@ class Delivery {
     if (this.#client.usedUp !== null) {
       // What has a slot already may still be at the gate: a pause would take its turn away.
       if (this.#inFlight.size > 0) return this.#wait();
-      if (await pauseWhenUsedUp(this.#context, this.#client)) return null;
+      // Its pause was ended before its time: an operator knows better than the service's own headers.
+      if (this.#limitUntilMs > nowMs()) this.#client.forgetAdvice();
+      this.#limitUntilMs = (await pauseWhenUsedUp(this.#context, this.#client)) ?? 0;
+      if (this.#limitUntilMs > 0) return null;
     }
     // While the service is down, one message at a time goes to see whether it is back.
     const probing = state.pauses.some((pause) => pause.cause === 'outage');

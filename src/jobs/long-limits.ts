@@ -11,23 +11,27 @@ export const longestRestMs = 10_000;
 
 /**
  * What would wait for a slot longer than a request does is a pause of the lane: visible, durable, and no message is claimed for it.
- * @returns whether it is paused now
+ * @returns until when it is paused now, or null
  */
-export async function pauseWhenUsedUp(context: JobContext, client: Pick<ServiceClient, 'usedUp'>): Promise<boolean> {
+export async function pauseWhenUsedUp(
+  context: JobContext,
+  client: Pick<ServiceClient, 'usedUp'>,
+): Promise<number | null> {
   const { usedUp } = client;
-  if (usedUp === null) return false;
+  if (usedUp === null) return null;
   const at = context.nowMs();
+  const untilMs = at + Math.ceil(usedUp.waitMs);
   await context.store.transaction('pause until the limit allows more', (tx) =>
     pauseLane(tx, {
       lane: 'service',
       cause: 'limit',
-      until_at: at + Math.ceil(usedUp.waitMs),
+      until_at: untilMs,
       reason: usedUp.reason,
       actor: context.actor,
       since_at: at,
     }),
   );
-  return true;
+  return untilMs;
 }
 
 /** A limit of a day outlives a process: what was sent under an earlier lease counts for it as well. */

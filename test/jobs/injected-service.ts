@@ -7,6 +7,8 @@ export type Outage = 'refused' | 'no name' | 'hang' | '502' | '503' | '503 with 
 export interface InjectedService {
   /** How it is away; null: it is there. */
   away: Outage | null;
+  /** What it says beside its answers. */
+  headers: Record<string, string>;
   /** Records at which it fails with a 500, whenever it is asked to take them. */
   isPoison: (body: { [field: string]: unknown }) => boolean;
   /** When each request began, and whether it was served. */
@@ -20,6 +22,7 @@ const latencyMs = 50;
 export function injectedService(clock: VirtualClock, deadlineMs: number): InjectedService {
   const service: InjectedService = {
     away: null,
+    headers: {},
     isPoison: () => false,
     requests: [],
     adapter: async (config) => {
@@ -30,7 +33,7 @@ export function injectedService(clock: VirtualClock, deadlineMs: number): Inject
       const answer = (status: number, body: object, headers: Record<string, string> = {}) => ({
         status,
         statusText: '',
-        headers: new AxiosHeaders(headers),
+        headers: new AxiosHeaders({ ...service.headers, ...headers }),
         config,
         data: Readable.from([Buffer.from(JSON.stringify(body))]),
       });

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { ServiceClient } from '../../src/delivery/service-client.js';
 import { deliver } from '../../src/jobs/deliver.js';
 import { pull } from '../../src/jobs/pull.js';
+import { resumeLane } from '../../src/store/lane-pauses.js';
 import { useStore } from '../store/both-stores.js';
 import { VirtualClock } from '../support/virtual-clock.js';
 import { injectedService, type Outage } from './injected-service.js';
@@ -189,5 +190,24 @@ describe('an outage on injected time', function () {
       // Four at a time until five have failed, and from then on one every five seconds at most.
       expect(length).to.be.within(10, 8 + 120 / probeSeconds);
     });
+  });
+
+  it('goes on when an operator ends the pause that the service’s own headers made, and pauses again when they say so again', async () => {
+    const { clock, service, daemon } = await start({ customers: 3, orders: 12 });
+    service.headers = { ratelimit: '"day";r=0;t=14400' };
+    const stop = daemon();
+    await clock.runUntil(clock.nowMs() + 60_000);
+    const before = service.requests.length;
+    expect((await pausesOf(kit)).map(({ cause }) => cause)).to.deep.equal(['limit']);
+    const resume = () => kit.store.transaction('resume', (tx) => resumeLane(tx, 'service'));
+    await resume();
+    await clock.runUntil(clock.nowMs() + 60_000);
+    expect(service.requests.length).to.be.above(before);
+    expect((await pausesOf(kit)).map(({ cause }) => cause)).to.deep.equal(['limit']);
+    service.headers = {};
+    await resume();
+    await clock.runUntil(clock.nowMs() + 60_000);
+    await stop();
+    expect(await statesOf(kit)).to.deep.equal({ delivered: 15 });
   });
 });
