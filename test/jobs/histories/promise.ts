@@ -204,6 +204,7 @@ function historyOf({ kept, service }: World): History {
         received_at_ms: one.atMs,
       })),
     },
+    messages: kept.rows('SELECT * FROM outbox_message ORDER BY id'),
     attempts: kept.rows('SELECT * FROM attempt ORDER BY id'),
     events: kept.rows('SELECT * FROM torture_witness ORDER BY seq'),
     resolved: new Map(),
