@@ -206,7 +206,10 @@ class Delivery {
     const inDoubt = await store.read('count what is in doubt', (tx) => countInDoubt(tx));
     const probe = this.#probes++;
     // Where the oldest of the new ones are those at which it fails, the latest may not be.
-    const which = { pending: probe % 2 === 0 ? ('first' as const) : ('last' as const), in_doubt: 'first' as const };
+    const which = {
+      pending: probe % 2 === 0 ? ('first' as const) : ('last untried' as const),
+      in_doubt: 'first' as const,
+    };
     for (const kind of probeOrder(probe, inDoubt)) {
       if (kind === 'look_up') {
         if ((await this.#launchLookUps(1, true)) > 0) return 1;

@@ -82,13 +82,14 @@ export async function dueMessageIds(
 }
 
 /**
- * One message of this state, also where its next try is not due yet: the one that has waited longest, or the one that came last.
+ * One message of this state, also where its next try is not due yet: the one that has waited longest, or the last of those that
+ * were never tried, as long as there are such.
  * @returns null when there is none
  */
 export async function probeMessageId(
   tx: Tx,
   state: SendableState,
-  which: 'first' | 'last',
+  which: 'first' | 'last untried',
   scope: ClaimScope,
   sentSince: number,
 ): Promise<number | null> {
@@ -97,7 +98,8 @@ export async function probeMessageId(
     ...(await readyMessages(tx, state, 'customer', ever, 1, scope, sentSince, which)),
     ...(await readyMessages(tx, state, 'order', ever, 1, scope, sentSince, which)),
   ].sort((a, b) => a.dueAt - b.dueAt);
-  return (which === 'first' ? found[0] : found.at(-1))?.id ?? null;
+  if (which === 'first') return found[0]?.id ?? null;
+  return found.at(-1)?.id ?? probeMessageId(tx, state, 'first', scope, sentSince);
 }
 
 export async function countInDoubt(tx: Tx): Promise<number> {
@@ -115,7 +117,7 @@ async function readyMessages(
   limit: number,
   scope: ClaimScope,
   sentSince: number,
-  which: 'first' | 'last' = 'first',
+  which: 'first' | 'last untried' = 'first',
 ): Promise<{ id: number; dueAt: number }[]> {
   const order = which === 'first' ? 'ASC' : 'DESC';
   const keys = scope.only ? [...(scope.only.get(entity) ?? [])] : null;
@@ -124,7 +126,7 @@ async function readyMessages(
   const rows = await tx.select<{ id: number; next_attempt_at: number }>(
     `SELECT m.id, m.next_attempt_at FROM ${candidates}
       WHERE m.state=? AND m.entity=? AND m.next_attempt_at<=? ${keys ? `AND m.source_key IN ${placeholders(keys.length)}` : ''}
-        ${state === 'in_doubt' ? remembered : ''} AND ${ready}
+        ${state === 'in_doubt' ? remembered : ''} ${which === 'first' ? '' : 'AND m.attempts=0'} AND ${ready}
       ORDER BY m.next_attempt_at ${order}, m.id ${order} LIMIT ${Math.trunc(limit)}`,
     [state, entity, dueBy, ...(keys ?? []), ...(state === 'in_doubt' ? [sentSince] : [])],
   );

@@ -134,7 +134,7 @@ onBothStores('the outbox', (kit) => {
       expect(await probe('pending')).to.equal(null);
     });
 
-    it('the one that waits longest or came last to probe with, of both entities, also before its time', async () => {
+    it('the one that waits longest or the last untried to probe with, of both entities, also before its time', async () => {
       const [order, customer, last] = (await insert(
         message('order', '1'),
         message('customer', 'a'),
@@ -143,9 +143,14 @@ onBothStores('the outbox', (kit) => {
       await set(customer, `next_attempt_at=${now + 60}`);
       await set(order, `next_attempt_at=${now + 50}`);
       await set(last, `next_attempt_at=${now + 70}`);
-      const probe = (which: 'first' | 'last') =>
+      const probe = (which: 'first' | 'last untried') =>
         kit.store.read('look', (tx) => probeMessageId(tx, 'pending', which, all, 0));
-      expect([await probe('first'), await probe('last')]).to.deep.equal([order, last]);
+      expect([await probe('first'), await probe('last untried')]).to.deep.equal([order, last]);
+      // Otherwise the last one would stay the last, whatever became of it.
+      await set(last, 'attempts=1');
+      expect(await probe('last untried')).to.equal(customer);
+      for (const id of [order, customer]) await set(id, 'attempts=1');
+      expect(await probe('last untried')).to.equal(order);
     });
 
     it('not before its time', async () => {
