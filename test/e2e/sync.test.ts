@@ -110,8 +110,9 @@ describe('waybill sync, from a MariaDB ERP through a MariaDB store to the servic
     const sentSince = new Date(Date.now() - 3_600_000).toISOString();
     expect((await waybill.run('recover', '--from-service', '--yes')).code, 'since when?').to.equal(2);
     const recovered = await waybill.run('recover', '--from-service', '--sent-since', sentSince, '--yes', '--json');
-    expect(recovered.stderr).to.equal('');
-    expect(recovered.code).to.equal(0);
+    // The lost store may have changed any of them since: to say all fields once more is up to a person.
+    expect(recovered.stderr).to.contain(`${orders} changes to orders are held`);
+    expect(recovered.code).to.be.oneOf([0, 3]);
     expect(JSON.parse(recovered.stdout).unbound).to.equal(orders + customers);
     // The unpaid invoices were read; nothing was written there.
     expect(
@@ -122,8 +123,7 @@ describe('waybill sync, from a MariaDB ERP through a MariaDB store to the servic
     ).to.deep.equal([]);
 
     const run = await waybill.run('sync', '--json');
-    expect(run.stderr).to.equal('');
-    expect(run.code).to.equal(0);
+    expect(run.code).to.equal(3);
     expect(await bindings()).to.deep.equal(before);
     const { orders: atService, customers: customersThere, duplicateReferences } = sandbox.counts();
     expect({ atService, customersThere, duplicateReferences }).to.deep.equal({
@@ -131,6 +131,12 @@ describe('waybill sync, from a MariaDB ERP through a MariaDB store to the servic
       customersThere: customers,
       duplicateReferences: 0,
     });
+
+    const adopted = await waybill.run('confirm', '--adopt', '--reason', 'the service has the newest', '--yes');
+    expect(adopted.code, adopted.stderr).to.equal(0);
+    const quiet = await waybill.run('sync', '--json');
+    expect(quiet.code, quiet.stderr).to.equal(0);
+    expect(JSON.parse(quiet.stdout).deliver.attempts).to.equal(0);
   });
 
   it('keeps tokens and passwords out of its output and its tables', async () => {
