@@ -1,16 +1,8 @@
 import { appendAudit } from '../audit/audit-log.js';
 import type { Sent, ServiceClient } from '../delivery/service-client.js';
 import type { Entity } from '../model/entity.js';
-import {
-  type ClaimedMessage,
-  type ClaimScope,
-  claimMessages,
-  countInDoubt,
-  dueMessageIds,
-  nextDueAt,
-  probeMessageId,
-  type UpdateMethods,
-} from '../outbox/claim-messages.js';
+import { type ClaimedMessage, claimMessages, type UpdateMethods } from '../outbox/claim-messages.js';
+import { type ClaimScope, countInDoubt, dueMessageIds, nextDueAt, probeMessageId } from '../outbox/due-messages.js';
 import { parkForgottenKeys, settleNothingToSend } from '../outbox/settle-messages.js';
 import { assertEpoch, LeaseLost } from '../store/lease.js';
 import type { Tx } from '../store/store.js';

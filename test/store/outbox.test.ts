@@ -2,13 +2,8 @@ import { expect } from 'chai';
 import type { Verdict } from '../../src/model/verdict.js';
 import { sha256 } from '../../src/outbox/canonical-json.js';
 import { insertMessages, knownRecords, type NewMessage, supersedeMessages } from '../../src/outbox/capture-messages.js';
-import {
-  type ClaimedMessage,
-  claimMessages,
-  dueMessageIds,
-  nextDueAt,
-  probeMessageId,
-} from '../../src/outbox/claim-messages.js';
+import { type ClaimedMessage, claimMessages } from '../../src/outbox/claim-messages.js';
+import { dueMessageIds, nextDueAt, probeMessageId } from '../../src/outbox/due-messages.js';
 import { createKey } from '../../src/outbox/idempotency-key.js';
 import { settle } from '../../src/outbox/message.js';
 import { countOpen, customersOfOrders } from '../../src/outbox/open-messages.js';
