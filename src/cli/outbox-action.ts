@@ -1,6 +1,7 @@
 import type { App } from '../app.js';
 import { secretsOf } from '../app.js';
 import { appendAudit } from '../audit/audit-log.js';
+import { killPoint } from '../jobs/kill-point.js';
 import type { Entity } from '../model/entity.js';
 import type { MessageFilter } from '../outbox/message-filter.js';
 import { decideForMessages, matchingIds, type Operated, writeOperatorDecisions } from '../outbox/operate-messages.js';
@@ -159,7 +160,7 @@ async function applyBatch(
   ids: readonly number[],
 ): Promise<number> {
   const { context, settings } = app;
-  return app.store.transaction(`record the operator's ${action}`, async (tx) => {
+  const applied = await app.store.transaction(`record the operator's ${action}`, async (tx) => {
     const decided = await decideForMessages(tx, ids, filter, action, contextOf(app, options), true);
     const possible = decided.filter(({ decision }) => decision.to !== null);
     const at = context.nowMs();
@@ -184,8 +185,11 @@ async function applyBatch(
       })),
       at,
     );
+    killPoint('before-resolve-commit');
     return possible.length;
   });
+  killPoint('after-resolve-commit');
+  return applied;
 }
 
 function contextOf(app: App, options: ActionOptions) {

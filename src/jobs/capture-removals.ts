@@ -17,6 +17,7 @@ import { decideRemoval } from '../outbox/removal.js';
 import { boundKeys, countMissing, lastRecords, openCreates, withdrawMessages } from '../outbox/removal-rows.js';
 import { assertEpoch, type Lease } from '../store/lease.js';
 import type { JobContext } from './job-context.js';
+import { killPoint } from './kill-point.js';
 
 export interface RemovalPass {
   entity: Entity;
@@ -83,7 +84,7 @@ async function removePage(
   const { entity, lease } = pass;
   const presence = await reader.presence(entity, keys);
   const { onCancelled, onDeleted } = settingsOf(context, entity);
-  await store.transaction('write what was removed', async (tx) => {
+  const written = await store.transaction('write what was removed', async (tx) => {
     if (lease) await assertEpoch(tx, lease);
     const { existing, cancelled } = presence;
     const absent = existing === null || !isSweep ? [] : keys.filter((key) => !existing.has(key));
@@ -91,7 +92,7 @@ async function removePage(
       existing === null || !isSweep ? new Map<string, number>() : await countMissing(tx, entity, keys, new Set(absent));
     const deleted = new Set(absent.filter((key) => (missing.get(key) ?? 0) >= sweepsUntilDeleted));
     const removed = keys.filter((key) => cancelled.has(key) || deleted.has(key));
-    if (removed.length === 0) return;
+    if (removed.length === 0) return 0;
     const known = await knownRecords(tx, entity, removed, true);
     const records = await lastRecords(
       tx,
@@ -174,7 +175,11 @@ async function removePage(
       ],
       nowMs(),
     );
+    const count = withdrawn.length + messages.length;
+    if (count > 0) killPoint('before-removal-commit');
+    return count;
   });
+  if (written > 0) killPoint('after-removal-commit');
 }
 
 /** The record as it was wanted last, with the configured fields. */

@@ -13,6 +13,7 @@ import { endAlert } from '../store/alerts.js';
 import { clearBrake, readBrakes } from '../store/cursors.js';
 import { capture } from './capture.js';
 import type { JobContext } from './job-context.js';
+import { killPoint } from './kill-point.js';
 
 const batchSize = 500;
 const firstRows = 20;
@@ -109,8 +110,10 @@ export async function confirmHeld(
         })),
         nowMs(),
       );
+      killPoint('before-confirm-commit');
       return messages.length;
     });
+    killPoint('after-confirm-commit');
   }
   await store.transaction('end the brakes', async (tx) => {
     for (const entity of ['customer', 'order'] as const) {

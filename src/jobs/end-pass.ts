@@ -6,6 +6,7 @@ import { raiseAlert } from '../store/alerts.js';
 import { assertEpoch, type Lease } from '../store/lease.js';
 import type { Tx } from '../store/store.js';
 import type { JobContext } from './job-context.js';
+import { killPoint } from './kill-point.js';
 
 const batchSize = 500;
 
@@ -25,13 +26,16 @@ export async function endPass(
   const guarded = <T>(action: string, work: (tx: Tx) => Promise<T>) =>
     store.transaction(action, async (tx) => {
       if (lease) await assertEpoch(tx, lease);
-      return work(tx);
+      const done = await work(tx);
+      killPoint('before-pass-end');
+      return done;
     });
   const counts = await store.read('count what the pass would change', (tx) => countOfPass(tx, scope));
   if (counts.updates + counts.removals === 0) return 0;
   const reason = passBrake(counts, settings.capture, standing);
   if (reason === null) {
     await guarded('let the pass go', (tx) => releaseOfPass(tx, scope, nowMs()));
+    killPoint('after-pass-end');
     return 0;
   }
   let held = 0;
@@ -53,6 +57,7 @@ export async function endPass(
       );
       return messages.length;
     });
+    killPoint('after-pass-end');
     held += batch;
     if (batch < batchSize) break;
   }

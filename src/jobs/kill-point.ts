@@ -4,6 +4,12 @@ import { writeSync } from 'node:fs';
 export const killPoints = [
   'before-capture-commit',
   'after-capture-commit',
+  'before-removal-commit',
+  'after-removal-commit',
+  'before-pass-end',
+  'after-pass-end',
+  'before-cursor-commit',
+  'after-cursor-commit',
   'before-claim-commit',
   'after-claim-commit',
   'before-send',
@@ -14,11 +20,21 @@ export const killPoints = [
   'after-lease',
   'after-takeover',
   'before-lease-release',
+  'before-pull-page',
   'after-pull-page',
   'before-pull-swap',
   'after-pull-swap',
 ] as const;
-export type KillPoint = (typeof killPoints)[number];
+/** The same in the commands of an operator. */
+export const operatorKillPoints = [
+  'before-confirm-commit',
+  'after-confirm-commit',
+  'before-recover-commit',
+  'after-recover-commit',
+  'before-resolve-commit',
+  'after-resolve-commit',
+] as const;
+export type KillPoint = (typeof killPoints)[number] | (typeof operatorKillPoints)[number];
 
 /** `NAME`, `NAME:NTH` or `NAME:NTH:SIGSTOP`. Read once; no setting, because nobody should ever set it. */
 const [wanted = '', nth = '1', signal = 'SIGKILL'] = (process.env.TORTURE_KILL_POINT ?? '').split(':');

@@ -202,6 +202,7 @@ export async function pull(
         await stageInvoices(tx, pullId, judged.page.invoices);
         counts.listed = await stagedCount(tx, pullId);
         counts.pages++;
+        killPoint('before-pull-page');
       } else if (judged.pause) {
         const pause = { ...judged.pause, reason: judged.reason, actor, since_at: at };
         const { until_at } = pause;

@@ -16,6 +16,7 @@ import type { Tx } from '../store/store.js';
 import { deleteStoreInfo, readStoreInfo, writeStoreInfo } from '../store/store-info.js';
 import { capture } from './capture.js';
 import type { JobContext } from './job-context.js';
+import { killPoint } from './kill-point.js';
 import { type RecoveryHold, readPredecessors, readRecoveryHold } from './store-witness.js';
 import { sync } from './sync.js';
 
@@ -99,8 +100,10 @@ export async function recover(context: JobContext, reader: ErpReader, options: R
       ],
       at,
     );
+    killPoint('before-recover-commit');
     return result;
   });
+  killPoint('after-recover-commit');
   // What has to follow the creates that may have been sent: their changes, and removals, which were not decided meanwhile.
   await sync(context, { reader, client: noClient }, { stages: ['capture'] });
   return ended;

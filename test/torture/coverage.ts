@@ -1,4 +1,4 @@
-import { killPoints } from '../../src/jobs/kill-point.js';
+import { killPoints, operatorKillPoints } from '../../src/jobs/kill-point.js';
 import { deedKinds, retryAfterForms, type StoreKind } from './plan.js';
 
 /** How often each fault, deed and point had its effect. */
@@ -44,7 +44,7 @@ export function expectedCoverage(store: StoreKind): string[] {
   return [
     ...faults.map((name) => `fault:${name}`),
     ...deedKinds.map((kind) => `deed:${kind}`),
-    ...killPoints.map((point) => `point:${point}`),
+    ...[...killPoints, ...operatorKillPoints].map((point) => `point:${point}`),
   ];
 }
 

@@ -11,21 +11,26 @@ const spanMs = 3_500;
 export function drawPlan(seed: number, store: StoreKind): Plan {
   const random = new SeededRandom(seed * 7919 + (store === 'mariadb' ? 1 : 0));
   for (let i = 0; i < 8; i++) random.below(2);
-  const removals = drawRemovals(seed);
+  const forgets = seed % 8 === 4;
+  // Of its own, so that another point moves nothing else of a plan.
+  const drawn = drawTraps(seed, new SeededRandom(seed * 104_729));
+  // Keys that live for two seconds: whoever dies among the first customers leaves nothing that could be proven.
+  const traps = forgets ? { ...drawn, A: [], B: [] } : drawn;
+  const points = [...traps.A, ...traps.B].map(({ point }) => point);
+  const removals = drawRemovals(
+    seed,
+    points.some((point) => point.includes('removal')),
+  );
   // A deletion is only found by sweeps.
   const sweeps = random.chance(35) || removals.onDeleted !== 'nothing';
-  const forgets = seed % 8 === 4;
   const storeFault = drawStoreFault(seed, random);
-  const drawn = drawTraps(seed, random);
-  // Keys that live for two seconds: whoever dies among the first customers leaves nothing that could be proven.
-  const traps = forgets ? { A: [], B: [] } : drawn;
   const faults = drawFaults(seed, store, spanMs, random).map(({ atMs, fault }) => ({
     atMs: forgets ? atMs + 3_000 : atMs,
     fault,
   }));
   if (forgets) faults.push({ atMs: 0, fault: { kind: 'service-forgets-keys' } });
   // Only a process that is told to stop comes to the point where it lets go.
-  if (traps.A.concat(traps.B).some(({ point }) => point === 'before-lease-release'))
+  if (points.includes('before-lease-release'))
     faults.push({ atMs: random.between(1_500, 2_500), fault: { kind: 'process-stop' } });
   const brakesUpdates = seed % 3 === 2;
   return {
@@ -68,7 +73,8 @@ export function drawPlan(seed: number, store: StoreKind): Plan {
 
 const patched = (remark: string): RemovalEffect => ({ patch: { remark } });
 
-function drawRemovals(seed: number): Removals {
+/** @param isTrapped whether somebody dies while a removal is written, so that one has to be */
+function drawRemovals(seed: number, isTrapped: boolean): Removals {
   const effects: readonly Omit<Removals, 'maxRemovals'>[] = [
     { onCancelled: 'nothing', onDeleted: 'nothing' },
     { onCancelled: 'delete', onDeleted: 'nothing' },
@@ -76,6 +82,8 @@ function drawRemovals(seed: number): Removals {
     { onCancelled: 'delete', onDeleted: patched('deleted') },
     { onCancelled: patched('cancelled'), onDeleted: 'nothing' },
   ];
-  const drawn = effects[seed % effects.length] as (typeof effects)[number];
+  const drawn = effects[
+    isTrapped && seed % effects.length === 0 ? 1 : seed % effects.length
+  ] as (typeof effects)[number];
   return { ...drawn, maxRemovals: Math.floor(seed / effects.length) % 3 === 0 ? 1 : 10 };
 }

@@ -1,19 +1,23 @@
 import { type KillPoint, killPoints } from '../../src/jobs/kill-point.js';
 import type { SeededRandom } from '../../src/sample-erp/seeded-random.js';
-import type { Plan, Trap } from './plan.js';
+import type { OperatorTrap, Plan, Trap } from './plan.js';
 
 /** While there is something to deliver; what belongs to leases and pulls comes up at any time. */
-const needsWork = /capture|claim|send|answer|settle/;
+const needsWork = /capture|cursor|claim|send|answer|settle/;
+/** Only where something was edited or cancelled after it was acknowledged. */
+const needsChanges = /pass-end|removal/;
 
 /**
- * Three points a seed, each point in its turn. With a standby the two processes take turns as well: whoever dies is
+ * Four points a seed, each point in its turn. With a standby the two processes take turns as well: whoever dies is
  * followed by the other one, which comes to the next point.
  */
 export function drawTraps(seed: number, random: SeededRandom): Plan['traps'] {
-  const at = (index: number) => killPoints[index % killPoints.length] as KillPoint;
-  // Fifteen points: these three never meet, and each of them comes to every point.
-  const points = [at(seed), at(seed * 7 + 5), at(seed * 4 + 4)];
-  const ordered = [...points.filter((point) => needsWork.test(point)), ...points.filter((p) => !needsWork.test(p))];
+  const at = (index: number) => killPoints[index % killPoints.length] as (typeof killPoints)[number];
+  // Others meet in each round; of the twenty-two points four that are never the same.
+  const round = Math.floor(seed / killPoints.length) % 3;
+  const points = [at(seed), at(seed + 5 + round), at(seed + 11 + round), at(seed + 16 + round)];
+  const rank = (point: KillPoint) => (needsWork.test(point) ? 0 : needsChanges.test(point) ? 2 : 1);
+  const ordered = [...points].sort((a, b) => rank(a) - rank(b));
   const traps = ordered.map(
     (point, index): Trap => ({
       point,
@@ -23,8 +27,19 @@ export function drawTraps(seed: number, random: SeededRandom): Plan['traps'] {
     }),
   );
   const freezes = seed % 4 === 1;
-  const [first, second, third] = traps as [Trap, Trap, Trap];
+  const [first, second, third, fourth] = traps as [Trap, Trap, Trap, Trap];
   if (freezes) first.signal = 'SIGSTOP';
   const standby = freezes || seed % 4 === 2;
-  return standby ? { A: [first, third], B: [second] } : { A: traps, B: [] };
+  const daemons = standby ? { A: [first, third], B: [second, fourth] } : { A: traps, B: [] };
+  return { ...daemons, operator: operatorTraps };
 }
+
+/** Each command dies before its commit when it is typed first, and after it when it is typed again. */
+export const operatorTraps: OperatorTrap[] = [
+  { command: 'confirm', point: 'before-confirm-commit' },
+  { command: 'confirm', point: 'after-confirm-commit' },
+  { command: 'recover', point: 'before-recover-commit' },
+  { command: 'recover', point: 'after-recover-commit' },
+  { command: 'outbox resolve', point: 'before-resolve-commit' },
+  { command: 'outbox resolve', point: 'after-resolve-commit' },
+];

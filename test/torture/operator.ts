@@ -3,6 +3,7 @@ import { rm } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Coverage } from './coverage.js';
+import type { OperatorTrap } from './plan.js';
 
 export interface CommandResult {
   code: number;
@@ -17,23 +18,31 @@ export class Operator {
   readonly #configDir: string;
   readonly #env: NodeJS.ProcessEnv;
   readonly #coverage: Coverage;
+  /** The next command of a kind dies at the first of its points that is left. */
+  readonly #traps: OperatorTrap[];
 
-  constructor(configDir: string, env: NodeJS.ProcessEnv, coverage: Coverage) {
+  constructor(configDir: string, env: NodeJS.ProcessEnv, coverage: Coverage, traps: readonly OperatorTrap[]) {
     this.#configDir = configDir;
     this.#env = env;
     this.#coverage = coverage;
+    this.#traps = [...traps];
   }
 
   run(...args: string[]): Promise<CommandResult> {
+    const trap = this.#traps.find(({ command }) => args.join(' ').startsWith(command));
+    if (trap) this.#traps.splice(this.#traps.indexOf(trap), 1);
+    const env = trap ? { ...this.#env, TORTURE_KILL_POINT: trap.point } : this.#env;
     const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
     return new Promise((resolve) => {
       execFile(
         process.execPath,
         [main, ...args, '--config', this.#configDir],
-        { cwd: this.#configDir, env: this.#env, timeout: 30_000 },
+        { cwd: this.#configDir, env, timeout: 30_000 },
         (error, stdout, stderr) => {
           const code = error ? (typeof error.code === 'number' ? error.code : -1) : 0;
           this.printed.push(`$ waybill ${args.join(' ')}\n${stdout}${stderr}exit code ${code}`);
+          if (trap && stderr.includes(`reached ${trap.point} `)) this.#coverage.count(`point:${trap.point}`);
+          else if (trap) this.#traps.unshift(trap);
           if (code === 0 || code === 3) this.#coverage.count(`operator:${args[0]}`);
           resolve({ code, stdout, stderr });
         },

@@ -1,4 +1,4 @@
-import type { KillPoint } from '../../src/jobs/kill-point.js';
+import type { KillPoint, operatorKillPoints } from '../../src/jobs/kill-point.js';
 
 export type StoreKind = 'sqlite' | 'mariadb';
 
@@ -70,6 +70,13 @@ export interface Trap {
   signal: 'SIGKILL' | 'SIGSTOP';
 }
 
+/** A command of the operator that dies at a named point, and is typed again. */
+export interface OperatorTrap {
+  /** How the command begins. */
+  command: string;
+  point: (typeof operatorKillPoints)[number];
+}
+
 /** How an operator brings back what a store knew. */
 export type RecoveryForm = 'from-service' | 'bindings' | 'bindings-from-service' | 'look-up' | 'by-hand';
 
@@ -109,7 +116,7 @@ export interface Plan {
   removals: Removals;
   maxUpdates: number;
   storeFault: StoreFault | null;
-  traps: { A: Trap[]; B: Trap[] };
+  traps: { A: Trap[]; B: Trap[]; operator: OperatorTrap[] };
   deeds: { atMs: number; deed: Deed }[];
   faults: { atMs: number; fault: Fault }[];
 }

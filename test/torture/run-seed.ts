@@ -125,8 +125,12 @@ async function doFaults(stage: Stage): Promise<void> {
 async function goOnWorking({ crew, sandbox, erp, coverage, nextOrder }: Stage): Promise<void> {
   const isUp = () => crew.trapsLeft === 0 && sandbox.faults().every(({ fired }) => fired > 0);
   for (let round = 0; round < 20 && !isUp(); round++) {
-    const deed: Deed = { kind: 'new-order', lines: [{ product: round + 1, qty: 1 }], pick: round };
-    if ((await doDeed(erp, deed, nextOrder)) !== null) coverage.count(`deed:${deed.kind}`);
+    const deeds: Deed[] = [
+      { kind: 'new-order', lines: [{ product: round + 1, qty: 1 }], pick: round },
+      { kind: 'edit-order', pick: 31 * round, qty: 1 + (round % 9) },
+      { kind: 'cancel-orders', pick: 17 * round, count: 1 },
+    ];
+    for (const deed of deeds) if ((await doDeed(erp, deed, nextOrder)) !== null) coverage.count(`deed:${deed.kind}`);
     await until(500, isUp, 50);
   }
 }

@@ -142,7 +142,7 @@ async function build(
     storeFile,
     witnessFile,
     crew,
-    operator: new Operator(configDir, env, coverage),
+    operator: new Operator(configDir, env, coverage, plan.traps.operator),
     everRefused: new Set(),
     resolved: new Map(),
     past: null,
