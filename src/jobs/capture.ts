@@ -2,17 +2,18 @@ import type { ChangePosition, ErpPage, ErpReader, ReadCustomer, ReadOrder, RowFi
 import { compareChangedAt, shiftChangedAt } from '../erp/shift-changed-at.js';
 import type { Entity } from '../model/entity.js';
 import { newestMessageId } from '../outbox/hold-messages.js';
-import { type CaptureCursor, readCursor, readMarks, type SourceMarks, writeCursor } from '../store/cursors.js';
+import { type CaptureCursor, readCursor, type SourceMarks, writeCursor } from '../store/cursors.js';
 import { activePauses, listPauses } from '../store/lane-pauses.js';
-import { acquireLease, assertEpoch, type Lease, releaseLease, renewLease } from '../store/lease.js';
+import { assertEpoch } from '../store/lease.js';
+import { CaptureLease } from './capture-lease.js';
 import { type CapturePageResult, capturePage, type TouchedRecord } from './capture-page.js';
 import { captureCancelled, type RemovalPass, sweepRemovals } from './capture-removals.js';
-import { alertHeld, endPass } from './end-pass.js';
+import { type CaptureResult, emptyCaptureResult } from './capture-result.js';
 import type { JobContext } from './job-context.js';
+import { killPoint } from './kill-point.js';
 import { mappingFingerprint } from './mapping-fingerprint.js';
-import type { SkippedRecord } from './plan-row.js';
+import { PassBrakes } from './pass-brakes.js';
 import { readRecoveryHold } from './store-witness.js';
-import { watchSource } from './watch-source.js';
 
 export interface CaptureOptions {
   /** Without it the pass follows the cursors; with it only these rows are read, and no cursor moves. */
@@ -31,26 +32,6 @@ export interface CaptureOptions {
   onProgress?: (progress: { entity: Entity; read: number; total: number | null }) => void;
 }
 
-export interface CaptureResult {
-  read: { customers: number; orders: number };
-  captured: { customers: number; orders: number };
-  unchanged: number;
-  parked: number;
-  /** Of these, what waits for `waybill confirm`. */
-  held: number;
-  /** Orders that wait for their lines. */
-  waiting: number;
-  skipped: SkippedRecord[];
-  /** What was written; only partial passes keep it, because a first pass may write a million. */
-  touched: TouchedRecord[];
-  /** Set when the pass did not run or did not end. */
-  stopped: { reason: string } | null;
-  /** Another process is capturing right now. */
-  busy: boolean;
-  /** An operator has paused capture; delivering may go on. */
-  paused: boolean;
-}
-
 type AnyPage = ErpPage<ReadCustomer> | ErpPage<ReadOrder>;
 
 /** Reads the ERP and writes what is new or changed into the outbox: messages and cursor in one transaction a page. */
@@ -59,60 +40,36 @@ export async function capture(
   reader: ErpReader,
   options: CaptureOptions = {},
 ): Promise<CaptureResult> {
-  const pass = new CapturePass(context, reader, options);
-  const leaseMs = context.settings.delivery.leaseSeconds * 1000;
-  if (options.dryRun) return pass.run(null);
-  const answer = await acquireLease(context.store, 'capture', context.actor, leaseMs, context.clock);
-  if (!answer.held) {
-    pass.result.busy = true;
-    pass.result.stopped = {
-      reason: `${answer.holder} is capturing; its place is free in ${Math.ceil(answer.freeInMs / 1000)} s at the latest`,
-    };
-    return pass.result;
-  }
+  if (options.dryRun) return new CapturePass(context, reader, options, null).run();
+  const lease = await CaptureLease.acquire(context);
+  if (typeof lease === 'string') return { ...emptyCaptureResult(), busy: true, stopped: { reason: lease } };
   try {
-    return await pass.run(answer.lease);
+    return await new CapturePass(context, reader, options, lease).run();
   } finally {
-    await releaseLease(context.store, answer.lease);
+    await lease.release();
   }
 }
 
 class CapturePass {
-  readonly result: CaptureResult = {
-    read: { customers: 0, orders: 0 },
-    captured: { customers: 0, orders: 0 },
-    unchanged: 0,
-    parked: 0,
-    held: 0,
-    waiting: 0,
-    skipped: [],
-    touched: [],
-    stopped: null,
-    busy: false,
-    paused: false,
-  };
+  readonly result = emptyCaptureResult();
   readonly #context: JobContext;
   readonly #reader: ErpReader;
   readonly #options: CaptureOptions;
   #pageSize: number;
   readonly #fingerprints: Record<Entity, string>;
   readonly #waiting = new Set<string>();
-  /** What single messages were held for as they were written. */
-  readonly #held: Partial<Record<Entity, { count: number; reason: string }>> = {};
-  /** What is wrong with a source as a whole. An ERP that was restored was restored with all its tables. */
-  readonly #standing: Partial<Record<Entity, string>> = {};
-  readonly #givenUpTo: Partial<Record<Entity, string>> = {};
   /** In a dry run nothing is written, so that the customers of the next page would count again. */
   readonly #shownCustomers = new Set<string>();
-  /** Known keys that belong to other records now. */
-  #turnedKeys = 0;
-  #lease: Lease | null = null;
-  #renewedAt = 0;
+  readonly #brakes: PassBrakes;
+  /** Null in a dry run. */
+  readonly #lease: CaptureLease | null;
   /** What was there before a partial pass: it lets go only what it writes itself. */
   #afterId = 0;
 
-  constructor(context: JobContext, reader: ErpReader, options: CaptureOptions) {
+  constructor(context: JobContext, reader: ErpReader, options: CaptureOptions, lease: CaptureLease | null) {
     this.#context = context;
+    this.#lease = lease;
+    this.#brakes = new PassBrakes(context);
     this.#reader = reader;
     this.#options = options;
     const { settings } = context;
@@ -125,10 +82,8 @@ class CapturePass {
     };
   }
 
-  async run(lease: Lease | null): Promise<CaptureResult> {
-    this.#lease = lease;
-    this.#renewedAt = this.#context.clock.monotonicMs();
-    await this.#heedBrakes();
+  async run(): Promise<CaptureResult> {
+    await this.#brakes.recall();
     if (this.#isPartial()) this.#afterId = await this.#context.store.read('read the newest message', newestMessageId);
     const { filter } = this.#options;
     if (filter) {
@@ -143,19 +98,11 @@ class CapturePass {
     return this.result;
   }
 
-  /** What a pass that did not end has written waits for the next one over everything, and is counted with it. */
   async #endPass(): Promise<void> {
     if (this.#options.dryRun || this.result.stopped) return;
-    // What the pass itself has found out counts as well.
-    if (this.#turnedKeys > 0) await this.#heedBrakes();
-    const standing = this.#standing.order ?? this.#standing.customer ?? null;
-    for (const entity of ['customer', 'order'] as const) {
-      const one = this.#held[entity];
-      if (one) await alertHeld(this.#context, entity, one.count, one.reason);
-      const held = await endPass(this.#context, this.#lease, { entity, afterId: this.#afterId }, standing);
-      this.result.held += held;
-      this.result.parked += held;
-    }
+    const held = await this.#brakes.end(this.#lease?.lease ?? null, this.#afterId);
+    this.result.held += held;
+    this.result.parked += held;
   }
 
   /** One entity by its cursor: changes since the overlap, or everything when a sweep is due. */
@@ -196,30 +143,15 @@ class CapturePass {
     return (await this.#context.store.read('read the hold', readRecoveryHold)) !== null;
   }
 
-  /** Notes where the source ends, and what that says of the ERP. */
   async #watchSource(entity: Entity, sweptRows: number | null): Promise<SourceMarks | null> {
     if (this.#options.dryRun || this.#isPartial() || this.result.stopped) return null;
-    const marks = await watchSource(this.#context, this.#reader, this.#lease, entity, sweptRows);
-    this.#heed(entity, marks);
-    return marks;
-  }
-
-  async #heedBrakes(): Promise<void> {
-    for (const entity of ['customer', 'order'] as const)
-      this.#heed(entity, await this.#context.store.read('read the brakes', (tx) => readMarks(tx, entity)));
-  }
-
-  #heed(entity: Entity, { brake, highKey }: SourceMarks): void {
-    delete this.#standing[entity];
-    delete this.#givenUpTo[entity];
-    if (brake !== null) this.#standing[entity] = brake.reason;
-    if (brake?.cause === 'restored' && highKey !== null) this.#givenUpTo[entity] = highKey;
+    return this.#brakes.watch(this.#reader, this.#lease?.lease ?? null, entity, sweptRows);
   }
 
   #removalPass(entity: Entity): RemovalPass {
     return {
       entity,
-      lease: this.#lease,
+      lease: this.#lease?.lease ?? null,
       fingerprint: this.#fingerprints[entity],
       stop: async () => {
         await this.#mayGoOn();
@@ -298,8 +230,8 @@ class CapturePass {
       page,
       unsettledKeys,
       fingerprints: this.#fingerprints,
-      givenUpTo: this.#givenUpTo,
-      lease: this.#lease,
+      givenUpTo: this.#brakes.givenUpTo,
+      lease: this.#lease?.lease ?? null,
       force: this.#options.force ?? false,
       dryRun: this.#options.dryRun ?? false,
       // Customers that no eligible order refers to are only followed once they are known.
@@ -307,9 +239,9 @@ class CapturePass {
       room: this.#room(entity),
       cursor: keepCursor ? cursor : null,
       shownCustomers: this.#shownCustomers,
-      turnedKeys: this.#turnedKeys,
+      turnedKeys: this.#brakes.turnedKeys,
     });
-    this.#turnedKeys += work.turnedKeys;
+    this.#brakes.count(work.held, work.turnedKeys);
     if (work.alert !== null) this.#context.log.error(work.alert);
     const { result } = this;
     result.read[entity === 'order' ? 'orders' : 'customers'] += page.rows.length;
@@ -317,10 +249,7 @@ class CapturePass {
     result.captured.orders += work.captured.orders;
     result.unchanged += work.unchanged;
     result.parked += work.parked;
-    for (const { entity: of, reason } of work.held) {
-      result.held++;
-      this.#held[of] = { count: (this.#held[of]?.count ?? 0) + 1, reason };
-    }
+    result.held += work.held.length;
     // An order that waits is met twice: by its name, and by the pass over the changes.
     for (const key of work.waiting) this.#waiting.add(key);
     result.waiting = this.#waiting.size;
@@ -340,7 +269,7 @@ class CapturePass {
       this.result.stopped = { reason: `capture is paused: ${pause.reason}` };
       this.result.paused = true;
     } else if (this.#options.signal?.aborted) this.result.stopped = { reason: 'stopping' };
-    else await this.#keepLease();
+    else await this.#lease?.keep();
   }
 
   #room(entity: Entity): number {
@@ -361,15 +290,6 @@ class CapturePass {
     return this.#options.limit !== undefined || this.#options.filter !== undefined;
   }
 
-  async #keepLease(): Promise<void> {
-    if (!this.#lease) return;
-    const { store, settings, clock } = this.#context;
-    const leaseMs = settings.delivery.leaseSeconds * 1000;
-    if (clock.monotonicMs() - this.#renewedAt < leaseMs / 3) return;
-    await renewLease(store, this.#lease, leaseMs, clock);
-    this.#renewedAt = clock.monotonicMs();
-  }
-
   async #writeCursor(
     entity: Entity,
     cursor: { changedAt: string | null; sweptAt: number },
@@ -377,11 +297,13 @@ class CapturePass {
   ): Promise<void> {
     if (this.#options.dryRun || this.result.stopped) return;
     await this.#context.store.transaction('move the cursor', async (tx) => {
-      if (this.#lease) await assertEpoch(tx, this.#lease);
+      if (this.#lease) await assertEpoch(tx, this.#lease.lease);
       // Somebody asked for another sweep while this one was under way: it may have passed the record by then.
       const isAskedFor = before.sweptAt !== null && (await readCursor(tx, entity)).sweptAt === null;
       await writeCursor(tx, entity, isAskedFor ? { changedAt: cursor.changedAt } : cursor);
+      killPoint('before-cursor-commit');
     });
+    killPoint('after-cursor-commit');
   }
 }
 

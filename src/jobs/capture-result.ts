@@ -1,0 +1,39 @@
+import type { TouchedRecord } from './capture-page.js';
+import type { SkippedRecord } from './plan-row.js';
+
+export interface CaptureResult {
+  read: { customers: number; orders: number };
+  captured: { customers: number; orders: number };
+  unchanged: number;
+  parked: number;
+  /** Of these, what waits for `waybill confirm`. */
+  held: number;
+  /** Orders that wait for their lines. */
+  waiting: number;
+  skipped: SkippedRecord[];
+  /** What was written; only partial passes keep it, because a first pass may write a million. */
+  touched: TouchedRecord[];
+  /** Set when the pass did not run or did not end. */
+  stopped: { reason: string } | null;
+  /** Another process is capturing right now. */
+  busy: boolean;
+  /** An operator has paused capture; delivering may go on. */
+  paused: boolean;
+}
+
+/** A pass that has read nothing yet. */
+export function emptyCaptureResult(): CaptureResult {
+  return {
+    read: { customers: 0, orders: 0 },
+    captured: { customers: 0, orders: 0 },
+    unchanged: 0,
+    parked: 0,
+    held: 0,
+    waiting: 0,
+    skipped: [],
+    touched: [],
+    stopped: null,
+    busy: false,
+    paused: false,
+  };
+}
