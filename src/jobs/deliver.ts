@@ -1,16 +1,14 @@
-import { appendAudit } from '../audit/audit-log.js';
 import type { Sent, ServiceClient } from '../delivery/service-client.js';
 import type { Entity } from '../model/entity.js';
-import { type ClaimedMessage, claimMessages, type UpdateMethods } from '../outbox/claim-messages.js';
+import type { ClaimedMessage } from '../outbox/claim-messages.js';
 import { type ClaimScope, countInDoubt, dueMessageIds, nextDueAt, probeMessageId } from '../outbox/due-messages.js';
-import { parkForgottenKeys, settleNothingToSend } from '../outbox/settle-messages.js';
-import { assertEpoch, LeaseLost } from '../store/lease.js';
-import type { Tx } from '../store/store.js';
+import { LeaseLost } from '../store/lease.js';
+import { Claims } from './claims.js';
 import type { DeliverResult } from './deliver-result.js';
 import type { JobContext } from './job-context.js';
 import { killPoint } from './kill-point.js';
 import { pauseWhenUsedUp } from './long-limits.js';
-import { lookUp, lookUpEntities, takeLookUps } from './look-up.js';
+import { lookUp, takeLookUps } from './look-up.js';
 import { probeOrder } from './probe-order.js';
 import { SendGate } from './send-gate.js';
 import type { ServiceLease } from './service-lease.js';
@@ -54,6 +52,7 @@ class Delivery {
   readonly #options: DeliverOptions;
   readonly #gate: SendGate;
   readonly #settler: Settler;
+  readonly #claims: Claims;
   readonly #inFlight = new Set<Promise<void>>();
   readonly #target: number;
   #progress = '';
@@ -69,6 +68,7 @@ class Delivery {
     this.#options = options;
     this.#gate = new SendGate(context, lease, options.erpIdentity, options.trial);
     this.#settler = new Settler(context, lease, options.onProgress);
+    this.#claims = new Claims(context, lease);
     this.#target = claimTarget(context);
     this.#progressAt = context.clock.monotonicMs();
   }
@@ -145,7 +145,9 @@ class Delivery {
     if (probing) this.#lease.probeTurns.giveBack();
     if (this.#inFlight.size > 0) return this.#wait();
     await this.#settler.flushed();
-    if (await this.#parkForgotten()) return null;
+    const forgotten = await this.#claims.parkForgotten();
+    this.#settler.result.parked += forgotten;
+    if (forgotten > 0) return null;
     // What was settled just now may have become a conflict.
     if (!probing && (await this.#launchLookUps(maxLookUps)) > 0) return null;
 
@@ -182,7 +184,7 @@ class Delivery {
   async #fill(room: number): Promise<number> {
     const { store, nowMs } = this.#context;
     const ids = await store.read('look for due messages', (tx) =>
-      dueMessageIds(tx, nowMs(), room, this.#options.scope, nowMs() - this.#keyLifetimeMs()),
+      dueMessageIds(tx, nowMs(), room, this.#options.scope, this.#claims.forgottenBefore),
     );
     const claimed = await this.#claim(ids);
     for (const message of claimed) this.#launch(message, false);
@@ -194,7 +196,7 @@ class Delivery {
    * that may be long after the service is back. @returns how many it began
    */
   async #probe(): Promise<number> {
-    const { store, nowMs } = this.#context;
+    const { store } = this.#context;
     const inDoubt = await store.read('count what is in doubt', (tx) => countInDoubt(tx));
     const probe = this.#probes++;
     // Where the oldest of the new ones are those at which it fails, the latest may not be.
@@ -208,7 +210,7 @@ class Delivery {
         continue;
       }
       const id = await store.read('look for a message to probe with', (tx) =>
-        probeMessageId(tx, kind, which[kind], this.#options.scope, nowMs() - this.#keyLifetimeMs()),
+        probeMessageId(tx, kind, which[kind], this.#options.scope, this.#claims.forgottenBefore),
       );
       const [message] = await this.#claim(id === null ? [] : [id]);
       if (!message) continue;
@@ -219,39 +221,7 @@ class Delivery {
   }
 
   async #claim(ids: readonly number[]): Promise<ClaimedMessage[]> {
-    const { store, nowMs } = this.#context;
-    if (ids.length === 0) return [];
-    const { claimed, parked } = await store.transaction('claim messages', async (tx) => {
-      await assertEpoch(tx, this.#lease.lease);
-      const at = nowMs();
-      const lifetimeMs = this.#keyLifetimeMs();
-      // Before anything is claimed: a key that is forgotten must not go out once more.
-      const parked = await this.#parkForgottenIn(tx, at, lifetimeMs);
-      const { claimed, nothingToSend } = await claimMessages(
-        tx,
-        ids,
-        this.#lease.lease.epoch,
-        at,
-        lifetimeMs,
-        this.#updateMethods(),
-      );
-      await settleNothingToSend(tx, nothingToSend, at);
-      await appendAudit(
-        tx,
-        nothingToSend.map((message) => ({
-          event: 'superseded',
-          entity: message.entity,
-          sourceKey: message.sourceKey,
-          messageId: message.id,
-          actor: this.#context.actor,
-          detail: { reason: 'The service holds these values already.' },
-        })),
-        at,
-      );
-      if (claimed.length > 0) killPoint('before-claim-commit');
-      return { claimed, parked };
-    });
-    if (claimed.length > 0) killPoint('after-claim-commit');
+    const { claimed, parked } = await this.#claims.claim(ids);
     this.#settler.result.parked += parked;
     return claimed;
   }
@@ -319,43 +289,6 @@ class Delivery {
     if (state !== 'delivered') return;
     result.delivered[entity === 'order' ? 'orders' : 'customers']++;
     result.flagged++;
-  }
-
-  #updateMethods(): UpdateMethods {
-    const { updateCustomer, updateOrder } = this.#context.settings.service.endpoints;
-    return { customer: updateCustomer.method, order: updateOrder.method };
-  }
-
-  #keyLifetimeMs(): number {
-    return this.#context.settings.service.idempotency.lifetimeHours * 3_600_000;
-  }
-
-  async #parkForgotten(): Promise<boolean> {
-    const { store, nowMs } = this.#context;
-    const parked = await store.transaction('park what the service may have forgotten', async (tx) => {
-      await assertEpoch(tx, this.#lease.lease);
-      return this.#parkForgottenIn(tx, nowMs(), this.#keyLifetimeMs());
-    });
-    this.#settler.result.parked += parked;
-    return parked > 0;
-  }
-
-  async #parkForgottenIn(tx: Tx, at: number, lifetimeMs: number): Promise<number> {
-    const messages = await parkForgottenKeys(tx, at - lifetimeMs, lookUpEntities(this.#context));
-    await appendAudit(
-      tx,
-      messages.map((message) => ({
-        event: 'parked',
-        outcome: 'unproven',
-        entity: message.entity,
-        sourceKey: message.sourceKey,
-        messageId: message.id,
-        actor: this.#context.actor,
-        detail: { reason: 'Its first try is older than the lifetime of keys at the service.' },
-      })),
-      at,
-    );
-    return messages.length;
   }
 
   /** Until a request ends, but no longer than the poll. */
