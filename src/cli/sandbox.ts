@@ -1,15 +1,19 @@
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
+import type { CustomerRecord } from '../model/record.js';
 import { describeCommand, print, printJson } from './command.js';
 import { exitCode } from './exit-codes.js';
 import { stopSignal } from './stop-signal.js';
 import { positive } from './sync.js';
+import { UsageError } from './usage-error.js';
 
 interface SandboxOptions {
   port?: number;
   limit?: number;
   delayMs?: number;
   keyLifetimeHours?: number;
+  customers?: string;
   json?: boolean;
 }
 
@@ -26,6 +30,7 @@ export function sandboxCommand(): Command {
     .option('--limit <n>', 'answer 429 to more requests than this in any second', positive)
     .option('--delay-ms <n>', 'answer after 0 to n milliseconds', positive)
     .option('--key-lifetime-hours <n>', 'forget idempotency keys after this time', positive)
+    .option('--customers <file>', 'hold these customers from the start, made by somebody else: a JSON array of records')
     .action(async (options: SandboxOptions) => {
       // Only this command and the demo need it; the others start faster without.
       const { startSandbox } = await import('../sandbox/start-sandbox.js');
@@ -35,6 +40,7 @@ export function sandboxCommand(): Command {
         ...(options.limit === undefined ? {} : { limits: [{ requests: options.limit, windowMs: 1000 }] }),
         ...(options.delayMs === undefined ? {} : { delayMs: [0, options.delayMs] }),
         ...(options.keyLifetimeHours === undefined ? {} : { keyLifetimeMs: options.keyLifetimeHours * 3_600_000 }),
+        ...(options.customers === undefined ? {} : { customers: readCustomers(options.customers) }),
       });
       if (options.json) printJson({ url: sandbox.url, token: 'sandbox-token' });
       else
@@ -46,4 +52,21 @@ export function sandboxCommand(): Command {
       await sandbox.close();
       process.exitCode = exitCode.done;
     });
+}
+
+function readCustomers(file: string): CustomerRecord[] {
+  const wrong = (why: string) =>
+    new UsageError(
+      `${file}: ${why}. Write a JSON array such as [{"customer_code": "K10001", "name": "Anna Example"}].`,
+    );
+  let customers: unknown;
+  try {
+    customers = JSON.parse(readFileSync(file, 'utf8'));
+  } catch (error) {
+    throw wrong((error as Error).message);
+  }
+  if (!Array.isArray(customers)) throw wrong('no array');
+  const odd = customers.findIndex((one) => typeof one?.customer_code !== 'string' || one.customer_code === '');
+  if (odd >= 0) throw wrong(`record ${odd + 1} has no customer_code`);
+  return customers;
 }

@@ -1,3 +1,4 @@
+import { addForeignCustomers } from './add-foreign-customers.js';
 import { parseFaults } from './fault.js';
 import type { Limit } from './options.js';
 import { RateLimit } from './rate-limit.js';
@@ -26,6 +27,8 @@ export function createControls(state: SandboxState): SandboxControls {
       state.options = { ...state.options, ...options };
     },
     forgetKeys: () => state.keys.forgetAll(),
+
+    addCustomers: (customers) => addForeignCustomers(state, customers),
 
     addInvoices: (invoices) => {
       const { nowMs, paymentTermDays, utcOffsetMinutes } = state.options;

@@ -10,8 +10,11 @@ import { timestamp } from './timestamp.js';
 export const createCustomer: Endpoint = (state, call) => {
   const record = withoutNulls<CustomerRecord>(checkCustomer(call.readBody(), 'create', state.options));
   const customerCode = record.customer_code;
-  if (state.records.customers.has(customerCode)) {
-    throw new Refusal(409, 'already_exists', `Customer ${customerCode} exists already`);
+  const existing = state.records.customers.get(customerCode);
+  if (existing) {
+    const { status, code } = state.options.alreadyExists;
+    const shown = state.options.showExisting ? { customer: whole(existing).body } : {};
+    throw new Refusal(status, code, `Customer ${customerCode} exists already`, shown);
   }
   const createdAt = timestamp(call.nowMs, state.options.utcOffsetMinutes);
   const customer: StoredCustomer = { customerCode, key: call.key, createdAt, requestIds: [], record };

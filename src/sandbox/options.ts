@@ -1,4 +1,5 @@
 import { performance } from 'node:perf_hooks';
+import type { CustomerRecord } from '../model/record.js';
 import type { FaultInput } from './fault.js';
 
 /** A fixed time, or a range from which each request draws uniformly. In milliseconds. */
@@ -66,6 +67,13 @@ export interface SandboxOptions {
   /** The order field that carries the sender's own reference, by which the ledger finds duplicates. Default `note`. */
   orderReferenceField: string;
 
+  /** Customers that are there from the start, each made by somebody else under a key of their own. Default none. */
+  customers: readonly CustomerRecord[];
+  /** Status and code of the answer that a customer with this code is there already. Default 409, `already_exists`. */
+  alreadyExists: { status: 409 | 422; code: string };
+  /** Whether that answer shows the customer who is there, as `error.customer`. Default false. */
+  showExisting: boolean;
+
   /** Whether an order makes an invoice. Default true. */
   invoicePerOrder: boolean;
   /** The share of invoices that are born paid, 0 to 1. Default 0.25. */
@@ -112,6 +120,9 @@ export const defaultOptions: SandboxOptions = {
   maxItems: 1000,
   maxBodyBytes: 1024 * 1024,
   orderReferenceField: 'note',
+  customers: [],
+  alreadyExists: { status: 409, code: 'already_exists' },
+  showExisting: false,
   invoicePerOrder: true,
   paidShare: 0.25,
   paymentTermDays: 30,

@@ -6,12 +6,14 @@ export class Refusal extends Error {
     readonly status: number,
     readonly code: string,
     message: string,
+    /** What the error says besides. */
+    readonly more: Readonly<Record<string, unknown>> = {},
   ) {
     super(message);
     this.name = 'Refusal';
   }
 
   toAnswer(): Answer {
-    return { status: this.status, body: { error: { code: this.code, message: this.message } } };
+    return { status: this.status, body: { error: { code: this.code, message: this.message, ...this.more } } };
   }
 }

@@ -1,4 +1,5 @@
 import type { Invoice } from '../model/invoice.js';
+import type { CustomerRecord } from '../model/record.js';
 import type { FaultInput } from './fault.js';
 import type { FaultPlan } from './fault-plan.js';
 import type { Ledger, LedgerCounts } from './ledger.js';
@@ -10,6 +11,7 @@ export type RunningOptions = Omit<
   | 'port'
   | 'limits'
   | 'faults'
+  | 'customers'
   | 'seed'
   | 'keyLifetimeMs'
   | 'replayRefusals'
@@ -43,6 +45,9 @@ export interface SandboxControls {
   /** Changes options in mid-run: a new token, forbidden, delays, the form of Retry-After, … */
   change(options: Partial<RunningOptions>): void;
   forgetKeys(): void;
+
+  /** Customers that somebody else makes, under keys of their own. Throws a TypeError for a code that is there. */
+  addCustomers(customers: readonly CustomerRecord[]): void;
 
   addInvoices(invoices: readonly InvoiceInput[]): Invoice[];
   payInvoice(invoiceNo: string): Invoice;

@@ -1,3 +1,4 @@
+import { addForeignCustomers } from './add-foreign-customers.js';
 import { parseFaults } from './fault.js';
 import { FaultPlan } from './fault-plan.js';
 import { IdSequence } from './id-sequence.js';
@@ -30,7 +31,7 @@ export interface SandboxState {
 export function createState(options: SandboxOptions): SandboxState {
   const faults = new FaultPlan(options.seed === null ? options.random : seededRandom(options.seed));
   faults.set(parseFaults(options.faults));
-  return {
+  const state: SandboxState = {
     options,
     limit: new RateLimit(options.limits),
     keys: new IdempotencyMemory(options.keyLifetimeMs, options.replayRefusals, options.compareBodies),
@@ -45,4 +46,6 @@ export function createState(options: SandboxOptions): SandboxState {
     // A stream of its own: the nth invoice's fate must not hang on how many faults were drawn before it.
     paidRandom: seededRandom(options.seed ?? 1),
   };
+  addForeignCustomers(state, options.customers);
+  return state;
 }
