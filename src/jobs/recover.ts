@@ -12,6 +12,7 @@ import {
   settleUnbound,
   type UnboundFate,
 } from '../outbox/recover-messages.js';
+import { sweepAtNextPass } from '../store/cursors.js';
 import type { Tx } from '../store/store.js';
 import { deleteStoreInfo, readStoreInfo, writeStoreInfo } from '../store/store-info.js';
 import { capture } from './capture.js';
@@ -116,6 +117,8 @@ async function succeed(tx: Tx, hold: RecoveryHold): Promise<void> {
   await writeStoreInfo(tx, 'incarnation', randomUUID());
   await writeStoreInfo(tx, 'predecessors', JSON.stringify([...predecessors]));
   await deleteStoreInfo(tx, 'recovery');
+  // Removals were not decided meanwhile, and the cursors have gone past what was cancelled.
+  for (const entity of ['customer', 'order'] as const) await sweepAtNextPass(tx, entity);
 }
 
 /** Rows that changed after the copy was made: an update of them may have been sent, and the copy believes older values. */

@@ -123,6 +123,35 @@ onBothLabs('a store that was lost', (kit) => {
     expect(audited.map(({ source_key: key }) => key).sort()).to.deep.equal(['1', '2']);
   });
 
+  it('finds what was cancelled meanwhile, also when the power goes right after the recovery', async () => {
+    const lab = await kit.start({
+      customers: 1,
+      orders: 3,
+      settings: { ...settings, capture: { overlapSeconds: 0 } },
+    });
+    await lab.capture({ sweep: true });
+    await lab.deliver();
+    await hold();
+    await cancelSampleOrder(lab.erp, 2);
+    await lab.capture();
+    // Something newer, so that the cursor is past it.
+    await editSampleLine(lab.erp, 1, 1, 55);
+    await lab.capture();
+    let passes = 0;
+    const reader = new Proxy(lab.reader, {
+      get(target, name) {
+        if (name === 'nowAsChangedAt' && ++passes > 2) throw new Error('the power is gone');
+        const value = Reflect.get(target, name) as unknown;
+        return typeof value === 'function' ? value.bind(target) : value;
+      },
+    });
+    const recovery = recover(lab.context, reader, { fate: { to: 'parked' }, bindings: null, reason: 'a test' });
+    expect(await recovery.catch((error: Error) => error.message)).to.equal('the power is gone');
+    await lab.capture();
+    await lab.deliver();
+    await expectAllAtService(lab);
+  });
+
   it('compares what a person found at the service with the ERP at the next pass, also when no sweep is due', async () => {
     const lab = await kit.start({ customers: 1, orders: 2, settings: { capture: { overlapSeconds: 0 } } });
     await lab.capture();
