@@ -56,7 +56,8 @@ export async function doDeed(desk: ErpDesk, deed: Deed, nextId: () => number): P
     }
     case 'edit-order':
     case 'silent-edit': {
-      const order = choose(good, deed.pick);
+      const key = deed.kind === 'edit-order' ? deed.key : undefined;
+      const order = key === undefined ? choose(good, deed.pick) : good.find(({ id }) => `${id}` === key);
       // Somebody else may have deleted it between the read of the orders and that of the lines.
       if (!order || !rows.lines.some((line) => line.order_id === order.id)) return null;
       await desk.run(setQuantity(rows, order, deed.qty, deed.kind === 'edit-order' ? now : null));

@@ -7,7 +7,8 @@ export type Deed =
   | { kind: 'new-order'; lines: { product: number; qty: number }[]; pick: number }
   /** A transaction that began a while ago and commits only now: its changed-at lies in the past. */
   | { kind: 'late-commit'; lines: { product: number; qty: number }[]; pick: number; lateMs: number }
-  | { kind: 'edit-order'; pick: number; qty: number }
+  /** With `key` that order and no other. */
+  | { kind: 'edit-order'; pick: number; qty: number; key?: string }
   /** Several at once, more than some seeds let go without a person. */
   | { kind: 'edit-orders'; pick: number; count: number; qty: number }
   /** A quantity changes and no changed-at moves with it: only a sweep finds it. */

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import type { Attendant } from './attendant.js';
 import { doDeed } from './do-deed.js';
-import type { StoreFault } from './plan.js';
+import type { Deed, StoreFault } from './plan.js';
 import type { Stage } from './stage.js';
 import { makeMariaDbStore, makeSqliteStore, sqliteStoreDesk } from './store-desk.js';
 import { witnessTable, witnessTriggers } from './store-witness.js';
@@ -63,18 +63,22 @@ export async function breakStore(stage: Stage, fault: StoreFault, copies: Copies
 /** Before anybody has looked at it, it changes: nothing of it may become another create. */
 async function editWhatIsNotProven(stage: Stage, { recovery }: StoreFault): Promise<void> {
   const { erp, store, nextOrder } = stage;
-  const edit = async (picks: readonly number[]) => {
+  const edit = async (deeds: readonly Deed[]) => {
     const editedAt = Date.now();
-    for (const pick of picks) await doDeed(erp, { kind: 'edit-order', pick, qty: 10 + pick }, nextOrder);
+    for (const deed of deeds) await doDeed(erp, deed, nextOrder);
     const captured = `SELECT id FROM outbox_message WHERE captured_at>=${editedAt}`;
     await until(5_000, async () => (await store.rows(captured)).length > 0, 50);
   };
   await doDeed(erp, { kind: 'edit-customer', pick: 5, name: 'Renamed after the loss' }, nextOrder);
-  await edit([11, 12, 13, 14]);
+  await edit([11, 12, 13, 14].map((pick) => ({ kind: 'edit-order', pick, qty: 10 + pick })));
   if (recovery !== 'from-service') return;
   // What changed while the store was away meets its own key with other bytes.
-  const conflict = "SELECT id FROM outbox_message WHERE state='parked' AND park_class='conflict'";
-  if (await until(15_000, async () => (await store.rows(conflict)).length > 0, 50)) await edit([5]);
+  const conflicts = () =>
+    store.rows<{ source_key: string }>(
+      "SELECT source_key FROM outbox_message WHERE state='parked' AND park_class='conflict' AND entity='order'",
+    );
+  if (!(await until(15_000, async () => (await conflicts()).length > 0, 50))) return;
+  await edit((await conflicts()).map(({ source_key: key }) => ({ kind: 'edit-order', pick: 0, qty: 33, key })));
 }
 
 async function isHeld({ store }: Stage): Promise<boolean> {
