@@ -1,4 +1,7 @@
 import { z } from 'zod';
+import { adoptionSettings } from './adoption-settings.js';
+import { credentialSettings, proxySettings, tlsSettings } from './credential-settings.js';
+import { readInvoiceEndpoint } from './invoices-settings.js';
 import { headerName, regularExpression, secret } from './value-types.js';
 
 const endpoint = (
@@ -122,13 +125,16 @@ export const serviceSettings = z
     baseUrl: baseUrl.describe(
       'Address of the service, without the version. http is refused unless it stays on this machine or environment is sandbox.',
     ),
-    token: bearerToken.optional().describe('Bearer token. Only from the environment; prefer tokenFile.'),
+    credential: credentialSettings.prefault({ kind: 'bearer' }),
+    tls: tlsSettings.prefault({}),
+    proxy: proxySettings,
+    token: bearerToken.optional().describe('Bearer token or API key. Only from the environment; prefer tokenFile.'),
     tokenFile: z
       .string()
       .min(1)
       .optional()
       .describe(
-        'File that holds the bearer token, relative to the configuration folder; credential `service-token` under systemd.',
+        'File that holds the bearer token or API key, relative to the configuration folder; credential `service-token` under systemd.',
       ),
     deadlineSeconds: z
       .number()
@@ -142,8 +148,8 @@ export const serviceSettings = z
       .int()
       .min(1)
       .max(256)
-      .default(16)
-      .describe('Requests under way at once.')
+      .optional()
+      .describe('Requests under way at once. Absent: 16, or as many as the limits need at answers of half a second.')
       .meta({ unit: 'requests' }),
     limits: z
       .array(
@@ -191,6 +197,27 @@ export const serviceSettings = z
         deleteCustomer: endpoint('DELETE', '/v1/customers/{customer_code}', 204, 'A customer that is withdrawn.'),
         deleteOrder: endpoint('DELETE', '/v1/orders/{order_id}', 204, 'An order that is withdrawn.'),
         listInvoices: endpoint('GET', '/v2/invoices', 200, 'Unpaid invoices, page by page.'),
+        readInvoice: readInvoiceEndpoint,
+        readCustomer: z
+          .strictObject({
+            path: z
+              .string()
+              .regex(/^\/(?!\/)[^?#\s]*$/, 'not a path that begins with one / and has no query')
+              .default('/v1/customers/{customer_code}')
+              .describe('Path with its version. {field} is replaced by a text field of the record.')
+              .meta({ allowed: 'a path that begins with one / and has no query' }),
+            successStatus: z
+              .number()
+              .int()
+              .min(200)
+              .max(299)
+              .default(200)
+              .describe('Status of an answer with the customer.'),
+          })
+          .prefault({})
+          .describe(
+            'One customer by its code. Asked when the service says that a customer is there already, unless lookUpCustomer is set.',
+          ),
         lookUpCustomer: lookUp('Whether a customer exists. Absent: the service can not be asked.'),
         lookUpOrder: lookUp('Whether an order exists. Absent: the service can not be asked.'),
       })
@@ -219,23 +246,9 @@ export const serviceSettings = z
       })
       .prefault({})
       .describe('Which answers mean something that a status alone does not say.'),
+    adoption: adoptionSettings,
   })
   .describe('The service that receives customers and orders.');
-
-export const invoicesSettings = z
-  .strictObject({
-    enabled: z.boolean().default(true).describe('false never reads invoices.'),
-    status: z.string().min(1).default('unpaid').describe('State that means money is due.'),
-    pageSize: z
-      .number()
-      .int()
-      .min(1)
-      .max(10_000)
-      .default(100)
-      .describe('Value of `limit`; a service that gives less is followed.')
-      .meta({ unit: 'invoices' }),
-  })
-  .describe('How unpaid invoices are read back.');
 
 export const deliverySettings = z
   .strictObject({

@@ -1,13 +1,15 @@
 import type { AxiosAdapter } from 'axios';
 import type { LookUpEndpoint, ServiceSettings } from '../config/service-settings.js';
 import type { Entity } from '../model/entity.js';
-import type { LookUpFinding } from '../model/look-up-finding.js';
+import type { FoundRecord, LookUpFinding } from '../model/look-up-finding.js';
 import type { JsonValue, OrderItem } from '../model/record.js';
 import { redact } from '../model/redact.js';
 import type { Verdict } from '../model/verdict.js';
 import type { Clock } from '../store/clock.js';
 import { orderTotal } from './acknowledgement.js';
+import { concurrencyOf } from './concurrency-of.js';
 import { excerptOf } from './excerpt-of.js';
+import { customerInAnswer } from './existing-customer.js';
 import type { TimedExchange } from './exchange.js';
 import { lookUpAddress, readLookUp } from './look-up.js';
 import { Pacer } from './pacer.js';
@@ -39,6 +41,8 @@ export interface Sent {
   status: number | null;
   requestId: string | null;
   excerpt: string | null;
+  /** The customer that the answer "already exists" carries, when it is exactly ours. */
+  existing?: FoundRecord | null;
 }
 
 export interface Read {
@@ -73,9 +77,9 @@ export class ServiceClient {
   constructor(options: ServiceClientOptions) {
     this.#service = options.service;
     this.#nowMs = options.nowMs;
-    const { limits, concurrency } = options.service;
+    const { limits } = options.service;
     this.#pacer = new Pacer({
-      concurrency,
+      concurrency: concurrencyOf(options.service),
       limits: limits.map(({ requests, perSeconds }) => ({ requests, windowMs: perSeconds * 1000 })),
       ...(options.clock ? { clock: options.clock } : {}),
     });

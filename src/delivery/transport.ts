@@ -6,6 +6,7 @@ import { TLSSocket } from 'node:tls';
 import axios, { type AxiosAdapter, AxiosError, type AxiosInstance, type InternalAxiosRequestConfig } from 'axios';
 import axiosRetry from 'axios-retry';
 import type { ServiceSettings } from '../config/service-settings.js';
+import { concurrencyOf } from './concurrency-of.js';
 import type { Exchange, TimedExchange } from './exchange.js';
 import { exchangeOfError, plainHeaders } from './exchange-of-error.js';
 import type { Pacer, Turn } from './pacer.js';
@@ -74,7 +75,7 @@ export class Transport {
 
   constructor(options: TransportOptions) {
     const { service } = options;
-    const agentOptions = { keepAlive: true, maxSockets: service.concurrency };
+    const agentOptions = { keepAlive: true, maxSockets: concurrencyOf(service) };
     this.#agents = { http: new http.Agent(agentOptions), https: new https.Agent(agentOptions) };
     this.#nowMs = options.nowMs;
     this.#client = axios.create({

@@ -1,3 +1,4 @@
+import { concurrencyOf } from '../delivery/concurrency-of.js';
 import type { Sent, ServiceClient } from '../delivery/service-client.js';
 import type { Entity } from '../model/entity.js';
 import type { ClaimedMessage } from '../outbox/claim-messages.js';
@@ -54,6 +55,8 @@ class Delivery {
   readonly #settler: Settler;
   readonly #claims: Claims;
   readonly #inFlight = new Set<Promise<void>>();
+  /** Wakes up the loop where it waits. */
+  #oneEnded: () => void = () => undefined;
   readonly #target: number;
   #progress = '';
   #progressAt: number;
@@ -227,8 +230,15 @@ class Delivery {
   }
 
   #launch(message: ClaimedMessage, isProbe: boolean): void {
-    const sending = this.#send(message, isProbe).finally(() => this.#inFlight.delete(sending));
-    this.#inFlight.add(sending);
+    this.#follow(this.#send(message, isProbe));
+  }
+
+  #follow(work: Promise<void>): void {
+    const followed = work.finally(() => {
+      this.#inFlight.delete(followed);
+      this.#oneEnded();
+    });
+    this.#inFlight.add(followed);
   }
 
   async #send(message: ClaimedMessage, isProbe: boolean): Promise<void> {
@@ -275,9 +285,8 @@ class Delivery {
           // Its attempt stays without an outcome: this process or its successor calls it in doubt again.
           if (error instanceof LeaseLost) this.#lease.markLost();
           else this.#context.log.error('A look-up is not on record', { error: error.message });
-        })
-        .finally(() => this.#inFlight.delete(looking));
-      this.#inFlight.add(looking);
+        });
+      this.#follow(looking);
     }
     return messages.length;
   }
@@ -298,7 +307,11 @@ class Delivery {
     const stopped = new Promise<void>((resolve) => {
       this.#options.signal?.addEventListener('abort', () => resolve(), { once: true, signal: timer.signal });
     });
-    await Promise.race([rest, stopped, ...(this.#inFlight.size > 0 ? [Promise.race(this.#inFlight)] : [])]);
+    // Not a race of all that is under way: each that ends would cost as many reactions as there are others.
+    const oneEnded = new Promise<void>((resolve) => {
+      this.#oneEnded = resolve;
+    });
+    await Promise.race([rest, stopped, oneEnded]);
     timer.abort();
     return null;
   }
@@ -306,7 +319,8 @@ class Delivery {
 
 /** No more than fit in a few seconds, so that a stop or a pause has little to give back. */
 function claimTarget({ settings }: JobContext): number {
-  const { limits, concurrency } = settings.service;
+  const { limits } = settings.service;
+  const concurrency = concurrencyOf(settings.service);
   const perSecond = Math.min(...limits.map(({ requests, perSeconds }) => requests / perSeconds));
   const inThreeSeconds = Math.ceil(Math.min(perSecond * 3, concurrency * 16));
   return Math.min(500, Math.max(concurrency, inThreeSeconds, 2));

@@ -1,0 +1,21 @@
+import { expect } from 'chai';
+import { concurrencyOf } from '../../src/delivery/concurrency-of.js';
+
+describe('how many requests are under way at once', () => {
+  it('is what is configured, whatever the limits', () => {
+    expect(concurrencyOf({ concurrency: 3, limits: [{ requests: 200, perSeconds: 1 }] })).to.equal(3);
+  });
+
+  it('is else enough for the tightest limit at answers of half a second', () => {
+    const of = (...limits: [number, number][]) =>
+      concurrencyOf({
+        concurrency: undefined,
+        limits: limits.map(([requests, perSeconds]) => ({ requests, perSeconds })),
+      });
+    expect(of()).to.equal(16);
+    expect(of([10, 1])).to.equal(16);
+    expect(of([200, 1])).to.equal(100);
+    expect(of([200, 1], [6_000, 60])).to.equal(50);
+    expect(of([100_000, 1])).to.equal(256);
+  });
+});
