@@ -1,7 +1,9 @@
+import { answer } from './answer-settings.js';
 import { otherEnvironmentNames } from './environment-overrides.js';
 import { fieldMapping } from './erp-settings.js';
+import { fieldRule } from './record-settings.js';
 import { allowedInWords, kindOf, unwrap } from './schema-tree.js';
-import { answer } from './service-settings.js';
+
 import { type SettingEntry, type SettingGroup, settingGroups } from './setting-list.js';
 
 const units: [RegExp, string][] = [
@@ -47,7 +49,7 @@ function table(group: SettingGroup): string[] {
 }
 
 /** A part that several settings share, such as a field mapping. It has no environment variables of its own. */
-function sharedPart(schema: typeof fieldMapping | typeof answer, opening: string): string[] {
+function sharedPart(schema: typeof fieldMapping | typeof answer | typeof fieldRule, opening: string): string[] {
   const kind = kindOf(schema);
   const object = kind.is === 'union' ? kind.options.map(kindOf).find((option) => option.is === 'object') : kind;
   const lines = [
@@ -105,5 +107,6 @@ export function printSettingsReference(): string {
   const mapping = 'How one field of a record is made. A plain text in its place names the column.';
   lines.push(...sharedPart(fieldMapping, mapping));
   lines.push(...sharedPart(answer, 'One way to recognise an answer of the service. All that is given has to agree.'));
+  lines.push(...sharedPart(fieldRule, 'What the service demands of one field; see service.fields.'));
   return `${lines.join('\n').trimEnd()}\n`;
 }

@@ -1,22 +1,27 @@
 import { z } from 'zod';
+import type { AcknowledgementSettings } from '../config/answer-settings.js';
 import type { Entity } from '../model/entity.js';
 import type { OrderItem } from '../model/record.js';
 import { parseJson } from './parse-json.js';
+import { valueAt } from './value-at.js';
 
 /** What the service acknowledged, or why its answer is no acknowledgement. */
 export type Acknowledgement =
-  | { valid: true; serviceId: string; total: number | null }
+  | { valid: true; serviceId: string; total: number | null; state: string | null }
   | { valid: false; reason: string };
 
-const text = z.string().min(1).max(255);
-const orderAck = z.object({
-  order_id: text,
-  status: text,
-  created_at: z.iso.datetime({ offset: true }),
-  total: z.number().int().safe(),
-});
-const orderUpdateAck = z.object({ order_id: text.optional(), total: z.number().int().safe().optional() });
-const customerAck = z.object({ customer_code: text.optional() });
+/** U+FFFD stands where bytes were no UTF-8, and half of a pair is no text: what came is not what the service meant. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not be there
+const unfit = /[\u0000-\u001f\u007f-\u009f\ufffd\p{Surrogate}]/u;
+const text = z
+  .string()
+  .min(1)
+  .max(255)
+  .refine((value) => !unfit.test(value), 'holds what is no text');
+/** Digits that JavaScript would round arrive as text by `parseJson`, so that an id keeps all of them. */
+const id = z.union([text, z.number().int().safe().transform(String)]);
+const total = z.number().int().safe();
+const createdAt = z.iso.datetime({ offset: true });
 
 export interface AcknowledgementRequest {
   entity: Entity;
@@ -25,25 +30,49 @@ export interface AcknowledgementRequest {
   expectedId: string | null;
 }
 
+export interface AcknowledgementProfile {
+  acknowledgement: AcknowledgementSettings;
+  checkTotal: 'exact' | 'off';
+}
+
 /** Checks the body of a success answer. Unknown fields are welcome, missing or misshapen ones are not. */
-export function readAcknowledgement(request: AcknowledgementRequest, body: string): Acknowledgement {
+export function readAcknowledgement(
+  { acknowledgement: places, checkTotal }: AcknowledgementProfile,
+  request: AcknowledgementRequest,
+  body: string,
+): Acknowledgement {
   // Of what is gone there is nothing more to say.
   const value = request.operation === 'delete' && body === '' ? {} : parseJson(body);
-  if (value === undefined) return { valid: false, reason: 'the body is no JSON' };
-  const schema =
-    request.entity === 'customer' ? customerAck : request.operation === 'create' ? orderAck : orderUpdateAck;
-  const parsed = schema.safeParse(value);
-  if (!parsed.success) {
-    const issue = parsed.error.issues[0];
-    return { valid: false, reason: `${issue?.path.join('.') || 'the body'}: ${issue?.message}` };
-  }
-  const data: { order_id?: string; customer_code?: string; total?: number } = parsed.data;
-  const given = data.order_id ?? data.customer_code;
+  if (value === undefined) return invalid('the body is no JSON, or says one thing twice');
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return invalid('the body is no JSON object');
+  const isOrder = request.entity === 'order';
+  const isNewOrder = isOrder && request.operation === 'create';
+
+  const problems: string[] = [];
+  const read = <T>(place: string, schema: z.ZodType<T>, required: boolean): T | null => {
+    const found = valueAt(value, place);
+    if (found === undefined && !required) return null;
+    const parsed = schema.safeParse(found);
+    if (parsed.success) return parsed.data;
+    problems.push(`${place}: ${parsed.error.issues[0]?.message}`);
+    return null;
+  };
+  const given = read(isOrder ? places.orderId : places.customerId, id, isNewOrder);
+  const state = read(isOrder ? places.orderState : places.customerState, isNewOrder ? text : z.unknown(), isNewOrder);
+  const sum = isOrder ? read(places.orderTotal, total, isNewOrder && checkTotal === 'exact') : null;
+  if (isNewOrder) read(places.orderCreatedAt, createdAt, true);
+  const [problem] = problems;
+  if (problem !== undefined) return invalid(problem);
+
   const serviceId = given ?? request.expectedId;
-  if (!serviceId) return { valid: false, reason: 'the body names no id' };
-  if (request.expectedId !== null && given !== undefined && given !== request.expectedId)
-    return { valid: false, reason: `the answer is about ${given}, not ${request.expectedId}` };
-  return { valid: true, serviceId, total: data.total ?? null };
+  if (!serviceId) return invalid('the body names no id');
+  if (request.expectedId !== null && given !== null && given !== request.expectedId)
+    return invalid(`the answer is about ${given}, not ${request.expectedId}`);
+  return { valid: true, serviceId, total: sum, state: text.safeParse(state).data ?? null };
+}
+
+function invalid(reason: string): Acknowledgement {
+  return { valid: false, reason };
 }
 
 /** Sum of qty × price in the service's unit of money. BigInt, because a sum of safe integers need not be one. */

@@ -1,11 +1,88 @@
 /**
  * The value of a JSON text, or undefined when it is none. JSON has no `undefined`, so the two can't be mixed up.
+ *
+ * Stricter than JSON.parse, because what is read here decides whether something counts:
+ * - A name that stands twice in one object makes the whole ambiguous (RFC 8259, 4): no JSON.
+ * - A number that JavaScript would round comes as the text of its digits. So an id keeps every digit, and an amount is
+ *   refused by whoever asks for a number.
+ *
  * A byte order mark before it is no reason to doubt an acknowledgement (RFC 8259, 8.1).
  */
 export function parseJson(text: string): unknown {
+  const json = text.replace(/^\uFEFF/, '');
   try {
-    return JSON.parse(text.replace(/^\uFEFF/, ''));
+    const value: unknown = JSON.parse(json);
+    const exact = withExactNumbers(json);
+    return exact === json ? value : exact === null ? undefined : JSON.parse(exact);
   } catch {
     return undefined;
   }
+}
+
+const number = /-?\d[\d.eE+-]*/y;
+
+/**
+ * The same JSON with quotes around every number that JavaScript would round; null when a name is repeated. Walks by hand:
+ * a pattern for strings runs out of stack on long ones.
+ * @param json known to be well-formed
+ */
+function withExactNumbers(json: string): string | null {
+  /** For each open object the names so far; null for an open list. */
+  const open: (Set<string> | null)[] = [];
+  let isName = false;
+  let exact = '';
+  let copied = 0;
+  for (let at = 0; at < json.length; at++) {
+    const char = json[at] as string;
+    if (char === '"') {
+      const end = endOfString(json, at);
+      const names = isName ? open.at(-1) : null;
+      if (names) {
+        const name = JSON.parse(json.slice(at, end + 1)) as string;
+        if (names.has(name)) return null;
+        names.add(name);
+        isName = false;
+      }
+      at = end;
+    } else if (char === '{' || char === '[') {
+      open.push(char === '{' ? new Set() : null);
+      isName = char === '{';
+    } else if (char === '}' || char === ']') {
+      open.pop();
+      isName = false;
+    } else if (char === ',') isName = open.at(-1) !== null;
+    else if (char === '-' || (char >= '0' && char <= '9')) {
+      number.lastIndex = at;
+      const digits = number.exec(json)?.[0] ?? char;
+      const end = at + digits.length;
+      if (!isExact(digits)) {
+        exact += `${json.slice(copied, at)}"${digits}"`;
+        copied = end;
+      }
+      at = end - 1;
+    }
+  }
+  return copied === 0 ? json : exact + json.slice(copied);
+}
+
+function endOfString(json: string, start: number): number {
+  for (let end = json.indexOf('"', start + 1); ; end = json.indexOf('"', end + 1)) {
+    let backslashes = 0;
+    while (json[end - 1 - backslashes] === '\\') backslashes++;
+    if (backslashes % 2 === 0) return end;
+  }
+}
+
+/** A decimal of up to fifteen digits survives the way into a double and back, and so does what a double is written as. */
+function isExact(digits: string): boolean {
+  if (/^-?\d{1,15}$/.test(digits)) return true;
+  const value = Number(digits);
+  if (/^-?\d+$/.test(digits)) return Number.isSafeInteger(value);
+  if (String(value) === digits) return true;
+  const significant = digits
+    .replace(/[eE].*$/, '')
+    .replaceAll(/[-.]/g, '')
+    .replace(/^0+/, '')
+    .replace(/0+$/, '');
+  return Number.isFinite(value) && significant.length <= 15 && (value !== 0 || significant === '');
 }

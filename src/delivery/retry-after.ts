@@ -18,10 +18,15 @@ export function retryAfterMs(header: string | undefined, nowMs: number): number 
   if (header === undefined) return null;
   const text = header.trim();
   if (/^\d+$/.test(text)) return Math.min(Number(text) * 1000, longestMs);
+  const date = httpDateMs(text);
+  return date === null ? null : Math.min(Math.max(0, date - nowMs), longestMs);
+}
+
+/** A date in a header, in milliseconds since 1970; null where it is none. */
+export function httpDateMs(text: string): number | null {
   // Date.parse alone takes "try in 5" for a day in May 2001: the past, and so no wait at all.
   if (!dateForms.test(text)) return null;
   // The form without a zone is in GMT too; Date.parse would take it for local time.
   const date = Date.parse(/(?:GMT|Z|[+-]\d{2}:\d{2})$/.test(text) ? text : `${text} GMT`);
-  if (Number.isNaN(date)) return null;
-  return Math.min(Math.max(0, date - nowMs), longestMs);
+  return Number.isNaN(date) ? null : date;
 }

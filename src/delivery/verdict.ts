@@ -1,4 +1,5 @@
-import type { AnswerPattern, ServiceSettings } from '../config/service-settings.js';
+import type { AnswerPattern } from '../config/answer-settings.js';
+import type { ServiceSettings } from '../config/service-settings.js';
 import type { Verdict } from '../model/verdict.js';
 import { type AcknowledgementRequest, readAcknowledgement } from './acknowledgement.js';
 import { errorBody } from './error-reason.js';
@@ -11,7 +12,10 @@ export interface VerdictRequest extends AcknowledgementRequest {
   expectedTotal: bigint | null;
 }
 
-export type VerdictProfile = Pick<ServiceSettings, 'answers' | 'checkTotal'>;
+export type VerdictProfile = Pick<
+  ServiceSettings,
+  'answers' | 'checkTotal' | 'acknowledgement' | 'errorBody' | 'idempotency'
+>;
 
 /**
  * What an exchange proves. Pure; one question a paragraph, in the order of the table in docs/architecture.md. For what is
@@ -28,17 +32,18 @@ export function judge(profile: VerdictProfile, request: VerdictRequest, exchange
 
   if (status === request.successStatus && !isCutOff) {
     // 204 is complete without a body (RFC 9110, 15.3.5).
-    const acknowledgement = readAcknowledgement(request, status === 204 && body === '' ? '{}' : body);
+    const acknowledgement = readAcknowledgement(profile, request, status === 204 && body === '' ? '{}' : body);
     if (!acknowledgement.valid)
       return { kind: 'invalid', reason: `HTTP ${status}, but no valid acknowledgement: ${acknowledgement.reason}` };
     return {
       kind: 'delivered',
       serviceId: acknowledgement.serviceId,
       flag: totalFlag(profile, request.expectedTotal, acknowledgement.total),
+      ...(acknowledgement.state === null ? {} : { state: acknowledgement.state }),
     };
   }
 
-  const error = errorBody(body);
+  const error = errorBody(body, profile.errorBody);
   const words = isCutOff ? exchange.reason : error.message || 'no reason given';
   const reason = `HTTP ${status}${error.code ? ` ${error.code}` : ''}: ${words}`;
   const matches = (patterns: readonly AnswerPattern[]) =>
@@ -55,7 +60,8 @@ export function judge(profile: VerdictProfile, request: VerdictRequest, exchange
   // What the profile names goes before what a status usually means: some services say "in progress" with a 429 or a 503.
   if (!isCutOff) {
     if (matches(profile.answers.inProgress)) return { kind: 'busy', reason };
-    if (matches(profile.answers.keyReused)) return { kind: 'conflict', reason, what: 'key_reused' };
+    if (profile.idempotency.comparesBodies && matches(profile.answers.keyReused))
+      return { kind: 'conflict', reason, what: 'key_reused' };
     if (matches(profile.answers.alreadyExists)) return { kind: 'conflict', reason, what: 'already_exists' };
     if (request.entity === 'order' && matches(profile.answers.unknownCustomer))
       return { kind: 'unknown_customer', reason };

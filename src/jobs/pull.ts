@@ -234,7 +234,7 @@ export async function pull(
       if (typeof page !== 'string') return { kind: 'page', page };
       return { kind: 'again', verdict: 'invalid', reason: `HTTP ${status}, but no list: ${page}` };
     }
-    const error = errorBody(exchange.body);
+    const error = errorBody(exchange.body, settings.service.errorBody);
     const reason = `HTTP ${status}${error.code ? ` ${error.code}` : ''}: ${error.message || 'no reason given'}`;
     if (status === 429 || (status === 503 && exchange.headers['retry-after'] !== undefined)) {
       // "Now" and a date in the past name no time.

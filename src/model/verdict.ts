@@ -1,7 +1,10 @@
 /** What one exchange with the service proves. The table in docs/architecture.md says what follows from each. */
 export type Verdict =
-  /** Acknowledged, and the acknowledgement is complete and valid. `flag` asks a person to look, e.g. at a wrong total. */
-  | { kind: 'delivered'; serviceId: string; flag: string | null }
+  /**
+   * Acknowledged, and the acknowledgement is complete and valid. `flag` asks a person to look, e.g. at a wrong total; `state`
+   * is the record's state in the service's own word, where it says one.
+   */
+  | { kind: 'delivered'; serviceId: string; flag: string | null; state?: string }
   /** The request may have taken effect: timeout, reset, cut-off answer, 5xx, any unlisted status. */
   | { kind: 'in_doubt'; reason: string }
   /** The endpoint's success status with a complete body that is no acknowledgement. */

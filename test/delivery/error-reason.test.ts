@@ -1,6 +1,9 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
+import { errorBodySettings } from '../../src/config/answer-settings.js';
 import { errorBody } from '../../src/delivery/error-reason.js';
+
+const read = (body: string) => errorBody(body);
 
 const cases: [string, unknown, string | null, string][] = [
   [
@@ -21,7 +24,45 @@ const cases: [string, unknown, string | null, string][] = [
     'the token has expired',
   ],
   ['an error in a word', { error: 'nope' }, 'nope', 'nope'],
-  ['an object of another shape', { errors: ['a', 'b'] }, null, '{"errors":["a","b"]}'],
+  ['a list of texts', { errors: ['a', 'b'] }, null, 'a; b'],
+  [
+    'a list of fields',
+    {
+      errors: [
+        { field: 'note', message: 'is too long', code: 'E9' },
+        { field: 'sku', message: 'is unknown' },
+      ],
+    },
+    'E9',
+    'note: is too long; sku: is unknown',
+  ],
+  [
+    'lists by field',
+    { errors: { note: ['is too long', 'is odd'], sku: 'is unknown' } },
+    null,
+    'note: is too long; is odd; sku: is unknown',
+  ],
+  [
+    'problem+json with its invalid fields',
+    { type: 'about:blank', title: 'Bad', detail: 'Not valid', 'invalid-params': [{ name: 'qty', reason: 'is 0' }] },
+    'about:blank',
+    'Not valid (qty: is 0)',
+  ],
+  [
+    'a nested error with its fields',
+    { error: { code: 'invalid', message: 'Not valid', details: [{ path: 'items.0.sku', message: 'is unknown' }] } },
+    'invalid',
+    'Not valid (items.0.sku: is unknown)',
+  ],
+  ['more fields than anybody reads', { errors: [1, 2, 3, 4, 5, 6, 7].map(String) }, null, '1; 2; 3; 4; 5; 2 more'],
+  [
+    'a code with more digits than a number has',
+    '{"code":12345678901234567890,"message":"no"}',
+    '12345678901234567890',
+    'no',
+  ],
+  ['an object of another shape', { result: ['a', 'b'] }, null, '{"result":["a","b"]}'],
+  ['letters that turn the line around', { message: 'abc\u202edef' }, null, 'abc def'],
   ['text', 'Something  went\r\n\twrong ', null, 'Something went wrong'],
   [
     'HTML',
@@ -42,7 +83,7 @@ const cases: [string, unknown, string | null, string][] = [
 describe('the reason in an error body', () => {
   for (const [title, body, code, message] of cases) {
     it(`is read from ${title}`, () => {
-      expect(errorBody(typeof body === 'string' ? body : JSON.stringify(body))).to.deep.equal({ code, message });
+      expect(read(typeof body === 'string' ? body : JSON.stringify(body))).to.deep.equal({ code, message });
     });
   }
 
@@ -53,27 +94,43 @@ describe('the reason in an error body', () => {
       fc.json(),
       text.map((message) => JSON.stringify({ error: { code: message, message } })),
       fc
-        .record({ type: fc.jsonValue(), code: fc.jsonValue(), error: fc.jsonValue(), message: fc.jsonValue() })
+        .record({
+          type: fc.jsonValue(),
+          code: fc.jsonValue(),
+          error: fc.jsonValue(),
+          message: fc.jsonValue(),
+          errors: fc.jsonValue(),
+        })
         .map((value) => JSON.stringify(value)),
       text.map((inner) => `<html>${inner}`),
     );
     fc.assert(
       fc.property(body, (received) => {
-        const { code, message } = errorBody(received);
+        const { code, message } = read(received);
         for (const part of [code ?? '', message]) {
           expect(part.length).to.be.at.most(300);
           // biome-ignore lint/suspicious/noControlCharactersInRegex: it is what must not be there
-          expect(part).to.not.match(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/);
+          expect(part).to.not.match(/[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\p{Surrogate}]/u);
         }
       }),
       { numRuns: 3_000 },
     );
   });
 
+  it('is looked for where the profile says', () => {
+    const body = JSON.stringify({
+      fault: { no: 17, says: ['skip', 'no such SKU'], which: { sku: 'A-1' } },
+      message: 'x',
+    });
+    const odd = errorBodySettings.parse({ code: ['fault.no'], message: ['fault.says.1'], details: ['fault.which'] });
+    expect(errorBody(body, odd)).to.deep.equal({ code: '17', message: 'no such SKU (sku: A-1)' });
+    expect(read(body)).to.deep.equal({ code: null, message: 'x' });
+  });
+
   it('takes no time to speak of, however large and hostile the body is', () => {
     const started = performance.now();
     for (const piece of ['<script>', '<', ' ', '<html><', '{"a":', '\u0000'])
-      errorBody(`<html>${piece.repeat(1_000_000 / piece.length)}`);
+      read(`<html>${piece.repeat(1_000_000 / piece.length)}`);
     // Without a bound these take minutes.
     expect(performance.now() - started).to.be.below(5_000);
   });

@@ -59,6 +59,21 @@ const table: { [row: string]: Row[] } = {
       expected: { kind: 'delivered' },
     },
     {
+      title: 'order with a number for its id, every digit kept',
+      exchange: answer(201, JSON.stringify(ack).replace('"O-1"', '12345678901234567890')),
+      expected: { kind: 'delivered', serviceId: '12345678901234567890' },
+    },
+    {
+      title: 'order with a small number for its id',
+      exchange: answer(201, { ...ack, order_id: 17 }),
+      expected: { kind: 'delivered', serviceId: '17' },
+    },
+    {
+      title: "order with its state in the service's own word",
+      exchange: answer(201, { ...ack, status: 'on hold' }),
+      expected: { kind: 'delivered', state: 'on hold' },
+    },
+    {
       title: 'customer that is named',
       exchange: answer(201, { customer_code: 'C-1' }),
       request: customer,
@@ -96,7 +111,12 @@ const table: { [row: string]: Row[] } = {
       ['a list', [ack]],
       ['null', 'null'],
       ['another shape', { result: 'ok' }],
-      ['an id that is a number', { ...ack, order_id: 17 }],
+      ['an id that is a fraction', { ...ack, order_id: 1.5 }],
+      ['an id with a control character', { ...ack, order_id: 'O\u0000' }],
+      ['an id with half of a letter', { ...ack, order_id: 'O\ud800' }],
+      ['an id from bytes that were no UTF-8', { ...ack, order_id: 'O\ufffd' }],
+      ['two ids', `{"order_id":"O-2",${JSON.stringify(ack).slice(1)}`],
+      ['a total with more digits than a number holds', JSON.stringify(ack).replace('1300', '1300.00000000000000001')],
       ['an id without a letter', { ...ack, order_id: '' }],
       ['a time without an offset', { ...ack, created_at: '2026-06-01T12:00:00' }],
       ['a date', { ...ack, created_at: '2026-06-01' }],
@@ -279,6 +299,56 @@ describe('the verdict', () => {
     expect(decide(answer(409, coded('request_in_progress')), order, odd).kind).to.equal('refused');
   });
 
+  it('takes no answer for a reused key where the service compares no bodies', () => {
+    const reused = answer(422, coded('idempotency_key_reused'));
+    expect(decide(reused, order, service({ idempotency: { comparesBodies: false } })).kind).to.equal('refused');
+  });
+
+  it('reads an acknowledgement where the profile says it stands', () => {
+    const odd = service({
+      acknowledgement: {
+        orderId: 'data.id',
+        orderState: 'data.state',
+        orderTotal: 'data.sum',
+        orderCreatedAt: 'meta.at',
+      },
+    });
+    const body = { data: { id: 4711, state: 'new', sum: 1300 }, meta: { at: ack.created_at } };
+    expect(decide(answer(201, body), order, odd)).to.deep.equal({
+      kind: 'delivered',
+      serviceId: '4711',
+      flag: null,
+      state: 'new',
+    });
+    expect(decide(answer(201, ack), order, odd).kind).to.equal('invalid');
+    const renamed = service({ acknowledgement: { customerId: 'id', customerState: 'state' } });
+    const unknown = { ...customer, expectedId: null };
+    expect(decide(answer(201, { id: 'cus_1', state: 'new' }), unknown, renamed)).to.include({
+      kind: 'delivered',
+      serviceId: 'cus_1',
+      state: 'new',
+    });
+    expect(decide(answer(201, { customer_code: 'C-1' }), unknown, renamed).kind).to.equal('invalid');
+  });
+
+  it('does without a total where none is checked, but not with one that makes no sense', () => {
+    const off = service({ checkTotal: 'off' });
+    expect(decide(answer(201, { ...ack, total: undefined }), order, off).kind).to.equal('delivered');
+    expect(decide(answer(201, { ...ack, total: '1300' }), order, off).kind).to.equal('invalid');
+  });
+
+  it('reads an error where the profile says it stands', () => {
+    const odd = service({
+      errorBody: { code: ['fault.no'], message: ['fault.text'] },
+      answers: { inProgress: [{ status: 409, code: '7' }] },
+    });
+    expect(decide(answer(400, { fault: { no: 9, text: 'bad sku' } }), order, odd)).to.deep.equal({
+      kind: 'refused',
+      reason: 'HTTP 400 9: bad sku',
+    });
+    expect(decide(answer(409, { fault: { no: 7, text: 'wait' } }), order, odd).kind).to.equal('busy');
+  });
+
   describe('whatever a service answers', () => {
     const status = fc.oneof(
       fc.constantFrom(200, 201, 204, 302, 400, 401, 404, 409, 422, 429, 503),
@@ -319,12 +389,12 @@ describe('the verdict', () => {
           expect(received).to.include({ kind: 'answer', status: asked.successStatus });
           const value = JSON.parse((received as { body: string }).body);
           if (asked.entity === 'order' && asked.operation === 'create') {
-            expect(value.order_id).to.be.a('string').and.not.equal('');
+            expect(String(value.order_id)).to.not.equal('');
             expect(value.status).to.be.a('string').and.not.equal('');
             expect(value.created_at).to.match(/^\d{4}-\d\d-\d\dT[\d:.]+(Z|[+-]\d\d:\d\d)$/);
             expect(Number.isSafeInteger(value.total)).to.equal(true);
             expect(verdict.flag === null).to.equal(value.total === 1300);
-            expect(verdict.serviceId).to.equal(value.order_id);
+            expect(verdict.serviceId).to.equal(String(value.order_id));
           } else {
             expect(verdict.serviceId).to.equal(asked.expectedId);
           }
