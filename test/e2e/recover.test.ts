@@ -8,24 +8,11 @@ import { sampleErpMapping } from '../../src/sample-erp/sample-erp-mapping.js';
 import type { SandboxOptions } from '../../src/sandbox/options.js';
 import type { Sandbox } from '../../src/sandbox/sandbox.js';
 import { startSandbox } from '../../src/sandbox/start-sandbox.js';
+import { sandboxLookUps } from '../support/sandbox-look-ups.js';
 import { useTempDir } from '../support/temp-dir.js';
 import { canary, Installation } from './installation.js';
 
 const anHourAgo = new Date(Date.now() - 3_600_000).toISOString();
-const lookUps = {
-  lookUpCustomer: {
-    path: '/v1/customers/{customer_code}',
-    id: 'customer_code',
-    match: { customer_code: '{customer_code}' },
-  },
-  lookUpOrder: {
-    path: '/v1/orders',
-    query: { note: '{note}' },
-    list: 'data',
-    id: 'order_id',
-    match: { note: '{note}' },
-  },
-};
 const orders = 30;
 const customers = 5;
 
@@ -164,7 +151,7 @@ describe('waybill recover', function () {
   });
 
   it('asks the service for each record where it can be asked, whatever it has forgotten of the keys', async () => {
-    await begin({ endpoints: lookUps }, { keyLifetimeMs: 1 });
+    await begin({ endpoints: sandboxLookUps }, { keyLifetimeMs: 1 });
     const before = bindings();
     loseStore();
     const posts = writes();
@@ -180,7 +167,7 @@ describe('waybill recover', function () {
 
   for (const [way, ...more] of [['--from-service', '--sent-since', anHourAgo], ['--look-up']])
     it(`brings up to date what the lost store changed and the ERP changed back, ${way}`, async () => {
-      await begin(way === '--look-up' ? { endpoints: lookUps } : {});
+      await begin(way === '--look-up' ? { endpoints: sandboxLookUps } : {});
       const [{ name }] = fromErp('SELECT name FROM customers WHERE id=1') as [{ name: string }];
       inErp("UPDATE customers SET name='Renamed' WHERE id=1");
       expect((await waybill.run('sync')).code).to.equal(0);

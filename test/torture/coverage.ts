@@ -1,4 +1,5 @@
 import { killPoints, operatorKillPoints } from '../../src/jobs/kill-point.js';
+import { otherFaults, serverFaults, serviceFaults } from './draw-faults.js';
 import { deedKinds, retryAfterForms, type StoreKind } from './plan.js';
 
 /** How often each fault, deed and point had its effect. */
@@ -12,35 +13,19 @@ export class Coverage {
 
 const everywhere = [
   ...retryAfterForms.map((form) => `service-429-${form}`),
-  'service-5xx',
-  'service-hang',
-  'service-reset-before',
-  'service-reset-after-commit',
-  'service-trickle',
-  'service-cut-off',
-  'service-html',
-  'service-wrong-total',
-  'service-echoes-token',
+  ...serviceFaults,
   'service-forgets-keys',
-  'network-cut',
-  'network-delay',
-  'network-half-open',
-  'process-kill',
-  'process-stop',
-  'process-freeze',
+  ...otherFaults,
   'process-freeze-at-point',
   'standby',
   'takeover',
-  'database-lock',
   'store-lost',
   'store-restored',
 ];
-/** A file has no server that could be restarted, and no row locks that could cross. */
-const atServers = ['database-restart', 'database-kill-connections', 'database-network-cut', 'database-deadlock'];
 
 /** Everything that has to come up. */
 export function expectedCoverage(store: StoreKind): string[] {
-  const faults = store === 'mariadb' ? [...everywhere, ...atServers] : everywhere;
+  const faults = store === 'mariadb' ? [...everywhere, ...serverFaults] : everywhere;
   return [
     ...faults.map((name) => `fault:${name}`),
     ...deedKinds.map((kind) => `deed:${kind}`),

@@ -11,7 +11,7 @@ import {
 } from './plan.js';
 
 /** A 429 comes in every seed, each time in another form; these take turns beside it. */
-const serviceFaults = [
+export const serviceFaults = [
   'service-5xx',
   'service-hang',
   'service-reset-before',
@@ -22,7 +22,7 @@ const serviceFaults = [
   'service-wrong-total',
   'service-echoes-token',
 ] as const;
-const otherFaults = [
+export const otherFaults = [
   'network-cut',
   'network-delay',
   'network-half-open',
@@ -31,7 +31,8 @@ const otherFaults = [
   'process-freeze',
   'database-lock',
 ] as const;
-const serverFaults = [
+/** A file has no server that could be restarted, and no row locks that could cross. */
+export const serverFaults = [
   'database-restart',
   'database-kill-connections',
   'database-network-cut',

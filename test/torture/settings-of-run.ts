@@ -1,4 +1,5 @@
 import { sampleErpMapping } from '../../src/sample-erp/sample-erp-mapping.js';
+import { sandboxLookUps } from '../support/sandbox-look-ups.js';
 import type { Plan } from './plan.js';
 
 export const leaseSeconds = 2;
@@ -29,7 +30,7 @@ export function settingsOf(plan: Plan, serviceUrl: string): Record<string, unkno
         replaysRefusals: plan.replaysRefusals,
         ...(plan.keyLifetimeSeconds === null ? {} : { lifetimeHours: plan.keyLifetimeSeconds / 3600 }),
       },
-      ...(plan.lookUps ? { endpoints: lookUps } : {}),
+      ...(plan.lookUps ? { endpoints: sandboxLookUps } : {}),
     },
     capture: {
       overlapSeconds: plan.overlapSeconds,
@@ -48,19 +49,3 @@ export function settingsOf(plan: Plan, serviceUrl: string): Record<string, unkno
     schedule: { capture: '* * * * * *', pull: '*/2 * * * * *' },
   };
 }
-
-const lookUps = {
-  lookUpCustomer: {
-    path: '/v1/customers/{customer_code}',
-    id: 'customer_code',
-    match: { customer_code: '{customer_code}' },
-  },
-  lookUpOrder: {
-    path: '/v1/orders',
-    query: { note: '{note}' },
-    list: 'data',
-    id: 'order_id',
-    total: 'total',
-    match: { note: '{note}' },
-  },
-};

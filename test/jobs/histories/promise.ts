@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { History } from '../../torture/history.js';
+import type { History, MessageRow } from '../../torture/history.js';
 import { invariants } from '../../torture/invariants.js';
 import type { WitnessEvent } from '../../torture/store-witness.js';
 import { MemoryErp, type OrderRow } from './memory-erp.js';
@@ -8,20 +8,7 @@ import { limit } from './profile.js';
 import { unknownOrders } from './unknown-orders.js';
 import type { World } from './world.js';
 
-interface MessageRow {
-  id: number;
-  entity: 'customer' | 'order';
-  source_key: string;
-  customer_key: string | null;
-  revision: number;
-  operation: string;
-  generation: number;
-  state: string;
-  park_class: string | null;
-  reason: string | null;
-  idempotency_key: string | null;
-  flag: string | null;
-}
+type StoredMessage = MessageRow & { customer_key: string | null };
 
 /** What must hold at every moment. Returns what is wrong, a line for each. */
 export function wrongNow(world: World): string[] {
@@ -213,8 +200,8 @@ function historyOf({ kept, service }: World): History {
   } as unknown as History;
 }
 
-function messagesOf({ kept }: World): MessageRow[] {
-  return kept.rows<MessageRow>('SELECT * FROM outbox_message ORDER BY revision, id');
+function messagesOf({ kept }: World): StoredMessage[] {
+  return kept.rows<StoredMessage>('SELECT * FROM outbox_message ORDER BY revision, id');
 }
 
 function nameOf({ entity, source_key: key }: { entity: string; source_key: string }): string {
