@@ -48,12 +48,16 @@ const reservedHeaders = new Set([
 ]);
 
 function isFreeHeaderName(name: string): boolean {
+  return isHeaderName(name) && !reservedHeaders.has(name.toLowerCase());
+}
+
+function isHeaderName(name: string): boolean {
   try {
     validateHeaderName(name);
+    return true;
   } catch {
     return false;
   }
-  return !reservedHeaders.has(name.toLowerCase());
 }
 
 export const timeZone = checked('an IANA time zone such as Europe/Berlin', isTimeZone);
@@ -64,6 +68,11 @@ export const cronExpression = checked(
 );
 export const regularExpression = checked('a regular expression', isRegularExpression);
 export const headerName = checked('a header name that HTTP allows and the client does not use', isFreeHeaderName);
+
+export const credentialHeaderName = checked(
+  'Authorization, or a header name that HTTP allows and the client does not use',
+  (name) => isFreeHeaderName(name) || name.toLowerCase() === 'authorization',
+);
 
 /** A secret arrives as text from a file or the environment and leaves as a Secret, so that nothing prints it. */
 export const secret = z
