@@ -1,12 +1,5 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { openApp } from '../src/app.js';
-import { settingsFrom } from '../src/config/load-settings.js';
 import { sync } from '../src/jobs/sync.js';
-import { createSampleErp } from '../src/sample-erp/create-sample-erp.js';
-import { sampleErpMapping } from '../src/sample-erp/sample-erp-mapping.js';
-import { startSandbox } from '../src/sandbox/start-sandbox.js';
+import { withBenchLab } from './bench-lab.js';
 
 export interface RateOptions {
   orders: number;
@@ -30,29 +23,17 @@ export interface RateResult {
 }
 
 /** Delivers waiting orders under a sliding-window limit and says how much of it was used. */
-export async function rate(options: RateOptions): Promise<RateResult> {
-  const folder = await mkdtemp(join(tmpdir(), 'waybill-bench-'));
-  const sandbox = await startSandbox({
-    limits: [{ requests: options.requestsPerSecond, windowMs: 1000 }],
-    delayMs: [0, options.maxDelayMs],
-  });
-  const file = join(folder, 'erp.sqlite');
-  await createSampleErp({ target: { type: 'sqlite', file }, customers: 100, orders: options.orders });
-  const settings = settingsFrom({
-    ...sampleErpMapping,
+export async function rate({ orders, requestsPerSecond, maxDelayMs }: RateOptions): Promise<RateResult> {
+  const lab = {
     installation: 'bench-rate',
-    erp: { ...sampleErpMapping.erp, type: 'sqlite', file },
-    store: { type: 'sqlite', file: join(folder, 'waybill.sqlite') },
-    service: {
-      environment: 'sandbox',
-      baseUrl: sandbox.url,
-      token: 'sandbox-token',
-      limits: [{ requests: options.requestsPerSecond, perSeconds: 1 }],
+    orders,
+    sandbox: {
+      limits: [{ requests: requestsPerSecond, windowMs: 1000 }],
+      delayMs: [0, maxDelayMs] as const,
     },
-    log: { level: 'error' },
-  });
-  const app = await openApp({ settings, role: 'bench', log: 'stderr' });
-  try {
+    limits: [{ requests: requestsPerSecond, perSeconds: 1 }],
+  };
+  return withBenchLab(lab, async ({ app, sandbox }) => {
     await sync(app.context, { reader: app.reader(), client: app.client }, { stages: ['capture', 'deliver'] });
     const arrivals = sandbox
       .ledger()
@@ -60,20 +41,16 @@ export async function rate(options: RateOptions): Promise<RateResult> {
       .sort((a, b) => a - b);
     const seconds = ((arrivals.at(-1) ?? 0) - (arrivals[0] ?? 0)) / 1000;
     return {
-      limit: `${options.requestsPerSecond}/s`,
-      delayMs: [0, options.maxDelayMs],
+      limit: `${requestsPerSecond}/s`,
+      delayMs: [0, maxDelayMs],
       orders: sandbox.counts().orders,
       seconds: round(seconds),
-      utilisation: round(arrivals.length / (seconds * options.requestsPerSecond + options.requestsPerSecond)),
+      utilisation: round(arrivals.length / (seconds * requestsPerSecond + requestsPerSecond)),
       throttled: sandbox.counts().throttled,
       busiestWindow: busiest(arrivals, 1000),
       duplicates: sandbox.counts().duplicateReferences,
     };
-  } finally {
-    await app.close();
-    await sandbox.close();
-    await rm(folder, { recursive: true, force: true });
-  }
+  });
 }
 
 function busiest(arrivals: readonly number[], windowMs: number): number {

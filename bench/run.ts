@@ -1,4 +1,5 @@
 import { Command, Option } from 'commander';
+import { limitUse, standardDelaysMs, standardLimits, unknownLimitUse } from './limits.js';
 import { type OutageOptions, outage } from './outage.js';
 import { rate } from './rate.js';
 
@@ -18,6 +19,26 @@ program
     });
     if (options.json) process.stdout.write(`${JSON.stringify(result)}\n`);
     else console.table([result]);
+  });
+program
+  .command('limits')
+  .description('how much of a sliding-window limit is used, and how often the service says 429; some 8 minutes')
+  .option('--seconds <n>', 'how long each is measured at least, instead of 20 s, and 90 s for 600/min', Number)
+  .option('--unknown', 'a limit of 30/s that is not configured, for three minutes, from the second one on')
+  .option('--json', 'print JSON')
+  .action(async (options: { seconds?: number; unknown?: boolean; json?: boolean }) => {
+    const results = [];
+    for (const delayMs of standardDelaysMs) {
+      if (options.unknown)
+        results.push(
+          await unknownLimitUse({ requests: 30, perSeconds: 1 }, delayMs, Math.max(61, options.seconds ?? 180)),
+        );
+      else
+        for (const { seconds, ...limit } of standardLimits)
+          results.push(await limitUse(limit, delayMs, options.seconds ?? seconds));
+    }
+    if (options.json) process.stdout.write(`${JSON.stringify(results)}\n`);
+    else console.table(results);
   });
 program
   .command('outage')

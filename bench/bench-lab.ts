@@ -1,0 +1,54 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type App, openApp } from '../src/app.js';
+import { settingsFrom } from '../src/config/load-settings.js';
+import { createSampleErp } from '../src/sample-erp/create-sample-erp.js';
+import { sampleErpMapping } from '../src/sample-erp/sample-erp-mapping.js';
+import type { SandboxOptions } from '../src/sandbox/options.js';
+import type { Sandbox } from '../src/sandbox/sandbox.js';
+import { startSandbox } from '../src/sandbox/start-sandbox.js';
+
+export interface BenchLabOptions {
+  installation: string;
+  /** Orders that wait in the ERP, of a hundred customers at most. */
+  orders: number;
+  sandbox: Partial<SandboxOptions>;
+  limits: readonly { requests: number; perSeconds: number }[];
+}
+
+/** An ERP with orders, a sandbox, and a connector between them, all of it gone afterwards. */
+export async function withBenchLab<T>(
+  options: BenchLabOptions,
+  measure: (lab: { app: App; sandbox: Sandbox }) => Promise<T>,
+): Promise<T> {
+  const folder = await mkdtemp(join(tmpdir(), 'waybill-bench-'));
+  const sandbox = await startSandbox(options.sandbox);
+  const file = join(folder, 'erp.sqlite');
+  await createSampleErp({
+    target: { type: 'sqlite', file },
+    customers: Math.min(100, options.orders),
+    orders: options.orders,
+  });
+  const settings = settingsFrom({
+    ...sampleErpMapping,
+    installation: options.installation,
+    erp: { ...sampleErpMapping.erp, type: 'sqlite', file },
+    store: { type: 'sqlite', file: join(folder, 'waybill.sqlite') },
+    service: {
+      environment: 'sandbox',
+      baseUrl: sandbox.url,
+      token: 'sandbox-token',
+      limits: options.limits,
+    },
+    log: { level: 'error' },
+  });
+  const app = await openApp({ settings, role: 'bench', log: 'stderr' });
+  try {
+    return await measure({ app, sandbox });
+  } finally {
+    await app.close();
+    await sandbox.close();
+    await rm(folder, { recursive: true, force: true });
+  }
+}
