@@ -9,6 +9,7 @@ import { openErpReader } from './erp/open-erp.js';
 import { environmentProblem } from './jobs/go-live.js';
 import type { JobContext } from './jobs/job-context.js';
 import { WitnessKeeper } from './jobs/witness-keeper.js';
+import { KnownSecrets } from './model/known-secrets.js';
 import { createLogger } from './ops/logger.js';
 import { systemClock } from './store/clock.js';
 import { openStore } from './store/open-store.js';
@@ -32,6 +33,8 @@ export interface App {
   settings: Settings;
   store: Store;
   log: Logger;
+  /** What no output may hold; it grows with every secret that comes while the program runs. */
+  secrets: readonly string[];
   /** Built when it is first asked for: most commands need no ERP. */
   reader(): ErpReader;
   client(): ServiceClient;
@@ -47,9 +50,9 @@ export async function openApp(options: AppOptions): Promise<App> {
     ? { settings: options.settings, warnings: [] }
     : loadSettings({ configDir: options.configDir });
   const { settings } = loaded;
-  const secrets = secretsOf(settings);
+  const secrets = new KnownSecrets(secretsOf(settings));
   const level = options.log === 'stderr' && settings.log.level === 'info' ? 'warn' : settings.log.level;
-  const log = createLogger({ level, stream: options.log, secrets });
+  const log = createLogger({ level, stream: options.log, secrets: secrets.all });
 
   const { store, warnings } = await (options.readOnly ? openStoreForReading : openStore)(settings.store);
   for (const warning of [...loaded.warnings, ...warnings]) log.warn(warning);
@@ -90,6 +93,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     settings,
     store,
     log,
+    secrets: secrets.all,
     reader: () => {
       reader ??= openErpReader(settings);
       return reader;
@@ -99,6 +103,12 @@ export async function openApp(options: AppOptions): Promise<App> {
         service: settings.service,
         quickResends: settings.delivery.quickResends,
         nowMs: Date.now,
+        secrets,
+        warn: (message) => log.warn(message),
+        onToken: (fault) => {
+          if (fault) log.warn('No access token', { reason: fault.reason });
+          else log.info('A new access token');
+        },
       });
       return client;
     },
@@ -116,6 +126,9 @@ export function secretsOf(settings: Settings): string[] {
   const { erp, store, service } = settings;
   const secrets = [
     service.token,
+    service.credential.kind === 'oauth' ? service.credential.clientSecret : undefined,
+    service.tls.passphrase,
+    service.proxy?.password,
     erp.type === 'sqlite' ? undefined : erp.password,
     store.type === 'sqlite' ? undefined : store.password,
   ];

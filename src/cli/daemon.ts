@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
-import { type App, openApp, secretsOf } from '../app.js';
+import { type App, openApp } from '../app.js';
 import { ErpError } from '../erp/erp-error.js';
 import type { TellAlert } from '../jobs/alerts.js';
 import { runSchedule } from '../jobs/schedule.js';
@@ -81,9 +81,8 @@ async function checkMapping({ reader, log }: App): Promise<void> {
 }
 
 /** The configured alert command, or null when there is none. */
-function tellAlertOf({ settings }: App): TellAlert | null {
+function tellAlertOf({ settings, secrets }: App): TellAlert | null {
   const { command, timeoutSeconds } = settings.alert;
   if (!command) return null;
-  const secrets = secretsOf(settings);
   return (notice, signal) => runAlertCommand({ command, timeoutMs: timeoutSeconds * 1000, secrets }, notice, signal);
 }

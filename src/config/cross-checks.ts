@@ -1,4 +1,6 @@
+import { checkCredential } from './credential-checks.js';
 import type { FieldMapping } from './erp-settings.js';
+import { isLoopback } from './is-loopback.js';
 import type { AnswerPattern } from './service-settings.js';
 import type { Settings } from './settings.js';
 
@@ -17,10 +19,8 @@ export interface CrossProblem {
   hint?: string;
 }
 
-type Report = (place: string, message: string, more?: Omit<CrossProblem, 'segments' | 'message'>) => void;
+export type Report = (place: string, message: string, more?: Omit<CrossProblem, 'segments' | 'message'>) => void;
 type Fields = Record<string, Partly<FieldMapping> | undefined>;
-
-const loopback = /^(localhost|.*\.localhost|127(\.\d+){3}|\[::1\])$/;
 
 function checkMapping(place: string, fields: Fields | undefined, report: Report): void {
   for (const [name, mapping] of Object.entries(fields ?? {})) {
@@ -125,19 +125,14 @@ function checkAnswers({ service }: Partly<Settings>, report: Report): void {
 function checkService({ service, delivery }: Partly<Settings>, report: Report): void {
   if (service?.baseUrl !== undefined && service.environment !== undefined) {
     const { protocol, hostname } = new URL(service.baseUrl);
-    if (protocol === 'http:' && service.environment !== 'sandbox' && !loopback.test(hostname)) {
+    if (protocol === 'http:' && service.environment !== 'sandbox' && !isLoopback(hostname)) {
       report('service.baseUrl', 'begins with http, so the token would travel in the clear', {
         found: service.baseUrl,
         allowed: 'https, unless the service is on this machine or service.environment is sandbox',
       });
     }
   }
-  if (service !== undefined && service.token === undefined) {
-    report('service.tokenFile', 'a token is required, but there is none', {
-      allowed: 'a file that holds the bearer token',
-      hint: 'set service.tokenFile, or WAYBILL_SERVICE_TOKEN, or give systemd the credential service-token',
-    });
-  }
+  if (service !== undefined) checkCredential(service, report);
   const deadline = service?.deadlineSeconds;
   const lease = delivery?.leaseSeconds;
   if (deadline !== undefined && lease !== undefined && deadline >= lease / 2) {

@@ -1,6 +1,7 @@
 import { basename, delimiter, dirname, join, resolve } from 'node:path';
 import { Secret } from '../model/secret.js';
 import { checkSettings } from './check-settings.js';
+import { checkTlsFiles } from './check-tls-files.js';
 import { ConfigurationError } from './configuration-error.js';
 import { advice } from './cross-checks.js';
 import { environmentOverrides } from './environment-overrides.js';
@@ -43,9 +44,18 @@ function storeFile(file: string, env: NodeJS.ProcessEnv): string {
 }
 
 function resolvePaths(settings: Settings, configDir: string, env: NodeJS.ProcessEnv): Settings {
-  const { erp, store } = settings;
+  const { erp, store, service } = settings;
+  const { caFile, certificateFile, ...tls } = service.tls;
   return {
     ...settings,
+    service: {
+      ...service,
+      tls: {
+        ...tls,
+        ...(caFile === undefined ? {} : { caFile: resolve(configDir, caFile) }),
+        ...(certificateFile === undefined ? {} : { certificateFile: resolve(configDir, certificateFile) }),
+      },
+    },
     erp: erp.type === 'sqlite' ? { ...erp, file: resolve(configDir, erp.file) } : erp,
     store: withPaths(store, env),
   };
@@ -104,8 +114,11 @@ export function loadSettings(options: LoadOptions = {}): LoadedSettings {
   const { settings, problems } = checkSettings(merged, locate, known);
   if (settings === undefined || found.length > 0) throw new ConfigurationError(configDir, [...found, ...problems]);
 
+  const resolved = resolvePaths(settings, configDir, env);
+  const wrongFiles = checkTlsFiles(resolved.service.tls);
+  if (wrongFiles.length > 0) throw new ConfigurationError(configDir, wrongFiles);
   return {
-    settings: freezeDeeply(resolvePaths(settings, configDir, env)),
+    settings: freezeDeeply(resolved),
     warnings: [...warnings, ...secrets.warnings, ...advice(settings)],
     configDir,
     files: files.map((file) => resolve(file.name)),

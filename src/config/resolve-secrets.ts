@@ -13,8 +13,9 @@ export interface ResolvedSecrets {
 
 const secretEntries = () => settingList().filter((entry) => entry.meta.secret);
 
-/** `service.token` → `service-token`, the credential's name under systemd. */
-const credentialName = (entry: SettingEntry) => entry.segments.join('-');
+/** `service.token` → `service-token`, the credential's name under systemd; every word apart, in small letters. */
+const credentialName = (entry: SettingEntry) =>
+  entry.segments.map((name) => name.replaceAll(/([a-z0-9])([A-Z])/g, '$1-$2').toLowerCase()).join('-');
 
 const fileSegments = (entry: SettingEntry) => [...entry.segments.slice(0, -1), `${entry.segments.at(-1)}File`];
 

@@ -32,6 +32,13 @@ export function exchangeOfError(error: AxiosError, neverConnected = false): Exch
       headers: plainHeaders(error.response.headers),
       reason: `the answer's body broke off: ${reason}`,
     };
+  // Before the tunnel was open.
+  if (code === 'WAYBILL_PROXY_REFUSAL') {
+    const { status } = (error.cause ?? error) as { status?: number };
+    return status === 407
+      ? { kind: 'no_credential', reason: `${reason}: check service.proxy` }
+      : { kind: 'unreachable', reason, tls: false };
+  }
   if (certificateCode.test(code) || (neverConnected && tlsCode.test(code)))
     return { kind: 'unreachable', reason: `no secure connection: ${reason}`, tls: true };
   if (unreachableCodes.has(code)) return { kind: 'unreachable', reason, tls: false };

@@ -15,6 +15,8 @@ export type Exchange =
   | { kind: 'broken'; reason: string }
   /** Provably nothing left: the connection was never made. */
   | { kind: 'unreachable'; reason: string; tls: boolean }
+  /** The proxy, or whoever gives tokens, does not know us: nothing left for the service. */
+  | { kind: 'no_credential'; reason: string }
   /** We did not let it go. */
   | { kind: 'not_sent'; reason: string };
 
@@ -24,4 +26,6 @@ export interface TimedExchange {
   /** Wall clock when it left the pacer, in milliseconds; null when it never did. */
   startedAtMs: number | null;
   durationMs: number | null;
+  /** It was answered 401 before, and went again with another credential. */
+  repeatedAfter401?: true;
 }

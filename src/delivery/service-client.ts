@@ -1,13 +1,19 @@
 import type { AxiosAdapter } from 'axios';
 import type { LookUpEndpoint, ServiceSettings } from '../config/service-settings.js';
 import type { Entity } from '../model/entity.js';
+import { KnownSecrets } from '../model/known-secrets.js';
 import type { FoundRecord, LookUpFinding } from '../model/look-up-finding.js';
 import type { JsonValue, OrderItem } from '../model/record.js';
 import { redact } from '../model/redact.js';
 import type { Verdict } from '../model/verdict.js';
-import type { Clock } from '../store/clock.js';
+import { type Clock, systemClock } from '../store/clock.js';
 import { orderTotal } from './acknowledgement.js';
+import { AuthorisedTransport } from './authorised-transport.js';
 import { concurrencyOf } from './concurrency-of.js';
+import { Connections } from './connections.js';
+import type { CredentialFault } from './credential/credential.js';
+import { openCredential } from './credential/open-credential.js';
+import type { FileSource } from './credential/watched-files.js';
 import { excerptOf } from './excerpt-of.js';
 import { customerInAnswer } from './existing-customer.js';
 import type { TimedExchange } from './exchange.js';
@@ -41,6 +47,8 @@ export interface Sent {
   status: number | null;
   requestId: string | null;
   excerpt: string | null;
+  /** See `TimedExchange`. */
+  repeatedAfter401?: true;
   /** The customer that the answer "already exists" carries, when it is exactly ours. */
   existing?: FoundRecord | null;
 }
@@ -65,13 +73,23 @@ export interface ServiceClientOptions {
   clock?: Clock;
   /** What puts a request on the wire; absent: Node's own http. */
   adapter?: AxiosAdapter;
+  /** Learns of every secret that comes while the program runs, and says what is taken out of all that is said. */
+  secrets?: KnownSecrets;
+  /** Told what somebody should know of the files of the credential. */
+  warn?: (message: string) => void;
+  /** Told of each access token that came (null), and of each that did not. */
+  onToken?: (fault: CredentialFault | null) => void;
+  /** What the files of the credential are read by; absent: the disk. */
+  files?: FileSource;
 }
 
 /** The service's HTTP interface: which path, which headers, and what an answer means. */
 export class ServiceClient {
   readonly #service: ServiceSettings;
   readonly #pacer: Pacer;
-  readonly #transport: Transport;
+  readonly #wire: Transport;
+  readonly #transport: AuthorisedTransport;
+  readonly #known: KnownSecrets;
   readonly #nowMs: () => number;
 
   constructor(options: ServiceClientOptions) {
@@ -83,7 +101,26 @@ export class ServiceClient {
       limits: limits.map(({ requests, perSeconds }) => ({ requests, windowMs: perSeconds * 1000 })),
       ...(options.clock ? { clock: options.clock } : {}),
     });
-    this.#transport = new Transport({ ...options, pacer: this.#pacer });
+    this.#known = options.secrets ?? new KnownSecrets();
+    const { monotonicMs } = options.clock ?? systemClock;
+    const watching = {
+      secrets: this.#known,
+      monotonicMs,
+      warn: options.warn ?? (() => undefined),
+      ...(options.files ? { files: options.files } : {}),
+    };
+    const { service } = options;
+    if (service.token) this.#known.add(service.token.reveal());
+    const connections = new Connections({ service, maxSockets: concurrencyOf(service), ...watching });
+    this.#wire = new Transport({ ...options, pacer: this.#pacer, connections });
+    const credential = openCredential(service, {
+      ...watching,
+      send: (request, gate) => this.#wire.askForToken(request, gate),
+      nowMs: options.nowMs,
+      random: Math.random,
+      ...(options.onToken ? { onAnswer: options.onToken } : {}),
+    });
+    this.#transport = new AuthorisedTransport(this.#wire, credential, connections);
   }
 
   /** Sends one message once and judges the answer. */
@@ -109,7 +146,6 @@ export class ServiceClient {
       method: (request.method as typeof endpoint.method | null | undefined) ?? endpoint.method,
       path: path.filled,
       headers: {
-        ...this.#credential(),
         ...(operation === 'delete' ? {} : { 'Content-Type': 'application/json' }),
         [idempotency.header]: idempotency.quoted ? `"${request.idempotencyKey}"` : request.idempotencyKey,
       },
@@ -152,7 +188,6 @@ export class ServiceClient {
       method: 'GET',
       path,
       query,
-      headers: this.#credential(),
       isProbe: asking.isProbe ?? false,
       gate: asking.gate,
     });
@@ -175,8 +210,7 @@ export class ServiceClient {
     gate: () => Promise<string | null>,
     isProbe = false,
   ): Promise<Read> {
-    const headers = this.#credential();
-    const timed = await this.#transport.exchange({ method: 'GET', path, query, headers, isProbe, gate });
+    const timed = await this.#transport.exchange({ method: 'GET', path, query, isProbe, gate });
     return {
       exchange: this.#withoutSecrets(timed.exchange, null),
       startedAtMs: timed.startedAtMs,
@@ -211,18 +245,17 @@ export class ServiceClient {
   }
 
   close(): void {
+  /** See `AuthorisedTransport.replacedSince`. */
+  credentialReplacedSince(sinceMs: number): boolean {
+    return this.#transport.replacedSince(sinceMs);
+  }
+
     this.#pacer.close();
-    this.#transport.close();
+    this.#wire.close();
   }
 
-  #credential(): Record<string, string> {
-    const token = this.#service.token?.reveal();
-    return token ? { Authorization: `Bearer ${token}` } : {};
-  }
-
-  #secrets(): string[] {
-    const token = this.#service.token?.reveal();
-    return token ? [token] : [];
+  #secrets(): readonly string[] {
+    return this.#known.all;
   }
 
   #record(timed: TimedExchange): Omit<Sent, 'verdict'> {
@@ -235,6 +268,7 @@ export class ServiceClient {
       requestId: this.#requestIdOf(timed),
       excerpt: exchange.kind === 'answer' && exchange.body !== '' ? excerptOf(exchange.body, this.#secrets()) : null,
     };
+      ...(timed.repeatedAfter401 ? { repeatedAfter401: true as const } : {}),
   }
 
   /**

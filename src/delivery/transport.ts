@@ -1,20 +1,25 @@
-import http, { type ClientRequest, type IncomingMessage, type RequestOptions } from 'node:http';
-import https from 'node:https';
-import { Socket } from 'node:net';
-import type { Readable } from 'node:stream';
-import { TLSSocket } from 'node:tls';
-import axios, { type AxiosAdapter, AxiosError, type AxiosInstance, type InternalAxiosRequestConfig } from 'axios';
+import axios, {
+  type AxiosAdapter,
+  AxiosError,
+  type AxiosInstance,
+  type AxiosRequestConfig,
+  type InternalAxiosRequestConfig,
+} from 'axios';
 import axiosRetry from 'axios-retry';
 import type { ServiceSettings } from '../config/service-settings.js';
-import { concurrencyOf } from './concurrency-of.js';
+import type { Connections } from './connections.js';
+import type { Credential, CredentialFault } from './credential/credential.js';
 import type { Exchange, TimedExchange } from './exchange.js';
 import { exchangeOfError, plainHeaders } from './exchange-of-error.js';
 import type { Pacer, Turn } from './pacer.js';
 import { readRateLimit } from './rate-limit-headers.js';
+import { deadlineCode, readBody } from './read-body.js';
+import { NotSent, watchedTransport } from './watched-transport.js';
 
 export interface TransportOptions {
   service: ServiceSettings;
   pacer: Pacer;
+  connections: Connections;
   /** Resends at once of what provably never left. */
   quickResends: number;
   nowMs: () => number;
@@ -31,6 +36,8 @@ export type Gate = (() => Promise<string | null>) & {
   stillOpen?: () => boolean;
   /** Whether it has been shut for good, so that waiting for a slot is no use. */
   isShut?: () => boolean;
+  /** What a request for a token has to pass, which goes before the request that needs it. Absent: the same. */
+  beforeIt?: Gate;
 };
 
 export interface TransportRequest {
@@ -47,45 +54,51 @@ export interface TransportRequest {
   gate: Gate;
 }
 
+/** An exchange, and which proof it showed; absent: none. */
+export type ProvenExchange = TimedExchange & { proof?: number | undefined };
+
 declare module 'axios' {
   interface InternalAxiosRequestConfig {
     waybillPriority?: number;
     waybillGate?: Gate;
     waybillStartedAtMs?: number;
     waybillNeverConnected?: boolean;
+    /** What it shows; absent: a request for a token, which shows what it has to by itself. */
+    waybillCredential?: Credential;
+    waybillProof?: number;
   }
 }
 
-/** Thrown inside the adapter when the gate is shut, so that axios-retry leaves it alone. */
-class NotSent extends Error {}
+/** Thrown inside the adapter when there is nothing to show. */
+class NoProof extends Error {
+  constructor(readonly fault: CredentialFault) {
+    super(fault.reason);
+  }
+}
 
-const shutMeanwhile = 'the right to send was lost before the bytes could leave';
-
-const deadlineCode = 'ERR_CANCELED';
+/** Before everything that waits for the token. */
+const tokenPriority = 1_000_000;
 
 /**
- * The one door to the wire: slot, gate, send, bounded and timed body. The pacer sits inside the axios adapter, because
+ * The one door to the wire: credential, slot, gate, send, bounded and timed body. The pacer sits inside the axios adapter, because
  * axios-retry re-enters the instance and its resends must be paced as well.
  */
 export class Transport {
   readonly #client: AxiosInstance;
-  readonly #agents: { http: http.Agent; https: https.Agent };
+  /** To where tokens come from. */
+  readonly #elsewhere: AxiosInstance;
+  readonly #connections: Connections;
   readonly #nowMs: () => number;
   #isClosed = false;
 
   constructor(options: TransportOptions) {
     const { service } = options;
-    const agentOptions = { keepAlive: true, maxSockets: concurrencyOf(service) };
-    this.#agents = { http: new http.Agent(agentOptions), https: new https.Agent(agentOptions) };
+    this.#connections = options.connections;
     this.#nowMs = options.nowMs;
-    this.#client = axios.create({
-      baseURL: service.baseUrl,
+    const common: AxiosRequestConfig = {
       adapter: pacedAdapter(options, () => this.#isClosed),
-      httpAgent: this.#agents.http,
-      httpsAgent: this.#agents.https,
       // A redirect would turn a POST into a GET that reports 200, and an absolute URL would take the token elsewhere.
       maxRedirects: 0,
-      allowAbsoluteUrls: false,
       proxy: false,
       maxContentLength: service.maxResponseBytes,
       maxBodyLength: 10_000_000,
@@ -94,7 +107,9 @@ export class Transport {
       responseType: 'stream',
       transformRequest: [(data) => data],
       transformResponse: [(data) => data],
-    });
+    };
+    this.#client = axios.create({ ...common, baseURL: service.baseUrl, allowAbsoluteUrls: false });
+    this.#elsewhere = axios.create(common);
     axiosRetry(this.#client, {
       retries: options.quickResends,
       // Each try has its own deadline inside the adapter.
@@ -105,7 +120,30 @@ export class Transport {
   }
 
   /** Sends one request and says what came of it. Never throws for anything that the wire or the service does. */
-  async exchange(request: TransportRequest): Promise<TimedExchange> {
+  exchange(request: TransportRequest, credential: Credential): Promise<ProvenExchange> {
+    return this.#exchange(this.#client, request, credential);
+  }
+
+  /** Asks for a token: past the gate and within the limit like every request, but not the service, and with nothing of ours to show. */
+  async askForToken(
+    { url, ...request }: { url: string; headers: Record<string, string>; body: string },
+    gate: Gate,
+  ): Promise<Exchange> {
+    const asked = {
+      ...request,
+      method: 'POST' as const,
+      path: url,
+      priority: tokenPriority,
+      gate: gate.beforeIt ?? gate,
+    };
+    return (await this.#exchange(this.#elsewhere, asked, null)).exchange;
+  }
+
+  async #exchange(
+    client: AxiosInstance,
+    request: TransportRequest,
+    credential: Credential | null,
+  ): Promise<ProvenExchange> {
     const config = {
       method: request.method,
       url: request.path,
@@ -114,12 +152,13 @@ export class Transport {
       ...(request.body === undefined ? {} : { data: request.body }),
       waybillPriority: request.priority ?? 0,
       waybillGate: request.gate,
+      ...(credential ? { waybillCredential: credential } : {}),
       ...(request.isProbe ? { 'axios-retry': { retries: 0 } } : {}),
     };
     let exchange: Exchange;
     let sent: InternalAxiosRequestConfig | undefined;
     try {
-      const response = await this.#client.request(config);
+      const response = await client.request(config);
       sent = response.config;
       exchange = {
         kind: 'answer',
@@ -130,31 +169,37 @@ export class Transport {
     } catch (error) {
       if (!(error instanceof AxiosError)) throw error;
       sent = error.config;
-      exchange =
-        error.cause instanceof NotSent
-          ? { kind: 'not_sent', reason: error.cause.message }
-          : exchangeOfError(error, sent?.waybillNeverConnected);
+      if (error.cause instanceof NotSent) exchange = { kind: 'not_sent', reason: error.cause.message };
+      else if (error.cause instanceof NoProof) exchange = exchangeOfFault(error.cause.fault);
+      else exchange = exchangeOfError(error, sent?.waybillNeverConnected);
     }
     const startedAtMs = sent?.waybillStartedAtMs ?? null;
-    return { exchange, startedAtMs, durationMs: startedAtMs === null ? null : this.#nowMs() - startedAtMs };
+    const durationMs = startedAtMs === null ? null : this.#nowMs() - startedAtMs;
+    return { exchange, startedAtMs, durationMs, proof: sent?.waybillProof };
   }
 
   /** Drops the connections; what still waits for its turn is not sent any more. */
   close(): void {
     this.#isClosed = true;
-    this.#agents.http.destroy();
-    this.#agents.https.destroy();
+    this.#connections.close();
   }
 }
 
 function pacedAdapter(options: TransportOptions, isClosed: () => boolean): AxiosAdapter {
-  const { pacer, service, nowMs } = options;
+  const { pacer, service, nowMs, connections } = options;
   const send = options.adapter ?? axios.getAdapter('http');
   return async (config) => {
-    type Result = { error: AxiosError; held: boolean } | { response: Awaited<ReturnType<AxiosAdapter>> };
+    type Result = { error: AxiosError; held: boolean } | { response: Awaited<ReturnType<AxiosAdapter>> } | 'no proof';
     const task = async ({ notNow, heed }: Turn): Promise<Result> => {
       const shut = isClosed() ? 'the client is closed' : (notNow ?? (await askGate(config)));
       if (shut !== null) return { error: notSent(shut, config), held: true };
+      if (config.waybillCredential) {
+        const proof = config.waybillCredential.proof();
+        // It ran out, or was refused, while this one waited for its turn.
+        if (proof === null) return 'no proof';
+        config.headers.set(proof.headers);
+        config.waybillProof = proof.version;
+      }
       config.waybillStartedAtMs = nowMs();
       config.waybillNeverConnected = false;
       // axios' own timeout is no deadline: a trickled body outlives it. The signal covers connect, headers and body.
@@ -162,9 +207,13 @@ function pacedAdapter(options: TransportOptions, isClosed: () => boolean): Axios
       const deadline = new AbortController();
       const timer = setTimeout(() => deadline.abort(), Math.ceil(service.deadlineSeconds * 1000));
       try {
-        const response = await send({ ...config, signal: deadline.signal, transport: watchedTransport(config) });
+        const { agents, isTunnelled } = connections;
+        const transport = watchedTransport(config, isTunnelled, deadline.signal);
+        const way = { httpAgent: agents.http, httpsAgent: agents.https, transport };
+        const response = await send({ ...config, ...way, signal: deadline.signal });
         const headers = plainHeaders(response.headers);
-        heed(response.status === 429, readRateLimit(headers, nowMs()));
+        // What is said where tokens come from says nothing of the service's limits.
+        if (config.waybillCredential) heed(response.status === 429, readRateLimit(headers, nowMs()));
         response.data = await readBody(response.data, service.maxResponseBytes, deadline.signal, response);
         response.config = config;
         return { response };
@@ -181,14 +230,20 @@ function pacedAdapter(options: TransportOptions, isClosed: () => boolean): Axios
         clearTimeout(timer);
       }
     };
-    const result = await pacer.run(
-      task,
-      (r) => !('held' in r && r.held),
-      config.waybillPriority ?? 0,
-      () => config.waybillGate?.isShut?.() === true,
-    );
-    if ('error' in result) throw result.error;
-    return result.response;
+    for (;;) {
+      connections.look();
+      const fault = await config.waybillCredential?.ready(config.waybillGate ?? (async () => null));
+      if (fault) throw caused(new NoProof(fault), config);
+      const result = await pacer.run(
+        task,
+        (r) => r !== 'no proof' && !('held' in r && r.held),
+        config.waybillPriority ?? 0,
+        () => config.waybillGate?.isShut?.() === true,
+      );
+      if (result === 'no proof') continue;
+      if ('error' in result) throw result.error;
+      return result.response;
+    }
   };
 }
 
@@ -201,71 +256,26 @@ async function askGate(config: InternalAxiosRequestConfig): Promise<string | nul
   }
 }
 
-/**
- * Node's own request, and a note of whether its connection came about. It is the only proof that nothing left when a
- * deadline passes or a connection breaks: a socket writes nothing before `connect`, and with TLS before `secureConnect`.
- */
-function watchedTransport(config: InternalAxiosRequestConfig) {
-  return {
-    request(options: RequestOptions, onResponse: (response: IncomingMessage) => void): ClientRequest {
-      const isSecure = options.protocol === 'https:';
-      const isShut = () => config.waybillGate?.stillOpen?.() === false;
-      if (isShut()) throw new NotSent(shutMeanwhile);
-      const request = (isSecure ? https : http).request(options, onResponse);
-      request.once('socket', (socket) => {
-        // A socket of another make (a mock's, a tunnel's) may not keep Node's promises: it proves nothing.
-        const isNodes = socket.constructor === Socket || socket.constructor === TLSSocket;
-        if (!isNodes || !socket.connecting) return;
-        config.waybillNeverConnected = true;
-        socket.once(isSecure ? 'secureConnect' : 'connect', () => {
-          // Still before the first byte: Node writes what waits for the connection after this.
-          if (isShut()) socket.destroy(new NotSent(shutMeanwhile));
-          else config.waybillNeverConnected = false;
-        });
-      });
-      return request;
-    },
-  };
+function notSent(reason: string, config: InternalAxiosRequestConfig): AxiosError {
+  return caused(new NotSent(reason), config);
 }
 
-function notSent(reason: string, config: InternalAxiosRequestConfig): AxiosError {
-  const error = new AxiosError(reason, 'WAYBILL_NOT_SENT', config);
-  error.cause = new NotSent(reason);
+function caused(cause: Error, config: InternalAxiosRequestConfig): AxiosError {
+  const error = new AxiosError(cause.message, 'WAYBILL_NOT_SENT', config);
+  error.cause = cause;
   return error;
 }
 
-/** Reads a body as UTF-8 text, bounded and within the deadline. What breaks off keeps its status (`response` on the error). */
-async function readBody(
-  stream: Readable,
-  maxBytes: number,
-  deadline: AbortSignal,
-  response: Awaited<ReturnType<AxiosAdapter>>,
-): Promise<string> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  const abort = () => stream.destroy(new AxiosError('the deadline passed while the body was coming in', deadlineCode));
-  deadline.addEventListener('abort', abort, { once: true });
-  if (deadline.aborted) abort();
-  try {
-    for await (const chunk of stream) {
-      bytes += (chunk as Buffer).length;
-      if (bytes > maxBytes) throw new AxiosError(`the body is larger than ${maxBytes} bytes`, 'WAYBILL_BODY_TOO_LARGE');
-      chunks.push(chunk as Buffer);
-    }
-    return Buffer.concat(chunks).toString('utf8');
-  } catch (cause) {
-    const error = AxiosError.from(cause as Error, (cause as { code?: string }).code, response.config);
-    error.response = response;
-    throw error;
-  } finally {
-    deadline.removeEventListener('abort', abort);
-    stream.destroy();
-  }
+/** What a request came to that had nothing to show. */
+export function exchangeOfFault(fault: CredentialFault): Exchange {
+  if (fault.kind === 'refused') return { kind: 'no_credential', reason: fault.reason };
+  if (fault.kind === 'not_sent') return { kind: 'not_sent', reason: fault.reason };
+  return { kind: 'unreachable', reason: fault.reason, tls: fault.tls };
 }
 
 /** Only what provably never left, and neither a certificate nor a silent address gets better within a second. */
 function mayGoAgainAtOnce(error: AxiosError): boolean {
-  if (error.cause instanceof NotSent || error.code === deadlineCode) return false;
+  if (error.cause instanceof NotSent || error.cause instanceof NoProof || error.code === deadlineCode) return false;
   const exchange = exchangeOfError(error, error.config?.waybillNeverConnected);
   return exchange.kind === 'unreachable' && !exchange.tls;
 }

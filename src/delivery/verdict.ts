@@ -24,6 +24,7 @@ export type VerdictProfile = Pick<
 export function judge(profile: VerdictProfile, request: VerdictRequest, exchange: Exchange, nowMs: number): Verdict {
   if (exchange.kind === 'not_sent') return { kind: 'not_sent', reason: exchange.reason };
   if (exchange.kind === 'unreachable') return { kind: 'unavailable', reason: exchange.reason, tls: exchange.tls };
+  if (exchange.kind === 'no_credential') return { kind: 'unauthorised', reason: exchange.reason };
   if (exchange.kind === 'timeout' || exchange.kind === 'broken') return { kind: 'in_doubt', reason: exchange.reason };
 
   const { status, headers } = exchange;

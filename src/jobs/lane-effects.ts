@@ -42,6 +42,8 @@ export interface LaneSettings {
   windowMs: number;
   /** When the next probe may go, while the breaker is open: every failure is a probe that failed, also right after a restart. */
   nextProbeAt: number | null;
+  /** The setting that a person looks at when the credential is refused. */
+  credentialSetting: string;
 }
 
 const refusalStorm = 10;
@@ -112,7 +114,7 @@ export function laneEffects(
       case 'unauthorised':
         pauses.push({ lane: 'service', cause: 'credential', until_at: null, reason });
         alerts.push(
-          `The service does not accept our credential (${reason}). Check service.tokenFile, then \`waybill resume service\`.`,
+          `The service does not accept our credential (${reason}). Replace it (${settings.credentialSetting}): a new file is tried by itself. Or say \`waybill resume service\`.`,
         );
         break;
       case 'misconfigured':

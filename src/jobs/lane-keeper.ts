@@ -2,6 +2,7 @@ import { appendAudit } from '../audit/audit-log.js';
 import { hastenInDoubt } from '../outbox/hasten-messages.js';
 import { dropEndedPauses, listPauses, pauseLane, resumeLane } from '../store/lane-pauses.js';
 import type { Tx } from '../store/store.js';
+import { credentialSetting } from './credential-setting.js';
 import type { JobContext } from './job-context.js';
 import { healthy, type LaneEffects, type LaneHealth, type LaneOutcome, laneEffects } from './lane-effects.js';
 import { ownWaitMs } from './own-wait.js';
@@ -33,6 +34,7 @@ export class LaneKeeper {
         outageAfterFailures: delivery.outageAfterFailures,
         probeMs: delivery.probeSeconds * 1000,
         windowMs: ownWaitMs(service.limits),
+        credentialSetting: credentialSetting(service.credential),
         nextProbeAt: outage ? (outage.until_at ?? at) : null,
       },
       at,

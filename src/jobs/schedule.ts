@@ -13,6 +13,7 @@ import { recallRequests } from './long-limits.js';
 import { prune } from './prune.js';
 import { pull } from './pull.js';
 import { ServiceLease } from './service-lease.js';
+import { tryNewCredential } from './try-new-credential.js';
 
 export interface SchedulePartners {
   reader: ErpReader;
@@ -24,6 +25,7 @@ export interface SchedulePartners {
 const wakeUpPollMs = 1_000;
 const retryMs = 5_000;
 const alertPollMs = 2_000;
+const credentialPollMs = 2_000;
 /** After so long without a prune, one is made up for. */
 const missedPruneMs = 48 * 3_600_000;
 /** The first look at what is wrong waits for the first capture, but no longer than this. */
@@ -134,10 +136,13 @@ async function work(
     await lookAfterAlerts(context, lease.lease, partners.tell ?? null, ending.signal);
   });
 
+  const credentialNow = job('credential', () => tryNewCredential(context, partners.client, lease));
+
   const options = { timezone: settings.schedule.timeZone, noOverlap: true };
   const tasks: ScheduledTask[] = [];
   const wakeUps = setInterval(() => void lookForWakeUps(), wakeUpPollMs);
   const alerts = setInterval(() => void alertsNow(), alertPollMs);
+  const credential = setInterval(() => void credentialNow(), credentialPollMs);
   try {
     await recallRequests(context, partners.client);
     tasks.push(
@@ -164,6 +169,7 @@ async function work(
     signal.removeEventListener('abort', end);
     clearInterval(wakeUps);
     clearInterval(alerts);
+    clearInterval(credential);
     for (const task of tasks) await task.destroy();
     await Promise.allSettled(running);
     await lease

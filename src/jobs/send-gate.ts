@@ -68,14 +68,14 @@ export class SendGate {
       if (shut === null) killPoint('before-send');
       return shut;
     };
-    return Object.assign(ask, {
-      stillOpen: () => this.#lease.mayStartRequest(),
-      isShut: () => this.#stopReason !== null,
-    });
+    const more = { stillOpen: () => this.#lease.mayStartRequest(), isShut: () => this.#stopReason !== null };
+    // A token that has to be had first must not use up the turn of the probe that needs it.
+    const beforeIt = Object.assign(() => this.check(lane, isProbe, false), more);
+    return Object.assign(ask, more, { beforeIt });
   }
 
   /** null lets a request go now; a text says why not. */
-  async check(lane: Lane, isProbe = false): Promise<string | null> {
+  async check(lane: Lane, isProbe = false, takesTurn = isProbe): Promise<string | null> {
     if (this.#stopReason) return this.#stopReason;
     // The pacer starts the next request in the same turn in which the one before it ended: let that one be judged first.
     await nextTurn();
@@ -98,7 +98,7 @@ export class SendGate {
     if (outage && !isProbe) return `the service is out of reach: ${outage.reason}`;
     const blocked = this.blockedBy({ ...state, pauses }, lane);
     if (blocked) return blocked.reason;
-    if (isProbe && !this.#lease.probeTurns.send(this.#context.clock.monotonicMs()))
+    if (takesTurn && !this.#lease.probeTurns.send(this.#context.clock.monotonicMs()))
       return 'another request has just gone to see whether the service is back';
     return null;
   }

@@ -115,6 +115,7 @@ export class Settler {
     });
     const effects = await store.transaction('put outcomes on record', async (tx) => {
       await assertEpoch(tx, this.#lease.lease);
+          ...(sent.repeatedAfter401 ? { repeatedAfter401: true as const } : {}),
       const attemptIds = await settleMessages(tx, settled, this.#lease.lease.epoch, at);
       await appendAudit(
         tx,
@@ -240,3 +241,4 @@ function auditOf({ message, transition, outcome }: SettledMessage, attemptId: nu
     ];
   return [attempt];
 }
+      ...(outcome.repeatedAfter401 ? { repeatedAfter401: true } : {}),

@@ -14,6 +14,7 @@ import type { JobContext } from './job-context.js';
 import { recallRequests } from './long-limits.js';
 import { type PullResult, pull } from './pull.js';
 import { ServiceLease } from './service-lease.js';
+import { tryNewCredential } from './try-new-credential.js';
 
 export type SyncStage = 'capture' | 'deliver' | 'pull';
 
@@ -72,6 +73,7 @@ export async function sync(
   try {
     const client = partners.client();
     await recallRequests(context, client);
+    await tryNewCredential(context, client, lease);
     if (options.stages.includes('deliver')) {
       const total = await countOpen(context.store, only);
       const progress = (done: DeliverResult) =>

@@ -5,7 +5,7 @@ export interface LoggerOptions {
   level: 'error' | 'warn' | 'info' | 'debug';
   /** `stdout` for the daemon (journald reads it); `stderr` for commands, whose stdout belongs to their answer. */
   stream: 'stdout' | 'stderr';
-  /** Values that must never be printed, whoever puts them into a line. */
+  /** Values that must never be printed, whoever puts them into a line. The list may grow while the program runs. */
   secrets: readonly string[];
 }
 

@@ -19,6 +19,8 @@ export interface AttemptOutcome {
   /** Redacted and bounded; null when there was no body. */
   excerpt: string | null;
   excerptHash: string | null;
+  /** It was answered 401 before, and went again with another credential. */
+  repeatedAfter401?: true;
 }
 
 export interface SettledMessage {

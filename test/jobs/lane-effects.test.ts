@@ -10,7 +10,13 @@ import {
 } from '../../src/jobs/lane-effects.js';
 import type { Verdict } from '../../src/model/verdict.js';
 
-const settings: LaneSettings = { outageAfterFailures: 5, probeMs: 5_000, windowMs: 1_000, nextProbeAt: null };
+const settings: LaneSettings = {
+  outageAfterFailures: 5,
+  probeMs: 5_000,
+  windowMs: 1_000,
+  nextProbeAt: null,
+  credentialSetting: 'service.tokenFile',
+};
 const start = 1_800_000_000_000;
 
 const of = (verdict: Verdict, parkedAs: string | null = null, sentAtMs: number | null = start): LaneOutcome => ({

@@ -1,0 +1,45 @@
+import http, { type ClientRequest, type IncomingMessage, type RequestOptions } from 'node:http';
+import https from 'node:https';
+import { Socket } from 'node:net';
+import { TLSSocket } from 'node:tls';
+import type { InternalAxiosRequestConfig } from 'axios';
+
+/** Thrown inside the adapter when the gate is shut, so that axios-retry leaves it alone. */
+export class NotSent extends Error {}
+
+const shutMeanwhile = 'the right to send was lost before the bytes could leave';
+
+/**
+ * Node's own request, and a note of whether its connection came about. It is the only proof that nothing left when a
+ * deadline passes or a connection breaks: a socket writes nothing before `connect`, and with TLS before `secureConnect`.
+ * @param isTunnelled whether it goes through a proxy. Before there is a tunnel nothing can leave; of what comes after, nothing is proven.
+ */
+export function watchedTransport(config: InternalAxiosRequestConfig, isTunnelled: boolean, deadline: AbortSignal) {
+  return {
+    request(options: RequestOptions, onResponse: (response: IncomingMessage) => void): ClientRequest {
+      const isSecure = options.protocol === 'https:';
+      const isShut = () => config.waybillGate?.stillOpen?.() === false;
+      if (isShut()) throw new NotSent(shutMeanwhile);
+      const way = isTunnelled ? { ...options, waybillDeadline: deadline } : options;
+      const request = (isSecure ? https : http).request(way, onResponse);
+      if (isTunnelled) config.waybillNeverConnected = true;
+      request.once('socket', (socket) => {
+        if (isTunnelled) {
+          if (isShut()) socket.destroy(new NotSent(shutMeanwhile));
+          else config.waybillNeverConnected = false;
+          return;
+        }
+        // A socket of another make (a mock's) may not keep Node's promises: it proves nothing.
+        const isNodes = socket.constructor === Socket || socket.constructor === TLSSocket;
+        if (!isNodes || !socket.connecting) return;
+        config.waybillNeverConnected = true;
+        socket.once(isSecure ? 'secureConnect' : 'connect', () => {
+          // Still before the first byte: Node writes what waits for the connection after this.
+          if (isShut()) socket.destroy(new NotSent(shutMeanwhile));
+          else config.waybillNeverConnected = false;
+        });
+      });
+      return request;
+    },
+  };
+}
