@@ -239,17 +239,17 @@ export class ServiceClient {
     this.#pacer.reconsider();
   }
 
+  /** See `AuthorisedTransport.replacedSince`. */
+  credentialReplacedSince(sinceMs: number): boolean {
+    return this.#transport.replacedSince(sinceMs);
+  }
+
   /** Requests that are waiting for their turn. */
   get waiting(): number {
     return this.#pacer.waiting;
   }
 
   close(): void {
-  /** See `AuthorisedTransport.replacedSince`. */
-  credentialReplacedSince(sinceMs: number): boolean {
-    return this.#transport.replacedSince(sinceMs);
-  }
-
     this.#pacer.close();
     this.#wire.close();
   }
@@ -262,13 +262,13 @@ export class ServiceClient {
     const { exchange } = timed;
     const answered = exchange.kind === 'answer' || exchange.kind === 'cut_off';
     return {
+      ...(timed.repeatedAfter401 ? { repeatedAfter401: true as const } : {}),
       startedAtMs: timed.startedAtMs,
       durationMs: timed.durationMs,
       status: answered ? exchange.status : null,
       requestId: this.#requestIdOf(timed),
       excerpt: exchange.kind === 'answer' && exchange.body !== '' ? excerptOf(exchange.body, this.#secrets()) : null,
     };
-      ...(timed.repeatedAfter401 ? { repeatedAfter401: true as const } : {}),
   }
 
   /**

@@ -108,6 +108,7 @@ export class Settler {
           durationMs: sent.durationMs,
           status: sent.status,
           requestId: sent.requestId,
+          ...(sent.repeatedAfter401 ? { repeatedAfter401: true as const } : {}),
           excerpt: sent.excerpt,
           excerptHash: sent.excerpt === null ? null : sha256(sent.excerpt),
         },
@@ -115,7 +116,6 @@ export class Settler {
     });
     const effects = await store.transaction('put outcomes on record', async (tx) => {
       await assertEpoch(tx, this.#lease.lease);
-          ...(sent.repeatedAfter401 ? { repeatedAfter401: true as const } : {}),
       const attemptIds = await settleMessages(tx, settled, this.#lease.lease.epoch, at);
       await appendAudit(
         tx,
@@ -217,6 +217,7 @@ function auditOf({ message, transition, outcome }: SettledMessage, attemptId: nu
       startedAt: outcome.startedAt,
       durationMs: outcome.durationMs,
       status: outcome.status,
+      ...(outcome.repeatedAfter401 ? { repeatedAfter401: true } : {}),
       requestId: outcome.requestId,
       reason: outcome.reason,
       excerptHash: outcome.excerptHash,
@@ -241,4 +242,3 @@ function auditOf({ message, transition, outcome }: SettledMessage, attemptId: nu
     ];
   return [attempt];
 }
-      ...(outcome.repeatedAfter401 ? { repeatedAfter401: true } : {}),
