@@ -20,6 +20,7 @@ export function checkCustomer(body: JsonObject, use: BodyUse, options: SandboxOp
     else checkPlain(value, name, use, options);
   }
   if (use === 'create' && body.customer_code === undefined) invalid('customer_code is missing');
+  requireFields(body, use, options.requiredFields.customer);
   return body;
 }
 
@@ -39,6 +40,7 @@ export function checkOrder(body: JsonObject, use: BodyUse, options: SandboxOptio
     if (body.customer_code === undefined) invalid('customer_code is missing');
     if (body.items === undefined) invalid('items is missing');
   }
+  requireFields(body, use, options.requiredFields.order);
   return body;
 }
 
@@ -74,13 +76,27 @@ function checkItems(value: JsonValue | undefined, options: SandboxOptions): void
 
 function checkCode(value: JsonValue | undefined, name: string, options: SandboxOptions): void {
   if (typeof value !== 'string' || value === '') invalid(`${name} must be a string that is not empty`);
-  if (value.length > options.maxStringLength) invalid(`${name} is longer than ${options.maxStringLength}`);
+  checkLength(value, name, options);
+}
+
+/** A change may leave a field out, but not clear it. */
+function requireFields(body: JsonObject, use: BodyUse, names: readonly string[]): void {
+  for (const name of names) {
+    const value = Object.hasOwn(body, name) ? body[name] : undefined;
+    if (value === null || value === '' || (value === undefined && use !== 'change')) invalid(`${name} is missing`);
+  }
+}
+
+function checkLength(value: string, name: string, { maxLengths, maxStringLength }: SandboxOptions): void {
+  const field = name.slice(name.lastIndexOf('.') + 1);
+  const longest = Object.hasOwn(maxLengths, field) ? (maxLengths[field] as number) : maxStringLength;
+  if (value.length > longest) invalid(`${name} is longer than ${longest}`);
 }
 
 function checkText(value: JsonValue | undefined, name: string, use: BodyUse, options: SandboxOptions): void {
   if (isClearing(value, use, options)) return;
   if (typeof value !== 'string') invalid(`${name} must be a string`);
-  if (value.length > options.maxStringLength) invalid(`${name} is longer than ${options.maxStringLength}`);
+  checkLength(value, name, options);
 }
 
 function checkPlain(value: JsonValue | undefined, name: string, use: BodyUse, options: SandboxOptions): void {

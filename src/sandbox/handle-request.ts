@@ -3,6 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Answer } from './answer.js';
 import type { JsonObject } from './body-rules.js';
 import { effectOf } from './effect-of.js';
+import { inShape } from './error-shape.js';
 import type { Fault } from './fault.js';
 import { faultyAnswer } from './faulty-answer.js';
 import { idempotencyKey } from './idempotency-key.js';
@@ -38,6 +39,14 @@ export interface Handled {
  * The order is that of real services: limit, credential, (fault), address, key, body, effect.
  */
 export function handleRequest(state: SandboxState, arrival: Arrival): Handled {
+  const handled = handle(state, arrival);
+  const { errorShape, headersOf } = state.options;
+  const shaped = inShape(handled.answer, errorShape);
+  const more = headersOf[`${arrival.method} ${/^\/[^/?]*\/[^/?]*/.exec(arrival.path)?.[0] ?? ''}`];
+  return { ...handled, answer: more ? { ...shaped, headers: { ...more, ...shaped.headers } } : shaped };
+}
+
+function handle(state: SandboxState, arrival: Arrival): Handled {
   const entry = record(state, arrival);
   const waitMs = state.limit.take(entry.monotonic_ms);
   if (waitMs > 0) {
@@ -69,12 +78,12 @@ function perform(state: SandboxState, arrival: Arrival, entry: LedgerRequest): {
   try {
     if (arrival.problem) throw arrival.problem;
     const { endpoint, id, query } = route(arrival.method, arrival.path);
-    const readBody = (): JsonObject => readJsonObject(arrival.body);
+    const readBody = (): JsonObject => readRecord(state, arrival);
     const call = { id, query, key: '', nowMs: entry.at_ms, readBody };
-    if (arrival.method === 'GET') return { answer: touch(endpoint(state, call), entry), finish: nothingToFinish };
-
-    checkContent(arrival);
-    call.key = idempotencyKey(header(arrival, state.options.keyHeader), state.options.keyForm);
+    const needsNoKey = arrival.method === 'GET' || (arrival.method === 'DELETE' && state.options.keyIn === 'body');
+    if (arrival.method !== 'GET') checkContent(arrival);
+    if (needsNoKey) return { answer: touch(endpoint(state, call), entry), finish: nothingToFinish };
+    call.key = keyOf(state, arrival);
     const fingerprint = `${arrival.method} ${arrival.path} ${entry.body_sha256}`;
     const recall = state.keys.begin(call.key, fingerprint, entry.at_ms);
     if (recall.kind === 'in-progress') {
@@ -122,7 +131,7 @@ function record(state: SandboxState, arrival: Arrival): LedgerRequest {
     answered_at_ms: null,
     method: arrival.method,
     path: arrival.path,
-    idempotency_key: header(arrival, state.options.keyHeader)?.replace(/^"(.*)"$/, '$1') ?? null,
+    idempotency_key: sentKey(state, arrival)?.replace(/^"(.*)"$/, '$1') ?? null,
     body_sha256: arrival.body.length === 0 ? null : createHash('sha256').update(arrival.body).digest('hex'),
     status: null,
     throttled: false,
@@ -131,6 +140,31 @@ function record(state: SandboxState, arrival: Arrival): LedgerRequest {
   };
   state.requests.push(entry);
   return entry;
+}
+
+/** The key in the form in which this flavour of the service wants it. Refuses with 400 what is missing or malformed. */
+function keyOf(state: SandboxState, arrival: Arrival): string {
+  // What is no JSON object is refused as such, before anybody asks for its key.
+  if (state.options.keyIn === 'body') readJsonObject(arrival.body);
+  return idempotencyKey(sentKey(state, arrival), state.options.keyIn === 'body' ? 'bare' : state.options.keyForm);
+}
+
+function sentKey({ options }: SandboxState, arrival: Arrival): string | undefined {
+  if (options.keyIn === 'header') return header(arrival, options.keyHeader);
+  try {
+    const value = readJsonObject(arrival.body)[options.keyField];
+    return typeof value === 'string' ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The body without the key, which is no part of the record. */
+function readRecord({ options }: SandboxState, arrival: Arrival): JsonObject {
+  const body = readJsonObject(arrival.body);
+  if (options.keyIn === 'header') return body;
+  const { [options.keyField]: _, ...record } = body;
+  return record;
 }
 
 function throttled(state: SandboxState, waitMs: number, nowMs: number): Answer {

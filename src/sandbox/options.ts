@@ -1,5 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import type { CustomerRecord } from '../model/record.js';
+import type { ErrorShape } from './error-shape.js';
 import type { FaultInput } from './fault.js';
 
 /** A fixed time, or a range from which each request draws uniformly. In milliseconds. */
@@ -24,6 +25,10 @@ export interface SandboxOptions {
   /** Answer every authenticated request with 403. Default false. */
   forbidden: boolean;
 
+  /** Where the idempotency key travels. `body`: in a field of every JSON body; DELETE then needs none. Default `header`. */
+  keyIn: 'header' | 'body';
+  /** The field that carries the key in a body; it is no part of the record. Default `idempotency_key`. */
+  keyField: string;
   /** The header that carries the idempotency key. Default `idempotency-key`. */
   keyHeader: string;
   /** Which writing of the key is accepted: `"abc"` as in the IETF draft, `abc` as many services have it, or both. Default `either`. */
@@ -58,6 +63,14 @@ export interface SandboxOptions {
   extraOrderFields: readonly string[];
   /** Where null may stand for "cleared". Default `patch`: it is the only way to say so there. */
   nulls: 'never' | 'patch' | 'always';
+  /** How errors are written. Default `nested`: `{error:{code,message}}`. */
+  errorShape: ErrorShape;
+  /** Further headers of every answer at an address without its id, such as `{'POST /v1/orders': {sunset: '…'}}`. Default none. */
+  headersOf: Readonly<Record<string, Readonly<Record<string, string>>>>;
+  /** Fields besides the usual ones that a whole record needs. Default none. */
+  requiredFields: { readonly customer: readonly string[]; readonly order: readonly string[] };
+  /** Longest string of single fields, in UTF-16 units, by their names. Default none. */
+  maxLengths: Readonly<Record<string, number>>;
   /** Longest string of a field, in UTF-16 units. Default 1,000. */
   maxStringLength: number;
   /** Most lines of an order. Default 1,000. */
@@ -101,6 +114,8 @@ export const defaultOptions: SandboxOptions = {
   port: 0,
   token: 'sandbox-token',
   forbidden: false,
+  keyIn: 'header',
+  keyField: 'idempotency_key',
   keyHeader: 'idempotency-key',
   keyForm: 'either',
   keyLifetimeMs: 24 * 60 * 60 * 1000,
@@ -116,6 +131,10 @@ export const defaultOptions: SandboxOptions = {
   unknownFields: 'refuse',
   extraOrderFields: [],
   nulls: 'patch',
+  errorShape: 'nested',
+  headersOf: {},
+  requiredFields: { customer: [], order: [] },
+  maxLengths: {},
   maxStringLength: 1000,
   maxItems: 1000,
   maxBodyBytes: 1024 * 1024,
