@@ -3,6 +3,7 @@ import type { App } from '../app.js';
 import { secretsOf } from '../app.js';
 import { readAuditPage, startOfLast } from '../audit/read-audit.js';
 import { goLiveProblem } from '../jobs/go-live.js';
+import { QuietClock } from '../jobs/quiet-clock.js';
 import type { Entity } from '../model/entity.js';
 import { describeStory, type StoryInWords } from '../outbox/describe-story.js';
 import { type FindBy, type FoundRecord, findRecords } from '../outbox/find-records.js';
@@ -57,7 +58,11 @@ async function explain(app: App, entity: Entity, key: string, options: ExplainOp
       story: await tellStory(tx, entity, record.sourceKey),
       audit: await readAuditPage(tx, filter, start.afterId, maxAuditLines),
       olderAudit: start.older,
-      pauses: activePauses(await listPauses(tx), 'deliver', nowMs),
+      pauses: activePauses(
+        [...(await listPauses(tx)), ...new QuietClock(settings.schedule).pauses(nowMs)],
+        'deliver',
+        nowMs,
+      ),
       notLive: await goLiveProblem(tx, settings, app.reader().identity()),
     };
   });

@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { amountsSettings, captureSettings, customersSettings, erpSettings, ordersSettings } from './erp-settings.js';
 import { mysqlConnection } from './mysql-connection.js';
 import { alertSettings, retentionSettings } from './operations-settings.js';
+import { scheduleSettings } from './schedule-settings.js';
 import { deliverySettings, invoicesSettings, serviceSettings } from './service-settings.js';
-import { cronExpression, timeZone } from './value-types.js';
 
 const witnessFile = z
   .string()
@@ -42,19 +42,6 @@ const storeSettings = z
     }),
   ])
   .describe('Where Waybill keeps what it knows: outbox, bindings, audit.');
-
-const scheduleSettings = z
-  .strictObject({
-    capture: cronExpression.default('*/30 * * * * *').describe('Cron expression, with seconds: when the ERP is read.'),
-    pull: cronExpression
-      .default('0 */15 * * * *')
-      .describe('Cron expression, with seconds: when unpaid invoices are read.'),
-    prune: cronExpression
-      .default('0 30 3 * * *')
-      .describe('Cron expression, with seconds: when old messages and audit lines are pruned.'),
-    timeZone: timeZone.default('UTC').describe('Time zone of the cron expressions.'),
-  })
-  .describe('When the jobs run.');
 
 /** Every setting of Waybill: its name, default, unit (in the name) and meaning. docs/settings.md is printed from it. */
 export const settingsSchema = z.strictObject({

@@ -37,7 +37,7 @@ export async function lookAfterAlerts(
   signal: AbortSignal,
 ): Promise<void> {
   const { store, settings, nowMs } = context;
-  const changes = await store.read('look for trouble', (tx) => alertChanges(tx, settings.alert, nowMs()));
+  const changes = await store.read('look for trouble', (tx) => alertChanges(tx, settings, nowMs()));
   if (changes)
     await store.transaction('note the alerts', async (tx) => {
       await assertEpoch(tx, lease);

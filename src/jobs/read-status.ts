@@ -11,6 +11,7 @@ import { type LanePause, listPauses } from '../store/lane-pauses.js';
 import { type LeaseView, readLease } from '../store/read-lease.js';
 import type { Tx } from '../store/store.js';
 import { goLiveProblem } from './go-live.js';
+import { QuietClock } from './quiet-clock.js';
 import { firstAuditAt, silence } from './watch-alerts.js';
 
 export interface Status {
@@ -45,9 +46,9 @@ const topReasons = 5;
 
 /** Everything that one look at the store tells about how Waybill is. Reads only. */
 export async function readStatus(tx: Tx, settings: Settings, erpIdentity: string, nowMs: number): Promise<Status> {
-  const pauses = await listPauses(tx);
+  const pauses = [...(await listPauses(tx)), ...new QuietClock(settings.schedule).pauses(nowMs)];
   const runs = await listJobRuns(tx);
-  const silent = silence({ runs, firstAuditAt: await firstAuditAt(tx) }, settings.alert, nowMs);
+  const silent = silence({ runs, firstAuditAt: await firstAuditAt(tx) }, settings, nowMs);
   return {
     environment: settings.service.environment,
     installation: settings.installation,
@@ -87,8 +88,8 @@ export function checkStatus(status: Status): StatusCheck {
   for (const pause of pauses) {
     const text = `${pause.lane} paused (${pause.cause}): ${pause.reason}`;
     if (pause.cause === 'credential') critical.push(text);
-    // "Come back in two seconds" is the service's everyday way of speaking.
-    else if (pause.cause !== 'throttled') warning.push(text);
+    // "Come back in two seconds" is the service's everyday way of speaking, and quiet hours are our own wish.
+    else if (pause.cause !== 'throttled' && pause.cause !== 'quiet') warning.push(text);
   }
   if (status.notLive) warning.push(status.notLive);
   const parked = outbox.parked.reduce((sum, { count }) => sum + count, 0);
@@ -105,5 +106,7 @@ export function checkStatus(status: Status): StatusCheck {
   const open = outbox.byState
     .filter(({ state }) => state === 'pending' || state === 'sending' || state === 'in_doubt')
     .reduce((sum, { count }) => sum + count, 0);
-  return { level, text: problems.length > 0 ? problems.join('; ') : `delivering; ${open} open, nothing parked` };
+  const quiet = pauses.find(({ lane, cause }) => lane === 'deliver' && cause === 'quiet');
+  const doing = quiet ? quiet.reason : 'delivering';
+  return { level, text: problems.length > 0 ? problems.join('; ') : `${doing}; ${open} open, nothing parked` };
 }

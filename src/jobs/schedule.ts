@@ -12,6 +12,7 @@ import type { JobContext } from './job-context.js';
 import { recallRequests } from './long-limits.js';
 import { prune } from './prune.js';
 import { pull } from './pull.js';
+import { QuietClock } from './quiet-clock.js';
 import { ServiceLease } from './service-lease.js';
 import { tryNewCredential } from './try-new-credential.js';
 
@@ -76,6 +77,7 @@ async function work(
   signal.addEventListener('abort', end, { once: true });
   if (signal.aborted) end();
 
+  const quiet = new QuietClock(settings.schedule);
   const running = new Set<Promise<unknown>>();
   /** A job never overlaps itself; what fails is logged, and the next tick tries again. */
   const job = (name: string, run: () => Promise<unknown>) => {
@@ -102,7 +104,7 @@ async function work(
     if (result.stopped && !ending.signal.aborted) log.warn('capture did not run', result.stopped);
   });
   const pullNow = job('pull', async () => {
-    if (!settings.invoices.enabled) return;
+    if (!settings.invoices.enabled || quiet.isQuiet('pull', context.nowMs())) return;
     const result = await recorded(context, 'pull', ending.signal, () =>
       pull(context, partners.client, lease, { waitsForTurn: true, signal: ending.signal }),
     );

@@ -4,6 +4,7 @@ import { activePauses, type Lane, type LanePause, listPauses } from '../store/la
 import { goLiveProblem } from './go-live.js';
 import type { JobContext } from './job-context.js';
 import { killPoint } from './kill-point.js';
+import { QuietClock } from './quiet-clock.js';
 import type { ServiceLease } from './service-lease.js';
 import { recoveryProblem } from './store-witness.js';
 
@@ -22,6 +23,7 @@ export class SendGate {
   readonly #lease: ServiceLease;
   readonly #erpIdentity: string;
   readonly #trial: boolean;
+  readonly #quiet: QuietClock;
   #reading: Promise<unknown> = Promise.resolve();
   #next: Promise<GateState> | null = null;
   #stopReason: string | null = null;
@@ -32,6 +34,7 @@ export class SendGate {
     this.#lease = lease;
     this.#erpIdentity = erpIdentity;
     this.#trial = trial;
+    this.#quiet = new QuietClock(context.settings.schedule);
   }
 
   /** From now on nothing more is let go. */
@@ -68,7 +71,10 @@ export class SendGate {
       if (shut === null) killPoint('before-send');
       return shut;
     };
-    const more = { stillOpen: () => this.#lease.mayStartRequest(), isShut: () => this.#stopReason !== null };
+    const more = {
+      stillOpen: () => this.#lease.mayStartRequest() && !this.#quiet.isQuiet(lane, this.#context.nowMs()),
+      isShut: () => this.#stopReason !== null,
+    };
     // A token that has to be had first must not use up the turn of the probe that needs it.
     const beforeIt = Object.assign(() => this.check(lane, isProbe, false), more);
     return Object.assign(ask, more, { beforeIt });
@@ -104,7 +110,8 @@ export class SendGate {
   }
 
   blockedBy(state: GateState, lane: Lane): { reason: string; untilMs: number | null } | null {
-    const pause = activePauses(state.pauses, lane, this.#context.nowMs())[0];
+    const now = this.#context.nowMs();
+    const [pause] = activePauses([...state.pauses, ...this.#quiet.pauses(now)], lane, now);
     if (pause) return { reason: `${pause.lane} is paused (${pause.cause}): ${pause.reason}`, untilMs: pause.until_at };
     if (lane === 'deliver' && state.notLive) return { reason: state.notLive, untilMs: null };
     return null;

@@ -13,6 +13,7 @@ import { type DeliverResult, emptyDeliverResult } from './deliver-result.js';
 import type { JobContext } from './job-context.js';
 import { recallRequests } from './long-limits.js';
 import { type PullResult, pull } from './pull.js';
+import { QuietClock } from './quiet-clock.js';
 import { ServiceLease } from './service-lease.js';
 import { tryNewCredential } from './try-new-credential.js';
 
@@ -164,10 +165,13 @@ async function watch(
   only: Map<Entity, Set<string>> | null,
 ): Promise<ServiceLease | null> {
   const { store, actor, nowMs, settings } = context;
-  const pulls = options.stages.includes('pull') && settings.invoices.enabled;
+  const asked = (stage: SyncStage) => options.stages.includes(stage) && (stage !== 'pull' || settings.invoices.enabled);
+  const quiet = new QuietClock(settings.schedule).pauses(nowMs()).filter(({ lane }) => asked(lane as SyncStage));
+  const waitsFor = (stage: SyncStage) => asked(stage) && !quiet.some(({ lane }) => lane === stage);
+  const pulls = waitsFor('pull');
   const pullBefore = (await store.read('look at the last pull', lastPull))?.id ?? 0;
   if (pulls) await store.transaction('ask for a pull', (tx) => requestWakeUp(tx, 'pull', actor, nowMs()));
-  const delivers = options.stages.includes('deliver');
+  const delivers = waitsFor('deliver');
   const total = delivers ? await countOpen(store, only) : 0;
   const patienceMs = Math.max(retryHorizonMs, settings.delivery.leaseSeconds * 1000 + 5_000);
   let open = total;
@@ -187,8 +191,9 @@ async function watch(
     const answer = await ServiceLease.acquire(context, options.signal);
     if (answer instanceof ServiceLease) return answer;
   }
-  result.open = open;
+  result.open = asked('deliver') ? await countOpen(store, only) : 0;
   const left = [
+    ...quiet.map(({ lane, reason }) => `${lane} is ${reason}`),
     open > 0 ? `${open} messages are still open` : '',
     pulled ? '' : 'it has not pulled the invoices yet',
   ].filter(Boolean);

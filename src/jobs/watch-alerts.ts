@@ -1,10 +1,11 @@
-import type { AlertSettings } from '../config/operations-settings.js';
+import type { Settings } from '../config/settings.js';
 import { type Alert, endAlert, openAlerts, raiseAlert } from '../store/alerts.js';
 import type { JobRun } from '../store/job-runs.js';
 import { listJobRuns } from '../store/job-runs.js';
 import type { LanePause } from '../store/lane-pauses.js';
 import { listPauses } from '../store/lane-pauses.js';
 import type { Tx } from '../store/store.js';
+import { quietMs } from './quiet-periods.js';
 
 /** What the causes below are read from: one look at the store. */
 export interface Circumstances {
@@ -15,6 +16,9 @@ export interface Circumstances {
   /** The oldest line of the audit: before it nothing can have succeeded. */
   firstAuditAt: number | null;
 }
+
+/** What decides whether something is trouble. */
+export type WatchSettings = Pick<Settings, 'alert' | 'schedule' | 'invoices'>;
 
 export interface Trouble {
   cause: string;
@@ -27,9 +31,9 @@ const ownCauses = /^(pause\.|parked$|capture\.failing$|pull\.failing$|silence$)/
 export const manyParked = 10_000;
 
 /** Everything that needs a person right now. Pure. */
-export function troubles(now: Circumstances, settings: AlertSettings, nowMs: number): Trouble[] {
+export function troubles(now: Circumstances, settings: WatchSettings, nowMs: number): Trouble[] {
   const found: Trouble[] = [];
-  const patienceMs = settings.outageMinutes * 60_000;
+  const patienceMs = settings.alert.outageMinutes * 60_000;
   for (const pause of now.pauses) {
     if (!needsPerson(pause, patienceMs, nowMs)) continue;
     found.push({
@@ -48,7 +52,7 @@ export function troubles(now: Circumstances, settings: AlertSettings, nowMs: num
   }
   for (const job of ['capture', 'pull'] as const) {
     const run = now.runs.find((one) => one.job === job);
-    if (!run || run.failures < settings.failuresInRow) continue;
+    if (!run || run.failures < settings.alert.failuresInRow) continue;
     found.push({
       cause: `${job}.failing`,
       message: `${job === 'capture' ? 'Reading the ERP' : 'Reading the invoices'} failed ${run.failures} times in a row: ${run.failure}`,
@@ -60,17 +64,21 @@ export function troubles(now: Circumstances, settings: AlertSettings, nowMs: num
   return found;
 }
 
-/** That nothing at all has succeeded for too long, or null. Pure. */
+/** That nothing at all has succeeded for too long, quiet hours left out, or null. Pure. */
 export function silence(
   { runs, firstAuditAt }: Pick<Circumstances, 'runs' | 'firstAuditAt'>,
-  { maxSilenceHours }: Pick<AlertSettings, 'maxSilenceHours'>,
+  { alert, schedule, invoices }: WatchSettings,
   nowMs: number,
 ): { message: string; details: { lastSuccess: number | null } } | null {
   // Forgetting old messages is no sign that anything is carried anywhere.
   const succeeded = runs.flatMap((run) => (run.succeededAt === null || run.job === 'prune' ? [] : [run.succeededAt]));
   const lastSuccess = succeeded.length > 0 ? Math.max(...succeeded) : null;
   const since = lastSuccess ?? firstAuditAt;
-  if (since === null || nowMs - since <= maxSilenceHours * 3_600_000) return null;
+  const mostMs = alert.maxSilenceHours * 3_600_000;
+  if (since === null || nowMs - since <= mostMs) return null;
+  const lanes = invoices.enabled ? (['deliver', 'pull'] as const) : (['deliver'] as const);
+  const quiet = quietMs(schedule.quietHours, lanes, schedule.timeZone, { fromMs: since, toMs: nowMs });
+  if (nowMs - since - quiet <= mostMs) return null;
   const hours = Math.floor((nowMs - since) / 3_600_000);
   return { message: `no capture, delivery or pull has succeeded for ${hours} h`, details: { lastSuccess } };
 }
@@ -130,7 +138,7 @@ export function compareAlerts(
 }
 
 /** Brings the alerts in line with how things are. @returns what to write, or null when nothing has changed */
-export async function alertChanges(tx: Tx, settings: AlertSettings, nowMs: number) {
+export async function alertChanges(tx: Tx, settings: WatchSettings, nowMs: number) {
   const changes = compareAlerts(troubles(await readCircumstances(tx), settings, nowMs), await openAlerts(tx));
   return changes.raise.length + changes.end.length > 0 ? changes : null;
 }

@@ -12,7 +12,9 @@ export type PauseCause =
   | 'credential'
   | 'misconfigured'
   | 'refusals'
-  | 'unproven';
+  | 'unproven'
+  /** Quiet hours: worked out from the schedule, never written down. */
+  | 'quiet';
 
 export interface LanePause {
   lane: Lane;

@@ -1,13 +1,18 @@
 import { expect } from 'chai';
 import { alertSettings } from '../../src/config/operations-settings.js';
-import { type Circumstances, compareAlerts, troubles } from '../../src/jobs/watch-alerts.js';
+import { scheduleSettings } from '../../src/config/schedule-settings.js';
+import { type Circumstances, compareAlerts, troubles, type WatchSettings } from '../../src/jobs/watch-alerts.js';
 import type { Alert } from '../../src/store/alerts.js';
 import type { JobRun } from '../../src/store/job-runs.js';
 import type { LanePause } from '../../src/store/lane-pauses.js';
 
 const now = 1_000_000_000;
 const minute = 60_000;
-const settings = alertSettings.parse({ outageMinutes: 5, failuresInRow: 3, maxSilenceHours: 12 });
+const settings = {
+  alert: alertSettings.parse({ outageMinutes: 5, failuresInRow: 3, maxSilenceHours: 12 }),
+  schedule: scheduleSettings.parse({}),
+  invoices: { enabled: true } as WatchSettings['invoices'],
+};
 const well: Circumstances = { pauses: [], parked: 0, runs: [], firstAuditAt: now };
 const causes = (changes: Partial<Circumstances>) =>
   troubles({ ...well, ...changes }, settings, now).map(({ cause }) => cause);
@@ -82,6 +87,20 @@ describe('what needs a person', () => {
     expect(causes({ runs: [old] })).to.deep.equal(['silence']);
     expect(causes({ runs: [old, run({ job: 'deliver', succeededAt: hours(1) })] })).to.deep.equal([]);
     expect(causes({ runs: [old, run({ job: 'prune', succeededAt: hours(1) })] })).to.deep.equal(['silence']);
+  });
+
+  it('is no silence as far as everything that talks to the service had quiet hours', () => {
+    const at = Date.UTC(2026, 5, 10, 12);
+    const silent = (hours: number, lanes: string[], pulls = true) => {
+      const schedule = scheduleSettings.parse({ quietHours: [{ lanes, from: '20:00', to: '06:00' }] });
+      const invoices = { enabled: pulls } as WatchSettings['invoices'];
+      const since = { ...well, firstAuditAt: at - hours * 60 * minute };
+      return troubles(since, { ...settings, schedule, invoices }, at).length > 0;
+    };
+    expect(silent(22, ['deliver', 'pull'])).to.equal(false);
+    expect(silent(23, ['deliver', 'pull'])).to.equal(true);
+    expect(silent(13, ['deliver'])).to.equal(true);
+    expect(silent(22, ['deliver'], false)).to.equal(false);
   });
 });
 
