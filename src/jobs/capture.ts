@@ -130,12 +130,15 @@ class CapturePass {
       return;
     }
     if (upper === null) return;
+    const decidesRemovals =
+      !this.#options.dryRun && !this.result.stopped && source?.brake?.cause !== 'empty' && !(await this.#isHeld());
+    if (decidesRemovals) {
+      // Before the cursor moves: whoever dies in between meets the same cancellations again.
+      const overlap = this.#context.settings.capture.overlapSeconds;
+      const since = cursor.changedAt === null ? null : shiftChangedAt(cursor.changedAt, -overlap);
+      await captureCancelled(this.#context, this.#reader, this.#removalPass(entity), since);
+    }
     await this.#changes(entity, cursor.changedAt, upper);
-    if (this.#options.dryRun || this.result.stopped || source?.brake?.cause === 'empty' || (await this.#isHeld()))
-      return;
-    const overlap = this.#context.settings.capture.overlapSeconds;
-    const since = cursor.changedAt === null ? null : shiftChangedAt(cursor.changedAt, -overlap);
-    await captureCancelled(this.#context, this.#reader, this.#removalPass(entity), since);
   }
 
   /** While it is not known what was sent, a create that seems unsent may exist: then nothing of it is withdrawn. */

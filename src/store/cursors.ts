@@ -76,10 +76,11 @@ export async function readBrakes(tx: Tx): Promise<{ entity: Entity; reason: stri
   return rows.map((row) => ({ entity: row.name, reason: row.brake_reason ?? '' }));
 }
 
-/** A person looked: the source is right as it is, and the next pass takes its marks anew. */
+/** A person looked: the source is right as it is. The next pass takes its marks anew, and reads all that was passed over while the brake stood. */
 export async function clearBrake(tx: Tx, entity: Entity): Promise<boolean> {
   const cleared = await tx.run(
-    `UPDATE capture_cursor SET brake=NULL, brake_reason=NULL, high_changed_at=NULL, high_key=NULL, swept_rows=NULL
+    `UPDATE capture_cursor SET brake=NULL, brake_reason=NULL, high_changed_at=NULL, high_key=NULL, swept_rows=NULL,
+            swept_at=NULL
       WHERE name=? AND brake IS NOT NULL`,
     [entity],
   );

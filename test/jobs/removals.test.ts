@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { capture } from '../../src/jobs/capture.js';
 import { confirmHeld, summariseHeld } from '../../src/jobs/confirm.js';
 import { createKey } from '../../src/outbox/idempotency-key.js';
 import { cancelSampleOrder, insertSampleOrder } from '../../src/sample-erp/change-sample-erp.js';
@@ -59,6 +60,26 @@ onBothLabs('an order that is removed', (kit) => {
     ]);
     await lab.capture({ sweep: true });
     expect((await lab.deliver()).attempts).to.equal(0);
+  });
+
+  it('is not passed over when the ERP goes away between the changes and the cancellations', async () => {
+    const { settings } = deletes;
+    const { lab, id } = await settled({ settings: { ...settings, capture: { overlapSeconds: 0 } } });
+    await cancelSampleOrder(lab.erp, id);
+    // The newest change is another order's, and the cursor goes there.
+    await insertSampleOrder(lab.erp, {});
+    const reader = new Proxy(lab.reader, {
+      get(target, name) {
+        if (name === 'readChangedCancelled') throw new Error('the ERP is gone');
+        const value = Reflect.get(target, name) as unknown;
+        return typeof value === 'function' ? value.bind(target) : value;
+      },
+    });
+    expect(await capture(lab.context, reader).catch((error: Error) => error.message)).to.equal('the ERP is gone');
+    await lab.capture();
+    await lab.deliver();
+    expect(await shapeOf(id)).to.deep.equal(['create delivered', 'delete delivered']);
+    await expectAllAtService(lab);
   });
 
   it('is marked there with the configured fields', async () => {
