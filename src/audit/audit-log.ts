@@ -10,6 +10,7 @@ export type AuditEvent =
   | 'attempt'
   | 'delivered'
   | 'parked'
+  | 'adopted'
   | 'in_doubt'
   | 'operator'
   | 'pause'

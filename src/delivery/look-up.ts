@@ -67,7 +67,7 @@ export function readLookUp(
     (name) =>
       Object.hasOwn(one, name) && JSON.stringify(one[name]) !== JSON.stringify(record[name]) && name !== 'items',
   );
-  return { kind: 'found', serviceId: String(id), total: typeof total === 'number' ? total : null, differs };
+  return { kind: 'found', serviceId: String(id), total: typeof total === 'number' ? total : null, differs, shown: one };
 }
 
 function fieldOf(name: string, record: Fields, idempotencyKey: string): string | null {

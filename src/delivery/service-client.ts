@@ -3,7 +3,7 @@ import type { LookUpEndpoint, ServiceSettings } from '../config/service-settings
 import type { Entity } from '../model/entity.js';
 import { KnownSecrets } from '../model/known-secrets.js';
 import type { FoundRecord, LookUpFinding } from '../model/look-up-finding.js';
-import type { JsonValue, OrderItem } from '../model/record.js';
+import type { CustomerRecord, JsonValue, OrderItem } from '../model/record.js';
 import { redact } from '../model/redact.js';
 import type { Verdict } from '../model/verdict.js';
 import { type Clock, systemClock } from '../store/clock.js';
@@ -15,8 +15,8 @@ import type { CredentialFault } from './credential/credential.js';
 import { openCredential } from './credential/open-credential.js';
 import type { FileSource } from './credential/watched-files.js';
 import { excerptOf } from './excerpt-of.js';
-import { customerInAnswer } from './existing-customer.js';
 import type { TimedExchange } from './exchange.js';
+import { customerInAnswer } from './existing-customer.js';
 import { lookUpAddress, readLookUp } from './look-up.js';
 import { Pacer } from './pacer.js';
 import { Transport } from './transport.js';
@@ -126,7 +126,7 @@ export class ServiceClient {
   /** Sends one message once and judges the answer. */
   async send(request: SendRequest): Promise<Sent> {
     const { entity, operation } = request;
-    const record = JSON.parse(request.record) as { customer_code: string; items?: OrderItem[] };
+    const record = JSON.parse(request.record) as CustomerRecord & { items?: OrderItem[] };
     const endpoints = this.#service.endpoints;
     const endpoint = {
       customer: {
@@ -154,6 +154,7 @@ export class ServiceClient {
       gate: request.gate,
     });
     const expectedId = entity === 'customer' ? (request.serviceId ?? record.customer_code) : request.serviceId;
+    const exchange = this.#withoutSecrets(timed.exchange, endpoint.successStatus);
     const verdict = judge(
       this.#service,
       {
@@ -164,10 +165,15 @@ export class ServiceClient {
         successStatus: endpoint.successStatus,
         expectedTotal: operation !== 'delete' && record.items ? orderTotal(record.items) : null,
       },
-      this.#withoutSecrets(timed.exchange, endpoint.successStatus),
+      exchange,
       this.#nowMs(),
     );
-    return { ...this.#record(timed), verdict: this.#redactVerdict(verdict) };
+    const isThere = entity === 'customer' && operation === 'create' && verdict.kind === 'conflict';
+    return {
+      ...this.#record(timed),
+      verdict: this.#redactVerdict(verdict),
+      ...(isThere ? { existing: customerInAnswer(this.#service.adoption, record, exchange) } : {}),
+    };
   }
 
   /** Asks whether the service has a record. `finding` is null when it did not say; then `verdict` tells why. */

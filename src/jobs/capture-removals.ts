@@ -18,6 +18,7 @@ import { boundKeys, countMissing, lastRecords, openCreates, withdrawMessages } f
 import { assertEpoch, type Lease } from '../store/lease.js';
 import type { JobContext } from './job-context.js';
 import { killPoint } from './kill-point.js';
+import { replacesRecord } from './replaces-record.js';
 
 export interface RemovalPass {
   entity: Entity;
@@ -120,6 +121,7 @@ async function removePage(
         mappingFingerprint: record.binding?.mappingFingerprint ?? record.newest?.mappingFingerprint ?? pass.fingerprint,
         newest: record.newest,
         binding: record.binding,
+        replacesRecord: replacesRecord(context.settings, entity),
         suspiciousCreate: null,
       });
       messages.push({

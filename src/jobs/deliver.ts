@@ -1,6 +1,5 @@
 import { concurrencyOf } from '../delivery/concurrency-of.js';
 import type { Sent, ServiceClient } from '../delivery/service-client.js';
-import type { Entity } from '../model/entity.js';
 import type { ClaimedMessage } from '../outbox/claim-messages.js';
 import { type ClaimScope, countInDoubt, dueMessageIds, nextDueAt, probeMessageId } from '../outbox/due-messages.js';
 import { LeaseLost } from '../store/lease.js';
@@ -9,7 +8,7 @@ import type { DeliverResult } from './deliver-result.js';
 import type { JobContext } from './job-context.js';
 import { killPoint } from './kill-point.js';
 import { pauseWhenUsedUp } from './long-limits.js';
-import { lookUp, takeLookUps } from './look-up.js';
+import { lookUp, nextLookUpAt, takeLookUps } from './look-up.js';
 import { probeOrder } from './probe-order.js';
 import { SendGate } from './send-gate.js';
 import type { ServiceLease } from './service-lease.js';
@@ -61,6 +60,9 @@ class Delivery {
   #progress = '';
   #progressAt: number;
   #probes = 0;
+  /** How many conflicts there had been when none was left to look up, and when to look again. */
+  #conflictsLookedUp = 0;
+  #lookUpsAt = 0;
   /** Until when we paused the lane for a limit that is used up. */
   #limitUntilMs = 0;
 
@@ -158,7 +160,8 @@ class Delivery {
     const idleMs = Math.min(maxIdleMs, Math.max(pollMs, 10 * (clock.monotonicMs() - lookedAt)));
     if (!this.#options.untilDrained) return this.#wait(idleMs, idleMs);
     const due = await nextDueAt(store, this.#options.scope);
-    const restMs = due === null ? Number.POSITIVE_INFINITY : due - nowMs();
+    const lookUpDue = await nextLookUpAt(this.#context, this.#options.scope.only);
+    const restMs = Math.min(due ?? Number.POSITIVE_INFINITY, lookUpDue ?? Number.POSITIVE_INFINITY) - nowMs();
     if (restMs > this.#options.retryHorizonMs) {
       // The last outcome may have stopped the lane until a person looks.
       const stopped = this.#gate.blockedBy(await this.#gate.state(), 'deliver');
@@ -169,9 +172,9 @@ class Delivery {
 
   /** With untilDrained: why it is no use to go on, when nothing has come to an end for as long as a wait may last. */
   #stuck(): string | null {
-    const { delivered, parked } = this.#settler.result;
+    const { delivered, adopted, parked } = this.#settler.result;
     const now = this.#context.clock.monotonicMs();
-    const progress = JSON.stringify([delivered, parked]);
+    const progress = JSON.stringify([delivered, adopted, parked]);
     if (progress !== this.#progress) {
       this.#progress = progress;
       this.#progressAt = now;
@@ -191,7 +194,19 @@ class Delivery {
     );
     const claimed = await this.#claim(ids);
     for (const message of claimed) this.#launch(message, false);
-    return claimed.length + (await this.#launchLookUps(Math.min(room - claimed.length, maxLookUps)));
+    return claimed.length + (await this.#lookUpsBesides(Math.min(room - claimed.length, maxLookUps)));
+  }
+
+  /** Looking for look-ups is a transaction: where none was found, it is left out for a while, or until there is a conflict. */
+  async #lookUpsBesides(room: number): Promise<number> {
+    const { conflictsMet } = this.#settler;
+    const now = this.#context.clock.monotonicMs();
+    if (conflictsMet === this.#conflictsLookedUp && now < this.#lookUpsAt) return 0;
+    const started = await this.#launchLookUps(room);
+    if (started > 0 || room < 1) return started;
+    this.#conflictsLookedUp = conflictsMet;
+    this.#lookUpsAt = now + maxIdleMs;
+    return 0;
   }
 
   /**
@@ -280,7 +295,7 @@ class Delivery {
     for (const message of messages) {
       const asking = { gate: this.#gate.of('deliver', isProbe), isProbe };
       const looking = lookUp(this.#context, this.#client, this.#lease, this.#settler.lane, message, asking)
-        .then((state) => this.#countLookUp(message.entity, state))
+        .then((state) => this.#settler.countLookUp(message, state))
         .catch((error: Error) => {
           // Its attempt stays without an outcome: this process or its successor calls it in doubt again.
           if (error instanceof LeaseLost) this.#lease.markLost();
@@ -289,15 +304,6 @@ class Delivery {
       this.#follow(looking);
     }
     return messages.length;
-  }
-
-  #countLookUp(entity: Entity, state: string | null): void {
-    const { result } = this.#settler;
-    result.attempts++;
-    if (state === 'parked') result.parked++;
-    if (state !== 'delivered') return;
-    result.delivered[entity === 'order' ? 'orders' : 'customers']++;
-    result.flagged++;
   }
 
   /** Until a request ends, but no longer than the poll. */

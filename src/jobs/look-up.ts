@@ -1,12 +1,23 @@
 import { appendAudit } from '../audit/audit-log.js';
+import { existingCustomerEndpoint } from '../delivery/existing-customer.js';
 import type { LookedUp, SendRequest, ServiceClient } from '../delivery/service-client.js';
 import type { Entity } from '../model/entity.js';
+import type { LookUpFinding } from '../model/look-up-finding.js';
 import type { OrderItem } from '../model/record.js';
 import type { Verdict } from '../model/verdict.js';
+import type { AdoptOutcome } from '../outbox/adopt-found.js';
 import { backoffMs } from '../outbox/backoff.js';
 import { decideLookUp } from '../outbox/decide-look-up.js';
-import { claimLookUps, type LookUpMessage, type LookUpOutcome, settleLookUp } from '../outbox/look-up-messages.js';
+import {
+  claimLookUps,
+  type LookUpMessage,
+  type LookUpOutcome,
+  lookUpAgain,
+  nextConflictAt,
+  settleLookUp,
+} from '../outbox/look-up-messages.js';
 import { assertEpoch } from '../store/lease.js';
+import { adoptCustomer } from './adopt-customer.js';
 import type { JobContext } from './job-context.js';
 import { afterOutageMs, type LaneKeeper } from './lane-keeper.js';
 import type { ServiceLease } from './service-lease.js';
@@ -18,6 +29,26 @@ export function lookUpEntities({ settings }: JobContext): Entity[] {
   return [...(lookUpCustomer ? (['customer'] as const) : []), ...(lookUpOrder ? (['order'] as const) : [])];
 }
 
+/** How the service is asked for this record; null: it can't be. */
+function endpointFor({ settings }: JobContext, { entity, cause }: Pick<LookUpMessage, 'entity' | 'cause'>) {
+  const { service } = settings;
+  if (entity === 'order') return service.endpoints.lookUpOrder ?? null;
+  return cause === 'conflict' ? existingCustomerEndpoint(service) : (service.endpoints.lookUpCustomer ?? null);
+}
+
+function conflictEntities(context: JobContext): Entity[] {
+  const both = ['customer', 'order'] as const;
+  return both.filter((entity) => endpointFor(context, { entity, cause: 'conflict' }) !== null);
+}
+
+/** When a conflict that could not be looked up is due again; null: none is left. */
+export async function nextLookUpAt(
+  context: JobContext,
+  only: ReadonlyMap<Entity, ReadonlySet<string>> | null,
+): Promise<number | null> {
+  return context.store.read('look for the next look-up', (tx) => nextConflictAt(tx, conflictEntities(context), only));
+}
+
 /** Messages to look up now, each with its attempt on record. */
 export async function takeLookUps(
   context: JobContext,
@@ -25,8 +56,8 @@ export async function takeLookUps(
   limit: number,
   only: ReadonlyMap<Entity, ReadonlySet<string>> | null,
 ): Promise<LookUpMessage[]> {
-  const entities = lookUpEntities(context);
-  if (entities.length === 0 || limit < 1) return [];
+  const entities = { in_doubt: lookUpEntities(context), conflict: conflictEntities(context) };
+  if (entities.in_doubt.length + entities.conflict.length === 0 || limit < 1) return [];
   const lifetimeMs = context.settings.service.idempotency.lifetimeHours * 3_600_000;
   return context.store.transaction('take what is to be looked up', async (tx) => {
     await assertEpoch(tx, lease.lease);
@@ -35,7 +66,12 @@ export async function takeLookUps(
   });
 }
 
-/** Asks the service for one record and puts on record what follows. @returns the state that it came to, or null */
+export type LookUpResult = 'delivered' | 'pending' | 'parked' | 'adopted' | 'held';
+
+/**
+ * Asks the service for one record and puts on record what follows. @returns the state that it came to (`held`: adopted, with
+ * differences that wait for a person), or null when it is to be asked again
+ */
 export async function lookUp(
   context: JobContext,
   client: ServiceClient,
@@ -43,16 +79,17 @@ export async function lookUp(
   lane: LaneKeeper,
   message: LookUpMessage,
   asking: { gate: SendRequest['gate']; isProbe: boolean },
-): Promise<'delivered' | 'pending' | 'parked' | null> {
+): Promise<LookUpResult | null> {
   const { settings, store, nowMs, random, actor } = context;
-  const endpoint = settings.service.endpoints[message.entity === 'order' ? 'lookUpOrder' : 'lookUpCustomer'];
+  const endpoint = endpointFor(context, message);
   if (!endpoint) throw new Error(`There is no look-up for ${message.entity}.`);
   const looked = await client.lookUp(endpoint, message, asking);
+  const finding = findingOf(message, looked);
   const { items } = JSON.parse(message.record) as { items?: OrderItem[] };
   const expectedTotal = items?.reduce((sum, item) => sum + BigInt(item.qty) * BigInt(item.price), 0n) ?? null;
   const decision =
-    looked.finding &&
-    decideLookUp({ cause: message.cause, expectedTotal }, looked.finding, {
+    finding &&
+    decideLookUp({ entity: message.entity, cause: message.cause, expectedTotal }, finding, {
       absenceProves: endpoint.absenceProves,
       checkTotal: settings.service.checkTotal,
     });
@@ -67,10 +104,11 @@ export async function lookUp(
     };
     const failed = looked.startedAtMs !== null && looked.verdict.kind !== 'throttled';
     const outcome: LookUpOutcome = {
-      decision,
+      // Adopting comes right after it; until then it is what it was.
+      decision: decision?.to === 'adopted' ? null : decision,
       nextAttemptAt: failed ? at + Math.max(1_000, backoffMs(message.failures + 1, backoff, random())) : at,
-      verdict: looked.finding?.kind ?? looked.verdict.kind,
-      reason: decision?.to === 'parked' ? decision.reason : looked.finding ? null : looked.verdict.reason,
+      verdict: finding?.kind ?? looked.verdict.kind,
+      reason: decision?.to === 'parked' ? decision.reason : finding ? null : looked.verdict.reason,
       startedAt: looked.startedAtMs,
       durationMs: looked.durationMs,
       status: looked.status,
@@ -114,21 +152,53 @@ export async function lookUp(
       ],
       at,
     );
-    const verdict = verdictForLane(looked);
+    const adoption =
+      decision?.to === 'adopted' ? await adoptCustomer(tx, context, message, decision.found, 'look_up', at) : null;
+    if (adoption?.kind === 'later') await lookUpAgain(tx, attemptId, message.id, at + rivalWaitMs);
+    const verdict = verdictForLane({ ...looked, finding });
     const reason = 'reason' in verdict ? shownReason(message.entity, verdict.reason) : '';
     const effects = await lane.heed(
       tx,
       [{ verdict, parkedAs: null, shownReason: reason, sentAtMs: looked.startedAtMs }],
       at,
     );
-    return { state: decision?.to ?? null, effects };
+    return { state: adoption ? stateAfter(adoption) : (decision?.to ?? null), effects };
   });
   if (recorded.effects) lane.keep(recorded.effects);
   return recorded.state;
 }
 
+/** How long a customer waits for another one with its code that is on its way. */
+const rivalWaitMs = 1_000;
+
+/**
+ * What was found. A service that does not let us read customers says nothing of the one that is there: asking again would bring
+ * the same answer.
+ */
+function findingOf(
+  { cause, entity }: LookUpMessage,
+  { finding, verdict, startedAtMs }: LookedUp,
+): LookUpFinding | null {
+  if (finding !== null || cause !== 'conflict' || entity !== 'customer' || startedAtMs === null) return finding;
+  const isFinal = verdict.kind === 'refused' || verdict.kind === 'misconfigured' || verdict.kind === 'conflict';
+  return isFinal ? { kind: 'odd', reason: `the service does not show the customer (${verdict.reason})` } : null;
+}
+
+function stateAfter(adoption: AdoptOutcome): LookUpResult | null {
+  switch (adoption.kind) {
+    case 'adopted':
+      return adoption.held.length > 0 ? 'held' : 'adopted';
+    case 'known':
+      return 'adopted';
+    case 'refused':
+      return 'parked';
+    case 'later':
+      return null;
+  }
+}
+
 /** What a look-up says about the service as a whole. Whatever it finds or refuses concerns one record: only that it answered counts. */
-function verdictForLane({ finding, verdict }: LookedUp): Verdict {
+function verdictForLane({ finding, verdict }: Pick<LookedUp, 'finding' | 'verdict'>): Verdict {
   const answered: Verdict = { kind: 'busy', reason: 'a look-up was answered' };
   if (finding !== null) return answered;
   switch (verdict.kind) {

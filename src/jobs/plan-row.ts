@@ -8,6 +8,7 @@ import { createKey } from '../outbox/idempotency-key.js';
 import { forcedRevision, nextRevision } from '../outbox/next-revision.js';
 import type { Row } from '../store/rows.js';
 import type { JobContext } from './job-context.js';
+import { replacesRecord } from './replaces-record.js';
 
 export type ReadRow = ReadCustomer | ReadOrder;
 
@@ -67,6 +68,7 @@ export function planRow(
     mappingFingerprint,
     newest: known.newest,
     binding: known.binding,
+    replacesRecord: replacesRecord(settings, row.entity),
     suspiciousCreate: isGivenBefore(row.sourceKey, pass.givenUpTo[row.entity])
       ? 'the ERP seems to have been restored, and this key was given before'
       : null,

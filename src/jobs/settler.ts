@@ -2,15 +2,18 @@ import { type AuditEntry, appendAudit } from '../audit/audit-log.js';
 import type { Sent } from '../delivery/service-client.js';
 import { sha256 } from '../outbox/canonical-json.js';
 import type { ClaimedMessage } from '../outbox/claim-messages.js';
+import type { LookUpMessage } from '../outbox/look-up-messages.js';
 import { settle } from '../outbox/message.js';
 import { promoteWaitingUpdate, type SettledMessage, settleMessages } from '../outbox/settle-messages.js';
 import { recordSuccess } from '../store/job-runs.js';
 import { assertEpoch, LeaseLost } from '../store/lease.js';
 import type { Tx } from '../store/store.js';
+import { adoptCustomer } from './adopt-customer.js';
 import { type DeliverResult, emptyDeliverResult } from './deliver-result.js';
 import type { JobContext } from './job-context.js';
 import { killPoint } from './kill-point.js';
 import { afterOutageMs, LaneKeeper } from './lane-keeper.js';
+import type { LookUpResult } from './look-up.js';
 import type { ServiceLease } from './service-lease.js';
 import { shownReason } from './shown-reason.js';
 
@@ -33,6 +36,10 @@ export class Settler {
   #waiting: Outcome[] = [];
   #flushing: Promise<void> | null = null;
   readonly lane: LaneKeeper;
+  /** Conflicts that were parked here, and may be adopted yet. */
+  readonly #conflicts = new Set<number>();
+  /** How many conflicts were met: each is something to look up. */
+  conflictsMet = 0;
   /** What went wrong last, in the service's words or ours. */
   lastTrouble: string | null = null;
 
@@ -114,7 +121,7 @@ export class Settler {
         },
       };
     });
-    const effects = await store.transaction('put outcomes on record', async (tx) => {
+    const { effects, adopted } = await store.transaction('put outcomes on record', async (tx) => {
       await assertEpoch(tx, this.#lease.lease);
       const attemptIds = await settleMessages(tx, settled, this.#lease.lease.epoch, at);
       await appendAudit(
@@ -141,12 +148,48 @@ export class Settler {
         })),
         at,
       );
+      const adopted = await this.#adopt(
+        tx,
+        batch.filter(({ message }) => attemptIds.has(message.id)),
+        at,
+      );
       killPoint('before-settle-commit');
-      return effects;
+      return { effects, adopted };
     });
     killPoint('after-settle-commit');
     this.lane.keep(effects);
     this.#count(settled);
+    for (const [id, outcome] of adopted) this.countAdopted(id, outcome);
+  }
+
+  /** A customer whom the answer "already exists" shows is bound at once. @returns what became of each, by message */
+  async #adopt(tx: Tx, batch: readonly Outcome[], at: number): Promise<Map<number, 'adopted' | 'held'>> {
+    const adopted = new Map<number, 'adopted' | 'held'>();
+    for (const { message, sent } of batch) {
+      if (!sent.existing || sent.verdict.kind !== 'conflict') continue;
+      const outcome = await adoptCustomer(tx, this.#context, message, sent.existing, 'answer', at);
+      if (outcome.kind === 'known') adopted.set(message.id, 'adopted');
+      if (outcome.kind === 'adopted') adopted.set(message.id, outcome.held.length > 0 ? 'held' : 'adopted');
+    }
+    return adopted;
+  }
+
+  countLookUp({ id, entity }: LookUpMessage, state: LookUpResult | null): void {
+    const { result } = this;
+    result.attempts++;
+    if (state === 'adopted' || state === 'held') this.countAdopted(id, state);
+    // As a conflict it was counted when it was parked.
+    if (state === 'parked' && !this.#conflicts.has(id)) result.parked++;
+    if (state !== 'delivered') return;
+    result.delivered[entity === 'order' ? 'orders' : 'customers']++;
+    result.flagged++;
+  }
+
+  countAdopted(id: number, state: 'adopted' | 'held'): void {
+    const { result } = this;
+    result.adopted.customers++;
+    if (state === 'held') result.adopted.differing++;
+    if (this.#conflicts.delete(id)) result.parked--;
   }
 
   /** A correction that came in while its refused create was under way takes its place. */
@@ -194,6 +237,10 @@ export class Settler {
         if (transition.flag) log.warn('delivered, but look at it', { ...record, flag: transition.flag });
       } else if (transition.state === 'parked') {
         result.parked++;
+        if (transition.parkClass === 'conflict') {
+          this.#conflicts.add(message.id);
+          this.conflictsMet++;
+        }
         log.warn('parked', { ...record, class: transition.parkClass, reason: transition.reason });
       } else if (outcome.verdict !== 'not_sent') {
         log.info('will be tried again', { ...record, verdict: outcome.verdict, reason: outcome.reason });

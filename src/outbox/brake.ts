@@ -1,3 +1,4 @@
+import { heldAsAdopted } from './held-as-adopted.js';
 import type { Operation } from './message.js';
 import type { KnownBinding, NewestMessage } from './next-revision.js';
 
@@ -33,6 +34,8 @@ export interface HoldInput {
   mappingFingerprint: string;
   newest: (NewestMessage & { mappingFingerprint: string; reason: string | null }) | null;
   binding: (KnownBinding & { mappingFingerprint: string }) | null;
+  /** Whether an update replaces the whole record at the service (PUT). */
+  replacesRecord: boolean;
   /** Why creates of this key are suspicious (the ERP was restored, and the key was given before), or null. */
   suspiciousCreate: string | null;
 }
@@ -48,6 +51,11 @@ export function holdReason(input: HoldInput): string | null {
   // Nobody has said yes to the change that this one takes the place of.
   if (newest?.state === 'parked' && newest.parkClass === 'held')
     return newest.reason ?? 'an earlier change to it is held';
+  if (binding?.adoption && !binding.adoption.isReviewed) {
+    const { differs } = binding.adoption;
+    // Of what nobody has compared, an update of single fields says only what was edited since.
+    if (differs === null ? input.replacesRecord : differs.length > 0) return heldAsAdopted;
+  }
   if (operation === 'update' && mappingOf(newest, binding) !== input.mappingFingerprint)
     return 'the mapping changed, and this record with it';
   return null;

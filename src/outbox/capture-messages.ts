@@ -60,8 +60,10 @@ export async function knownRecords(
       };
   }
   const bindings = await tx.select(
-    `SELECT source_key, revision, generation, content_hash, mapping_fingerprint, identity FROM binding
-      WHERE entity=? AND source_key IN ${placeholders(keys.length)}`,
+    `SELECT b.source_key, b.revision, b.generation, b.content_hash, b.mapping_fingerprint, b.identity,
+            a.adopted_at, a.differs, a.reviewed_at
+       FROM binding b LEFT JOIN adoption a ON a.entity=b.entity AND a.source_key=b.source_key
+      WHERE b.entity=? AND b.source_key IN ${placeholders(keys.length)}`,
     [entity, ...keys],
   );
   for (const row of bindings) {
@@ -73,6 +75,13 @@ export async function knownRecords(
         contentHash: row.content_hash,
         mappingFingerprint: row.mapping_fingerprint,
         identity: row.identity,
+        adoption:
+          row.adopted_at === null
+            ? null
+            : {
+                differs: row.differs === null ? null : JSON.parse(row.differs),
+                isReviewed: row.reviewed_at !== null,
+              },
       };
   }
   const closed = await tx.select(

@@ -1,6 +1,7 @@
 import type { Entity } from '../model/entity.js';
 import { placeholders, type Row, updateRows, upsertRows } from '../store/rows.js';
 import type { Tx } from '../store/store.js';
+import { deleteAdoptions } from './adoptions.js';
 import { createKey } from './idempotency-key.js';
 
 /** What is remembered of a record that was removed at the service, with every column it has. */
@@ -54,6 +55,7 @@ export async function importClosedBindings(
     await upsertRows(tx, 'closed_binding', ['entity', 'source_key'], [...news.values()]);
     const keys = placeholders(news.size);
     await tx.run(`DELETE FROM binding WHERE entity=? AND source_key IN ${keys}`, [entity, ...news.keys()]);
+    await deleteAdoptions(tx, entity, [...news.keys()]);
     const creates = await tx.select<{ id: number; source_key: string; revision: number; generation: number }>(
       `SELECT id, source_key, revision, generation FROM outbox_message
         WHERE entity=? AND source_key IN ${keys}

@@ -2,6 +2,7 @@ import type { Entity } from '../model/entity.js';
 import type { JsonValue } from '../model/record.js';
 import { placeholders, updateRows } from '../store/rows.js';
 import type { SqlValue, Tx } from '../store/store.js';
+import { reviewAdoptions } from './adoptions.js';
 import { composePatch } from './compose-update.js';
 import type { Operation } from './message.js';
 
@@ -99,6 +100,13 @@ export async function confirmMessages(
   const rows = found.filter((row) => confirmation !== 'adopt' || row.operation !== 'create');
   if (rows.length === 0) return [];
   const confirmed = rows.map((row) => Number(row.id));
+  for (const entity of ['customer', 'order'] as const)
+    await reviewAdoptions(
+      tx,
+      entity,
+      rows.filter((row) => row.entity === entity).map((row) => row.source_key),
+      nowMs,
+    );
   // Who the record is now is learnt from the next sweep.
   const renamed = confirmation === 'discard' ? [] : rows.filter((row) => row.park_class === 'conflict');
   await updateRows(

@@ -1,7 +1,9 @@
-import type { LookUpFinding } from '../model/look-up-finding.js';
+import type { Entity } from '../model/entity.js';
+import type { FoundRecord, LookUpFinding } from '../model/look-up-finding.js';
 import type { ParkClass } from './message.js';
 
 export interface LookedUpMessage {
+  entity: Entity;
   /** Why it was looked up: its key may be forgotten (`in_doubt`), or the service said that something exists (`conflict`). */
   cause: 'in_doubt' | 'conflict';
   /** Sum of its lines in the service's unit; null where there is nothing to compare. */
@@ -10,6 +12,8 @@ export interface LookedUpMessage {
 
 export type LookUpDecision =
   | { to: 'delivered'; serviceId: string; flag: string; contentKnown: boolean }
+  /** Somebody else made this customer: it is bound, and nothing of it is overwritten before a person has looked. */
+  | { to: 'adopted'; found: FoundRecord }
   /** It does not exist: the same key and bytes go out as if for the first time. */
   | { to: 'pending' }
   | { to: 'parked'; parkClass: ParkClass; reason: string };
@@ -30,6 +34,7 @@ export function decideLookUp(
   });
   switch (finding.kind) {
     case 'found': {
+      if (message.cause === 'conflict' && message.entity === 'customer') return { to: 'adopted', found: finding };
       const words = ['Found by look-up.'];
       const { expectedTotal } = message;
       const wrongTotal =

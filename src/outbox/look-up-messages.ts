@@ -18,8 +18,18 @@ export interface LookUpMessage {
   record: string;
 }
 
-/** Verdicts of look-ups that were answered: a conflict is looked up once. */
-const answered = "('found','none','several','odd')";
+/** Which records the service can be asked for, by the reason to ask. */
+export type LookUpEntities = Readonly<Record<LookUpMessage['cause'], readonly Entity[]>>;
+
+/** A conflict that was looked up waits for a person: so long that no claim meets it again. */
+const neverDue = 8_640_000_000_000_000;
+
+/**
+ * A conflict is looked up until that was answered, once. What was parked unsent because its key belongs to another record is
+ * no conflict of which the service knows.
+ */
+const openConflict = `m.state='parked' AND m.park_class='conflict' AND m.operation='create' AND m.first_sent_at IS NOT NULL AND NOT EXISTS
+  (SELECT 1 FROM attempt a WHERE a.message_id=m.id AND a.purpose='look_up' AND a.verdict IN ('found','none','several','odd'))`;
 
 /**
  * Takes creates that can't be resent blindly and can be looked up: those in doubt past the lifetime of their key, and
@@ -28,7 +38,7 @@ const answered = "('found','none','several','odd')";
  */
 export async function claimLookUps(
   tx: Tx,
-  entities: readonly Entity[],
+  entities: LookUpEntities,
   epoch: number,
   nowMs: number,
   sentBefore: number,
@@ -37,23 +47,24 @@ export async function claimLookUps(
 ): Promise<LookUpMessage[]> {
   const lock = tx.dialect === 'mysql' ? ' FOR UPDATE SKIP LOCKED' : '';
   const found: { id: number }[] = [];
-  for (const entity of entities) {
-    const keys = only ? [...(only.get(entity) ?? [])] : null;
-    if (keys?.length === 0) continue;
-    const some = keys ? `AND m.source_key IN ${placeholders(keys.length)}` : '';
-    for (const condition of [
-      "m.state='in_doubt' AND m.first_sent_at<?",
-      `m.state='parked' AND m.park_class='conflict' AND m.captured_at>=? AND NOT EXISTS
-         (SELECT 1 FROM attempt a WHERE a.message_id=m.id AND a.purpose='look_up' AND a.verdict IN ${answered})`,
-    ])
+  for (const cause of ['in_doubt', 'conflict'] as const) {
+    const condition =
+      cause === 'in_doubt'
+        ? `m.state='in_doubt' AND m.operation='create' AND m.first_sent_at<${Math.trunc(sentBefore)}`
+        : openConflict;
+    for (const entity of entities[cause]) {
+      const keys = only ? [...(only.get(entity) ?? [])] : null;
+      if (keys?.length === 0) continue;
+      const some = keys ? `AND m.source_key IN ${placeholders(keys.length)}` : '';
       found.push(
         ...(await tx.select<{ id: number }>(
           `SELECT m.id FROM outbox_message m
-            WHERE ${condition} AND m.operation='create' AND m.entity=? AND m.next_attempt_at<=? ${some}
+            WHERE ${condition} AND m.entity=? AND m.next_attempt_at<=? ${some}
             ORDER BY m.next_attempt_at, m.id LIMIT ${Math.trunc(limit)}${lock}`,
-          [condition.includes('parked') ? 0 : sentBefore, entity, nowMs, ...(keys ?? [])],
+          [entity, nowMs, ...(keys ?? [])],
         )),
       );
+    }
   }
   const ids = found.slice(0, limit).map((row) => Number(row.id));
   if (ids.length === 0) return [];
@@ -90,9 +101,32 @@ export async function claimLookUps(
   }));
 }
 
+/** When the next conflict that is still to be looked up is due; null: none is. */
+export async function nextConflictAt(
+  tx: Tx,
+  entities: readonly Entity[],
+  only: ReadonlyMap<Entity, ReadonlySet<string>> | null,
+): Promise<number | null> {
+  const times: number[] = [];
+  for (const entity of entities) {
+    const keys = only ? [...(only.get(entity) ?? [])] : null;
+    if (keys?.length === 0) continue;
+    const [row] = await tx.select<{ due: number | null }>(
+      `SELECT MIN(m.next_attempt_at) AS due FROM outbox_message m
+        WHERE ${openConflict} AND m.entity=? ${keys ? `AND m.source_key IN ${placeholders(keys.length)}` : ''}`,
+      [entity, ...(keys ?? [])],
+    );
+    if (row?.due !== null && row?.due !== undefined) times.push(Number(row.due));
+  }
+  return times.length === 0 ? null : Math.min(...times);
+}
+
+/** What is written here; adopting is `adoptFound`. */
+type SettledLookUp = Exclude<LookUpDecision, { to: 'adopted' }>;
+
 export interface LookUpOutcome {
   /** Null: not answered, to be tried again at `nextAttemptAt`. */
-  decision: LookUpDecision | null;
+  decision: SettledLookUp | null;
   nextAttemptAt: number;
   /** In one word, for the audit: what was found, or the verdict of the exchange. */
   verdict: string;
@@ -121,7 +155,13 @@ export async function settleLookUp(
   const { decision } = outcome;
   const back = message.cause === 'conflict' ? 'parked' : 'in_doubt';
   const set: Record<string, string | number | null> = decision
-    ? { state: decision.to, park_class: null, reason: null, next_attempt_at: nowMs, failures: 0 }
+    ? {
+        state: decision.to,
+        park_class: null,
+        reason: null,
+        next_attempt_at: decision.to === 'parked' ? neverDue : nowMs,
+        failures: 0,
+      }
     : { state: back, reason: outcome.reason?.slice(0, 1000) ?? null, next_attempt_at: outcome.nextAttemptAt };
   if (!decision && outcome.startedAt !== null) set.failures = message.failures + 1;
   if (decision?.to === 'delivered')
@@ -150,6 +190,12 @@ export async function settleLookUp(
   );
   if (decision?.to === 'delivered') await bind(tx, message.id, decision, nowMs);
   return Number(attempt.id);
+}
+
+/** What was found proves nothing yet: the conflict is looked up once more. */
+export async function lookUpAgain(tx: Tx, attemptId: number, messageId: number, nextAttemptAt: number): Promise<void> {
+  await tx.run("UPDATE attempt SET verdict='too_early' WHERE id=?", [attemptId]);
+  await tx.run('UPDATE outbox_message SET next_attempt_at=? WHERE id=?', [nextAttemptAt, messageId]);
 }
 
 /** Binds what was found. What a lost store made of it before this one captured it is brought up to date by a sweep at the next pass. */

@@ -17,6 +17,15 @@ export interface KnownBinding {
   revision: number;
   generation: number;
   contentHash: string;
+  /** Set when somebody else made the record at the service, under a key that is not ours. */
+  adoption?: KnownAdoption | null;
+}
+
+export interface KnownAdoption {
+  /** Names of the fields that differed; null: nobody has compared. */
+  differs: string[] | null;
+  /** A person has said what becomes of it. */
+  isReviewed: boolean;
 }
 
 /** What is remembered of a record that was deleted at the service. */
@@ -141,6 +150,9 @@ export function forcedRevision(
 ): ForcedDecision {
   if (!newest)
     return { action: 'skip', reason: 'its first message was pruned; nothing is left that could be sent again' };
+  // Our key never made it: the service would take the same create for a new one.
+  if (binding?.adoption)
+    return { action: 'skip', reason: 'it was adopted: the service had it already, and takes changes to it only' };
   const revision = newest.revision + 1;
   switch (newest.state) {
     case 'delivered':

@@ -1,6 +1,7 @@
 import type { Entity } from '../model/entity.js';
 import { placeholders, upsertRows } from '../store/rows.js';
 import type { Tx } from '../store/store.js';
+import { deleteAdoptions } from './adoptions.js';
 
 /** Keys of the records that the service has, in the order of the keys, after `afterKey`. */
 export async function boundKeys(tx: Tx, entity: Entity, afterKey: string, limit: number): Promise<string[]> {
@@ -119,5 +120,6 @@ export async function closeBindings(
       entity,
       ...keys,
     ]);
+    await deleteAdoptions(tx, entity, keys);
   }
 }

@@ -79,28 +79,6 @@ onBothLabs('what can not be resent is looked up at the service', (kit) => {
       );
     });
 
-  it('adopts a customer who is there already, by the exact code, once', async () => {
-    const lab = await kit.start({ customers: 1, orders: 2, settings: { service: { endpoints } } });
-    const [erp] = await lab.readErp('SELECT customer_no FROM customers');
-    await fetch(`${lab.sandbox.url}/v1/customers`, {
-      method: 'POST',
-      headers: {
-        authorization: 'Bearer sandbox-token',
-        'content-type': 'application/json',
-        'idempotency-key': 'somebody-else',
-      },
-      body: JSON.stringify({ customer_code: erp?.customer_no, name: 'Another Name' }),
-    });
-    await lab.capture();
-    await lab.deliver();
-    expect(lab.sandbox.counts()).to.include({ customers: 1, orders: 2 });
-    const [message] = await kit.rows("SELECT state, service_id, flag FROM outbox_message WHERE entity='customer'");
-    expect(message).to.deep.include({ state: 'delivered', service_id: erp?.customer_no });
-    expect(message.flag).to.contain('Found by look-up').and.to.contain('name');
-    const [binding] = await kit.rows("SELECT acknowledged FROM binding WHERE entity='customer'");
-    expect(binding.acknowledged).to.equal(null);
-  });
-
   it('asks again later when the service does not answer, and heeds its "slow down"', async () => {
     const lab = await kit.start({ customers: 1, orders: 1, settings: { service: { endpoints } } });
     await lab.capture();

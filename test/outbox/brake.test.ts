@@ -50,8 +50,25 @@ describe('the brake of a single message', () => {
     mappingFingerprint: 'old',
     newest,
     binding,
+    replacesRecord: false,
     suspiciousCreate: null,
   };
+
+  it('holds what would write over an adopted record, until somebody has looked', () => {
+    const adopted = (differs: string[] | null, isReviewed = false, replacesRecord = false) =>
+      holdReason({ ...update, replacesRecord, binding: { ...binding, adoption: { differs, isReviewed } } });
+    expect(adopted(['name'])).to.contain('somebody has looked');
+    expect(adopted(['name'], true)).to.equal(null);
+    expect(adopted([])).to.equal(null);
+    expect(adopted(null), 'only what was edited since is sent').to.equal(null);
+    expect(adopted(null, false, true), 'a PUT writes over everything').to.contain('somebody has looked');
+    const same = {
+      ...update,
+      contentHash: 'A',
+      binding: { ...binding, adoption: { differs: ['x'], isReviewed: false } },
+    };
+    expect(holdReason(same), 'the service has it already').to.equal(null);
+  });
 
   it('lets an edit under the same mapping go', () => {
     expect(holdReason(update)).to.equal(null);

@@ -2,9 +2,9 @@ import { expect } from 'chai';
 import { decideLookUp } from '../../src/outbox/decide-look-up.js';
 
 const settings = { absenceProves: false, checkTotal: 'exact' as const };
-const doubt = { cause: 'in_doubt' as const, expectedTotal: 100n };
-const conflict = { cause: 'conflict' as const, expectedTotal: null };
-const found = { kind: 'found' as const, serviceId: 'o1', total: 100, differs: [] as string[] };
+const doubt = { entity: 'order' as const, cause: 'in_doubt' as const, expectedTotal: 100n };
+const conflict = { entity: 'order' as const, cause: 'conflict' as const, expectedTotal: null };
+const found = { kind: 'found' as const, serviceId: 'o1', total: 100, differs: [] as string[], shown: {} };
 
 describe('what follows from a look-up', () => {
   it('one exact match is a delivery, flagged for review, its total compared', () => {
@@ -23,7 +23,13 @@ describe('what follows from a look-up', () => {
     );
   });
 
-  it('a conflict that is found is adopted, with the names of what differs', () => {
+  it('a conflict of a customer that is found is adopted', () => {
+    expect(decideLookUp({ ...conflict, entity: 'customer' }, found, settings)).to.deep.equal({ to: 'adopted', found });
+    const ours = decideLookUp({ ...doubt, entity: 'customer' }, found, settings);
+    expect(ours, 'it may be ours').to.deep.include({ to: 'delivered' });
+  });
+
+  it('a conflict of an order that is found is delivered, flagged with the names of what differs', () => {
     const adopted = decideLookUp(conflict, { ...found, total: null, differs: ['name', 'city'] }, settings);
     expect(adopted).to.deep.include({ to: 'delivered', serviceId: 'o1', contentKnown: false });
     expect(adopted).to.have.property('flag').that.contains('name, city');

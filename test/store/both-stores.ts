@@ -39,6 +39,7 @@ const tables = [
   'message_body',
   'binding',
   'closed_binding',
+  'adoption',
   'attempt',
   'attempt_excerpt',
   'audit_log',
@@ -50,6 +51,9 @@ const tables = [
   'invoice',
   'invoice_staging',
   'invoice_pull',
+  'invoice_group',
+  'invoice_malformed',
+  'invoice_state',
   'alert',
   'job_run',
 ];
