@@ -162,5 +162,9 @@ function captureInWords({ succeededAt, failures, failure }: JobRun, ago: (ms: nu
 function pullInWords({ lastPull, unpaidInvoices }: Status, ago: (ms: number | null) => string): string {
   if (!lastPull) return 'never';
   const reason = lastPull.reason ? `: ${lastPull.reason}` : '';
-  return `${ago(lastPull.startedAt)}: ${lastPull.outcome}${reason}; ${lastPull.pages} pages, ${lastPull.listed} invoices; ${unpaidInvoices} unpaid now`;
+  const missed =
+    lastPull.missed > 0 ? `; ${lastPull.missed} not met stay listed, because nothing proves that they left` : '';
+  const malformed =
+    lastPull.malformed > 0 ? `; ${lastPull.malformed} make no sense (waybill invoices --malformed)` : '';
+  return `${ago(lastPull.startedAt)}: ${lastPull.outcome}${reason}; ${lastPull.pages} pages in ${lastPull.passes} readings, ${lastPull.listed} invoices${missed}${malformed}; ${unpaidInvoices} unpaid now`;
 }

@@ -27,8 +27,8 @@ export function reportSync(
 }
 
 function codeOf({ capture, deliver, pull, open }: SyncResult): number {
-  const held = capture?.stopped ?? deliver?.stopped ?? (pull && pull.outcome !== 'complete' ? pull.reason : null);
-  const parked = (capture?.parked ?? 0) + (deliver?.parked ?? 0) + (deliver?.flagged ?? 0);
+  const held = capture?.stopped ?? deliver?.stopped ?? (pull && pull.outcome !== 'proven' ? pull.reason : null);
+  const parked = (capture?.parked ?? 0) + (deliver?.parked ?? 0) + (deliver?.flagged ?? 0) + (pull?.malformed ?? 0);
   if (pull?.outcome === 'failed' || capture?.busy) return exitCode.failed;
   if (held || parked > 0) return exitCode.waitsForPerson;
   return open > 0 ? exitCode.failed : exitCode.done;
@@ -71,13 +71,13 @@ function printWords(app: App, { capture, deliver, pull, open }: SyncResult, dryR
     else if (open > 0 && !watched) print(`${open} wait for their next try or for their customer: waybill outbox`);
   }
   if (pull) {
-    if (pull.outcome === 'complete')
-      print(
-        `Unpaid invoices: ${pull.unpaid} on ${pull.pages} pages (${pull.added} new, ${pull.unlisted} no longer listed).`,
-      );
-    else if (pull.outcome === 'incomplete')
-      print(`Unpaid invoices: ${pull.unpaid}, not proven complete: ${pull.reason}`);
+    const read = `Unpaid invoices: ${pull.unpaid}, read ${pull.passes} times on ${pull.pages} pages in all`;
+    const changes = `${pull.added} new, ${pull.unlisted} no longer listed`;
+    if (pull.outcome === 'proven') print(`${read} (${changes}).`);
+    else if (pull.outcome === 'unproven')
+      print(`${read} (${changes}); not proven, so that ${pull.missed} not met stay listed: ${pull.reason}`);
     else print(`Invoices were not pulled: ${pull.reason}`);
+    if (pull.malformed > 0) print(`${pull.malformed} invoices make no sense: waybill invoices --malformed`);
   }
 }
 

@@ -158,6 +158,15 @@ function checkService({ service, delivery }: Partly<Settings>, report: Report): 
   }
 }
 
+/** The customers that were delivered are those with a binding: where none is sent, no invoice would ever be asked for. */
+function checkInvoices({ customers, invoices }: Partly<Settings>, report: Report): void {
+  if (invoices?.scope !== 'per-customer' || customers?.send !== 'none') return;
+  report('invoices.scope', 'asks for the invoices of customers, and none is ever sent', {
+    found: 'per-customer, with customers.send: none',
+    allowed: 'all, unless customers.send is not none',
+  });
+}
+
 /** Within the key's lifetime a message is what proves that a resend makes no second record. */
 function checkRetention({ retention, service }: Partly<Settings>, report: Report): void {
   const hours = service?.idempotency?.lifetimeHours;
@@ -193,6 +202,7 @@ export function crossChecks(settings: Partly<Settings>): CrossProblem[] {
     checkRemovals,
     checkService,
     checkAnswers,
+    checkInvoices,
     checkRetention,
     checkStore,
   ])

@@ -1,9 +1,10 @@
 import { z } from 'zod';
 import { amountsSettings, captureSettings, customersSettings, erpSettings, ordersSettings } from './erp-settings.js';
+import { invoicesSettings } from './invoices-settings.js';
 import { mysqlConnection } from './mysql-connection.js';
 import { alertSettings, retentionSettings } from './operations-settings.js';
 import { scheduleSettings } from './schedule-settings.js';
-import { deliverySettings, invoicesSettings, serviceSettings } from './service-settings.js';
+import { deliverySettings, serviceSettings } from './service-settings.js';
 
 const witnessFile = z
   .string()

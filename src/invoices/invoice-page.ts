@@ -1,50 +1,61 @@
-import { z } from 'zod';
+import { createHash } from 'node:crypto';
+import type { InvoicesSettings } from '../config/invoices-settings.js';
 import type { Invoice } from '../model/invoice.js';
+import { fieldAt } from './field-at.js';
+import { readInvoice } from './read-invoice.js';
 
-/** One page of the service's list. Invoices that make no sense are set aside, with the reason. */
+/** A row of the service's list. One that makes no sense is set aside with the reason, and counts as one that was met. */
+export type PageRow = { key: string } & ({ invoice: Invoice } | { malformed: string; invoiceNo: string | null });
+
+/** One page of the service's list. */
 export interface InvoicePage {
-  invoices: Invoice[];
-  malformed: { invoiceNo: string | null; reason: string }[];
-  /** Rows on the page, well-formed or not. */
-  rows: number;
+  rows: PageRow[];
   /** How many invoices match in all, as the service says. */
   total: number;
+  /** The page's own number, where it says one. */
+  page: number | null;
 }
 
-const page = z.object({ data: z.array(z.unknown()), total: z.number().int().min(0) });
+/**
+ * Reads the JSON of a page.
+ * @param customer whose invoices were asked for; null: everybody's
+ * @returns a text that says what is wrong when it is no page at all
+ */
+export function readInvoicePage(
+  value: unknown,
+  fields: InvoicesSettings['paging']['fields'],
+  customer: string | null = null,
+): InvoicePage | string {
+  const rows = fieldAt(value, fields.invoices);
+  const total = fieldAt(value, fields.total);
+  const page = fieldAt(value, fields.page);
+  if (!Array.isArray(rows)) return `${fields.invoices}: there is no list`;
+  if (!Number.isSafeInteger(total) || (total as number) < 0) return `${fields.total}: there is no whole number from 0`;
+  const nameless = new Map<string, number>();
+  return {
+    rows: rows.map((row) => readRow(row, customer, nameless)),
+    total: total as number,
+    page: Number.isSafeInteger(page) ? (page as number) : null,
+  };
+}
 
-const invoice = z.object({
-  invoice_no: z.string().min(1).max(255),
-  // Services write null for "none".
-  customer_code: z
-    .string()
-    .max(255)
-    .nullish()
-    .transform((code) => code ?? undefined),
-  amount: z.number().int().safe(),
-  due_date: z.iso.date(),
-  status: z.string().min(1).max(64),
-});
-
-/** Reads the JSON of a page. @returns a text that says what is wrong when it is no page at all */
-export function readInvoicePage(value: unknown): InvoicePage | string {
-  const parsed = page.safeParse(value);
-  if (!parsed.success) {
-    const issue = parsed.error.issues[0];
-    return `${issue?.path.join('.') || 'the body'}: ${issue?.message}`;
+function readRow(row: unknown, customer: string | null, nameless: Map<string, number>): PageRow {
+  const invoice = readInvoice(row);
+  const number = fieldAt(row, 'invoice_no');
+  if (typeof invoice !== 'string') {
+    const other = customer !== null && invoice.customer_code !== undefined && invoice.customer_code !== customer;
+    const key = `=${invoice.invoice_no}`;
+    if (!other) return { key, invoice: customer === null ? invoice : { ...invoice, customer_code: customer } };
+    const malformed = `customer_code: it belongs to ${invoice.customer_code}, and ${customer} was asked for`;
+    return { key, malformed, invoiceNo: invoice.invoice_no };
   }
-  const result: InvoicePage = { invoices: [], malformed: [], rows: parsed.data.data.length, total: parsed.data.total };
-  for (const row of parsed.data.data) {
-    const one = invoice.safeParse(row);
-    if (one.success) result.invoices.push(one.data as Invoice);
-    else {
-      const issue = one.error.issues[0];
-      const number = (row as { invoice_no?: unknown } | null)?.invoice_no;
-      result.malformed.push({
-        invoiceNo: typeof number === 'string' ? number : null,
-        reason: `${issue?.path.join('.') || 'the invoice'}: ${issue?.message}`,
-      });
-    }
-  }
-  return result;
+  if (typeof number === 'string' && number !== '' && number.length <= 255)
+    return { key: `=${number}`, malformed: invoice, invoiceNo: number };
+  // Without a number it is known by what it holds; two alike on one page are two.
+  const hash = createHash('sha256')
+    .update(JSON.stringify(row) ?? '')
+    .digest('hex');
+  const nth = (nameless.get(hash) ?? 0) + 1;
+  nameless.set(hash, nth);
+  return { key: `?${hash}#${nth}`, malformed: invoice, invoiceNo: null };
 }

@@ -3,34 +3,40 @@ import type { Tx } from '../store/store.js';
 export interface LastPull {
   id: number;
   outcome: string;
+  /** Whether its list was proven to be the service's list of one moment. */
+  isProven: boolean;
   reason: string | null;
   startedAt: number;
   endedAt: number | null;
   pages: number;
+  /** How often the list was read. */
+  passes: number;
   /** Invoices that it listed. */
   listed: number;
+  malformed: number;
+  /** Listed still, although it did not meet them: nothing proves that they have left. */
+  missed: number;
 }
 
 /** The newest pull, whatever became of it; null before the first. */
 export async function lastPull(tx: Tx): Promise<LastPull | null> {
   const [row] = await tx.select(
-    'SELECT id, outcome, reason, started_at, ended_at, pages, listed FROM invoice_pull ORDER BY id DESC LIMIT 1',
+    `SELECT id, outcome, reason, started_at, ended_at, pages, passes, listed, malformed, missed
+       FROM invoice_pull ORDER BY id DESC LIMIT 1`,
   );
   return row
     ? {
         id: Number(row.id),
         outcome: row.outcome,
+        isProven: row.outcome === 'proven',
         reason: row.reason,
         startedAt: Number(row.started_at),
         endedAt: row.ended_at === null ? null : Number(row.ended_at),
         pages: row.pages,
+        passes: row.passes,
         listed: row.listed,
+        malformed: row.malformed,
+        missed: row.missed,
       }
     : null;
-}
-
-/** How many invoices are listed as unpaid now. */
-export async function countListedInvoices(tx: Tx): Promise<number> {
-  const [row] = await tx.select<{ n: number }>('SELECT COUNT(*) AS n FROM invoice WHERE unlisted_at IS NULL');
-  return Number(row?.n ?? 0);
 }

@@ -1,6 +1,7 @@
 import { lastEventAt, type RunningDaemon, startedDaemons } from '../audit/last-events.js';
 import type { Settings } from '../config/settings.js';
-import { countListedInvoices, type LastPull, lastPull } from '../invoices/last-pull.js';
+import { type LastPull, lastPull } from '../invoices/last-pull.js';
+import { countListedInvoices } from '../invoices/list-invoices.js';
 import type { Entity } from '../model/entity.js';
 import { groupMessages, type MessageGroup } from '../outbox/group-messages.js';
 import { countOutbox, type OutboxCounts } from '../outbox/outbox-counts.js';

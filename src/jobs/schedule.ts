@@ -108,10 +108,10 @@ async function work(
     const result = await recorded(context, 'pull', ending.signal, () =>
       pull(context, partners.client, lease, { waitsForTurn: true, signal: ending.signal }),
     );
-    if (result.outcome === 'complete') await noteRun(context, 'pull', null);
+    if (result.outcome === 'proven' || result.outcome === 'unproven') await noteRun(context, 'pull', null);
     else if (result.outcome === 'failed' && !ending.signal.aborted)
       await noteRun(context, 'pull', result.reason ?? 'no reason given');
-    log.log(result.outcome === 'complete' ? 'info' : 'warn', 'pulled unpaid invoices', result);
+    log.log(result.outcome === 'proven' ? 'info' : 'warn', 'pulled unpaid invoices', result);
   });
   const pruneNow = job('prune', async () => {
     const removed = await recorded(context, 'prune', ending.signal, () => prune(context, lease.lease, ending.signal));

@@ -100,7 +100,7 @@ export async function sync(
         ...(options.signal ? { signal: options.signal } : {}),
         onProgress: ({ staged, total }) => options.onProgress?.({ stage: 'pull', done: staged, total }),
       });
-      if (result.pull.outcome === 'complete') await noteSuccess(context, 'pull');
+      if (result.pull.outcome === 'proven' || result.pull.outcome === 'unproven') await noteSuccess(context, 'pull');
     }
   } finally {
     await lease.release();
@@ -169,7 +169,7 @@ async function watch(
   const quiet = new QuietClock(settings.schedule).pauses(nowMs()).filter(({ lane }) => asked(lane as SyncStage));
   const waitsFor = (stage: SyncStage) => asked(stage) && !quiet.some(({ lane }) => lane === stage);
   const pulls = waitsFor('pull');
-  const pullBefore = (await store.read('look at the last pull', lastPull))?.id ?? 0;
+  const pullBefore = await store.read('look at the last pull', lastPull);
   if (pulls) await store.transaction('ask for a pull', (tx) => requestWakeUp(tx, 'pull', actor, nowMs()));
   const delivers = waitsFor('deliver');
   const total = delivers ? await countOpen(store, only) : 0;
@@ -184,7 +184,9 @@ async function watch(
     if (now < open) lastProgressAt = performance.now();
     open = now;
     const newest = pulled ? null : await store.read('look at the last pull', lastPull);
-    pulled ||= newest !== null && newest.id > pullBefore && newest.endedAt !== null;
+    // One that was cut short keeps its number when it is gone on with.
+    const isAnother = newest?.id !== pullBefore?.id || newest?.endedAt !== pullBefore?.endedAt;
+    pulled ||= newest !== null && newest.endedAt !== null && isAnother;
     options.onProgress?.({ stage: 'deliver', done: Math.max(0, total - open), total });
     if (performance.now() - lastAskedAt < 1_000) continue;
     lastAskedAt = performance.now();

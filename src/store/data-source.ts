@@ -7,9 +7,16 @@ import { Initial1700000000000 } from './migrations/1700000000000-initial.js';
 import { Changes1700000001000 } from './migrations/1700000001000-changes.js';
 import { Alerts1700000003000 } from './migrations/1700000003000-alerts.js';
 import { Adoptions1700000010000 } from './migrations/1700000010000-adoptions.js';
+import { Pull1700000020000 } from './migrations/1700000020000-pull.js';
 
 /** Oldest first. A migration that has shipped never changes. */
-export const migrations = [Initial1700000000000, Changes1700000001000, Alerts1700000003000, Adoptions1700000010000];
+export const migrations = [
+  Initial1700000000000,
+  Changes1700000001000,
+  Alerts1700000003000,
+  Adoptions1700000010000,
+  Pull1700000020000,
+];
 
 /** TypeORM's data source for the store. Not yet connected; the schema comes from migrations alone, never from `synchronize`. */
 export function storeDataSource(settings: StoreSettings, readOnly = false): DataSource {

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { run } from '../../src/cli/run.js';
-import { endPull, startPull } from '../../src/invoices/invoice-store.js';
+import { endPull, openPull } from '../../src/invoices/pull-progress.js';
 import { ServiceLease } from '../../src/jobs/service-lease.js';
 import { raiseAlert } from '../../src/store/alerts.js';
 import { writeCursor, writeMarks } from '../../src/store/cursors.js';
@@ -38,14 +38,13 @@ describe('waybill status', () => {
       await installation.deliver(() => answers.created('ord_1'));
       await installation.app.store.transaction('pull', async (tx) => {
         await writeCursor(tx, 'order', { changedAt: '2026-11-03 09:15:00', sweptAt: Date.now() });
-        const id = await startPull(tx, 'unpaid', Date.now());
+        const plan = { asks: '', states: ['unpaid'], pageSize: 50, firstCustomer: '' };
+        const { id, progress } = await openPull(tx, plan, Date.now());
         await endPull(
           tx,
           id,
-          'failed',
-          'page 2 was empty',
-          { pages: 2, listed: 100, serviceTotal: 150, malformed: 0 },
-          { added: 0, changed: 0, unlisted: 0 },
+          { ...progress, pages: 6, mostPasses: 3, doubt: 'the list changed' },
+          { listed: 100, malformed: 2, added: 0, changed: 0, unlisted: 0, missed: 4 },
           Date.now(),
         );
       });
@@ -58,7 +57,9 @@ describe('waybill status', () => {
       expect(stdout).to.match(/Delivering +\S+ \(test\)@\S+, epoch 2/);
       expect(stdout).to.match(/Pauses +pull \(operator\) since .* by anna: stocktaking/);
       expect(stdout).to.match(/Last delivery +\d{4}-.*\(\d s ago\)/);
-      expect(stdout).to.match(/Last pull +.*: failed: page 2 was empty; 2 pages, 100 invoices; 0 unpaid now/);
+      expect(stdout).to.match(
+        /Last pull +.*: unproven: the list changed; 6 pages in 3 readings, 100 invoices; 4 not met stay listed, .*; 2 make no sense .*; 0 unpaid now/,
+      );
       expect(stdout).to.match(/Orders read +changes up to 2026-11-03 09:15:00; everything: \d{4}/);
       expect(stdout)
         .to.match(/│ delivered +│ 0 +│ 1 +│/)
@@ -75,7 +76,7 @@ describe('waybill status', () => {
       });
       expect(status.lease.holder).to.contain('(test)@');
       expect(status.outbox.oldestPendingAt).to.match(/^\d{4}-.*T/);
-      expect(status.lastPull).to.include({ outcome: 'failed', pages: 2 });
+      expect(status.lastPull).to.include({ outcome: 'unproven', isProven: false, pages: 6, missed: 4 });
     });
 
     it('shows what a brake holds, and what to say', async () => {

@@ -45,7 +45,7 @@ describe('waybill sync, from a MariaDB ERP through a MariaDB store to the servic
     const result = JSON.parse(run.stdout);
     expect(result.capture.captured).to.deep.equal({ orders, customers });
     expect(result.deliver.delivered).to.deep.equal({ orders, customers });
-    expect(result.pull.outcome).to.equal('complete');
+    expect(result.pull.outcome).to.equal('proven');
     expect(run.peakRssMiB).to.be.below(200);
 
     const expected = await expectedOrders(erp.database);

@@ -96,7 +96,7 @@ onBothLabs('an outage of the service', (kit) => {
       await lab.capture();
       lab.sandbox.setFaults([{ kind: 'status', status: 500, match: { method: 'POST' } }]);
       await whileDelivering(lab, async (pullNow) => {
-        expect(await pullNow()).to.deep.include({ outcome: 'complete' });
+        expect(await pullNow()).to.deep.include({ outcome: 'proven' });
         expect(await kit.rows('SELECT cause FROM lane_pause')).to.deep.equal([]);
       });
     });

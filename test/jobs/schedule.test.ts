@@ -110,7 +110,7 @@ onBothLabs('the schedule', (kit) => {
     await webhook.transaction('wake', (tx) => requestWakeUp(tx, 'pull', 'a webhook', Date.now()));
     await waitFor(
       'the pull',
-      async () => (await kit.rows("SELECT id FROM invoice_pull WHERE outcome='complete'")).length > 0,
+      async () => (await kit.rows("SELECT id FROM invoice_pull WHERE outcome='proven'")).length > 0,
     );
     await daemon.stop();
     expect(await kit.rows('SELECT * FROM wake_up')).to.deep.equal([]);

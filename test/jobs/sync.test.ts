@@ -17,7 +17,7 @@ onBothLabs('one pass by hand', (kit) => {
     );
     expect(result.deliver?.watched).to.equal(null);
     expect(result.deliver?.delivered.orders).to.equal(5);
-    expect(result.pull?.outcome).to.equal('complete');
+    expect(result.pull?.outcome).to.equal('proven');
     expect(result.open).to.equal(0);
   });
 

@@ -1,0 +1,32 @@
+import type { ReadInvoiceEndpoint } from '../config/invoices-settings.js';
+import type { Invoice } from '../model/invoice.js';
+import { fieldAt } from './field-at.js';
+import type { MissedInvoice } from './missed-invoices.js';
+import { readInvoice } from './read-invoice.js';
+
+/** What an invoice's own read says: money is due, or it has left, with its state in the service's words, or nothing (`odd` says why). */
+export type OwnRead = { due: Invoice } | { left: string | null } | { odd: string };
+
+/**
+ * Reads the answer to the question for one invoice. Pure.
+ * @param states those that mean that money is due
+ */
+export function readOwnInvoice(
+  endpoint: ReadInvoiceEndpoint,
+  states: readonly string[],
+  known: MissedInvoice,
+  status: number,
+  body: unknown,
+): OwnRead {
+  if (status === endpoint.absentStatus) return { left: null };
+  const value = endpoint.field === undefined ? body : fieldAt(body, endpoint.field);
+  if (fieldAt(value, 'invoice_no') !== known.invoiceNo) return { odd: `the answer is not about ${known.invoiceNo}` };
+  const said = fieldAt(value, 'status');
+  // The state that it was listed with, whatever it is called, is one in which it is due. Of what is not, the amount no longer matters.
+  if (typeof said === 'string' && said !== '' && said !== known.status && !states.includes(said))
+    return { left: said.slice(0, 64) };
+  const invoice = readInvoice(value);
+  if (typeof invoice === 'string') return { odd: invoice };
+  const customer = invoice.customer_code ?? known.customerCode;
+  return { due: customer === null ? invoice : { ...invoice, customer_code: customer } };
+}

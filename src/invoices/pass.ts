@@ -1,0 +1,157 @@
+/**
+ * Reading a list that changes while it is read, until it is proven. Pure: answers go in, the next request or the verdict comes out.
+ *
+ * A pull reads all pages again and again. What an earlier pass met and the next pass met again was listed at the turn between
+ * the two, because what has left the list never comes back. When there are exactly as many of them as the service says there are,
+ * on the last page before the turn and on the first one after it, they are the list of that moment, all of it and nothing else.
+ */
+export interface PassState {
+  /** Which pass this is, from 1. */
+  pass: number;
+  /** Which of the lists (one for each state) is being read. */
+  list: number;
+  /** The next page of it, counted from 0. */
+  page: number;
+  /** What is asked for at once; learned where the service gives less. */
+  limit: number;
+  /** Rows that this pass got from the list so far, with repetitions. */
+  rows: number;
+  /** Pages in a row that brought nothing that this pass had not met. */
+  barren: number;
+  /** Rows on the largest page of this pass that was not the last of its list. */
+  largest: number;
+  /** In this pass the service gave another page than the one asked for. */
+  hasStrayed: boolean;
+  lists: ListState[];
+}
+
+interface ListState {
+  /** Different invoices that this pass met. */
+  met: number;
+  /** Those among them that an earlier pass had met. */
+  again: number;
+  /** What the service says there are: on the last page of the pass before, and on the first and the last one of this pass. */
+  totalBefore: number | null;
+  totalFirst: number | null;
+  totalLast: number | null;
+}
+
+/** What a page brought. */
+export interface PageSeen {
+  /** Rows on the page. */
+  rows: number;
+  /** Different ones that this pass had not met. */
+  fresh: number;
+  /** Those among them that an earlier pass had met. */
+  again: number;
+  /** What the service says there are; null where the page lies beyond the end of the list. */
+  total: number | null;
+  /** The service gave another page than the one asked for. */
+  isAnotherPage: boolean;
+}
+
+export type PassVerdict = { kind: 'more' } | { kind: 'proven' } | { kind: 'unproven'; reason: string };
+
+/** So many pages in a row without anything new end a list: one of them may be a repetition, or short. */
+const maxBarren = 2;
+
+export function beginPasses(lists: number, limit: number): PassState {
+  const none: ListState = { met: 0, again: 0, totalBefore: null, totalFirst: null, totalLast: null };
+  return {
+    pass: 1,
+    list: 0,
+    page: 0,
+    limit,
+    rows: 0,
+    barren: 0,
+    largest: 0,
+    hasStrayed: false,
+    lists: Array.from({ length: lists }, () => ({ ...none })),
+  };
+}
+
+/** What follows from a page. `state` stays as it is. */
+export function afterPage(
+  state: PassState,
+  seen: PageSeen,
+  maxPasses: number,
+): { state: PassState; verdict: PassVerdict } {
+  const next: PassState = {
+    ...state,
+    page: state.page + 1,
+    rows: state.rows + seen.rows,
+    barren: seen.fresh > 0 ? 0 : state.barren + 1,
+    hasStrayed: state.hasStrayed || seen.isAnotherPage,
+    lists: state.lists.map((one) => ({ ...one })),
+  };
+  const list = next.lists[next.list] as ListState;
+  list.met += seen.fresh;
+  list.again += seen.again;
+  if (seen.total !== null) list.totalLast = seen.total;
+  if (state.page === 0) list.totalFirst = seen.total;
+  if (!isListOver(next, seen)) {
+    next.largest = Math.max(next.largest, seen.rows);
+    return { state: next, verdict: { kind: 'more' } };
+  }
+  Object.assign(next, { page: 0, rows: 0, barren: 0, list: next.list + 1 });
+  if (next.list < next.lists.length) return { state: next, verdict: { kind: 'more' } };
+  return turn(next, maxPasses);
+}
+
+/** `total` decides. A short page proves nothing: the service may give fewer than were asked for, or hide some of them. */
+function isListOver(state: PassState, { total, isAnotherPage }: PageSeen): boolean {
+  const { met, totalFirst } = state.lists[state.list] as ListState;
+  if (total === null || met >= total) return true;
+  // A service that knows no such page gives its last one, or its first, for ever.
+  if (isAnotherPage || state.barren >= maxBarren) return true;
+  // A list that grows faster than it is read has no end.
+  return state.rows >= 2 * (totalFirst ?? 0) + 10 * state.limit;
+}
+
+function turn(state: PassState, maxPasses: number): { state: PassState; verdict: PassVerdict } {
+  const doubt = state.pass === 1 ? null : doubtOf(state);
+  if (state.pass > 1 && doubt === null) return { state, verdict: { kind: 'proven' } };
+  if (state.pass >= maxPasses)
+    return {
+      state,
+      verdict: {
+        kind: 'unproven',
+        reason: `the list changed in each of ${state.pass} readings: in the last one ${doubt}`,
+      },
+    };
+  const next: PassState = {
+    ...state,
+    pass: state.pass + 1,
+    list: 0,
+    largest: 0,
+    hasStrayed: false,
+    limit: learnedLimit(state),
+    lists: state.lists.map(({ totalLast }) => ({
+      met: 0,
+      again: 0,
+      totalBefore: totalLast,
+      totalFirst: null,
+      totalLast: null,
+    })),
+  };
+  return { state: next, verdict: { kind: 'more' } };
+}
+
+/**
+ * Where the service gives less than it is asked for, it is asked for that, so that what it skips for a page is what it gave on
+ * one. A page that is far too short was cut for another reason.
+ */
+function learnedLimit({ limit, largest }: PassState): number {
+  return largest === 0 ? limit : Math.min(limit, Math.max(largest, Math.ceil(limit / 20)));
+}
+
+/** Why the pass that just ended does not prove the list of the moment at which it began; null: it does. */
+function doubtOf({ lists, hasStrayed }: PassState): string | null {
+  for (const { met, again, totalBefore, totalFirst } of lists) {
+    if (totalBefore !== totalFirst) return `the total went from ${totalBefore} to ${totalFirst}`;
+    if (again !== met) return `${met - again} came that no reading before it had met`;
+    if (met !== totalFirst)
+      return `${met} of ${totalFirst} were met${hasStrayed ? ', and the service gave another page than the one asked for' : ''}`;
+  }
+  return null;
+}

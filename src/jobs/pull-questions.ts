@@ -1,0 +1,153 @@
+import { appendAudit } from '../audit/audit-log.js';
+import type { Read, ServiceClient } from '../delivery/service-client.js';
+import type { JsonValue } from '../model/record.js';
+import { hastenInDoubt } from '../outbox/hasten-messages.js';
+import { listPauses, pauseLane, pauseLaneNoShorter, resumeLane } from '../store/lane-pauses.js';
+import { assertEpoch } from '../store/lease.js';
+import type { Tx } from '../store/store.js';
+import type { JobContext } from './job-context.js';
+import { judgePullAnswer, type PullAnswer } from './judge-pull-answer.js';
+import type { SendGate } from './send-gate.js';
+import type { ServiceLease } from './service-lease.js';
+
+export interface Question<T> {
+  purpose: 'list_invoices' | 'read_invoice';
+  path: string;
+  query: Record<string, string>;
+  /** Statuses that answer it. */
+  answers: readonly number[];
+  /** Makes of status and body what was asked for, or a text that says why it is none. */
+  read: (status: number, body: string) => T | string;
+  /** Keeps what was asked for, in the transaction that puts the request on record. */
+  keep: (tx: Tx, value: T, nowMs: number) => Promise<void>;
+  /** Named in the audit. */
+  detail: Record<string, JsonValue>;
+}
+
+/** Why there was no answer. `isRefused`: the service refuses this very question, and may answer others. */
+export interface NoAnswer {
+  noAnswer: string;
+  isRefused: boolean;
+}
+
+/** How often a question is asked in one pull, and how long the pull waits in between at most. */
+const maxTries = 4;
+const longestWaitMs = 60_000;
+
+/** What a pull asks the service: a few tries for each question, every request on record before and after. */
+export class PullQuestions {
+  readonly #context: JobContext;
+  readonly #client: ServiceClient;
+  readonly #lease: ServiceLease;
+  readonly #gate: SendGate;
+  readonly #pullId: number;
+  readonly #signal: AbortSignal | undefined;
+  readonly #probeMs: number;
+  #isProbe: boolean;
+  #requests: number;
+
+  constructor(
+    parts: { context: JobContext; client: ServiceClient; lease: ServiceLease; gate: SendGate },
+    pull: { id: number; requests: number; isProbe: boolean; signal: AbortSignal | undefined },
+  ) {
+    this.#context = parts.context;
+    this.#client = parts.client;
+    this.#lease = parts.lease;
+    this.#gate = parts.gate;
+    this.#pullId = pull.id;
+    this.#requests = pull.requests;
+    this.#isProbe = pull.isProbe;
+    this.#signal = pull.signal;
+    this.#probeMs = parts.context.settings.delivery.probeSeconds * 1000;
+  }
+
+  /** Requests made so far, those of an earlier process in the same pull included. */
+  get requests(): number {
+    return this.#requests;
+  }
+
+  async ask<T>(question: Question<T>): Promise<{ value: T } | NoAnswer> {
+    const { settings, clock, nowMs } = this.#context;
+    let reason = '';
+    const tries = this.#isProbe ? 1 : maxTries;
+    for (let nth = 1; nth <= tries; nth++) {
+      const attemptId = await this.#intend(question);
+      const gate = this.#gate.of('pull', this.#isProbe);
+      const read = await this.#client.get(question.path, question.query, gate, this.#isProbe);
+      const judged = judgePullAnswer(read.exchange, question.answers, question.read, settings.service, nowMs());
+      await this.#record(question, attemptId, read, judged);
+      if (judged.kind === 'answer') return { value: judged.value };
+      reason = judged.reason;
+      if (judged.kind === 'stop') return { noAnswer: reason, isRefused: judged.verdict === 'refused' };
+      if (nth < tries) await clock.sleep(Math.min(judged.waitMs ?? this.#probeMs, longestWaitMs), this.#signal);
+    }
+    return { noAnswer: reason, isRefused: false };
+  }
+
+  async #intend({ purpose }: Pick<Question<unknown>, 'purpose'>): Promise<number> {
+    this.#requests++;
+    return this.#context.store.transaction('put an attempt on record', async (tx) => {
+      await assertEpoch(tx, this.#lease.lease);
+      return tx.insertReturningId('INSERT INTO attempt (purpose, number, epoch, intended_at) VALUES (?, ?, ?, ?)', [
+        purpose,
+        this.#requests,
+        this.#lease.lease.epoch,
+        this.#context.nowMs(),
+      ]);
+    });
+  }
+
+  async #record<T>(question: Question<T>, attemptId: number, read: Read, judged: PullAnswer<T>): Promise<void> {
+    const reason = judged.kind === 'answer' ? null : judged.reason;
+    const verdict = judged.kind === 'answer' ? 'read' : judged.verdict;
+    const status = read.exchange.kind === 'answer' || read.exchange.kind === 'cut_off' ? read.exchange.status : null;
+    const { startedAtMs: startedAt, durationMs, requestId } = read;
+    await this.#context.store.transaction('put an answer on record', async (tx) => {
+      await assertEpoch(tx, this.#lease.lease);
+      const at = this.#context.nowMs();
+      await tx.run(
+        'UPDATE attempt SET started_at=?, duration_ms=?, status=?, verdict=?, reason=?, request_id=? WHERE id=?',
+        [startedAt, durationMs, status, verdict, reason?.slice(0, 1000) ?? null, requestId, attemptId],
+      );
+      const { purpose } = question;
+      const detail = {
+        purpose,
+        pullId: this.#pullId,
+        ...question.detail,
+        startedAt,
+        durationMs,
+        status,
+        requestId,
+        reason,
+      };
+      await appendAudit(
+        tx,
+        [{ event: 'attempt', outcome: verdict, attemptId, actor: this.#context.actor, detail }],
+        at,
+      );
+      if (this.#isProbe && verdict !== 'not_sent') await this.#endProbe(tx, verdict, at);
+      if (judged.kind === 'answer') await question.keep(tx, judged.value, at);
+      else await this.#heed(tx, judged, at);
+    });
+  }
+
+  async #heed(tx: Tx, judged: Exclude<PullAnswer<unknown>, { kind: 'answer' }>, at: number): Promise<void> {
+    if (!judged.pause) return;
+    const pause = { ...judged.pause, reason: judged.reason, actor: this.#context.actor, since_at: at };
+    const { until_at } = pause;
+    if (judged.namesTime === false && until_at !== null) await pauseLaneNoShorter(tx, { ...pause, until_at });
+    else await pauseLane(tx, pause);
+  }
+
+  /** Any answer below 500 shows that the service is there, also where delivery has nothing to find that out with. */
+  async #endProbe(tx: Tx, verdict: string, at: number): Promise<void> {
+    if (verdict !== 'in_doubt' && verdict !== 'unavailable') {
+      this.#isProbe = false;
+      if ((await resumeLane(tx, 'service', ['outage'])) > 0) await hastenInDoubt(tx, at);
+      return;
+    }
+    const outage = (await listPauses(tx)).find(({ cause }) => cause === 'outage');
+    const until = at + this.#probeMs;
+    if (outage) await pauseLane(tx, { ...outage, until_at: Math.max(outage.until_at ?? 0, until) });
+  }
+}

@@ -1,0 +1,47 @@
+import { expect } from 'chai';
+import { readOwnInvoice } from '../../src/invoices/own-read.js';
+
+describe("an invoice's own read", () => {
+  const endpoint = { path: '/v2/invoices/{invoice_no}', successStatus: 200, absentStatus: 404 };
+  const known = { invoiceNo: 'A', customerCode: 'K1', status: 'unpaid' };
+  const body = { invoice_no: 'A', amount: 5, due_date: '2026-12-01', status: 'unpaid' };
+  const read = (status: number, value: unknown, field?: string) =>
+    readOwnInvoice({ ...endpoint, ...(field ? { field } : {}) }, ['unpaid', 'overdue'], known, status, value);
+
+  it('says that money is due still, as it is now', () => {
+    expect(read(200, body)).to.deep.equal({ due: { ...body, customer_code: 'K1' } });
+    expect(read(200, { ...body, status: 'overdue', customer_code: 'K9' })).to.deep.equal({
+      due: { ...body, status: 'overdue', customer_code: 'K9' },
+    });
+  });
+
+  it('says that it has left, in the words of the service, or that there is none', () => {
+    expect(read(200, { invoice_no: 'A', status: 'paid' })).to.deep.equal({ left: 'paid' });
+    expect(read(200, { invoice_no: 'A', status: 'cancelled', amount: 1.5 })).to.deep.equal({ left: 'cancelled' });
+    expect(read(404, undefined)).to.deep.equal({ left: null });
+  });
+
+  it('takes the state with which it was listed for one that is due, though nobody names it', () => {
+    const odd = readOwnInvoice(endpoint, ['open'], { ...known, status: 'reminded' }, 200, {
+      ...body,
+      status: 'reminded',
+    });
+    expect(odd).to.have.property('due');
+  });
+
+  it('proves nothing when it is about something else, or makes no sense', () => {
+    for (const value of [
+      undefined,
+      {},
+      { ...body, invoice_no: 'B' },
+      { ...body, amount: 1.5 },
+      { ...body, status: '' },
+    ])
+      expect(read(200, value)).to.have.property('odd');
+  });
+
+  it('is found where the service puts it', () => {
+    expect(read(200, { data: { invoice: body } }, 'data.invoice')).to.have.property('due');
+    expect(read(200, body, 'data.invoice')).to.have.property('odd');
+  });
+});
