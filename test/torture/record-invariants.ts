@@ -41,6 +41,11 @@ function outlivedItsKey({ keyLifetimeMs, events }: History, messageId: number): 
   return firstSentAt !== null && parkedAt !== null && parkedAt - firstSentAt >= keyLifetimeMs;
 }
 
+/** Of what was taken over from an export there is a binding and no message. */
+function isBound({ bindings }: History, entity: string, key: string | null | undefined): boolean {
+  return bindings.some((binding) => binding.entity === entity && binding.source_key === key);
+}
+
 export function everyRowAccountedFor(history: History): string[] {
   const { erp } = history;
   const wrong: string[] = [];
@@ -68,18 +73,17 @@ export function everyRowAccountedFor(history: History): string[] {
     const waits =
       waitsForPerson(history, 'order', order.id as string) ||
       waitsForPerson(history, 'customer', order.customer_id as string);
-    if (newest?.state !== 'delivered' && newest?.state !== 'superseded' && !waits)
-      wrong.push(`order ${order.order_no} is ${where}`);
-    if (
-      newest?.state === 'superseded' &&
-      !history.bindings.some((b) => b.entity === 'order' && b.source_key === order.id)
-    )
+    const bound = isBound(history, 'order', order.id);
+    const isThere = newest ? newest.state === 'delivered' || newest.state === 'superseded' : bound;
+    if (!isThere && !waits) wrong.push(`order ${order.order_no} is ${where}`);
+    if (newest?.state === 'superseded' && !bound)
       wrong.push(`order ${order.order_no} is ${where}, and nothing is bound`);
   }
   for (const key of wanted) {
     const newest = newestOf(history, 'customer', key);
-    if (!newest) wrong.push(`customer ${key} is nowhere`);
-    else if (!['delivered', 'superseded'].includes(newest.state) && !waitsForPerson(history, 'customer', key))
+    if (!newest) {
+      if (!isBound(history, 'customer', key)) wrong.push(`customer ${key} is nowhere`);
+    } else if (!['delivered', 'superseded'].includes(newest.state) && !waitsForPerson(history, 'customer', key))
       wrong.push(`customer ${key} is ${newest.state} (${newest.reason})`);
   }
   return wrong;

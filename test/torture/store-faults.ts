@@ -41,7 +41,8 @@ export async function breakStore(stage: Stage, fault: StoreFault, copies: Copies
   // Until the last bytes of the dead have reached the service.
   await sleep(60);
   for (let turn = 0; turn < 5; turn++) await nextTurn();
-  stage.past = { ...(await readLife(stage)), endedAtMs: Date.now() };
+  const past = { ...(await readLife(stage)), endedAtMs: Date.now() };
+  stage.past = past;
   if (fault.kind === 'store-lost') await loseStore(stage);
   else await restoreStore(stage, copies.store);
 
@@ -49,6 +50,12 @@ export async function breakStore(stage: Stage, fault: StoreFault, copies: Copies
   // Work goes on in the ERP, and is captured.
   await doDeed(stage.erp, { kind: 'new-order', lines: [{ product: 3, qty: 2 }], pick: 7 }, stage.nextOrder);
   for (const pick of [5, 11]) await doDeed(stage.erp, { kind: 'edit-order', pick, qty: 8 }, stage.nextOrder);
+  // What was made last is hardly in the copy: it is captured as new, with other bytes than the service had.
+  const bound = past.bindings.filter(({ entity }) => entity === 'order').map(({ source_key: key }) => key);
+  for (const key of bound.sort((a, b) => Number(b) - Number(a)).slice(0, 2))
+    await doDeed(stage.erp, { kind: 'edit-order', pick: 0, qty: 7, key }, stage.nextOrder);
+  // Who looks by hand does so because the service has forgotten its keys. Of a copy, some are known to be young.
+  if (fault.kind === 'store-lost' && fault.recovery === 'by-hand') stage.sandbox.forgetKeys();
   await doDeed(stage.erp, { kind: 'cancel-orders', pick: 13, count: 1 }, stage.nextOrder);
   const held = await until(15_000, () => isHeld(stage), 50);
   // Long enough for a pass of capture, and for a delivery if there could be one.
