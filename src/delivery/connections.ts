@@ -93,7 +93,9 @@ export class Connections {
     if (!proxy) return { http: new http.Agent(kept), https: new https.Agent({ ...kept, ...secure }) };
     const authorisation = Buffer.from(`${proxy.user}:${proxyPassword}`).toString('base64');
     const headers = proxy.user === undefined ? {} : { 'Proxy-Authorization': `Basic ${authorisation}` };
-    const tunnel = () => new ProxyTunnel(proxy.url, { ...kept, ...secure, headers } as TunnelOptions);
+    // The client certificate is for the service, not for the proxy.
+    const { cert: _cert, key: _key, passphrase: _passphrase, ...toProxy } = secure;
+    const tunnel = () => new ProxyTunnel(proxy.url, { ...kept, ...toProxy, headers } as TunnelOptions, secure);
     return { http: tunnel(), https: tunnel() as unknown as https.Agent };
   }
 }

@@ -1,8 +1,14 @@
 import type { ClientRequest } from 'node:http';
 import type { Socket } from 'node:net';
+import type { ConnectionOptions } from 'node:tls';
 import { HttpsProxyAgent, type HttpsProxyAgentOptions } from 'https-proxy-agent';
 
 export type TunnelOptions = HttpsProxyAgentOptions<string>;
+/** How the service is spoken to inside of the tunnel. */
+export type InnerTls = Pick<
+  ConnectionOptions,
+  'ca' | 'cert' | 'key' | 'passphrase' | 'minVersion' | 'rejectUnauthorized'
+>;
 type ConnectOptions = Parameters<HttpsProxyAgent<string>['connect']>[1];
 
 /** What the proxy said instead of opening a tunnel. Nothing has left for the service. */
@@ -20,6 +26,12 @@ export class ProxyRefusal extends Error {
  */
 export class ProxyTunnel extends HttpsProxyAgent<string> {
   readonly #connectOpts = this.connectOpts;
+  readonly #inner: InnerTls;
+
+  constructor(proxy: string, options: TunnelOptions, inner: InnerTls) {
+    super(proxy, options);
+    this.#inner = inner;
+  }
 
   override async connect(request: ClientRequest, options: ConnectOptions): Promise<Socket> {
     const attempt = new AbortController();
@@ -40,7 +52,7 @@ export class ProxyTunnel extends HttpsProxyAgent<string> {
     // The library opens the socket before it waits for anything, so that this is the attempt's own signal.
     this.connectOpts = { ...this.#connectOpts, signal: attempt.signal } as ProxyTunnel['connectOpts'];
     try {
-      return await super.connect(request, options);
+      return await super.connect(request, { ...options, ...this.#inner } as ConnectOptions);
     } finally {
       request.removeListener('proxyConnect', hear).removeListener('proxy', judge);
       waybillDeadline?.removeEventListener('abort', stop);

@@ -27,6 +27,8 @@ export function createControls(state: SandboxState): SandboxControls {
       state.options = { ...state.options, ...options };
     },
     forgetKeys: () => state.keys.forgetAll(),
+    tokenCounts: () => ({ ...state.tokens.counts }),
+    expireTokens: () => state.tokens.expireAll(),
 
     addCustomers: (customers) => addForeignCustomers(state, customers),
 

@@ -176,14 +176,24 @@ function throttled(state: SandboxState, waitMs: number, nowMs: number): Answer {
 }
 
 function checkCredential(state: SandboxState, arrival: Arrival): Answer | null {
-  // The scheme's name is case-insensitive (RFC 9110, 11.1), the token isn't.
-  const credential = /^bearer +(\S+)$/i.exec(arrival.headers.authorization ?? '')?.[1];
-  if (credential !== state.options.token) {
+  if (!isKnown(state, arrival)) {
     const refusal = new Refusal(401, 'unauthorized', 'A valid bearer token is needed');
     return { ...refusal.toAnswer(), headers: { 'www-authenticate': 'Bearer' } };
   }
   if (state.options.forbidden) return new Refusal(403, 'forbidden', 'This account may not do that').toAnswer();
   return null;
+}
+
+function isKnown(state: SandboxState, arrival: Arrival): boolean {
+  const { token, apiKey, oauth, byCertificate, nowMs } = state.options;
+  // Others did not get through the handshake.
+  if (byCertificate) return true;
+  // The scheme's name is case-insensitive (RFC 9110, 11.1), the token isn't.
+  const credential = /^bearer +(\S+)$/i.exec(arrival.headers.authorization ?? '')?.[1];
+  if (oauth) return credential !== undefined && state.tokens.isGood(credential, nowMs());
+  if (!apiKey) return credential === token;
+  const given = header(arrival, apiKey.header);
+  return given === (apiKey.scheme === undefined ? token : `${apiKey.scheme} ${token}`);
 }
 
 function checkContent(arrival: Arrival): void {

@@ -2,6 +2,7 @@ import { performance } from 'node:perf_hooks';
 import type { CustomerRecord } from '../model/record.js';
 import type { ErrorShape } from './error-shape.js';
 import type { FaultInput } from './fault.js';
+import type { TokenRules } from './token-desk.js';
 
 /** A fixed time, or a range from which each request draws uniformly. In milliseconds. */
 export type DelayMs = number | readonly [minMs: number, maxMs: number];
@@ -22,6 +23,14 @@ export interface SandboxOptions {
 
   /** The bearer token that is accepted. Default `sandbox-token`. */
   token: string;
+  /** Where the token stands instead of `Authorization: Bearer`: an API key. Default null. */
+  apiKey: { header: string; scheme?: string } | null;
+  /** Access tokens from POST /oauth/token are asked for, not `token`. Default null. */
+  oauth: TokenRules | null;
+  /** No token is asked for; whoever comes in by `tls.clientCa` is known. Default false. */
+  byCertificate: boolean;
+  /** Speaks https, with this key and certificate (PEM). With `clientCa` only those who show a certificate of it get in. Default null. */
+  tls: { key: string; cert: string; clientCa?: string } | null;
   /** Answer every authenticated request with 403. Default false. */
   forbidden: boolean;
 
@@ -113,6 +122,10 @@ export interface SandboxOptions {
 export const defaultOptions: SandboxOptions = {
   port: 0,
   token: 'sandbox-token',
+  apiKey: null,
+  oauth: null,
+  byCertificate: false,
+  tls: null,
   forbidden: false,
   keyIn: 'header',
   keyField: 'idempotency_key',

@@ -4,11 +4,13 @@ import type { FaultInput } from './fault.js';
 import type { FaultPlan } from './fault-plan.js';
 import type { Ledger, LedgerCounts } from './ledger.js';
 import type { Limit, SandboxOptions } from './options.js';
+import type { TokenCounts } from './token-desk.js';
 
 /** The options that may change while the sandbox runs. */
 export type RunningOptions = Omit<
   SandboxOptions,
   | 'port'
+  | 'tls'
   | 'limits'
   | 'faults'
   | 'customers'
@@ -46,6 +48,11 @@ export interface SandboxControls {
   change(options: Partial<RunningOptions>): void;
   forgetKeys(): void;
 
+  /** Requests for access tokens so far. They are no requests of the ledger. */
+  tokenCounts(): TokenCounts;
+  /** Takes no access token any more that was given so far. */
+  expireTokens(): void;
+
   /** Customers that somebody else makes, under keys of their own. Throws a TypeError for a code that is there. */
   addCustomers(customers: readonly CustomerRecord[]): void;
 
@@ -57,7 +64,7 @@ export interface SandboxControls {
 
 /** A running sandbox. */
 export interface Sandbox extends SandboxControls {
-  /** `http://127.0.0.1:PORT`, without a slash at its end. */
+  /** `http://127.0.0.1:PORT` (or https), without a slash at its end. */
   readonly url: string;
   readonly port: number;
   /** Stops listening and cuts every connection, but keeps all that the service knows: connections are refused until `comeBack`. */

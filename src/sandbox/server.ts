@@ -43,7 +43,9 @@ export async function openServer(state: SandboxState, controls: SandboxControls,
     });
   };
 
+  const { tls } = state.options;
   const app = fastify({
+    ...(tls ? { https: httpsOptions(tls) } : {}),
     logger: false,
     bodyLimit: state.options.maxBodyBytes,
     forceCloseConnections: true,
@@ -57,6 +59,14 @@ export async function openServer(state: SandboxState, controls: SandboxControls,
     serve(request, reply, asRefusal(error)),
   );
   app.setNotFoundHandler((request, reply) => serve(request, reply, null));
+  app.post('/oauth/token', (request, reply) => {
+    if (!state.options.oauth) return serve(request, reply, null);
+    reply.hijack();
+    const body = Buffer.isBuffer(request.body) ? request.body.toString('utf8') : '';
+    const { oauth, nowMs } = state.options;
+    const answer = state.tokens.answer(oauth, request.headers.authorization, body, nowMs());
+    sendAnswer(reply.raw, state.requestIds.next(), answer, null, timers);
+  });
   app.all('/*', (request, reply) => serve(request, reply, null));
   addAdminRoutes(app, state, controls);
 
@@ -69,6 +79,10 @@ export async function openServer(state: SandboxState, controls: SandboxControls,
       await app.close();
     },
   };
+}
+
+function httpsOptions({ key, cert, clientCa }: NonNullable<SandboxState['options']['tls']>) {
+  return { key, cert, ...(clientCa ? { ca: clientCa, requestCert: true, rejectUnauthorized: true } : {}) };
 }
 
 function asRefusal(error: Error & { statusCode?: number }): Refusal {

@@ -22,7 +22,7 @@ export async function startSandbox(options: Partial<SandboxOptions> = {}): Promi
   };
   return {
     ...controls,
-    url: `http://127.0.0.1:${port}`,
+    url: `${state.options.tls ? 'https' : 'http'}://127.0.0.1:${port}`,
     port,
     goDown,
     comeBack: async () => {

@@ -9,6 +9,7 @@ import type { SandboxOptions } from './options.js';
 import { RateLimit } from './rate-limit.js';
 import { RecordStore } from './record-store.js';
 import { seededRandom } from './seeded-random.js';
+import { TokenDesk } from './token-desk.js';
 
 /** Everything the sandbox knows. It outlives the sockets, so that the service can go down and come back. */
 export interface SandboxState {
@@ -20,6 +21,7 @@ export interface SandboxState {
   readonly invoices: InvoiceBook;
   readonly faults: FaultPlan;
   readonly requests: LedgerRequest[];
+  readonly tokens: TokenDesk;
   throttledCount: number;
   replayedCount: number;
   readonly requestIds: IdSequence;
@@ -39,6 +41,7 @@ export function createState(options: SandboxOptions): SandboxState {
     invoices: new InvoiceBook(),
     faults,
     requests: [],
+    tokens: new TokenDesk(),
     throttledCount: 0,
     replayedCount: 0,
     requestIds: new IdSequence('req', options.random),

@@ -1,5 +1,10 @@
 import { type ServiceSettings, serviceSettings } from '../../src/config/service-settings.js';
-import { type SendRequest, type Sent, ServiceClient } from '../../src/delivery/service-client.js';
+import {
+  type SendRequest,
+  type Sent,
+  ServiceClient,
+  type ServiceClientOptions,
+} from '../../src/delivery/service-client.js';
 
 export const token = 'canary-token-0123456789';
 
@@ -40,8 +45,9 @@ export function sending(changes: Partial<SendRequest> = {}): SendRequest {
 export class Clients {
   readonly #open: ServiceClient[] = [];
 
-  at(baseUrl: string, changes: object = {}, quickResends = 2): ServiceClient {
-    const client = new ServiceClient({ service: serviceAt(baseUrl, changes), quickResends, nowMs: Date.now });
+  at(baseUrl: string, changes: object = {}, quickResends = 2, more: Partial<ServiceClientOptions> = {}): ServiceClient {
+    const service = serviceAt(baseUrl, changes);
+    const client = new ServiceClient({ service, quickResends, nowMs: Date.now, ...more });
     this.#open.push(client);
     return client;
   }
