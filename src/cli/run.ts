@@ -1,6 +1,7 @@
 import { Command, CommanderError } from 'commander';
 import { ConfigurationError } from '../config/configuration-error.js';
 import { ErpError } from '../erp/erp-error.js';
+import { adoptCommand } from './adopt.js';
 import { auditCommand } from './audit.js';
 import { backupCommand } from './backup.js';
 import { bindingsCommand } from './bindings.js';
@@ -48,6 +49,7 @@ export async function run(argv: readonly string[]): Promise<number> {
     invoicesCommand(),
     statusCommand(),
     recoverCommand(),
+    adoptCommand(),
     bindingsCommand(),
     backupCommand(),
     migrateCommand(),

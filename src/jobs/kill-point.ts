@@ -34,7 +34,12 @@ export const operatorKillPoints = [
   'before-resolve-commit',
   'after-resolve-commit',
 ] as const;
-export type KillPoint = (typeof killPoints)[number] | (typeof operatorKillPoints)[number];
+/** The same in a command that no torture run gives. */
+export const adoptKillPoints = ['before-adopt-commit', 'after-adopt-commit'] as const;
+export type KillPoint =
+  | (typeof killPoints)[number]
+  | (typeof operatorKillPoints)[number]
+  | (typeof adoptKillPoints)[number];
 
 /** `NAME`, `NAME:NTH` or `NAME:NTH:SIGSTOP`. Read once; no setting, because nobody should ever set it. */
 const [wanted = '', nth = '1', signal = 'SIGKILL'] = (process.env.TORTURE_KILL_POINT ?? '').split(':');

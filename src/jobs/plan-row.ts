@@ -122,7 +122,7 @@ function isTakenBack(hash: string, supersedes: number | null, { binding }: Known
 }
 
 /** What tells that a key belongs to another record now. The service knows a customer by the code. */
-function identityOf(row: ReadRow): string | null {
+export function identityOf(row: ReadRow): string | null {
   if (row.entity === 'order') return row.identity;
   return row.content.mapped ? JSON.stringify({ customer_code: row.content.record.customer_code }) : null;
 }

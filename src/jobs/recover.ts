@@ -16,6 +16,7 @@ import { sweepAtNextPass } from '../store/cursors.js';
 import type { Tx } from '../store/store.js';
 import { deleteStoreInfo, readStoreInfo, writeStoreInfo } from '../store/store-info.js';
 import { capture } from './capture.js';
+import { inChunks } from './in-chunks.js';
 import type { JobContext } from './job-context.js';
 import { killPoint } from './kill-point.js';
 import { type RecoveryHold, readPredecessors, readRecoveryHold } from './store-witness.js';
@@ -152,17 +153,6 @@ async function doubtChangedSince(context: JobContext, reader: ErpReader, hold: R
     }
   }
   return doubted;
-}
-
-async function* inChunks<T>(rows: AsyncIterable<T> | null, size: number): AsyncGenerator<T[]> {
-  let chunk: T[] = [];
-  for await (const row of rows ?? []) {
-    chunk.push(row);
-    if (chunk.length < size) continue;
-    yield chunk;
-    chunk = [];
-  }
-  if (chunk.length > 0) yield chunk;
 }
 
 function noClient(): never {

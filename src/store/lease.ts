@@ -52,6 +52,11 @@ async function lockRow(tx: Tx, name: LeaseName): Promise<LeaseRow | undefined> {
   return row && { ...row, epoch: Number(row.epoch), expires_at: Number(row.expires_at), now: Number(row.now) };
 }
 
+/** Keeps the holder of a lease from writing until the transaction ends. */
+export async function lockLease(tx: Tx, name: LeaseName): Promise<void> {
+  await lockRow(tx, name);
+}
+
 /** Takes the lease if it is free or its time is over. A new holder gets a new epoch. */
 export async function acquireLease(
   store: Store,
