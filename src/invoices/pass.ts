@@ -26,6 +26,8 @@ export interface PassState {
 }
 
 interface ListState {
+  /** What the service said there are when the pull began. */
+  totalBegin: number | null;
   /** Different invoices that this pass met. */
   met: number;
   /** Those among them that an earlier pass had met. */
@@ -56,7 +58,7 @@ export type PassVerdict = { kind: 'more' } | { kind: 'proven' } | { kind: 'unpro
 const maxBarren = 2;
 
 export function beginPasses(lists: number, limit: number): PassState {
-  const none: ListState = { met: 0, again: 0, totalBefore: null, totalFirst: null, totalLast: null };
+  const none: ListState = { totalBegin: null, met: 0, again: 0, totalBefore: null, totalFirst: null, totalLast: null };
   return {
     pass: 1,
     list: 0,
@@ -89,6 +91,7 @@ export function afterPage(
   list.again += seen.again;
   if (seen.total !== null) list.totalLast = seen.total;
   if (state.page === 0) list.totalFirst = seen.total;
+  list.totalBegin ??= seen.total;
   if (!isListOver(next, seen)) {
     next.largest = Math.max(next.largest, seen.rows);
     return { state: next, verdict: { kind: 'more' } };
@@ -100,12 +103,12 @@ export function afterPage(
 
 /** `total` decides. A short page proves nothing: the service may give fewer than were asked for, or hide some of them. */
 function isListOver(state: PassState, { total, isAnotherPage }: PageSeen): boolean {
-  const { met, totalFirst } = state.lists[state.list] as ListState;
+  const { met, totalBegin } = state.lists[state.list] as ListState;
   if (total === null || met >= total) return true;
   // A service that knows no such page gives its last one, or its first, for ever.
   if (isAnotherPage || state.barren >= maxBarren) return true;
   // A list that grows faster than it is read has no end.
-  return state.rows >= 2 * (totalFirst ?? 0) + 10 * state.limit;
+  return state.rows >= 2 * (totalBegin ?? 0) + 10 * state.limit;
 }
 
 function turn(state: PassState, maxPasses: number): { state: PassState; verdict: PassVerdict } {
@@ -126,7 +129,8 @@ function turn(state: PassState, maxPasses: number): { state: PassState; verdict:
     largest: 0,
     hasStrayed: false,
     limit: learnedLimit(state),
-    lists: state.lists.map(({ totalLast }) => ({
+    lists: state.lists.map(({ totalBegin, totalLast }) => ({
+      totalBegin,
       met: 0,
       again: 0,
       totalBefore: totalLast,
