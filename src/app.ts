@@ -8,6 +8,7 @@ import type { ErpReader } from './erp/erp-reader.js';
 import { openErpReader } from './erp/open-erp.js';
 import { environmentProblem } from './jobs/go-live.js';
 import type { JobContext } from './jobs/job-context.js';
+import { noteEndpoint } from './jobs/profile-notices.js';
 import { WitnessKeeper } from './jobs/witness-keeper.js';
 import { KnownSecrets } from './model/known-secrets.js';
 import { createLogger } from './ops/logger.js';
@@ -87,6 +88,7 @@ export async function openApp(options: AppOptions): Promise<App> {
       : `${operator()} (${options.role})@${hostname()}:${process.pid}`;
   let reader: ErpReader | null = null;
   let client: ServiceClient | null = null;
+  const noticing = new Set<Promise<void>>();
   const context: JobContext = { store, settings, actor, log, nowMs: Date.now, clock: systemClock, random: Math.random };
   return {
     context,
@@ -109,11 +111,20 @@ export async function openApp(options: AppOptions): Promise<App> {
           if (fault) log.warn('No access token', { reason: fault.reason });
           else log.info('A new access token');
         },
+        onEndpointNotice: (notice) => {
+          const noted = noteEndpoint(context, notice)
+            .catch((error: Error) => {
+              log.error('A notice of the service is not on record', { error: error.message });
+            })
+            .finally(() => noticing.delete(noted));
+          noticing.add(noted);
+        },
       });
       return client;
     },
     close: async () => {
       client?.close();
+      await Promise.all(noticing);
       await reader?.close();
       await witness?.stop();
       await store.close();

@@ -87,10 +87,11 @@ export const statesSettings = z
   .strictObject({
     customer: states([], 'Known states of a customer. Empty: none is known, and none is unexpected.'),
     order: states(['confirmed'], 'Known states of an order. Empty: none is known, and none is unexpected.'),
-    invoice: states(['unpaid'], 'Known states of an invoice. Empty: none is known, and none is unexpected.'),
   })
   .prefault({})
-  .describe('States that are expected. Another one is kept as it is, and warned of once.');
+  .describe(
+    'States that are expected. Another one is kept as it is, and warned of once. Those of invoices: invoices.states.',
+  );
 
 export type AnswerPattern = z.output<typeof answer>;
 export type AnswersSettings = z.output<typeof answersSettings>;

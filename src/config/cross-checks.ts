@@ -1,6 +1,7 @@
 import { checkCredential } from './credential-checks.js';
 import type { FieldMapping } from './erp-settings.js';
 import { isLoopback } from './is-loopback.js';
+import { checkProfile } from './profile-checks.js';
 import type { AnswerPattern } from './service-settings.js';
 import type { Settings } from './settings.js';
 
@@ -203,6 +204,7 @@ export function crossChecks(settings: Partly<Settings>): CrossProblem[] {
     checkService,
     checkAnswers,
     checkInvoices,
+    checkProfile,
     checkRetention,
     checkStore,
   ])

@@ -50,6 +50,8 @@ function resolvePaths(settings: Settings, configDir: string, env: NodeJS.Process
     ...settings,
     service: {
       ...service,
+      // From here on there is one address: that of the environment in use.
+      baseUrl: service.environment === 'sandbox' ? (service.sandboxUrl ?? service.baseUrl) : service.baseUrl,
       tls: {
         ...tls,
         ...(caFile === undefined ? {} : { caFile: resolve(configDir, caFile) }),

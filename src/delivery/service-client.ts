@@ -1,5 +1,6 @@
 import type { AxiosAdapter } from 'axios';
-import type { LookUpEndpoint, ServiceSettings } from '../config/service-settings.js';
+import type { EndpointName, LookUpEndpoint } from '../config/endpoint-settings.js';
+import type { ServiceSettings } from '../config/service-settings.js';
 import type { Entity } from '../model/entity.js';
 import { KnownSecrets } from '../model/known-secrets.js';
 import type { FoundRecord, LookUpFinding } from '../model/look-up-finding.js';
@@ -14,13 +15,20 @@ import { Connections } from './connections.js';
 import type { CredentialFault } from './credential/credential.js';
 import { openCredential } from './credential/open-credential.js';
 import type { FileSource } from './credential/watched-files.js';
+import { type EndpointNotice, EndpointWatch } from './endpoint-notice.js';
 import { excerptOf } from './excerpt-of.js';
 import type { TimedExchange } from './exchange.js';
 import { customerInAnswer } from './existing-customer.js';
+import { fillPath } from './fill-path.js';
 import { lookUpAddress, readLookUp } from './look-up.js';
 import { Pacer } from './pacer.js';
 import { Transport } from './transport.js';
 import { judge } from './verdict.js';
+
+const endpointNames = {
+  customer: { create: 'createCustomer', update: 'updateCustomer', delete: 'deleteCustomer' },
+  order: { create: 'createOrder', update: 'updateOrder', delete: 'deleteOrder' },
+} as const;
 
 /** What is needed to send one message: frozen bytes and their key, never something to compose. */
 export interface SendRequest {
@@ -31,6 +39,8 @@ export interface SendRequest {
   method?: string | null;
   /** The frozen bytes. */
   body: string;
+  /** The field of these bytes that carries the key; absent or null: a header carries it. */
+  keyField?: string | null;
   /** The mapped record as JSON, to check the acknowledgement against. */
   record: string;
   /** The id that the service gave; null before the create is acknowledged. */
@@ -81,6 +91,8 @@ export interface ServiceClientOptions {
   onToken?: (fault: CredentialFault | null) => void;
   /** What the files of the credential are read by; absent: the disk. */
   files?: FileSource;
+  /** Hears, once for each, that the service announces the end of an endpoint. */
+  onEndpointNotice?: (notice: EndpointNotice) => void;
 }
 
 /** The service's HTTP interface: which path, which headers, and what an answer means. */
@@ -91,10 +103,12 @@ export class ServiceClient {
   readonly #transport: AuthorisedTransport;
   readonly #known: KnownSecrets;
   readonly #nowMs: () => number;
+  readonly #watch: EndpointWatch;
 
   constructor(options: ServiceClientOptions) {
     this.#service = options.service;
     this.#nowMs = options.nowMs;
+    this.#watch = new EndpointWatch(options.service.endpoints, options.onEndpointNotice ?? (() => undefined));
     const { limits } = options.service;
     this.#pacer = new Pacer({
       concurrency: concurrencyOf(options.service),
@@ -127,33 +141,40 @@ export class ServiceClient {
   async send(request: SendRequest): Promise<Sent> {
     const { entity, operation } = request;
     const record = JSON.parse(request.record) as CustomerRecord & { items?: OrderItem[] };
-    const endpoints = this.#service.endpoints;
-    const endpoint = {
-      customer: {
-        create: endpoints.createCustomer,
-        update: endpoints.updateCustomer,
-        delete: endpoints.deleteCustomer,
-      },
-      order: { create: endpoints.createOrder, update: endpoints.updateOrder, delete: endpoints.deleteOrder },
-    }[entity][operation];
+    const name = endpointNames[entity][operation];
+    const endpoint = this.#service.endpoints[name];
+    // A customer is known by its own code, unless the service gives ids.
+    const knownByCode = this.#service.acknowledgement.customerId === 'customer_code';
+    const customerCode =
+      entity === 'customer' && knownByCode ? (request.serviceId ?? record.customer_code) : record.customer_code;
     const path = fillPath(endpoint.path, {
+      ...record,
       order_id: entity === 'order' ? request.serviceId : null,
-      customer_code: entity === 'customer' ? (request.serviceId ?? record.customer_code) : record.customer_code,
+      customer_code: customerCode,
+      id: request.serviceId,
     });
     if ('problem' in path) return neverSent(path.problem);
-    const { idempotency } = this.#service;
+    const { idempotency, maxRequestBytes } = this.#service;
+    const bytes = Buffer.byteLength(request.body);
+    if (bytes > maxRequestBytes)
+      return neverSent(
+        `It is ${bytes} bytes large, and the service takes ${maxRequestBytes} (service.maxRequestBytes).`,
+      );
     const timed = await this.#transport.exchange({
       method: (request.method as typeof endpoint.method | null | undefined) ?? endpoint.method,
       path: path.filled,
       headers: {
         ...(operation === 'delete' ? {} : { 'Content-Type': 'application/json' }),
-        [idempotency.header]: idempotency.quoted ? `"${request.idempotencyKey}"` : request.idempotencyKey,
+        ...(request.keyField
+          ? {}
+          : { [idempotency.header]: idempotency.quoted ? `"${request.idempotencyKey}"` : request.idempotencyKey }),
       },
       ...(operation === 'delete' ? {} : { body: request.body }),
       isProbe: request.isProbe ?? false,
       gate: request.gate,
     });
-    const expectedId = entity === 'customer' ? (request.serviceId ?? record.customer_code) : request.serviceId;
+    this.#heed(name, timed);
+    const expectedId = entity === 'customer' && knownByCode ? customerCode : request.serviceId;
     const exchange = this.#withoutSecrets(timed.exchange, endpoint.successStatus);
     const verdict = judge(
       this.#service,
@@ -161,7 +182,7 @@ export class ServiceClient {
         entity,
         operation,
         // A replayed create is answered with the id it had, whatever is bound by now.
-        expectedId: entity === 'order' && operation === 'create' ? null : expectedId,
+        expectedId: operation === 'create' && !(entity === 'customer' && knownByCode) ? null : expectedId,
         successStatus: endpoint.successStatus,
         expectedTotal: operation !== 'delete' && record.items ? orderTotal(record.items) : null,
       },
@@ -197,6 +218,9 @@ export class ServiceClient {
       isProbe: asking.isProbe ?? false,
       gate: asking.gate,
     });
+    const { lookUpCustomer } = this.#service.endpoints;
+    const ofCustomer = endpoint === lookUpCustomer ? 'lookUpCustomer' : 'readCustomer';
+    this.#heed(message.entity === 'order' ? 'lookUpOrder' : ofCustomer, timed);
     const exchange = this.#withoutSecrets(timed.exchange, endpoint.successStatus);
     const request = { entity: message.entity, operation: 'update' as const, expectedId: null, expectedTotal: null };
     // No status of a look-up is an acknowledgement: what is asked here is only why there was no answer.
@@ -217,6 +241,7 @@ export class ServiceClient {
     isProbe = false,
   ): Promise<Read> {
     const timed = await this.#transport.exchange({ method: 'GET', path, query, isProbe, gate });
+    this.#heed(path === this.#service.endpoints.listInvoices.path ? 'listInvoices' : 'readInvoice', timed);
     return {
       exchange: this.#withoutSecrets(timed.exchange, null),
       startedAtMs: timed.startedAtMs,
@@ -264,6 +289,10 @@ export class ServiceClient {
     return this.#known.all;
   }
 
+  #heed(endpoint: EndpointName, { exchange }: TimedExchange): void {
+    if (exchange.kind === 'answer' || exchange.kind === 'cut_off') this.#watch.heed(endpoint, exchange.headers);
+  }
+
   #record(timed: TimedExchange): Omit<Sent, 'verdict'> {
     const { exchange } = timed;
     const answered = exchange.kind === 'answer' || exchange.kind === 'cut_off';
@@ -294,7 +323,9 @@ export class ServiceClient {
   }
 
   #redactVerdict(verdict: Verdict): Verdict {
-    return 'reason' in verdict ? { ...verdict, reason: redact(verdict.reason, this.#secrets()) } : verdict;
+    if (verdict.kind === 'delivered')
+      return verdict.state === undefined ? verdict : { ...verdict, state: redact(verdict.state, this.#secrets()) };
+    return { ...verdict, reason: redact(verdict.reason, this.#secrets()) };
   }
 }
 
@@ -308,17 +339,4 @@ function neverSent(reason: string): Sent {
     requestId: null,
     excerpt: null,
   };
-}
-
-/** Puts acknowledged fields into a path template, percent-encoded so that no value can leave its place. */
-function fillPath(template: string, fields: Record<string, string | null>): { filled: string } | { problem: string } {
-  let problem: string | null = null;
-  const filled = template.replace(/\{([^}]+)\}/g, (_, name: string) => {
-    const value = Object.hasOwn(fields, name) ? fields[name] : null;
-    if (!value) problem ??= `The path ${template} needs ${name}, which the service has not acknowledged.`;
-    // An address with a segment of dots is another address, however they are encoded.
-    else if (/^\.{1,2}$/.test(value)) problem ??= `${name} is "${value}", which can't stand in the path ${template}.`;
-    return encodeURIComponent(value ?? '');
-  });
-  return problem === null ? { filled } : { problem };
 }

@@ -29,7 +29,8 @@ export class Claims {
   async claim(ids: readonly number[]): Promise<{ claimed: ClaimedMessage[]; parked: number }> {
     const { store, nowMs, settings, actor } = this.#context;
     if (ids.length === 0) return { claimed: [], parked: 0 };
-    const { updateCustomer, updateOrder } = settings.service.endpoints;
+    const { endpoints, idempotency } = settings.service;
+    const { updateCustomer, updateOrder } = endpoints;
     const methods = { customer: updateCustomer.method, order: updateOrder.method };
     const done = await store.transaction('claim messages', async (tx) => {
       await assertEpoch(tx, this.#lease.lease);
@@ -43,6 +44,7 @@ export class Claims {
         at,
         this.#keyLifetimeMs,
         methods,
+        idempotency.in === 'body' ? idempotency.field : null,
       );
       await settleNothingToSend(tx, nothingToSend, at);
       await appendAudit(

@@ -272,6 +272,7 @@ class Delivery {
       operation: message.operation,
       idempotencyKey: message.idempotencyKey,
       body: message.body,
+      keyField: message.keyField,
       method: message.method,
       record: message.record,
       serviceId: message.boundServiceId,

@@ -84,6 +84,11 @@ function changedNames(record: GoLiveRecord, now: LiveIdentity): (keyof LiveIdent
   return names.filter((name) => record[name] !== now[name] && !(name === 'machine' && isStandby));
 }
 
+/** The store belongs to another environment than the settings say. */
+export class WrongEnvironment extends Error {
+  override readonly name = 'WrongEnvironment';
+}
+
 /** Why this store can't be used with the configured environment, or null: a sandbox's ids mean nothing in production. */
 export async function environmentProblem(tx: Tx, environment: string): Promise<string | null> {
   const bound = await readStoreInfo(tx, 'environment');
@@ -93,6 +98,9 @@ export async function environmentProblem(tx: Tx, environment: string): Promise<s
 
 /** From the first time that it talks to the service, a store belongs to that environment. */
 export async function bindEnvironment(tx: Tx, environment: string): Promise<void> {
+  const problem = await environmentProblem(tx, environment);
+  // Two processes with other settings may have opened a new store at the same time.
+  if (problem !== null) throw new WrongEnvironment(`service.environment is ${environment}, but ${problem}.`);
   if ((await readStoreInfo(tx, 'environment')) === null) await writeStoreInfo(tx, 'environment', environment);
 }
 

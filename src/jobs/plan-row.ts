@@ -6,6 +6,8 @@ import type { KnownRecord, NewMessage } from '../outbox/capture-messages.js';
 import { afterThisPass } from '../outbox/hold-messages.js';
 import { createKey } from '../outbox/idempotency-key.js';
 import { forcedRevision, nextRevision } from '../outbox/next-revision.js';
+import { recordProblem } from '../outbox/record-problem.js';
+import { wireBody } from '../outbox/wire-body.js';
 import type { Row } from '../store/rows.js';
 import type { JobContext } from './job-context.js';
 import { replacesRecord } from './replaces-record.js';
@@ -49,7 +51,9 @@ export function planRow(
   const knownIdentity = identityAtService(known);
   const otherRecord = changedIdentity(knownIdentity, identity);
   const conflict = otherRecord === null ? null : `another record under an old key: ${otherRecord}`;
-  const hash = contentHash(row, parkedReason ?? conflict);
+  const json = row.content.mapped ? canonicalJson(row.content.record) : null;
+  const unfit = parkedReason ?? (json === null ? null : demandedBy(settings.service, row, json));
+  const hash = json === null ? contentHash(row) : hashOf(json, unfit ?? conflict);
   let decision = nextRevision(hash, known.newest, known.binding, replaysRefusals, known.closed);
   let sentBefore: number | null = null;
   if (decision.action === 'none' && pass.force) {
@@ -61,7 +65,7 @@ export function planRow(
   }
   if (decision.action === 'none') return 'unchanged';
   const mappingFingerprint = pass.fingerprints[row.entity];
-  const unmapped = row.content.mapped ? parkedReason : row.content.reason;
+  const unmapped = row.content.mapped ? unfit : row.content.reason;
   const held = holdReason({
     operation: decision.operation,
     contentHash: hash,
@@ -96,7 +100,7 @@ export function planRow(
       customerKey,
       contentHash: hash,
       mappingFingerprint,
-      record: row.content.mapped ? canonicalJson(row.content.record) : null,
+      record: json,
       // The bytes of a create are frozen with their key, before any attempt. A row that can't be sent has neither.
       idempotencyKey:
         decision.operation === 'create' && (parked === null || parked.parkClass === 'held')
@@ -157,8 +161,24 @@ export function refreshedBinding(
 /** The hash that tells a changed row from an unchanged one. A row that is parked for a reason is another one than when it isn't. */
 export function contentHash(row: ReadRow, parkedReason: string | null = null): string {
   if (!row.content.mapped) return sha256(`${row.content.fingerprint}\n${row.content.reason}`);
-  const json = canonicalJson(row.content.record);
+  return hashOf(canonicalJson(row.content.record), parkedReason);
+}
+
+function hashOf(json: string, parkedReason: string | null): string {
   return sha256(parkedReason === null ? json : `${json}\n${parkedReason}`);
+}
+
+/** Why the service would refuse a mapped row, by its profile; null when nothing is known against it. */
+function demandedBy(
+  service: JobContext['settings']['service'],
+  { entity, content }: ReadRow,
+  json: string,
+): string | null {
+  if (!content.mapped) return null;
+  const { idempotency } = service;
+  // Every key is as long as this one.
+  const body = wireBody(json, '0'.repeat(36), idempotency.in === 'body' ? idempotency.field : null);
+  return recordProblem(service, entity, content.record, Buffer.byteLength(body));
 }
 
 /** Whether a row says what was captured last. */

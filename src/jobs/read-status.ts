@@ -12,6 +12,7 @@ import { type LanePause, listPauses } from '../store/lane-pauses.js';
 import { type LeaseView, readLease } from '../store/read-lease.js';
 import type { Tx } from '../store/store.js';
 import { goLiveProblem } from './go-live.js';
+import { isOutdated } from './profile-notices.js';
 import { QuietClock } from './quiet-clock.js';
 import { firstAuditAt, silence } from './watch-alerts.js';
 
@@ -66,7 +67,7 @@ export async function readStatus(tx: Tx, settings: Settings, erpIdentity: string
     lastPull: await lastPull(tx),
     unpaidInvoices: await countListedInvoices(tx),
     lastDeliveryAt: runs.find(({ job }) => job === 'deliver')?.succeededAt ?? (await lastEventAt(tx, 'delivered')),
-    alerts: await openAlerts(tx),
+    alerts: (await openAlerts(tx)).filter((alert) => !isOutdated(alert, settings.service)),
     runs,
     silence: silent?.message ?? null,
   };

@@ -14,6 +14,7 @@ import type { JobContext } from './job-context.js';
 import { killPoint } from './kill-point.js';
 import { afterOutageMs, LaneKeeper } from './lane-keeper.js';
 import type { LookUpResult } from './look-up.js';
+import { noteSettledStates } from './profile-notices.js';
 import type { ServiceLease } from './service-lease.js';
 import { shownReason } from './shown-reason.js';
 
@@ -113,6 +114,7 @@ export class Settler {
           reason: 'reason' in sent.verdict ? sent.verdict.reason : null,
           startedAt: sent.startedAtMs,
           durationMs: sent.durationMs,
+          serviceState: sent.verdict.kind === 'delivered' ? (sent.verdict.state ?? null) : null,
           status: sent.status,
           requestId: sent.requestId,
           ...(sent.repeatedAfter401 ? { repeatedAfter401: true as const } : {}),
@@ -138,6 +140,7 @@ export class Settler {
         at,
       );
       if (settled.some(({ transition }) => transition.state === 'delivered')) await recordSuccess(tx, 'deliver', at);
+      await noteSettledStates(tx, this.#context, settled, at);
       const effects = await this.lane.heed(
         tx,
         batch.map(({ message, sent }, i) => ({
@@ -279,7 +282,7 @@ function auditOf({ message, transition, outcome }: SettledMessage, attemptId: nu
         ...base,
         event: 'delivered',
         outcome: 'delivered',
-        detail: { serviceId: transition.serviceId, flag: transition.flag },
+        detail: { serviceId: transition.serviceId, flag: transition.flag, serviceState: outcome.serviceState ?? null },
       },
     ];
   if (transition.state === 'parked')

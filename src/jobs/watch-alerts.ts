@@ -5,6 +5,7 @@ import { listJobRuns } from '../store/job-runs.js';
 import type { LanePause } from '../store/lane-pauses.js';
 import { listPauses } from '../store/lane-pauses.js';
 import type { Tx } from '../store/store.js';
+import { isOutdated } from './profile-notices.js';
 import { quietMs } from './quiet-periods.js';
 
 /** What the causes below are read from: one look at the store. */
@@ -138,8 +139,10 @@ export function compareAlerts(
 }
 
 /** Brings the alerts in line with how things are. @returns what to write, or null when nothing has changed */
-export async function alertChanges(tx: Tx, settings: WatchSettings, nowMs: number) {
-  const changes = compareAlerts(troubles(await readCircumstances(tx), settings, nowMs), await openAlerts(tx));
+export async function alertChanges(tx: Tx, settings: WatchSettings & Pick<Settings, 'service'>, nowMs: number) {
+  const open = await openAlerts(tx);
+  const changes = compareAlerts(troubles(await readCircumstances(tx), settings, nowMs), open);
+  changes.end.push(...open.filter((alert) => isOutdated(alert, settings.service)).map(({ cause }) => cause));
   return changes.raise.length + changes.end.length > 0 ? changes : null;
 }
 

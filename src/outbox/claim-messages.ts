@@ -7,6 +7,7 @@ import { type ComposedUpdate, composeUpdate, type UpdateMethod } from './compose
 import { candidates, ready } from './due-messages.js';
 import { revisionKey } from './idempotency-key.js';
 import type { Operation, SendingMessage } from './message.js';
+import { wireBody } from './wire-body.js';
 
 /** A message with its attempt on record: what may be sent now, once. */
 export interface ClaimedMessage extends SendingMessage {
@@ -19,6 +20,8 @@ export interface ClaimedMessage extends SendingMessage {
   bodyHash: string;
   /** The frozen bytes, as text in UTF-8. */
   body: string;
+  /** Field of the body that carries the key, frozen with the bytes; null: a header does. */
+  keyField: string | null;
   /** The mapped record as canonical JSON: for a create the same text as the body. */
   record: string;
   contentHash: string;
@@ -58,6 +61,7 @@ const doubtfulUpdate = `EXISTS
 /**
  * Claims messages under an epoch: bytes frozen, attempt on record, state `sending`, all in the caller's transaction, which
  * must have checked the epoch. Rows that another transaction holds are skipped; the others come in the order of `ids`.
+ * @param keyField field of the body that carries the key of what was never sent yet; null: a header does
  * @param keyLifetimeMs a create that was acknowledged and goes out once more (`resync --force`) is left when it is older
  */
 export async function claimMessages(
@@ -67,6 +71,7 @@ export async function claimMessages(
   nowMs: number,
   keyLifetimeMs = Number.POSITIVE_INFINITY,
   methods = patches,
+  keyField: string | null = null,
 ): Promise<{ claimed: ClaimedMessage[]; nothingToSend: NothingToSend[] }> {
   if (ids.length === 0) return { claimed: [], nothingToSend: [] };
   const lock = tx.dialect === 'mysql' ? ' FOR UPDATE SKIP LOCKED' : '';
@@ -120,6 +125,10 @@ export async function claimMessages(
       idempotencyKey = revisionKey(incarnation, row.entity, row.source_key, row.operation, row.revision);
       composed.push({ message_id: Number(row.id), body });
     }
+    // A message that may have been sent stays as it was, whatever the settings say by now.
+    const frozenField: string | null = sentAt === null ? null : row.key_field;
+    const field = frozenField === null ? keyField : frozenField || null;
+    const bytes = wireBody(body as string, idempotencyKey, field);
     claimed.push({
       id: Number(row.id),
       entity: row.entity,
@@ -135,8 +144,9 @@ export async function claimMessages(
       generation: row.generation,
       attemptNumber: row.attempts + 1,
       idempotencyKey,
-      bodyHash: row.body_hash ?? sha256(body as string),
-      body: body as string,
+      bodyHash: sha256(bytes),
+      body: bytes,
+      keyField: field,
       record: row.record,
       contentHash: row.content_hash,
       mappingFingerprint: row.mapping_fingerprint,
@@ -159,6 +169,7 @@ export async function claimMessages(
       idempotency_key: message.idempotencyKey,
       body_hash: message.bodyHash,
       method: message.method,
+      key_field: message.keyField ?? '',
     })),
   );
   await insertRows(

@@ -12,6 +12,8 @@ import { provenRecord } from './unknown-content.js';
 export interface AttemptOutcome {
   verdict: VerdictKind;
   reason: string | null;
+  /** The record's state in the service's own word; null or absent: it said none. */
+  serviceState?: string | null;
   startedAt: number | null;
   durationMs: number | null;
   status: number | null;

@@ -8,6 +8,7 @@ import { Changes1700000001000 } from './migrations/1700000001000-changes.js';
 import { Alerts1700000003000 } from './migrations/1700000003000-alerts.js';
 import { Adoptions1700000010000 } from './migrations/1700000010000-adoptions.js';
 import { Pull1700000020000 } from './migrations/1700000020000-pull.js';
+import { Profile1700000040000 } from './migrations/1700000040000-profile.js';
 
 /** Oldest first. A migration that has shipped never changes. */
 export const migrations = [
@@ -16,6 +17,7 @@ export const migrations = [
   Alerts1700000003000,
   Adoptions1700000010000,
   Pull1700000020000,
+  Profile1700000040000,
 ];
 
 /** TypeORM's data source for the store. Not yet connected; the schema comes from migrations alone, never from `synchronize`. */
