@@ -177,11 +177,17 @@ function throttled(state: SandboxState, waitMs: number, nowMs: number): Answer {
 
 function checkCredential(state: SandboxState, arrival: Arrival): Answer | null {
   if (!isKnown(state, arrival)) {
-    const refusal = new Refusal(401, 'unauthorized', 'A valid bearer token is needed');
+    const refusal = new Refusal(401, 'unauthorized', `A valid credential is needed${echo(state, arrival)}`);
     return { ...refusal.toAnswer(), headers: { 'www-authenticate': 'Bearer' } };
   }
-  if (state.options.forbidden) return new Refusal(403, 'forbidden', 'This account may not do that').toAnswer();
+  if (state.options.forbidden)
+    return new Refusal(403, 'forbidden', `This account may not do that${echo(state, arrival)}`).toAnswer();
   return null;
+}
+
+function echo({ options: { echoCredentials, apiKey } }: SandboxState, arrival: Arrival): string {
+  if (!echoCredentials) return '';
+  return `: ${[arrival.headers.authorization, apiKey && header(arrival, apiKey.header)].filter(Boolean).join(' and ')}`;
 }
 
 function isKnown(state: SandboxState, arrival: Arrival): boolean {

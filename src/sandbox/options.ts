@@ -31,6 +31,8 @@ export interface SandboxOptions {
   byCertificate: boolean;
   /** Speaks https, with this key and certificate (PEM). With `clientCa` only those who show a certificate of it get in. Default null. */
   tls: { key: string; cert: string; clientCa?: string } | null;
+  /** Repeat in refusals what was shown as a credential, as careless services do. Default false. */
+  echoCredentials: boolean;
   /** Answer every authenticated request with 403. Default false. */
   forbidden: boolean;
 
@@ -126,6 +128,7 @@ export const defaultOptions: SandboxOptions = {
   oauth: null,
   byCertificate: false,
   tls: null,
+  echoCredentials: false,
   forbidden: false,
   keyIn: 'header',
   keyField: 'idempotency_key',

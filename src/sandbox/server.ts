@@ -63,8 +63,10 @@ export async function openServer(state: SandboxState, controls: SandboxControls,
     if (!state.options.oauth) return serve(request, reply, null);
     reply.hijack();
     const body = Buffer.isBuffer(request.body) ? request.body.toString('utf8') : '';
-    const { oauth, nowMs } = state.options;
-    const answer = state.tokens.answer(oauth, request.headers.authorization, body, nowMs());
+    const { oauth, nowMs, echoCredentials } = state.options;
+    const { authorization } = request.headers;
+    const echo = echoCredentials ? `${authorization} ${body}` : null;
+    const answer = state.tokens.answer(oauth, authorization, body, nowMs(), echo);
     sendAnswer(reply.raw, state.requestIds.next(), answer, null, timers);
   });
   app.all('/*', (request, reply) => serve(request, reply, null));

@@ -30,7 +30,13 @@ export class TokenDesk {
   readonly #expiry = new Map<string, number>();
   #last: string | null = null;
 
-  answer(rules: TokenRules, authorization: string | undefined, body: string, nowMs: number): Answer {
+  answer(
+    rules: TokenRules,
+    authorization: string | undefined,
+    body: string,
+    nowMs: number,
+    echo: string | null,
+  ): Answer {
     this.counts.requests++;
     if (rules.trouble === 'down') return new Refusal(503, 'unavailable', 'No tokens at the moment').toAnswer();
     if (rules.trouble === 'html')
@@ -39,7 +45,10 @@ export class TokenDesk {
     const problem = problemOf(rules, authorization, form);
     if (problem) {
       this.counts.refused++;
-      return { status: problem === 'invalid_client' ? 401 : 400, body: { error: problem, error_description: 'No' } };
+      return {
+        status: problem === 'invalid_client' ? 401 : 400,
+        body: { error: problem, error_description: echo ?? 'No' },
+      };
     }
     this.counts.issued++;
     const isSame = rules.trouble === 'same-token' && this.#last !== null;

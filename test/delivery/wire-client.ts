@@ -1,4 +1,5 @@
 import { type ServiceSettings, serviceSettings } from '../../src/config/service-settings.js';
+import { realFiles } from '../../src/delivery/credential/watched-files.js';
 import {
   type SendRequest,
   type Sent,
@@ -41,13 +42,16 @@ export function sending(changes: Partial<SendRequest> = {}): SendRequest {
   };
 }
 
+/** Looked at so often that no test has to wait for it. */
+const quickFiles = { ...realFiles, lookEveryMs: 25 };
+
 /** Clients that are closed when the test is over. */
 export class Clients {
   readonly #open: ServiceClient[] = [];
 
   at(baseUrl: string, changes: object = {}, quickResends = 2, more: Partial<ServiceClientOptions> = {}): ServiceClient {
     const service = serviceAt(baseUrl, changes);
-    const client = new ServiceClient({ service, quickResends, nowMs: Date.now, ...more });
+    const client = new ServiceClient({ service, quickResends, nowMs: Date.now, files: quickFiles, ...more });
     this.#open.push(client);
     return client;
   }

@@ -5,6 +5,8 @@ export interface FileSource {
   /** A text that changes whenever the file does, and the time of that change; null: there is no such file. */
   look(path: string): { stamp: string; changedAtMs: number } | null;
   read(path: string): string;
+  /** How often files are looked at. */
+  lookEveryMs: number;
 }
 
 export const realFiles: FileSource = {
@@ -16,6 +18,7 @@ export const realFiles: FileSource = {
     return { stamp, changedAtMs: Math.max(facts.mtimeMs, facts.ctimeMs) };
   },
   read: (path) => readFileSync(path, 'utf8'),
+  lookEveryMs: 1_000,
 };
 
 export interface WatchedFilesOptions<T> {
@@ -29,9 +32,6 @@ export interface WatchedFilesOptions<T> {
   warn: (message: string) => void;
   files?: FileSource;
 }
-
-/** How often the files are looked at. */
-const lookEveryMs = 1_000;
 
 /**
  * Secrets that may be replaced at any time. A look costs no read, and what changed is taken only when it held still from one
@@ -80,7 +80,7 @@ export class WatchedFiles<T> {
     const { paths, monotonicMs } = this.#options;
     if (paths.length === 0) return false;
     const now = monotonicMs();
-    if (!atOnce && now - this.#lookedAtMs < lookEveryMs) return false;
+    if (!atOnce && now - this.#lookedAtMs < this.#files.lookEveryMs) return false;
     this.#lookedAtMs = now;
     const stamp = this.#stamp();
     if (stamp === this.#taken || stamp === this.#refused) return false;

@@ -27,7 +27,7 @@ describe('files of secrets', () => {
       monotonicMs: () => now,
       warn: (message) => warnings.push(message),
       files: {
-        look: realFiles.look,
+        ...realFiles,
         read: (path) => {
           reads++;
           return realFiles.read(path);
