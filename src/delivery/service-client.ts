@@ -45,6 +45,8 @@ export interface SendRequest {
   record: string;
   /** The id that the service gave; null before the create is acknowledged. */
   serviceId: string | null;
+  /** Lets everything else pass that waits for a slot. */
+  isPatient?: boolean;
   /** It goes to see whether a service that is down is back: once, without resends. */
   isProbe?: boolean;
   gate: () => Promise<string | null>;
@@ -170,6 +172,7 @@ export class ServiceClient {
           : { [idempotency.header]: idempotency.quoted ? `"${request.idempotencyKey}"` : request.idempotencyKey }),
       },
       ...(operation === 'delete' ? {} : { body: request.body }),
+      priority: request.isPatient ? -1 : 0,
       isProbe: request.isProbe ?? false,
       gate: request.gate,
     });

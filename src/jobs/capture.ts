@@ -236,6 +236,8 @@ class CapturePass {
       givenUpTo: this.#brakes.givenUpTo,
       lease: this.#lease?.lease ?? null,
       force: this.#options.force ?? false,
+      // Who names records wants them now.
+      isResync: this.#options.filter !== undefined && this.#options.filter.keys === undefined,
       dryRun: this.#options.dryRun ?? false,
       // Customers that no eligible order refers to are only followed once they are known.
       knownCustomersOnly: settings.customers.send === 'referenced' && !this.#options.filter?.keys,

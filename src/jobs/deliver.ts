@@ -2,6 +2,7 @@ import { concurrencyOf } from '../delivery/concurrency-of.js';
 import type { Sent, ServiceClient } from '../delivery/service-client.js';
 import type { ClaimedMessage } from '../outbox/claim-messages.js';
 import { type ClaimScope, countInDoubt, dueMessageIds, nextDueAt, probeMessageId } from '../outbox/due-messages.js';
+import { backlogTurn, orderClaims } from '../outbox/order-claims.js';
 import { LeaseLost } from '../store/lease.js';
 import { Claims } from './claims.js';
 import type { DeliverResult } from './deliver-result.js';
@@ -30,6 +31,8 @@ export interface DeliverOptions {
 /** How long the loop sleeps at most before it looks again: new captures, pauses and resumes come from other processes. */
 const pollMs = 500;
 const maxIdleMs = 10_000;
+/** How often it looks for news while a backlog is under way. */
+const newsPollMs = 100;
 /** How often it looks whether it is its turn to probe. */
 const probeTurnMs = 100;
 /** Look-ups under way at once: they are few, and each is put on record by itself. */
@@ -57,6 +60,10 @@ class Delivery {
   /** Wakes up the loop where it waits. */
   #oneEnded: () => void = () => undefined;
   readonly #target: number;
+  /** Of the backlog, those that let everything else pass. */
+  #patient = 0;
+  #newsSinceTurn = 0;
+  #filledAt = Number.NEGATIVE_INFINITY;
   #progress = '';
   #progressAt: number;
   #probes = 0;
@@ -140,6 +147,8 @@ class Delivery {
     const room = probing ? 1 : this.#target - this.#inFlight.size;
     // Half a batch at least, so that claims are few and the pipeline never runs dry.
     if (room < 1 || (!probing && room < this.#target / 2)) return this.#wait();
+    const isEarly = this.#patient > this.#target / 4 && clock.monotonicMs() < this.#filledAt + newsPollMs;
+    if (!probing && isEarly) return this.#wait();
     // What the last one found is heeded first; but none waits for one that hangs.
     if (probing) await this.#settler.flushed();
     if (probing && !this.#lease.probeTurns.take(clock.monotonicMs())) return this.#wait(probeTurnMs);
@@ -188,12 +197,20 @@ class Delivery {
 
   /** @returns how many requests it began */
   async #fill(room: number): Promise<number> {
-    const { store, nowMs } = this.#context;
-    const ids = await store.read('look for due messages', (tx) =>
-      dueMessageIds(tx, nowMs(), room, this.#options.scope, this.#claims.forgottenBefore),
-    );
-    const claimed = await this.#claim(ids);
-    for (const message of claimed) this.#launch(message, false);
+    const { store, nowMs, clock } = this.#context;
+    this.#filledAt = clock.monotonicMs();
+    // Half of what is under way at most, so that there is always room for news.
+    const backlogRoom = Math.max(0, Math.floor(this.#target / 2) - this.#patient);
+    const most = Math.min(room, Math.max(backlogRoom, Math.ceil(room / backlogTurn)));
+    const { claims, newsSinceTurn } = await store.read('look for due messages', async (tx) => {
+      const due = (limit: number, isBacklog: boolean) =>
+        dueMessageIds(tx, nowMs(), limit, this.#options.scope, this.#claims.forgottenBefore, isBacklog);
+      return orderClaims(await due(room, false), await due(most, true), room, backlogRoom, this.#newsSinceTurn);
+    });
+    this.#newsSinceTurn = newsSinceTurn;
+    const claimed = await this.#claim(claims.map(({ id }) => id));
+    const patient = new Set(claims.flatMap(({ id, isUrgent }) => (isUrgent ? [] : [id])));
+    for (const message of claimed) this.#launch(message, false, patient.has(message.id));
     return claimed.length + (await this.#lookUpsBesides(Math.min(room - claimed.length, maxLookUps)));
   }
 
@@ -244,8 +261,14 @@ class Delivery {
     return claimed;
   }
 
-  #launch(message: ClaimedMessage, isProbe: boolean): void {
-    this.#follow(this.#send(message, isProbe));
+  #launch(message: ClaimedMessage, isProbe: boolean, isPatient = false): void {
+    if (isPatient) this.#patient++;
+    const sending = this.#send(message, isProbe, isPatient);
+    this.#follow(
+      sending.finally(() => {
+        if (isPatient) this.#patient--;
+      }),
+    );
   }
 
   #follow(work: Promise<void>): void {
@@ -256,8 +279,8 @@ class Delivery {
     this.#inFlight.add(followed);
   }
 
-  async #send(message: ClaimedMessage, isProbe: boolean): Promise<void> {
-    const sent = await this.#exchange(message, isProbe);
+  async #send(message: ClaimedMessage, isProbe: boolean, isPatient: boolean): Promise<void> {
+    const sent = await this.#exchange(message, isProbe, isPatient);
     if (sent.startedAtMs !== null) killPoint('after-answer');
     this.#settler.add({ message, sent, isProbe });
     // A "slow down" or a refusal is heeded by the very next request, not by the one after the next commit.
@@ -266,7 +289,7 @@ class Delivery {
   }
 
   /** Never throws: whatever goes wrong unforeseen, the message may have been sent, and its outcome goes on record. */
-  async #exchange(message: ClaimedMessage, isProbe: boolean): Promise<Sent> {
+  async #exchange(message: ClaimedMessage, isProbe: boolean, isPatient: boolean): Promise<Sent> {
     const sending = this.#client.send({
       entity: message.entity,
       operation: message.operation,
@@ -276,6 +299,7 @@ class Delivery {
       method: message.method,
       record: message.record,
       serviceId: message.boundServiceId,
+      isPatient,
       isProbe,
       gate: this.#gate.of('deliver', isProbe),
     });

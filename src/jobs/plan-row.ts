@@ -35,6 +35,8 @@ export interface RowPass {
   givenUpTo: Partial<Record<Entity, string>>;
   /** Captures again what has not changed. */
   force: boolean;
+  /** Reads again what is there already, and not what is new. */
+  isResync: boolean;
 }
 
 /** What becomes of a row: a message, nothing because it is known as it stands, or nothing for a reason. Pure. */
@@ -86,6 +88,8 @@ export function planRow(
           ? { parkClass: 'held', reason: held }
           : null;
   const customerKey = row.entity === 'order' ? row.customerKey : null;
+  const before = known.newest ?? known.binding;
+  const isBacklog = before !== null && (pass.isResync || before.mappingFingerprint !== mappingFingerprint);
   return {
     row,
     supersedes: decision.supersedes,
@@ -107,6 +111,7 @@ export function planRow(
           ? createKey(settings.installation, row.entity, row.sourceKey, decision.generation)
           : null,
       firstSentAt: sentBefore,
+      isBacklog,
       // A key that turned to another record stays with the record that the service knows.
       identity: conflict === null ? identity : knownIdentity,
       ...(decision.operation === 'create' || isTakenBack(hash, decision.supersedes, known)

@@ -132,6 +132,8 @@ export interface NewMessage {
   firstSentAt?: number | null;
   /** The columns that never change, as JSON. */
   identity?: string | null;
+  /** One of many that a resync or a change of the mapping brings: it goes after what is new. */
+  isBacklog?: boolean;
   /** When it may be sent; absent: now. */
   nextAttemptAt?: number;
   parked: { parkClass: ParkClass; reason: string } | null;
@@ -164,7 +166,12 @@ export async function insertMessages(tx: Tx, messages: readonly NewMessage[], no
       identity: message.identity ?? null,
       first_sent_at: message.firstSentAt ?? null,
       captured_at: nowMs,
+      is_backlog: message.isBacklog ? 1 : 0,
     })),
+  );
+  await hurryWhatNewsWaitsFor(
+    tx,
+    messages.filter(({ isBacklog }) => !isBacklog),
   );
   // Ids of a multi-row insert are not promised to be consecutive: ask for them.
   const ids = new Map<string, number>();
@@ -186,6 +193,25 @@ export async function insertMessages(tx: Tx, messages: readonly NewMessage[], no
     ),
   );
   return inOrder;
+}
+
+/** An older revision of the same record, or the customer of a new order, is no backlog any more: news waits for it. */
+async function hurryWhatNewsWaitsFor(tx: Tx, news: readonly NewMessage[]): Promise<void> {
+  const waitedFor = {
+    customer: news.flatMap((m) =>
+      m.entity === 'customer' ? [m.sourceKey] : m.customerKey === null ? [] : [m.customerKey],
+    ),
+    order: news.flatMap((m) => (m.entity === 'order' ? [m.sourceKey] : [])),
+  };
+  for (const entity of ['customer', 'order'] as const) {
+    const keys = [...new Set(waitedFor[entity])];
+    if (keys.length === 0) continue;
+    await tx.run(
+      `UPDATE outbox_message SET is_backlog=0
+        WHERE source_key IN ${placeholders(keys.length)} AND entity=? AND is_backlog=1 AND state IN ('pending','sending','in_doubt')`,
+      [...keys, entity],
+    );
+  }
 }
 
 /** Closes messages that a newer revision replaces. Only those that are still unsent or parked: others stay as they are. */

@@ -12,6 +12,7 @@ export interface ClaimScope {
  * Ids of due messages: one in doubt and a new one in turn, so that records at which the service fails every time don't hold up
  * the others; oldest first, customers before orders. An order waits for its customer's binding, an update for its own, and a
  * message for older open ones of its record.
+ * @param isBacklog only the backlog, or only what is not; absent: both
  * @param sentSince a create in doubt whose first try is older is left: the service may have forgotten its key
  */
 export async function dueMessageIds(
@@ -20,12 +21,23 @@ export async function dueMessageIds(
   limit: number,
   scope: ClaimScope,
   sentSince = 0,
+  isBacklog?: boolean,
 ): Promise<number[]> {
   const inState = async (state: SendableState, most: number) => {
     const ids: number[] = [];
     for (const entity of ['customer', 'order'] as const) {
       if (ids.length >= most) break;
-      const rows = await readyMessages(tx, state, entity, nowMs, most - ids.length, scope, sentSince);
+      const rows = await readyMessages(
+        tx,
+        state,
+        entity,
+        nowMs,
+        most - ids.length,
+        scope,
+        sentSince,
+        'first',
+        isBacklog,
+      );
       ids.push(...rows.map(({ id }) => id));
     }
     return ids;
@@ -76,17 +88,27 @@ async function readyMessages(
   scope: ClaimScope,
   sentSince: number,
   which: 'first' | 'last untried' = 'first',
+  isBacklog?: boolean,
 ): Promise<{ id: number; dueAt: number }[]> {
   const order = which === 'first' ? 'ASC' : 'DESC';
   const keys = scope.only ? [...(scope.only.get(entity) ?? [])] : null;
   if (keys?.length === 0) return [];
+  if (isBacklog === undefined) {
+    // One after the other, because the index tells them apart before it tells when they are due.
+    const both = [
+      ...(await readyMessages(tx, state, entity, dueBy, limit, scope, sentSince, which, false)),
+      ...(await readyMessages(tx, state, entity, dueBy, limit, scope, sentSince, which, true)),
+    ];
+    const sign = which === 'first' ? 1 : -1;
+    return both.sort((a, b) => sign * (a.dueAt - b.dueAt || a.id - b.id)).slice(0, limit);
+  }
   const remembered = "AND (m.operation<>'create' OR m.first_sent_at IS NULL OR m.first_sent_at>=?)";
   const rows = await tx.select<{ id: number; next_attempt_at: number }>(
     `SELECT m.id, m.next_attempt_at FROM ${candidates}
-      WHERE m.state=? AND m.entity=? AND m.next_attempt_at<=? ${keys ? `AND m.source_key IN ${placeholders(keys.length)}` : ''}
+      WHERE m.state=? AND m.entity=? AND m.is_backlog=? AND m.next_attempt_at<=? ${keys ? `AND m.source_key IN ${placeholders(keys.length)}` : ''}
         ${state === 'in_doubt' ? remembered : ''} ${which === 'first' ? '' : 'AND m.attempts=0'} AND ${ready}
       ORDER BY m.next_attempt_at ${order}, m.id ${order} LIMIT ${Math.trunc(limit)}`,
-    [state, entity, dueBy, ...(keys ?? []), ...(state === 'in_doubt' ? [sentSince] : [])],
+    [state, entity, isBacklog ? 1 : 0, dueBy, ...(keys ?? []), ...(state === 'in_doubt' ? [sentSince] : [])],
   );
   return rows.map((row) => ({ id: Number(row.id), dueAt: Number(row.next_attempt_at) }));
 }

@@ -8,6 +8,7 @@ import { Changes1700000001000 } from './migrations/1700000001000-changes.js';
 import { Alerts1700000003000 } from './migrations/1700000003000-alerts.js';
 import { Adoptions1700000010000 } from './migrations/1700000010000-adoptions.js';
 import { Pull1700000020000 } from './migrations/1700000020000-pull.js';
+import { Backlog1700000030000 } from './migrations/1700000030000-backlog.js';
 import { Profile1700000040000 } from './migrations/1700000040000-profile.js';
 
 /** Oldest first. A migration that has shipped never changes. */
@@ -17,6 +18,7 @@ export const migrations = [
   Alerts1700000003000,
   Adoptions1700000010000,
   Pull1700000020000,
+  Backlog1700000030000,
   Profile1700000040000,
 ];
 

@@ -1,0 +1,40 @@
+/** Of so many messages one is of the backlog, as long as there is one. */
+export const backlogTurn = 10;
+
+export interface ClaimOrder {
+  /** In the order of sending. `isUrgent`: goes before whatever of the backlog still waits for its slot. */
+  claims: { id: number; isUrgent: boolean }[];
+  /** Messages of news since the backlog had its turn. */
+  newsSinceTurn: number;
+}
+
+/**
+ * What goes next: news first, and in every tenth place one of the backlog, which goes then as if it were news, so that it still
+ * moves however much is new. What is left of the room is filled with the backlog, which lets pass all that comes meanwhile. Pure.
+ * @param news what is due, in its order
+ * @param backlog the same of the backlog
+ * @param newsSinceTurn as the last call returned it
+ */
+export function orderClaims(
+  news: readonly number[],
+  backlog: readonly number[],
+  room: number,
+  backlogRoom: number,
+  newsSinceTurn: number,
+): ClaimOrder {
+  const claims: ClaimOrder['claims'] = [];
+  let since = newsSinceTurn;
+  let taken = 0;
+  for (const id of news) {
+    if (since >= backlogTurn - 1 && taken < backlog.length && claims.length < room) {
+      claims.push({ id: backlog[taken++] as number, isUrgent: true });
+      since = 0;
+    }
+    if (claims.length >= room) break;
+    claims.push({ id, isUrgent: true });
+    since = Math.min(since + 1, backlogTurn - 1);
+  }
+  while (taken < backlog.length && taken < backlogRoom && claims.length < room)
+    claims.push({ id: backlog[taken++] as number, isUrgent: false });
+  return { claims, newsSinceTurn: since };
+}
