@@ -8,6 +8,8 @@ export interface Pace {
   slowedAtMs: number;
   /** When it last went up or down. */
   changedAtMs: number;
+  /** How often it fell in a row, before it was back at the configured limit for a while. */
+  falls: number;
 }
 
 const firstPerSecond = 10;
@@ -18,6 +20,10 @@ const fastestPerSecond = 1_000;
 const fall = { used: 0.9, unused: 0.5 };
 /** It rises again by so much for each request that passes, and by no more than so much a second: one answer of 429 in some sixty. */
 const rise = { eachRequest: 0.0018, eachSecond: 0.01 };
+/** Back to a configured limit it goes in seconds: one answer of 429 is a slip. The second one in a row says that the limit is another. */
+const riseToKnown = { eachRequest: 0.02, eachSecond: 0.1 };
+/** So long after its last fall the next one is a slip again. */
+const forgetFallsMs = 60_000;
 
 /** Where a limit is configured there is nothing to learn until the service contradicts it. */
 export function firstPace(limitIsKnown: boolean, nowMs: number): Pace {
@@ -26,6 +32,7 @@ export function firstPace(limitIsKnown: boolean, nowMs: number): Pace {
     isLearnt: limitIsKnown,
     slowedAtMs: nowMs,
     changedAtMs: nowMs,
+    falls: 0,
   };
 }
 
@@ -51,11 +58,13 @@ export function slower(
     isLearnt: true,
     slowedAtMs: nowMs,
     changedAtMs: nowMs,
+    falls: pace.perSecond !== null || nowMs - pace.slowedAtMs < forgetFallsMs ? pace.falls + 1 : 1,
   };
 }
 
 /**
- * After an answer that took the request: doubled every second as long as nothing is known, and in small steps afterwards.
+ * After an answer that took the request: doubled every second as long as nothing is known, and in small steps afterwards; quickly
+ * back to a configured limit that was contradicted once.
  * @param lastSecond requests that left in the last second: a pace that nobody uses proves nothing
  * @param knownPerSecond the configured limit, at which the pace is forgotten; null where none is known
  */
@@ -63,7 +72,8 @@ export function faster(pace: Pace, lastSecond: number, knownPerSecond: number | 
   if (pace.perSecond === null || lastSecond < Math.floor(pace.perSecond * 0.8)) return pace;
   const elapsedMs = nowMs - pace.changedAtMs;
   if (!pace.isLearnt && elapsedMs < 1_000) return pace;
-  const factor = pace.isLearnt ? 1 + Math.min(rise.eachRequest, (rise.eachSecond * elapsedMs) / 1_000) : 2;
+  const step = knownPerSecond !== null && pace.falls === 1 ? riseToKnown : rise;
+  const factor = pace.isLearnt ? 1 + Math.min(step.eachRequest, (step.eachSecond * elapsedMs) / 1_000) : 2;
   const perSecond = Math.min(pace.perSecond * factor, fastestPerSecond);
   const isForgotten = knownPerSecond !== null && perSecond >= knownPerSecond;
   return { ...pace, perSecond: isForgotten ? null : perSecond, changedAtMs: nowMs };

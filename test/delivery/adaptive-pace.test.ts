@@ -1,18 +1,19 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { faster, firstPace, slower } from '../../src/delivery/adaptive-pace.js';
+import { faster, firstPace, type Pace, slower } from '../../src/delivery/adaptive-pace.js';
 import { SeededRandom } from '../../src/sample-erp/seeded-random.js';
 import { SlidingWindow } from '../../src/sandbox/sliding-window.js';
 
-/** A service with a limit that nobody told us of, asked as often as the pace allows. */
+/** A service with a limit that nobody told us of, or told us wrongly, asked as often as the pace allows. */
 function live(
   limit: { requests: number; windowMs: number },
   minutes: number,
   retryAfterMs: number,
   drawMs: () => number,
+  toldPerSecond: number | null = null,
 ) {
   const window = new SlidingWindow(limit.requests, limit.windowMs);
-  let pace = firstPace(false, 0);
+  let pace = firstPace(toldPerSecond !== null, 0);
   const sent: number[] = [];
   const perMinute = Array.from({ length: minutes }, () => ({ asked: 0, throttled: 0 }));
   for (let now = 0; now < minutes * 60_000; ) {
@@ -25,8 +26,11 @@ function live(
     const throttled = window.waitMs(countedAt) > 0;
     if (throttled) minute.throttled++;
     else window.take(countedAt);
-    pace = throttled ? slower(pace, now, lastSecond, null, countedAt) : faster(pace, lastSecond, null, countedAt);
-    now = Math.max(countedAt, now + 1000 / (pace.perSecond as number)) + (throttled ? retryAfterMs : 0);
+    pace = throttled
+      ? slower(pace, now, lastSecond, toldPerSecond, countedAt)
+      : faster(pace, lastSecond, toldPerSecond, countedAt);
+    const perSecond = pace.perSecond ?? (toldPerSecond as number);
+    now = Math.max(countedAt, now + 1000 / perSecond) + (throttled ? retryAfterMs : 0);
   }
   return perMinute;
 }
@@ -43,6 +47,49 @@ describe('the pace where no limit is known', () => {
       }
     });
   }
+
+  for (const toldPerSecond of [31, 33, 50, 300]) {
+    it(`does as well where the limit is said to be ${toldPerSecond}/s and is 30/s`, () => {
+      const random = new SeededRandom(7);
+      const limit = { requests: 30, windowMs: 1000 };
+      const minutes = live(limit, 6, 1000, () => random.below(Math.min(20, 800 / toldPerSecond)), toldPerSecond).slice(
+        1,
+      );
+      for (const { asked, throttled } of minutes) {
+        expect((asked - throttled) / (30 * 60), 'used').to.be.at.least(0.7);
+        expect(throttled / asked, '429').to.be.below(0.03);
+      }
+    });
+  }
+
+  it('is back at a configured limit within seconds after one answer of 429, and creeps after the next', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 500 }), fc.boolean(), (known, wasIdle) => {
+        const gapMs = 1000 / known;
+        let now = 100_000;
+        const back = (from: Pace): number => {
+          let requests = 0;
+          for (let pace = from; pace.perSecond !== null; requests++) {
+            now += 1000 / pace.perSecond;
+            pace = faster(pace, known, known, now);
+          }
+          return requests;
+        };
+        const slip = slower(firstPace(true, 0), now, wasIdle ? 0 : known, known, now);
+        const began = now;
+        back(slip);
+        // By a tenth a second, or by a fiftieth a request where those are rare; from nine tenths, or from the half.
+        const [requests, ms] = wasIdle ? [80, 9_000] : [8, 2_000];
+        expect(now - began).to.be.at.most(Math.max(requests * gapMs, ms));
+
+        const again = slower({ ...slip, perSecond: null }, now, known, known, now + 1);
+        expect(back(again)).to.be.at.least(50);
+        now += 61_000;
+        const later = slower({ ...again, perSecond: null }, now, known, known, now);
+        expect(later.falls).to.equal(1);
+      }),
+    );
+  });
 
   it('doubles from 10/s as long as nobody objects', () => {
     let pace = firstPace(false, 0);
