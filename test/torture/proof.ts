@@ -68,8 +68,12 @@ async function tryBug(bug: PlantedBug, folder: string): Promise<Catch> {
         bug.caughtBy.join(','),
       ],
       { cwd: folder, maxBuffer: 64 * 1024 * 1024, env: process.env },
-    ).catch((error: { stdout?: string }) => ({ stdout: error.stdout ?? '' }));
-    const report = JSON.parse(stdout || '{"failures":[]}') as { failures: { seed: number; invariant: string }[] };
+    ).catch((error: { stdout?: string }) => {
+      // It ends with an error where seeds broke, as they should; without a report it is the run itself that broke.
+      if (!error.stdout) throw error;
+      return { stdout: error.stdout };
+    });
+    const report = JSON.parse(stdout) as { failures: { seed: number; invariant: string }[] };
     const failure = report.failures.find(({ invariant }) => bug.caughtBy.includes(invariant));
     return { bug: bug.name, invariant: failure?.invariant ?? null, seed: failure?.seed ?? null };
   } finally {
