@@ -68,6 +68,7 @@ async function showStatus(app: App, options: StatusOptions): Promise<number> {
   const row = (name: string, text: string) => output.line(`${name.padEnd(17)}${output.clean(text)}`);
 
   await row('Installation', `${status.installation}, ${status.environment}: ${status.service}`);
+  await row('Credential', status.credential);
   await row('Health', `${result.level}: ${result.text}`);
   await row('Live', liveInWords(status));
   await row('Delivering', holderInWords(status, ago));

@@ -82,9 +82,9 @@ Groups are merged name by name, lists are replaced whole, and a name with nothin
 names as JSON. An unknown name that begins with \`WAYBILL_\` is an error, and so is an empty value. Not a setting:`;
 
 const closing = `
-**Secrets** (\`service.token\`, \`erp.password\`, \`store.password\`) never stand in these files; one that does is an error.
+**Secrets** (\`service.token\`, \`erp.password\`, \`store.password\` and the others whose names have a \`…File\` beside them) never stand in these files; one that does is an error.
 Each is taken from the first of: its environment variable; the file that its \`…File\` setting names; under systemd, the
-credential \`service-token\`, \`erp-password\` or \`store-password\` in \`$CREDENTIALS_DIRECTORY\`. One line break at the end
+credential in \`$CREDENTIALS_DIRECTORY\` that is called like the setting: \`service-token\`, \`erp-password\`, \`service-tls-key\`. One line break at the end
 of a file is dropped. A secret file that every account may read gives a warning.
 
 **Paths**: \`erp.file\` and secret files are relative to the configuration folder. \`store.file\` is relative to the

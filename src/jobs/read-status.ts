@@ -11,6 +11,7 @@ import { type JobRun, listJobRuns } from '../store/job-runs.js';
 import { type LanePause, listPauses } from '../store/lane-pauses.js';
 import { type LeaseView, readLease } from '../store/read-lease.js';
 import type { Tx } from '../store/store.js';
+import { credentialInWords } from './credential-in-words.js';
 import { goLiveProblem } from './go-live.js';
 import { isOutdated } from './profile-notices.js';
 import { QuietClock } from './quiet-clock.js';
@@ -20,6 +21,8 @@ export interface Status {
   environment: string;
   installation: string;
   service: string;
+  /** The kind of credential in use, in words. */
+  credential: string;
   /** Why nothing is delivered yet, or null. */
   notLive: string | null;
   lease: LeaseView;
@@ -55,6 +58,7 @@ export async function readStatus(tx: Tx, settings: Settings, erpIdentity: string
     environment: settings.service.environment,
     installation: settings.installation,
     service: settings.service.baseUrl,
+    credential: credentialInWords(settings.service),
     notLive: await goLiveProblem(tx, settings, erpIdentity),
     lease: await readLease(tx, 'service'),
     daemons: await startedDaemons(tx, 5),
