@@ -48,20 +48,22 @@ export function recoverCommand(): Command {
         const shown = await previewRecovery(context, reader);
         const { hold } = shown;
         if (!hold) {
-          if (options.json) printJson({ hold: null });
+          if (options.json) printJson({ environment: settings.service.environment, hold: null });
           else print('There is nothing to recover: the store is the newest one that was seen here.');
           return exitCode.done;
         }
         const fate = fateOf(options, hold, settings, context.nowMs());
         if (!options.json || !options.yes) {
           const out = options.json ? (text: string) => void process.stderr.write(`${text}\n`) : print;
+          out(`Service       ${settings.service.baseUrl} (${settings.service.environment})`);
           out(`Held          ${hold.reason}`);
           out(`Not proven    ${shown.orders} orders and ${shown.customers} customers may have been sent before`);
           if (options.bindings) out(`First         those that ${options.bindings} knows are bound again`);
           out(`Then          ${inWords(fate)}`);
         }
         if (options.dryRun) {
-          if (options.json) printJson({ dryRun: true, ...shown, to: fate.to });
+          if (options.json)
+            printJson({ environment: settings.service.environment, dryRun: true, ...shown, to: fate.to });
           return exitCode.done;
         }
         if (!(await confirm('Do this, and let delivery go on?', options.yes))) return exitCode.failed;
@@ -70,7 +72,7 @@ export function recoverCommand(): Command {
           bindings: options.bindings ? readBindings(options.bindings, settings) : null,
           reason: options.reason,
         });
-        if (options.json) printJson({ dryRun: false, ...result });
+        if (options.json) printJson({ environment: settings.service.environment, dryRun: false, ...result });
         else {
           const { bindings } = result;
           if (options.bindings)

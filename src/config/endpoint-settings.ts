@@ -10,15 +10,10 @@ const pathTemplate = (meaning: string) =>
 
 const status = (least: number, most: number) => z.number().int().min(least).max(most);
 
-const endpoint = (
-  method: 'POST' | 'GET' | 'PATCH' | 'PUT' | 'DELETE',
-  path: string,
-  successStatus: number,
-  meaning: string,
-) =>
+const endpoint = (method: 'POST' | 'PATCH' | 'PUT' | 'DELETE', path: string, successStatus: number, meaning: string) =>
   z
     .strictObject({
-      method: z.enum(['POST', 'GET', 'PATCH', 'PUT', 'DELETE']).default(method).describe('HTTP method.'),
+      method: z.enum(['POST', 'PATCH', 'PUT', 'DELETE']).default(method).describe('HTTP method.'),
       path: pathTemplate(
         'Path with its version. {order_id}, {customer_code} and {id} are what the service acknowledged; any other {field} is a text or a number of the record.',
       ).default(path),
@@ -84,7 +79,13 @@ export const endpointSettings = z
     updateOrder: changeEndpoint('/v1/orders/{order_id}', 'A change to an order.'),
     deleteCustomer: endpoint('DELETE', '/v1/customers/{customer_code}', 204, 'A customer that is withdrawn.'),
     deleteOrder: endpoint('DELETE', '/v1/orders/{order_id}', 204, 'An order that is withdrawn.'),
-    listInvoices: endpoint('GET', '/v2/invoices', 200, 'Unpaid invoices, page by page.'),
+    listInvoices: z
+      .strictObject({
+        path: pathTemplate('Path with its version.').default('/v2/invoices'),
+        successStatus: status(200, 299).default(200).describe('The one status that means done.'),
+      })
+      .prefault({})
+      .describe('Unpaid invoices, page by page.'),
     readInvoice: readInvoiceEndpoint,
     readCustomer: z
       .strictObject({

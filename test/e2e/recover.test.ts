@@ -78,7 +78,7 @@ describe('waybill recover', function () {
     await begin();
     const run = await waybill.run('recover', '--yes', '--json');
     expect(run.code).to.equal(0);
-    expect(JSON.parse(run.stdout)).to.deep.equal({ hold: null });
+    expect(JSON.parse(run.stdout)).to.deep.equal({ environment: 'sandbox', hold: null });
   });
 
   it('without any proof parks what may exist, so that nothing is made twice', async () => {

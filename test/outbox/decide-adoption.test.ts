@@ -88,19 +88,17 @@ describe('what follows when a person says which record at the service is ours', 
     const states = fc.constantFrom(...messageStates);
     const classes = fc.constantFrom('unmapped', 'refused', 'conflict', 'unproven', 'held', null);
     const operations = fc.constantFrom('create', 'update', 'delete');
-    const messages = fc
-      .array(fc.tuple(states, classes, operations), { maxLength: 3 })
-      .map((all) =>
-        all.map(([state, parkClass, operation], i) =>
-          message({
-            id: i + 1,
-            revision: i + 1,
-            state,
-            operation,
-            parkClass: state === 'parked' ? (parkClass ?? 'held') : null,
-          } as Partial<AdoptableMessage>),
-        ),
-      );
+    const messages = fc.array(fc.tuple(states, classes, operations), { maxLength: 3 }).map((all) =>
+      all.map(([state, parkClass, operation], i) =>
+        message({
+          id: i + 1,
+          revision: i + 1,
+          state,
+          operation,
+          parkClass: state === 'parked' ? (parkClass ?? 'held') : null,
+        } as Partial<AdoptableMessage>),
+      ),
+    );
     fc.assert(
       fc.property(messages, fc.boolean(), fc.boolean(), (all, isEdited, replays) => {
         const decision = decideAdoption(claim, { ...record, messages: all });
