@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import { gzipSync } from 'node:zlib';
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { expect } from 'chai';
 import type { VerdictKind } from '../../src/model/verdict.js';
 import { type RawServer, startRawServer } from './raw-server.js';
@@ -104,6 +104,24 @@ describe('answers that no well-made server gives', () => {
     expect(sent.verdict.kind).to.equal('in_doubt');
     expect(sent.tookMs).to.be.within(240, 10_000);
   });
+
+  const packers = { gzip: gzipSync, deflate: deflateSync, br: brotliCompressSync };
+  for (const [name, pack] of Object.entries(packers))
+    it(`reads a body that is packed by ${name}, and not one that is larger than it may be when it is unpacked`, async () => {
+      const answer = (text: string) => {
+        const packed = pack(text);
+        return Buffer.concat([
+          Buffer.from(head('201 Created', `Content-Encoding: ${name}`, `Content-Length: ${packed.length}`)),
+          packed,
+        ]);
+      };
+      const large = answer(JSON.stringify({ ...acknowledgement, padding: 'x'.repeat(200_000) }));
+      expect(large.length).to.be.below(2_000);
+      const { url } = await serve((socket, count) => socket.write(count === 1 ? answer(json) : large));
+      const client = clients.at(url, { maxResponseBytes: 100_000 });
+      expect((await client.send(sending())).verdict.kind).to.equal('delivered');
+      expect((await client.send(sending())).verdict.kind).to.equal('in_doubt');
+    });
 
   it('does not unpack a bomb', async () => {
     const bomb = gzipSync(Buffer.alloc(64 * 1024 * 1024));

@@ -1,7 +1,8 @@
 import { inspect } from 'node:util';
 import { expect } from 'chai';
+import { ServiceClient } from '../../src/delivery/service-client.js';
 import type { VerdictKind } from '../../src/model/verdict.js';
-import { acknowledgement, Clients, created, orderRecord, sending, timed, token } from './wire-client.js';
+import { acknowledgement, Clients, created, orderRecord, sending, serviceAt, timed, token } from './wire-client.js';
 import type { Reply, WireLab } from './wire-lab.js';
 
 /** How the client behaves on a wire, whichever way the wire is made. */
@@ -71,6 +72,84 @@ export function wireContract(makeLab: () => WireLab): void {
     await clients.at(lab.url, { idempotency: { header: 'X-Request-Key', quoted: true } }).send(sending());
     expect(lab.requests[0]?.headers).to.have.property('x-request-key', '"key-1"');
     expect(lab.requests[0]?.headers).to.not.have.property('idempotency-key');
+  });
+
+  it('sends no header with a key that the body carries', async () => {
+    lab.script(created);
+    const body = `{"code":"key-1",${JSON.stringify(orderRecord).slice(1)}`;
+    await clients.at(lab.url).send(sending({ body, record: JSON.stringify(orderRecord), keyField: 'code' }));
+    expect(lab.requests[0]?.headers).to.not.have.property('idempotency-key');
+    expect(JSON.parse(lab.requests[0]?.body ?? '')).to.deep.equal({ code: 'key-1', ...orderRecord });
+  });
+
+  it('puts fields of the record and ids of the service into a path', async () => {
+    lab.script({ kind: 'answer', status: 200, body: '{}' });
+    const record = JSON.stringify({ ...orderRecord, shop: 'a/b', zone: 7 });
+    const at = (path: string) => clients.at(lab.url, { endpoints: { updateOrder: { path } } });
+    const update = { operation: 'update', body: '{}', record, serviceId: 'O-1' } as const;
+    await at('/v3/{shop}/{zone}/{customer_code}/{id}').send(sending(update));
+    expect(lab.requests[0]?.path).to.equal('/v3/a%2Fb/7/C1/O-1');
+    const { verdict } = await at('/v3/{items}').send(sending(update));
+    expect(verdict.kind).to.equal('refused');
+    expect(lab.requests).to.have.length(1);
+  });
+
+  it('knows a customer by the id that the service gives, where it gives one', async () => {
+    const profile = {
+      acknowledgement: { customerId: 'id' },
+      endpoints: { updateCustomer: { path: '/v1/customers/{id}' } },
+    };
+    lab.script(
+      { kind: 'answer', status: 201, body: '{"id":90071992547409931234}' },
+      { kind: 'answer', status: 200, body: '{}' },
+    );
+    const client = clients.at(lab.url, profile);
+    const body = JSON.stringify({ customer_code: 'C1' });
+    const made = await client.send(sending({ entity: 'customer', body, record: body }));
+    expect(made.verdict).to.deep.include({ kind: 'delivered', serviceId: '90071992547409931234' });
+    const update = { entity: 'customer', operation: 'update', body, record: body } as const;
+    const changed = await client.send(sending({ ...update, serviceId: '90071992547409931234' }));
+    expect(changed.verdict).to.deep.include({ kind: 'delivered', serviceId: '90071992547409931234' });
+    expect(lab.requests[1]?.path).to.equal('/v1/customers/90071992547409931234');
+  });
+
+  it('sends nothing that is larger than the service takes', async () => {
+    lab.script(created);
+    const { verdict } = await clients.at(lab.url, { maxRequestBytes: 20 }).send(sending());
+    expect(verdict.kind).to.equal('refused');
+    expect('reason' in verdict && verdict.reason).to.contain('service.maxRequestBytes');
+    expect(lab.requests).to.deep.equal([]);
+  });
+
+  it('tells of the end of an endpoint once, and again when it says something else', async () => {
+    const told: string[] = [];
+    const client = new ServiceClient({
+      service: serviceAt(lab.url, { endpoints: { lookUpOrder: { path: '/v1/orders', id: 'order_id', match: {} } } }),
+      quickResends: 0,
+      nowMs: Date.now,
+      onEndpointNotice: ({ endpoint, address, lifecycle }) => told.push(`${endpoint} ${address} ${lifecycle.sunsetAt}`),
+    });
+    const ending = { ...created, headers: { Deprecation: '@86400', Sunset: 'Fri, 02 Jan 1970 00:00:00 GMT' } };
+    const later = { ...created, headers: { Deprecation: '@86400' } };
+    lab.script(created, ending, ending, later, { ...ending, status: 200 });
+    for (let i = 0; i < 4; i++) await client.send(sending());
+    await client.get('/v2/invoices', {}, async () => null);
+    const { lookUpOrder } = serviceAt(lab.url, {
+      endpoints: { lookUpOrder: { path: '/v1/orders', id: 'order_id', match: {} } },
+    }).endpoints;
+    if (lookUpOrder)
+      await client.lookUp(
+        lookUpOrder,
+        { entity: 'order', record: '{}', idempotencyKey: 'k' },
+        { gate: async () => null },
+      );
+    client.close();
+    expect(told).to.deep.equal([
+      'createOrder POST /v1/orders 86400000',
+      'createOrder POST /v1/orders null',
+      'listInvoices GET /v2/invoices 86400000',
+      'lookUpOrder GET /v1/orders 86400000',
+    ]);
   });
 
   it('keeps the path of a base address, and lets no path leave it', async () => {
