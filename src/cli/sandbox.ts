@@ -14,6 +14,7 @@ interface SandboxOptions {
   delayMs?: number;
   keyLifetimeHours?: number;
   customers?: string;
+  invoiceChanges?: number;
   json?: boolean;
 }
 
@@ -30,6 +31,7 @@ export function sandboxCommand(): Command {
     .option('--limit <n>', 'answer 429 to more requests than this in any second', positive)
     .option('--delay-ms <n>', 'answer after 0 to n milliseconds', positive)
     .option('--key-lifetime-hours <n>', 'forget idempotency keys after this time', positive)
+    .option('--invoice-changes <n>', 'pay, add or move so many invoices before each page of them', positive)
     .option('--customers <file>', 'hold these customers from the start, made by somebody else: a JSON array of records')
     .action(async (options: SandboxOptions) => {
       // Only this command and the demo need it; the others start faster without.
@@ -40,6 +42,7 @@ export function sandboxCommand(): Command {
         ...(options.limit === undefined ? {} : { limits: [{ requests: options.limit, windowMs: 1000 }] }),
         ...(options.delayMs === undefined ? {} : { delayMs: [0, options.delayMs] }),
         ...(options.keyLifetimeHours === undefined ? {} : { keyLifetimeMs: options.keyLifetimeHours * 3_600_000 }),
+        ...(options.invoiceChanges === undefined ? {} : { invoiceChanges: options.invoiceChanges }),
         ...(options.customers === undefined ? {} : { customers: readCustomers(options.customers) }),
       });
       if (options.json) printJson({ url: sandbox.url, token: 'sandbox-token' });

@@ -42,6 +42,7 @@ export function createControls(state: SandboxState): SandboxControls {
     payInvoice: (invoiceNo) => showInvoice(state.invoices.setStatus(invoiceNo, 'paid')),
     setInvoiceStatus: (invoiceNo, status) => showInvoice(state.invoices.setStatus(invoiceNo, status)),
     removeInvoice: (invoiceNo) => state.invoices.remove(invoiceNo),
+    invoiceChanges: () => state.invoiceLog,
   };
 }
 

@@ -42,6 +42,15 @@ export class InvoiceBook {
     return invoice;
   }
 
+  /** Gives it another place in the order of listing: `part` of the way from the first to the last. */
+  move(invoiceNo: string, part: number): void {
+    const invoice = this.#byNumber.get(invoiceNo);
+    if (!invoice) throw new Error(`There is no invoice ${invoiceNo}`);
+    for (const list of this.#listsOf(invoice)) list.remove(invoice);
+    invoice.place = part * this.#nextPlace;
+    for (const list of this.#listsOf(invoice)) list.insert(invoice);
+  }
+
   remove(invoiceNo: string): void {
     const invoice = this.#byNumber.get(invoiceNo);
     if (!invoice) throw new Error(`There is no invoice ${invoiceNo}`);

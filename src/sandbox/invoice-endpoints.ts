@@ -1,4 +1,5 @@
 import type { Endpoint } from './call.js';
+import { changeInvoices } from './change-invoices.js';
 import { Refusal } from './refusal.js';
 import { showInvoice } from './show-invoice.js';
 
@@ -15,11 +16,13 @@ export const listInvoices: Endpoint = (state, call) => {
     status: call.query.get('status') ?? undefined,
     customerCode: call.query.get('customer_code') ?? undefined,
   };
+  changeInvoices(state);
   const { data, total } = state.invoices.page(filter, (page - firstPage) * limit, limit);
   return { status: 200, body: { data: data.map(showInvoice), page, total } };
 };
 
 export const readInvoice: Endpoint = (state, call) => {
+  changeInvoices(state);
   const invoice = state.invoices.get(call.id);
   if (!invoice) throw new Refusal(404, 'not_found', 'There is no such invoice');
   return { status: 200, body: showInvoice(invoice) };

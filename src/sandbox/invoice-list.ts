@@ -2,7 +2,7 @@ import type { Invoice } from '../model/invoice.js';
 
 /** An invoice with its place in the service's order of listing. */
 export interface ListedInvoice extends Invoice {
-  readonly place: number;
+  place: number;
 }
 
 /** Invoices in order of their place. Pages and changes stay cheap with 100,000 of them. */

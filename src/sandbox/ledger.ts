@@ -67,3 +67,9 @@ export interface Ledger {
   counts: LedgerCounts;
   duplicates: { reference: string; order_ids: readonly string[] }[];
 }
+
+/** What became of an invoice. */
+export interface InvoiceChange {
+  invoiceNo: string;
+  status: string;
+}

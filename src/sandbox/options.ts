@@ -104,6 +104,8 @@ export interface SandboxOptions {
   paidShare: number;
   /** Days from an order to its invoice's due date. Default 30. */
   paymentTermDays: number;
+  /** How often on average somebody pays, adds or moves an invoice before a page of them is read. Default 0. */
+  invoiceChanges: number;
   /** The number of a list's first page. Default 1. */
   firstPage: number;
   /** Page size where `limit` is absent. Default 50. */
@@ -161,6 +163,7 @@ export const defaultOptions: SandboxOptions = {
   invoicePerOrder: true,
   paidShare: 0.25,
   paymentTermDays: 30,
+  invoiceChanges: 0,
   firstPage: 1,
   defaultPageSize: 50,
   maxPageSize: 100,

@@ -2,7 +2,7 @@ import type { Invoice } from '../model/invoice.js';
 import type { CustomerRecord } from '../model/record.js';
 import type { FaultInput } from './fault.js';
 import type { FaultPlan } from './fault-plan.js';
-import type { Ledger, LedgerCounts } from './ledger.js';
+import type { InvoiceChange, Ledger, LedgerCounts } from './ledger.js';
 import type { Limit, SandboxOptions } from './options.js';
 import type { TokenCounts } from './token-desk.js';
 
@@ -60,6 +60,8 @@ export interface SandboxControls {
   payInvoice(invoiceNo: string): Invoice;
   setInvoiceStatus(invoiceNo: string, status: string): Invoice;
   removeInvoice(invoiceNo: string): void;
+  /** What was done with invoices because `invoiceChanges` is set, in order. */
+  invoiceChanges(): readonly InvoiceChange[];
 }
 
 /** A running sandbox. */

@@ -4,7 +4,7 @@ import { FaultPlan } from './fault-plan.js';
 import { IdSequence } from './id-sequence.js';
 import { IdempotencyMemory } from './idempotency-memory.js';
 import { InvoiceBook } from './invoice-book.js';
-import type { LedgerRequest } from './ledger.js';
+import type { InvoiceChange, LedgerRequest } from './ledger.js';
 import type { SandboxOptions } from './options.js';
 import { RateLimit } from './rate-limit.js';
 import { RecordStore } from './record-store.js';
@@ -28,6 +28,10 @@ export interface SandboxState {
   readonly orderIds: IdSequence;
   /** Decides which invoices are born paid. */
   readonly paidRandom: () => number;
+  /** Decides what somebody else does with invoices. */
+  readonly invoiceRandom: () => number;
+  /** What somebody else did with them, in order. */
+  readonly invoiceLog: InvoiceChange[];
 }
 
 export function createState(options: SandboxOptions): SandboxState {
@@ -48,6 +52,8 @@ export function createState(options: SandboxOptions): SandboxState {
     orderIds: new IdSequence('ord', options.random),
     // A stream of its own: the nth invoice's fate must not hang on how many faults were drawn before it.
     paidRandom: seededRandom(options.seed ?? 1),
+    invoiceRandom: seededRandom((options.seed ?? 1) + 1),
+    invoiceLog: [],
   };
   addForeignCustomers(state, options.customers);
   return state;

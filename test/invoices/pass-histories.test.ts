@@ -3,8 +3,8 @@ import fc from 'fast-check';
 import { afterPage, beginPasses, type PassVerdict } from '../../src/invoices/pass.js';
 import { type Change, ChangingList, changes, isSame } from './changing-list.js';
 
-/** `WAYBILL_PULL_HISTORIES=20000` tells as many. */
-const numRuns = Number(process.env.WAYBILL_PULL_HISTORIES ?? 4_000);
+/** `WAYBILL_PULL_HISTORIES=200000` tells as many. */
+const numRuns = Number(process.env.WAYBILL_PULL_HISTORIES ?? 20_000);
 
 interface History {
   count: number;

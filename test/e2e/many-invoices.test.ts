@@ -1,0 +1,41 @@
+import { expect } from 'chai';
+import { useTempDir } from '../support/temp-dir.js';
+import { type PullLab, startPullLab } from './pull-lab.js';
+
+/** `WAYBILL_PULL_INVOICES=100000` pulls as many. */
+const count = Number(process.env.WAYBILL_PULL_INVOICES ?? 3_000);
+
+describe('a pull of very many invoices', function () {
+  this.timeout(60_000 + count * 10);
+  const folder = useTempDir();
+  let lab: PullLab;
+  before(async () => {
+    lab = await startPullLab(folder.path, 100);
+  });
+  after(() => lab.close());
+
+  async function pull(): Promise<{ added: number; changed: number; unlisted: number }> {
+    const startedAt = performance.now();
+    const { code, stdout, peakRssMiB } = await lab.waybill.run('sync', 'pull', '--json');
+    expect(code).to.equal(0);
+    expect(peakRssMiB, 'highest resident set in MiB').to.be.within(20, 143);
+    const result = JSON.parse(stdout).pull;
+    expect(result).to.deep.include({ outcome: 'proven', unpaid: count });
+    if (process.env.WAYBILL_PULL_INVOICES)
+      process.stdout.write(
+        `      ${count} invoices: ${Math.round(peakRssMiB)} MiB, ${Math.round((performance.now() - startedAt) / 1000)} s, ${result.pages} pages\n`,
+      );
+    return result;
+  }
+
+  it('takes memory for a page, and writes no invoice when nothing has changed', async () => {
+    lab.sandbox.addInvoices(Array.from({ length: count }, (_, i) => ({ amount: i, customer_code: `K${i % 1_000}` })));
+    expect(await pull()).to.deep.include({ added: count });
+    // Any write to the table at all would be refused.
+    for (const deed of ['INSERT', 'UPDATE', 'DELETE'])
+      lab.inStore(
+        `CREATE TRIGGER no_${deed} BEFORE ${deed} ON invoice BEGIN SELECT RAISE(ABORT, 'an invoice row was written'); END`,
+      );
+    expect(await pull()).to.deep.include({ added: 0, changed: 0, unlisted: 0 });
+  });
+});
