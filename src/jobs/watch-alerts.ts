@@ -39,7 +39,7 @@ export function troubles(now: Circumstances, settings: WatchSettings, nowMs: num
     if (!needsPerson(pause, patienceMs, nowMs)) continue;
     found.push({
       cause: `pause.${pause.lane}.${pause.cause}`,
-      message: `${laneInWords[pause.lane]} stopped (${pause.cause}): ${pause.reason}`,
+      message: `${laneInWords[pause.lane]} stopped (${pause.cause}): ${pause.reason}${remedyOf(pause)}`,
       details: { lane: pause.lane, pause: pause.cause, until: pause.until_at },
     });
   }
@@ -98,6 +98,15 @@ function needsPerson(pause: LanePause, patienceMs: number, nowMs: number): boole
     default:
       return pause.until_at === null || pause.until_at > nowMs;
   }
+}
+
+/** What ends it, where a person has to do something at the service's side or ours. */
+function remedyOf({ lane, cause }: LanePause): string {
+  if (cause === 'credential')
+    return '. Replace the credential: a new file is tried by itself. When the cause was on the other side: `waybill resume service`.';
+  if (cause === 'misconfigured')
+    return `. Check the address and the permissions of the account, then \`waybill resume ${lane}\`.`;
+  return '';
 }
 
 const laneInWords = {

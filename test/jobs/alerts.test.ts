@@ -52,7 +52,8 @@ onBothLabs('alerts', (kit) => {
     const since = new Date(time.nowMs).toISOString();
     expect(told[0]).to.deep.equal({
       cause: 'pause.service.credential',
-      message: 'Everything that talks to the service is stopped (credential): HTTP 401',
+      message:
+        'Everything that talks to the service is stopped (credential): HTTP 401. Replace the credential: a new file is tried by itself. When the cause was on the other side: `waybill resume service`.',
       state: 'raised',
       at: since,
       installation: lab.settings.installation,

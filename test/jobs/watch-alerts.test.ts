@@ -35,6 +35,16 @@ const run = (changes: Partial<JobRun>): JobRun => ({
 });
 
 describe('what needs a person', () => {
+  it('comes with what to do about a credential or a permission that is refused', () => {
+    const messages = troubles(
+      { ...well, pauses: [pause({}), pause({ lane: 'pull', cause: 'misconfigured' })] },
+      settings,
+      now,
+    ).map(({ message }) => message);
+    expect(messages[0]).to.include('`waybill resume service`');
+    expect(messages[1]).to.include('`waybill resume pull`');
+  });
+
   it('is nothing when all is well', () => {
     expect(causes({ runs: [run({}), run({ job: 'pull' })] })).to.deep.equal([]);
   });

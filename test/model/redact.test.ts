@@ -19,6 +19,23 @@ describe('taking secrets out of a text', () => {
     expect(redact(`/login?t=${encodeURIComponent(token)}`, [token])).to.equal('/login?t=[secret]');
   });
 
+  it('takes them out in base64, alone and where more stands behind', () => {
+    for (const text of [token, `${token} and so on`]) {
+      const written = Buffer.from(text).toString('base64');
+      expect(redact(`{"echo":"${written}"}`, [token]))
+        .to.include('[secret]')
+        .and.not.include(written.slice(0, 12));
+    }
+  });
+
+  it('takes out a private key, also on one line, and where it was cut', () => {
+    const key = '-----BEGIN EC PRIVATE KEY-----\nMHcCAQEEIB\nabcdefg\n-----END EC PRIVATE KEY-----';
+    expect(redact(`a ${key} b`, [])).to.equal('a [secret] b');
+    expect(redact(JSON.stringify({ key }), [])).to.equal('{"key":"[secret]"}');
+    expect(redact(`a ${key.slice(0, 50)}`, [])).to.equal('a [secret]');
+    expect(redact('-----BEGIN PUBLIC KEY-----', [])).to.equal('-----BEGIN PUBLIC KEY-----');
+  });
+
   it('takes out what looks like a credential, though nobody knows it', () => {
     expect(redact('Authorization: Bearer abcdefgh.ijkl-mnop', [])).to.equal('Authorization: Bearer [secret]');
     expect(redact('authorization: basic dXNlcjpwYXNz', [])).to.equal('authorization: basic [secret]');
