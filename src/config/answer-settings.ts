@@ -33,6 +33,10 @@ export const answersSettings = z
       [{ status: 404 }, { status: 410 }],
       'Only for a removal: the record is not there any more, so that nothing is left to do.',
     ),
+    blocked: answers(
+      [],
+      'We are shut out for a while: everything rests as long as Retry-After says, else service.blockedSeconds. A 403 with Retry-After always means this.',
+    ),
   })
   .prefault({})
   .describe('Which answers mean something that a status alone does not say.');

@@ -60,6 +60,12 @@ export const serviceSettings = z
       .optional()
       .describe('Requests under way at once. Absent: 16, or as many as the limits need at answers of half a second.')
       .meta({ unit: 'requests' }),
+    blockedSeconds: z
+      .number()
+      .positive()
+      .max(86_400)
+      .default(900)
+      .describe('How long everything rests after an answer of service.answers.blocked that names no time.'),
     limits: z
       .array(
         z.strictObject({

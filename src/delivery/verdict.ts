@@ -2,8 +2,10 @@ import type { AnswerPattern } from '../config/answer-settings.js';
 import type { ServiceSettings } from '../config/service-settings.js';
 import type { Verdict } from '../model/verdict.js';
 import { type AcknowledgementRequest, readAcknowledgement } from './acknowledgement.js';
+import { blockedMs } from './blocked-ms.js';
 import { errorBody } from './error-reason.js';
 import type { Exchange } from './exchange.js';
+import { matchesAnswer } from './matches-answer.js';
 import { retryAfterMs } from './retry-after.js';
 
 export interface VerdictRequest extends AcknowledgementRequest {
@@ -14,7 +16,7 @@ export interface VerdictRequest extends AcknowledgementRequest {
 
 export type VerdictProfile = Pick<
   ServiceSettings,
-  'answers' | 'checkTotal' | 'acknowledgement' | 'errorBody' | 'idempotency'
+  'answers' | 'blockedSeconds' | 'checkTotal' | 'acknowledgement' | 'errorBody' | 'idempotency'
 >;
 
 /**
@@ -47,8 +49,7 @@ export function judge(profile: VerdictProfile, request: VerdictRequest, exchange
   const error = errorBody(body, profile.errorBody);
   const words = isCutOff ? exchange.reason : error.message || 'no reason given';
   const reason = `HTTP ${status}${error.code ? ` ${error.code}` : ''}: ${words}`;
-  const matches = (patterns: readonly AnswerPattern[]) =>
-    patterns.some((pattern) => matchesAnswer(pattern, status, error.code, body));
+  const matches = (patterns: readonly AnswerPattern[]) => matchesAnswer(patterns, status, error.code, body);
 
   // What is not there needs no removal: it was removed by an attempt whose answer was lost, or by somebody else.
   if (request.operation === 'delete' && !isCutOff && request.expectedId !== null && matches(profile.answers.gone))
@@ -67,6 +68,15 @@ export function judge(profile: VerdictProfile, request: VerdictRequest, exchange
     if (request.entity === 'order' && matches(profile.answers.unknownCustomer))
       return { kind: 'unknown_customer', reason };
   }
+
+  const blockMs = blockedMs(profile, { status, headers, code: error.code, body }, nowMs);
+  if (blockMs !== null)
+    return {
+      kind: 'throttled',
+      reason,
+      retryAfterMs: blockMs,
+      ...(status >= 400 && status < 500 ? {} : { mayHaveTakenEffect: true as const }),
+    };
 
   // A 429 is decided before the idempotency layer of a service: nothing took effect.
   if (status === 429) return { kind: 'throttled', reason, retryAfterMs: retryAfterMs(headers['retry-after'], nowMs) };
@@ -95,12 +105,4 @@ function totalFlag(profile: VerdictProfile, expected: bigint | null, acknowledge
   if (profile.checkTotal === 'off' || expected === null || acknowledged === null) return null;
   if (BigInt(acknowledged) === expected) return null;
   return `The service acknowledged a total of ${acknowledged}; the lines add up to ${expected}.`;
-}
-
-function matchesAnswer(pattern: AnswerPattern, status: number, code: string | null, body: string): boolean {
-  if (pattern.status !== status) return false;
-  if (pattern.code !== undefined && pattern.code !== code) return false;
-  // Services write in_progress, in-progress or "in progress"; `.` in the default patterns stands for any of them.
-  if (pattern.pattern !== undefined && !new RegExp(pattern.pattern, 'i').test(body.slice(0, 10_000))) return false;
-  return true;
 }

@@ -1,4 +1,5 @@
 import type { ServiceSettings } from '../config/service-settings.js';
+import { blockedMs } from '../delivery/blocked-ms.js';
 import { errorBody } from '../delivery/error-reason.js';
 import type { Exchange } from '../delivery/exchange.js';
 import { retryAfterMs } from '../delivery/retry-after.js';
@@ -32,7 +33,7 @@ export function judgePullAnswer<T>(
   exchange: Exchange,
   answers: readonly number[],
   read: (status: number, body: string) => T | string,
-  service: Pick<ServiceSettings, 'limits' | 'errorBody'>,
+  service: Pick<ServiceSettings, 'limits' | 'errorBody' | 'answers' | 'blockedSeconds'>,
   nowMs: number,
 ): PullAnswer<T> {
   if (exchange.kind === 'not_sent') return { kind: 'stop', verdict: 'not_sent', reason: exchange.reason };
@@ -47,9 +48,10 @@ export function judgePullAnswer<T>(
   }
   const error = errorBody(exchange.body, service.errorBody);
   const reason = `HTTP ${status}${error.code ? ` ${error.code}` : ''}: ${error.message || 'no reason given'}`;
-  if (status === 429 || (status === 503 && exchange.headers['retry-after'] !== undefined)) {
+  const blockMs = blockedMs(service, { ...exchange, code: error.code }, nowMs);
+  if (blockMs !== null || status === 429 || (status === 503 && exchange.headers['retry-after'] !== undefined)) {
     // "Now" and a date in the past name no time.
-    const named = retryAfterMs(exchange.headers['retry-after'], nowMs) || null;
+    const named = blockMs ?? (retryAfterMs(exchange.headers['retry-after'], nowMs) || null);
     const wait = named ?? ownWaitMs(service.limits);
     return {
       kind: wait > longestWaitMs ? 'stop' : 'again',
