@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { adoptedCommand } from './bindings-adopted.js';
 import { exportBindings } from './bindings-file.js';
 import { type CommonOptions, describeCommand, print, printJson, withApp } from './command.js';
 import { exitCode } from './exit-codes.js';
@@ -28,5 +29,6 @@ export function bindingsCommand(): Command {
         });
       }),
   );
+  command.addCommand(adoptedCommand());
   return command;
 }

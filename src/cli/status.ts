@@ -84,6 +84,12 @@ async function showStatus(app: App, options: StatusOptions): Promise<number> {
       `${pause.lane} (${pause.cause}) since ${ago(pause.since_at)}, ${pause.until_at === null ? 'until resumed' : `until ${time(pause.until_at)}`}, by ${pause.actor}: ${pause.reason}`,
     );
   for (const [i, text] of heldInWords(status).entries()) await row(i === 0 ? 'Held' : '', text);
+  const { customers, orders, open } = status.adopted;
+  if (customers + orders > 0)
+    await row(
+      'Adopted',
+      `${customers} customers and ${orders} orders that the service had already${open > 0 ? `; ${open} differ, and nobody has looked: waybill bindings adopted --open` : ''}`,
+    );
   for (const [i, alert] of status.alerts.entries())
     await row(i === 0 ? 'Alerts' : '', `${alert.cause} since ${ago(alert.sinceAt)}: ${alert.message}`);
   const captured = status.runs.find(({ job }) => job === 'capture');

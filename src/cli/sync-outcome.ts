@@ -28,7 +28,12 @@ export function reportSync(
 
 function codeOf({ capture, deliver, pull, open }: SyncResult): number {
   const held = capture?.stopped ?? deliver?.stopped ?? (pull && pull.outcome !== 'proven' ? pull.reason : null);
-  const parked = (capture?.parked ?? 0) + (deliver?.parked ?? 0) + (deliver?.flagged ?? 0) + (pull?.malformed ?? 0);
+  const parked =
+    (capture?.parked ?? 0) +
+    (deliver?.parked ?? 0) +
+    (deliver?.flagged ?? 0) +
+    (pull?.malformed ?? 0) +
+    (deliver?.adopted.differing ?? 0);
   if (pull?.outcome === 'failed' || capture?.busy) return exitCode.failed;
   if (held || parked > 0) return exitCode.waitsForPerson;
   return open > 0 ? exitCode.failed : exitCode.done;
@@ -62,9 +67,13 @@ function printWords(app: App, { capture, deliver, pull, open }: SyncResult, dryR
     if (dryRun && capture.touched.length > 0) printTouched(capture.touched);
   }
   if (deliver) {
-    const { delivered, attempts, parked, flagged, watched } = deliver;
+    const { delivered, adopted, attempts, parked, flagged, watched } = deliver;
     if (watched) print(`${watched} delivers; watched it. ${open} messages are still open.`);
     else print(`Delivered ${delivered.orders} orders and ${delivered.customers} customers in ${attempts} attempts.`);
+    if (adopted.customers > 0)
+      print(
+        `${adopted.customers} customers were there already and are adopted${adopted.differing > 0 ? `; ${adopted.differing} of them differ: waybill bindings adopted --open` : ''}.`,
+      );
     if (parked > 0) print(`${parked} wait for a person: waybill outbox --state parked`);
     if (flagged > 0) print(`${flagged} were delivered with a total that differs: waybill audit --event delivered`);
     if (deliver.stopped && !watched) print(`Delivery stopped: ${deliver.stopped}`);

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type AuditEntry, appendAudit } from '../audit/audit-log.js';
 import type { ErpReader, ReadCustomer, ReadOrder } from '../erp/erp-reader.js';
 import type { Entity } from '../model/entity.js';
-import { type AdoptedRecord, bindClaimed, countUnboundCustomers, knownOfClaims } from '../outbox/adopt-records.js';
+import { type AdoptedRecord, bindClaimed, boundCustomers, knownOfClaims } from '../outbox/adopt-records.js';
 import { canonicalJson } from '../outbox/canonical-json.js';
 import { decideAdoption } from '../outbox/decide-adoption.js';
 import { assertEpoch, lockLease } from '../store/lease.js';
@@ -237,7 +237,8 @@ class Adopting {
         record: canonicalJson(row.content.record),
       });
     }
-    result.ordersWithoutCustomer += await countUnboundCustomers(tx, customerKeys);
+    const bound = await boundCustomers(tx, customerKeys);
+    result.ordersWithoutCustomer += customerKeys.filter((key) => !bound.has(key)).length;
     return records;
   }
 

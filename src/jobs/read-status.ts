@@ -3,6 +3,7 @@ import type { Settings } from '../config/settings.js';
 import { type LastPull, lastPull } from '../invoices/last-pull.js';
 import { countListedInvoices } from '../invoices/list-invoices.js';
 import type { Entity } from '../model/entity.js';
+import { type AdoptionCounts, countAdoptions } from '../outbox/adoptions.js';
 import { groupMessages, type MessageGroup } from '../outbox/group-messages.js';
 import { countOutbox, type OutboxCounts } from '../outbox/outbox-counts.js';
 import { type Alert, openAlerts } from '../store/alerts.js';
@@ -31,6 +32,8 @@ export interface Status {
   /** Those that hold something now, or only probe. */
   pauses: LanePause[];
   outbox: OutboxCounts;
+  /** Records that the service had already; `open`: with differences that nobody has looked at. */
+  adopted: AdoptionCounts;
   /** Sources of which all updates and removals are held, until somebody says `waybill confirm` or the cause is gone. */
   brakes: { entity: Entity; reason: string }[];
   /** Why messages are parked, the most frequent reasons first. */
@@ -65,6 +68,7 @@ export async function readStatus(tx: Tx, settings: Settings, erpIdentity: string
     // An outage stays on record, and only probes go out, until the service answers.
     pauses: pauses.filter((p) => p.cause === 'outage' || p.until_at === null || p.until_at > nowMs),
     outbox: await countOutbox(tx),
+    adopted: await countAdoptions(tx),
     brakes: await readBrakes(tx),
     parkedReasons: await groupMessages(tx, { states: ['parked'] }, 'reason', topReasons),
     cursors: { customer: await readCursor(tx, 'customer'), order: await readCursor(tx, 'order') },

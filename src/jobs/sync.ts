@@ -80,7 +80,7 @@ export async function sync(
       const progress = (done: DeliverResult) =>
         options.onProgress?.({
           stage: 'deliver',
-          done: done.delivered.customers + done.delivered.orders + done.parked,
+          done: done.delivered.customers + done.delivered.orders + done.adopted.customers + done.parked,
           total,
         });
       const delivered = await deliver(context, client, lease, {

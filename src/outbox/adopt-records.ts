@@ -134,13 +134,13 @@ export async function bindClaimed(
   );
 }
 
-/** How many of these customers the service has not acknowledged. */
-export async function countUnboundCustomers(tx: Tx, customerKeys: readonly string[]): Promise<number> {
+/** Keys of those of these customers that the service has acknowledged. */
+export async function boundCustomers(tx: Tx, customerKeys: readonly string[]): Promise<Set<string>> {
   const keys = [...new Set(customerKeys)];
-  if (keys.length === 0) return 0;
-  const [row] = await tx.select<{ n: number }>(
-    `SELECT COUNT(*) AS n FROM binding WHERE entity='customer' AND source_key IN ${placeholders(keys.length)}`,
+  if (keys.length === 0) return new Set();
+  const rows = await tx.select<{ source_key: string }>(
+    `SELECT source_key FROM binding WHERE entity='customer' AND source_key IN ${placeholders(keys.length)}`,
     keys,
   );
-  return keys.length - Number(row?.n ?? 0);
+  return new Set(rows.map((row) => row.source_key));
 }

@@ -1,4 +1,5 @@
 import type { LanePause } from '../store/lane-pauses.js';
+import type { Adoption } from './adoptions.js';
 import { isOtherRecord } from './is-other-record.js';
 import type { OperatorContext } from './operator-action.js';
 import type { RecordStory, StoryCustomer, StoryMessage } from './tell-story.js';
@@ -31,10 +32,13 @@ export function describeStory(story: RecordStory, context: StoryContext): StoryI
       `Its lines are not all there yet (seen since ${time(story.unsettled.firstSeenAt)}): ${story.unsettled.reason}.`,
     );
 
+  if (story.adoption) words.why.push(adoptionInWords(story.adoption, context));
   if (!message) {
-    words.where = story.binding
-      ? `At the service, acknowledged as ${story.binding.serviceId} on ${time(story.binding.acknowledgedAt)}; its messages are no longer kept.`
-      : 'In the ERP, not in the outbox yet: it waits for its lines.';
+    words.where = story.adoption
+      ? `At the service as ${story.adoption.serviceId}; Waybill has sent nothing of it.`
+      : story.binding
+        ? `At the service, acknowledged as ${story.binding.serviceId} on ${time(story.binding.acknowledgedAt)}; its messages are no longer kept.`
+        : 'In the ERP, not in the outbox yet: it waits for its lines.';
     return words;
   }
   switch (message.state) {
@@ -57,7 +61,9 @@ export function describeStory(story: RecordStory, context: StoryContext): StoryI
       words.where =
         message.operation === 'create' && !story.binding
           ? 'Not sent, and not to be sent.'
-          : 'Nothing to send: the service holds these values already.';
+          : story.adoption
+            ? `At the service as ${story.adoption.serviceId}; nothing is to be sent.`
+            : 'Nothing to send: the service holds these values already.';
       if (message.operation === 'create' && !story.binding && message.reason) words.why.push(message.reason);
       break;
     case 'discarded':
@@ -80,6 +86,21 @@ export function describeStory(story: RecordStory, context: StoryContext): StoryI
       break;
   }
   return words;
+}
+
+/** What happened before us, in one sentence. */
+function adoptionInWords(
+  { serviceId, adoptedAt, from, differs, reviewedAt }: Adoption,
+  { time }: StoryContext,
+): string {
+  const how = { answer: "the service's answer showed it", look_up: 'a look-up found it', file: 'a list named it' }[
+    from
+  ];
+  const found = `The service had ${serviceId} already; adopted on ${time(adoptedAt)}, because ${how}.`;
+  if (differs === null) return `${found} Nobody has compared its fields: only what is edited since is sent.`;
+  if (differs.length === 0) return `${found} Nothing differed.`;
+  const names = `${differs.slice(0, 20).join(', ')}${differs.length > 20 ? ` and ${differs.length - 20} more` : ''}`;
+  return `${found} It differed in ${names}; ${reviewedAt === null ? 'nobody has looked yet' : `looked at on ${time(reviewedAt)}`}.`;
 }
 
 function describeWaiting(story: RecordStory, message: StoryMessage, context: StoryContext, words: StoryInWords): void {

@@ -1,5 +1,6 @@
 import type { Entity } from '../model/entity.js';
 import type { Tx } from '../store/store.js';
+import { type Adoption, adoptionOf } from './adoptions.js';
 import type { MessageState, Operation, ParkClass } from './message.js';
 
 export interface StoryMessage {
@@ -59,6 +60,8 @@ export interface RecordStory {
   sourceKey: string;
   number: string | null;
   binding: StoryBinding | null;
+  /** Set when somebody else made it at the service before us. */
+  adoption: Adoption | null;
   messages: StoryMessage[];
   attempts: StoryAttempt[];
   /** How many older attempts are not in the list. */
@@ -81,6 +84,7 @@ export async function tellStory(tx: Tx, entity: Entity, sourceKey: string): Prom
     sourceKey,
     number: newest?.number ?? null,
     binding: await bindingOf(tx, entity, sourceKey),
+    adoption: await adoptionOf(tx, entity, sourceKey),
     messages,
     attempts,
     attemptsLeftOut: leftOut,
