@@ -113,7 +113,12 @@ export const openPoints: readonly OpenPoint[] = [
     ],
   },
   { part: 8, point: 'numeric limits and their windows', settings: ['service.limits'] },
-  { part: 8, point: 'durations of a block', settings: [], fixed: 'it holds across restarts' },
+  {
+    part: 8,
+    point: 'durations of a block',
+    settings: ['service.answers.blocked', 'service.blockedSeconds'],
+    fixed: 'it holds across restarts',
+  },
   { part: 8, point: 'maximum page size', settings: ['invoices.pageSize'] },
   { part: 8, point: 'request size limits', settings: ['service.maxRequestBytes'] },
   { part: 9, point: 'which version is current', settings: ['service.endpoints.createOrder'] },
