@@ -56,7 +56,7 @@ export function resolveSecrets(
     const path = place.join('.');
     // erp.password has no meaning for a SQLite file, so its credential is left alone.
     const owner = entry.only === undefined ? undefined : getIn(merged, entry.only.path.split('.'));
-    if (entry.only !== undefined && !entry.only.names.includes(String(owner))) continue;
+    if (entry.only !== undefined && !(typeof owner === 'string' && entry.only.names.includes(owner))) continue;
     const named = getIn(merged, place);
     if (getIn(merged, entry.segments) !== undefined) {
       if (named !== undefined && named !== null) {

@@ -206,6 +206,7 @@ describe('settings that have to agree', () => {
       { ...validSettings(), delivery: { backoffBaseSeconds: 10, backoffMaxSeconds: 5 } },
       'delivery.backoffBaseSeconds',
     ],
+    ['a kind of store that is no text', { ...validSettings(), store: { type: { toString: '' } } }, 'store.type'],
     ['a store that forgets', { ...validSettings(), store: { file: ':memory:' } }, 'store.file'],
     [
       'one answer with two meanings',
