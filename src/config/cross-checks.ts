@@ -182,6 +182,33 @@ function checkRetention({ retention, service }: Partly<Settings>, report: Report
   }
 }
 
+/** What was sent is counted from its attempts, so that they have to outlive every window. */
+function checkLimits({ retention, service }: Partly<Settings>, report: Report): void {
+  for (const [index, limit] of (service?.limits ?? []).entries()) {
+    const seconds = (limit as Partial<typeof limit> | undefined)?.perSeconds;
+    if (seconds === undefined) continue;
+    for (const name of ['messagesDays', 'auditDays'] as const) {
+      const days = retention?.[name];
+      if (days === undefined || days * 86_400 >= seconds) continue;
+      report(`service.limits.${index}.perSeconds`, 'is longer than what was sent stays on record', {
+        found: `${seconds}, with retention.${name}: ${days}`,
+        allowed: `at most ${days * 86_400}, or a longer retention.${name}`,
+      });
+    }
+  }
+}
+
+function checkSchedule({ schedule }: Partly<Settings>, report: Report): void {
+  for (const [index, entry] of (schedule?.quietHours ?? []).entries()) {
+    const { from, to } = (entry ?? {}) as Partial<typeof entry>;
+    if (from !== undefined && from === to)
+      report(`schedule.quietHours.${index}.to`, 'is when it begins', {
+        found: to,
+        allowed: 'another time; a whole day is from "00:00" to "24:00"',
+      });
+  }
+}
+
 function checkStore({ store }: Partly<Settings>, report: Report): void {
   if (store?.type !== 'sqlite' || !/^(:memory:|file:)/.test(store.file ?? '')) return;
   report('store.file', 'is not the name of a file', {
@@ -206,6 +233,8 @@ export function crossChecks(settings: Partly<Settings>): CrossProblem[] {
     checkInvoices,
     checkProfile,
     checkRetention,
+    checkLimits,
+    checkSchedule,
     checkStore,
   ])
     check(settings, report);

@@ -5,27 +5,22 @@ const days = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as const;
 
 const timeOfDay = (pattern: RegExp, allowed: string) => z.string().regex(pattern, `not ${allowed}`).meta({ allowed });
 
-const quietHours = z
-  .strictObject({
-    lanes: z
-      .array(z.enum(['deliver', 'pull']))
-      .min(1)
-      .default(['deliver', 'pull'])
-      .describe('What is quiet: deliver sends, resends, looks up and probes; pull reads invoices.'),
-    from: timeOfDay(/^([01]\d|2[0-3]):[0-5]\d$/, 'a time such as "22:00"').describe('When it begins.'),
-    to: timeOfDay(/^(([01]\d|2[0-3]):[0-5]\d|24:00)$/, 'a time such as "06:00", or "24:00"').describe(
-      'When it ends; a time that is not after `from` is one of the next day.',
-    ),
-    days: z
-      .array(z.enum(days))
-      .min(1)
-      .default([...days])
-      .describe('Days of the week on which it begins.'),
-  })
-  .refine(({ from, to }) => from !== to, {
-    error: 'begins when it ends; a whole day is from "00:00" to "24:00"',
-    path: ['to'],
-  });
+const quietHours = z.strictObject({
+  lanes: z
+    .array(z.enum(['deliver', 'pull']))
+    .min(1)
+    .default(['deliver', 'pull'])
+    .describe('What is quiet: deliver sends, resends, looks up and probes; pull reads invoices.'),
+  from: timeOfDay(/^([01]\d|2[0-3]):[0-5]\d$/, 'a time such as "22:00"').describe('When it begins.'),
+  to: timeOfDay(/^(([01]\d|2[0-3]):[0-5]\d|24:00)$/, 'a time such as "06:00", or "24:00"').describe(
+    'When it ends; a time that is not after `from` is one of the next day.',
+  ),
+  days: z
+    .array(z.enum(days))
+    .min(1)
+    .default([...days])
+    .describe('Days of the week on which it begins.'),
+});
 
 export const scheduleSettings = z
   .strictObject({

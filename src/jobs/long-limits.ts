@@ -1,5 +1,6 @@
+import { longestSlotWaitMs } from '../delivery/pacer.js';
 import type { ServiceClient } from '../delivery/service-client.js';
-import { requestsSince } from '../outbox/recent-requests.js';
+import { answeredSince } from '../outbox/recent-requests.js';
 import { pauseLane } from '../store/lane-pauses.js';
 import type { JobContext } from './job-context.js';
 
@@ -8,6 +9,9 @@ import type { JobContext } from './job-context.js';
  * not by minutes. Longer ones are counted from what is on record.
  */
 export const longestRestMs = 10_000;
+
+/** A claim holds what leaves within a few seconds, and then it waits for its slot: no request leaves later than this after its intent. */
+const longestLeaveMs = 3_000 + longestSlotWaitMs;
 
 /**
  * What would wait for a slot longer than a request does is a pause of the lane: visible, durable, and no message is claimed for it.
@@ -39,14 +43,13 @@ export async function recallRequests(context: JobContext, client: Pick<ServiceCl
   const { limits, deadlineSeconds } = context.settings.service;
   const longestMs = Math.max(0, ...limits.map(({ perSeconds }) => perSeconds * 1000));
   if (longestMs <= longestRestMs) return;
-  const deadlineMs = deadlineSeconds * 1000;
   const now = context.nowMs();
   const times = await context.store.read('count what the limits still count', (tx) =>
-    requestsSince(tx, now - longestMs - deadlineMs),
+    answeredSince(tx, now - longestMs, longestLeaveMs, deadlineSeconds * 1000),
   );
-  // A slot rests from the answer on, which came within the deadline.
+  // A slot rests from the answer on.
   client.recall(
-    times.map((at) => now - at - deadlineMs),
+    times.map((at) => now - at),
     longestRestMs,
   );
 }

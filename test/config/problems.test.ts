@@ -48,8 +48,19 @@ const mistakes: [path: string, make: (settings: Settings) => void][] = [
     'service.answers.inProgress[0].pattern',
     (s) => Object.assign(s.service, { answers: { inProgress: [{ status: 409, pattern: '(' }] } }),
   ],
+  [
+    'service.limits[0].perSeconds',
+    (s) => {
+      Object.assign(s, { retention: { messagesDays: 7 } });
+      Object.assign(s.service, { limits: [{ requests: 9, perSeconds: 700_000 }] });
+    },
+  ],
+  [
+    'schedule.quietHours[0].to',
+    (s) => Object.assign(s, { schedule: { ...(s.schedule as object), quietHours: [{ from: '22:00', to: '22:00' }] } }),
+  ],
   ['store.type', (s) => Object.assign(s, { store: { type: 'postgres' } })],
-  ['schedule.capture', (s) => Object.assign(s, { schedule: { capture: 'every minute' } })],
+  ['schedule.capture', (s) => Object.assign(s, { schedule: { ...(s.schedule as object), capture: 'every minute' } })],
   ['log', (s) => Object.assign(s, { log: 'info' })],
   ['deliver', (s) => Object.assign(s, { deliver: {} })],
 ];
