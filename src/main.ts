@@ -1,9 +1,9 @@
 #!/usr/bin/env node
+import './cli/start-with-little-memory.js';
 import { setFlagsFromString } from 'node:v8';
 import { run } from './cli/run.js';
 
-// On a server with much memory V8 lets garbage pile up before it collects. A daemon beside an ERP should stay small:
-// measured over 10,000 orders, 159 MiB instead of 273 at the same speed.
-setFlagsFromString('--heap-growing-percent=30');
+// From here on it would cost delivery a tenth of its CPU time.
+setFlagsFromString('--no-optimize-for-size');
 
 process.exitCode = await run(process.argv);

@@ -13,6 +13,7 @@ import { pullTurn, type TurnOptions } from './pull-turn.js';
 import { readLists } from './read-lists.js';
 import { SendGate } from './send-gate.js';
 import type { ServiceLease } from './service-lease.js';
+import { withLittleMemory } from './with-little-memory.js';
 
 export interface PullResult {
   /** `proven`: the list is the service's list of one moment of this pull. `unproven`: what was met was taken. */
@@ -75,7 +76,7 @@ export async function pull(
   );
   let failure: string | null;
   try {
-    failure = await readLists(context, questions, open, onProgress);
+    failure = await withLittleMemory(() => readLists(context, questions, open, onProgress));
     if (failure === null) await askForMissed(context, questions, open);
   } finally {
     signal?.removeEventListener('abort', stop);

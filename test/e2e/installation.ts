@@ -23,6 +23,8 @@ export interface InstallationOptions {
   /** Sections put over the sample's. */
   settings?: Record<string, unknown>;
   token?: string;
+  /** Flags of Node. Absent: traces name lines of the sources, which takes some 10 MiB. */
+  nodeFlags?: string[];
 }
 
 export interface Run {
@@ -151,7 +153,8 @@ export class Installation {
 
   #spawn(args: string[]) {
     const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
-    return spawn(process.execPath, ['--enable-source-maps', main, ...args, '--config', this.configDir], {
+    const { nodeFlags = ['--enable-source-maps'] } = this.options;
+    return spawn(process.execPath, [...nodeFlags, main, ...args, '--config', this.configDir], {
       cwd: this.options.folder,
       env: this.env,
       stdio: ['ignore', 'pipe', 'pipe'],

@@ -27,6 +27,7 @@ export async function startPullLab(folder: string, maxPageSize: number): Promise
     serviceUrl: sandbox.url,
     erp: { type: 'sqlite', file },
     store: { type: 'sqlite' },
+    nodeFlags: [],
     settings: {
       service: {
         environment: 'sandbox',
