@@ -5,10 +5,10 @@ import type { Entity } from '../model/entity.js';
 import { KnownSecrets } from '../model/known-secrets.js';
 import type { FoundRecord, LookUpFinding } from '../model/look-up-finding.js';
 import type { CustomerRecord, JsonValue, OrderItem } from '../model/record.js';
-import { redact } from '../model/redact.js';
 import type { Verdict } from '../model/verdict.js';
 import { type Clock, systemClock } from '../store/clock.js';
 import { orderTotal } from './acknowledgement.js';
+import { AnswerRedaction } from './answer-redaction.js';
 import { AuthorisedTransport } from './authorised-transport.js';
 import { concurrencyOf } from './concurrency-of.js';
 import { Connections } from './connections.js';
@@ -16,7 +16,6 @@ import type { CredentialFault } from './credential/credential.js';
 import { openCredential } from './credential/open-credential.js';
 import type { FileSource } from './credential/watched-files.js';
 import { type EndpointNotice, EndpointWatch } from './endpoint-notice.js';
-import { excerptOf } from './excerpt-of.js';
 import type { TimedExchange } from './exchange.js';
 import { customerInAnswer } from './existing-customer.js';
 import { fillPath } from './fill-path.js';
@@ -103,9 +102,9 @@ export class ServiceClient {
   readonly #pacer: Pacer;
   readonly #wire: Transport;
   readonly #transport: AuthorisedTransport;
-  readonly #known: KnownSecrets;
   readonly #nowMs: () => number;
   readonly #watch: EndpointWatch;
+  readonly #redaction: AnswerRedaction;
 
   constructor(options: ServiceClientOptions) {
     this.#service = options.service;
@@ -117,16 +116,17 @@ export class ServiceClient {
       limits: limits.map(({ requests, perSeconds }) => ({ requests, windowMs: perSeconds * 1000 })),
       ...(options.clock ? { clock: options.clock } : {}),
     });
-    this.#known = options.secrets ?? new KnownSecrets();
+    const known = options.secrets ?? new KnownSecrets();
+    this.#redaction = new AnswerRedaction(() => known.all);
     const { monotonicMs } = options.clock ?? systemClock;
     const watching = {
-      secrets: this.#known,
+      secrets: known,
       monotonicMs,
       warn: options.warn ?? (() => undefined),
       ...(options.files ? { files: options.files } : {}),
     };
     const { service } = options;
-    if (service.token) this.#known.add(service.token.reveal());
+    if (service.token) known.add(service.token.reveal());
     const connections = new Connections({ service, maxSockets: concurrencyOf(service), ...watching });
     this.#wire = new Transport({ ...options, pacer: this.#pacer, connections });
     const credential = openCredential(service, {
@@ -178,7 +178,7 @@ export class ServiceClient {
     });
     this.#heed(name, timed);
     const expectedId = entity === 'customer' && knownByCode ? customerCode : request.serviceId;
-    const exchange = this.#withoutSecrets(timed.exchange, endpoint.successStatus);
+    const exchange = this.#redaction.exchange(timed.exchange, endpoint.successStatus);
     const verdict = judge(
       this.#service,
       {
@@ -195,7 +195,7 @@ export class ServiceClient {
     const isThere = entity === 'customer' && operation === 'create' && verdict.kind === 'conflict';
     return {
       ...this.#record(timed),
-      verdict: this.#redactVerdict(verdict),
+      verdict: this.#redaction.verdict(verdict),
       ...(isThere ? { existing: customerInAnswer(this.#service.adoption, record, exchange) } : {}),
     };
   }
@@ -224,11 +224,11 @@ export class ServiceClient {
     const { lookUpCustomer } = this.#service.endpoints;
     const ofCustomer = endpoint === lookUpCustomer ? 'lookUpCustomer' : 'readCustomer';
     this.#heed(message.entity === 'order' ? 'lookUpOrder' : ofCustomer, timed);
-    const exchange = this.#withoutSecrets(timed.exchange, endpoint.successStatus);
+    const exchange = this.#redaction.exchange(timed.exchange, endpoint.successStatus);
     const request = { entity: message.entity, operation: 'update' as const, expectedId: null, expectedTotal: null };
     // No status of a look-up is an acknowledgement: what is asked here is only why there was no answer.
     const judged = judge(this.#service, { ...request, successStatus: 0 }, exchange, this.#nowMs());
-    const verdict = this.#redactVerdict(judged);
+    const verdict = this.#redaction.verdict(judged);
     return {
       ...this.#record(timed),
       finding: readLookUp(endpoint, record, message.idempotencyKey, exchange),
@@ -246,10 +246,10 @@ export class ServiceClient {
     const timed = await this.#transport.exchange({ method: 'GET', path, query, isProbe, gate });
     this.#heed(path === this.#service.endpoints.listInvoices.path ? 'listInvoices' : 'readInvoice', timed);
     return {
-      exchange: this.#withoutSecrets(timed.exchange, null),
+      exchange: this.#redaction.exchange(timed.exchange, null),
       startedAtMs: timed.startedAtMs,
       durationMs: timed.durationMs,
-      requestId: this.#requestIdOf(timed),
+      requestId: this.#redaction.requestId(timed),
     };
   }
 
@@ -288,10 +288,6 @@ export class ServiceClient {
     this.#wire.close();
   }
 
-  #secrets(): readonly string[] {
-    return this.#known.all;
-  }
-
   #heed(endpoint: EndpointName, { exchange }: TimedExchange): void {
     if (exchange.kind === 'answer' || exchange.kind === 'cut_off') this.#watch.heed(endpoint, exchange.headers);
   }
@@ -304,31 +300,9 @@ export class ServiceClient {
       startedAtMs: timed.startedAtMs,
       durationMs: timed.durationMs,
       status: answered ? exchange.status : null,
-      requestId: this.#requestIdOf(timed),
-      excerpt: exchange.kind === 'answer' && exchange.body !== '' ? excerptOf(exchange.body, this.#secrets()) : null,
+      requestId: this.#redaction.requestId(timed),
+      excerpt: this.#redaction.excerpt(timed),
     };
-  }
-
-  /**
-   * A service that echoes the token in its error must not bring it into our log. Redacted before anything is cut out of
-   * the body. A success stays as it is: it is checked by its exact words.
-   */
-  #withoutSecrets(exchange: TimedExchange['exchange'], successStatus: number | null): TimedExchange['exchange'] {
-    if (exchange.kind !== 'answer') return exchange;
-    const isSuccess = successStatus === null ? exchange.status < 300 : exchange.status === successStatus;
-    return isSuccess ? exchange : { ...exchange, body: redact(exchange.body, this.#secrets()) };
-  }
-
-  #requestIdOf({ exchange }: TimedExchange): string | null {
-    if (exchange.kind !== 'answer' && exchange.kind !== 'cut_off') return null;
-    const id = exchange.headers['x-request-id'] ?? exchange.headers['request-id'];
-    return id === undefined ? null : redact(id, this.#secrets());
-  }
-
-  #redactVerdict(verdict: Verdict): Verdict {
-    if (verdict.kind === 'delivered')
-      return verdict.state === undefined ? verdict : { ...verdict, state: redact(verdict.state, this.#secrets()) };
-    return { ...verdict, reason: redact(verdict.reason, this.#secrets()) };
   }
 }
 

@@ -215,8 +215,9 @@ onBothLabs('deliver', (kit) => {
     await expectOthersDelivered(2);
   });
 
-  it('parks a customer that exists under another key, and sends no order of it', async () => {
-    const lab = await kit.start({ customers: 2, orders: 4 });
+  it('parks a customer that exists under another key where none is adopted, and sends no order of it', async () => {
+    const settings = { service: { adoption: { customers: 'off' } } };
+    const lab = await kit.start({ customers: 2, orders: 4, settings });
     await lab.capture();
     await post(lab.sandbox.url, '/v1/customers', 'another-key', { customer_code: 'K10001', name: 'by hand' });
     const result = await lab.deliver();

@@ -1,0 +1,41 @@
+import { redact } from '../model/redact.js';
+import type { Verdict } from '../model/verdict.js';
+import { excerptOf } from './excerpt-of.js';
+import type { Exchange, TimedExchange } from './exchange.js';
+
+/** What of an answer may be kept, shown and logged: everything but our secrets, which a service may echo. */
+export class AnswerRedaction {
+  readonly #secrets: () => readonly string[];
+
+  /** @param secrets asked each time: a credential may be replaced while the program runs */
+  constructor(secrets: () => readonly string[]) {
+    this.#secrets = secrets;
+  }
+
+  /**
+   * Redacted before anything is cut out of the body. A success stays as it is: it is checked by its exact words.
+   * @param successStatus null: every status below 300 is one
+   */
+  exchange(exchange: Exchange, successStatus: number | null): Exchange {
+    if (exchange.kind !== 'answer') return exchange;
+    const isSuccess = successStatus === null ? exchange.status < 300 : exchange.status === successStatus;
+    return isSuccess ? exchange : { ...exchange, body: redact(exchange.body, this.#secrets()) };
+  }
+
+  verdict(verdict: Verdict): Verdict {
+    if (verdict.kind === 'delivered')
+      return verdict.state === undefined ? verdict : { ...verdict, state: redact(verdict.state, this.#secrets()) };
+    return { ...verdict, reason: redact(verdict.reason, this.#secrets()) };
+  }
+
+  /** The service's own name for the request, by which its support finds it. */
+  requestId({ exchange }: TimedExchange): string | null {
+    if (exchange.kind !== 'answer' && exchange.kind !== 'cut_off') return null;
+    const id = exchange.headers['x-request-id'] ?? exchange.headers['request-id'];
+    return id === undefined ? null : redact(id, this.#secrets());
+  }
+
+  excerpt({ exchange }: TimedExchange): string | null {
+    return exchange.kind === 'answer' && exchange.body !== '' ? excerptOf(exchange.body, this.#secrets()) : null;
+  }
+}
