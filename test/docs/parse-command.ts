@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { adoptCommand } from '../../src/cli/adopt.js';
 import { auditCommand } from '../../src/cli/audit.js';
 import { backupCommand } from '../../src/cli/backup.js';
 import { bindingsCommand } from '../../src/cli/bindings.js';
@@ -34,6 +35,7 @@ const factories = [
   auditCommand,
   statusCommand,
   recoverCommand,
+  adoptCommand,
   bindingsCommand,
   backupCommand,
   migrateCommand,
