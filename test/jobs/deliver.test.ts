@@ -215,18 +215,9 @@ onBothLabs('deliver', (kit) => {
     await expectOthersDelivered(2);
   });
 
-<<<<<<< /work/main/test/jobs/deliver.test.ts
   it('parks a customer that exists under another key where none is adopted, and sends no order of it', async () => {
     const service = { adoption: { customers: 'off' } };
     const lab = await kit.start({ customers: 2, orders: 4, settings: { service } });
-||||||| /tmp/tmp.e76sge2XoU
-  it('parks a customer that exists under another key, and sends no order of it', async () => {
-    const lab = await kit.start({ customers: 2, orders: 4 });
-=======
-  it('parks a customer that exists under another key where none is adopted, and sends no order of it', async () => {
-    const settings = { service: { adoption: { customers: 'off' } } };
-    const lab = await kit.start({ customers: 2, orders: 4, settings });
->>>>>>> /tmp/tmp.xYRiOald8K
     await lab.capture();
     await post(lab.sandbox.url, '/v1/customers', 'another-key', { customer_code: 'K10001', name: 'by hand' });
     const result = await lab.deliver();
