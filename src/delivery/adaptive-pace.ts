@@ -8,6 +8,8 @@ export interface Pace {
   slowedAtMs: number;
   /** When it last went up or down. */
   changedAtMs: number;
+  /** Where it last was too fast; null: nowhere yet. */
+  ceilingPerSecond: number | null;
   /** How often it fell in a row, before it was back at the configured limit for a while. */
   falls: number;
 }
@@ -20,6 +22,8 @@ const fastestPerSecond = 1_000;
 const fall = { used: 0.9, unused: 0.5 };
 /** It rises again by so much for each request that passes, and by no more than so much a second: one answer of 429 in some sixty. */
 const rise = { eachRequest: 0.0018, eachSecond: 0.01 };
+/** So far below the ceiling it rises faster: a fall that was too deep must not cost a minute. */
+const far = { below: 0.85, eachRequest: 0.005, eachSecond: 0.05 };
 /** Back to a configured limit it goes in seconds: one answer of 429 is a slip. The second one in a row says that the limit is another. */
 const riseToKnown = { eachRequest: 0.02, eachSecond: 0.1 };
 /** So long after its last fall the next one is a slip again. */
@@ -32,6 +36,7 @@ export function firstPace(limitIsKnown: boolean, nowMs: number): Pace {
     isLearnt: limitIsKnown,
     slowedAtMs: nowMs,
     changedAtMs: nowMs,
+    ceilingPerSecond: null,
     falls: 0,
   };
 }
@@ -58,6 +63,7 @@ export function slower(
     isLearnt: true,
     slowedAtMs: nowMs,
     changedAtMs: nowMs,
+    ceilingPerSecond: was,
     falls: pace.perSecond !== null || nowMs - pace.slowedAtMs < forgetFallsMs ? pace.falls + 1 : 1,
   };
 }
@@ -72,7 +78,8 @@ export function faster(pace: Pace, lastSecond: number, knownPerSecond: number | 
   if (pace.perSecond === null || lastSecond < Math.floor(pace.perSecond * 0.8)) return pace;
   const elapsedMs = nowMs - pace.changedAtMs;
   if (!pace.isLearnt && elapsedMs < 1_000) return pace;
-  const step = knownPerSecond !== null && pace.falls === 1 ? riseToKnown : rise;
+  const isFar = pace.ceilingPerSecond !== null && pace.perSecond < pace.ceilingPerSecond * far.below;
+  const step = knownPerSecond !== null && pace.falls === 1 ? riseToKnown : isFar ? far : rise;
   const factor = pace.isLearnt ? 1 + Math.min(step.eachRequest, (step.eachSecond * elapsedMs) / 1_000) : 2;
   const perSecond = Math.min(pace.perSecond * factor, fastestPerSecond);
   const isForgotten = knownPerSecond !== null && perSecond >= knownPerSecond;

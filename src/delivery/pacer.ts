@@ -42,6 +42,8 @@ export class Pacer {
   #pace: Pace;
   /** When the requests of the last second left. */
   #lastSecond: number[] = [];
+  /** When the next one may leave by the pace. */
+  #dueAtMs = Number.NEGATIVE_INFINITY;
   #isClosed = false;
   #wakeUp = new AbortController();
 
@@ -163,6 +165,9 @@ export class Pacer {
         for (const one of slots) one.take();
         this.#sentInLastSecond(now);
         this.#lastSecond.push(now);
+        // From when it was due, and not from when it went: or every late timer would make the pace slower than it is.
+        const gapMs = this.#pace.perSecond === null ? 0 : 1000 / this.#pace.perSecond;
+        this.#dueAtMs = Math.max(this.#dueAtMs, now - gapMs) + gapMs;
         if (this.#advised) this.#advised.remaining--;
         return { slots, notNow: null };
       }
@@ -177,7 +182,6 @@ export class Pacer {
   /** All that the next request has to wait for, the longest first. */
   #waits(now: number): { reason: string; waitMs: number }[] {
     const { perSecond } = this.#pace;
-    const last = this.#lastSecond.at(-1);
     const advised = this.#advised;
     if (advised && advised.untilMs <= now) this.#advised = null;
     const slots = [...this.#limits, ...this.#announced.values()];
@@ -188,7 +192,7 @@ export class Pacer {
       })),
       {
         reason: 'the service asked us to slow down, request by request',
-        waitMs: perSecond === null || last === undefined ? 0 : last + 1000 / perSecond - now,
+        waitMs: perSecond === null ? 0 : this.#dueAtMs - now,
       },
       {
         reason: 'the service says that what it takes is used up',
@@ -199,12 +203,9 @@ export class Pacer {
       .sort((a, b) => b.waitMs - a.waitMs);
   }
 
-  /** Keeps the last one, however long ago, to space the next by. */
   #sentInLastSecond(now: number): number {
     const since = this.#lastSecond.findIndex((at) => at > now - 1000);
-    const older = since === -1 ? this.#lastSecond.length : since;
-    const inSecond = this.#lastSecond.length - older;
-    if (older > 1) this.#lastSecond.splice(0, older - 1);
-    return inSecond;
+    this.#lastSecond.splice(0, since === -1 ? this.#lastSecond.length : since);
+    return this.#lastSecond.length;
   }
 }

@@ -112,6 +112,24 @@ describe('the pace where no limit is known', () => {
     expect(slower(slow, 30, 8, null, 40).perSecond).to.be.closeTo(7.2, 1e-9);
   });
 
+  it('is back near where it was too fast within a quarter of a minute, however deep it fell', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 10, max: 500 }), (was) => {
+        let now = 100_000;
+        let pace = slower({ ...firstPace(false, 0), perSecond: was, isLearnt: true }, now, 1, null, now);
+        expect(pace.perSecond).to.equal(was / 2);
+        while ((pace.perSecond as number) < was * 0.85) {
+          now += 1000 / (pace.perSecond as number);
+          pace = faster(pace, was, null, now);
+        }
+        expect(now - 100_000).to.be.below(18_000);
+        const near = pace.perSecond as number;
+        const next = faster(pace, was, null, now + 1_000 / was).perSecond as number;
+        expect(next / near, 'creeps from here on').to.be.at.most(1.0018 + 1e-9);
+      }),
+    );
+  });
+
   it('falls by half where it was hardly used: one answer of 429 in a quiet hour says little', () => {
     expect(slower(firstPace(true, 0), 10, 1, 50, 20).perSecond).to.equal(25);
     expect(slower(firstPace(false, 0), 10, 1, null, 20).perSecond).to.equal(5);

@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { Pacer } from '../../src/delivery/pacer.js';
+import { type Clock, systemClock } from '../../src/store/clock.js';
 
 /** A service that notes when each request came in, and answers after a while. */
 class ArrivalLog {
@@ -177,6 +178,27 @@ describe('the pacer', () => {
       expect(order).to.deep.equal([0, 9, 5, 1, 1]);
       pacer.close();
     }
+  });
+
+  it('keeps the pace on the whole where every timer is late', async () => {
+    let now = 0;
+    const clock: Clock = {
+      ...systemClock,
+      monotonicMs: () => now,
+      sleep: async (ms) => {
+        now += ms + 30;
+      },
+    };
+    const pacer = new Pacer({ concurrency: 4, limits: [], clock });
+    const left: number[] = [];
+    for (let i = 0; i < 100; i++)
+      await pacer.run(async () => {
+        left.push(now);
+      });
+    // Ten a second, as long as nothing is heeded; a late one is followed by one in time, and never by a volley.
+    expect(now).to.be.within(9_700, 10_200);
+    for (const [i, at] of left.entries()) if (i > 1) expect(at - (left[i - 2] as number)).to.be.at.least(100);
+    pacer.close();
   });
 
   it('says how many wait, and lets sleeping slots go when it is closed', async () => {
