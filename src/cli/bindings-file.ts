@@ -3,6 +3,7 @@ import { open } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import type { Settings } from '../config/settings.js';
 import type { Entity } from '../model/entity.js';
+import { type AdoptionRow, adoptionsAfter } from '../outbox/adoptions.js';
 import { type BindingRow, bindingsAfter } from '../outbox/binding-rows.js';
 import { type ClosedBindingRow, closedBindingsAfter } from '../outbox/closed-binding-rows.js';
 import type { Store, Tx } from '../store/store.js';
@@ -10,19 +11,22 @@ import { UsageError } from './usage-error.js';
 
 /**
  * The first line of the file. Each further line is one binding with the columns of its table; one of a removed record has
- * `closed_at`. Version 1 did not have those.
+ * `closed_at`, and how a record was adopted has `adopted_from`. Version 1 had neither, version 2 no adoptions.
  */
 interface Header {
   waybill: 'bindings';
-  version: 1 | 2;
+  version: 1 | 2 | 3;
   installation: string;
   environment: string;
   exportedAt: string;
 }
 
+export type BindingLine = AdoptionRow | BindingRow | ClosedBindingRow;
+
 const pageSize = 1_000;
-type Page = (tx: Tx, entity: Entity, afterKey: string, limit: number) => Promise<(BindingRow | ClosedBindingRow)[]>;
-const pages: readonly Page[] = [bindingsAfter, closedBindingsAfter];
+type Page = (tx: Tx, entity: Entity, afterKey: string, limit: number) => Promise<BindingLine[]>;
+/** Adoptions first: what is held of a record has to be known before its binding is. */
+const pages: readonly Page[] = [adoptionsAfter, bindingsAfter, closedBindingsAfter];
 
 /** Writes every binding as JSON lines into a file of its own, mode 0600, durable when it returns. */
 export async function exportBindings(store: Store, settings: Settings, file: string): Promise<number> {
@@ -32,7 +36,7 @@ export async function exportBindings(store: Store, settings: Settings, file: str
   try {
     const header: Header = {
       waybill: 'bindings',
-      version: 2,
+      version: 3,
       installation: settings.installation,
       environment: settings.service.environment,
       exportedAt: new Date().toISOString(),
@@ -45,7 +49,7 @@ export async function exportBindings(store: Store, settings: Settings, file: str
           const rows = await store.read('read bindings', (tx) => pageAfter(tx, entity, after, pageSize));
           if (rows.length === 0) break;
           await handle.write(`${rows.map((row) => JSON.stringify(row)).join('\n')}\n`);
-          count += rows.length;
+          if (pageAfter !== adoptionsAfter) count += rows.length;
           after = rows.at(-1)?.source_key ?? after;
         }
       }
@@ -58,7 +62,7 @@ export async function exportBindings(store: Store, settings: Settings, file: str
 }
 
 /** Reads bindings back. @throws UsageError when the file belongs to another installation or is no list of bindings */
-export async function* readBindings(file: string, settings: Settings): AsyncGenerator<BindingRow | ClosedBindingRow> {
+export async function* readBindings(file: string, settings: Settings): AsyncGenerator<BindingLine> {
   const lines = createInterface({ input: createReadStream(file, 'utf8'), crlfDelay: Number.POSITIVE_INFINITY });
   let number = 0;
   for await (const line of lines) {
@@ -67,7 +71,7 @@ export async function* readBindings(file: string, settings: Settings): AsyncGene
     const value = parse(line, file, number);
     if (number === 1) {
       const { waybill, version, installation, environment } = value as Partial<Header>;
-      if (waybill !== 'bindings' || (version !== 1 && version !== 2))
+      if (waybill !== 'bindings' || (version !== 1 && version !== 2 && version !== 3))
         throw new UsageError(`${file} was not written by this version's \`waybill bindings export\`.`);
       if (installation !== settings.installation || environment !== settings.service.environment)
         throw new UsageError(
@@ -75,12 +79,13 @@ export async function* readBindings(file: string, settings: Settings): AsyncGene
         );
       continue;
     }
-    const row = value as Partial<BindingRow & ClosedBindingRow>;
+    const row = value as Partial<AdoptionRow & BindingRow & ClosedBindingRow>;
     const isClosed = row.closed_at !== undefined;
+    const isAdoption = row.adopted_from !== undefined;
     const isRecord = ['customer', 'order'].includes(row.entity ?? '') && row.source_key;
-    if (!isRecord || !(isClosed || (row.service_id && row.content_hash)))
+    if (!isRecord || !(isClosed || (row.service_id && (isAdoption || row.content_hash))))
       throw new UsageError(`${file}, line ${number}: no binding.`);
-    yield isClosed ? (row as ClosedBindingRow) : (row as BindingRow);
+    yield row as BindingLine;
   }
   if (number === 0) throw new UsageError(`${file} is empty.`);
 }

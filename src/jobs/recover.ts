@@ -3,6 +3,7 @@ import { appendAudit } from '../audit/audit-log.js';
 import type { ChangePosition, ErpPage, ErpReader, ReadCustomer, ReadOrder } from '../erp/erp-reader.js';
 import { shiftChangedAt } from '../erp/shift-changed-at.js';
 import type { Entity } from '../model/entity.js';
+import { type AdoptionRow, importAdoptions } from '../outbox/adoptions.js';
 import { type BindingRow, type ImportedBindings, importBindings } from '../outbox/binding-rows.js';
 import { type ClosedBindingRow, importClosedBindings } from '../outbox/closed-binding-rows.js';
 import {
@@ -25,7 +26,7 @@ import { sync } from './sync.js';
 export interface RecoverOptions {
   fate: UnboundFate;
   /** Exported bindings, in the order of the file. */
-  bindings: AsyncIterable<BindingRow | ClosedBindingRow> | null;
+  bindings: AsyncIterable<AdoptionRow | BindingRow | ClosedBindingRow> | null;
   reason: string;
 }
 
@@ -71,7 +72,11 @@ export async function recover(context: JobContext, reader: ErpReader, options: R
     const done = await store.transaction('import bindings', async (tx) => {
       const closed = chunk.filter((row): row is ClosedBindingRow => 'closed_at' in row);
       bindings.removed += await importClosedBindings(tx, context.settings.installation, closed);
-      const open = chunk.filter((row): row is BindingRow => !('closed_at' in row));
+      await importAdoptions(
+        tx,
+        chunk.filter((row): row is AdoptionRow => 'adopted_from' in row),
+      );
+      const open = chunk.filter((row): row is BindingRow => !('closed_at' in row) && !('adopted_from' in row));
       return importBindings(tx, open, nowMs());
     });
     for (const name of ['imported', 'older', 'closed', 'changed'] as const) bindings[name] += done[name];

@@ -1,6 +1,7 @@
 import type { Entity } from '../model/entity.js';
 import { placeholders, type Row, updateRows, upsertRows } from '../store/rows.js';
 import type { Tx } from '../store/store.js';
+import { holdOpenAdoptions } from './adoptions.js';
 
 /** A binding with every column it has, as it is exported and imported. */
 export interface BindingRow extends Row {
@@ -99,5 +100,9 @@ async function turnCreates(
         body_hash: null,
       };
     }),
+  );
+  await holdOpenAdoptions(
+    tx,
+    changed.map((row) => Number(row.id)),
   );
 }

@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import { expect } from 'chai';
 import type { CustomerRecord } from '../../src/model/record.js';
@@ -123,6 +123,20 @@ describe('a service that has half of the customers already', function () {
         expect(story.stdout).to.contain('had').and.to.contain('already').and.to.contain('name');
         const audit = await waybill.run('audit', '--event', 'adopted', '--json');
         expect(audit.stdout.match(/"event":"adopted"/g)).to.have.length(there.length);
+
+        // A lost store learns again what nobody has looked at.
+        if (kind === 'sqlite') {
+          const exported = `${waybill.options.folder}/bindings.jsonl`;
+          await json('bindings', 'export', exported);
+          for (const end of ['', '-wal', '-shm']) rmSync(waybill.storeFile + end, { force: true });
+          await waybill.run('sync');
+          const recovered = await waybill.run('recover', '--bindings', exported, '--reason', 'disk replaced', '--yes');
+          expect(recovered.code, recovered.stderr).to.equal(0);
+          await waybill.run('sync');
+          expect(writes('PATCH', /customers/)).to.deep.equal([]);
+          expect((await json('bindings', 'adopted', '--open')).open).to.equal(there.length);
+          expectEachOnce(expected);
+        }
 
         // What a person says is done, and then an edit goes its way like any other.
         expect((await waybill.run('confirm', 'customers', '--reason', 'the ERP is right', '--yes')).code).to.equal(0);
