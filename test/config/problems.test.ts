@@ -184,6 +184,16 @@ describe('settings that have to agree', () => {
     load({ ...settings, customers: { send: 'none' } });
   });
 
+  it('need customers that are sent where the invoices of each are asked for', () => {
+    const settings = validSettings();
+    load({ ...settings, invoices: { scope: 'per-customer' } });
+    delete settings.orders.customerKey;
+    settings.orders.fields = { customer_code: 'customer_code' };
+    const without = { ...settings, customers: { send: 'none' } };
+    expect(refusedAt({ ...without, invoices: { scope: 'per-customer' } })).to.deep.equal(['invoices.scope']);
+    load({ ...without, invoices: { scope: 'all' } });
+  });
+
   it('compare composite keys with what points at them', () => {
     const settings = change('orders', { key: ['company', 'id'], customerKey: ['company', 'customer_id'] });
     expect(refusedAt(settings)).to.have.members(['orders.customerKey', 'orders.lines.orderKey']);
