@@ -18,6 +18,7 @@ const invoiceInput = z.strictObject({
   status: z.string().min(1).exactOptional(),
 });
 const invoicesInput = z.union([invoiceInput.transform((invoice) => [invoice]), z.array(invoiceInput)]);
+const orderInput = z.strictObject({ status: z.string().min(1).exactOptional(), total: z.int().exactOptional() });
 const statusInput = z.strictObject({ status: z.string().min(1) });
 
 /** The ways in for tests and people. They need no token, don't count as requests and answer to loopback only. */
@@ -52,6 +53,14 @@ export function addAdminRoutes(app: FastifyInstance, state: SandboxState, contro
     });
     admin.delete('/_keys', (_request, reply) => {
       controls.forgetKeys();
+      return reply.code(204).send();
+    });
+
+    admin.post<{ Params: { id: string } }>('/_orders/:id', (request, reply) =>
+      reply.send(controls.setOrder(request.params.id, check(orderInput, request))),
+    );
+    admin.delete<{ Params: { id: string } }>('/_orders/:id', (request, reply) => {
+      controls.removeOrder(request.params.id);
       return reply.code(204).send();
     });
 

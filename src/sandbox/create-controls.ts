@@ -2,6 +2,7 @@ import { addForeignCustomers } from './add-foreign-customers.js';
 import { parseFaults } from './fault.js';
 import type { Limit } from './options.js';
 import { RateLimit } from './rate-limit.js';
+import type { StoredOrder } from './record-store.js';
 import type { SandboxControls } from './sandbox.js';
 import { showInvoice } from './show-invoice.js';
 import type { SandboxState } from './state.js';
@@ -32,6 +33,12 @@ export function createControls(state: SandboxState): SandboxControls {
 
     addCustomers: (customers) => addForeignCustomers(state, customers),
 
+    setOrder: (orderId, values) => {
+      const { status, total } = Object.assign(orderOf(state, orderId), values);
+      return { status, total };
+    },
+    removeOrder: (orderId) => state.records.deleteOrder(orderOf(state, orderId)),
+
     addInvoices: (invoices) => {
       const { nowMs, paymentTermDays, utcOffsetMinutes } = state.options;
       const dueDate = dateAt(nowMs() + paymentTermDays * dayMs, utcOffsetMinutes);
@@ -44,6 +51,12 @@ export function createControls(state: SandboxState): SandboxControls {
     removeInvoice: (invoiceNo) => state.invoices.remove(invoiceNo),
     invoiceChanges: () => state.invoiceLog,
   };
+}
+
+function orderOf({ records }: SandboxState, orderId: string): StoredOrder {
+  const order = records.orders.get(orderId);
+  if (!order) throw new TypeError(`There is no order ${orderId}`);
+  return order;
 }
 
 function asList(limit: Limit | readonly Limit[] | null): readonly Limit[] {

@@ -20,13 +20,14 @@ export const createOrder: Endpoint = (state, call) => {
     createdAt,
     requestIds: [],
     record,
+    status: 'confirmed',
     total,
   };
   state.records.addOrder(order);
   if (state.options.invoicePerOrder) addInvoice(state, order, call.nowMs);
   return {
     status: 201,
-    body: { order_id: order.orderId, status: 'confirmed', total, created_at: createdAt },
+    body: { order_id: order.orderId, status: order.status, total, created_at: createdAt },
     touched: order,
   };
 };
@@ -99,6 +100,6 @@ function find(state: SandboxState, call: Call): StoredOrder {
 }
 
 function whole(order: StoredOrder): Record<string, unknown> {
-  const { orderId, record, total, createdAt } = order;
-  return { order_id: orderId, ...record, status: 'confirmed', total, created_at: createdAt };
+  const { orderId, record, status, total, createdAt } = order;
+  return { order_id: orderId, ...record, status, total, created_at: createdAt };
 }

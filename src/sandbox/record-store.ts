@@ -15,6 +15,7 @@ export interface StoredOrder {
   readonly createdAt: string;
   readonly requestIds: string[];
   record: OrderRecord;
+  status: string;
   total: number;
 }
 

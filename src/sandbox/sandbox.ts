@@ -56,6 +56,11 @@ export interface SandboxControls {
   /** Customers that somebody else makes, under keys of their own. Throws a TypeError for a code that is there. */
   addCustomers(customers: readonly CustomerRecord[]): void;
 
+  /** What somebody at the service does with an order. @returns what the order is now */
+  setOrder(orderId: string, values: { status?: string; total?: number }): { status: string; total: number };
+  /** Takes an order away, as somebody at the service would. */
+  removeOrder(orderId: string): void;
+
   addInvoices(invoices: readonly InvoiceInput[]): Invoice[];
   payInvoice(invoiceNo: string): Invoice;
   setInvoiceStatus(invoiceNo: string, status: string): Invoice;

@@ -41,7 +41,7 @@ export function* viewOrders(state: SandboxState): Iterable<LedgerOrder> {
       key: order.key,
       reference: state.records.referenceOf(order),
       record: order.record,
-      status: 'confirmed',
+      status: order.status,
       total: order.total,
       created_at: order.createdAt,
       requests: order.requestIds,

@@ -10,6 +10,8 @@ import { Adoptions1700000010000 } from './migrations/1700000010000-adoptions.js'
 import { Pull1700000020000 } from './migrations/1700000020000-pull.js';
 import { Backlog1700000030000 } from './migrations/1700000030000-backlog.js';
 import { Profile1700000040000 } from './migrations/1700000040000-profile.js';
+import { Webhooks1700000060000 } from './migrations/1700000060000-webhooks.js';
+import { ReadBack1700000080000 } from './migrations/1700000080000-read-back.js';
 
 /** Oldest first. A migration that has shipped never changes. */
 export const migrations = [
@@ -20,6 +22,7 @@ export const migrations = [
   Pull1700000020000,
   Backlog1700000030000,
   Profile1700000040000,
+  ReadBack1700000080000,
 ];
 
 /** TypeORM's data source for the store. Not yet connected; the schema comes from migrations alone, never from `synchronize`. */

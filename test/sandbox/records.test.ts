@@ -31,6 +31,20 @@ describe('sandbox: customers and orders', () => {
     expect(order.headers.get('content-type')).to.match(/^application\/json/);
   });
 
+  it('shows an order as somebody at the service left it, until they take it away', async () => {
+    await addCustomer(sandbox);
+    const { order_id: id } = (await write('POST', '/v1/orders', anOrder('N1'))).json;
+    const at = `${sandbox.url}/_orders/${id}`;
+    const set = await fetch(at, { method: 'POST', body: '{"status":"shipped","total":7}' });
+    expect(await set.json()).to.eql({ status: 'shipped', total: 7 });
+    expect((await ask(sandbox, 'GET', `/v1/orders/${id}`)).json).to.include({ status: 'shipped', total: 7 });
+    expect(sandbox.ledger().orders[0]).to.include({ status: 'shipped', total: 7 });
+    expect((await fetch(at, { method: 'POST', body: '{"note":"x"}' })).status).to.equal(400);
+    expect((await fetch(at, { method: 'DELETE' })).status).to.equal(204);
+    expect((await ask(sandbox, 'GET', `/v1/orders/${id}`)).status).to.equal(404);
+    expect((await fetch(at, { method: 'DELETE' })).status).to.equal(400);
+  });
+
   it('refuses an order of an unknown customer', async () => {
     const reply = await write('POST', '/v1/orders', anOrder('N1'));
     expect(reply.status).to.equal(404);
