@@ -22,6 +22,7 @@ export const migrations = [
   Pull1700000020000,
   Backlog1700000030000,
   Profile1700000040000,
+  Webhooks1700000060000,
   ReadBack1700000080000,
 ];
 

@@ -54,6 +54,8 @@ const tables = [
   'invoice_group',
   'invoice_malformed',
   'invoice_state',
+  'webhook_event',
+  'webhook_tally',
   'alert',
   'job_run',
 ];
