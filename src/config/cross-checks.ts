@@ -217,6 +217,27 @@ function checkStore({ store }: Partly<Settings>, report: Report): void {
   });
 }
 
+function checkWebhooks({ webhooks }: Partly<Settings>, report: Report): void {
+  if (webhooks?.enabled !== true) return;
+  if (webhooks.secretFiles?.length === 0)
+    report('webhooks.secretFiles', 'required, but not set', {
+      allowed: 'at least one file with a signing secret, because webhooks.enabled is true',
+    });
+  const { timestampHeader, signedPayload } = webhooks.hmac ?? {};
+  if (webhooks.scheme !== 'hmac' || signedPayload === undefined) return;
+  const signsTime = signedPayload.includes('{timestamp}');
+  if (signsTime && timestampHeader === undefined)
+    report('webhooks.hmac.timestampHeader', 'required, but not set', {
+      allowed: 'a header, because webhooks.hmac.signedPayload names {timestamp}',
+    });
+  // A time that nobody signed proves no age: whoever repeats an old event writes a new one.
+  if (!signsTime && timestampHeader !== undefined)
+    report('webhooks.hmac.signedPayload', 'does not hold {timestamp}', {
+      found: signedPayload,
+      allowed: 'a text with {timestamp}, because webhooks.hmac.timestampHeader is set',
+    });
+}
+
 /** What only several settings together can get wrong. Runs on whatever was right on its own. */
 export function crossChecks(settings: Partly<Settings>): CrossProblem[] {
   const problems: CrossProblem[] = [];
@@ -231,6 +252,7 @@ export function crossChecks(settings: Partly<Settings>): CrossProblem[] {
     checkService,
     checkAnswers,
     checkInvoices,
+    checkWebhooks,
     checkProfile,
     checkRetention,
     checkLimits,
@@ -244,6 +266,11 @@ export function crossChecks(settings: Partly<Settings>): CrossProblem[] {
 /** What is allowed and probably not meant. */
 export function advice(settings: Settings): string[] {
   const warnings: string[] = [];
+  const { enabled, host } = settings.webhooks;
+  if (enabled && !isLoopback(host) && host !== '::1')
+    warnings.push(
+      `webhooks.host is ${host}: webhooks are listened for without https on an address that others reach; put a reverse proxy in front of 127.0.0.1 instead`,
+    );
   if (settings.orders.number === undefined && settings.orders.fields.note === undefined) {
     warnings.push(
       'neither orders.number nor orders.fields.note is set: at the service no order says which one it is here',

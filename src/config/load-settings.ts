@@ -2,6 +2,7 @@ import { basename, delimiter, dirname, join, resolve } from 'node:path';
 import { Secret } from '../model/secret.js';
 import { checkSettings } from './check-settings.js';
 import { checkTlsFiles } from './check-tls-files.js';
+import { checkWebhookSecrets } from './check-webhook-secrets.js';
 import { ConfigurationError } from './configuration-error.js';
 import { advice } from './cross-checks.js';
 import { environmentOverrides } from './environment-overrides.js';
@@ -44,7 +45,7 @@ function storeFile(file: string, env: NodeJS.ProcessEnv): string {
 }
 
 function resolvePaths(settings: Settings, configDir: string, env: NodeJS.ProcessEnv): Settings {
-  const { erp, store, service } = settings;
+  const { erp, store, service, webhooks } = settings;
   const { caFile, certificateFile, ...tls } = service.tls;
   return {
     ...settings,
@@ -60,6 +61,7 @@ function resolvePaths(settings: Settings, configDir: string, env: NodeJS.Process
     },
     erp: erp.type === 'sqlite' ? { ...erp, file: resolve(configDir, erp.file) } : erp,
     store: withPaths(store, env),
+    webhooks: { ...webhooks, secretFiles: webhooks.secretFiles.map((file) => resolve(configDir, file)) },
   };
 }
 
@@ -117,11 +119,12 @@ export function loadSettings(options: LoadOptions = {}): LoadedSettings {
   if (settings === undefined || found.length > 0) throw new ConfigurationError(configDir, [...found, ...problems]);
 
   const resolved = resolvePaths(settings, configDir, env);
-  const wrongFiles = checkTlsFiles(resolved.service.tls);
+  const webhookSecrets = checkWebhookSecrets(resolved.webhooks);
+  const wrongFiles = [...checkTlsFiles(resolved.service.tls), ...webhookSecrets.problems];
   if (wrongFiles.length > 0) throw new ConfigurationError(configDir, wrongFiles);
   return {
     settings: freezeDeeply(resolved),
-    warnings: [...warnings, ...secrets.warnings, ...advice(settings)],
+    warnings: [...warnings, ...secrets.warnings, ...webhookSecrets.warnings, ...advice(settings)],
     configDir,
     files: files.map((file) => resolve(file.name)),
   };

@@ -5,6 +5,7 @@ import { mysqlConnection } from './mysql-connection.js';
 import { alertSettings, retentionSettings } from './operations-settings.js';
 import { scheduleSettings } from './schedule-settings.js';
 import { deliverySettings, serviceSettings } from './service-settings.js';
+import { webhookSettings } from './webhook-settings.js';
 
 const witnessFile = z
   .string()
@@ -60,6 +61,7 @@ export const settingsSchema = z.strictObject({
   service: serviceSettings,
   delivery: deliverySettings.prefault({}),
   invoices: invoicesSettings.prefault({}),
+  webhooks: webhookSettings.prefault({}),
   schedule: scheduleSettings.prefault({}),
   alert: alertSettings.prefault({}),
   retention: retentionSettings.prefault({}),

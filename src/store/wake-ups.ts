@@ -2,7 +2,7 @@ import { upsertRows } from './rows.js';
 import type { Tx } from './store.js';
 
 /** A job that another process may ask the daemon to run now. */
-export type WakeableJob = 'capture' | 'pull';
+export type WakeableJob = 'capture' | 'pull' | 'webhooks';
 
 export async function requestWakeUp(tx: Tx, job: WakeableJob, actor: string, nowMs: number): Promise<void> {
   await upsertRows(tx, 'wake_up', ['job'], [{ job, requested_at: nowMs, actor }]);
