@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { readInvoiceEndpoint } from './invoices-settings.js';
+import { readOrderEndpoint } from './read-back-settings.js';
 
 const pathTemplate = (meaning: string) =>
   z
@@ -87,6 +88,7 @@ export const endpointSettings = z
       .prefault({})
       .describe('Unpaid invoices, page by page.'),
     readInvoice: readInvoiceEndpoint,
+    readOrder: readOrderEndpoint,
     readCustomer: z
       .strictObject({
         path: pathTemplate('Path with its version. {field} is replaced by a text field of the record.').default(

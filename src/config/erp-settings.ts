@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { mysqlConnection } from './mysql-connection.js';
+import { readBackSettings } from './read-back-settings.js';
 import { columns, currency, query, timeZone } from './value-types.js';
 
 /** How one field of the service's record is made from the columns of a query. A plain string names the column. */
@@ -200,6 +201,7 @@ export const ordersSettings = z
       .default({})
       .describe('Field of the service: column. customer_code comes from the customer unless it is given here.'),
     lines: orderLinesSettings,
+    readBack: readBackSettings.prefault({}),
   })
   .describe('Which orders are sent, and how a row becomes an order.');
 

@@ -9,6 +9,7 @@ export function checkProfile(settings: Partly<Settings>, report: Report): void {
   checkKeyField(settings, report);
   checkTemplates(settings, report);
   checkFieldRules(settings, report);
+  checkReadBack(settings, report);
 }
 
 function checkKeyField({ service, customers, orders }: Partly<Settings>, report: Report): void {
@@ -51,6 +52,14 @@ function checkTemplates({ service, customers, orders }: Partly<Settings>, report
   check('createOrder', ofOrder);
   for (const name of ['updateOrder', 'deleteOrder'] as const) check(name, [...ofOrder, 'order_id', 'id']);
   check('lookUpOrder', [...ofOrder, 'idempotency_key']);
+}
+
+function checkReadBack({ service, orders }: Partly<Settings>, report: Report): void {
+  if (orders?.readBack?.enabled !== true || service?.endpoints === undefined || service.endpoints.readOrder) return;
+  report('orders.readBack.enabled', 'is true, and nothing says where an order is read', {
+    found: 'true',
+    hint: 'set service.endpoints.readOrder, {} takes the usual path',
+  });
 }
 
 function checkFieldRules({ service, customers, orders }: Partly<Settings>, report: Report): void {

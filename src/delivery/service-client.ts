@@ -64,6 +64,13 @@ export interface Sent {
   existing?: FoundRecord | null;
 }
 
+export interface ReadOptions {
+  endpoint?: 'listInvoices' | 'readInvoice' | 'readOrder';
+  /** Higher goes first; what is sent has 0, and what is in no hurry -1. */
+  priority?: number;
+  isProbe?: boolean;
+}
+
 export interface Read {
   exchange: TimedExchange['exchange'];
   startedAtMs: number | null;
@@ -236,15 +243,15 @@ export class ServiceClient {
     };
   }
 
-  /** Reads one page of a list. What it means is the caller's business. */
+  /** Reads one page of a list, or one record. What it means is the caller's business. */
   async get(
     path: string,
     query: Record<string, string>,
     gate: () => Promise<string | null>,
-    isProbe = false,
+    { endpoint = 'listInvoices', priority = 0, isProbe = false }: ReadOptions = {},
   ): Promise<Read> {
-    const timed = await this.#transport.exchange({ method: 'GET', path, query, isProbe, gate });
-    this.#heed(path === this.#service.endpoints.listInvoices.path ? 'listInvoices' : 'readInvoice', timed);
+    const timed = await this.#transport.exchange({ method: 'GET', path, query, priority, isProbe, gate });
+    this.#heed(endpoint, timed);
     return {
       exchange: this.#redaction.exchange(timed.exchange, null),
       startedAtMs: timed.startedAtMs,

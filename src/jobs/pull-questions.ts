@@ -11,7 +11,7 @@ import type { SendGate } from './send-gate.js';
 import type { ServiceLease } from './service-lease.js';
 
 export interface Question<T> {
-  purpose: 'list_invoices' | 'read_invoice';
+  purpose: 'list_invoices' | 'read_invoice' | 'read_order';
   path: string;
   query: Record<string, string>;
   /** Statuses that answer it. */
@@ -27,20 +27,24 @@ export interface Question<T> {
 /** Why there was no answer. `isRefused`: the service refuses this very question, and may answer others. */
 export interface NoAnswer {
   noAnswer: string;
+  verdict: string;
   isRefused: boolean;
 }
+
+const endpoints = { list_invoices: 'listInvoices', read_invoice: 'readInvoice', read_order: 'readOrder' } as const;
 
 /** How often a question is asked in one pull, and how long the pull waits in between at most. */
 const maxTries = 4;
 const longestWaitMs = 60_000;
 
-/** What a pull asks the service: a few tries for each question, every request on record before and after. */
+/** What a pull, or a reading of orders, asks the service: a few tries for each question, every request on record before and after. */
 export class PullQuestions {
   readonly #context: JobContext;
   readonly #client: ServiceClient;
   readonly #lease: ServiceLease;
   readonly #gate: SendGate;
-  readonly #pullId: number;
+  readonly #pullId: number | null;
+  readonly #priority: number;
   readonly #signal: AbortSignal | undefined;
   readonly #probeMs: number;
   #isProbe: boolean;
@@ -48,13 +52,21 @@ export class PullQuestions {
 
   constructor(
     parts: { context: JobContext; client: ServiceClient; lease: ServiceLease; gate: SendGate },
-    pull: { id: number; requests: number; isProbe: boolean; signal: AbortSignal | undefined },
+    pull: {
+      /** null: it belongs to no pull. */
+      id: number | null;
+      requests: number;
+      isProbe: boolean;
+      signal: AbortSignal | undefined;
+      priority?: number;
+    },
   ) {
     this.#context = parts.context;
     this.#client = parts.client;
     this.#lease = parts.lease;
     this.#gate = parts.gate;
     this.#pullId = pull.id;
+    this.#priority = pull.priority ?? 0;
     this.#requests = pull.requests;
     this.#isProbe = pull.isProbe;
     this.#signal = pull.signal;
@@ -69,19 +81,24 @@ export class PullQuestions {
   async ask<T>(question: Question<T>): Promise<{ value: T } | NoAnswer> {
     const { settings, clock, nowMs } = this.#context;
     let reason = '';
+    let verdict = '';
     const tries = this.#isProbe ? 1 : maxTries;
     for (let nth = 1; nth <= tries; nth++) {
       const attemptId = await this.#intend(question);
       const gate = this.#gate.of('pull', this.#isProbe);
-      const read = await this.#client.get(question.path, question.query, gate, this.#isProbe);
+      const read = await this.#client.get(question.path, question.query, gate, {
+        endpoint: endpoints[question.purpose],
+        priority: this.#priority,
+        isProbe: this.#isProbe,
+      });
       const judged = judgePullAnswer(read.exchange, question.answers, question.read, settings.service, nowMs());
       await this.#record(question, attemptId, read, judged);
       if (judged.kind === 'answer') return { value: judged.value };
-      reason = judged.reason;
-      if (judged.kind === 'stop') return { noAnswer: reason, isRefused: judged.verdict === 'refused' };
+      ({ reason, verdict } = judged);
+      if (judged.kind === 'stop') return { noAnswer: reason, verdict, isRefused: verdict === 'refused' };
       if (nth < tries) await clock.sleep(Math.min(judged.waitMs ?? this.#probeMs, longestWaitMs), this.#signal);
     }
-    return { noAnswer: reason, isRefused: false };
+    return { noAnswer: reason, verdict, isRefused: false };
   }
 
   async #intend({ purpose }: Pick<Question<unknown>, 'purpose'>): Promise<number> {
@@ -112,7 +129,7 @@ export class PullQuestions {
       const { purpose } = question;
       const detail = {
         purpose,
-        pullId: this.#pullId,
+        ...(this.#pullId === null ? {} : { pullId: this.#pullId }),
         ...question.detail,
         startedAt,
         durationMs,
