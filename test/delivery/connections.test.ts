@@ -78,7 +78,7 @@ describe('connections', () => {
     const lab = closeLater(new SocketLab());
     await lab.open();
     lab.script(created);
-    const client = clients.at(lab.url);
+    const client = clients.at(lab.url, { concurrency: 16 });
     for (let i = 0; i < 5; i++) await client.send(sending());
     expect(lab.requests).to.have.length(5);
     expect(lab.connections.size).to.equal(1);

@@ -45,6 +45,7 @@ const doctored: Record<string, Record<string, (history: Doctored) => void>> = {
   'every-row-accounted-for': {
     'a row was never captured': (h) => {
       h.messages = h.messages.filter((message) => message.entity !== 'order');
+      h.bindings = h.bindings.filter((binding) => binding.entity !== 'order');
     },
     'an order is parked without a cause': (h) => {
       Object.assign(last(h.messages), { state: 'parked', park_class: 'refused' });
