@@ -269,7 +269,7 @@ function answered(status: number, excerpt: string): Omit<Sent, 'verdict'> {
 }
 
 /** What is printed while `work` runs; mocha's own lines never fall in between, because they are printed between tests. */
-async function capturingOutput(work: () => Promise<number>): Promise<Printed> {
+export async function capturingOutput(work: () => Promise<number>): Promise<Printed> {
   const printed = { stdout: '', stderr: '' };
   const { stdout, stderr } = process;
   const originals = { stdout: stdout.write, stderr: stderr.write };

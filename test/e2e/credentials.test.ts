@@ -9,6 +9,7 @@ import type { TokenRules } from '../../src/sandbox/token-desk.js';
 import { Authority } from '../support/certificates.js';
 import { ConnectProxy } from '../support/connect-proxy.js';
 import { useTempDir } from '../support/temp-dir.js';
+import { expectNoSecret } from './expect-no-secret.js';
 import { eventually, Installation } from './installation.js';
 
 const rules: TokenRules = {
@@ -26,18 +27,6 @@ function replace(file: string, text: string): void {
   writeFileSync(`${file}.new`, text, { mode: 0o600 });
   renameSync(`${file}.new`, file);
 }
-
-/** No secret of any kind, and no access token, in any writing that a careless program would give it. */
-function expectNoSecret(where: string, text: string): void {
-  const canaries = ['canary-', 'access-', 'PRIVATE KEY', ...['waybill:canary-', 'anna:canary-', 'canary-'].map(base64)];
-  for (const canary of canaries) {
-    const at = text.indexOf(canary);
-    expect(at, `${where}: …${text.slice(Math.max(0, at - 60), at + 60)}…`).to.equal(-1);
-  }
-}
-
-/** Less what the characters after it may change. */
-const base64 = (text: string) => Buffer.from(text).toString('base64').replace(/=+$/, '').slice(0, -2);
 
 describe('the credential of a daemon, for every kind', function () {
   this.timeout(120_000);
