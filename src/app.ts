@@ -36,6 +36,8 @@ export interface App {
   log: Logger;
   /** What no output may hold; it grows with every secret that comes while the program runs. */
   secrets: readonly string[];
+  /** Adds a secret that came while the program runs. */
+  rememberSecret: (secret: string) => void;
   /** Built when it is first asked for: most commands need no ERP. */
   reader(): ErpReader;
   client(): ServiceClient;
@@ -96,6 +98,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     store,
     log,
     secrets: secrets.all,
+    rememberSecret: (secret) => secrets.add(secret),
     reader: () => {
       reader ??= openErpReader(settings);
       return reader;
@@ -142,6 +145,7 @@ export function secretsOf(settings: Settings): string[] {
     service.proxy?.password,
     erp.type === 'sqlite' ? undefined : erp.password,
     store.type === 'sqlite' ? undefined : store.password,
+    settings.writeBack.password,
   ];
   return secrets.flatMap((secret) => (secret ? [secret.reveal()] : []));
 }

@@ -4,6 +4,7 @@ import { isLoopback } from './is-loopback.js';
 import { checkProfile } from './profile-checks.js';
 import type { AnswerPattern } from './service-settings.js';
 import type { Settings } from './settings.js';
+import { checkWriteBack } from './write-back-checks.js';
 
 /** Settings of which any part may be missing, because it was refused on its own. */
 export type Partly<T> = T extends readonly unknown[]
@@ -252,6 +253,7 @@ export function crossChecks(settings: Partly<Settings>): CrossProblem[] {
     checkService,
     checkAnswers,
     checkInvoices,
+    checkWriteBack,
     checkWebhooks,
     checkProfile,
     checkRetention,

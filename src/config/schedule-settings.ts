@@ -28,6 +28,11 @@ export const scheduleSettings = z
     pull: cronExpression
       .default('0 */15 * * * *')
       .describe('Cron expression, with seconds: when unpaid invoices are read.'),
+    writeBack: cronExpression
+      .default('15,45 * * * * *')
+      .describe(
+        'Cron expression, with seconds: when changes are written back, beside right after a pull. See writeBack.',
+      ),
     prune: cronExpression
       .default('0 30 3 * * *')
       .describe('Cron expression, with seconds: when old messages and audit lines are pruned.'),

@@ -6,6 +6,7 @@ import { alertSettings, retentionSettings } from './operations-settings.js';
 import { scheduleSettings } from './schedule-settings.js';
 import { deliverySettings, serviceSettings } from './service-settings.js';
 import { webhookSettings } from './webhook-settings.js';
+import { writeBackSettings } from './write-back-settings.js';
 
 const witnessFile = z
   .string()
@@ -61,6 +62,7 @@ export const settingsSchema = z.strictObject({
   service: serviceSettings,
   delivery: deliverySettings.prefault({}),
   invoices: invoicesSettings.prefault({}),
+  writeBack: writeBackSettings.prefault({}),
   webhooks: webhookSettings.prefault({}),
   schedule: scheduleSettings.prefault({}),
   alert: alertSettings.prefault({}),

@@ -43,6 +43,7 @@ export function judge(profile: VerdictProfile, request: VerdictRequest, exchange
       serviceId: acknowledgement.serviceId,
       flag: totalFlag(profile, request.expectedTotal, acknowledgement.total),
       ...(acknowledgement.state === null ? {} : { state: acknowledgement.state }),
+      ...(acknowledgement.total === null ? {} : { total: acknowledgement.total }),
     };
   }
 

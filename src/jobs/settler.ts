@@ -115,6 +115,7 @@ export class Settler {
           startedAt: sent.startedAtMs,
           durationMs: sent.durationMs,
           serviceState: sent.verdict.kind === 'delivered' ? (sent.verdict.state ?? null) : null,
+          serviceTotal: sent.verdict.kind === 'delivered' ? (sent.verdict.total ?? null) : null,
           status: sent.status,
           requestId: sent.requestId,
           ...(sent.repeatedAfter401 ? { repeatedAfter401: true as const } : {}),
@@ -282,7 +283,12 @@ function auditOf({ message, transition, outcome }: SettledMessage, attemptId: nu
         ...base,
         event: 'delivered',
         outcome: 'delivered',
-        detail: { serviceId: transition.serviceId, flag: transition.flag, serviceState: outcome.serviceState ?? null },
+        detail: {
+          serviceId: transition.serviceId,
+          flag: transition.flag,
+          serviceState: outcome.serviceState ?? null,
+          serviceTotal: outcome.serviceTotal ?? null,
+        },
       },
     ];
   if (transition.state === 'parked')

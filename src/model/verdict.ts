@@ -2,9 +2,9 @@
 export type Verdict =
   /**
    * Acknowledged, and the acknowledgement is complete and valid. `flag` asks a person to look, e.g. at a wrong total; `state`
-   * is the record's state in the service's own word, where it says one.
+   * is the record's state in the service's own word, where it says one, and `total` an order's total as it says it.
    */
-  | { kind: 'delivered'; serviceId: string; flag: string | null; state?: string }
+  | { kind: 'delivered'; serviceId: string; flag: string | null; state?: string; total?: number }
   /** The request may have taken effect: timeout, reset, cut-off answer, 5xx, any unlisted status. */
   | { kind: 'in_doubt'; reason: string }
   /** The endpoint's success status with a complete body that is no acknowledgement. */

@@ -14,6 +14,8 @@ export interface AttemptOutcome {
   reason: string | null;
   /** The record's state in the service's own word; null or absent: it said none. */
   serviceState?: string | null;
+  /** An order's total as the service says it, in its unit. */
+  serviceTotal?: number | null;
   startedAt: number | null;
   durationMs: number | null;
   status: number | null;

@@ -11,6 +11,7 @@ import { Pull1700000020000 } from './migrations/1700000020000-pull.js';
 import { Backlog1700000030000 } from './migrations/1700000030000-backlog.js';
 import { Profile1700000040000 } from './migrations/1700000040000-profile.js';
 import { Webhooks1700000060000 } from './migrations/1700000060000-webhooks.js';
+import { WriteBack1700000070000 } from './migrations/1700000070000-write-back.js';
 import { ReadBack1700000080000 } from './migrations/1700000080000-read-back.js';
 
 /** Oldest first. A migration that has shipped never changes. */
@@ -23,6 +24,7 @@ export const migrations = [
   Backlog1700000030000,
   Profile1700000040000,
   Webhooks1700000060000,
+  WriteBack1700000070000,
   ReadBack1700000080000,
 ];
 

@@ -1,7 +1,7 @@
 import { type Clock, systemClock } from './clock.js';
 import type { Store, Tx } from './store.js';
 
-export type LeaseName = 'capture' | 'service';
+export type LeaseName = 'capture' | 'service' | 'write-back';
 
 export interface Lease {
   name: LeaseName;

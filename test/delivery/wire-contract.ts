@@ -22,7 +22,13 @@ export function wireContract(makeLab: () => WireLab): void {
   it('creates an order: path, headers and body as the service wants them, and one request', async () => {
     lab.script(created);
     const sent = await clients.at(lab.url).send(sending());
-    expect(sent.verdict).to.deep.equal({ kind: 'delivered', serviceId: 'O-1', flag: null, state: 'accepted' });
+    expect(sent.verdict).to.deep.equal({
+      kind: 'delivered',
+      serviceId: 'O-1',
+      flag: null,
+      state: 'accepted',
+      total: 1300,
+    });
     expect(sent).to.include({ status: 201 });
     expect(sent.startedAtMs).to.be.a('number');
     expect(lab.requests).to.have.length(1);

@@ -58,6 +58,8 @@ const tables = [
   'webhook_tally',
   'alert',
   'job_run',
+  'write_back_row',
+  'write_back_target',
 ];
 
 /** Called inside a describe block. */

@@ -1,0 +1,125 @@
+import { type Connection, createConnection } from 'mysql2/promise';
+import type { WriteBackSettings } from '../../config/write-back-settings.js';
+import type { WriteBackChange, WriteBackKind } from '../../model/write-back.js';
+import type { MysqlSettings } from '../mysql-settings.js';
+import { OneAtATime } from '../one-at-a-time.js';
+import type { ErpWriter } from './erp-writer.js';
+import { mysqlWriteFailure } from './mysql-write-failure.js';
+import { type PreparedText, writeBackStatements } from './write-back-statements.js';
+
+const connectTimeoutMs = 5_000;
+/** How much later than the server we give up on a statement: a server that is frozen can't keep its own limit. */
+const graceMs = 5_000;
+
+/** Writes into an ERP on MySQL or MariaDB, with the write-back's own account and a connection of its own. */
+export class MysqlErpWriter implements ErpWriter {
+  readonly #erp: MysqlSettings;
+  readonly #settings: WriteBackSettings;
+  readonly #wallTime: () => string;
+  readonly #queue = new OneAtATime();
+  #connection: Connection | null = null;
+
+  /** @param wallTime the time now, as the ERP writes it */
+  constructor(erp: MysqlSettings, settings: WriteBackSettings, wallTime: () => string) {
+    this.#erp = erp;
+    this.#settings = settings;
+    this.#wallTime = wallTime;
+  }
+
+  write(kind: WriteBackKind, changes: readonly WriteBackChange[]): Promise<void> {
+    return this.#queue.run(async () => {
+      const statements = writeBackStatements(kind, this.#settings[kind], 'mysql', changes, this.#wallTime());
+      try {
+        const connection = await this.#connect();
+        await this.#inTime(connection.query('START TRANSACTION'));
+        for (const statement of statements) await this.#execute(connection, statement);
+        await this.#inTime(connection.query('COMMIT'));
+      } catch (error) {
+        // Whatever is open on it goes with it; nobody inherits half a transaction.
+        this.#drop();
+        throw mysqlWriteFailure(error, kind, this.identity());
+      }
+    });
+  }
+
+  identity(): string {
+    const { host, port, database } = placeOf(this.#erp, this.#settings);
+    return `mysql://${host}:${port}/${database}`;
+  }
+
+  close(): Promise<void> {
+    return this.#queue.run(async () => {
+      const connection = this.#connection;
+      this.#connection = null;
+      await connection?.end().catch(() => connection.destroy());
+    });
+  }
+
+  async #execute(connection: Connection, { sql, values }: PreparedText): Promise<void> {
+    await this.#inTime(connection.execute(sql, values));
+  }
+
+  async #connect(): Promise<Connection> {
+    if (this.#connection) {
+      try {
+        await this.#inTime(this.#connection.ping());
+        return this.#connection;
+      } catch {
+        this.#drop();
+      }
+    }
+    const { user, password, timeoutSeconds } = this.#settings;
+    const connection = await createConnection({
+      ...placeOf(this.#erp, this.#settings),
+      ...(user === undefined ? {} : { user }),
+      ...(password === undefined ? {} : { password: password.reveal() }),
+      charset: 'utf8mb4',
+      connectTimeout: connectTimeoutMs,
+      dateStrings: true,
+    });
+    // Without a listener, a connection that breaks while idle would end the process.
+    connection.on('error', () => {});
+    this.#connection = connection;
+    const seconds = Math.max(1, Math.ceil(timeoutSeconds));
+    const [rows] = await this.#inTime(connection.query('SELECT VERSION() AS version'));
+    const isMariaDb = String((rows as { version: string }[])[0]?.version).includes('MariaDB');
+    const session = [
+      // A text that does not fit is refused and said, not cut.
+      "sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'",
+      `innodb_lock_wait_timeout = ${seconds}`,
+      `lock_wait_timeout = ${seconds}`,
+      ...(isMariaDb ? [`max_statement_time = ${timeoutSeconds}`] : []),
+    ];
+    await this.#inTime(connection.query(`SET SESSION ${session.join(', ')}`));
+    return connection;
+  }
+
+  /** A server that neither answers nor breaks the connection must not hold us up for ever. */
+  async #inTime<T>(work: Promise<T>): Promise<T> {
+    const limitMs = this.#settings.timeoutSeconds * 1000 + graceMs;
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => reject(new Error(`no answer in ${Math.round(limitMs / 1000)} s`)), limitMs);
+    });
+    try {
+      return await Promise.race([work, late]);
+    } finally {
+      clearTimeout(timer);
+      // When it was late, its own end comes with the connection's.
+      work.catch(() => undefined);
+    }
+  }
+
+  #drop(): void {
+    this.#connection?.destroy();
+    this.#connection = null;
+  }
+}
+
+function placeOf(erp: MysqlSettings, settings: WriteBackSettings) {
+  return {
+    host: settings.host ?? erp.host,
+    port: settings.port ?? erp.port,
+    database: settings.database ?? erp.database,
+  };
+}

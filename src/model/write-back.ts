@@ -1,0 +1,43 @@
+/** What is written back into the ERP. */
+export const writeBackKinds = ['orders', 'customers', 'invoices'] as const;
+export type WriteBackKind = (typeof writeBackKinds)[number];
+
+/**
+ * The columns of each side table, which are also the named parameters of a statement; the key comes first. Amounts are decimals,
+ * times are wall time in erp.timeZone, as text.
+ */
+export const writeBackColumns = {
+  orders: [
+    'order_key',
+    'order_number',
+    'service_order_id',
+    'service_status',
+    'service_total',
+    'delivered_at',
+    'parked_class',
+    'parked_reason',
+  ],
+  customers: ['customer_key', 'service_customer_id', 'delivered_at', 'parked_class', 'parked_reason'],
+  invoices: [
+    'invoice_no',
+    'customer_code',
+    'amount',
+    'currency',
+    'due_date',
+    'status',
+    'listed_since',
+    'no_longer_listed_at',
+    'status_when_it_left',
+  ],
+} as const satisfies Record<WriteBackKind, readonly [string, ...string[]]>;
+
+/** Column → value, for every column of its kind. */
+export type WriteBackRow = Readonly<Record<string, string | null>>;
+
+/** One record as it is to be in the ERP; `row` null: nothing is known of it any more. */
+export interface WriteBackChange {
+  key: string;
+  /** The parts of a composite key of the ERP, for a statement's `:key_1`, `:key_2`; one part where the key is one column. */
+  keyParts: readonly string[];
+  row: WriteBackRow | null;
+}

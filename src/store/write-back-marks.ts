@@ -1,0 +1,94 @@
+import type { WriteBackKind } from '../model/write-back.js';
+import { placeholders, upsertRows } from './rows.js';
+import type { Tx } from './store.js';
+
+/** What the ERP is known to hold of one record. */
+export interface WriteBackMark {
+  key: string;
+  /** Of what was written, or of what was refused. */
+  hash: string;
+  /** Why the ERP refuses it; null: it has it. */
+  refusal: string | null;
+  nextTryAt: number | null;
+}
+
+export async function readMarks(
+  tx: Tx,
+  kind: WriteBackKind,
+  keys: readonly string[],
+): Promise<Map<string, WriteBackMark>> {
+  if (keys.length === 0) return new Map();
+  const rows = await tx.select(
+    `SELECT record_key, content_hash, refusal, next_try_at FROM write_back_row WHERE kind=? AND record_key IN ${placeholders(keys.length)}`,
+    [kind, ...keys],
+  );
+  return new Map(
+    rows.map((row) => [
+      row.record_key,
+      {
+        key: row.record_key,
+        hash: row.content_hash,
+        refusal: row.refusal,
+        nextTryAt: row.next_try_at === null ? null : Number(row.next_try_at),
+      },
+    ]),
+  );
+}
+
+export async function saveMarks(tx: Tx, kind: WriteBackKind, marks: readonly WriteBackMark[]): Promise<void> {
+  await upsertRows(
+    tx,
+    'write_back_row',
+    ['kind', 'record_key'],
+    marks.map(({ key, hash, refusal, nextTryAt }) => ({
+      kind,
+      record_key: key,
+      content_hash: hash,
+      refusal: refusal?.slice(0, 1000) ?? null,
+      next_try_at: nextTryAt,
+    })),
+  );
+}
+
+export async function dropMarks(tx: Tx, kind: WriteBackKind, keys: readonly string[]): Promise<void> {
+  if (keys.length === 0) return;
+  await tx.run(`DELETE FROM write_back_row WHERE kind=? AND record_key IN ${placeholders(keys.length)}`, [
+    kind,
+    ...keys,
+  ]);
+}
+
+/** Everything is to be written anew. */
+export async function forgetMarks(tx: Tx, kind: WriteBackKind): Promise<void> {
+  await tx.run('DELETE FROM write_back_row WHERE kind=?', [kind]);
+}
+
+/** Keys of what was written, in their order, after this one. */
+export async function markedKeysAfter(tx: Tx, kind: WriteBackKind, after: string, limit: number): Promise<string[]> {
+  const rows = await tx.select<{ record_key: string }>(
+    `SELECT record_key FROM write_back_row WHERE kind=? AND record_key>? ORDER BY record_key LIMIT ${Math.trunc(limit)}`,
+    [kind, after],
+  );
+  return rows.map((row) => row.record_key);
+}
+
+/** Keys of what was refused and is due again. */
+export async function dueRefusals(tx: Tx, kind: WriteBackKind, nowMs: number, limit: number): Promise<string[]> {
+  const rows = await tx.select<{ record_key: string }>(
+    `SELECT record_key FROM write_back_row WHERE kind=? AND next_try_at<=? ORDER BY next_try_at LIMIT ${Math.trunc(limit)}`,
+    [kind, nowMs],
+  );
+  return rows.map((row) => row.record_key);
+}
+
+/** How many rows the ERP refuses, and one of them. */
+export async function countRefusals(
+  tx: Tx,
+): Promise<{ kind: WriteBackKind; count: number; key: string; refusal: string }[]> {
+  const rows = await tx.select(
+    `SELECT r.kind, r.n, r.k, w.refusal
+       FROM (SELECT kind, COUNT(*) AS n, MIN(record_key) AS k FROM write_back_row WHERE next_try_at IS NOT NULL GROUP BY kind) r
+       JOIN write_back_row w ON w.kind=r.kind AND w.record_key=r.k ORDER BY r.kind`,
+  );
+  return rows.map((row) => ({ kind: row.kind, count: Number(row.n), key: row.k, refusal: row.refusal ?? '' }));
+}
