@@ -45,6 +45,7 @@ export class PullQuestions {
   readonly #gate: SendGate;
   readonly #pullId: number | null;
   readonly #priority: number;
+  readonly #maxTries: number;
   readonly #signal: AbortSignal | undefined;
   readonly #probeMs: number;
   #isProbe: boolean;
@@ -59,6 +60,7 @@ export class PullQuestions {
       isProbe: boolean;
       signal: AbortSignal | undefined;
       priority?: number;
+      tries?: number;
     },
   ) {
     this.#context = parts.context;
@@ -67,6 +69,7 @@ export class PullQuestions {
     this.#gate = parts.gate;
     this.#pullId = pull.id;
     this.#priority = pull.priority ?? 0;
+    this.#maxTries = pull.tries ?? maxTries;
     this.#requests = pull.requests;
     this.#isProbe = pull.isProbe;
     this.#signal = pull.signal;
@@ -82,7 +85,7 @@ export class PullQuestions {
     const { settings, clock, nowMs } = this.#context;
     let reason = '';
     let verdict = '';
-    const tries = this.#isProbe ? 1 : maxTries;
+    const tries = this.#isProbe ? 1 : this.#maxTries;
     for (let nth = 1; nth <= tries; nth++) {
       const attemptId = await this.#intend(question);
       const gate = this.#gate.of('pull', this.#isProbe);

@@ -12,6 +12,7 @@ export class ReadBack1700000080000 implements MigrationInterface {
       "ALTER TABLE binding ADD COLUMN read_state VARCHAR(8) NOT NULL DEFAULT 'open'",
       'ALTER TABLE binding ADD COLUMN read_asked_at BIGINT NOT NULL DEFAULT 0',
       'ALTER TABLE binding ADD COLUMN read_at BIGINT NULL',
+      'ALTER TABLE binding ADD COLUMN gone_at BIGINT NULL',
       'ALTER TABLE binding ADD COLUMN read_id VARCHAR(255) NULL',
       'ALTER TABLE binding ADD COLUMN read_flag VARCHAR(500) NULL',
       'ALTER TABLE binding ADD COLUMN service_status VARCHAR(255) NULL',
