@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import { projectRoot } from './support/project-root.js';
 import { sourceImports } from './support/source-imports.js';
 
-const STAGES = ['erp', 'outbox', 'delivery', 'invoices', 'audit'];
+const STAGES = ['erp', 'outbox', 'delivery', 'invoices', 'audit', 'webhooks'];
 
 /** Types of the settings may be named anywhere above `model`; the settings themselves are handed down, not fetched. */
 const TYPES_OF_SETTINGS = 'config (types only)';

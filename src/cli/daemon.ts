@@ -1,8 +1,10 @@
+import { EventEmitter } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { type App, openApp } from '../app.js';
 import { ErpError } from '../erp/erp-error.js';
 import type { TellAlert } from '../jobs/alerts.js';
+import { receiveWebhooks, type WebhookReceiver } from '../jobs/receive-webhooks.js';
 import { runSchedule } from '../jobs/schedule.js';
 import { runAlertCommand } from '../ops/alert-command.js';
 import { createLogger } from '../ops/logger.js';
@@ -22,6 +24,7 @@ export function daemonCommand(): Command {
   }).action(async (options: CommonOptions) => {
     const stop = stopSignal((name) => app?.log.info('Stopping', { signal: name }));
     let app: App | null = null;
+    let listener: WebhookReceiver | null = null;
     try {
       app = await openWhenReachable(options, stop.signal);
       if (!app) return;
@@ -39,11 +42,18 @@ export function daemonCommand(): Command {
           process.exit(exitCode.done);
         }, settings.delivery.drainSeconds * 1000).unref();
       });
-      const partners = { reader: app.reader(), client: app.client(), tell: tellAlertOf(app) };
+      const webhooks = new EventEmitter();
+      if (settings.webhooks.enabled)
+        listener = await receiveWebhooks(app.context, {
+          remember: app.rememberSecret,
+          onEvent: () => webhooks.emit('event'),
+        });
+      const partners = { reader: app.reader(), client: app.client(), tell: tellAlertOf(app), webhooks };
       await runSchedule(app.context, partners, stop.signal);
       log.info('Stopped');
     } finally {
       stop.release();
+      await listener?.close();
       await app?.close();
       // A connection that neither answers nor breaks must not keep a daemon that has ended from being started again.
       setTimeout(() => process.exit(), lingerMs).unref();

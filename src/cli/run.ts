@@ -23,6 +23,7 @@ import { sandboxCommand } from './sandbox.js';
 import { statusCommand } from './status.js';
 import { syncCommand } from './sync.js';
 import { UsageError } from './usage-error.js';
+import { webhooksCommand } from './webhooks.js';
 
 /** One command from the arguments to the exit code. Errors go to stderr, in words. */
 export async function run(argv: readonly string[]): Promise<number> {
@@ -47,6 +48,7 @@ export async function run(argv: readonly string[]): Promise<number> {
     forgetCommand(),
     auditCommand(),
     invoicesCommand(),
+    webhooksCommand(),
     statusCommand(),
     recoverCommand(),
     adoptCommand(),

@@ -14,6 +14,8 @@ interface SandboxOptions {
   delayMs?: number;
   keyLifetimeHours?: number;
   customers?: string;
+  webhookUrl?: string;
+  webhookSecretFile?: string;
   invoiceChanges?: number;
   json?: boolean;
 }
@@ -33,6 +35,8 @@ export function sandboxCommand(): Command {
     .option('--key-lifetime-hours <n>', 'forget idempotency keys after this time', positive)
     .option('--invoice-changes <n>', 'pay, add or move so many invoices before each page of them', positive)
     .option('--customers <file>', 'hold these customers from the start, made by somebody else: a JSON array of records')
+    .option('--webhook-url <url>', 'send webhooks to this address: payment.succeeded and order.status_changed')
+    .option('--webhook-secret-file <file>', 'file with the secret that signs them (Standard Webhooks)')
     .action(async (options: SandboxOptions) => {
       // Only this command and the demo need it; the others start faster without.
       const { startSandbox } = await import('../sandbox/start-sandbox.js');
@@ -43,6 +47,7 @@ export function sandboxCommand(): Command {
         ...(options.delayMs === undefined ? {} : { delayMs: [0, options.delayMs] }),
         ...(options.keyLifetimeHours === undefined ? {} : { keyLifetimeMs: options.keyLifetimeHours * 3_600_000 }),
         ...(options.invoiceChanges === undefined ? {} : { invoiceChanges: options.invoiceChanges }),
+        ...webhooksOf(options),
         ...(options.customers === undefined ? {} : { customers: readCustomers(options.customers) }),
       });
       if (options.json) printJson({ url: sandbox.url, token: 'sandbox-token' });
@@ -55,6 +60,19 @@ export function sandboxCommand(): Command {
       await sandbox.close();
       process.exitCode = exitCode.done;
     });
+}
+
+function webhooksOf({ webhookUrl: url, webhookSecretFile: file }: SandboxOptions): {
+  webhooks?: { url: string; secret: string };
+} {
+  if (url === undefined && file === undefined) return {};
+  if (url === undefined || file === undefined)
+    throw new UsageError('Give --webhook-url and --webhook-secret-file together.');
+  try {
+    return { webhooks: { url, secret: readFileSync(file, 'utf8').trim() } };
+  } catch (error) {
+    throw new UsageError(`--webhook-secret-file: ${(error as Error).message}`);
+  }
 }
 
 function readCustomers(file: string): CustomerRecord[] {

@@ -4,6 +4,7 @@ import { openApp, secretsOf } from '../app.js';
 import { checkStatus, readStatus, type Status } from '../jobs/read-status.js';
 import { messageStates } from '../outbox/message.js';
 import type { JobRun } from '../store/job-runs.js';
+import type { WebhookStatus } from '../webhooks/webhook-status.js';
 import { type CommonOptions, describeCommand, withApp } from './command.js';
 import { exitCode } from './exit-codes.js';
 import { span, timeFormatter } from './format-time.js';
@@ -96,6 +97,7 @@ async function showStatus(app: App, options: StatusOptions): Promise<number> {
   if (captured) await row('Last capture', captureInWords(captured, ago));
   await row('Last delivery', ago(status.lastDeliveryAt));
   await row('Last pull', pullInWords(status, ago));
+  if (status.webhooks) await row('Webhooks', webhooksInWords(status.webhooks, ago));
   for (const [name, cursor] of [
     ['Orders read', status.cursors.order],
     ['Customers read', status.cursors.customer],
@@ -160,6 +162,12 @@ function holderInWords({ lease, daemons }: Status, ago: (ms: number | null) => s
     return lease.lapsed ? `nobody; ${lease.lapsed} fell silent` : 'nobody (start the daemon: npm start)';
   const daemon = daemons.find(({ actor }) => actor === lease.holder);
   return `${lease.holder}, epoch ${lease.epoch}${daemon ? `, started ${ago(daemon.startedAt)}` : ''}`;
+}
+
+function webhooksInWords(webhooks: WebhookStatus, ago: (ms: number | null) => string): string {
+  const waiting = webhooks.pending > 0 ? `; ${webhooks.pending} events wait to be read about` : '';
+  const stopped = webhooks.stopped === null ? '' : `; ${webhooks.stopped}`;
+  return `last event ${ago(webhooks.lastEventAt)}${waiting}${stopped}`;
 }
 
 function captureInWords({ succeededAt, failures, failure }: JobRun, ago: (ms: number | null) => string): string {

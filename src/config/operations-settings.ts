@@ -8,7 +8,7 @@ export const retentionSettings = z
       365,
       'How long a closed message and its attempts are kept. What waits, is parked, or alone remembers a record, stays.',
     ),
-    bodiesDays: days(90, 'How long the bodies and excerpts of closed messages are kept.'),
+    bodiesDays: days(90, 'How long the bodies and excerpts of closed messages, and webhooks, are kept.'),
     auditDays: days(730, 'How long audit lines, pulls and past alerts are kept.'),
     batchSize: z
       .number()

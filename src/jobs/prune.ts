@@ -5,6 +5,7 @@ import { deleteMessages, eraseBodies, oldMessages, pruneDecision } from '../outb
 import { pruneAlerts } from '../store/alerts.js';
 import { assertEpoch, type Lease } from '../store/lease.js';
 import type { Tx } from '../store/store.js';
+import { pruneEvents } from '../webhooks/webhook-rows.js';
 import type { JobContext } from './job-context.js';
 
 /** How many rows were removed. */
@@ -16,6 +17,7 @@ export interface PruneResult {
   audit: number;
   pulls: number;
   alerts: number;
+  webhooks: number;
 }
 
 interface Batch {
@@ -38,7 +40,16 @@ export async function prune(context: JobContext, lease: Lease, signal?: AbortSig
   const at = nowMs();
   const horizons = { messagesBefore: at - messagesDays * dayMs, bodiesBefore: at - bodiesDays * dayMs };
   const auditBefore = at - auditDays * dayMs;
-  const total: PruneResult = { messages: 0, bodies: 0, excerpts: 0, attempts: 0, audit: 0, pulls: 0, alerts: 0 };
+  const total: PruneResult = {
+    messages: 0,
+    bodies: 0,
+    excerpts: 0,
+    attempts: 0,
+    audit: 0,
+    pulls: 0,
+    alerts: 0,
+    webhooks: 0,
+  };
 
   /** One batch after the other until `work` says that it was the last; nothing counts that was not committed. */
   const inBatches = async (work: (tx: Tx, afterId: number) => Promise<Batch>) => {
@@ -76,6 +87,10 @@ export async function prune(context: JobContext, lease: Lease, signal?: AbortSig
   await inBatches(async (tx) => {
     const pulls = await prunePulls(tx, auditBefore, batchSize);
     return { removed: { pulls }, more: pulls === batchSize };
+  });
+  await inBatches(async (tx) => {
+    const webhooks = await pruneEvents(tx, horizons.bodiesBefore, batchSize);
+    return { removed: { webhooks }, more: webhooks === batchSize };
   });
   await inBatches(async (tx) => ({ removed: { alerts: await pruneAlerts(tx, auditBefore) }, more: false }));
 

@@ -12,6 +12,7 @@ import { type JobRun, listJobRuns } from '../store/job-runs.js';
 import { type LanePause, listPauses } from '../store/lane-pauses.js';
 import { type LeaseView, readLease } from '../store/read-lease.js';
 import type { Tx } from '../store/store.js';
+import { readWebhookStatus, type WebhookStatus } from '../webhooks/webhook-status.js';
 import { credentialInWords } from './credential-in-words.js';
 import { goLiveProblem } from './go-live.js';
 import { isOutdated } from './profile-notices.js';
@@ -46,6 +47,8 @@ export interface Status {
   alerts: Alert[];
   /** How the last runs of the jobs went. */
   runs: JobRun[];
+  /** null: webhooks are not listened for. */
+  webhooks: WebhookStatus | null;
   /** That nothing at all has succeeded for too long, or null. */
   silence: string | null;
 }
@@ -77,6 +80,7 @@ export async function readStatus(tx: Tx, settings: Settings, erpIdentity: string
     lastDeliveryAt: runs.find(({ job }) => job === 'deliver')?.succeededAt ?? (await lastEventAt(tx, 'delivered')),
     alerts: (await openAlerts(tx)).filter((alert) => !isOutdated(alert, settings.service)),
     runs,
+    webhooks: settings.webhooks.enabled ? await readWebhookStatus(tx) : null,
     silence: silent?.message ?? null,
   };
 }
@@ -101,6 +105,7 @@ export function checkStatus(status: Status): StatusCheck {
     // "Come back in two seconds" is the service's everyday way of speaking, and quiet hours are our own wish.
     else if (pause.cause !== 'throttled' && pause.cause !== 'quiet') warning.push(text);
   }
+  if (status.webhooks?.stopped) warning.push(status.webhooks.stopped);
   if (status.notLive) warning.push(status.notLive);
   const parked = outbox.parked.reduce((sum, { count }) => sum + count, 0);
   if (parked > 0)

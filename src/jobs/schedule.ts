@@ -1,3 +1,4 @@
+import type { EventEmitter } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import cron, { type ScheduledTask } from 'node-cron';
 import { appendAudit } from '../audit/audit-log.js';
@@ -6,6 +7,7 @@ import type { ErpReader } from '../erp/erp-reader.js';
 import { listJobRuns, type RecordedJob, recordFailure, recordSuccess } from '../store/job-runs.js';
 import { takeWakeUps } from '../store/wake-ups.js';
 import { lookAfterAlerts, type TellAlert } from './alerts.js';
+import { AnnouncedTurns } from './announced-turns.js';
 import { capture } from './capture.js';
 import { deliver } from './deliver.js';
 import type { JobContext } from './job-context.js';
@@ -13,6 +15,7 @@ import { recallRequests } from './long-limits.js';
 import { prune } from './prune.js';
 import { pull } from './pull.js';
 import { QuietClock } from './quiet-clock.js';
+import { endPulled, readAnnounced } from './read-announced.js';
 import { ServiceLease } from './service-lease.js';
 import { tryNewCredential } from './try-new-credential.js';
 
@@ -21,9 +24,12 @@ export interface SchedulePartners {
   client: ServiceClient;
   /** Tells somebody of an alert; absent: nobody is configured. */
   tell?: TellAlert | null;
+  /** Emits `event` when this process has stored a webhook that something has to be read for. */
+  webhooks?: EventEmitter;
 }
 
 const wakeUpPollMs = 1_000;
+const announcedPollMs = 250;
 const retryMs = 5_000;
 const alertPollMs = 2_000;
 const credentialPollMs = 2_000;
@@ -113,6 +119,31 @@ async function work(
       await noteRun(context, 'pull', result.reason ?? 'no reason given');
     log.log(result.outcome === 'proven' ? 'info' : 'warn', 'pulled unpaid invoices', result);
   });
+  const turns = new AnnouncedTurns();
+  const pullForEvents = job('pull for webhooks', async () => {
+    const since = context.nowMs();
+    // A pull that was under way already may have passed the place of what changed.
+    for (let nth = 0; nth < 2 && !ending.signal.aborted; nth++) {
+      await pullNow();
+      if (await endPulled(context, lease, since)) return;
+    }
+    turns.waitFor(context.nowMs());
+  });
+  const announcedNow = job('webhooks', async () => {
+    if (!turns.take(context.nowMs())) return;
+    const result = await readAnnounced(context, partners.client, lease, ending.signal).catch((error: Error) => {
+      turns.waitFor(context.nowMs());
+      throw error;
+    });
+    if (result.read > 0) log.info('read what webhooks announced', { records: result.read });
+    if (result.waits) turns.waitFor(context.nowMs());
+    if (result.needsPull && turns.takePull(context.nowMs())) void pullForEvents();
+  });
+  const announce = () => {
+    turns.announce();
+    void announcedNow();
+  };
+
   const pruneNow = job('prune', async () => {
     const removed = await recorded(context, 'prune', ending.signal, () => prune(context, lease.lease, ending.signal));
     if (ending.signal.aborted) return;
@@ -127,7 +158,8 @@ async function work(
   const lookForWakeUps = job('wake-up', async () => {
     for (const wakeUp of await store.transaction('take wake-ups', takeWakeUps)) {
       log.info('Woken up', wakeUp);
-      void (wakeUp.job === 'capture' ? captureNow() : pullNow());
+      if (wakeUp.job === 'webhooks') announce();
+      else void (wakeUp.job === 'capture' ? captureNow() : pullNow());
     }
   });
 
@@ -143,6 +175,8 @@ async function work(
   const options = { timezone: settings.schedule.timeZone, noOverlap: true };
   const tasks: ScheduledTask[] = [];
   const wakeUps = setInterval(() => void lookForWakeUps(), wakeUpPollMs);
+  const announced = setInterval(() => void announcedNow(), announcedPollMs);
+  partners.webhooks?.on('event', announce);
   const alerts = setInterval(() => void alertsNow(), alertPollMs);
   const credential = setInterval(() => void credentialNow(), credentialPollMs);
   try {
@@ -170,6 +204,8 @@ async function work(
     end();
     signal.removeEventListener('abort', end);
     clearInterval(wakeUps);
+    clearInterval(announced);
+    partners.webhooks?.off('event', announce);
     clearInterval(alerts);
     clearInterval(credential);
     for (const task of tasks) await task.destroy();

@@ -1,3 +1,4 @@
+import { announceChange } from './announce-change.js';
 import type { SandboxState } from './state.js';
 import { dateAt } from './timestamp.js';
 
@@ -24,6 +25,7 @@ export function changeInvoices(state: SandboxState): void {
     } else if (dice < 0.7) {
       state.invoices.setStatus(one.invoice_no, 'paid');
       state.invoiceLog.push({ invoiceNo: one.invoice_no, status: 'paid' });
+      announceChange(state, 'payment.succeeded', { invoice_no: one.invoice_no });
     } else state.invoices.move(one.invoice_no, random());
   }
 }

@@ -1,4 +1,6 @@
+import type { Invoice } from '../model/invoice.js';
 import { addForeignCustomers } from './add-foreign-customers.js';
+import { announceChange } from './announce-change.js';
 import { parseFaults } from './fault.js';
 import type { Limit } from './options.js';
 import { RateLimit } from './rate-limit.js';
@@ -8,6 +10,7 @@ import { showInvoice } from './show-invoice.js';
 import type { SandboxState } from './state.js';
 import { dateAt } from './timestamp.js';
 import { viewCounts, viewLedger } from './view-ledger.js';
+import type { WebhookOptions } from './webhook-sender.js';
 
 const dayMs = 24 * 60 * 60 * 1000;
 
@@ -34,7 +37,9 @@ export function createControls(state: SandboxState): SandboxControls {
     addCustomers: (customers) => addForeignCustomers(state, customers),
 
     setOrder: (orderId, values) => {
+      const before = orderOf(state, orderId).status;
       const { status, total } = Object.assign(orderOf(state, orderId), values);
+      if (status !== before) announceChange(state, 'order.status_changed', { order_id: orderId });
       return { status, total };
     },
     removeOrder: (orderId) => state.records.deleteOrder(orderOf(state, orderId)),
@@ -46,11 +51,27 @@ export function createControls(state: SandboxState): SandboxControls {
         showInvoice(state.invoices.add({ due_date: dueDate, status: 'unpaid', ...invoice })),
       );
     },
-    payInvoice: (invoiceNo) => showInvoice(state.invoices.setStatus(invoiceNo, 'paid')),
-    setInvoiceStatus: (invoiceNo, status) => showInvoice(state.invoices.setStatus(invoiceNo, status)),
+    payInvoice: (invoiceNo) => setStatus(state, invoiceNo, 'paid'),
+    setInvoiceStatus: (invoiceNo, status) => setStatus(state, invoiceNo, status),
     removeInvoice: (invoiceNo) => state.invoices.remove(invoiceNo),
     invoiceChanges: () => state.invoiceLog,
+
+    webhooks: () => state.webhooks.sent,
+    announce: (type, data) => state.webhooks.announce(webhookOptions(state), type, data, state.options.nowMs()),
+    repeatWebhook: (id) => state.webhooks.repeat(webhookOptions(state), id),
+    webhooksSent: () => state.webhooks.settled(),
   };
+}
+
+function setStatus(state: SandboxState, invoiceNo: string, status: string): Invoice {
+  const invoice = showInvoice(state.invoices.setStatus(invoiceNo, status));
+  if (status === 'paid') announceChange(state, 'payment.succeeded', { invoice_no: invoiceNo });
+  return invoice;
+}
+
+function webhookOptions({ options }: SandboxState): WebhookOptions {
+  if (!options.webhooks) throw new TypeError('The option webhooks is not set');
+  return options.webhooks;
 }
 
 function orderOf({ records }: SandboxState, orderId: string): StoredOrder {

@@ -3,6 +3,7 @@ import type { CustomerRecord } from '../model/record.js';
 import type { ErrorShape } from './error-shape.js';
 import type { FaultInput } from './fault.js';
 import type { TokenRules } from './token-desk.js';
+import type { WebhookOptions } from './webhook-sender.js';
 
 /** A fixed time, or a range from which each request draws uniformly. In milliseconds. */
 export type DelayMs = number | readonly [minMs: number, maxMs: number];
@@ -106,6 +107,8 @@ export interface SandboxOptions {
   paymentTermDays: number;
   /** How often on average somebody pays, adds or moves an invoice before a page of them is read. Default 0. */
   invoiceChanges: number;
+  /** Announces paid invoices and changed orders to this address. Default null. */
+  webhooks: WebhookOptions | null;
   /** The number of a list's first page. Default 1. */
   firstPage: number;
   /** Page size where `limit` is absent. Default 50. */
@@ -164,6 +167,7 @@ export const defaultOptions: SandboxOptions = {
   paidShare: 0.25,
   paymentTermDays: 30,
   invoiceChanges: 0,
+  webhooks: null,
   firstPage: 1,
   defaultPageSize: 50,
   maxPageSize: 100,

@@ -5,6 +5,7 @@ import type { FaultPlan } from './fault-plan.js';
 import type { InvoiceChange, Ledger, LedgerCounts } from './ledger.js';
 import type { Limit, SandboxOptions } from './options.js';
 import type { TokenCounts } from './token-desk.js';
+import type { SentWebhook } from './webhook-sender.js';
 
 /** The options that may change while the sandbox runs. */
 export type RunningOptions = Omit<
@@ -67,6 +68,15 @@ export interface SandboxControls {
   removeInvoice(invoiceNo: string): void;
   /** What was done with invoices because `invoiceChanges` is set, in order. */
   invoiceChanges(): readonly InvoiceChange[];
+
+  /** Webhooks that went out so far, the oldest first. */
+  webhooks(): readonly SentWebhook[];
+  /** Sends a webhook of any kind. Throws a TypeError while `webhooks` is not set. @returns its id */
+  announce(type: string, data: unknown): string;
+  /** Sends one again, byte for byte. @returns the status of the answer; null: there was none */
+  repeatWebhook(id: string): Promise<number | null>;
+  /** Resolves when all webhooks were sent. */
+  webhooksSent(): Promise<void>;
 }
 
 /** A running sandbox. */

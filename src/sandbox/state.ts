@@ -10,6 +10,7 @@ import { RateLimit } from './rate-limit.js';
 import { RecordStore } from './record-store.js';
 import { seededRandom } from './seeded-random.js';
 import { TokenDesk } from './token-desk.js';
+import { WebhookSender } from './webhook-sender.js';
 
 /** Everything the sandbox knows. It outlives the sockets, so that the service can go down and come back. */
 export interface SandboxState {
@@ -32,6 +33,7 @@ export interface SandboxState {
   readonly invoiceRandom: () => number;
   /** What somebody else did with them, in order. */
   readonly invoiceLog: InvoiceChange[];
+  readonly webhooks: WebhookSender;
 }
 
 export function createState(options: SandboxOptions): SandboxState {
@@ -54,6 +56,7 @@ export function createState(options: SandboxOptions): SandboxState {
     paidRandom: seededRandom(options.seed ?? 1),
     invoiceRandom: seededRandom((options.seed ?? 1) + 1),
     invoiceLog: [],
+    webhooks: new WebhookSender(),
   };
   addForeignCustomers(state, options.customers);
   return state;

@@ -1,0 +1,46 @@
+import type { Tx } from '../store/store.js';
+import type { MissedInvoice } from './missed-invoices.js';
+import type { OwnRead } from './own-read.js';
+
+/** What is known of an invoice, or an invoice of which nothing is known yet. */
+export async function knownInvoice(tx: Tx, invoiceNo: string): Promise<MissedInvoice & { isKnown: boolean }> {
+  const [row] = await tx.select('SELECT customer_code, status FROM invoice WHERE invoice_no=?', [invoiceNo]);
+  return { invoiceNo, customerCode: row?.customer_code ?? null, status: row?.status ?? '', isKnown: row !== undefined };
+}
+
+/**
+ * Makes what an invoice's own read says the list's truth at once, outside of a pull. A pull that is under way may have met an
+ * older state of it, so it is noted that this read is newer.
+ * @returns what changed, in words; null: nothing
+ */
+export async function applyOwnRead(tx: Tx, known: MissedInvoice, said: OwnRead, nowMs: number): Promise<string | null> {
+  if ('odd' in said) return null;
+  const { invoiceNo } = known;
+  const newest = '(SELECT MAX(id) FROM invoice_pull)';
+  await tx.run(`UPDATE invoice SET read_during_pull=${newest} WHERE invoice_no=?`, [invoiceNo]);
+  if ('left' in said) {
+    const left = await tx.run(
+      'UPDATE invoice SET unlisted_at=?, missed_at=NULL, left_status=? WHERE invoice_no=? AND unlisted_at IS NULL',
+      [nowMs, said.left, invoiceNo],
+    );
+    return left > 0 ? `no longer listed: ${said.left ?? 'the service has no such invoice'}` : null;
+  }
+  const { amount, due_date, status, customer_code } = said.due;
+  const customer = customer_code ?? null;
+  const changed = await tx.run(
+    `UPDATE invoice SET customer_code=?, amount=?, due_date=?, status=?, last_listed_at=?, unlisted_at=NULL, missed_at=NULL,
+            left_status=NULL
+      WHERE invoice_no=? AND (amount<>? OR due_date<>? OR status<>? OR COALESCE(customer_code,'')<>COALESCE(?,'')
+            OR unlisted_at IS NOT NULL)`,
+    [customer, amount, due_date, status, nowMs, invoiceNo, amount, due_date, status, customer],
+  );
+  if (changed > 0) return `listed as ${status}`;
+  const [there] = await tx.select('SELECT 1 AS n FROM invoice WHERE invoice_no=?', [invoiceNo]);
+  if (there) return null;
+  await tx.run(
+    `INSERT INTO invoice (invoice_no, customer_code, amount, due_date, status, first_listed_at, last_listed_at, read_during_pull)
+     VALUES (?,?,?,?,?,?,?,${newest})`,
+    [invoiceNo, customer, amount, due_date, status, nowMs, nowMs],
+  );
+  return `listed as ${status}`;
+}

@@ -1,0 +1,164 @@
+import { appendAudit } from '../audit/audit-log.js';
+import { parseJson } from '../delivery/parse-json.js';
+import type { ServiceClient } from '../delivery/service-client.js';
+import { applyOwnRead, knownInvoice } from '../invoices/apply-own-read.js';
+import { lastPull } from '../invoices/last-pull.js';
+import { readOwnInvoice } from '../invoices/own-read.js';
+import { assertEpoch } from '../store/lease.js';
+import { endEvents, endInvoiceEvents, pendingEvents, type StoredEvent } from '../webhooks/webhook-rows.js';
+import { announcedReads } from './announced-reads.js';
+import type { JobContext } from './job-context.js';
+import { PullQuestions } from './pull-questions.js';
+import { readOrderBack } from './read-order-back.js';
+import { SendGate } from './send-gate.js';
+import type { ServiceLease } from './service-lease.js';
+
+export interface AnnouncedResult {
+  /** Records that were read because of events. */
+  read: number;
+  /** Whether the whole list has to be pulled for some of them, which wait until it was. */
+  needsPull: boolean;
+  /** Whether events wait that were not or could not be read about now. */
+  waits: boolean;
+}
+
+/** Events looked at in one go. */
+const atOnce = 200;
+/** An event about which nothing could be read for so long is left to the schedule. */
+const giveUpMs = 3_600_000;
+const givenUp = 'could not be read for an hour; the schedule finds what changed';
+
+/**
+ * Reads, through the same gate and pace as everything else, what events announced: an invoice or an order each, once,
+ * however many events named it. What an event itself says changes nothing.
+ */
+export async function readAnnounced(
+  context: JobContext,
+  client: ServiceClient,
+  lease: ServiceLease,
+  signal?: AbortSignal,
+): Promise<AnnouncedResult> {
+  const { store, settings, nowMs } = context;
+  const result: AnnouncedResult = { read: 0, needsPull: false, waits: false };
+  const events = await store.read('look for events', (tx) => pendingEvents(tx, atOnce));
+  if (events.length === 0) return result;
+  const gate = new SendGate(context, lease, '', true);
+  const stop = () => gate.stop('stopping');
+  signal?.addEventListener('abort', stop, { once: true });
+  if (signal?.aborted) stop();
+  try {
+    const canReadInvoice = settings.invoices.enabled && settings.service.endpoints.readInvoice !== undefined;
+    const reads = announcedReads(events, {
+      invoices: settings.invoices.enabled,
+      ownRead: canReadInvoice,
+      orders: settings.service.endpoints.readOrder !== undefined,
+    });
+    for (const { ids, outcome } of reads.endAtOnce) await end(context, lease, ids, outcome);
+    result.needsPull = reads.needPull.length > 0;
+    result.waits = events.length === atOnce;
+    const isOld = (about: readonly StoredEvent[]) => about.every(({ receivedAt }) => receivedAt < nowMs() - giveUpMs);
+    for (const [invoiceNo, about] of reads.invoices) {
+      if ((await gate.check('pull')) !== null) return { ...result, waits: true };
+      const outcome = await readInvoice(context, client, lease, gate, invoiceNo, about, signal);
+      if (outcome === 'later' && isOld(about)) await end(context, lease, idsOf(about), givenUp);
+      else if (outcome === 'later') result.waits = true;
+      else if (outcome === 'pull') result.needsPull = true;
+      else result.read++;
+    }
+    for (const [orderId, about] of reads.orders) {
+      if ((await gate.check('pull')) !== null) return { ...result, waits: true };
+      const read = await readOrderBack(context, client, lease, { orderId }, { signal });
+      const ids = idsOf(about);
+      if (read.kind === 'not_read' && !read.isRefused && isOld(about)) await end(context, lease, ids, givenUp);
+      else if (read.kind === 'not_read' && !read.isRefused) result.waits = true;
+      else if (read.kind === 'not_read') await end(context, lease, ids, `not read: ${read.reason}`);
+      else if (read.kind === 'read') {
+        result.read++;
+        await end(context, lease, ids, `read: ${read.status}${read.changed ? '' : ', as before'}`);
+      } else
+        await end(context, lease, ids, read.kind === 'gone' ? 'the service has no such order' : 'no order of ours');
+    }
+    return result;
+  } finally {
+    signal?.removeEventListener('abort', stop);
+  }
+}
+
+/** Ends events about invoices that came before a pull that began since then and is over. @returns whether there was one */
+export async function endPulled({ store, nowMs }: JobContext, lease: ServiceLease, since: number): Promise<boolean> {
+  return store.transaction('end events', async (tx) => {
+    await assertEpoch(tx, lease.lease);
+    const pull = await lastPull(tx);
+    if (!pull || pull.startedAt < since || (pull.outcome !== 'proven' && pull.outcome !== 'unproven')) return false;
+    await endInvoiceEvents(tx, pull.startedAt, `the list was pulled (pull ${pull.id})`, nowMs());
+    return true;
+  });
+}
+
+async function readInvoice(
+  context: JobContext,
+  client: ServiceClient,
+  lease: ServiceLease,
+  gate: SendGate,
+  invoiceNo: string,
+  about: readonly StoredEvent[],
+  signal: AbortSignal | undefined,
+): Promise<'done' | 'pull' | 'later'> {
+  const { store, settings, actor } = context;
+  const { states, scope } = settings.invoices;
+  const endpoint = settings.service.endpoints.readInvoice;
+  if (!endpoint) return 'pull';
+  const ids = idsOf(about);
+  const known = await store.read('look for an invoice', (tx) => knownInvoice(tx, invoiceNo));
+  let isOdd = false;
+  const questions = new PullQuestions(
+    { context, client, lease, gate },
+    { id: null, requests: 0, isProbe: false, signal },
+  );
+  const asked = await questions.ask({
+    purpose: 'read_invoice',
+    path: endpoint.path.replaceAll('{invoice_no}', () => encodeURIComponent(invoiceNo)),
+    query: {},
+    answers: [endpoint.successStatus, endpoint.absentStatus],
+    read: (status, body) => readOwnInvoice(endpoint, states, known, status, parseJson(body)),
+    keep: async (tx, said, nowMs) => {
+      // With a list for each customer, an invoice that nobody has listed could not be told to leave.
+      isOdd = 'odd' in said || ('due' in said && !known.isKnown && scope !== 'all');
+      if (isOdd) return;
+      const change = await applyOwnRead(tx, known, said, nowMs);
+      await endEvents(tx, ids, change ?? 'nothing had changed', nowMs);
+      await appendAudit(
+        tx,
+        [
+          {
+            event: 'webhook',
+            outcome: change === null ? 'same' : 'changed',
+            actor,
+            detail: { invoiceNo, change, events: ids.length },
+          },
+        ],
+        nowMs,
+      );
+    },
+    detail: { invoiceNo },
+  });
+  if ('noAnswer' in asked) return asked.isRefused ? 'pull' : 'later';
+  return isOdd ? 'pull' : 'done';
+}
+
+function idsOf(about: readonly StoredEvent[]): string[] {
+  return about.map(({ id }) => id);
+}
+
+async function end(
+  { store, nowMs }: JobContext,
+  lease: ServiceLease,
+  ids: readonly string[],
+  outcome: string,
+): Promise<void> {
+  if (ids.length === 0) return;
+  await store.transaction('end events', async (tx) => {
+    await assertEpoch(tx, lease.lease);
+    await endEvents(tx, ids, outcome, nowMs());
+  });
+}

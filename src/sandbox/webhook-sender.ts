@@ -1,0 +1,78 @@
+import { createHmac, randomUUID } from 'node:crypto';
+
+/** Where and how the sandbox announces what happened. */
+export interface WebhookOptions {
+  url: string;
+  /** `standard`: Standard Webhooks. `hmac`: a hex HMAC-SHA256 of `TIMESTAMP.BODY`. Default `standard`. */
+  scheme?: 'standard' | 'hmac';
+  /** base64 with or without `whsec_`, or for `hmac` any text. */
+  secret: string;
+}
+
+/** A webhook as it went out, with the status of each answer; null: there was none. */
+export interface SentWebhook {
+  id: string;
+  type: string;
+  body: string;
+  headers: Record<string, string>;
+  answers: (number | null)[];
+}
+
+/** Sends webhooks one after the other, each once, and remembers them, so that they can be sent again. */
+export class WebhookSender {
+  readonly sent: SentWebhook[] = [];
+  #line: Promise<unknown> = Promise.resolve();
+
+  /** @returns the id of the event */
+  announce(options: WebhookOptions, type: string, data: unknown, nowMs: number): string {
+    const id = `evt_${randomUUID()}`;
+    const timestamp = String(Math.floor(nowMs / 1000));
+    const body = JSON.stringify({ id, type, timestamp: new Date(nowMs).toISOString(), data });
+    const webhook: SentWebhook = { id, type, body, headers: signed(options, id, timestamp, body), answers: [] };
+    this.sent.push(webhook);
+    this.#send(options.url, webhook);
+    return id;
+  }
+
+  /** The same bytes and the same signature once more. */
+  async repeat(options: WebhookOptions, id: string): Promise<number | null> {
+    const webhook = this.sent.find((one) => one.id === id);
+    if (!webhook) throw new TypeError(`There was no webhook ${id}`);
+    this.#send(options.url, webhook);
+    await this.#line;
+    return webhook.answers.at(-1) ?? null;
+  }
+
+  /** Resolves when all of them were answered, or were not. */
+  async settled(): Promise<void> {
+    await this.#line;
+  }
+
+  #send(url: string, { body, headers, answers }: SentWebhook): void {
+    this.#line = this.#line.then(async () => {
+      try {
+        const answer = await fetch(url, { method: 'POST', body, headers, signal: AbortSignal.timeout(10_000) });
+        await answer.arrayBuffer();
+        answers.push(answer.status);
+      } catch {
+        answers.push(null);
+      }
+    });
+  }
+}
+
+function signed(
+  { scheme = 'standard', secret }: WebhookOptions,
+  id: string,
+  timestamp: string,
+  body: string,
+): Record<string, string> {
+  const type = { 'content-type': 'application/json' };
+  if (scheme === 'hmac') {
+    const signature = createHmac('sha256', secret).update(`${timestamp}.${body}`).digest('hex');
+    return { ...type, 'x-signature': `sha256=${signature}`, 'x-timestamp': timestamp };
+  }
+  const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64');
+  const signature = createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64');
+  return { ...type, 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': `v1,${signature}` };
+}
