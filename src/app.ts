@@ -6,6 +6,8 @@ import type { Settings } from './config/settings.js';
 import { ServiceClient } from './delivery/service-client.js';
 import type { ErpReader } from './erp/erp-reader.js';
 import { openErpReader } from './erp/open-erp.js';
+import type { ErpWriter } from './erp/write-back/erp-writer.js';
+import { openErpWriter } from './erp/write-back/open-erp-writer.js';
 import { environmentProblem } from './jobs/go-live.js';
 import type { JobContext } from './jobs/job-context.js';
 import { noteEndpoint } from './jobs/profile-notices.js';
@@ -41,6 +43,8 @@ export interface App {
   /** Built when it is first asked for: most commands need no ERP. */
   reader(): ErpReader;
   client(): ServiceClient;
+  /** null: nothing is written back into the ERP. */
+  writer(): ErpWriter | null;
   close(): Promise<void>;
 }
 
@@ -90,6 +94,7 @@ export async function openApp(options: AppOptions): Promise<App> {
       : `${operator()} (${options.role})@${hostname()}:${process.pid}`;
   let reader: ErpReader | null = null;
   let client: ServiceClient | null = null;
+  let writer: ErpWriter | null = null;
   const noticing = new Set<Promise<void>>();
   const context: JobContext = { store, settings, actor, log, nowMs: Date.now, clock: systemClock, random: Math.random };
   return {
@@ -102,6 +107,10 @@ export async function openApp(options: AppOptions): Promise<App> {
     reader: () => {
       reader ??= openErpReader(settings);
       return reader;
+    },
+    writer: () => {
+      writer ??= openErpWriter(settings);
+      return writer;
     },
     client: () => {
       client ??= new ServiceClient({
@@ -128,6 +137,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     close: async () => {
       client?.close();
       await Promise.all(noticing);
+      await writer?.close();
       await reader?.close();
       await witness?.stop();
       await store.close();

@@ -48,7 +48,13 @@ export function daemonCommand(): Command {
           remember: app.rememberSecret,
           onEvent: () => webhooks.emit('event'),
         });
-      const partners = { reader: app.reader(), client: app.client(), tell: tellAlertOf(app), webhooks };
+      const partners = {
+        reader: app.reader(),
+        client: app.client(),
+        writer: app.writer(),
+        tell: tellAlertOf(app),
+        webhooks,
+      };
       await runSchedule(app.context, partners, stop.signal);
       log.info('Stopped');
     } finally {

@@ -43,7 +43,7 @@ export function resyncCommand(): Command {
           if (options.plan) return reportPlan(await planUpdates(app.context, app.reader(), entity), plural, options);
           const result = await sync(
             app.context,
-            { reader: app.reader(), client: app.client },
+            { reader: app.reader(), client: app.client, writer: app.writer },
             {
               stages: ['capture', 'deliver'],
               filter: {

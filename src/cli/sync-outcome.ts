@@ -26,7 +26,7 @@ export function reportSync(
   return codeOf(result);
 }
 
-function codeOf({ capture, deliver, pull, open }: SyncResult): number {
+function codeOf({ capture, deliver, pull, writeBack, open }: SyncResult): number {
   const held = capture?.stopped ?? deliver?.stopped ?? (pull && pull.outcome !== 'proven' ? pull.reason : null);
   const parked =
     (capture?.parked ?? 0) +
@@ -35,7 +35,8 @@ function codeOf({ capture, deliver, pull, open }: SyncResult): number {
     (pull?.malformed ?? 0) +
     (deliver?.adopted.differing ?? 0);
   if (pull?.outcome === 'failed' || capture?.busy) return exitCode.failed;
-  if (held || parked > 0) return exitCode.waitsForPerson;
+  const unwritten = (writeBack?.failures.length ?? 0) + (writeBack?.refused ?? 0);
+  if (held || parked + unwritten > 0) return exitCode.waitsForPerson;
   return open > 0 ? exitCode.failed : exitCode.done;
 }
 
@@ -47,7 +48,7 @@ function asJson(app: App, result: SyncResult, dryRun: boolean): unknown {
   return { environment: app.settings.service.environment, dryRun, ...result };
 }
 
-function printWords(app: App, { capture, deliver, pull, open }: SyncResult, dryRun: boolean): void {
+function printWords(app: App, { capture, deliver, pull, writeBack, open }: SyncResult, dryRun: boolean): void {
   const { environment, baseUrl } = app.settings.service;
   print(`Service: ${baseUrl} (${environment})`);
   if (capture) {
@@ -88,6 +89,19 @@ function printWords(app: App, { capture, deliver, pull, open }: SyncResult, dryR
     else print(`Invoices were not pulled: ${pull.reason}`);
     if (pull.malformed > 0) print(`${pull.malformed} invoices make no sense: waybill invoices --malformed`);
   }
+  if (writeBack) printWriteBack(writeBack);
+}
+
+function printWriteBack({ busy, written, refused, failures }: NonNullable<SyncResult['writeBack']>): void {
+  if (busy) {
+    print(`${busy} writes back into the ERP.`);
+    return;
+  }
+  const { orders, customers, invoices } = written;
+  print(`Written back into the ERP: ${orders} orders, ${customers} customers, ${invoices} invoices.`);
+  if (refused > 0) print(`${refused} were refused by the ERP: waybill status`);
+  for (const reason of new Set(failures.map((failure) => failure.reason)))
+    print(oneLine(`Not written back: ${reason}`));
 }
 
 function printTouched(touched: NonNullable<SyncResult['capture']>['touched']): void {

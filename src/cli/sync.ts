@@ -37,7 +37,7 @@ export function syncCommand(): Command {
           if (!stage || stage === 'capture') await app.reader().check();
           const result = await sync(
             app.context,
-            { reader: app.reader(), client: app.client },
+            { reader: app.reader(), client: app.client, writer: app.writer },
             {
               stages: stage ? [stage] : ['capture', 'deliver', 'pull'],
               ...(options.key ? { filter: { entity: 'order' as const, keys: options.key } } : {}),

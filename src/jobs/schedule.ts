@@ -4,6 +4,7 @@ import cron, { type ScheduledTask } from 'node-cron';
 import { appendAudit } from '../audit/audit-log.js';
 import type { ServiceClient } from '../delivery/service-client.js';
 import type { ErpReader } from '../erp/erp-reader.js';
+import type { ErpWriter } from '../erp/write-back/erp-writer.js';
 import { listJobRuns, type RecordedJob, recordFailure, recordSuccess } from '../store/job-runs.js';
 import { takeWakeUps } from '../store/wake-ups.js';
 import { lookAfterAlerts, type TellAlert } from './alerts.js';
@@ -18,10 +19,14 @@ import { QuietClock } from './quiet-clock.js';
 import { endPulled, readAnnounced } from './read-announced.js';
 import { ServiceLease } from './service-lease.js';
 import { tryNewCredential } from './try-new-credential.js';
+import { writeBack } from './write-back.js';
+import { endWriteBackAlerts } from './write-back-alerts.js';
 
 export interface SchedulePartners {
   reader: ErpReader;
   client: ServiceClient;
+  /** Absent or null: nothing is written back into the ERP. */
+  writer?: ErpWriter | null;
   /** Tells somebody of an alert; absent: nobody is configured. */
   tell?: TellAlert | null;
   /** Emits `event` when this process has stored a webhook that something has to be read for. */
@@ -32,6 +37,8 @@ const wakeUpPollMs = 1_000;
 const announcedPollMs = 250;
 const retryMs = 5_000;
 const alertPollMs = 2_000;
+/** A sweep of the write-back leaves the rest to its next turn after so long. */
+const writeBackSweepMs = 20_000;
 const credentialPollMs = 2_000;
 /** After so long without a prune, one is made up for. */
 const missedPruneMs = 48 * 3_600_000;
@@ -109,6 +116,17 @@ async function work(
       log.info('captured', { ...result.captured, parked: result.parked, waiting: result.waiting });
     if (result.stopped && !ending.signal.aborted) log.warn('capture did not run', result.stopped);
   });
+  const writeBackNow = job('write-back', async () => {
+    const { writer, reader } = partners;
+    if (!writer) return;
+    const { written, refused } = await writeBack(
+      context,
+      { writer, reader },
+      { signal: ending.signal, sweepMs: writeBackSweepMs },
+    );
+    if (written.orders + written.customers + written.invoices + refused > 0)
+      log.info('Written back into the ERP', { ...written, refused });
+  });
   const pullNow = job('pull', async () => {
     if (!settings.invoices.enabled || quiet.isQuiet('pull', context.nowMs())) return;
     const result = await recorded(context, 'pull', ending.signal, () =>
@@ -118,6 +136,7 @@ async function work(
     else if (result.outcome === 'failed' && !ending.signal.aborted)
       await noteRun(context, 'pull', result.reason ?? 'no reason given');
     log.log(result.outcome === 'proven' ? 'info' : 'warn', 'pulled unpaid invoices', result);
+    void writeBackNow();
   });
   const turns = new AnnouncedTurns();
   const pullForEvents = job('pull for webhooks', async () => {
@@ -181,9 +200,12 @@ async function work(
   const credential = setInterval(() => void credentialNow(), credentialPollMs);
   try {
     await recallRequests(context, partners.client);
+    if (!partners.writer)
+      await store.transaction('end the alerts of the write-back', (tx) => endWriteBackAlerts(tx, context.nowMs()));
     tasks.push(
       cron.schedule(settings.schedule.capture, captureNow, { ...options, name: 'capture' }),
       cron.schedule(settings.schedule.pull, pullNow, { ...options, name: 'pull' }),
+      cron.schedule(settings.schedule.writeBack, writeBackNow, { ...options, name: 'write-back' }),
       cron.schedule(settings.schedule.prune, pruneNow, { ...options, name: 'prune' }),
     );
     // Right after the start of a daemon that was off for a week, everything looks silent.

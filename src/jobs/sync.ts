@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ServiceClient } from '../delivery/service-client.js';
 import type { ErpReader, RowFilter } from '../erp/erp-reader.js';
+import type { ErpWriter } from '../erp/write-back/erp-writer.js';
 import { lastPull } from '../invoices/last-pull.js';
 import type { Entity } from '../model/entity.js';
 import { countOpen, customersOfOrders, oldestOpenOrders } from '../outbox/open-messages.js';
@@ -16,6 +17,7 @@ import { type PullResult, pull } from './pull.js';
 import { QuietClock } from './quiet-clock.js';
 import { ServiceLease } from './service-lease.js';
 import { tryNewCredential } from './try-new-credential.js';
+import { type WriteBackResult, writeBack } from './write-back.js';
 
 export type SyncStage = 'capture' | 'deliver' | 'pull';
 
@@ -43,6 +45,8 @@ export interface SyncResult {
   capture: CaptureResult | null;
   deliver: (DeliverResult & { watched: string | null }) | null;
   pull: PullResult | null;
+  /** null: it is off, or nothing was delivered or pulled. */
+  writeBack: WriteBackResult | null;
   /** Messages that are still open in what was to be sent. */
   open: number;
 }
@@ -53,10 +57,26 @@ const retryHorizonMs = 30_000;
 /** One pass now. Beside a running daemon it only writes to the store and watches the daemon do the rest. */
 export async function sync(
   context: JobContext,
+  partners: { reader: ErpReader; client: () => ServiceClient; writer?: () => ErpWriter | null },
+  options: SyncOptions,
+): Promise<SyncResult> {
+  const result = await syncStages(context, partners, options);
+  const writer = result.deliver || result.pull ? partners.writer?.() : null;
+  if (writer && !options.signal?.aborted)
+    result.writeBack = await writeBack(
+      context,
+      { writer, reader: partners.reader },
+      options.signal ? { signal: options.signal } : {},
+    );
+  return result;
+}
+
+async function syncStages(
+  context: JobContext,
   partners: { reader: ErpReader; client: () => ServiceClient },
   options: SyncOptions,
 ): Promise<SyncResult> {
-  const result: SyncResult = { capture: null, deliver: null, pull: null, open: 0 };
+  const result: SyncResult = { capture: null, deliver: null, pull: null, writeBack: null, open: 0 };
   if (options.stages.includes('capture')) {
     result.capture = await captureWhenFree(context, partners.reader, options);
     const paused = result.capture.paused && !options.signal?.aborted;
