@@ -99,7 +99,8 @@ async function install({ service, invoices }: Flavour, sandbox: Sandbox, folder:
       service: {
         environment: 'sandbox',
         baseUrl: sandbox.url,
-        deadlineSeconds: 1.5,
+        // Far longer than an answer takes where six processes share a machine.
+        deadlineSeconds: longForm ? 6 : 1.5,
         ...service(folder, authority, sandbox.url),
       },
       invoices: invoices ?? {},
@@ -135,9 +136,12 @@ async function serve({ flavour: { name }, sandbox, waybill }: Served): Promise<v
   inErp('UPDATE customers SET name=? WHERE id=?', longName, refused?.customer_id);
   await syncOnce(waybill);
   expect(sandbox.counts().orders, name).to.be.within(1, orders - 1);
-  const parked = query(waybill.storeFile, "SELECT reason FROM outbox_message WHERE park_class='refused'");
-  expect(parked, name).to.have.length(1);
-  expect(parked[0]?.reason).to.include('name is longer than 60');
+  const parked = query(waybill.storeFile, "SELECT park_class, reason FROM outbox_message WHERE state='parked'");
+  expect(
+    parked.map((one) => one.park_class),
+    name + JSON.stringify(parked),
+  ).to.deep.equal(['refused']);
+  expect(parked[0]?.reason, name).to.include('name is longer than 60');
 
   inErp('UPDATE customers SET name=? WHERE id=?', 'Corrected & Sons', refused?.customer_id);
   inErp("UPDATE customers SET city='Neu-Ulm' WHERE id%3=0");
