@@ -29,7 +29,7 @@ export async function runSeed(
   seed: number,
   store: StoreKind,
   server: MariaDb | null,
-  patienceSeconds = 150,
+  patienceSeconds = 240,
 ): Promise<SeedResult> {
   const startedAt = performance.now();
   const stage = await openStage(drawPlan(seed, store), server);
