@@ -8,6 +8,7 @@ import { bindingsCommand } from './bindings.js';
 import { confirmCommand } from './confirm-held.js';
 import { daemonCommand } from './daemon.js';
 import { demoCommand } from './demo.js';
+import { erpCommand } from './erp.js';
 import { exitCode } from './exit-codes.js';
 import { explainCommand } from './explain.js';
 import { forgetCommand } from './forget.js';
@@ -53,6 +54,7 @@ export async function run(argv: readonly string[]): Promise<number> {
     recoverCommand(),
     adoptCommand(),
     bindingsCommand(),
+    erpCommand(),
     backupCommand(),
     migrateCommand(),
     sandboxCommand(),

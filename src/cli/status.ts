@@ -98,6 +98,8 @@ async function showStatus(app: App, options: StatusOptions): Promise<number> {
   await row('Last delivery', ago(status.lastDeliveryAt));
   await row('Last pull', pullInWords(status, ago));
   if (status.webhooks) await row('Webhooks', webhooksInWords(status.webhooks, ago));
+  for (const [i, one] of status.writeBack.entries())
+    await row(i === 0 ? 'Written back' : '', writeBackInWords(one, ago, time));
   for (const [name, cursor] of [
     ['Orders read', status.cursors.order],
     ['Customers read', status.cursors.customer],
@@ -172,6 +174,19 @@ function webhooksInWords(webhooks: WebhookStatus, ago: (ms: number | null) => st
 
 function captureInWords({ succeededAt, failures, failure }: JobRun, ago: (ms: number | null) => string): string {
   return `${ago(succeededAt)}${failures > 0 ? `; since then ${failures} failed: ${failure}` : ''}`;
+}
+
+function writeBackInWords(
+  { kind, succeededAt, sweeps, refused, failing }: Status['writeBack'][number],
+  ago: (ms: number | null) => string,
+  time: (ms: number) => string,
+): string {
+  const more = [
+    ...(sweeps ? ['everything is being compared'] : []),
+    ...(refused > 0 ? [`${refused} refused by the ERP`] : []),
+    ...(failing ? [`failing, tried again at ${time(failing.nextTryAt)}: ${failing.reason}`] : []),
+  ];
+  return [`${kind}: ${ago(succeededAt)}`, ...more].join('; ');
 }
 
 function pullInWords({ lastPull, unpaidInvoices }: Status, ago: (ms: number | null) => string): string {

@@ -3,6 +3,7 @@ import type { Settings } from '../config/settings.js';
 import { type LastPull, lastPull } from '../invoices/last-pull.js';
 import { countListedInvoices } from '../invoices/list-invoices.js';
 import type { Entity } from '../model/entity.js';
+import { type WriteBackKind, writeBackKinds } from '../model/write-back.js';
 import { type AdoptionCounts, countAdoptions } from '../outbox/adoptions.js';
 import { groupMessages, type MessageGroup } from '../outbox/group-messages.js';
 import { countOutbox, type OutboxCounts } from '../outbox/outbox-counts.js';
@@ -12,6 +13,8 @@ import { type JobRun, listJobRuns } from '../store/job-runs.js';
 import { type LanePause, listPauses } from '../store/lane-pauses.js';
 import { type LeaseView, readLease } from '../store/read-lease.js';
 import type { Tx } from '../store/store.js';
+import { countRefusals } from '../store/write-back-marks.js';
+import { listWriteBack } from '../store/write-back-targets.js';
 import { readWebhookStatus, type WebhookStatus } from '../webhooks/webhook-status.js';
 import { credentialInWords } from './credential-in-words.js';
 import { goLiveProblem } from './go-live.js';
@@ -49,8 +52,22 @@ export interface Status {
   runs: JobRun[];
   /** null: webhooks are not listened for. */
   webhooks: WebhookStatus | null;
+  /** What is written back into the ERP, and how that goes; empty where it is off. */
+  writeBack: WriteBackStatus[];
   /** That nothing at all has succeeded for too long, or null. */
   silence: string | null;
+}
+
+export interface WriteBackStatus {
+  kind: WriteBackKind;
+  /** When a pass last came to its end without a failure. */
+  succeededAt: number | null;
+  /** Everything is compared or written for the first time. */
+  sweeps: boolean;
+  /** Records that the ERP refuses. */
+  refused: number;
+  /** Why the last passes failed, since when, and when it is tried again. */
+  failing: { reason: string; sinceAt: number | null; nextTryAt: number } | null;
 }
 
 const topReasons = 5;
@@ -81,8 +98,29 @@ export async function readStatus(tx: Tx, settings: Settings, erpIdentity: string
     alerts: (await openAlerts(tx)).filter((alert) => !isOutdated(alert, settings.service)),
     runs,
     webhooks: settings.webhooks.enabled ? await readWebhookStatus(tx) : null,
+    writeBack: await writeBackStatus(tx, settings),
     silence: silent?.message ?? null,
   };
+}
+
+async function writeBackStatus(tx: Tx, { writeBack }: Settings): Promise<WriteBackStatus[]> {
+  if (!writeBack.enabled) return [];
+  const progress = await listWriteBack(tx);
+  const refusals = await countRefusals(tx);
+  return writeBackKinds
+    .filter((kind) => writeBack[kind].enabled)
+    .map((kind) => {
+      const known = progress.find((one) => one.kind === kind);
+      return {
+        kind,
+        succeededAt: known?.succeededAt ?? null,
+        sweeps: known === undefined || known.sweepAfter !== null,
+        refused: refusals.find((one) => one.kind === kind)?.count ?? 0,
+        failing: known?.failure
+          ? { reason: known.failure, sinceAt: known.failingSince, nextTryAt: known.nextTryAt }
+          : null,
+      };
+    });
 }
 
 export interface StatusCheck {

@@ -63,6 +63,11 @@ export async function forgetMarks(tx: Tx, kind: WriteBackKind): Promise<void> {
   await tx.run('DELETE FROM write_back_row WHERE kind=?', [kind]);
 }
 
+/** What was written may not be there any more: nothing counts as written, and what is gone is still known to have been there. */
+export async function distrustMarks(tx: Tx): Promise<void> {
+  await tx.run("UPDATE write_back_row SET content_hash='', refusal=NULL, next_try_at=NULL");
+}
+
 /** Keys of what was written, in their order, after this one. */
 export async function markedKeysAfter(tx: Tx, kind: WriteBackKind, after: string, limit: number): Promise<string[]> {
   const rows = await tx.select<{ record_key: string }>(

@@ -6,6 +6,7 @@ import { bindingsCommand } from '../../src/cli/bindings.js';
 import { confirmCommand } from '../../src/cli/confirm-held.js';
 import { daemonCommand } from '../../src/cli/daemon.js';
 import { demoCommand } from '../../src/cli/demo.js';
+import { erpCommand } from '../../src/cli/erp.js';
 import { explainCommand } from '../../src/cli/explain.js';
 import { forgetCommand } from '../../src/cli/forget.js';
 import { goLiveCommand } from '../../src/cli/go-live.js';
@@ -37,6 +38,7 @@ const factories = [
   recoverCommand,
   adoptCommand,
   bindingsCommand,
+  erpCommand,
   backupCommand,
   migrateCommand,
   sandboxCommand,
