@@ -2,6 +2,7 @@ import { Argument, type Command, Option } from 'commander';
 import type { App } from '../app.js';
 import { secretsOf } from '../app.js';
 import { readAuditPage, startOfLast } from '../audit/read-audit.js';
+import type { Settings } from '../config/settings.js';
 import { goLiveProblem } from '../jobs/go-live.js';
 import { QuietClock } from '../jobs/quiet-clock.js';
 import type { Entity } from '../model/entity.js';
@@ -13,6 +14,7 @@ import { activePauses, listPauses } from '../store/lane-pauses.js';
 import { type CommonOptions, describeCommand, withApp } from './command.js';
 import { exitCode } from './exit-codes.js';
 import { timeFormatter } from './format-time.js';
+import { orderAtService } from './order-at-service.js';
 import { Output } from './output.js';
 import { storyTimeline } from './story-timeline.js';
 import { withIsoTimes } from './with-iso-times.js';
@@ -78,7 +80,7 @@ async function explain(app: App, entity: Entity, key: string, options: ExplainOp
     await output.printJson(withIsoTimes({ ...words, ...story, audit }, settings.erp.timeZone));
     return exitCode.done;
   }
-  await printHead(output, known.story, words, time);
+  await printHead(output, known.story, words, time, settings);
   await output.line();
   await output.line(`What happened (times in ${settings.erp.timeZone}):`);
   if (known.olderAudit || known.story.attemptsLeftOut > 0)
@@ -103,6 +105,7 @@ async function printHead(
   story: RecordStory,
   words: StoryInWords,
   time: (ms: number) => string,
+  settings: Settings,
 ): Promise<void> {
   const title = story.entity === 'order' ? 'Order' : 'Customer';
   await output.line(
@@ -119,6 +122,12 @@ async function printHead(
       ? `Binding:  ${story.binding.serviceId} at the service, revision ${story.binding.revision}, acknowledged ${time(story.binding.acknowledgedAt)}`
       : `Binding:  ${isRemoved(story) ? 'none any more' : 'none; the service has acknowledged nothing of it yet'}`,
   );
+  if (story.entity !== 'order' || !story.binding) return;
+  const { atService } = story.binding;
+  const isRead = settings.orders.readBack.enabled;
+  const said = atService ? orderAtService(atService, time, settings.amounts) : isRead ? ['not read back yet'] : [];
+  for (const [i, text] of said.entries())
+    await output.line(`${i === 0 ? 'Service:  ' : '          '}${output.clean(text)}`);
 }
 
 async function listMatches(

@@ -80,6 +80,8 @@ function auditEntry({ event, outcome, actor, detail }: AuditLine, revision: stri
         text: `delivered${revision} as ${text('serviceId')}; by ${actor}`,
         more: text('flag') ? [`flag: ${text('flag')}`] : [],
       };
+    case 'read_back':
+      return { text: `read back: ${readBackInWords(outcome, text)}; by ${actor}`, more: [] };
     case 'parked':
       return { text: `parked${revision} as ${outcome}; by ${actor}`, more };
     case 'in_doubt':
@@ -93,6 +95,19 @@ function auditEntry({ event, outcome, actor, detail }: AuditLine, revision: stri
     }
     default:
       return { text: `${event}${outcome ? ` ${outcome}` : ''}${revision}; by ${actor}`, more };
+  }
+}
+
+function readBackInWords(outcome: string | null, text: (name: string) => string | null): string {
+  switch (outcome) {
+    case 'gone':
+      return `${text('orderId')} is not at the service any more`;
+    case 'back':
+      return `${text('orderId')} is at the service again`;
+    case 'total':
+      return text('flag') ?? `the total is ${text('total') ?? 'not said any more'}`;
+    default:
+      return text('from') === null ? `${text('to')}` : `${text('from')} became ${text('to')}`;
   }
 }
 

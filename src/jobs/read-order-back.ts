@@ -85,7 +85,7 @@ export async function readOrderBack(
       query: {},
       answers: [endpoint.successStatus, endpoint.absentStatus],
       read: (status, body) =>
-        status === endpoint.absentStatus ? 'absent' : readOrderAnswer(acknowledgement, serviceId, body),
+        status === endpoint.absentStatus ? { isAbsent: true } : readOrderAnswer(acknowledgement, serviceId, body),
       keep: async (tx, shown, at) => {
         kept = await keep(tx, context, asked, shown, at);
       },
@@ -134,7 +134,7 @@ async function keep(
     at,
   );
   if (news.includes('gone') || news.includes('back')) await alertOfGoneOrders(tx, at);
-  if (shown === 'absent') return { kind: 'gone', sourceKey, changed: news.length > 0 };
+  if ('isAbsent' in shown) return { kind: 'gone', sourceKey, changed: news.length > 0 };
   for (const state of await noteStates(tx, service, 'order', [shown.status], at))
     log.warn('The service gives a state that the settings do not name', { entity: 'order', state });
   return { kind: 'read', sourceKey, status: shown.status, total: shown.total, changed: news.length > 0 };

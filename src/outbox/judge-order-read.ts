@@ -10,7 +10,7 @@ export interface OrderReading {
   flag: string | null;
 }
 
-export type OrderShown = { status: string; total: number | null } | 'absent';
+export type OrderShown = { status: string; total: number | null } | { isAbsent: true };
 
 /** What is new, for the audit. `total`: another one than before, or than what was sent adds up to. */
 export type OrderNews = 'status' | 'total' | 'gone' | 'back';
@@ -29,7 +29,7 @@ export function judgeOrderRead(
   shown: OrderShown,
   { finalStates, expectedTotal, isMoving }: OrderCircumstances,
 ): { reading: OrderReading; news: OrderNews[] } {
-  if (shown === 'absent') {
+  if ('isAbsent' in shown) {
     if (isMoving || known.state === 'gone') return { reading: known, news: [] };
     return { reading: { ...known, state: 'gone' }, news: ['gone'] };
   }

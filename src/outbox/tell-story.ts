@@ -44,6 +44,21 @@ export interface StoryBinding {
   serviceId: string;
   revision: number;
   acknowledgedAt: number;
+  /** What the service said of it when it was read back; null: it was never read. */
+  atService: OrderAtService | null;
+}
+
+export interface OrderAtService {
+  status: string | null;
+  /** In the service's unit of money. */
+  total: number | null;
+  readAt: number;
+  /** It is read no more: nothing happens to it any more. */
+  isFinal: boolean;
+  /** Since when the service has it no more; null: it has. */
+  goneAt: number | null;
+  /** Why a person should look, or null. */
+  flag: string | null;
 }
 
 /** Where the customer that an order waits for stands. */
@@ -161,12 +176,28 @@ async function attemptsOf(
 
 async function bindingOf(tx: Tx, entity: Entity, sourceKey: string): Promise<StoryBinding | null> {
   const [row] = await tx.select(
-    'SELECT service_id, revision, acknowledged_at FROM binding WHERE entity=? AND source_key=?',
+    `SELECT service_id, revision, acknowledged_at, read_state, read_at, read_id, read_flag, gone_at, service_status, service_total
+       FROM binding WHERE entity=? AND source_key=?`,
     [entity, sourceKey],
   );
-  return row
-    ? { serviceId: row.service_id, revision: row.revision, acknowledgedAt: Number(row.acknowledged_at) }
-    : null;
+  if (!row) return null;
+  const atService =
+    row.read_at === null || row.read_id !== row.service_id
+      ? null
+      : {
+          status: row.service_status,
+          total: numberOrNull(row.service_total),
+          readAt: Number(row.read_at),
+          isFinal: row.read_state === 'final',
+          goneAt: numberOrNull(row.gone_at),
+          flag: row.read_flag,
+        };
+  return {
+    serviceId: row.service_id,
+    revision: row.revision,
+    acknowledgedAt: Number(row.acknowledged_at),
+    atService,
+  };
 }
 
 async function unsettledOf(tx: Tx, sourceKey: string): Promise<RecordStory['unsettled']> {
