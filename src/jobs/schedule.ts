@@ -17,6 +17,7 @@ import { prune } from './prune.js';
 import { pull } from './pull.js';
 import { QuietClock } from './quiet-clock.js';
 import { endPulled, readAnnounced } from './read-announced.js';
+import { prepareReadBack, readOrdersBack } from './read-orders-back.js';
 import { ServiceLease } from './service-lease.js';
 import { tryNewCredential } from './try-new-credential.js';
 import { writeBack } from './write-back.js';
@@ -40,6 +41,7 @@ const alertPollMs = 2_000;
 /** A sweep of the write-back leaves the rest to its next turn after so long. */
 const writeBackSweepMs = 20_000;
 const credentialPollMs = 2_000;
+const readBackPollMs = 5_000;
 /** After so long without a prune, one is made up for. */
 const missedPruneMs = 48 * 3_600_000;
 /** The first look at what is wrong waits for the first capture, but no longer than this. */
@@ -169,6 +171,11 @@ async function work(
     await noteRun(context, 'prune', null);
     log.info('pruned', removed);
   });
+  const readBackNow = job('reading orders back', async () => {
+    if (!settings.orders.readBack.enabled || quiet.isQuiet('pull', context.nowMs())) return;
+    const result = await readOrdersBack(context, partners.client, lease, ending.signal);
+    if (result.read + result.gone + result.failed > 0) log.info('read orders back', result);
+  });
   /** A machine that is off at night would never prune. */
   const pruneWhenMissed = job('prune', async () => {
     const last = (await store.read('look for the last prune', listJobRuns)).find((run) => run.job === 'prune');
@@ -198,8 +205,10 @@ async function work(
   partners.webhooks?.on('event', announce);
   const alerts = setInterval(() => void alertsNow(), alertPollMs);
   const credential = setInterval(() => void credentialNow(), credentialPollMs);
+  const readBack = setInterval(() => void readBackNow(), readBackPollMs);
   try {
     await recallRequests(context, partners.client);
+    await prepareReadBack(context, lease);
     if (!partners.writer)
       await store.transaction('end the alerts of the write-back', (tx) => endWriteBackAlerts(tx, context.nowMs()));
     tasks.push(
@@ -212,6 +221,7 @@ async function work(
     void captureNow().finally(() => {
       settledIn = true;
       void pruneWhenMissed();
+      void readBackNow();
     });
     const result = await deliver(context, partners.client, lease, {
       untilDrained: false,
@@ -230,6 +240,7 @@ async function work(
     partners.webhooks?.off('event', announce);
     clearInterval(alerts);
     clearInterval(credential);
+    clearInterval(readBack);
     for (const task of tasks) await task.destroy();
     await Promise.allSettled(running);
     await lease

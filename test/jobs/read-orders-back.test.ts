@@ -2,7 +2,9 @@ import { expect } from 'chai';
 import { recallRequests } from '../../src/jobs/long-limits.js';
 import { type OrderToRead, readOrderBack } from '../../src/jobs/read-order-back.js';
 import { prepareReadBack, readOrdersBack } from '../../src/jobs/read-orders-back.js';
+import { runSchedule } from '../../src/jobs/schedule.js';
 import { openAlerts } from '../../src/store/alerts.js';
+import { waitFor } from '../support/wait-for.js';
 import { type Lab, type LabOptions, onBothLabs, withServiceLease } from './job-lab.js';
 import { pausesOf } from './service-of.js';
 
@@ -241,5 +243,19 @@ onBothLabs('reading orders back', (kit) => {
       expect((await readOrdersBack(limited.context, limited.client, lease)).stopped).to.contain('used up');
     });
     expect(lab.sandbox.counts().requests).to.equal(sent + 1);
+  });
+
+  itOnce('is done by the daemon, by itself', async () => {
+    const lab = await delivered({ settings: { ...settings, schedule: { pull: '0 0 3 1 1 *' } } });
+    const stop = new AbortController();
+    const ended = runSchedule(lab.context, { reader: lab.reader, client: lab.client }, stop.signal);
+    const { length: count } = ordersOf(lab);
+    await waitFor(
+      'all to be read',
+      async () => (await bindings()).filter(({ status }) => status !== null).length === count,
+    );
+    stop.abort();
+    await ended;
+    expect(await kit.rows("SELECT outcome FROM audit_log WHERE event='read_back'")).to.have.length(count);
   });
 });
