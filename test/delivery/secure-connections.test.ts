@@ -89,6 +89,13 @@ describe('secure connections', () => {
       expect(await verdictOf(clients.at(sandbox.url, settings))).to.include({ kind: 'delivered' });
     });
 
+    it('get in with key and passphrase from the environment', async () => {
+      const sandbox = await sandboxOf(mutual());
+      const tls = trusting({ certificateFile: office.certFile, key: office.key, passphrase: 'canary phrase' });
+      const settings = { credential: { kind: 'certificate' }, token: undefined, tls };
+      expect(await verdictOf(clients.at(sandbox.url, settings))).to.include({ kind: 'delivered' });
+    });
+
     it('do not get in without it', async () => {
       const sandbox = await sandboxOf(mutual());
       const settings = { credential: { kind: 'certificate' }, token: undefined, tls: trusting() };
@@ -172,6 +179,15 @@ describe('secure connections', () => {
       const proxy = await proxyOf();
       expect((await verdictOf(clients.at(sandbox.url, throughIt(proxy)))).kind).to.equal('delivered');
       expect(proxy.tunnels).to.equal(1);
+    });
+
+    it('name an account with a password from the environment', async () => {
+      const sandbox = await sandboxOf();
+      const proxy = await proxyOf();
+      proxy.account = 'anna:canary-one';
+      const at = (password: string) => clients.at(sandbox.url, throughIt(proxy, { user: 'anna', password }), 0);
+      expect((await verdictOf(at('canary-one'))).kind).to.equal('delivered');
+      expect((await verdictOf(at('canary-two'))).kind).to.equal('unauthorised');
     });
 
     it('name an account, and take its new password without a restart', async () => {

@@ -97,9 +97,9 @@ export const flavours: readonly Flavour[] = [
     }),
   },
   {
-    name: 'OAuth with tokens of two seconds, quoted key, compares no bodies, pages from 0 of 100, a list of errors',
+    name: 'OAuth with tokens of eight seconds, quoted key, compares no bodies, pages from 0 of 100, a list of errors',
     sandbox: () => ({
-      oauth: { ...client, authentication: 'post', lifetimeMs: 2_000, scope: 'orders invoices' },
+      oauth: { ...client, authentication: 'post', lifetimeMs: 8_000, scope: 'orders invoices' },
       keyForm: 'quoted',
       compareBodies: false,
       firstPage: 0,
