@@ -124,7 +124,7 @@ async function printHead(
   );
   if (story.entity !== 'order' || !story.binding) return;
   const { atService } = story.binding;
-  const isRead = settings.orders.readBack.enabled;
+  const isRead = settings.service.endpoints.readOrder !== undefined;
   const said = atService ? orderAtService(atService, time, settings.amounts) : isRead ? ['not read back yet'] : [];
   for (const [i, text] of said.entries())
     await output.line(`${i === 0 ? 'Service:  ' : '          '}${output.clean(text)}`);

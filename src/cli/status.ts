@@ -3,6 +3,7 @@ import type { App } from '../app.js';
 import { openApp, secretsOf } from '../app.js';
 import { checkStatus, readStatus, type Status } from '../jobs/read-status.js';
 import { messageStates } from '../outbox/message.js';
+import type { ReadBackCounts } from '../outbox/order-reads.js';
 import type { JobRun } from '../store/job-runs.js';
 import type { WebhookStatus } from '../webhooks/webhook-status.js';
 import { type CommonOptions, describeCommand, withApp } from './command.js';
@@ -97,6 +98,7 @@ async function showStatus(app: App, options: StatusOptions): Promise<number> {
   if (captured) await row('Last capture', captureInWords(captured, ago));
   await row('Last delivery', ago(status.lastDeliveryAt));
   await row('Last pull', pullInWords(status, ago));
+  if (status.readBack) await row('Read back', readBackInWords(status.readBack, ago));
   if (status.webhooks) await row('Webhooks', webhooksInWords(status.webhooks, ago));
   for (const [i, one] of status.writeBack.entries())
     await row(i === 0 ? 'Written back' : '', writeBackInWords(one, ago, time));
@@ -197,4 +199,17 @@ function pullInWords({ lastPull, unpaidInvoices }: Status, ago: (ms: number | nu
   const malformed =
     lastPull.malformed > 0 ? `; ${lastPull.malformed} make no sense (waybill invoices --malformed)` : '';
   return `${ago(lastPull.startedAt)}: ${lastPull.outcome}${reason}; ${lastPull.pages} pages in ${lastPull.passes} readings, ${lastPull.listed} invoices${missed}${malformed}; ${unpaidInvoices} unpaid now`;
+}
+
+function readBackInWords(
+  { orders, read, final, gone, flagged, oldestReadAt }: ReadBackCounts,
+  ago: (ms: number | null) => string,
+): string {
+  const more = [
+    final > 0 ? `${final} are final` : '',
+    oldestReadAt === null ? '' : `the oldest reading of the others: ${ago(oldestReadAt)}`,
+    gone > 0 ? `${gone} not at the service any more (waybill audit --event read_back --outcome gone)` : '',
+    flagged > 0 ? `${flagged} with another total (waybill audit --event read_back --outcome total)` : '',
+  ].filter((text) => text !== '');
+  return [`${read} of ${orders} orders`, ...more].join('; ');
 }

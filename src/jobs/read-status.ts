@@ -6,6 +6,7 @@ import type { Entity } from '../model/entity.js';
 import { type WriteBackKind, writeBackKinds } from '../model/write-back.js';
 import { type AdoptionCounts, countAdoptions } from '../outbox/adoptions.js';
 import { groupMessages, type MessageGroup } from '../outbox/group-messages.js';
+import { countReadBack, type ReadBackCounts } from '../outbox/order-reads.js';
 import { countOutbox, type OutboxCounts } from '../outbox/outbox-counts.js';
 import { type Alert, openAlerts } from '../store/alerts.js';
 import { type CaptureCursor, readBrakes, readCursor } from '../store/cursors.js';
@@ -45,6 +46,8 @@ export interface Status {
   cursors: { customer: CaptureCursor; order: CaptureCursor };
   lastPull: LastPull | null;
   unpaidInvoices: number;
+  /** null: orders can not be read at the service (service.endpoints.readOrder). */
+  readBack: ReadBackCounts | null;
   lastDeliveryAt: number | null;
   /** What needs a person, the oldest first. */
   alerts: Alert[];
@@ -94,6 +97,7 @@ export async function readStatus(tx: Tx, settings: Settings, erpIdentity: string
     cursors: { customer: await readCursor(tx, 'customer'), order: await readCursor(tx, 'order') },
     lastPull: await lastPull(tx),
     unpaidInvoices: await countListedInvoices(tx),
+    readBack: settings.service.endpoints.readOrder ? await countReadBack(tx) : null,
     lastDeliveryAt: runs.find(({ job }) => job === 'deliver')?.succeededAt ?? (await lastEventAt(tx, 'delivered')),
     alerts: (await openAlerts(tx)).filter((alert) => !isOutdated(alert, settings.service)),
     runs,
