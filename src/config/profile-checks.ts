@@ -52,6 +52,7 @@ function checkTemplates({ service, customers, orders }: Partly<Settings>, report
   check('createOrder', ofOrder);
   for (const name of ['updateOrder', 'deleteOrder'] as const) check(name, [...ofOrder, 'order_id', 'id']);
   check('lookUpOrder', [...ofOrder, 'idempotency_key']);
+  check('readOrder', ['order_id', 'id']);
 }
 
 function checkReadBack({ service, orders }: Partly<Settings>, report: Report): void {

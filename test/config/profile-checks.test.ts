@@ -62,6 +62,16 @@ describe('a profile that does not fit the records', () => {
     ]);
   });
 
+  it('is refused when orders are to be read back, and nothing says where, or by what', () => {
+    const enable = ({ orders }: ReturnType<typeof validSettings>) => {
+      Object.assign(orders, { readBack: { enabled: true } });
+    };
+    expect(paths({}, enable)).to.deep.equal(['orders.readBack.enabled']);
+    load(withService({ endpoints: { readOrder: {} } }, enable));
+    for (const path of ['/v1/orders', 'v1/orders/{order_id}', '/v1/orders/{order_id}?a=b', '/v1/{shop}/orders/{id}'])
+      expect(paths({ endpoints: { readOrder: { path } } })).to.deep.equal(['service.endpoints.readOrder.path']);
+  });
+
   it('is refused with a rule that is none', () => {
     expect(paths({ fields: { order: { note: { maxLength: 0 } } } })).to.deep.equal([
       'service.fields.order.note.maxLength',

@@ -245,6 +245,33 @@ onBothLabs('reading orders back', (kit) => {
     expect(lab.sandbox.counts().requests).to.equal(sent + 1);
   });
 
+  itOnce('asks where and how the settings say, and again after as many hours', async () => {
+    const lab = await delivered();
+    const { length: count } = ordersOf(lab);
+    const path = '/shops/7/orders/{id}';
+    const other = lab.another({
+      settings: {
+        service: { endpoints: { readOrder: { path, successStatus: 203, absentStatus: 410 } } },
+        orders: { readBack: { everyHours: 2 } },
+      },
+    });
+    const [first, second] = ordersOf(lab);
+    const match = { method: 'GET', path: `/shops/7/orders/${first?.order_id}` };
+    const body = { order_id: first?.order_id, status: 'shipped', total: first?.total };
+    lab.sandbox.setFaults([
+      { kind: 'status', status: 203, body, match },
+      { kind: 'status', status: 410, match: { method: 'GET', path: `/shops/7/orders/${second?.order_id}` } },
+    ]);
+    // What the sandbox says to the others, a 404, means nothing here.
+    expect(await sweep(other)).to.include({ read: 1, gone: 1, failed: count - 2, stopped: null });
+    const hours = async (passed: number) => {
+      other.context.nowMs = () => Date.now() + passed * 3_600_000;
+      return sweep(other);
+    };
+    expect(await hours(1.9)).to.include({ read: 0, gone: 0, failed: 0 });
+    expect(await hours(2.1)).to.include({ read: 1, gone: 1, failed: count - 2 });
+  });
+
   itOnce('is done by the daemon, by itself', async () => {
     const lab = await delivered({ settings: { ...settings, schedule: { pull: '0 0 3 1 1 *' } } });
     const stop = new AbortController();
