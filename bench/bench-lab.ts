@@ -15,6 +15,8 @@ export interface BenchLabOptions {
   orders: number;
   sandbox: Partial<SandboxOptions>;
   limits: readonly { requests: number; perSeconds: number }[];
+  /** Further sections of the settings, with files in the given folder. */
+  settings?: (folder: string) => object;
 }
 
 /** An ERP with orders, a sandbox, and a connector between them, all of it gone afterwards. */
@@ -42,6 +44,7 @@ export async function withBenchLab<T>(
       limits: options.limits,
     },
     log: { level: 'error' },
+    ...options.settings?.(folder),
   });
   const app = await openApp({ settings, role: 'bench', log: 'stderr' });
   try {

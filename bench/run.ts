@@ -2,6 +2,7 @@ import { Command, Option } from 'commander';
 import { limitUse, standardDelaysMs, standardLimits, unknownLimitUse } from './limits.js';
 import { type OutageOptions, outage } from './outage.js';
 import { rate } from './rate.js';
+import { type WebhooksOptions, webhooks } from './webhooks.js';
 
 const program = new Command('bench').description('Measurements. They take their time and judge nothing.');
 program
@@ -54,5 +55,17 @@ program
     const result = await outage(options);
     if (options.json) process.stdout.write(`${JSON.stringify(result)}\n`);
     else console.table([result]);
+  });
+program
+  .command('webhooks')
+  .description('send webhooks over sockets, nearly all of them forged, while delivery uses a limit')
+  .option('--per-second <n>', 'webhooks a second', Number, 1000)
+  .option('--seconds <n>', 'how long delivery is measured', Number, 20)
+  .option('--limit <n>', 'requests a second that the service allows', Number, 50)
+  .option('--json', 'print JSON')
+  .action(async (options: WebhooksOptions & { json?: boolean }) => {
+    const result = await webhooks(options);
+    if (options.json) process.stdout.write(`${JSON.stringify(result)}\n`);
+    else console.table([{ ...result, answers: JSON.stringify(result.answers) }]);
   });
 await program.parseAsync();

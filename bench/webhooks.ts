@@ -1,0 +1,97 @@
+import { fork } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { deliver } from '../src/jobs/deliver.js';
+import { receiveWebhooks } from '../src/jobs/receive-webhooks.js';
+import { ServiceLease } from '../src/jobs/service-lease.js';
+import { sync } from '../src/jobs/sync.js';
+import { withBenchLab } from './bench-lab.js';
+import { utilisation } from './limits.js';
+import type { WebhookLoad, WebhookLoadResult } from './webhook-load.js';
+
+export interface WebhooksOptions {
+  /** Webhooks a second, of which one in two hundred is valid. */
+  perSecond: number;
+  seconds: number;
+  /** Requests a second that the service allows. */
+  limit: number;
+}
+
+export interface WebhooksResult extends WebhookLoadResult {
+  /** Events in the store afterwards. */
+  stored: number;
+  /** Of the service's limit, how much delivery used while the webhooks came. */
+  utilisation: number;
+  throttled: number;
+}
+
+/** The load goes on a little longer than what is measured. */
+const marginSeconds = 3;
+
+/**
+ * Delivers under a limit in the process that listens, while another process sends webhooks over real sockets. What the valid
+ * ones announce is not read: that would be requests of their own within the limit.
+ */
+export async function webhooks({ perSecond, seconds, limit }: WebhooksOptions): Promise<WebhooksResult> {
+  const lab = {
+    installation: 'bench-webhooks',
+    orders: (seconds + marginSeconds) * limit + 500,
+    sandbox: { limits: [{ requests: limit, windowMs: 1000 }], delayMs: [0, 20] as const },
+    limits: [{ requests: limit, perSeconds: 1 }],
+  };
+  const secret = randomBytes(32).toString('base64');
+  const settings = (folder: string) => {
+    const file = join(folder, 'webhook-secret');
+    writeFileSync(file, secret, { mode: 0o600 });
+    return { webhooks: { enabled: true, port: 0, secretFiles: [file] } };
+  };
+  return withBenchLab({ ...lab, settings }, async ({ app, sandbox }) => {
+    const reader = app.reader();
+    await sync(app.context, { reader, client: app.client }, { stages: ['capture'] });
+    const lease = await ServiceLease.acquire(app.context);
+    if (!(lease instanceof ServiceLease)) throw new Error(`Somebody else delivers: ${lease.holder}`);
+    const receiver = await receiveWebhooks(app.context, { remember: () => undefined, onEvent: () => undefined });
+    if (receiver.port === null) throw new Error('There is no port to listen on.');
+    const asked = { port: receiver.port, perSecond, seconds: seconds + marginSeconds, secret };
+    const done = new AbortController();
+    const loading = load(asked).finally(() => done.abort());
+    // Whatever is measured is measured under the load: it is there before the first order goes.
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    try {
+      await deliver(app.context, app.client(), lease, {
+        untilDrained: false,
+        scope: { only: null },
+        retryHorizonMs: 0,
+        trial: false,
+        erpIdentity: reader.identity(),
+        signal: done.signal,
+      });
+      const result = await loading;
+      const accepted = sandbox
+        .ledger()
+        .requests.filter(({ status }) => status !== null && status < 300)
+        .map((request) => request.monotonic_ms)
+        .sort((a, b) => a - b);
+      const [row] = await app.store.read('count events', (tx) => tx.select('SELECT COUNT(*) AS n FROM webhook_event'));
+      return {
+        ...result,
+        stored: Number(row?.n),
+        utilisation: Math.round(utilisation(accepted, { requests: limit, perSeconds: 1 }, seconds) * 1000) / 1000,
+        throttled: sandbox.counts().throttled,
+      };
+    } finally {
+      await receiver.close();
+      await lease.release();
+    }
+  });
+}
+
+async function load(asked: WebhookLoad): Promise<WebhookLoadResult> {
+  const child = fork(fileURLToPath(new URL('./webhook-load.js', import.meta.url)));
+  child.send(asked);
+  const [result] = (await once(child, 'message')) as [WebhookLoadResult];
+  return result;
+}
