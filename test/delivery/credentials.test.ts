@@ -5,6 +5,7 @@ import type { SandboxOptions } from '../../src/sandbox/options.js';
 import type { Sandbox } from '../../src/sandbox/sandbox.js';
 import { startSandbox } from '../../src/sandbox/start-sandbox.js';
 import type { TokenRules } from '../../src/sandbox/token-desk.js';
+import { systemClock } from '../../src/store/clock.js';
 import { useTempDir } from '../support/temp-dir.js';
 import { waitFor } from '../support/wait-for.js';
 import { Clients, sending } from './wire-client.js';
@@ -152,6 +153,25 @@ describe('credentials, over real sockets', () => {
       }
       expect(statuses()).to.not.include(401);
       expect(sandbox.tokenCounts().issued).to.be.within(3, 6);
+    });
+
+    it('renews as long before the end as it is told', async () => {
+      await start({ oauth: { ...rules, lifetimeMs: 1_000_000 } });
+      const issuedAfter = async (refreshBeforeSeconds: number) => {
+        let passedMs = 0;
+        const settings = { credential: oauth({}, { refreshBeforeSeconds }), token: undefined };
+        const clock = { ...systemClock, monotonicMs: () => systemClock.monotonicMs() + passedMs };
+        const client = clients.at(sandbox.url, settings, 0, { clock });
+        const before = sandbox.tokenCounts().issued;
+        await verdictOf(client, 'C1');
+        passedMs = 700_000;
+        await verdictOf(client, 'C1');
+        if (refreshBeforeSeconds > 300)
+          await waitFor('the next token', () => sandbox.tokenCounts().issued === before + 2);
+        return sandbox.tokenCounts().issued - before;
+      };
+      expect(await issuedAfter(400)).to.equal(2);
+      expect(await issuedAfter(10)).to.equal(1);
     });
 
     it('stops after a second 401, and asks for another token only when it is tried again', async () => {
