@@ -8,7 +8,6 @@ import { judgeOrderRead, type OrderShown } from '../outbox/judge-order-read.js';
 import { type BoundOrder, boundOrder, isMoving, keepOrderRead, noteOrderAsked } from '../outbox/order-reads.js';
 import { assertEpoch } from '../store/lease.js';
 import type { Tx } from '../store/store.js';
-import { alertOfGoneOrders } from './alert-of-gone-orders.js';
 import type { JobContext } from './job-context.js';
 import { noteStates } from './profile-notices.js';
 import { PullQuestions } from './pull-questions.js';
@@ -133,7 +132,6 @@ async function keep(
     news.map((outcome) => ({ event: 'read_back', outcome, entity: 'order', sourceKey, actor, detail })),
     at,
   );
-  if (news.includes('gone') || news.includes('back')) await alertOfGoneOrders(tx, at);
   if ('isAbsent' in shown) return { kind: 'gone', sourceKey, changed: news.length > 0 };
   for (const state of await noteStates(tx, service, 'order', [shown.status], at))
     log.warn('The service gives a state that the settings do not name', { entity: 'order', state });

@@ -2,7 +2,6 @@ import type { ServiceClient } from '../delivery/service-client.js';
 import { reviseFinal, staleOrders } from '../outbox/order-reads.js';
 import { ordersToRead } from '../outbox/orders-to-read.js';
 import { assertEpoch } from '../store/lease.js';
-import { alertOfGoneOrders } from './alert-of-gone-orders.js';
 import type { JobContext } from './job-context.js';
 import { readBackSpacingMs } from './read-back-spacing.js';
 import { readOrderBack } from './read-order-back.js';
@@ -68,14 +67,13 @@ async function heldBy(gate: SendGate, client: ServiceClient): Promise<string | n
   return gate.blockedBy(state, 'pull')?.reason ?? client.usedUp?.reason ?? null;
 }
 
-/** Called once before the first run: which states are final, and what has become old news, may have changed meanwhile. */
+/** Called once before the first run: other states may be final by now. */
 export async function prepareReadBack(
-  { store, settings, nowMs }: JobContext,
+  { store, settings }: JobContext,
   { lease }: Pick<ServiceLease, 'lease'>,
 ): Promise<void> {
   await store.transaction('prepare to read orders back', async (tx) => {
     await assertEpoch(tx, lease);
     await reviseFinal(tx, settings.orders.readBack.finalStates);
-    await alertOfGoneOrders(tx, nowMs());
   });
 }

@@ -1,4 +1,5 @@
 import type { Settings } from '../config/settings.js';
+import { goneSince } from '../outbox/order-reads.js';
 import { type Alert, endAlert, openAlerts, raiseAlert } from '../store/alerts.js';
 import type { JobRun } from '../store/job-runs.js';
 import { listJobRuns } from '../store/job-runs.js';
@@ -14,6 +15,8 @@ export interface Circumstances {
   /** Counted up to `manyParked`. */
   parked: number;
   runs: readonly JobRun[];
+  /** Delivered orders that the service has no more since `goneDays` at most, and the key of one of them. */
+  gone: { count: number; sourceKey: string | null };
   /** The oldest line of the audit: before it nothing can have succeeded. */
   firstAuditAt: number | null;
 }
@@ -28,8 +31,10 @@ export interface Trouble {
 }
 
 /** Causes that are looked for here begin with one of these; all others belong to those who raise them. */
-const ownCauses = /^(pause\.|parked$|capture\.failing$|pull\.failing$|silence$)/;
+const ownCauses = /^(pause\.|parked$|capture\.failing$|pull\.failing$|orders\.gone$|silence$)/;
 export const manyParked = 10_000;
+/** Whoever has not looked at an order by then has decided; `explain` and `status` still say it. */
+const goneDays = 7;
 
 /** Everything that needs a person right now. Pure. */
 export function troubles(now: Circumstances, settings: WatchSettings, nowMs: number): Trouble[] {
@@ -58,6 +63,15 @@ export function troubles(now: Circumstances, settings: WatchSettings, nowMs: num
       cause: `${job}.failing`,
       message: `${job === 'capture' ? 'Reading the ERP' : 'Reading the invoices'} failed ${run.failures} times in a row: ${run.failure}`,
       details: { failures: run.failures, failingSince: run.failingSince },
+    });
+  }
+  const { count, sourceKey } = now.gone;
+  if (sourceKey !== null) {
+    const orders = count === 1 ? 'A delivered order is' : `${count} delivered orders are`;
+    found.push({
+      cause: 'orders.gone',
+      message: `${orders} not at the service any more (key ${sourceKey}). Nothing is created again. Ask there who removed it; see \`waybill audit --event read_back --outcome gone\`. If it is there, check service.endpoints.readOrder.`,
+      details: { count, sourceKey },
     });
   }
   const silent = silence(now, settings, nowMs);
@@ -116,7 +130,7 @@ const laneInWords = {
   service: 'Everything that talks to the service is',
 };
 
-export async function readCircumstances(tx: Tx): Promise<Circumstances> {
+export async function readCircumstances(tx: Tx, nowMs: number): Promise<Circumstances> {
   const [parked] = await tx.select<{ n: number }>(
     `SELECT COUNT(*) AS n FROM (SELECT id FROM outbox_message WHERE state='parked' LIMIT ${manyParked + 1}) AS p`,
   );
@@ -124,6 +138,7 @@ export async function readCircumstances(tx: Tx): Promise<Circumstances> {
     pauses: await listPauses(tx),
     parked: Number(parked?.n ?? 0),
     runs: await listJobRuns(tx),
+    gone: await goneSince(tx, nowMs - goneDays * 86_400_000),
     firstAuditAt: await firstAuditAt(tx),
   };
 }
@@ -150,7 +165,7 @@ export function compareAlerts(
 /** Brings the alerts in line with how things are. @returns what to write, or null when nothing has changed */
 export async function alertChanges(tx: Tx, settings: WatchSettings & Pick<Settings, 'service'>, nowMs: number) {
   const open = await openAlerts(tx);
-  const changes = compareAlerts(troubles(await readCircumstances(tx), settings, nowMs), open);
+  const changes = compareAlerts(troubles(await readCircumstances(tx, nowMs), settings, nowMs), open);
   changes.end.push(...open.filter((alert) => isOutdated(alert, settings.service)).map(({ cause }) => cause));
   return changes.raise.length + changes.end.length > 0 ? changes : null;
 }

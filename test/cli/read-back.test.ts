@@ -4,6 +4,7 @@ import { expect } from 'chai';
 import { parse, stringify } from 'yaml';
 import { openApp } from '../../src/app.js';
 import type { Read, ServiceClient } from '../../src/delivery/service-client.js';
+import { lookAfterAlerts } from '../../src/jobs/alerts.js';
 import { readOrderBack } from '../../src/jobs/read-order-back.js';
 import { ServiceLease } from '../../src/jobs/service-lease.js';
 import { answers, onBothStores } from './installation.js';
@@ -26,6 +27,7 @@ describe('what was read back', () => {
         const client = { get: async () => read } as unknown as ServiceClient;
         await readOrderBack(app.context, client, lease, { orderId: 'ord_93' });
       }
+      await lookAfterAlerts(app.context, lease.lease, null, new AbortController().signal);
       await lease.release();
       await app.close();
     }

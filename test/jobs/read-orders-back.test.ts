@@ -3,6 +3,7 @@ import { recallRequests } from '../../src/jobs/long-limits.js';
 import { type OrderToRead, readOrderBack } from '../../src/jobs/read-order-back.js';
 import { prepareReadBack, readOrdersBack } from '../../src/jobs/read-orders-back.js';
 import { runSchedule } from '../../src/jobs/schedule.js';
+import { alertChanges, writeAlertChanges } from '../../src/jobs/watch-alerts.js';
 import { openAlerts } from '../../src/store/alerts.js';
 import { waitFor } from '../support/wait-for.js';
 import { type Lab, type LabOptions, onBothLabs, withServiceLease } from './job-lab.js';
@@ -50,7 +51,12 @@ onBothLabs('reading orders back', (kit) => {
   const ordersOf = (lab: Lab) => lab.sandbox.ledger().orders;
   const readsOf = (lab: Lab) =>
     lab.sandbox.ledger().requests.filter(({ method, path }) => method === 'GET' && path.startsWith('/v1/orders/'));
-  const alerts = async () => (await kit.store.read('look', openAlerts)).map(({ cause }) => cause);
+  const alerts = async (lab: Lab, nowMs = Date.now()) =>
+    kit.store.transaction('look for alerts', async (tx) => {
+      const changes = await alertChanges(tx, lab.settings, nowMs);
+      if (changes) await writeAlertChanges(tx, changes, nowMs);
+      return (await openAlerts(tx)).map(({ cause }) => cause);
+    });
 
   it('keeps status and total of each, puts each request on record, and rests until it is due again', async () => {
     const lab = await delivered();
@@ -88,7 +94,7 @@ onBothLabs('reading orders back', (kit) => {
     expect(audited).to.have.length(ordersOf(lab).length + 3);
     const changes = audited.slice(-3).map((row) => JSON.parse(row.detail));
     expect(changes.find(({ to }) => to === 'completed')).to.include({ orderId: first?.order_id, from: 'confirmed' });
-    expect(await alerts()).to.deep.equal(['states.order']);
+    expect(await alerts(lab)).to.deep.equal(['states.order']);
     expect(lab.log.filter((line) => line.includes('does not name') || line.includes('do not name'))).to.have.length(1);
 
     const before = readsOf(lab).length;
@@ -118,7 +124,9 @@ onBothLabs('reading orders back', (kit) => {
     expect(await sweep(lab)).to.include({ gone: 1, changed: 0 });
     const row = (await bindings()).find(({ id }) => id === orderId);
     expect(row).to.include({ state: 'gone', status: 'confirmed', total: order?.total });
-    expect(await alerts()).to.deep.equal(['orders.gone']);
+    expect(await alerts(lab)).to.deep.equal(['orders.gone']);
+    expect(await alerts(lab, Date.now() + 8 * 86_400_000)).to.not.include('orders.gone');
+    expect(await alerts(lab)).to.deep.equal(['orders.gone']);
     await lab.capture();
     await lab.deliver();
     expect(lab.sandbox.ledger().requests.filter(({ method }) => method === 'POST')).to.have.length(
@@ -127,7 +135,7 @@ onBothLabs('reading orders back', (kit) => {
     lab.sandbox.clearFaults();
     expect(await read(lab, { orderId })).to.deep.include({ kind: 'read', status: 'confirmed', changed: true });
     expect(await news()).to.deep.equal(['gone', 'back']);
-    expect(await alerts()).to.deep.equal([]);
+    expect(await alerts(lab)).to.deep.equal([]);
   });
 
   it('flags a total that differs from what was acknowledged, and lifts the flag when it agrees again', async () => {

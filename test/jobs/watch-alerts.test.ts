@@ -13,7 +13,7 @@ const settings = {
   schedule: scheduleSettings.parse({}),
   invoices: { enabled: true } as WatchSettings['invoices'],
 };
-const well: Circumstances = { pauses: [], parked: 0, runs: [], firstAuditAt: now };
+const well: Circumstances = { pauses: [], parked: 0, runs: [], gone: { count: 0, sourceKey: null }, firstAuditAt: now };
 const causes = (changes: Partial<Circumstances>) =>
   troubles({ ...well, ...changes }, settings, now).map(({ cause }) => cause);
 const pause = (changes: Partial<LanePause>): LanePause => ({
@@ -43,6 +43,15 @@ describe('what needs a person', () => {
     ).map(({ message }) => message);
     expect(messages[0]).to.include('`waybill resume service`');
     expect(messages[1]).to.include('`waybill resume pull`');
+  });
+
+  it('is an order that the service has no more, with the key of one', () => {
+    const [one, ...others] = troubles({ ...well, gone: { count: 1, sourceKey: '4711' } }, settings, now);
+    expect(others).to.deep.equal([]);
+    expect(one?.cause).to.equal('orders.gone');
+    expect(one?.message).to.include('A delivered order is not at the service any more (key 4711)');
+    const [many] = troubles({ ...well, gone: { count: 3, sourceKey: '4711' } }, settings, now);
+    expect(many?.message).to.include('3 delivered orders are');
   });
 
   it('is nothing when all is well', () => {
