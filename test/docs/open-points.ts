@@ -83,9 +83,39 @@ export const openPoints: readonly OpenPoint[] = [
   { part: 5, point: 'rules of the test environment', settings: ['service.environment'] },
   {
     part: 6,
-    point: 'event type names, payload shapes, signing, registration, retry schedule',
+    point: 'event type names',
+    settings: ['webhooks.enabled', 'webhooks.events.paymentSucceeded', 'webhooks.events.orderStatusChanged'],
+  },
+  {
+    part: 6,
+    point: 'payload shapes of events',
+    settings: ['webhooks.fields.type', 'webhooks.fields.id', 'webhooks.fields.invoiceNo', 'webhooks.fields.orderId'],
+  },
+  {
+    part: 6,
+    point: 'signing of events',
+    settings: [
+      'webhooks.scheme',
+      'webhooks.secretFiles',
+      'webhooks.toleranceSeconds',
+      'webhooks.hmac.header',
+      'webhooks.hmac.algorithm',
+      'webhooks.hmac.encoding',
+      'webhooks.hmac.prefix',
+      'webhooks.hmac.timestampHeader',
+      'webhooks.hmac.signedPayload',
+    ],
+  },
+  {
+    part: 6,
+    point: 'registration of the delivery address',
+    settings: ['webhooks.host', 'webhooks.port', 'webhooks.path'],
+  },
+  {
+    part: 6,
+    point: 'retry schedule of events',
     settings: ['schedule.pull'],
-    fixed: 'Waybill receives no webhooks yet',
+    fixed: 'a repeated event does nothing, and what never comes is found by the pull',
   },
   {
     part: 7,

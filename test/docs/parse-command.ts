@@ -20,6 +20,7 @@ import { resyncCommand } from '../../src/cli/resync.js';
 import { sandboxCommand } from '../../src/cli/sandbox.js';
 import { statusCommand } from '../../src/cli/status.js';
 import { syncCommand } from '../../src/cli/sync.js';
+import { webhooksCommand } from '../../src/cli/webhooks.js';
 
 const factories = [
   confirmCommand,
@@ -33,6 +34,7 @@ const factories = [
   explainCommand,
   forgetCommand,
   invoicesCommand,
+  webhooksCommand,
   auditCommand,
   statusCommand,
   recoverCommand,
