@@ -1,0 +1,129 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { type WriteBackTarget, writeBackSettings } from '../../../src/config/write-back-settings.js';
+import { sideTables } from '../../../src/erp/write-back/side-tables.js';
+import { writeBackStatements } from '../../../src/erp/write-back/write-back-statements.js';
+import { parseNamedParameters } from '../../../src/model/named-parameters.js';
+import { type WriteBackChange, writeBackColumns, writeBackKinds } from '../../../src/model/write-back.js';
+
+const table: WriteBackTarget = { enabled: true, table: 'waybill_x' };
+const now = '2026-11-21 10:00:00';
+const change = fc.record({
+  key: fc.string({ maxLength: 20 }),
+  keyParts: fc.constant([]),
+  row: fc.option(fc.dictionary(fc.constantFrom('status', 'amount', 'parked_reason'), fc.option(fc.string()))),
+});
+
+describe('statements of the write-back', () => {
+  it('have a place for each value, and every change once, in statements of a bounded size', () => {
+    fc.assert(
+      fc.property(
+        fc.constantFrom(...writeBackKinds),
+        fc.constantFrom('mysql' as const, 'sqlite' as const),
+        fc.array(change, { maxLength: 450 }),
+        (kind, dialect, changes) => {
+          const statements = writeBackStatements(kind, table, dialect, changes, now);
+          const width = writeBackColumns[kind].length + 1;
+          for (const { sql, values } of statements) {
+            expect(sql.split('?').length - 1).to.equal(values.length);
+            expect(values.length).to.be.at.most(200 * width);
+          }
+          const upserts = statements.filter(({ sql }) => sql.startsWith('INSERT'));
+          const written = upserts.reduce((sum, { values }) => sum + values.length / width, 0);
+          expect(written).to.equal(changes.filter(({ row }) => row !== null).length);
+          const deleted = statements.filter(({ sql }) => sql.startsWith('DELETE')).flatMap(({ values }) => values);
+          expect(deleted).to.deep.equal(changes.filter(({ row }) => row === null).map(({ key }) => key));
+        },
+      ),
+      { numRuns: 200 },
+    );
+  });
+
+  const own: WriteBackTarget = {
+    ...table,
+    upsert: "UPDATE o SET a=:service_order_id, b=':x' WHERE k1=:key_1 AND k2=:key_2",
+    gone: 'DELETE FROM o WHERE k=:order_key',
+  };
+  const of = (given: Partial<WriteBackChange>): WriteBackChange => ({
+    key: 'a/b',
+    keyParts: ['a', 'b'],
+    row: { service_order_id: 'ord_1' },
+    ...given,
+  });
+
+  it('fill the named parameters of one of your own, with the parts of a composite key', () => {
+    expect(writeBackStatements('orders', own, 'mysql', [of({}), of({ row: null })], now)).to.deep.equal([
+      { sql: "UPDATE o SET a=?, b=':x' WHERE k1=? AND k2=?", values: ['ord_1', 'a', 'b'] },
+      { sql: 'DELETE FROM o WHERE k=?', values: ['a/b'] },
+    ]);
+    const { gone: _gone, ...withoutGone } = own;
+    expect(writeBackStatements('orders', withoutGone, 'mysql', [of({ row: null })], now)).to.deep.equal([
+      { sql: "UPDATE o SET a=?, b=':x' WHERE k1=? AND k2=?", values: [null, 'a', 'b'] },
+    ]);
+  });
+
+  it('run `gone` for an invoice that is no longer listed, with all that is known of it', () => {
+    const target = { ...table, upsert: 'UPDATE i SET s=:status', gone: 'UPDATE i SET s=NULL WHERE n=:invoice_no' };
+    const row = { status: 'unpaid', no_longer_listed_at: null };
+    const left = { ...row, no_longer_listed_at: now };
+    const [listed, gone] = [row, left].map((one) =>
+      writeBackStatements('invoices', target, 'sqlite', [{ key: 'I', keyParts: [], row: one }], now),
+    );
+    expect(listed).to.deep.equal([{ sql: 'UPDATE i SET s=?', values: ['unpaid'] }]);
+    expect(gone).to.deep.equal([{ sql: 'UPDATE i SET s=NULL WHERE n=?', values: ['I'] }]);
+  });
+});
+
+describe('named parameters', () => {
+  const quiet = fc.constantFrom("':a'", '":b"', '`:c`', '-- :d\n', '/* :e */', ' x::int ', ' 1 = 1 ', "'it''s :f'");
+  const name = fc.constantFrom('order_key', 'status', 'a1', '_x');
+
+  it('are found where they stand, and never in quotes, comments or casts', () => {
+    fc.assert(
+      fc.property(
+        fc.array(
+          fc.oneof(
+            quiet,
+            name.map((one) => ({ name: one })),
+          ),
+          { maxLength: 12 },
+        ),
+        (parts) => {
+          const statement = parts.map((part) => (typeof part === 'string' ? part : ` :${part.name} `)).join('');
+          const { pieces, names } = parseNamedParameters(statement, false);
+          expect(names).to.deep.equal(parts.flatMap((part) => (typeof part === 'string' ? [] : [part.name])));
+          expect(pieces.flatMap((piece, index) => [piece, names[index] ? `:${names[index]}` : '']).join('')).to.equal(
+            statement,
+          );
+        },
+      ),
+    );
+  });
+
+  it('know what a backslash means in MySQL', () => {
+    const statement = String.raw`SET a='it\'s :x', b=:y`;
+    expect(parseNamedParameters(statement, true).names).to.deep.equal(['y']);
+    expect(parseNamedParameters(String.raw`SET a='\', b=:y`, false).names).to.deep.equal(['y']);
+  });
+});
+
+describe('side tables', () => {
+  const place = { dialect: 'mysql' as const, database: 'erp', user: "o'writer", from: '%' };
+
+  it('are printed for what is used, with the grants for them and nothing else', () => {
+    const settings = writeBackSettings.parse({
+      enabled: true,
+      customers: { enabled: false },
+      orders: { table: 'wb_orders' },
+      invoices: { upsert: 'UPDATE x SET y=:status' },
+    });
+    const { tables, grants, byStatement } = sideTables(settings, place);
+    expect(tables).to.have.length(1);
+    expect(tables[0]).to.match(
+      /^CREATE TABLE IF NOT EXISTS `erp`\.`wb_orders` \(\n {2}order_key VARCHAR\(255\) NOT NULL/,
+    );
+    expect(grants).to.deep.equal(["GRANT SELECT, INSERT, UPDATE, DELETE ON `erp`.`wb_orders` TO 'o''writer'@'%';"]);
+    expect(byStatement).to.deep.equal(['invoices']);
+    expect(sideTables(settings, { ...place, dialect: 'sqlite', database: null }).grants).to.deep.equal([]);
+  });
+});
