@@ -9,7 +9,6 @@ import { receiveWebhooks } from '../src/jobs/receive-webhooks.js';
 import { ServiceLease } from '../src/jobs/service-lease.js';
 import { sync } from '../src/jobs/sync.js';
 import { withBenchLab } from './bench-lab.js';
-import { utilisation } from './limits.js';
 import type { WebhookLoad, WebhookLoadResult } from './webhook-load.js';
 
 export interface WebhooksOptions {
@@ -79,7 +78,7 @@ export async function webhooks({ perSecond, seconds, limit }: WebhooksOptions): 
       return {
         ...result,
         stored: Number(row?.n),
-        utilisation: Math.round(utilisation(accepted, { requests: limit, perSeconds: 1 }, seconds) * 1000) / 1000,
+        utilisation: Math.round(used(accepted, limit, seconds) * 1000) / 1000,
         throttled: sandbox.counts().throttled,
       };
     } finally {
@@ -87,6 +86,12 @@ export async function webhooks({ perSecond, seconds, limit }: WebhooksOptions): 
       await lease.release();
     }
   });
+}
+
+/** Requests in so many seconds from the first one, by what a sliding window of a second lets through in that time. Pure. */
+export function used(acceptedAtMs: readonly number[], limit: number, seconds: number): number {
+  const [first = 0] = acceptedAtMs;
+  return acceptedAtMs.filter((at) => at < first + seconds * 1000).length / (limit * seconds);
 }
 
 async function load(asked: WebhookLoad): Promise<WebhookLoadResult> {

@@ -18,7 +18,11 @@ export interface PullLab {
   close(): Promise<void>;
 }
 
-export async function startPullLab(folder: string, maxPageSize: number): Promise<PullLab> {
+export async function startPullLab(
+  folder: string,
+  maxPageSize: number,
+  settings: Record<string, unknown> = {},
+): Promise<PullLab> {
   const file = join(folder, 'erp.sqlite');
   await createSampleErp({ target: { type: 'sqlite', file }, customers: 1, orders: 1 });
   const sandbox = await startSandbox({ token: canary.token, maxPageSize });
@@ -36,6 +40,7 @@ export async function startPullLab(folder: string, maxPageSize: number): Promise
         limits: [{ requests: 1_000, perSeconds: 0.2 }],
       },
       invoices: { pageSize: maxPageSize },
+      ...settings,
     },
   });
   const listed = () => {

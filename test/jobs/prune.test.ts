@@ -4,6 +4,7 @@ import { prune } from '../../src/jobs/prune.js';
 import { tellStory } from '../../src/outbox/tell-story.js';
 import { endAlert, openAlerts, raiseAlert } from '../../src/store/alerts.js';
 import { LeaseLost } from '../../src/store/lease.js';
+import { endEvents, insertEvent } from '../../src/webhooks/webhook-rows.js';
 import { type Lab, onBothLabs, withServiceLease } from './job-lab.js';
 import { messageOf, statesOf } from './service-of.js';
 
@@ -44,6 +45,20 @@ onBothLabs('pruning', (kit) => {
     const key = (await kit.rows("SELECT source_key FROM binding WHERE entity='order' LIMIT 1"))[0].source_key;
     const story = await kit.store.read('tell', (tx) => tellStory(tx, 'order', key));
     expect(story.binding?.serviceId).to.be.a('string');
+  });
+
+  it('forgets webhooks with the bodies of messages, but none that is still to be read about', async () => {
+    const lab = await kit.start();
+    await kit.store.transaction('receive', async (tx) => {
+      const about = { type: 'payment.succeeded', about: 'invoice' as const, subject: 'I-1' };
+      await insertEvent(tx, { id: 'waits', ...about }, '{}', Date.now());
+      await insertEvent(tx, { id: 'kept', type: 'other', about: null, subject: null }, '{}', Date.now());
+      await insertEvent(tx, { id: 'done', ...about }, '{}', Date.now());
+      await endEvents(tx, ['done'], 'nothing had changed', Date.now());
+    });
+    expect(await pruned(later(lab, 89))).to.include({ webhooks: 0 });
+    expect(await pruned(later(lab, 91))).to.include({ webhooks: 2 });
+    expect(await kit.rows('SELECT event_id FROM webhook_event')).to.deep.equal([{ event_id: 'waits' }]);
   });
 
   it('makes nothing be captured again, and a later change continue its record', async () => {
