@@ -3,6 +3,9 @@ import type { Verdict } from '../model/verdict.js';
 import { excerptOf } from './excerpt-of.js';
 import type { Exchange, TimedExchange } from './exchange.js';
 
+/** A secret of fewer characters may turn up by chance. */
+const leastTelling = 12;
+
 /** What of an answer may be kept, shown and logged: everything but our secrets, which a service may echo. */
 export class AnswerRedaction {
   readonly #secrets: () => readonly string[];
@@ -22,10 +25,23 @@ export class AnswerRedaction {
     return isSuccess ? exchange : { ...exchange, body: redact(exchange.body, this.#secrets()) };
   }
 
-  verdict(verdict: Verdict): Verdict {
+  /** @param expectedId what the record is called already; null: the answer may name it */
+  verdict(verdict: Verdict, expectedId: string | null): Verdict {
+    if (verdict.kind === 'delivered' && verdict.serviceId !== expectedId && this.#holdsCredential(verdict.serviceId))
+      return { kind: 'invalid', reason: 'no valid acknowledgement: the id that it names holds our credential' };
     if (verdict.kind === 'delivered')
       return verdict.state === undefined ? verdict : { ...verdict, state: redact(verdict.state, this.#secrets()) };
     return { ...verdict, reason: redact(verdict.reason, this.#secrets()) };
+  }
+
+  /** An id is kept and shown as it is. A short secret may be part of an honest one. */
+  #holdsCredential(id: string): boolean {
+    return (
+      redact(
+        id,
+        this.#secrets().filter(({ length }) => length >= leastTelling),
+      ) !== id
+    );
   }
 
   /** The service's own name for the request, by which its support finds it. */

@@ -202,7 +202,7 @@ export class ServiceClient {
     const isThere = entity === 'customer' && operation === 'create' && verdict.kind === 'conflict';
     return {
       ...this.#record(timed),
-      verdict: this.#redaction.verdict(verdict),
+      verdict: this.#redaction.verdict(verdict, expectedId),
       ...(isThere ? { existing: customerInAnswer(this.#service.adoption, record, exchange) } : {}),
     };
   }
@@ -235,7 +235,7 @@ export class ServiceClient {
     const request = { entity: message.entity, operation: 'update' as const, expectedId: null, expectedTotal: null };
     // No status of a look-up is an acknowledgement: what is asked here is only why there was no answer.
     const judged = judge(this.#service, { ...request, successStatus: 0 }, exchange, this.#nowMs());
-    const verdict = this.#redaction.verdict(judged);
+    const verdict = this.#redaction.verdict(judged, null);
     return {
       ...this.#record(timed),
       finding: readLookUp(endpoint, record, message.idempotencyKey, exchange),

@@ -1,5 +1,5 @@
 import type { VerdictKind } from '../../../src/model/verdict.js';
-import { acknowledgement, created } from '../wire-client.js';
+import { acknowledgement, created, token } from '../wire-client.js';
 import type { Reply } from '../wire-lab.js';
 import { json } from './wire-case.js';
 
@@ -22,6 +22,7 @@ export const malformedAnswers: readonly [title: string, Reply, VerdictKind][] = 
   ['a name twice, once escaped', json(201, `{"order\\u005fid":"O-2",${whole.slice(1)}`), 'invalid'],
   ['an id of bytes that are no UTF-8', { ...created, body: notUtf8(whole) }, 'invalid'],
   ['UTF-16', { ...created, body: Buffer.from(whole, 'utf16le') }, 'invalid'],
+  ['our token for an id', json(201, { ...acknowledgement, order_id: `O-${token}` }), 'invalid'],
   ['an empty id', json(201, { ...acknowledgement, order_id: '' }), 'invalid'],
   ['an id that is a list', json(201, { ...acknowledgement, order_id: ['O-1'] }), 'invalid'],
   ['a total beyond safe integers', json(201, whole.replace('1300', '9007199254740993')), 'invalid'],
