@@ -73,7 +73,7 @@ export const erpSettings = z
       queryTimeoutSeconds,
     }),
   ])
-  .describe('The database that Waybill reads. It is never written.');
+  .describe('The database that Waybill reads. Nothing is written through this account; see writeBack.');
 
 const changedAt = z
   .string()
