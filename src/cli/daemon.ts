@@ -4,7 +4,7 @@ import type { Command } from 'commander';
 import { type App, openApp } from '../app.js';
 import { ErpError } from '../erp/erp-error.js';
 import type { TellAlert } from '../jobs/alerts.js';
-import { receiveWebhooks, type WebhookReceiver } from '../jobs/receive-webhooks.js';
+import { endForgeries, receiveWebhooks, type WebhookReceiver } from '../jobs/receive-webhooks.js';
 import { runSchedule } from '../jobs/schedule.js';
 import { runAlertCommand } from '../ops/alert-command.js';
 import { createLogger } from '../ops/logger.js';
@@ -48,6 +48,7 @@ export function daemonCommand(): Command {
           remember: app.rememberSecret,
           onEvent: () => webhooks.emit('event'),
         });
+      else await endForgeries(app.context);
       const partners = {
         reader: app.reader(),
         client: app.client(),

@@ -80,6 +80,11 @@ export async function receiveWebhooks(context: JobContext, options: ReceiveWebho
   };
 }
 
+/** Where webhooks are no longer listened for, nobody forges any: the alert of an earlier daemon is over. */
+export async function endForgeries({ store, nowMs }: JobContext): Promise<void> {
+  await store.transaction('end an alert', (tx) => tellForgeries(tx, 'over', nowMs()));
+}
+
 /** Judges requests with the secrets of the settings, and keeps events in the store. */
 export function webhookHandler(context: JobContext, { remember, onEvent }: ReceiveWebhooksOptions): WebhookHandler {
   const { settings, store, clock, log, actor, nowMs } = context;

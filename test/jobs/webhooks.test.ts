@@ -6,7 +6,7 @@ import { applyOwnRead, knownInvoice } from '../../src/invoices/apply-own-read.js
 import { swapInvoices } from '../../src/invoices/swap-invoices.js';
 import { readAnnounced } from '../../src/jobs/read-announced.js';
 import { readStatus } from '../../src/jobs/read-status.js';
-import { receiveWebhooks, type WebhookReceiver } from '../../src/jobs/receive-webhooks.js';
+import { endForgeries, receiveWebhooks, type WebhookReceiver } from '../../src/jobs/receive-webhooks.js';
 import { runSchedule } from '../../src/jobs/schedule.js';
 import type { SandboxOptions } from '../../src/sandbox/options.js';
 import { waitFor } from '../support/wait-for.js';
@@ -272,6 +272,8 @@ onBothLabs('webhooks', (kit) => {
     expect(webhooks?.stopped).to.equal(null);
     expect(alerts.map(({ cause }) => cause)).to.deep.equal(['webhooks.forged']);
     expect(lab.log.filter((line) => line.includes('signature'))).to.deep.equal([]);
+    await endForgeries(lab.context);
+    expect((await status()).alerts).to.deep.equal([]);
     await kit.store.transaction('pulls find what was paid', async (tx) => {
       for (let i = 1; i < 4; i++)
         await tx.run(
