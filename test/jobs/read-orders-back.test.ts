@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import type { ServiceClient } from '../../src/delivery/service-client.js';
 import { recallRequests } from '../../src/jobs/long-limits.js';
 import { type OrderToRead, readOrderBack } from '../../src/jobs/read-order-back.js';
 import { prepareReadBack, readOrdersBack } from '../../src/jobs/read-orders-back.js';
@@ -278,6 +279,25 @@ onBothLabs('reading orders back', (kit) => {
     };
     expect(await hours(1.9)).to.include({ read: 0, gone: 0, failed: 0 });
     expect(await hours(2.1)).to.include({ read: 1, gone: 1, failed: count - 2 });
+  });
+
+  itOnce('begins only when nothing else waits for the service, and lets everything else pass', async () => {
+    const lab = await delivered();
+    const asked: object[] = [];
+    let looks = 0;
+    const client = Object.create(lab.client, {
+      waiting: { get: () => (++looks < 4 ? 1 : 0) },
+      usedUp: { value: null },
+      get: {
+        value: (...[path, query, gate, more]: Parameters<ServiceClient['get']>) => {
+          asked.push({ looks, ...more });
+          return lab.client.get(path, query, gate, more);
+        },
+      },
+    }) as ServiceClient;
+    await withServiceLease(lab.context, (lease) => readOrdersBack(lab.context, client, lease));
+    expect(asked).to.have.length(ordersOf(lab).length);
+    expect(asked[0]).to.deep.equal({ looks: 4, endpoint: 'readOrder', priority: -2, isProbe: false });
   });
 
   itOnce('is done by the daemon, by itself', async () => {
