@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { AcknowledgementSettings } from '../config/answer-settings.js';
 import type { Entity } from '../model/entity.js';
 import type { OrderItem } from '../model/record.js';
-import { parseJson } from './parse-json.js';
+import { isExact, parseJson } from './parse-json.js';
 import { valueAt } from './value-at.js';
 
 /** What the service acknowledged, or why its answer is no acknowledgement. */
@@ -20,6 +20,9 @@ const text = z
   .refine((value) => !unfit.test(value), 'holds what is no text');
 /** Digits that JavaScript would round arrive as text by `parseJson`, so that an id keeps all of them. */
 const id = z.union([text, z.number().int().safe().transform(String)]);
+const number = /^-?\d+(\.\d+)?([eE][+-]?\d+)?$/;
+/** So does a number in place of a state, which is no state for that. */
+const stateText = text.refine((value) => !number.test(value) || isExact(value), 'is a number');
 const total = z.number().int().safe();
 const createdAt = z.iso.datetime({ offset: true });
 
@@ -58,7 +61,11 @@ export function readAcknowledgement(
     return null;
   };
   const given = read(isOrder ? places.orderId : places.customerId, id, isNewOrder);
-  const state = read(isOrder ? places.orderState : places.customerState, isNewOrder ? text : z.unknown(), isNewOrder);
+  const state = read(
+    isOrder ? places.orderState : places.customerState,
+    isNewOrder ? stateText : z.unknown(),
+    isNewOrder,
+  );
   const sum = isOrder ? read(places.orderTotal, total, isNewOrder && checkTotal === 'exact') : null;
   if (isNewOrder) read(places.orderCreatedAt, createdAt, true);
   const [problem] = problems;

@@ -74,7 +74,7 @@ function endOfString(json: string, start: number): number {
 }
 
 /** A decimal of up to fifteen digits survives the way into a double and back, and so does what a double is written as. */
-function isExact(digits: string): boolean {
+export function isExact(digits: string): boolean {
   if (/^-?\d{1,15}$/.test(digits)) return true;
   const value = Number(digits);
   if (/^-?\d+$/.test(digits)) return Number.isSafeInteger(value);
