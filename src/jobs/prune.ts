@@ -1,6 +1,7 @@
 import { appendAudit } from '../audit/audit-log.js';
 import { pruneAudit } from '../audit/prune-audit.js';
 import { prunePulls } from '../invoices/prune-pulls.js';
+import { pruneAttempts } from '../outbox/prune-attempts.js';
 import { deleteMessages, eraseBodies, oldMessages, pruneDecision } from '../outbox/prune-messages.js';
 import { pruneAlerts } from '../store/alerts.js';
 import { assertEpoch, type Lease } from '../store/lease.js';
@@ -79,6 +80,10 @@ export async function prune(context: JobContext, lease: Lease, signal?: AbortSig
       // Ids grow with time: behind a page that is all young there is nothing old.
       more: page.length === batchSize && page.some(({ capturedAt }) => capturedAt < youngest),
     };
+  });
+  await inBatches(async (tx, afterId) => {
+    const { attempts, lastId, more } = await pruneAttempts(tx, horizons.messagesBefore, afterId, batchSize);
+    return { removed: { attempts }, lastId, more };
   });
   await inBatches(async (tx) => {
     const audit = await pruneAudit(tx, auditBefore, batchSize);

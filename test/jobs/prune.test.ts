@@ -115,6 +115,8 @@ onBothLabs('pruning', (kit) => {
     const result = await pruned(later(lab, 731));
     expect(result.audit).to.be.at.least(25);
     expect(result).to.include({ pulls: 1, alerts: 1 });
+    expect(result.attempts, 'requests of no message').to.be.at.least(2);
+    expect((await counts()).attempt).to.equal(0);
     expect((await kit.store.read('look', openAlerts)).map(({ cause }) => cause)).to.deep.equal(['lasts']);
     expect((await kit.rows('SELECT event FROM audit_log')).map(({ event }) => event)).to.deep.equal(['prune']);
   });

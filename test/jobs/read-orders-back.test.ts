@@ -254,6 +254,25 @@ onBothLabs('reading orders back', (kit) => {
     expect(lab.sandbox.counts().requests).to.equal(sent + 1);
   });
 
+  it('believes neither absence nor a total while a change of ours may have taken effect', async () => {
+    const lab = await delivered();
+    const [order] = ordersOf(lab);
+    const orderId = order?.order_id as string;
+    await read(lab, { orderId });
+    const change = (state: string) =>
+      kit.store.transaction('arrange a test', (tx) =>
+        tx.run("UPDATE outbox_message SET state=? WHERE entity='order' AND service_id=?", [state, orderId]),
+      );
+    expect(await change('in_doubt')).to.equal(1);
+    lab.sandbox.setOrder(orderId, { total: 1 });
+    await read(lab, { orderId });
+    lab.sandbox.removeOrder(orderId);
+    expect(await read(lab, { orderId })).to.deep.include({ kind: 'gone', changed: false });
+    expect((await bindings()).find(({ id }) => id === orderId)).to.include({ state: 'open', total: 1, flag: null });
+    await change('delivered');
+    expect(await read(lab, { orderId })).to.deep.include({ kind: 'gone', changed: true });
+  });
+
   itOnce('asks where and how the settings say, and again after as many hours', async () => {
     const lab = await delivered();
     const { length: count } = ordersOf(lab);
