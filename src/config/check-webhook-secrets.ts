@@ -1,5 +1,5 @@
-import type { ConfigurationProblem } from './configuration-error.js';
 import { webhookSecretProblem } from '../model/webhook-secret-problem.js';
+import type { ConfigurationProblem } from './configuration-error.js';
 import { readSecretFile } from './read-secret-file.js';
 import type { WebhookSettings } from './webhook-settings.js';
 
