@@ -27,7 +27,7 @@ describe('what was read back', () => {
         const client = { get: async () => read } as unknown as ServiceClient;
         await readOrderBack(app.context, client, lease, { orderId: 'ord_93' });
       }
-      await lookAfterAlerts(app.context, lease.lease, null, new AbortController().signal);
+      await lookAfterAlerts(app.context, lease.lease, async () => undefined, new AbortController().signal);
       await lease.release();
       await app.close();
     }
