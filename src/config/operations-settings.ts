@@ -47,7 +47,7 @@ export const alertSettings = z
       .int()
       .min(1)
       .default(3)
-      .describe('Failed captures, or failed pulls, in a row before it is told.')
+      .describe('Failed captures, pulls, or write-backs to an ERP that is away, in a row before it is told.')
       .meta({ unit: 'runs' }),
     maxSilenceHours: z
       .number()

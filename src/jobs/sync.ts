@@ -66,7 +66,7 @@ export async function sync(
     result.writeBack = await writeBack(
       context,
       { writer, reader: partners.reader },
-      options.signal ? { signal: options.signal } : {},
+      { triesAtOnce: true, ...(options.signal ? { signal: options.signal } : {}) },
     );
   return result;
 }

@@ -16,6 +16,8 @@ export interface WriteBackOptions {
   signal?: AbortSignal;
   /** A sweep goes on in the next pass after so long. */
   sweepMs?: number;
+  /** Does not wait after a failure: a person asks for it. */
+  triesAtOnce?: boolean;
 }
 
 /** What one pass did about one kind. */
@@ -58,7 +60,7 @@ export class WriteBackKindPass {
     const { nowMs } = this.#context;
     let progress = await this.#begin();
     let failure: WriteBackError | null = null;
-    if (progress.nextTryAt <= nowMs())
+    if (this.#options.triesAtOnce || progress.nextTryAt <= nowMs())
       try {
         await this.#writeRefused();
         progress = await (entityOf[this.#kind] === null ? this.#writeInvoices(progress) : this.#writeRecords(progress));

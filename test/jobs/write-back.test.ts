@@ -3,6 +3,7 @@ import { expect } from 'chai';
 import type { ErpWriter } from '../../src/erp/write-back/erp-writer.js';
 import { openErpWriter } from '../../src/erp/write-back/open-erp-writer.js';
 import { sideTables } from '../../src/erp/write-back/side-tables.js';
+import { WriteBackError } from '../../src/erp/write-back/write-back-error.js';
 import { runSchedule } from '../../src/jobs/schedule.js';
 import { sync } from '../../src/jobs/sync.js';
 import { writeAgain } from '../../src/jobs/write-again.js';
@@ -253,6 +254,17 @@ function writeBackTests(base: StoreKit, isWhole = true): void {
       .to.equal((await office.rows('waybill_orders')).length)
       .and.be.above(0);
     expect((await sync(lab.context, partners, { stages: ['capture'] })).writeBack).to.equal(null);
+
+    office.on.before = () => {
+      throw new WriteBackError('unreachable', 'away');
+    };
+    await withInvoices(office, 1);
+    const byHand = async () => (await sync(lab.context, partners, { stages: ['deliver'] })).writeBack;
+    expect((await byHand())?.failures).to.deep.equal([{ kind: 'invoices', reason: 'away' }]);
+    expect((await byHand())?.failures, 'it does not wait for its next try').to.have.length(1);
+    expect(await office.alerts(), 'it may be there again in a moment').to.deep.equal([]);
+    await office.pass(oneHourMs);
+    expect((await office.alerts()).join(), 'after alert.failuresInRow failures').to.match(/write-back\.failing: away/);
   });
 
   it('keeps an invoice that left the list, with the time, and takes up a changed amount', async () => {
