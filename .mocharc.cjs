@@ -17,6 +17,9 @@ module.exports = {
   // Mocha takes CI for a place that shows colours; most logs show their codes.
   color: Boolean(process.stdout.isTTY),
   timeout: 60_000,
+  // Most tests wait for other processes. Named files run in this process, one after the other, with a line as each test ends.
+  parallel: !filesAreNamed,
+  jobs: 3,
   forbidOnly: true,
   // A run without tests proves nothing.
   failZero: true,

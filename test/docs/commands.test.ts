@@ -55,9 +55,9 @@ esac`,
     };
   }
 
-  /** Types a block as it stands, but for the port of the sandbox. */
-  async types(block: string): Promise<{ code: number | null; output: string }> {
-    const text = block.replaceAll('http://127.0.0.1:8080', this.serviceUrl);
+  /** Types a block as it stands, but for the port of the sandbox and the id of an order there. */
+  async types(block: string, orderId = ''): Promise<{ code: number | null; output: string }> {
+    const text = block.replaceAll('http://127.0.0.1:8080', this.serviceUrl).replaceAll('ord_4f0c1a_1', orderId);
     const shell = spawn('sh', ['-e', '-c', text], {
       cwd: this.folder,
       env: this.#env,
@@ -129,7 +129,7 @@ describe('the commands in the documents', () => {
     for (const { text } of document.fences.filter(({ language }) => language === 'sh')) {
       it(`work in ${document.path}: ${text.split('\n')[0]}`, async () => {
         for (const { beside, when, work } of byHand) if (when === 'before' && text.includes(beside)) work();
-        const { code, output } = await reader.types(text);
+        const { code, output } = await reader.types(text, sandbox.ledger().orders[0]?.order_id);
         expect(code, `${text}\n${output}`).to.equal(0);
         expect(output).not.to.match(/Warning:|"error":/);
         for (const { beside, when, work } of byHand) if (when === 'after' && text.includes(beside)) work();

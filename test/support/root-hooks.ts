@@ -6,6 +6,7 @@ import { stopSharedMariaDb } from './shared-mariadb.js';
 /** Mocha waits for open sockets and timers without end and without a word; a CI run would hang until it is killed. */
 const EXIT_TIMEOUT_MS = 10_000;
 
+/** In a run on several workers there are none when a worker starts. */
 let childrenAtStart: string[] = [];
 
 export function mochaGlobalSetup(): void {
@@ -22,13 +23,13 @@ export const mochaHooks = {
     const children = childProcesses().filter((child) => !childrenAtStart.includes(child));
     for (const child of children) process.kill(Number.parseInt(child, 10), 'SIGKILL');
     if (children.length > 0) throw new Error(`The tests left child processes behind: ${children.join(', ')}`);
-    const folders = forgottenFolders();
-    if (folders.length > 0) throw new Error(`The tests left temporary folders behind: ${folders.join(', ')}`);
   },
 };
 
 export async function mochaGlobalTeardown(): Promise<void> {
+  const folders = forgottenFolders();
   await closeRunFolder();
+  if (folders.length > 0) throw new Error(`The tests left temporary folders behind: ${folders.join(', ')}`);
   setTimeout(() => {
     const open = process.getActiveResourcesInfo().join(', ');
     console.error(`The tests are over, but something keeps the process alive: ${open}`);
