@@ -27,10 +27,12 @@ const longestWaitMs = 60_000;
 /**
  * Judges an answer. Pure.
  * @param answers the statuses that answer the question
+ * @param of what was asked for: a list, or one record; what is forbidden of one record may be allowed of all others
  * @param read makes of status and body what was asked for, or a text that says why it is none
  */
 export function judgePullAnswer<T>(
   exchange: Exchange,
+  of: 'list' | 'record',
   answers: readonly number[],
   read: (status: number, body: string) => T | string,
   service: Pick<ServiceSettings, 'limits' | 'errorBody' | 'answers' | 'blockedSeconds'>,
@@ -64,6 +66,7 @@ export function judgePullAnswer<T>(
   }
   if (status === 401) return refusedCredential(reason);
   if (status === 403 || status === 407 || (status >= 300 && status < 400)) {
+    if (of === 'record') return { kind: 'stop', verdict: 'misconfigured', reason };
     const pause = { lane: 'pull', cause: 'misconfigured', until_at: null } as const;
     return { kind: 'stop', verdict: 'misconfigured', reason, pause };
   }

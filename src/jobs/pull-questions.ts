@@ -5,6 +5,7 @@ import { hastenInDoubt } from '../outbox/hasten-messages.js';
 import { listPauses, pauseLane, pauseLaneNoShorter, resumeLane } from '../store/lane-pauses.js';
 import { assertEpoch } from '../store/lease.js';
 import type { Tx } from '../store/store.js';
+import { raiseForbiddenRead } from './forbidden-reads.js';
 import type { JobContext } from './job-context.js';
 import { judgePullAnswer, type PullAnswer } from './judge-pull-answer.js';
 import type { SendGate } from './send-gate.js';
@@ -32,6 +33,11 @@ export interface NoAnswer {
 }
 
 const endpoints = { list_invoices: 'listInvoices', read_invoice: 'readInvoice', read_order: 'readOrder' } as const;
+
+/** A lack of rights, or an address that leads elsewhere, is about this record only where it pauses nothing. */
+function refusesRecord({ verdict, pause }: Exclude<PullAnswer<unknown>, { kind: 'answer' }>): boolean {
+  return verdict === 'refused' || (verdict === 'misconfigured' && pause === undefined);
+}
 
 /** How often a question is asked in one pull, and how long the pull waits in between at most. */
 const maxTries = 4;
@@ -83,6 +89,7 @@ export class PullQuestions {
 
   async ask<T>(question: Question<T>): Promise<{ value: T } | NoAnswer> {
     const { settings, clock, nowMs } = this.#context;
+    const of = question.purpose === 'list_invoices' ? 'list' : 'record';
     let reason = '';
     let verdict = '';
     const tries = this.#isProbe ? 1 : this.#maxTries;
@@ -94,11 +101,11 @@ export class PullQuestions {
         priority: this.#priority,
         isProbe: this.#isProbe,
       });
-      const judged = judgePullAnswer(read.exchange, question.answers, question.read, settings.service, nowMs());
+      const judged = judgePullAnswer(read.exchange, of, question.answers, question.read, settings.service, nowMs());
       await this.#record(question, attemptId, read, judged);
       if (judged.kind === 'answer') return { value: judged.value };
       ({ reason, verdict } = judged);
-      if (judged.kind === 'stop') return { noAnswer: reason, verdict, isRefused: verdict === 'refused' };
+      if (judged.kind === 'stop') return { noAnswer: reason, verdict, isRefused: refusesRecord(judged) };
       if (nth < tries) await clock.sleep(Math.min(judged.waitMs ?? this.#probeMs, longestWaitMs), this.#signal);
     }
     return { noAnswer: reason, verdict, isRefused: false };
@@ -148,6 +155,8 @@ export class PullQuestions {
       if (this.#isProbe && verdict !== 'not_sent') await this.#endProbe(tx, verdict, at);
       if (judged.kind === 'answer') await question.keep(tx, judged.value, at);
       else await this.#heed(tx, judged, at);
+      if (purpose !== 'list_invoices' && judged.kind !== 'answer' && verdict === 'misconfigured')
+        await raiseForbiddenRead(tx, purpose, judged.reason, question.detail, at);
     });
   }
 

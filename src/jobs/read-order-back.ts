@@ -100,7 +100,7 @@ export async function readOrderBack(
 }
 
 /** What these say may hold for one order alone: it must not keep the others from being read. */
-const ownVerdicts = ['refused', 'invalid', 'in_doubt'];
+const ownVerdicts = ['refused', 'misconfigured', 'invalid', 'in_doubt'];
 
 async function keep(
   tx: Tx,

@@ -6,6 +6,7 @@ import { listJobRuns } from '../store/job-runs.js';
 import type { LanePause } from '../store/lane-pauses.js';
 import { listPauses } from '../store/lane-pauses.js';
 import type { Tx } from '../store/store.js';
+import { isPastForbiddenRead } from './forbidden-reads.js';
 import { isOutdated } from './profile-notices.js';
 import { quietMs } from './quiet-periods.js';
 
@@ -166,7 +167,11 @@ export function compareAlerts(
 export async function alertChanges(tx: Tx, settings: WatchSettings & Pick<Settings, 'service'>, nowMs: number) {
   const open = await openAlerts(tx);
   const changes = compareAlerts(troubles(await readCircumstances(tx, nowMs), settings, nowMs), open);
-  changes.end.push(...open.filter((alert) => isOutdated(alert, settings.service)).map(({ cause }) => cause));
+  changes.end.push(
+    ...open
+      .filter((alert) => isOutdated(alert, settings.service) || isPastForbiddenRead(alert, nowMs))
+      .map(({ cause }) => cause),
+  );
   return changes.raise.length + changes.end.length > 0 ? changes : null;
 }
 

@@ -207,9 +207,24 @@ onBothLabs('reading orders back', (kit) => {
     },
   );
 
+  for (const fault of [{ kind: 'status', status: 403 }, { kind: 'redirect' }] as const)
+    itOnce(
+      `takes a ${fault.kind} of one order for a refusal of this one, alerts, and holds up nothing else`,
+      async () => {
+        const lab = await delivered();
+        const [order] = ordersOf(lab);
+        const path = `/v1/orders/${order?.order_id}`;
+        lab.sandbox.setFaults([{ ...fault, match: { method: 'GET', path } }]);
+        expect(await sweep(lab)).to.include({ read: ordersOf(lab).length - 1, failed: 1, stopped: null });
+        expect(await pausesOf(kit)).to.deep.equal([]);
+        expect((await lab.pull()).outcome).to.equal('proven');
+        expect(await alerts(lab)).to.deep.equal(['read_order.forbidden']);
+        expect(await alerts(lab, Date.now() + 25 * 3_600_000)).to.not.include('read_order.forbidden');
+      },
+    );
+
   for (const [status, lane, cause] of [
     [401, 'service', 'credential'],
-    [403, 'pull', 'misconfigured'],
     [429, 'service', 'throttled'],
   ] as const)
     itOnce(`heeds a ${status} as a pull does, and asks nothing while it is paused`, async () => {

@@ -9,6 +9,7 @@ import { readStatus } from '../../src/jobs/read-status.js';
 import { endForgeries, receiveWebhooks, type WebhookReceiver } from '../../src/jobs/receive-webhooks.js';
 import { runSchedule } from '../../src/jobs/schedule.js';
 import type { SandboxOptions } from '../../src/sandbox/options.js';
+import { insertEvent } from '../../src/webhooks/webhook-rows.js';
 import { waitFor } from '../support/wait-for.js';
 import { hmacSecret, otherSecret, standardSecret } from '../webhooks/sign.js';
 import { type Lab, onBothLabs, withServiceLease } from './job-lab.js';
@@ -83,6 +84,12 @@ onBothLabs('webhooks', (kit) => {
     );
   const delivering = (lab: Lab) =>
     waitFor('the lease', () => lab.log.some((line) => line.includes('Delivering from here')));
+  let eventNumber = 0;
+  const announced = (subject: string, about: 'invoice' | 'order' = 'invoice', at = Date.now()) =>
+    kit.store.transaction('an event', (tx) =>
+      insertEvent(tx, { id: `e-${String(++eventNumber).padStart(6, '0')}`, type: 't', about, subject }, '{}', at),
+    );
+  const readNow = (lab: Lab) => withServiceLease(lab.context, (lease) => readAnnounced(lab.context, lab.client, lease));
   const reads = (lab: Lab) => lab.sandbox.ledger().requests.filter(({ path }) => path.startsWith('/v2/invoices/'));
 
   for (const scheme of ['standard', 'hmac'] as const)
@@ -132,7 +139,7 @@ onBothLabs('webhooks', (kit) => {
     lab.sandbox.announce('stock.arrived', { sku: 'A' });
     await lab.sandbox.webhooksSent();
     expect(lab.sandbox.webhooks().flatMap(({ answers }) => answers)).to.deep.equal([204, 204, 204]);
-    await withServiceLease(lab.context, (lease) => readAnnounced(lab.context, lab.client, lease));
+    await readNow(lab);
     expect(await listed()).to.deep.equal(['I-1']);
     expect(await kit.rows('SELECT type, state, outcome FROM webhook_event ORDER BY state, outcome')).to.deep.equal([
       { type: 'payment.succeeded', state: 'done', outcome: 'nothing had changed' },
@@ -194,11 +201,24 @@ onBothLabs('webhooks', (kit) => {
     await lab.sandbox.webhooksSent();
     const pause = (sql: string) => kit.store.transaction('pause', (tx) => tx.run(sql, [Date.now()]));
     await pause("INSERT INTO lane_pause (lane, cause, reason, actor, since_at) VALUES ('pull','operator','x','me',?)");
-    const read = () => withServiceLease(lab.context, (lease) => readAnnounced(lab.context, lab.client, lease));
-    expect(await read()).to.deep.equal({ read: 0, needsPull: false, waits: true });
+    expect(await readNow(lab)).to.deep.equal({ read: 0, needsPull: false, waits: true });
     await pause('DELETE FROM lane_pause WHERE since_at<=?');
-    expect(await read()).to.deep.equal({ read: 1, needsPull: false, waits: false });
+    expect(await readNow(lab)).to.deep.equal({ read: 1, needsPull: false, waits: false });
     expect((await kit.rows('SELECT outcome FROM webhook_event'))[0].outcome).to.equal('read: shipped');
+  });
+
+  it('leave an invoice that may not be read by its number to the list, and stop no pull', async () => {
+    const { lab } = await start('standard');
+    lab.sandbox.addInvoices([{ invoice_no: 'I-1', amount: 100 }]);
+    await lab.pull();
+    lab.sandbox.setFaults([{ kind: 'redirect', match: { path: '/v2/invoices/I-1' } }]);
+    await announced('I-1');
+    expect(await readNow(lab)).to.deep.equal({ read: 0, needsPull: true, waits: false });
+    expect(await kit.rows('SELECT lane FROM lane_pause')).to.deep.equal([]);
+    expect(await kit.rows('SELECT cause FROM alert WHERE over_at IS NULL')).to.deep.equal([
+      { cause: 'read_invoice.forbidden' },
+    ]);
+    expect((await lab.pull()).outcome).to.equal('proven');
   });
 
   it('tell of an invoice more than a pull that was under way when they came', async () => {
