@@ -13,7 +13,9 @@ export const adoptionSettings = z
       .string()
       .min(1)
       .default('customer_code')
-      .describe('Field that holds the code, in the answer to a single read and in a record that an answer carries.'),
+      .describe(
+        'Where the code stands, in the answer to a single read and in a record that an answer carries, such as data.customer_code. The id stands there too, unless the service gives ids: then at service.acknowledgement.customerId.',
+      ),
     answerRecord: z
       .string()
       .regex(/^[^.\s]+(\.[^.\s]+)*$/, 'not the names of fields with dots between them')

@@ -55,13 +55,13 @@ const lookUp = (meaning: string) =>
         .string()
         .optional()
         .describe(
-          'Field of the answer that holds the list of what was found. Absent: the answer is the one record itself.',
+          'Where the answer holds the list of what was found, such as data or data.orders. Absent: the answer is the one record itself.',
         ),
-      id: z.string().min(1).describe('Field of a found record that holds its id at the service.'),
+      id: z.string().min(1).describe('Where a found record holds its id at the service, such as id or order.id.'),
       match: templates.describe(
-        'Fields of a found record that have to equal a field of ours, exactly; a record with other values is another one. Without any nothing is ever found.',
+        'Places of a found record that have to equal a field of ours, exactly; a record with other values is another one. What stands beside the first is compared with our record. Without any nothing is ever found.',
       ),
-      total: z.string().min(1).optional().describe('Field of a found order that holds its total, to be compared.'),
+      total: z.string().min(1).optional().describe('Where a found order holds its total, to be compared.'),
       absenceProves: z
         .boolean()
         .default(false)

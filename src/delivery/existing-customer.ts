@@ -1,20 +1,21 @@
-import type { AdoptionSettings } from '../config/adoption-settings.js';
 import type { LookUpEndpoint, ServiceSettings } from '../config/service-settings.js';
 import type { FoundRecord } from '../model/look-up-finding.js';
 import type { JsonValue } from '../model/record.js';
 import type { Exchange } from './exchange.js';
+import { idIsCode } from './id-is-code.js';
 import { readLookUp } from './look-up.js';
 import { parseJson } from './parse-json.js';
+import { valueAt } from './value-at.js';
 
 /** How the service is asked for a customer that it says is there already. Null: not at all, a person decides. */
-export function existingCustomerEndpoint({
-  endpoints,
-  adoption,
-}: Pick<ServiceSettings, 'endpoints' | 'adoption'>): LookUpEndpoint | null {
+export function existingCustomerEndpoint(
+  service: Pick<ServiceSettings, 'endpoints' | 'adoption' | 'acknowledgement'>,
+): LookUpEndpoint | null {
+  const { endpoints, adoption } = service;
   if (adoption.customers === 'off') return null;
   if (endpoints.lookUpCustomer) return endpoints.lookUpCustomer;
   return {
-    ...byCode(adoption),
+    ...byCode(service),
     path: endpoints.readCustomer.path,
     successStatus: endpoints.readCustomer.successStatus,
   };
@@ -25,29 +26,29 @@ export function existingCustomerEndpoint({
  * where the answer carries none: then the service is asked.
  */
 export function customerInAnswer(
-  adoption: AdoptionSettings,
+  service: Pick<ServiceSettings, 'adoption' | 'acknowledgement'>,
   record: { [name: string]: JsonValue },
   exchange: Exchange,
 ): FoundRecord | null {
+  const { adoption } = service;
   if (adoption.customers === 'off' || adoption.answerRecord === undefined || exchange.kind !== 'answer') return null;
-  let carried: unknown = parseJson(exchange.body);
-  for (const name of adoption.answerRecord.split('.')) {
-    const isObject = typeof carried === 'object' && carried !== null && Object.hasOwn(carried, name);
-    carried = isObject ? (carried as Record<string, unknown>)[name] : undefined;
-  }
+  const carried = valueAt(parseJson(exchange.body), adoption.answerRecord);
   if (typeof carried !== 'object' || carried === null || Array.isArray(carried)) return null;
   const answer: Exchange = { kind: 'answer', status: 200, headers: {}, body: JSON.stringify(carried) };
-  const finding = readLookUp(byCode(adoption), record, '', answer);
+  const finding = readLookUp(byCode(service), record, '', answer);
   return finding?.kind === 'found' ? finding : null;
 }
 
-function byCode({ codeField }: AdoptionSettings): LookUpEndpoint {
+function byCode({
+  adoption: { codeField },
+  acknowledgement,
+}: Pick<ServiceSettings, 'adoption' | 'acknowledgement'>): LookUpEndpoint {
   return {
     path: '/',
     query: {},
     successStatus: 200,
     absentStatus: 404,
-    id: codeField,
+    id: idIsCode(acknowledgement) ? codeField : acknowledgement.customerId,
     match: { [codeField]: '{customer_code}' },
     absenceProves: false,
   };

@@ -3,6 +3,7 @@ import type { LookUpFinding } from '../model/look-up-finding.js';
 import type { JsonValue } from '../model/record.js';
 import type { Exchange } from './exchange.js';
 import { parseJson } from './parse-json.js';
+import { valueAt } from './value-at.js';
 
 type Fields = { [name: string]: JsonValue };
 
@@ -41,7 +42,7 @@ export function readLookUp(
   const odd = (reason: string): LookUpFinding => ({ kind: 'odd', reason });
   const body = parseJson(exchange.body);
   if (!isFields(body) && !Array.isArray(body)) return odd('the answer is no JSON object');
-  const list = endpoint.list === undefined ? body : isFields(body) ? body[endpoint.list] : undefined;
+  const list = endpoint.list === undefined ? body : valueAt(body, endpoint.list);
   if (endpoint.list !== undefined && !Array.isArray(list)) return odd(`the answer has no list ${endpoint.list}`);
   const found = (Array.isArray(list) ? list : [list]) as unknown[];
   if (found.length === 0) return { kind: 'none' };
@@ -52,28 +53,36 @@ export function readLookUp(
   const exact = found.filter(isFields).filter((one) =>
     compared.every(([field, template]) => {
       const wanted = template.replace(/\{([^}]+)\}/g, (_, name: string) => fieldOf(name, record, idempotencyKey) ?? '');
-      const value = Object.hasOwn(one, field) ? one[field] : undefined;
+      const value = valueAt(one, field);
       return wanted !== '' && (typeof value === 'string' || typeof value === 'number') && String(value) === wanted;
     }),
   );
   if (exact.length > 1) return { kind: 'several', count: exact.length };
   const [one] = exact;
   if (!one) return odd(`${found.length} found, and none of them is exactly ours`);
-  const id = Object.hasOwn(one, endpoint.id) ? one[endpoint.id] : undefined;
+  const id = valueAt(one, endpoint.id);
   if ((typeof id !== 'string' && typeof id !== 'number') || id === '')
     return odd(`what was found has no ${endpoint.id}`);
-  const total = endpoint.total !== undefined && Object.hasOwn(one, endpoint.total) ? one[endpoint.total] : null;
+  const total = endpoint.total === undefined ? null : valueAt(one, endpoint.total);
+  const shown = besides(one, (compared[0] as [string, string])[0]);
   const differs = Object.keys(record).filter(
     (name) =>
-      Object.hasOwn(one, name) && JSON.stringify(one[name]) !== JSON.stringify(record[name]) && name !== 'items',
+      Object.hasOwn(shown, name) && JSON.stringify(shown[name]) !== JSON.stringify(record[name]) && name !== 'items',
   );
-  return { kind: 'found', serviceId: String(id), total: typeof total === 'number' ? total : null, differs, shown: one };
+  return { kind: 'found', serviceId: String(id), total: typeof total === 'number' ? total : null, differs, shown };
 }
 
 function fieldOf(name: string, record: Fields, idempotencyKey: string): string | null {
   if (name === 'idempotency_key') return idempotencyKey;
   const value = Object.hasOwn(record, name) ? record[name] : null;
   return typeof value === 'string' || typeof value === 'number' ? String(value) : null;
+}
+
+/** The object that holds this field: of a record in an envelope (`data.customer_code`) what is inside. */
+function besides(one: Fields, field: string): Fields {
+  const end = field.lastIndexOf('.');
+  const holder = end === -1 ? one : valueAt(one, field.slice(0, end));
+  return isFields(holder) ? holder : one;
 }
 
 function isFields(value: unknown): value is Fields {

@@ -19,6 +19,7 @@ import { type EndpointNotice, EndpointWatch } from './endpoint-notice.js';
 import type { TimedExchange } from './exchange.js';
 import { customerInAnswer } from './existing-customer.js';
 import { fillPath } from './fill-path.js';
+import { idIsCode } from './id-is-code.js';
 import { lookUpAddress, readLookUp } from './look-up.js';
 import { Pacer } from './pacer.js';
 import { Transport } from './transport.js';
@@ -153,7 +154,7 @@ export class ServiceClient {
     const name = endpointNames[entity][operation];
     const endpoint = this.#service.endpoints[name];
     // A customer is known by its own code, unless the service gives ids.
-    const knownByCode = this.#service.acknowledgement.customerId === 'customer_code';
+    const knownByCode = idIsCode(this.#service.acknowledgement);
     const customerCode =
       entity === 'customer' && knownByCode ? (request.serviceId ?? record.customer_code) : record.customer_code;
     const path = fillPath(endpoint.path, {
@@ -203,7 +204,7 @@ export class ServiceClient {
     return {
       ...this.#record(timed),
       verdict: this.#redaction.verdict(verdict, expectedId),
-      ...(isThere ? { existing: customerInAnswer(this.#service.adoption, record, exchange) } : {}),
+      ...(isThere ? { existing: customerInAnswer(this.#service, record, exchange) } : {}),
     };
   }
 

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type AuditEntry, appendAudit } from '../audit/audit-log.js';
+import { idIsCode } from '../delivery/id-is-code.js';
 import type { ErpReader, ReadCustomer, ReadOrder } from '../erp/erp-reader.js';
 import type { Entity } from '../model/entity.js';
 import { type AdoptedRecord, bindClaimed, boundCustomers, knownOfClaims } from '../outbox/adopt-records.js';
@@ -215,13 +216,14 @@ class Adopting {
     for (const { line, sourceKey, serviceId } of claims) {
       const row = rows.get(sourceKey) ?? null;
       const claim = { entity, sourceKey, serviceId };
-      const decision = decideAdoption(claim, {
+      const record = {
         ...(known.get(sourceKey) as NonNullable<ReturnType<typeof known.get>>),
         row: row && {
           unmapped: row.content.mapped ? null : row.content.reason,
           customerCode: row.content.mapped ? row.content.record.customer_code : null,
         },
-      });
+      };
+      const decision = decideAdoption(claim, record, idIsCode(this.#context.settings.service.acknowledgement));
       if (decision.to === 'known') result.known++;
       if (decision.to === 'refused') this.#problem(line, sourceKey, decision.why, result);
       if (decision.to !== 'bound' || row === null || !row.content.mapped) continue;

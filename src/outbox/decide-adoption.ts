@@ -36,8 +36,11 @@ export type AdoptionDecision =
   | { to: 'known' }
   | { to: 'refused'; why: string };
 
-/** What follows from what a person says a record is at the service. Pure; one question a paragraph. */
-export function decideAdoption(claim: AdoptionClaim, record: AdoptableRecord): AdoptionDecision {
+/**
+ * What follows from what a person says a record is at the service. Pure; one question a paragraph.
+ * @param idIsCode whether the service knows customers by their code, and by no id of its own
+ */
+export function decideAdoption(claim: AdoptionClaim, record: AdoptableRecord, idIsCode: boolean): AdoptionDecision {
   const { entity, serviceId } = claim;
   const { row, binding, closed, messages, idBelongsTo } = record;
   if (binding?.serviceId === serviceId) return { to: 'known' };
@@ -50,8 +53,8 @@ export function decideAdoption(claim: AdoptionClaim, record: AdoptableRecord): A
     );
   if (row.unmapped !== null)
     return refuse(`its row can't be mapped, so that nobody knows what to compare with: ${row.unmapped}`);
-  // Orders name their customer by the code, and its address is made from it.
-  if (entity === 'customer' && row.customerCode !== serviceId)
+  // Where the service gives no ids of its own, a customer's address is made from its code.
+  if (entity === 'customer' && idIsCode && row.customerCode !== serviceId)
     return refuse(`the service knows customers by their code, and the ERP says ${row.customerCode}, not ${serviceId}`);
 
   if (messages.some(({ state }) => state === 'sending'))

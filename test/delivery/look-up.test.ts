@@ -1,6 +1,7 @@
 import { expect } from 'chai';
-import type { LookUpEndpoint } from '../../src/config/service-settings.js';
+import { type LookUpEndpoint, serviceSettings } from '../../src/config/service-settings.js';
 import type { Exchange } from '../../src/delivery/exchange.js';
+import { customerInAnswer, existingCustomerEndpoint } from '../../src/delivery/existing-customer.js';
 import { lookUpAddress, readLookUp } from '../../src/delivery/look-up.js';
 
 const endpoint: LookUpEndpoint = {
@@ -75,10 +76,59 @@ describe('a look-up at the service', () => {
     expect(one).to.deep.include({ kind: 'found', serviceId: '7', total: null, differs: [] });
   });
 
+  it('looks into envelopes, and compares with what is inside', () => {
+    const inside = { id: 'o1', note: 'SO-7', customer_code: 'K2', sum: { amount: 100 } };
+    const over = {
+      list: 'result.orders',
+      id: 'order.id',
+      match: { 'order.note': '{note}' },
+      total: 'order.sum.amount',
+    };
+    expect(read(answer({ result: { orders: [{ order: inside }] } }), over)).to.deep.equal({
+      kind: 'found',
+      serviceId: 'o1',
+      total: 100,
+      differs: ['customer_code'],
+      shown: inside,
+    });
+    expect(read(answer({ result: [] }), over)?.kind).to.equal('odd');
+  });
+
   it('says nothing when the service does not answer the question', () => {
     for (const status of [401, 403, 429, 500, 503, 302]) expect(read(answer({ data: [] }, status))).to.equal(null);
     expect(read({ kind: 'timeout', reason: 'late' })).to.equal(null);
     expect(read({ kind: 'cut_off', status: 200, headers: {}, reason: 'broke off' })).to.equal(null);
     expect(read({ kind: 'not_sent', reason: 'paused' })).to.equal(null);
+  });
+});
+
+describe('a customer that is at the service already', () => {
+  const service = (over: object) =>
+    serviceSettings.parse({ environment: 'sandbox', baseUrl: 'https://sandbox.example.com', ...over });
+  const ours = { customer_code: 'K1', name: 'Ours' };
+  const adopted = (over: object, shown: object) => {
+    const how = existingCustomerEndpoint(service(over)) as LookUpEndpoint;
+    const finding = readLookUp(how, ours, '', answer(shown));
+    return finding?.kind === 'found' ? finding : null;
+  };
+
+  it('is known by its code where the service gives no ids', () => {
+    expect(adopted({}, { customer_code: 'K1', id: 'cus_991' })?.serviceId).to.equal('K1');
+    const over = { adoption: { codeField: 'code' } };
+    expect(adopted(over, { code: 'K1', id: 'cus_991' })?.serviceId).to.equal('K1');
+  });
+
+  it('is known by the id that the service gave it where it gives ids, never by our code', () => {
+    const over = { acknowledgement: { customerId: 'id' }, adoption: { answerRecord: 'error.customer' } };
+    expect(adopted(over, { customer_code: 'K1', id: 'cus_991' })?.serviceId).to.equal('cus_991');
+    expect(adopted(over, { customer_code: 'K1' }), 'an answer without the id').to.equal(null);
+    const carried = answer({ error: { customer: { customer_code: 'K1', id: 'cus_991' } } }, 409);
+    expect(customerInAnswer(service(over), ours, carried)?.serviceId).to.equal('cus_991');
+  });
+
+  it('is found in an envelope, and compared with what is inside', () => {
+    const over = { acknowledgement: { customerId: 'data.id' }, adoption: { codeField: 'data.customer_code' } };
+    const inside = { customer_code: 'K1', id: 'cus_991', name: 'Theirs' };
+    expect(adopted(over, { data: inside })).to.deep.include({ serviceId: 'cus_991', differs: ['name'], shown: inside });
   });
 });

@@ -25,20 +25,20 @@ const message = (over: Partial<AdoptableMessage> = {}): AdoptableMessage => ({
   ...over,
 });
 const why = (over: Partial<AdoptableRecord>, what = claim as Parameters<typeof decideAdoption>[0]) => {
-  const decision = decideAdoption(what, { ...record, ...over });
+  const decision = decideAdoption(what, { ...record, ...over }, true);
   return decision.to === 'refused' ? decision.why : decision.to;
 };
 
 describe('what follows when a person says which record at the service is ours', () => {
   it('binds what nobody has sent', () => {
-    expect(decideAdoption(claim, record)).to.deep.equal({
+    expect(decideAdoption(claim, record, true)).to.deep.equal({
       to: 'bound',
       revision: 0,
       generation: 0,
       supersedes: [],
       newest: null,
     });
-    expect(decideAdoption(claim, { ...record, closed: { revision: 4, generation: 1 } })).to.deep.include({
+    expect(decideAdoption(claim, { ...record, closed: { revision: 4, generation: 1 } }, true)).to.deep.include({
       revision: 4,
       generation: 1,
     });
@@ -59,8 +59,14 @@ describe('what follows when a person says which record at the service is ours', 
     ).to.equal('bound');
   });
 
+  it('takes any id of a customer where the service gives its own', () => {
+    const given = { ...claim, serviceId: 'cus_991' };
+    expect(decideAdoption(given, record, false)).to.deep.include({ to: 'bound' });
+    expect(decideAdoption(given, record, true).to).to.equal('refused');
+  });
+
   it('closes what waits, also a conflict with what waits behind it', () => {
-    expect(decideAdoption(claim, { ...record, messages: [message()] })).to.deep.include({
+    expect(decideAdoption(claim, { ...record, messages: [message()] }, true)).to.deep.include({
       to: 'bound',
       revision: 1,
       supersedes: [1],
@@ -70,7 +76,7 @@ describe('what follows when a person says which record at the service is ours', 
       message({ state: 'parked', parkClass: 'conflict' }),
       message({ id: 2, revision: 2, operation: 'update' }),
     ];
-    expect(decideAdoption(claim, { ...record, messages })).to.deep.include({
+    expect(decideAdoption(claim, { ...record, messages }, true)).to.deep.include({
       revision: 2,
       supersedes: [1, 2],
       newest: 2,
@@ -101,7 +107,7 @@ describe('what follows when a person says which record at the service is ours', 
     );
     fc.assert(
       fc.property(messages, fc.boolean(), fc.boolean(), (all, isEdited, replays) => {
-        const decision = decideAdoption(claim, { ...record, messages: all });
+        const decision = decideAdoption(claim, { ...record, messages: all }, true);
         if (decision.to !== 'bound') return;
         const open = all.filter(
           ({ id, state }) =>
