@@ -1,4 +1,5 @@
 import type { ServiceSettings } from '../config/service-settings.js';
+import { shortestWindowRate } from './shortest-window-rate.js';
 
 const least = 16;
 const most = 256;
@@ -8,7 +9,7 @@ const answerSeconds = 0.5;
 /** Requests under way at once: what is configured, else what the limits need. */
 export function concurrencyOf({ concurrency, limits }: Pick<ServiceSettings, 'concurrency' | 'limits'>): number {
   if (concurrency !== undefined) return concurrency;
-  if (limits.length === 0) return least;
-  const perSecond = Math.min(...limits.map(({ requests, perSeconds }) => requests / perSeconds));
+  const perSecond = shortestWindowRate(limits);
+  if (perSecond === null) return least;
   return Math.min(most, Math.max(least, Math.ceil(perSecond * answerSeconds)));
 }

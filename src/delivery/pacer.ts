@@ -2,6 +2,7 @@ import PQueue from 'p-queue';
 import { type Clock, systemClock } from '../store/clock.js';
 import { faster, firstPace, type Pace, slower } from './adaptive-pace.js';
 import type { RateLimitAdvice } from './rate-limit-headers.js';
+import { shortestWindowRate } from './shortest-window-rate.js';
 import { type PacerLimit, SlidingSlots } from './sliding-slots.js';
 
 export interface PacerOptions {
@@ -51,8 +52,9 @@ export class Pacer {
     this.#clock = options.clock ?? systemClock;
     this.#connections = new PQueue({ concurrency: options.concurrency });
     this.#limits = options.limits.map((limit) => new SlidingSlots(limit));
-    const perSecond = options.limits.map(({ requests, windowMs }) => (requests * 1000) / windowMs);
-    this.#knownPerSecond = perSecond.length === 0 ? null : Math.min(...perSecond);
+    this.#knownPerSecond = shortestWindowRate(
+      options.limits.map(({ requests, windowMs }) => ({ requests, perSeconds: windowMs / 1000 })),
+    );
     this.#pace = firstPace(this.#knownPerSecond !== null, this.#clock.monotonicMs());
   }
 

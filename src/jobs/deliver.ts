@@ -1,5 +1,6 @@
 import { concurrencyOf } from '../delivery/concurrency-of.js';
 import type { Sent, ServiceClient } from '../delivery/service-client.js';
+import { shortestWindowRate } from '../delivery/shortest-window-rate.js';
 import type { ClaimedMessage } from '../outbox/claim-messages.js';
 import { type ClaimScope, countInDoubt, dueMessageIds, nextDueAt, probeMessageId } from '../outbox/due-messages.js';
 import { backlogTurn, orderClaims } from '../outbox/order-claims.js';
@@ -352,7 +353,7 @@ class Delivery {
 function claimTarget({ settings }: JobContext): number {
   const { limits } = settings.service;
   const concurrency = concurrencyOf(settings.service);
-  const perSecond = Math.min(...limits.map(({ requests, perSeconds }) => requests / perSeconds));
+  const perSecond = shortestWindowRate(limits) ?? Number.POSITIVE_INFINITY;
   const inThreeSeconds = Math.ceil(Math.min(perSecond * 3, concurrency * 16));
   return Math.min(500, Math.max(concurrency, inThreeSeconds, 2));
 }

@@ -6,7 +6,7 @@ describe('how many requests are under way at once', () => {
     expect(concurrencyOf({ concurrency: 3, limits: [{ requests: 200, perSeconds: 1 }] })).to.equal(3);
   });
 
-  it('is else enough for the tightest limit at answers of half a second', () => {
+  it('is else enough for the limit with the shortest window at answers of half a second', () => {
     const of = (...limits: [number, number][]) =>
       concurrencyOf({
         concurrency: undefined,
@@ -15,7 +15,8 @@ describe('how many requests are under way at once', () => {
     expect(of()).to.equal(16);
     expect(of([10, 1])).to.equal(16);
     expect(of([200, 1])).to.equal(100);
-    expect(of([200, 1], [6_000, 60])).to.equal(50);
+    expect(of([200, 1], [1_000_000, 86_400])).to.equal(100);
+    expect(of([200, 1], [300, 1])).to.equal(100);
     expect(of([100_000, 1])).to.equal(256);
   });
 });

@@ -212,6 +212,20 @@ describe('the pacer', () => {
     expect(pacer.waiting).to.equal(0);
   });
 
+  it('slows down from the limit of a second, not from the average of a day', async () => {
+    const limits = [
+      { requests: 10, windowMs: 1_000 },
+      { requests: 10_000, windowMs: 86_400_000 },
+    ];
+    const pacer = new Pacer({ concurrency: 16, limits });
+    await pacer.run(async ({ heed }) => heed(true, null));
+    const began = performance.now();
+    await pacer.run(async () => undefined);
+    await pacer.run(async () => undefined);
+    expect(performance.now() - began).to.be.below(1_500);
+    pacer.close();
+  });
+
   it('tells at once who would wait for long, and lets nobody wait for what will not go anyway', async () => {
     const pacer = new Pacer({ concurrency: 8, limits: [{ requests: 1, windowMs: 9_000 }] });
     expect(pacer.usedUp).to.equal(null);
