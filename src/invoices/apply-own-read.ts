@@ -1,6 +1,7 @@
 import type { Tx } from '../store/store.js';
 import type { MissedInvoice } from './missed-invoices.js';
 import type { OwnRead } from './own-read.js';
+import { stageOwnRead } from './staging.js';
 
 /** What is known of an invoice, or an invoice of which nothing is known yet. */
 export async function knownInvoice(tx: Tx, invoiceNo: string): Promise<MissedInvoice & { isKnown: boolean }> {
@@ -10,20 +11,25 @@ export async function knownInvoice(tx: Tx, invoiceNo: string): Promise<MissedInv
 
 /**
  * Makes what an invoice's own read says the list's truth at once, outside of a pull. A pull that is under way may have met an
- * older state of it, so it is noted that this read is newer.
+ * older state of it, or meet it later, so the read is staged as well; the next pull begins without it.
  * @returns what changed, in words; null: nothing
  */
 export async function applyOwnRead(tx: Tx, known: MissedInvoice, said: OwnRead, nowMs: number): Promise<string | null> {
   if ('odd' in said) return null;
   const { invoiceNo } = known;
-  const newest = '(SELECT MAX(id) FROM invoice_pull)';
-  await tx.run(`UPDATE invoice SET read_during_pull=${newest} WHERE invoice_no=?`, [invoiceNo]);
+  await stageOwnRead(tx, invoiceNo, 'due' in said ? said.due : null, 'left' in said ? said.left : null);
   if ('left' in said) {
     const left = await tx.run(
       'UPDATE invoice SET unlisted_at=?, missed_at=NULL, left_status=? WHERE invoice_no=? AND unlisted_at IS NULL',
       [nowMs, said.left, invoiceNo],
     );
-    return left > 0 ? `no longer listed: ${said.left ?? 'the service has no such invoice'}` : null;
+    if (left > 0) return `no longer listed: ${said.left ?? 'the service has no such invoice'}`;
+    // A pull took it off first, and nobody had said yet what became of it.
+    const learnt = await tx.run(
+      'UPDATE invoice SET left_status=?, last_listed_at=? WHERE invoice_no=? AND left_status IS NULL AND ? IS NOT NULL',
+      [said.left, nowMs, invoiceNo, said.left],
+    );
+    return learnt > 0 ? `it had left already: ${said.left}` : null;
   }
   const { amount, due_date, status, customer_code } = said.due;
   const customer = customer_code ?? null;
@@ -38,8 +44,8 @@ export async function applyOwnRead(tx: Tx, known: MissedInvoice, said: OwnRead, 
   const [there] = await tx.select('SELECT 1 AS n FROM invoice WHERE invoice_no=?', [invoiceNo]);
   if (there) return null;
   await tx.run(
-    `INSERT INTO invoice (invoice_no, customer_code, amount, due_date, status, first_listed_at, last_listed_at, read_during_pull)
-     VALUES (?,?,?,?,?,?,?,${newest})`,
+    `INSERT INTO invoice (invoice_no, customer_code, amount, due_date, status, first_listed_at, last_listed_at)
+     VALUES (?,?,?,?,?,?,?)`,
     [invoiceNo, customer, amount, due_date, status, nowMs, nowMs],
   );
   return `listed as ${status}`;

@@ -37,6 +37,12 @@ export async function stagePage(
         WHERE list_customer=? AND list_state=? AND row_key IN ${placeholders(chunk.length)}`,
       [list.customer, list.state, ...chunk],
     );
+    const left = await tx.select<{ invoice_no: string }>(
+      `SELECT invoice_no FROM invoice_staging WHERE has_left=1 AND row_key IN ${placeholders(chunk.length)}
+          AND list_customer='' AND list_state=''`,
+      chunk,
+    );
+    const hasLeft = new Set(left.map((row) => row.invoice_no));
     const firstPass = new Map(known.map((row) => [row.row_key, row.first_pass]));
     counts.fresh += chunk.length - known.filter((row) => row.last_pass === pass).length;
     counts.again += known.filter((row) => row.last_pass < pass).length;
@@ -44,18 +50,29 @@ export async function stagePage(
       tx,
       'invoice_staging',
       ['list_customer', 'list_state', 'row_key'],
-      chunk.map((key) => stagedRow(list, byKey.get(key) as PageRow, firstPass.get(key) ?? pass, pass)),
+      chunk.map((key) => {
+        const row = byKey.get(key) as PageRow;
+        const staged = stagedRow(list, row, firstPass.get(key) ?? pass, pass);
+        return hasLeft.has(numberOf(row) ?? '') ? { ...staged, is_newest: 0 } : staged;
+      }),
     );
+    // What makes no sense says nothing of the invoice: it displaces no row of another list that does.
     await outdate(
       tx,
       list,
-      chunk.map((key) => numberOf(byKey.get(key) as PageRow)),
+      chunk.flatMap((key) => {
+        const row = byKey.get(key) as PageRow;
+        return 'invoice' in row ? [row.invoice.invoice_no] : [];
+      }),
     );
   }
   return counts;
 }
 
-/** Stages what an invoice's own read says: it is due, or (null) it has left. `said` is its state in the service's words. */
+/**
+ * Stages what an invoice's own read says: it is due, or (null) it has left. `said` is its state in the service's words.
+ * What has left does not come back, so that no page of this pull counts for it any more, not even one that comes later.
+ */
 export async function stageOwnRead(tx: Tx, invoiceNo: string, due: Invoice | null, said: string | null): Promise<void> {
   const list: InvoiceList = { customer: '', state: '' };
   const row = due
@@ -70,6 +87,18 @@ export async function stageOwnRead(tx: Tx, invoiceNo: string, due: Invoice | nul
   await outdate(tx, list, [invoiceNo]);
 }
 
+/**
+ * Forgets own reads that said "due", when a group of lists is read anew: what is proven from here on is newer. Those that said
+ * "left" stay.
+ */
+export async function forgetDueReads(tx: Tx, customer: string): Promise<void> {
+  const whose = customer === '' ? '' : ' AND customer_code=?';
+  await tx.run(
+    `DELETE FROM invoice_staging WHERE list_customer='' AND list_state='' AND has_left=0${whose}`,
+    customer === '' ? [] : [customer],
+  );
+}
+
 /** Ends the reading of a group of lists. Of a proven one only what its last pass met was on the list. */
 export async function endGroup(tx: Tx, customer: string, provenPass: number | null): Promise<void> {
   await upsertRows(
@@ -79,7 +108,10 @@ export async function endGroup(tx: Tx, customer: string, provenPass: number | nu
     [{ list_customer: customer, is_proven: provenPass === null ? 0 : 1 }],
   );
   if (provenPass !== null)
-    await tx.run('DELETE FROM invoice_staging WHERE list_customer=? AND last_pass<?', [customer, provenPass]);
+    await tx.run("DELETE FROM invoice_staging WHERE list_customer=? AND list_state<>'' AND last_pass<?", [
+      customer,
+      provenPass,
+    ]);
 }
 
 function stagedRow(list: InvoiceList, row: PageRow, firstPass: number, lastPass: number): Row {
@@ -106,12 +138,11 @@ function numberOf(row: PageRow): string | null {
 }
 
 /** An invoice that goes from one state to another may be met in both lists: what was read last is what counts. */
-async function outdate(tx: Tx, list: InvoiceList, numbers: readonly (string | null)[]): Promise<void> {
-  const named = numbers.filter((number) => number !== null);
-  if (named.length === 0) return;
+async function outdate(tx: Tx, list: InvoiceList, numbers: readonly string[]): Promise<void> {
+  if (numbers.length === 0) return;
   await tx.run(
-    `UPDATE invoice_staging SET is_newest=0 WHERE invoice_no IN ${placeholders(named.length)}
-        AND is_newest=1 AND NOT (list_customer=? AND list_state=?)`,
-    [...named, list.customer, list.state],
+    `UPDATE invoice_staging SET is_newest=0 WHERE invoice_no IN ${placeholders(numbers.length)}
+        AND is_newest=1 AND has_left=0 AND NOT (list_customer=? AND list_state=?)`,
+    [...numbers, list.customer, list.state],
   );
 }

@@ -13,9 +13,6 @@ const staged = `SELECT * FROM invoice_staging WHERE is_newest=1 AND malformed IS
 const differs = `(i.amount<>s.amount OR i.due_date<>s.due_date OR i.status<>s.status
     OR COALESCE(i.customer_code,'')<>COALESCE(s.customer_code,'') OR i.unlisted_at IS NOT NULL OR i.missed_at IS NOT NULL)`;
 
-/** Not read by its own number while this pull was under way: what the pull met of such an invoice may be older. */
-const isNotReadSince = '(read_during_pull IS NULL OR read_during_pull<>?)';
-
 const isStaged = 'EXISTS (SELECT 1 FROM invoice_staging s WHERE s.invoice_no=invoice.invoice_no AND s.has_left=0)';
 
 /** Its list was proven, so that what is not on it has left. */
@@ -28,23 +25,22 @@ const hasLeft = 'EXISTS (SELECT 1 FROM invoice_staging s WHERE s.invoice_no=invo
  * Makes what was staged the list, in the caller's one transaction, so that no reader sees half of it. Rows that did not
  * change are not written. What has left stays, with the time: "paid" it is only when the service said so. It leaves by the proof
  * of its list, or by its own read.
- * @param pullId what was read by its own number since this pull began stays as that read left it
  */
-export async function swapInvoices(tx: Tx, nowMs: number, pullId = 0): Promise<SwapCounts> {
+export async function swapInvoices(tx: Tx, nowMs: number): Promise<SwapCounts> {
   const changed =
     tx.dialect === 'sqlite'
       ? await tx.run(
           `UPDATE invoice AS i SET customer_code=s.customer_code, amount=s.amount, due_date=s.due_date, status=s.status,
                   last_listed_at=?, unlisted_at=NULL, missed_at=NULL, left_status=NULL
-             FROM (${staged}) AS s WHERE s.invoice_no=i.invoice_no AND ${differs} AND ${isNotReadSince}`,
-          [nowMs, pullId],
+             FROM (${staged}) AS s WHERE s.invoice_no=i.invoice_no AND ${differs}`,
+          [nowMs],
         )
       : await tx.run(
           `UPDATE invoice AS i JOIN (${staged}) AS s ON s.invoice_no=i.invoice_no
               SET i.customer_code=s.customer_code, i.amount=s.amount, i.due_date=s.due_date, i.status=s.status,
                   i.last_listed_at=?, i.unlisted_at=NULL, i.missed_at=NULL, i.left_status=NULL
-            WHERE ${differs} AND ${isNotReadSince}`,
-          [nowMs, pullId],
+            WHERE ${differs}`,
+          [nowMs],
         );
   const added = await tx.run(
     `INSERT INTO invoice (invoice_no, customer_code, amount, due_date, status, first_listed_at, last_listed_at)
@@ -55,13 +51,13 @@ export async function swapInvoices(tx: Tx, nowMs: number, pullId = 0): Promise<S
   const unlisted = await tx.run(
     `UPDATE invoice SET unlisted_at=?, missed_at=NULL,
             left_status=(SELECT MAX(s.status) FROM invoice_staging s WHERE s.invoice_no=invoice.invoice_no AND s.has_left=1)
-      WHERE unlisted_at IS NULL AND NOT ${isStaged} AND (${isProven} OR ${hasLeft}) AND ${isNotReadSince}`,
-    [nowMs, pullId],
+      WHERE unlisted_at IS NULL AND (${hasLeft} OR (${isProven} AND NOT ${isStaged}))`,
+    [nowMs],
   );
   await tx.run(
     `UPDATE invoice SET missed_at=?
-      WHERE unlisted_at IS NULL AND missed_at IS NULL AND NOT ${isStaged} AND ${isNotReadSince}`,
-    [nowMs, pullId],
+      WHERE unlisted_at IS NULL AND missed_at IS NULL AND NOT ${isStaged}`,
+    [nowMs],
   );
   const [row] = await tx.select<{ n: number }>('SELECT COUNT(*) AS n FROM invoice WHERE missed_at IS NOT NULL');
   await swapMalformed(tx, nowMs);

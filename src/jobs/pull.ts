@@ -114,7 +114,7 @@ async function swapIn(
     const at = nowMs();
     const staged = await countStaged(tx);
     const states = await noteNewStates(tx, settings.invoices.states, at);
-    const swap = await swapInvoices(tx, at, pullId);
+    const swap = await swapInvoices(tx, at);
     await endPull(tx, pullId, progress, { ...staged, ...swap }, at);
     const { pages, mostPasses: passes, asked, doubt: reason, serviceTotal } = progress;
     const outcome = reason === null ? 'proven' : 'unproven';

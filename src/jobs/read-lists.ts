@@ -2,7 +2,7 @@ import { parseJson } from '../delivery/parse-json.js';
 import { type InvoicePage, readInvoicePage } from '../invoices/invoice-page.js';
 import { afterPage, beginPasses } from '../invoices/pass.js';
 import { type OpenPull, type PullProgress, saveProgress } from '../invoices/pull-progress.js';
-import { endGroup, stagePage } from '../invoices/staging.js';
+import { endGroup, forgetDueReads, stagePage } from '../invoices/staging.js';
 import { nextBoundCustomer } from '../outbox/next-bound-customer.js';
 import type { Tx } from '../store/store.js';
 import type { JobContext } from './job-context.js';
@@ -79,6 +79,7 @@ export async function readLists(
         pages: progress.pages + 1,
         requests: questions.requests,
       };
+      if (after.state.pass > passes.pass) await forgetDueReads(tx, customer);
       if (after.verdict.kind !== 'more') {
         const isProven = after.verdict.kind === 'proven';
         await endGroup(tx, customer, isProven ? after.state.pass : null);

@@ -198,6 +198,18 @@ onBothStores('the invoice list', (kit) => {
     expect(await set()).to.deep.equal([]);
   });
 
+  it('takes an invoice from the list where it makes sense, whatever another list shows of it', async () => {
+    const odd: PageRow = { key: '=a', malformed: 'amount: no', invoiceNo: 'a' };
+    await inStore(async (tx) => {
+      await stagePage(tx, unpaid, 1, [row(invoice('a', { amount: 5 }))]);
+      await stagePage(tx, { ...unpaid, state: 'overdue' }, 1, [odd]);
+      await endGroup(tx, '', 1);
+      expect(await swapInvoices(tx, 1)).to.deep.include({ added: 1 });
+      await clearStaging(tx);
+    });
+    expect((await rows()).map((one) => [one.invoice_no, one.amount])).to.deep.equal([['a', 5]]);
+  });
+
   it('reports a state that nobody named once', async () => {
     const note = (status: string) =>
       inStore(async (tx) => {

@@ -2,8 +2,6 @@ import { EventEmitter, once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { applyOwnRead, knownInvoice } from '../../src/invoices/apply-own-read.js';
-import { swapInvoices } from '../../src/invoices/swap-invoices.js';
 import { readAnnounced } from '../../src/jobs/read-announced.js';
 import { readStatus } from '../../src/jobs/read-status.js';
 import { endForgeries, receiveWebhooks, type WebhookReceiver } from '../../src/jobs/receive-webhooks.js';
@@ -219,33 +217,6 @@ onBothLabs('webhooks', (kit) => {
       { cause: 'read_invoice.forbidden' },
     ]);
     expect((await lab.pull()).outcome).to.equal('proven');
-  });
-
-  it('tell of an invoice more than a pull that was under way when they came', async () => {
-    const { lab } = await start('standard');
-    lab.sandbox.addInvoices([
-      { invoice_no: 'I-1', amount: 100 },
-      { invoice_no: 'I-2', amount: 100 },
-    ]);
-    await lab.pull();
-    const begun = await kit.store.transaction('begin', async (tx) => {
-      const id = await tx.insertReturningId(
-        "INSERT INTO invoice_pull (states, outcome, started_at) VALUES ('unpaid','running',1)",
-      );
-      const known = await knownInvoice(tx, 'I-1');
-      await applyOwnRead(tx, known, { left: 'paid' }, Date.now());
-      return id;
-    });
-    const staged = (no: string) =>
-      `INSERT INTO invoice_staging (list_customer, list_state, row_key, invoice_no, amount, due_date, status, first_pass, last_pass)
-       VALUES ('','unpaid','=${no}','${no}',100,'2026-01-01','unpaid',1,2)`;
-    await kit.store.transaction('swap', async (tx) => {
-      for (const no of ['I-1', 'I-2']) await tx.run(staged(no));
-      await swapInvoices(tx, Date.now(), begun);
-    });
-    expect(await listed()).to.deep.equal(['I-2']);
-    await kit.store.transaction('swap', (tx) => swapInvoices(tx, Date.now(), begun + 1));
-    expect(await listed()).to.deep.equal(['I-1', 'I-2']);
   });
 
   // The files are looked at once a second, whatever the store.
