@@ -29,9 +29,13 @@ export const answersSettings = z
       [{ status: 404, pattern: 'customer' }],
       'The order names a customer that the service does not know.',
     ),
+    // A bare 404 may as well come from a mistyped path, or from a gateway that has lost the service behind it.
     gone: answers(
-      [{ status: 404 }, { status: 410 }],
-      'Only for a removal: the record is not there any more, so that nothing is left to do.',
+      [
+        { status: 410 },
+        { status: 404, pattern: 'no.such.(order|customer)|(order|customer).(not.found|does.not.exist)' },
+      ],
+      'Only for a removal: the record itself is not there any more, so that nothing is left to do. Name what the service says of a missing record, not of an unknown address: a status alone proves nothing, and a record that is wrongly taken for removed is created a second time when it comes back. Where an answer to the removal of an order matches unknownCustomer as well, it does not count.',
     ),
     blocked: answers(
       [],

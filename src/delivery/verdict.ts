@@ -53,7 +53,9 @@ export function judge(profile: VerdictProfile, request: VerdictRequest, exchange
   const matches = (patterns: readonly AnswerPattern[]) => matchesAnswer(patterns, status, error.code, body);
 
   // What is not there needs no removal: it was removed by an attempt whose answer was lost, or by somebody else.
-  if (request.operation === 'delete' && !isCutOff && request.expectedId !== null && matches(profile.answers.gone))
+  const isRemoval = request.operation === 'delete';
+  const namesCustomer = isRemoval && request.entity === 'order' && matches(profile.answers.unknownCustomer);
+  if (isRemoval && !isCutOff && request.expectedId !== null && matches(profile.answers.gone) && !namesCustomer)
     return {
       kind: 'delivered',
       serviceId: request.expectedId,
@@ -95,6 +97,13 @@ export function judge(profile: VerdictProfile, request: VerdictRequest, exchange
 
   // Without its body a success does not say what it acknowledged, nor a 409 whether something exists.
   if (isCutOff) return { kind: 'in_doubt', reason };
+
+  // Taken for removed by mistake, the record would be created a second time when it comes back.
+  if (isRemoval && (status === 404 || status === 410))
+    return {
+      kind: 'refused',
+      reason: `${reason}. This does not prove that the record is gone: look for it at the service, and check the path of the removal. If this is what it says of a missing record, name it in service.answers.gone.`,
+    };
 
   // 408 may follow a body that arrived; every other 4xx is the service's own "no".
   if (status >= 400 && status < 500 && status !== 408) return { kind: 'refused', reason };

@@ -118,7 +118,7 @@ function playing(current: () => Answer): AxiosAdapter {
 /** Whether this answer acknowledges that request, worked out without a line of the client. */
 function acknowledges(name: RequestName, given: Answer): boolean {
   if ('code' in given || given.breaksOff || given.bytes.length > 8_000) return false;
-  if (name === 'deleteOrder' && (given.status === 404 || given.status === 410)) return true;
+  if (name === 'deleteOrder' && given.status === 410) return true;
   if (given.status !== successes[name]) return false;
   if (given.status === 204 && given.bytes.length === 0) return true;
   let body: Record<string, unknown>;

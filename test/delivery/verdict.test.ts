@@ -22,6 +22,8 @@ const order: VerdictRequest = {
 const customer: VerdictRequest = { ...order, entity: 'customer', expectedId: 'C-1', expectedTotal: null };
 const orderUpdate: VerdictRequest = { ...order, operation: 'update', expectedId: 'O-1', successStatus: 200 };
 
+const orderRemoval: VerdictRequest = { ...orderUpdate, operation: 'delete', successStatus: 204, expectedTotal: null };
+
 const ack = { order_id: 'O-1', status: 'accepted', created_at: '2026-06-01T12:00:00+02:00', total: 1300 };
 
 const answer = (status: number, body: unknown = '', headers: Record<string, string> = {}): Exchange => ({
@@ -244,6 +246,37 @@ const table: { [row: string]: Row[] } = {
       exchange: answer(404, coded('customer_not_found')),
       request: customer,
       expected: { kind: 'refused' },
+    },
+  ],
+  'the record to be removed is not there': [
+    ...[
+      answer(410),
+      answer(404, coded('order_not_found')),
+      answer(404, coded('not_found', 'There is no such order')),
+      answer(404, 'This order does not exist.'),
+    ].map((exchange, i) => ({
+      title: `answer ${i + 1} says so`,
+      exchange,
+      request: orderRemoval,
+      expected: { kind: 'delivered' as const, serviceId: 'O-1' },
+    })),
+    ...[
+      answer(404),
+      answer(404, coded('not_found', 'There is nothing at this address')),
+      answer(404, '<html><h1>404 Not Found</h1>The requested URL /v1/orders/O-1 was not found on this server.</html>'),
+      answer(404, { timestamp: 1, status: 404, error: 'Not Found', path: '/v1/orders/O-1' }),
+      answer(404, 'Cannot DELETE /v1/order/O-1'),
+    ].map((exchange, i) => ({
+      title: `bare 404 number ${i + 1} may be about the address`,
+      exchange,
+      request: orderRemoval,
+      expected: { kind: 'refused' as const },
+    })),
+    {
+      title: 'a 404 about a customer is none about the order',
+      exchange: answer(404, coded('not_found', 'There is no such customer')),
+      request: orderRemoval,
+      expected: { kind: 'unknown_customer' },
     },
   ],
   'other 4xx': [400, 402, 404, 405, 406, 409, 410, 413, 415, 422, 451, 499].map((status) => ({

@@ -110,6 +110,46 @@ onBothLabs('an order that is removed', (kit) => {
     expect(await shapeOf(id)).to.deep.equal(['create superseded', 'create delivered']);
   });
 
+  it('is not taken for removed because there is nothing at a mistyped address, and never made twice', async () => {
+    const { settings } = deletes;
+    const { lab, id, orderNo } = await settled({
+      settings: { ...settings, service: { endpoints: { deleteOrder: { path: '/v1/ordres/{order_id}' } } } },
+    });
+    await cancelSampleOrder(lab.erp, id);
+    await lab.capture();
+    await lab.deliver();
+    expect(await shapeOf(id)).to.deep.equal(['create delivered', 'delete parked']);
+    const [parked] = await kit.rows("SELECT park_class, reason FROM outbox_message WHERE state='parked'");
+    expect(parked?.park_class).to.equal('refused');
+    expect(parked?.reason).to.include('There is nothing at this address').and.include('service.answers.gone');
+    await lab.changeErp("UPDATE sales_orders SET status='confirmed', updated_at=? WHERE id=?", [
+      '2027-01-01 00:00:00.000000',
+      id,
+    ]);
+    await lab.capture({ sweep: true });
+    await lab.deliver();
+    expect(lab.sandbox.ledger().orders.filter(({ reference }) => reference === orderNo)).to.have.length(1);
+  });
+
+  it('is done when the service says that it has no such order any more', async () => {
+    const { lab, id } = await settled(deletes);
+    const [bound] = await kit.rows("SELECT service_id FROM binding WHERE entity='order' AND source_key=?", [
+      String(id),
+    ]);
+    const gone = await fetch(`${lab.context.settings.service.baseUrl}/v1/orders/${bound?.service_id}`, {
+      method: 'DELETE',
+      headers: {
+        Authorization: `Bearer ${lab.context.settings.service.token?.reveal()}`,
+        'Idempotency-Key': 'somebody-else',
+      },
+    });
+    expect(gone.status).to.equal(204);
+    await cancelSampleOrder(lab.erp, id);
+    await lab.capture();
+    await lab.deliver();
+    expect(await shapeOf(id)).to.deep.equal(['create delivered', 'delete delivered']);
+  });
+
   it('comes back as a new record with a new key after it was deleted there', async () => {
     const { lab, id } = await settled(deletes);
     await cancelSampleOrder(lab.erp, id);
