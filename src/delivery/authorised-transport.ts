@@ -42,15 +42,17 @@ export class AuthorisedTransport {
   }
 
   /**
-   * Whether there is something else to show than what was refused last.
+   * Whether there is something else to show than what was refused last. What comes from no file (from the environment, or the
+   * settings) may be another one since this process began: it is, until it is refused once.
    * @param sinceMs milliseconds since 1970: for what was refused before this process began
    */
   replacedSince(sinceMs: number): boolean {
     this.#connections.look();
     this.#credential.look();
     if (this.#refusedWith !== null) return this.#refusedWith !== this.#inUse();
-    const changedAtMs = Math.max(this.#connections.changedAtMs() ?? 0, this.#credential.changedAtMs() ?? 0);
-    return changedAtMs > sinceMs;
+    const changedAtMs = this.#credential.changedAtMs();
+    if (changedAtMs === null) return true;
+    return Math.max(this.#connections.changedAtMs() ?? 0, changedAtMs) > sinceMs;
   }
 
   /** Whether a 401 has something newer to go with; an exchange: why there is none. */

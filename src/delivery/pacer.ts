@@ -186,10 +186,10 @@ export class Pacer {
     const { perSecond } = this.#pace;
     const advised = this.#advised;
     if (advised && advised.untilMs <= now) this.#advised = null;
-    const slots = [...this.#limits, ...this.#announced.values()];
     return [
-      ...slots.map((one) => ({
-        reason: `${one.requests} requests in ${one.windowMs / 1000} s are used up`,
+      ...this.#limits.map((one) => ({ reason: usedUpInWords(one), waitMs: one.waitMs(now) })),
+      ...[...this.#announced.values()].map((one) => ({
+        reason: `the service says: ${usedUpInWords(one)}`,
         waitMs: one.waitMs(now),
       })),
       {
@@ -210,4 +210,13 @@ export class Pacer {
     this.#lastSecond.splice(0, since === -1 ? this.#lastSecond.length : since);
     return this.#lastSecond.length;
   }
+}
+
+function usedUpInWords({ requests, windowMs }: PacerLimit): string {
+  return `${requests} requests in ${windowMs / 1000} s are used up`;
+}
+
+/** Whether a reason is that of a limit in the settings, and not of one that the service named. */
+export function isOwnLimit(reason: string): boolean {
+  return /^\d+ requests in [\d.]+ s are used up$/.test(reason);
 }

@@ -134,6 +134,7 @@ async function work(
     const result = await recorded(context, 'pull', ending.signal, () =>
       pull(context, partners.client, lease, { waitsForTurn: true, signal: ending.signal }),
     );
+    if (result.outcome === 'proven') await endPulled(context, lease);
     if (result.outcome === 'proven' || result.outcome === 'unproven') await noteRun(context, 'pull', null);
     else if (result.outcome === 'failed' && !ending.signal.aborted)
       await noteRun(context, 'pull', result.reason ?? 'no reason given');
@@ -148,7 +149,6 @@ async function work(
       await pullNow();
       if (await endPulled(context, lease, since)) return;
     }
-    turns.waitFor(context.nowMs());
   });
   const announcedNow = job('webhooks', async () => {
     if (!turns.take(context.nowMs())) return;
@@ -158,7 +158,9 @@ async function work(
     });
     if (result.read > 0) log.info('read what webhooks announced', { records: result.read });
     if (result.waits) turns.waitFor(context.nowMs());
-    if (result.needsPull && turns.takePull(context.nowMs())) void pullForEvents();
+    if (!result.needsPull || !turns.takePull(context.nowMs())) return;
+    // What comes while a pull is under way asks for one in vain.
+    void pullForEvents().finally(() => turns.waitFor(context.nowMs()));
   });
   const announce = () => {
     turns.announce();
@@ -207,7 +209,7 @@ async function work(
   const credential = setInterval(() => void credentialNow(), credentialPollMs);
   const readBack = setInterval(() => void readBackNow(), readBackPollMs);
   try {
-    await recallRequests(context, partners.client);
+    await recallRequests(context, partners.client, lease);
     await prepareReadBack(context, lease);
     if (!partners.writer)
       await store.transaction('end the alerts of the write-back', (tx) => endWriteBackAlerts(tx, context.nowMs()));

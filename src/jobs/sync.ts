@@ -93,7 +93,7 @@ async function syncStages(
   result.deliver = null;
   try {
     const client = partners.client();
-    await recallRequests(context, client);
+    await recallRequests(context, client, lease);
     await tryNewCredential(context, client, lease);
     if (options.stages.includes('deliver')) {
       const total = await countOpen(context.store, only);

@@ -5,10 +5,11 @@ import { assertEpoch } from '../store/lease.js';
 import type { JobContext } from './job-context.js';
 import type { ServiceLease } from './service-lease.js';
 
-const reason = 'the credential was replaced; one request goes to see whether the service takes it';
+const reason = 'the credential may be another one; one request goes to see whether the service takes it';
 
 /**
- * After our credential was refused everything waits. When its files have changed since, one request goes as a probe: an answer
+ * After our credential was refused everything waits. When its files have changed since, or when it stands in
+ * no file and this process has not shown it yet, one request goes as a probe: an answer
  * other than 401 ends the pause, and another 401 begins it anew.
  */
 export async function tryNewCredential(
@@ -29,6 +30,6 @@ export async function tryNewCredential(
     const detail = { lane: 'service', reason };
     await appendAudit(tx, [{ event: 'resume', outcome: 'credential', actor, detail }], at);
   });
-  log.info('The credential was replaced; trying it');
+  log.info('The credential may be another one; trying it');
   return true;
 }

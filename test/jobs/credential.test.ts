@@ -3,6 +3,7 @@ import { expect } from 'chai';
 import { realFiles } from '../../src/delivery/credential/watched-files.js';
 import { ServiceClient } from '../../src/delivery/service-client.js';
 import { deliver } from '../../src/jobs/deliver.js';
+import { sync } from '../../src/jobs/sync.js';
 import { tryNewCredential } from '../../src/jobs/try-new-credential.js';
 import type { TokenRules } from '../../src/sandbox/token-desk.js';
 import { useTempDir } from '../support/temp-dir.js';
@@ -62,6 +63,22 @@ onBothLabs('a credential that is refused or replaced', (kit) => {
     const alert = lab.log.find((line) => line.includes('does not accept our credential')) ?? '';
     expect(alert).to.include('service.credential.clientSecretFile').and.include('waybill resume service');
     expect((await lab.pull()).outcome).to.equal('held');
+  });
+
+  it('tries a token from the environment once after a restart, and goes on when it is the right one', async () => {
+    const lab = await kit.start({ customers: 2, orders: 4 });
+    const started = (token: string) => lab.another({ settings: { service: { token } } });
+    const pass = (mine: Lab) =>
+      sync(mine.context, { reader: mine.reader, client: () => mine.client }, { stages: ['capture', 'deliver'] });
+    const requests = () => lab.sandbox.counts().requests;
+    await pass(started('wrong'));
+    const before = requests();
+    await pass(started('wrong-as-well'));
+    expect(requests() - before, 'one probe').to.equal(1);
+    expect((await pausesOf(kit)).map(({ cause }) => cause)).to.deep.equal(['credential']);
+    await pass(started('sandbox-token'));
+    await expectAllAtService(lab);
+    expect(await pausesOf(kit)).to.deep.equal([]);
   });
 
   it('tries a replaced token by one request, and goes on when the service takes it', async () => {

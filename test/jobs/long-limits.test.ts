@@ -41,6 +41,18 @@ onBothLabs('a limit with a long window', (kit) => {
     expect(await kit.rows("SELECT id FROM outbox_message WHERE state='pending' AND failures>0")).to.deep.equal([]);
   });
 
+  it('is no pause any more when the settings allow more, and still one when they allow less', async () => {
+    const lab = await kit.start({ customers: 2, orders: 20, settings });
+    const daily = (requests: number) =>
+      lab.another({ settings: { service: { limits: [{ requests, perSeconds: 86_400 }] } } });
+    await pass(lab);
+    expect((await pass(daily(5))).deliver?.stopped).to.contain('5 requests in 86400 s are used up');
+    expect(lab.sandbox.counts().requests).to.equal(7);
+    expect((await pass(daily(1_000))).deliver?.stopped).to.equal(null);
+    expect(await statesOf(kit)).to.have.all.keys('delivered');
+    expect(await kit.rows('SELECT cause FROM lane_pause')).to.deep.equal([]);
+  });
+
   it('counts whatever was asked by whichever command: pulls, single orders, and a daemon after them', async () => {
     const lab = await kit.start({ customers: 2, orders: 20, settings });
     expect((await lab.pull()).outcome).to.equal('proven');

@@ -261,7 +261,7 @@ onBothLabs('reading orders back', (kit) => {
     const limits = [{ requests: sent + 1, perSeconds: 86_400 }];
     const limited = lab.another({ settings: { service: { limits } } });
     await withServiceLease(limited.context, async (lease) => {
-      await recallRequests(limited.context, limited.client);
+      await recallRequests(limited.context, limited.client, lease);
       const orderId = ordersOf(lab)[1]?.order_id as string;
       expect(await readOrderBack(limited.context, limited.client, lease, { orderId })).to.include({ kind: 'read' });
       expect((await readOrdersBack(limited.context, limited.client, lease)).stopped).to.contain('used up');

@@ -30,7 +30,7 @@ export interface Credential {
   refused(version: number): void;
   /** Takes what has changed on disk. */
   look(): void;
-  /** When what it is made of was changed last, in milliseconds since 1970; null: not known. */
+  /** When what it is made of was changed last, in milliseconds since 1970; null: not known, because it is in no file. */
   changedAtMs(): number | null;
   /** Grows with each change of what it is made of. */
   readonly version: number;

@@ -22,7 +22,8 @@ export class NoHeader implements Credential {
 
   look(): void {}
 
-  changedAtMs(): null {
-    return null;
+  /** There is nothing to change but the certificate, which belongs to the connections. */
+  changedAtMs(): number {
+    return 0;
   }
 }
