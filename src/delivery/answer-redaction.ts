@@ -20,7 +20,7 @@ export class AnswerRedaction {
    * @param successStatus null: every status below 300 is one
    */
   exchange(exchange: Exchange, successStatus: number | null): Exchange {
-    if (exchange.kind !== 'answer') return exchange;
+    if (exchange.kind !== 'answer') return { ...exchange, reason: redact(exchange.reason, this.#secrets()) };
     const isSuccess = successStatus === null ? exchange.status < 300 : exchange.status === successStatus;
     return isSuccess ? exchange : { ...exchange, body: redact(exchange.body, this.#secrets()) };
   }

@@ -2,7 +2,8 @@ import { Readable } from 'node:stream';
 import { type AxiosAdapter, AxiosError, type AxiosResponse } from 'axios';
 import { expect } from 'chai';
 import fc from 'fast-check';
-import type { SendRequest, Sent } from '../../src/delivery/service-client.js';
+import type { LookUpEndpoint } from '../../src/config/endpoint-settings.js';
+import type { Read, SendRequest, Sent } from '../../src/delivery/service-client.js';
 import type { Clock } from '../../src/store/clock.js';
 import { acknowledgement, Clients, orderRecord, sending, token } from './wire-client.js';
 
@@ -157,6 +158,23 @@ function check(name: RequestName, given: Answer, { verdict, ...rest }: Sent): vo
   expect(JSON.stringify({ verdict, ...rest })).to.not.include(token);
 }
 
+const lookUpOrder: LookUpEndpoint = {
+  path: '/v1/orders',
+  query: {},
+  successStatus: 200,
+  absentStatus: 404,
+  id: 'order_id',
+  match: { customer_code: '{customer_code}' },
+  absenceProves: false,
+};
+
+/** A page is what was asked for, and read by its exact words; everything else is kept and shown. */
+function withoutPage({ exchange, requestId }: Read): object {
+  if (exchange.kind !== 'answer' && exchange.kind !== 'cut_off') return { exchange, requestId };
+  const { headers: _, ...shown } = exchange;
+  return exchange.status < 300 ? { requestId } : { shown, requestId };
+}
+
 describe('whatever comes from the network', function () {
   this.timeout(60_000 + numRuns * 5);
   const clients = new Clients();
@@ -176,6 +194,7 @@ describe('whatever comes from the network', function () {
     const settings = { maxResponseBytes: 8_000, limits: [] };
     const more = { adapter: playing(() => given), clock };
     const client = clients.at('http://service.example.com', settings, 0, more);
+    let ask = 0;
     const seen = new Map<string, number>();
     await fc.assert(
       fc.asyncProperty(fc.constantFrom(...(Object.keys(requests) as RequestName[])), answer, async (name, drawn) => {
@@ -183,6 +202,14 @@ describe('whatever comes from the network', function () {
         client.forgetAdvice();
         const sent = await client.send(sending(requests[name]));
         check(name, drawn, sent);
+        if (ask++ % 5 === 0) {
+          const asking = { gate: async () => null };
+          const shown = [
+            await client.lookUp(lookUpOrder, { entity: 'order', record: order, idempotencyKey: 'key-1' }, asking),
+            withoutPage(await client.get('/v2/invoices', {}, asking.gate)),
+          ];
+          expect(JSON.stringify(shown)).to.not.include(token);
+        }
         seen.set(sent.verdict.kind, (seen.get(sent.verdict.kind) ?? 0) + 1);
       }),
       { numRuns },

@@ -1,3 +1,5 @@
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import type { PullOptions } from '../../src/jobs/pull.js';
 import { pauseLane } from '../../src/store/lane-pauses.js';
@@ -422,5 +424,41 @@ onBothLabs('pull', (kit) => {
     });
     expect((await lab.pull()).outcome).to.equal('failed');
     expect((await pausesOf(kit)).map(({ until_at }) => Number(until_at))).to.deep.equal([until]);
+  });
+
+  it('puts no secret on record that whoever gives tokens echoes', async () => {
+    const clientSecret = 'canary+/&="secret';
+    const server = http.createServer((request, response) => {
+      let asked = '';
+      request.on('data', (chunk) => {
+        asked += chunk;
+      });
+      request.on('end', () => {
+        const said = new URLSearchParams(asked).get('client_secret');
+        response.writeHead(401, { 'Content-Type': 'application/json' });
+        response.end(JSON.stringify({ error: 'invalid_client', error_description: `${asked} (${said})` }));
+      });
+    });
+    await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+    try {
+      const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+      const credential = {
+        kind: 'oauth',
+        tokenUrl: `${baseUrl}/token`,
+        clientId: 'waybill',
+        clientSecret,
+        authentication: 'post',
+      };
+      const lab = (await kit.start({ customers: 1, orders: 1 })).another({
+        settings: { service: { baseUrl, token: undefined, credential } },
+      });
+      expect((await lab.pull()).outcome).to.equal('failed');
+      expect((await pausesOf(kit)).map(({ cause }) => cause)).to.deep.equal(['credential']);
+      for (const table of ['lane_pause', 'attempt', 'audit_log', 'invoice_pull'])
+        expect(JSON.stringify(await kit.rows(`SELECT * FROM ${table}`)), table).to.not.include('canary');
+    } finally {
+      server.closeAllConnections();
+      server.close();
+    }
   });
 });

@@ -59,7 +59,7 @@ export class OauthCredential implements Credential {
     const now = this.#options.monotonicMs();
     if (!token || !isGood(token, now)) return this.#renewed(gate);
     // Before it expires: whoever comes meanwhile goes on with the one we have, also when no new one is to be had yet.
-    if (token.renewAtMs !== null && now >= token.renewAtMs) void this.#renewed(gate);
+    if (token.renewAtMs !== null && now >= token.renewAtMs) this.#renewed(gate).catch(() => undefined);
     return null;
   }
 
@@ -120,7 +120,7 @@ export class OauthCredential implements Credential {
   async #ask(gate: Gate): Promise<CredentialFault | null> {
     const { settings, send, nowMs, monotonicMs, random, secrets, onAnswer } = this.#options;
     const askedAtMs = monotonicMs();
-    const answer = await requestToken(settings, this.#secret.value, (request) => send(request, gate), nowMs);
+    const answer = await requestToken(settings, this.#secret.value, (request) => send(request, gate), nowMs, secrets);
     if (answer.kind === 'fault') {
       const { fault } = answer;
       if (fault.kind !== 'not_sent') {

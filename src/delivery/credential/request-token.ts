@@ -1,9 +1,12 @@
 import * as oauth from 'oauth4webapi';
 import type { OauthSettings } from '../../config/credential-settings.js';
+import type { KnownSecrets } from '../../model/known-secrets.js';
+import { redact } from '../../model/redact.js';
 import { errorBody } from '../error-reason.js';
 import type { Exchange } from '../exchange.js';
 import { retryAfterMs } from '../retry-after.js';
 import type { CredentialFault } from './credential.js';
+import { tokensIn } from './tokens-in.js';
 
 /** A POST to where tokens come from, with everything that holds for a request to the service: slot, gate, deadline, bounds. */
 export type SendTokenRequest = (request: {
@@ -28,12 +31,17 @@ const bodiless = new Set([204, 205, 304]);
 /** Errors of RFC 6749 and after that pass by themselves. */
 const passing = new Set(['temporarily_unavailable', 'server_error', 'slow_down']);
 
-/** Asks for an access token once. Never throws. @param secret null where the certificate says who we are */
+/**
+ * Asks for an access token once. Never throws.
+ * @param secret null where the certificate says who we are
+ * @param secrets learns of every token in the answer, whatever its status
+ */
 export async function requestToken(
   settings: OauthSettings,
   secret: string | null,
   send: SendTokenRequest,
   nowMs: () => number,
+  secrets: KnownSecrets,
 ): Promise<TokenAnswer> {
   const { tokenUrl, clientId, scope, audience, resource } = settings;
   const server = { issuer: new URL(tokenUrl).origin, token_endpoint: tokenUrl };
@@ -54,7 +62,9 @@ export async function requestToken(
         [oauth.customFetch]: async (url, { headers, body }) => {
           const exchange = await send({ url, headers, body: String(body) });
           if (exchange.kind !== 'answer') throw new NoAnswer(exchange);
-          answer = exchange;
+          for (const token of tokensIn(exchange.body)) secrets.add(token);
+          // Before its words are cut: half a token is a leak too.
+          answer = { ...exchange, body: redact(exchange.body, secrets.all) };
           return responseOf(exchange);
         },
       },
@@ -107,7 +117,9 @@ export function judgeTokenRefusal(
   const { status, headers } = answer;
   const named = retryAfterMs(headers['retry-after'], nowMs);
   const { code, message } = errorBody(answer.body);
-  const words = status === 200 ? error.message : [code, message].filter(Boolean).join(': ') || 'no reason given';
+  // What was granted is never quoted, whichever success it came with.
+  const isGrant = status >= 200 && status < 300;
+  const words = isGrant ? error.message : [code, message].filter(Boolean).join(': ') || 'no reason given';
   const reason = `${where}: HTTP ${status} ${words}`;
   const refuses = status >= 300 && status < 500 && status !== 408 && status !== 429;
   if (refuses && !(code !== null && passing.has(code)))

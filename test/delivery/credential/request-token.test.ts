@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import type { OauthSettings } from '../../../src/config/credential-settings.js';
 import { requestToken } from '../../../src/delivery/credential/request-token.js';
 import type { Exchange } from '../../../src/delivery/exchange.js';
+import { KnownSecrets } from '../../../src/model/known-secrets.js';
 
 const settings = {
   kind: 'oauth',
@@ -12,12 +13,13 @@ const settings = {
   refreshBeforeSeconds: 60,
 } as OauthSettings;
 
-const ask = (exchange: Exchange) =>
+const ask = (exchange: Exchange, secrets = new KnownSecrets()) =>
   requestToken(
     settings,
     'secret',
     async () => exchange,
     () => 0,
+    secrets,
   );
 const answer = (status: number, body: string, headers: Record<string, string> = {}): Exchange => ({
   kind: 'answer',
@@ -68,6 +70,34 @@ describe('an answer to a request for a token', () => {
       expect(given.fault.kind).to.equal(kind);
       expect(given.fault.reason).to.match(reason);
     });
+
+  for (const status of [200, 201, 202, 299, 302, 400, 503])
+    it(`with ${status} never has its tokens quoted, and they are known as secrets`, async () => {
+      const tokens = { access_token: 'canary/access+1', refresh_token: 'canary-refresh', id_token: 'canary-id' };
+      for (const body of [
+        json({ ...tokens, token_type: 'mac' }),
+        json({ message: 'given', data: tokens }).replaceAll('/', '\\/'),
+        `x${json(tokens)}`,
+        new URLSearchParams(tokens).toString(),
+      ]) {
+        const secrets = new KnownSecrets(['secret']);
+        const given = await ask(answer(status, body), secrets);
+        expect(secrets.all).to.have.length(4);
+        expect(given.kind).to.equal('fault');
+        expect(JSON.stringify(given)).to.not.include('canary');
+      }
+    });
+
+  it('is not cut in the middle of a secret that it echoes', async () => {
+    const canary = 'canary-'.repeat(10);
+    const body = json({ error: 'invalid_client', error_description: `${'x'.repeat(270)}${canary}` });
+    expect(JSON.stringify(await ask(answer(401, body), new KnownSecrets([canary])))).to.not.include('canary');
+  });
+
+  it('is not read to its depth', async () => {
+    const nested = `{"error":"invalid_client","errors":${'['.repeat(20_000)}${']'.repeat(20_000)}}`;
+    expect(await ask(answer(400, nested))).to.have.nested.property('fault.kind', 'refused');
+  });
 
   it('names how long to wait', async () => {
     expect(await ask(answer(503, '', { 'retry-after': '30' }))).to.include({ retryAfterMs: 30_000 });
