@@ -12,6 +12,7 @@ const maxLength = 300;
 /** What a person would read. The patterns below take time that grows with the square of a hostile text. */
 const maxRead = 10_000;
 const maxDetails = 5;
+const deepest = 100;
 
 /**
  * Makes one line of whatever a service calls an error: problem+json (RFC 9457), {error:{code,message}}, {message},
@@ -19,7 +20,7 @@ const maxDetails = 5;
  * @param places where a JSON body says it; see `service.errorBody`
  */
 export function errorBody(body: string, places: ErrorPlaces = usualErrorPlaces): ErrorBody {
-  const value = parseJson(body);
+  const value = parseJson(body, deepest);
   if (typeof value === 'object' && value !== null) {
     const code = firstText(value, places.code);
     const words = firstText(value, places.message);

@@ -7,12 +7,13 @@
  *   refused by whoever asks for a number.
  *
  * A byte order mark before it is no reason to doubt an acknowledgement (RFC 8259, 8.1).
+ * @param deepest what is nested deeper is no JSON; for whoever walks through all of it, and would run out of stack
  */
-export function parseJson(text: string): unknown {
+export function parseJson(text: string, deepest = Number.POSITIVE_INFINITY): unknown {
   const json = text.replace(/^\uFEFF/, '');
   try {
     const value: unknown = JSON.parse(json);
-    const exact = withExactNumbers(json);
+    const exact = withExactNumbers(json, deepest);
     return exact === json ? value : exact === null ? undefined : JSON.parse(exact);
   } catch {
     return undefined;
@@ -22,11 +23,12 @@ export function parseJson(text: string): unknown {
 const number = /-?\d[\d.eE+-]*/y;
 
 /**
- * The same JSON with quotes around every number that JavaScript would round; null when a name is repeated. Walks by hand:
+ * The same JSON with quotes around every number that JavaScript would round; null when a name is repeated, or all is nested
+ * too deep. Walks by hand:
  * a pattern for strings runs out of stack on long ones.
  * @param json known to be well-formed
  */
-function withExactNumbers(json: string): string | null {
+function withExactNumbers(json: string, deepest: number): string | null {
   /** For each open object the names so far; null for an open list. */
   const open: (Set<string> | null)[] = [];
   let isName = false;
@@ -46,6 +48,7 @@ function withExactNumbers(json: string): string | null {
       at = end;
     } else if (char === '{' || char === '[') {
       open.push(char === '{' ? new Set() : null);
+      if (open.length > deepest) return null;
       isName = char === '{';
     } else if (char === '}' || char === ']') {
       open.pop();

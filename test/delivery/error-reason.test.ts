@@ -127,6 +127,15 @@ describe('the reason in an error body', () => {
     expect(read(body)).to.deep.equal({ code: null, message: 'x' });
   });
 
+  it('is read however deep it is nested, which would take more stack than there is', () => {
+    const nested = `${'['.repeat(20_000)}${']'.repeat(20_000)}`;
+    const { code, message } = read(`{"message":"wrong","errors":${nested}}`);
+    expect(code).to.equal(null);
+    expect(message).to.match(/^\{"message":"wrong"/);
+    const within = `${'['.repeat(90)}"too long"${']'.repeat(90)}`;
+    expect(read(`{"message":"wrong","errors":${within}}`).message).to.equal('wrong (too long)');
+  });
+
   it('takes no time to speak of, however large and hostile the body is', () => {
     const started = performance.now();
     for (const piece of ['<script>', '<', ' ', '<html><', '{"a":', '\u0000'])
