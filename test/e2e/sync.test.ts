@@ -11,7 +11,7 @@ const orders = 10_000;
 const customers = 1_000;
 
 describe('waybill sync, from a MariaDB ERP through a MariaDB store to the service', function () {
-  this.timeout(180_000);
+  this.timeout(600_000);
   const dir = useTempDir();
   const erp = useMariaDb();
   const store = useMariaDb();
