@@ -14,6 +14,8 @@ export interface InvoicePage {
   total: number;
   /** The page's own number, where it says one. */
   page: number | null;
+  /** That it has invoices of others than the customer who was asked for, in words; null: it has none. */
+  strangers: string | null;
 }
 
 /**
@@ -32,20 +34,27 @@ export function readInvoicePage(
   if (!Array.isArray(rows)) return `${fields.invoices}: there is no list`;
   if (!Number.isSafeInteger(total) || (total as number) < 0) return `${fields.total}: there is no whole number from 0`;
   const nameless = new Map<string, number>();
+  const strange = customer === null ? undefined : rows.find((row) => isOthers(readInvoice(row), customer));
   return {
     rows: rows.map((row) => readRow(row, customer, nameless)),
     total: total as number,
     page: Number.isSafeInteger(page) ? (page as number) : null,
+    strangers: strange === undefined ? null : `the service also gave invoices of ${fieldAt(strange, 'customer_code')}`,
   };
+}
+
+function isOthers(invoice: Invoice | string, customer: string | null): boolean {
+  if (typeof invoice === 'string' || customer === null) return false;
+  return invoice.customer_code !== undefined && invoice.customer_code !== customer;
 }
 
 function readRow(row: unknown, customer: string | null, nameless: Map<string, number>): PageRow {
   const invoice = readInvoice(row);
   const number = fieldAt(row, 'invoice_no');
   if (typeof invoice !== 'string') {
-    const other = customer !== null && invoice.customer_code !== undefined && invoice.customer_code !== customer;
     const key = `=${invoice.invoice_no}`;
-    if (!other) return { key, invoice: customer === null ? invoice : { ...invoice, customer_code: customer } };
+    if (!isOthers(invoice, customer))
+      return { key, invoice: customer === null ? invoice : { ...invoice, customer_code: customer } };
     const malformed = `customer_code: it belongs to ${invoice.customer_code}, and ${customer} was asked for`;
     return { key, malformed, invoiceNo: invoice.invoice_no };
   }

@@ -21,6 +21,8 @@ export interface PullProgress {
   serviceTotal: number;
   /** Why a group of lists was not proven, the first one's reason; null: all were proven so far. */
   doubt: string | null;
+  /** Why the group of lists that is being read can not be proven, whatever its readings say. */
+  groupDoubt?: string;
   /** Invoices that were asked for by their numbers. */
   asked: number;
 }
@@ -35,8 +37,8 @@ export interface PullPlan {
   asks: string;
   states: readonly string[];
   pageSize: number;
-  /** Whose lists come first; null: there is nobody to ask for. */
-  firstCustomer: string | null;
+  /** Whose lists come first; null: there is nobody to ask for. Looked for when nothing is staged. */
+  firstCustomer: (tx: Tx) => Promise<string | null>;
 }
 
 /** A pull that was cut short is gone on with for so long after its last page; later the list is read anew. */
@@ -62,10 +64,11 @@ export async function openPull(tx: Tx, plan: PullPlan, nowMs: number): Promise<O
     "INSERT INTO invoice_pull (states, outcome, started_at) VALUES (?, 'running', ?)",
     [plan.states.join(', ').slice(0, 1500), nowMs],
   );
+  const firstCustomer = await plan.firstCustomer(tx);
   const begun: PullProgress = {
     asks: plan.asks,
-    phase: plan.firstCustomer === null ? 'asking' : 'reading',
-    customer: plan.firstCustomer ?? '',
+    phase: firstCustomer === null ? 'asking' : 'reading',
+    customer: firstCustomer ?? '',
     passes: beginPasses(plan.states.length, plan.pageSize),
     pages: 0,
     requests: 0,

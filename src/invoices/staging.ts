@@ -114,6 +114,10 @@ export async function endGroup(tx: Tx, customer: string, provenPass: number | nu
     ]);
 }
 
+export async function isGroupEnded(tx: Tx, customer: string): Promise<boolean> {
+  return (await tx.select('SELECT 1 AS n FROM invoice_group WHERE list_customer=?', [customer])).length > 0;
+}
+
 function stagedRow(list: InvoiceList, row: PageRow, firstPass: number, lastPass: number): Row {
   const invoice = 'invoice' in row ? row.invoice : null;
   return {

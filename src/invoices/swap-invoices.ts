@@ -59,6 +59,8 @@ export async function swapInvoices(tx: Tx, nowMs: number): Promise<SwapCounts> {
       WHERE unlisted_at IS NULL AND missed_at IS NULL AND NOT ${isStaged}`,
     [nowMs],
   );
+  // It was met, though it makes no sense as it is.
+  await tx.run(`UPDATE invoice SET missed_at=NULL WHERE missed_at IS NOT NULL AND ${isStaged}`);
   const [row] = await tx.select<{ n: number }>('SELECT COUNT(*) AS n FROM invoice WHERE missed_at IS NOT NULL');
   await swapMalformed(tx, nowMs);
   return { added, changed, unlisted, missed: Number(row?.n ?? 0) };

@@ -3,11 +3,11 @@ import type { ServiceClient } from '../delivery/service-client.js';
 import { noteNewStates } from '../invoices/new-states.js';
 import { countStaged, endPull, failPull, type OpenPull, openPull, type PullPlan } from '../invoices/pull-progress.js';
 import { swapInvoices } from '../invoices/swap-invoices.js';
-import { nextBoundCustomer } from '../outbox/next-bound-customer.js';
 import { assertEpoch } from '../store/lease.js';
 import { askForMissed } from './ask-for-missed.js';
 import type { JobContext } from './job-context.js';
 import { killPoint } from './kill-point.js';
+import { nextCustomer } from './next-customer.js';
 import { PullQuestions } from './pull-questions.js';
 import { pullTurn, type TurnOptions } from './pull-turn.js';
 import { readLists } from './read-lists.js';
@@ -67,8 +67,7 @@ export async function pull(
 
   const open = await store.transaction('begin a pull', async (tx) => {
     await assertEpoch(tx, lease.lease);
-    const firstCustomer = context.settings.invoices.scope === 'all' ? '' : await nextBoundCustomer(tx, '');
-    return openPull(tx, planOf(context, firstCustomer), nowMs());
+    return openPull(tx, planOf(context), nowMs());
   });
   const questions = new PullQuestions(
     { context, client, lease, gate },
@@ -76,7 +75,7 @@ export async function pull(
   );
   let failure: string | null;
   try {
-    failure = await withLittleMemory(() => readLists(context, questions, open, onProgress));
+    failure = await withLittleMemory(() => readLists(context, lease, questions, open, onProgress));
     if (failure === null) await askForMissed(context, questions, open);
   } finally {
     signal?.removeEventListener('abort', stop);
@@ -92,14 +91,14 @@ export async function pull(
   return { ...nothing, outcome: 'failed', reason, pages: open.progress.pages, passes: open.progress.passes.pass };
 }
 
-function planOf({ settings }: JobContext, firstCustomer: string | null): PullPlan {
+function planOf({ settings }: JobContext): PullPlan {
   const { states, scope, pageSize, paging } = settings.invoices;
   const { baseUrl, endpoints } = settings.service;
   return {
     asks: JSON.stringify({ baseUrl, path: endpoints.listInvoices.path, states, scope, pageSize, paging }),
     states,
     pageSize,
-    firstCustomer,
+    firstCustomer: async (tx) => (scope === 'all' ? '' : nextCustomer(tx, '')),
   };
 }
 
@@ -108,13 +107,16 @@ async function swapIn(
   lease: ServiceLease,
   open: OpenPull,
 ): Promise<PullResult> {
-  const { id: pullId, progress } = open;
+  const { id: pullId } = open;
   const { ended, newStates } = await store.transaction('end a pull', async (tx) => {
     await assertEpoch(tx, lease.lease);
     const at = nowMs();
     const staged = await countStaged(tx);
     const states = await noteNewStates(tx, settings.invoices.states, at);
     const swap = await swapInvoices(tx, at);
+    const progress = { ...open.progress };
+    if (swap.missed > 0)
+      progress.doubt ??= `${swap.missed} listed invoices belong to no customer whose list was proven`;
     await endPull(tx, pullId, progress, { ...staged, ...swap }, at);
     const { pages, mostPasses: passes, asked, doubt: reason, serviceTotal } = progress;
     const outcome = reason === null ? 'proven' : 'unproven';

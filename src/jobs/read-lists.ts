@@ -3,22 +3,25 @@ import { type InvoicePage, readInvoicePage } from '../invoices/invoice-page.js';
 import { afterPage, beginPasses } from '../invoices/pass.js';
 import { type OpenPull, type PullProgress, saveProgress } from '../invoices/pull-progress.js';
 import { endGroup, forgetDueReads, stagePage } from '../invoices/staging.js';
-import { nextBoundCustomer } from '../outbox/next-bound-customer.js';
+import { assertEpoch } from '../store/lease.js';
 import type { Tx } from '../store/store.js';
 import type { JobContext } from './job-context.js';
 import { killPoint } from './kill-point.js';
+import { nextCustomer } from './next-customer.js';
 import type { PullQuestions } from './pull-questions.js';
+import type { ServiceLease } from './service-lease.js';
 
 /** Some services know no page beyond the end of a list. */
 type Answered = InvoicePage | { isBeyondEnd: true };
 
 /**
  * Reads the lists of a pull, page by page, from where it is until all of them are proven or given up. Every page is kept with
- * the progress in one transaction.
+ * the progress in one transaction. A customer whose list the service refuses stays unproven, and keeps no other from being read.
  * @returns why a page could not be had, or null
  */
 export async function readLists(
-  { settings }: JobContext,
+  { store, settings, nowMs }: JobContext,
+  { lease }: ServiceLease,
   questions: PullQuestions,
   pull: OpenPull,
   onProgress?: (progress: { staged: number; total: number }) => void,
@@ -52,7 +55,20 @@ export async function readLists(
       },
       detail: { state, page, pass: passes.pass, ...(customer === '' ? {} : { customer }) },
     });
-    if ('noAnswer' in asked) return `page ${page} of ${state} could not be read: ${asked.noAnswer}`;
+    if ('noAnswer' in asked) {
+      const reason = `page ${page} of ${state} could not be read: ${asked.noAnswer}`;
+      if (!asked.isRefused || customer === '' || passes.page > 0) return reason;
+      kept = await store.transaction('leave out a customer', async (tx) => {
+        await assertEpoch(tx, lease);
+        const next = await endCustomer(tx, { ...progress, requests: questions.requests }, reason);
+        // Where every customer is refused, it is not the customers.
+        if (next.phase === 'reading' || next.pages > 0) await saveProgress(tx, pull.id, next, nowMs());
+        return next;
+      });
+      if (kept.phase === 'asking' && kept.pages === 0) return reason;
+      pull.progress = kept;
+      continue;
+    }
     killPoint('after-pull-page');
     pull.progress = kept;
     const { lists } = kept.passes;
@@ -80,20 +96,30 @@ export async function readLists(
         requests: questions.requests,
       };
       if (after.state.pass > passes.pass) await forgetDueReads(tx, customer);
-      if (after.verdict.kind !== 'more') {
-        const isProven = after.verdict.kind === 'proven';
-        await endGroup(tx, customer, isProven ? after.state.pass : null);
-        next.mostPasses = Math.max(next.mostPasses, after.state.pass);
-        next.serviceTotal += after.state.lists.reduce((sum, { totalFirst }) => sum + (totalFirst ?? 0), 0);
-        if (after.verdict.kind === 'unproven')
-          next.doubt ??= `${customer === '' ? '' : `customer ${customer}: `}${after.verdict.reason}`;
-        const following = scope === 'all' ? null : await nextBoundCustomer(tx, customer);
-        if (following === null) next.phase = 'asking';
-        else Object.assign(next, { customer: following, passes: beginPasses(states.length, pageSize) });
+      if (isPage && answer.strangers !== null) next.groupDoubt ??= answer.strangers;
+      if (after.verdict.kind === 'more') {
+        await saveProgress(tx, pull.id, next, nowMs);
+        return next;
       }
-      await saveProgress(tx, pull.id, next, nowMs);
-      return next;
+      next.mostPasses = Math.max(next.mostPasses, after.state.pass);
+      next.serviceTotal += after.state.lists.reduce((sum, { totalFirst }) => sum + (totalFirst ?? 0), 0);
+      const doubt = after.verdict.kind === 'unproven' ? after.verdict.reason : (next.groupDoubt ?? null);
+      const ended = await endCustomer(tx, next, doubt);
+      await saveProgress(tx, pull.id, ended, nowMs);
+      return ended;
     }
   }
   return null;
+
+  /** Ends the group of lists that was read. @param doubt why it is not proven; null: it is */
+  async function endCustomer(tx: Tx, progress: PullProgress, doubt: string | null): Promise<PullProgress> {
+    const { customer, passes, groupDoubt: _, ...more } = progress;
+    await endGroup(tx, customer, doubt === null ? passes.pass : null);
+    const next: PullProgress = { ...more, customer, passes };
+    if (doubt !== null) next.doubt ??= `${customer === '' ? '' : `customer ${customer}: `}${doubt}`;
+    const following = scope === 'all' ? null : await nextCustomer(tx, customer);
+    if (following === null) next.phase = 'asking';
+    else Object.assign(next, { customer: following, passes: beginPasses(states.length, pageSize) });
+    return next;
+  }
 }

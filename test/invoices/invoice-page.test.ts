@@ -17,6 +17,7 @@ describe('a page of invoices', () => {
       ],
       total: 7,
       page: null,
+      strangers: null,
     });
   });
 
@@ -61,9 +62,9 @@ describe('a page of invoices', () => {
 
   it('takes no invoice of another customer than the one that was asked for', () => {
     const { customer_code: _, ...silent } = { ...good, invoice_no: 'INV-2' };
-    const [own, without, other] = rowsOf(
-      read([good, silent, { ...good, invoice_no: 'INV-3', customer_code: 'K2' }], 3, 'K1'),
-    );
+    const page = read([good, silent, { ...good, invoice_no: 'INV-3', customer_code: 'K2' }], 3, 'K1');
+    expect(page).to.have.property('strangers', 'the service also gave invoices of K2');
+    const [own, without, other] = rowsOf(page);
     expect(own).to.deep.include({ invoice: good });
     expect(without).to.deep.include({ invoice: { ...silent, customer_code: 'K1' } });
     expect(other).to.deep.include({

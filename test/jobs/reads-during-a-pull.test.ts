@@ -62,7 +62,7 @@ onBothLabs('an invoice that is read because of an event while a pull is under wa
     ['after the last page', ['end a pull', 1]],
   ] as const)
     it(`and has left, ${where}, is not listed by that pull, though nobody knew it before`, async () => {
-      const lab = await start();
+      const lab = await start({ maxPasses: 2 });
       lab.sandbox.addInvoices(['I-1', 'I-2'].map((invoice_no) => ({ invoice_no, amount: 100 })));
       const old = { data: [{ invoice_no: 'I-2', amount: 100, due_date: '2026-12-01', status: 'unpaid' }], total: 2 };
       await pullWith(lab, [...at], async (announce) => {
