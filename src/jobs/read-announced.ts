@@ -4,6 +4,7 @@ import type { ServiceClient } from '../delivery/service-client.js';
 import { applyOwnRead, knownInvoice } from '../invoices/apply-own-read.js';
 import { lastPull } from '../invoices/last-pull.js';
 import { readOwnInvoice } from '../invoices/own-read.js';
+import { hasCreateUnderWay } from '../outbox/order-reads.js';
 import { assertEpoch } from '../store/lease.js';
 import { endEvents, endInvoiceEvents, pendingEvents, type StoredEvent } from '../webhooks/webhook-rows.js';
 import { announcedReads } from './announced-reads.js';
@@ -22,8 +23,12 @@ export interface AnnouncedResult {
   waits: boolean;
 }
 
-/** Events looked at in one go. */
+/** Events looked at in one go, about invoices and about orders each: neither kind holds up the other. */
 const atOnce = 200;
+/** So many records in a row that can't be read say that the service is out of order: the rest waits for the next turn. */
+const mostFailuresInRow = 5;
+/** An order that may be one of ours, because a create has no answer yet, is waited for so long. */
+const mayBecomeOursMs = 120_000;
 /** An event about which nothing could be read for so long is left to the schedule. */
 const giveUpMs = 3_600_000;
 const givenUp = 'could not be read for an hour; the schedule finds what changed';
@@ -38,9 +43,13 @@ export async function readAnnounced(
   lease: ServiceLease,
   signal?: AbortSignal,
 ): Promise<AnnouncedResult> {
-  const { store, settings, nowMs } = context;
+  const { store, settings, nowMs, random } = context;
   const result: AnnouncedResult = { read: 0, needsPull: false, waits: false };
-  const events = await store.read('look for events', (tx) => pendingEvents(tx, atOnce));
+  const pending = await store.read('look for events', async (tx) => [
+    await pendingEvents(tx, 'invoice', atOnce),
+    await pendingEvents(tx, 'order', atOnce),
+  ]);
+  const events = pending.flat();
   if (events.length === 0) return result;
   const gate = new SendGate(context, lease, '', true);
   const stop = () => gate.stop('stopping');
@@ -55,21 +64,28 @@ export async function readAnnounced(
     });
     for (const { ids, outcome } of reads.endAtOnce) await end(context, lease, ids, outcome);
     result.needsPull = reads.needPull.length > 0;
-    result.waits = events.length === atOnce;
+    result.waits = pending.some(({ length }) => length === atOnce);
     const isOld = (about: readonly StoredEvent[]) => about.every(({ receivedAt }) => receivedAt < nowMs() - giveUpMs);
-    for (const [invoiceNo, about] of reads.invoices) {
+    let failures = 0;
+    for (const [invoiceNo, about] of shuffled(reads.invoices, random)) {
       if ((await gate.check('pull')) !== null) return { ...result, waits: true };
       const outcome = await readInvoice(context, client, lease, gate, invoiceNo, about, signal);
+      failures = outcome === 'later' ? failures + 1 : 0;
       if (outcome === 'later' && isOld(about)) await end(context, lease, idsOf(about), givenUp);
       else if (outcome === 'later') result.waits = true;
       else if (outcome === 'pull') result.needsPull = true;
       else result.read++;
+      if (failures === mostFailuresInRow) break;
     }
-    for (const [orderId, about] of reads.orders) {
+    failures = 0;
+    for (const [orderId, about] of shuffled(reads.orders, random)) {
       if ((await gate.check('pull')) !== null) return { ...result, waits: true };
-      const read = await readOrderBack(context, client, lease, { orderId }, { signal });
+      const mayBecomeOurs = await awaitsOrderId(context, about);
+      const read = await readOrderBack(context, client, lease, { orderId }, { signal, tries: 1 });
       const ids = idsOf(about);
-      if (read.kind === 'not_read' && !read.isRefused && isOld(about)) await end(context, lease, ids, givenUp);
+      failures = read.kind === 'not_read' && !read.isRefused ? failures + 1 : 0;
+      if (read.kind === 'unknown' && mayBecomeOurs) result.waits = true;
+      else if (read.kind === 'not_read' && !read.isRefused && isOld(about)) await end(context, lease, ids, givenUp);
       else if (read.kind === 'not_read' && !read.isRefused) result.waits = true;
       else if (read.kind === 'not_read') await end(context, lease, ids, `not read: ${read.reason}`);
       else if (read.kind === 'read') {
@@ -77,6 +93,7 @@ export async function readAnnounced(
         await end(context, lease, ids, `read: ${read.status}${read.changed ? '' : ', as before'}`);
       } else
         await end(context, lease, ids, read.kind === 'gone' ? 'the service has no such order' : 'no order of ours');
+      if (failures === mostFailuresInRow) break;
     }
     return result;
   } finally {
@@ -84,8 +101,8 @@ export async function readAnnounced(
   }
 }
 
-/** Ends events about invoices that came before a pull that began since then and is over. @returns whether there was one */
-export async function endPulled({ store, nowMs }: JobContext, lease: ServiceLease, since: number): Promise<boolean> {
+/** Ends events about invoices that came before the last pull, if it is over and began since then. @returns whether it did */
+export async function endPulled({ store, nowMs }: JobContext, lease: ServiceLease, since = 0): Promise<boolean> {
   return store.transaction('end events', async (tx) => {
     await assertEpoch(tx, lease.lease);
     const pull = await lastPull(tx);
@@ -113,7 +130,7 @@ async function readInvoice(
   let isOdd = false;
   const questions = new PullQuestions(
     { context, client, lease, gate },
-    { id: null, requests: 0, isProbe: false, signal },
+    { id: null, requests: 0, isProbe: false, signal, tries: 1 },
   );
   const asked = await questions.ask({
     purpose: 'read_invoice',
@@ -144,6 +161,21 @@ async function readInvoice(
   });
   if ('noAnswer' in asked) return asked.isRefused ? 'pull' : 'later';
   return isOdd ? 'pull' : 'done';
+}
+
+/** Whether an order that none of ours is known by may turn out to be one: the service told of it before we had its answer. */
+async function awaitsOrderId({ store, nowMs }: JobContext, about: readonly StoredEvent[]): Promise<boolean> {
+  const lastAt = Math.max(...about.map(({ receivedAt }) => receivedAt));
+  if (lastAt < nowMs() - mayBecomeOursMs) return false;
+  return store.read('look for orders without an answer', (tx) => hasCreateUnderWay(tx, lastAt));
+}
+
+/** In any order, so that those that fail every time are not always the first. */
+function shuffled<T>(items: Iterable<T>, random: () => number): T[] {
+  return [...items]
+    .map((item) => ({ item, at: random() }))
+    .sort((a, b) => a.at - b.at)
+    .map(({ item }) => item);
 }
 
 function idsOf(about: readonly StoredEvent[]): string[] {

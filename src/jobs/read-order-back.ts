@@ -34,6 +34,7 @@ export interface ReadOrderBackOptions {
   signal?: AbortSignal | undefined;
   /** Lets everything else pass that waits for a slot, and asks once only. */
   isPatient?: boolean;
+  tries?: number;
 }
 
 /** Below what is sent and what is in no hurry. */
@@ -48,7 +49,7 @@ export async function readOrderBack(
   client: ServiceClient,
   lease: ServiceLease,
   order: OrderToRead,
-  { signal, isPatient = false }: ReadOrderBackOptions = {},
+  { signal, isPatient = false, tries }: ReadOrderBackOptions = {},
 ): Promise<OrderReadBack> {
   const { store, settings, nowMs } = context;
   const { acknowledgement, endpoints } = settings.service;
@@ -74,7 +75,13 @@ export async function readOrderBack(
   if (signal?.aborted) stop();
   const questions = new PullQuestions(
     { context, client, lease, gate },
-    { id: null, requests: 0, isProbe: false, signal, ...(isPatient ? { priority: patientPriority, tries: 1 } : {}) },
+    {
+      id: null,
+      requests: 0,
+      isProbe: false,
+      signal,
+      ...(isPatient ? { priority: patientPriority, tries: 1 } : tries === undefined ? {} : { tries }),
+    },
   );
   let kept: OrderReadBack = { kind: 'unknown' };
   try {

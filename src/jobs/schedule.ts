@@ -166,7 +166,6 @@ async function work(
     turns.announce();
     void announcedNow();
   };
-
   const pruneNow = job('prune', async () => {
     const removed = await recorded(context, 'prune', ending.signal, () => prune(context, lease.lease, ending.signal));
     if (ending.signal.aborted) return;

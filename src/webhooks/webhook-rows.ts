@@ -23,11 +23,12 @@ export async function insertEvent(tx: Tx, event: WebhookEvent, payload: string, 
   return inserted > 0;
 }
 
-/** Events that wait to be read about, the oldest first. */
-export async function pendingEvents(tx: Tx, limit: number): Promise<StoredEvent[]> {
+/** Events about such a thing that wait to be read about, the oldest first. */
+export async function pendingEvents(tx: Tx, about: 'invoice' | 'order', limit: number): Promise<StoredEvent[]> {
   return (
     await tx.select(
-      `SELECT ${columns} FROM webhook_event WHERE state='pending' ORDER BY received_at, event_id LIMIT ${Math.trunc(limit)}`,
+      `SELECT ${columns} FROM webhook_event WHERE state='pending' AND about=? ORDER BY received_at, event_id LIMIT ${Math.trunc(limit)}`,
+      [about],
     )
   ).map(eventOf);
 }
@@ -69,9 +70,15 @@ export async function pruneEvents(tx: Tx, before: number, limit: number): Promis
   return tx.run(`DELETE FROM webhook_event WHERE event_id IN ${placeholders(ids.length)}`, ids);
 }
 
-export async function lastReceivedAt(tx: Tx): Promise<number | null> {
-  const [row] = await tx.select('SELECT MAX(received_at) AS at FROM webhook_event');
-  return row?.at == null ? null : Number(row.at);
+/** When an event was stored last, and one about an invoice; null: never. */
+export async function lastReceivedAt(tx: Tx): Promise<{ any: number | null; invoice: number | null }> {
+  const last = async (where: string) => {
+    const [row] = await tx.select(
+      `SELECT received_at AS at FROM webhook_event ${where} ORDER BY received_at DESC LIMIT 1`,
+    );
+    return row === undefined ? null : Number(row.at);
+  };
+  return { any: await last(''), invoice: await last("WHERE about='invoice'") };
 }
 
 const columns = 'event_id, type, about, subject, state, outcome, received_at, handled_at';

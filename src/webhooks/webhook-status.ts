@@ -21,19 +21,19 @@ const newestPulls = 200;
 export async function readWebhookStatus(tx: Tx): Promise<WebhookStatus> {
   const tally = await readTally(tx);
   const listeningSinceAt = tally.find(({ name }) => name === 'listening')?.lastAt ?? null;
-  const lastEventAt = await lastReceivedAt(tx);
+  const lastAt = await lastReceivedAt(tx);
   const pulls = await tx.select(
     `SELECT started_at, unlisted FROM invoice_pull WHERE outcome IN ('proven','unproven') ORDER BY id DESC LIMIT ${newestPulls}`,
   );
   const [waiting] = await tx.select("SELECT COUNT(*) AS n FROM webhook_event WHERE state='pending'");
   return {
-    lastEventAt,
+    lastEventAt: lastAt.any,
     listeningSinceAt,
     pending: Number(waiting?.n ?? 0),
     tally: tally.filter(({ name }) => name !== 'listening'),
     stopped: webhooksSeemStopped(
       pulls.map((row) => ({ startedAt: Number(row.started_at), unlisted: Number(row.unlisted) })),
-      lastEventAt,
+      lastAt.invoice,
       listeningSinceAt,
     ),
   };

@@ -265,6 +265,8 @@ onBothLabs('webhooks', (kit) => {
     expect(lab.log.filter((line) => line.includes('signature'))).to.deep.equal([]);
     await endForgeries(lab.context);
     expect((await status()).alerts).to.deep.equal([]);
+    // Orders are still announced.
+    await announced('any', 'order', Date.now() + 10_000);
     await kit.store.transaction('pulls find what was paid', async (tx) => {
       for (let i = 1; i < 4; i++)
         await tx.run(
