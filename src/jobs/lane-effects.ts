@@ -8,6 +8,8 @@ export interface LaneHealth {
   throttles: number;
   /** The end of the latest wait for it. */
   throttledUntil: number;
+  /** When it was told of. What was sent before is no news of it. */
+  throttledSince: number;
   refusals: { reason: string; count: number };
 }
 
@@ -15,6 +17,7 @@ export const healthy: LaneHealth = {
   failures: 0,
   throttles: 0,
   throttledUntil: 0,
+  throttledSince: 0,
   refusals: { reason: '', count: 0 },
 };
 
@@ -58,7 +61,7 @@ export function laneEffects(
   settings: LaneSettings,
   nowMs: number,
 ): LaneEffects {
-  let { throttles, throttledUntil, refusals } = before;
+  let { throttles, throttledUntil, throttledSince, refusals } = before;
   let { nextProbeAt } = settings;
   // Somebody else closed the breaker, an operator or a pull that got through: it takes as many failures to open it again.
   let failures = nextProbeAt === null && before.failures >= settings.outageAfterFailures ? 0 : before.failures;
@@ -104,10 +107,13 @@ export function laneEffects(
           Math.max(settings.windowMs, 1_000) * 2 ** Math.min(Math.max(throttles - 1, 0), 6),
         );
         // "Now" and a date in the past name no time: heeded to the letter, they would have us ask ten times a second.
-        // And where it names none, it does not take back a time that it named before.
-        throttledUntil = verdict.retryAfterMs
-          ? nowMs + verdict.retryAfterMs
-          : Math.max(throttledUntil, nowMs + ownWait);
+        // And where it names none, it does not take back a time that it named before. Nor does what was under way when we were
+        // told to wait: a block of an hour does not end because a request sent before it was answered "in a second".
+        const until = nowMs + (verdict.retryAfterMs || ownWait);
+        const isNews = Boolean(verdict.retryAfterMs) && (sentAtMs ?? 0) > throttledSince;
+        if (verdict.retryAfterMs && !isNews && until < throttledUntil) break;
+        throttledUntil = isNews ? until : Math.max(throttledUntil, until);
+        throttledSince = nowMs;
         pauses.push({ lane: 'service', cause: 'throttled', until_at: throttledUntil, reason });
         break;
       }
@@ -118,6 +124,7 @@ export function laneEffects(
         );
         break;
       case 'misconfigured':
+        if (verdict.others) break;
         pauses.push({ lane: 'deliver', cause: 'misconfigured', until_at: null, reason });
         alerts.push(
           `The service does not let us deliver (${reason}). Check the address and the permissions, then \`waybill resume deliver\`.`,
@@ -158,7 +165,7 @@ export function laneEffects(
     }
   }
   return {
-    health: { failures, throttles, throttledUntil, refusals },
+    health: { failures, throttles, throttledUntil, throttledSince, refusals },
     pauses: latest(pauses),
     closesBreaker,
     alerts: [...new Set(alerts)],

@@ -1,7 +1,8 @@
-import { type AuditEntry, appendAudit } from '../audit/audit-log.js';
+import { appendAudit } from '../audit/audit-log.js';
 import type { Sent } from '../delivery/service-client.js';
 import { sha256 } from '../outbox/canonical-json.js';
 import type { ClaimedMessage } from '../outbox/claim-messages.js';
+import { forbiddenBefore, passedSinceForbidden } from '../outbox/forbidden-before.js';
 import type { LookUpMessage } from '../outbox/look-up-messages.js';
 import { settle } from '../outbox/message.js';
 import { promoteWaitingUpdate, type SettledMessage, settleMessages } from '../outbox/settle-messages.js';
@@ -9,8 +10,10 @@ import { recordSuccess } from '../store/job-runs.js';
 import { assertEpoch, LeaseLost } from '../store/lease.js';
 import type { Tx } from '../store/store.js';
 import { adoptCustomer } from './adopt-customer.js';
+import { auditOfOutcome } from './audit-of-outcome.js';
 import { type DeliverResult, emptyDeliverResult } from './deliver-result.js';
 import type { JobContext } from './job-context.js';
+import { endpointKey, judgeForbidden } from './judge-forbidden.js';
 import { killPoint } from './kill-point.js';
 import { afterOutageMs, LaneKeeper } from './lane-keeper.js';
 import type { LookUpResult } from './look-up.js';
@@ -90,7 +93,33 @@ export class Settler {
     }
   }
 
-  async #settleBatch(batch: readonly Outcome[]): Promise<void> {
+  /** A 403 may be about one record alone: then it stops no others. */
+  async #heedForbidden(batch: readonly Outcome[]): Promise<Outcome[]> {
+    const forbidden = batch.filter(({ sent }) => sent.verdict.kind === 'misconfigured' && sent.status === 403);
+    if (forbidden.length === 0) return [...batch];
+    const { before, passed } = await this.#context.store.read('look what passed beside a 403', async (tx) => {
+      const passed = new Set<string>();
+      for (const { message } of forbidden)
+        if (await passedSinceForbidden(tx, message.entity, message.operation)) passed.add(endpointKey(message));
+      const before = await forbiddenBefore(
+        tx,
+        forbidden.map(({ message }) => message.id),
+      );
+      return { before, passed };
+    });
+    const candidates = batch.map(({ message, sent }) => ({
+      entity: message.entity,
+      operation: message.operation,
+      verdict: sent.verdict,
+      status: sent.status,
+      wasForbidden: before.has(message.id),
+    }));
+    const verdicts = judgeForbidden(candidates, passed);
+    return batch.map((one, i) => ({ ...one, sent: { ...one.sent, verdict: verdicts[i] ?? one.sent.verdict } }));
+  }
+
+  async #settleBatch(met: readonly Outcome[]): Promise<void> {
+    const batch = await this.#heedForbidden(met);
     const { store, nowMs, random, settings, actor } = this.#context;
     const at = nowMs();
     const { delivery } = settings;
@@ -131,7 +160,7 @@ export class Settler {
         tx,
         settled.flatMap((one) => {
           const attemptId = attemptIds.get(one.message.id);
-          return attemptId === undefined ? [] : auditOf(one, attemptId, actor);
+          return attemptId === undefined ? [] : auditOfOutcome(one, attemptId, actor);
         }),
         at,
       );
@@ -251,50 +280,4 @@ export class Settler {
       }
     }
   }
-}
-
-function auditOf({ message, transition, outcome }: SettledMessage, attemptId: number, actor: string): AuditEntry[] {
-  const base = { entity: message.entity, sourceKey: message.sourceKey, messageId: message.id, actor };
-  const attempt: AuditEntry = {
-    ...base,
-    event: 'attempt',
-    outcome: outcome.verdict,
-    attemptId,
-    detail: {
-      number: message.attemptNumber,
-      operation: message.operation,
-      idempotencyKey: message.idempotencyKey,
-      bodyHash: message.bodyHash,
-      startedAt: outcome.startedAt,
-      durationMs: outcome.durationMs,
-      status: outcome.status,
-      ...(outcome.repeatedAfter401 ? { repeatedAfter401: true } : {}),
-      requestId: outcome.requestId,
-      reason: outcome.reason,
-      excerptHash: outcome.excerptHash,
-      nextAttemptAt:
-        transition.state === 'pending' || transition.state === 'in_doubt' ? transition.nextAttemptAt : null,
-    },
-  };
-  if (transition.state === 'delivered')
-    return [
-      attempt,
-      {
-        ...base,
-        event: 'delivered',
-        outcome: 'delivered',
-        detail: {
-          serviceId: transition.serviceId,
-          flag: transition.flag,
-          serviceState: outcome.serviceState ?? null,
-          serviceTotal: outcome.serviceTotal ?? null,
-        },
-      },
-    ];
-  if (transition.state === 'parked')
-    return [
-      attempt,
-      { ...base, event: 'parked', outcome: transition.parkClass, detail: { reason: transition.reason } },
-    ];
-  return [attempt];
 }

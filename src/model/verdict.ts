@@ -17,8 +17,11 @@ export type Verdict =
    */
   | { kind: 'throttled'; reason: string; retryAfterMs: number | null; mayHaveTakenEffect?: true }
   | { kind: 'unauthorised'; reason: string }
-  /** `mayHaveTakenEffect`: a redirect may follow a deed ("see other"). */
-  | { kind: 'misconfigured'; reason: string; mayHaveTakenEffect?: true }
+  /**
+   * `mayHaveTakenEffect`: a redirect may follow a deed ("see other"). `others`: at the same endpoint other records pass, so that
+   * a 403 is about this one; `pass still`: as they did when it was forbidden before.
+   */
+  | { kind: 'misconfigured'; reason: string; mayHaveTakenEffect?: true; others?: 'passed' | 'pass still' }
   /** The first request with this key is still running at the service. */
   | { kind: 'busy'; reason: string }
   | { kind: 'unknown_customer'; reason: string }

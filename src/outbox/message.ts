@@ -62,6 +62,8 @@ export interface SettleContext {
 
 const busyWaitMs = 1_000;
 const longestBusyWaitMs = 60_000;
+/** In this time others show whether it is one record that is forbidden. */
+const forbiddenWaitMs = 10_000;
 const maxInvalidAnswers = 3;
 const maxCustomerWaits = 3;
 
@@ -108,7 +110,13 @@ export function settle(message: SendingMessage, verdict: Verdict, context: Settl
       return { ...same, firstSentAt: message.firstSentAt };
     // A later refusal of what a gateway answered for would prove nothing: see `provenRefusal`.
     case 'throttled':
+      return verdict.mayHaveTakenEffect ? { ...same, state: 'in_doubt' } : same;
+
+    // One record that we may not send stops no other one. Others go first, and show whether it is the record or we.
     case 'misconfigured':
+      if (verdict.others === 'pass still') return park(provenRefusal(message));
+      if (verdict.others === 'passed')
+        return { ...same, nextAttemptAt: nowMs + Math.min(forbiddenWaitMs, context.backoff.maxMs) };
       return verdict.mayHaveTakenEffect ? { ...same, state: 'in_doubt' } : same;
     case 'unauthorised':
       return same;

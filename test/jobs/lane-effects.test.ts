@@ -205,6 +205,20 @@ describe('slowing down', () => {
     expect(waitOf(new Lane().settle(of(throttled(60_000)), of(throttled(1_000))))).to.equal(60_000);
   });
 
+  it('does not shorten a block because of what was under way when it began', () => {
+    const lane = new Lane();
+    const hour = 3_600_000;
+    lane.settle(of(throttled(hour)));
+    lane.now += 300;
+    expect(lane.settle(of(throttled(1_000))).pauses).to.deep.equal([]);
+    expect(lane.health.throttledUntil - start).to.equal(hour);
+    expect(waitOf(lane.settle(of(throttled(2 * hour))))).to.equal(2 * hour + 300);
+    // Somebody resumed, and the service says something else now.
+    const since = lane.now;
+    lane.now += 500;
+    expect(waitOf(lane.settle(of(throttled(1_000), null, since + 1)))).to.equal(300 + 500 + 1_000);
+  });
+
   it('waits at least one window of the limit', () => {
     const effects = laneEffects(healthy, [of(throttled())], { ...settings, windowMs: 60_000 }, start);
     expect(waitOf(effects)).to.equal(60_000);
@@ -267,6 +281,13 @@ describe('what one answer says about the service', () => {
     const misconfigured = laneEffects(healthy, [of({ kind: 'misconfigured', reason: 'HTTP 302' })], settings, start);
     expect(misconfigured.pauses[0]).to.include({ lane: 'deliver', cause: 'misconfigured', until_at: null });
     expect(misconfigured.alerts).to.have.length(1);
+  });
+
+  it('stops nothing for a 403 that is about one record', () => {
+    for (const others of ['passed', 'pass still'] as const)
+      expect(
+        laneEffects(healthy, [of({ kind: 'misconfigured', reason: 'HTTP 403', others })], settings, start),
+      ).to.deep.include({ pauses: [], alerts: [] });
   });
 
   it('pauses delivery when a success without an acknowledgement was parked, not before', () => {

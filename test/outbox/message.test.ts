@@ -27,7 +27,11 @@ const verdicts: { [K in VerdictKind]: Extract<Verdict, { kind: K }>[] } = {
     { kind: 'throttled', reason: 'HTTP 429', retryAfterMs: 60_000 },
   ],
   unauthorised: [{ kind: 'unauthorised', reason: 'HTTP 401' }],
-  misconfigured: [{ kind: 'misconfigured', reason: 'HTTP 403' }],
+  misconfigured: [
+    { kind: 'misconfigured', reason: 'HTTP 403' },
+    { kind: 'misconfigured', reason: 'HTTP 403', others: 'passed' },
+    { kind: 'misconfigured', reason: 'HTTP 403', others: 'pass still' },
+  ],
   busy: [{ kind: 'busy', reason: 'in progress' }],
   unknown_customer: [{ kind: 'unknown_customer', reason: 'HTTP 404' }],
   conflict: [
@@ -90,7 +94,7 @@ const allowed: { [K in VerdictKind]: { states: (MessageState | 'same')[]; parkCl
   unavailable: { states: ['same'], parkClasses: [] },
   throttled: { states: ['same'], parkClasses: [] },
   unauthorised: { states: ['same'], parkClasses: [] },
-  misconfigured: { states: ['same'], parkClasses: [] },
+  misconfigured: { states: ['same', 'parked'], parkClasses: ['refused', 'unproven'] },
   busy: { states: ['in_doubt'], parkClasses: [] },
   unknown_customer: { states: ['same', 'parked'], parkClasses: ['refused', 'unproven'] },
   conflict: { states: ['parked'], parkClasses: ['conflict'] },
