@@ -25,7 +25,9 @@ export const readInvoiceEndpoint = z
       .min(400)
       .max(499)
       .default(404)
-      .describe('Status that says that there is no such invoice.'),
+      .describe(
+        'Status that says that there is no such invoice. Believed only where its body is a JSON object, as an error of the service is.',
+      ),
     field: z
       .string()
       .regex(/^[^.\s]+(\.[^.\s]+)*$/, 'not the name of a field')

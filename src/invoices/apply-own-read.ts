@@ -5,8 +5,16 @@ import { stageOwnRead } from './staging.js';
 
 /** What is known of an invoice, or an invoice of which nothing is known yet. */
 export async function knownInvoice(tx: Tx, invoiceNo: string): Promise<MissedInvoice & { isKnown: boolean }> {
-  const [row] = await tx.select('SELECT customer_code, status FROM invoice WHERE invoice_no=?', [invoiceNo]);
-  return { invoiceNo, customerCode: row?.customer_code ?? null, status: row?.status ?? '', isKnown: row !== undefined };
+  const [row] = await tx.select('SELECT customer_code, status, unlisted_at FROM invoice WHERE invoice_no=?', [
+    invoiceNo,
+  ]);
+  return {
+    invoiceNo,
+    customerCode: row?.customer_code ?? null,
+    status: row?.status ?? '',
+    isOffList: (row?.unlisted_at ?? null) !== null,
+    isKnown: row !== undefined,
+  };
 }
 
 /**

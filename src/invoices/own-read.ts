@@ -18,15 +18,22 @@ export function readOwnInvoice(
   status: number,
   body: unknown,
 ): OwnRead {
-  if (status === endpoint.absentStatus) return { left: null };
+  // A page for people, or nothing at all, may come from a gateway that has lost the service behind it.
+  if (status === endpoint.absentStatus)
+    return isObject(body) ? { left: null } : { odd: `HTTP ${status}, without the JSON in which the service says why` };
   const value = endpoint.field === undefined ? body : fieldAt(body, endpoint.field);
   if (fieldAt(value, 'invoice_no') !== known.invoiceNo) return { odd: `the answer is not about ${known.invoiceNo}` };
   const said = fieldAt(value, 'status');
-  // The state that it was listed with, whatever it is called, is one in which it is due. Of what is not, the amount no longer matters.
-  if (typeof said === 'string' && said !== '' && said !== known.status && !states.includes(said))
+  // The state with which it stands on the list, whatever it is called, is one in which it is due. Of what is not, the amount no longer matters.
+  const isListedSo = said === known.status && !known.isOffList;
+  if (typeof said === 'string' && said !== '' && !isListedSo && !states.includes(said))
     return { left: said.slice(0, 64) };
   const invoice = readInvoice(value);
   if (typeof invoice === 'string') return { odd: invoice };
   const customer = invoice.customer_code ?? known.customerCode;
   return { due: customer === null ? invoice : { ...invoice, customer_code: customer } };
+}
+
+function isObject(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

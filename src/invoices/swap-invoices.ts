@@ -1,4 +1,5 @@
 import type { Tx } from '../store/store.js';
+import { listIsProven } from './list-is-proven.js';
 
 export interface SwapCounts {
   added: number;
@@ -14,10 +15,6 @@ const differs = `(i.amount<>s.amount OR i.due_date<>s.due_date OR i.status<>s.st
     OR COALESCE(i.customer_code,'')<>COALESCE(s.customer_code,'') OR i.unlisted_at IS NOT NULL OR i.missed_at IS NOT NULL)`;
 
 const isStaged = 'EXISTS (SELECT 1 FROM invoice_staging s WHERE s.invoice_no=invoice.invoice_no AND s.has_left=0)';
-
-/** Its list was proven, so that what is not on it has left. */
-const isProven = `EXISTS (SELECT 1 FROM invoice_group g WHERE g.is_proven=1
-    AND (g.list_customer='' OR g.list_customer=invoice.customer_code))`;
 
 const hasLeft = 'EXISTS (SELECT 1 FROM invoice_staging s WHERE s.invoice_no=invoice.invoice_no AND s.has_left=1)';
 
@@ -51,7 +48,7 @@ export async function swapInvoices(tx: Tx, nowMs: number): Promise<SwapCounts> {
   const unlisted = await tx.run(
     `UPDATE invoice SET unlisted_at=?, missed_at=NULL,
             left_status=(SELECT MAX(s.status) FROM invoice_staging s WHERE s.invoice_no=invoice.invoice_no AND s.has_left=1)
-      WHERE unlisted_at IS NULL AND (${hasLeft} OR (${isProven} AND NOT ${isStaged}))`,
+      WHERE unlisted_at IS NULL AND (${hasLeft} OR (${listIsProven} AND NOT ${isStaged}))`,
     [nowMs],
   );
   await tx.run(

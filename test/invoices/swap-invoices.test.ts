@@ -76,7 +76,7 @@ onBothStores('the invoice list', (kit) => {
     expect(await swap([invoice('b')], 3, false)).to.deep.include({ unlisted: 0, missed: 2 });
     expect((await rows()).map((one) => one.missed_at)).to.deep.equal([2, null, 3]);
     expect(await inStore((tx) => missedInvoices(tx, 10))).to.deep.equal(
-      ['a', 'c', 'b'].map((invoiceNo) => ({ invoiceNo, customerCode: 'K1', status: 'unpaid' })),
+      ['a', 'c', 'b'].map((invoiceNo) => ({ invoiceNo, customerCode: 'K1', status: 'unpaid', isOffList: false })),
     );
     expect(await swap([invoice('a'), invoice('b')], 4)).to.deep.equal({ added: 0, changed: 1, unlisted: 1, missed: 0 });
   });
