@@ -28,7 +28,7 @@ export class LaneKeeper {
     const throttled = pauses.find(({ cause }) => cause === 'throttled');
     const effects = laneEffects(
       // On record, because a pull may have written it, and an operator may have ended it.
-      { ...this.#health, throttledUntil: throttled?.until_at ?? 0 },
+      { ...this.#health, throttledUntil: throttled?.until_at ?? 0, throttledSince: throttled?.since_at ?? 0 },
       outcomes,
       {
         outageAfterFailures: delivery.outageAfterFailures,

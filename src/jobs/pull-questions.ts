@@ -154,17 +154,25 @@ export class PullQuestions {
       );
       if (this.#isProbe && verdict !== 'not_sent') await this.#endProbe(tx, verdict, at);
       if (judged.kind === 'answer') await question.keep(tx, judged.value, at);
-      else await this.#heed(tx, judged, at);
+      else await this.#heed(tx, judged, startedAt, at);
       if (purpose !== 'list_invoices' && judged.kind !== 'answer' && verdict === 'misconfigured')
         await raiseForbiddenRead(tx, purpose, judged.reason, question.detail, at);
     });
   }
 
-  async #heed(tx: Tx, judged: Exclude<PullAnswer<unknown>, { kind: 'answer' }>, at: number): Promise<void> {
+  async #heed(
+    tx: Tx,
+    judged: Exclude<PullAnswer<unknown>, { kind: 'answer' }>,
+    sentAtMs: number | null,
+    at: number,
+  ): Promise<void> {
     if (!judged.pause) return;
     const pause = { ...judged.pause, reason: judged.reason, actor: this.#context.actor, since_at: at };
-    const { until_at } = pause;
-    if (judged.namesTime === false && until_at !== null) await pauseLaneNoShorter(tx, { ...pause, until_at });
+    const { until_at, lane, cause } = pause;
+    const going = (await listPauses(tx)).find((one) => one.lane === lane && one.cause === cause);
+    // What was under way when we were told to wait is no news of that wait.
+    const isNews = judged.namesTime !== false && (sentAtMs ?? 0) > (going?.since_at ?? 0);
+    if (!isNews && until_at !== null) await pauseLaneNoShorter(tx, { ...pause, until_at });
     else await pauseLane(tx, pause);
   }
 
