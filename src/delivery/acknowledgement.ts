@@ -2,6 +2,8 @@ import { z } from 'zod';
 import type { AcknowledgementSettings } from '../config/answer-settings.js';
 import type { Entity } from '../model/entity.js';
 import type { OrderItem } from '../model/record.js';
+import { acknowledgedId as id } from './acknowledged-id.js';
+import { acknowledgedText as text } from './acknowledged-text.js';
 import { isExact, parseJson } from './parse-json.js';
 import { valueAt } from './value-at.js';
 
@@ -10,16 +12,6 @@ export type Acknowledgement =
   | { valid: true; serviceId: string; total: number | null; state: string | null }
   | { valid: false; reason: string };
 
-/** U+FFFD stands where bytes were no UTF-8, and half of a pair is no text: what came is not what the service meant. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not be there
-const unfit = /[\u0000-\u001f\u007f-\u009f\ufffd\p{Surrogate}]/u;
-const text = z
-  .string()
-  .min(1)
-  .max(255)
-  .refine((value) => !unfit.test(value), 'holds what is no text');
-/** Digits that JavaScript would round arrive as text by `parseJson`, so that an id keeps all of them. */
-const id = z.union([text, z.number().int().safe().transform(String)]);
 const number = /^-?\d+(\.\d+)?([eE][+-]?\d+)?$/;
 /** So does a number in place of a state, which is no state for that. */
 const stateText = text.refine((value) => !number.test(value) || isExact(value), 'is a number');

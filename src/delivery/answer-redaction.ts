@@ -1,3 +1,5 @@
+import type { LookUpFinding } from '../model/look-up-finding.js';
+import type { JsonValue } from '../model/record.js';
 import { redact } from '../model/redact.js';
 import type { Verdict } from '../model/verdict.js';
 import { excerptOf } from './excerpt-of.js';
@@ -32,6 +34,14 @@ export class AnswerRedaction {
     if (verdict.kind === 'delivered')
       return verdict.state === undefined ? verdict : { ...verdict, state: redact(verdict.state, this.#secrets()) };
     return { ...verdict, reason: redact(verdict.reason, this.#secrets()) };
+  }
+
+  finding(finding: LookUpFinding | null, record: { [name: string]: JsonValue }): LookUpFinding | null {
+    if (finding?.kind !== 'found') return finding;
+    const { serviceId } = finding;
+    // Customers may be called by our own code.
+    if (Object.values(record).includes(serviceId) || !this.#holdsCredential(serviceId)) return finding;
+    return { kind: 'odd', reason: 'the id that it names holds our credential' };
   }
 
   /** An id is kept and shown as it is. A short secret may be part of an honest one. */

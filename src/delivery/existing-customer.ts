@@ -21,6 +21,9 @@ export function existingCustomerEndpoint(
   };
 }
 
+/** What is carried is compared and kept with all that is in it. */
+const deepest = 100;
+
 /**
  * The customer that an answer "already exists" carries, when its code is exactly ours. Pure. Null for every other one, and
  * where the answer carries none: then the service is asked.
@@ -32,7 +35,7 @@ export function customerInAnswer(
 ): FoundRecord | null {
   const { adoption } = service;
   if (adoption.customers === 'off' || adoption.answerRecord === undefined || exchange.kind !== 'answer') return null;
-  const carried = valueAt(parseJson(exchange.body), adoption.answerRecord);
+  const carried = valueAt(parseJson(exchange.body, deepest), adoption.answerRecord);
   if (typeof carried !== 'object' || carried === null || Array.isArray(carried)) return null;
   const answer: Exchange = { kind: 'answer', status: 200, headers: {}, body: JSON.stringify(carried) };
   const finding = readLookUp(byCode(service), record, '', answer);

@@ -1,9 +1,13 @@
 import type { LookUpEndpoint } from '../config/service-settings.js';
 import type { LookUpFinding } from '../model/look-up-finding.js';
 import type { JsonValue } from '../model/record.js';
+import { acknowledgedId } from './acknowledged-id.js';
 import type { Exchange } from './exchange.js';
 import { parseJson } from './parse-json.js';
 import { valueAt } from './value-at.js';
+
+/** What is found is compared and kept with all that is in it. */
+const deepest = 100;
 
 type Fields = { [name: string]: JsonValue };
 
@@ -40,7 +44,7 @@ export function readLookUp(
   if (exchange.status === endpoint.absentStatus) return { kind: 'none' };
   if (exchange.status !== endpoint.successStatus) return null;
   const odd = (reason: string): LookUpFinding => ({ kind: 'odd', reason });
-  const body = parseJson(exchange.body);
+  const body = parseJson(exchange.body, deepest);
   if (!isFields(body) && !Array.isArray(body)) return odd('the answer is no JSON object');
   const list = endpoint.list === undefined ? body : valueAt(body, endpoint.list);
   if (endpoint.list !== undefined && !Array.isArray(list)) return odd(`the answer has no list ${endpoint.list}`);
@@ -60,16 +64,16 @@ export function readLookUp(
   if (exact.length > 1) return { kind: 'several', count: exact.length };
   const [one] = exact;
   if (!one) return odd(`${found.length} found, and none of them is exactly ours`);
-  const id = valueAt(one, endpoint.id);
-  if ((typeof id !== 'string' && typeof id !== 'number') || id === '')
-    return odd(`what was found has no ${endpoint.id}`);
+  const id = acknowledgedId.safeParse(valueAt(one, endpoint.id));
+  if (!id.success) return odd(`what was found has no ${endpoint.id} that is an id`);
   const total = endpoint.total === undefined ? null : valueAt(one, endpoint.total);
+  if (typeof total === 'number' && !Number.isSafeInteger(total)) return odd(`its total ${total} is no whole amount`);
   const shown = besides(one, (compared[0] as [string, string])[0]);
   const differs = Object.keys(record).filter(
     (name) =>
       Object.hasOwn(shown, name) && JSON.stringify(shown[name]) !== JSON.stringify(record[name]) && name !== 'items',
   );
-  return { kind: 'found', serviceId: String(id), total: typeof total === 'number' ? total : null, differs, shown };
+  return { kind: 'found', serviceId: id.data, total: typeof total === 'number' ? total : null, differs, shown };
 }
 
 function fieldOf(name: string, record: Fields, idempotencyKey: string): string | null {

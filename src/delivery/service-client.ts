@@ -239,7 +239,7 @@ export class ServiceClient {
     const verdict = this.#redaction.verdict(judged, null);
     return {
       ...this.#record(timed),
-      finding: readLookUp(endpoint, record, message.idempotencyKey, exchange),
+      finding: this.#redaction.finding(readLookUp(endpoint, record, message.idempotencyKey, exchange), record),
       verdict: 'reason' in verdict ? verdict : { kind: 'in_doubt', reason: verdict.kind },
     };
   }

@@ -16,7 +16,7 @@ import {
   nextConflictAt,
   settleLookUp,
 } from '../outbox/look-up-messages.js';
-import { assertEpoch } from '../store/lease.js';
+import { assertEpoch, LeaseLost } from '../store/lease.js';
 import { adoptCustomer } from './adopt-customer.js';
 import type { JobContext } from './job-context.js';
 import { afterOutageMs, type LaneKeeper } from './lane-keeper.js';
@@ -83,7 +83,9 @@ export async function lookUp(
   const { settings, store, nowMs, random, actor } = context;
   const endpoint = endpointFor(context, message);
   if (!endpoint) throw new Error(`There is no look-up for ${message.entity}.`);
-  const looked = await client.lookUp(endpoint, message, asking);
+  const looked = await client
+    .lookUp(endpoint, message, asking)
+    .catch((error: Error) => unforeseen(context, message, error));
   const finding = findingOf(message, looked);
   const { items } = JSON.parse(message.record) as { items?: OrderItem[] };
   const expectedTotal = items?.reduce((sum, item) => sum + BigInt(item.qty) * BigInt(item.price), 0n) ?? null;
@@ -94,78 +96,101 @@ export async function lookUp(
       checkTotal: settings.service.checkTotal,
     });
   const { delivery } = settings;
-  const recorded = await store.transaction('put a look-up on record', async (tx) => {
-    await assertEpoch(tx, lease.lease);
-    const at = nowMs();
-    const maxMs = delivery.backoffMaxSeconds * 1000;
-    const backoff = {
-      baseMs: delivery.backoffBaseSeconds * 1000,
-      maxMs: asking.isProbe ? Math.min(maxMs, afterOutageMs) : maxMs,
-    };
-    const failed = looked.startedAtMs !== null && looked.verdict.kind !== 'throttled';
-    const outcome: LookUpOutcome = {
-      // Adopting comes right after it; until then it is what it was.
-      decision: decision?.to === 'adopted' ? null : decision,
-      nextAttemptAt: failed ? at + Math.max(1_000, backoffMs(message.failures + 1, backoff, random())) : at,
-      verdict: finding?.kind ?? looked.verdict.kind,
-      reason: decision?.to === 'parked' ? decision.reason : finding ? null : looked.verdict.reason,
-      startedAt: looked.startedAtMs,
-      durationMs: looked.durationMs,
-      status: looked.status,
-      requestId: looked.requestId,
-    };
-    const attemptId = await settleLookUp(tx, message, outcome, lease.lease.epoch, at);
-    if (attemptId === null) return { state: null, effects: null };
-    const base = { entity: message.entity, sourceKey: message.sourceKey, messageId: message.id, actor };
-    await appendAudit(
-      tx,
-      [
-        {
-          ...base,
-          event: 'attempt',
-          outcome: outcome.verdict,
-          attemptId,
-          detail: {
-            purpose: 'look_up',
-            number: message.attemptNumber,
-            idempotencyKey: message.idempotencyKey,
-            startedAt: outcome.startedAt,
-            durationMs: outcome.durationMs,
-            status: outcome.status,
-            requestId: outcome.requestId,
-            reason: outcome.reason,
+  const put = () =>
+    store.transaction('put a look-up on record', async (tx) => {
+      await assertEpoch(tx, lease.lease);
+      const at = nowMs();
+      const maxMs = delivery.backoffMaxSeconds * 1000;
+      const backoff = {
+        baseMs: delivery.backoffBaseSeconds * 1000,
+        maxMs: asking.isProbe ? Math.min(maxMs, afterOutageMs) : maxMs,
+      };
+      const failed = looked.startedAtMs !== null && looked.verdict.kind !== 'throttled';
+      const outcome: LookUpOutcome = {
+        // Adopting comes right after it; until then it is what it was.
+        decision: decision?.to === 'adopted' ? null : decision,
+        nextAttemptAt: failed ? at + Math.max(1_000, backoffMs(message.failures + 1, backoff, random())) : at,
+        verdict: finding?.kind ?? looked.verdict.kind,
+        reason: decision?.to === 'parked' ? decision.reason : finding ? null : looked.verdict.reason,
+        startedAt: looked.startedAtMs,
+        durationMs: looked.durationMs,
+        status: looked.status,
+        requestId: looked.requestId,
+      };
+      const attemptId = await settleLookUp(tx, message, outcome, lease.lease.epoch, at);
+      if (attemptId === null) return { state: null, effects: null };
+      const base = { entity: message.entity, sourceKey: message.sourceKey, messageId: message.id, actor };
+      await appendAudit(
+        tx,
+        [
+          {
+            ...base,
+            event: 'attempt',
+            outcome: outcome.verdict,
+            attemptId,
+            detail: {
+              purpose: 'look_up',
+              number: message.attemptNumber,
+              idempotencyKey: message.idempotencyKey,
+              startedAt: outcome.startedAt,
+              durationMs: outcome.durationMs,
+              status: outcome.status,
+              requestId: outcome.requestId,
+              reason: outcome.reason,
+            },
           },
-        },
-        ...(decision?.to === 'delivered'
-          ? [
-              {
-                ...base,
-                event: 'delivered' as const,
-                outcome: 'delivered',
-                detail: { serviceId: decision.serviceId, flag: decision.flag },
-              },
-            ]
-          : []),
-        ...(decision?.to === 'parked'
-          ? [{ ...base, event: 'parked' as const, outcome: decision.parkClass, detail: { reason: decision.reason } }]
-          : []),
-      ],
-      at,
-    );
-    const adoption =
-      decision?.to === 'adopted' ? await adoptCustomer(tx, context, message, decision.found, 'look_up', at) : null;
-    if (adoption?.kind === 'later') await lookUpAgain(tx, attemptId, message.id, at + rivalWaitMs);
-    const verdict = verdictForLane({ ...looked, finding });
-    const reason = 'reason' in verdict ? shownReason(message.entity, verdict.reason) : '';
-    const effects = await lane.heed(
-      tx,
-      [{ verdict, parkedAs: null, shownReason: reason, sentAtMs: looked.startedAtMs }],
-      at,
-    );
-    return { state: adoption ? stateAfter(adoption) : (decision?.to ?? null), effects };
-  });
+          ...(decision?.to === 'delivered'
+            ? [
+                {
+                  ...base,
+                  event: 'delivered' as const,
+                  outcome: 'delivered',
+                  detail: { serviceId: decision.serviceId, flag: decision.flag },
+                },
+              ]
+            : []),
+          ...(decision?.to === 'parked'
+            ? [{ ...base, event: 'parked' as const, outcome: decision.parkClass, detail: { reason: decision.reason } }]
+            : []),
+        ],
+        at,
+      );
+      const adoption =
+        decision?.to === 'adopted' ? await adoptCustomer(tx, context, message, decision.found, 'look_up', at) : null;
+      if (adoption?.kind === 'later') await lookUpAgain(tx, attemptId, message.id, at + rivalWaitMs);
+      const verdict = verdictForLane({ ...looked, finding });
+      const reason = 'reason' in verdict ? shownReason(message.entity, verdict.reason) : '';
+      const effects = await lane.heed(
+        tx,
+        [{ verdict, parkedAs: null, shownReason: reason, sentAtMs: looked.startedAtMs }],
+        at,
+      );
+      return { state: adoption ? stateAfter(adoption) : (decision?.to ?? null), effects };
+    });
+  const recorded = await untilOnRecord(context, lease, put);
   if (recorded.effects) lane.keep(recorded.effects);
   return recorded.state;
+}
+
+/** Whatever went wrong, the message goes back to where it was, and is looked up again after a while. */
+function unforeseen({ log, nowMs }: JobContext, { entity, sourceKey }: LookUpMessage, error: Error): LookedUp {
+  log.error('A look-up failed in a way that nobody foresaw', { entity, key: sourceKey, error: error.message });
+  const verdict = { kind: 'in_doubt' as const, reason: error.message };
+  const nothing = { durationMs: null, status: null, requestId: null, excerpt: null };
+  return { finding: null, verdict, startedAtMs: nowMs(), ...nothing };
+}
+
+/** The finding is in memory only: tries to write it as long as the lease is ours. Later a successor calls the attempt in doubt. */
+async function untilOnRecord<T>({ clock, log }: JobContext, lease: ServiceLease, put: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await put();
+    } catch (error) {
+      if (error instanceof LeaseLost || lease.lost || clock.monotonicMs() > lease.lease.endsAtMonotonicMs) throw error;
+      log.error('A look-up could not be put on record; trying again', { error: (error as Error).message });
+      await clock.sleep(500);
+    }
+  }
 }
 
 /** How long a customer waits for another one with its code that is on its way. */

@@ -70,6 +70,14 @@ describe('a look-up at the service', () => {
     expect(read(answer({ data: [found] }), { match: {} })?.kind, 'nothing to compare').to.equal('odd');
   });
 
+  it('takes no id that an acknowledgement could not name, and no amount that is none', () => {
+    for (const id of ['', 1.5, null, 'x'.repeat(256), 'o\u001b[2J', 'o\ufffd', {}, true])
+      expect(read(answer({ data: [{ order_id: id, note: 'SO-7' }] }))?.kind, JSON.stringify(id)).to.equal('odd');
+    expect(read(answer({ data: [{ order_id: 'o1', note: 'SO-7', total: 13.5 }] }))?.kind).to.equal('odd');
+    const nested = `${'['.repeat(20_000)}${']'.repeat(20_000)}`;
+    expect(read(answer(`{"data":[{"order_id":"o1","note":"SO-7","items":${nested}}]}`))?.kind).to.equal('odd');
+  });
+
   it('takes the answer itself for the record where the endpoint has no list', () => {
     const { list: _, ...single } = endpoint;
     const one = readLookUp(single, record, 'k', answer({ order_id: 7, note: 'SO-7' }));

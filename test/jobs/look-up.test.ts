@@ -97,4 +97,31 @@ onBothLabs('what can not be resent is looked up at the service', (kit) => {
     expect(verdicts.map((row) => row.verdict)).to.deep.equal(['throttled', 'in_doubt', 'found']);
     expect(lab.sandbox.counts()).to.include({ customers: 1, orders: 1, duplicateReferences: 0 });
   });
+
+  it('puts on record what it found once the store takes it again', async () => {
+    const lab = await kit.start({ customers: 1, orders: 2 });
+    const [row] = await lab.readErp('SELECT customer_no FROM customers');
+    lab.sandbox.addCustomers([{ customer_code: row?.customer_no as string, name: 'Old' }]);
+    await lab.capture();
+    const { store } = lab.context;
+    let tried = 0;
+    const transaction: typeof store.transaction = (action, work) =>
+      action === 'put a look-up on record' && tried++ === 0
+        ? Promise.reject(new Error('Connection lost: The server closed the connection.'))
+        : store.transaction(action, work);
+    lab.context.store = new Proxy(store, {
+      get: (target, name) => {
+        if (name === 'transaction') return transaction;
+        const value = Reflect.get(target, name) as unknown;
+        return typeof value === 'function' ? value.bind(target) : value;
+      },
+    });
+    await lab.deliver();
+    expect(tried).to.equal(2);
+    // Adopted; what differs is held for a person.
+    const [{ n } = { n: -1 }] = await kit.rows("SELECT COUNT(*) AS n FROM outbox_message WHERE state='sending'");
+    expect(Number(n)).to.equal(0);
+    expect(await kit.rows("SELECT source_key FROM binding WHERE entity='customer'")).to.have.length(1);
+    expect(lab.sandbox.counts().orders).to.equal(2);
+  });
 });
