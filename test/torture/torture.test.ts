@@ -8,7 +8,7 @@ describe('torture', function () {
 
   for (const store of ['sqlite', 'mariadb'] as const)
     it(`breaks no promise on three fixed seeds with a ${store} store, one of them lost and one restored`, async () => {
-      const report = await torture({ seeds: [10, 30, 11], store, parallel: 3 });
+      const report = await torture({ seeds: [18, 14, 11], store, parallel: 3 });
       expect(report.failures).to.deep.equal([]);
       expect(report.seeds).to.equal(3);
       expect(report.coverage).to.include.keys('fault:store-lost', 'fault:store-restored');
