@@ -2,6 +2,7 @@ import { lastEventAt, type RunningDaemon, startedDaemons } from '../audit/last-e
 import type { Settings } from '../config/settings.js';
 import { type LastPull, lastPull } from '../invoices/last-pull.js';
 import { countListedInvoices } from '../invoices/list-invoices.js';
+import { unprovenSince } from '../invoices/unproven-since.js';
 import type { Entity } from '../model/entity.js';
 import { type WriteBackKind, writeBackKinds } from '../model/write-back.js';
 import { type AdoptionCounts, countAdoptions } from '../outbox/adoptions.js';
@@ -59,6 +60,8 @@ export interface Status {
   writeBack: WriteBackStatus[];
   /** That nothing at all has succeeded for too long, or null. */
   silence: string | null;
+  /** That no pull was proven for too long, or null. */
+  unproven: string | null;
 }
 
 export interface WriteBackStatus {
@@ -104,7 +107,14 @@ export async function readStatus(tx: Tx, settings: Settings, erpIdentity: string
     webhooks: settings.webhooks.enabled ? await readWebhookStatus(tx) : null,
     writeBack: await writeBackStatus(tx, settings),
     silence: silent?.message ?? null,
+    unproven: settings.invoices.enabled ? unprovenInWords(await unprovenSince(tx), settings.alert, nowMs) : null,
   };
+}
+
+function unprovenInWords(since: number | null, { maxSilenceHours }: Settings['alert'], nowMs: number): string | null {
+  if (since === null || nowMs - since < maxSilenceHours * 3_600_000) return null;
+  const hours = Math.floor((nowMs - since) / 3_600_000);
+  return `no pull has proven the list of invoices for ${hours} h: what was paid may be listed still. Last pull in \`waybill status\` says why.`;
 }
 
 async function writeBackStatus(tx: Tx, { writeBack }: Settings): Promise<WriteBackStatus[]> {
@@ -148,6 +158,7 @@ export function checkStatus(status: Status): StatusCheck {
     else if (pause.cause !== 'throttled' && pause.cause !== 'quiet') warning.push(text);
   }
   if (status.webhooks?.stopped) warning.push(status.webhooks.stopped);
+  if (status.unproven) warning.push(status.unproven);
   if (status.notLive) warning.push(status.notLive);
   const parked = outbox.parked.reduce((sum, { count }) => sum + count, 0);
   if (parked > 0)

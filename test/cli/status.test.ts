@@ -162,6 +162,27 @@ describe('waybill status', () => {
         expect(await check()).to.match(/^0 WAYBILL OK/);
       });
 
+      it('is 1 when pulls have been unproven for alert.maxSilenceHours, and 0 again when one is proven', async () => {
+        await holdLease();
+        const pulled = (outcome: string, hoursAgo: number) =>
+          installation.app.store.transaction('pull', (tx) =>
+            tx.run("INSERT INTO invoice_pull (states, outcome, started_at, ended_at) VALUES ('unpaid', ?, ?, ?)", [
+              outcome,
+              Date.now() - hoursAgo * 3_600_000,
+              Date.now() - hoursAgo * 3_600_000,
+            ]),
+          );
+        await pulled('unproven', 11);
+        expect(await check()).to.match(/^0 WAYBILL OK/);
+        await installation.app.store.transaction('begin anew', (tx) => tx.run('DELETE FROM invoice_pull'));
+        await pulled('proven', 13);
+        await pulled('unproven', 2);
+        await pulled('failed', 1);
+        expect(await check()).to.match(/^1 WAYBILL WARNING: no pull has proven the list of invoices for 13 h: /);
+        await pulled('proven', 0);
+        expect(await check()).to.match(/^0 WAYBILL OK/);
+      });
+
       it('is 1 with the words of an alert, which status shows with its age', async () => {
         await holdLease();
         await installation.app.store.transaction('raise', (tx) =>
