@@ -26,6 +26,8 @@ const laterCodes = new Set([
   'ER_OPTION_PREVENTS_STATEMENT',
   'ER_SERVER_SHUTDOWN',
 ]);
+/** A value that its column does not take, such as one that an ENUM does not name. Servers give them no class of their own. */
+const valueErrors = new Set([1265, 1366]);
 /** MariaDB's own: max_statement_time was exceeded. */
 const statementTimeout = 1969;
 
@@ -48,6 +50,7 @@ export function mysqlWriteFailure(cause: unknown, what: string, place: string): 
 function kindOf(code: string, errno: number | undefined, sqlState: string): WriteBackErrorKind {
   if (code in targetAdvice) return 'target';
   if (laterCodes.has(code) || errno === statementTimeout) return 'unreachable';
+  if (errno !== undefined && valueErrors.has(errno)) return 'row';
   // 22: data, 23: constraints, 45: what a trigger of the ERP raises.
   if (/^(22|23|45)/.test(sqlState) || code === 'ER_CONSTRAINT_FAILED' || errno === 4025) return 'row';
   // Whatever the server refuses without a class of its own is about the statement; without a number there was no server.
