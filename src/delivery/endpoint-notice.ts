@@ -16,15 +16,20 @@ export function endpointAddress(endpoints: EndpointSettings, name: EndpointName)
   return `${'method' in endpoint ? endpoint.method : 'GET'} ${endpoint.path}`;
 }
 
-/** Reads the answers of each endpoint for notices, and passes on what is new to this process. */
+/** What a service says changes rarely; what changes with every answer is heard once a day. */
+const tellEveryMs = 86_400_000;
+
+/** Reads the answers of each endpoint for notices, and passes on what is new to this process, once a day at most. */
 export class EndpointWatch {
   readonly #endpoints: EndpointSettings;
   readonly #tell: (notice: EndpointNotice) => void;
-  readonly #told = new Map<EndpointName, string>();
+  readonly #nowMs: () => number;
+  readonly #told = new Map<EndpointName, { said: string; atMs: number }>();
 
-  constructor(endpoints: EndpointSettings, tell: (notice: EndpointNotice) => void) {
+  constructor(endpoints: EndpointSettings, tell: (notice: EndpointNotice) => void, nowMs: () => number) {
     this.#endpoints = endpoints;
     this.#tell = tell;
+    this.#nowMs = nowMs;
   }
 
   heed(endpoint: EndpointName, headers: Readonly<Record<string, string>>): void {
@@ -32,8 +37,10 @@ export class EndpointWatch {
     const address = endpointAddress(this.#endpoints, endpoint);
     if (lifecycle === null || address === null) return;
     const said = JSON.stringify(lifecycle);
-    if (this.#told.get(endpoint) === said) return;
-    this.#told.set(endpoint, said);
+    const told = this.#told.get(endpoint);
+    const atMs = this.#nowMs();
+    if (told && (told.said === said || atMs < told.atMs + tellEveryMs)) return;
+    this.#told.set(endpoint, { said, atMs });
     this.#tell({ endpoint, address, lifecycle });
   }
 }

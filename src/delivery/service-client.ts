@@ -117,7 +117,8 @@ export class ServiceClient {
   constructor(options: ServiceClientOptions) {
     this.#service = options.service;
     this.#nowMs = options.nowMs;
-    this.#watch = new EndpointWatch(options.service.endpoints, options.onEndpointNotice ?? (() => undefined));
+    const tell = options.onEndpointNotice ?? (() => undefined);
+    this.#watch = new EndpointWatch(options.service.endpoints, tell, options.nowMs);
     const { limits } = options.service;
     this.#pacer = new Pacer({
       concurrency: concurrencyOf(options.service),

@@ -11,12 +11,13 @@ import type { JobContext } from './job-context.js';
 const maxStates = 20;
 
 /** Puts on record, once an endpoint, that the service announces its end. It stays until the endpoint is another one. */
-export async function noteEndpoint({ store, log, nowMs }: JobContext, notice: EndpointNotice): Promise<void> {
+export async function noteEndpoint({ store, log, nowMs, settings }: JobContext, notice: EndpointNotice): Promise<void> {
   const { endpoint, address, lifecycle } = notice;
   const { deprecatedAt, sunsetAt } = lifecycle;
   const message = endpointInWords(notice);
   const details = {
     endpoint,
+    baseUrl: settings.service.baseUrl,
     address,
     deprecatedAt: typeof deprecatedAt === 'number' ? new Date(deprecatedAt).toISOString() : deprecatedAt,
     sunsetAt: sunsetAt === null ? null : new Date(sunsetAt).toISOString(),
@@ -86,7 +87,10 @@ export async function noteSettledStates(
 /** Whether what an alert says of the profile has changed since: the endpoint is another one, the states are named. Pure. */
 export function isOutdated({ cause, details }: Pick<Alert, 'cause' | 'details'>, service: ServiceSettings): boolean {
   const endpoint = /^endpoint\.(\w+)$/.exec(cause)?.[1];
-  if (endpoint !== undefined) return endpointAddress(service.endpoints, endpoint as EndpointName) !== details.address;
+  if (endpoint !== undefined) {
+    const { baseUrl = service.baseUrl, address } = details;
+    return baseUrl !== service.baseUrl || endpointAddress(service.endpoints, endpoint as EndpointName) !== address;
+  }
   const entity = /^states\.(customer|order)$/.exec(cause)?.[1];
   if (entity === undefined) return false;
   return unknownStates(service.states[entity as Entity], statesOf({ details })).length === 0;

@@ -1,5 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
+import { serviceSettings } from '../../src/config/service-settings.js';
+import { EndpointWatch } from '../../src/delivery/endpoint-notice.js';
 import { readLifecycle } from '../../src/delivery/lifecycle-headers.js';
 
 const at = Date.UTC(2026, 11, 31, 23, 59, 59);
@@ -45,5 +47,28 @@ describe('what Deprecation and Sunset say', () => {
       }),
       { numRuns: 3_000 },
     );
+  });
+});
+
+describe('the end of an endpoint', () => {
+  it('is passed on once, and when it changes with every answer once a day', () => {
+    const { endpoints } = serviceSettings.parse({ environment: 'sandbox', baseUrl: 'https://sandbox.example.com' });
+    const told: string[] = [];
+    let now = 1_800_000_000_000;
+    const watch = new EndpointWatch(
+      endpoints,
+      ({ endpoint, lifecycle }) => told.push(`${endpoint} ${lifecycle.sunsetAt}`),
+      () => now,
+    );
+    for (let i = 0; i < 50; i++) watch.heed('createOrder', { sunset: `@${1_900_000_000 + (i % 2)}` });
+    expect(told).to.deep.equal(['createOrder 1900000000000']);
+    watch.heed('updateOrder', { sunset: '@1900000000' });
+    expect(told).to.have.length(2);
+    now += 86_400_000;
+    watch.heed('createOrder', { sunset: '@1900000000' });
+    expect(told, 'nothing new').to.have.length(2);
+    watch.heed('createOrder', { sunset: '@1900000001' });
+    watch.heed('createOrder', { sunset: '@1900000000' });
+    expect(told.slice(2)).to.deep.equal(['createOrder 1900000001000']);
   });
 });

@@ -135,6 +135,8 @@ onBothLabs('the profile of a service', (kit) => {
     expect(checkStatus(status).text).to.contain('ends on 2027-03-31');
     const moved = lab.another({ settings: { service: { endpoints: { createOrder: { path: '/v2/orders' } } } } });
     expect((await statusWith(moved.settings)).alerts).to.deep.equal([]);
+    const elsewhere = lab.another({ settings: { service: { baseUrl: 'http://127.0.0.1:9' } } });
+    expect((await statusWith(elsewhere.settings)).alerts).to.deep.equal([]);
   });
 
   it('belongs to one environment from the first time that the service is asked', async () => {
