@@ -19,6 +19,53 @@ describe('taking secrets out of a text', () => {
     expect(redact(`/login?t=${encodeURIComponent(token)}`, [token])).to.equal('/login?t=[secret]');
   });
 
+  const hostile = ['canary+/=&"key', `canary <'\\> ä🚚\n.-_~!key`, '+canary/', '&"canary"&', 'canary(.*)[$^]{1}?|key'];
+  const unicode = (text: string, upper: boolean) =>
+    text.replace(/[^A-Za-z0-9]/g, (unit) => {
+      const hex = unit.charCodeAt(0).toString(16).padStart(4, '0');
+      return `\\u${upper ? hex.toUpperCase() : hex}`;
+    });
+  const html = (text: string, by: (code: number) => string) =>
+    text.replace(/[^A-Za-z0-9]/gu, (character) => `&${by(character.codePointAt(0) as number)};`);
+  const writings: [string, (text: string) => string][] = [
+    ['as it is', String],
+    ['in JSON', JSON.stringify],
+    ['in JSON in JSON', (text) => JSON.stringify(JSON.stringify(text))],
+    ['in JSON that escapes slashes', (text) => JSON.stringify(text).replaceAll('/', '\\/')],
+    ['in JSON that escapes everything', (text) => unicode(text, true)],
+    ['in JSON that escapes everything, in lower case', (text) => unicode(text, false)],
+    ['so in JSON in JSON', (text) => JSON.stringify(unicode(text, true))],
+    ['in an address', encodeURIComponent],
+    ['in an address in lower case', (text) => encodeURIComponent(text).replace(/%../g, (hex) => hex.toLowerCase())],
+    ['in an address in an address', (text) => encodeURIComponent(encodeURIComponent(text))],
+    ['in a form', (text) => new URLSearchParams([['', text]]).toString().slice(1)],
+    ['in HTML', (text) => html(text, (code) => `#${code}`)],
+    ['in HTML in hex', (text) => html(text, (code) => `#x${code.toString(16).toUpperCase()}`)],
+    [
+      'in HTML by name',
+      (text) => text.replaceAll('&', '&amp;').replaceAll('"', '&quot;').replaceAll('<', '&lt;').replaceAll('>', '&gt;'),
+    ],
+    ['in base64', (text) => Buffer.from(text).toString('base64')],
+    ['in base64 for addresses', (text) => Buffer.from(text).toString('base64url')],
+  ];
+  for (const [how, write] of writings)
+    it(`finds every character of it ${how}`, () => {
+      for (const secret of hostile) {
+        const written = write(secret);
+        const safe = redact(`before ${written} after`, [secret]);
+        expect(safe, written)
+          .to.match(/^before "?(\\?")?\[secret\].{0,3}(\\?")?"? after$/)
+          .and.not.include('canary');
+      }
+    });
+
+  it('takes no time to speak of, whatever the text', () => {
+    const started = performance.now();
+    for (const piece of ['\\', '&amp;', '%25', 'canary+', '+'])
+      redact(piece.repeat(1_000_000 / piece.length), ['canary+/=&"key', '+/=&"key', `${'+/'.repeat(1_000)}x`]);
+    expect(performance.now() - started).to.be.below(5_000);
+  });
+
   it('takes them out in base64, alone and where more stands behind', () => {
     for (const text of [token, `${token} and so on`]) {
       const written = Buffer.from(text).toString('base64');
