@@ -92,7 +92,11 @@ function printWords(app: App, { capture, deliver, pull, writeBack, open }: SyncR
   if (writeBack) printWriteBack(writeBack);
 }
 
-function printWriteBack({ busy, written, refused, failures }: NonNullable<SyncResult['writeBack']>): void {
+function printWriteBack({ busy, held, written, refused, failures }: NonNullable<SyncResult['writeBack']>): void {
+  if (held) {
+    print(`Nothing is written back into the ERP: ${held}.`);
+    return;
+  }
   if (busy) {
     print(`${busy} writes back into the ERP.`);
     return;

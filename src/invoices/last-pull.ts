@@ -40,3 +40,8 @@ export async function lastPull(tx: Tx): Promise<LastPull | null> {
       }
     : null;
 }
+
+/** Whether any pull has brought a list. */
+export async function hasPulled(tx: Tx): Promise<boolean> {
+  return (await tx.select("SELECT id FROM invoice_pull WHERE outcome IN ('proven','unproven') LIMIT 1")).length > 0;
+}

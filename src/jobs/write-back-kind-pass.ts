@@ -2,15 +2,16 @@ import { appendAudit } from '../audit/audit-log.js';
 import { auditAfter, lastAuditBefore } from '../audit/changed-records.js';
 import { WriteBackError } from '../erp/write-back/write-back-error.js';
 import { invoicesChangedSince } from '../invoices/known-invoices.js';
+import { hasPulled } from '../invoices/last-pull.js';
 import type { WriteBackKind } from '../model/write-back.js';
 import { canonicalJson, sha256 } from '../outbox/canonical-json.js';
 import { assertEpoch, type Lease } from '../store/lease.js';
-import { dueRefusals, forgetMarks } from '../store/write-back-marks.js';
+import { dueRefusals, forgetMarks, readMarks, saveMarks } from '../store/write-back-marks.js';
 import { listWriteBack, saveWriteBack, type WriteBackProgress } from '../store/write-back-targets.js';
 import type { JobContext } from './job-context.js';
 import { WriteBackBatch, type WriteBackPartners } from './write-back-batch.js';
 import { writeBackDelayMs } from './write-back-decisions.js';
-import { entityOf, sweepPage, sweepStart } from './write-back-source.js';
+import { entityOf, foundStart, type SweepPage, sweepPage, sweepStart } from './write-back-source.js';
 
 export interface WriteBackOptions {
   signal?: AbortSignal;
@@ -90,7 +91,8 @@ export class WriteBackKindPass {
         kind: this.#kind,
         fingerprint,
         changeCursor: isInvoices ? nowMs() : await lastAuditBefore(tx, nowMs() - auditOverlapMs),
-        sweepAfter: sweepStart,
+        // A sandbox takes nothing away that it did not write: the table may be in use by production.
+        sweepAfter: upsert === undefined && settings.service.environment === 'production' ? foundStart : sweepStart,
         sweptAt: null,
         succeededAt: null,
         failures: 0,
@@ -170,18 +172,43 @@ export class WriteBackKindPass {
     const isDue = progress.sweptAt === null || nowMs() - progress.sweptAt > sweepHours * 3_600_000;
     let current = progress;
     let position = progress.sweepAfter ?? (isDue ? sweepStart : null);
+    // Before the first list, nothing says which invoices of an earlier store are due no more.
+    if (
+      position?.startsWith(foundStart) &&
+      entityOf[this.#kind] === null &&
+      !(await store.read('look for a pull', hasPulled))
+    )
+      return current;
     const endsAt = clock.monotonicMs() + (this.#options.sweepMs ?? Number.POSITIVE_INFINITY);
     while (position !== null && !this.#stops && clock.monotonicMs() < endsAt) {
       const from: string = position;
-      const page = await store.read('read what is to be in the ERP', (tx) =>
-        sweepPage(tx, this.#kind, from, batchSize),
-      );
+      const page = from.startsWith(foundStart)
+        ? await this.#noteFound(from.slice(foundStart.length))
+        : await store.read('read what is to be in the ERP', (tx) => sweepPage(tx, this.#kind, from, batchSize));
       await this.#batch.write(page.keys);
       position = page.next;
       current = { ...current, sweepAfter: position, ...(position === null ? { sweptAt: nowMs() } : {}) };
       await this.#save(current);
     }
     return current;
+  }
+
+  /** What an earlier store wrote counts as written, as something unknown: so the end of the sweep finds what is known no more. */
+  async #noteFound(after: string): Promise<SweepPage> {
+    const { store, settings } = this.#context;
+    const { batchSize } = settings.writeBack;
+    const keys = await this.#partners.writer.keysAfter(this.#kind, after, batchSize);
+    await store.transaction('note what the ERP held before', async (tx) => {
+      await assertEpoch(tx, this.#held.lease);
+      const marks = await readMarks(tx, this.#kind, keys);
+      const unknown = keys.filter((key) => !marks.has(key));
+      await saveMarks(
+        tx,
+        this.#kind,
+        unknown.map((key) => ({ key, hash: '', refusal: null, nextTryAt: null })),
+      );
+    });
+    return { keys: [], next: keys.length < batchSize ? sweepStart : `${foundStart}${keys.at(-1)}` };
   }
 
   get #stops(): boolean {

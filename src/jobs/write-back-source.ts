@@ -22,6 +22,8 @@ export interface SweepPage {
 }
 
 export const sweepStart = 'known:';
+/** Where a sweep begins that first notes what the ERP's table held before. */
+export const foundStart = 'found:';
 
 export function writeBackForm({ amounts, erp }: Pick<Settings, 'amounts' | 'erp'>): WriteBackForm {
   return {

@@ -1,6 +1,7 @@
 import { appendAudit } from '../audit/audit-log.js';
 import { type WriteBackKind, writeBackKinds } from '../model/write-back.js';
 import { acquireLease, assertEpoch, releaseLease } from '../store/lease.js';
+import { goLiveProblem } from './go-live.js';
 import type { JobContext } from './job-context.js';
 import { noteWriteBackAlerts } from './write-back-alerts.js';
 import type { WriteBackPartners } from './write-back-batch.js';
@@ -9,6 +10,8 @@ import { WriteBackKindPass, type WriteBackOptions } from './write-back-kind-pass
 export interface WriteBackResult {
   /** Who writes instead, or null. */
   busy: string | null;
+  /** Why nothing may be written yet, as nothing may be delivered, or null. */
+  held: string | null;
   written: Record<WriteBackKind, number>;
   /** Records that the ERP refused in this pass. */
   refused: number;
@@ -27,14 +30,19 @@ export async function writeBack(
 ): Promise<WriteBackResult> {
   const { store, settings, actor, clock, nowMs } = context;
   const leaseMs = Math.max(settings.delivery.leaseSeconds, 2 * settings.writeBack.timeoutSeconds + 20) * 1000;
-  const answer = await acquireLease(store, 'write-back', actor, leaseMs, clock);
   const result: WriteBackResult = {
-    busy: answer.held ? null : answer.holder,
+    busy: null,
+    // A copy of the server, or a store that is not live, has a picture of its own.
+    held: await store.read('look whether it may be written back', (tx) =>
+      goLiveProblem(tx, settings, partners.reader.identity()),
+    ),
     written: { orders: 0, customers: 0, invoices: 0 },
     refused: 0,
     failures: [],
   };
-  if (!answer.held) return result;
+  if (result.held !== null) return result;
+  const answer = await acquireLease(store, 'write-back', actor, leaseMs, clock);
+  if (!answer.held) return { ...result, busy: answer.holder };
   const { lease } = answer;
   try {
     const used = writeBackKinds.filter((kind) => settings.writeBack[kind].enabled);

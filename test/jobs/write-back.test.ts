@@ -4,6 +4,7 @@ import type { ErpWriter } from '../../src/erp/write-back/erp-writer.js';
 import { openErpWriter } from '../../src/erp/write-back/open-erp-writer.js';
 import { sideTables } from '../../src/erp/write-back/side-tables.js';
 import { WriteBackError } from '../../src/erp/write-back/write-back-error.js';
+import { liveIdentity, writeGoLive } from '../../src/jobs/go-live.js';
 import { runSchedule } from '../../src/jobs/schedule.js';
 import { sync } from '../../src/jobs/sync.js';
 import { writeAgain } from '../../src/jobs/write-again.js';
@@ -71,6 +72,7 @@ function writeBackTests(base: StoreKit, isWhole = true): void {
       writer: {
         identity: () => real.identity(),
         close: () => real.close(),
+        keysAfter: (...asked) => real.keysAfter(...asked),
         async write(kind: WriteBackKind, changes: readonly WriteBackChange[]) {
           office.on.before?.(kind);
           await real.write(kind, changes);
@@ -360,6 +362,41 @@ function writeBackTests(base: StoreKit, isWhole = true): void {
     expect(await office.alerts()).to.deep.equal([]);
     const outcomes = await kit.rows("SELECT outcome FROM audit_log WHERE event='write_back' ORDER BY id");
     expect(outcomes.map(({ outcome }) => outcome)).to.deep.equal(['failed', 'failed', 'written', 'written']);
+  });
+
+  it('waits for go-live, and takes away what another store wrote into the side tables before', async () => {
+    const office = await open();
+    const { lab } = office;
+    await lab.changeErp('DELETE FROM waybill_invoices');
+    for (let i = 0; i < 7; i++)
+      await lab.changeErp(
+        `INSERT INTO waybill_invoices (invoice_no, amount, currency, due_date, status, listed_since, written_at)
+         VALUES ('SANDBOX-${i}', 1, 'EUR', '2026-01-01', 'unpaid', '2026-01-01 10:00:00', '2026-01-01 10:00:00')`,
+      );
+    await withInvoices(office, 2);
+    const live = lab.another({ settings: { service: { environment: 'production' } } });
+    const pass = () => writeBack(live.context, { writer: office.writer, reader: lab.reader });
+    const held = await pass();
+    expect(held.held).to.match(/^not live yet/);
+    expect(office.sent).to.deep.equal([]);
+
+    expect((await office.pass()).failures, 'a sandbox').to.deep.equal([]);
+    const numbers = async () => (await office.rows('waybill_invoices')).map(({ invoice_no }) => String(invoice_no));
+    expect((await numbers()).filter((no) => no.startsWith('SANDBOX-'))).to.have.length(7);
+
+    await kit.store.transaction('forget what was written', (tx) => tx.run('DELETE FROM write_back_target'));
+    await kit.store.transaction('go live', (tx) =>
+      writeGoLive(tx, liveIdentity(live.settings, lab.reader.identity()), 'an operator', Date.now()),
+    );
+    await kit.store.transaction('as before the first pull', (tx) =>
+      tx.run("UPDATE invoice_pull SET outcome='failed' WHERE outcome='proven'"),
+    );
+    await pass();
+    expect((await numbers()).filter((no) => no.startsWith('SANDBOX-'))).to.have.length(7);
+    await kit.store.transaction('a pull', (tx) => tx.run("UPDATE invoice_pull SET outcome='proven'"));
+    expect(await pass()).to.deep.include({ held: null, failures: [], refused: 0 });
+    const listed = (await kit.rows('SELECT invoice_no FROM invoice')).map(({ invoice_no }) => invoice_no);
+    expect(await numbers()).to.have.members(listed);
   });
 
   it('writes all others when the ERP refuses one row, and tries that one again', async () => {

@@ -5,7 +5,7 @@ import type { MysqlSettings } from '../mysql-settings.js';
 import { OneAtATime } from '../one-at-a-time.js';
 import type { ErpWriter } from './erp-writer.js';
 import { mysqlWriteFailure } from './mysql-write-failure.js';
-import { type PreparedText, writeBackStatements } from './write-back-statements.js';
+import { keysStatement, type PreparedText, writeBackStatements } from './write-back-statements.js';
 
 const connectTimeoutMs = 5_000;
 /** How much later than the server we give up on a statement: a server that is frozen can't keep its own limit. */
@@ -36,6 +36,20 @@ export class MysqlErpWriter implements ErpWriter {
         await this.#inTime(connection.query('COMMIT'));
       } catch (error) {
         // Whatever is open on it goes with it; nobody inherits half a transaction.
+        this.#drop();
+        throw mysqlWriteFailure(error, kind, this.identity());
+      }
+    });
+  }
+
+  keysAfter(kind: WriteBackKind, after: string, limit: number): Promise<string[]> {
+    return this.#queue.run(async () => {
+      const { sql, values } = keysStatement(kind, this.#settings[kind], 'mysql', after, limit);
+      try {
+        const connection = await this.#connect();
+        const [rows] = await this.#inTime(connection.execute(sql, values));
+        return (rows as Record<string, string>[]).map((row) => Object.values(row)[0] as string);
+      } catch (error) {
         this.#drop();
         throw mysqlWriteFailure(error, kind, this.identity());
       }

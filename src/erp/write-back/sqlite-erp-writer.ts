@@ -7,7 +7,7 @@ import type { WriteBackChange, WriteBackKind } from '../../model/write-back.js';
 import { OneAtATime } from '../one-at-a-time.js';
 import type { ErpWriter } from './erp-writer.js';
 import { WriteBackError, type WriteBackErrorKind } from './write-back-error.js';
-import { writeBackStatements } from './write-back-statements.js';
+import { keysStatement, writeBackStatements } from './write-back-statements.js';
 
 const retryBusyMs = 50;
 
@@ -26,19 +26,25 @@ export class SqliteErpWriter implements ErpWriter {
   }
 
   write(kind: WriteBackKind, changes: readonly WriteBackChange[]): Promise<void> {
-    return this.#queue.run(async () => {
-      const giveUpAt = performance.now() + this.#settings.timeoutSeconds * 1000;
-      for (;;) {
-        try {
-          this.#writeNow(kind, changes);
-          return;
-        } catch (error) {
-          const isBusy = error instanceof Database.SqliteError && /^SQLITE_(BUSY|LOCKED)/.test(error.code);
-          if (!isBusy || performance.now() > giveUpAt) throw this.#failure(error, kind);
-        }
-        await sleep(retryBusyMs);
-      }
+    return this.#whenFree(kind, (database) => {
+      const statements = writeBackStatements(kind, this.#settings[kind], 'sqlite', changes, this.#wallTime());
+      database
+        .transaction(() => {
+          for (const { sql, values } of statements) database.prepare(sql).run(...values);
+        })
+        .immediate();
     });
+  }
+
+  keysAfter(kind: WriteBackKind, after: string, limit: number): Promise<string[]> {
+    const { sql, values } = keysStatement(kind, this.#settings[kind], 'sqlite', after, limit);
+    return this.#whenFree(kind, (database) =>
+      database
+        .prepare(sql)
+        .pluck()
+        .all(...values)
+        .map(String),
+    );
   }
 
   identity(): string {
@@ -49,16 +55,26 @@ export class SqliteErpWriter implements ErpWriter {
     return this.#queue.run(async () => {});
   }
 
-  #writeNow(kind: WriteBackKind, changes: readonly WriteBackChange[]): void {
+  #whenFree<T>(kind: WriteBackKind, work: (database: Database.Database) => T): Promise<T> {
+    return this.#queue.run(async () => {
+      const giveUpAt = performance.now() + this.#settings.timeoutSeconds * 1000;
+      for (;;) {
+        try {
+          return this.#withFile(work);
+        } catch (error) {
+          const isBusy = error instanceof Database.SqliteError && /^SQLITE_(BUSY|LOCKED)/.test(error.code);
+          if (!isBusy || performance.now() > giveUpAt) throw this.#failure(error, kind);
+        }
+        await sleep(retryBusyMs);
+      }
+    });
+  }
+
+  #withFile<T>(work: (database: Database.Database) => T): T {
     // A wait inside SQLite would block the whole process.
     const database = new Database(this.#file, { fileMustExist: true, timeout: 0 });
     try {
-      const statements = writeBackStatements(kind, this.#settings[kind], 'sqlite', changes, this.#wallTime());
-      database
-        .transaction(() => {
-          for (const { sql, values } of statements) database.prepare(sql).run(...values);
-        })
-        .immediate();
+      return work(database);
     } finally {
       database.close();
     }

@@ -35,6 +35,21 @@ export function writeBackStatements(
   return statements;
 }
 
+/** The statement that reads a page of the keys of a side table. Pure. */
+export function keysStatement(
+  kind: WriteBackKind,
+  { table }: WriteBackTarget,
+  dialect: ErpDialect,
+  after: string,
+  limit: number,
+): PreparedText {
+  const [key] = writeBackColumns[kind];
+  return {
+    sql: `SELECT ${key} FROM ${quoteName(dialect, table)} WHERE ${key}>? ORDER BY ${key} LIMIT ${Math.trunc(limit)}`,
+    values: [after],
+  };
+}
+
 export function quoteName(dialect: ErpDialect, name: string): string {
   return dialect === 'mysql' ? `\`${name.replaceAll('`', '``')}\`` : `"${name.replaceAll('"', '""')}"`;
 }
