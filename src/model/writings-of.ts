@@ -10,6 +10,7 @@ const named: Readonly<Record<string, string>> = {
   '/': 'sol',
 };
 const inJson: Readonly<Record<string, string>> = { '\n': 'n', '\r': 'r', '\t': 't', '\b': 'b', '\f': 'f' };
+const longestPiece = 1_000;
 
 /**
  * The ways in which a secret may be echoed: as it is or in base64; in JSON, whichever characters that escapes and however often
@@ -23,7 +24,16 @@ export function writingsOf(secret: string): RegExp[] {
   // The longest first: a shorter one may be a part of it.
   return [...echoed]
     .sort((a, b) => b.length - a.length)
-    .map((text) => new RegExp(Array.from(text, writingsOfCharacter).join(''), 'g'));
+    .flatMap(pieces)
+    .map((characters) => new RegExp(characters.map(writingsOfCharacter).join(''), 'g'));
+}
+
+/** A pattern for a secret of many thousands of characters would run out of stack: each piece of it is looked for by itself. */
+function pieces(text: string): string[][] {
+  const characters = Array.from(text);
+  const size = Math.ceil(characters.length / Math.ceil(characters.length / longestPiece));
+  const starts = Array.from({ length: Math.ceil(characters.length / size) }, (_, nth) => nth * size);
+  return starts.map((start) => characters.slice(start, start + size));
 }
 
 function writingsOfCharacter(character: string): string {

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { excerptOf } from '../../src/delivery/excerpt-of.js';
@@ -58,6 +59,14 @@ describe('taking secrets out of a text', () => {
           .and.not.include('canary');
       }
     });
+
+  it('finds one of any length', () => {
+    const bytes = Array.from({ length: 50 }, (_, i) => createHash('sha512').update(`canary ${i}`).digest('base64'));
+    const secret = bytes.join('+/=&"ä🚚');
+    for (const written of [secret, JSON.stringify(secret), encodeURIComponent(secret), unicode(secret, false)])
+      expect(redact(written, [secret]).replaceAll('[secret]', '')).to.match(/^"?"?$/);
+    expect(redact('+'.repeat(8_192), ['+'.repeat(8_192)])).to.not.include('+');
+  });
 
   it('takes no time to speak of, whatever the text', () => {
     const started = performance.now();
