@@ -1,3 +1,4 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
 import { Webhook, WebhookVerificationError } from 'standardwebhooks';
 import { isFresh, type Verify } from './verify.js';
 import { headerOf } from './webhook-request.js';
@@ -8,10 +9,11 @@ const longestId = 255;
 
 /**
  * Standard Webhooks: `webhook-id`, `webhook-timestamp` and the body, signed with HMAC-SHA256. What is plainly wrong is refused
- * before anything is computed.
+ * before anything is computed, and what none of our secrets signed before the library is asked: its hash and its errors cost ten
+ * times as much, and a flood of forged requests is when that matters.
  */
 export function standardVerify(toleranceSeconds: number): Verify {
-  const made = new Map<string, Webhook>();
+  const made = new Map<string, { webhook: Webhook; key: Buffer }>();
   return (request, secrets, nowMs) => {
     const id = headerOf(request, 'webhook-id');
     const timestamp = headerOf(request, 'webhook-timestamp');
@@ -21,6 +23,7 @@ export function standardVerify(toleranceSeconds: number): Verify {
     if (!isFresh(Number(timestamp) * 1000, toleranceSeconds, nowMs)) return { refused: 'stale' };
     const signatures = signature.split(' ').filter((one) => /^v1,[A-Za-z0-9+/]{43}=$/.test(one));
     if (signatures.length === 0 || signatures.length > mostSignatures) return { refused: 'forged' };
+    const digests = signatures.map((one) => Buffer.from(one.slice('v1,'.length), 'base64'));
     const headers = {
       'webhook-id': id,
       'webhook-timestamp': timestamp,
@@ -29,8 +32,18 @@ export function standardVerify(toleranceSeconds: number): Verify {
     // A secret that is no longer ours is not kept.
     for (const secret of made.keys()) if (!secrets.includes(secret)) made.delete(secret);
     for (const secret of secrets) {
-      const webhook = made.get(secret) ?? new Webhook(secret);
-      made.set(secret, webhook);
+      const { webhook, key } = made.get(secret) ?? {
+        webhook: new Webhook(secret),
+        key: Buffer.from(secret.replace(/^whsec_/, ''), 'base64'),
+      };
+      made.set(secret, { webhook, key });
+      const signed = createHmac('sha256', key)
+        .update(`${id}.${Number(timestamp)}.`)
+        .update(request.body)
+        .digest();
+      let isLikely = false;
+      for (const digest of digests) isLikely = timingSafeEqual(digest, signed) || isLikely;
+      if (!isLikely) continue;
       try {
         webhook.verify(request.body, headers, { jsonParse: false });
         return { id };

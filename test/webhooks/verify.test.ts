@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { expect } from 'chai';
 import fc from 'fast-check';
+import { Webhook } from 'standardwebhooks';
 import { webhookSettings } from '../../src/config/webhook-settings.js';
 import { contentId, digestsIn, hmacVerify } from '../../src/webhooks/verify-hmac.js';
 import { standardVerify } from '../../src/webhooks/verify-standard.js';
@@ -62,6 +63,23 @@ describe('the signature of Standard Webhooks', () => {
     const request = standardRequest(body);
     const headers = { ...request.headers, 'webhook-id': ['evt_1', 'evt_1'] };
     expect(judge({ ...request, headers })).to.deep.equal(forged);
+  });
+
+  it('costs one keyed hash where it is forged: only what one of our secrets signed is shown to the library', () => {
+    const { verify: asked } = Webhook.prototype;
+    let times = 0;
+    Webhook.prototype.verify = function (...given) {
+      times++;
+      return asked.apply(this, given);
+    };
+    try {
+      expect(judge(standardRequest(body, { secret: otherSecret }))).to.deep.equal(forged);
+      expect(times).to.equal(0);
+      expect(judge(standardRequest(body))).to.deep.equal({ id: 'evt_1' });
+      expect(times).to.equal(1);
+    } finally {
+      Webhook.prototype.verify = asked;
+    }
   });
 
   it('is stale when it is too old or too far ahead, and then not even computed', () => {
