@@ -3,8 +3,10 @@ import type { MissedInvoice } from './missed-invoices.js';
 import type { OwnRead } from './own-read.js';
 import { stageOwnRead } from './staging.js';
 
+export type AnnouncedInvoice = MissedInvoice & { isKnown: boolean };
+
 /** What is known of an invoice, or an invoice of which nothing is known yet. */
-export async function knownInvoice(tx: Tx, invoiceNo: string): Promise<MissedInvoice & { isKnown: boolean }> {
+export async function knownInvoice(tx: Tx, invoiceNo: string): Promise<AnnouncedInvoice> {
   const [row] = await tx.select('SELECT customer_code, status, unlisted_at FROM invoice WHERE invoice_no=?', [
     invoiceNo,
   ]);
@@ -22,9 +24,16 @@ export async function knownInvoice(tx: Tx, invoiceNo: string): Promise<MissedInv
  * older state of it, or meet it later, so the read is staged as well; the next pull begins without it.
  * @returns what changed, in words; null: nothing
  */
-export async function applyOwnRead(tx: Tx, known: MissedInvoice, said: OwnRead, nowMs: number): Promise<string | null> {
+export async function applyOwnRead(
+  tx: Tx,
+  known: AnnouncedInvoice,
+  said: OwnRead,
+  nowMs: number,
+): Promise<string | null> {
   if ('odd' in said) return null;
   const { invoiceNo } = known;
+  // An event may come before the invoice can be read: that there is none yet does not mean that it has left.
+  if ('left' in said && said.left === null && !known.isKnown) return null;
   await stageOwnRead(tx, invoiceNo, 'due' in said ? said.due : null, 'left' in said ? said.left : null);
   if ('left' in said) {
     const left = await tx.run(

@@ -146,7 +146,7 @@ async function outdate(tx: Tx, list: InvoiceList, numbers: readonly string[]): P
   if (numbers.length === 0) return;
   await tx.run(
     `UPDATE invoice_staging SET is_newest=0 WHERE invoice_no IN ${placeholders(numbers.length)}
-        AND is_newest=1 AND has_left=0 AND NOT (list_customer=? AND list_state=?)`,
+        AND is_newest=1 AND NOT (list_customer=? AND list_state=?)`,
     [...numbers, list.customer, list.state],
   );
 }

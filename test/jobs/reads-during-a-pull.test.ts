@@ -73,7 +73,7 @@ onBothLabs('an invoice that is read because of an event while a pull is under wa
           { kind: 'status', status: 200, body: old, times: 1, match: { path: { regex: 'page=2' } } },
         ]);
       });
-      expect(await listed()).to.deep.equal(['I-1']);
+      expect(await kit.rows('SELECT invoice_no FROM invoice')).to.deep.equal([{ invoice_no: 'I-1' }]);
     });
 
   it('and is paid afterwards, leaves by the proof, or by the question of that pull', async () => {
