@@ -15,6 +15,7 @@ import { Connections } from './connections.js';
 import type { CredentialFault } from './credential/credential.js';
 import { openCredential } from './credential/open-credential.js';
 import type { FileSource } from './credential/watched-files.js';
+import { endpointNames } from './endpoint-names.js';
 import { type EndpointNotice, EndpointWatch } from './endpoint-notice.js';
 import type { TimedExchange } from './exchange.js';
 import { customerInAnswer } from './existing-customer.js';
@@ -24,11 +25,6 @@ import { lookUpAddress, readLookUp } from './look-up.js';
 import { Pacer } from './pacer.js';
 import { Transport } from './transport.js';
 import { judge } from './verdict.js';
-
-const endpointNames = {
-  customer: { create: 'createCustomer', update: 'updateCustomer', delete: 'deleteCustomer' },
-  order: { create: 'createOrder', update: 'updateOrder', delete: 'deleteOrder' },
-} as const;
 
 /** What is needed to send one message: frozen bytes and their key, never something to compose. */
 export interface SendRequest {

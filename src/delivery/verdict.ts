@@ -3,12 +3,15 @@ import type { ServiceSettings } from '../config/service-settings.js';
 import type { Verdict } from '../model/verdict.js';
 import { type AcknowledgementRequest, readAcknowledgement } from './acknowledgement.js';
 import { blockedMs } from './blocked-ms.js';
+import { endpointNames } from './endpoint-names.js';
 import { errorBody } from './error-reason.js';
 import type { Exchange } from './exchange.js';
 import { matchesAnswer } from './matches-answer.js';
+import { parseJson } from './parse-json.js';
 import { retryAfterMs } from './retry-after.js';
 
 export interface VerdictRequest extends AcknowledgementRequest {
+  /** 0: no status is a success. */
   successStatus: number;
   /** Sum of qty × price of the record; null where there is none to check. */
   expectedTotal: bigint | null;
@@ -105,10 +108,22 @@ export function judge(profile: VerdictProfile, request: VerdictRequest, exchange
       reason: `${reason}. This does not prove that the record is gone: look for it at the service, and check the path of the removal. If this is what it says of a missing record, name it in service.answers.gone.`,
     };
 
+  // Whoever makes records and says so with another status is no outage: the setting is wrong. A page made for people, or
+  // nothing, may come from whatever stands in front of a service that is down.
+  if (request.successStatus > 0 && status >= 200 && status < 300 && isJsonObject(body)) {
+    const setting = `service.endpoints.${endpointNames[request.entity][request.operation]}.successStatus`;
+    return { kind: 'invalid', reason: `HTTP ${status}, but ${setting} is ${request.successStatus}` };
+  }
+
   // 408 may follow a body that arrived; every other 4xx is the service's own "no".
   if (status >= 400 && status < 500 && status !== 408) return { kind: 'refused', reason };
 
   return { kind: 'in_doubt', reason };
+}
+
+function isJsonObject(body: string): boolean {
+  const value = parseJson(body);
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function totalFlag(profile: VerdictProfile, expected: bigint | null, acknowledged: number | null): string | null {

@@ -7,7 +7,7 @@ export type Verdict =
   | { kind: 'delivered'; serviceId: string; flag: string | null; state?: string; total?: number }
   /** The request may have taken effect: timeout, reset, cut-off answer, 5xx, any unlisted status. */
   | { kind: 'in_doubt'; reason: string }
-  /** The endpoint's success status with a complete body that is no acknowledgement. */
+  /** The endpoint's success status with a complete body that is no acknowledgement, or another 2xx with a JSON object. */
   | { kind: 'invalid'; reason: string }
   /** Provably nothing was sent. `tls`: the service's certificate was not accepted. */
   | { kind: 'unavailable'; reason: string; tls: boolean }

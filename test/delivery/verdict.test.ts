@@ -148,6 +148,14 @@ const table: { [row: string]: Row[] } = {
       request: orderUpdate,
       expected: { kind: 'invalid' },
     },
+    ...[200, 202, 204, 206, 299].map((status) => ({
+      title: `HTTP ${status} with a JSON object, which names the setting that is wrong`,
+      exchange: answer(status, ack),
+      expected: {
+        kind: 'invalid' as const,
+        reason: `HTTP ${status}, but service.endpoints.createOrder.successStatus is 201`,
+      },
+    })),
     {
       title: 'a new order with 204',
       exchange: answer(204),
@@ -158,11 +166,18 @@ const table: { [row: string]: Row[] } = {
   'timeout, reset, 408, 5xx, unlisted': [
     { title: 'timeout', exchange: { kind: 'timeout', reason: 'late' }, expected: { kind: 'in_doubt' } },
     { title: 'reset', exchange: { kind: 'broken', reason: 'ECONNRESET' }, expected: { kind: 'in_doubt' } },
-    ...[408, 500, 502, 503, 504, 599, 200, 202, 204, 206, 299, 600].map((status) => ({
+    ...[408, 500, 502, 503, 504, 599, 600].map((status) => ({
       title: `HTTP ${status}`,
       exchange: answer(status, ack),
       expected: { kind: 'in_doubt' as const },
     })),
+    ...[200, 202, 204, 299].flatMap((status) =>
+      ['', '<!doctype html><p>back soon</p>', [ack]].map((body, i) => ({
+        title: `HTTP ${status} without a JSON object (${i})`,
+        exchange: answer(status, body),
+        expected: { kind: 'in_doubt' as const },
+      })),
+    ),
     ...[200, 400, 404, 409, 422, 500].map((status) => ({
       title: `HTTP ${status}, body cut off: it does not say what exists`,
       exchange: cutOff(status),

@@ -155,6 +155,20 @@ onBothLabs('waiting for the service as a whole', (kit) => {
     }
   });
 
+  it('takes a wrong success status for no outage: it pauses delivery and names the setting', async () => {
+    const service = { concurrency: 1, endpoints: { createOrder: { successStatus: 200 } } };
+    const lab = await kit.start({ customers: 1, orders: 3, settings: { service } });
+    await lab.capture();
+    const { stopped } = await lab.deliver();
+    expect(stopped).to.contain('deliver is paused (unproven)').and.contain('createOrder.successStatus is 200');
+    expect((await kit.rows('SELECT cause FROM lane_pause')).map(({ cause }) => cause)).to.deep.equal(['unproven']);
+    const right = lab.another({ settings: { service: { endpoints: { createOrder: { successStatus: 201 } } } } });
+    await resume('deliver');
+    await right.deliver();
+    expect(await statesOf(kit)).to.deep.equal({ delivered: 3, parked: 1 });
+    expect(lab.sandbox.counts()).to.include({ orders: 3, duplicateReferences: 0 });
+  });
+
   it('pauses the lane after ten equal refusals in a row', async () => {
     const lab = await kit.start({ customers: 1, orders: 30, settings: { service: { concurrency: 1 } } });
     await lab.capture();

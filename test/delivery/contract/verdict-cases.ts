@@ -29,8 +29,9 @@ const refusals = [400, 402, 404, 405, 406, 409, 410, 413, 415, 422, 451];
 
 export const verdictCases: readonly VerdictCase[] = [
   ...of("the endpoint's success status, body complete and valid", 'delivered', [{ title: '201', replies: [created] }]),
-  ...of('success status, body complete but not a valid acknowledgement', 'invalid', [
+  ...of('success status, body complete but not a valid acknowledgement; another 2xx with a JSON object', 'invalid', [
     { title: '201 of another shape', replies: [json(201, {})] },
+    { title: '200 of a record', replies: [json(200, { order_id: 'O-1' })] },
   ]),
   ...of('in progress', 'busy', [{ title: '409', replies: [error(409, 'request_in_progress')] }]),
   ...of('key reused with another body; already exists', 'conflict', [
