@@ -196,7 +196,8 @@ export class ModelService {
     const records = collection === 'orders' ? this.orders : this.customers;
     if (method === 'POST') return collection === 'orders' ? this.#createOrder(fields) : this.#createCustomer(fields);
     const record = records.get(decodeURIComponent(id ?? ''));
-    if (!record) return { status: 404, body: `{"error":{"code":"not_found","message":"no such ${collection?.slice(0, -1)}"}}` };
+    if (!record)
+      return { status: 404, body: `{"error":{"code":"not_found","message":"no such ${collection?.slice(0, -1)}"}}` };
     if (method === 'DELETE') {
       records.delete(id as string);
       return { status: 204, body: '' };
