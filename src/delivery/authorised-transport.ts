@@ -42,16 +42,17 @@ export class AuthorisedTransport {
   }
 
   /**
-   * Whether there is something else to show than what was refused last. What comes from no file (from the environment, or the
-   * settings) may be another one since this process began: it is, until it is refused once.
+   * Whether there is something else to show than what was refused last.
    * @param sinceMs milliseconds since 1970: for what was refused before this process began
+   * @param whereNothingTells the answer for what comes from no file (from the environment, or the settings), and may be another
+   * one since this process began, until it is refused once
    */
-  replacedSince(sinceMs: number): boolean {
+  replacedSince(sinceMs: number, whereNothingTells: boolean): boolean {
     this.#connections.look();
     this.#credential.look();
     if (this.#refusedWith !== null) return this.#refusedWith !== this.#inUse();
     const changedAtMs = this.#credential.changedAtMs();
-    if (changedAtMs === null) return true;
+    if (changedAtMs === null) return whereNothingTells;
     return Math.max(this.#connections.changedAtMs() ?? 0, changedAtMs) > sinceMs;
   }
 

@@ -279,8 +279,8 @@ export class ServiceClient {
   }
 
   /** See `AuthorisedTransport.replacedSince`. */
-  credentialReplacedSince(sinceMs: number): boolean {
-    return this.#transport.replacedSince(sinceMs);
+  credentialReplacedSince(sinceMs: number, whereNothingTells = false): boolean {
+    return this.#transport.replacedSince(sinceMs, whereNothingTells);
   }
 
   /** Requests that are waiting for their turn. */

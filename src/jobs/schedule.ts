@@ -197,7 +197,7 @@ async function work(
     await lookAfterAlerts(context, lease.lease, partners.tell ?? null, ending.signal);
   });
 
-  const credentialNow = job('credential', () => tryNewCredential(context, partners.client, lease));
+  const credentialNow = job('credential', () => tryNewCredential(context, partners.client, lease, true));
 
   const options = { timezone: settings.schedule.timeZone, noOverlap: true };
   const tasks: ScheduledTask[] = [];
