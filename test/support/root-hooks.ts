@@ -7,8 +7,8 @@ import { stopSharedMariaDb } from './shared-mariadb.js';
 /** Mocha waits for open sockets and timers without end and without a word; a CI run would hang until it is killed. */
 const EXIT_TIMEOUT_MS = 10_000;
 
-/** The same cases in each run, so that none fails by chance. Others: `WAYBILL_CASES=17 npm test`. */
-fc.configureGlobal({ seed: Number(process.env.WAYBILL_CASES ?? 1) });
+/** The same cases in each run, so that none fails by chance. Others: `TEST_CASES=17 npm test`. */
+fc.configureGlobal({ seed: Number(process.env.TEST_CASES ?? 1) });
 
 /** In a run on several workers there are none when a worker starts. */
 let childrenAtStart: string[] = [];
