@@ -1,5 +1,5 @@
 import { concurrencyOf } from '../delivery/concurrency-of.js';
-import type { Sent, ServiceClient } from '../delivery/service-client.js';
+import type { ServiceClient } from '../delivery/service-client.js';
 import { shortestWindowRate } from '../delivery/shortest-window-rate.js';
 import type { ClaimedMessage } from '../outbox/claim-messages.js';
 import { type ClaimScope, countInDoubt, dueMessageIds, nextDueAt, probeMessageId } from '../outbox/due-messages.js';
@@ -8,10 +8,10 @@ import { LeaseLost } from '../store/lease.js';
 import { Claims } from './claims.js';
 import type { DeliverResult } from './deliver-result.js';
 import type { JobContext } from './job-context.js';
-import { killPoint } from './kill-point.js';
 import { pauseWhenUsedUp } from './long-limits.js';
-import { lookUp, nextLookUpAt, takeLookUps } from './look-up.js';
+import { nextLookUpAt } from './look-up.js';
 import { probeOrder } from './probe-order.js';
+import { RequestsUnderWay } from './requests-under-way.js';
 import { SendGate } from './send-gate.js';
 import type { ServiceLease } from './service-lease.js';
 import { Settler } from './settler.js';
@@ -57,12 +57,8 @@ class Delivery {
   readonly #gate: SendGate;
   readonly #settler: Settler;
   readonly #claims: Claims;
-  readonly #inFlight = new Set<Promise<void>>();
-  /** Wakes up the loop where it waits. */
-  #oneEnded: () => void = () => undefined;
+  readonly #underWay: RequestsUnderWay;
   readonly #target: number;
-  /** Of the backlog, those that let everything else pass. */
-  #patient = 0;
   #newsSinceTurn = 0;
   #filledAt = Number.NEGATIVE_INFINITY;
   #progress = '';
@@ -82,6 +78,7 @@ class Delivery {
     this.#gate = new SendGate(context, lease, options.erpIdentity, options.trial);
     this.#settler = new Settler(context, lease, options.onProgress);
     this.#claims = new Claims(context, lease);
+    this.#underWay = new RequestsUnderWay(context, client, lease, this.#gate, this.#settler);
     this.#target = claimTarget(context);
     this.#progressAt = context.clock.monotonicMs();
   }
@@ -108,7 +105,7 @@ class Delivery {
     } finally {
       // Whatever happened above: requests under way are waited for, and their outcomes go on record.
       this.#stop();
-      await Promise.all(this.#inFlight);
+      await this.#underWay.allEnded();
       await this.#settler.flushed();
       signal?.removeEventListener('abort', stop);
     }
@@ -129,7 +126,7 @@ class Delivery {
     const stuck = this.#stuck();
     if (stuck) return stuck;
     if (blocked) {
-      if (this.#inFlight.size > 0) return this.#wait();
+      if (this.#underWay.count > 0) return this.#wait();
       await this.#settler.flushed();
       const restMs = blocked.untilMs === null ? Number.POSITIVE_INFINITY : blocked.untilMs - nowMs();
       if (this.#options.untilDrained && restMs > this.#options.retryHorizonMs) return blocked.reason;
@@ -137,7 +134,7 @@ class Delivery {
     }
     if (this.#client.usedUp !== null) {
       // What has a slot already may still be at the gate: a pause would take its turn away.
-      if (this.#inFlight.size > 0) return this.#wait();
+      if (this.#underWay.count > 0) return this.#wait();
       // Its pause was ended before its time: an operator knows better than the service's own headers.
       if (this.#limitUntilMs > nowMs()) this.#client.forgetAdvice();
       this.#limitUntilMs = (await pauseWhenUsedUp(this.#context, this.#client)) ?? 0;
@@ -145,10 +142,10 @@ class Delivery {
     }
     // While the service is down, one message at a time goes to see whether it is back.
     const probing = state.pauses.some((pause) => pause.cause === 'outage');
-    const room = probing ? 1 : this.#target - this.#inFlight.size;
+    const room = probing ? 1 : this.#target - this.#underWay.count;
     // Half a batch at least, so that claims are few and the pipeline never runs dry.
     if (room < 1 || (!probing && room < this.#target / 2)) return this.#wait();
-    const isEarly = this.#patient > this.#target / 4 && clock.monotonicMs() < this.#filledAt + newsPollMs;
+    const isEarly = this.#underWay.patient > this.#target / 4 && clock.monotonicMs() < this.#filledAt + newsPollMs;
     if (!probing && isEarly) return this.#wait();
     // What the last one found is heeded first; but none waits for one that hangs.
     if (probing) await this.#settler.flushed();
@@ -158,13 +155,13 @@ class Delivery {
     const started = probing ? await this.#probe() : await this.#fill(room);
     if (started > 0) return null;
     if (probing) this.#lease.probeTurns.giveBack();
-    if (this.#inFlight.size > 0) return this.#wait();
+    if (this.#underWay.count > 0) return this.#wait();
     await this.#settler.flushed();
     const forgotten = await this.#claims.parkForgotten();
     this.#settler.result.parked += forgotten;
     if (forgotten > 0) return null;
     // What was settled just now may have become a conflict.
-    if (!probing && (await this.#launchLookUps(maxLookUps)) > 0) return null;
+    if (!probing && (await this.#underWay.lookUp(maxLookUps, this.#options.scope.only)) > 0) return null;
 
     // Nothing was ready. With a hundred thousand orders behind one parked customer even looking is work: rest ten times as long.
     const idleMs = Math.min(maxIdleMs, Math.max(pollMs, 10 * (clock.monotonicMs() - lookedAt)));
@@ -189,7 +186,7 @@ class Delivery {
       this.#progress = progress;
       this.#progressAt = now;
     }
-    if (!this.#options.untilDrained || this.#inFlight.size > 0) return null;
+    if (!this.#options.untilDrained || this.#underWay.count > 0) return null;
     const patienceMs = Math.max(this.#options.retryHorizonMs, 1_000);
     if (now - this.#progressAt <= patienceMs) return null;
     const seconds = Math.round(patienceMs / 1000);
@@ -201,7 +198,7 @@ class Delivery {
     const { store, nowMs, clock } = this.#context;
     this.#filledAt = clock.monotonicMs();
     // Half of what is under way at most, so that there is always room for news.
-    const backlogRoom = Math.max(0, Math.floor(this.#target / 2) - this.#patient);
+    const backlogRoom = Math.max(0, Math.floor(this.#target / 2) - this.#underWay.patient);
     const most = Math.min(room, Math.max(backlogRoom, Math.ceil(room / backlogTurn)));
     const { claims, newsSinceTurn } = await store.read('look for due messages', async (tx) => {
       const due = (limit: number, isBacklog: boolean) =>
@@ -211,7 +208,7 @@ class Delivery {
     this.#newsSinceTurn = newsSinceTurn;
     const claimed = await this.#claim(claims.map(({ id }) => id));
     const patient = new Set(claims.flatMap(({ id, isUrgent }) => (isUrgent ? [] : [id])));
-    for (const message of claimed) this.#launch(message, false, patient.has(message.id));
+    for (const message of claimed) this.#underWay.send(message, { isPatient: patient.has(message.id) });
     return claimed.length + (await this.#lookUpsBesides(Math.min(room - claimed.length, maxLookUps)));
   }
 
@@ -220,7 +217,7 @@ class Delivery {
     const { conflictsMet } = this.#settler;
     const now = this.#context.clock.monotonicMs();
     if (conflictsMet === this.#conflictsLookedUp && now < this.#lookUpsAt) return 0;
-    const started = await this.#launchLookUps(room);
+    const started = await this.#underWay.lookUp(room, this.#options.scope.only);
     if (started > 0 || room < 1) return started;
     this.#conflictsLookedUp = conflictsMet;
     this.#lookUpsAt = now + maxIdleMs;
@@ -242,7 +239,7 @@ class Delivery {
     };
     for (const kind of probeOrder(probe, inDoubt)) {
       if (kind === 'look_up') {
-        if ((await this.#launchLookUps(1, true)) > 0) return 1;
+        if ((await this.#underWay.lookUp(1, this.#options.scope.only, true)) > 0) return 1;
         continue;
       }
       const id = await store.read('look for a message to probe with', (tx) =>
@@ -250,7 +247,7 @@ class Delivery {
       );
       const [message] = await this.#claim(id === null ? [] : [id]);
       if (!message) continue;
-      this.#launch(message, true);
+      this.#underWay.send(message, { isProbe: true });
       return 1;
     }
     return 0;
@@ -262,76 +259,6 @@ class Delivery {
     return claimed;
   }
 
-  #launch(message: ClaimedMessage, isProbe: boolean, isPatient = false): void {
-    if (isPatient) this.#patient++;
-    const sending = this.#send(message, isProbe, isPatient);
-    this.#follow(
-      sending.finally(() => {
-        if (isPatient) this.#patient--;
-      }),
-    );
-  }
-
-  #follow(work: Promise<void>): void {
-    const followed = work.finally(() => {
-      this.#inFlight.delete(followed);
-      this.#oneEnded();
-    });
-    this.#inFlight.add(followed);
-  }
-
-  async #send(message: ClaimedMessage, isProbe: boolean, isPatient: boolean): Promise<void> {
-    const sent = await this.#exchange(message, isProbe, isPatient);
-    if (sent.startedAtMs !== null) killPoint('after-answer');
-    this.#settler.add({ message, sent, isProbe });
-    // A "slow down" or a refusal is heeded by the very next request, not by the one after the next commit.
-    if (sent.verdict.kind !== 'delivered' && sent.verdict.kind !== 'not_sent')
-      this.#gate.holdUntil(this.#settler.flushed());
-  }
-
-  /** Never throws: whatever goes wrong unforeseen, the message may have been sent, and its outcome goes on record. */
-  async #exchange(message: ClaimedMessage, isProbe: boolean, isPatient: boolean): Promise<Sent> {
-    const sending = this.#client.send({
-      entity: message.entity,
-      operation: message.operation,
-      idempotencyKey: message.idempotencyKey,
-      body: message.body,
-      keyField: message.keyField,
-      method: message.method,
-      record: message.record,
-      serviceId: message.boundServiceId,
-      isPatient,
-      isProbe,
-      gate: this.#gate.of('deliver', isProbe),
-    });
-    return sending.catch((error: Error) => {
-      this.#context.log.error('A request failed in a way that nobody foresaw', {
-        entity: message.entity,
-        key: message.sourceKey,
-        error: error.message,
-      });
-      const verdict = { kind: 'in_doubt' as const, reason: error.message };
-      return { verdict, startedAtMs: null, durationMs: null, status: null, requestId: null, excerpt: null };
-    });
-  }
-
-  /** Creates that must not be resent blindly are looked for at the service, where it can be asked. */
-  async #launchLookUps(room: number, isProbe = false): Promise<number> {
-    const messages = await takeLookUps(this.#context, this.#lease, room, this.#options.scope.only);
-    for (const message of messages) {
-      const asking = { gate: this.#gate.of('deliver', isProbe), isProbe };
-      const looking = lookUp(this.#context, this.#client, this.#lease, this.#settler.lane, message, asking)
-        .then((state) => this.#settler.countLookUp(message, state))
-        .catch((error: Error) => {
-          // Its attempt stays without an outcome: this process or its successor calls it in doubt again.
-          if (error instanceof LeaseLost) this.#lease.markLost();
-          else this.#context.log.error('A look-up is not on record', { error: error.message });
-        });
-      this.#follow(looking);
-    }
-    return messages.length;
-  }
-
   /** Until a request ends, but no longer than the poll. */
   async #wait(ms = pollMs, mostMs = pollMs): Promise<null> {
     const timer = new AbortController();
@@ -339,11 +266,7 @@ class Delivery {
     const stopped = new Promise<void>((resolve) => {
       this.#options.signal?.addEventListener('abort', () => resolve(), { once: true, signal: timer.signal });
     });
-    // Not a race of all that is under way: each that ends would cost as many reactions as there are others.
-    const oneEnded = new Promise<void>((resolve) => {
-      this.#oneEnded = resolve;
-    });
-    await Promise.race([rest, stopped, oneEnded]);
+    await Promise.race([rest, stopped, this.#underWay.oneEnds()]);
     timer.abort();
     return null;
   }
