@@ -2,10 +2,10 @@ import { z } from 'zod';
 import type { AcknowledgementSettings } from '../config/answer-settings.js';
 import type { Entity } from '../model/entity.js';
 import type { OrderItem } from '../model/record.js';
+import { valueAt } from '../model/value-at.js';
 import { acknowledgedId as id } from './acknowledged-id.js';
 import { acknowledgedText as text } from './acknowledged-text.js';
 import { isExact, parseJson } from './parse-json.js';
-import { valueAt } from './value-at.js';
 
 /** What the service acknowledged, or why its answer is no acknowledgement. */
 export type Acknowledgement =

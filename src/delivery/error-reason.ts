@@ -1,6 +1,6 @@
 import { type ErrorPlaces, usualErrorPlaces } from '../model/error-places.js';
+import { valueAt } from '../model/value-at.js';
 import { parseJson } from './parse-json.js';
-import { valueAt } from './value-at.js';
 
 export interface ErrorBody {
   code: string | null;

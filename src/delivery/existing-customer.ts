@@ -1,11 +1,11 @@
 import type { LookUpEndpoint, ServiceSettings } from '../config/service-settings.js';
 import type { FoundRecord } from '../model/look-up-finding.js';
 import type { JsonValue } from '../model/record.js';
+import { valueAt } from '../model/value-at.js';
 import type { Exchange } from './exchange.js';
 import { idIsCode } from './id-is-code.js';
 import { readLookUp } from './look-up.js';
 import { parseJson } from './parse-json.js';
-import { valueAt } from './value-at.js';
 
 /** How the service is asked for a customer that it says is there already. Null: not at all, a person decides. */
 export function existingCustomerEndpoint(

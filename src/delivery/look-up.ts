@@ -1,10 +1,10 @@
 import type { LookUpEndpoint } from '../config/service-settings.js';
 import type { LookUpFinding } from '../model/look-up-finding.js';
 import type { JsonValue } from '../model/record.js';
+import { valueAt } from '../model/value-at.js';
 import { acknowledgedId } from './acknowledged-id.js';
 import type { Exchange } from './exchange.js';
 import { parseJson } from './parse-json.js';
-import { valueAt } from './value-at.js';
 
 /** What is found is compared and kept with all that is in it. */
 const deepest = 100;

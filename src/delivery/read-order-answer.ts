@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { AcknowledgementSettings } from '../config/answer-settings.js';
+import { valueAt } from '../model/value-at.js';
 import { parseJson } from './parse-json.js';
-import { valueAt } from './value-at.js';
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not be there
 const unfit = /[\u0000-\u001f\u007f-\u009f\ufffd\p{Surrogate}]/u;

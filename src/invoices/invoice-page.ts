@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { InvoicesSettings } from '../config/invoices-settings.js';
 import type { Invoice } from '../model/invoice.js';
-import { fieldAt } from './field-at.js';
+import { valueAt } from '../model/value-at.js';
 import { readInvoice } from './read-invoice.js';
 
 /** A row of the service's list. One that makes no sense is set aside with the reason, and counts as one that was met. */
@@ -28,9 +28,9 @@ export function readInvoicePage(
   fields: InvoicesSettings['paging']['fields'],
   customer: string | null = null,
 ): InvoicePage | string {
-  const rows = fieldAt(value, fields.invoices);
-  const total = fieldAt(value, fields.total);
-  const page = fieldAt(value, fields.page);
+  const rows = valueAt(value, fields.invoices);
+  const total = valueAt(value, fields.total);
+  const page = valueAt(value, fields.page);
   if (!Array.isArray(rows)) return `${fields.invoices}: there is no list`;
   if (!Number.isSafeInteger(total) || (total as number) < 0) return `${fields.total}: there is no whole number from 0`;
   const nameless = new Map<string, number>();
@@ -39,7 +39,7 @@ export function readInvoicePage(
     rows: rows.map((row) => readRow(row, customer, nameless)),
     total: total as number,
     page: Number.isSafeInteger(page) ? (page as number) : null,
-    strangers: strange === undefined ? null : `the service also gave invoices of ${fieldAt(strange, 'customer_code')}`,
+    strangers: strange === undefined ? null : `the service also gave invoices of ${valueAt(strange, 'customer_code')}`,
   };
 }
 
@@ -50,7 +50,7 @@ function isOthers(invoice: Invoice | string, customer: string | null): boolean {
 
 function readRow(row: unknown, customer: string | null, nameless: Map<string, number>): PageRow {
   const invoice = readInvoice(row);
-  const number = fieldAt(row, 'invoice_no');
+  const number = valueAt(row, 'invoice_no');
   if (typeof invoice !== 'string') {
     const key = `=${invoice.invoice_no}`;
     if (!isOthers(invoice, customer))

@@ -1,6 +1,6 @@
 import type { ReadInvoiceEndpoint } from '../config/invoices-settings.js';
 import type { Invoice } from '../model/invoice.js';
-import { fieldAt } from './field-at.js';
+import { valueAt } from '../model/value-at.js';
 import type { MissedInvoice } from './missed-invoices.js';
 import { readInvoice } from './read-invoice.js';
 
@@ -21,9 +21,9 @@ export function readOwnInvoice(
   // A page for people, or nothing at all, may come from a gateway that has lost the service behind it.
   if (status === endpoint.absentStatus)
     return isObject(body) ? { left: null } : { odd: `HTTP ${status}, without the JSON in which the service says why` };
-  const value = endpoint.field === undefined ? body : fieldAt(body, endpoint.field);
-  if (fieldAt(value, 'invoice_no') !== known.invoiceNo) return { odd: `the answer is not about ${known.invoiceNo}` };
-  const said = fieldAt(value, 'status');
+  const value = endpoint.field === undefined ? body : valueAt(body, endpoint.field);
+  if (valueAt(value, 'invoice_no') !== known.invoiceNo) return { odd: `the answer is not about ${known.invoiceNo}` };
+  const said = valueAt(value, 'status');
   // The state with which it stands on the list, whatever it is called, is one in which it is due. Of what is not, the amount no longer matters.
   const isListedSo = said === known.status && !known.isOffList;
   if (typeof said === 'string' && said !== '' && !isListedSo && !states.includes(said))

@@ -28,14 +28,11 @@ export class Webhooks1700000060000 implements MigrationInterface {
         number BIGINT NOT NULL,
         last_at BIGINT NOT NULL
       )${end}`,
-      // The newest pull when an invoice was read by its own number: what that pull met of it may be older.
-      'ALTER TABLE invoice ADD COLUMN read_during_pull BIGINT NULL',
     ];
     for (const statement of statements) await runner.query(statement);
   }
 
   async down(runner: QueryRunner): Promise<void> {
-    await runner.query('ALTER TABLE invoice DROP COLUMN read_during_pull');
     await runner.query('DROP TABLE webhook_tally');
     await runner.query('DROP TABLE webhook_event');
   }
