@@ -50,3 +50,10 @@ export function formatWrittenTime(written: WrittenTime): string {
   const fraction = written.fraction === '' ? '' : `.${written.fraction}`;
   return `${date}${written.separator}${time}${fraction}${written.offsetText}`;
 }
+
+/** The later of two; null is before all. */
+export function laterChangedAt(a: string | null, b: string | null): string | null {
+  if (a === null) return b;
+  if (b === null) return a;
+  return compareChangedAt(a, b) >= 0 ? a : b;
+}

@@ -1,4 +1,5 @@
-import type { TouchedRecord } from './capture-page.js';
+import type { Entity } from '../model/entity.js';
+import type { CapturePageResult, TouchedRecord } from './capture-page.js';
 import type { SkippedRecord } from './plan-row.js';
 
 export interface CaptureResult {
@@ -36,4 +37,23 @@ export function emptyCaptureResult(): CaptureResult {
     busy: false,
     paused: false,
   };
+}
+
+/**
+ * Adds what a page has come to.
+ * @param page `isNamed`: of what is to be sent by name all is needed; of the rest an excerpt will do, a first pass may write a million
+ */
+export function addPage(
+  result: CaptureResult,
+  page: { entity: Entity; rows: number; isNamed: boolean },
+  work: CapturePageResult,
+): void {
+  result.read[page.entity === 'order' ? 'orders' : 'customers'] += page.rows;
+  result.captured.customers += work.captured.customers;
+  result.captured.orders += work.captured.orders;
+  result.unchanged += work.unchanged;
+  result.parked += work.parked;
+  result.held += work.held.length;
+  result.skipped.push(...work.skipped);
+  if (page.isNamed || result.touched.length < 200) result.touched.push(...work.touched);
 }

@@ -1,17 +1,16 @@
 import type { ChangePosition, ErpPage, ErpReader, ReadCustomer, ReadOrder, RowFilter } from '../erp/erp-reader.js';
-import { compareChangedAt, shiftChangedAt } from '../erp/shift-changed-at.js';
+import { compareChangedAt, laterChangedAt, shiftChangedAt } from '../erp/shift-changed-at.js';
 import type { Entity } from '../model/entity.js';
 import { newestMessageId } from '../outbox/hold-messages.js';
-import { type CaptureCursor, readCursor, type SourceMarks, writeCursor } from '../store/cursors.js';
+import { readCursor, type SourceMarks } from '../store/cursors.js';
 import { activePauses, listPauses } from '../store/lane-pauses.js';
-import { assertEpoch } from '../store/lease.js';
 import { CaptureLease } from './capture-lease.js';
 import { type CapturePageResult, capturePage, type TouchedRecord } from './capture-page.js';
 import { captureCancelled, type RemovalPass, sweepRemovals } from './capture-removals.js';
-import { type CaptureResult, emptyCaptureResult } from './capture-result.js';
+import { addPage, type CaptureResult, emptyCaptureResult } from './capture-result.js';
 import type { JobContext } from './job-context.js';
-import { killPoint } from './kill-point.js';
 import { mappingFingerprint } from './mapping-fingerprint.js';
+import { moveCursor } from './move-cursor.js';
 import { PassBrakes } from './pass-brakes.js';
 import { readRecoveryHold } from './store-witness.js';
 
@@ -126,7 +125,9 @@ class CapturePass {
       if (!this.#options.dryRun && !this.result.stopped && after?.brake?.cause !== 'empty' && !(await this.#isHeld()))
         await sweepRemovals(this.#context, this.#reader, this.#removalPass(entity));
       const changedAt = upper ?? cursor.changedAt;
-      await this.#writeCursor(entity, { changedAt: later(cursor.changedAt, changedAt), sweptAt: startedAt }, cursor);
+      if (this.#options.dryRun || this.result.stopped) return;
+      const reached = { changedAt: laterChangedAt(cursor.changedAt, changedAt), sweptAt: startedAt };
+      await moveCursor(this.#context, this.#lease?.lease ?? null, entity, cursor, reached);
       return;
     }
     if (upper === null) return;
@@ -175,7 +176,7 @@ class CapturePass {
           : await this.#reader.readChangedCustomers(position, this.#pageSize);
       if (page.last) {
         const reached = compareChangedAt(page.last.changedAt, upper) > 0 ? upper : page.last.changedAt;
-        cursor = later(cursor, reached);
+        cursor = laterChangedAt(cursor, reached);
       }
       if (page.last || page.rows.length > 0)
         await this.#page(entity, page, cursor === null ? null : { changedAt: cursor });
@@ -248,20 +249,11 @@ class CapturePass {
     });
     this.#brakes.count(work.held, work.turnedKeys);
     if (work.alert !== null) this.#context.log.error(work.alert);
-    const { result } = this;
-    result.read[entity === 'order' ? 'orders' : 'customers'] += page.rows.length;
-    result.captured.customers += work.captured.customers;
-    result.captured.orders += work.captured.orders;
-    result.unchanged += work.unchanged;
-    result.parked += work.parked;
-    result.held += work.held.length;
+    const isNamed = this.#options.limit !== undefined || this.#options.filter?.keys !== undefined;
+    addPage(this.result, { entity, rows: page.rows.length, isNamed }, work);
     // An order that waits is met twice: by its name, and by the pass over the changes.
     for (const key of work.waiting) this.#waiting.add(key);
-    result.waiting = this.#waiting.size;
-    result.skipped.push(...work.skipped);
-    // What is to be sent by name is needed whole; of the rest an excerpt will do, a first pass may write a million.
-    const whole = this.#options.limit !== undefined || this.#options.filter?.keys !== undefined;
-    if (whole || result.touched.length < 200) result.touched.push(...work.touched);
+    this.result.waiting = this.#waiting.size;
     this.#options.onTouched?.(work.touched);
   }
 
@@ -294,26 +286,4 @@ class CapturePass {
   #isPartial(): boolean {
     return this.#options.limit !== undefined || this.#options.filter !== undefined;
   }
-
-  async #writeCursor(
-    entity: Entity,
-    cursor: { changedAt: string | null; sweptAt: number },
-    before: CaptureCursor,
-  ): Promise<void> {
-    if (this.#options.dryRun || this.result.stopped) return;
-    await this.#context.store.transaction('move the cursor', async (tx) => {
-      if (this.#lease) await assertEpoch(tx, this.#lease.lease);
-      // Somebody asked for another sweep while this one was under way: it may have passed the record by then.
-      const isAskedFor = before.sweptAt !== null && (await readCursor(tx, entity)).sweptAt === null;
-      await writeCursor(tx, entity, isAskedFor ? { changedAt: cursor.changedAt } : cursor);
-      killPoint('before-cursor-commit');
-    });
-    killPoint('after-cursor-commit');
-  }
-}
-
-function later(a: string | null, b: string | null): string | null {
-  if (a === null) return b;
-  if (b === null) return a;
-  return compareChangedAt(a, b) >= 0 ? a : b;
 }
