@@ -1,6 +1,7 @@
 import { appendAudit } from '../audit/audit-log.js';
+import type { SendRequest } from '../delivery/compose-request.js';
 import { existingCustomerEndpoint } from '../delivery/existing-customer.js';
-import type { LookedUp, SendRequest, ServiceClient } from '../delivery/service-client.js';
+import type { LookedUp, ServiceClient } from '../delivery/service-client.js';
 import type { Entity } from '../model/entity.js';
 import type { LookUpFinding } from '../model/look-up-finding.js';
 import type { OrderItem } from '../model/record.js';

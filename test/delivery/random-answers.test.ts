@@ -3,7 +3,8 @@ import { type AxiosAdapter, AxiosError, type AxiosResponse } from 'axios';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import type { LookUpEndpoint } from '../../src/config/endpoint-settings.js';
-import type { Read, SendRequest, Sent } from '../../src/delivery/service-client.js';
+import type { SendRequest } from '../../src/delivery/compose-request.js';
+import type { Read, Sent } from '../../src/delivery/service-client.js';
 import type { Clock } from '../../src/store/clock.js';
 import { acknowledgement, Clients, orderRecord, sending, token } from './wire-client.js';
 

@@ -1,11 +1,7 @@
 import { type ServiceSettings, serviceSettings } from '../../src/config/service-settings.js';
+import type { SendRequest } from '../../src/delivery/compose-request.js';
 import { realFiles } from '../../src/delivery/credential/watched-files.js';
-import {
-  type SendRequest,
-  type Sent,
-  ServiceClient,
-  type ServiceClientOptions,
-} from '../../src/delivery/service-client.js';
+import { type Sent, ServiceClient, type ServiceClientOptions } from '../../src/delivery/service-client.js';
 
 export const token = 'canary-token-0123456789';
 

@@ -122,7 +122,7 @@ async function startLab(kit: StoreKit, place: ErpPlace, options: LabOptions, clo
       // Far longer than an answer takes on a busy machine.
       deadlineSeconds: 10,
       concurrency: 8,
-      limits: [{ requests: 1_000, perSeconds: 1 }],
+      limits: [{ requests: 1_000, perSeconds: 0.1 }],
     },
     delivery: {
       leaseSeconds: 25,

@@ -1,4 +1,4 @@
-import type { SendRequest } from '../../../src/delivery/service-client.js';
+import type { SendRequest } from '../../../src/delivery/compose-request.js';
 import { acknowledgement, orderRecord } from '../wire-client.js';
 import { json, lineOf, type SettingCase, verdictOf, type WireRun } from './wire-case.js';
 

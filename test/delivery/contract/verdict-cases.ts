@@ -1,4 +1,4 @@
-import type { SendRequest } from '../../../src/delivery/service-client.js';
+import type { SendRequest } from '../../../src/delivery/compose-request.js';
 import type { VerdictKind } from '../../../src/model/verdict.js';
 import { created } from '../wire-client.js';
 import type { Reply } from '../wire-lab.js';

@@ -1,6 +1,7 @@
 import type { ServiceSettings } from '../../../src/config/service-settings.js';
+import type { SendRequest } from '../../../src/delivery/compose-request.js';
 import { existingCustomerEndpoint } from '../../../src/delivery/existing-customer.js';
-import type { LookedUp, SendRequest, Sent, ServiceClient } from '../../../src/delivery/service-client.js';
+import type { LookedUp, Sent, ServiceClient } from '../../../src/delivery/service-client.js';
 import { type Clients, sending, serviceAt } from '../wire-client.js';
 import type { Reply, SeenRequest, WireLab } from '../wire-lab.js';
 
