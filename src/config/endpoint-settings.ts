@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { httpStatus } from './http-status.js';
 import { readInvoiceEndpoint } from './invoices-settings.js';
 import { readOrderEndpoint } from './read-back-settings.js';
 
@@ -9,8 +10,6 @@ const pathTemplate = (meaning: string) =>
     .describe(meaning)
     .meta({ allowed: 'a path that begins with one / and has no query' });
 
-const status = (least: number, most: number) => z.number().int().min(least).max(most);
-
 const endpoint = (method: 'POST' | 'PATCH' | 'PUT' | 'DELETE', path: string, successStatus: number, meaning: string) =>
   z
     .strictObject({
@@ -18,7 +17,7 @@ const endpoint = (method: 'POST' | 'PATCH' | 'PUT' | 'DELETE', path: string, suc
       path: pathTemplate(
         'Path with its version. {order_id}, {customer_code} and {id} are what the service acknowledged; any other {field} is a text or a number of the record.',
       ).default(path),
-      successStatus: status(200, 299).default(successStatus).describe('The one status that means done.'),
+      successStatus: httpStatus(200, 299).default(successStatus).describe('The one status that means done.'),
     })
     .prefault({})
     .describe(meaning);
@@ -47,8 +46,8 @@ const lookUp = (meaning: string) =>
         'Path with its version. {field} is replaced by a text field of the record, or {idempotency_key}.',
       ),
       query: templates.default({}).describe('Query parameters; {field} and {idempotency_key} as in the path.'),
-      successStatus: status(200, 299).default(200).describe('Status of an answer with what was found.'),
-      absentStatus: status(400, 499)
+      successStatus: httpStatus(200, 299).default(200).describe('Status of an answer with what was found.'),
+      absentStatus: httpStatus(400, 499)
         .default(404)
         .describe('Status that says that there is nothing, besides an empty list.'),
       list: z
@@ -83,7 +82,7 @@ export const endpointSettings = z
     listInvoices: z
       .strictObject({
         path: pathTemplate('Path with its version.').default('/v2/invoices'),
-        successStatus: status(200, 299).default(200).describe('The one status that means done.'),
+        successStatus: httpStatus(200, 299).default(200).describe('The one status that means done.'),
       })
       .prefault({})
       .describe('Unpaid invoices, page by page.'),
@@ -94,7 +93,7 @@ export const endpointSettings = z
         path: pathTemplate('Path with its version. {field} is replaced by a text field of the record.').default(
           '/v1/customers/{customer_code}',
         ),
-        successStatus: status(200, 299).default(200).describe('Status of an answer with the customer.'),
+        successStatus: httpStatus(200, 299).default(200).describe('Status of an answer with the customer.'),
       })
       .prefault({})
       .describe(

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { httpStatus } from './http-status.js';
 
 const parameter = (standard: string, meaning: string) => z.string().min(1).default(standard).describe(meaning);
 
@@ -18,15 +19,11 @@ export const readInvoiceEndpoint = z
       .regex(/^\/(?!\/)[^?#\s]*\{invoice_no\}[^?#\s]*$/, 'not a path that begins with one / and has {invoice_no}')
       .describe('Path with its version. {invoice_no} is replaced by the number of the invoice.')
       .meta({ allowed: 'a path with {invoice_no}, such as /v2/invoices/{invoice_no}' }),
-    successStatus: z.number().int().min(200).max(299).default(200).describe('Status of an answer with the invoice.'),
-    absentStatus: z
-      .number()
-      .int()
-      .min(400)
-      .max(499)
+    successStatus: httpStatus(200, 299).default(200).describe('Status of an answer with the invoice.'),
+    absentStatus: httpStatus(400, 499)
       .default(404)
       .describe(
-        'Status that says that there is no such invoice. Believed only where its body is a JSON object, as an error of the service is.',
+        'Status that says that there is no such invoice. Believed only where its body is a JSON object, as an error of the service is, and an invoice that stands on the list is found in this way.',
       ),
     field: z
       .string()

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { httpStatus } from './http-status.js';
 
 /** Where one order can be read by the id that the service gave. Only a service that offers this has one. */
 export const readOrderEndpoint = z
@@ -9,12 +10,8 @@ export const readOrderEndpoint = z
       .default('/v1/orders/{order_id}')
       .describe('Path with its version. {order_id} (or {id}) is replaced by the id that the service gave.')
       .meta({ allowed: 'a path with {order_id}, such as /v1/orders/{order_id}' }),
-    successStatus: z.number().int().min(200).max(299).default(200).describe('Status of an answer with the order.'),
-    absentStatus: z
-      .number()
-      .int()
-      .min(400)
-      .max(499)
+    successStatus: httpStatus(200, 299).default(200).describe('Status of an answer with the order.'),
+    absentStatus: httpStatus(400, 499)
       .default(404)
       .describe('Status that says that there is no such order (any more).'),
   })

@@ -24,3 +24,13 @@ export async function missedInvoices(tx: Tx, limit: number): Promise<MissedInvoi
     isOffList: Number(row.is_proven) === 1,
   }));
 }
+
+/** Some invoice that the pull in the making met on the list; null: there is none. */
+export async function metInvoice(tx: Tx): Promise<MissedInvoice | null> {
+  const [row] = await tx.select<{ invoice_no: string; customer_code: string | null; status: string }>(
+    `SELECT invoice_no, customer_code, status FROM invoice_staging
+      WHERE invoice_no IS NOT NULL AND list_state<>'' AND is_newest=1 AND malformed IS NULL ORDER BY invoice_no DESC LIMIT 1`,
+  );
+  if (!row) return null;
+  return { invoiceNo: row.invoice_no, customerCode: row.customer_code, status: row.status, isOffList: false };
+}

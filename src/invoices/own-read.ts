@@ -34,6 +34,11 @@ export function readOwnInvoice(
   return { due: customer === null ? invoice : { ...invoice, customer_code: customer } };
 }
 
+/** Whether it says that there is no such invoice: of any address that leads elsewhere the same is said. */
+export function isAbsent(said: OwnRead): boolean {
+  return 'left' in said && said.left === null;
+}
+
 function isObject(value: unknown): boolean {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,8 +1,11 @@
-import { parseJson } from '../delivery/parse-json.js';
-import { missedInvoices } from '../invoices/missed-invoices.js';
-import { type OwnRead, readOwnInvoice } from '../invoices/own-read.js';
+import type { ReadInvoiceEndpoint } from '../config/invoices-settings.js';
+import { metInvoice, missedInvoices } from '../invoices/missed-invoices.js';
+import { isAbsent, type OwnRead } from '../invoices/own-read.js';
 import { type OpenPull, type PullProgress, saveProgress } from '../invoices/pull-progress.js';
 import { stageOwnRead } from '../invoices/staging.js';
+import type { Store } from '../store/store.js';
+import { raiseForbiddenRead } from './forbidden-reads.js';
+import { invoiceQuestion } from './invoice-question.js';
 import type { JobContext } from './job-context.js';
 import type { PullQuestions } from './pull-questions.js';
 
@@ -20,25 +23,50 @@ export async function askForMissed(
   const left = readsPerPull - pull.progress.asked;
   if (!endpoint || left < 1) return;
   const missed = await store.read('look for missed invoices', (tx) => missedInvoices(tx, left));
+  const isNeeded = missed.some(({ isOffList }) => !isOffList);
+  const absenceCounts = isNeeded && (await findsListed(store, questions, endpoint, states));
   for (const known of missed) {
     const { invoiceNo } = known;
-    // An address with a segment of dots is another address, however they are encoded.
-    if (/^\.{1,2}$/.test(invoiceNo)) continue;
+    if (!canStandInPath(invoiceNo)) continue;
     const next: PullProgress = { ...pull.progress, asked: pull.progress.asked + 1, requests: questions.requests + 1 };
     const asked = await questions.ask<OwnRead>({
-      purpose: 'read_invoice',
-      path: endpoint.path.replaceAll('{invoice_no}', () => encodeURIComponent(invoiceNo)),
-      query: {},
-      answers: [endpoint.successStatus, endpoint.absentStatus],
-      read: (status, body) => readOwnInvoice(endpoint, states, known, status, parseJson(body)),
+      ...invoiceQuestion(endpoint, states, known),
       keep: async (tx, said, nowMs) => {
         if ('due' in said) await stageOwnRead(tx, invoiceNo, said.due, null);
-        if ('left' in said) await stageOwnRead(tx, invoiceNo, null, said.left);
+        const isBelieved = !isAbsent(said) || known.isOffList || absenceCounts;
+        if ('left' in said && isBelieved) await stageOwnRead(tx, invoiceNo, null, said.left);
         await saveProgress(tx, pull.id, next, nowMs);
       },
-      detail: { invoiceNo },
     });
     if ('noAnswer' in asked && !asked.isRefused) return;
     pull.progress = next;
   }
+}
+
+/**
+ * Whether an invoice that stands on the list is found by its number. An address that leads elsewhere says of each that there
+ * is none, and the list would be emptied by it.
+ */
+async function findsListed(
+  store: Store,
+  questions: PullQuestions,
+  endpoint: ReadInvoiceEndpoint,
+  states: readonly string[],
+): Promise<boolean> {
+  const listed = await store.read('look for an invoice that was met', (tx) => metInvoice(tx));
+  if (listed === null || !canStandInPath(listed.invoiceNo)) return false;
+  const asked = await questions.ask<OwnRead>({
+    ...invoiceQuestion(endpoint, states, listed),
+    keep: async (tx, said, nowMs) => {
+      if (!isAbsent(said)) return;
+      const reason = 'it says that there is none, though it stands on the list';
+      await raiseForbiddenRead(tx, 'read_invoice', reason, { invoiceNo: listed.invoiceNo }, nowMs);
+    },
+  });
+  return 'value' in asked && !('odd' in asked.value) && !isAbsent(asked.value);
+}
+
+/** An address with a segment of dots is another address, however they are encoded. */
+function canStandInPath(invoiceNo: string): boolean {
+  return !/^\.{1,2}$/.test(invoiceNo);
 }

@@ -1,13 +1,13 @@
 import { appendAudit } from '../audit/audit-log.js';
-import { parseJson } from '../delivery/parse-json.js';
 import type { ServiceClient } from '../delivery/service-client.js';
 import { applyOwnRead, knownInvoice } from '../invoices/apply-own-read.js';
 import { lastPull } from '../invoices/last-pull.js';
-import { readOwnInvoice } from '../invoices/own-read.js';
+import { isAbsent } from '../invoices/own-read.js';
 import { hasCreateUnderWay } from '../outbox/order-reads.js';
 import { assertEpoch } from '../store/lease.js';
 import { endEvents, endInvoiceEvents, pendingEvents, type StoredEvent } from '../webhooks/webhook-rows.js';
 import { announcedReads } from './announced-reads.js';
+import { invoiceQuestion } from './invoice-question.js';
 import type { JobContext } from './job-context.js';
 import { PullQuestions } from './pull-questions.js';
 import { readOrderBack } from './read-order-back.js';
@@ -133,14 +133,11 @@ async function readInvoice(
     { id: null, requests: 0, isProbe: false, signal, tries: 1 },
   );
   const asked = await questions.ask({
-    purpose: 'read_invoice',
-    path: endpoint.path.replaceAll('{invoice_no}', () => encodeURIComponent(invoiceNo)),
-    query: {},
-    answers: [endpoint.successStatus, endpoint.absentStatus],
-    read: (status, body) => readOwnInvoice(endpoint, states, known, status, parseJson(body)),
+    ...invoiceQuestion(endpoint, states, known),
     keep: async (tx, said, nowMs) => {
-      // With a list for each customer, an invoice that nobody has listed could not be told to leave.
-      isOdd = 'odd' in said || ('due' in said && !known.isKnown && scope !== 'all');
+      // Of any address that leads elsewhere each invoice is said to be absent: that is for the pull to find out. And with a list
+      // for each customer, an invoice that nobody has listed could not be told to leave.
+      isOdd = 'odd' in said || (known.isKnown ? isAbsent(said) : 'due' in said && scope !== 'all');
       if (isOdd) return;
       const change = await applyOwnRead(tx, known, said, nowMs);
       await endEvents(tx, ids, change ?? 'nothing had changed', nowMs);
@@ -157,7 +154,6 @@ async function readInvoice(
         nowMs,
       );
     },
-    detail: { invoiceNo },
   });
   if ('noAnswer' in asked) return asked.isRefused ? 'pull' : 'later';
   return isOdd ? 'pull' : 'done';

@@ -2,6 +2,7 @@ import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import type { PullOptions } from '../../src/jobs/pull.js';
+import type { FaultInput } from '../../src/sandbox/fault.js';
 import { pauseLane } from '../../src/store/lane-pauses.js';
 import { acquireLease, LeaseLost } from '../../src/store/lease.js';
 import { waitFor } from '../support/wait-for.js';
@@ -147,8 +148,15 @@ onBothLabs('pull', (kit) => {
     expect(left.map(({ left_status }) => left_status)).to.deep.equal([null, null, 'paid']);
   });
 
+  const shortPage: FaultInput = {
+    kind: 'status',
+    status: 200,
+    body: { data: [{ invoice_no: 'INV-000003', amount: 3, due_date: '2026-12-01', status: 'unpaid' }], total: 3 },
+    match: { path: { regex: 'status=unpaid' } },
+  };
+
   it('asks for what is missed only in a way that an answer of the service itself can take an invoice off', async () => {
-    const lab = await start(2, { settings: ownRead });
+    const lab = await start(3, { settings: ownRead });
     await lab.pull();
     lab.sandbox.setFaults([
       {
@@ -158,16 +166,30 @@ onBothLabs('pull', (kit) => {
         body: '<html>404 Not Found</html>',
         match: { path: '/v2/invoices/INV-000001' },
       },
-      {
-        kind: 'status',
-        status: 200,
-        body: { data: [], total: 1 },
-        match: { path: { regex: 'status=unpaid' } },
-      },
+      shortPage,
     ]);
     lab.sandbox.removeInvoice('INV-000002');
     expect(await lab.pull()).to.deep.include({ outcome: 'unproven', asked: 2, unlisted: 1, missed: 1 });
-    expect(await listed()).to.deep.equal([1]);
+    expect(await listed()).to.deep.equal([1, 3]);
+  });
+
+  it('believes of no address that there is no such invoice, where what stands on the list is not found either', async () => {
+    const lab = await start(3, { settings: ownRead });
+    await lab.pull();
+    const elsewhere: FaultInput = {
+      kind: 'status',
+      status: 404,
+      body: { message: 'no such page' },
+      match: { path: { regex: '^/v2/invoices/' } },
+    };
+    lab.sandbox.setFaults([elsewhere, shortPage]);
+    expect(await lab.pull()).to.deep.include({ outcome: 'unproven', asked: 2, unlisted: 0, missed: 2 });
+    expect(await listed()).to.deep.equal([1, 2, 3]);
+    expect(await kit.rows("SELECT message FROM alert WHERE cause='read_invoice.forbidden'")).to.have.length(1);
+    // Nothing stands on the list that could be found by its number.
+    lab.sandbox.setFaults([elsewhere, { ...shortPage, body: { data: [], total: 3 } }]);
+    expect(await lab.pull()).to.deep.include({ outcome: 'unproven', unlisted: 0, missed: 3 });
+    expect(await listed()).to.deep.equal([1, 2, 3]);
   });
 
   it('takes off a state that nobody named when the list that showed it is proven without it', async () => {
