@@ -3,6 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type App, openApp } from '../src/app.js';
 import { settingsFrom } from '../src/config/load-settings.js';
+import { type DeliverOptions, deliver } from '../src/jobs/deliver.js';
+import { ServiceLease } from '../src/jobs/service-lease.js';
+import { sync } from '../src/jobs/sync.js';
 import { createSampleErp } from '../src/sample-erp/create-sample-erp.js';
 import { sampleErpMapping } from '../src/sample-erp/sample-erp-mapping.js';
 import type { SandboxOptions } from '../src/sandbox/options.js';
@@ -54,4 +57,32 @@ export async function withBenchLab<T>(
     await sandbox.close();
     await rm(folder, { recursive: true, force: true });
   }
+}
+
+/** Delivers what was captured until it is told to end. */
+export async function deliverUntil(
+  { context, client, reader }: App,
+  signal: AbortSignal,
+  onProgress: NonNullable<DeliverOptions['onProgress']> = () => undefined,
+): Promise<void> {
+  const lease = await ServiceLease.acquire(context);
+  if (!(lease instanceof ServiceLease)) throw new Error(`Somebody else delivers: ${lease.holder}`);
+  try {
+    await deliver(context, client(), lease, {
+      untilDrained: false,
+      scope: { only: null },
+      retryHorizonMs: 0,
+      trial: false,
+      erpIdentity: reader().identity(),
+      signal,
+      onProgress,
+    });
+  } finally {
+    await lease.release();
+  }
+}
+
+/** Captures everything that waits in the ERP. */
+export async function captureAll({ context, client, reader }: App): Promise<void> {
+  await sync(context, { reader: reader(), client }, { stages: ['capture'] });
 }

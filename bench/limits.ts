@@ -1,8 +1,5 @@
-import { deliver } from '../src/jobs/deliver.js';
-import { ServiceLease } from '../src/jobs/service-lease.js';
-import { sync } from '../src/jobs/sync.js';
 import type { LedgerRequest } from '../src/sandbox/ledger.js';
-import { type BenchLabOptions, withBenchLab } from './bench-lab.js';
+import { type BenchLabOptions, captureAll, deliverUntil, withBenchLab } from './bench-lab.js';
 
 export interface Limit {
   requests: number;
@@ -96,28 +93,12 @@ async function deliverFor(
   enough = Number.POSITIVE_INFINITY,
 ): Promise<LedgerRequest[]> {
   return withBenchLab({ ...lab, installation: 'bench-limits' }, async ({ app, sandbox }) => {
-    const reader = app.reader();
-    await sync(app.context, { reader, client: app.client }, { stages: ['capture'] });
-    const lease = await ServiceLease.acquire(app.context);
-    if (!(lease instanceof ServiceLease)) throw new Error(`Somebody else delivers: ${lease.holder}`);
+    await captureAll(app);
     const done = new AbortController();
     const timer = setTimeout(() => done.abort(), mostMs);
-    try {
-      await deliver(app.context, app.client(), lease, {
-        untilDrained: false,
-        scope: { only: null },
-        retryHorizonMs: 0,
-        trial: false,
-        erpIdentity: reader.identity(),
-        signal: done.signal,
-        onProgress: ({ delivered }) => {
-          if (delivered.customers + delivered.orders >= enough) done.abort();
-        },
-      });
-    } finally {
-      clearTimeout(timer);
-      await lease.release();
-    }
+    await deliverUntil(app, done.signal, ({ delivered }) => {
+      if (delivered.customers + delivered.orders >= enough) done.abort();
+    }).finally(() => clearTimeout(timer));
     return [...sandbox.ledger().requests].sort((a, b) => a.monotonic_ms - b.monotonic_ms);
   });
 }

@@ -4,11 +4,8 @@ import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { deliver } from '../src/jobs/deliver.js';
 import { receiveWebhooks } from '../src/jobs/receive-webhooks.js';
-import { ServiceLease } from '../src/jobs/service-lease.js';
-import { sync } from '../src/jobs/sync.js';
-import { withBenchLab } from './bench-lab.js';
+import { captureAll, deliverUntil, withBenchLab } from './bench-lab.js';
 import type { WebhookLoad, WebhookLoadResult } from './webhook-load.js';
 
 export interface WebhooksOptions {
@@ -48,10 +45,7 @@ export async function webhooks({ perSecond, seconds, limit }: WebhooksOptions): 
     return { webhooks: { enabled: true, port: 0, secretFiles: [file] } };
   };
   return withBenchLab({ ...lab, settings }, async ({ app, sandbox }) => {
-    const reader = app.reader();
-    await sync(app.context, { reader, client: app.client }, { stages: ['capture'] });
-    const lease = await ServiceLease.acquire(app.context);
-    if (!(lease instanceof ServiceLease)) throw new Error(`Somebody else delivers: ${lease.holder}`);
+    await captureAll(app);
     const receiver = await receiveWebhooks(app.context, { remember: () => undefined, onEvent: () => undefined });
     if (receiver.port === null) throw new Error('There is no port to listen on.');
     const asked = { port: receiver.port, perSecond, seconds: seconds + marginSeconds, secret };
@@ -60,14 +54,7 @@ export async function webhooks({ perSecond, seconds, limit }: WebhooksOptions): 
     // Whatever is measured is measured under the load: it is there before the first order goes.
     await new Promise((resolve) => setTimeout(resolve, 500));
     try {
-      await deliver(app.context, app.client(), lease, {
-        untilDrained: false,
-        scope: { only: null },
-        retryHorizonMs: 0,
-        trial: false,
-        erpIdentity: reader.identity(),
-        signal: done.signal,
-      });
+      await deliverUntil(app, done.signal);
       const result = await loading;
       const accepted = sandbox
         .ledger()
@@ -83,7 +70,6 @@ export async function webhooks({ perSecond, seconds, limit }: WebhooksOptions): 
       };
     } finally {
       await receiver.close();
-      await lease.release();
     }
   });
 }

@@ -4,7 +4,8 @@ import { wallText } from '../erp/write-back/wall-text.js';
 import { invoiceNumbersAfter, knownInvoices } from '../invoices/known-invoices.js';
 import type { Entity } from '../model/entity.js';
 import type { WriteBackKind, WriteBackRow } from '../model/write-back.js';
-import { boundKeysAfter, parkedAfter, recordOutcomes } from '../outbox/record-outcomes.js';
+import { parkedAfter, recordOutcomes } from '../outbox/record-outcomes.js';
+import { boundKeys } from '../outbox/removal-rows.js';
 import type { Tx } from '../store/store.js';
 import { markedKeysAfter } from '../store/write-back-marks.js';
 import { customerRow, invoiceRow, orderRow, type WriteBackForm } from './write-back-decisions.js';
@@ -57,9 +58,7 @@ export async function sweepPage(tx: Tx, kind: WriteBackKind, position: string, l
   const after = position.slice(colon + 1);
   const entity = entityOf[kind];
   if (phase === 'known') {
-    const keys = await (entity === null
-      ? invoiceNumbersAfter(tx, after, limit)
-      : boundKeysAfter(tx, entity, after, limit));
+    const keys = await (entity === null ? invoiceNumbersAfter(tx, after, limit) : boundKeys(tx, entity, after, limit));
     return { keys, next: keys.length < limit ? 'parked:0' : `known:${keys.at(-1)}` };
   }
   if (phase === 'parked') {

@@ -89,15 +89,6 @@ async function acknowledgedWords(
   return words;
 }
 
-/** Keys of what is at the service, in their order, after this one. */
-export async function boundKeysAfter(tx: Tx, entity: Entity, after: string, limit: number): Promise<string[]> {
-  const rows = await tx.select<{ source_key: string }>(
-    `SELECT source_key FROM binding WHERE entity=? AND source_key>? ORDER BY source_key LIMIT ${Math.trunc(limit)}`,
-    [entity, after],
-  );
-  return rows.map((row) => row.source_key);
-}
-
 /** What is parked, by the ids of its messages, after this one. */
 export async function parkedAfter(
   tx: Tx,

@@ -3,6 +3,7 @@ import { createSampleErp, type SampleErpSummary } from '../../src/sample-erp/cre
 import { sampleErpMapping } from '../../src/sample-erp/sample-erp-mapping.js';
 import type { Sandbox } from '../../src/sandbox/sandbox.js';
 import { startSandbox } from '../../src/sandbox/start-sandbox.js';
+import { oneOfEachBadRow } from '../sample-erp/one-of-each-bad-row.js';
 import { freePort } from '../support/free-port.js';
 import { useTempDir } from '../support/temp-dir.js';
 import { useMariaDb } from '../support/use-mariadb.js';
@@ -18,15 +19,7 @@ describe('Bad input gets a clear error and loses nothing', function () {
 
   before(async () => {
     const target = { type: 'sqlite' as const, file: dir.file('erp.sqlite') };
-    const bad = {
-      ordersWithoutLines: 1,
-      fractionalQuantities: 1,
-      negativeQuantities: 1,
-      pricesWithThreeDecimals: 1,
-      missingCustomers: 1,
-      totalMismatches: 1,
-    };
-    made = await createSampleErp({ target, customers: 5, orders: 20, bad });
+    made = await createSampleErp({ target, customers: 5, orders: 20, bad: oneOfEachBadRow });
     sandbox = await startSandbox({ token: canary.token });
   });
   after(() => sandbox.close());

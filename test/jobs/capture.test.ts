@@ -6,6 +6,7 @@ import { editSampleLine, insertSampleOrder, wallTimeNow } from '../../src/sample
 import { readCursor } from '../../src/store/cursors.js';
 import { pauseLane, resumeLane } from '../../src/store/lane-pauses.js';
 import { acquireLease, LeaseLost, releaseLease } from '../../src/store/lease.js';
+import { oneOfEachBadRow } from '../sample-erp/one-of-each-bad-row.js';
 import { useStore } from '../store/both-stores.js';
 import { type Lab, type LabKit, onBothLabs, useLab } from './job-lab.js';
 
@@ -240,14 +241,7 @@ onBothLabs('capture', (kit) => {
 
   it('parks what can not be sent, with the reason, and its neighbours go on', async () => {
     const lab = await kit.start({
-      bad: {
-        ordersWithoutLines: 1,
-        fractionalQuantities: 1,
-        negativeQuantities: 1,
-        pricesWithThreeDecimals: 1,
-        missingCustomers: 1,
-        totalMismatches: 1,
-      },
+      bad: oneOfEachBadRow,
       settings: { capture: { pageSize: 5 } },
     });
     const result = await lab.capture();

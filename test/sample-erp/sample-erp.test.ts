@@ -24,15 +24,7 @@ import { sampleErpMapping } from '../../src/sample-erp/sample-erp-mapping.js';
 import type { SampleErpTarget } from '../../src/sample-erp/sample-erp-target.js';
 import { makeSampleRows } from '../../src/sample-erp/sample-rows.js';
 import { useMariaDb } from '../support/use-mariadb.js';
-
-const BAD = {
-  ordersWithoutLines: 1,
-  fractionalQuantities: 1,
-  negativeQuantities: 1,
-  pricesWithThreeDecimals: 1,
-  missingCustomers: 1,
-  totalMismatches: 1,
-};
+import { oneOfEachBadRow } from './one-of-each-bad-row.js';
 
 function readSample(erp: ErpSettings): ErpReader {
   return openErpReader({
@@ -82,13 +74,13 @@ function sampleErpContract(lab: { target(): SampleErpTarget; erp(): ErpSettings 
   });
 
   it('holds bad rows on request, each seen for what it is', async () => {
-    const { bad } = await createSampleErp({ target: lab.target(), customers: 5, orders: 20, bad: BAD });
+    const { bad } = await createSampleErp({ target: lab.target(), customers: 5, orders: 20, bad: oneOfEachBadRow });
     const { orders } = await readAll(reader);
     expect(orders).to.have.length(26);
     const wrong = orders.filter(({ content, totals }) => !content.mapped || totals?.lines !== totals?.header);
     const ids = Object.values(bad).flat().map(String);
     expect(wrong.map(({ sourceKey }) => sourceKey)).to.have.members(ids);
-    const reason = (name: keyof typeof BAD): unknown => {
+    const reason = (name: keyof typeof oneOfEachBadRow): unknown => {
       const row = orders.find(({ sourceKey }) => sourceKey === String(bad[name][0]));
       if (row === undefined) return undefined;
       return row.content.mapped ? row.totals : row.content.reason;
@@ -126,7 +118,7 @@ function sampleErpContract(lab: { target(): SampleErpTarget; erp(): ErpSettings 
 
 describe('the sample ERP', () => {
   it('is the same for the same seed, and another for another', () => {
-    const rows = (seed: number) => makeSampleRows(seed, { customers: 5, orders: 20, bad: BAD });
+    const rows = (seed: number) => makeSampleRows(seed, { customers: 5, orders: 20, bad: oneOfEachBadRow });
     expect(rows(1)).to.deep.equal(rows(1));
     expect(rows(1)).not.to.deep.equal(rows(2));
   });

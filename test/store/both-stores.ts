@@ -139,9 +139,15 @@ function mysqlSettings({ host, port, database, user, password }: Account): Store
   return storeSettings({ type: 'mysql', host, port, database, user, password });
 }
 
-/** Checked as a configuration is; everything but the store is beside the point. */
+/** Checked as a configuration is. */
 function storeSettings(store: object): StoreSettings {
-  return settingsFrom({
+  const { service } = settingsAround({});
+  return settingsFrom({ ...settingsAround({ store }), service: { ...service, token: 'test-token' } }).store;
+}
+
+/** A whole configuration in which everything but this is beside the point; the token is not in it. */
+export function settingsAround(sections: object) {
+  return {
     installation: 'test-office',
     erp: { type: 'sqlite', file: 'erp.sqlite', timeZone: 'UTC' },
     customers: { send: 'none' },
@@ -158,7 +164,7 @@ function storeSettings(store: object): StoreSettings {
       },
     },
     amounts: { currency: 'EUR' },
-    service: { environment: 'sandbox', baseUrl: 'http://127.0.0.1:1', token: 'test-token' },
-    store,
-  }).store;
+    service: { environment: 'sandbox', baseUrl: 'http://127.0.0.1:1' },
+    ...sections,
+  };
 }

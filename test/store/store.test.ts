@@ -11,7 +11,7 @@ import type { Store, Tx } from '../../src/store/store.js';
 import { StoreError } from '../../src/store/store-error.js';
 import { readStoreInfo, writeStoreInfo } from '../../src/store/store-info.js';
 import { projectRoot } from '../support/project-root.js';
-import { onBothStores, useStore } from './both-stores.js';
+import { onBothStores, settingsAround, useStore } from './both-stores.js';
 
 async function errorOf(run: () => Promise<unknown>): Promise<Error> {
   try {
@@ -207,7 +207,7 @@ onBothStores('the store', (kit) => {
     const { password, ...settings } = (await kit.emptyDatabase()) as { type: string; password?: { reveal(): string } };
     const config = join(kit.folder, 'config');
     await promisify(execFile)('mkdir', ['-p', config]);
-    writeFileSync(join(config, 'local.yaml'), JSON.stringify({ ...configuration, store: settings }));
+    writeFileSync(join(config, 'local.yaml'), JSON.stringify(settingsAround({ store: settings })));
     const typeorm = async (command: string) => {
       const { stdout } = await promisify(execFile)(
         'npm',
@@ -230,26 +230,6 @@ onBothStores('the store', (kit) => {
     expect(await typeorm('migration:revert')).to.contain('has been reverted successfully');
   });
 });
-
-const configuration = {
-  installation: 'test-office',
-  erp: { type: 'sqlite', file: 'erp.sqlite', timeZone: 'UTC' },
-  customers: { send: 'none' },
-  orders: {
-    query: 'SELECT * FROM orders',
-    key: 'id',
-    startFrom: 'all',
-    fields: { customer_code: 'customer' },
-    lines: {
-      query: 'SELECT * FROM lines',
-      orderKey: 'order_id',
-      sortBy: 'id',
-      fields: { sku: 'sku', qty: 'qty', price: 'price' },
-    },
-  },
-  amounts: { currency: 'EUR' },
-  service: { environment: 'sandbox', baseUrl: 'https://sandbox.example.com' },
-};
 
 describe('a store in a SQLite file', () => {
   const kit = useStore('sqlite');
