@@ -1,5 +1,6 @@
 import type { History } from './history.js';
 import { type LifeWithRequests, livesOf } from './lives.js';
+import { adoptedMessages } from './store-invariants.js';
 
 /** What provably had no effect; only then may corrected bytes take over a key. */
 const withoutEffect = new Set(['refused', 'not_sent', 'unavailable']);
@@ -111,10 +112,14 @@ export function customerBeforeOrder(history: History): string[] {
   const customerOf = new Map(
     [...history.erp.orders, ...history.erp.deletedOrders].map((order) => [order.id, order.customer_id]),
   );
-  for (const { events, messages } of livesOf(history)) {
-    const known = new Map(messages.map((message) => [message.id, message]));
-    for (const event of events) {
-      if (event.what === 'message-changed' && event.entity === 'customer' && event.new_state === 'delivered')
+  for (const life of livesOf(history)) {
+    const known = new Map(life.messages.map((message) => [message.id, message]));
+    const adopted = adoptedMessages(life);
+    for (const event of life.events) {
+      const isThere =
+        event.new_state === 'delivered' ||
+        (event.new_state === 'superseded' && adopted.has(event.message_id as number));
+      if (event.what === 'message-changed' && event.entity === 'customer' && isThere)
         acknowledged.add(event.source_key as string);
       // A look-up has no key: it asks, and sends nothing of the order.
       if (event.what !== 'attempt' || event.message_id === null || event.text === null) continue;

@@ -83,9 +83,8 @@ export function legalTransitions(history: History): string[] {
 /** @param isRecovered the store took the place of another one: what waits may have been sent by that one */
 function illegalTransitions({ resolved }: History, { events, attempts }: Life, isRecovered: boolean): string[] {
   const wrong: string[] = [];
-  const lookedUp = new Set(
-    attempts.filter(({ purpose, verdict }) => purpose === 'look_up' && verdict === 'none').map((one) => one.message_id),
-  );
+  const lookedUp = new Set(messagesAskedFor(attempts, 'none'));
+  const asked = new Set(messagesAskedFor(attempts));
   // What may have been sent is never treated as if it had not been: from "in doubt" only proof leads on.
   const doubtful = new Set<number>();
   for (const event of events) {
@@ -97,7 +96,9 @@ function illegalTransitions({ resolved }: History, { events, attempts }: Life, i
     const isRecovery = isRecovered && from === 'pending' && (to === 'in_doubt' || to === 'parked');
     // A brake holds what was never sent.
     const isHeld = from === 'pending' && to === 'parked' && event.text === 'held' && event.new_first_sent === null;
-    if (from !== to && !isRecovery && !isHeld && !legal[from ?? '']?.includes(to ?? ''))
+    // A customer in conflict may be one that the service has already: it is asked for by its code.
+    const isAsked = from === 'parked' && to === 'sending' && event.entity === 'customer' && asked.has(id);
+    if (from !== to && !isRecovery && !isHeld && !isAsked && !legal[from ?? '']?.includes(to ?? ''))
       wrong.push(`${name} went from ${from} to ${to}`);
     // The service was asked and has nothing, or a person looked and says so.
     const isAbsent =
@@ -120,8 +121,10 @@ function illegalTransitions({ resolved }: History, { events, attempts }: Life, i
 }
 
 /** What may exist at the service gives way to nothing, and nothing that could make a second one is written beside it. */
-function replacedDespiteDoubt({ events, messages }: Life): string[] {
+function replacedDespiteDoubt(life: Life): string[] {
+  const { events, messages } = life;
   const wrong: string[] = [];
+  const adopted = adoptedMessages(life);
   const creates = new Set(messages.filter(({ operation }) => operation === 'create').map(({ id }) => id));
   const standing = new Map<string, number>();
   for (const event of events) {
@@ -134,12 +137,28 @@ function replacedDespiteDoubt({ events, messages }: Life): string[] {
     if (event.new_state === 'parked' && ['unproven', 'conflict'].includes(event.text ?? ''))
       standing.set(record, event.message_id);
     if (standing.get(record) !== event.message_id || event.new_state === 'parked') continue;
-    if (event.new_state === 'superseded')
+    if (event.new_state === 'superseded' && !adopted.has(event.message_id))
       wrong.push(`${record} may exist (message ${event.message_id}), and was superseded`);
     // An operator gave it up, and proved nothing.
     if (event.new_state !== 'discarded') standing.delete(record);
   }
   return wrong;
+}
+
+/** Messages whose record was looked up at the service. @param finding what it said; absent: whatever it said */
+function messagesAskedFor(attempts: Life['attempts'], finding?: string): (number | null)[] {
+  return attempts
+    .filter(({ purpose, verdict }) => purpose === 'look_up' && (finding === undefined || verdict === finding))
+    .map(({ message_id }) => message_id);
+}
+
+/** Creates of customers that were found at the service, and are bound to what was found. */
+export function adoptedMessages({ attempts, messages, bindings }: Life): Set<number> {
+  const found = new Set(messagesAskedFor(attempts, 'found'));
+  const bound = new Set(bindings.map(({ entity, source_key }) => `${entity} ${source_key}`));
+  const isAdopted = ({ id, entity, source_key, operation }: Life['messages'][number]) =>
+    entity === 'customer' && operation === 'create' && found.has(id) && bound.has(`customer ${source_key}`);
+  return new Set(messages.filter(isAdopted).map(({ id }) => id));
 }
 
 /** The fence: whoever is no longer the deliverer writes nothing. */
