@@ -24,6 +24,28 @@ function parkAs(history: Doctored, parkClass: string, afterMs: number): WitnessE
   });
 }
 
+/** The service knew the key of the customer's create for something else; it was looked up then, and gave way to what was found. */
+function adoptCustomer(history: Doctored, finding: string): void {
+  const settled = history.events.findIndex((e) => e.message_id === 1 && e.new_state === 'delivered');
+  const event = history.events[settled] as WitnessEvent;
+  const step = (from: string, to: string): WitnessEvent => ({
+    ...event,
+    old_state: from,
+    new_state: to,
+    text: to === 'parked' ? 'conflict' : null,
+  });
+  history.events = history.events.toSpliced(
+    settled,
+    1,
+    step('sending', 'parked'),
+    step('parked', 'sending'),
+    step('sending', 'parked'),
+    step('parked', 'superseded'),
+  );
+  const asked = { ...first(history.attempts), id: 9, purpose: 'look_up', verdict: finding };
+  history.attempts = [...history.attempts, asked];
+}
+
 /** Let go by one pass. */
 function released(count: number, text: string): WitnessEvent[] {
   const event = soundHistory().events.find(({ what }) => what === 'message-changed') as WitnessEvent;
@@ -251,6 +273,16 @@ describe('the invariants', () => {
     Object.assign(last(history.messages), { state: 'parked', park_class: 'unproven' });
     parkAs(history, 'unproven', 2_000);
     expect(invariants['every-row-accounted-for']?.(history)).to.deep.equal([]);
+  });
+
+  it('let a customer in conflict be adopted that was found at the service, and orders follow it', () => {
+    const judged = (finding: string) => {
+      const history = soundHistory();
+      adoptCustomer(history, finding);
+      return ['customer-before-order', 'legal-transitions'].map((name) => invariants[name]?.(history).length);
+    };
+    expect(judged('found')).to.deep.equal([0, 0]);
+    expect(judged('none')).to.deep.equal([1, 1]);
   });
 
   it('let a pass go that changes no more than it may', () => {
