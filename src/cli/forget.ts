@@ -9,6 +9,7 @@ import {
   forgetCustomer,
   whyNotForget,
 } from '../outbox/forget-customer.js';
+import { erasePayloads } from '../webhooks/webhook-rows.js';
 import { type CommonOptions, describeCommand, print, printJson, withApp } from './command.js';
 import { confirm } from './confirm.js';
 import { exitCode } from './exit-codes.js';
@@ -53,16 +54,21 @@ async function forget(app: App, given: string, options: ForgetOptions): Promise<
   if (!options.json) describeTraces(key, traces);
   if (!(await confirm(`Erase this for good?`, options.yes))) return exitCode.failed;
 
-  const result = await store.transaction('forget a customer', async (tx): Promise<Forgotten | string> => {
-    // A new message may have come while somebody thought about it.
-    const changed = whyNotForget(await customerTraces(tx, key));
-    if (changed) return changed;
-    const forgotten = await forgetCustomer(tx, key);
-    const detail = { reason: options.reason, ...forgotten };
-    const entry = { event: 'forget', outcome: 'operator', entity: 'customer', sourceKey: key } as const;
-    await appendAudit(tx, [{ ...entry, actor: context.actor, detail }], context.nowMs());
-    return forgotten;
-  });
+  const result = await store.transaction(
+    'forget a customer',
+    async (tx): Promise<(Forgotten & { webhooks: number }) | string> => {
+      // A new message may have come while somebody thought about it.
+      const now = await customerTraces(tx, key);
+      const changed = whyNotForget(now);
+      if (changed) return changed;
+      const webhooks = await erasePayloads(tx, key, now.names);
+      const forgotten = { ...(await forgetCustomer(tx, key)), webhooks };
+      const detail = { reason: options.reason, ...forgotten };
+      const entry = { event: 'forget', outcome: 'operator', entity: 'customer', sourceKey: key } as const;
+      await appendAudit(tx, [{ ...entry, actor: context.actor, detail }], context.nowMs());
+      return forgotten;
+    },
+  );
   if (typeof result === 'string') {
     if (options.json) printJson({ forgotten: false, key, problem: result });
     else print(`Customer ${key} can not be forgotten: ${result}.`);
@@ -73,7 +79,9 @@ async function forget(app: App, given: string, options: ForgetOptions): Promise<
     await store.read('empty the write-ahead log', (tx) => tx.select('PRAGMA wal_checkpoint(TRUNCATE)'));
   if (options.json) printJson({ forgotten: true, key, ...result, orderBodies: traces.orderBodies });
   else {
-    print(`Forgotten: ${result.bodies} bodies, ${result.excerpts} answers of ${result.messages} messages.`);
+    print(
+      `Forgotten: ${result.bodies} bodies, ${result.excerpts} answers of ${result.messages} messages, ${result.webhooks} bodies of webhooks.`,
+    );
     print('As long as its row is in the ERP, a change there is captured and sent like any other, and whole.');
     print('Backups of the store, and the service itself, are not touched.');
   }

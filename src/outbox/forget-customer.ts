@@ -1,5 +1,6 @@
 import { placeholders } from '../store/rows.js';
 import type { Tx } from '../store/store.js';
+import { customerCodeOf } from './customer-code-of.js';
 import type { MessageState } from './message.js';
 import { eraseBodies } from './prune-messages.js';
 
@@ -10,6 +11,8 @@ export interface CustomerTraces {
   bodies: number;
   excerpts: number;
   bound: boolean;
+  /** Its code and its id at the service, as far as they are kept. */
+  names: readonly string[];
   /** Bodies of its orders. In them it appears by its code alone, unless the mapping says otherwise. */
   orderBodies: number;
 }
@@ -19,6 +22,15 @@ export async function customerTraces(tx: Tx, sourceKey: string): Promise<Custome
   const states = await tx.select(`SELECT m.state, COUNT(*) AS n FROM outbox_message m WHERE ${own} GROUP BY m.state`, [
     sourceKey,
   ]);
+  const [newest] = await tx.select<{ record: string | null }>(
+    `SELECT b.record FROM message_body b JOIN outbox_message m ON m.id=b.message_id WHERE ${own} ORDER BY m.id DESC LIMIT 1`,
+    [sourceKey],
+  );
+  const [binding] = await tx.select<{ service_id: string; acknowledged: string | null }>(
+    "SELECT service_id, acknowledged FROM binding WHERE entity='customer' AND source_key=?",
+    [sourceKey],
+  );
+  const code = customerCodeOf(newest?.record ?? binding?.acknowledged ?? null);
   const count = async (sql: string) => Number((await tx.select<{ n: number }>(sql, [sourceKey]))[0]?.n ?? 0);
   return {
     states: new Map(states.map((row) => [row.state as MessageState, Number(row.n)])),
@@ -29,7 +41,8 @@ export async function customerTraces(tx: Tx, sourceKey: string): Promise<Custome
       `SELECT COUNT(*) AS n FROM attempt_excerpt e JOIN attempt a ON a.id=e.attempt_id
          JOIN outbox_message m ON m.id=a.message_id WHERE ${own}`,
     ),
-    bound: (await count("SELECT COUNT(*) AS n FROM binding WHERE entity='customer' AND source_key=?")) > 0,
+    bound: binding !== undefined,
+    names: [...new Set([code, binding?.service_id ?? null])].filter((name) => name !== null),
     orderBodies: await count(
       "SELECT COUNT(*) AS n FROM message_body b JOIN outbox_message m ON m.id=b.message_id WHERE m.entity='order' AND m.customer_key=?",
     ),

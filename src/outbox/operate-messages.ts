@@ -2,6 +2,7 @@ import type { Entity } from '../model/entity.js';
 import { sweepAtNextPass } from '../store/cursors.js';
 import { placeholders, updateRows, upsertRows } from '../store/rows.js';
 import type { Tx } from '../store/store.js';
+import { customerCodeOf } from './customer-code-of.js';
 import { createKey, keyAfterRefusal } from './idempotency-key.js';
 import { filterSql, type MessageFilter } from './message-filter.js';
 import {
@@ -92,12 +93,6 @@ export async function decideForMessages(
     };
     return { message, decision: decideOperatorAction(action, message, context) };
   });
-}
-
-function customerCodeOf(record: string | null): string | null {
-  if (record === null) return null;
-  const { customer_code: code } = JSON.parse(record) as { customer_code?: unknown };
-  return typeof code === 'string' ? code : null;
 }
 
 /**

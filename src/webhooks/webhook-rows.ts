@@ -70,6 +70,29 @@ export async function pruneEvents(tx: Tx, before: number, limit: number): Promis
   return tx.run(`DELETE FROM webhook_event WHERE event_id IN ${placeholders(ids.length)}`, ids);
 }
 
+/**
+ * Erases the bodies of events about a customer: those that say its code or id, and those about its invoices and orders. What
+ * came of the events stays.
+ * @param sourceKey its key in the ERP
+ * @param names its code and its id at the service, as far as they are known
+ * @returns how many
+ */
+export async function erasePayloads(tx: Tx, sourceKey: string, names: readonly string[]): Promise<number> {
+  const about = [
+    `about='order' AND subject IN
+       (SELECT m.service_id FROM outbox_message m WHERE m.entity='order' AND m.customer_key=? AND m.service_id IS NOT NULL)`,
+    ...names.flatMap(() => [
+      "about='invoice' AND subject IN (SELECT i.invoice_no FROM invoice i WHERE i.customer_code=?)",
+      "payload LIKE ? ESCAPE '!'",
+    ]),
+  ];
+  const said = (name: string) => `%${JSON.stringify(name).replace(/[!%_]/g, '!$&')}%`;
+  return tx.run(
+    `UPDATE webhook_event SET payload=NULL WHERE payload IS NOT NULL AND (${about.map((one) => `(${one})`).join(' OR ')})`,
+    [sourceKey, ...names.flatMap((name) => [name, said(name)])],
+  );
+}
+
 /** When an event was stored last, and one about an invoice; null: never. */
 export async function lastReceivedAt(tx: Tx): Promise<{ any: number | null; invoice: number | null }> {
   const last = async (where: string) => {
