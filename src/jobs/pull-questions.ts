@@ -4,6 +4,7 @@ import type { JsonValue } from '../model/record.js';
 import { hastenInDoubt } from '../outbox/hasten-messages.js';
 import { listPauses, pauseLane, pauseLaneNoShorter, resumeLane } from '../store/lane-pauses.js';
 import { assertEpoch } from '../store/lease.js';
+import { placeholders } from '../store/rows.js';
 import type { Tx } from '../store/store.js';
 import { raiseForbiddenRead } from './forbidden-reads.js';
 import type { JobContext } from './job-context.js';
@@ -102,7 +103,10 @@ export class PullQuestions {
         isProbe: this.#isProbe,
       });
       const judged = judgePullAnswer(read.exchange, of, question.answers, question.read, settings.service, nowMs());
-      await this.#record(question, attemptId, read, judged);
+      await this.#record(question, attemptId, read, judged).catch((error: unknown) => {
+        this.#lease.unrecordedReads.add(attemptId);
+        throw error;
+      });
       if (judged.kind === 'answer') return { value: judged.value };
       ({ reason, verdict } = judged);
       if (judged.kind === 'stop') return { noAnswer: reason, verdict, isRefused: refusesRecord(judged) };
@@ -113,8 +117,10 @@ export class PullQuestions {
 
   async #intend({ purpose }: Pick<Question<unknown>, 'purpose'>): Promise<number> {
     this.#requests++;
-    return this.#context.store.transaction('put an attempt on record', async (tx) => {
+    const unrecorded = [...this.#lease.unrecordedReads];
+    const id = await this.#context.store.transaction('put an attempt on record', async (tx) => {
       await assertEpoch(tx, this.#lease.lease);
+      await endUnrecorded(tx, unrecorded);
       return tx.insertReturningId('INSERT INTO attempt (purpose, number, epoch, intended_at) VALUES (?, ?, ?, ?)', [
         purpose,
         this.#requests,
@@ -122,6 +128,8 @@ export class PullQuestions {
         this.#context.nowMs(),
       ]);
     });
+    for (const one of unrecorded) this.#lease.unrecordedReads.delete(one);
+    return id;
   }
 
   async #record<T>(question: Question<T>, attemptId: number, read: Read, judged: PullAnswer<T>): Promise<void> {
@@ -187,4 +195,14 @@ export class PullQuestions {
     const until = at + this.#probeMs;
     if (outage) await pauseLane(tx, { ...outage, until_at: Math.max(outage.until_at ?? 0, until) });
   }
+}
+
+/** Says of attempts whose outcome could not be written that nobody knows it. Where the commit was done all the same, it stands. */
+async function endUnrecorded(tx: Tx, ids: readonly number[]): Promise<void> {
+  if (ids.length === 0) return;
+  await tx.run(
+    `UPDATE attempt SET verdict='unknown', reason='The store failed before the outcome was on record.'
+      WHERE verdict IS NULL AND id IN ${placeholders(ids.length)}`,
+    ids,
+  );
 }

@@ -15,6 +15,8 @@ export class ServiceLease {
   readonly lease: Lease;
   /** Whoever talks to the service under this lease shares them. */
   readonly probeTurns: ProbeTurns;
+  /** Attempts to read whose outcome could not be put on record; the next one says so of them. */
+  readonly unrecordedReads = new Set<number>();
   readonly #context: JobContext;
   readonly #leaseMs: number;
   readonly #requestDeadlineMs: number;

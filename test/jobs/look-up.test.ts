@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { onBothLabs } from './job-lab.js';
+import { withTransaction } from './with-transaction.js';
 
 const lookUpOrder = {
   path: '/v1/orders',
@@ -109,13 +110,7 @@ onBothLabs('what can not be resent is looked up at the service', (kit) => {
       action === 'put a look-up on record' && tried++ === 0
         ? Promise.reject(new Error('Connection lost: The server closed the connection.'))
         : store.transaction(action, work);
-    lab.context.store = new Proxy(store, {
-      get: (target, name) => {
-        if (name === 'transaction') return transaction;
-        const value = Reflect.get(target, name) as unknown;
-        return typeof value === 'function' ? value.bind(target) : value;
-      },
-    });
+    lab.context.store = withTransaction(store, transaction);
     await lab.deliver();
     expect(tried).to.equal(2);
     // Adopted; what differs is held for a person.

@@ -1,13 +1,14 @@
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
-import type { PullOptions } from '../../src/jobs/pull.js';
+import { type PullOptions, pull } from '../../src/jobs/pull.js';
 import type { FaultInput } from '../../src/sandbox/fault.js';
 import { pauseLane } from '../../src/store/lane-pauses.js';
 import { acquireLease, LeaseLost } from '../../src/store/lease.js';
 import { waitFor } from '../support/wait-for.js';
-import { type Lab, type LabOptions, onBothLabs } from './job-lab.js';
+import { type Lab, type LabOptions, onBothLabs, withServiceLease } from './job-lab.js';
 import { pausesOf } from './service-of.js';
+import { withTransaction } from './with-transaction.js';
 
 onBothLabs('pull', (kit) => {
   /** A service with so many unpaid invoices and a few paid ones. */
@@ -432,6 +433,24 @@ onBothLabs('pull', (kit) => {
     ]);
   });
 
+  it('says of a request whose outcome the store did not take that nobody knows it, with the next one', async () => {
+    const lab = await start(4, { sandbox: { maxPageSize: 2 } });
+    const { store } = lab.context;
+    let tried = 0;
+    const transaction: typeof store.transaction = (action, work) =>
+      action === 'put an answer on record' && ++tried === 2
+        ? Promise.reject(new Error('Connection lost: The server closed the connection.'))
+        : store.transaction(action, work);
+    await withServiceLease(lab.context, async (lease) => {
+      const failing = { ...lab.context, store: withTransaction(store, transaction) };
+      const failure = await pull(failing, lab.client, lease).catch((error: Error) => error.message);
+      expect(failure).to.contain('Connection lost');
+      expect(await pull(failing, lab.client, lease)).to.deep.include({ outcome: 'proven', unpaid: 4 });
+      const attempts = await kit.rows('SELECT verdict FROM attempt ORDER BY id LIMIT 3');
+      expect(attempts.map(({ verdict }) => verdict)).to.deep.equal(['read', 'unknown', 'read']);
+    });
+  });
+
   it('pauses for as long as a service says that is asked too often', async () => {
     const lab = await start(4, { sandbox: { maxPageSize: 2 } });
     lab.sandbox.setFaults([{ kind: 'status', status: 429, headers: { 'retry-after': '1' }, times: 1 }]);
@@ -528,13 +547,7 @@ onBothLabs('pull', (kit) => {
       }
       return store.transaction(action, work);
     };
-    lab.context.store = new Proxy(store, {
-      get: (target, name) => {
-        if (name === 'transaction') return transaction;
-        const value = Reflect.get(target, name) as unknown;
-        return typeof value === 'function' ? value.bind(target) : value;
-      },
-    });
+    lab.context.store = withTransaction(store, transaction);
     const failure = await lab.pull().then(
       () => null,
       (error: unknown) => error,
@@ -563,13 +576,7 @@ onBothLabs('pull', (kit) => {
             });
           return work(tx);
         });
-      lab.context.store = new Proxy(store, {
-        get: (target, name) => {
-          if (name === 'transaction') return transaction;
-          const value = Reflect.get(target, name) as unknown;
-          return typeof value === 'function' ? value.bind(target) : value;
-        },
-      });
+      lab.context.store = withTransaction(store, transaction);
       expect((await lab.pull()).outcome).to.equal('failed');
       expect((await pausesOf(kit)).map(({ until_at }) => Number(until_at))).to.deep.equal([until]);
     });
