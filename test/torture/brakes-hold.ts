@@ -1,21 +1,36 @@
-import type { History } from './history.js';
+import { removalAfterThisPass } from '../../src/outbox/hold-messages.js';
+import type { History, Life } from './history.js';
 import { livesOf } from './lives.js';
 
-/** No pass lets go more updates or removals by itself than the settings say. What a person confirmed was parked before. */
+/**
+ * No pass lets go more updates or removals by itself than the settings say, and nothing goes out before its pass has let it go.
+ * What a person confirmed was parked before.
+ */
 export function brakesHold(history: History): string[] {
   const most = { update: history.maxUpdates, removal: history.removals.maxRemovals };
-  return livesOf(history).flatMap(({ events }) => {
-    const released = new Map<string, number>();
-    for (const { what, at_ms: at, entity, text } of events) {
-      if (what !== 'released') continue;
-      const one = `${at} ${entity} ${text}`;
-      released.set(one, (released.get(one) ?? 0) + 1);
-    }
-    return [...released].flatMap(([one, count]) => {
-      const [at, entity, kind] = one.split(' ') as [string, string, 'update' | 'removal'];
-      return count > most[kind]
-        ? [`${count} ${kind}s of ${entity}s were let go at once at ${at}, and ${most[kind]} are allowed`]
-        : [];
-    });
+  return livesOf(history).flatMap((life) => [...letGoAtOnce(life, most), ...sentBeforeLetGo(life)]);
+}
+
+function letGoAtOnce({ events }: Life, most: { update: number; removal: number }): string[] {
+  const released = new Map<string, number>();
+  for (const { what, at_ms: at, entity, text } of events) {
+    if (what !== 'released') continue;
+    const one = `${at} ${entity} ${text}`;
+    released.set(one, (released.get(one) ?? 0) + 1);
+  }
+  return [...released].flatMap(([one, count]) => {
+    const [at, entity, kind] = one.split(' ') as [string, string, 'update' | 'removal'];
+    return count > most[kind]
+      ? [`${count} ${kind}s of ${entity}s were let go at once at ${at}, and ${most[kind]} are allowed`]
+      : [];
   });
+}
+
+/** Whoever claims what waits for the end of its pass goes round the brake. */
+function sentBeforeLetGo({ events }: Life): string[] {
+  return events.flatMap(({ what, entity, source_key: key, message_id: id, new_state: to, old_due: due }) =>
+    what === 'message-changed' && to === 'sending' && due !== null && due >= removalAfterThisPass
+      ? [`${entity} ${key} (message ${id}) was claimed before the pass that wrote it had let it go`]
+      : [],
+  );
 }

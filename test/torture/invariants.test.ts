@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { afterThisPass, removalAfterThisPass } from '../../src/outbox/hold-messages.js';
 import type { LedgerOrder } from '../../src/sandbox/ledger.js';
 import type { PastLife } from './history.js';
 import { invariants, violationsOf } from './invariants.js';
@@ -50,6 +51,11 @@ function adoptCustomer(history: Doctored, finding: string): void {
 function released(count: number, text: string): WitnessEvent[] {
   const event = soundHistory().events.find(({ what }) => what === 'message-changed') as WitnessEvent;
   return Array.from({ length: count }, (_, index) => ({ ...event, seq: 100 + index, what: 'released', text }));
+}
+
+/** The last message was claimed. */
+function claimOf(history: Doctored): WitnessEvent {
+  return history.events.findLast(({ new_state: state }) => state === 'sending') as WitnessEvent;
 }
 
 /** What is done to a sound history, and which invariant has to notice. */
@@ -114,6 +120,12 @@ const doctored: Record<string, Record<string, (history: Doctored) => void>> = {
     },
     'eleven removals were let go where ten are allowed': (h) => {
       h.events = [...h.events, ...released(11, 'removal')];
+    },
+    'a removal was claimed before its pass had let it go': (h) => {
+      claimOf(h).old_due = removalAfterThisPass;
+    },
+    'an update was claimed before its pass had let it go': (h) => {
+      claimOf(h).old_due = afterThisPass;
     },
   },
   'held-until-recovered': {
@@ -230,7 +242,7 @@ const doctored: Record<string, Record<string, (history: Doctored) => void>> = {
       (h.events.findLast(({ what }) => what === 'message-changed') as WitnessEvent).lease_epoch = 2;
     },
     'a message was claimed in an older epoch': (h) => {
-      (h.events.findLast(({ new_state: state }) => state === 'sending') as WitnessEvent).lease_epoch = 2;
+      claimOf(h).lease_epoch = 2;
     },
   },
   'no-send-without-the-lease': {

@@ -63,6 +63,8 @@ export function soundHistory(): Doctored {
     new_state: null,
     old_first_sent: null,
     new_first_sent: null,
+    old_park_class: null,
+    old_due: null,
     epoch: 1,
     lease_epoch: 1,
     text: null,

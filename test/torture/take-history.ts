@@ -93,7 +93,17 @@ async function readDoings({ store }: Pick<Stage, 'store'>): Promise<Pick<Life, '
 
 async function readEvents({ store }: Pick<Stage, 'store'>): Promise<WitnessEvent[]> {
   const events = await store.rows<WitnessEvent>('SELECT * FROM torture_witness ORDER BY seq');
-  return numbers(events, 'seq', 'at_ms', 'message_id', 'old_first_sent', 'new_first_sent', 'epoch', 'lease_epoch');
+  return numbers(
+    events,
+    'seq',
+    'at_ms',
+    'message_id',
+    'old_first_sent',
+    'new_first_sent',
+    'old_due',
+    'epoch',
+    'lease_epoch',
+  );
 }
 
 /** Drivers give large integers as texts. */
