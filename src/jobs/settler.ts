@@ -227,10 +227,13 @@ export class Settler {
 
   /** A correction that came in while its refused create was under way takes its place. */
   async #promote(tx: Tx, settled: readonly SettledMessage[], at: number): Promise<void> {
-    const { installation, service } = this.#context.settings;
+    const { installation, service, customers, orders } = this.#context.settings;
+    const { replaysRefusals } = service.idempotency;
     for (const { message, transition } of settled) {
       if (message.operation !== 'create' || transition.parkClass !== 'refused') continue;
-      const promoted = await promoteWaitingUpdate(tx, message, installation, service.idempotency.replaysRefusals, at);
+      const { onCancelled, onDeleted } = message.entity === 'order' ? orders : customers;
+      const removals = [onCancelled, onDeleted].flatMap((effect) => (typeof effect === 'object' ? [effect.patch] : []));
+      const promoted = await promoteWaitingUpdate(tx, message, installation, replaysRefusals, at, removals);
       if (promoted === null) continue;
       await appendAudit(
         tx,

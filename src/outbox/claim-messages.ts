@@ -5,6 +5,7 @@ import type { Tx } from '../store/store.js';
 import { canonicalJson, sha256 } from './canonical-json.js';
 import { type ComposedUpdate, composeUpdate, type UpdateMethod } from './compose-update.js';
 import { candidates, ready } from './due-messages.js';
+import { removalAfterThisPass } from './hold-messages.js';
 import { revisionKey } from './idempotency-key.js';
 import type { Operation, SendingMessage } from './message.js';
 import { wireBody } from './wire-body.js';
@@ -60,7 +61,8 @@ const doubtfulUpdate = `EXISTS
 
 /**
  * Claims messages under an epoch: bytes frozen, attempt on record, state `sending`, all in the caller's transaction, which
- * must have checked the epoch. Rows that another transaction holds are skipped; the others come in the order of `ids`.
+ * must have checked the epoch. Rows that another transaction holds are skipped, and what waits for the end of its pass, which a
+ * brake may hold yet; the others come in the order of `ids`.
  * @param keyField field of the body that carries the key of what was never sent yet; null: a header does
  * @param keyLifetimeMs a create that was acknowledged and goes out once more (`resync --force`) is left when it is older
  */
@@ -77,8 +79,9 @@ export async function claimMessages(
   const lock = tx.dialect === 'mysql' ? ' FOR UPDATE SKIP LOCKED' : '';
   // A plain SELECT may show yesterday's state; the locking one shows what is.
   const locked = await tx.select<{ id: number }>(
-    `SELECT id FROM outbox_message WHERE id IN ${placeholders(ids.length)} AND state IN ('pending','in_doubt')${lock}`,
-    [...ids],
+    `SELECT id FROM outbox_message
+      WHERE id IN ${placeholders(ids.length)} AND state IN ('pending','in_doubt') AND next_attempt_at<?${lock}`,
+    [...ids, removalAfterThisPass],
   );
   if (locked.length === 0) return { claimed: [], nothingToSend: [] };
   const mine = locked.map((row) => Number(row.id));

@@ -1,6 +1,7 @@
 import type { Entity } from '../model/entity.js';
 import { placeholders } from '../store/rows.js';
 import type { SqlValue, Store, Tx } from '../store/store.js';
+import { removalAfterThisPass } from './hold-messages.js';
 
 /** Which messages a deliverer looks at. */
 export interface ClaimScope {
@@ -63,7 +64,8 @@ export async function probeMessageId(
   scope: ClaimScope,
   sentSince: number,
 ): Promise<number | null> {
-  const ever = Number.MAX_SAFE_INTEGER;
+  // What waits for the end of its pass is for nobody: a brake may hold it yet.
+  const ever = removalAfterThisPass - 1;
   const found = [
     ...(await readyMessages(tx, state, 'customer', ever, 1, scope, sentSince, which)),
     ...(await readyMessages(tx, state, 'order', ever, 1, scope, sentSince, which)),

@@ -1,4 +1,5 @@
 import type { Entity } from '../model/entity.js';
+import { removalAfterThisPass } from './hold-messages.js';
 import { isOtherRecord } from './is-other-record.js';
 import type { MessageState, Operation, ParkClass } from './message.js';
 
@@ -92,6 +93,8 @@ function retry(message: OperatedMessage, context: OperatorContext): OperatorDeci
   // Nothing changes but the time: the same key and bytes go out sooner.
   if (state === 'pending' || state === 'in_doubt') {
     if (state === 'in_doubt' && expired) return refuse(forgotten);
+    if (message.nextAttemptAt >= removalAfterThisPass)
+      return refuse('the pass that found it has not ended, and only then it is known whether a brake holds it');
     if (message.nextAttemptAt <= context.nowMs)
       return refuse('it is due already; `waybill explain` says what it waits for');
     return { to: state, generation, newKey: false, firstSentAt };

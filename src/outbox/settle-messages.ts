@@ -1,4 +1,6 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Entity } from '../model/entity.js';
+import type { JsonValue } from '../model/record.js';
 import type { VerdictKind } from '../model/verdict.js';
 import { insertRows, placeholders, updateRows, upsertRows } from '../store/rows.js';
 import type { Tx } from '../store/store.js';
@@ -178,6 +180,7 @@ export async function settleNothingToSend(tx: Tx, messages: readonly NothingToSe
  * A create was refused with proof while a newer revision was waiting behind it as an update: that one becomes the create,
  * also when it waits for a person (held, or not mappable): as an update it would wait for ever for the record.
  * Not when the record is bound: then the refused one was a repetition, and the update finds its record at the service.
+ * @param removals fields that say at the service that a record was removed; what carries them needs no create
  * @returns the id of the promoted message, or null
  */
 export async function promoteWaitingUpdate(
@@ -186,9 +189,11 @@ export async function promoteWaitingUpdate(
   installation: string,
   replaysRefusals: boolean,
   nowMs: number,
+  removals: readonly { [field: string]: JsonValue }[] = [],
 ): Promise<number | null> {
-  const [next] = await tx.select<{ id: number; operation: string; park_class: string | null }>(
-    `SELECT id, operation, park_class FROM outbox_message
+  const [next] = await tx.select<{ id: number; operation: string; park_class: string | null; record: string | null }>(
+    `SELECT id, operation, park_class, (SELECT b.record FROM message_body b WHERE b.message_id=outbox_message.id) AS record
+       FROM outbox_message
       WHERE entity=? AND source_key=? AND revision>? AND operation IN ('update','delete') AND first_sent_at IS NULL
         AND (state='pending' OR (state='parked' AND park_class IN ('held','unmapped')))
         AND NOT EXISTS (SELECT 1 FROM binding b WHERE b.entity=? AND b.source_key=?)
@@ -197,7 +202,7 @@ export async function promoteWaitingUpdate(
   );
   if (!next) return null;
   // Nothing was made, so that nothing has to be removed.
-  if (next.operation === 'delete') {
+  if (next.operation === 'delete' || removals.some((patch) => carries(next.record, patch))) {
     await tx.run("UPDATE outbox_message SET state='superseded', closed_at=? WHERE id IN (?,?)", [
       nowMs,
       refused.id,
@@ -217,12 +222,24 @@ export async function promoteWaitingUpdate(
   return Number(next.id);
 }
 
-/** After a takeover: what an older epoch was sending may have been sent. Returns the messages. */
+function carries(record: string | null, patch: { [field: string]: JsonValue }): boolean {
+  const fields = JSON.parse(record ?? '{}') as { [field: string]: JsonValue };
+  return Object.entries(patch).every(([name, value]) => isDeepStrictEqual(fields[name], value));
+}
+
+/**
+ * After a takeover: what an older epoch was sending may have been sent. A conflict was only looked up, and stays one.
+ * @returns the messages that are in doubt now
+ */
 export async function doubtOlderEpochs(
   tx: Tx,
   epoch: number,
   nowMs: number,
 ): Promise<{ id: number; entity: Entity; sourceKey: string }[]> {
+  await tx.run(
+    "UPDATE outbox_message SET state='parked' WHERE state='sending' AND claim_epoch<? AND claimed_from='parked'",
+    [epoch],
+  );
   const rows = await tx.select(
     "SELECT id, entity, source_key FROM outbox_message WHERE state='sending' AND claim_epoch<?",
     [epoch],

@@ -1,5 +1,7 @@
 import { expect } from 'chai';
-import { onBothLabs } from './job-lab.js';
+import { takeLookUps } from '../../src/jobs/look-up.js';
+import { ServiceLease } from '../../src/jobs/service-lease.js';
+import { onBothLabs, withServiceLease } from './job-lab.js';
 import { withTransaction } from './with-transaction.js';
 
 const lookUpOrder = {
@@ -97,6 +99,27 @@ onBothLabs('what can not be resent is looked up at the service', (kit) => {
     );
     expect(verdicts.map((row) => row.verdict)).to.deep.equal(['throttled', 'in_doubt', 'found']);
     expect(lab.sandbox.counts()).to.include({ customers: 1, orders: 1, duplicateReferences: 0 });
+  });
+
+  it('leaves a conflict a conflict when the process that looked it up was killed', async () => {
+    const lab = await kit.start({ customers: 1, orders: 1, settings: { service: { endpoints } } });
+    await lab.capture();
+    await kit.store.transaction('a conflict', (tx) =>
+      tx.run(
+        "UPDATE outbox_message SET state='parked', park_class='conflict', first_sent_at=?, attempts=1, reason='HTTP 409' WHERE entity='order'",
+        [Date.now()],
+      ),
+    );
+    const lease = (await ServiceLease.acquire(lab.context)) as ServiceLease;
+    expect(await takeLookUps(lab.context, lease, 10, null)).to.have.length(1);
+    lease.markLost();
+    await kit.store.transaction('let the lease run out', (tx) => tx.run('UPDATE lease SET holder=NULL, expires_at=0'));
+    await withServiceLease(lab.another({}).context, async () => {
+      const [order] = await kit.rows("SELECT state, park_class, reason FROM outbox_message WHERE entity='order'");
+      expect(order).to.deep.equal({ state: 'parked', park_class: 'conflict', reason: 'HTTP 409' });
+    });
+    await lab.deliver();
+    expect(lab.sandbox.counts().orders).to.equal(0);
   });
 
   it('puts on record what it found once the store takes it again', async () => {

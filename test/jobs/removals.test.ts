@@ -2,7 +2,11 @@ import { expect } from 'chai';
 import { capture } from '../../src/jobs/capture.js';
 import { confirmHeld, summariseHeld } from '../../src/jobs/confirm.js';
 import { createKey } from '../../src/outbox/idempotency-key.js';
+import type { MessageFilter } from '../../src/outbox/message-filter.js';
+import { decideForMessages, matchingIds } from '../../src/outbox/operate-messages.js';
 import { cancelSampleOrder, insertSampleOrder } from '../../src/sample-erp/change-sample-erp.js';
+import { pauseLane, resumeLane } from '../../src/store/lane-pauses.js';
+import { waitFor } from '../support/wait-for.js';
 import { type Lab, onBothLabs } from './job-lab.js';
 import { expectAllAtService, expectOneBodyPerKey, statesOf } from './service-of.js';
 
@@ -80,6 +84,63 @@ onBothLabs('an order that is removed', (kit) => {
     await lab.deliver();
     expect(await shapeOf(id)).to.deep.equal(['create delivered', 'delete delivered']);
     await expectAllAtService(lab);
+  });
+
+  it('is not sent before its pass has ended, neither as a probe nor because somebody is in a hurry', async () => {
+    const { lab, id } = await settled(deletes);
+    await cancelSampleOrder(lab.erp, id);
+    const reader = new Proxy(lab.reader, {
+      get(target, name) {
+        if (name === 'readChangedOrders') throw new Error('the ERP is gone');
+        const value = Reflect.get(target, name) as unknown;
+        return typeof value === 'function' ? value.bind(target) : value;
+      },
+    });
+    expect(await capture(lab.context, reader).catch((error: Error) => error.message)).to.equal('the ERP is gone');
+    expect(await shapeOf(id)).to.deep.equal(['create delivered', 'delete pending']);
+    const outage = {
+      lane: 'service',
+      cause: 'outage',
+      until_at: 1,
+      reason: 'down',
+      actor: 'test',
+      since_at: 1,
+    } as const;
+    await kit.store.transaction('the service is down', (tx) => pauseLane(tx, outage));
+    await lab.deliver();
+    expect(await shapeOf(id)).to.deep.equal(['create delivered', 'delete pending']);
+    await kit.store.transaction('the service is back', (tx) => resumeLane(tx, 'service', ['outage']));
+    await kit.store.transaction('hurry', async (tx) => {
+      const context = { nowMs: Date.now(), keyLifetimeMs: 3_600_000, replaysRefusals: false, serviceId: null };
+      const filter: MessageFilter = { states: ['pending'] };
+      const ids = await matchingIds(tx, filter, 0, 10);
+      const [retried] = await decideForMessages(tx, ids, filter, 'retry', context, true);
+      expect(retried?.decision).to.deep.include({ to: null });
+    });
+    await lab.capture();
+    await lab.deliver();
+    expect(await shapeOf(id)).to.deep.equal(['create delivered', 'delete delivered']);
+  });
+
+  it('is not made after all when its create was refused while the mark of its cancellation waited', async () => {
+    const lab = await kit.start({
+      customers: 1,
+      orders: 1,
+      // Two lines are more than this service takes.
+      sandbox: { maxItems: 1 },
+      ...marked({ onCancelled: { patch: { note: 'CANCELLED' } } }),
+    });
+    const { id, orderNo } = await insertSampleOrder(lab.erp, { lines: [{ qty: 1 }, { qty: 2 }] });
+    await lab.capture({ sweep: true });
+    lab.sandbox.setFaults([{ kind: 'delay', ms: 400, times: 1, match: { bodyIncludes: orderNo } }]);
+    const running = lab.deliver();
+    await waitFor('the request', () => lab.sandbox.faults()[0]?.fired === 1);
+    await cancelSampleOrder(lab.erp, id);
+    await lab.capture();
+    expect(await shapeOf(id)).to.deep.equal(['create sending', 'update pending']);
+    await running;
+    expect(await shapeOf(id)).to.deep.equal(['create superseded', 'update superseded']);
+    expect(lab.sandbox.ledger().orders.filter(({ reference }) => reference === 'CANCELLED')).to.deep.equal([]);
   });
 
   it('is marked there with the configured fields', async () => {
