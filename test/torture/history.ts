@@ -40,12 +40,20 @@ export interface BindingRow {
   service_id: string;
 }
 
+/** A line of the audit that says what an operator did to one message. */
+export interface OperatedRow {
+  message_id: number;
+  at: number;
+  outcome: string;
+}
+
 /** What could be seen of one store. */
 export interface Life {
   messages: readonly MessageRow[];
   attempts: readonly AttemptRow[];
   bindings: readonly BindingRow[];
   events: readonly WitnessEvent[];
+  operated: readonly OperatedRow[];
 }
 
 /** A store that is no more, as it was when its last daemon was dead. */

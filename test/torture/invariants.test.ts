@@ -8,8 +8,8 @@ import type { WitnessEvent } from './store-witness.js';
 
 /** Its store is lost at that moment, with all that was noted until then. */
 function loseStore(history: Doctored, endedAtMs: number): void {
-  const { messages, attempts, bindings, events } = history;
-  history.past = { messages, attempts, bindings, events, endedAtMs, text: '' };
+  const { messages, attempts, bindings, events, operated } = history;
+  history.past = { messages, attempts, bindings, events, operated, endedAtMs, text: '' };
 }
 
 const first = <T>(list: readonly T[]): T => list[0] as T;
@@ -56,6 +56,14 @@ function released(count: number, text: string): WitnessEvent[] {
 /** The last message was claimed. */
 function claimOf(history: Doctored): WitnessEvent {
   return history.events.findLast(({ new_state: state }) => state === 'sending') as WitnessEvent;
+}
+
+/** The last message was parked, and became pending again. */
+function unpark(history: Doctored, parkClass: string, to = 'pending'): WitnessEvent {
+  const claim = claimOf(history);
+  const pending = { ...claim, old_state: 'parked', old_park_class: parkClass, new_state: to };
+  history.events = history.events.toSpliced(history.events.indexOf(claim), 0, pending);
+  return pending;
 }
 
 /** What is done to a sound history, and which invariant has to notice. */
@@ -120,6 +128,18 @@ const doctored: Record<string, Record<string, (history: Doctored) => void>> = {
     },
     'eleven removals were let go where ten are allowed': (h) => {
       h.events = [...h.events, ...released(11, 'removal')];
+    },
+    'something held went on, and nobody had confirmed it': (h) => {
+      unpark(h, 'held');
+    },
+    'something held went on twice, and was confirmed once': (h) => {
+      const { message_id: id, at_ms: at } = unpark(h, 'held');
+      unpark(h, 'held');
+      h.operated = [{ message_id: id as number, at, outcome: 'confirm_send' }];
+    },
+    'something held went on that was to be discarded': (h) => {
+      const { message_id: id, at_ms: at } = unpark(h, 'held');
+      h.operated = [{ message_id: id as number, at, outcome: 'confirm_discard' }];
     },
     'a removal was claimed before its pass had let it go': (h) => {
       claimOf(h).old_due = removalAfterThisPass;
@@ -300,6 +320,13 @@ describe('the invariants', () => {
   it('let a pass go that changes no more than it may', () => {
     const history = soundHistory();
     history.events = [...history.events, ...released(2, 'update'), ...released(10, 'removal')];
+    expect(violationsOf(history)).to.deep.equal([]);
+  });
+
+  it('let go what a person confirmed', () => {
+    const history = soundHistory();
+    const { message_id: id, at_ms: at } = unpark(history, 'held');
+    history.operated = [{ message_id: id as number, at, outcome: 'confirm_send' }];
     expect(violationsOf(history)).to.deep.equal([]);
   });
 

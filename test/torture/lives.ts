@@ -20,6 +20,7 @@ export function livesOf(history: History): LifeWithRequests[] {
       requests: ledger.requests.filter(({ received_at_ms }) => !isBefore(received_at_ms)),
       attempts: history.attempts.filter(({ intended_at }) => !isBefore(intended_at)),
       events: history.events.filter(({ at_ms }) => !isBefore(at_ms)),
+      operated: history.operated.filter(({ at }) => !isBefore(at)),
     },
   ];
 }

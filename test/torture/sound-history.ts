@@ -144,6 +144,7 @@ export function soundHistory(): Doctored {
       { entity: 'order', source_key: '1', service_id: 'o1' },
     ],
     events: [event('lease', 10, { text: 'daemon@here:7' }), ...way(1, 'customer', 105), ...way(2, 'order', 205)],
+    operated: [],
     texts: [{ where: 'the log', text: 'all is well' }],
     secrets: ['secret-of-ours'],
     ends: [0],

@@ -1,5 +1,5 @@
 import { readErp } from './erp-desk.js';
-import type { AttemptRow, BindingRow, History, Life, MessageRow, PastLife } from './history.js';
+import type { AttemptRow, BindingRow, History, Life, MessageRow, OperatedRow, PastLife } from './history.js';
 import { type Stage, token, workers } from './stage.js';
 import type { WitnessEvent } from './store-witness.js';
 
@@ -42,6 +42,7 @@ export async function takeHistory(stage: Stage, ends: readonly (number | string)
 
 const nothingDone = {
   attempts: [],
+  operated: [],
   arrivals: [],
   erpTouched: [],
   texts: [],
@@ -83,11 +84,15 @@ async function readRecords({ store }: Pick<Stage, 'store'>): Promise<Pick<Life, 
   };
 }
 
-async function readDoings({ store }: Pick<Stage, 'store'>): Promise<Pick<Life, 'attempts' | 'events'>> {
+async function readDoings({ store }: Pick<Stage, 'store'>): Promise<Pick<Life, 'attempts' | 'events' | 'operated'>> {
   const attempts = await store.rows<AttemptRow>('SELECT * FROM attempt');
+  const operated = await store.rows<OperatedRow>(
+    "SELECT message_id, at, outcome FROM audit_log WHERE event='operator' AND message_id IS NOT NULL",
+  );
   return {
     attempts: numbers(attempts, 'id', 'message_id', 'number', 'epoch', 'intended_at', 'started_at'),
     events: await readEvents({ store }),
+    operated: numbers(operated, 'message_id', 'at'),
   };
 }
 
