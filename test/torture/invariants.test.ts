@@ -66,6 +66,12 @@ function unpark(history: Doctored, parkClass: string, to = 'pending'): WitnessEv
   return pending;
 }
 
+/** A person looked, and said what there is of the order. */
+function resolveAs(history: Doctored, finding: 'delivered' | 'not_delivered'): void {
+  history.resolved = new Map([['order 1', finding]]);
+  history.operated = [{ message_id: 2, at: 205, outcome: finding }];
+}
+
 /** What is done to a sound history, and which invariant has to notice. */
 const doctored: Record<string, Record<string, (history: Doctored) => void>> = {
   'one-record-per-reference': {
@@ -246,6 +252,25 @@ const doctored: Record<string, Record<string, (history: Doctored) => void>> = {
       };
       h.events = [...h.events, create];
     },
+    'a conflict became pending by itself': (h) => {
+      unpark(h, 'conflict');
+    },
+    'what was unproven was in doubt again by itself': (h) => {
+      unpark(h, 'unproven', 'in_doubt');
+    },
+    'a conflict became pending that a person said is there': (h) => {
+      unpark(h, 'conflict');
+      resolveAs(h, 'delivered');
+    },
+    'a conflict became pending, and the line that says why is of nobody': (h) => {
+      unpark(h, 'conflict');
+      resolveAs(h, 'not_delivered');
+      h.resolved = new Map();
+    },
+    'a conflict became pending after a look-up that found it': (h) => {
+      unpark(h, 'conflict');
+      h.attempts = [...h.attempts, { ...last(h.attempts), id: 9, purpose: 'look_up', verdict: 'found' }];
+    },
     'a doubt was forgotten': (h) => {
       const event = h.events.findLast(({ what }) => what === 'message-changed') as WitnessEvent;
       h.events = [
@@ -327,6 +352,13 @@ describe('the invariants', () => {
     const history = soundHistory();
     const { message_id: id, at_ms: at } = unpark(history, 'held');
     history.operated = [{ message_id: id as number, at, outcome: 'confirm_send' }];
+    expect(violationsOf(history)).to.deep.equal([]);
+  });
+
+  it('let a conflict go of which a person said that nothing is there', () => {
+    const history = soundHistory();
+    unpark(history, 'conflict');
+    resolveAs(history, 'not_delivered');
     expect(violationsOf(history)).to.deep.equal([]);
   });
 

@@ -81,10 +81,16 @@ export function legalTransitions(history: History): string[] {
 }
 
 /** @param isRecovered the store took the place of another one: what waits may have been sent by that one */
-function illegalTransitions({ resolved }: History, { events, attempts }: Life, isRecovered: boolean): string[] {
+function illegalTransitions(
+  { resolved }: History,
+  { events, attempts, operated }: Life,
+  isRecovered: boolean,
+): string[] {
   const wrong: string[] = [];
   const lookedUp = new Set(messagesAskedFor(attempts, 'none'));
   const asked = new Set(messagesAskedFor(attempts));
+  const saidAbsent = new Set<number | null>();
+  for (const { message_id, outcome } of operated) if (outcome === 'not_delivered') saidAbsent.add(message_id);
   // What may have been sent is never treated as if it had not been: from "in doubt" only proof leads on.
   const doubtful = new Set<number>();
   for (const event of events) {
@@ -104,6 +110,12 @@ function illegalTransitions({ resolved }: History, { events, attempts }: Life, i
     const isAbsent =
       lookedUp.has(id) ||
       (from !== 'sending' && resolved.get(`${event.entity} ${event.source_key}`) === 'not_delivered');
+    // A look-up leaves the park class as it is while it is under way.
+    const mayExist = from !== 'in_doubt' && ['conflict', 'unproven'].includes(event.old_park_class ?? '');
+    // A record may have been judged again since: what was said of this message is in its own lines.
+    const isSaid = resolved.has(`${event.entity} ${event.source_key}`) && saidAbsent.has(id);
+    if (mayExist && !isSaid && !lookedUp.has(id) && (to === 'pending' || to === 'in_doubt'))
+      wrong.push(`${name} may exist (${event.old_park_class}) and became ${to}, and nobody said that it does not`);
     if (isAbsent && to === 'pending') doubtful.delete(id as number);
     else {
       if (from === 'sending' && to === 'pending' && event.old_first_sent !== null && event.new_first_sent === null)
