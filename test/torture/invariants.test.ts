@@ -187,6 +187,16 @@ const doctored: Record<string, Record<string, (history: Doctored) => void>> = {
       const more = { ...last(h.ledger.requests), request_id: 'r3' };
       h.ledger = { ...h.ledger, requests: [...h.ledger.requests, more] };
     },
+    ...Object.fromEntries(
+      ['unavailable', 'not_sent'].map((verdict) => [
+        `a request arrived whose attempt is called ${verdict}`,
+        (h: Doctored) => {
+          const resend = { ...last(h.ledger.requests), request_id: 'r3' };
+          h.ledger = { ...h.ledger, requests: [...h.ledger.requests, resend] };
+          h.attempts = [...h.attempts, { ...last(h.attempts), id: 3, verdict, request_id: null }];
+        },
+      ]),
+    ),
     'an attempt was written after its request': (h) => {
       last(h.attempts).intended_at = 300;
     },
@@ -360,6 +370,15 @@ describe('the invariants', () => {
     unpark(history, 'conflict');
     resolveAs(history, 'not_delivered');
     expect(violationsOf(history)).to.deep.equal([]);
+  });
+
+  it('let an attempt go whose request never arrived, whatever it is called', () => {
+    for (const verdict of ['in_doubt', 'unknown', 'unavailable', 'not_sent']) {
+      const history = soundHistory();
+      const cut = { ...last(history.attempts), id: 3, intended_at: 202, verdict, request_id: null };
+      history.attempts = [...history.attempts, cut];
+      expect(invariants['every-request-has-its-attempt']?.(history), verdict).to.deep.equal([]);
+    }
   });
 
   it('allow the second store other bytes under the key of the first', () => {
