@@ -155,7 +155,9 @@ export async function writeOperatorDecisions(
     );
 
     const delivered = inState.flatMap(({ message, decision }) =>
-      decision.to === 'delivered' ? [{ id: message.id, serviceId: decision.serviceId }] : [],
+      decision.to === 'delivered'
+        ? [{ id: message.id, serviceId: decision.serviceId, isConflict: message.parkClass === 'conflict' }]
+        : [],
     );
     await guardedUpdate(
       tx,
@@ -191,7 +193,7 @@ async function guardedUpdate(
 /** A binding for each, unless a newer revision wrote it already. */
 async function bindResolved(
   tx: Tx,
-  delivered: readonly { id: number; serviceId: string }[],
+  delivered: readonly { id: number; serviceId: string; isConflict: boolean }[],
   nowMs: number,
 ): Promise<void> {
   if (delivered.length === 0) return;
@@ -207,8 +209,12 @@ async function bindResolved(
       ORDER BY m.revision`,
     ids,
   );
-  // This store has not sent it: what a person found says nothing of the fields, and a sweep at the next pass brings them up to date.
-  const found = rows.filter((row) => row.operation === 'create' && Number(row.ours) === 0);
+  // This store has not sent it, or the service has something else under its key: what a person found says nothing of the fields,
+  // and a sweep at the next pass brings them up to date.
+  const conflicts = new Set(delivered.filter(({ isConflict }) => isConflict).map(({ id }) => id));
+  const found = rows.filter(
+    (row) => conflicts.has(Number(row.id)) || (row.operation === 'create' && Number(row.ours) === 0),
+  );
   for (const row of found) row.content_hash = unknownContent;
   await updateRows(
     tx,

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { createKey } from '../../src/outbox/idempotency-key.js';
+import { decideForMessages, writeOperatorDecisions } from '../../src/outbox/operate-messages.js';
 import { editSampleLine, insertSampleOrder } from '../../src/sample-erp/change-sample-erp.js';
 import { waitFor } from '../support/wait-for.js';
 import { type Lab, onBothLabs } from './job-lab.js';
@@ -8,7 +9,7 @@ import { expectAllAtService, expectOneBodyPerKey } from './service-of.js';
 onBothLabs('an order that is edited', (kit) => {
   const messagesOf = (key: number) =>
     kit.rows(
-      "SELECT revision, operation, generation, state, park_class, idempotency_key FROM outbox_message WHERE entity='order' AND source_key=? ORDER BY revision",
+      "SELECT id, revision, operation, generation, state, park_class, idempotency_key FROM outbox_message WHERE entity='order' AND source_key=? ORDER BY revision",
       [String(key)],
     );
   const shapeOf = async (key: number) => (await messagesOf(key)).map(({ operation, state }) => `${operation} ${state}`);
@@ -207,6 +208,39 @@ onBothLabs('an order that is edited', (kit) => {
       const told = await kit.rows("SELECT COUNT(*) AS n FROM audit_log WHERE event='superseded'");
       expect(told[0].n).to.equal(1);
     });
+  });
+
+  it('is brought to its newest form when a person says which record stands behind a conflict', async () => {
+    const { lab, id, orderNo } = await oneOrder();
+    await lab.deliver({ scope: { only: new Map([['customer', new Set(['1', '2'])]]) } });
+    const [order] = await messagesOf(id);
+    const [sent] = await kit.rows(
+      'SELECT b.body, b.record FROM message_body b JOIN outbox_message m ON m.id=b.message_id WHERE m.id=?',
+      [order.id],
+    );
+    const older = { ...JSON.parse(sent?.body ?? sent?.record), items: [{ sku: 'SKU-0001', qty: 9, price: 100 }] };
+    const made = await fetch(`${lab.context.settings.service.baseUrl}/v1/orders`, {
+      method: 'POST',
+      headers: {
+        'Content-Type': 'application/json',
+        Authorization: 'Bearer sandbox-token',
+        'Idempotency-Key': order.idempotency_key,
+      },
+      body: JSON.stringify(older),
+    });
+    const { order_id: serviceId } = (await made.json()) as { order_id: string };
+    await lab.deliver();
+    expect(await shapeOf(id)).to.deep.equal(['create parked']);
+    await kit.store.transaction('a person looked', async (tx) => {
+      const context = { nowMs: Date.now(), keyLifetimeMs: 3_600_000, replaysRefusals: false, serviceId };
+      const settled = await decideForMessages(tx, [Number(order.id)], {}, 'delivered', context, true);
+      await writeOperatorDecisions(tx, settled, 'test-office', 'looked', Date.now());
+    });
+    await lab.capture();
+    await lab.deliver();
+    expect(await shapeOf(id)).to.deep.equal(['create delivered', 'update delivered']);
+    expect(lab.sandbox.ledger().orders.filter(({ reference }) => reference === orderNo)).to.have.length(1);
+    await expectAllAtService(lab);
   });
 
   it('changes the customer too, when that is what was edited', async () => {
