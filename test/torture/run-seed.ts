@@ -1,11 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { unknownContent } from '../../src/outbox/unknown-content.js';
 import type { MariaDb } from '../support/mariadb.js';
 import { Attendant } from './attendant.js';
 import { doDeed } from './do-deed.js';
 import { doFault } from './do-fault.js';
 import { drawPlan } from './draw-plan.js';
-import type { MessageRow } from './history.js';
+import type { History, MessageRow } from './history.js';
 import { violationsOf } from './invariants.js';
+import { judgeOrder } from './judge-erp.js';
 import type { Deed, StoreKind } from './plan.js';
 import { everyRowAccountedFor, removalsAsConfigured, serviceEqualsErp, waitsForPerson } from './record-invariants.js';
 import { countServiceFaults } from './service-faults.js';
@@ -146,7 +148,21 @@ function heal(stage: Stage): void {
 async function isQuiet(stage: Stage): Promise<boolean> {
   if ((await openMessages(stage)).length > 0) return false;
   const history = await takeInterimHistory(stage);
+  if (await awaitsWholeUpdate(stage, history)) return false;
   return [everyRowAccountedFor, serviceEqualsErp, removalsAsConfigured].every((check) => check(history).length === 0);
+}
+
+/** Whether the next pass will say a record whole, because nobody knows what the service holds of it. */
+async function awaitsWholeUpdate({ store }: Stage, { erp }: History): Promise<boolean> {
+  const rows = await store.rows<{ entity: string; source_key: string }>(
+    `SELECT b.entity, b.source_key FROM binding b WHERE b.content_hash='${unknownContent}' AND NOT EXISTS
+      (SELECT 1 FROM outbox_message m WHERE m.entity=b.entity AND m.source_key=b.source_key AND m.state='parked')`,
+  );
+  return rows.some(({ entity, source_key: key }) => {
+    if (entity === 'customer') return erp.customers.some(({ id }) => id === key);
+    const order = erp.orders.find(({ id }) => id === key);
+    return order !== undefined && judgeOrder(order, erp).kind === 'good';
+  });
 }
 
 /** What should go on by itself, and has not. */
