@@ -14,7 +14,14 @@ import {
 } from '../outbox/capture-messages.js';
 import { removalAfterThisPass } from '../outbox/hold-messages.js';
 import { decideRemoval } from '../outbox/removal.js';
-import { boundKeys, countMissing, lastRecords, openCreates, withdrawMessages } from '../outbox/removal-rows.js';
+import {
+  boundKeys,
+  type CountingSweep,
+  countMissing,
+  lastRecords,
+  openCreates,
+  withdrawMessages,
+} from '../outbox/removal-rows.js';
 import { assertEpoch, type Lease } from '../store/lease.js';
 import type { JobContext } from './job-context.js';
 import { killPoint } from './kill-point.js';
@@ -28,12 +35,17 @@ export interface RemovalPass {
   stop: () => Promise<string | null>;
 }
 
-/** Absent in so many sweeps in a row means deleted: one may have met a table in the making. */
+/** Absent in so many whole sweeps in a row means deleted: one may have met a table in the making. */
 const sweepsUntilDeleted = 2;
 const withdrawnReason = 'Cancelled in the ERP before it was sent.';
 
 /** Compares every record that the outbox knows with the ERP, a page of keys at a time. Part of a sweep. */
-export async function sweepRemovals(context: JobContext, reader: ErpReader, pass: RemovalPass): Promise<void> {
+export async function sweepRemovals(
+  context: JobContext,
+  reader: ErpReader,
+  pass: RemovalPass,
+  sweep: CountingSweep,
+): Promise<void> {
   const { store } = context;
   const { cancelled, onDeleted } = settingsOf(context, pass.entity);
   if (!cancelled && onDeleted === 'nothing') return;
@@ -43,7 +55,7 @@ export async function sweepRemovals(context: JobContext, reader: ErpReader, pass
     const keys = await store.read('read what is bound', (tx) => boundKeys(tx, pass.entity, afterKey, limit));
     if (keys.length === 0) break;
     afterKey = keys.at(-1) as string;
-    await removePage(context, reader, pass, keys, true);
+    await removePage(context, reader, pass, keys, sweep);
   }
   if (!cancelled) return;
   for (let afterId = 0; ; ) {
@@ -52,7 +64,7 @@ export async function sweepRemovals(context: JobContext, reader: ErpReader, pass
     const last = unsent.at(-1);
     if (!last) return;
     afterId = last.id;
-    await removePage(context, reader, pass, [...new Set(unsent.map(({ sourceKey }) => sourceKey))], false);
+    await removePage(context, reader, pass, [...new Set(unsent.map(({ sourceKey }) => sourceKey))], null);
   }
 }
 
@@ -68,7 +80,7 @@ export async function captureCancelled(
   for (;;) {
     if ((await pass.stop()) !== null) return;
     const page = await reader.readChangedCancelled(pass.entity, from, pageSize(context));
-    if (page.keys.length > 0) await removePage(context, reader, pass, [...new Set(page.keys)], false);
+    if (page.keys.length > 0) await removePage(context, reader, pass, [...new Set(page.keys)], null);
     if (!page.more || !page.last) return;
     from = { after: page.last };
   }
@@ -79,7 +91,7 @@ async function removePage(
   reader: ErpReader,
   pass: RemovalPass,
   keys: readonly string[],
-  isSweep: boolean,
+  sweep: CountingSweep | null,
 ): Promise<void> {
   const { store, actor, nowMs } = context;
   const { entity, lease } = pass;
@@ -88,9 +100,11 @@ async function removePage(
   const written = await store.transaction('write what was removed', async (tx) => {
     if (lease) await assertEpoch(tx, lease);
     const { existing, cancelled } = presence;
-    const absent = existing === null || !isSweep ? [] : keys.filter((key) => !existing.has(key));
+    const absent = existing === null || sweep === null ? [] : keys.filter((key) => !existing.has(key));
     const missing =
-      existing === null || !isSweep ? new Map<string, number>() : await countMissing(tx, entity, keys, new Set(absent));
+      existing === null || sweep === null
+        ? new Map<string, number>()
+        : await countMissing(tx, entity, keys, new Set(absent), sweep);
     const deleted = new Set(absent.filter((key) => (missing.get(key) ?? 0) >= sweepsUntilDeleted));
     const removed = keys.filter((key) => cancelled.has(key) || deleted.has(key));
     if (removed.length === 0) return 0;

@@ -123,7 +123,10 @@ class CapturePass {
       const after = await this.#watchSource(entity, entity === 'order' ? read.orders : read.customers);
       // From an empty table nothing was deleted one by one.
       if (!this.#options.dryRun && !this.result.stopped && after?.brake?.cause !== 'empty' && !(await this.#isHeld()))
-        await sweepRemovals(this.#context, this.#reader, this.#removalPass(entity));
+        await sweepRemovals(this.#context, this.#reader, this.#removalPass(entity), {
+          startedAt,
+          lastStartedAt: cursor.sweptAt,
+        });
       const changedAt = upper ?? cursor.changedAt;
       if (this.#options.dryRun || this.result.stopped) return;
       const reached = { changedAt: laterChangedAt(cursor.changedAt, changedAt), sweptAt: startedAt };

@@ -27,24 +27,37 @@ export async function openCreates(
   return rows.map((row) => ({ id: Number(row.id), sourceKey: row.source_key }));
 }
 
-/** In how many sweeps in a row these keys were absent, this one included; those that were found start over. */
+/** Which sweep counts what is missing. */
+export interface CountingSweep {
+  /** When it began. */
+  startedAt: number;
+  /** When the last one began that came to its end; null: none has, or somebody asked for another one since. */
+  lastStartedAt: number | null;
+}
+
+/**
+ * In how many sweeps in a row these keys were absent, this one included; those that were found start over. A sweep that broke
+ * off is tried again within seconds, so that it does not count: only what the last whole one counted goes on from there.
+ */
 export async function countMissing(
   tx: Tx,
   entity: Entity,
   keys: readonly string[],
   missing: ReadonlySet<string>,
+  { startedAt, lastStartedAt }: CountingSweep,
 ): Promise<Map<string, number>> {
   const found = keys.filter((key) => !missing.has(key));
   if (found.length > 0)
     await tx.run(
-      `UPDATE binding SET missing_sweeps=0 WHERE entity=? AND missing_sweeps>0 AND source_key IN ${placeholders(found.length)}`,
+      `UPDATE binding SET missing_sweeps=0, missing_in_sweep_at=NULL WHERE entity=? AND missing_sweeps>0 AND source_key IN ${placeholders(found.length)}`,
       [entity, ...found],
     );
   if (missing.size === 0) return new Map();
   const absent = [...missing];
   await tx.run(
-    `UPDATE binding SET missing_sweeps=missing_sweeps+1 WHERE entity=? AND source_key IN ${placeholders(absent.length)}`,
-    [entity, ...absent],
+    `UPDATE binding SET missing_sweeps=CASE WHEN missing_in_sweep_at=? THEN missing_sweeps+1 ELSE 1 END, missing_in_sweep_at=?
+      WHERE entity=? AND source_key IN ${placeholders(absent.length)}`,
+    [lastStartedAt, startedAt, entity, ...absent],
   );
   const rows = await tx.select<{ source_key: string; missing_sweeps: number }>(
     `SELECT source_key, missing_sweeps FROM binding WHERE entity=? AND source_key IN ${placeholders(absent.length)}`,

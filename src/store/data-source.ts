@@ -13,6 +13,7 @@ import { Profile1700000040000 } from './migrations/1700000040000-profile.js';
 import { Webhooks1700000060000 } from './migrations/1700000060000-webhooks.js';
 import { WriteBack1700000070000 } from './migrations/1700000070000-write-back.js';
 import { ReadBack1700000080000 } from './migrations/1700000080000-read-back.js';
+import { MissingSweep1700000090000 } from './migrations/1700000090000-missing-sweep.js';
 
 /** Oldest first. A migration that has shipped never changes. */
 export const migrations = [
@@ -26,6 +27,7 @@ export const migrations = [
   Webhooks1700000060000,
   WriteBack1700000070000,
   ReadBack1700000080000,
+  MissingSweep1700000090000,
 ];
 
 /** TypeORM's data source for the store. Not yet connected; the schema comes from migrations alone, never from `synchronize`. */

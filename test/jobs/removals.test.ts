@@ -5,6 +5,7 @@ import { createKey } from '../../src/outbox/idempotency-key.js';
 import type { MessageFilter } from '../../src/outbox/message-filter.js';
 import { decideForMessages, matchingIds } from '../../src/outbox/operate-messages.js';
 import { cancelSampleOrder, insertSampleOrder } from '../../src/sample-erp/change-sample-erp.js';
+import { sweepAtNextPass } from '../../src/store/cursors.js';
 import { pauseLane, resumeLane } from '../../src/store/lane-pauses.js';
 import { waitFor } from '../support/wait-for.js';
 import { type Lab, onBothLabs } from './job-lab.js';
@@ -242,6 +243,51 @@ onBothLabs('an order that is removed', (kit) => {
     await lab.deliver();
     expect(changesAt(lab).map(({ method }) => method)).to.deep.equal(['DELETE']);
     await expectAllAtService(lab);
+  });
+
+  it('is not deleted there because one sweep missed it and broke off, and another one missed it at once', async () => {
+    const lab = await kit.start({
+      customers: 1,
+      orders: 6,
+      settings: { ...deletes.settings, capture: { pageSize: 2 } },
+    });
+    await lab.capture({ sweep: true });
+    await lab.deliver();
+    const [bound] = await kit.rows("SELECT MIN(source_key) AS source_key FROM binding WHERE entity='order'");
+    await eraseOrder(lab, Number(bound?.source_key));
+    let pages = 0;
+    const presence: typeof lab.reader.presence = async (entity, keys) => {
+      if (entity === 'order' && ++pages > 1) throw new Error('the ERP is gone');
+      return lab.reader.presence(entity, keys);
+    };
+    const broken = new Proxy(lab.reader, {
+      get: (reader, name) => (name === 'presence' ? presence : Reflect.get(reader, name).bind(reader)),
+    });
+    const trouble = await capture(lab.context, broken, { sweep: true }).catch((error: Error) => error.message);
+    expect(trouble).to.equal('the ERP is gone');
+
+    await lab.capture({ sweep: true });
+    await lab.deliver();
+    expect(changesAt(lab)).to.deep.equal([]);
+    await lab.capture({ sweep: true });
+    await lab.deliver();
+    expect(changesAt(lab).map(({ method }) => method)).to.deep.equal(['DELETE']);
+  });
+
+  it('is not deleted there because somebody asked for another sweep right after the one that missed it', async () => {
+    const { lab, id } = await settled(deletes);
+    await insertSampleOrder(lab.erp, {});
+    await lab.capture({ sweep: true });
+    await lab.deliver();
+    await eraseOrder(lab, id);
+    await lab.capture({ sweep: true });
+    await kit.store.transaction('ask for a sweep', (tx) => sweepAtNextPass(tx, 'order'));
+    await lab.capture({});
+    await lab.deliver();
+    expect(changesAt(lab)).to.deep.equal([]);
+    await lab.capture({ sweep: true });
+    await lab.deliver();
+    expect(changesAt(lab).map(({ method }) => method)).to.deep.equal(['DELETE']);
   });
 
   it('counts as removed when the service does not have it any more', async () => {
