@@ -79,7 +79,7 @@ export function recoverCommand(): Command {
             print(`${bindings.imported} bindings were taken over, and ${bindings.removed} records that were removed.`);
           if (result.doubtedBindings > 0)
             print(
-              `${result.doubtedBindings} records changed since the copy was made: every field of them is sent again.`,
+              `${result.doubtedBindings} records may have been changed since by what was lost: every field of them is sent again (more than capture.maxUpdates wait for: waybill confirm).`,
             );
           print(
             result.to === 'parked'

@@ -7,6 +7,7 @@ import { afterThisPass } from '../outbox/hold-messages.js';
 import { createKey } from '../outbox/idempotency-key.js';
 import { forcedRevision, nextRevision } from '../outbox/next-revision.js';
 import { recordProblem } from '../outbox/record-problem.js';
+import { unknownContent } from '../outbox/unknown-content.js';
 import { wireBody } from '../outbox/wire-body.js';
 import type { Row } from '../store/rows.js';
 import type { JobContext } from './job-context.js';
@@ -89,7 +90,8 @@ export function planRow(
           : null;
   const customerKey = row.entity === 'order' ? row.customerKey : null;
   const before = known.newest ?? known.binding;
-  const isBacklog = before !== null && (pass.isResync || before.mappingFingerprint !== mappingFingerprint);
+  const isDoubted = known.binding?.contentHash === unknownContent;
+  const isBacklog = before !== null && (pass.isResync || isDoubted || before.mappingFingerprint !== mappingFingerprint);
   return {
     row,
     supersedes: decision.supersedes,

@@ -1,12 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { appendAudit } from '../audit/audit-log.js';
-import type { ChangePosition, ErpPage, ErpReader, ReadCustomer, ReadOrder } from '../erp/erp-reader.js';
-import { shiftChangedAt } from '../erp/shift-changed-at.js';
-import type { Entity } from '../model/entity.js';
+import type { ErpReader } from '../erp/erp-reader.js';
 import { type AdoptionRow, importAdoptions } from '../outbox/adoptions.js';
 import { type BindingRow, type ImportedBindings, importBindings } from '../outbox/binding-rows.js';
 import { type ClosedBindingRow, importClosedBindings } from '../outbox/closed-binding-rows.js';
 import {
+  boundKeysAfter,
   countUnbound,
   doubtBindings,
   doubtParkedCreates,
@@ -33,7 +32,7 @@ export interface RecoverOptions {
 export interface RecoverResult {
   /** `removed`: records that the service has no more. */
   bindings: ImportedBindings & { removed: number };
-  /** Records whose acknowledged values are not certain any more, so that they are sent again as updates. */
+  /** Records whose acknowledged values are not certain any more, so that every field of them is sent again. */
   doubtedBindings: number;
   /** Creates that the lost store may have sent, and what became of them. */
   unbound: number;
@@ -59,15 +58,15 @@ export async function previewRecovery(
 
 /**
  * Rebuilds what a lost or restored store has to know before anything may be sent, and ends the hold: bindings from a
- * file, then every eligible row of the ERP read, then each create that may have been sent marked as such. The new
- * incarnation keeps updates from using keys that the lost store has used.
+ * file, what any binding says of the service doubted, then every eligible row of the ERP read, then each create that may
+ * have been sent marked as such. The new incarnation keeps updates from using keys that the lost store has used.
  * @throws when the ERP could not be read to its end; the hold stays then
  */
 export async function recover(context: JobContext, reader: ErpReader, options: RecoverOptions): Promise<RecoverResult> {
   const { store, nowMs, actor } = context;
   const hold = await store.read('read the hold', readRecoveryHold);
   if (!hold) throw new Error('There is nothing to recover.');
-  const bindings = { imported: 0, older: 0, closed: 0, changed: 0, removed: 0 };
+  const bindings = { imported: 0, older: 0, closed: 0, removed: 0 };
   for await (const chunk of inChunks(options.bindings, 500)) {
     const done = await store.transaction('import bindings', async (tx) => {
       const closed = chunk.filter((row): row is ClosedBindingRow => 'closed_at' in row);
@@ -79,19 +78,18 @@ export async function recover(context: JobContext, reader: ErpReader, options: R
       const open = chunk.filter((row): row is BindingRow => !('closed_at' in row) && !('adopted_from' in row));
       return importBindings(tx, open, nowMs());
     });
-    for (const name of ['imported', 'older', 'closed', 'changed'] as const) bindings[name] += done[name];
+    for (const name of ['imported', 'older', 'closed'] as const) bindings[name] += done[name];
   }
-  const doubtedBindings = hold.kind === 'older' ? await doubtChangedSince(context, reader, hold) : 0;
+  const doubtedBindings = await doubtAllBindings(context);
   const captured = await sync(context, { reader, client: noClient }, { stages: ['capture'] });
   if (captured.capture?.stopped)
     throw new Error(`The ERP could not be read to its end: ${captured.capture.stopped.reason}`);
 
   const ended = await store.transaction('end the recovery', async (tx) => {
     const at = nowMs();
-    // Of a copy it is known which rows changed since. A look-up sees for itself, and so does a person.
+    // A look-up sees for itself what is there, and so does a person.
     const isSeen = options.fate.to === 'parked' || options.fate.lookUp === true;
-    const contentKnown = hold.kind === 'older' || isSeen;
-    const unbound = await settleUnbound(tx, options.fate, contentKnown, actor, at);
+    const unbound = await settleUnbound(tx, options.fate, isSeen, actor, at);
     const unproven = await doubtParkedCreates(tx, actor, at);
     const result: RecoverResult = { bindings, doubtedBindings, unbound, to: options.fate.to, unproven };
     await succeed(tx, hold);
@@ -119,7 +117,8 @@ export async function recover(context: JobContext, reader: ErpReader, options: R
 /** A new incarnation takes the place of the lost one, and every machine's witness learns it from the store. */
 async function succeed(tx: Tx, hold: RecoveryHold): Promise<void> {
   const before = (await readStoreInfo(tx, 'incarnation')) ?? '';
-  const predecessors = new Set([...(await readPredecessors(tx)), before, hold.witness.incarnation]);
+  const { incarnation, predecessors: earlier = [] } = hold.witness;
+  const predecessors = new Set([...(await readPredecessors(tx)), ...earlier, before, incarnation]);
   await writeStoreInfo(tx, 'incarnation', randomUUID());
   await writeStoreInfo(tx, 'predecessors', JSON.stringify([...predecessors]));
   await deleteStoreInfo(tx, 'recovery');
@@ -127,36 +126,24 @@ async function succeed(tx: Tx, hold: RecoveryHold): Promise<void> {
   for (const entity of ['customer', 'order'] as const) await sweepAtNextPass(tx, entity);
 }
 
-/** Rows that changed after the copy was made: an update of them may have been sent, and the copy believes older values. */
-async function doubtChangedSince(context: JobContext, reader: ErpReader, hold: RecoveryHold): Promise<number> {
-  const { store, settings } = context;
-  const { pageSize } = settings.capture;
-  const readPage = (
-    entity: Entity,
-    after: ChangePosition | null,
-    since: string | null,
-    changing: boolean,
-  ): Promise<ErpPage<ReadOrder> | ErpPage<ReadCustomer>> => {
-    const key = after?.key ?? null;
-    if (!changing) return entity === 'order' ? reader.sweepOrders(key, pageSize) : reader.sweepCustomers(key, pageSize);
-    const from = after ? { after } : { since };
-    return entity === 'order' ? reader.readChangedOrders(from, pageSize) : reader.readChangedCustomers(from, pageSize);
-  };
+/**
+ * A copy and an export tell what the service held when they were made. No changed-at proves that a row is as it was then:
+ * many ERPs write lines without touching it.
+ */
+async function doubtAllBindings({ store }: JobContext): Promise<number> {
   let doubted = 0;
-  for (const entity of ['customer', 'order'] as const) {
-    const cursor = hold.cursors[entity];
-    // Without a change cursor nothing says which rows changed: all of them may have.
-    const since = cursor === null ? null : shiftChangedAt(cursor, -settings.capture.overlapSeconds);
-    const changing = (await reader.nowAsChangedAt(entity)) !== null;
-    let after: ChangePosition | null = null;
-    for (;;) {
-      const page = await readPage(entity, after, since, changing);
-      const keys = page.rows.map((row) => row.sourceKey);
-      doubted += await store.transaction('doubt older bindings', (tx) => doubtBindings(tx, entity, keys));
-      if (!page.more || !page.last) break;
-      after = page.last;
+  for (const entity of ['customer', 'order'] as const)
+    for (let after = ''; ; ) {
+      const keys = await store.transaction('doubt older bindings', async (tx) => {
+        const found = await boundKeysAfter(tx, entity, after, 1_000);
+        await doubtBindings(tx, entity, found);
+        return found;
+      });
+      const last = keys.at(-1);
+      if (last === undefined) break;
+      doubted += keys.length;
+      after = last;
     }
-  }
   return doubted;
 }
 

@@ -1,7 +1,5 @@
-import type { Entity } from '../model/entity.js';
 import { presumeSent } from '../outbox/recover-messages.js';
 import { compareWitness, type StoreLoss, type StoreTrace } from '../store/compare-witness.js';
-import { readCursor } from '../store/cursors.js';
 import type { Store, Tx } from '../store/store.js';
 import { readStoreInfo, writeStoreInfo } from '../store/store-info.js';
 import { readWitness, type Witness, writeWitness } from '../store/witness.js';
@@ -13,8 +11,6 @@ export interface RecoveryHold extends StoreLoss {
   witness: Witness;
   /** When the newest audit line of the store was written: nothing that the copy does not know was sent before it. */
   copyAt: number | null;
-  /** How far the ERP had been read by then. */
-  cursors: Record<Entity, string | null>;
 }
 
 export async function readRecoveryHold(tx: Tx): Promise<RecoveryHold | null> {
@@ -45,10 +41,6 @@ export async function checkWitness(store: Store, file: string, nowMs: number): P
       since: nowMs,
       witness,
       copyAt: line ? Number(line.at) : null,
-      cursors: {
-        customer: (await readCursor(tx, 'customer')).changedAt,
-        order: (await readCursor(tx, 'order')).changedAt,
-      },
     };
     await writeStoreInfo(tx, 'recovery', JSON.stringify(hold));
     if (hold.kind === 'older' && hold.copyAt !== null) await presumeSent(tx, hold.copyAt);
@@ -66,7 +58,7 @@ export async function renewWitness(store: Store, file: string, nowMs: number): P
   const before = await readWitness(file);
   const trace = await store.read('read how far the store has come', traceOf);
   if (before?.incarnation === trace.incarnation && before.auditId === trace.auditId) return before;
-  const witness = { incarnation: trace.incarnation, auditId: trace.auditId, at: nowMs };
+  const witness: Witness = { ...trace, at: nowMs };
   // First in the store: its line may be pruned one day, and the store must not look older than its witness then.
   await store.transaction('note what the witness knows', (tx) =>
     writeStoreInfo(tx, 'witnessed', String(witness.auditId)),

@@ -1,7 +1,6 @@
 import type { Entity } from '../model/entity.js';
 import { placeholders, type Row, upsertRows } from '../store/rows.js';
 import type { SqlValue, Tx } from '../store/store.js';
-import { heldAsAdopted } from './held-as-adopted.js';
 
 /** How it came out which record at the service is ours. */
 export type AdoptedFrom =
@@ -128,17 +127,6 @@ export async function adoptionsAfter(tx: Tx, entity: Entity, afterKey: string, l
 /** Takes over adoptions that were exported, with what a person has said of them. */
 export async function importAdoptions(tx: Tx, rows: readonly AdoptionRow[]): Promise<void> {
   await upsertRows(tx, 'adoption', ['entity', 'source_key'], rows);
-}
-
-/** Holds those of these updates that would write over what nobody has looked at. */
-export async function holdOpenAdoptions(tx: Tx, messageIds: readonly number[]): Promise<void> {
-  if (messageIds.length === 0) return;
-  await tx.run(
-    `UPDATE outbox_message SET state='parked', park_class='held', reason=?
-      WHERE id IN ${placeholders(messageIds.length)} AND EXISTS
-        (SELECT 1 FROM adoption a WHERE a.entity=outbox_message.entity AND a.source_key=outbox_message.source_key AND ${isOpen})`,
-    [heldAsAdopted, ...messageIds],
-  );
 }
 
 export interface AdoptionCounts {

@@ -1,7 +1,6 @@
 import type { Entity } from '../model/entity.js';
 import { placeholders, type Row, updateRows, upsertRows } from '../store/rows.js';
 import type { Tx } from '../store/store.js';
-import { holdOpenAdoptions } from './adoptions.js';
 
 /** A binding with every column it has, as it is exported and imported. */
 export interface BindingRow extends Row {
@@ -25,18 +24,13 @@ export interface ImportedBindings {
   imported: number;
   /** The store knew the record better already. */
   older: number;
-  /** Creates that wait no more: the service holds these values already. */
+  /** Creates that wait no more, because the record is there: capture compares its row with the binding. */
   closed: number;
-  /** Creates that became updates, because the row has changed since. */
-  changed: number;
 }
 
-/**
- * Takes over bindings that were exported. What was captured meanwhile as new is new no more: a create with the same
- * content is closed, one with another content becomes an update. Only creates that were never sent are touched.
- */
+/** Takes over bindings that were exported. What was captured meanwhile as new, and never sent, is new no more. */
 export async function importBindings(tx: Tx, rows: readonly BindingRow[], nowMs: number): Promise<ImportedBindings> {
-  const result: ImportedBindings = { imported: 0, older: 0, closed: 0, changed: 0 };
+  const result: ImportedBindings = { imported: 0, older: 0, closed: 0 };
   for (const entity of ['customer', 'order'] as const) {
     const given = rows.filter((row) => row.entity === entity);
     if (given.length === 0) continue;
@@ -50,59 +44,40 @@ export async function importBindings(tx: Tx, rows: readonly BindingRow[], nowMs:
     result.imported += newer.length;
     result.older += given.length - newer.length;
     await upsertRows(tx, 'binding', ['entity', 'source_key'], newer);
-    await turnCreates(tx, entity, newer, nowMs, result);
+    result.closed += await closeCreates(tx, entity, newer, nowMs);
   }
   return result;
 }
 
-async function turnCreates(
-  tx: Tx,
-  entity: Entity,
-  bindings: readonly BindingRow[],
-  nowMs: number,
-  result: ImportedBindings,
-): Promise<void> {
-  if (bindings.length === 0) return;
+/**
+ * Closes creates of these records that were never sent, as if they had said what the binding says: the next capture finds
+ * what differs, and asks the brakes as for every update.
+ */
+async function closeCreates(tx: Tx, entity: Entity, bindings: readonly BindingRow[], nowMs: number): Promise<number> {
+  if (bindings.length === 0) return 0;
   const byKey = new Map(bindings.map((row) => [row.source_key, row]));
-  const messages = await tx.select(
-    `SELECT id, source_key, revision, content_hash FROM outbox_message
+  const creates = await tx.select(
+    `SELECT id, source_key, revision FROM outbox_message
       WHERE entity=? AND source_key IN ${placeholders(byKey.size)}
-        AND operation='create' AND state='pending' AND first_sent_at IS NULL`,
+        AND operation='create' AND state IN ('pending','parked') AND first_sent_at IS NULL`,
     [entity, ...byKey.keys()],
   );
-  const closed = messages.filter((row) => byKey.get(row.source_key)?.content_hash === row.content_hash);
-  const changed = messages.filter((row) => !closed.includes(row));
-  result.closed += closed.length;
-  result.changed += changed.length;
   await updateRows(
     tx,
     'outbox_message',
     ['id'],
-    closed.map((row) => ({
-      id: Number(row.id),
-      state: 'superseded',
-      reason: 'The service holds these values already: its binding was imported.',
-      closed_at: nowMs,
-    })),
-  );
-  await updateRows(
-    tx,
-    'outbox_message',
-    ['id'],
-    changed.map((row) => {
+    creates.map((row) => {
       const binding = byKey.get(row.source_key) as BindingRow;
       return {
         id: Number(row.id),
-        operation: 'update',
+        state: 'superseded',
+        reason: 'The service has it already: its binding was imported.',
+        content_hash: binding.content_hash,
         generation: binding.generation,
-        revision: Math.max(row.revision, binding.revision + 1),
-        idempotency_key: null,
-        body_hash: null,
+        revision: Math.max(row.revision, binding.revision),
+        closed_at: nowMs,
       };
     }),
   );
-  await holdOpenAdoptions(
-    tx,
-    changed.map((row) => Number(row.id)),
-  );
+  return creates.length;
 }

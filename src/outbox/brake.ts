@@ -1,6 +1,7 @@
 import { heldAsAdopted } from './held-as-adopted.js';
 import type { Operation } from './message.js';
 import type { KnownBinding, NewestMessage } from './next-revision.js';
+import { unknownContent } from './unknown-content.js';
 
 /** What one pass over the ERP would change at the service, of one entity. */
 export interface PassCounts {
@@ -54,7 +55,8 @@ export function holdReason(input: HoldInput): string | null {
   if (binding?.adoption && !binding.adoption.isReviewed) {
     const { differs } = binding.adoption;
     // Of what nobody has compared, an update of single fields says only what was edited since.
-    if (differs === null ? input.replacesRecord : differs.length > 0) return heldAsAdopted;
+    const isWhole = input.replacesRecord || binding.contentHash === unknownContent;
+    if (differs === null ? isWhole : differs.length > 0) return heldAsAdopted;
   }
   if (operation === 'update' && mappingOf(newest, binding) !== input.mappingFingerprint)
     return 'the mapping changed, and this record with it';

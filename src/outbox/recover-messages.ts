@@ -119,34 +119,33 @@ export async function doubtParkedCreates(tx: Tx, actor: string, nowMs: number): 
   return rows.length;
 }
 
+/** Keys of the bindings of an entity, in their order, after `afterKey`. */
+export async function boundKeysAfter(tx: Tx, entity: Entity, afterKey: string, limit: number): Promise<string[]> {
+  const rows = await tx.select<{ source_key: string }>(
+    `SELECT source_key FROM binding WHERE entity=? AND source_key>? ORDER BY source_key LIMIT ${Math.trunc(limit)}`,
+    [entity, afterKey],
+  );
+  return rows.map((row) => row.source_key);
+}
+
 /**
- * Forgets what the service was believed to hold of these records, because an update may have been sent that this copy of
- * the store does not know: the next capture sends every field of them.
+ * Forgets what the service was believed to hold of these bound records, because an update may have been sent that this store
+ * does not know: the next capture sends every field of them. Frozen bytes that may go out again prove nothing when they are
+ * acknowledged: the service may repeat an answer that it gave before something newer.
  */
-export async function doubtBindings(tx: Tx, entity: Entity, sourceKeys: readonly string[]): Promise<number> {
-  if (sourceKeys.length === 0) return 0;
+export async function doubtBindings(tx: Tx, entity: Entity, sourceKeys: readonly string[]): Promise<void> {
+  if (sourceKeys.length === 0) return;
   const keys = placeholders(sourceKeys.length);
-  const doubted = await tx.run(
-    `UPDATE binding SET content_hash=?, acknowledged=NULL WHERE entity=? AND source_key IN ${keys}`,
-    [unknownContent, entity, ...sourceKeys],
-  );
+  await tx.run(`UPDATE binding SET content_hash=?, acknowledged=NULL WHERE entity=? AND source_key IN ${keys}`, [
+    unknownContent,
+    entity,
+    ...sourceKeys,
+  ]);
   await tx.run(
-    `UPDATE outbox_message SET content_hash=? WHERE entity=? AND source_key IN ${keys} AND state='delivered' AND operation<>'delete'`,
+    `UPDATE outbox_message SET content_hash=? WHERE entity=? AND source_key IN ${keys} AND (
+        (operation<>'delete' AND state IN ('delivered','superseded'))
+        OR (operation='create' AND first_sent_at IS NOT NULL AND state IN ('pending','sending','in_doubt'))
+        OR (operation='update' AND body_hash IS NOT NULL AND state IN ('pending','sending','in_doubt','parked')))`,
     [unknownContent, entity, ...sourceKeys],
   );
-  // The create may have been sent after the copy was made, and a change of it as well.
-  const unboundCreates = await tx.select<{ id: number }>(
-    `SELECT m.id FROM outbox_message m
-      WHERE m.entity=? AND m.source_key IN ${keys} AND m.operation='create' AND m.state IN ('pending','sending','in_doubt')
-        AND m.first_sent_at IS NOT NULL
-        AND NOT EXISTS (SELECT 1 FROM binding b WHERE b.entity=m.entity AND b.source_key=m.source_key)`,
-    [entity, ...sourceKeys],
-  );
-  const ids = unboundCreates.map((row) => Number(row.id));
-  if (ids.length > 0)
-    await tx.run(`UPDATE outbox_message SET content_hash=? WHERE id IN ${placeholders(ids.length)}`, [
-      unknownContent,
-      ...ids,
-    ]);
-  return doubted + ids.length;
 }

@@ -18,6 +18,11 @@ export function compareWitness(witness: Witness | null, store: StoreTrace): Stor
   if (!witness) return null;
   // Another machine's witness may not know yet that the loss was dealt with.
   if (store.predecessors.includes(witness.incarnation)) return null;
+  if (witness.predecessors?.includes(store.incarnation))
+    return {
+      kind: 'older',
+      reason: `the store is a copy from before a recovery: what took its place ran here until ${time(witness.at)}`,
+    };
   if (witness.incarnation !== store.incarnation)
     return {
       kind: 'lost',

@@ -10,6 +10,8 @@ export interface Witness {
   auditId: number;
   /** When it was seen, in milliseconds since 1970. */
   at: number;
+  /** Incarnations that this one has replaced after a loss; absent: an earlier version wrote the file. */
+  predecessors?: readonly string[];
 }
 
 /** @returns null when there is none: a first run. @throws StoreError when there is one that can't be read */
@@ -25,9 +27,14 @@ export async function readWitness(file: string): Promise<Witness | null> {
     );
   }
   try {
-    const { incarnation, auditId, at } = JSON.parse(text) as Partial<Witness>;
+    const { incarnation, auditId, at, predecessors } = JSON.parse(text) as Partial<Witness>;
     if (typeof incarnation === 'string' && Number.isSafeInteger(auditId) && Number.isSafeInteger(at))
-      return { incarnation, auditId: auditId as number, at: at as number };
+      return {
+        incarnation,
+        auditId: auditId as number,
+        at: at as number,
+        ...(Array.isArray(predecessors) ? { predecessors } : {}),
+      };
   } catch {
     // Told below, as any other content that is no witness.
   }

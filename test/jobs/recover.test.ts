@@ -1,48 +1,17 @@
 import { expect } from 'chai';
 import { recover } from '../../src/jobs/recover.js';
-import { bindingsAfter } from '../../src/outbox/binding-rows.js';
-import { closedBindingsAfter } from '../../src/outbox/closed-binding-rows.js';
 import { createKey } from '../../src/outbox/idempotency-key.js';
 import { decideForMessages, matchingIds, writeOperatorDecisions } from '../../src/outbox/operate-messages.js';
 import { cancelSampleOrder, editSampleLine, insertSampleOrder } from '../../src/sample-erp/change-sample-erp.js';
-import { writeStoreInfo } from '../../src/store/store-info.js';
 import { type Lab, onBothLabs } from './job-lab.js';
+import { each, exportRows, holdAsLost, loseEverything } from './lost-store.js';
 import { expectAllAtService, statesOf } from './service-of.js';
 
 onBothLabs('a store that was lost', (kit) => {
   const settings = { orders: { cancelled: { column: 'status', values: ['cancelled'] }, onCancelled: 'delete' } };
 
-  /** As the program finds it when it opens an empty store although there was one before. */
-  const hold = () =>
-    kit.store.transaction('hold', (tx) =>
-      writeStoreInfo(
-        tx,
-        'recovery',
-        JSON.stringify({
-          kind: 'lost',
-          reason: 'the store is empty',
-          witness: { incarnation: 'the lost one', auditId: 1 },
-          copyAt: null,
-          cursors: { customer: null, order: null },
-        }),
-      ),
-    );
-  const empty = () =>
-    kit.store.transaction('lose everything', async (tx) => {
-      for (const table of ['outbox_message', 'message_body', 'binding', 'closed_binding', 'capture_cursor', 'attempt'])
-        await tx.run(`DELETE FROM ${table}`);
-    });
-  const exported = () =>
-    kit.store.read('export', async (tx) => {
-      const entities = ['customer', 'order'] as const;
-      const rows = await Promise.all(
-        entities.flatMap((entity) => [bindingsAfter(tx, entity, '', 100), closedBindingsAfter(tx, entity, '', 100)]),
-      );
-      return rows.flat();
-    });
-  async function* each<T>(rows: readonly T[]): AsyncGenerator<T> {
-    yield* rows;
-  }
+  const hold = () => holdAsLost(kit);
+  const empty = () => loseEverything(kit);
   const removed = async (): Promise<{ lab: Lab; id: number }> => {
     const lab = await kit.start({ customers: 2, orders: 3, settings });
     const { id } = await insertSampleOrder(lab.erp, {});
@@ -58,7 +27,7 @@ onBothLabs('a store that was lost', (kit) => {
   for (const capturedBefore of [false, true]) {
     it(`knows of an export what was removed, ${capturedBefore ? 'also when its row was captured as new before' : 'before it captures its row anew'}`, async () => {
       const { lab, id } = await removed();
-      const rows = await exported();
+      const rows = await exportRows(kit);
       await empty();
       await lab.changeErp("UPDATE sales_orders SET status='confirmed', updated_at='2027-01-01 10:00:00' WHERE id=?", [
         id,
@@ -82,7 +51,7 @@ onBothLabs('a store that was lost', (kit) => {
 
   it('takes a binding for closed when the export is newer than the copy that was restored', async () => {
     const { lab, id } = await removed();
-    const rows = await exported();
+    const rows = await exportRows(kit);
     await kit.store.transaction('an older copy', async (tx) => {
       await tx.run('DELETE FROM closed_binding');
       await tx.run("UPDATE binding SET source_key=?, revision=1 WHERE entity='order' AND source_key='1'", [String(id)]);

@@ -28,6 +28,14 @@ describe('what the witness of a store shows', () => {
       expect(compareWitness(witness, { ...store, incarnation: 'two', auditId })?.kind).to.equal('lost');
   });
 
+  it('a restored copy, when the store was replaced by a recovery since', () => {
+    const later = { ...witness, incarnation: 'three', predecessors: ['zero', 'one'] };
+    const loss = compareWitness(later, store);
+    expect(loss?.kind).to.equal('older');
+    expect(loss?.reason).to.contain('before a recovery');
+    expect(compareWitness(later, { ...store, incarnation: 'two' })?.kind).to.equal('lost');
+  });
+
   it('nothing any more when a person has dealt with the loss on another machine', () => {
     expect(compareWitness(witness, { incarnation: 'two', auditId: 3, predecessors: ['zero', 'one'] })).to.equal(null);
   });
@@ -38,7 +46,7 @@ describe('a witness file', () => {
 
   it('comes back as it was written, is nobody else’s business, and leaves no draft behind', async () => {
     const file = dir.file('folder/witness.json');
-    const witness = { incarnation: 'one', auditId: 7, at: 1 };
+    const witness = { incarnation: 'one', auditId: 7, at: 1, predecessors: ['zero'] };
     await writeWitness(file, { ...witness, auditId: 6 });
     await writeWitness(file, witness);
     expect(await readWitness(file)).to.deep.equal(witness);
