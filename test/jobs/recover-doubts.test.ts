@@ -48,8 +48,12 @@ onBothLabs('what a recovered store believes', (kit) => {
 
       await kit.store.transaction('at once', (tx) => tx.run('UPDATE outbox_message SET next_attempt_at=0'));
       await lab.deliver();
+      const [before] = await lab.readErp(`SELECT remark FROM sales_orders WHERE id=${id}`);
+      const remark = (text: string | null) => lab.changeErp('UPDATE sales_orders SET remark=? WHERE id=?', [text, id]);
+      await remark('only for an hour');
       await editSampleLine(lab.erp, id, 1, 52);
       await send(lab);
+      await remark(before?.remark ?? null);
       await editSampleLine(lab.erp, id, 1, 51);
       await restore();
       await holdAsLost(kit, { kind: 'older', copyAt });
