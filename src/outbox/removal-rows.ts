@@ -66,7 +66,10 @@ export async function countMissing(
   return new Map(rows.map((row) => [row.source_key, Number(row.missing_sweeps)]));
 }
 
-/** The record as it was last wanted: of the newest message, else what the service acknowledged. */
+/**
+ * The record as it was last wanted: of the newest message, unless that gave way to what the service has; else what the service
+ * acknowledged; and where nobody knows what the service holds of it, of the newest message all the same.
+ */
 export async function lastRecords(
   tx: Tx,
   entity: Entity,
@@ -83,11 +86,12 @@ export async function lastRecords(
   const ids = [...newest.values()].filter((id) => id !== null);
   if (ids.length === 0) return records;
   const wanted = await tx.select(
-    `SELECT m.source_key, b.record FROM outbox_message m JOIN message_body b ON b.message_id=m.id
-      WHERE m.id IN ${placeholders(ids.length)} AND m.operation<>'delete' AND m.state<>'superseded'`,
+    `SELECT m.source_key, m.state, b.record FROM outbox_message m JOIN message_body b ON b.message_id=m.id
+      WHERE m.id IN ${placeholders(ids.length)} AND m.operation<>'delete'`,
     ids,
   );
-  for (const row of wanted) records.set(row.source_key, row.record);
+  for (const row of wanted)
+    if (row.state !== 'superseded' || !records.has(row.source_key)) records.set(row.source_key, row.record);
   return records;
 }
 

@@ -4,6 +4,7 @@ import { confirmHeld, summariseHeld } from '../../src/jobs/confirm.js';
 import { createKey } from '../../src/outbox/idempotency-key.js';
 import type { MessageFilter } from '../../src/outbox/message-filter.js';
 import { decideForMessages, matchingIds } from '../../src/outbox/operate-messages.js';
+import { unknownContent } from '../../src/outbox/unknown-content.js';
 import { cancelSampleOrder, insertSampleOrder } from '../../src/sample-erp/change-sample-erp.js';
 import { sweepAtNextPass } from '../../src/store/cursors.js';
 import { pauseLane, resumeLane } from '../../src/store/lane-pauses.js';
@@ -154,6 +155,21 @@ onBothLabs('an order that is removed', (kit) => {
     expect(lab.sandbox.ledger().orders.filter(({ reference }) => reference === 'CANCELLED')).to.have.length(1);
     await lab.capture({ sweep: true });
     expect((await lab.deliver()).attempts).to.equal(0);
+  });
+
+  it('is marked there also where nobody knows what the service holds of it, as after a recovery', async () => {
+    const { lab, id } = await settled(marked({ onCancelled: { patch: { note: 'CANCELLED' } } }));
+    await kit.store.transaction('as a recovery leaves it', async (tx) => {
+      await tx.run("UPDATE outbox_message SET state='superseded' WHERE entity='order' AND source_key=?", [String(id)]);
+      await tx.run("UPDATE binding SET acknowledged=NULL, content_hash=? WHERE entity='order' AND source_key=?", [
+        unknownContent,
+        String(id),
+      ]);
+    });
+    await cancelSampleOrder(lab.erp, id);
+    await lab.capture();
+    await lab.deliver();
+    expect(lab.sandbox.ledger().orders.filter(({ reference }) => reference === 'CANCELLED')).to.have.length(1);
   });
 
   it('is never sent when it was cancelled before, and sent when that is taken back', async () => {
