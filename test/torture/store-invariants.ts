@@ -175,21 +175,26 @@ export function adoptedMessages({ attempts, messages, bindings }: Life): Set<num
 
 /** The fence: whoever is no longer the deliverer writes nothing. */
 export function noStaleEpoch(history: History): string[] {
-  const events = livesOf(history).flatMap((life) => life.events);
-  return events.flatMap((event) => {
-    const isClaim = event.what === 'attempt';
-    const isOutcome = event.what === 'attempt-settled' && event.text !== 'unknown';
-    // A claim writes its epoch; what was claimed is settled under the same one, or called in doubt by a successor.
-    const isChange =
-      event.what === 'message-changed' &&
-      (event.new_state === 'sending' || (event.old_state === 'sending' && event.new_state !== 'in_doubt'));
-    if ((!isClaim && !isOutcome && !isChange) || event.epoch === event.lease_epoch) return [];
-    const what = isClaim
-      ? 'an attempt'
-      : isOutcome
-        ? `an outcome (${event.text})`
-        : `the state ${event.new_state} of message ${event.message_id}`;
-    return [`${what} of epoch ${event.epoch} was written in epoch ${event.lease_epoch}`];
+  return livesOf(history).flatMap(({ events }) => {
+    // Parked and claimed all the same: to be looked up. A successor leaves it parked.
+    const lookedUp = new Set<number | null>();
+    return events.flatMap((event) => {
+      const isClaimed = event.what === 'message-changed' && event.new_state === 'sending';
+      if (isClaimed && event.old_state === 'parked') lookedUp.add(event.message_id);
+      else if (isClaimed) lookedUp.delete(event.message_id);
+      const isClaim = event.what === 'attempt';
+      const isOutcome = event.what === 'attempt-settled' && event.text !== 'unknown';
+      // A claim writes its epoch; what was claimed is settled under the same one, or called in doubt by a successor.
+      const isLeft = event.new_state === 'in_doubt' || (event.new_state === 'parked' && lookedUp.has(event.message_id));
+      const isChange = isClaimed || (event.what === 'message-changed' && event.old_state === 'sending' && !isLeft);
+      if ((!isClaim && !isOutcome && !isChange) || event.epoch === event.lease_epoch) return [];
+      const what = isClaim
+        ? 'an attempt'
+        : isOutcome
+          ? `an outcome (${event.text})`
+          : `the state ${event.new_state} of message ${event.message_id}`;
+      return [`${what} of epoch ${event.epoch} was written in epoch ${event.lease_epoch}`];
+    });
   });
 }
 
