@@ -3,8 +3,8 @@ import type { WitnessEvent } from './store-witness.js';
 
 /** Its store is lost at that moment, with all that was noted until then. */
 export function loseStore(history: Doctored, endedAtMs: number): void {
-  const { messages, attempts, bindings, events, operated } = history;
-  history.past = { messages, attempts, bindings, events, operated, endedAtMs, text: '' };
+  const { messages, attempts, bindings, events, operated, resumedAt } = history;
+  history.past = { messages, attempts, bindings, events, operated, resumedAt, endedAtMs, text: '' };
 }
 
 export const first = <T>(list: readonly T[]): T => list[0] as T;
@@ -65,4 +65,14 @@ export function unpark(history: Doctored, parkClass: string, to = 'pending'): Wi
 export function resolveAs(history: Doctored, finding: 'delivered' | 'not_delivered'): void {
   history.resolved = new Map([['order 1', finding]]);
   history.operated = [{ message_id: 2, at: 205, outcome: finding }];
+}
+
+/** A list is refused with a "slow down" of this form, and another one is asked for so long after that is on record. */
+export function slowDown(history: Doctored, form: string, afterMs: number): void {
+  const list = { message_id: null, purpose: 'list_invoices', idempotency_key: null, body_hash: null, request_id: null };
+  const told = { ...last(history.attempts), ...list, id: 8, intended_at: 400, started_at: 401, verdict: 'throttled' };
+  const again = { ...told, id: 9, intended_at: 410 + afterMs, started_at: 411 + afterMs, verdict: 'read' };
+  history.attempts = [...history.attempts, { ...told, reason: `HTTP 429 too_many_requests: torture ${form}` }, again];
+  const settled = { ...last(history.events), seq: 99, at_ms: 410, message_id: null, attempt_id: 8, text: 'throttled' };
+  history.events = [...history.events, settled];
 }

@@ -1,6 +1,6 @@
 import { afterThisPass, removalAfterThisPass } from '../../src/outbox/hold-messages.js';
 import type { LedgerOrder } from '../../src/sandbox/ledger.js';
-import { claimOf, first, last, loseStore, parkAs, released, resolveAs, unpark } from './doctor.js';
+import { claimOf, first, last, loseStore, parkAs, released, resolveAs, slowDown, unpark } from './doctor.js';
 import type { PastLife } from './history.js';
 import type { Doctored } from './sound-history.js';
 import type { WitnessEvent } from './store-witness.js';
@@ -153,6 +153,19 @@ export const doctored: Record<string, Record<string, (history: Doctored) => void
         ...arrival,
         monotonicMs: 110 + i * 49,
       }));
+    },
+  },
+  'waits-when-told': {
+    'a page was asked for while the service had said "in a second"': (h) => {
+      slowDown(h, 'seconds', 500);
+    },
+    'somebody said resume before the service said "tomorrow"': (h) => {
+      slowDown(h, 'absurd', 50_000);
+      h.resumedAt = [300];
+    },
+    'who restarted did not know of it': (h) => {
+      slowDown(h, 'absurd', 50_000);
+      last(h.attempts).epoch = 2;
     },
   },
   'delivered-means-acknowledged': {

@@ -31,6 +31,8 @@ export interface AttemptRow {
   intended_at: number;
   started_at: number | null;
   verdict: string | null;
+  /** For what was not done: what the service said. */
+  reason: string | null;
   request_id: string | null;
 }
 
@@ -54,6 +56,8 @@ export interface Life {
   bindings: readonly BindingRow[];
   events: readonly WitnessEvent[];
   operated: readonly OperatedRow[];
+  /** When an operator ended pauses. */
+  resumedAt: readonly number[];
 }
 
 /** A store that is no more, as it was when its last daemon was dead. */

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { adoptCustomer, first, last, loseStore, parkAs, released, resolveAs, unpark } from './doctor.js';
+import { adoptCustomer, first, last, loseStore, parkAs, released, resolveAs, slowDown, unpark } from './doctor.js';
 import { doctored } from './doctored-histories.js';
 import { invariants, violationsOf } from './invariants.js';
 import { soundHistory } from './sound-history.js';
@@ -45,6 +45,18 @@ describe('the invariants', () => {
     const { message_id: id, at_ms: at } = unpark(history, 'held');
     history.operated = [{ message_id: id as number, at, outcome: 'confirm_send' }];
     expect(violationsOf(history)).to.deep.equal([]);
+  });
+
+  it('let requests go that were under way, or for which the time had come, or a person', () => {
+    const judged = (form: string, afterMs: number, resumedAt: number[] = []) => {
+      const history = { ...soundHistory(), resumedAt };
+      slowDown(history, form, afterMs);
+      return invariants['waits-when-told']?.(history);
+    };
+    expect(judged('seconds', 200)).to.deep.equal([]);
+    expect(judged('seconds', 1_000)).to.deep.equal([]);
+    expect(judged('junk', 500)).to.deep.equal([]);
+    expect(judged('absurd', 50_000, [40_000])).to.deep.equal([]);
   });
 
   it('let a conflict go of which a person said that nothing is there', () => {

@@ -20,6 +20,7 @@ import {
   noSendWithoutTheLease,
   noStaleEpoch,
 } from './store-invariants.js';
+import { waitsWhenTold } from './waits-when-told.js';
 
 /** What must hold after every run, whatever happened in it. Each returns what is wrong, a line for each; empty is well. */
 export const invariants: Record<string, (history: History) => string[]> = {
@@ -34,6 +35,7 @@ export const invariants: Record<string, (history: History) => string[]> = {
   'customer-before-order': customerBeforeOrder,
   'held-until-recovered': heldUntilRecovered,
   'within-the-limit': withinTheLimit,
+  'waits-when-told': waitsWhenTold,
   'delivered-means-acknowledged': deliveredMeansAcknowledged,
   'legal-transitions': legalTransitions,
   'no-stale-epoch': noStaleEpoch,

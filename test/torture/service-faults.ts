@@ -86,10 +86,19 @@ function faultName(fault: { kind: string; status?: number; body?: unknown }): st
   return message.includes('Bearer') ? 'service-echoes-token' : 'service-5xx';
 }
 
+const namedSeconds = { seconds: 1, absurd: 86_400 } as const;
+
+/** How long a "slow down" with these words has to be heeded; null where it names no stretch of time. */
+export function namedWaitMs(reason: string): number | null {
+  for (const [form, seconds] of Object.entries(namedSeconds))
+    if (reason.endsWith(`torture ${form}`)) return seconds * 1000;
+  return null;
+}
+
 function retryAfter(form: RetryAfterForm): Record<string, string> {
   switch (form) {
     case 'seconds':
-      return { 'retry-after': '1' };
+      return { 'retry-after': `${namedSeconds.seconds}` };
     case 'http-date':
       return { 'retry-after': new Date(Date.now() + 1_500).toUTCString() };
     case 'junk':
@@ -97,7 +106,7 @@ function retryAfter(form: RetryAfterForm): Record<string, string> {
     case 'past':
       return { 'retry-after': new Date(Date.now() - 3_600_000).toUTCString() };
     case 'absurd':
-      return { 'retry-after': '86400' };
+      return { 'retry-after': `${namedSeconds.absurd}` };
     case 'absent':
       return {};
   }

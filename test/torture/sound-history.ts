@@ -49,6 +49,7 @@ export function soundHistory(): Doctored {
     intended_at: at,
     started_at: at + 1,
     verdict: 'delivered',
+    reason: null,
     request_id: `r${id}`,
   });
   let seq = 0;
@@ -57,6 +58,7 @@ export function soundHistory(): Doctored {
     what,
     at_ms: at,
     message_id: null,
+    attempt_id: null,
     entity: null,
     source_key: null,
     old_state: null,
@@ -74,9 +76,9 @@ export function soundHistory(): Doctored {
     const record = { message_id: id, entity, source_key: '1' };
     return [
       event('message-changed', at, { ...record, old_state: 'pending', new_state: 'sending' }),
-      event('attempt', at, { message_id: id, text: `k${id}` }),
+      event('attempt', at, { message_id: id, attempt_id: id, text: `k${id}` }),
       event('message-changed', at + 9, { ...record, old_state: 'sending', new_state: 'delivered', new_first_sent: at }),
-      event('attempt-settled', at + 9, { message_id: id, text: 'delivered' }),
+      event('attempt-settled', at + 9, { message_id: id, attempt_id: id, text: 'delivered' }),
     ];
   };
   return {
@@ -145,6 +147,7 @@ export function soundHistory(): Doctored {
     ],
     events: [event('lease', 10, { text: 'daemon@here:7' }), ...way(1, 'customer', 105), ...way(2, 'order', 205)],
     operated: [],
+    resumedAt: [],
     texts: [{ where: 'the log', text: 'all is well' }],
     secrets: ['secret-of-ours'],
     ends: [0],

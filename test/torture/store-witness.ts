@@ -4,6 +4,7 @@ export interface WitnessEvent {
   what: 'message' | 'message-changed' | 'released' | 'attempt' | 'attempt-settled' | 'lease';
   at_ms: number;
   message_id: number | null;
+  attempt_id: number | null;
   entity: string | null;
   source_key: string | null;
   old_state: string | null;
@@ -22,7 +23,7 @@ export interface WitnessEvent {
 }
 
 const columns =
-  'what, at_ms, message_id, entity, source_key, old_state, new_state, old_first_sent, new_first_sent, old_park_class, old_due, epoch, lease_epoch, text';
+  'what, at_ms, message_id, attempt_id, entity, source_key, old_state, new_state, old_first_sent, new_first_sent, old_park_class, old_due, epoch, lease_epoch, text';
 
 /** The statements that put the witness into a store whose schema is there. */
 export function witnessSql(dialect: 'sqlite' | 'mysql'): string[] {
@@ -35,7 +36,7 @@ export function witnessTable(dialect: 'sqlite' | 'mysql'): string {
   const id = sqlite ? 'INTEGER PRIMARY KEY AUTOINCREMENT' : 'BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY';
   const end = sqlite ? '' : ' ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin';
   return `CREATE TABLE torture_witness (
-      seq ${id}, what VARCHAR(20) NOT NULL, at_ms BIGINT NOT NULL, message_id BIGINT NULL, entity VARCHAR(16) NULL,
+      seq ${id}, what VARCHAR(20) NOT NULL, at_ms BIGINT NOT NULL, message_id BIGINT NULL, attempt_id BIGINT NULL, entity VARCHAR(16) NULL,
       source_key VARCHAR(255) NULL, old_state VARCHAR(12) NULL, new_state VARCHAR(12) NULL, old_first_sent BIGINT NULL,
       new_first_sent BIGINT NULL, old_park_class VARCHAR(16) NULL, old_due BIGINT NULL, epoch BIGINT NULL, lease_epoch BIGINT NULL, text VARCHAR(255) NULL)${end}`;
 }
@@ -60,38 +61,38 @@ export function witnessTriggers(dialect: 'sqlite' | 'mysql'): string[] {
       'message_new',
       'INSERT ON outbox_message',
       null,
-      `'message', ${now}, NEW.id, NEW.entity, NEW.source_key, NULL, NEW.state, NULL, NEW.first_sent_at, NULL, NULL, NEW.claim_epoch, ${lease}, NEW.operation`,
+      `'message', ${now}, NEW.id, NULL, NEW.entity, NEW.source_key, NULL, NEW.state, NULL, NEW.first_sent_at, NULL, NULL, NEW.claim_epoch, ${lease}, NEW.operation`,
     ),
     trigger(
       'message_changed',
       'UPDATE ON outbox_message',
       `${differs('OLD.state', 'NEW.state')} OR ${differs('OLD.first_sent_at', 'NEW.first_sent_at')}`,
-      `'message-changed', ${now}, NEW.id, NEW.entity, NEW.source_key, OLD.state, NEW.state, OLD.first_sent_at, NEW.first_sent_at, OLD.park_class, OLD.next_attempt_at, NEW.claim_epoch, ${lease}, NEW.park_class`,
+      `'message-changed', ${now}, NEW.id, NULL, NEW.entity, NEW.source_key, OLD.state, NEW.state, OLD.first_sent_at, NEW.first_sent_at, OLD.park_class, OLD.next_attempt_at, NEW.claim_epoch, ${lease}, NEW.park_class`,
     ),
     // What a pass wrote is due at the end of time, until the pass lets it go. One statement has one time.
     trigger(
       'message_released',
       'UPDATE ON outbox_message',
       "OLD.state='pending' AND NEW.state='pending' AND OLD.next_attempt_at>=8639999999999999 AND NEW.next_attempt_at<8639999999999999",
-      `'released', ${now}, NEW.id, NEW.entity, NEW.source_key, NULL, NULL, NULL, NULL, NULL, OLD.next_attempt_at, NULL, NULL, CASE OLD.next_attempt_at WHEN 8640000000000000 THEN 'update' ELSE 'removal' END`,
+      `'released', ${now}, NEW.id, NULL, NEW.entity, NEW.source_key, NULL, NULL, NULL, NULL, NULL, OLD.next_attempt_at, NULL, NULL, CASE OLD.next_attempt_at WHEN 8640000000000000 THEN 'update' ELSE 'removal' END`,
     ),
     trigger(
       'attempt_new',
       'INSERT ON attempt',
       null,
-      `'attempt', ${now}, NEW.message_id, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NEW.epoch, ${lease}, NEW.idempotency_key`,
+      `'attempt', ${now}, NEW.message_id, NEW.id, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NEW.epoch, ${lease}, NEW.idempotency_key`,
     ),
     trigger(
       'attempt_settled',
       'UPDATE ON attempt',
       differs('OLD.verdict', 'NEW.verdict'),
-      `'attempt-settled', ${now}, NEW.message_id, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NEW.epoch, ${lease}, NEW.verdict`,
+      `'attempt-settled', ${now}, NEW.message_id, NEW.id, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NEW.epoch, ${lease}, NEW.verdict`,
     ),
     trigger(
       'lease_changed',
       'UPDATE ON lease',
       `NEW.name='service' AND (${differs('OLD.epoch', 'NEW.epoch')} OR ${differs('OLD.holder', 'NEW.holder')})`,
-      `'lease', ${now}, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NEW.epoch, OLD.epoch, NEW.holder`,
+      `'lease', ${now}, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NEW.epoch, OLD.epoch, NEW.holder`,
     ),
   ];
 }

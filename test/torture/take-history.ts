@@ -43,6 +43,7 @@ export async function takeHistory(stage: Stage, ends: readonly (number | string)
 const nothingDone = {
   attempts: [],
   operated: [],
+  resumedAt: [],
   arrivals: [],
   erpTouched: [],
   texts: [],
@@ -84,15 +85,21 @@ async function readRecords({ store }: Pick<Stage, 'store'>): Promise<Pick<Life, 
   };
 }
 
-async function readDoings({ store }: Pick<Stage, 'store'>): Promise<Pick<Life, 'attempts' | 'events' | 'operated'>> {
+async function readDoings({
+  store,
+}: Pick<Stage, 'store'>): Promise<Pick<Life, 'attempts' | 'events' | 'operated' | 'resumedAt'>> {
   const attempts = await store.rows<AttemptRow>('SELECT * FROM attempt');
   const operated = await store.rows<OperatedRow>(
     "SELECT message_id, at, outcome FROM audit_log WHERE event='operator' AND message_id IS NOT NULL",
+  );
+  const resumed = await store.rows<{ at: number }>(
+    "SELECT at FROM audit_log WHERE event='resume' AND outcome='operator'",
   );
   return {
     attempts: numbers(attempts, 'id', 'message_id', 'number', 'epoch', 'intended_at', 'started_at'),
     events: await readEvents({ store }),
     operated: numbers(operated, 'message_id', 'at'),
+    resumedAt: resumed.map(({ at }) => Number(at)),
   };
 }
 
@@ -103,6 +110,7 @@ async function readEvents({ store }: Pick<Stage, 'store'>): Promise<WitnessEvent
     'seq',
     'at_ms',
     'message_id',
+    'attempt_id',
     'old_first_sent',
     'new_first_sent',
     'old_due',
