@@ -193,8 +193,11 @@ function historyOf({ kept, service }: World): History {
     },
     messages: kept.rows('SELECT * FROM outbox_message ORDER BY id'),
     attempts: kept.rows('SELECT * FROM attempt ORDER BY id'),
+    bindings: kept.rows('SELECT entity, source_key, service_id FROM binding'),
     events: kept.rows('SELECT * FROM torture_witness ORDER BY seq'),
     resolved: new Map(),
+    operated: [],
+    resumedAt: [],
     past: null,
     endedByForce: false,
   } as unknown as History;
