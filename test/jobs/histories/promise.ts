@@ -145,6 +145,7 @@ function wrongOnRecord(world: World, messages: readonly MessageRow[]): string[] 
     ...check(world, 'within-the-limit'),
     ...check(world, 'legal-transitions', { events }),
     ...(world.hasPruned ? [] : check(world, 'every-request-has-its-attempt')),
+    ...(world.hasPruned ? [] : check(world, 'brakes-hold')),
   ];
   const answers = new Map(service.arrivals.map((arrival) => [arrival.requestId, arrival]));
   for (const attempt of history.attempts) {
@@ -196,7 +197,12 @@ function historyOf({ kept, service }: World): History {
     bindings: kept.rows('SELECT entity, source_key, service_id FROM binding'),
     events: kept.rows('SELECT * FROM torture_witness ORDER BY seq'),
     resolved: new Map(),
-    operated: [],
+    operated: kept.rows(
+      "SELECT message_id, at, outcome FROM audit_log WHERE event='operator' AND message_id IS NOT NULL",
+    ),
+    // Here a brake is as good as its settings say elsewhere; what is asked is whether anything goes round it.
+    maxUpdates: Number.POSITIVE_INFINITY,
+    removals: { maxRemovals: Number.POSITIVE_INFINITY },
     resumedAt: [],
     past: null,
     endedByForce: false,
