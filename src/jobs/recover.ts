@@ -5,13 +5,13 @@ import { type AdoptionRow, importAdoptions } from '../outbox/adoptions.js';
 import { type BindingRow, type ImportedBindings, importBindings } from '../outbox/binding-rows.js';
 import { type ClosedBindingRow, importClosedBindings } from '../outbox/closed-binding-rows.js';
 import {
-  boundKeysAfter,
   countUnbound,
   doubtBindings,
   doubtParkedCreates,
   settleUnbound,
   type UnboundFate,
 } from '../outbox/recover-messages.js';
+import { boundKeys } from '../outbox/removal-rows.js';
 import { sweepAtNextPass } from '../store/cursors.js';
 import type { Tx } from '../store/store.js';
 import { deleteStoreInfo, readStoreInfo, writeStoreInfo } from '../store/store-info.js';
@@ -135,7 +135,7 @@ async function doubtAllBindings({ store }: JobContext): Promise<number> {
   for (const entity of ['customer', 'order'] as const)
     for (let after = ''; ; ) {
       const keys = await store.transaction('doubt older bindings', async (tx) => {
-        const found = await boundKeysAfter(tx, entity, after, 1_000);
+        const found = await boundKeys(tx, entity, after, 1_000);
         await doubtBindings(tx, entity, found);
         return found;
       });

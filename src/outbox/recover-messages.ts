@@ -119,15 +119,6 @@ export async function doubtParkedCreates(tx: Tx, actor: string, nowMs: number): 
   return rows.length;
 }
 
-/** Keys of the bindings of an entity, in their order, after `afterKey`. */
-export async function boundKeysAfter(tx: Tx, entity: Entity, afterKey: string, limit: number): Promise<string[]> {
-  const rows = await tx.select<{ source_key: string }>(
-    `SELECT source_key FROM binding WHERE entity=? AND source_key>? ORDER BY source_key LIMIT ${Math.trunc(limit)}`,
-    [entity, afterKey],
-  );
-  return rows.map((row) => row.source_key);
-}
-
 /**
  * Forgets what the service was believed to hold of these bound records, because an update may have been sent that this store
  * does not know: the next capture sends every field of them. Frozen bytes that may go out again prove nothing when they are

@@ -134,7 +134,7 @@ onBothLabs('an order that is removed', (kit) => {
     });
     const { id, orderNo } = await insertSampleOrder(lab.erp, { lines: [{ qty: 1 }, { qty: 2 }] });
     await lab.capture({ sweep: true });
-    lab.sandbox.setFaults([{ kind: 'delay', ms: 400, times: 1, match: { bodyIncludes: orderNo } }]);
+    lab.sandbox.setFaults([{ kind: 'delay', ms: 2_000, times: 1, match: { bodyIncludes: orderNo } }]);
     const running = lab.deliver();
     await waitFor('the request', () => lab.sandbox.faults()[0]?.fired === 1);
     await cancelSampleOrder(lab.erp, id);
