@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { takeLookUps } from '../../src/jobs/look-up.js';
 import { ServiceLease } from '../../src/jobs/service-lease.js';
 import { onBothLabs, withServiceLease } from './job-lab.js';
-import { withTransaction } from './with-transaction.js';
+import { withMethod } from './with-method.js';
 
 const lookUpOrder = {
   path: '/v1/orders',
@@ -133,7 +133,7 @@ onBothLabs('what can not be resent is looked up at the service', (kit) => {
       action === 'put a look-up on record' && tried++ === 0
         ? Promise.reject(new Error('Connection lost: The server closed the connection.'))
         : store.transaction(action, work);
-    lab.context.store = withTransaction(store, transaction);
+    lab.context.store = withMethod(store, 'transaction', transaction);
     await lab.deliver();
     expect(tried).to.equal(2);
     // Adopted; what differs is held for a person.

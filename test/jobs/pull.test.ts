@@ -8,7 +8,7 @@ import { acquireLease, LeaseLost } from '../../src/store/lease.js';
 import { waitFor } from '../support/wait-for.js';
 import { type Lab, type LabOptions, onBothLabs, withServiceLease } from './job-lab.js';
 import { pausesOf } from './service-of.js';
-import { withTransaction } from './with-transaction.js';
+import { withMethod } from './with-method.js';
 
 onBothLabs('pull', (kit) => {
   /** A service with so many unpaid invoices and a few paid ones. */
@@ -442,7 +442,7 @@ onBothLabs('pull', (kit) => {
         ? Promise.reject(new Error('Connection lost: The server closed the connection.'))
         : store.transaction(action, work);
     await withServiceLease(lab.context, async (lease) => {
-      const failing = { ...lab.context, store: withTransaction(store, transaction) };
+      const failing = { ...lab.context, store: withMethod(store, 'transaction', transaction) };
       const failure = await pull(failing, lab.client, lease).catch((error: Error) => error.message);
       expect(failure).to.contain('Connection lost');
       expect(await pull(failing, lab.client, lease)).to.deep.include({ outcome: 'proven', unpaid: 4 });
@@ -547,7 +547,7 @@ onBothLabs('pull', (kit) => {
       }
       return store.transaction(action, work);
     };
-    lab.context.store = withTransaction(store, transaction);
+    lab.context.store = withMethod(store, 'transaction', transaction);
     const failure = await lab.pull().then(
       () => null,
       (error: unknown) => error,
@@ -576,7 +576,7 @@ onBothLabs('pull', (kit) => {
             });
           return work(tx);
         });
-      lab.context.store = withTransaction(store, transaction);
+      lab.context.store = withMethod(store, 'transaction', transaction);
       expect((await lab.pull()).outcome).to.equal('failed');
       expect((await pausesOf(kit)).map(({ until_at }) => Number(until_at))).to.deep.equal([until]);
     });

@@ -3,7 +3,7 @@ import { type PullOptions, pull } from '../../src/jobs/pull.js';
 import { readAnnounced } from '../../src/jobs/read-announced.js';
 import { insertEvent } from '../../src/webhooks/webhook-rows.js';
 import { type Lab, onBothLabs, withServiceLease } from './job-lab.js';
-import { withTransaction } from './with-transaction.js';
+import { withMethod } from './with-method.js';
 
 onBothLabs('an invoice that is read because of an event while a pull is under way', (kit) => {
   const start = (invoices: object = {}) =>
@@ -41,7 +41,7 @@ onBothLabs('an invoice that is read because of an event while a pull is under wa
         if (name === action && ++met === nth) await act(announce);
         return store.transaction(name, work);
       };
-      const watched = withTransaction(store, transaction);
+      const watched = withMethod(store, 'transaction', transaction);
       return pull({ ...lab.context, store: watched }, lab.client, lease, options);
     });
   }

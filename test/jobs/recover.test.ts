@@ -6,6 +6,7 @@ import { cancelSampleOrder, editSampleLine, insertSampleOrder } from '../../src/
 import { type Lab, onBothLabs } from './job-lab.js';
 import { each, exportRows, holdAsLost, loseEverything } from './lost-store.js';
 import { expectAllAtService, statesOf } from './service-of.js';
+import { withMethod } from './with-method.js';
 
 onBothLabs('a store that was lost', (kit) => {
   const settings = { orders: { cancelled: { column: 'status', values: ['cancelled'] }, onCancelled: 'delete' } };
@@ -107,13 +108,9 @@ onBothLabs('a store that was lost', (kit) => {
     await editSampleLine(lab.erp, 1, 1, 55);
     await lab.capture();
     let passes = 0;
-    const reader = new Proxy(lab.reader, {
-      get(target, name) {
-        if (name === 'nowAsChangedAt' && ++passes > 2) throw new Error('the power is gone');
-        const value = Reflect.get(target, name) as unknown;
-        return typeof value === 'function' ? value.bind(target) : value;
-      },
-    });
+    const reader = withMethod(lab.reader, 'nowAsChangedAt', (entity) =>
+      ++passes > 2 ? Promise.reject(new Error('the power is gone')) : lab.reader.nowAsChangedAt(entity),
+    );
     const recovery = recover(lab.context, reader, { fate: { to: 'parked' }, bindings: null, reason: 'a test' });
     expect(await recovery.catch((error: Error) => error.message)).to.equal('the power is gone');
     await lab.capture();

@@ -11,6 +11,7 @@ import { pauseLane, resumeLane } from '../../src/store/lane-pauses.js';
 import { waitFor } from '../support/wait-for.js';
 import { type Lab, onBothLabs } from './job-lab.js';
 import { expectAllAtService, expectOneBodyPerKey, statesOf } from './service-of.js';
+import { withMethod } from './with-method.js';
 
 const marked = (more: object = {}) => ({
   settings: { orders: { cancelled: { column: 'status', values: ['cancelled'] }, ...more } },
@@ -74,13 +75,7 @@ onBothLabs('an order that is removed', (kit) => {
     await cancelSampleOrder(lab.erp, id);
     // The newest change is another order's, and the cursor goes there.
     await insertSampleOrder(lab.erp, {});
-    const reader = new Proxy(lab.reader, {
-      get(target, name) {
-        if (name === 'readChangedCancelled') throw new Error('the ERP is gone');
-        const value = Reflect.get(target, name) as unknown;
-        return typeof value === 'function' ? value.bind(target) : value;
-      },
-    });
+    const reader = withMethod(lab.reader, 'readChangedCancelled', () => Promise.reject(new Error('the ERP is gone')));
     expect(await capture(lab.context, reader).catch((error: Error) => error.message)).to.equal('the ERP is gone');
     await lab.capture();
     await lab.deliver();
@@ -91,13 +86,7 @@ onBothLabs('an order that is removed', (kit) => {
   it('is not sent before its pass has ended, neither as a probe nor because somebody is in a hurry', async () => {
     const { lab, id } = await settled(deletes);
     await cancelSampleOrder(lab.erp, id);
-    const reader = new Proxy(lab.reader, {
-      get(target, name) {
-        if (name === 'readChangedOrders') throw new Error('the ERP is gone');
-        const value = Reflect.get(target, name) as unknown;
-        return typeof value === 'function' ? value.bind(target) : value;
-      },
-    });
+    const reader = withMethod(lab.reader, 'readChangedOrders', () => Promise.reject(new Error('the ERP is gone')));
     expect(await capture(lab.context, reader).catch((error: Error) => error.message)).to.equal('the ERP is gone');
     expect(await shapeOf(id)).to.deep.equal(['create delivered', 'delete pending']);
     const outage = {
@@ -276,9 +265,7 @@ onBothLabs('an order that is removed', (kit) => {
       if (entity === 'order' && ++pages > 1) throw new Error('the ERP is gone');
       return lab.reader.presence(entity, keys);
     };
-    const broken = new Proxy(lab.reader, {
-      get: (reader, name) => (name === 'presence' ? presence : Reflect.get(reader, name).bind(reader)),
-    });
+    const broken = withMethod(lab.reader, 'presence', presence);
     const trouble = await capture(lab.context, broken, { sweep: true }).catch((error: Error) => error.message);
     expect(trouble).to.equal('the ERP is gone');
 
