@@ -35,11 +35,8 @@ export async function importBindings(tx: Tx, rows: readonly BindingRow[], nowMs:
     const given = rows.filter((row) => row.entity === entity);
     if (given.length === 0) continue;
     const keys = given.map((row) => row.source_key);
-    const known = await tx.select<{ source_key: string; revision: number }>(
-      `SELECT source_key, revision FROM binding WHERE entity=? AND source_key IN ${placeholders(keys.length)}`,
-      [entity, ...keys],
-    );
-    const revisions = new Map(known.map((row) => [row.source_key, Number(row.revision)]));
+    // What was removed since comes not back by an older export.
+    const revisions = await knownRevisions(tx, entity, keys);
     const newer = given.filter((row) => row.revision > (revisions.get(row.source_key) ?? -1));
     result.imported += newer.length;
     result.older += given.length - newer.length;
@@ -80,4 +77,18 @@ async function closeCreates(tx: Tx, entity: Entity, bindings: readonly BindingRo
     }),
   );
   return creates.length;
+}
+
+/** The newest revision of each record that a binding, open or closed, tells of. */
+export async function knownRevisions(tx: Tx, entity: Entity, keys: readonly string[]): Promise<Map<string, number>> {
+  const known = new Map<string, number>();
+  if (keys.length === 0) return known;
+  for (const table of ['binding', 'closed_binding']) {
+    const rows = await tx.select<{ source_key: string; revision: number }>(
+      `SELECT source_key, revision FROM ${table} WHERE entity=? AND source_key IN ${placeholders(keys.length)}`,
+      [entity, ...keys],
+    );
+    for (const row of rows) known.set(row.source_key, Math.max(row.revision, known.get(row.source_key) ?? 0));
+  }
+  return known;
 }

@@ -2,6 +2,7 @@ import type { Entity } from '../model/entity.js';
 import { placeholders, type Row, updateRows, upsertRows } from '../store/rows.js';
 import type { Tx } from '../store/store.js';
 import { deleteAdoptions } from './adoptions.js';
+import { knownRevisions } from './binding-rows.js';
 import { createKey } from './idempotency-key.js';
 
 /** What is remembered of a record that was removed at the service, with every column it has. */
@@ -79,18 +80,4 @@ export async function importClosedBindings(
     );
   }
   return imported;
-}
-
-/** The newest revision of each record that a binding, open or closed, tells of. */
-async function knownRevisions(tx: Tx, entity: Entity, keys: readonly string[]): Promise<Map<string, number>> {
-  const known = new Map<string, number>();
-  if (keys.length === 0) return known;
-  for (const table of ['binding', 'closed_binding']) {
-    const rows = await tx.select<{ source_key: string; revision: number }>(
-      `SELECT source_key, revision FROM ${table} WHERE entity=? AND source_key IN ${placeholders(keys.length)}`,
-      [entity, ...keys],
-    );
-    for (const row of rows) known.set(row.source_key, Math.max(row.revision, known.get(row.source_key) ?? 0));
-  }
-  return known;
 }

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { recover } from '../../src/jobs/recover.js';
+import type { BindingRow } from '../../src/outbox/binding-rows.js';
 import { createKey } from '../../src/outbox/idempotency-key.js';
 import { decideForMessages, matchingIds, writeOperatorDecisions } from '../../src/outbox/operate-messages.js';
 import { cancelSampleOrder, editSampleLine, insertSampleOrder } from '../../src/sample-erp/change-sample-erp.js';
@@ -61,6 +62,20 @@ onBothLabs('a store that was lost', (kit) => {
     const fate = { to: 'parked' } as const;
     const result = await recover(lab.context, lab.reader, { fate, bindings: each(rows), reason: 'a test' });
     expect(result.bindings.removed).to.equal(1);
+    expect(await kit.rows("SELECT 1 FROM binding WHERE entity='order' AND source_key=?", [String(id)])).to.deep.equal(
+      [],
+    );
+  });
+
+  it('leaves closed what the copy knows to be removed when the export is older', async () => {
+    const { lab, id } = await removed();
+    const [closed] = await kit.rows('SELECT * FROM closed_binding');
+    const [other] = (await exportRows(kit)).filter((row) => !('closed_at' in row) && row.entity === 'order');
+    const older = { ...other, source_key: String(id), service_id: closed?.service_id, revision: 1 } as BindingRow;
+    await hold();
+    const fate = { to: 'parked' } as const;
+    const result = await recover(lab.context, lab.reader, { fate, bindings: each([older]), reason: 'a test' });
+    expect(result.bindings).to.include({ imported: 0, older: 1 });
     expect(await kit.rows("SELECT 1 FROM binding WHERE entity='order' AND source_key=?", [String(id)])).to.deep.equal(
       [],
     );
