@@ -107,8 +107,12 @@ describe('a service that has half of the customers already', function () {
 
         // Nothing at the service was written over, and each difference is told.
         expect(writes('PATCH', /customers/)).to.deep.equal([]);
-        const theirs = sandbox.ledger().customers.filter(({ record }) => 'loyalty' in record);
-        expect(theirs.map(({ record }) => record)).to.deep.equal(there);
+        const theirs = () =>
+          sandbox
+            .ledger()
+            .customers.map(({ record }) => record)
+            .filter((record) => 'loyalty' in record);
+        expect(theirs()).to.deep.equal(there);
         const shown = await json('bindings', 'adopted', '--open');
         expect(shown).to.include({ customers: there.length, orders: 0, open: there.length });
         for (const one of shown.adopted) {
@@ -133,7 +137,7 @@ describe('a service that has half of the customers already', function () {
           const recovered = await waybill.run('recover', '--bindings', exported, '--reason', 'disk replaced', '--yes');
           expect(recovered.code, recovered.stderr).to.equal(0);
           await waybill.run('sync');
-          expect(writes('PATCH', /customers/)).to.deep.equal([]);
+          expect(theirs()).to.deep.equal(there);
           expect((await json('bindings', 'adopted', '--open')).open).to.equal(there.length);
           expectEachOnce(expected);
         }
@@ -141,8 +145,7 @@ describe('a service that has half of the customers already', function () {
         // What a person says is done, and then an edit goes its way like any other.
         expect((await waybill.run('confirm', 'customers', '--reason', 'the ERP is right', '--yes')).code).to.equal(0);
         await waybill.run('sync', 'deliver');
-        for (const { record } of sandbox.ledger().customers.filter(({ record }) => 'loyalty' in record))
-          expect(record.name).to.not.contain('Theirs');
+        for (const record of theirs()) expect(record.name).to.not.contain('Theirs');
         expect((await json('bindings', 'adopted', '--open')).open).to.equal(0);
         expect(writes('POST', /customers/).filter(({ status: answer }) => answer === 201)).to.have.length(
           codes().length - there.length,
