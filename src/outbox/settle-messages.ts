@@ -224,7 +224,9 @@ export async function promoteWaitingUpdate(
 
 function carries(record: string | null, patch: { [field: string]: JsonValue }): boolean {
   const fields = JSON.parse(record ?? '{}') as { [field: string]: JsonValue };
-  return Object.entries(patch).every(([name, value]) => isDeepStrictEqual(fields[name], value));
+  const said = Object.entries(patch);
+  // Fields that say nothing are carried by every record.
+  return said.length > 0 && said.every(([name, value]) => isDeepStrictEqual(fields[name], value));
 }
 
 /**

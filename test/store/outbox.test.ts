@@ -480,7 +480,9 @@ onBothStores('the outbox', (kit) => {
         ];
         await set(create, "state='parked', park_class='refused'");
         const refused = { id: create, entity: 'order' as const, sourceKey: '1', revision: 1, generation: 0 };
-        const promoted = await write((tx) => promoteWaitingUpdate(tx, refused, 'test-office', replays, now + 5));
+        const promoted = await write((tx) =>
+          promoteWaitingUpdate(tx, refused, 'test-office', replays, now + 5, [{}, { note: 'CANCELLED' }]),
+        );
         expect(promoted).to.equal(waiting);
         expect((await stateOf(create)).state).to.equal('superseded');
         expect(await stateOf(waiting)).to.deep.include({
