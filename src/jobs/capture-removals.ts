@@ -1,5 +1,4 @@
 import { type AuditEntry, appendAudit } from '../audit/audit-log.js';
-import type { RemovalSetting } from '../config/erp-settings.js';
 import type { ErpReader } from '../erp/erp-reader.js';
 import type { Entity } from '../model/entity.js';
 import type { JsonValue } from '../model/record.js';
@@ -38,6 +37,8 @@ export interface RemovalPass {
 /** Absent in so many whole sweeps in a row means deleted: one may have met a table in the making. */
 const sweepsUntilDeleted = 2;
 const withdrawnReason = 'Cancelled in the ERP before it was sent.';
+const nothingToReplace =
+  'It was cancelled or deleted in the ERP, and a PUT needs the whole record, of which nothing is known any more. Change it at the service by hand, then say `waybill outbox discard`.';
 
 /** Compares every record that the outbox knows with the ERP, a page of keys at a time. Part of a sweep. */
 export async function sweepRemovals(
@@ -120,14 +121,16 @@ async function removePage(
     for (const key of removed) {
       const record = known.get(key) as KnownRecord;
       const effect = cancelled.has(key) ? onCancelled : onDeleted;
-      const patched = patchedRecord(effect, records.get(key) ?? null);
-      if (typeof effect === 'object' && patched === null) continue;
+      const base = records.get(key) ?? null;
+      const patched = typeof effect === 'object' ? patchedRecord(effect, base) : null;
       const hash = sha256(patched ?? 'delete');
       const kind = typeof effect === 'object' ? 'patch' : effect;
       const decision = decideRemoval(kind, record.newest, record.binding, hash);
       if (decision.action === 'withdraw') withdrawn.push({ id: decision.closes, sourceKey: key });
       if (decision.action !== 'write') continue;
       if (decision.supersedes !== null) superseded.push(decision.supersedes);
+      const isReplaced = replacesRecord(context.settings, entity);
+      const wouldClear = patched !== null && base === null && isReplaced;
       const held = holdReason({
         operation: decision.operation,
         contentHash: hash,
@@ -135,7 +138,7 @@ async function removePage(
         mappingFingerprint: record.binding?.mappingFingerprint ?? record.newest?.mappingFingerprint ?? pass.fingerprint,
         newest: record.newest,
         binding: record.binding,
-        replacesRecord: replacesRecord(context.settings, entity),
+        replacesRecord: isReplaced,
         suspiciousCreate: null,
       });
       messages.push({
@@ -152,7 +155,11 @@ async function removePage(
         idempotencyKey: null,
         identity: record.binding?.identity ?? record.newest?.identity ?? null,
         nextAttemptAt: removalAfterThisPass,
-        parked: held === null ? null : { parkClass: 'held', reason: held },
+        parked: wouldClear
+          ? { parkClass: 'unmapped', reason: nothingToReplace }
+          : held === null
+            ? null
+            : { parkClass: 'held', reason: held },
       });
     }
     await supersedeMessages(tx, superseded, nowMs());
@@ -198,10 +205,9 @@ async function removePage(
   if (written > 0) killPoint('after-removal-commit');
 }
 
-/** The record as it was wanted last, with the configured fields. */
-function patchedRecord(effect: RemovalSetting, record: string | null): string | null {
-  if (typeof effect !== 'object' || record === null) return null;
-  return canonicalJson({ ...(JSON.parse(record) as { [name: string]: JsonValue }), ...effect.patch });
+/** The record as it was wanted last, with the configured fields; those alone where nobody knows more of it (null). */
+function patchedRecord(effect: { patch: { [name: string]: JsonValue } }, record: string | null): string {
+  return canonicalJson({ ...(JSON.parse(record ?? '{}') as { [name: string]: JsonValue }), ...effect.patch });
 }
 
 function settingsOf({ settings }: JobContext, entity: Entity) {

@@ -169,6 +169,45 @@ onBothLabs('an order that is removed', (kit) => {
     expect(lab.sandbox.ledger().orders.filter(({ reference }) => reference === 'CANCELLED')).to.have.length(1);
   });
 
+  const forgotten = async (service: object) => {
+    const given = await settled({
+      settings: { ...marked({ onCancelled: { patch: { note: 'CANCELLED' } } }).settings, service },
+    });
+    await kit.store.transaction('as an export leaves it', async (tx) => {
+      await tx.run("DELETE FROM message_body WHERE message_id IN (SELECT id FROM outbox_message WHERE entity='order')");
+      await tx.run("DELETE FROM outbox_message WHERE entity='order'");
+      await tx.run("UPDATE binding SET acknowledged=NULL, content_hash=? WHERE entity='order'", [unknownContent]);
+    });
+    await cancelSampleOrder(given.lab.erp, given.id);
+    await given.lab.capture();
+    await given.lab.deliver();
+    return given;
+  };
+
+  it('is marked there with the configured fields alone where nothing else is known of it, and whole when it comes back', async () => {
+    const { lab, id } = await forgotten({});
+    const sent = lab.sandbox.ledger().orders.filter(({ reference }) => reference === 'CANCELLED');
+    expect(sent).to.have.length(1);
+    expect(sent[0]?.record.items).to.not.deep.equal([]);
+    await lab.changeErp("UPDATE sales_orders SET status='confirmed', updated_at=? WHERE id=?", [
+      '2027-01-01 00:00:00.000000',
+      id,
+    ]);
+    await lab.capture();
+    await lab.deliver();
+    await expectAllAtService(lab);
+  });
+
+  it('waits for a person where it would have to be replaced as a whole, and nothing is known of it', async () => {
+    const { lab, id } = await forgotten({ endpoints: { updateOrder: { method: 'PUT' } } });
+    expect(await shapeOf(id)).to.deep.equal(['update parked']);
+    const [parked] = await kit.rows("SELECT park_class, reason FROM outbox_message WHERE state='parked'");
+    expect(parked).to.deep.include({ park_class: 'unmapped' });
+    expect(parked?.reason).to.include('by hand');
+    await lab.capture({ sweep: true });
+    expect(await shapeOf(id)).to.deep.equal(['update parked']);
+  });
+
   it('is never sent when it was cancelled before, and sent when that is taken back', async () => {
     const lab = await kit.start({ customers: 1, orders: 1, ...marked() });
     const { id } = await insertSampleOrder(lab.erp, {});

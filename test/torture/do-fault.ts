@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Shift } from './crew.js';
 import { crossLocks, holdLock, killConnections, restartServer } from './database-faults.js';
+import type { Network } from './network.js';
 import type { Fault } from './plan.js';
 import { forgetKeys, serviceFault } from './service-faults.js';
 import type { Stage } from './stage.js';
-import type { TcpProxy } from './tcp-proxy.js';
 import { until } from './until.js';
 
 /** Does what a fault says. It is counted where it had its effect, not where it was tried. */
@@ -59,21 +59,30 @@ export async function doFault(stage: Stage, fault: Fault): Promise<void> {
 }
 
 /** While somebody waits for an answer. @returns whether anybody did */
-async function cut(proxies: readonly TcpProxy[]): Promise<boolean> {
-  const isInUse = await until(7_000, () => proxies.some((proxy) => proxy.inUse > 0), 1);
-  for (const proxy of proxies) proxy.cut();
-  return isInUse;
+async function cut(proxies: readonly Network[]): Promise<boolean> {
+  await until(
+    7_000,
+    async () => (await Promise.all(proxies.map((proxy) => proxy.look()))).some(({ inUse }) => inUse > 0),
+    1,
+  );
+  const cutOff = await Promise.all(proxies.map((proxy) => proxy.cut()));
+  return cutOff.some((inUse) => inUse > 0);
 }
 
 /** @returns whether anything was late or held */
-async function disturb(proxies: readonly TcpProxy[], how: (proxy: TcpProxy) => void, forMs: number): Promise<boolean> {
-  const disturbed = () => proxies.reduce((sum, proxy) => sum + proxy.disturbed, 0);
-  const before = disturbed();
-  for (const proxy of proxies) how(proxy);
+async function disturb(
+  proxies: readonly Network[],
+  how: (proxy: Network) => Promise<void>,
+  forMs: number,
+): Promise<boolean> {
+  const disturbed = async () =>
+    (await Promise.all(proxies.map((proxy) => proxy.look()))).reduce((sum, seen) => sum + seen.disturbed, 0);
+  const before = await disturbed();
+  await Promise.all(proxies.map(how));
   await sleep(forMs);
-  await until(6_000, () => disturbed() > before, 20);
-  for (const proxy of proxies) proxy.heal();
-  return disturbed() > before;
+  const isFelt = await until(6_000, async () => (await disturbed()) > before, 20);
+  await Promise.all(proxies.map((proxy) => proxy.heal()));
+  return isFelt;
 }
 
 /** Whoever has the name, or else the other one; waits for somebody to be there. */

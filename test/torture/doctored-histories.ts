@@ -154,6 +154,9 @@ export const doctored: Record<string, Record<string, (history: Doctored) => void
         monotonicMs: 110 + i * 49,
       }));
     },
+    'a person had a command ask in the same window': (h) => {
+      h.operatorArrivals = [205, 206].map((ms) => ({ monotonicMs: ms, atMs: ms, request: 'GET /v1/orders' }));
+    },
   },
   'waits-when-told': {
     'a page was asked for while the service had said "in a second"': (h) => {

@@ -89,6 +89,8 @@ export interface History extends Life {
   resolved: ReadonlyMap<string, 'delivered' | 'not_delivered'>;
   /** Requests at the client's side of the network, with the process that sent them. */
   arrivals: readonly (Arrival & { pid: number })[];
+  /** Requests of commands that a person gave. */
+  operatorArrivals: readonly Arrival[];
   ledger: Pick<Ledger, 'requests' | 'orders' | 'customers' | 'deleted'>;
   erp: ErpRows;
   /** What changed in the ERP while nobody at a desk did anything. */

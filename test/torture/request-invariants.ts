@@ -152,9 +152,9 @@ export function heldUntilRecovered({ arrivals, past, recoveredAtMs }: History): 
       ];
 }
 
-/** In any sliding window, as the client's side of the network saw it. */
-export function withinTheLimit({ arrivals, limit }: History): string[] {
-  const times = arrivals.map((arrival) => arrival.monotonicMs).sort((a, b) => a - b);
+/** In any sliding window, as the client's side of the network saw it, the commands of a person included. */
+export function withinTheLimit({ arrivals, operatorArrivals, limit }: History): string[] {
+  const times = [...arrivals, ...operatorArrivals].map((arrival) => arrival.monotonicMs).sort((a, b) => a - b);
   const wrong: string[] = [];
   for (let i = 0; i + limit.requests < times.length; i++) {
     const spanMs = (times[i + limit.requests] as number) - (times[i] as number);

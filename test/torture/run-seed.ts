@@ -82,7 +82,7 @@ async function play(stage: Stage, patienceMs: number): Promise<{ ends: (number |
   const [copies] = await Promise.all([copyAsPlanned(stage), doDeeds(stage), doFaults(stage)]);
   if (plan.storeFault && copies) await breakStore(stage, plan.storeFault, copies, attendant);
   await goOnWorking(stage);
-  heal(stage);
+  await heal(stage);
   // Long, because a machine may be busy with other things; it costs nothing where all is well.
   const isAtRest = await until(patienceMs, async () => !(await attendant.hasWork()) && (await isQuiet(stage)), 120);
   const unrest = isAtRest ? [] : await openMessages(stage);
@@ -126,7 +126,7 @@ async function doFaults(stage: Stage): Promise<void> {
 /** While something was drawn that has not come up: it comes up only where there is something to do. */
 async function goOnWorking({ crew, sandbox, erp, coverage, nextOrder }: Stage): Promise<void> {
   const isUp = () => crew.trapsLeft === 0 && sandbox.faults().every(({ fired }) => fired > 0);
-  for (let round = 0; round < 20 && !isUp(); round++) {
+  for (let round = 0; round < 40 && !isUp(); round++) {
     const deeds: Deed[] = [
       { kind: 'new-order', lines: [{ product: round + 1, qty: 1 }], pick: round },
       { kind: 'edit-order', pick: 31 * round, qty: 1 + (round % 9) },
@@ -137,11 +137,11 @@ async function goOnWorking({ crew, sandbox, erp, coverage, nextOrder }: Stage): 
   }
 }
 
-function heal(stage: Stage): void {
+async function heal(stage: Stage): Promise<void> {
   countServiceFaults(stage);
   stage.sandbox.clearFaults();
-  for (const proxy of Object.values(stage.proxies)) proxy.heal();
-  stage.databaseProxy?.heal();
+  for (const proxy of Object.values(stage.proxies)) await proxy.heal();
+  await stage.databaseProxy?.heal();
   stage.crew.heal();
 }
 

@@ -96,6 +96,7 @@ export function soundHistory(): Doctored {
       { monotonicMs: 110, atMs: 110, request: 'POST /v1/customers', pid: 7 },
       { monotonicMs: 210, atMs: 210, request: 'POST /v1/orders', pid: 7 },
     ],
+    operatorArrivals: [],
     ledger: {
       requests: [request('r1', 'k1', '/v1/customers', 111), request('r2', 'k2', '/v1/orders', 211)],
       customers: [

@@ -13,11 +13,11 @@ import { Crew } from './crew.js';
 import { type ErpDesk, mariaDbDesk, sqliteDesk } from './erp-desk.js';
 import type { PastLife } from './history.js';
 import { longestText } from './judge-erp.js';
+import { type Network, startNetwork } from './network.js';
 import { Operator } from './operator.js';
 import type { Plan } from './plan.js';
 import { leaseSeconds, settingsOf } from './settings-of-run.js';
 import { makeMariaDbStore, makeSqliteStore, mariaDbStoreDesk, type StoreDesk, sqliteStoreDesk } from './store-desk.js';
-import { startTcpProxy, type TcpProxy } from './tcp-proxy.js';
 
 export const token = 'canary-token-5d1f0c7e';
 export const workers = ['A', 'B'] as const;
@@ -28,10 +28,10 @@ export interface Stage {
   readonly folder: string;
   readonly coverage: Coverage;
   readonly sandbox: Sandbox;
-  /** Between each daemon and the service. */
-  readonly proxies: Record<(typeof workers)[number], TcpProxy>;
+  /** Between each daemon and the service, and between it and the commands. */
+  readonly proxies: Record<(typeof workers)[number] | 'operator', Network>;
   /** Between the daemons and their databases; null where those are files. */
-  readonly databaseProxy: TcpProxy | null;
+  readonly databaseProxy: Network | null;
   readonly server: MariaDb | null;
   readonly databases: { store: TestDatabase; erp: TestDatabase; erpUser: TestUser } | null;
   readonly erp: ErpDesk;
@@ -100,11 +100,12 @@ async function build(
   });
   closers.push(() => sandbox.close());
   const proxyTo = async (port: number) => {
-    const proxy = await startTcpProxy({ host: '127.0.0.1', port });
+    const proxy = await startNetwork({ host: '127.0.0.1', port });
     closers.push(() => proxy.close());
     return proxy;
   };
-  const proxies = { A: await proxyTo(sandbox.port), B: await proxyTo(sandbox.port) };
+  const toService = () => proxyTo(sandbox.port);
+  const proxies = { A: await toService(), B: await toService(), operator: await toService() };
   const storeFile = join(folder, 'waybill.sqlite');
   const witnessFile = join(folder, 'witness', 'witness.json');
   const databases = server
@@ -122,12 +123,8 @@ async function build(
   const { erp, store } = databases.settings as { erp: object; store: object };
   const settings = { ...settingsOf(plan, sandbox.url), erp, store: { ...store, witnessFile } };
   await writeFile(join(configDir, 'local.yaml'), JSON.stringify(settings, null, 2));
-  const environments = new Map(
-    workers.map((name) => [
-      name as string,
-      { ...env, WAYBILL_SERVICE_BASE_URL: `http://127.0.0.1:${proxies[name].port}` },
-    ]),
-  );
+  const through = ({ port }: Network) => ({ ...env, WAYBILL_SERVICE_BASE_URL: `http://127.0.0.1:${port}` });
+  const environments = new Map(workers.map((name) => [name as string, through(proxies[name])]));
   const coverage = new Coverage();
   const crew = new Crew(configDir, environments, leaseSeconds * 1000 + 700, watchdog);
   let order = 100_001;
@@ -142,7 +139,7 @@ async function build(
     storeFile,
     witnessFile,
     crew,
-    operator: new Operator(configDir, env, coverage, plan.traps.operator),
+    operator: new Operator(configDir, through(proxies.operator), coverage, plan.traps.operator),
     everRefused: new Set(),
     resolved: new Map(),
     past: null,
@@ -185,7 +182,7 @@ async function sqliteFiles(
   };
 }
 
-async function mariaDbs(plan: Plan, server: MariaDb, proxy: TcpProxy, closers: (() => unknown)[]): Promise<Databases> {
+async function mariaDbs(plan: Plan, server: MariaDb, proxy: Network, closers: (() => unknown)[]): Promise<Databases> {
   const erp = await server.createDatabase();
   const store = await server.createDatabase();
   closers.push(

@@ -37,7 +37,7 @@ export async function breakStore(stage: Stage, fault: StoreFault, copies: Copies
   if (!(await until(60_000, async () => (await witnessedAuditId(stage)) > after, 50))) return;
   await attendant.away();
   await crew.sendHome();
-  for (const proxy of Object.values(stage.proxies)) proxy.cut();
+  for (const proxy of Object.values(stage.proxies)) await proxy.cut();
   // Until the last bytes of the dead have reached the service.
   await sleep(60);
   for (let turn = 0; turn < 5; turn++) await nextTurn();

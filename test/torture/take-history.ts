@@ -24,9 +24,14 @@ export async function takeHistory(stage: Stage, ends: readonly (number | string)
     ...(await common(stage)),
     ...(await readRecords(stage)),
     ...(await readDoings(stage)),
-    arrivals: workers.flatMap((name) =>
-      proxies[name].arrivals.map((arrival) => ({ ...arrival, pid: pidAt(name, arrival.atMs) })),
-    ),
+    arrivals: (
+      await Promise.all(
+        workers.map(async (name) =>
+          (await proxies[name].look()).arrivals.map((arrival) => ({ ...arrival, pid: pidAt(name, arrival.atMs) })),
+        ),
+      )
+    ).flat(),
+    operatorArrivals: (await proxies.operator.look()).arrivals,
     erpTouched: await stage.erpTouched(),
     texts: [
       { where: 'the store', text: await stage.store.everything() },
@@ -45,6 +50,7 @@ const nothingDone = {
   operated: [],
   resumedAt: [],
   arrivals: [],
+  operatorArrivals: [],
   erpTouched: [],
   texts: [],
   secrets: [],

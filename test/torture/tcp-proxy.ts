@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
-/** One request as it reached the client's side of the proxy. */
+/** One request as it reached the client's side of a proxy. */
 export interface Arrival {
-  /** performance.now() of this process. */
+  /** performance.now() of the thread of the proxies, the same for all of them. */
   monotonicMs: number;
   atMs: number;
   /** Method and path. */
@@ -18,8 +18,8 @@ export interface TcpProxy {
   readonly disturbed: number;
   /** Connections on which somebody waits for an answer. */
   readonly inUse: number;
-  /** Resets every connection; new ones are fine. */
-  cut(): void;
+  /** Resets every connection; new ones are fine. @returns how many were in use */
+  cut(): number;
   /** From now on every piece of data takes this long. */
   delay(ms: number): void;
   /** Connections stay open, and nothing gets through until `heal`: then it all arrives at once. */
@@ -80,7 +80,9 @@ export async function startTcpProxy(target: { host: string; port: number }): Pro
     for (const work of held.splice(0)) work();
   };
   const cut = () => {
+    const inUse = waiting.size;
     for (const socket of sockets) socket.resetAndDestroy();
+    return inUse;
   };
   return {
     port: (server.address() as AddressInfo).port,
