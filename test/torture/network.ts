@@ -1,8 +1,10 @@
-import { Worker } from 'node:worker_threads';
-import type { ProxyOrder } from './proxy-thread.js';
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import type { ProxyOrder } from './proxy-process.js';
 import type { Arrival } from './tcp-proxy.js';
 
-/** A proxy as seen from outside its thread; what each does stands at `TcpProxy`. */
+/** A proxy as seen from outside its process; what each of these does stands at `TcpProxy`. */
 export interface Network {
   readonly port: number;
   cut(): Promise<number>;
@@ -13,28 +15,29 @@ export interface Network {
   close(): Promise<void>;
 }
 
-interface Thread {
-  worker: Worker;
+interface Host {
+  child: ChildProcess;
   open: number;
   waiting: Map<number, { resolve: (answer: unknown) => void; reject: (error: Error) => void }>;
 }
 
-let thread: Thread | null = null;
+let host: Host | null = null;
 let last = 0;
 
 /**
- * Starts a proxy in a thread that does nothing else. The other one serves sandboxes and reads whole stores: when it was at
- * that, requests were noted late, and those of half a second seemed to have come at once.
+ * Starts a proxy in a process that does nothing else. This one serves sandboxes and reads whole stores: when it was at that,
+ * requests were noted late, and those of half a second seemed to have come at once. A thread would do, but Node 20 hangs
+ * when it ends one whose sockets are being reset.
  */
 export async function startNetwork(target: { host: string; port: number }): Promise<Network> {
-  const used = thread ?? startThread();
+  const used = host ?? startHost();
   used.open++;
   const proxy = ++last;
   const tell = (what: ProxyOrder['what'], more: Partial<ProxyOrder> = {}) =>
     new Promise<unknown>((resolve, reject) => {
       const order = ++last;
       used.waiting.set(order, { resolve, reject });
-      used.worker.postMessage({ order, proxy, what, ...more } satisfies ProxyOrder);
+      used.child.send({ order, proxy, what, ...more } satisfies ProxyOrder, (error) => error && reject(error));
     });
   const port = (await tell('start', { target })) as number;
   return {
@@ -47,28 +50,31 @@ export async function startNetwork(target: { host: string; port: number }): Prom
     close: async () => {
       await tell('close');
       if (--used.open > 0) return;
-      if (thread === used) thread = null;
-      await used.worker.terminate();
+      if (host === used) host = null;
+      const ended = once(used.child, 'exit');
+      used.child.kill('SIGKILL');
+      await ended;
     },
   };
 }
 
-function startThread(): Thread {
-  const started: Thread = {
-    worker: new Worker(new URL('./proxy-thread.js', import.meta.url)),
+function startHost(): Host {
+  const started: Host = {
+    child: fork(fileURLToPath(new URL('./proxy-process.js', import.meta.url))),
     open: 0,
     waiting: new Map(),
   };
-  started.worker.on('message', ({ order, answer, error }: { order: number; answer?: unknown; error?: string }) => {
+  started.child.on('message', ({ order, answer, error }: { order: number; answer?: unknown; error?: string }) => {
     const asked = started.waiting.get(order);
     started.waiting.delete(order);
     if (error === undefined) asked?.resolve(answer);
     else asked?.reject(new Error(error));
   });
-  started.worker.on('error', (error) => {
-    thread = null;
+  started.child.on('exit', (code, signal) => {
+    if (host === started) host = null;
+    const error = new Error(`the process of the proxies ended with ${code ?? signal}`);
     for (const asked of started.waiting.values()) asked.reject(error);
   });
-  thread = started;
+  host = started;
   return started;
 }

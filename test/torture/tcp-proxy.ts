@@ -3,7 +3,7 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
 /** One request as it reached the client's side of a proxy. */
 export interface Arrival {
-  /** performance.now() of the thread of the proxies, the same for all of them. */
+  /** performance.now() of the process of the proxies, the same for all of them. */
   monotonicMs: number;
   atMs: number;
   /** Method and path. */

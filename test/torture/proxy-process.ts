@@ -1,7 +1,6 @@
-import { parentPort } from 'node:worker_threads';
 import { startTcpProxy, type TcpProxy } from './tcp-proxy.js';
 
-/** What the thread of the proxies is told, and answers under the same number. */
+/** What the process of the proxies is told, and answers under the same number. */
 export interface ProxyOrder {
   order: number;
   proxy: number;
@@ -37,9 +36,11 @@ async function obey({ proxy: id, what, target, delayMs = 0 }: ProxyOrder): Promi
   }
 }
 
-parentPort?.on('message', (order: ProxyOrder) => {
+process.on('message', (order: ProxyOrder) => {
   obey(order).then(
-    (answer) => parentPort?.postMessage({ order: order.order, answer }),
-    (error: Error) => parentPort?.postMessage({ order: order.order, error: error.stack }),
+    (answer) => process.send?.({ order: order.order, answer }),
+    (error: Error) => process.send?.({ order: order.order, error: error.stack }),
   );
 });
+// Nobody is left who would close them.
+process.on('disconnect', () => process.exit());
