@@ -13,7 +13,12 @@ export function faultyAnswer(answer: Answer, fault: Fault): Answer {
     case 'redirect':
       return { status: fault.status, headers: { location: fault.location } };
     case 'html':
-      return { status: answer.status, headers: { 'content-type': 'text/html; charset=utf-8' }, text: page };
+      // A 204 has no room for a page.
+      return {
+        status: answer.status === 204 ? 200 : answer.status,
+        headers: { 'content-type': 'text/html; charset=utf-8' },
+        text: page,
+      };
     case 'wrong-total':
       return { ...answer, body: withWrongTotal(answer.body, fault.by) };
     case 'empty-body':

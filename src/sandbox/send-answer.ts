@@ -25,6 +25,11 @@ export function sendAnswer(
   if (answer.text === undefined && text !== '') headers['content-type'] = 'application/json; charset=utf-8';
   Object.assign(headers, answer.headers);
   const payload = Buffer.from(text, 'utf8');
+  // An answer without a body is whole with its first line: only before that it can be cut off.
+  if (fault?.kind === 'cut-off' && payload.length === 0) {
+    response.socket?.destroy();
+    return null;
+  }
 
   const isChunked = fault?.kind === 'oversize-body' || (fault?.kind === 'cut-off' && fault.chunked);
   if (!isChunked && answer.status !== 204) headers['content-length'] ??= String(payload.length);
@@ -55,10 +60,8 @@ function trickle(response: ServerResponse, payload: Buffer, intervalMs: number, 
 function cutOff(response: ServerResponse, payload: Buffer): void {
   const { socket } = response;
   response.flushHeaders();
-  const half = payload.subarray(0, payload.length >>> 1);
   // Destroyed only when the half has left, or the client would see a reset instead of a truncated answer.
-  if (half.length === 0) socket?.destroy();
-  else response.write(half, () => socket?.destroy());
+  response.write(payload.subarray(0, payload.length >>> 1), () => socket?.destroy());
 }
 
 function pour(response: ServerResponse, body: unknown, bytes: number): void {

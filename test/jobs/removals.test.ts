@@ -338,6 +338,17 @@ onBothLabs('an order that is removed', (kit) => {
     await expectAllAtService(lab);
   });
 
+  it('does not count as removed because of a page for people', async () => {
+    const { lab, id } = await settled(deletes);
+    await cancelSampleOrder(lab.erp, id);
+    await lab.capture({ sweep: true });
+    lab.sandbox.setFaults([{ kind: 'html', effect: 'none', match: { method: 'DELETE' }, times: 1 }]);
+    await lab.deliver();
+    expect(changesAt(lab).map(({ fault }) => fault)).to.deep.equal(['html', null]);
+    expect(await shapeOf(id)).to.deep.equal(['create delivered', 'delete delivered']);
+    await expectAllAtService(lab);
+  });
+
   it('is deleted after its create, when that was under way', async () => {
     const { lab } = await settled(deletes);
     const { id, orderNo } = await insertSampleOrder(lab.erp, {});

@@ -169,6 +169,19 @@ describe('sandbox: faults', () => {
     await expectTookEffect();
   });
 
+  it('html and cut-off: of an answer without a body a 200 with a page, and nothing at all', async () => {
+    await addCustomer(sandbox, 'C2');
+    sandbox.setFaults([{ kind: 'html', times: 1 }]);
+    const page = await ask(sandbox, 'DELETE', '/v1/customers/C1', { key: 'd1' });
+    expect(page.status).to.equal(200);
+    expect(page.text).to.match(/^<!doctype html>/);
+    sandbox.setFaults([{ kind: 'cut-off', times: 1 }]);
+    const nothing = await ask(sandbox, 'DELETE', '/v1/customers/C2', { key: 'd2' }).catch((error: Error) => error);
+    expect(nothing).to.be.instanceOf(Error);
+    expect(sandbox.ledger().requests.at(-1)).to.include({ status: null, fault: 'cut-off' });
+    expect(sandbox.ledger().customers).to.deep.equal([]);
+  });
+
   it('html: a page without the effect', async () => {
     sandbox.setFaults([{ kind: 'html', effect: 'none', times: 1 }]);
     expect((await post()).status).to.equal(201);
