@@ -1,10 +1,18 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { type ErpDesk, type ErpRows, type Row, readErp, type Statement, wallTime } from './erp-desk.js';
 import { judgeOrder, tooLongText } from './judge-erp.js';
 import type { Deed } from './plan.js';
+import { until } from './until.js';
 
-/** Does what a deed says, and names the record that it touched; null when there is nothing (any more) to do it to. */
-export async function doDeed(desk: ErpDesk, deed: Deed, nextId: () => number): Promise<string | null> {
+/**
+ * Does what a deed says, and names the record that it touched; null when there is nothing (any more) to do it to.
+ * @param isDone whether what became of an order since that time has an outcome, for deeds of several steps
+ */
+export async function doDeed(
+  desk: ErpDesk,
+  deed: Deed,
+  nextId: () => number,
+  isDone: (order: string, sinceMs: number) => Promise<boolean> = async () => false,
+): Promise<string | null> {
   const rows = await readErp(desk);
   const live = rows.orders.filter((order) => order.status === 'confirmed' && order.currency === 'EUR');
   const good = live.filter((order) => judgeOrder(order, rows).kind === 'good');
@@ -80,13 +88,15 @@ export async function doDeed(desk: ErpDesk, deed: Deed, nextId: () => number): P
       const first = rows.lines.find((line) => line.order_id === order.id);
       const before = Number(first?.qty);
       const steps = deed.pick % 2 === 0 ? [deed.qty, before] : [deed.qty, before, deed.qty];
+      let changedAtMs = 0;
       for (const [index, qty] of steps.entries()) {
-        // Long enough for each step to be captured.
-        if (index > 0) await sleep(1_200);
+        // Long enough for each step to be captured, and to arrive where it can.
+        if (index > 0) await until(5_000, () => isDone(`${order.id}`, changedAtMs), 100);
         const rows = await readErp(desk);
         // Somebody else may have deleted it meanwhile.
         if (!rows.lines.some((line) => line.order_id === order.id)) return null;
-        await desk.run(setQuantity(rows, order, qty, wallTime(Date.now())));
+        changedAtMs = Date.now();
+        await desk.run(setQuantity(rows, order, qty, wallTime(changedAtMs)));
       }
       return `order ${order.id}`;
     }

@@ -96,12 +96,18 @@ async function copyAsPlanned(stage: Stage): Promise<Copies | null> {
   return copyStore(stage);
 }
 
-async function doDeeds({ plan, erp, coverage, everRefused, nextOrder }: Stage): Promise<void> {
+async function doDeeds({ plan, erp, store, coverage, everRefused, nextOrder }: Stage): Promise<void> {
+  const isDone = async (order: string, sinceMs: number) => {
+    const [newest] = await store.rows<{ state: string }>(
+      `SELECT state FROM outbox_message WHERE entity='order' AND source_key='${order}' AND captured_at>=${sinceMs} ORDER BY revision DESC LIMIT 1`,
+    );
+    return newest !== undefined && !['pending', 'sending', 'in_doubt'].includes(newest.state);
+  };
   const startedAt = performance.now();
   const late: Promise<void>[] = [];
   for (const { atMs, deed } of plan.deeds) {
     await sleep(Math.max(0, atMs - (performance.now() - startedAt)));
-    const done = doDeed(erp, deed, nextOrder).then((record) => {
+    const done = doDeed(erp, deed, nextOrder, isDone).then((record) => {
       if (record === null) return;
       coverage.count(`deed:${deed.kind}`);
       if (deed.kind === 'refused-order') everRefused.add(record);

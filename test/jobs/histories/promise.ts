@@ -185,6 +185,7 @@ function historyOf({ kept, service }: World): History {
   return {
     limit,
     arrivals: service.arrivals.map(({ atMs }) => ({ monotonicMs: atMs })),
+    operatorArrivals: [],
     ledger: {
       requests: service.arrivals.map((one) => ({
         request_id: one.requestId,
