@@ -11,7 +11,8 @@ export interface Network {
   delay(delayMs: number): Promise<void>;
   halfOpen(): Promise<void>;
   heal(): Promise<void>;
-  look(): Promise<{ arrivals: Arrival[]; disturbed: number; inUse: number }>;
+  look(): Promise<{ disturbed: number; inUse: number }>;
+  arrivals(): Promise<Arrival[]>;
   close(): Promise<void>;
 }
 
@@ -47,6 +48,7 @@ export async function startNetwork(target: { host: string; port: number }): Prom
     halfOpen: () => tell('halfOpen') as Promise<void>,
     heal: () => tell('heal') as Promise<void>,
     look: () => tell('look') as ReturnType<Network['look']>,
+    arrivals: () => tell('arrivals') as Promise<Arrival[]>,
     close: async () => {
       await tell('close');
       if (--used.open > 0) return;

@@ -4,7 +4,7 @@ import { startTcpProxy, type TcpProxy } from './tcp-proxy.js';
 export interface ProxyOrder {
   order: number;
   proxy: number;
-  what: 'start' | 'cut' | 'delay' | 'halfOpen' | 'heal' | 'look' | 'close';
+  what: 'start' | 'cut' | 'delay' | 'halfOpen' | 'heal' | 'look' | 'arrivals' | 'close';
   target?: { host: string; port: number };
   delayMs?: number;
 }
@@ -31,8 +31,10 @@ async function obey({ proxy: id, what, target, delayMs = 0 }: ProxyOrder): Promi
     case 'close':
       proxies.delete(id);
       return proxy.close();
+    case 'arrivals':
+      return proxy.arrivals;
     default:
-      return { arrivals: proxy.arrivals, disturbed: proxy.disturbed, inUse: proxy.inUse };
+      return { disturbed: proxy.disturbed, inUse: proxy.inUse };
   }
 }
 

@@ -27,11 +27,11 @@ export async function takeHistory(stage: Stage, ends: readonly (number | string)
     arrivals: (
       await Promise.all(
         workers.map(async (name) =>
-          (await proxies[name].look()).arrivals.map((arrival) => ({ ...arrival, pid: pidAt(name, arrival.atMs) })),
+          (await proxies[name].arrivals()).map((arrival) => ({ ...arrival, pid: pidAt(name, arrival.atMs) })),
         ),
       )
     ).flat(),
-    operatorArrivals: (await proxies.operator.look()).arrivals,
+    operatorArrivals: await proxies.operator.arrivals(),
     erpTouched: await stage.erpTouched(),
     texts: [
       { where: 'the store', text: await stage.store.everything() },
