@@ -12,6 +12,7 @@ import {
   supersedeMessages,
 } from '../outbox/capture-messages.js';
 import { removalAfterThisPass } from '../outbox/hold-messages.js';
+import { isWholeRecord } from '../outbox/is-whole-record.js';
 import { decideRemoval } from '../outbox/removal.js';
 import {
   boundKeys,
@@ -33,6 +34,8 @@ export interface RemovalPass {
   /** Asked before each page: why to stop, or null. */
   stop: () => Promise<string | null>;
 }
+
+type Fields = { [name: string]: JsonValue };
 
 /** Absent in so many whole sweeps in a row means deleted: one may have met a table in the making. */
 const sweepsUntilDeleted = 2;
@@ -121,16 +124,16 @@ async function removePage(
     for (const key of removed) {
       const record = known.get(key) as KnownRecord;
       const effect = cancelled.has(key) ? onCancelled : onDeleted;
-      const base = records.get(key) ?? null;
-      const patched = typeof effect === 'object' ? patchedRecord(effect, base) : null;
-      const hash = sha256(patched ?? 'delete');
+      const patched = typeof effect === 'object' ? patchedRecord(effect, records.get(key) ?? null) : null;
+      const body = patched === null ? '{}' : canonicalJson(patched);
+      const hash = sha256(patched === null ? 'delete' : body);
       const kind = typeof effect === 'object' ? 'patch' : effect;
       const decision = decideRemoval(kind, record.newest, record.binding, hash);
       if (decision.action === 'withdraw') withdrawn.push({ id: decision.closes, sourceKey: key });
       if (decision.action !== 'write') continue;
       if (decision.supersedes !== null) superseded.push(decision.supersedes);
       const isReplaced = replacesRecord(context.settings, entity);
-      const wouldClear = patched !== null && base === null && isReplaced;
+      const wouldClear = patched !== null && isReplaced && !isWholeRecord(entity, patched);
       const held = holdReason({
         operation: decision.operation,
         contentHash: hash,
@@ -151,7 +154,7 @@ async function removePage(
         customerKey: null,
         contentHash: hash,
         mappingFingerprint: pass.fingerprint,
-        record: patched ?? '{}',
+        record: body,
         idempotencyKey: null,
         identity: record.binding?.identity ?? record.newest?.identity ?? null,
         nextAttemptAt: removalAfterThisPass,
@@ -206,8 +209,8 @@ async function removePage(
 }
 
 /** The record as it was wanted last, with the configured fields; those alone where nobody knows more of it (null). */
-function patchedRecord(effect: { patch: { [name: string]: JsonValue } }, record: string | null): string {
-  return canonicalJson({ ...(JSON.parse(record ?? '{}') as { [name: string]: JsonValue }), ...effect.patch });
+function patchedRecord(effect: { patch: Fields }, record: string | null): Fields {
+  return { ...(JSON.parse(record ?? '{}') as Fields), ...effect.patch };
 }
 
 function settingsOf({ settings }: JobContext, entity: Entity) {

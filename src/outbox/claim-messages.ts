@@ -7,6 +7,7 @@ import { type ComposedUpdate, composeUpdate, type UpdateMethod } from './compose
 import { candidates, ready } from './due-messages.js';
 import { removalAfterThisPass } from './hold-messages.js';
 import { revisionKey } from './idempotency-key.js';
+import { isWholeRecord } from './is-whole-record.js';
 import type { Operation, SendingMessage } from './message.js';
 import { wireBody } from './wire-body.js';
 
@@ -118,7 +119,7 @@ export async function claimMessages(
       composed.push({ message_id: Number(row.id), body });
     }
     if (row.operation === 'update' && row.body_hash === null) {
-      const update = compose(methods[row.entity as Entity], row.doubtful ? null : row.acknowledged, row.record);
+      const update = compose(row.entity, methods, row.doubtful ? null : row.acknowledged, row.record);
       if (update === null) {
         nothingToSend.push(nothingToSendOf(row));
         continue;
@@ -203,8 +204,15 @@ function nothingToSendOf(row: any): NothingToSend {
   };
 }
 
-function compose(method: UpdateMethod, acknowledged: string | null, record: string): ComposedUpdate | null {
+function compose(
+  entity: Entity,
+  methods: UpdateMethods,
+  acknowledged: string | null,
+  record: string,
+): ComposedUpdate | null {
   const wanted = JSON.parse(record) as { [name: string]: JsonValue };
+  // A part never replaces the whole, whatever the settings said when it was captured. A service without PATCH refuses it.
+  const method = isWholeRecord(entity, wanted) ? methods[entity] : 'PATCH';
   return composeUpdate(method, acknowledged === null ? null : JSON.parse(acknowledged), wanted);
 }
 

@@ -180,12 +180,13 @@ onBothLabs('an order that is removed', (kit) => {
     });
     await cancelSampleOrder(given.lab.erp, given.id);
     await given.lab.capture();
-    await given.lab.deliver();
     return given;
   };
+  const replacing = { endpoints: { updateOrder: { method: 'PUT' } } };
 
   it('is marked there with the configured fields alone where nothing else is known of it, and whole when it comes back', async () => {
     const { lab, id } = await forgotten({});
+    await lab.deliver();
     const sent = lab.sandbox.ledger().orders.filter(({ reference }) => reference === 'CANCELLED');
     expect(sent).to.have.length(1);
     expect(sent[0]?.record.items).to.not.deep.equal([]);
@@ -199,13 +200,24 @@ onBothLabs('an order that is removed', (kit) => {
   });
 
   it('waits for a person where it would have to be replaced as a whole, and nothing is known of it', async () => {
-    const { lab, id } = await forgotten({ endpoints: { updateOrder: { method: 'PUT' } } });
+    const { lab, id } = await forgotten(replacing);
+    await lab.deliver();
     expect(await shapeOf(id)).to.deep.equal(['update parked']);
     const [parked] = await kit.rows("SELECT park_class, reason FROM outbox_message WHERE state='parked'");
     expect(parked).to.deep.include({ park_class: 'unmapped' });
     expect(parked?.reason).to.include('by hand');
     await lab.capture({ sweep: true });
     expect(await shapeOf(id)).to.deep.equal(['update parked']);
+  });
+
+  it('clears nothing there when updates became a PUT before the mark of it was sent', async () => {
+    const { lab, orderNo } = await forgotten({});
+    const last = () => lab.sandbox.ledger().orders.at(-1);
+    const before = last()?.record;
+    expect(before?.note).to.equal(orderNo);
+    const replacingLab = await lab.another({ settings: { service: replacing } });
+    await replacingLab.deliver();
+    expect(last()?.record).to.deep.equal({ ...before, note: 'CANCELLED' });
   });
 
   it('is never sent when it was cancelled before, and sent when that is taken back', async () => {
