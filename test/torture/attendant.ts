@@ -21,11 +21,10 @@ export class Attendant {
 
   /** Whether there is anything that a person has to say. */
   async hasWork(): Promise<boolean> {
-    const classes = this.#stage.past ? "'held','unproven','conflict'" : "'held'";
-    const [waiting] = await this.#stage.store.rows<{ n: number }>(
-      `SELECT COUNT(*) AS n FROM outbox_message WHERE state='parked' AND park_class IN (${classes})`,
+    const [held] = await this.#stage.store.rows<{ n: number }>(
+      "SELECT COUNT(*) AS n FROM outbox_message WHERE state='parked' AND park_class='held'",
     );
-    return Number(waiting?.n) > 0;
+    return Number(held?.n) > 0 || (await this.#unproven()).length > 0;
   }
 
   /** Looks no more before `back`; resolves when nothing is being done. */
@@ -60,7 +59,7 @@ export class Attendant {
   async #look(): Promise<void> {
     await this.#endAbsurdWaits();
     await this.#confirmWhatIsHeld();
-    if (this.#stage.past) await this.#resolveWhatIsUnproven();
+    await this.#resolveWhatIsUnproven();
   }
 
   /** "Come back tomorrow" is heeded; a person who knows better says so. */
@@ -85,12 +84,20 @@ export class Attendant {
     await this.#stage.operator.run('confirm', '--yes', '--reason', 'we looked at the list');
   }
 
-  /** The person looks at the service, and says what is there. */
-  async #resolveWhatIsUnproven(): Promise<void> {
-    const { store, sandbox, erp, operator, resolved } = this.#stage;
+  /** Of what only a person can decide: all after the loss of a store, else what somebody else sent under our key. */
+  async #unproven(): Promise<{ entity: 'customer' | 'order'; source_key: string }[]> {
+    const { store, past, foreign } = this.#stage;
+    if (!past && foreign.orders.size === 0) return [];
     const parked = await store.rows<{ entity: 'customer' | 'order'; source_key: string }>(
       "SELECT entity, source_key FROM outbox_message WHERE state='parked' AND park_class IN ('unproven','conflict')",
     );
+    return parked.filter(({ entity, source_key: key }) => past || (entity === 'order' && foreign.orders.has(key)));
+  }
+
+  /** The person looks at the service, and says what is there. */
+  async #resolveWhatIsUnproven(): Promise<void> {
+    const { sandbox, erp, operator, resolved } = this.#stage;
+    const parked = await this.#unproven();
     if (parked.length === 0) return;
     const { customers, orders, deletedOrders } = await readErp(erp);
     const ledger = sandbox.ledger();

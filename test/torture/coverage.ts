@@ -15,6 +15,7 @@ const everywhere = [
   ...retryAfterForms.map((form) => `service-429-${form}`),
   ...serviceFaults,
   'service-forgets-keys',
+  'service-sent-before-us',
   ...otherFaults,
   'process-freeze-at-point',
   'standby',

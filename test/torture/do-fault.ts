@@ -3,6 +3,7 @@ import type { Shift } from './crew.js';
 import { crossLocks, holdLock, killConnections, restartServer } from './database-faults.js';
 import type { Network } from './network.js';
 import type { Fault } from './plan.js';
+import { sendBeforeUs } from './send-before-us.js';
 import { forgetKeys, serviceFault } from './service-faults.js';
 import type { Stage } from './stage.js';
 import { until } from './until.js';
@@ -17,6 +18,8 @@ export async function doFault(stage: Stage, fault: Fault): Promise<void> {
   switch (fault.kind) {
     case 'service-forgets-keys':
       return forgetKeys(stage);
+    case 'service-sent-before-us':
+      return sendBeforeUs(stage);
     case 'network-cut':
       if (await cut(toService)) count();
       return;

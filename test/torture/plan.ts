@@ -52,6 +52,8 @@ export type Fault =
   | { kind: 'service-forgets-keys' }
   /** An error that repeats our credential to us. */
   | { kind: 'service-echoes-token'; times: number }
+  /** Somebody else uses one of our keys for other bytes. */
+  | { kind: 'service-sent-before-us' }
   | { kind: 'network-cut' }
   | { kind: 'network-delay' | 'network-half-open'; forMs: number }
   | { kind: 'process-kill'; who: 'A' | 'B' }

@@ -44,6 +44,8 @@ export interface Stage {
   readonly operator: Operator;
   /** Orders that were too long for the service at some time. */
   readonly everRefused: Set<string>;
+  /** What somebody else sent under keys of ours: the orders that a person has to look at, and the bytes. */
+  readonly foreign: { orders: Set<string>; bodies: Set<string> };
   /** Records of which a person said what there is at the service. */
   readonly resolved: Map<string, 'delivered' | 'not_delivered'>;
   /** What was known of a store when it was lost; null while there was only one. */
@@ -141,6 +143,7 @@ async function build(
     crew,
     operator: new Operator(configDir, through(proxies.operator), coverage, plan.traps.operator),
     everRefused: new Set(),
+    foreign: { orders: new Set(), bodies: new Set() },
     resolved: new Map(),
     past: null,
     startedAtMs: Date.now(),

@@ -59,7 +59,8 @@ const nothingDone = {
 } satisfies Partial<History>;
 
 async function common(stage: Stage) {
-  const { plan, sandbox, erp, past, everRefused, resolved } = stage;
+  const { plan, sandbox, erp, past, everRefused, resolved, foreign } = stage;
+  const ledger = sandbox.ledger();
   return {
     limit: { requests: plan.limit.requests, windowMs: plan.limit.perSeconds * 1000 },
     replaysRefusals: plan.replaysRefusals,
@@ -71,7 +72,8 @@ async function common(stage: Stage) {
     recoveredAtMs: past ? await recoveredAt(stage) : null,
     hadBindings: plan.storeFault?.recovery.startsWith('bindings') ?? false,
     resolved,
-    ledger: sandbox.ledger(),
+    // Nobody here has sent the rest.
+    ledger: { ...ledger, requests: ledger.requests.filter(({ body_sha256: hash }) => !foreign.bodies.has(hash ?? '')) },
     erp: await readErp(erp),
   };
 }
