@@ -28,6 +28,12 @@ onBothLabs('an order that is edited', (kit) => {
     return { lab, id, orderNo };
   };
 
+  const shorten = async (lab: Lab, id: number) => {
+    await lab.changeErp('DELETE FROM sales_order_lines WHERE order_id=? AND line_no=2', [id]);
+    await lab.changeErp('UPDATE sales_orders SET total=? WHERE id=?', ['19.99', id]);
+    await lab.capture({ sweep: true });
+  };
+
   it('before it was sent goes out once, as it is now', async () => {
     const { lab, id } = await oneOrder();
     await edit(lab, id, 5);
@@ -155,11 +161,6 @@ onBothLabs('an order that is edited', (kit) => {
   describe('after the service refused it', () => {
     // Two lines are more than this service takes.
     const strict = { sandbox: { maxItems: 1 } };
-    const shorten = async (lab: Lab, id: number) => {
-      await lab.changeErp('DELETE FROM sales_order_lines WHERE order_id=? AND line_no=2', [id]);
-      await lab.changeErp('UPDATE sales_orders SET total=? WHERE id=?', ['19.99', id]);
-      await lab.capture({ sweep: true });
-    };
     const clearOfOthers = (lab: Lab) =>
       lab.changeErp("UPDATE sales_orders SET status='draft' WHERE order_no LIKE 'A-2026-00000%' AND id<2");
 
@@ -210,7 +211,8 @@ onBothLabs('an order that is edited', (kit) => {
     });
   });
 
-  it('is brought to its newest form when a person says which record stands behind a conflict', async () => {
+  /** Somebody else was there first, with an older state of the order and under its key. */
+  const sentByAnother = async () => {
     const { lab, id, orderNo } = await oneOrder();
     await lab.deliver({ scope: { only: new Map([['customer', new Set(['1', '2'])]]) } });
     const [order] = await messagesOf(id);
@@ -229,6 +231,21 @@ onBothLabs('an order that is edited', (kit) => {
       body: JSON.stringify(older),
     });
     const { order_id: serviceId } = (await made.json()) as { order_id: string };
+    return { lab, id, orderNo, order, serviceId };
+  };
+
+  it('waits with its change while something else stands under its key at the service, and makes no second one', async () => {
+    const { lab, id, orderNo } = await sentByAnother();
+    await lab.deliver();
+    await shorten(lab, id);
+    await lab.deliver();
+    expect(await shapeOf(id)).to.deep.equal(['create parked', 'update pending']);
+    const there = lab.sandbox.ledger().orders.filter(({ reference }) => reference === orderNo);
+    expect(there.map(({ record }) => record.items[0]?.qty)).to.deep.equal([9]);
+  });
+
+  it('is brought to its newest form when a person says which record stands behind a conflict', async () => {
+    const { lab, id, orderNo, order, serviceId } = await sentByAnother();
     await lab.deliver();
     expect(await shapeOf(id)).to.deep.equal(['create parked']);
     await kit.store.transaction('a person looked', async (tx) => {
