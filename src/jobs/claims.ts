@@ -1,4 +1,5 @@
 import { appendAudit } from '../audit/audit-log.js';
+import type { Settings } from '../config/settings.js';
 import { type ClaimedMessage, claimMessages } from '../outbox/claim-messages.js';
 import { parkForgottenKeys, settleNothingToSend } from '../outbox/settle-messages.js';
 import { assertEpoch } from '../store/lease.js';
@@ -30,8 +31,10 @@ export class Claims {
     const { store, nowMs, settings, actor } = this.#context;
     if (ids.length === 0) return { claimed: [], parked: 0 };
     const { endpoints, idempotency } = settings.service;
-    const { updateCustomer, updateOrder } = endpoints;
-    const methods = { customer: updateCustomer.method, order: updateOrder.method };
+    const updates = {
+      customer: { method: endpoints.updateCustomer.method, optional: optionalFields(settings.customers) },
+      order: { method: endpoints.updateOrder.method, optional: optionalFields(settings.orders) },
+    };
     const done = await store.transaction('claim messages', async (tx) => {
       await assertEpoch(tx, this.#lease.lease);
       const at = nowMs();
@@ -43,7 +46,7 @@ export class Claims {
         this.#lease.lease.epoch,
         at,
         this.#keyLifetimeMs,
-        methods,
+        updates,
         idempotency.in === 'body' ? idempotency.field : null,
       );
       await settleNothingToSend(tx, nothingToSend, at);
@@ -92,4 +95,10 @@ export class Claims {
     );
     return messages.length;
   }
+}
+
+function optionalFields({ fields = {} }: Settings['orders'] | Settings['customers']): string[] {
+  return Object.entries(fields).flatMap(([name, mapping]) =>
+    typeof mapping === 'object' && mapping?.optional ? [name] : [],
+  );
 }

@@ -36,10 +36,10 @@ export interface ClaimedMessage extends SendingMessage {
   method: string | null;
 }
 
-/** Ways in which updates are sent, by entity. */
-export type UpdateMethods = Readonly<Record<Entity, UpdateMethod>>;
+/** How updates are sent, by entity, and the names of the fields that a record may lack. */
+export type Updates = Readonly<Record<Entity, { method: UpdateMethod; optional: readonly string[] }>>;
 
-const patches: UpdateMethods = { customer: 'PATCH', order: 'PATCH' };
+const patch = { method: 'PATCH', optional: [] } as const;
 
 /** An update that would change nothing any more, because the service holds these values already. */
 export interface NothingToSend {
@@ -73,7 +73,7 @@ export async function claimMessages(
   epoch: number,
   nowMs: number,
   keyLifetimeMs = Number.POSITIVE_INFINITY,
-  methods = patches,
+  updates: Updates = { customer: patch, order: patch },
   keyField: string | null = null,
 ): Promise<{ claimed: ClaimedMessage[]; nothingToSend: NothingToSend[] }> {
   if (ids.length === 0) return { claimed: [], nothingToSend: [] };
@@ -119,7 +119,7 @@ export async function claimMessages(
       composed.push({ message_id: Number(row.id), body });
     }
     if (row.operation === 'update' && row.body_hash === null) {
-      const update = compose(row.entity, methods, row.doubtful ? null : row.acknowledged, row.record);
+      const update = compose(row.entity, updates, row.doubtful ? null : row.acknowledged, row.record);
       if (update === null) {
         nothingToSend.push(nothingToSendOf(row));
         continue;
@@ -204,16 +204,11 @@ function nothingToSendOf(row: any): NothingToSend {
   };
 }
 
-function compose(
-  entity: Entity,
-  methods: UpdateMethods,
-  acknowledged: string | null,
-  record: string,
-): ComposedUpdate | null {
+function compose(entity: Entity, updates: Updates, acknowledged: string | null, record: string): ComposedUpdate | null {
   const wanted = JSON.parse(record) as { [name: string]: JsonValue };
   // A part never replaces the whole, whatever the settings said when it was captured. A service without PATCH refuses it.
-  const method = isWholeRecord(entity, wanted) ? methods[entity] : 'PATCH';
-  return composeUpdate(method, acknowledged === null ? null : JSON.parse(acknowledged), wanted);
+  const { method, optional } = isWholeRecord(entity, wanted) ? updates[entity] : patch;
+  return composeUpdate(method, acknowledged === null ? null : JSON.parse(acknowledged), wanted, optional);
 }
 
 async function incarnationOf(tx: Tx): Promise<string> {

@@ -6,11 +6,16 @@ type Fields = { [name: string]: JsonValue };
 /**
  * The body of an update: the fields that differ from what the service last acknowledged. A field that is gone becomes null.
  * A list such as `items` is sent whole, because a list has no names to address its parts by.
- * @param acknowledged null when it is not known (an adopted record): then every field is sent
+ * @param acknowledged null when it is not known, as after the loss of a store: then every field is sent
+ * @param optional names of fields that a record may lack. Where nobody knows what the service holds, it may hold one of them
  * @returns null when nothing differs
  */
-export function composePatch(acknowledged: Fields | null, wanted: Fields): Fields | null {
-  if (!acknowledged) return wanted;
+export function composePatch(
+  acknowledged: Fields | null,
+  wanted: Fields,
+  optional: readonly string[] = [],
+): Fields | null {
+  if (!acknowledged) return { ...Object.fromEntries(optional.map((name) => [name, null])), ...wanted };
   // Own names only: a field called `constructor` or `__proto__` is a field like any other.
   const changed = Object.entries(wanted).filter(
     ([name, value]) => !Object.hasOwn(acknowledged, name) || !isDeepStrictEqual(acknowledged[name], value),
@@ -38,8 +43,9 @@ export function composeUpdate(
   method: UpdateMethod,
   acknowledged: Fields | null,
   wanted: Fields,
+  optional: readonly string[] = [],
 ): ComposedUpdate | null {
-  const patch = composePatch(acknowledged, wanted);
+  const patch = composePatch(acknowledged, wanted, optional);
   if (patch === null) return null;
   return { method, body: method === 'PUT' ? wanted : patch };
 }

@@ -198,17 +198,22 @@ export async function lookUpAgain(tx: Tx, attemptId: number, messageId: number, 
   await tx.run('UPDATE outbox_message SET next_attempt_at=? WHERE id=?', [nextAttemptAt, messageId]);
 }
 
-/** Binds what was found. What a lost store made of it before this one captured it is brought up to date by a sweep at the next pass. */
+/**
+ * Binds what was found. What a lost store sent before this one captured it, it may have changed since: no look-up shows every
+ * field of ours, so that a sweep at the next pass brings it up to date.
+ */
 async function bind(
   tx: Tx,
   messageId: number,
   decision: Extract<LookUpDecision, { to: 'delivered' }>,
   nowMs: number,
 ): Promise<void> {
-  const isOlder = (presumed: number) => Number(presumed) === 1 && !decision.contentKnown;
+  await tx.run('UPDATE outbox_message SET content_hash=? WHERE id=? AND first_sent_at<captured_at', [
+    unknownContent,
+    messageId,
+  ]);
   const rows = await tx.select(
-    `SELECT m.entity, m.source_key, m.revision, m.generation, m.content_hash, m.mapping_fingerprint, m.identity, b.record,
-            CASE WHEN m.first_sent_at<m.captured_at THEN 1 ELSE 0 END AS presumed
+    `SELECT m.entity, m.source_key, m.revision, m.generation, m.content_hash, m.mapping_fingerprint, m.identity, b.record
        FROM outbox_message m JOIN message_body b ON b.message_id=m.id WHERE m.id=?`,
     [messageId],
   );
@@ -216,16 +221,12 @@ async function bind(
     tx,
     'binding',
     ['entity', 'source_key'],
-    rows.map(({ record, presumed, ...row }) => ({
+    rows.map(({ record, ...row }) => ({
       ...row,
-      content_hash: isOlder(presumed) ? unknownContent : row.content_hash,
       service_id: decision.serviceId,
       acknowledged: decision.contentKnown ? provenRecord(row.content_hash, record) : null,
       acknowledged_at: nowMs,
     })),
   );
-  for (const { entity } of rows.filter(({ presumed }) => isOlder(presumed))) {
-    await tx.run('UPDATE outbox_message SET content_hash=? WHERE id=?', [unknownContent, messageId]);
-    await sweepAtNextPass(tx, entity);
-  }
+  for (const { entity } of rows.filter((row) => row.content_hash === unknownContent)) await sweepAtNextPass(tx, entity);
 }

@@ -1,17 +1,17 @@
 import type { Entity } from '../model/entity.js';
-import { placeholders } from '../store/rows.js';
+import { placeholders, updateRows } from '../store/rows.js';
 import type { Tx } from '../store/store.js';
 import { unknownContent } from './unknown-content.js';
 
 /**
  * When a lost store sent something, if it did: longer ago than any service remembers a key, so that nothing is resent on the
- * strength of it.
+ * strength of it. And before it was captured here: what is found at the service may say something else by now.
  */
 const sentUnknownWhen = 1;
 
 /** Creates that the lost store may have sent: not acknowledged as far as this store knows, and not closed. */
-const unbound = `m.operation='create' AND m.state='pending'
-        AND NOT EXISTS (SELECT 1 FROM binding b WHERE b.entity=m.entity AND b.source_key=m.source_key)`;
+const isUnbound = 'NOT EXISTS (SELECT 1 FROM binding b WHERE b.entity=m.entity AND b.source_key=m.source_key)';
+const unbound = `m.operation='create' AND m.state='pending' AND ${isUnbound}`;
 
 export async function countUnbound(tx: Tx): Promise<{ customers: number; orders: number }> {
   const rows = await tx.select<{ entity: Entity; n: number }>(
@@ -68,6 +68,7 @@ export async function settleUnbound(
       JSON.stringify({ reason, sentSince: fate.to === 'in_doubt' ? fate.sentSince : null }),
     ],
   );
+  await doubtUnderWay(tx);
   const rows = await tx.select<{ id: number }>(`SELECT m.id FROM outbox_message m WHERE ${unbound}`);
   for (let start = 0; start < rows.length; start += 5_000) {
     const ids = rows.slice(start, start + 5_000).map((row) => Number(row.id));
@@ -85,7 +86,7 @@ export async function settleUnbound(
       );
     else
       await tx.run(
-        `UPDATE outbox_message SET state='parked', park_class='unproven', first_sent_at=COALESCE(first_sent_at, ?), reason=?
+        `UPDATE outbox_message SET state='parked', park_class='unproven', first_sent_at=?, reason=?
           WHERE id IN ${placeholders(ids.length)}`,
         [sentUnknownWhen, reason, ...ids],
       );
@@ -94,12 +95,27 @@ export async function settleUnbound(
 }
 
 /**
+ * Creates that this store sent before it was copied: they go out again under their key. The service may repeat an answer that it
+ * gave before the lost store sent a change.
+ */
+async function doubtUnderWay(tx: Tx): Promise<void> {
+  const rows = await tx.select<{ id: number }>(
+    `SELECT m.id FROM outbox_message m WHERE m.operation='create' AND m.state IN ('sending','in_doubt') AND ${isUnbound}`,
+  );
+  await updateRows(
+    tx,
+    'outbox_message',
+    ['id'],
+    rows.map(({ id }) => ({ id: Number(id), content_hash: unknownContent })),
+  );
+}
+
+/**
  * Creates that wait for a person, held or refused: a person may have let them go in the store that was lost. Whatever becomes
  * of the others, nobody has said that these may be sent, so they are parked as unproven, with a line in the audit for each.
  */
 export async function doubtParkedCreates(tx: Tx, actor: string, nowMs: number): Promise<number> {
-  const parked = `m.operation='create' AND m.state='parked' AND m.park_class IN ('held','refused')
-        AND NOT EXISTS (SELECT 1 FROM binding b WHERE b.entity=m.entity AND b.source_key=m.source_key)`;
+  const parked = `m.operation='create' AND m.state='parked' AND m.park_class IN ('held','refused') AND ${isUnbound}`;
   const reason =
     'Somebody may have let it go before the store was lost, and nothing proves whether it exists. Look at the service, then use outbox resolve.';
   await tx.run(
@@ -110,12 +126,21 @@ export async function doubtParkedCreates(tx: Tx, actor: string, nowMs: number): 
   const rows = await tx.select<{ id: number }>(`SELECT m.id FROM outbox_message m WHERE ${parked}`);
   for (let start = 0; start < rows.length; start += 5_000) {
     const ids = rows.slice(start, start + 5_000).map((row) => Number(row.id));
-    await tx.run(
-      `UPDATE outbox_message SET park_class='unproven', first_sent_at=COALESCE(first_sent_at, ?), reason=?
-        WHERE id IN ${placeholders(ids.length)}`,
-      [sentUnknownWhen, reason, ...ids],
-    );
+    await tx.run(`UPDATE outbox_message SET park_class='unproven', reason=? WHERE id IN ${placeholders(ids.length)}`, [
+      reason,
+      ...ids,
+    ]);
   }
+  // Those that were unproven before as well: somebody may have proven them in the lost store, and changed them since.
+  const unproven = await tx.select<{ id: number }>(
+    "SELECT id FROM outbox_message WHERE operation='create' AND state='parked' AND park_class='unproven'",
+  );
+  await updateRows(
+    tx,
+    'outbox_message',
+    ['id'],
+    unproven.map(({ id }) => ({ id: Number(id), first_sent_at: sentUnknownWhen })),
+  );
   return rows.length;
 }
 

@@ -1,9 +1,12 @@
 import { expect } from 'chai';
 import { recover } from '../../src/jobs/recover.js';
+import type { OrderRecord } from '../../src/model/record.js';
 import type { BindingRow } from '../../src/outbox/binding-rows.js';
 import { createKey } from '../../src/outbox/idempotency-key.js';
 import { decideForMessages, matchingIds, writeOperatorDecisions } from '../../src/outbox/operate-messages.js';
+import { presumeSent } from '../../src/outbox/recover-messages.js';
 import { cancelSampleOrder, editSampleLine, insertSampleOrder } from '../../src/sample-erp/change-sample-erp.js';
+import { sandboxLookUps } from '../support/sandbox-look-ups.js';
 import { type Lab, onBothLabs } from './job-lab.js';
 import { each, exportRows, holdAsLost, loseEverything } from './lost-store.js';
 import { expectAllAtService, statesOf } from './service-of.js';
@@ -14,6 +17,14 @@ onBothLabs('a store that was lost', (kit) => {
 
   const hold = () => holdAsLost(kit);
   const empty = () => loseEverything(kit);
+  const findAtService = (key: string, serviceId: string | null) =>
+    kit.store.transaction('resolve', async (tx) => {
+      const filter = { keys: [key], entity: 'order' as const };
+      const context = { nowMs: Date.now(), keyLifetimeMs: 1_000, replaysRefusals: false, serviceId };
+      const ids = await matchingIds(tx, filter, 0, 10);
+      const decided = await decideForMessages(tx, ids, filter, 'delivered', context, true);
+      await writeOperatorDecisions(tx, decided, 'test', 'found by its note', Date.now());
+    });
   const removed = async (): Promise<{ lab: Lab; id: number }> => {
     const lab = await kit.start({ customers: 2, orders: 3, settings });
     const { id } = await insertSampleOrder(lab.erp, {});
@@ -146,15 +157,69 @@ onBothLabs('a store that was lost', (kit) => {
     await lab.capture({ sweep: true });
     await hold();
     await recover(lab.context, lab.reader, { fate: { to: 'parked' }, bindings: null, reason: 'a test' });
-    await kit.store.transaction('resolve', async (tx) => {
-      const filter = { keys: [key], entity: 'order' as const };
-      const serviceId = there?.order_id ?? null;
-      const context = { nowMs: Date.now(), keyLifetimeMs: 1_000, replaysRefusals: false, serviceId };
-      const ids = await matchingIds(tx, filter, 0, 10);
-      const decided = await decideForMessages(tx, ids, filter, 'delivered', context, true);
-      await writeOperatorDecisions(tx, decided, 'test', 'found by its note', Date.now());
-    });
+    await findAtService(key, there?.order_id ?? null);
     expect((await lab.capture()).captured.orders).to.equal(1);
     expect((await lab.capture()).captured.orders).to.equal(0);
   });
+
+  for (const lookUp of [false, true])
+    it(`believes no field of what ${lookUp ? 'a look-up' : 'a person'} found, also where the row is as it was when the copy was made`, async () => {
+      const service = lookUp ? { endpoints: sandboxLookUps } : {};
+      const fields = { remark: { column: 'remark', optional: true } };
+      const sandbox = { extraOrderFields: ['remark'] };
+      const lab = await kit.start({ customers: 1, orders: 1, sandbox, settings: { service, orders: { fields } } });
+      await lab.changeErp('UPDATE sales_orders SET remark=NULL');
+      await lab.capture();
+      await lab.deliver({ scope: { only: new Map([['customer', new Set(['1'])]]) } });
+      const [order] = await kit.rows(
+        "SELECT m.source_key, m.idempotency_key, b.record FROM outbox_message m JOIN message_body b ON b.message_id=m.id WHERE m.entity='order'",
+      );
+      await kit.store.transaction('as after the copy', (tx) => presumeSent(tx, Date.now()));
+      // Sent by the store that was lost, when the row said something else for a while, at the same price.
+      const record = JSON.parse(order.record) as OrderRecord;
+      const items = record.items.map((item) => ({ ...item, sku: 'SKU-0099' }));
+      const meanwhile = { ...record, items, remark: 'by phone' };
+      await askService(lab, 'POST', '/v1/orders', order.idempotency_key, meanwhile);
+      await hold();
+      const fate = lookUp ? ({ to: 'in_doubt', sentSince: 1, lookUp } as const) : ({ to: 'parked' } as const);
+      await recover(lab.context, lab.reader, { fate, bindings: null, reason: 'a test' });
+      if (lookUp) await lab.deliver();
+      else await findAtService(order.source_key, lab.sandbox.ledger().orders[0]?.order_id ?? null);
+      await lab.capture();
+      await lab.deliver();
+      await expectAllAtService(lab);
+      expect(lab.sandbox.counts().orders).to.equal(1);
+    });
+
+  it('takes no repeated answer for proof of what the service holds', async () => {
+    const lab = await kit.start({ customers: 1, orders: 1 });
+    await lab.capture();
+    // Sent, and in doubt when the copy was made; then the lost store had its answer, and sent a change.
+    lab.sandbox.setFaults([{ kind: 'reset-after-commit', match: { method: 'POST', path: '/v1/orders' } }]);
+    await lab.deliver({ retryHorizonMs: 0 });
+    lab.sandbox.clearFaults();
+    expect(await kit.rows("SELECT state FROM outbox_message WHERE entity='order'")).to.deep.equal([
+      { state: 'in_doubt' },
+    ]);
+    const [order] = lab.sandbox.ledger().orders;
+    const items = [{ sku: 'SKU-0001', qty: 9, price: 100 }];
+    await askService(lab, 'PATCH', `/v1/orders/${order?.order_id}`, 'of-the-lost-store', { items });
+    await hold();
+    const fate = { to: 'in_doubt', sentSince: Date.now() - 1_000 } as const;
+    await recover(lab.context, lab.reader, { fate, bindings: null, reason: 'a test' });
+    await lab.deliver();
+    await expectAllAtService(lab);
+  });
 });
+
+/** As somebody else with our credential. */
+async function askService(lab: Lab, method: string, path: string, key: string, body: object): Promise<void> {
+  const { baseUrl, token } = lab.context.settings.service;
+  const headers = {
+    'Content-Type': 'application/json',
+    Authorization: `Bearer ${token?.reveal()}`,
+    'Idempotency-Key': key,
+  };
+  const { ok } = await fetch(`${baseUrl}${path}`, { method, headers, body: JSON.stringify(body) });
+  expect(ok).to.equal(true);
+}

@@ -66,6 +66,12 @@ describe('the body of an update', () => {
     expect(composePatch(null, { a: 1, b: null })).to.deep.equal({ a: 1, b: null });
   });
 
+  it('takes away what a record may lack when nobody knows whether the service has it', () => {
+    expect(composePatch(null, { a: 1, b: 2 }, ['b', 'c'])).to.deep.equal({ a: 1, b: 2, c: null });
+    expect(composePatch({ a: 1 }, { a: 2 }, ['b', 'c'])).to.deep.equal({ a: 2 });
+    expect(composeUpdate('PUT', null, { a: 1 }, ['c'])).to.deep.equal({ method: 'PUT', body: { a: 1 } });
+  });
+
   it('takes the order of names for no difference', () => {
     expect(composePatch({ a: { x: 1, y: 2 }, b: 1 }, { b: 1, a: { y: 2, x: 1 } })).to.equal(null);
   });

@@ -68,7 +68,11 @@ export async function doDeed(
       const order = key === undefined ? choose(good, deed.pick) : good.find(({ id }) => `${id}` === key);
       // Somebody else may have deleted it between the read of the orders and that of the lines.
       if (!order || !rows.lines.some((line) => line.order_id === order.id)) return null;
-      await desk.run(setQuantity(rows, order, deed.qty, deed.kind === 'edit-order' ? now : null));
+      // A remark comes, and goes again.
+      const remark = order.remark === null ? 'by phone' : null;
+      const edits = setQuantity(rows, order, deed.qty, deed.kind === 'edit-order' ? now : null);
+      if (deed.qty % 2 === 0) edits.push(['UPDATE sales_orders SET remark=? WHERE id=?', remark, Number(order.id)]);
+      await desk.run(edits);
       return `order ${order.id}`;
     }
     case 'edit-orders': {
