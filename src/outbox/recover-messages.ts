@@ -9,8 +9,9 @@ import { unknownContent } from './unknown-content.js';
  */
 const sentUnknownWhen = 1;
 
-/** Creates that the lost store may have sent: not acknowledged as far as this store knows, and not closed. */
+/** Not acknowledged as far as this store knows. */
 const isUnbound = 'NOT EXISTS (SELECT 1 FROM binding b WHERE b.entity=m.entity AND b.source_key=m.source_key)';
+/** Creates that the lost store may have sent, and that are not closed. */
 const unbound = `m.operation='create' AND m.state='pending' AND ${isUnbound}`;
 
 export async function countUnbound(tx: Tx): Promise<{ customers: number; orders: number }> {
@@ -86,9 +87,8 @@ export async function settleUnbound(
       );
     else
       await tx.run(
-        `UPDATE outbox_message SET state='parked', park_class='unproven', first_sent_at=?, reason=?
-          WHERE id IN ${placeholders(ids.length)}`,
-        [sentUnknownWhen, reason, ...ids],
+        `UPDATE outbox_message SET state='parked', park_class='unproven', reason=? WHERE id IN ${placeholders(ids.length)}`,
+        [reason, ...ids],
       );
   }
   return rows.length;
@@ -131,7 +131,7 @@ export async function doubtParkedCreates(tx: Tx, actor: string, nowMs: number): 
       ...ids,
     ]);
   }
-  // Those that were unproven before as well: somebody may have proven them in the lost store, and changed them since.
+  // Of all that are unproven by now, or were before: somebody may have proven them in the lost store, and changed them since.
   const unproven = await tx.select<{ id: number }>(
     "SELECT id FROM outbox_message WHERE operation='create' AND state='parked' AND park_class='unproven'",
   );

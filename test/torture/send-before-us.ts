@@ -2,6 +2,7 @@ import { sha256 } from '../../src/outbox/canonical-json.js';
 import { createKey } from '../../src/outbox/idempotency-key.js';
 import { doDeed } from './do-deed.js';
 import { wallTime } from './erp-desk.js';
+import { installationOf } from './settings-of-run.js';
 import { type Stage, token } from './stage.js';
 import { until } from './until.js';
 
@@ -16,7 +17,7 @@ export async function sendBeforeUs(stage: Stage): Promise<void> {
   if (!(await until(10_000, () => customer() !== undefined, 50))) return;
   const id = nextOrder();
   const note = `A-2026-${id}`;
-  const key = createKey(`torture-${plan.seed}`, 'order', `${id}`, 0);
+  const key = createKey(installationOf(plan), 'order', `${id}`, 0);
   const items = [{ sku: 'SKU-0001', qty: 1, price: 1_250 }];
   const body = JSON.stringify({ customer_code: customer(), items, note });
   foreign.bodies.add(sha256(body));

@@ -4,11 +4,13 @@ import type { Plan } from './plan.js';
 
 export const leaseSeconds = 2;
 
+export const installationOf = ({ seed }: Plan): string => `torture-${seed}`;
+
 /** The configuration of a run, without its databases. */
 export function settingsOf(plan: Plan, serviceUrl: string): Record<string, unknown> {
   const { onCancelled, onDeleted, maxRemovals } = plan.removals;
   return {
-    installation: `torture-${plan.seed}`,
+    installation: installationOf(plan),
     customers: sampleErpMapping.customers,
     orders: {
       ...sampleErpMapping.orders,
