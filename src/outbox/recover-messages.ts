@@ -87,8 +87,9 @@ export async function settleUnbound(
       );
     else
       await tx.run(
-        `UPDATE outbox_message SET state='parked', park_class='unproven', reason=? WHERE id IN ${placeholders(ids.length)}`,
-        [reason, ...ids],
+        `UPDATE outbox_message SET state='parked', park_class='unproven', first_sent_at=?, reason=?
+          WHERE id IN ${placeholders(ids.length)}`,
+        [sentUnknownWhen, reason, ...ids],
       );
   }
   return rows.length;
@@ -131,7 +132,7 @@ export async function doubtParkedCreates(tx: Tx, actor: string, nowMs: number): 
       ...ids,
     ]);
   }
-  // Of all that are unproven by now, or were before: somebody may have proven them in the lost store, and changed them since.
+  // Those that were unproven before as well: somebody may have proven them in the lost store, and changed them since.
   const unproven = await tx.select<{ id: number }>(
     "SELECT id FROM outbox_message WHERE operation='create' AND state='parked' AND park_class='unproven'",
   );
