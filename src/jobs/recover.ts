@@ -8,6 +8,7 @@ import {
   countUnbound,
   doubtBindings,
   doubtParkedCreates,
+  markRecovered,
   settleUnbound,
   type UnboundFate,
 } from '../outbox/recover-messages.js';
@@ -92,6 +93,7 @@ export async function recover(context: JobContext, reader: ErpReader, options: R
     const unbound = await settleUnbound(tx, options.fate, isSeen, actor, at);
     const unproven = await doubtParkedCreates(tx, actor, at);
     const result: RecoverResult = { bindings, doubtedBindings, unbound, to: options.fate.to, unproven };
+    await markRecovered(tx);
     await succeed(tx, hold);
     await appendAudit(
       tx,

@@ -3,6 +3,7 @@ import { sweepAtNextPass } from '../store/cursors.js';
 import { insertRows, placeholders, upsertRows } from '../store/rows.js';
 import type { Tx } from '../store/store.js';
 import type { LookUpDecision } from './decide-look-up.js';
+import { fromBeforeRecovery } from './recover-messages.js';
 import { provenRecord, unknownContent } from './unknown-content.js';
 
 /** A message that is being looked up: its attempt is on record. */
@@ -199,8 +200,8 @@ export async function lookUpAgain(tx: Tx, attemptId: number, messageId: number, 
 }
 
 /**
- * Binds what was found. What a lost store sent before this one captured it, it may have changed since: no look-up shows every
- * field of ours, so that a sweep at the next pass brings it up to date.
+ * Binds what was found. What a lost store may have sent, it may have changed since: no look-up shows every field of ours, so
+ * that a sweep at the next pass brings it up to date.
  */
 async function bind(
   tx: Tx,
@@ -208,10 +209,9 @@ async function bind(
   decision: Extract<LookUpDecision, { to: 'delivered' }>,
   nowMs: number,
 ): Promise<void> {
-  await tx.run('UPDATE outbox_message SET content_hash=? WHERE id=? AND first_sent_at<captured_at', [
-    unknownContent,
-    messageId,
-  ]);
+  const isFromBefore = await fromBeforeRecovery(tx);
+  if (isFromBefore(messageId))
+    await tx.run('UPDATE outbox_message SET content_hash=? WHERE id=?', [unknownContent, messageId]);
   const rows = await tx.select(
     `SELECT m.entity, m.source_key, m.revision, m.generation, m.content_hash, m.mapping_fingerprint, m.identity, b.record
        FROM outbox_message m JOIN message_body b ON b.message_id=m.id WHERE m.id=?`,

@@ -12,6 +12,7 @@ import {
   type OperatorContext,
   type OperatorDecision,
 } from './operator-action.js';
+import { fromBeforeRecovery } from './recover-messages.js';
 import { closeBindings } from './removal-rows.js';
 import { provenRecord, unknownContent } from './unknown-content.js';
 
@@ -201,7 +202,7 @@ async function bindResolved(
   const serviceIds = new Map(delivered.map(({ id, serviceId }) => [id, serviceId]));
   const rows = await tx.select(
     `SELECT m.id, m.entity, m.source_key, m.revision, m.generation, m.content_hash, m.mapping_fingerprint, m.identity, m.operation,
-            b.record, CASE WHEN m.first_sent_at>=m.captured_at THEN 1 ELSE 0 END AS ours
+            b.record
        FROM outbox_message m
        LEFT JOIN message_body b ON b.message_id=m.id
        LEFT JOIN binding o ON o.entity=m.entity AND o.source_key=m.source_key
@@ -209,11 +210,12 @@ async function bindResolved(
       ORDER BY m.revision`,
     ids,
   );
-  // This store has not sent it, or the service has something else under its key: what a person found says nothing of the fields,
-  // and a sweep at the next pass brings them up to date.
+  // A store that was lost may have sent it, or the service has something else under its key: what a person found says nothing of
+  // the fields, and a sweep at the next pass brings them up to date.
   const conflicts = new Set(delivered.filter(({ isConflict }) => isConflict).map(({ id }) => id));
+  const isFromBefore = await fromBeforeRecovery(tx);
   const found = rows.filter(
-    (row) => conflicts.has(Number(row.id)) || (row.operation === 'create' && Number(row.ours) === 0),
+    (row) => conflicts.has(Number(row.id)) || (row.operation === 'create' && isFromBefore(Number(row.id))),
   );
   for (const row of found) row.content_hash = unknownContent;
   await updateRows(

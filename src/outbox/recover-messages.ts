@@ -1,12 +1,10 @@
 import type { Entity } from '../model/entity.js';
 import { placeholders, updateRows } from '../store/rows.js';
 import type { Tx } from '../store/store.js';
+import { readStoreInfo, writeStoreInfo } from '../store/store-info.js';
 import { unknownContent } from './unknown-content.js';
 
-/**
- * When a lost store sent something, if it did: longer ago than any service remembers a key, so that nothing is resent on the
- * strength of it. And before it was captured here: what is found at the service may say something else by now.
- */
+/** When a lost store sent something, if it did: longer ago than any service remembers a key, so that it is never resent blindly. */
 const sentUnknownWhen = 1;
 
 /** Not acknowledged as far as this store knows. */
@@ -87,7 +85,7 @@ export async function settleUnbound(
       );
     else
       await tx.run(
-        `UPDATE outbox_message SET state='parked', park_class='unproven', first_sent_at=?, reason=?
+        `UPDATE outbox_message SET state='parked', park_class='unproven', first_sent_at=COALESCE(first_sent_at, ?), reason=?
           WHERE id IN ${placeholders(ids.length)}`,
         [sentUnknownWhen, reason, ...ids],
       );
@@ -127,21 +125,12 @@ export async function doubtParkedCreates(tx: Tx, actor: string, nowMs: number): 
   const rows = await tx.select<{ id: number }>(`SELECT m.id FROM outbox_message m WHERE ${parked}`);
   for (let start = 0; start < rows.length; start += 5_000) {
     const ids = rows.slice(start, start + 5_000).map((row) => Number(row.id));
-    await tx.run(`UPDATE outbox_message SET park_class='unproven', reason=? WHERE id IN ${placeholders(ids.length)}`, [
-      reason,
-      ...ids,
-    ]);
+    await tx.run(
+      `UPDATE outbox_message SET park_class='unproven', first_sent_at=COALESCE(first_sent_at, ?), reason=?
+        WHERE id IN ${placeholders(ids.length)}`,
+      [sentUnknownWhen, reason, ...ids],
+    );
   }
-  // Those that were unproven before as well: somebody may have proven them in the lost store, and changed them since.
-  const unproven = await tx.select<{ id: number }>(
-    "SELECT id FROM outbox_message WHERE operation='create' AND state='parked' AND park_class='unproven'",
-  );
-  await updateRows(
-    tx,
-    'outbox_message',
-    ['id'],
-    unproven.map(({ id }) => ({ id: Number(id), first_sent_at: sentUnknownWhen })),
-  );
   return rows.length;
 }
 
@@ -165,4 +154,19 @@ export async function doubtBindings(tx: Tx, entity: Entity, sourceKeys: readonly
         OR (operation='update' AND body_hash IS NOT NULL AND state IN ('pending','sending','in_doubt','parked')))`,
     [unknownContent, entity, ...sourceKeys],
   );
+}
+
+/** From here on this store knows by itself what it sends. */
+export async function markRecovered(tx: Tx): Promise<void> {
+  const [newest] = await tx.select<{ id: number }>('SELECT id FROM outbox_message ORDER BY id DESC LIMIT 1');
+  if (newest) await writeStoreInfo(tx, 'recovered_to', String(newest.id));
+}
+
+/**
+ * Whether a store that was lost may have sent this message, and changes to its record after it: that it exists at the service,
+ * whoever found it there, says nothing of its fields then.
+ */
+export async function fromBeforeRecovery(tx: Tx): Promise<(messageId: number) => boolean> {
+  const upTo = Number((await readStoreInfo(tx, 'recovered_to')) ?? 0);
+  return (messageId) => messageId <= upTo;
 }

@@ -10,6 +10,8 @@ export type StoreInfoName =
   | 'recovery'
   /** Incarnations that this one has replaced. */
   | 'predecessors'
+  /** The newest message when the last recovery ended. */
+  | 'recovered_to'
   /** The audit line that the witness was told of last. Retention may remove the line. */
   | 'witnessed';
 

@@ -3,6 +3,7 @@ import { createKey } from '../../src/outbox/idempotency-key.js';
 import { decideForMessages, writeOperatorDecisions } from '../../src/outbox/operate-messages.js';
 import { editSampleLine, insertSampleOrder } from '../../src/sample-erp/change-sample-erp.js';
 import { waitFor } from '../support/wait-for.js';
+import { askAsAnother } from './ask-as-another.js';
 import { type Lab, onBothLabs } from './job-lab.js';
 import { expectAllAtService, expectOneBodyPerKey } from './service-of.js';
 
@@ -221,16 +222,7 @@ onBothLabs('an order that is edited', (kit) => {
       [order.id],
     );
     const older = { ...JSON.parse(sent?.body ?? sent?.record), items: [{ sku: 'SKU-0001', qty: 9, price: 100 }] };
-    const made = await fetch(`${lab.context.settings.service.baseUrl}/v1/orders`, {
-      method: 'POST',
-      headers: {
-        'Content-Type': 'application/json',
-        Authorization: 'Bearer sandbox-token',
-        'Idempotency-Key': order.idempotency_key,
-      },
-      body: JSON.stringify(older),
-    });
-    const { order_id: serviceId } = (await made.json()) as { order_id: string };
+    const { order_id: serviceId = null } = await askAsAnother(lab, 'POST', '/v1/orders', order.idempotency_key, older);
     return { lab, id, orderNo, order, serviceId };
   };
 

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { createKey } from '../../src/outbox/idempotency-key.js';
 import { acquireLease, releaseLease } from '../../src/store/lease.js';
 import { waitFor } from '../support/wait-for.js';
+import { askAsAnother } from './ask-as-another.js';
 import { onBothLabs } from './job-lab.js';
 import {
   expectAllAtService,
@@ -205,7 +206,7 @@ onBothLabs('deliver', (kit) => {
     );
     const scope = { only: new Map([['customer' as const, new Set(['1'])]]) };
     await lab.deliver({ scope });
-    await post(lab.sandbox.url, '/v1/orders', createKey('test-office', 'order', row.source_key, 0), {
+    await askAsAnother(lab, 'POST', '/v1/orders', createKey('test-office', 'order', row.source_key, 0), {
       customer_code: 'K10001',
       items: [{ sku: 'X', qty: 1, price: 1 }],
       note: 'somebody else',
@@ -219,7 +220,7 @@ onBothLabs('deliver', (kit) => {
     const service = { adoption: { customers: 'off' } };
     const lab = await kit.start({ customers: 2, orders: 4, settings: { service } });
     await lab.capture();
-    await post(lab.sandbox.url, '/v1/customers', 'another-key', { customer_code: 'K10001', name: 'by hand' });
+    await askAsAnother(lab, 'POST', '/v1/customers', 'another-key', { customer_code: 'K10001', name: 'by hand' });
     const result = await lab.deliver();
     expect(result.parked).to.equal(1);
     const [customer] = await kit.rows("SELECT * FROM outbox_message WHERE entity='customer' AND source_key='1'");
@@ -319,16 +320,3 @@ onBothLabs('deliver', (kit) => {
     expect(rows).to.deep.equal([{ n: count }]);
   }
 });
-
-async function post(url: string, path: string, key: string, body: object): Promise<void> {
-  const response = await fetch(`${url}${path}`, {
-    method: 'POST',
-    headers: {
-      Authorization: 'Bearer sandbox-token',
-      'Content-Type': 'application/json',
-      'Idempotency-Key': key,
-    },
-    body: JSON.stringify(body),
-  });
-  expect(response.status).to.equal(201);
-}

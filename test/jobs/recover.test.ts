@@ -7,6 +7,7 @@ import { decideForMessages, matchingIds, writeOperatorDecisions } from '../../sr
 import { presumeSent } from '../../src/outbox/recover-messages.js';
 import { cancelSampleOrder, editSampleLine, insertSampleOrder } from '../../src/sample-erp/change-sample-erp.js';
 import { sandboxLookUps } from '../support/sandbox-look-ups.js';
+import { askAsAnother } from './ask-as-another.js';
 import { type Lab, onBothLabs } from './job-lab.js';
 import { each, exportRows, holdAsLost, loseEverything } from './lost-store.js';
 import { expectAllAtService, statesOf } from './service-of.js';
@@ -179,7 +180,7 @@ onBothLabs('a store that was lost', (kit) => {
       const record = JSON.parse(order.record) as OrderRecord;
       const items = record.items.map((item) => ({ ...item, sku: 'SKU-0099' }));
       const meanwhile = { ...record, items, remark: 'by phone' };
-      await askService(lab, 'POST', '/v1/orders', order.idempotency_key, meanwhile);
+      await askAsAnother(lab, 'POST', '/v1/orders', order.idempotency_key, meanwhile);
       await hold();
       const fate = lookUp ? ({ to: 'in_doubt', sentSince: 1, lookUp } as const) : ({ to: 'parked' } as const);
       await recover(lab.context, lab.reader, { fate, bindings: null, reason: 'a test' });
@@ -190,6 +191,31 @@ onBothLabs('a store that was lost', (kit) => {
       await expectAllAtService(lab);
       expect(lab.sandbox.counts().orders).to.equal(1);
     });
+
+  it('believes no field of a refused order that the lost store sent again, and keeps when it was sent first', async () => {
+    const lab = await kit.start({ customers: 1, orders: 1 });
+    await lab.capture();
+    lab.sandbox.setFaults([{ kind: 'status', status: 422, match: { path: '/v1/orders' } }]);
+    await lab.deliver();
+    lab.sandbox.clearFaults();
+    const [before] = await kit.rows(
+      `SELECT m.id, m.source_key, m.idempotency_key, m.first_sent_at, m.park_class, b.record
+         FROM outbox_message m JOIN message_body b ON b.message_id=m.id WHERE m.entity='order'`,
+    );
+    expect(before.park_class).to.equal('refused');
+    const created = await askAsAnother(lab, 'POST', '/v1/orders', before.idempotency_key, JSON.parse(before.record));
+    const items = [{ sku: 'SKU-0001', qty: 9, price: 100 }];
+    await askAsAnother(lab, 'PATCH', `/v1/orders/${created.order_id}`, 'of-the-lost-store', { items });
+    await hold();
+    await recover(lab.context, lab.reader, { fate: { to: 'parked' }, bindings: null, reason: 'a test' });
+    expect(await kit.rows(`SELECT park_class, first_sent_at FROM outbox_message WHERE id=${before.id}`)).to.deep.equal([
+      { park_class: 'unproven', first_sent_at: before.first_sent_at },
+    ]);
+    await findAtService(before.source_key, created.order_id ?? null);
+    await lab.capture();
+    await lab.deliver();
+    await expectAllAtService(lab);
+  });
 
   it('takes no repeated answer for proof of what the service holds', async () => {
     const lab = await kit.start({ customers: 1, orders: 1 });
@@ -203,7 +229,7 @@ onBothLabs('a store that was lost', (kit) => {
     ]);
     const [order] = lab.sandbox.ledger().orders;
     const items = [{ sku: 'SKU-0001', qty: 9, price: 100 }];
-    await askService(lab, 'PATCH', `/v1/orders/${order?.order_id}`, 'of-the-lost-store', { items });
+    await askAsAnother(lab, 'PATCH', `/v1/orders/${order?.order_id}`, 'of-the-lost-store', { items });
     await hold();
     const fate = { to: 'in_doubt', sentSince: Date.now() - 1_000 } as const;
     await recover(lab.context, lab.reader, { fate, bindings: null, reason: 'a test' });
@@ -211,15 +237,3 @@ onBothLabs('a store that was lost', (kit) => {
     await expectAllAtService(lab);
   });
 });
-
-/** As somebody else with our credential. */
-async function askService(lab: Lab, method: string, path: string, key: string, body: object): Promise<void> {
-  const { baseUrl, token } = lab.context.settings.service;
-  const headers = {
-    'Content-Type': 'application/json',
-    Authorization: `Bearer ${token?.reveal()}`,
-    'Idempotency-Key': key,
-  };
-  const { ok } = await fetch(`${baseUrl}${path}`, { method, headers, body: JSON.stringify(body) });
-  expect(ok).to.equal(true);
-}

@@ -9,6 +9,7 @@ import { cancelSampleOrder, insertSampleOrder } from '../../src/sample-erp/chang
 import { sweepAtNextPass } from '../../src/store/cursors.js';
 import { pauseLane, resumeLane } from '../../src/store/lane-pauses.js';
 import { waitFor } from '../support/wait-for.js';
+import { askAsAnother } from './ask-as-another.js';
 import { type Lab, onBothLabs } from './job-lab.js';
 import { expectAllAtService, expectOneBodyPerKey, statesOf } from './service-of.js';
 import { withMethod } from './with-method.js';
@@ -262,14 +263,7 @@ onBothLabs('an order that is removed', (kit) => {
     const [bound] = await kit.rows("SELECT service_id FROM binding WHERE entity='order' AND source_key=?", [
       String(id),
     ]);
-    const gone = await fetch(`${lab.context.settings.service.baseUrl}/v1/orders/${bound?.service_id}`, {
-      method: 'DELETE',
-      headers: {
-        Authorization: `Bearer ${lab.context.settings.service.token?.reveal()}`,
-        'Idempotency-Key': 'somebody-else',
-      },
-    });
-    expect(gone.status).to.equal(204);
+    await askAsAnother(lab, 'DELETE', `/v1/orders/${bound?.service_id}`, 'somebody-else');
     await cancelSampleOrder(lab.erp, id);
     await lab.capture();
     await lab.deliver();
