@@ -48,6 +48,14 @@ export const doctored: Record<string, Record<string, (history: Doctored) => void
       h.removals = { ...h.removals, onDeleted: 'delete' };
       h.erp = { ...h.erp, orders: [], deletedOrders: h.erp.orders };
     },
+    'what was lost was exported before, and is there still': (h) => {
+      h.removals = { ...h.removals, onDeleted: 'delete' };
+      h.erp = { ...h.erp, orders: [], deletedOrders: h.erp.orders };
+      loseStore(h, 10_000);
+      h.exportedAtMs = 9_000;
+      h.messages = [];
+      h.bindings = [];
+    },
     'what was cancelled says nothing of it': (h) => {
       h.removals = { ...h.removals, onCancelled: { patch: { remark: 'cancelled' } } };
       first(h.erp.orders).status = 'cancelled';

@@ -83,8 +83,11 @@ export interface History extends Life {
   past: PastLife | null;
   /** When a recovery was on record; null where none was called for, or none has come to its end. */
   recoveredAtMs: number | null;
-  /** Whether a recovery had the bindings of the lost store: without them nobody knows what is to be removed. */
-  hadBindings: boolean;
+  /**
+   * When the bindings of the lost store were exported for its recovery; null where they were not. What was delivered after that,
+   * and removed in the ERP before the recovery, is known to nobody.
+   */
+  exportedAtMs: number | null;
   /** Records of which a person said what there is at the service. */
   resolved: ReadonlyMap<string, 'delivered' | 'not_delivered'>;
   /** Requests at the client's side of the network, with the process that sent them. */

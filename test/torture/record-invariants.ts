@@ -155,5 +155,19 @@ function isOutOfReach(history: History, order: Row): boolean {
   const isKnown = [...history.messages, ...history.bindings].some(
     (row) => row.entity === 'order' && row.source_key === key,
   );
-  return history.past !== null && !history.hadBindings && !isKnown;
+  if (isKnown) return false;
+  return (history.past !== null && !wasExported(history, key)) || !wasSentByUs(history, order);
+}
+
+/** Somebody else may have sent it before we read it, and nobody can read it any more. */
+function wasSentByUs({ ledger }: History, { order_no: reference }: Row): boolean {
+  const ours = new Set(ledger.requests.map(({ request_id: id }) => id));
+  return ledger.orders.some((one) => one.reference === reference && one.requests.some((id) => ours.has(id)));
+}
+
+function wasExported({ past, exportedAtMs }: History, key: string): boolean {
+  if (!past || exportedAtMs === null) return false;
+  const { at_ms: deliveredAtMs = exportedAtMs } =
+    past.events.find((one) => one.entity === 'order' && one.source_key === key && one.new_state === 'delivered') ?? {};
+  return deliveredAtMs < exportedAtMs;
 }

@@ -90,7 +90,7 @@ export function soundHistory(): Doctored {
     maxUpdates: 2,
     past: null,
     recoveredAtMs: null,
-    hadBindings: false,
+    exportedAtMs: null,
     resolved: new Map(),
     arrivals: [
       { monotonicMs: 110, atMs: 110, request: 'POST /v1/customers', pid: 7 },

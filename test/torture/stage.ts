@@ -50,6 +50,8 @@ export interface Stage {
   readonly resolved: Map<string, 'delivered' | 'not_delivered'>;
   /** What was known of a store when it was lost; null while there was only one. */
   past: PastLife | null;
+  /** When its bindings were exported for a recovery. */
+  exportedAtMs: number | null;
   /** When the service began to be asked for anything. */
   readonly startedAtMs: number;
   nextOrder(): number;
@@ -146,6 +148,7 @@ async function build(
     foreign: { orders: new Set(), bodies: new Set() },
     resolved: new Map(),
     past: null,
+    exportedAtMs: null,
     startedAtMs: Date.now(),
     nextOrder: () => order++,
     close,

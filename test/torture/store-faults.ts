@@ -31,7 +31,10 @@ export async function copyStore(stage: Stage): Promise<Copies> {
 export async function breakStore(stage: Stage, fault: StoreFault, copies: Copies, attendant: Attendant): Promise<void> {
   const { operator, crew, coverage, folder } = stage;
   const exported = join(folder, 'bindings.jsonl');
-  if (fault.recovery.startsWith('bindings')) await operator.insistOnFile(exported, 'bindings', 'export');
+  if (fault.recovery.startsWith('bindings')) {
+    stage.exportedAtMs = Date.now();
+    await operator.insistOnFile(exported, 'bindings', 'export');
+  }
   // What the witness does not know yet would not be missed in a restored copy: then there is nothing to recover, and no fault.
   const after = fault.kind === 'store-restored' ? copies.auditId : 0;
   if (!(await until(60_000, async () => (await witnessedAuditId(stage)) > after, 50))) return;

@@ -59,7 +59,7 @@ const nothingDone = {
 } satisfies Partial<History>;
 
 async function common(stage: Stage) {
-  const { plan, sandbox, erp, past, everRefused, resolved, foreign } = stage;
+  const { plan, sandbox, erp, past, exportedAtMs, everRefused, resolved, foreign } = stage;
   const ledger = sandbox.ledger();
   return {
     limit: { requests: plan.limit.requests, windowMs: plan.limit.perSeconds * 1000 },
@@ -70,7 +70,7 @@ async function common(stage: Stage) {
     maxUpdates: plan.maxUpdates,
     past,
     recoveredAtMs: past ? await recoveredAt(stage) : null,
-    hadBindings: plan.storeFault?.recovery.startsWith('bindings') ?? false,
+    exportedAtMs,
     resolved,
     // Nobody here has sent the rest.
     ledger: { ...ledger, requests: ledger.requests.filter(({ body_sha256: hash }) => !foreign.bodies.has(hash ?? '')) },
