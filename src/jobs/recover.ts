@@ -88,9 +88,7 @@ export async function recover(context: JobContext, reader: ErpReader, options: R
 
   const ended = await store.transaction('end the recovery', async (tx) => {
     const at = nowMs();
-    // A look-up sees for itself what is there, and so does a person.
-    const isSeen = options.fate.to === 'parked' || options.fate.lookUp === true;
-    const unbound = await settleUnbound(tx, options.fate, isSeen, actor, at);
+    const unbound = await settleUnbound(tx, options.fate, actor, at);
     const unproven = await doubtParkedCreates(tx, actor, at);
     const result: RecoverResult = { bindings, doubtedBindings, unbound, to: options.fate.to, unproven };
     await markRecovered(tx);

@@ -42,16 +42,10 @@ export async function presumeSent(tx: Tx, since: number): Promise<void> {
 }
 
 /**
- * Decides what becomes of every create that the lost store may have sent, with a line in the audit for each.
- * @param contentKnown whether the service holds what these creates say, if it holds them; else an update follows each
+ * Decides what becomes of every create that the lost store may have sent, with a line in the audit for each. What goes out again
+ * is followed by an update; what is looked up, or found by a person, is doubted when it is found: see `fromBeforeRecovery`.
  */
-export async function settleUnbound(
-  tx: Tx,
-  fate: UnboundFate,
-  contentKnown: boolean,
-  actor: string,
-  nowMs: number,
-): Promise<number> {
+export async function settleUnbound(tx: Tx, fate: UnboundFate, actor: string, nowMs: number): Promise<number> {
   const reason =
     fate.to === 'in_doubt'
       ? 'It may have been sent before the store was lost.'
@@ -71,7 +65,7 @@ export async function settleUnbound(
   const rows = await tx.select<{ id: number }>(`SELECT m.id FROM outbox_message m WHERE ${unbound}`);
   for (let start = 0; start < rows.length; start += 5_000) {
     const ids = rows.slice(start, start + 5_000).map((row) => Number(row.id));
-    if (!contentKnown)
+    if (fate.to === 'in_doubt' && !fate.lookUp)
       await tx.run(`UPDATE outbox_message SET content_hash=? WHERE id IN ${placeholders(ids.length)}`, [
         unknownContent,
         ...ids,
