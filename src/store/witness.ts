@@ -1,4 +1,5 @@
-import { mkdir, open, readFile, rename } from 'node:fs/promises';
+import { randomUUID } from 'node:crypto';
+import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { StoreError } from './store-error.js';
 
@@ -47,16 +48,21 @@ export async function readWitness(file: string): Promise<Witness | null> {
 export async function writeWitness(file: string, witness: Witness): Promise<void> {
   const folder = dirname(file);
   await mkdir(folder, { recursive: true, mode: 0o700 });
-  // Two processes may write at the same time.
-  const draft = `${file}.${process.pid}`;
-  const handle = await open(draft, 'w', 0o600);
+  // Several may write at the same time, and in containers each of them is process 1.
+  const draft = `${file}.${randomUUID()}`;
   try {
-    await handle.writeFile(`${JSON.stringify(witness)}\n`);
-    await handle.sync();
-  } finally {
-    await handle.close();
+    const handle = await open(draft, 'w', 0o600);
+    try {
+      await handle.writeFile(`${JSON.stringify(witness)}\n`);
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
+    await rename(draft, file);
+  } catch (error) {
+    await rm(draft, { force: true });
+    throw error;
   }
-  await rename(draft, file);
   const entry = await open(folder, 'r');
   try {
     await entry.sync();

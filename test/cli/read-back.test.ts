@@ -35,7 +35,11 @@ describe('what was read back', () => {
       await installation.capture({ entity: 'order', sourceKey: '4711' });
       await installation.deliver(() => answers.created('ord_93'));
     });
-    const show = async () => (await installation.waybill('explain', 'order', '4711')).stdout;
+    const show = async () => {
+      const { code, stdout, stderr } = await installation.waybill('explain', 'order', '4711');
+      expect({ code, stderr }).to.deep.equal({ code: 0, stderr: '' });
+      return stdout;
+    };
     const shown = (status: string, total: number): [number, object] => [200, { order_id: 'ord_93', status, total }];
 
     it('is shown by explain: status, total, when, and each change; and by status', async () => {

@@ -1,4 +1,5 @@
-import { existsSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { expect } from 'chai';
 import { compareWitness } from '../../src/store/compare-witness.js';
 import { readWitness, writeWitness } from '../../src/store/witness.js';
@@ -51,7 +52,24 @@ describe('a witness file', () => {
     await writeWitness(file, witness);
     expect(await readWitness(file)).to.deep.equal(witness);
     expect(statSync(file).mode & 0o777).to.equal(0o600);
-    expect(existsSync(`${file}.${process.pid}`)).to.equal(false);
+    expect(readdirSync(dirname(file))).to.deep.equal(['witness.json']);
+  });
+
+  it('is whole when several write at the same moment, also with one process id, as containers have', async () => {
+    const file = dir.file('shared/witness.json');
+    await Promise.all(
+      [...Array(20).keys()].map((auditId) => writeWitness(file, { incarnation: 'one', auditId, at: 1 })),
+    );
+    expect((await readWitness(file))?.auditId).to.be.within(0, 19);
+    expect(readdirSync(dirname(file))).to.deep.equal(['witness.json']);
+  });
+
+  it('leaves no draft behind when it can not be written', async () => {
+    const file = dir.file('taken/witness.json');
+    mkdirSync(file, { recursive: true });
+    const error = await writeWitness(file, { incarnation: 'one', auditId: 7, at: 1 }).catch((thrown) => thrown);
+    expect(error).to.be.instanceOf(Error);
+    expect(readdirSync(dirname(file))).to.deep.equal(['witness.json']);
   });
 
   it('is none on a first run, and an error when it is something else', async () => {
