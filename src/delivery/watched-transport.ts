@@ -23,15 +23,16 @@ export function watchedTransport(config: InternalAxiosRequestConfig, isTunnelled
       const way = isTunnelled ? { ...options, waybillDeadline: deadline } : options;
       const request = (isSecure ? https : http).request(way, onResponse);
       if (isTunnelled) config.waybillNeverConnected = true;
+      // Whoever goes over a kept connection waits here for all that run in the same turn: bytes leave right after this.
       request.once('socket', (socket) => {
-        if (isTunnelled) {
-          if (isShut()) socket.destroy(new NotSent(shutMeanwhile));
-          else config.waybillNeverConnected = false;
+        if (isShut()) {
+          socket.destroy(new NotSent(shutMeanwhile));
           return;
         }
+        config.waybillNeverConnected = false;
         // A socket of another make (a mock's) may not keep Node's promises: it proves nothing.
         const isNodes = socket.constructor === Socket || socket.constructor === TLSSocket;
-        if (!isNodes || !socket.connecting) return;
+        if (isTunnelled || !isNodes || !socket.connecting) return;
         config.waybillNeverConnected = true;
         socket.once(isSecure ? 'secureConnect' : 'connect', () => {
           // Still before the first byte: Node writes what waits for the connection after this.

@@ -32,8 +32,9 @@ describe('a sender that lost its place between the gate and the wire', () => {
   };
 
   for (const [when, nth] of [
-    ['before it has a connection', 1],
-    ['while it is being connected', 2],
+    ['before it asks for a connection', 1],
+    ['when it is given one', 2],
+    ['while it is being connected', 3],
   ] as const)
     it(`sends not a byte when it finds out ${when}`, async () => {
       const { port } = server.address() as AddressInfo;
@@ -43,4 +44,20 @@ describe('a sender that lost its place between the gate and the wire', () => {
       expect(sent.startedAtMs).to.equal(null);
       expect(bytes).to.equal(0);
     });
+
+  it('sends not a byte over a kept connection, which it is given only after all that run in the same turn', async () => {
+    const { port } = server.address() as AddressInfo;
+    const client = clients.at(`http://127.0.0.1:${port}`);
+    server.on('connection', (socket) =>
+      socket.once('data', () => socket.write('HTTP/1.1 500 Oh no\r\nContent-Length: 0\r\n\r\n')),
+    );
+    expect((await client.send(sending({}))).status).to.equal(500);
+    const before = bytes;
+    expect(before).to.be.above(0);
+
+    const sent = await client.send(sending({ gate: gateThatShuts(2) }));
+    expect(sent.verdict.kind).to.equal('not_sent');
+    expect(sent.startedAtMs).to.equal(null);
+    expect(bytes).to.equal(before);
+  });
 });
