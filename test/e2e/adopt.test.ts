@@ -13,7 +13,7 @@ const customers = 20;
 const orders = 120;
 
 describe('a service that has half of the customers already', function () {
-  this.timeout(120_000);
+  this.timeout(300_000);
   for (const kind of ['sqlite', 'mysql'] as const) {
     describe(`with a ${kind} store`, () => {
       const dir = useTempDir();

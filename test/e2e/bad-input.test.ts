@@ -10,7 +10,7 @@ import { useMariaDb } from '../support/use-mariadb.js';
 import { canary, Installation, type InstallationOptions } from './installation.js';
 
 describe('Bad input gets a clear error and loses nothing', function () {
-  this.timeout(60_000);
+  this.timeout(300_000);
   const dir = useTempDir();
   const maria = useMariaDb();
   let sandbox: Sandbox;

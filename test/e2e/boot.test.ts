@@ -9,7 +9,7 @@ import { useMariaDb } from '../support/use-mariadb.js';
 import { canary, type Daemon, eventually, Installation } from './installation.js';
 
 describe('A daemon that is started before its databases', function () {
-  this.timeout(90_000);
+  this.timeout(300_000);
   const dir = useTempDir();
   const elsewhere = useMariaDb();
   let sandbox: Sandbox;

@@ -29,7 +29,7 @@ function replace(file: string, text: string): void {
 }
 
 describe('the credential of a daemon, for every kind', function () {
-  this.timeout(120_000);
+  this.timeout(300_000);
   const dir = useTempDir();
   const closing: (() => unknown)[] = [];
   after(async () => {

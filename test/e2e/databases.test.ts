@@ -12,7 +12,7 @@ import { canary, type Daemon, eventually, Installation } from './installation.js
 const orders = 300;
 
 describe('a daemon whose databases fail while it works', function () {
-  this.timeout(120_000);
+  this.timeout(300_000);
   const dir = useTempDir();
   let server: MariaDb;
   let proxy: CuttableProxy;

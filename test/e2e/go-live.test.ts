@@ -7,7 +7,7 @@ import { useTempDir } from '../support/temp-dir.js';
 import { canary, Installation } from './installation.js';
 
 describe('Going live with a production service', function () {
-  this.timeout(60_000);
+  this.timeout(300_000);
   const dir = useTempDir();
   let sandbox: Sandbox;
   let waybill: Installation;

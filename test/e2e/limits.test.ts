@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { limitUse, utilisation } from '../../bench/limits.js';
 
 describe('how much of a limit is used', function () {
-  this.timeout(60_000);
+  this.timeout(300_000);
 
   // The long form, each limit for 20 s and more: npm run bench -- limits
   it('is most of it, and no answer is 429', async () => {

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { outage } from '../../bench/outage.js';
 
 describe('an outage with real processes', function () {
-  this.timeout(120_000);
+  this.timeout(300_000);
 
   it('of 12 seconds with a kill in between parks nothing, is probed at its pace, and is over soon after the return', async () => {
     const result = await outage({ how: '502', seconds: 12, orders: 300, probeSeconds: 1 });

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { rate } from '../../bench/rate.js';
 
 describe('Delivery under a sliding-window limit', function () {
-  this.timeout(60_000);
+  this.timeout(300_000);
 
   // The long form, 2,000 orders and the share of the limit that is used: npm run bench -- rate
   it('never has more requests at the service in any window than it allows, so that nothing is answered 429', async () => {

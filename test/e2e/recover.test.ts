@@ -17,7 +17,7 @@ const orders = 30;
 const customers = 5;
 
 describe('waybill recover', function () {
-  this.timeout(60_000);
+  this.timeout(300_000);
   const dir = useTempDir();
   let sandbox: Sandbox;
   let waybill: Installation;

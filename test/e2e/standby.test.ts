@@ -18,7 +18,7 @@ const orders = Number(process.env.WAYBILL_STANDBY_ORDERS ?? 500);
 const perSecond = 100;
 
 describe('two daemons on one MariaDB store', function () {
-  this.timeout(180_000);
+  this.timeout(300_000);
   const dir = useTempDir();
   const store = useMariaDb();
   const running: Daemon[] = [];

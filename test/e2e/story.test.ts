@@ -6,7 +6,7 @@ import { useTempDir } from '../support/temp-dir.js';
 import { canary, Installation } from './installation.js';
 
 describe('"Where is order 4711?"', function () {
-  this.timeout(60_000);
+  this.timeout(300_000);
   const dir = useTempDir();
   let sandbox: Sandbox;
   let waybill: Installation;

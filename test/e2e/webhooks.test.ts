@@ -6,7 +6,7 @@ import { eventually } from './installation.js';
 import { startPullLab } from './pull-lab.js';
 
 describe('A daemon that listens for webhooks', function () {
-  this.timeout(60_000);
+  this.timeout(300_000);
   const temp = useTempDir();
 
   it('takes an invoice off the list soon after the service announced its payment, and prints no secret', async () => {
