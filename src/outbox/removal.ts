@@ -40,8 +40,9 @@ export function decideRemoval(
   }
   const known = newest ?? binding;
   if (known === null || effect === 'nothing') return { action: 'none' };
-  // A removal of a record that the service never had, or has no more.
-  if (!binding && newest?.operation !== 'create') return { action: 'none' };
+  // A removal of a record that the service never had, or has no more. An update that waits for its create tells that it may come.
+  const mayCome = newest?.operation === 'create' || (newest?.operation === 'update' && newest.state !== 'superseded');
+  if (!binding && !mayCome) return { action: 'none' };
 
   // It is asked for already, or a person said no to it.
   if (newest?.operation === 'delete' && newest.state !== 'superseded') return { action: 'none' };

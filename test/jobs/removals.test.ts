@@ -5,7 +5,12 @@ import { createKey } from '../../src/outbox/idempotency-key.js';
 import type { MessageFilter } from '../../src/outbox/message-filter.js';
 import { decideForMessages, matchingIds } from '../../src/outbox/operate-messages.js';
 import { unknownContent } from '../../src/outbox/unknown-content.js';
-import { cancelSampleOrder, insertSampleOrder } from '../../src/sample-erp/change-sample-erp.js';
+import {
+  cancelSampleOrder,
+  editSampleLine,
+  insertSampleOrder,
+  wallTimeNow,
+} from '../../src/sample-erp/change-sample-erp.js';
 import { sweepAtNextPass } from '../../src/store/cursors.js';
 import { pauseLane, resumeLane } from '../../src/store/lane-pauses.js';
 import { waitFor } from '../support/wait-for.js';
@@ -368,6 +373,29 @@ onBothLabs('an order that is removed', (kit) => {
     await lab.deliver();
     await expectAllAtService(lab);
   });
+
+  for (const onCancelled of ['delete', { patch: { note: 'CANCELLED' } }]) {
+    const removal = onCancelled === 'delete' ? 'delete' : 'update';
+    it(`is removed there by ${removal} after its create, also when an edit waits behind that one already`, async () => {
+      const { lab } = await settled(marked({ onCancelled }));
+      const { id, orderNo } = await insertSampleOrder(lab.erp, {});
+      await lab.capture({ sweep: true });
+      lab.sandbox.setFaults([{ kind: 'reset-after-commit', match: { bodyIncludes: orderNo } }]);
+      await lab.deliver({ retryHorizonMs: 0 });
+      await editSampleLine(lab.erp, id, 1, 7);
+      await lab.changeErp('UPDATE sales_orders SET updated_at=? WHERE id=?', [wallTimeNow(), id]);
+      await lab.capture();
+      await cancelSampleOrder(lab.erp, id);
+      await lab.capture();
+      expect(await shapeOf(id)).to.deep.equal(['create in_doubt', 'update superseded', `${removal} pending`]);
+      lab.sandbox.clearFaults();
+      await lab.deliver();
+      expect(await shapeOf(id)).to.deep.equal(['create delivered', 'update superseded', `${removal} delivered`]);
+      const there = lab.sandbox.ledger().orders.map(({ reference }) => `${reference}`);
+      const removed = there.filter((reference) => [orderNo, 'CANCELLED'].includes(reference));
+      expect(removed).to.deep.equal(removal === 'delete' ? [] : ['CANCELLED']);
+    });
+  }
 
   it('waits for a person together with many others', async () => {
     const { lab } = await settled({ orders: 40, settings: { ...deletes.settings, capture: { maxRemovals: 3 } } });
