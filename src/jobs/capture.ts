@@ -2,8 +2,9 @@ import type { ChangePosition, ErpPage, ErpReader, ReadCustomer, ReadOrder, RowFi
 import { compareChangedAt, laterChangedAt, shiftChangedAt } from '../erp/shift-changed-at.js';
 import type { Entity } from '../model/entity.js';
 import { newestMessageId } from '../outbox/hold-messages.js';
-import { readCursor, type SourceMarks } from '../store/cursors.js';
+import { beginSweep, readCursor, type SourceMarks } from '../store/cursors.js';
 import { activePauses, listPauses } from '../store/lane-pauses.js';
+import { assertEpoch } from '../store/lease.js';
 import { CaptureLease } from './capture-lease.js';
 import { type CapturePageResult, capturePage, type TouchedRecord } from './capture-page.js';
 import { captureCancelled, type RemovalPass, sweepRemovals } from './capture-removals.js';
@@ -117,6 +118,7 @@ class CapturePass {
     const source = await this.#watchSource(entity, null);
     if (entity === 'order') await this.#unsettled();
     if (whole && (due || this.#options.sweep || this.#options.limit !== undefined)) {
+      if (!this.#options.dryRun) await this.#beginSweep(entity);
       await this.#sweep(entity);
       if (this.#isPartial()) return;
       const { read } = this.result;
@@ -130,7 +132,7 @@ class CapturePass {
       const changedAt = upper ?? cursor.changedAt;
       if (this.#options.dryRun || this.result.stopped) return;
       const reached = { changedAt: laterChangedAt(cursor.changedAt, changedAt), sweptAt: startedAt };
-      await moveCursor(this.#context, this.#lease?.lease ?? null, entity, cursor, reached);
+      await moveCursor(this.#context, this.#lease?.lease ?? null, entity, reached);
       return;
     }
     if (upper === null) return;
@@ -143,6 +145,13 @@ class CapturePass {
       await captureCancelled(this.#context, this.#reader, this.#removalPass(entity), since);
     }
     await this.#changes(entity, cursor.changedAt, upper);
+  }
+
+  async #beginSweep(entity: Entity): Promise<void> {
+    await this.#context.store.transaction('begin a sweep', async (tx) => {
+      if (this.#lease) await assertEpoch(tx, this.#lease.lease);
+      await beginSweep(tx, entity);
+    });
   }
 
   /** While it is not known what was sent, a create that seems unsent may exist: then nothing of it is withdrawn. */

@@ -11,7 +11,7 @@ export interface CaptureCursor {
 
 export async function readCursor(tx: Tx, entity: Entity): Promise<CaptureCursor> {
   const [row] = await tx.select('SELECT changed_at, swept_at FROM capture_cursor WHERE name=?', [entity]);
-  return { changedAt: row?.changed_at ?? null, sweptAt: row?.swept_at ?? null };
+  return { changedAt: row?.changed_at ?? null, sweptAt: Number(row?.swept_at ?? 0) || null };
 }
 
 /** `sweptAt` is left out by a pass that read only what changed. */
@@ -23,6 +23,22 @@ export async function writeCursor(
   const row: Row = { name: entity, changed_at: changedAt };
   if (sweptAt !== undefined) row.swept_at = sweptAt;
   await upsertRows(tx, 'capture_cursor', ['name'], [row]);
+}
+
+/** Stands for the time of a sweep that is under way: it is due still, should it not come to its end. */
+const sweepUnderWay = 0;
+
+/** A sweep begins that answers whoever has asked for one; whoever asks from now on asks for another (`isSweepAsked`). */
+export async function beginSweep(tx: Tx, entity: Entity): Promise<void> {
+  const [row] = await tx.select('SELECT swept_at FROM capture_cursor WHERE name=?', [entity]);
+  if (row?.swept_at === null || row === undefined)
+    await upsertRows(tx, 'capture_cursor', ['name'], [{ name: entity, swept_at: sweepUnderWay }]);
+}
+
+/** Whether somebody asked for a sweep after the one under way began. */
+export async function isSweepAsked(tx: Tx, entity: Entity): Promise<boolean> {
+  const [row] = await tx.select('SELECT swept_at FROM capture_cursor WHERE name=?', [entity]);
+  return row?.swept_at === null;
 }
 
 /** Has everything eligible read at the next pass, because something is to be compared that no change in the ERP announces. */

@@ -3,7 +3,7 @@ import type { RowDataPacket } from 'mysql2/promise';
 import type { ErpReader } from '../../src/erp/erp-reader.js';
 import { compareChangedAt } from '../../src/erp/shift-changed-at.js';
 import { editSampleLine, insertSampleOrder, wallTimeNow } from '../../src/sample-erp/change-sample-erp.js';
-import { readCursor } from '../../src/store/cursors.js';
+import { readCursor, sweepAtNextPass } from '../../src/store/cursors.js';
 import { pauseLane, resumeLane } from '../../src/store/lane-pauses.js';
 import { acquireLease, LeaseLost, releaseLease } from '../../src/store/lease.js';
 import { oneOfEachBadRow } from '../sample-erp/one-of-each-bad-row.js';
@@ -287,6 +287,28 @@ onBothLabs('capture', (kit) => {
         { state: 'pending', generation: 0 },
       ]);
       expect(messages[1].idempotency_key).to.be.a('string');
+    }
+  });
+
+  it('reads everything once more when somebody asked for that while it did, whether that one was asked for or due', async () => {
+    const lab = await kit.start({ settings: { capture: { pageSize: 5 } } });
+    const ask = () => kit.store.transaction('ask for a sweep', (tx) => sweepAtNextPass(tx, 'order'));
+    await lab.capture();
+    const [order] = await lab.readErp("SELECT MIN(id) AS id FROM sales_orders WHERE status='confirmed'");
+    const id = Number(order?.id);
+    for (const first of ['asked for', 'due']) {
+      if (first === 'asked for') await ask();
+      const reader = lab.reader;
+      // On the page that it has gone past, and no time of change tells of it.
+      lab.reader = interrupted(reader, 2, async () => {
+        await editSampleLine(lab.erp, id, 1, first === 'due' ? 8 : 9);
+        await ask();
+      });
+      await lab.capture({ sweep: first === 'due' });
+      lab.reader = reader;
+      expect((await cursorOf(kit)).sweptAt, first).to.equal(null);
+      expect((await lab.capture()).captured.orders, first).to.equal(1);
+      expect((await cursorOf(kit)).sweptAt, first).to.be.a('number');
     }
   });
 
