@@ -49,10 +49,9 @@ async function tryBug(bug: PlantedBug, folder: string): Promise<Catch> {
     });
   await git();
   try {
-    // A planted bug need not please the compiler; what it says of types is not what is asked here.
-    await run(process.execPath, [join(projectRoot, 'node_modules/typescript/bin/tsc'), '-p', 'tsconfig.json'], {
-      cwd: folder,
-    }).catch(() => undefined);
+    // What does not compile may not even start, and would be caught without any mistake. Something may be left unused.
+    const compiler = join(projectRoot, 'node_modules/typescript/bin/tsc');
+    await run(process.execPath, [compiler, '-p', 'tsconfig.json', '--noUnusedLocals', 'false'], { cwd: folder });
     const { stdout } = await run(
       process.execPath,
       [

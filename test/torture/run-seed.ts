@@ -85,7 +85,7 @@ async function play(stage: Stage, patienceMs: number): Promise<{ ends: (number |
   await heal(stage);
   // Long, because a machine may be busy with other things; it costs nothing where all is well.
   const isAtRest = await until(patienceMs, async () => !(await attendant.hasWork()) && (await isQuiet(stage)), 120);
-  const unrest = isAtRest ? [] : await openMessages(stage);
+  const unrest = isAtRest ? [] : await whatIsOpen(stage, attendant);
   await attendant.end();
   return { ends: await crew.stop(), unrest };
 }
@@ -154,21 +154,37 @@ async function heal(stage: Stage): Promise<void> {
 async function isQuiet(stage: Stage): Promise<boolean> {
   if ((await openMessages(stage)).length > 0) return false;
   const history = await takeInterimHistory(stage);
-  if (await awaitsWholeUpdate(stage, history)) return false;
-  return [everyRowAccountedFor, serviceEqualsErp, removalsAsConfigured].every((check) => check(history).length === 0);
+  if ((await wholeUpdatesAwaited(stage, history)).length > 0) return false;
+  return mustAgreeAtRest.every((check) => check(history).length === 0);
 }
 
-/** Whether the next pass will say a record whole, because nobody knows what the service holds of it. */
-async function awaitsWholeUpdate({ store }: Stage, { erp }: History): Promise<boolean> {
+const mustAgreeAtRest = [everyRowAccountedFor, serviceEqualsErp, removalsAsConfigured];
+
+/** Why patience ended: never empty, so that no seed which did not come to rest passes for one that did. */
+async function whatIsOpen(stage: Stage, attendant: Attendant): Promise<string[]> {
+  const history = await takeInterimHistory(stage);
+  const open = [
+    ...(await openMessages(stage)),
+    ...(await wholeUpdatesAwaited(stage, history)),
+    ...((await attendant.hasWork()) ? ['a person still has something to say'] : []),
+    ...mustAgreeAtRest.flatMap((check) => check(history)),
+  ];
+  return open.length > 0 ? open : ['it came to rest only when patience had ended'];
+}
+
+/** Records that the next pass will say whole, because nobody knows what the service holds of them. */
+async function wholeUpdatesAwaited({ store }: Stage, { erp }: History): Promise<string[]> {
   const rows = await store.rows<{ entity: string; source_key: string }>(
     `SELECT b.entity, b.source_key FROM binding b WHERE b.content_hash='${unknownContent}' AND NOT EXISTS
       (SELECT 1 FROM outbox_message m WHERE m.entity=b.entity AND m.source_key=b.source_key AND m.state='parked')`,
   );
-  return rows.some(({ entity, source_key: key }) => {
-    if (entity === 'customer') return erp.customers.some(({ id }) => id === key);
-    const order = erp.orders.find(({ id }) => id === key);
-    return order !== undefined && judgeOrder(order, erp).kind === 'good';
-  });
+  return rows
+    .filter(({ entity, source_key: key }) => {
+      if (entity === 'customer') return erp.customers.some(({ id }) => id === key);
+      const order = erp.orders.find(({ id }) => id === key);
+      return order !== undefined && judgeOrder(order, erp).kind === 'good';
+    })
+    .map(({ entity, source_key: key }) => `${entity} ${key} has not been said whole since the loss`);
 }
 
 /** What should go on by itself, and has not. */
