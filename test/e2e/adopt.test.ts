@@ -147,9 +147,9 @@ describe('a service that has half of the customers already', function () {
         await waybill.run('sync', 'deliver');
         for (const record of theirs()) expect(record.name).to.not.contain('Theirs');
         expect((await json('bindings', 'adopted', '--open')).open).to.equal(0);
-        expect(writes('POST', /customers/).filter(({ status: answer }) => answer === 201)).to.have.length(
-          codes().length - there.length,
-        );
+        // What was under way when it was killed goes once more, and is only repeated.
+        const made = writes('POST', /customers/).filter((request) => request.status === 201 && !request.replayed);
+        expect(made).to.have.length(codes().length - there.length);
         for (const output of [story.stdout, JSON.stringify(shown), JSON.stringify(status)])
           expect(output).to.not.contain(canary.token);
       });
