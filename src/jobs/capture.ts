@@ -114,10 +114,10 @@ class CapturePass {
     // The upper bound comes from the ERP's clock, before anything is read: a row from the future must not move the cursor.
     const upper = await this.#reader.nowAsChangedAt(entity);
     // A sweep reads every change as well, so that the first pass, and each one after that, needs no second read.
-    const whole = due || this.#options.sweep || this.#options.limit !== undefined || upper === null;
+    const whole = due || this.#options.sweep || this.#options.limit !== undefined;
     const source = await this.#watchSource(entity, null);
     if (entity === 'order') await this.#unsettled();
-    if (whole && (due || this.#options.sweep || this.#options.limit !== undefined)) {
+    if (whole) {
       if (!this.#options.dryRun) await this.#beginSweep(entity);
       await this.#sweep(entity);
       if (this.#isPartial()) return;

@@ -56,6 +56,12 @@ describe('the removal of a record', () => {
       });
   });
 
+  it('waits also where an update waits for that create already, and is nothing where that update was closed with it', () => {
+    const update = newest({ operation: 'update', revision: 2, state: 'pending', firstSentAt: null, contentHash: 'B' });
+    expect(decideRemoval('delete', update, null, null)).to.deep.include({ action: 'write', revision: 3, supersedes: 7 });
+    expect(decideRemoval('patch', { ...update, state: 'superseded' }, null, 'P')).to.deep.equal({ action: 'none' });
+  });
+
   it('takes the place of an update that was never sent', () => {
     const update = newest({ operation: 'update', revision: 2, state: 'pending', firstSentAt: null, contentHash: 'B' });
     expect(decideRemoval('delete', update, binding, null)).to.deep.include({ revision: 3, supersedes: 7 });
