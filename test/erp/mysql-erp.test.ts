@@ -246,7 +246,7 @@ describe('an ERP server that goes away', () => {
     expect((await failure(reader.count('order'))).kind).to.equal('unreachable');
     await server.restart();
     expect(await reader.count('order')).to.equal(1);
-    server.pause();
+    await server.pause();
     const started = performance.now();
     try {
       expect((await failure(reader.count('order'))).kind).to.equal('unreachable');

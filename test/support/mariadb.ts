@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { mkdtemp, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -10,6 +10,7 @@ import { findExecutable } from './find-executable.js';
 import { freePort } from './free-port.js';
 import { createTestDatabase, createTestUser, type TestDatabase, type TestUser } from './mariadb-database.js';
 import { connectAsRoot, type MariaDbProcess, startMariaDbProcess } from './mariadb-process.js';
+import { waitFor } from './wait-for.js';
 import { startWatchdog, type Watchdog } from './watchdog.js';
 
 const ROOT_USER = 'root';
@@ -35,8 +36,8 @@ export interface MariaDb {
   createUser(grants: readonly string[]): Promise<TestUser>;
   /** As `kill -9`, or a power cut to the process: what was not durable is lost. Resolves when it is gone. */
   kill(): Promise<void>;
-  /** Freezes the server: connections stay open and nothing answers. `resume` thaws it. */
-  pause(): void;
+  /** Freezes the server: connections stay open and nothing answers. `resume` thaws it. Resolves when it stands still. */
+  pause(): Promise<void>;
   resume(): void;
   /** Starts it again, on the same port and data: after `kill`, or in place of a clean shutdown and start. */
   restart(): Promise<void>;
@@ -70,13 +71,16 @@ async function launch(baseDir: string, watchdog: Watchdog, options: MariaDbOptio
   const rootPassword = randomUUID();
   const firstStartFile = join(baseDir, 'first-start.sql');
   await writeFile(firstStartFile, firstStartSql(rootPassword), { mode: 0o600 });
-  await installDataFolder(dataDir);
+  // A server that starts removes the temporary tables in its folder for such, those of another that runs included.
+  const temporaryDir = join(baseDir, 'tmp');
+  await mkdir(temporaryDir);
+  await installDataFolder(dataDir, temporaryDir);
 
   const run = async (port: number, more: readonly string[]): Promise<MariaDbProcess> => {
     const server = await startMariaDbProcess(
       {
         executable,
-        arguments: [...serverArguments(dataDir, socketPath, port), ...more, ...(options.arguments ?? [])],
+        arguments: [...serverArguments(dataDir, temporaryDir, socketPath, port), ...more, ...(options.arguments ?? [])],
         logFile,
         port,
         rootUser: ROOT_USER,
@@ -126,7 +130,10 @@ async function launch(baseDir: string, watchdog: Watchdog, options: MariaDbOptio
       server.signal('SIGKILL');
       await server.exit();
     },
-    pause: () => server.signal('SIGSTOP'),
+    async pause() {
+      server.signal('SIGSTOP');
+      await waitFor('the server stands still', () => standsStill(server.processId));
+    },
     resume: () => server.signal('SIGCONT'),
     async restart() {
       await shutDown();
@@ -140,6 +147,14 @@ async function launch(baseDir: string, watchdog: Watchdog, options: MariaDbOptio
   return mariaDb;
 }
 
+/** A thread stops when it next gets a processor: on a busy machine, another one answers until then. */
+async function standsStill(processId: number): Promise<boolean> {
+  const threads = `/proc/${processId}/task`;
+  // One that ends in between has not stood still.
+  const states = (await readdir(threads)).map((id) => readFile(join(threads, id, 'stat'), 'utf8').catch(() => ''));
+  return (await Promise.all(states)).every((stat) => /\) T /.test(stat));
+}
+
 function requireExecutable(name: string): string {
   const file = findExecutable(name);
   if (file === undefined) throw new Error(`${name} is not installed. Try: apt-get install mariadb-server`);
@@ -150,18 +165,20 @@ function requireExecutable(name: string): string {
  * `--user` is left out on purpose: with it, the script also changes the owner of the system's own plugin files.
  * The option files of the machine's MariaDB are not read, here or later: they belong to another server.
  */
-async function installDataFolder(dataDir: string): Promise<void> {
+async function installDataFolder(dataDir: string, temporaryDir: string): Promise<void> {
   const script = requireExecutable('mariadb-install-db');
   try {
     await promisify(execFile)(script, [
       '--no-defaults',
       `--datadir=${dataDir}`,
+      `--tmpdir=${temporaryDir}`,
       '--auth-root-authentication-method=normal',
       '--skip-test-db',
       '--innodb-log-file-size=32M',
     ]);
   } catch (error) {
-    throw new Error(`Could not prepare a MariaDB data folder in ${dataDir}.`, { cause: error });
+    const { stdout, stderr } = error as { stdout?: string; stderr?: string };
+    throw new Error(`Could not prepare a MariaDB data folder in ${dataDir}.\n${stderr}${stdout}`, { cause: error });
   }
 }
 
@@ -176,10 +193,11 @@ function firstStartSql(rootPassword: string): string {
 }
 
 /** Durable like production (a kill must lose nothing that was committed), but small. */
-function serverArguments(dataDir: string, socketPath: string, port: number): string[] {
+function serverArguments(dataDir: string, temporaryDir: string, socketPath: string, port: number): string[] {
   return [
     '--no-defaults',
     `--datadir=${dataDir}`,
+    `--tmpdir=${temporaryDir}`,
     `--socket=${socketPath}`,
     `--port=${port}`,
     '--bind-address=127.0.0.1',
