@@ -2,9 +2,8 @@ import type { ChangePosition, ErpPage, ErpReader, ReadCustomer, ReadOrder, RowFi
 import { compareChangedAt, laterChangedAt, shiftChangedAt } from '../erp/shift-changed-at.js';
 import type { Entity } from '../model/entity.js';
 import { newestMessageId } from '../outbox/hold-messages.js';
-import { beginSweep, readCursor, type SourceMarks } from '../store/cursors.js';
+import { readCursor, type SourceMarks } from '../store/cursors.js';
 import { activePauses, listPauses } from '../store/lane-pauses.js';
-import { assertEpoch } from '../store/lease.js';
 import { CaptureLease } from './capture-lease.js';
 import { type CapturePageResult, capturePage, type TouchedRecord } from './capture-page.js';
 import { captureCancelled, type RemovalPass, sweepRemovals } from './capture-removals.js';
@@ -13,6 +12,7 @@ import type { JobContext } from './job-context.js';
 import { mappingFingerprint } from './mapping-fingerprint.js';
 import { moveCursor } from './move-cursor.js';
 import { PassBrakes } from './pass-brakes.js';
+import { startSweep } from './start-sweep.js';
 import { readRecoveryHold } from './store-witness.js';
 
 export interface CaptureOptions {
@@ -118,7 +118,7 @@ class CapturePass {
     const source = await this.#watchSource(entity, null);
     if (entity === 'order') await this.#unsettled();
     if (whole) {
-      if (!this.#options.dryRun) await this.#beginSweep(entity);
+      if (!this.#options.dryRun) await startSweep(this.#context, this.#lease?.lease ?? null, entity);
       await this.#sweep(entity);
       if (this.#isPartial()) return;
       const { read } = this.result;
@@ -145,13 +145,6 @@ class CapturePass {
       await captureCancelled(this.#context, this.#reader, this.#removalPass(entity), since);
     }
     await this.#changes(entity, cursor.changedAt, upper);
-  }
-
-  async #beginSweep(entity: Entity): Promise<void> {
-    await this.#context.store.transaction('begin a sweep', async (tx) => {
-      if (this.#lease) await assertEpoch(tx, this.#lease.lease);
-      await beginSweep(tx, entity);
-    });
   }
 
   /** While it is not known what was sent, a create that seems unsent may exist: then nothing of it is withdrawn. */

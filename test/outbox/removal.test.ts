@@ -58,7 +58,11 @@ describe('the removal of a record', () => {
 
   it('waits also where an update waits for that create already, and is nothing where that update was closed with it', () => {
     const update = newest({ operation: 'update', revision: 2, state: 'pending', firstSentAt: null, contentHash: 'B' });
-    expect(decideRemoval('delete', update, null, null)).to.deep.include({ action: 'write', revision: 3, supersedes: 7 });
+    expect(decideRemoval('delete', update, null, null)).to.deep.include({
+      action: 'write',
+      revision: 3,
+      supersedes: 7,
+    });
     expect(decideRemoval('patch', { ...update, state: 'superseded' }, null, 'P')).to.deep.equal({ action: 'none' });
   });
 
