@@ -38,6 +38,7 @@ export function adoptCustomer(history: Doctored, finding: string): void {
     step('sending', 'parked'),
     step('parked', 'superseded'),
   );
+  history.messages = history.messages.with(0, { ...first(history.messages), state: 'superseded' });
   const asked = { ...first(history.attempts), id: 9, purpose: 'look_up', verdict: finding };
   history.attempts = [...history.attempts, asked];
 }

@@ -17,12 +17,18 @@ export function deliveredMeansAcknowledged(history: History): string[] {
       (what) => `${message.entity} ${message.source_key}, revision ${message.revision}, ${what}`,
     );
   });
-  const known = [...delivered, ...(history.past?.messages ?? []).filter(({ state }) => state === 'delivered')];
-  const acknowledged = new Set(known.map(({ entity, source_key }) => `${entity} ${source_key}`));
+  const acknowledged = new Set(livesOf(history).flatMap(recordsThatAreThere));
   for (const { entity, source_key } of history.bindings)
     if (!acknowledged.has(`${entity} ${source_key}`))
-      wrong.push(`${entity} ${source_key} is bound, and was never delivered`);
+      wrong.push(`${entity} ${source_key} is bound, and was neither delivered nor found`);
   return wrong;
+}
+
+function recordsThatAreThere(life: Life): string[] {
+  const adopted = adoptedMessages(life);
+  return life.messages
+    .filter(({ id, state }) => state === 'delivered' || (state === 'superseded' && adopted.has(id)))
+    .map(({ entity, source_key }) => `${entity} ${source_key}`);
 }
 
 /** Looked up and found is as good as answered. */
