@@ -1,40 +1,31 @@
 import { randomUUID } from 'node:crypto';
 import { appendAudit } from '../audit/audit-log.js';
 import type { ErpReader } from '../erp/erp-reader.js';
-import { type AdoptionRow, importAdoptions } from '../outbox/adoptions.js';
-import { type BindingRow, type ImportedBindings, importBindings } from '../outbox/binding-rows.js';
-import { type ClosedBindingRow, importClosedBindings } from '../outbox/closed-binding-rows.js';
 import {
   countUnbound,
-  doubtBindings,
   doubtParkedCreates,
   markRecovered,
   settleUnbound,
   type UnboundFate,
 } from '../outbox/recover-messages.js';
-import { boundKeys } from '../outbox/removal-rows.js';
 import { sweepAtNextPass } from '../store/cursors.js';
 import type { Tx } from '../store/store.js';
 import { deleteStoreInfo, readStoreInfo, writeStoreInfo } from '../store/store-info.js';
 import { capture } from './capture.js';
-import { inChunks } from './in-chunks.js';
 import type { JobContext } from './job-context.js';
 import { killPoint } from './kill-point.js';
 import { type RecoveryHold, readPredecessors, readRecoveryHold } from './store-witness.js';
 import { sync } from './sync.js';
+import { type ExportedBindings, type TakenOver, takeOverBindings } from './take-over-bindings.js';
 
 export interface RecoverOptions {
   fate: UnboundFate;
-  /** Exported bindings, in the order of the file. */
-  bindings: AsyncIterable<AdoptionRow | BindingRow | ClosedBindingRow> | null;
+  /** In the order of the file. */
+  bindings: ExportedBindings | null;
   reason: string;
 }
 
-export interface RecoverResult {
-  /** `removed`: records that the service has no more. */
-  bindings: ImportedBindings & { removed: number };
-  /** Records whose acknowledged values are not certain any more, so that every field of them is sent again. */
-  doubtedBindings: number;
+export interface RecoverResult extends TakenOver {
   /** Creates that the lost store may have sent, and what became of them. */
   unbound: number;
   to: UnboundFate['to'];
@@ -67,21 +58,7 @@ export async function recover(context: JobContext, reader: ErpReader, options: R
   const { store, nowMs, actor } = context;
   const hold = await store.read('read the hold', readRecoveryHold);
   if (!hold) throw new Error('There is nothing to recover.');
-  const bindings = { imported: 0, older: 0, closed: 0, removed: 0 };
-  for await (const chunk of inChunks(options.bindings, 500)) {
-    const done = await store.transaction('import bindings', async (tx) => {
-      const closed = chunk.filter((row): row is ClosedBindingRow => 'closed_at' in row);
-      bindings.removed += await importClosedBindings(tx, context.settings.installation, closed);
-      await importAdoptions(
-        tx,
-        chunk.filter((row): row is AdoptionRow => 'adopted_from' in row),
-      );
-      const open = chunk.filter((row): row is BindingRow => !('closed_at' in row) && !('adopted_from' in row));
-      return importBindings(tx, open, nowMs());
-    });
-    for (const name of ['imported', 'older', 'closed'] as const) bindings[name] += done[name];
-  }
-  const doubtedBindings = await doubtAllBindings(context);
+  const { bindings, doubtedBindings } = await takeOverBindings(context, options.bindings);
   const captured = await sync(context, { reader, client: noClient }, { stages: ['capture'] });
   if (captured.capture?.stopped)
     throw new Error(`The ERP could not be read to its end: ${captured.capture.stopped.reason}`);
@@ -124,27 +101,6 @@ async function succeed(tx: Tx, hold: RecoveryHold): Promise<void> {
   await deleteStoreInfo(tx, 'recovery');
   // Removals were not decided meanwhile, and the cursors have gone past what was cancelled.
   for (const entity of ['customer', 'order'] as const) await sweepAtNextPass(tx, entity);
-}
-
-/**
- * A copy and an export tell what the service held when they were made. No changed-at proves that a row is as it was then:
- * many ERPs write lines without touching it.
- */
-async function doubtAllBindings({ store }: JobContext): Promise<number> {
-  let doubted = 0;
-  for (const entity of ['customer', 'order'] as const)
-    for (let after = ''; ; ) {
-      const keys = await store.transaction('doubt older bindings', async (tx) => {
-        const found = await boundKeys(tx, entity, after, 1_000);
-        await doubtBindings(tx, entity, found);
-        return found;
-      });
-      const last = keys.at(-1);
-      if (last === undefined) break;
-      doubted += keys.length;
-      after = last;
-    }
-  return doubted;
 }
 
 function noClient(): never {

@@ -1,5 +1,6 @@
 import type { FoundRecord } from '../model/look-up-finding.js';
 import type { JsonValue } from '../model/record.js';
+import { sweepAtNextPass } from '../store/cursors.js';
 import { placeholders, upsertRows } from '../store/rows.js';
 import type { Tx } from '../store/store.js';
 import { type AdoptedFrom, insertAdoptions } from './adoptions.js';
@@ -48,8 +49,8 @@ export async function adoptFound(
       kind: 'refused',
       reason: `The service's ${found.serviceId} is the customer with the key ${other.source_key} of the ERP: two customers there have one code. Give this one a code of its own.`,
     };
-  const [own] = await tx.select<{ service_id: string }>(
-    "SELECT service_id FROM binding WHERE entity='customer' AND source_key=?",
+  const [own] = await tx.select<{ service_id: string; content_hash: string }>(
+    "SELECT service_id, content_hash FROM binding WHERE entity='customer' AND source_key=?",
     [create.sourceKey],
   );
   if (own && own.service_id !== found.serviceId)
@@ -70,6 +71,9 @@ export async function adoptFound(
   if (!message || message.record === null) throw new Error(`Message ${create.id} has no body to compare.`);
   if (own) {
     await closeCreate(tx, create.id, found.serviceId, 'The service has acknowledged it already.', nowMs);
+    // It never arrived: what the service holds is what the binding says, and the next pass asks whether the ERP says the same.
+    await tx.run('UPDATE outbox_message SET content_hash=? WHERE id=?', [own.content_hash, create.id]);
+    if (own.content_hash !== message.content_hash) await sweepAtNextPass(tx, 'customer');
     return { kind: 'known', serviceId: found.serviceId };
   }
   if (await isOnItsWay(tx, create, message.identity)) return { kind: 'later' };

@@ -57,7 +57,7 @@ export function nextRevision(
     if (binding.contentHash === contentHash) return { action: 'none' };
     return update(binding.revision + 1, binding.generation, null);
   }
-  const revision = Math.max(newest.revision, closed?.revision ?? 0) + 1;
+  const revision = Math.max(newest.revision, binding?.revision ?? 0, closed?.revision ?? 0) + 1;
   if (newest.operation === 'delete') return afterRemoval(newest, binding, revision, replaysRefusals);
   // It was withdrawn before it was sent, and is wanted again.
   if (newest.state === 'superseded' && newest.operation === 'create' && !binding)

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { confirmHeld, summariseHeld } from '../../src/jobs/confirm.js';
 import type { SandboxOptions } from '../../src/sandbox/options.js';
+import { insertRows } from '../../src/store/rows.js';
 import { type Lab, onBothLabs } from './job-lab.js';
 import { expectAllAtService } from './service-of.js';
 
@@ -180,6 +181,27 @@ onBothLabs('a customer that is at the service already is adopted by its exact co
       expect(writes(lab, 'GET'), 'it is asked once').to.have.length(1);
       expect(lab.sandbox.counts()).to.include({ orders: 0 });
     });
+
+  it('says what the ERP says after all, when it was bound before and nobody knew what it says', async () => {
+    const lab = await begin({ customers: 1, orders: 1 });
+    await lab.capture();
+    await lab.deliver();
+    const [binding] = await kit.rows("SELECT * FROM binding WHERE entity='customer'");
+    await kit.store.transaction('capture as if it were new', async (tx) => {
+      for (const table of ['outbox_message', 'binding', 'capture_cursor']) await tx.run(`DELETE FROM ${table}`);
+    });
+    await lab.changeErp("UPDATE customers SET name='A New Name', updated_at='2027-01-01 10:00:00'");
+    await lab.capture();
+    await kit.store.transaction('bind it as after a recovery', (tx) =>
+      insertRows(tx, 'binding', [{ ...binding, revision: 2, content_hash: '?'.repeat(64), acknowledged: null }]),
+    );
+    await lab.deliver();
+    await lab.capture();
+    await lab.deliver();
+    expect(lab.sandbox.ledger().customers.map(({ record }) => record.name)).to.deep.equal(['A New Name']);
+    const [after] = await kit.rows("SELECT revision FROM binding WHERE entity='customer'");
+    expect(after.revision).to.equal(3);
+  });
 
   it('is asked for again when the service does not answer', async () => {
     const lab = await begin({ customers: 1, orders: 1 });

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { CaptureLease } from '../../src/jobs/capture-lease.js';
 import { recover } from '../../src/jobs/recover.js';
 import type { OrderRecord } from '../../src/model/record.js';
 import type { BindingRow } from '../../src/outbox/binding-rows.js';
@@ -62,6 +63,30 @@ onBothLabs('a store that was lost', (kit) => {
       await expectAllAtService(lab);
     });
   }
+
+  it('lets nobody capture while it takes over bindings, and waits for who does', async () => {
+    const lab = await kit.start({ customers: 1, orders: 2 });
+    await lab.capture({ sweep: true });
+    await lab.deliver();
+    const rows = await exportRows(kit);
+    await empty();
+    await hold();
+    const daemon = { ...lab.context, actor: 'daemon' };
+    const captures = (await CaptureLease.acquire(daemon)) as CaptureLease;
+    let answer: unknown;
+    async function* exported() {
+      yield* rows;
+      answer = await CaptureLease.acquire(daemon);
+    }
+    const recovering = recover(lab.context, lab.reader, {
+      fate: { to: 'parked' },
+      bindings: exported(),
+      reason: 'a test',
+    });
+    await captures.release();
+    expect((await recovering).bindings.imported).to.equal(rows.length);
+    expect(answer).to.contain('is capturing');
+  });
 
   it('takes a binding for closed when the export is newer than the copy that was restored', async () => {
     const { lab, id } = await removed();

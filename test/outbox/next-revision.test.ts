@@ -107,6 +107,13 @@ describe('what capture does with a changed row', () => {
     expect(nextRevision('B', null, binding, false)).to.deep.equal(write({ operation: 'update', generation: 1 }));
   });
 
+  it('has a revision above that of a binding that knows more than the messages', () => {
+    const bound = newest({ state: 'superseded', revision: 1 });
+    expect(nextRevision('B', bound, { ...binding, generation: 0 }, false)).to.deep.equal(
+      write({ operation: 'update' }),
+    );
+  });
+
   it('goes by the newest message before the binding, so that a row changed back is sent again', () => {
     const delivered = newest({ state: 'pending', operation: 'update', contentHash: 'B' });
     expect(nextRevision('A', delivered, { ...binding, generation: 0 }, false)).to.deep.equal(
