@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type AuditEntry, appendAudit } from '../audit/audit-log.js';
 import { idIsCode } from '../delivery/id-is-code.js';
 import type { ErpReader, ReadCustomer, ReadOrder } from '../erp/erp-reader.js';
@@ -62,8 +63,7 @@ export async function adoptFile(
 ): Promise<AdoptFileResult> {
   const hold = await context.store.read('look for a loss of the store', readRecoveryHold);
   if (hold) throw new AdoptionRefused(`${hold.reason} First: waybill recover`);
-  const lease = await CaptureLease.acquireWhenFree(context);
-  if (typeof lease === 'string') throw new AdoptionRefused(`${lease}. Nothing was done: try again.`);
+  const lease = await captureLease(context);
   try {
     const run = new Adopting(context, reader, lease, options);
     await run.check();
@@ -79,6 +79,16 @@ export async function adoptFile(
 /** Nothing can be adopted now. The message says what to do. */
 export class AdoptionRefused extends Error {
   override readonly name = 'AdoptionRefused';
+}
+
+async function captureLease(context: JobContext): Promise<CaptureLease> {
+  const giveUpAt = performance.now() + (context.settings.delivery.leaseSeconds + 5) * 1000;
+  for (;;) {
+    const lease = await CaptureLease.acquire(context);
+    if (typeof lease !== 'string') return lease;
+    if (performance.now() > giveUpAt) throw new AdoptionRefused(`${lease}. Nothing was done: try again.`);
+    await sleep(200);
+  }
 }
 
 class Adopting {

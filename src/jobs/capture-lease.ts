@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { acquireLease, type Lease, releaseLease, renewLease } from '../store/lease.js';
 import type { JobContext } from './job-context.js';
 
@@ -19,16 +18,6 @@ export class CaptureLease {
     const answer = await acquireLease(context.store, 'capture', context.actor, leaseMsOf(context), context.clock);
     if (answer.held) return new CaptureLease(context, answer.lease);
     return `${answer.holder} is capturing; its place is free in ${Math.ceil(answer.freeInMs / 1000)} s at the latest`;
-  }
-
-  /** Waits for a pass that is under way: it is short, or its process is dead. @returns who still has it, in words */
-  static async acquireWhenFree(context: JobContext): Promise<CaptureLease | string> {
-    const giveUpAt = performance.now() + leaseMsOf(context) + 5_000;
-    for (;;) {
-      const answer = await CaptureLease.acquire(context);
-      if (typeof answer !== 'string' || performance.now() > giveUpAt) return answer;
-      await sleep(200);
-    }
   }
 
   /** Renews it in good time. @throws LeaseLost when somebody else has it */

@@ -9,6 +9,7 @@ import {
   type UnboundFate,
 } from '../outbox/recover-messages.js';
 import { sweepAtNextPass } from '../store/cursors.js';
+import { lockLease } from '../store/lease.js';
 import type { Tx } from '../store/store.js';
 import { deleteStoreInfo, readStoreInfo, writeStoreInfo } from '../store/store-info.js';
 import { capture } from './capture.js';
@@ -16,12 +17,12 @@ import type { JobContext } from './job-context.js';
 import { killPoint } from './kill-point.js';
 import { type RecoveryHold, readPredecessors, readRecoveryHold } from './store-witness.js';
 import { sync } from './sync.js';
-import { type ExportedBindings, type TakenOver, takeOverBindings } from './take-over-bindings.js';
+import { type ExportedRow, type TakenOver, takeOverBindings } from './take-over-bindings.js';
 
 export interface RecoverOptions {
   fate: UnboundFate;
   /** In the order of the file. */
-  bindings: ExportedBindings | null;
+  bindings: AsyncIterable<ExportedRow> | null;
   reason: string;
 }
 
@@ -64,6 +65,8 @@ export async function recover(context: JobContext, reader: ErpReader, options: R
     throw new Error(`The ERP could not be read to its end: ${captured.capture.stopped.reason}`);
 
   const ended = await store.transaction('end the recovery', async (tx) => {
+    // What is judged stays as it is: no pass puts another create in its place meanwhile.
+    await lockLease(tx, 'capture');
     const at = nowMs();
     const unbound = await settleUnbound(tx, options.fate, actor, at);
     const unproven = await doubtParkedCreates(tx, actor, at);

@@ -3,13 +3,13 @@ import { type BindingRow, type ImportedBindings, importBindings } from '../outbo
 import { type ClosedBindingRow, importClosedBindings } from '../outbox/closed-binding-rows.js';
 import { doubtBindings } from '../outbox/recover-messages.js';
 import { boundKeys } from '../outbox/removal-rows.js';
-import { assertEpoch } from '../store/lease.js';
-import { CaptureLease } from './capture-lease.js';
+import { lockLease } from '../store/lease.js';
+import type { Tx } from '../store/store.js';
 import { inChunks } from './in-chunks.js';
 import type { JobContext } from './job-context.js';
 
-/** What `waybill bindings export` wrote. */
-export type ExportedBindings = AsyncIterable<AdoptionRow | BindingRow | ClosedBindingRow>;
+/** A line of what `waybill bindings export` wrote. */
+export type ExportedRow = AdoptionRow | BindingRow | ClosedBindingRow;
 
 export interface TakenOver {
   /** `removed`: records that the service has no more. */
@@ -19,55 +19,45 @@ export interface TakenOver {
 }
 
 /**
- * Takes over what an export says, and believes no binding any more. Nobody captures meanwhile: a pass that has read what is known
- * before a binding comes would write a create beside it.
+ * Takes over what an export says, and believes no binding any more. Nobody captures in those transactions: a pass that has read what
+ * is known before a binding comes would write a create beside it.
  */
-export async function takeOverBindings(context: JobContext, rows: ExportedBindings | null): Promise<TakenOver> {
-  const lease = await CaptureLease.acquireWhenFree(context);
-  if (typeof lease === 'string') throw new Error(`${lease}. Nothing was done: try again.`);
-  try {
-    const bindings = await importRows(context, lease, rows);
-    return { bindings, doubtedBindings: await doubtAllBindings(context, lease) };
-  } finally {
-    await lease.release();
+export async function takeOverBindings(
+  context: JobContext,
+  exported: AsyncIterable<ExportedRow> | null,
+): Promise<TakenOver> {
+  const bindings = { imported: 0, older: 0, closed: 0, removed: 0 };
+  for await (const chunk of inChunks(exported, 500)) {
+    const done = await context.store.transaction('import bindings', (tx) => importRows(context, tx, chunk));
+    for (const name of ['imported', 'older', 'closed', 'removed'] as const) bindings[name] += done[name];
   }
+  return { bindings, doubtedBindings: await doubtAllBindings(context) };
 }
 
 async function importRows(
-  { store, settings, nowMs }: JobContext,
-  lease: CaptureLease,
-  rows: ExportedBindings | null,
+  { settings, nowMs }: JobContext,
+  tx: Tx,
+  rows: readonly ExportedRow[],
 ): Promise<TakenOver['bindings']> {
-  const bindings = { imported: 0, older: 0, closed: 0, removed: 0 };
-  for await (const chunk of inChunks(rows, 500)) {
-    await lease.keep();
-    const done = await store.transaction('import bindings', async (tx) => {
-      await assertEpoch(tx, lease.lease);
-      const closed = chunk.filter((row): row is ClosedBindingRow => 'closed_at' in row);
-      bindings.removed += await importClosedBindings(tx, settings.installation, closed);
-      await importAdoptions(
-        tx,
-        chunk.filter((row): row is AdoptionRow => 'adopted_from' in row),
-      );
-      const open = chunk.filter((row): row is BindingRow => !('closed_at' in row) && !('adopted_from' in row));
-      return importBindings(tx, open, nowMs());
-    });
-    for (const name of ['imported', 'older', 'closed'] as const) bindings[name] += done[name];
-  }
-  return bindings;
+  await lockLease(tx, 'capture');
+  const closed = rows.filter((row): row is ClosedBindingRow => 'closed_at' in row);
+  const removed = await importClosedBindings(tx, settings.installation, closed);
+  const adoptions = rows.filter((row): row is AdoptionRow => 'adopted_from' in row);
+  await importAdoptions(tx, adoptions);
+  const open = rows.filter((row): row is BindingRow => !('closed_at' in row) && !('adopted_from' in row));
+  return { ...(await importBindings(tx, open, nowMs())), removed };
 }
 
 /**
  * A copy and an export tell what the service held when they were made. No changed-at proves that a row is as it was then:
  * many ERPs write lines without touching it.
  */
-async function doubtAllBindings({ store }: JobContext, lease: CaptureLease): Promise<number> {
+async function doubtAllBindings({ store }: JobContext): Promise<number> {
   let doubted = 0;
   for (const entity of ['customer', 'order'] as const)
     for (let after = ''; ; ) {
-      await lease.keep();
       const keys = await store.transaction('doubt older bindings', async (tx) => {
-        await assertEpoch(tx, lease.lease);
+        await lockLease(tx, 'capture');
         const found = await boundKeys(tx, entity, after, 1_000);
         await doubtBindings(tx, entity, found);
         return found;

@@ -12,6 +12,13 @@ const isUnbound = 'NOT EXISTS (SELECT 1 FROM binding b WHERE b.entity=m.entity A
 /** Creates that the lost store may have sent, and that are not closed. */
 const unbound = `m.operation='create' AND m.state='pending' AND ${isUnbound}`;
 
+/** Nobody decides anything else about them until the transaction ends. */
+async function lockIds(tx: Tx, which: string): Promise<number[]> {
+  const lock = tx.dialect === 'mysql' ? ' FOR UPDATE' : '';
+  const rows = await tx.select<{ id: number }>(`SELECT m.id FROM outbox_message m WHERE ${which}${lock}`);
+  return rows.map(({ id }) => Number(id));
+}
+
 export async function countUnbound(tx: Tx): Promise<{ customers: number; orders: number }> {
   const rows = await tx.select<{ entity: Entity; n: number }>(
     `SELECT m.entity, COUNT(*) AS n FROM outbox_message m WHERE ${unbound} GROUP BY m.entity`,
@@ -32,11 +39,9 @@ export type UnboundFate =
  * @param since when the copy was made
  */
 export async function presumeSent(tx: Tx, since: number): Promise<void> {
-  const rows = await tx.select<{ id: number }>(
-    `SELECT m.id FROM outbox_message m WHERE ${unbound} AND m.first_sent_at IS NULL`,
-  );
-  for (let start = 0; start < rows.length; start += 5_000) {
-    const ids = rows.slice(start, start + 5_000).map((row) => Number(row.id));
+  const all = await lockIds(tx, `${unbound} AND m.first_sent_at IS NULL`);
+  for (let start = 0; start < all.length; start += 5_000) {
+    const ids = all.slice(start, start + 5_000);
     await tx.run(`UPDATE outbox_message SET first_sent_at=? WHERE id IN ${placeholders(ids.length)}`, [since, ...ids]);
   }
 }
@@ -50,6 +55,7 @@ export async function settleUnbound(tx: Tx, fate: UnboundFate, actor: string, no
     fate.to === 'in_doubt'
       ? 'It may have been sent before the store was lost.'
       : 'It may have been sent before the store was lost, and nothing proves whether it exists. Look at the service, then use outbox resolve.';
+  const all = await lockIds(tx, unbound);
   await tx.run(
     `INSERT INTO audit_log (at, event, outcome, entity, source_key, message_id, actor, detail)
       SELECT ?, ?, ?, m.entity, m.source_key, m.id, ?, ? FROM outbox_message m WHERE ${unbound}`,
@@ -62,9 +68,8 @@ export async function settleUnbound(tx: Tx, fate: UnboundFate, actor: string, no
     ],
   );
   await doubtUnderWay(tx);
-  const rows = await tx.select<{ id: number }>(`SELECT m.id FROM outbox_message m WHERE ${unbound}`);
-  for (let start = 0; start < rows.length; start += 5_000) {
-    const ids = rows.slice(start, start + 5_000).map((row) => Number(row.id));
+  for (let start = 0; start < all.length; start += 5_000) {
+    const ids = all.slice(start, start + 5_000);
     if (fate.to === 'in_doubt' && !fate.lookUp)
       await tx.run(`UPDATE outbox_message SET content_hash=? WHERE id IN ${placeholders(ids.length)}`, [
         unknownContent,
@@ -84,7 +89,7 @@ export async function settleUnbound(tx: Tx, fate: UnboundFate, actor: string, no
         [sentUnknownWhen, reason, ...ids],
       );
   }
-  return rows.length;
+  return all.length;
 }
 
 /**
@@ -92,14 +97,12 @@ export async function settleUnbound(tx: Tx, fate: UnboundFate, actor: string, no
  * gave before the lost store sent a change.
  */
 async function doubtUnderWay(tx: Tx): Promise<void> {
-  const rows = await tx.select<{ id: number }>(
-    `SELECT m.id FROM outbox_message m WHERE m.operation='create' AND m.state IN ('sending','in_doubt') AND ${isUnbound}`,
-  );
+  const ids = await lockIds(tx, `m.operation='create' AND m.state IN ('sending','in_doubt') AND ${isUnbound}`);
   await updateRows(
     tx,
     'outbox_message',
     ['id'],
-    rows.map(({ id }) => ({ id: Number(id), content_hash: unknownContent })),
+    ids.map((id) => ({ id, content_hash: unknownContent })),
   );
 }
 
@@ -111,21 +114,21 @@ export async function doubtParkedCreates(tx: Tx, actor: string, nowMs: number): 
   const parked = `m.operation='create' AND m.state='parked' AND m.park_class IN ('held','refused') AND ${isUnbound}`;
   const reason =
     'Somebody may have let it go before the store was lost, and nothing proves whether it exists. Look at the service, then use outbox resolve.';
+  const all = await lockIds(tx, parked);
   await tx.run(
     `INSERT INTO audit_log (at, event, outcome, entity, source_key, message_id, actor, detail)
       SELECT ?, 'parked', 'unproven', m.entity, m.source_key, m.id, ?, ? FROM outbox_message m WHERE ${parked}`,
     [nowMs, actor.slice(0, 255), JSON.stringify({ reason })],
   );
-  const rows = await tx.select<{ id: number }>(`SELECT m.id FROM outbox_message m WHERE ${parked}`);
-  for (let start = 0; start < rows.length; start += 5_000) {
-    const ids = rows.slice(start, start + 5_000).map((row) => Number(row.id));
+  for (let start = 0; start < all.length; start += 5_000) {
+    const ids = all.slice(start, start + 5_000);
     await tx.run(
       `UPDATE outbox_message SET park_class='unproven', first_sent_at=COALESCE(first_sent_at, ?), reason=?
         WHERE id IN ${placeholders(ids.length)}`,
       [sentUnknownWhen, reason, ...ids],
     );
   }
-  return rows.length;
+  return all.length;
 }
 
 /**

@@ -54,7 +54,14 @@ async function lockRow(tx: Tx, name: LeaseName): Promise<LeaseRow | undefined> {
 
 /** Keeps the holder of a lease from writing until the transaction ends. */
 export async function lockLease(tx: Tx, name: LeaseName): Promise<void> {
+  if (await lockRow(tx, name)) return;
+  await insertRow(tx, name);
   await lockRow(tx, name);
+}
+
+async function insertRow(tx: Tx, name: LeaseName): Promise<void> {
+  const insert = tx.dialect === 'mysql' ? 'INSERT IGNORE INTO' : 'INSERT OR IGNORE INTO';
+  await tx.run(`${insert} lease (name, epoch, holder, expires_at) VALUES (?, 0, NULL, 0)`, [name]);
 }
 
 /** Takes the lease if it is free or its time is over. A new holder gets a new epoch. */
@@ -67,8 +74,7 @@ export async function acquireLease(
 ): Promise<LeaseAnswer> {
   const askedAt = clock.monotonicMs();
   return store.transaction(`take the ${name} lease`, async (tx) => {
-    const insert = tx.dialect === 'mysql' ? 'INSERT IGNORE INTO' : 'INSERT OR IGNORE INTO';
-    await tx.run(`${insert} lease (name, epoch, holder, expires_at) VALUES (?, 0, NULL, 0)`, [name]);
+    await insertRow(tx, name);
     const row = await lockRow(tx, name);
     if (!row) throw new Error(`The lease row ${name} is gone.`);
     if (row.holder !== null && row.expires_at > row.now)
