@@ -67,6 +67,8 @@ export function planRow(
     if (known.newest?.state === 'delivered') sentBefore = known.newest.firstSentAt;
   }
   if (decision.action === 'none') return 'unchanged';
+  const isUnproven = decision.operation === 'create' && mayHaveBeenSent(known);
+  if (isUnproven) sentBefore = known.newest?.firstSentAt ?? null;
   const mappingFingerprint = pass.fingerprints[row.entity];
   const unmapped = row.content.mapped ? unfit : row.content.reason;
   const held = holdReason({
@@ -85,9 +87,11 @@ export function planRow(
       ? { parkClass: 'unmapped', reason: unmapped }
       : conflict !== null
         ? { parkClass: 'conflict', reason: conflict }
-        : held !== null
-          ? { parkClass: 'held', reason: held }
-          : null;
+        : isUnproven
+          ? { parkClass: 'unproven', reason: sentBeforeRecovery }
+          : held !== null
+            ? { parkClass: 'held', reason: held }
+            : null;
   const customerKey = row.entity === 'order' ? row.customerKey : null;
   const before = known.newest ?? known.binding;
   const isDoubted = known.binding?.contentHash === unknownContent;
@@ -109,10 +113,11 @@ export function planRow(
       record: json,
       // The bytes of a create are frozen with their key, before any attempt. A row that can't be sent has neither.
       idempotencyKey:
-        decision.operation === 'create' && (parked === null || parked.parkClass === 'held')
+        decision.operation === 'create' && (parked === null || ['held', 'unproven'].includes(parked.parkClass))
           ? createKey(settings.installation, row.entity, row.sourceKey, decision.generation)
           : null,
       firstSentAt: sentBefore,
+      isContentDoubted: isUnproven && unmapped === null,
       isBacklog,
       // A key that turned to another record stays with the record that the service knows.
       identity: conflict === null ? identity : knownIdentity,
@@ -122,6 +127,14 @@ export function planRow(
       parked,
     },
   };
+}
+
+const sentBeforeRecovery =
+  'It may have been sent before the store was lost; its row could not become a record when that was settled. Look at the service, then use outbox resolve.';
+
+/** Its row could not be mapped when a lost store was recovered (`doubtUnmapped`). */
+function mayHaveBeenSent({ newest, binding }: KnownRecord): boolean {
+  return newest !== null && !binding && newest.parkClass === 'unmapped' && newest.firstSentAt !== null;
 }
 
 /**

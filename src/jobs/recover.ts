@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { appendAudit } from '../audit/audit-log.js';
 import type { ErpReader } from '../erp/erp-reader.js';
 import {
   countUnbound,
   doubtParkedCreates,
+  doubtUnmapped,
   markRecovered,
   settleUnbound,
   type UnboundFate,
@@ -41,11 +43,11 @@ export async function previewRecovery(
 ): Promise<{ hold: RecoveryHold | null; customers: number; orders: number }> {
   const hold = await context.store.read('read the hold', readRecoveryHold);
   const waiting = await context.store.read('count what may have been sent', countUnbound);
-  const { captured } = await capture(context, reader, { dryRun: true, sweep: true });
+  const { captured, waiting: unsettled } = await capture(context, reader, { dryRun: true, sweep: true });
   return {
     hold,
     customers: waiting.customers + captured.customers,
-    orders: waiting.orders + captured.orders,
+    orders: waiting.orders + captured.orders + unsettled,
   };
 }
 
@@ -60,16 +62,15 @@ export async function recover(context: JobContext, reader: ErpReader, options: R
   const hold = await store.read('read the hold', readRecoveryHold);
   if (!hold) throw new Error('There is nothing to recover.');
   const { bindings, doubtedBindings } = await takeOverBindings(context, options.bindings);
-  const captured = await sync(context, { reader, client: noClient }, { stages: ['capture'] });
-  if (captured.capture?.stopped)
-    throw new Error(`The ERP could not be read to its end: ${captured.capture.stopped.reason}`);
-
+  await captureAll(context, reader);
   const ended = await store.transaction('end the recovery', async (tx) => {
     // What is judged stays as it is: no pass puts another create in its place meanwhile.
     await lockLease(tx, 'capture');
     const at = nowMs();
-    const unbound = await settleUnbound(tx, options.fate, actor, at);
+    // First what an operator may let go: once it is no longer parked, the next line finds it.
     const unproven = await doubtParkedCreates(tx, actor, at);
+    await doubtUnmapped(tx, options.fate);
+    const unbound = await settleUnbound(tx, options.fate, actor, at);
     const result: RecoverResult = { bindings, doubtedBindings, unbound, to: options.fate.to, unproven };
     await markRecovered(tx);
     await succeed(tx, hold);
@@ -92,6 +93,22 @@ export async function recover(context: JobContext, reader: ErpReader, options: R
   // What has to follow the creates that may have been sent: their changes, and removals, which were not decided meanwhile.
   await sync(context, { reader, client: noClient }, { stages: ['capture'] });
   return ended;
+}
+
+/** Until every row is judged: an order that waits for its lines would be taken for a new one after the recovery. */
+async function captureAll(context: JobContext, reader: ErpReader): Promise<void> {
+  const giveUpAt = performance.now() + 3 * context.settings.orders.settleSeconds * 1000 + 10_000;
+  for (;;) {
+    const { capture: captured } = await sync(context, { reader, client: noClient }, { stages: ['capture'] });
+    if (captured?.stopped) throw new Error(`The ERP could not be read to its end: ${captured.stopped.reason}`);
+    const waiting = captured?.waiting ?? 0;
+    if (waiting === 0) return;
+    if (performance.now() > giveUpAt)
+      throw new Error(
+        `${waiting} orders wait for their lines, and whether they were sent has to be known first. See \`waybill status\`, then recover again.`,
+      );
+    await sleep(500);
+  }
 }
 
 /** A new incarnation takes the place of the lost one, and every machine's witness learns it from the store. */

@@ -34,14 +34,10 @@ export async function takeOverBindings(
   return { bindings, doubtedBindings: await doubtAllBindings(context) };
 }
 
-async function importRows(
-  { settings, nowMs }: JobContext,
-  tx: Tx,
-  rows: readonly ExportedRow[],
-): Promise<TakenOver['bindings']> {
+async function importRows({ nowMs }: JobContext, tx: Tx, rows: readonly ExportedRow[]): Promise<TakenOver['bindings']> {
   await lockLease(tx, 'capture');
   const closed = rows.filter((row): row is ClosedBindingRow => 'closed_at' in row);
-  const removed = await importClosedBindings(tx, settings.installation, closed);
+  const removed = await importClosedBindings(tx, closed, nowMs());
   const adoptions = rows.filter((row): row is AdoptionRow => 'adopted_from' in row);
   await importAdoptions(tx, adoptions);
   const open = rows.filter((row): row is BindingRow => !('closed_at' in row) && !('adopted_from' in row));

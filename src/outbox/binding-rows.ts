@@ -1,6 +1,7 @@
 import type { Entity } from '../model/entity.js';
-import { placeholders, type Row, updateRows, upsertRows } from '../store/rows.js';
+import { placeholders, type Row, upsertRows } from '../store/rows.js';
 import type { Tx } from '../store/store.js';
+import { closeProven } from './close-proven.js';
 
 /** A binding with every column it has, as it is exported and imported. */
 export interface BindingRow extends Row {
@@ -28,6 +29,13 @@ export interface ImportedBindings {
   closed: number;
 }
 
+const reason = 'The service has it already: its binding was imported.';
+
+/** As if a create had said what the binding says: the next capture finds what differs, and asks the brakes as for every update. */
+function asBound({ content_hash, generation }: BindingRow): Row {
+  return { content_hash, generation };
+}
+
 /** Takes over bindings that were exported. What was captured meanwhile as new, and never sent, is new no more. */
 export async function importBindings(tx: Tx, rows: readonly BindingRow[], nowMs: number): Promise<ImportedBindings> {
   const result: ImportedBindings = { imported: 0, older: 0, closed: 0 };
@@ -41,42 +49,9 @@ export async function importBindings(tx: Tx, rows: readonly BindingRow[], nowMs:
     result.imported += newer.length;
     result.older += given.length - newer.length;
     await upsertRows(tx, 'binding', ['entity', 'source_key'], newer);
-    result.closed += await closeCreates(tx, entity, newer, nowMs);
+    result.closed += await closeProven(tx, entity, newer, { operations: 'create', reason, more: asBound }, nowMs);
   }
   return result;
-}
-
-/**
- * Closes creates of these records that were never sent, as if they had said what the binding says: the next capture finds
- * what differs, and asks the brakes as for every update.
- */
-async function closeCreates(tx: Tx, entity: Entity, bindings: readonly BindingRow[], nowMs: number): Promise<number> {
-  if (bindings.length === 0) return 0;
-  const byKey = new Map(bindings.map((row) => [row.source_key, row]));
-  const creates = await tx.select(
-    `SELECT id, source_key, revision FROM outbox_message
-      WHERE entity=? AND source_key IN ${placeholders(byKey.size)}
-        AND operation='create' AND state IN ('pending','parked') AND first_sent_at IS NULL`,
-    [entity, ...byKey.keys()],
-  );
-  await updateRows(
-    tx,
-    'outbox_message',
-    ['id'],
-    creates.map((row) => {
-      const binding = byKey.get(row.source_key) as BindingRow;
-      return {
-        id: Number(row.id),
-        state: 'superseded',
-        reason: 'The service has it already: its binding was imported.',
-        content_hash: binding.content_hash,
-        generation: binding.generation,
-        revision: Math.max(row.revision, binding.revision),
-        closed_at: nowMs,
-      };
-    }),
-  );
-  return creates.length;
 }
 
 /** The newest revision of each record that a binding, open or closed, tells of. */

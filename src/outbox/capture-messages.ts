@@ -3,6 +3,7 @@ import { insertRows, placeholders } from '../store/rows.js';
 import type { Tx } from '../store/store.js';
 import type { MessageState, Operation, ParkClass } from './message.js';
 import type { ClosedBinding, KnownBinding, NewestMessage } from './next-revision.js';
+import { unknownContent } from './unknown-content.js';
 
 export interface KnownRecord {
   newest: (NewestMessage & KnownDetails & { reason: string | null; number: string | null }) | null;
@@ -130,6 +131,8 @@ export interface NewMessage {
   idempotencyKey: string | null;
   /** When the same key and bytes went out before (`resync --force`). */
   firstSentAt?: number | null;
+  /** Whatever is found or acknowledged of it proves nothing of its fields: an update follows. */
+  isContentDoubted?: boolean;
   /** The columns that never change, as JSON. */
   identity?: string | null;
   /** One of many that a resync or a change of the mapping brings: it goes after what is new. */
@@ -157,7 +160,7 @@ export async function insertMessages(tx: Tx, messages: readonly NewMessage[], no
       idempotency_key: message.idempotencyKey,
       // The bytes of a create are its record: one text, one hash.
       body_hash: message.idempotencyKey === null ? null : message.contentHash,
-      content_hash: message.contentHash,
+      content_hash: message.isContentDoubted ? unknownContent : message.contentHash,
       mapping_fingerprint: message.mappingFingerprint,
       state: message.parked ? 'parked' : 'pending',
       park_class: message.parked?.parkClass ?? null,

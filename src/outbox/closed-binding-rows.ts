@@ -1,9 +1,9 @@
 import type { Entity } from '../model/entity.js';
-import { placeholders, type Row, updateRows, upsertRows } from '../store/rows.js';
+import { placeholders, type Row, upsertRows } from '../store/rows.js';
 import type { Tx } from '../store/store.js';
 import { deleteAdoptions } from './adoptions.js';
 import { knownRevisions } from './binding-rows.js';
-import { createKey } from './idempotency-key.js';
+import { closeProven } from './close-proven.js';
 
 /** What is remembered of a record that was removed at the service, with every column it has. */
 export interface ClosedBindingRow extends Row {
@@ -29,15 +29,11 @@ export async function closedBindingsAfter(
 }
 
 /**
- * Takes over removals that were exported, unless the store knows something newer. A create that was captured meanwhile and
- * never sent gets the key of the next generation: to the old one the service would answer with the record that it removed.
+ * Takes over removals that were exported, unless the store knows something newer. What still waits to be said of these records
+ * is closed: a row that is there is captured as a new record, with the key of the next generation.
  * @returns how many were news
  */
-export async function importClosedBindings(
-  tx: Tx,
-  installation: string,
-  rows: readonly ClosedBindingRow[],
-): Promise<number> {
+export async function importClosedBindings(tx: Tx, rows: readonly ClosedBindingRow[], nowMs: number): Promise<number> {
   let imported = 0;
   for (const entity of ['customer', 'order'] as const) {
     const given = rows.filter((row) => row.entity === entity);
@@ -46,38 +42,34 @@ export async function importClosedBindings(
       entity,
       given.map((row) => row.source_key),
     );
-    const news = new Map(
-      given
-        .filter((row) => row.revision > (known.get(row.source_key) ?? -1))
-        .map((row): [string, ClosedBindingRow] => [row.source_key, row]),
-    );
-    if (news.size === 0) continue;
-    imported += news.size;
-    await upsertRows(tx, 'closed_binding', ['entity', 'source_key'], [...news.values()]);
-    const keys = placeholders(news.size);
-    await tx.run(`DELETE FROM binding WHERE entity=? AND source_key IN ${keys}`, [entity, ...news.keys()]);
-    await deleteAdoptions(tx, entity, [...news.keys()]);
-    const creates = await tx.select<{ id: number; source_key: string; revision: number; generation: number }>(
-      `SELECT id, source_key, revision, generation FROM outbox_message
-        WHERE entity=? AND source_key IN ${keys}
-          AND operation='create' AND state IN ('pending','parked') AND first_sent_at IS NULL`,
-      [entity, ...news.keys()],
-    );
-    await updateRows(
+    const news = given.filter((row) => row.revision > (known.get(row.source_key) ?? -1));
+    if (news.length === 0) continue;
+    imported += news.length;
+    const keys = news.map((row) => row.source_key);
+    const reached = await newestRevisions(tx, entity, keys);
+    await upsertRows(
       tx,
-      'outbox_message',
-      ['id'],
-      creates.map((row) => {
-        const { revision, generation } = news.get(row.source_key) as ClosedBindingRow;
-        const next = Math.max(row.generation, generation + 1);
-        return {
-          id: Number(row.id),
-          revision: Math.max(row.revision, revision + 1),
-          generation: next,
-          idempotency_key: createKey(installation, entity, row.source_key, next),
-        };
-      }),
+      'closed_binding',
+      ['entity', 'source_key'],
+      // Edits that were captured since have revisions of their own: the removal ends them too.
+      news.map((row) => ({ ...row, revision: Math.max(row.revision, reached.get(row.source_key) ?? 0) })),
     );
+    await tx.run(`DELETE FROM binding WHERE entity=? AND source_key IN ${placeholders(keys.length)}`, [
+      entity,
+      ...keys,
+    ]);
+    await deleteAdoptions(tx, entity, keys);
+    const reason = 'The service has it no more: its removal was imported.';
+    await closeProven(tx, entity, news, { operations: 'all', reason }, nowMs);
   }
   return imported;
+}
+
+async function newestRevisions(tx: Tx, entity: Entity, keys: readonly string[]): Promise<Map<string, number>> {
+  const rows = await tx.select<{ source_key: string; revision: number }>(
+    `SELECT source_key, MAX(revision) AS revision FROM outbox_message
+      WHERE entity=? AND source_key IN ${placeholders(keys.length)} GROUP BY source_key`,
+    [entity, ...keys],
+  );
+  return new Map(rows.map((row) => [row.source_key, row.revision]));
 }

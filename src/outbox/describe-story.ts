@@ -273,7 +273,7 @@ export function stateInWords({ state, parkClass }: Pick<StoryMessage, 'state' | 
 }
 
 const parkClassInWords = {
-  unmapped: 'unmapped: its row could not become a record; nothing was sent',
+  unmapped: 'unmapped: its row could not become a record',
   refused: 'refused: the service said no; nothing took effect',
   conflict: 'conflict: something exists at the service under its key or code',
   held: 'held: a brake wants somebody to look first; nothing was sent',

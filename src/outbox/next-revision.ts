@@ -52,13 +52,33 @@ export function nextRevision(
   replaysRefusals: boolean,
   closed: ClosedBinding | null = null,
 ): RevisionDecision {
+  const decision = decide(contentHash, newest, binding, replaysRefusals, closed);
+  // To a key of an earlier generation the service would answer with the record that was removed.
+  return decision.action === 'write' && decision.operation === 'create' && closed
+    ? { ...decision, generation: Math.max(decision.generation, closed.generation + 1) }
+    : decision;
+}
+
+function decide(
+  contentHash: string,
+  newest: NewestMessage | null,
+  binding: KnownBinding | null,
+  replaysRefusals: boolean,
+  closed: ClosedBinding | null,
+): RevisionDecision {
   if (!newest) {
-    if (!binding) return create((closed?.revision ?? 0) + 1, closed ? closed.generation + 1 : 0);
+    if (!binding) return create((closed?.revision ?? 0) + 1, 0);
     if (binding.contentHash === contentHash) return { action: 'none' };
     return update(binding.revision + 1, binding.generation, null);
   }
   const revision = Math.max(newest.revision, binding?.revision ?? 0, closed?.revision ?? 0) + 1;
-  if (newest.operation === 'delete') return afterRemoval(newest, binding, revision, replaysRefusals);
+  // The service has it no more, and whatever was said of it was said before.
+  if (!binding && closed && closed.revision >= newest.revision && isClosed(newest.state))
+    return create(revision, newest.generation);
+  // A store that was restored may know less of the record than the binding that was imported.
+  const generation = Math.max(newest.generation, binding?.generation ?? 0);
+  if (newest.operation === 'delete')
+    return afterRemoval(contentHash, newest, binding, { revision, generation }, replaysRefusals);
   // It was withdrawn before it was sent, and is wanted again.
   if (newest.state === 'superseded' && newest.operation === 'create' && !binding)
     return create(revision, newest.generation + (isBurnt(newest, replaysRefusals) ? 1 : 0));
@@ -69,7 +89,7 @@ export function nextRevision(
   switch (newest.state) {
     case 'pending':
       if (neverSent) return again(newest, revision, newest.generation);
-      return update(revision, newest.generation, null);
+      return update(revision, generation, null);
 
     case 'parked':
     case 'discarded': {
@@ -77,11 +97,11 @@ export function nextRevision(
       const isUnsent = neverSent && newest.parkClass !== 'unproven';
       const nothingExists = newest.parkClass === 'unmapped' || newest.parkClass === 'refused' || isUnsent;
       // What may exist must not be created again: the update waits for `outbox resolve`.
-      if (!nothingExists) return update(revision, newest.generation, null);
+      if (!nothingExists) return update(revision, generation, null);
       // The service acknowledged the record before: whatever became of a repeated create (`resync --force`), a change to it
       // is an update, and a new key would make a second record.
       if (newest.operation === 'create' && binding)
-        return update(revision, binding.generation, newest.state === 'parked' ? newest.id : null);
+        return update(revision, generation, newest.state === 'parked' ? newest.id : null);
       const burnt = replaysRefusals && newest.parkClass === 'refused' && newest.operation === 'create';
       return again(newest, revision, newest.generation + (burnt ? 1 : 0));
     }
@@ -89,23 +109,28 @@ export function nextRevision(
     case 'sending':
     case 'in_doubt':
     case 'delivered':
-      return update(revision, newest.generation, null);
+      return update(revision, generation, null);
 
     // The newest message is never superseded: its successor would be newer.
     case 'superseded':
-      return update(revision, newest.generation, null);
+      return update(revision, generation, null);
   }
 }
 
 /** A row that is there although its removal was asked for. */
 function afterRemoval(
+  contentHash: string,
   newest: NewestMessage,
   binding: KnownBinding | null,
-  revision: number,
+  { revision, generation }: { revision: number; generation: number },
   replaysRefusals: boolean,
 ): RevisionDecision {
-  // The service has it no more: a new record, with a new key.
-  if (newest.state === 'delivered') return create(revision, newest.generation + 1);
+  if (newest.state === 'delivered') {
+    // The service has it no more: a new record, with a new key.
+    if (!binding) return create(revision, newest.generation + 1);
+    // It came back before the store was lost, and its binding was imported.
+    return binding.contentHash === contentHash ? { action: 'none' } : update(revision, generation, null);
+  }
   const neverSent = newest.firstSentAt === null;
   const isUnderWay =
     newest.state === 'sending' || newest.state === 'in_doubt' || (newest.state === 'pending' && !neverSent);
@@ -115,7 +140,11 @@ function afterRemoval(
   if (newest.state === 'superseded' && !binding) return create(revision, newest.generation + (replaysRefusals ? 1 : 0));
   const withoutEffect = neverSent || newest.parkClass === 'refused' || newest.parkClass === 'held';
   const supersedes = withoutEffect && (newest.state === 'pending' || newest.state === 'parked') ? newest.id : null;
-  return update(revision, newest.generation, supersedes);
+  return update(revision, generation, supersedes);
+}
+
+function isClosed(state: MessageState): boolean {
+  return state === 'delivered' || state === 'superseded' || state === 'discarded';
 }
 
 function isBurnt(newest: NewestMessage, replaysRefusals: boolean): boolean {

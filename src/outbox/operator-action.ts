@@ -100,8 +100,7 @@ function retry(message: OperatedMessage, context: OperatorContext): OperatorDeci
     return { to: state, generation, newKey: false, firstSentAt };
   }
 
-  if (parkClass === 'unmapped')
-    return refuse('its row in the ERP could not become a record: correct it there, and it is read again by itself');
+  if (parkClass === 'unmapped') return refuse(unmapped);
   // The list comes first, and a retry of whatever is parked must not let go what a brake holds.
   if (parkClass === 'held') return refuse('a brake holds it: `waybill confirm` shows what it would do, and sends it');
   if (isOtherRecord(message)) return refuse(otherRecord);
@@ -149,13 +148,16 @@ function resolveNotDelivered(message: OperatedMessage): OperatorDecision {
     return refuse('nothing of it is in doubt: resolve is for `in_doubt`, `unproven` and `conflict`; try `retry`');
   const unsendable = whyNeverAgain(message);
   if (unsendable) return refuse(unsendable);
+  if (message.parkClass === 'unmapped') return refuse(unmapped);
   // In a conflict the service holds the old key with other bytes, or answers it with the old "no": only a new key gets through.
   const burnt = message.operation === 'create' && message.parkClass === 'conflict' && message.state === 'parked';
   return { to: 'pending', generation: message.generation + (burnt ? 1 : 0), newKey: burnt, firstSentAt: null };
 }
 
-function mayExist({ state, parkClass }: OperatedMessage): boolean {
-  return state === 'in_doubt' || (state === 'parked' && (parkClass === 'unproven' || parkClass === 'conflict'));
+function mayExist({ state, parkClass, firstSentAt }: OperatedMessage): boolean {
+  if (state !== 'parked') return state === 'in_doubt';
+  // What can't be mapped was sent only by a store that is lost.
+  return parkClass === 'unproven' || parkClass === 'conflict' || (parkClass === 'unmapped' && firstSentAt !== null);
 }
 
 /** Why sending it again would be wrong whatever its own attempts came to, or null. */
@@ -166,6 +168,8 @@ function whyNeverAgain({ operation, boundServiceId, newerRevision }: OperatedMes
     return 'a newer revision of the record is on its way or delivered, and this one would undo it. Discard this message';
   return null;
 }
+
+const unmapped = 'its row in the ERP could not become a record: correct it there, and it is read again by itself';
 
 const forgotten =
   'the service may have forgotten its key since the first try, so that a resend could make a second record: look there, then `waybill outbox resolve`';

@@ -19,6 +19,10 @@ async function lockIds(tx: Tx, which: string): Promise<number[]> {
   return rows.map(({ id }) => Number(id));
 }
 
+function chunks(ids: readonly number[]): number[][] {
+  return Array.from({ length: Math.ceil(ids.length / 5_000) }, (_, i) => ids.slice(i * 5_000, (i + 1) * 5_000));
+}
+
 export async function countUnbound(tx: Tx): Promise<{ customers: number; orders: number }> {
   const rows = await tx.select<{ entity: Entity; n: number }>(
     `SELECT m.entity, COUNT(*) AS n FROM outbox_message m WHERE ${unbound} GROUP BY m.entity`,
@@ -39,11 +43,8 @@ export type UnboundFate =
  * @param since when the copy was made
  */
 export async function presumeSent(tx: Tx, since: number): Promise<void> {
-  const all = await lockIds(tx, `${unbound} AND m.first_sent_at IS NULL`);
-  for (let start = 0; start < all.length; start += 5_000) {
-    const ids = all.slice(start, start + 5_000);
+  for (const ids of chunks(await lockIds(tx, `${unbound} AND m.first_sent_at IS NULL`)))
     await tx.run(`UPDATE outbox_message SET first_sent_at=? WHERE id IN ${placeholders(ids.length)}`, [since, ...ids]);
-  }
 }
 
 /**
@@ -68,8 +69,7 @@ export async function settleUnbound(tx: Tx, fate: UnboundFate, actor: string, no
     ],
   );
   await doubtUnderWay(tx);
-  for (let start = 0; start < all.length; start += 5_000) {
-    const ids = all.slice(start, start + 5_000);
+  for (const ids of chunks(all)) {
     if (fate.to === 'in_doubt' && !fate.lookUp)
       await tx.run(`UPDATE outbox_message SET content_hash=? WHERE id IN ${placeholders(ids.length)}`, [
         unknownContent,
@@ -120,8 +120,7 @@ export async function doubtParkedCreates(tx: Tx, actor: string, nowMs: number): 
       SELECT ?, 'parked', 'unproven', m.entity, m.source_key, m.id, ?, ? FROM outbox_message m WHERE ${parked}`,
     [nowMs, actor.slice(0, 255), JSON.stringify({ reason })],
   );
-  for (let start = 0; start < all.length; start += 5_000) {
-    const ids = all.slice(start, start + 5_000);
+  for (const ids of chunks(all)) {
     await tx.run(
       `UPDATE outbox_message SET park_class='unproven', first_sent_at=COALESCE(first_sent_at, ?), reason=?
         WHERE id IN ${placeholders(ids.length)}`,
@@ -129,6 +128,19 @@ export async function doubtParkedCreates(tx: Tx, actor: string, nowMs: number): 
     );
   }
   return all.length;
+}
+
+/**
+ * Creates whose rows can't be mapped: the lost store may have sent them when they could. When they can again, they are parked as
+ * unproven (`planRow`).
+ */
+export async function doubtUnmapped(tx: Tx, fate: UnboundFate): Promise<void> {
+  const which = `m.operation='create' AND m.state='parked' AND m.park_class='unmapped' AND m.first_sent_at IS NULL AND ${isUnbound}`;
+  for (const ids of chunks(await lockIds(tx, which)))
+    await tx.run(`UPDATE outbox_message SET first_sent_at=? WHERE id IN ${placeholders(ids.length)}`, [
+      fate.to === 'in_doubt' ? fate.sentSince : sentUnknownWhen,
+      ...ids,
+    ]);
 }
 
 /**
@@ -147,6 +159,8 @@ export async function doubtBindings(tx: Tx, entity: Entity, sourceKeys: readonly
   await tx.run(
     `UPDATE outbox_message SET content_hash=? WHERE entity=? AND source_key IN ${keys} AND (
         (operation<>'delete' AND state IN ('delivered','superseded'))
+        OR (operation='update' AND state='discarded' AND revision<(
+          SELECT b.revision FROM binding b WHERE b.entity=outbox_message.entity AND b.source_key=outbox_message.source_key))
         OR (operation='create' AND first_sent_at IS NOT NULL AND state IN ('pending','sending','in_doubt'))
         OR (operation='update' AND body_hash IS NOT NULL AND state IN ('pending','sending','in_doubt','parked')))`,
     [unknownContent, entity, ...sourceKeys],
@@ -164,6 +178,7 @@ export async function markRecovered(tx: Tx): Promise<void> {
  * whoever found it there, says nothing of its fields then.
  */
 export async function fromBeforeRecovery(tx: Tx): Promise<(messageId: number) => boolean> {
+  if ((await readStoreInfo(tx, 'recovery')) !== null) return () => true;
   const upTo = Number((await readStoreInfo(tx, 'recovered_to')) ?? 0);
   return (messageId) => messageId <= upTo;
 }

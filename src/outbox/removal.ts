@@ -27,9 +27,10 @@ export function decideRemoval(
   patchedHash: string | null,
 ): RemovalDecision {
   const neverSent = newest !== null && newest.firstSentAt === null;
+  // What can't be mapped was sent only by a store that is lost.
   const parkedWithoutEffect =
     newest?.state === 'parked' &&
-    (newest.parkClass === 'unmapped' || newest.parkClass === 'refused' || newest.parkClass === 'held');
+    ((newest.parkClass === 'unmapped' && neverSent) || newest.parkClass === 'refused' || newest.parkClass === 'held');
 
   // Nothing of it can exist at the service: then nothing has to be said, whatever is configured.
   if (newest?.operation === 'create' && !binding) {
@@ -41,7 +42,8 @@ export function decideRemoval(
   const known = newest ?? binding;
   if (known === null || effect === 'nothing') return { action: 'none' };
   // A removal of a record that the service never had, or has no more. An update that waits for its create tells that it may come.
-  const mayCome = newest?.operation === 'create' || (newest?.operation === 'update' && newest.state !== 'superseded');
+  const isOpen = newest !== null && ['pending', 'sending', 'in_doubt', 'parked'].includes(newest.state);
+  const mayCome = newest?.operation === 'create' || (newest?.operation === 'update' && isOpen);
   if (!binding && !mayCome) return { action: 'none' };
 
   // It is asked for already, or a person said no to it.

@@ -2,13 +2,15 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Entity } from '../model/entity.js';
 import type { JsonValue } from '../model/record.js';
 import type { VerdictKind } from '../model/verdict.js';
+import { sweepAtNextPass } from '../store/cursors.js';
 import { insertRows, placeholders, updateRows, upsertRows } from '../store/rows.js';
 import type { Tx } from '../store/store.js';
 import type { ClaimedMessage, NothingToSend } from './claim-messages.js';
 import { createKey } from './idempotency-key.js';
 import type { Transition } from './message.js';
+import { fromBeforeRecovery } from './recover-messages.js';
 import { closeBindings } from './removal-rows.js';
-import { provenRecord } from './unknown-content.js';
+import { provenRecord, unknownContent } from './unknown-content.js';
 
 /** What became of one attempt, as it is kept. */
 export interface AttemptOutcome {
@@ -50,7 +52,7 @@ export async function settleMessages(
   epoch: number,
   nowMs: number,
 ): Promise<AttemptIds> {
-  const settled = await stillSending(tx, all, epoch);
+  const settled = await doubtOldAnswers(tx, await stillSending(tx, all, epoch));
   if (settled.length === 0) return new Map();
   await updateRows(
     tx,
@@ -124,15 +126,43 @@ export async function settleMessages(
   return attemptIds;
 }
 
+/**
+ * The answer to a create that a lost store may have sent can be an old one: something newer may have been said since. So its fields
+ * are doubted, and a sweep at the next pass brings them up to date.
+ */
+async function doubtOldAnswers(tx: Tx, settled: readonly SettledMessage[]): Promise<SettledMessage[]> {
+  const isCreated = ({ message, transition }: SettledMessage) =>
+    transition.state === 'delivered' && message.operation === 'create' && message.contentHash !== unknownContent;
+  if (!settled.some(isCreated)) return [...settled];
+  const isFromBefore = await fromBeforeRecovery(tx);
+  const isDoubted = (one: SettledMessage) => isCreated(one) && isFromBefore(one.message.id);
+  const doubted = settled.filter(isDoubted).map(({ message }) => message);
+  await updateRows(
+    tx,
+    'outbox_message',
+    ['id'],
+    doubted.map(({ id }) => ({ id, content_hash: unknownContent })),
+  );
+  for (const entity of new Set(doubted.map((message) => message.entity))) await sweepAtNextPass(tx, entity);
+  return settled.map((one) =>
+    isDoubted(one) ? { ...one, message: { ...one.message, contentHash: unknownContent } } : one,
+  );
+}
+
+/** With the content that the store knows by now: a recovery may have doubted it since it was claimed. */
 async function stillSending(tx: Tx, settled: readonly SettledMessage[], epoch: number): Promise<SettledMessage[]> {
   if (settled.length === 0) return [];
-  const rows = await tx.select<{ id: number; attempts: number }>(
-    `SELECT id, attempts FROM outbox_message
+  const rows = await tx.select<{ id: number; attempts: number; content_hash: string }>(
+    `SELECT id, attempts, content_hash FROM outbox_message
       WHERE id IN ${placeholders(settled.length)} AND state='sending' AND claim_epoch=?${tx.dialect === 'mysql' ? ' FOR UPDATE' : ''}`,
     [...settled.map(({ message }) => message.id), epoch],
   );
-  const sending = new Map(rows.map((row) => [Number(row.id), row.attempts]));
-  return settled.filter(({ message }) => sending.get(message.id) === message.attemptNumber);
+  const sending = new Map(rows.map((row) => [Number(row.id), row]));
+  return settled.flatMap(({ message, transition, outcome }) => {
+    const row = sending.get(message.id);
+    if (row?.attempts !== message.attemptNumber) return [];
+    return [{ message: { ...message, contentHash: row.content_hash }, transition, outcome }];
+  });
 }
 
 async function idsOfAttempts(tx: Tx, settled: readonly SettledMessage[]): Promise<AttemptIds> {

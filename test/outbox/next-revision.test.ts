@@ -114,6 +114,34 @@ describe('what capture does with a changed row', () => {
     );
   });
 
+  it('believes an imported binding before a removal that the store knows', () => {
+    const gone = newest({ operation: 'delete', state: 'delivered', revision: 2 });
+    expect(nextRevision('A', gone, binding, false)).to.deep.equal(none);
+    expect(nextRevision('B', gone, binding, false)).to.deep.equal(write({ operation: 'update', generation: 1 }));
+    expect(nextRevision('A', gone, null, false)).to.deep.equal(write({ revision: 3, generation: 1 }));
+  });
+
+  it('never falls behind the generation of a binding', () => {
+    for (const state of ['delivered', 'superseded', 'sending', 'in_doubt'] as const)
+      expect(nextRevision('B', newest({ state, ...sent }), binding, false), state).to.deep.equal(
+        write({ operation: 'update', generation: 1 }),
+      );
+  });
+
+  it('is a new record where the service has it no more, whatever was said of it before', () => {
+    const closed = { revision: 5, generation: 2 };
+    for (const operation of ['create', 'update', 'delete'] as const)
+      for (const state of ['delivered', 'superseded', 'discarded'] as const)
+        for (const hash of ['A', 'B'])
+          expect(nextRevision(hash, newest({ operation, state }), null, false, closed)).to.deep.equal(
+            write({ revision: 6, generation: 3 }),
+          );
+    expect(
+      nextRevision('A', newest({ state: 'discarded', revision: 6 }), null, false, closed),
+      'a person said no since',
+    ).to.deep.equal(none);
+  });
+
   it('goes by the newest message before the binding, so that a row changed back is sent again', () => {
     const delivered = newest({ state: 'pending', operation: 'update', contentHash: 'B' });
     expect(nextRevision('A', delivered, { ...binding, generation: 0 }, false)).to.deep.equal(

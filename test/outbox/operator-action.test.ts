@@ -189,4 +189,12 @@ describe('an operator’s action on a message', () => {
       }
     });
   });
+
+  it('settles what can not be mapped only where a lost store may have sent it', () => {
+    const unmapped = at('parked', 'unmapped', { firstSentAt: 1 });
+    expect(decide('delivered', unmapped, { serviceId: 'o1' })).to.deep.equal({ to: 'delivered', serviceId: 'o1' });
+    expect(decide('delivered', at('parked', 'unmapped'), { serviceId: 'o1' })).to.have.property('to', null);
+    for (const action of ['not_delivered', 'retry'] as const)
+      expect(decide(action, unmapped), action).to.have.property('why').that.contains('correct it there');
+  });
 });

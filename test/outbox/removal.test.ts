@@ -48,6 +48,15 @@ describe('the removal of a record', () => {
       });
   });
 
+  it('withdraws no create that a lost store may have sent, and asks nothing of what is gone', () => {
+    const unmapped = newest({ state: 'parked', parkClass: 'unmapped', firstSentAt: 1 });
+    expect(decideRemoval('delete', unmapped, null, null)).to.deep.include({ action: 'write', operation: 'delete' });
+    for (const state of ['delivered', 'discarded', 'superseded'] as const)
+      expect(decideRemoval('delete', newest({ operation: 'update', state }), null, null), state).to.deep.equal({
+        action: 'none',
+      });
+  });
+
   it('waits behind a create that may have been sent', () => {
     for (const state of ['sending', 'in_doubt', 'pending'] as const)
       expect(decideRemoval('delete', newest({ state }), null, null)).to.deep.include({

@@ -81,18 +81,16 @@ const legal: Record<string, readonly string[]> = {
 
 export function legalTransitions(history: History): string[] {
   return livesOf(history).flatMap((life, index) => [
-    ...illegalTransitions(history, life, index > 0),
-    ...replacedDespiteDoubt(life),
+    ...illegalTransitions(history, life, index > 0 ? history.past : null),
+    ...replacedDespiteDoubt(life, index > 0 ? history.past : null),
   ]);
 }
 
-/** @param isRecovered the store took the place of another one: what waits may have been sent by that one */
-function illegalTransitions(
-  { resolved }: History,
-  { events, attempts, operated }: Life,
-  isRecovered: boolean,
-): string[] {
+/** @param past the store whose place this one took: what waits may have been sent by that one */
+function illegalTransitions({ resolved }: History, { events, attempts, operated }: Life, past: Life | null): string[] {
   const wrong: string[] = [];
+  const isRecovered = past !== null;
+  const ended = endedIn(past);
   const lookedUp = new Set(messagesAskedFor(attempts, 'none'));
   const asked = new Set(messagesAskedFor(attempts));
   const saidAbsent = new Set<number | null>();
@@ -110,7 +108,9 @@ function illegalTransitions(
     const isHeld = from === 'pending' && to === 'parked' && event.text === 'held' && event.new_first_sent === null;
     // A customer in conflict may be one that the service has already: it is asked for by its code.
     const isAsked = from === 'parked' && to === 'sending' && event.entity === 'customer' && asked.has(id);
-    if (from !== to && !isRecovery && !isHeld && !isAsked && !legal[from ?? '']?.includes(to ?? ''))
+    // An export told of its end.
+    const isProven = from === 'in_doubt' && to === 'superseded' && ended.has(`${event.entity} ${event.source_key}`);
+    if (from !== to && !isRecovery && !isHeld && !isAsked && !isProven && !legal[from ?? '']?.includes(to ?? ''))
       wrong.push(`${name} went from ${from} to ${to}`);
     // The service was asked and has nothing, or a person looked and says so.
     const isAbsent =
@@ -139,10 +139,11 @@ function illegalTransitions(
 }
 
 /** What may exist at the service gives way to nothing, and nothing that could make a second one is written beside it. */
-function replacedDespiteDoubt(life: Life): string[] {
+function replacedDespiteDoubt(life: Life, past: Life | null): string[] {
   const { events, messages } = life;
   const wrong: string[] = [];
   const adopted = adoptedMessages(life);
+  const ended = endedIn(past);
   const creates = new Set(messages.filter(({ operation }) => operation === 'create').map(({ id }) => id));
   const standing = new Map<string, number>();
   for (const event of events) {
@@ -155,12 +156,19 @@ function replacedDespiteDoubt(life: Life): string[] {
     if (event.new_state === 'parked' && ['unproven', 'conflict'].includes(event.text ?? ''))
       standing.set(record, event.message_id);
     if (standing.get(record) !== event.message_id || event.new_state === 'parked') continue;
-    if (event.new_state === 'superseded' && !adopted.has(event.message_id))
+    if (event.new_state === 'superseded' && !adopted.has(event.message_id) && !ended.has(record))
       wrong.push(`${record} may exist (message ${event.message_id}), and was superseded`);
     // An operator gave it up, and proved nothing.
     if (event.new_state !== 'discarded') standing.delete(record);
   }
   return wrong;
+}
+
+/** Records of which that store knew that the service has them, or has them no more. */
+function endedIn(past: Life | null): Set<string> {
+  const removed =
+    past?.messages.filter(({ operation, state }) => operation === 'delete' && state === 'delivered') ?? [];
+  return new Set([...(past?.bindings ?? []), ...removed].map(({ entity, source_key }) => `${entity} ${source_key}`));
 }
 
 /** Messages whose record was looked up at the service. @param finding what it said; absent: whatever it said */

@@ -1,0 +1,183 @@
+import { expect } from 'chai';
+import { recover } from '../../src/jobs/recover.js';
+import { decideForMessages, matchingIds, writeOperatorDecisions } from '../../src/outbox/operate-messages.js';
+import type { OperatorAction } from '../../src/outbox/operator-action.js';
+import { presumeSent } from '../../src/outbox/recover-messages.js';
+import { cancelSampleOrder, editSampleLine, insertSampleOrder } from '../../src/sample-erp/change-sample-erp.js';
+import { askAsAnother } from './ask-as-another.js';
+import { type Lab, type LabOptions, onBothLabs } from './job-lab.js';
+import { copyStore, each, exportRows, holdAsLost, loseEverything } from './lost-store.js';
+import { expectAllAtService } from './service-of.js';
+
+onBothLabs('what a recovery takes for proven', (kit) => {
+  const removing = { orders: { cancelled: { column: 'status', values: ['cancelled'] }, onCancelled: 'delete' } };
+  const start = async (options: LabOptions = {}): Promise<Lab> => {
+    const lab = await kit.start({ customers: 1, orders: 3, ...options });
+    await send(lab);
+    return lab;
+  };
+  const send = async (lab: Lab) => {
+    await lab.capture({ sweep: true });
+    await lab.deliver();
+  };
+  const comesBack = (lab: Lab, id: number) =>
+    lab.changeErp("UPDATE sales_orders SET status='confirmed', updated_at='2027-01-01 10:00:00' WHERE id=?", [id]);
+  const creates = (lab: Lab) =>
+    lab.sandbox.ledger().requests.filter(({ method, path }) => method === 'POST' && path === '/v1/orders').length;
+  const messagesOf = (id: number) =>
+    kit.rows("SELECT * FROM outbox_message WHERE entity='order' AND source_key=? ORDER BY revision", [String(id)]);
+  const parked = { to: 'parked' } as const;
+  const recoverWith = (lab: Lab, rows: Parameters<typeof each>[0] | null) =>
+    recover(lab.context, lab.reader, { fate: parked, bindings: rows && (each(rows) as never), reason: 'a test' });
+  const say = (action: OperatorAction, key: number, serviceId: string | null = null) =>
+    kit.store.transaction('say', async (tx) => {
+      const filter = { keys: [String(key)], entity: 'order' as const };
+      const context = { nowMs: Date.now(), keyLifetimeMs: 3_600_000, replaysRefusals: false, serviceId };
+      const ids = await matchingIds(tx, filter, 0, 10);
+      const decided = await decideForMessages(tx, ids, filter, action, context, true);
+      await writeOperatorDecisions(tx, decided, 'test', 'a person looked', Date.now());
+    });
+
+  it('not that a row was never sent which could not be mapped in that moment', async () => {
+    const lab = await start();
+    const [order] = lab.sandbox.ledger().orders;
+    const [row] = await lab.readErp(`SELECT id FROM sales_orders WHERE order_no='${order?.reference}'`);
+    const id = Number(row?.id);
+    const rows = (await exportRows(kit)).filter((row) => row.entity !== 'order' || row.source_key !== String(id));
+    await loseEverything(kit);
+    await lab.changeErp('UPDATE sales_order_lines SET qty=1.5 WHERE order_id=? AND line_no=1', [id]);
+    await holdAsLost(kit);
+    await recoverWith(lab, rows);
+    await editSampleLine(lab.erp, id, 1, 7);
+    const before = creates(lab);
+    await send(lab);
+    await send(lab);
+    expect(creates(lab)).to.equal(before);
+    expect(
+      (await messagesOf(id)).find(({ operation, state }) => operation === 'create' && state === 'parked'),
+    ).to.include({
+      park_class: 'unproven',
+    });
+    await say('delivered', id, order?.order_id ?? null);
+    await send(lab);
+    await expectAllAtService(lab);
+  });
+
+  it('not that a row was never sent which waits for its lines in that moment', async () => {
+    const lab = await start({ settings: { orders: { settleSeconds: 3 } } });
+    const [order] = lab.sandbox.ledger().orders;
+    await loseEverything(kit);
+    const now = new Date().toLocaleString('sv-SE', { timeZone: 'Europe/Berlin' });
+    await lab.changeErp('UPDATE sales_orders SET total=total+1, updated_at=? WHERE order_no=?', [
+      now,
+      order?.reference ?? '',
+    ]);
+    await holdAsLost(kit);
+    await recoverWith(lab, null);
+    expect(await kit.rows('SELECT source_key FROM unsettled')).to.deep.equal([]);
+    const before = creates(lab);
+    await lab.changeErp('UPDATE sales_orders SET total=total-1 WHERE order_no=?', [order?.reference ?? '']);
+    await send(lab);
+    expect(creates(lab)).to.equal(before);
+  });
+
+  it('that a record is there which a copy knows to be removed, when it came back since', async () => {
+    const lab = await start({ settings: removing });
+    const { id } = await insertSampleOrder(lab.erp, {});
+    await send(lab);
+    await cancelSampleOrder(lab.erp, id);
+    await send(lab);
+    const restore = await copyStore(kit);
+    await comesBack(lab, id);
+    await send(lab);
+    await expectAllAtService(lab);
+    const rows = await exportRows(kit);
+    await restore();
+    await holdAsLost(kit);
+    await recoverWith(lab, rows);
+    const before = creates(lab);
+    await editSampleLine(lab.erp, id, 1, 9);
+    await send(lab);
+    expect(creates(lab)).to.equal(before);
+    await expectAllAtService(lab);
+    // Its next removal, and its next return, have a key that no store has used.
+    await cancelSampleOrder(lab.erp, id);
+    await send(lab);
+    await comesBack(lab, id);
+    await send(lab);
+    await expectAllAtService(lab);
+  });
+
+  it('that a create of a copy was acknowledged, when an export says so', async () => {
+    const lab = await kit.start({ customers: 1, orders: 2 });
+    await lab.capture({ sweep: true });
+    const restore = await copyStore(kit);
+    await lab.deliver();
+    const rows = await exportRows(kit);
+    await restore();
+    await kit.store.transaction('as the check of the witness does', (tx) => presumeSent(tx, Date.now()));
+    await holdAsLost(kit);
+    const { bindings } = await recoverWith(lab, rows);
+    expect(bindings.closed).to.equal(rows.length);
+    const before = creates(lab);
+    await send(lab);
+    expect(creates(lab)).to.equal(before);
+    await expectAllAtService(lab);
+  });
+
+  for (const waits of [false, true])
+    it(`that a record is gone which a copy knows to be there${waits ? ', with a change on its way' : ''}`, async () => {
+      const lab = await start({ settings: removing });
+      const { id } = await insertSampleOrder(lab.erp, {});
+      await send(lab);
+      if (waits) {
+        await editSampleLine(lab.erp, id, 1, 5);
+        await lab.capture({ sweep: true });
+      }
+      const restore = await copyStore(kit);
+      await cancelSampleOrder(lab.erp, id);
+      await send(lab);
+      const rows = await exportRows(kit);
+      await restore();
+      await comesBack(lab, id);
+      await holdAsLost(kit);
+      expect((await recoverWith(lab, rows)).bindings.removed).to.equal(1);
+      const [newest] = (await messagesOf(id)).reverse();
+      expect(newest).to.include({ operation: 'create', generation: 1, park_class: 'unproven' });
+      await say('not_delivered', id);
+      await lab.deliver();
+      await expectAllAtService(lab);
+    });
+
+  it('no field of what an operator sends again', async () => {
+    const lab = await kit.start({ customers: 1, orders: 1 });
+    await lab.capture({ sweep: true });
+    const [message] = await kit.rows(
+      `SELECT m.source_key, m.idempotency_key, b.record FROM outbox_message m JOIN message_body b ON b.message_id=m.id
+        WHERE m.entity='order'`,
+    );
+    const [customer] = await kit.rows(
+      `SELECT m.idempotency_key, b.record FROM outbox_message m JOIN message_body b ON b.message_id=m.id
+        WHERE m.entity='customer'`,
+    );
+    await askAsAnother(lab, 'POST', '/v1/customers', customer.idempotency_key, JSON.parse(customer.record));
+    const created = await askAsAnother(lab, 'POST', '/v1/orders', message.idempotency_key, JSON.parse(message.record));
+    const items = [{ sku: 'SKU-0001', qty: 9, price: 100 }];
+    await askAsAnother(lab, 'PATCH', `/v1/orders/${created.order_id}`, 'of-the-lost-store', { items });
+    await kit.store.transaction('as the check of the witness does', (tx) => presumeSent(tx, Date.now()));
+    await holdAsLost(kit);
+    await recoverWith(lab, null);
+    await kit.store.transaction('retry', async (tx) => {
+      const filter = { parkClass: 'unproven' as const };
+      const context = { nowMs: Date.now(), keyLifetimeMs: 3_600_000, replaysRefusals: false, serviceId: null };
+      const ids = await matchingIds(tx, filter, 0, 10);
+      const decided = await decideForMessages(tx, ids, filter, 'retry', context, true);
+      await writeOperatorDecisions(tx, decided, 'test', 'again', Date.now());
+    });
+    await lab.deliver();
+    await lab.capture();
+    await lab.deliver();
+    await expectAllAtService(lab);
+    expect(lab.sandbox.ledger().orders).to.have.length(1);
+  });
+});
