@@ -182,7 +182,7 @@ export function forcedRevision(
   // Our key never made it: the service would take the same create for a new one.
   if (binding?.adoption)
     return { action: 'skip', reason: 'it was adopted: the service had it already, and takes changes to it only' };
-  const revision = newest.revision + 1;
+  const revision = Math.max(newest.revision, binding?.revision ?? 0) + 1;
   switch (newest.state) {
     case 'delivered':
       if (newest.operation !== 'create')
