@@ -20,6 +20,7 @@ import { killPoint } from './kill-point.js';
 import { type RecoveryHold, readPredecessors, readRecoveryHold } from './store-witness.js';
 import { sync } from './sync.js';
 import { type ExportedRow, type TakenOver, takeOverBindings } from './take-over-bindings.js';
+import { unsettledStrangers } from './unsettled-orders.js';
 
 export interface RecoverOptions {
   fate: UnboundFate;
@@ -95,19 +96,25 @@ export async function recover(context: JobContext, reader: ErpReader, options: R
   return ended;
 }
 
-/** Until every row is judged: an order that waits for its lines would be taken for a new one after the recovery. */
+/**
+ * Until every row that is there now is captured: an order that waits for its lines would be taken for a new one after the recovery.
+ */
 async function captureAll(context: JobContext, reader: ErpReader): Promise<void> {
+  const { capture: whole } = await sync(context, { reader, client: noClient }, { stages: ['capture'] });
+  if (whole?.stopped) throw new Error(`The ERP could not be read to its end: ${whole.stopped.reason}`);
+  const strangers = () => context.store.read('read who waits for lines', unsettledStrangers);
+  let waiting = await strangers();
   const giveUpAt = performance.now() + 3 * context.settings.orders.settleSeconds * 1000 + 10_000;
-  for (;;) {
-    const { capture: captured } = await sync(context, { reader, client: noClient }, { stages: ['capture'] });
-    if (captured?.stopped) throw new Error(`The ERP could not be read to its end: ${captured.stopped.reason}`);
-    const waiting = captured?.waiting ?? 0;
-    if (waiting === 0) return;
+  while (waiting.length > 0) {
     if (performance.now() > giveUpAt)
       throw new Error(
-        `${waiting} orders wait for their lines, and whether they were sent has to be known first. See \`waybill status\`, then recover again.`,
+        `${waiting.length} orders still wait for their lines (the first is ${waiting[0]}), and nobody would know afterwards whether they were sent. Say recover again when nobody works on them.`,
       );
     await sleep(500);
+    const { stopped, busy } = await capture(context, reader, {});
+    if (stopped && !busy) throw new Error(`The ERP could not be read to its end: ${stopped.reason}`);
+    const still = new Set(await strangers());
+    waiting = waiting.filter((key) => still.has(key));
   }
 }
 

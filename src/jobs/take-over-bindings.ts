@@ -36,11 +36,13 @@ export async function takeOverBindings(
 
 async function importRows({ nowMs }: JobContext, tx: Tx, rows: readonly ExportedRow[]): Promise<TakenOver['bindings']> {
   await lockLease(tx, 'capture');
-  const closed = rows.filter((row): row is ClosedBindingRow => 'closed_at' in row);
+  const open = rows.filter((row): row is BindingRow => !('closed_at' in row) && !('adopted_from' in row));
+  const cameBack = (one: ClosedBindingRow) =>
+    open.some((row) => row.entity === one.entity && row.source_key === one.source_key && row.revision > one.revision);
+  const closed = rows.filter((row): row is ClosedBindingRow => 'closed_at' in row).filter((row) => !cameBack(row));
   const removed = await importClosedBindings(tx, closed, nowMs());
   const adoptions = rows.filter((row): row is AdoptionRow => 'adopted_from' in row);
   await importAdoptions(tx, adoptions);
-  const open = rows.filter((row): row is BindingRow => !('closed_at' in row) && !('adopted_from' in row));
   return { ...(await importBindings(tx, open, nowMs())), removed };
 }
 

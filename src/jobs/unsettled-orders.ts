@@ -43,3 +43,13 @@ export async function writeUnsettled(
   if (settledKeys.length > 0)
     await tx.run(`DELETE FROM unsettled WHERE source_key IN ${placeholders(settledKeys.length)}`, settledKeys);
 }
+
+/** Orders that wait, and of which nothing else is known. */
+export async function unsettledStrangers(tx: Tx): Promise<string[]> {
+  const rows = await tx.select<{ source_key: string }>(
+    `SELECT u.source_key FROM unsettled u
+      WHERE NOT EXISTS (SELECT 1 FROM outbox_message m WHERE m.source_key=u.source_key AND m.entity='order')
+        AND NOT EXISTS (SELECT 1 FROM binding b WHERE b.source_key=u.source_key AND b.entity='order')`,
+  );
+  return rows.map((row) => row.source_key);
+}

@@ -25,7 +25,7 @@ export interface ImportedBindings {
   imported: number;
   /** The store knew the record better already. */
   older: number;
-  /** Creates that wait no more, because the record is there: capture compares its row with the binding. */
+  /** Creates and removals that wait no more, because the record is there: capture compares its row with the binding. */
   closed: number;
 }
 
@@ -48,8 +48,17 @@ export async function importBindings(tx: Tx, rows: readonly BindingRow[], nowMs:
     const newer = given.filter((row) => row.revision > (revisions.get(row.source_key) ?? -1));
     result.imported += newer.length;
     result.older += given.length - newer.length;
+    if (newer.length === 0) continue;
     await upsertRows(tx, 'binding', ['entity', 'source_key'], newer);
-    result.closed += await closeProven(tx, entity, newer, { operations: 'create', reason, more: asBound }, nowMs);
+    // A change that the copy knew belongs to the record that is there by now.
+    await tx.run(
+      `UPDATE outbox_message SET generation=(
+          SELECT b.generation FROM binding b WHERE b.entity=outbox_message.entity AND b.source_key=outbox_message.source_key)
+        WHERE entity=? AND source_key IN ${placeholders(newer.length)} AND operation='update'
+          AND state IN ('pending','parked','sending','in_doubt')`,
+      [entity, ...newer.map((row) => row.source_key)],
+    );
+    result.closed += await closeProven(tx, entity, newer, { isBound: true, reason, more: asBound }, nowMs);
   }
   return result;
 }

@@ -1,6 +1,7 @@
 import type { Entity } from '../model/entity.js';
 import { placeholders, type Row, updateRows } from '../store/rows.js';
 import type { Tx } from '../store/store.js';
+import type { Operation } from './message.js';
 
 /** What an export says of a record: at this revision it was acknowledged, or removed. */
 export interface Proof {
@@ -8,9 +9,18 @@ export interface Proof {
   revision: number;
 }
 
+interface OpenMessage {
+  id: number;
+  source_key: string;
+  revision: number;
+  operation: Operation;
+  first_sent_at: number | null;
+}
+
 /**
- * Closes what waits to be said of records of which an export tells the end: what was never sent, and what is no newer than the
- * export. Nobody sends meanwhile.
+ * Closes what was to be said of records of which an export tells the end: what is no newer than the export, and creates (where
+ * the record is gone, whatever) that were never sent. Nobody sends meanwhile; what a copy was sending has ended long since.
+ * @param isBound the record is there: its updates are left as they are
  * @param more further columns of what is closed
  * @returns how many
  */
@@ -18,20 +28,21 @@ export async function closeProven<P extends Proof>(
   tx: Tx,
   entity: Entity,
   proofs: readonly P[],
-  what: { operations: 'create' | 'all'; reason: string; more?: (proof: P) => Row },
+  what: { isBound: boolean; reason: string; more?: (proof: P) => Row },
   nowMs: number,
 ): Promise<number> {
   if (proofs.length === 0) return 0;
   const byKey = new Map(proofs.map((proof) => [proof.source_key, proof]));
-  const open = await tx.select<{ id: number; source_key: string; revision: number; first_sent_at: number | null }>(
-    `SELECT id, source_key, revision, first_sent_at FROM outbox_message
-      WHERE entity=? AND source_key IN ${placeholders(byKey.size)} AND state IN ('pending','parked','in_doubt')
-        ${what.operations === 'create' ? "AND operation='create'" : ''}${tx.dialect === 'mysql' ? ' FOR UPDATE' : ''}`,
+  const open = await tx.select<OpenMessage>(
+    `SELECT id, source_key, revision, operation, first_sent_at FROM outbox_message
+      WHERE entity=? AND source_key IN ${placeholders(byKey.size)} AND state IN ('pending','parked','sending','in_doubt')
+        ${what.isBound ? "AND operation<>'update'" : ''}${tx.dialect === 'mysql' ? ' FOR UPDATE' : ''}`,
     [entity, ...byKey.keys()],
   );
   const proven = open.flatMap((message) => {
     const proof = byKey.get(message.source_key) as P;
-    return message.first_sent_at === null || message.revision <= proof.revision ? [{ id: message.id, proof }] : [];
+    const isUnsent = message.first_sent_at === null && (message.operation === 'create' || !what.isBound);
+    return isUnsent || message.revision <= proof.revision ? [{ id: message.id, proof }] : [];
   });
   await updateRows(
     tx,

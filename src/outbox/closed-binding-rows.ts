@@ -60,7 +60,7 @@ export async function importClosedBindings(tx: Tx, rows: readonly ClosedBindingR
     ]);
     await deleteAdoptions(tx, entity, keys);
     const reason = 'The service has it no more: its removal was imported.';
-    await closeProven(tx, entity, news, { operations: 'all', reason }, nowMs);
+    await closeProven(tx, entity, news, { isBound: false, reason }, nowMs);
   }
   return imported;
 }

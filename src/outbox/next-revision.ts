@@ -77,6 +77,7 @@ function decide(
     return create(revision, newest.generation);
   // A store that was restored may know less of the record than the binding that was imported.
   const generation = Math.max(newest.generation, binding?.generation ?? 0);
+  const ownGeneration = newest.operation === 'create' ? newest.generation : generation;
   if (newest.operation === 'delete')
     return afterRemoval(contentHash, newest, binding, { revision, generation }, replaysRefusals);
   // It was withdrawn before it was sent, and is wanted again.
@@ -88,7 +89,7 @@ function decide(
   const neverSent = newest.firstSentAt === null;
   switch (newest.state) {
     case 'pending':
-      if (neverSent) return again(newest, revision, newest.generation);
+      if (neverSent) return again(newest, revision, ownGeneration);
       return update(revision, generation, null);
 
     case 'parked':
@@ -103,7 +104,7 @@ function decide(
       if (newest.operation === 'create' && binding)
         return update(revision, generation, newest.state === 'parked' ? newest.id : null);
       const burnt = replaysRefusals && newest.parkClass === 'refused' && newest.operation === 'create';
-      return again(newest, revision, newest.generation + (burnt ? 1 : 0));
+      return again(newest, revision, ownGeneration + (burnt ? 1 : 0));
     }
 
     case 'sending':

@@ -1,4 +1,5 @@
 import { isOtherRecord } from './is-other-record.js';
+import type { MessageState } from './message.js';
 import type { KnownBinding, NewestMessage } from './next-revision.js';
 
 /** What follows when a record is cancelled or deleted in the ERP (a setting). */
@@ -27,27 +28,31 @@ export function decideRemoval(
   patchedHash: string | null,
 ): RemovalDecision {
   const neverSent = newest !== null && newest.firstSentAt === null;
-  // What can't be mapped was sent only by a store that is lost.
   const parkedWithoutEffect =
     newest?.state === 'parked' &&
-    ((newest.parkClass === 'unmapped' && neverSent) || newest.parkClass === 'refused' || newest.parkClass === 'held');
+    (newest.parkClass === 'unmapped' || newest.parkClass === 'refused' || newest.parkClass === 'held');
 
   // Nothing of it can exist at the service: then nothing has to be said, whatever is configured.
   if (newest?.operation === 'create' && !binding) {
     if (newest.state === 'superseded' || newest.state === 'discarded' || newest.state === 'delivered')
       return { action: 'none' };
+    // What can't be mapped was sent only by a store that is lost: a person says first whether it is there.
+    if (newest.parkClass === 'unmapped' && !neverSent) return { action: 'none' };
     if ((newest.state === 'pending' && neverSent) || parkedWithoutEffect)
       return { action: 'withdraw', closes: newest.id };
   }
   const known = newest ?? binding;
   if (known === null || effect === 'nothing') return { action: 'none' };
   // A removal of a record that the service never had, or has no more. An update that waits for its create tells that it may come.
-  const isOpen = newest !== null && ['pending', 'sending', 'in_doubt', 'parked'].includes(newest.state);
-  const mayCome = newest?.operation === 'create' || (newest?.operation === 'update' && isOpen);
+  const mayCome =
+    newest?.operation === 'create' ||
+    (newest?.operation === 'update' && (isUnderWay(newest.state) || newest.state === 'parked'));
   if (!binding && !mayCome) return { action: 'none' };
 
-  // It is asked for already, or a person said no to it.
-  if (newest?.operation === 'delete' && newest.state !== 'superseded') return { action: 'none' };
+  // It is asked for already, or a person said no to it. An imported binding tells that it came back since.
+  const cameBack =
+    newest !== null && binding !== null && binding.revision > newest.revision && !isUnderWay(newest.state);
+  if (newest?.operation === 'delete' && newest.state !== 'superseded' && !cameBack) return { action: 'none' };
   if (effect === 'patch' && (newest ?? binding)?.contentHash === patchedHash) return { action: 'none' };
 
   // The key belongs to another record by now, and a person has not said which one is meant.
@@ -62,4 +67,8 @@ export function decideRemoval(
     generation: binding?.generation ?? known.generation,
     supersedes: replaceable && newest ? newest.id : null,
   };
+}
+
+function isUnderWay(state: MessageState): boolean {
+  return state === 'pending' || state === 'sending' || state === 'in_doubt';
 }

@@ -108,6 +108,73 @@ onBothLabs('what a recovery takes for proven', (kit) => {
     await expectAllAtService(lab);
   });
 
+  it('that a record came back, also when it is cancelled again before anything else is said of it', async () => {
+    const lab = await start({ settings: removing });
+    const { id } = await insertSampleOrder(lab.erp, {});
+    await send(lab);
+    await cancelSampleOrder(lab.erp, id);
+    await send(lab);
+    const restore = await copyStore(kit);
+    await comesBack(lab, id);
+    await send(lab);
+    const rows = await exportRows(kit);
+    await cancelSampleOrder(lab.erp, id);
+    await restore();
+    await holdAsLost(kit);
+    await recoverWith(lab, rows);
+    await send(lab);
+    await expectAllAtService(lab);
+  });
+
+  it('that a removal has ended which a copy was in doubt of, when the record came back since', async () => {
+    const lab = await start({ settings: removing });
+    const { id } = await insertSampleOrder(lab.erp, {});
+    await send(lab);
+    await cancelSampleOrder(lab.erp, id);
+    await lab.capture({ sweep: true });
+    lab.sandbox.setFaults([{ kind: 'reset-after-commit', match: { method: 'DELETE' } }]);
+    await lab.deliver({ retryHorizonMs: 0 });
+    lab.sandbox.clearFaults();
+    expect((await messagesOf(id)).at(-1)).to.include({ operation: 'delete', state: 'in_doubt' });
+    const restore = await copyStore(kit);
+    await lab.deliver();
+    await comesBack(lab, id);
+    await send(lab);
+    // In a large file the line that says what was removed comes hundreds of lines later.
+    const rows = (await exportRows(kit)).filter((row) => !('closed_at' in row));
+    await restore();
+    await holdAsLost(kit);
+    await recoverWith(lab, rows);
+    lab.sandbox.forgetKeys();
+    await send(lab);
+    await expectAllAtService(lab);
+  });
+
+  it('that an update has ended which a copy was sending, when the record is gone since', async () => {
+    const lab = await start({ settings: removing });
+    const { id } = await insertSampleOrder(lab.erp, {});
+    await send(lab);
+    await editSampleLine(lab.erp, id, 1, 5);
+    await lab.capture({ sweep: true });
+    await kit.store.transaction('as in the middle of a request', (tx) =>
+      tx.run("UPDATE outbox_message SET state='sending', first_sent_at=? WHERE state='pending'", [Date.now()]),
+    );
+    const restore = await copyStore(kit);
+    await kit.store.transaction('it arrived', (tx) =>
+      tx.run("UPDATE outbox_message SET state='delivered' WHERE state='sending'"),
+    );
+    await cancelSampleOrder(lab.erp, id);
+    await send(lab);
+    const rows = await exportRows(kit);
+    await restore();
+    await comesBack(lab, id);
+    await holdAsLost(kit);
+    await recoverWith(lab, rows);
+    await say('not_delivered', id);
+    await send(lab);
+    await expectAllAtService(lab);
+  });
+
   it('that a create of a copy was acknowledged, when an export says so', async () => {
     const lab = await kit.start({ customers: 1, orders: 2 });
     await lab.capture({ sweep: true });

@@ -50,11 +50,26 @@ describe('the removal of a record', () => {
 
   it('withdraws no create that a lost store may have sent, and asks nothing of what is gone', () => {
     const unmapped = newest({ state: 'parked', parkClass: 'unmapped', firstSentAt: 1 });
-    expect(decideRemoval('delete', unmapped, null, null)).to.deep.include({ action: 'write', operation: 'delete' });
+    for (const effect of ['nothing', 'delete', 'patch'] as const)
+      expect(decideRemoval(effect, unmapped, null, 'P'), effect).to.deep.equal({ action: 'none' });
     for (const state of ['delivered', 'discarded', 'superseded'] as const)
       expect(decideRemoval('delete', newest({ operation: 'update', state }), null, null), state).to.deep.equal({
         action: 'none',
       });
+  });
+
+  it('is said again of a record that came back, as an imported binding tells', () => {
+    for (const state of ['delivered', 'parked', 'discarded'] as const) {
+      const gone = newest({ operation: 'delete', state, revision: 2 });
+      expect(
+        decideRemoval('delete', gone, { revision: 3, generation: 1, contentHash: 'A' }, null),
+        state,
+      ).to.deep.include({
+        operation: 'delete',
+        revision: 4,
+        generation: 1,
+      });
+    }
   });
 
   it('waits behind a create that may have been sent', () => {

@@ -109,7 +109,8 @@ function illegalTransitions({ resolved }: History, { events, attempts, operated 
     // A customer in conflict may be one that the service has already: it is asked for by its code.
     const isAsked = from === 'parked' && to === 'sending' && event.entity === 'customer' && asked.has(id);
     // An export told of its end.
-    const isProven = from === 'in_doubt' && to === 'superseded' && ended.has(`${event.entity} ${event.source_key}`);
+    const wasSent = from === 'in_doubt' || from === 'sending';
+    const isProven = wasSent && to === 'superseded' && ended.has(`${event.entity} ${event.source_key}`);
     if (from !== to && !isRecovery && !isHeld && !isAsked && !isProven && !legal[from ?? '']?.includes(to ?? ''))
       wrong.push(`${name} went from ${from} to ${to}`);
     // The service was asked and has nothing, or a person looked and says so.
@@ -189,7 +190,8 @@ export function adoptedMessages({ attempts, messages, bindings }: Life): Set<num
 
 /** The fence: whoever is no longer the deliverer writes nothing. */
 export function noStaleEpoch(history: History): string[] {
-  return livesOf(history).flatMap(({ events }) => {
+  const ended = endedIn(history.past);
+  return livesOf(history).flatMap(({ events }, index) => {
     // Parked and claimed all the same: to be looked up. A successor leaves it parked.
     const lookedUp = new Set<number | null>();
     return events.flatMap((event) => {
@@ -199,7 +201,11 @@ export function noStaleEpoch(history: History): string[] {
       const isClaim = event.what === 'attempt';
       const isOutcome = event.what === 'attempt-settled' && event.text !== 'unknown';
       // A claim writes its epoch; what was claimed is settled under the same one, or called in doubt by a successor.
-      const isLeft = event.new_state === 'in_doubt' || (event.new_state === 'parked' && lookedUp.has(event.message_id));
+      // What a copy was sending is closed by an export.
+      const isClosed =
+        index > 0 && event.new_state === 'superseded' && ended.has(`${event.entity} ${event.source_key}`);
+      const isLeft =
+        isClosed || event.new_state === 'in_doubt' || (event.new_state === 'parked' && lookedUp.has(event.message_id));
       const isChange = isClaimed || (event.what === 'message-changed' && event.old_state === 'sending' && !isLeft);
       if ((!isClaim && !isOutcome && !isChange) || event.epoch === event.lease_epoch) return [];
       const what = isClaim
