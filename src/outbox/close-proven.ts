@@ -18,10 +18,10 @@ interface OpenMessage {
 }
 
 /**
- * Closes what was to be said of records of which an export tells the end: what is no newer than the export, and creates (where
- * the record is gone, whatever) that were never sent. Nobody sends meanwhile; what a copy was sending has ended long since.
- * @param isBound the record is there: its updates are left as they are
- * @param more further columns of what is closed
+ * Closes what was to be said of records of which an export tells the end: whatever is no newer than the export, what a copy was
+ * sending included. What was never sent is closed also when it is newer: of a record that is gone everything, of one that is there
+ * its create. The updates of one that is there go on. Nobody sends meanwhile.
+ * @param what `more`: further columns of what is closed
  * @returns how many
  */
 export async function closeProven<P extends Proof>(

@@ -43,8 +43,7 @@ export type UnboundFate =
  * @param since when the copy was made
  */
 export async function presumeSent(tx: Tx, since: number): Promise<void> {
-  for (const ids of chunks(await lockIds(tx, `${unbound} AND m.first_sent_at IS NULL`)))
-    await tx.run(`UPDATE outbox_message SET first_sent_at=? WHERE id IN ${placeholders(ids.length)}`, [since, ...ids]);
+  await noteFirstSent(tx, unbound, since);
 }
 
 /**
@@ -135,12 +134,14 @@ export async function doubtParkedCreates(tx: Tx, actor: string, nowMs: number): 
  * unproven (`planRow`).
  */
 export async function doubtUnmapped(tx: Tx, fate: UnboundFate): Promise<void> {
-  const which = `m.operation='create' AND m.state='parked' AND m.park_class='unmapped' AND m.first_sent_at IS NULL AND ${isUnbound}`;
-  for (const ids of chunks(await lockIds(tx, which)))
-    await tx.run(`UPDATE outbox_message SET first_sent_at=? WHERE id IN ${placeholders(ids.length)}`, [
-      fate.to === 'in_doubt' ? fate.sentSince : sentUnknownWhen,
-      ...ids,
-    ]);
+  const unmapped = `m.operation='create' AND m.state='parked' AND m.park_class='unmapped' AND ${isUnbound}`;
+  await noteFirstSent(tx, unmapped, fate.to === 'in_doubt' ? fate.sentSince : sentUnknownWhen);
+}
+
+/** When these may have been sent for the first time; what is known of it stays. */
+async function noteFirstSent(tx: Tx, which: string, atMs: number): Promise<void> {
+  for (const ids of chunks(await lockIds(tx, `${which} AND m.first_sent_at IS NULL`)))
+    await tx.run(`UPDATE outbox_message SET first_sent_at=? WHERE id IN ${placeholders(ids.length)}`, [atMs, ...ids]);
 }
 
 /**
