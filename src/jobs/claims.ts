@@ -1,7 +1,8 @@
 import { appendAudit } from '../audit/audit-log.js';
 import type { Settings } from '../config/settings.js';
 import { type ClaimedMessage, claimMessages } from '../outbox/claim-messages.js';
-import { parkForgottenKeys, settleNothingToSend } from '../outbox/settle-messages.js';
+import { parkForgottenKeys } from '../outbox/park-forgotten-keys.js';
+import { settleNothingToSend } from '../outbox/settle-nothing-to-send.js';
 import { assertEpoch } from '../store/lease.js';
 import type { Tx } from '../store/store.js';
 import type { JobContext } from './job-context.js';

@@ -1,5 +1,5 @@
 import { appendAudit } from '../audit/audit-log.js';
-import { doubtOlderEpochs } from '../outbox/settle-messages.js';
+import { doubtOlderEpochs } from '../outbox/doubt-older-epochs.js';
 import { acquireLease, type Lease, LeaseLost, releaseLease, renewLease } from '../store/lease.js';
 import { bindEnvironment } from './go-live.js';
 import type { JobContext } from './job-context.js';

@@ -1,8 +1,8 @@
 import type { Entity } from '../model/entity.js';
-import { sweepAtNextPass } from '../store/cursors.js';
 import { insertRows, placeholders, upsertRows } from '../store/rows.js';
 import type { Tx } from '../store/store.js';
 import type { LookUpDecision } from './decide-look-up.js';
+import { doubtContents } from './doubt-contents.js';
 import { fromBeforeRecovery } from './recover-messages.js';
 import { provenRecord, unknownContent } from './unknown-content.js';
 
@@ -210,12 +210,16 @@ async function bind(
   nowMs: number,
 ): Promise<void> {
   const isFromBefore = await fromBeforeRecovery(tx);
-  if (isFromBefore(messageId))
-    await tx.run('UPDATE outbox_message SET content_hash=? WHERE id=?', [unknownContent, messageId]);
   const rows = await tx.select(
     `SELECT m.entity, m.source_key, m.revision, m.generation, m.content_hash, m.mapping_fingerprint, m.identity, b.record
        FROM outbox_message m JOIN message_body b ON b.message_id=m.id WHERE m.id=?`,
     [messageId],
+  );
+  if (isFromBefore(messageId)) for (const row of rows) row.content_hash = unknownContent;
+  const doubted = rows.filter((row) => row.content_hash === unknownContent);
+  await doubtContents(
+    tx,
+    doubted.map(({ entity }) => ({ id: messageId, entity })),
   );
   await upsertRows(
     tx,
@@ -228,5 +232,4 @@ async function bind(
       acknowledged_at: nowMs,
     })),
   );
-  for (const { entity } of rows.filter((row) => row.content_hash === unknownContent)) await sweepAtNextPass(tx, entity);
 }

@@ -1,8 +1,8 @@
 import type { Entity } from '../model/entity.js';
-import { sweepAtNextPass } from '../store/cursors.js';
 import { placeholders, updateRows, upsertRows } from '../store/rows.js';
 import type { Tx } from '../store/store.js';
 import { customerCodeOf } from './customer-code-of.js';
+import { doubtContents } from './doubt-contents.js';
 import { createKey, keyAfterRefusal } from './idempotency-key.js';
 import { filterSql, type MessageFilter } from './message-filter.js';
 import {
@@ -218,13 +218,10 @@ async function bindResolved(
     (row) => conflicts.has(Number(row.id)) || (row.operation === 'create' && isFromBefore(Number(row.id))),
   );
   for (const row of found) row.content_hash = unknownContent;
-  await updateRows(
+  await doubtContents(
     tx,
-    'outbox_message',
-    ['id'],
-    found.map((row) => ({ id: row.id, content_hash: unknownContent })),
+    found.map(({ id, entity }) => ({ id: Number(id), entity })),
   );
-  for (const entity of new Set<Entity>(found.map((row) => row.entity))) await sweepAtNextPass(tx, entity);
   await upsertRows(
     tx,
     'binding',

@@ -1,12 +1,8 @@
-import { isDeepStrictEqual } from 'node:util';
-import type { Entity } from '../model/entity.js';
-import type { JsonValue } from '../model/record.js';
 import type { VerdictKind } from '../model/verdict.js';
-import { sweepAtNextPass } from '../store/cursors.js';
 import { insertRows, placeholders, updateRows, upsertRows } from '../store/rows.js';
 import type { Tx } from '../store/store.js';
-import type { ClaimedMessage, NothingToSend } from './claim-messages.js';
-import { createKey } from './idempotency-key.js';
+import type { ClaimedMessage } from './claim-messages.js';
+import { doubtContents } from './doubt-contents.js';
 import type { Transition } from './message.js';
 import { fromBeforeRecovery } from './recover-messages.js';
 import { closeBindings } from './removal-rows.js';
@@ -128,7 +124,7 @@ export async function settleMessages(
 
 /**
  * The answer to a create that a lost store may have sent can be an old one: something newer may have been said since. So its fields
- * are doubted, and a sweep at the next pass brings them up to date.
+ * are doubted.
  */
 async function doubtOldAnswers(tx: Tx, settled: readonly SettledMessage[]): Promise<SettledMessage[]> {
   const isCreated = ({ message, transition }: SettledMessage) =>
@@ -136,14 +132,10 @@ async function doubtOldAnswers(tx: Tx, settled: readonly SettledMessage[]): Prom
   if (!settled.some(isCreated)) return [...settled];
   const isFromBefore = await fromBeforeRecovery(tx);
   const isDoubted = (one: SettledMessage) => isCreated(one) && isFromBefore(one.message.id);
-  const doubted = settled.filter(isDoubted).map(({ message }) => message);
-  await updateRows(
+  await doubtContents(
     tx,
-    'outbox_message',
-    ['id'],
-    doubted.map(({ id }) => ({ id, content_hash: unknownContent })),
+    settled.filter(isDoubted).map(({ message }) => message),
   );
-  for (const entity of new Set(doubted.map((message) => message.entity))) await sweepAtNextPass(tx, entity);
   return settled.map((one) =>
     isDoubted(one) ? { ...one, message: { ...one.message, contentHash: unknownContent } } : one,
   );
@@ -176,144 +168,4 @@ async function idsOfAttempts(tx: Tx, settled: readonly SettledMessage[]): Promis
       .filter((row) => wanted.get(Number(row.message_id)) === row.number)
       .map((row) => [Number(row.message_id), Number(row.id)]),
   );
-}
-
-/** Closes updates that have nothing to say any more, and moves their bindings on. */
-export async function settleNothingToSend(tx: Tx, messages: readonly NothingToSend[], nowMs: number): Promise<void> {
-  if (messages.length === 0) return;
-  await updateRows(
-    tx,
-    'outbox_message',
-    ['id'],
-    messages.map(({ id }) => ({
-      id,
-      state: 'superseded',
-      reason: 'The service holds these values already.',
-      closed_at: nowMs,
-    })),
-  );
-  await updateRows(
-    tx,
-    'binding',
-    ['entity', 'source_key'],
-    messages.map((message) => ({
-      entity: message.entity,
-      source_key: message.sourceKey,
-      revision: message.revision,
-      content_hash: message.contentHash,
-      mapping_fingerprint: message.mappingFingerprint,
-    })),
-  );
-}
-
-/**
- * A create was refused with proof while a newer revision was waiting behind it as an update: that one becomes the create,
- * also when it waits for a person (held, or not mappable): as an update it would wait for ever for the record.
- * Not when the record is bound: then the refused one was a repetition, and the update finds its record at the service.
- * @param removals fields that say at the service that a record was removed; what carries them needs no create
- * @returns the id of the promoted message, or null
- */
-export async function promoteWaitingUpdate(
-  tx: Tx,
-  refused: { id: number; entity: Entity; sourceKey: string; revision: number; generation: number },
-  installation: string,
-  replaysRefusals: boolean,
-  nowMs: number,
-  removals: readonly { [field: string]: JsonValue }[] = [],
-): Promise<number | null> {
-  const [next] = await tx.select<{ id: number; operation: string; park_class: string | null; record: string | null }>(
-    `SELECT id, operation, park_class, (SELECT b.record FROM message_body b WHERE b.message_id=outbox_message.id) AS record
-       FROM outbox_message
-      WHERE entity=? AND source_key=? AND revision>? AND operation IN ('update','delete') AND first_sent_at IS NULL
-        AND (state='pending' OR (state='parked' AND park_class IN ('held','unmapped')))
-        AND NOT EXISTS (SELECT 1 FROM binding b WHERE b.entity=? AND b.source_key=?)
-      ORDER BY revision DESC LIMIT 1`,
-    [refused.entity, refused.sourceKey, refused.revision, refused.entity, refused.sourceKey],
-  );
-  if (!next) return null;
-  // Nothing was made, so that nothing has to be removed.
-  if (next.operation === 'delete' || removals.some((patch) => carries(next.record, patch))) {
-    await tx.run("UPDATE outbox_message SET state='superseded', closed_at=? WHERE id IN (?,?)", [
-      nowMs,
-      refused.id,
-      next.id,
-    ]);
-    return Number(next.id);
-  }
-  const generation = refused.generation + (replaysRefusals ? 1 : 0);
-  if (next.park_class === 'unmapped')
-    await tx.run("UPDATE outbox_message SET operation='create', generation=? WHERE id=?", [generation, next.id]);
-  else
-    await tx.run(
-      `UPDATE outbox_message SET operation='create', generation=?, idempotency_key=?, body_hash=content_hash, next_attempt_at=? WHERE id=?`,
-      [generation, createKey(installation, refused.entity, refused.sourceKey, generation), nowMs, next.id],
-    );
-  await tx.run("UPDATE outbox_message SET state='superseded', closed_at=? WHERE id=?", [nowMs, refused.id]);
-  return Number(next.id);
-}
-
-function carries(record: string | null, patch: { [field: string]: JsonValue }): boolean {
-  const fields = JSON.parse(record ?? '{}') as { [field: string]: JsonValue };
-  const said = Object.entries(patch);
-  // Fields that say nothing are carried by every record.
-  return said.length > 0 && said.every(([name, value]) => isDeepStrictEqual(fields[name], value));
-}
-
-/**
- * After a takeover: what an older epoch was sending may have been sent. A conflict was only looked up, and stays one.
- * @returns the messages that are in doubt now
- */
-export async function doubtOlderEpochs(
-  tx: Tx,
-  epoch: number,
-  nowMs: number,
-): Promise<{ id: number; entity: Entity; sourceKey: string }[]> {
-  await tx.run(
-    "UPDATE outbox_message SET state='parked' WHERE state='sending' AND claim_epoch<? AND claimed_from='parked'",
-    [epoch],
-  );
-  const rows = await tx.select(
-    "SELECT id, entity, source_key FROM outbox_message WHERE state='sending' AND claim_epoch<?",
-    [epoch],
-  );
-  if (rows.length > 0) {
-    await tx.run(
-      `UPDATE outbox_message
-          SET state='in_doubt', next_attempt_at=?, first_sent_at=COALESCE(first_sent_at,
-                (SELECT a.intended_at FROM attempt a WHERE a.message_id=outbox_message.id AND a.number=outbox_message.attempts)),
-              reason='The process that was sending it stopped without an outcome.'
-        WHERE state='sending' AND claim_epoch<?`,
-      [nowMs, epoch],
-    );
-  }
-  await tx.run(
-    "UPDATE attempt SET verdict='unknown', reason='May have been sent: the process stopped before the outcome was on record.' WHERE verdict IS NULL AND epoch<?",
-    [epoch],
-  );
-  return rows.map((row) => ({ id: Number(row.id), entity: row.entity, sourceKey: row.source_key }));
-}
-
-/**
- * Whatever is past the key's lifetime at the service is never resent blindly: it is parked for a person.
- * @param except entities that are looked up instead
- */
-export async function parkForgottenKeys(
-  tx: Tx,
-  sentBeforeMs: number,
-  except: readonly Entity[] = [],
-): Promise<{ id: number; entity: Entity; sourceKey: string }[]> {
-  const found = await tx.select(
-    "SELECT id, entity, source_key FROM outbox_message WHERE state='in_doubt' AND operation='create' AND first_sent_at<?",
-    [sentBeforeMs],
-  );
-  const rows = found.filter((row) => !except.includes(row.entity));
-  const ids = rows.map((row) => Number(row.id));
-  if (ids.length > 0)
-    await tx.run(
-      `UPDATE outbox_message SET state='parked', park_class='unproven',
-              reason='The service may have forgotten the key since the first try, so a resend could make a second record. Look at the service, then use outbox resolve.'
-        WHERE id IN ${placeholders(ids.length)} AND state='in_doubt'`,
-      ids,
-    );
-  return rows.map((row) => ({ id: Number(row.id), entity: row.entity, sourceKey: row.source_key }));
 }

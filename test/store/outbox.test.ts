@@ -3,19 +3,15 @@ import type { Verdict } from '../../src/model/verdict.js';
 import { sha256 } from '../../src/outbox/canonical-json.js';
 import { insertMessages, knownRecords, type NewMessage, supersedeMessages } from '../../src/outbox/capture-messages.js';
 import { type ClaimedMessage, claimMessages } from '../../src/outbox/claim-messages.js';
+import { doubtOlderEpochs } from '../../src/outbox/doubt-older-epochs.js';
 import { dueMessageIds, nextDueAt, probeMessageId } from '../../src/outbox/due-messages.js';
 import { createKey } from '../../src/outbox/idempotency-key.js';
 import { settle } from '../../src/outbox/message.js';
 import { countOpen, customersOfOrders } from '../../src/outbox/open-messages.js';
-import {
-  type AttemptOutcome,
-  doubtOlderEpochs,
-  parkForgottenKeys,
-  promoteWaitingUpdate,
-  type SettledMessage,
-  settleMessages,
-  settleNothingToSend,
-} from '../../src/outbox/settle-messages.js';
+import { parkForgottenKeys } from '../../src/outbox/park-forgotten-keys.js';
+import { promoteWaitingUpdate } from '../../src/outbox/promote-waiting-update.js';
+import { type AttemptOutcome, type SettledMessage, settleMessages } from '../../src/outbox/settle-messages.js';
+import { settleNothingToSend } from '../../src/outbox/settle-nothing-to-send.js';
 import { onBothStores, useStore } from './both-stores.js';
 
 const all = { only: null };
