@@ -7,6 +7,15 @@ export function loseStore(history: Doctored, endedAtMs: number): void {
   history.past = { messages, attempts, bindings, events, operated, resumedAt, endedAtMs, text: '' };
 }
 
+/** An older copy took the place of the store, was recovered at 400, and what it was sending is closed then by somebody else. */
+export function closeWhatCopySent(history: Doctored, exportedAtMs: number | null, atMs: number): void {
+  loseStore(history, 150);
+  Object.assign(history, { exportedAtMs, recoveredAtMs: 400 });
+  const settled = history.events.findLast(({ what }) => what === 'message-changed') as WitnessEvent;
+  const closed = { ...settled, seq: 99, at_ms: atMs, lease_epoch: 2, new_state: 'superseded', text: null };
+  history.events = [...history.events, closed];
+}
+
 export const first = <T>(list: readonly T[]): T => list[0] as T;
 export const last = <T>(list: readonly T[]): T => list.at(-1) as T;
 

@@ -1,5 +1,16 @@
 import { expect } from 'chai';
-import { adoptCustomer, first, last, loseStore, parkAs, released, resolveAs, slowDown, unpark } from './doctor.js';
+import {
+  adoptCustomer,
+  closeWhatCopySent,
+  first,
+  last,
+  loseStore,
+  parkAs,
+  released,
+  resolveAs,
+  slowDown,
+  unpark,
+} from './doctor.js';
 import { doctored } from './doctored-histories.js';
 import { invariants, violationsOf } from './invariants.js';
 import { soundHistory } from './sound-history.js';
@@ -34,6 +45,19 @@ describe('the invariants', () => {
     };
     expect(judged('found')).to.deep.equal([0, 0, 0]);
     expect(judged('none')).to.deep.equal([1, 1, 1]);
+  });
+
+  it('let an export close what a copy was sending, of records that the lost store knew, before the recovery is on record', () => {
+    const judged = (exportedAtMs: number | null, atMs: number, bound = true) => {
+      const history = soundHistory();
+      if (!bound) history.bindings = [];
+      closeWhatCopySent(history, exportedAtMs, atMs);
+      return ['legal-transitions', 'no-stale-epoch'].map((name) => invariants[name]?.(history).length);
+    };
+    expect(judged(140, 300)).to.deep.equal([0, 0]);
+    expect(judged(null, 300), 'no export').to.deep.equal([1, 1]);
+    expect(judged(140, 500), 'too late').to.deep.equal([1, 1]);
+    expect(judged(140, 300, false), 'not known').to.deep.equal([1, 1]);
   });
 
   it('let a pass go that changes no more than it may', () => {

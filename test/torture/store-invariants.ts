@@ -1,6 +1,7 @@
 import type { LedgerRequest } from '../../src/sandbox/ledger.js';
 import type { AttemptRow, History, Life, MessageRow } from './history.js';
 import { livesOf } from './lives.js';
+import type { WitnessEvent } from './store-witness.js';
 
 /** Faults after which a success status is no acknowledgement. */
 const unreadable = new Set(['html', 'empty-body', 'truncated-json', 'invalid-json-shape', 'cut-off', 'hang', 'status']);
@@ -81,16 +82,16 @@ const legal: Record<string, readonly string[]> = {
 
 export function legalTransitions(history: History): string[] {
   return livesOf(history).flatMap((life, index) => [
-    ...illegalTransitions(history, life, index > 0 ? history.past : null),
-    ...replacedDespiteDoubt(life, index > 0 ? history.past : null),
+    ...illegalTransitions(history, life, index > 0),
+    ...replacedDespiteDoubt(life, closedByExport(history, index > 0)),
   ]);
 }
 
-/** @param past the store whose place this one took: what waits may have been sent by that one */
-function illegalTransitions({ resolved }: History, { events, attempts, operated }: Life, past: Life | null): string[] {
+/** @param isRecovered the store took the place of another one: what waits may have been sent by that one */
+function illegalTransitions(history: History, { events, attempts, operated }: Life, isRecovered: boolean): string[] {
   const wrong: string[] = [];
-  const isRecovered = past !== null;
-  const ended = endedIn(past);
+  const { resolved } = history;
+  const isClosed = closedByExport(history, isRecovered);
   const lookedUp = new Set(messagesAskedFor(attempts, 'none'));
   const asked = new Set(messagesAskedFor(attempts));
   const saidAbsent = new Set<number | null>();
@@ -108,9 +109,7 @@ function illegalTransitions({ resolved }: History, { events, attempts, operated 
     const isHeld = from === 'pending' && to === 'parked' && event.text === 'held' && event.new_first_sent === null;
     // A customer in conflict may be one that the service has already: it is asked for by its code.
     const isAsked = from === 'parked' && to === 'sending' && event.entity === 'customer' && asked.has(id);
-    // An export told of its end.
-    const wasSent = from === 'in_doubt' || from === 'sending';
-    const isProven = wasSent && to === 'superseded' && ended.has(`${event.entity} ${event.source_key}`);
+    const isProven = (from === 'in_doubt' || from === 'sending') && isClosed(event);
     if (from !== to && !isRecovery && !isHeld && !isAsked && !isProven && !legal[from ?? '']?.includes(to ?? ''))
       wrong.push(`${name} went from ${from} to ${to}`);
     // The service was asked and has nothing, or a person looked and says so.
@@ -140,11 +139,10 @@ function illegalTransitions({ resolved }: History, { events, attempts, operated 
 }
 
 /** What may exist at the service gives way to nothing, and nothing that could make a second one is written beside it. */
-function replacedDespiteDoubt(life: Life, past: Life | null): string[] {
+function replacedDespiteDoubt(life: Life, isClosed: (event: WitnessEvent) => boolean): string[] {
   const { events, messages } = life;
   const wrong: string[] = [];
   const adopted = adoptedMessages(life);
-  const ended = endedIn(past);
   const creates = new Set(messages.filter(({ operation }) => operation === 'create').map(({ id }) => id));
   const standing = new Map<string, number>();
   for (const event of events) {
@@ -157,7 +155,7 @@ function replacedDespiteDoubt(life: Life, past: Life | null): string[] {
     if (event.new_state === 'parked' && ['unproven', 'conflict'].includes(event.text ?? ''))
       standing.set(record, event.message_id);
     if (standing.get(record) !== event.message_id || event.new_state === 'parked') continue;
-    if (event.new_state === 'superseded' && !adopted.has(event.message_id) && !ended.has(record))
+    if (event.new_state === 'superseded' && !adopted.has(event.message_id) && !isClosed(event))
       wrong.push(`${record} may exist (message ${event.message_id}), and was superseded`);
     // An operator gave it up, and proved nothing.
     if (event.new_state !== 'discarded') standing.delete(record);
@@ -165,11 +163,16 @@ function replacedDespiteDoubt(life: Life, past: Life | null): string[] {
   return wrong;
 }
 
-/** Records of which that store knew that the service has them, or has them no more. */
-function endedIn(past: Life | null): Set<string> {
-  const removed =
-    past?.messages.filter(({ operation, state }) => operation === 'delete' && state === 'delivered') ?? [];
-  return new Set([...(past?.bindings ?? []), ...removed].map(({ entity, source_key }) => `${entity} ${source_key}`));
+/** Whether an export closed it while the store was held: the lost store knew that the service has the record, or has it no more. */
+function closedByExport(
+  { past, exportedAtMs, recoveredAtMs }: History,
+  isRecovered: boolean,
+): (event: WitnessEvent) => boolean {
+  if (!isRecovered || past === null || exportedAtMs === null) return () => false;
+  const removed = past.messages.filter(({ operation, state }) => operation === 'delete' && state === 'delivered');
+  const ended = new Set([...past.bindings, ...removed].map(({ entity, source_key }) => `${entity} ${source_key}`));
+  return ({ new_state: to, at_ms: at, entity, source_key }) =>
+    to === 'superseded' && (recoveredAtMs === null || at <= recoveredAtMs) && ended.has(`${entity} ${source_key}`);
 }
 
 /** Messages whose record was looked up at the service. @param finding what it said; absent: whatever it said */
@@ -190,8 +193,8 @@ export function adoptedMessages({ attempts, messages, bindings }: Life): Set<num
 
 /** The fence: whoever is no longer the deliverer writes nothing. */
 export function noStaleEpoch(history: History): string[] {
-  const ended = endedIn(history.past);
   return livesOf(history).flatMap(({ events }, index) => {
+    const isClosed = closedByExport(history, index > 0);
     // Parked and claimed all the same: to be looked up. A successor leaves it parked.
     const lookedUp = new Set<number | null>();
     return events.flatMap((event) => {
@@ -201,11 +204,10 @@ export function noStaleEpoch(history: History): string[] {
       const isClaim = event.what === 'attempt';
       const isOutcome = event.what === 'attempt-settled' && event.text !== 'unknown';
       // A claim writes its epoch; what was claimed is settled under the same one, or called in doubt by a successor.
-      // What a copy was sending is closed by an export.
-      const isClosed =
-        index > 0 && event.new_state === 'superseded' && ended.has(`${event.entity} ${event.source_key}`);
       const isLeft =
-        isClosed || event.new_state === 'in_doubt' || (event.new_state === 'parked' && lookedUp.has(event.message_id));
+        isClosed(event) ||
+        event.new_state === 'in_doubt' ||
+        (event.new_state === 'parked' && lookedUp.has(event.message_id));
       const isChange = isClaimed || (event.what === 'message-changed' && event.old_state === 'sending' && !isLeft);
       if ((!isClaim && !isOutcome && !isChange) || event.epoch === event.lease_epoch) return [];
       const what = isClaim
