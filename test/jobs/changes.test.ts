@@ -1,10 +1,10 @@
 import { expect } from 'chai';
 import { createKey } from '../../src/outbox/idempotency-key.js';
-import { decideForMessages, writeOperatorDecisions } from '../../src/outbox/operate-messages.js';
 import { editSampleLine, insertSampleOrder } from '../../src/sample-erp/change-sample-erp.js';
 import { waitFor } from '../support/wait-for.js';
 import { askAsAnother } from './ask-as-another.js';
 import { type Lab, onBothLabs } from './job-lab.js';
+import { say } from './say.js';
 import { expectAllAtService, expectOneBodyPerKey } from './service-of.js';
 
 onBothLabs('an order that is edited', (kit) => {
@@ -237,14 +237,10 @@ onBothLabs('an order that is edited', (kit) => {
   });
 
   it('is brought to its newest form when a person says which record stands behind a conflict', async () => {
-    const { lab, id, orderNo, order, serviceId } = await sentByAnother();
+    const { lab, id, orderNo, serviceId } = await sentByAnother();
     await lab.deliver();
     expect(await shapeOf(id)).to.deep.equal(['create parked']);
-    await kit.store.transaction('a person looked', async (tx) => {
-      const context = { nowMs: Date.now(), keyLifetimeMs: 3_600_000, replaysRefusals: false, serviceId };
-      const settled = await decideForMessages(tx, [Number(order.id)], {}, 'delivered', context, true);
-      await writeOperatorDecisions(tx, settled, 'test-office', 'looked', Date.now());
-    });
+    await say(kit, 'delivered', { entity: 'order', keys: [String(id)] }, serviceId);
     await lab.capture();
     await lab.deliver();
     expect(await shapeOf(id)).to.deep.equal(['create delivered', 'update delivered']);

@@ -1,12 +1,11 @@
 import { expect } from 'chai';
 import { recover } from '../../src/jobs/recover.js';
-import { decideForMessages, matchingIds, writeOperatorDecisions } from '../../src/outbox/operate-messages.js';
-import type { OperatorAction } from '../../src/outbox/operator-action.js';
 import { presumeSent } from '../../src/outbox/recover-messages.js';
 import { cancelSampleOrder, editSampleLine, insertSampleOrder } from '../../src/sample-erp/change-sample-erp.js';
 import { askAsAnother } from './ask-as-another.js';
 import { type Lab, type LabOptions, onBothLabs } from './job-lab.js';
 import { copyStore, each, exportRows, holdAsLost, loseEverything } from './lost-store.js';
+import { say } from './say.js';
 import { expectAllAtService } from './service-of.js';
 
 onBothLabs('what a recovery takes for proven', (kit) => {
@@ -29,14 +28,28 @@ onBothLabs('what a recovery takes for proven', (kit) => {
   const parked = { to: 'parked' } as const;
   const recoverWith = (lab: Lab, rows: Parameters<typeof each>[0] | null) =>
     recover(lab.context, lab.reader, { fate: parked, bindings: rows && (each(rows) as never), reason: 'a test' });
-  const say = (action: OperatorAction, key: number, serviceId: string | null = null) =>
-    kit.store.transaction('say', async (tx) => {
-      const filter = { keys: [String(key)], entity: 'order' as const };
-      const context = { nowMs: Date.now(), keyLifetimeMs: 3_600_000, replaysRefusals: false, serviceId };
-      const ids = await matchingIds(tx, filter, 0, 10);
-      const decided = await decideForMessages(tx, ids, filter, action, context, true);
-      await writeOperatorDecisions(tx, decided, 'test', 'a person looked', Date.now());
-    });
+  const aboutOrder = (id: number) => ({ keys: [String(id)], entity: 'order' as const });
+  const sendNewOrder = async (lab: Lab): Promise<number> => {
+    const { id } = await insertSampleOrder(lab.erp, {});
+    await send(lab);
+    return id;
+  };
+  const sendRemoval = async (lab: Lab, id: number) => {
+    await cancelSampleOrder(lab.erp, id);
+    await send(lab);
+  };
+  const sendReturn = async (lab: Lab, id: number) => {
+    await comesBack(lab, id);
+    await send(lab);
+  };
+  /** As the check of the witness does. */
+  const presumeAllSent = () => kit.store.transaction('presume', (tx) => presumeSent(tx, Date.now()));
+  /** The copy is put back, and what was exported meanwhile is imported. */
+  const recoverCopy = async (lab: Lab, restore: () => Promise<void>, rows: Parameters<typeof each>[0]) => {
+    await restore();
+    await holdAsLost(kit);
+    return recoverWith(lab, rows);
+  };
 
   it('not that a row was never sent which could not be mapped in that moment', async () => {
     const lab = await start();
@@ -55,10 +68,8 @@ onBothLabs('what a recovery takes for proven', (kit) => {
     expect(creates(lab)).to.equal(before);
     expect(
       (await messagesOf(id)).find(({ operation, state }) => operation === 'create' && state === 'parked'),
-    ).to.include({
-      park_class: 'unproven',
-    });
-    await say('delivered', id, order?.order_id ?? null);
+    ).to.include({ park_class: 'unproven' });
+    await say(kit, 'delivered', aboutOrder(id), order?.order_id ?? null);
     await send(lab);
     await expectAllAtService(lab);
   });
@@ -83,53 +94,40 @@ onBothLabs('what a recovery takes for proven', (kit) => {
 
   it('that a record is there which a copy knows to be removed, when it came back since', async () => {
     const lab = await start({ settings: removing });
-    const { id } = await insertSampleOrder(lab.erp, {});
-    await send(lab);
-    await cancelSampleOrder(lab.erp, id);
-    await send(lab);
+    const id = await sendNewOrder(lab);
+    await sendRemoval(lab, id);
     const restore = await copyStore(kit);
-    await comesBack(lab, id);
-    await send(lab);
+    await sendReturn(lab, id);
     await expectAllAtService(lab);
     const rows = await exportRows(kit);
-    await restore();
-    await holdAsLost(kit);
-    await recoverWith(lab, rows);
+    await recoverCopy(lab, restore, rows);
     const before = creates(lab);
     await editSampleLine(lab.erp, id, 1, 9);
     await send(lab);
     expect(creates(lab)).to.equal(before);
     await expectAllAtService(lab);
     // Its next removal, and its next return, have a key that no store has used.
-    await cancelSampleOrder(lab.erp, id);
-    await send(lab);
-    await comesBack(lab, id);
-    await send(lab);
+    await sendRemoval(lab, id);
+    await sendReturn(lab, id);
     await expectAllAtService(lab);
   });
 
   it('that a record came back, also when it is cancelled again before anything else is said of it', async () => {
     const lab = await start({ settings: removing });
-    const { id } = await insertSampleOrder(lab.erp, {});
-    await send(lab);
-    await cancelSampleOrder(lab.erp, id);
-    await send(lab);
+    const id = await sendNewOrder(lab);
+    await sendRemoval(lab, id);
     const restore = await copyStore(kit);
-    await comesBack(lab, id);
-    await send(lab);
+    await sendReturn(lab, id);
     const rows = await exportRows(kit);
     await cancelSampleOrder(lab.erp, id);
-    await restore();
-    await holdAsLost(kit);
-    await recoverWith(lab, rows);
+    await recoverCopy(lab, restore, rows);
     await send(lab);
     await expectAllAtService(lab);
   });
 
   it('that a removal has ended which a copy was in doubt of, when the record came back since', async () => {
     const lab = await start({ settings: removing });
-    const { id } = await insertSampleOrder(lab.erp, {});
-    await send(lab);
+    const id = await sendNewOrder(lab);
     await cancelSampleOrder(lab.erp, id);
     await lab.capture({ sweep: true });
     lab.sandbox.setFaults([{ kind: 'reset-after-commit', match: { method: 'DELETE' } }]);
@@ -138,13 +136,10 @@ onBothLabs('what a recovery takes for proven', (kit) => {
     expect((await messagesOf(id)).at(-1)).to.include({ operation: 'delete', state: 'in_doubt' });
     const restore = await copyStore(kit);
     await lab.deliver();
-    await comesBack(lab, id);
-    await send(lab);
+    await sendReturn(lab, id);
     // In a large file the line that says what was removed comes hundreds of lines later.
     const rows = (await exportRows(kit)).filter((row) => !('closed_at' in row));
-    await restore();
-    await holdAsLost(kit);
-    await recoverWith(lab, rows);
+    await recoverCopy(lab, restore, rows);
     lab.sandbox.forgetKeys();
     await send(lab);
     await expectAllAtService(lab);
@@ -152,8 +147,7 @@ onBothLabs('what a recovery takes for proven', (kit) => {
 
   it('that an update has ended which a copy was sending, when the record is gone since', async () => {
     const lab = await start({ settings: removing });
-    const { id } = await insertSampleOrder(lab.erp, {});
-    await send(lab);
+    const id = await sendNewOrder(lab);
     await editSampleLine(lab.erp, id, 1, 5);
     await lab.capture({ sweep: true });
     await kit.store.transaction('as in the middle of a request', (tx) =>
@@ -163,14 +157,11 @@ onBothLabs('what a recovery takes for proven', (kit) => {
     await kit.store.transaction('it arrived', (tx) =>
       tx.run("UPDATE outbox_message SET state='delivered' WHERE state='sending'"),
     );
-    await cancelSampleOrder(lab.erp, id);
-    await send(lab);
+    await sendRemoval(lab, id);
     const rows = await exportRows(kit);
-    await restore();
     await comesBack(lab, id);
-    await holdAsLost(kit);
-    await recoverWith(lab, rows);
-    await say('not_delivered', id);
+    await recoverCopy(lab, restore, rows);
+    await say(kit, 'not_delivered', aboutOrder(id));
     await send(lab);
     await expectAllAtService(lab);
   });
@@ -181,10 +172,7 @@ onBothLabs('what a recovery takes for proven', (kit) => {
     const restore = await copyStore(kit);
     await lab.deliver();
     const rows = await exportRows(kit);
-    await restore();
-    await kit.store.transaction('as the check of the witness does', (tx) => presumeSent(tx, Date.now()));
-    await holdAsLost(kit);
-    const { bindings } = await recoverWith(lab, rows);
+    const { bindings } = await recoverCopy(lab, () => restore().then(presumeAllSent), rows);
     expect(bindings.closed).to.equal(rows.length);
     const before = creates(lab);
     await send(lab);
@@ -195,23 +183,19 @@ onBothLabs('what a recovery takes for proven', (kit) => {
   for (const waits of [false, true])
     it(`that a record is gone which a copy knows to be there${waits ? ', with a change on its way' : ''}`, async () => {
       const lab = await start({ settings: removing });
-      const { id } = await insertSampleOrder(lab.erp, {});
-      await send(lab);
+      const id = await sendNewOrder(lab);
       if (waits) {
         await editSampleLine(lab.erp, id, 1, 5);
         await lab.capture({ sweep: true });
       }
       const restore = await copyStore(kit);
-      await cancelSampleOrder(lab.erp, id);
-      await send(lab);
+      await sendRemoval(lab, id);
       const rows = await exportRows(kit);
-      await restore();
       await comesBack(lab, id);
-      await holdAsLost(kit);
-      expect((await recoverWith(lab, rows)).bindings.removed).to.equal(1);
+      expect((await recoverCopy(lab, restore, rows)).bindings.removed).to.equal(1);
       const [newest] = (await messagesOf(id)).reverse();
       expect(newest).to.include({ operation: 'create', generation: 1, park_class: 'unproven' });
-      await say('not_delivered', id);
+      await say(kit, 'not_delivered', aboutOrder(id));
       await lab.deliver();
       await expectAllAtService(lab);
     });
@@ -231,16 +215,10 @@ onBothLabs('what a recovery takes for proven', (kit) => {
     const created = await askAsAnother(lab, 'POST', '/v1/orders', message.idempotency_key, JSON.parse(message.record));
     const items = [{ sku: 'SKU-0001', qty: 9, price: 100 }];
     await askAsAnother(lab, 'PATCH', `/v1/orders/${created.order_id}`, 'of-the-lost-store', { items });
-    await kit.store.transaction('as the check of the witness does', (tx) => presumeSent(tx, Date.now()));
+    await presumeAllSent();
     await holdAsLost(kit);
     await recoverWith(lab, null);
-    await kit.store.transaction('retry', async (tx) => {
-      const filter = { parkClass: 'unproven' as const };
-      const context = { nowMs: Date.now(), keyLifetimeMs: 3_600_000, replaysRefusals: false, serviceId: null };
-      const ids = await matchingIds(tx, filter, 0, 10);
-      const decided = await decideForMessages(tx, ids, filter, 'retry', context, true);
-      await writeOperatorDecisions(tx, decided, 'test', 'again', Date.now());
-    });
+    await say(kit, 'retry', { parkClass: 'unproven' });
     await lab.deliver();
     await lab.capture();
     await lab.deliver();

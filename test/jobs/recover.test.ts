@@ -6,7 +6,6 @@ import { recover } from '../../src/jobs/recover.js';
 import type { OrderRecord } from '../../src/model/record.js';
 import type { BindingRow } from '../../src/outbox/binding-rows.js';
 import { createKey } from '../../src/outbox/idempotency-key.js';
-import { decideForMessages, matchingIds, writeOperatorDecisions } from '../../src/outbox/operate-messages.js';
 import { presumeSent } from '../../src/outbox/recover-messages.js';
 import { cancelSampleOrder, editSampleLine, insertSampleOrder } from '../../src/sample-erp/change-sample-erp.js';
 import type { Store } from '../../src/store/store.js';
@@ -15,6 +14,7 @@ import { waitFor } from '../support/wait-for.js';
 import { askAsAnother } from './ask-as-another.js';
 import { type Lab, type LabKit, onBothLabs } from './job-lab.js';
 import { each, exportRows, holdAsLost, loseEverything } from './lost-store.js';
+import { say } from './say.js';
 import { expectAllAtService, statesOf } from './service-of.js';
 import { withMethod } from './with-method.js';
 
@@ -24,13 +24,7 @@ onBothLabs('a store that was lost', (kit) => {
   const hold = () => holdAsLost(kit);
   const empty = () => loseEverything(kit);
   const findAtService = (key: string, serviceId: string | null) =>
-    kit.store.transaction('resolve', async (tx) => {
-      const filter = { keys: [key], entity: 'order' as const };
-      const context = { nowMs: Date.now(), keyLifetimeMs: 1_000, replaysRefusals: false, serviceId };
-      const ids = await matchingIds(tx, filter, 0, 10);
-      const decided = await decideForMessages(tx, ids, filter, 'delivered', context, true);
-      await writeOperatorDecisions(tx, decided, 'test', 'found by its note', Date.now());
-    });
+    say(kit, 'delivered', { keys: [key], entity: 'order' }, serviceId);
   const removed = async (): Promise<{ lab: Lab; id: number }> => {
     const lab = await kit.start({ customers: 2, orders: 3, settings });
     const { id } = await insertSampleOrder(lab.erp, {});
