@@ -77,7 +77,6 @@ function decide(
     return create(revision, newest.generation);
   // A store that was restored may know less of the record than the binding that was imported.
   const generation = Math.max(newest.generation, binding?.generation ?? 0);
-  const ownGeneration = newest.operation === 'create' ? newest.generation : generation;
   if (newest.operation === 'delete')
     return afterRemoval(contentHash, newest, binding, { revision, generation }, replaysRefusals);
   // It was withdrawn before it was sent, and is wanted again.
@@ -89,7 +88,7 @@ function decide(
   const neverSent = newest.firstSentAt === null;
   switch (newest.state) {
     case 'pending':
-      if (neverSent) return again(newest, revision, ownGeneration);
+      if (neverSent) return again(newest, revision, generation);
       return update(revision, generation, null);
 
     case 'parked':
@@ -104,7 +103,7 @@ function decide(
       if (newest.operation === 'create' && binding)
         return update(revision, generation, newest.state === 'parked' ? newest.id : null);
       const burnt = replaysRefusals && newest.parkClass === 'refused' && newest.operation === 'create';
-      return again(newest, revision, ownGeneration + (burnt ? 1 : 0));
+      return again(newest, revision, generation + (burnt ? 1 : 0));
     }
 
     case 'sending':

@@ -1,12 +1,14 @@
 import { expect } from 'chai';
 import { recover } from '../../src/jobs/recover.js';
 import { presumeSent } from '../../src/outbox/recover-messages.js';
+import { unknownContent } from '../../src/outbox/unknown-content.js';
 import { cancelSampleOrder, editSampleLine, insertSampleOrder } from '../../src/sample-erp/change-sample-erp.js';
 import { askAsAnother } from './ask-as-another.js';
 import { type Lab, type LabOptions, onBothLabs } from './job-lab.js';
 import { copyStore, each, exportRows, holdAsLost, loseEverything } from './lost-store.js';
 import { say } from './say.js';
 import { expectAllAtService } from './service-of.js';
+import { withMethod } from './with-method.js';
 
 onBothLabs('what a recovery takes for proven', (kit) => {
   const removing = { orders: { cancelled: { column: 'status', values: ['cancelled'] }, onCancelled: 'delete' } };
@@ -21,6 +23,11 @@ onBothLabs('what a recovery takes for proven', (kit) => {
   };
   const comesBack = (lab: Lab, id: number) =>
     lab.changeErp("UPDATE sales_orders SET status='confirmed', updated_at='2027-01-01 10:00:00' WHERE id=?", [id]);
+  /** Its total is not that of its lines any more. */
+  const changesInThisMoment = (lab: Lab, orderNo: string) => {
+    const now = new Date().toLocaleString('sv-SE', { timeZone: 'Europe/Berlin' });
+    return lab.changeErp('UPDATE sales_orders SET total=total+1, updated_at=? WHERE order_no=?', [now, orderNo]);
+  };
   const creates = (lab: Lab) =>
     lab.sandbox.ledger().requests.filter(({ method, path }) => method === 'POST' && path === '/v1/orders').length;
   const messagesOf = (id: number) =>
@@ -78,11 +85,7 @@ onBothLabs('what a recovery takes for proven', (kit) => {
     const lab = await start({ settings: { orders: { settleSeconds: 3 } } });
     const [order] = lab.sandbox.ledger().orders;
     await loseEverything(kit);
-    const now = new Date().toLocaleString('sv-SE', { timeZone: 'Europe/Berlin' });
-    await lab.changeErp('UPDATE sales_orders SET total=total+1, updated_at=? WHERE order_no=?', [
-      now,
-      order?.reference ?? '',
-    ]);
+    await changesInThisMoment(lab, order?.reference ?? '');
     await holdAsLost(kit);
     await recoverWith(lab, null);
     expect(await kit.rows('SELECT source_key FROM unsettled')).to.deep.equal([]);
@@ -224,5 +227,95 @@ onBothLabs('what a recovery takes for proven', (kit) => {
     await lab.deliver();
     await expectAllAtService(lab);
     expect(lab.sandbox.ledger().orders).to.have.length(1);
+  });
+
+  it('that a record is gone which one export knows as removed, and as there again', async () => {
+    const lab = await start({ settings: removing });
+    const id = await sendNewOrder(lab);
+    const restore = await copyStore(kit);
+    await sendRemoval(lab, id);
+    await sendReturn(lab, id);
+    const rows = await exportRows(kit);
+    await restore();
+    // The copy has gone on by itself since: what it says of the record is newer than the removal, by its count.
+    for (const quantity of [5, 6, 7]) {
+      await editSampleLine(lab.erp, id, 1, quantity);
+      await lab.capture({ sweep: true });
+    }
+    await holdAsLost(kit);
+    expect((await recoverWith(lab, rows)).bindings).to.include({ removed: 0, imported: 1 });
+    const before = creates(lab);
+    await send(lab);
+    expect(creates(lab)).to.equal(before);
+    await expectAllAtService(lab);
+  });
+
+  it('no key of a change that a copy had captured, when the record was removed and came back since', async () => {
+    const lab = await start({ settings: removing });
+    const id = await sendNewOrder(lab);
+    await editSampleLine(lab.erp, id, 1, 5);
+    await lab.capture({ sweep: true });
+    const restore = await copyStore(kit);
+    await sendRemoval(lab, id);
+    await sendReturn(lab, id);
+    await recoverCopy(lab, restore, await exportRows(kit));
+    await send(lab);
+    await sendRemoval(lab, id);
+    await sendReturn(lab, id);
+    await expectAllAtService(lab);
+  });
+
+  it('that a change is not wanted which was discarded in a copy, when it was said again since, and something newer', async () => {
+    const lab = await start();
+    const id = await sendNewOrder(lab);
+    const [line] = await lab.readErp(`SELECT qty FROM sales_order_lines WHERE order_id=${id} AND line_no=1`);
+    await editSampleLine(lab.erp, id, 1, Number(line?.qty) + 1);
+    await lab.capture({ sweep: true });
+    await say(kit, 'discard', aboutOrder(id));
+    expect((await messagesOf(id)).at(-1)).to.include({ operation: 'update', state: 'discarded' });
+    const restore = await copyStore(kit);
+    await editSampleLine(lab.erp, id, 1, Number(line?.qty) + 2);
+    await send(lab);
+    const rows = await exportRows(kit);
+    await editSampleLine(lab.erp, id, 1, Number(line?.qty) + 1);
+    await recoverCopy(lab, restore, rows);
+    await send(lab);
+    await expectAllAtService(lab);
+  });
+
+  it('no field of what a person finds at the service while the recovery runs', async () => {
+    const lab = await kit.start({ customers: 1, orders: 1 });
+    await send(lab);
+    const [order] = lab.sandbox.ledger().orders;
+    const [{ source_key: key }] = await kit.rows("SELECT source_key FROM binding WHERE entity='order'");
+    await editSampleLine(lab.erp, Number(key), 1, 9);
+    await send(lab);
+    await loseEverything(kit);
+    await lab.capture({ sweep: true });
+    await kit.store.transaction('as one that a person has to look at', (tx) =>
+      tx.run("UPDATE outbox_message SET state='parked', park_class='unproven', first_sent_at=1 WHERE entity='order'"),
+    );
+    await holdAsLost(kit);
+    const findMeanwhile = withMethod(lab.reader, 'nowAsChangedAt', async (...given) => {
+      const [open] = await kit.rows("SELECT state FROM outbox_message WHERE entity='order'");
+      if (open.state === 'parked') await say(kit, 'delivered', aboutOrder(Number(key)), order?.order_id ?? null);
+      return lab.reader.nowAsChangedAt(...given);
+    });
+    await recover(lab.context, findMeanwhile, { fate: parked, bindings: null, reason: 'a test' });
+    const [{ content_hash: believed }] = await kit.rows("SELECT content_hash FROM binding WHERE entity='order'");
+    expect(believed).to.equal(unknownContent);
+  });
+
+  it('nothing of an order that is there and waits for its lines: nobody has to wait for it', async () => {
+    const lab = await kit.start({ customers: 1, orders: 1, settings: { orders: { settleSeconds: 600 } } });
+    await send(lab);
+    const [{ source_key: key }] = await kit.rows("SELECT source_key FROM binding WHERE entity='order'");
+    await editSampleLine(lab.erp, Number(key), 1, 9);
+    await changesInThisMoment(lab, lab.sandbox.ledger().orders[0]?.reference ?? '');
+    const rows = await exportRows(kit);
+    await loseEverything(kit);
+    await holdAsLost(kit);
+    await recoverWith(lab, rows);
+    expect(await kit.rows('SELECT source_key FROM unsettled')).to.deep.equal([{ source_key: key }]);
   });
 });

@@ -126,6 +126,10 @@ describe('what capture does with a changed row', () => {
       expect(nextRevision('B', newest({ state, ...sent }), binding, false), state).to.deep.equal(
         write({ operation: 'update', generation: 1 }),
       );
+    const waiting = newest({ operation: 'update', state: 'pending' });
+    expect(nextRevision('B', waiting, binding, false)).to.deep.include({ operation: 'update', generation: 1 });
+    const unmapped = newest({ operation: 'update', state: 'parked', parkClass: 'unmapped' });
+    expect(nextRevision('B', unmapped, binding, true)).to.deep.include({ operation: 'update', generation: 1 });
   });
 
   it('is a new record where the service has it no more, whatever was said of it before', () => {
