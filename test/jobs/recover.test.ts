@@ -70,7 +70,7 @@ onBothLabs('a store that was lost', (kit) => {
     const rows = await exportRows(kit);
     await empty();
     await hold();
-    const { store, hasRead } = inMidPage(kit, rows.length);
+    const { store, hasRead } = inMidPage(kit, `SELECT 1 FROM binding HAVING COUNT(*)=${rows.length}`);
     let pass: Promise<unknown> | undefined;
     async function* exported() {
       yield* rows;
@@ -83,6 +83,27 @@ onBothLabs('a store that was lost', (kit) => {
     expect(bindings).to.include({ imported: rows.length, closed: rows.length });
     const open = "SELECT id FROM outbox_message WHERE operation='create' AND state<>'superseded'";
     expect(await kit.rows(open)).to.deep.equal([]);
+  });
+
+  it('judges also what a pass is writing in the moment of its end', async () => {
+    const lab = await kit.start({ customers: 1, orders: 1 });
+    await lab.capture({ sweep: true });
+    const [{ source_key: key }] = await kit.rows("SELECT source_key FROM outbox_message WHERE entity='order'");
+    await hold();
+    const { store: slow, hasRead } = inMidPage(kit, "SELECT 1 FROM store_info WHERE name='recovered_to'");
+    let pass: Promise<unknown> | undefined;
+    const store = withMethod(kit.store, 'transaction', async (action, work) => {
+      if (action === 'end the recovery') {
+        await editSampleLine(lab.erp, Number(key), 1, 9);
+        pass = capture({ ...lab.context, actor: 'daemon', store: slow }, lab.reader, { sweep: true });
+        await hasRead;
+      }
+      return kit.store.transaction(action, work);
+    });
+    const fate = { to: 'parked' } as const;
+    await recover({ ...lab.context, store }, lab.reader, { fate, bindings: null, reason: 'a test' });
+    await pass;
+    expect(await statesOf(kit)).to.deep.equal({ parked: 2, superseded: 1 });
   });
 
   it('takes a binding for closed when the export is newer than the copy that was restored', async () => {
@@ -260,20 +281,19 @@ onBothLabs('a store that was lost', (kit) => {
   });
 });
 
-/** For a pass that stands still with what it read unwritten, until somebody waits for it or has got past it. */
-function inMidPage(kit: LabKit, bindings: number): { store: Store; hasRead: Promise<void> } {
+/**
+ * For a pass that stands still with what it read unwritten, until somebody waits for it or has got past it.
+ * @param isPast finds a row when somebody has
+ */
+function inMidPage(kit: LabKit, isPast: string): { store: Store; hasRead: Promise<void> } {
   let read = () => {};
   const hasRead = new Promise<void>((resolve) => {
     read = resolve;
   });
-  const isWaitedFor = async (database: Connection) => {
-    const [waiting] = await database.query<RowDataPacket[]>(
-      "SELECT id FROM information_schema.processlist WHERE db=DATABASE() AND info LIKE 'SELECT%FROM lease%FOR UPDATE'",
-    );
-    const [bound] = await database.query<RowDataPacket[]>('SELECT source_key FROM binding');
-    return waiting.length > 0 || bound.length === bindings;
-  };
-  const transaction: Store['transaction'] = (action, work) =>
+  const isWaiting =
+    "SELECT id FROM information_schema.processlist WHERE db=DATABASE() AND info LIKE 'SELECT%FROM lease%FOR UPDATE'";
+  const finds = async (database: Connection, sql: string) => (await database.query<RowDataPacket[]>(sql))[0].length > 0;
+  const store = withMethod(kit.store, 'transaction', (action, work) =>
     kit.store.transaction(action, async (tx) => {
       const result = await work(tx);
       if (action !== 'write what was captured' || (result as CapturePageResult).touched.length === 0) return result;
@@ -282,14 +302,12 @@ function inMidPage(kit: LabKit, bindings: number): { store: Store; hasRead: Prom
       if (kit.dialect === 'sqlite') return result;
       const { server, database } = kit.mariaDb;
       const connection = await server.connect(database.database);
-      await waitFor('the recovery waits, or does not', () => isWaitedFor(connection)).finally(() => connection.end());
+      await waitFor(
+        'the recovery waits, or does not',
+        async () => (await finds(connection, isWaiting)) || finds(connection, isPast),
+      ).finally(() => connection.end());
       return result;
-    });
-  const store = new Proxy(kit.store, {
-    get: (target, name) => {
-      const own = Reflect.get(target, name, target);
-      return name === 'transaction' ? transaction : typeof own === 'function' ? own.bind(target) : own;
-    },
-  });
+    }),
+  );
   return { store, hasRead };
 }

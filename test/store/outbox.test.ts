@@ -12,6 +12,7 @@ import { parkForgottenKeys } from '../../src/outbox/park-forgotten-keys.js';
 import { promoteWaitingUpdate } from '../../src/outbox/promote-waiting-update.js';
 import { type AttemptOutcome, type SettledMessage, settleMessages } from '../../src/outbox/settle-messages.js';
 import { settleNothingToSend } from '../../src/outbox/settle-nothing-to-send.js';
+import { unknownContent } from '../../src/outbox/unknown-content.js';
 import { onBothStores, useStore } from './both-stores.js';
 
 const all = { only: null };
@@ -373,6 +374,14 @@ onBothStores('the outbox', (kit) => {
         acknowledged: one.record,
         acknowledged_at: now + 10,
       });
+    });
+
+    it('no fields of a record that somebody doubts since it was claimed', async () => {
+      const [one] = (await claimOne(message('order', '1'))) as [ClaimedMessage];
+      await set(one.id, `content_hash='${unknownContent}'`);
+      await write((tx) => settleMessages(tx, [settled(one, delivered('O-1'))], 1, now + 10));
+      const bound = await kit.rows('SELECT content_hash, acknowledged FROM binding');
+      expect(bound).to.deep.equal([{ content_hash: unknownContent, acknowledged: null }]);
     });
 
     it('many with different outcomes in one batch', async () => {
