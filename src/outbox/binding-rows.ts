@@ -25,16 +25,11 @@ export interface ImportedBindings {
   imported: number;
   /** The store knew the record better already. */
   older: number;
-  /** Creates and removals that wait no more, because the record is there: capture compares its row with the binding. */
+  /** What waits no more, because the export knows of it: capture compares the row with the binding. */
   closed: number;
 }
 
 const reason = 'The service has it already: its binding was imported.';
-
-/** As if a create had said what the binding says: the next capture finds what differs, and asks the brakes as for every update. */
-function asBound({ content_hash, generation }: BindingRow): Row {
-  return { content_hash, generation };
-}
 
 /** Takes over bindings that were exported. What was captured meanwhile as new, and never sent, is new no more. */
 export async function importBindings(tx: Tx, rows: readonly BindingRow[], nowMs: number): Promise<ImportedBindings> {
@@ -50,7 +45,7 @@ export async function importBindings(tx: Tx, rows: readonly BindingRow[], nowMs:
     result.older += given.length - newer.length;
     if (newer.length === 0) continue;
     await upsertRows(tx, 'binding', ['entity', 'source_key'], newer);
-    // A change that the copy knew belongs to the record that is there by now.
+    // A change that goes on belongs to the record that is there by now.
     await tx.run(
       `UPDATE outbox_message SET generation=(
           SELECT b.generation FROM binding b WHERE b.entity=outbox_message.entity AND b.source_key=outbox_message.source_key)
@@ -58,7 +53,7 @@ export async function importBindings(tx: Tx, rows: readonly BindingRow[], nowMs:
           AND state IN ('pending','parked','sending','in_doubt')`,
       [entity, ...newer.map((row) => row.source_key)],
     );
-    result.closed += await closeProven(tx, entity, newer, { isBound: true, reason, more: asBound }, nowMs);
+    result.closed += await closeProven(tx, entity, newer, { isBound: true, reason }, nowMs);
   }
   return result;
 }

@@ -1,5 +1,5 @@
 import type { Entity } from '../model/entity.js';
-import { placeholders, type Row, updateRows } from '../store/rows.js';
+import { placeholders, updateRows } from '../store/rows.js';
 import type { Tx } from '../store/store.js';
 import type { Operation } from './message.js';
 
@@ -20,41 +20,37 @@ interface OpenMessage {
 /**
  * Closes what was to be said of records of which an export tells the end: whatever is no newer than the export, what a copy was
  * sending included. What was never sent is closed also when it is newer: of a record that is gone everything, of one that is there
- * its create. The updates of one that is there go on. Nobody sends meanwhile.
- * @param what `more`: further columns of what is closed
+ * its create. Nobody sends meanwhile, and the next capture compares the row with what the export says.
  * @returns how many
  */
-export async function closeProven<P extends Proof>(
+export async function closeProven(
   tx: Tx,
   entity: Entity,
-  proofs: readonly P[],
-  what: { isBound: boolean; reason: string; more?: (proof: P) => Row },
+  proofs: readonly Proof[],
+  what: { isBound: boolean; reason: string },
   nowMs: number,
 ): Promise<number> {
   if (proofs.length === 0) return 0;
-  const byKey = new Map(proofs.map((proof) => [proof.source_key, proof]));
+  const revisions = new Map(proofs.map((proof) => [proof.source_key, proof.revision]));
   const open = await tx.select<OpenMessage>(
     `SELECT id, source_key, revision, operation, first_sent_at FROM outbox_message
-      WHERE entity=? AND source_key IN ${placeholders(byKey.size)} AND state IN ('pending','parked','sending','in_doubt')
-        ${what.isBound ? "AND operation<>'update'" : ''}${tx.dialect === 'mysql' ? ' FOR UPDATE' : ''}`,
-    [entity, ...byKey.keys()],
+      WHERE entity=? AND source_key IN ${placeholders(revisions.size)} AND state IN ('pending','parked','sending','in_doubt')${tx.dialect === 'mysql' ? ' FOR UPDATE' : ''}`,
+    [entity, ...revisions.keys()],
   );
-  const proven = open.flatMap((message) => {
-    const proof = byKey.get(message.source_key) as P;
+  const proven = open.filter((message) => {
     const isUnsent = message.first_sent_at === null && (message.operation === 'create' || !what.isBound);
-    return isUnsent || message.revision <= proof.revision ? [{ id: message.id, proof }] : [];
+    return isUnsent || message.revision <= (revisions.get(message.source_key) as number);
   });
   await updateRows(
     tx,
     'outbox_message',
     ['id'],
-    proven.map(({ id, proof }) => ({
+    proven.map(({ id }) => ({
       id: Number(id),
       state: 'superseded',
       park_class: null,
       reason: what.reason,
       closed_at: nowMs,
-      ...what.more?.(proof),
     })),
   );
   return proven.length;

@@ -2,7 +2,12 @@ import { expect } from 'chai';
 import { recover } from '../../src/jobs/recover.js';
 import { presumeSent } from '../../src/outbox/recover-messages.js';
 import { unknownContent } from '../../src/outbox/unknown-content.js';
-import { cancelSampleOrder, editSampleLine, insertSampleOrder } from '../../src/sample-erp/change-sample-erp.js';
+import {
+  cancelSampleOrder,
+  editSampleLine,
+  insertSampleOrder,
+  wallTimeNow,
+} from '../../src/sample-erp/change-sample-erp.js';
 import { askAsAnother } from './ask-as-another.js';
 import { type Lab, type LabOptions, onBothLabs } from './job-lab.js';
 import { copyStore, each, exportRows, holdAsLost, loseEverything } from './lost-store.js';
@@ -22,11 +27,13 @@ onBothLabs('what a recovery takes for proven', (kit) => {
     await lab.deliver();
   };
   const comesBack = (lab: Lab, id: number) =>
-    lab.changeErp("UPDATE sales_orders SET status='confirmed', updated_at='2027-01-01 10:00:00' WHERE id=?", [id]);
+    lab.changeErp("UPDATE sales_orders SET status='confirmed', updated_at=? WHERE id=?", [wallTimeNow(), id]);
   /** Its total is not that of its lines any more. */
   const changesInThisMoment = (lab: Lab, orderNo: string) => {
-    const now = new Date().toLocaleString('sv-SE', { timeZone: 'Europe/Berlin' });
-    return lab.changeErp('UPDATE sales_orders SET total=total+1, updated_at=? WHERE order_no=?', [now, orderNo]);
+    return lab.changeErp('UPDATE sales_orders SET total=total+1, updated_at=? WHERE order_no=?', [
+      wallTimeNow(),
+      orderNo,
+    ]);
   };
   const creates = (lab: Lab) =>
     lab.sandbox.ledger().requests.filter(({ method, path }) => method === 'POST' && path === '/v1/orders').length;
@@ -250,6 +257,9 @@ onBothLabs('what a recovery takes for proven', (kit) => {
     await send(lab);
     expect(creates(lab)).to.equal(before);
     await expectAllAtService(lab);
+    await sendRemoval(lab, id);
+    await sendReturn(lab, id);
+    await expectAllAtService(lab);
   });
 
   it('no key of a change that a copy had captured, when the record was removed and came back since', async () => {
@@ -261,7 +271,11 @@ onBothLabs('what a recovery takes for proven', (kit) => {
     await sendRemoval(lab, id);
     await sendReturn(lab, id);
     await recoverCopy(lab, restore, await exportRows(kit));
+    const [exported] = await kit.rows('SELECT revision FROM binding WHERE source_key=?', [String(id)]);
     await send(lab);
+    // The next export is not taken for older than this one.
+    const [next] = await kit.rows('SELECT revision FROM binding WHERE source_key=?', [String(id)]);
+    expect(next.revision).to.be.greaterThan(exported.revision);
     await sendRemoval(lab, id);
     await sendReturn(lab, id);
     await expectAllAtService(lab);
