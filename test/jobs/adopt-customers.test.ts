@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { confirmHeld, summariseHeld } from '../../src/jobs/confirm.js';
+import { wallTimeNow } from '../../src/sample-erp/change-sample-erp.js';
 import type { SandboxOptions } from '../../src/sandbox/options.js';
 import { insertRows } from '../../src/store/rows.js';
 import { type Lab, onBothLabs } from './job-lab.js';
@@ -190,7 +191,7 @@ onBothLabs('a customer that is at the service already is adopted by its exact co
     await kit.store.transaction('capture as if it were new', async (tx) => {
       for (const table of ['outbox_message', 'binding', 'capture_cursor']) await tx.run(`DELETE FROM ${table}`);
     });
-    await lab.changeErp("UPDATE customers SET name='A New Name', updated_at='2027-01-01 10:00:00'");
+    await lab.changeErp("UPDATE customers SET name='A New Name', updated_at=?", [wallTimeNow()]);
     await lab.capture();
     await kit.store.transaction('bind it as after a recovery', (tx) =>
       insertRows(tx, 'binding', [{ ...binding, revision: 2, content_hash: '?'.repeat(64), acknowledged: null }]),

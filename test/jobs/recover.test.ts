@@ -7,7 +7,12 @@ import type { OrderRecord } from '../../src/model/record.js';
 import type { BindingRow } from '../../src/outbox/binding-rows.js';
 import { createKey } from '../../src/outbox/idempotency-key.js';
 import { presumeSent } from '../../src/outbox/recover-messages.js';
-import { cancelSampleOrder, editSampleLine, insertSampleOrder } from '../../src/sample-erp/change-sample-erp.js';
+import {
+  cancelSampleOrder,
+  editSampleLine,
+  insertSampleOrder,
+  wallTimeNow,
+} from '../../src/sample-erp/change-sample-erp.js';
 import type { Store } from '../../src/store/store.js';
 import { sandboxLookUps } from '../support/sandbox-look-ups.js';
 import { waitFor } from '../support/wait-for.js';
@@ -42,9 +47,7 @@ onBothLabs('a store that was lost', (kit) => {
       const { lab, id } = await removed();
       const rows = await exportRows(kit);
       await empty();
-      await lab.changeErp("UPDATE sales_orders SET status='confirmed', updated_at='2027-01-01 10:00:00' WHERE id=?", [
-        id,
-      ]);
+      await lab.changeErp("UPDATE sales_orders SET status='confirmed', updated_at=? WHERE id=?", [wallTimeNow(), id]);
       if (capturedBefore) await lab.capture({ sweep: true });
       await hold();
       const fate = { to: 'in_doubt', sentSince: Date.now() } as const;
@@ -258,6 +261,26 @@ onBothLabs('a store that was lost', (kit) => {
     await lab.capture();
     await lab.deliver();
     await expectAllAtService(lab);
+  });
+
+  it('counts the lifetime of a key from the first moment in which it may have been sent', async () => {
+    const lab = await kit.start({ customers: 1, orders: 2 });
+    await lab.capture();
+    const since = Date.now() - 60_000;
+    const ids = (await kit.rows('SELECT id FROM outbox_message ORDER BY id')).map(({ id }) => Number(id));
+    await kit.store.transaction('as a service leaves it that had no time', async (tx) => {
+      for (const [index, atMs] of [null, since - 5_000, since + 5_000].entries())
+        await tx.run('UPDATE outbox_message SET first_sent_at=? WHERE id=?', [atMs, ids[index] as number]);
+    });
+    await hold();
+    const fate = { to: 'in_doubt', sentSince: since } as const;
+    await recover(lab.context, lab.reader, { fate, bindings: null, reason: 'a test' });
+    const rows = await kit.rows("SELECT state, first_sent_at FROM outbox_message WHERE operation='create' ORDER BY id");
+    expect(rows.map(({ state, first_sent_at: at }) => [state, Number(at)])).to.deep.equal([
+      ['in_doubt', since],
+      ['in_doubt', since - 5_000],
+      ['in_doubt', since],
+    ]);
   });
 
   it('takes no repeated answer for proof of what the service holds', async () => {
