@@ -62,6 +62,18 @@ onBothLabs('what a recovery takes for proven', (kit) => {
       await lab.capture({ sweep: true });
     }
   };
+  const sendsNoCreate = async (lab: Lab) => {
+    const before = creates(lab);
+    await send(lab);
+    expect(creates(lab)).to.equal(before);
+    await expectAllAtService(lab);
+  };
+  /** Its next removal, and its next return, have keys that no store has used. */
+  const leavesAndReturns = async (lab: Lab, id: number) => {
+    await sendRemoval(lab, id);
+    await sendReturn(lab, id);
+    await expectAllAtService(lab);
+  };
   /** As the check of the witness does. */
   const presumeAllSent = () => kit.store.transaction('presume', (tx) => presumeSent(tx, Date.now()));
   /** The copy is put back, and what was exported meanwhile is imported. */
@@ -117,15 +129,9 @@ onBothLabs('what a recovery takes for proven', (kit) => {
     await expectAllAtService(lab);
     const rows = await exportRows(kit);
     await recoverCopy(lab, restore, rows);
-    const before = creates(lab);
     await editSampleLine(lab.erp, id, 1, 9);
-    await send(lab);
-    expect(creates(lab)).to.equal(before);
-    await expectAllAtService(lab);
-    // Its next removal, and its next return, have a key that no store has used.
-    await sendRemoval(lab, id);
-    await sendReturn(lab, id);
-    await expectAllAtService(lab);
+    await sendsNoCreate(lab);
+    await leavesAndReturns(lab, id);
   });
 
   it('that a record came back, also when it is cancelled again before anything else is said of it', async () => {
@@ -190,10 +196,7 @@ onBothLabs('what a recovery takes for proven', (kit) => {
     const rows = await exportRows(kit);
     const { bindings } = await recoverCopy(lab, () => restore().then(presumeAllSent), rows);
     expect(bindings.closed).to.equal(rows.length);
-    const before = creates(lab);
-    await send(lab);
-    expect(creates(lab)).to.equal(before);
-    await expectAllAtService(lab);
+    await sendsNoCreate(lab);
   });
 
   for (const changes of [0, 1, 3])
@@ -253,13 +256,8 @@ onBothLabs('what a recovery takes for proven', (kit) => {
     await captureEdits(lab, id, 3);
     await holdAsLost(kit);
     expect((await recoverWith(lab, rows)).bindings).to.include({ removed: 0, imported: 1 });
-    const before = creates(lab);
-    await send(lab);
-    expect(creates(lab)).to.equal(before);
-    await expectAllAtService(lab);
-    await sendRemoval(lab, id);
-    await sendReturn(lab, id);
-    await expectAllAtService(lab);
+    await sendsNoCreate(lab);
+    await leavesAndReturns(lab, id);
   });
 
   it('no key of a change that a copy had captured, when the record was removed and came back since', async () => {
@@ -276,9 +274,7 @@ onBothLabs('what a recovery takes for proven', (kit) => {
     // The next export is not taken for older than this one.
     const [next] = await kit.rows('SELECT revision FROM binding WHERE source_key=?', [String(id)]);
     expect(next.revision).to.be.greaterThan(exported.revision);
-    await sendRemoval(lab, id);
-    await sendReturn(lab, id);
-    await expectAllAtService(lab);
+    await leavesAndReturns(lab, id);
   });
 
   it('that a change is not wanted which was discarded in a copy, when it was said again since, and something newer', async () => {
