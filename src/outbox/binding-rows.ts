@@ -1,7 +1,8 @@
 import type { Entity } from '../model/entity.js';
-import { placeholders, type Row, upsertRows } from '../store/rows.js';
+import { placeholders, type Row, updateRows, upsertRows } from '../store/rows.js';
 import type { Tx } from '../store/store.js';
 import { closeProven } from './close-proven.js';
+import { newestRevisions } from './newest-revisions.js';
 
 /** A binding with every column it has, as it is exported and imported. */
 export interface BindingRow extends Row {
@@ -25,7 +26,7 @@ export interface ImportedBindings {
   imported: number;
   /** The store knew the record better already. */
   older: number;
-  /** What waits no more, because the export knows of it: capture compares the row with the binding. */
+  /** Creates and removals that wait no more, because the record is there: capture compares its row with the binding. */
   closed: number;
 }
 
@@ -45,17 +46,35 @@ export async function importBindings(tx: Tx, rows: readonly BindingRow[], nowMs:
     result.older += given.length - newer.length;
     if (newer.length === 0) continue;
     await upsertRows(tx, 'binding', ['entity', 'source_key'], newer);
-    // A change that goes on belongs to the record that is there by now.
-    await tx.run(
-      `UPDATE outbox_message SET generation=(
-          SELECT b.generation FROM binding b WHERE b.entity=outbox_message.entity AND b.source_key=outbox_message.source_key)
-        WHERE entity=? AND source_key IN ${placeholders(newer.length)} AND operation='update'
-          AND state IN ('pending','parked','sending','in_doubt')`,
-      [entity, ...newer.map((row) => row.source_key)],
-    );
     result.closed += await closeProven(tx, entity, newer, { isBound: true, reason }, nowMs);
+    await moveBehind(tx, entity, newer);
   }
   return result;
+}
+
+/**
+ * What a copy had waiting, and what goes on, is said of the record that is there by now, and after all that the export tells of:
+ * else its acknowledgement would take the binding back, and the next export would count as older than this one.
+ */
+async function moveBehind(tx: Tx, entity: Entity, bindings: readonly BindingRow[]): Promise<void> {
+  const bound = new Map(bindings.map((row) => [row.source_key, row]));
+  const reached = await newestRevisions(tx, entity, [...bound.keys()]);
+  const open = await tx.select<{ id: number; source_key: string; revision: number }>(
+    `SELECT id, source_key, revision FROM outbox_message
+      WHERE entity=? AND source_key IN ${placeholders(bound.size)} AND operation<>'create'
+        AND state IN ('pending','parked','sending','in_doubt')${tx.dialect === 'mysql' ? ' FOR UPDATE' : ''}`,
+    [entity, ...bound.keys()],
+  );
+  await updateRows(
+    tx,
+    'outbox_message',
+    ['id'],
+    open.map(({ id, source_key: key, revision }) => {
+      const binding = bound.get(key) as BindingRow;
+      const offset = Math.max(binding.revision, reached.get(key) ?? 0);
+      return { id: Number(id), revision: revision + offset, generation: binding.generation };
+    }),
+  );
 }
 
 /** The newest revision of each record that a binding, open or closed, tells of. */

@@ -20,7 +20,7 @@ interface OpenMessage {
 /**
  * Closes what was to be said of records of which an export tells the end: whatever is no newer than the export, what a copy was
  * sending included. What was never sent is closed also when it is newer: of a record that is gone everything, of one that is there
- * its create. Nobody sends meanwhile, and the next capture compares the row with what the export says.
+ * its create. The updates of one that is there go on: a brake may hold them. Nobody sends meanwhile.
  * @returns how many
  */
 export async function closeProven(
@@ -34,7 +34,8 @@ export async function closeProven(
   const revisions = new Map(proofs.map((proof) => [proof.source_key, proof.revision]));
   const open = await tx.select<OpenMessage>(
     `SELECT id, source_key, revision, operation, first_sent_at FROM outbox_message
-      WHERE entity=? AND source_key IN ${placeholders(revisions.size)} AND state IN ('pending','parked','sending','in_doubt')${tx.dialect === 'mysql' ? ' FOR UPDATE' : ''}`,
+      WHERE entity=? AND source_key IN ${placeholders(revisions.size)} AND state IN ('pending','parked','sending','in_doubt')
+        ${what.isBound ? "AND operation<>'update'" : ''}${tx.dialect === 'mysql' ? ' FOR UPDATE' : ''}`,
     [entity, ...revisions.keys()],
   );
   const proven = open.filter((message) => {

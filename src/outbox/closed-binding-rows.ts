@@ -4,6 +4,7 @@ import type { Tx } from '../store/store.js';
 import { deleteAdoptions } from './adoptions.js';
 import { knownRevisions } from './binding-rows.js';
 import { closeProven } from './close-proven.js';
+import { newestRevisions } from './newest-revisions.js';
 
 /** What is remembered of a record that was removed at the service, with every column it has. */
 export interface ClosedBindingRow extends Row {
@@ -63,13 +64,4 @@ export async function importClosedBindings(tx: Tx, rows: readonly ClosedBindingR
     await closeProven(tx, entity, news, { isBound: false, reason }, nowMs);
   }
   return imported;
-}
-
-async function newestRevisions(tx: Tx, entity: Entity, keys: readonly string[]): Promise<Map<string, number>> {
-  const rows = await tx.select<{ source_key: string; revision: number }>(
-    `SELECT source_key, MAX(revision) AS revision FROM outbox_message
-      WHERE entity=? AND source_key IN ${placeholders(keys.length)} GROUP BY source_key`,
-    [entity, ...keys],
-  );
-  return new Map(rows.map((row) => [row.source_key, row.revision]));
 }

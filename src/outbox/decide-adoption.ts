@@ -69,8 +69,9 @@ export function decideAdoption(claim: AdoptionClaim, record: AdoptableRecord, id
     return refuse('it was removed at the service by Waybill; a row that is back is sent as a new record');
   return {
     to: 'bound',
-    revision: newest?.revision ?? closed?.revision ?? 0,
-    generation: newest?.generation ?? closed?.generation ?? 0,
+    // A removal that was imported may be newer than what this store has said of the record.
+    revision: Math.max(newest?.revision ?? 0, closed?.revision ?? 0),
+    generation: Math.max(newest?.generation ?? 0, closed?.generation ?? 0),
     supersedes: messages.filter(({ state }) => state === 'pending' || state === 'parked').map(({ id }) => id),
     newest: newest?.id ?? null,
   };

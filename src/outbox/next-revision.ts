@@ -111,7 +111,7 @@ function decide(
     case 'delivered':
       return update(revision, generation, null);
 
-    // The newest message is never superseded: its successor would be newer.
+    // Its end is known from elsewhere, such as an export: what the service holds is compared with the row.
     case 'superseded':
       return update(revision, generation, null);
   }

@@ -147,7 +147,8 @@ async function noteFirstSent(tx: Tx, which: string, atMs: number): Promise<void>
 /**
  * Forgets what the service was believed to hold of these bound records, because an update may have been sent that this store
  * does not know: the next capture sends every field of them. Frozen bytes that may go out again prove nothing when they are
- * acknowledged: the service may repeat an answer that it gave before something newer.
+ * acknowledged: the service may repeat an answer that it gave before something newer. What waits of an adopted record said single
+ * fields, and would say all of them now: it is judged anew.
  */
 export async function doubtBindings(tx: Tx, entity: Entity, sourceKeys: readonly string[]): Promise<void> {
   if (sourceKeys.length === 0) return;
@@ -163,7 +164,9 @@ export async function doubtBindings(tx: Tx, entity: Entity, sourceKeys: readonly
         OR (operation='update' AND state='discarded' AND revision<(
           SELECT b.revision FROM binding b WHERE b.entity=outbox_message.entity AND b.source_key=outbox_message.source_key))
         OR (operation='create' AND first_sent_at IS NOT NULL AND state IN ('pending','sending','in_doubt'))
-        OR (operation='update' AND body_hash IS NOT NULL AND state IN ('pending','sending','in_doubt','parked')))`,
+        OR (operation='update' AND body_hash IS NOT NULL AND state IN ('pending','sending','in_doubt','parked'))
+        OR (operation='update' AND state='pending' AND EXISTS (SELECT 1 FROM adoption a
+          WHERE a.entity=outbox_message.entity AND a.source_key=outbox_message.source_key AND a.reviewed_at IS NULL)))`,
     [unknownContent, entity, ...sourceKeys],
   );
 }

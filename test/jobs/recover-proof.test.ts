@@ -8,6 +8,7 @@ import {
   insertSampleOrder,
   wallTimeNow,
 } from '../../src/sample-erp/change-sample-erp.js';
+import { insertRows } from '../../src/store/rows.js';
 import { askAsAnother } from './ask-as-another.js';
 import { type Lab, type LabOptions, onBothLabs } from './job-lab.js';
 import { copyStore, each, exportRows, holdAsLost, loseEverything } from './lost-store.js';
@@ -275,6 +276,39 @@ onBothLabs('what a recovery takes for proven', (kit) => {
     const [next] = await kit.rows('SELECT revision FROM binding WHERE source_key=?', [String(id)]);
     expect(next.revision).to.be.greaterThan(exported.revision);
     await leavesAndReturns(lab, id);
+  });
+
+  it('no yes to a change that a brake held in a copy, whatever was sent since', async () => {
+    const lab = await start();
+    const id = await sendNewOrder(lab);
+    const restore = await copyStore(kit);
+    await captureEdits(lab, id, 1);
+    await lab.deliver();
+    const rows = await exportRows(kit);
+    await restore();
+    await editSampleLine(lab.erp, id, 1, 50);
+    await lab.capture({ sweep: true });
+    await kit.store.transaction('as a brake leaves it', (tx) =>
+      tx.run("UPDATE outbox_message SET state='parked', park_class='held', reason='many' WHERE state='pending'"),
+    );
+    await holdAsLost(kit);
+    await recoverWith(lab, rows);
+    await send(lab);
+    expect((await messagesOf(id)).at(-1)).to.include({ operation: 'update', park_class: 'held', reason: 'many' });
+  });
+
+  it('that every field of an adopted record may be said, because a copy had one to say', async () => {
+    const lab = await start();
+    const id = await sendNewOrder(lab);
+    const adoption = { source_key: String(id), adopted_from: 'file', adopted_at: 1, actor: 'test', differs: null };
+    await kit.store.transaction('as adopted by a file', (tx) =>
+      insertRows(tx, 'adoption', [{ entity: 'order', service_id: 'ord', ...adoption }]),
+    );
+    await captureEdits(lab, id, 1);
+    expect((await messagesOf(id)).at(-1)).to.include({ operation: 'update', state: 'pending' });
+    await holdAsLost(kit);
+    await recoverWith(lab, null);
+    expect((await messagesOf(id)).at(-1)).to.include({ operation: 'update', park_class: 'held' });
   });
 
   it('that a change is not wanted which was discarded in a copy, when it was said again since, and something newer', async () => {

@@ -44,6 +44,17 @@ describe('what follows when a person says which record at the service is ours', 
     });
   });
 
+  it('counts on from a removal that was imported, whatever this store has said of the record', () => {
+    for (const closed of [
+      { revision: 4, generation: 1 },
+      { revision: 1, generation: 0 },
+    ])
+      expect(decideAdoption(claim, { ...record, closed, messages: [message({ revision: 2 })] }, true)).to.deep.include({
+        revision: Math.max(2, closed.revision),
+        generation: closed.generation,
+      });
+  });
+
   it('does nothing about what is bound to this id already, and refuses every other one', () => {
     expect(why({ binding: { serviceId: 'K7' }, row: null })).to.equal('known');
     expect(why({ binding: { serviceId: 'K8' } })).to.contain('bound to K8');
