@@ -6,6 +6,9 @@ import { installationOf } from './settings-of-run.js';
 import { type Stage, token } from './stage.js';
 import { until } from './until.js';
 
+/** As long as a busy machine may take; most seeds take a second or ten. */
+const patienceMs = 30_000;
+
 /**
  * A forgotten copy of the connector sends an order before ours does, under the very same key, as an old state of the ERP has
  * it. Ours meets its own key with other bytes, and the order changes before anybody has looked.
@@ -14,7 +17,7 @@ export async function sendBeforeUs(stage: Stage): Promise<void> {
   const { plan, erp, sandbox, store, coverage, foreign, nextOrder } = stage;
   // A refusal of an unknown customer might be repeated to us.
   const customer = () => sandbox.ledger().customers[0]?.customer_code;
-  if (!(await until(10_000, () => customer() !== undefined, 50))) return;
+  if (!(await until(patienceMs, () => customer() !== undefined, 50))) return;
   const id = nextOrder();
   const note = `A-2026-${id}`;
   const key = createKey(installationOf(plan), 'order', `${id}`, 0);
@@ -29,7 +32,7 @@ export async function sendBeforeUs(stage: Stage): Promise<void> {
       .catch(() => undefined);
     return sandbox.ledger().orders.some(({ reference }) => reference === note);
   };
-  if (!(await until(10_000, isThere, 100))) return;
+  if (!(await until(patienceMs, isThere, 100))) return;
 
   await doDeed(erp, { kind: 'new-order', lines: [{ product: 3, qty: 2 }], pick: plan.seed }, () => id);
   const newest = async () =>
@@ -38,7 +41,7 @@ export async function sendBeforeUs(stage: Stage): Promise<void> {
         `SELECT revision, park_class FROM outbox_message WHERE entity='order' AND source_key='${id}' ORDER BY revision DESC LIMIT 1`,
       )
     )[0];
-  if (await until(15_000, async () => (await newest())?.park_class === 'conflict', 50)) {
+  if (await until(patienceMs, async () => (await newest())?.park_class === 'conflict', 50)) {
     coverage.count('fault:service-sent-before-us');
     await erp.run([["UPDATE sales_orders SET remark='changed', updated_at=? WHERE id=?", wallTime(Date.now()), id]]);
     await until(5_000, async () => Number((await newest())?.revision) > 1, 50);
