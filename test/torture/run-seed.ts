@@ -31,7 +31,7 @@ export async function runSeed(
   seed: number,
   store: StoreKind,
   server: MariaDb | null,
-  patienceSeconds = 240,
+  patienceSeconds = 480,
 ): Promise<SeedResult> {
   const startedAt = performance.now();
   const stage = await openStage(drawPlan(seed, store), server);
@@ -83,7 +83,8 @@ async function play(stage: Stage, patienceMs: number): Promise<{ ends: (number |
   if (plan.storeFault && copies) await breakStore(stage, plan.storeFault, copies, attendant);
   await goOnWorking(stage);
   await heal(stage);
-  // Long, because a machine may be busy with other things; it costs nothing where all is well.
+  // Long, because a machine may be busy with other things, and a hundred orders that a person answers for one by one are a hundred
+  // commands; it costs nothing where all is well.
   const isAtRest = await until(patienceMs, async () => !(await attendant.hasWork()) && (await isQuiet(stage)), 120);
   const unrest = isAtRest ? [] : await whatIsOpen(stage, attendant);
   await attendant.end();
