@@ -141,11 +141,17 @@ async function doubtOldAnswers(tx: Tx, settled: readonly SettledMessage[]): Prom
   );
 }
 
-/** With the content that the store knows by now: a recovery may have doubted it since it was claimed. */
+/** As the store knows them by now: a recovery may have doubted their contents since they were claimed, and moved them behind a binding. */
 async function stillSending(tx: Tx, settled: readonly SettledMessage[], epoch: number): Promise<SettledMessage[]> {
   if (settled.length === 0) return [];
-  const rows = await tx.select<{ id: number; attempts: number; content_hash: string }>(
-    `SELECT id, attempts, content_hash FROM outbox_message
+  const rows = await tx.select<{
+    id: number;
+    attempts: number;
+    content_hash: string;
+    revision: number;
+    generation: number;
+  }>(
+    `SELECT id, attempts, content_hash, revision, generation FROM outbox_message
       WHERE id IN ${placeholders(settled.length)} AND state='sending' AND claim_epoch=?${tx.dialect === 'mysql' ? ' FOR UPDATE' : ''}`,
     [...settled.map(({ message }) => message.id), epoch],
   );
@@ -153,7 +159,8 @@ async function stillSending(tx: Tx, settled: readonly SettledMessage[], epoch: n
   return settled.flatMap(({ message, transition, outcome }) => {
     const row = sending.get(message.id);
     if (row?.attempts !== message.attemptNumber) return [];
-    return [{ message: { ...message, contentHash: row.content_hash }, transition, outcome }];
+    const { content_hash: contentHash, revision, generation } = row;
+    return [{ message: { ...message, contentHash, revision, generation }, transition, outcome }];
   });
 }
 

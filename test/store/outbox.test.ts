@@ -376,6 +376,15 @@ onBothStores('the outbox', (kit) => {
       });
     });
 
+    it('what a recovery moved behind a binding since it was claimed, without taking that binding back', async () => {
+      const [one] = (await claimOne(message('order', '1'))) as [ClaimedMessage];
+      await set(one.id, 'revision=7, generation=2');
+      await write((tx) => settleMessages(tx, [settled(one, delivered('O-1'))], 1, now + 10));
+      expect(await kit.rows('SELECT revision, generation FROM binding')).to.deep.equal([
+        { revision: 7, generation: 2 },
+      ]);
+    });
+
     it('no fields of a record that somebody doubts since it was claimed', async () => {
       const [one] = (await claimOne(message('order', '1'))) as [ClaimedMessage];
       await set(one.id, `content_hash='${unknownContent}'`);
