@@ -264,13 +264,14 @@ onBothLabs('a store that was lost', (kit) => {
   });
 
   it('counts the lifetime of a key from the first moment in which it may have been sent', async () => {
-    const lab = await kit.start({ customers: 1, orders: 2 });
+    const lab = await kit.start({ customers: 1, orders: 3 });
     await lab.capture();
     const since = Date.now() - 60_000;
     const ids = (await kit.rows('SELECT id FROM outbox_message ORDER BY id')).map(({ id }) => Number(id));
     await kit.store.transaction('as a service leaves it that had no time', async (tx) => {
       for (const [index, atMs] of [null, since - 5_000, since + 5_000].entries())
         await tx.run('UPDATE outbox_message SET first_sent_at=? WHERE id=?', [atMs, ids[index] as number]);
+      await tx.run("UPDATE outbox_message SET state='parked', park_class='unmapped' WHERE id=?", [ids[3] as number]);
     });
     await hold();
     const fate = { to: 'in_doubt', sentSince: since } as const;
@@ -280,6 +281,7 @@ onBothLabs('a store that was lost', (kit) => {
       ['in_doubt', since],
       ['in_doubt', since - 5_000],
       ['in_doubt', since],
+      ['parked', since],
     ]);
   });
 
