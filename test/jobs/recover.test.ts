@@ -5,6 +5,7 @@ import type { CapturePageResult } from '../../src/jobs/capture-page.js';
 import { recover } from '../../src/jobs/recover.js';
 import type { OrderRecord } from '../../src/model/record.js';
 import type { BindingRow } from '../../src/outbox/binding-rows.js';
+import { confirmMessages } from '../../src/outbox/confirm-messages.js';
 import { createKey } from '../../src/outbox/idempotency-key.js';
 import { presumeSent } from '../../src/outbox/recover-messages.js';
 import {
@@ -13,7 +14,7 @@ import {
   insertSampleOrder,
   wallTimeNow,
 } from '../../src/sample-erp/change-sample-erp.js';
-import type { Store } from '../../src/store/store.js';
+import type { Store, Tx } from '../../src/store/store.js';
 import { sandboxLookUps } from '../support/sandbox-look-ups.js';
 import { waitFor } from '../support/wait-for.js';
 import { askAsAnother } from './ask-as-another.js';
@@ -108,6 +109,43 @@ onBothLabs('a store that was lost', (kit) => {
     await pass;
     expect(await statesOf(kit)).to.deep.equal({ parked: 2, superseded: 1 });
   });
+
+  if (kit.dialect === 'mysql')
+    it('judges also what a person lets go, in whatever moment of its end', async () => {
+      const lab = await kit.start({ customers: 1, orders: 1 });
+      const neighbour = await kit.neighbour();
+      let statements = 1;
+      for (let before = 0; before < statements; before++) {
+        await empty();
+        await lab.capture({ sweep: true });
+        const [{ id }] = await kit.rows("SELECT id FROM outbox_message WHERE entity='order'");
+        await kit.store.transaction('as a brake left it', (tx) =>
+          tx.run("UPDATE outbox_message SET state='parked', park_class='held', reason='a reason' WHERE id=?", [id]),
+        );
+        await hold();
+        let said: Promise<unknown> | undefined;
+        const letGo = async () => {
+          said ??= neighbour.transaction('let it go', (tx) =>
+            confirmMessages(tx, [Number(id)], {}, 'send', 'a person looked', Date.now()),
+          );
+          await Promise.race([said, waitFor('the person waits', () => neighbour.read('who waits', isConfirming))]);
+        };
+        const store = withMethod(kit.store, 'transaction', (action, work) =>
+          kit.store.transaction(action, (tx) => {
+            if (action !== 'end the recovery') return work(tx);
+            statements = 0;
+            return work(withHook(tx, async () => (statements++ === before ? letGo() : undefined)));
+          }),
+        );
+        const fate = { to: 'in_doubt', sentSince: Date.now() } as const;
+        await recover({ ...lab.context, store }, lab.reader, { fate, bindings: null, reason: 'a test' });
+        await said;
+        const [order] = await kit.rows('SELECT state, park_class, first_sent_at FROM outbox_message WHERE id=?', [id]);
+        expect(order.first_sent_at, `before statement ${before}`).not.to.equal(null);
+        expect(`${order.state} ${order.park_class}`).to.be.oneOf(['in_doubt null', 'parked unproven']);
+      }
+      expect(statements).to.be.greaterThan(10);
+    });
 
   it('takes a binding for closed when the export is newer than the copy that was restored', async () => {
     const { lab, id } = await removed();
@@ -335,4 +373,26 @@ function inMidPage(kit: LabKit, isPast: string): { store: Store; hasRead: Promis
     }),
   );
   return { store, hasRead };
+}
+
+async function isConfirming(tx: Tx): Promise<boolean> {
+  const waiting =
+    "SELECT id FROM information_schema.processlist WHERE db=DATABASE() AND info LIKE 'SELECT%m.identity%FOR UPDATE'";
+  return (await tx.select(waiting)).length > 0;
+}
+
+/** The same transaction, with something that happens before each of its statements. */
+function withHook(tx: Tx, before: () => Promise<unknown>): Tx {
+  const then =
+    <In extends unknown[], Out>(statement: (...parameters: In) => Promise<Out>) =>
+    async (...parameters: In) => {
+      await before();
+      return statement(...parameters);
+    };
+  return {
+    ...tx,
+    select: then(tx.select) as Tx['select'],
+    run: then(tx.run),
+    insertReturningId: then(tx.insertReturningId),
+  };
 }
