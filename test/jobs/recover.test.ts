@@ -114,11 +114,20 @@ onBothLabs('a store that was lost', (kit) => {
     it('judges also what a person lets go, in whatever moment of its end', async () => {
       const lab = await kit.start({ customers: 1, orders: 1 });
       const neighbour = await kit.neighbour();
+      // Of so many that the judgements lock only what they judge.
+      await kit.store.transaction('as after a while', (tx) =>
+        tx.run(`INSERT INTO outbox_message (entity, source_key, revision, operation, generation, content_hash, mapping_fingerprint,
+                  state, next_attempt_at, captured_at)
+                SELECT 'order', seq, 0, 'create', 0, '', '', 'superseded', 0, 0 FROM seq_1000_to_3000`),
+      );
+      await kit.rows('ANALYZE TABLE outbox_message');
       let statements = 1;
       for (let before = 0; before < statements; before++) {
-        await empty();
+        await kit.store.transaction('once more', (tx) =>
+          tx.run("DELETE FROM outbox_message WHERE state<>'superseded'"),
+        );
         await lab.capture({ sweep: true });
-        const [{ id }] = await kit.rows("SELECT id FROM outbox_message WHERE entity='order'");
+        const [{ id }] = await kit.rows("SELECT id FROM outbox_message WHERE entity='order' AND state='pending'");
         await kit.store.transaction('as a brake left it', (tx) =>
           tx.run("UPDATE outbox_message SET state='parked', park_class='held', reason='a reason' WHERE id=?", [id]),
         );
