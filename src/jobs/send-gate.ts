@@ -64,15 +64,21 @@ export class SendGate {
     return this.#next;
   }
 
-  /** What a request of this lane has to pass. `isProbe`: it goes to see whether a service that is down is back. */
-  of(lane: Lane, isProbe = false): Gate {
+  /**
+   * What a request of this lane has to pass. `isProbe`: it goes to see whether a service that is down is back.
+   * @param notAfterMs it may have waited for its turn, or been frozen, until its key is forgotten at the service
+   */
+  of(lane: Lane, isProbe = false, notAfterMs = Number.POSITIVE_INFINITY): Gate {
+    const isLate = () => this.#context.nowMs() > notAfterMs;
     const ask = async () => {
+      // Before it takes the turn of a probe.
+      if (isLate()) return 'the service may have forgotten its key since it was claimed';
       const shut = await this.check(lane, isProbe);
       if (shut === null) killPoint('before-send');
       return shut;
     };
     const more = {
-      stillOpen: () => this.#lease.mayStartRequest() && !this.#quiet.isQuiet(lane, this.#context.nowMs()),
+      stillOpen: () => this.#lease.mayStartRequest() && !this.#quiet.isQuiet(lane, this.#context.nowMs()) && !isLate(),
       isShut: () => this.#stopReason !== null,
     };
     // A token that has to be had first must not use up the turn of the probe that needs it.

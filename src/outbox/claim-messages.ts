@@ -32,6 +32,8 @@ export interface ClaimedMessage extends SendingMessage {
   identity: string | null;
   /** The id that the service gave to the record; null before its create is acknowledged. */
   boundServiceId: string | null;
+  /** Sent after this it would be a blind resend: the service may have forgotten the key. Infinite where nothing can come of that. */
+  keyGoodUntil: number;
   /** The method of an update, frozen with its bytes: a PATCH sent as a PUT would clear fields. Null: as the endpoint says. */
   method: string | null;
 }
@@ -103,14 +105,13 @@ export async function claimMessages(
     let body: string | null = row.body ?? row.record;
     let idempotencyKey: string = row.idempotency_key;
     let method: string | null = row.method;
-    // The service may have forgotten the key by now, and would make a second record.
     const sentAt = row.first_sent_at === null ? null : Number(row.first_sent_at);
-    // It is looked up instead, where that is possible; else it has been parked by now.
-    if (row.operation === 'create' && row.state === 'in_doubt' && sentAt !== null && nowMs - sentAt > keyLifetimeMs)
-      continue;
-    const forgotten = row.operation === 'create' && row.bound_service_id !== null && row.state === 'pending';
-    if (forgotten && row.first_sent_at !== null && nowMs - Number(row.first_sent_at) > keyLifetimeMs) {
-      nothingToSend.push(nothingToSendOf(row));
+    const repeats = row.operation === 'create' && (row.state === 'in_doubt' || row.bound_service_id !== null);
+    const keyGoodUntil = repeats && sentAt !== null ? sentAt + keyLifetimeMs : Number.POSITIVE_INFINITY;
+    // The service may have forgotten the key by now, and would make a second record.
+    if (nowMs > keyGoodUntil) {
+      // What is in doubt is looked up instead, where that is possible; else it has been parked by now.
+      if (row.state === 'pending') nothingToSend.push(nothingToSendOf(row));
       continue;
     }
     if (row.operation === 'delete' && row.body_hash === null) {
@@ -157,6 +158,7 @@ export async function claimMessages(
       identity: row.identity,
       boundServiceId: row.bound_service_id,
       method,
+      keyGoodUntil,
     });
   }
   await updateRows(tx, 'message_body', ['message_id'], composed);

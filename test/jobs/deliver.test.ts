@@ -14,6 +14,7 @@ import {
   pausesOf,
   statesOf,
 } from './service-of.js';
+import { withMethod } from './with-method.js';
 
 const json = (status: number, code: string, message: string) => ({
   kind: 'status' as const,
@@ -165,6 +166,42 @@ onBothLabs('deliver', (kit) => {
       const [line] = await kit.rows("SELECT outcome FROM audit_log WHERE event='parked'");
       expect(line).to.deep.equal({ outcome: 'unproven' });
     });
+
+    for (const moment of ['waits for its turn', 'has passed the gate'] as const)
+      it(`does not send again what the service forgets while it ${moment}`, async () => {
+        const lab = await kit.start({ customers: 1, orders: 3 });
+        await lab.capture();
+        const [number] = (await orderNumbers(lab)) as [string];
+        lab.sandbox.setFaults([{ kind: 'reset-after-commit', match: { bodyIncludes: number } }]);
+        await lab.deliver({ retryHorizonMs: 0 });
+        const doubtful = await messageOf(kit, number);
+        const sent = requestsFor(lab, doubtful.idempotency_key);
+        lab.sandbox.clearFaults();
+
+        // As of a machine that was put to sleep for a day in that moment.
+        const sleepsNow = () => {
+          lab.sandbox.forgetKeys();
+          lab.context.nowMs = () => Date.now() + 25 * 3_600_000;
+        };
+        let isClaimed = false;
+        const claiming = withMethod(kit.store, 'transaction', async (action, work) => {
+          const result = await kit.store.transaction(action, work);
+          const { claimed = [] } = (result ?? {}) as { claimed?: { number: string }[] };
+          isClaimed ||= claimed.some((message) => message.number === number);
+          if (isClaimed && moment === 'waits for its turn') sleepsNow();
+          return result;
+        });
+        lab.context.store = withMethod(claiming, 'read', async (action, work) => {
+          const result = await kit.store.read(action, work);
+          if (isClaimed && action === 'read the pauses') sleepsNow();
+          return result;
+        });
+        const result = await lab.deliver();
+        expect(isClaimed).to.equal(true);
+        expect(result.parked).to.equal(1);
+        expect(await messageOf(kit, number)).to.deep.include({ state: 'parked', park_class: 'unproven' });
+        expect(requestsFor(lab, doubtful.idempotency_key)).to.equal(sent);
+      });
   });
 
   it('parks as unproven after three successes without an acknowledgement, and pauses the lane', async () => {
