@@ -1,9 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FaultInput } from '../../src/sandbox/fault.js';
+import type { Shift } from './crew.js';
 import { readErp, wallTime } from './erp-desk.js';
 import { judgeOrder } from './judge-erp.js';
 import type { Fault, RetryAfterForm } from './plan.js';
-import { type Stage, token } from './stage.js';
+import { onItsWayMs, type Stage, token } from './stage.js';
+import { until } from './until.js';
 
 const writes = { path: { regex: '^/v1/' } };
 /** Invoices too: a slow-down is meant for every request. */
@@ -47,9 +49,13 @@ export function serviceFault(fault: Fault): FaultInput | null {
   }
 }
 
-/** An order takes effect, and then nobody gets an answer until its key is forgotten. */
+/**
+ * An order takes effect, and then nobody gets an answer until its key is forgotten. Whoever has claimed it once more sleeps until
+ * then.
+ */
 export async function forgetKeys(stage: Stage): Promise<void> {
   const { plan, erp, sandbox, coverage } = stage;
+  const startedAt = performance.now();
   const rows = await readErp(erp);
   // One of the first to go out: later ones may wait for a customer whose key is forgotten as well.
   const sent = new Set(sandbox.ledger().orders.map(({ reference }) => reference));
@@ -61,16 +67,31 @@ export async function forgetKeys(stage: Stage): Promise<void> {
     { kind: 'reset-after-commit', match, times: 1 },
     { kind: 'status', status: 500, match, times: 1_000 },
   ]);
-  await sleep((plan.keyLifetimeSeconds as number) * 1000 + 6_500);
+  const sleeper = await sleepWhileItWaits(stage, `${order?.id}`);
+  const forgottenMs = (plan.keyLifetimeSeconds as number) * 1000 + onItsWayMs;
+  await sleep(sleeper ? forgottenMs + 300 : forgottenMs + 4_000 - (performance.now() - startedAt));
   const [reset] = sandbox.faults().filter(({ fault }) => fault.match.bodyIncludes !== undefined);
   coverage.count('fault:service-forgets-keys', reset?.fired ?? 0);
   countServiceFaults(stage);
   sandbox.clearFaults();
+  if (sleeper && stage.crew.signal(sleeper.name, 'SIGCONT')?.pid === sleeper.pid)
+    coverage.count('fault:process-freeze-over-a-lifetime');
   // Nobody knows whether it is there. A change to it must not make another one.
   await erp.run([
     ["UPDATE sales_orders SET remark='changed', updated_at=? WHERE id=?", wallTime(Date.now()), Number(order?.id)],
   ]);
   await sleep(1_500);
+}
+
+/** Freezes who has claimed this order once more, before it is sent. @returns null where nobody was met */
+async function sleepWhileItWaits({ crew, store }: Stage, key: string): Promise<Shift | null> {
+  const isWaiting = async () =>
+    (
+      await store.rows(
+        `SELECT 1 FROM outbox_message WHERE entity='order' AND source_key='${key}' AND state='sending' AND claimed_from='in_doubt'`,
+      )
+    ).length > 0;
+  return (await until(6_000, isWaiting, 5)) ? crew.signal(crew.deliverer(), 'SIGSTOP') : null;
 }
 
 /** What the service did wrong so far, by the names of the plan. */
