@@ -110,7 +110,7 @@ export class RequestsUnderWay {
       serviceId: message.boundServiceId,
       isPatient,
       isProbe,
-      gate: this.#gate.of('deliver', isProbe, message.keyGoodUntil),
+      gate: this.#gate.of('deliver', isProbe, message.keyGoodUntilMs),
     });
     return sending.catch((error: Error) => {
       this.#context.log.error('A request failed in a way that nobody foresaw', {

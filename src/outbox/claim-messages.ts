@@ -33,7 +33,7 @@ export interface ClaimedMessage extends SendingMessage {
   /** The id that the service gave to the record; null before its create is acknowledged. */
   boundServiceId: string | null;
   /** Sent after this it would be a blind resend: the service may have forgotten the key. Infinite where nothing can come of that. */
-  keyGoodUntil: number;
+  keyGoodUntilMs: number;
   /** The method of an update, frozen with its bytes: a PATCH sent as a PUT would clear fields. Null: as the endpoint says. */
   method: string | null;
 }
@@ -107,9 +107,9 @@ export async function claimMessages(
     let method: string | null = row.method;
     const sentAt = row.first_sent_at === null ? null : Number(row.first_sent_at);
     const repeats = row.operation === 'create' && (row.state === 'in_doubt' || row.bound_service_id !== null);
-    const keyGoodUntil = repeats && sentAt !== null ? sentAt + keyLifetimeMs : Number.POSITIVE_INFINITY;
+    const keyGoodUntilMs = repeats && sentAt !== null ? sentAt + keyLifetimeMs : Number.POSITIVE_INFINITY;
     // The service may have forgotten the key by now, and would make a second record.
-    if (nowMs > keyGoodUntil) {
+    if (nowMs > keyGoodUntilMs) {
       // What is in doubt is looked up instead, where that is possible; else it has been parked by now.
       if (row.state === 'pending') nothingToSend.push(nothingToSendOf(row));
       continue;
@@ -158,7 +158,7 @@ export async function claimMessages(
       identity: row.identity,
       boundServiceId: row.bound_service_id,
       method,
-      keyGoodUntil,
+      keyGoodUntilMs,
     });
   }
   await updateRows(tx, 'message_body', ['message_id'], composed);

@@ -140,7 +140,7 @@ onBothLabs('deliver', (kit) => {
       expect((await messageOf(kit, trickles)).failures).to.be.at.least(1);
     });
 
-    it('does not send again what the service may have forgotten, but parks it for a person', async () => {
+    const orderInDoubt = async () => {
       const lab = await kit.start({ customers: 1, orders: 3 });
       await lab.capture();
       const [number] = (await orderNumbers(lab)) as [string];
@@ -148,9 +148,12 @@ onBothLabs('deliver', (kit) => {
       await lab.deliver({ retryHorizonMs: 0 });
       const doubtful = await messageOf(kit, number);
       expect(doubtful.state).to.equal('in_doubt');
-      const sent = requestsFor(lab, doubtful.idempotency_key);
-
       lab.sandbox.clearFaults();
+      return { lab, number, doubtful, sent: requestsFor(lab, doubtful.idempotency_key) };
+    };
+
+    it('does not send again what the service may have forgotten, but parks it for a person', async () => {
+      const { lab, number, doubtful, sent } = await orderInDoubt();
       lab.sandbox.forgetKeys();
       // A day later, with new work beside it.
       lab.context.nowMs = () => Date.now() + 25 * 3_600_000;
@@ -169,15 +172,7 @@ onBothLabs('deliver', (kit) => {
 
     for (const moment of ['waits for its turn', 'has passed the gate'] as const)
       it(`does not send again what the service forgets while it ${moment}`, async () => {
-        const lab = await kit.start({ customers: 1, orders: 3 });
-        await lab.capture();
-        const [number] = (await orderNumbers(lab)) as [string];
-        lab.sandbox.setFaults([{ kind: 'reset-after-commit', match: { bodyIncludes: number } }]);
-        await lab.deliver({ retryHorizonMs: 0 });
-        const doubtful = await messageOf(kit, number);
-        const sent = requestsFor(lab, doubtful.idempotency_key);
-        lab.sandbox.clearFaults();
-
+        const { lab, number, doubtful, sent } = await orderInDoubt();
         // As of a machine that was put to sleep for a day in that moment.
         const sleepsNow = () => {
           lab.sandbox.forgetKeys();
