@@ -170,7 +170,10 @@ onBothLabs('deliver', (kit) => {
       expect(line).to.deep.equal({ outcome: 'unproven' });
     });
 
-    for (const moment of ['waits for its turn', 'has passed the gate'] as const)
+    for (const [moment, reason] of [
+      ['waits for its turn', 'the service may have forgotten its key since it was claimed'],
+      ['has passed the gate', 'the right to send was lost before the bytes could leave'],
+    ] as const)
       it(`does not send again what the service forgets while it ${moment}`, async () => {
         const { lab, number, doubtful, sent } = await orderInDoubt();
         // As of a machine that was put to sleep for a day in that moment.
@@ -196,6 +199,7 @@ onBothLabs('deliver', (kit) => {
         expect(result.parked).to.equal(1);
         expect(await messageOf(kit, number)).to.deep.include({ state: 'parked', park_class: 'unproven' });
         expect(requestsFor(lab, doubtful.idempotency_key)).to.equal(sent);
+        expect(await kit.rows("SELECT reason FROM attempt WHERE verdict='not_sent'")).to.deep.include({ reason });
       });
   });
 
