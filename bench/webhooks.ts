@@ -51,6 +51,7 @@ export async function webhooks({ perSecond, seconds, limit }: WebhooksOptions): 
     const asked = { port: receiver.port, perSecond, seconds: seconds + marginSeconds, secret };
     const done = new AbortController();
     const loading = load(asked).finally(() => done.abort());
+    loading.catch(() => undefined); // Whoever awaits it, when delivery has ended, hears of it.
     // Whatever is measured is measured under the load: it is there before the first order goes.
     await new Promise((resolve) => setTimeout(resolve, 500));
     try {
@@ -69,6 +70,7 @@ export async function webhooks({ perSecond, seconds, limit }: WebhooksOptions): 
         throttled: sandbox.counts().throttled,
       };
     } finally {
+      await Promise.allSettled([loading]);
       await receiver.close();
     }
   });
@@ -80,9 +82,18 @@ export function used(acceptedAtMs: readonly number[], limit: number, seconds: nu
   return acceptedAtMs.filter((at) => at < first + seconds * 1000).length / (limit * seconds);
 }
 
+/** Sends from another process, and returns when that is gone. @throws when it ended without a result */
 async function load(asked: WebhookLoad): Promise<WebhookLoadResult> {
   const child = fork(fileURLToPath(new URL('./webhook-load.js', import.meta.url)));
+  let result: WebhookLoadResult | null = null;
+  child.once('message', (message) => {
+    result = message as WebhookLoadResult;
+  });
+  // An exit may be seen before the last message; what disconnects has nothing more to say.
+  const gone = Promise.all([once(child, 'exit'), once(child, 'disconnect')]);
   child.send(asked);
-  const [result] = (await once(child, 'message')) as [WebhookLoadResult];
+  const [[code, signal]] = await gone;
+  if (result === null)
+    throw new Error(`The process that sends webhooks ended with ${code ?? signal}, without a result`);
   return result;
 }
