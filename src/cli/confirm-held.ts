@@ -41,7 +41,7 @@ export function confirmCommand(): Command {
       };
       await withApp('confirm', options, async (app) => {
         const output = new Output(secretsOf(app.settings));
-        const held = await summariseHeld(app.context, filter);
+        const { summary: held, shown } = await summariseHeld(app.context, filter);
         if (options.json && options.dryRun) await output.printJson(held);
         if (!options.json) await show(output, held);
         const isNothing = held.held === 0 && held.brakes.length === 0;
@@ -53,7 +53,7 @@ export function confirmCommand(): Command {
           if (!options.json) await output.line('Nothing was done.');
           return exitCode.failed;
         }
-        const done = await confirmHeld(app.context, filter, confirmation, held.lastId, options.reason ?? '');
+        const done = await confirmHeld(app.context, filter, confirmation, shown, options.reason ?? '');
         if (options.json) await output.printJson({ ...held, done });
         else await output.line(`${outcomes[confirmation]}: ${done}.`);
         return exitCode.done;

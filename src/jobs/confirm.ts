@@ -26,21 +26,31 @@ export interface HeldSummary {
   first: HeldMessage[];
   /** What is wrong with a source as a whole. */
   brakes: { entity: Entity; reason: string }[];
-  /** Up to here it was looked at: what comes later waits for another confirmation. */
-  lastId: number;
+}
+
+/** What a person was shown: whatever else is held by the time of the answer waits for another one. */
+export interface ShownHeld {
+  /** Of messages. A removal is written before the end of its pass says that it is held: no highest id would do. */
+  ids: ReadonlySet<number>;
+  brakes: HeldSummary['brakes'];
 }
 
 /** What waits for `waybill confirm`: counts by cause and by field, and the first rows. Writes nothing. */
-export async function summariseHeld({ store }: JobContext, filter: HeldFilter): Promise<HeldSummary> {
+export async function summariseHeld(
+  { store }: JobContext,
+  filter: HeldFilter,
+): Promise<{ summary: HeldSummary; shown: ShownHeld }> {
   const groups = new Map<string, HeldSummary['groups'][number]>();
   const fields = new Map<string, HeldSummary['fields'][number]>();
-  const summary: HeldSummary = { held: 0, groups: [], fields: [], first: [], brakes: [], lastId: 0 };
-  for (;;) {
-    const page = await store.read('look at what is held', (tx) => heldMessages(tx, filter, summary.lastId, batchSize));
+  const summary: HeldSummary = { held: 0, groups: [], fields: [], first: [], brakes: [] };
+  const ids = new Set<number>();
+  for (let afterId = 0; ; ) {
+    const page = await store.read('look at what is held', (tx) => heldMessages(tx, filter, afterId, batchSize));
     for (const message of page) {
       const { entity, operation, reason } = message;
       summary.held++;
-      summary.lastId = message.id;
+      ids.add(message.id);
+      afterId = message.id;
       if (summary.first.length < firstRows) summary.first.push(message);
       count(groups, `${entity} ${operation} ${reason}`, { entity, operation, reason });
       for (const field of message.fields) count(fields, `${entity} ${field}`, { entity, field });
@@ -53,7 +63,7 @@ export async function summariseHeld({ store }: JobContext, filter: HeldFilter): 
   summary.brakes = (await store.read('read the brakes', readBrakes)).filter(
     ({ entity }) => filter.entity === undefined || entity === filter.entity,
   );
-  return summary;
+  return { summary, shown: { ids, brakes: summary.brakes } };
 }
 
 /** What `resync --plan` counts: the updates that the ERP and the mapping ask for now, and those that are held already. */
@@ -62,7 +72,7 @@ export async function planUpdates(
   reader: ErpReader,
   entity: Entity,
 ): Promise<{ updates: number; creates: number; fields: { field: string; count: number }[] }> {
-  const held = await summariseHeld(context, { entity });
+  const { summary: held } = await summariseHeld(context, { entity });
   const fields = new Map(held.fields.map(({ field, count: n }) => [field, { field, count: n }]));
   const plan = { updates: 0, creates: 0 };
   for (const group of held.groups) if (group.operation === 'update') plan.updates += group.count;
@@ -80,21 +90,22 @@ export async function planUpdates(
   return { ...plan, fields: [...fields.values()].sort((a, b) => b.count - a.count) };
 }
 
-/** Does what the person said with everything that was shown. Brakes end with it, and marks are taken anew. */
+/**
+ * Does what the person said with everything that was shown, and nothing else. The brakes that were shown end with it, and marks are
+ * taken anew.
+ */
 export async function confirmHeld(
   context: JobContext,
   filter: HeldFilter,
   confirmation: Confirmation,
-  upToId: number,
+  shown: ShownHeld,
   reason: string,
 ): Promise<number> {
   const { store, actor, nowMs } = context;
   let done = 0;
-  for (let afterId = 0; afterId < upToId; ) {
-    const page = await store.read('look at what is held', (tx) => heldMessages(tx, filter, afterId, batchSize));
-    const ids = page.map(({ id }) => id).filter((id) => id <= upToId);
-    if (ids.length === 0) break;
-    afterId = ids.at(-1) as number;
+  const all = [...shown.ids];
+  for (let from = 0; from < all.length; from += batchSize) {
+    const ids = all.slice(from, from + batchSize);
     done += await store.transaction('record what was confirmed', async (tx) => {
       const messages = await confirmMessages(tx, ids, filter, confirmation, reason, nowMs());
       await appendAudit(
@@ -118,7 +129,8 @@ export async function confirmHeld(
   await store.transaction('end the brakes', async (tx) => {
     for (const entity of ['customer', 'order'] as const) {
       if (filter.keys !== undefined || (filter.entity !== undefined && filter.entity !== entity)) continue;
-      if (await clearBrake(tx, entity)) {
+      const brake = shown.brakes.find((one) => one.entity === entity);
+      if (brake && (await clearBrake(tx, entity, brake.reason))) {
         await endAlert(tx, `source.${entity}`, nowMs());
         await appendAudit(
           tx,

@@ -94,13 +94,16 @@ export async function readBrakes(tx: Tx): Promise<{ entity: Entity; reason: stri
   return rows.map((row) => ({ entity: row.name, reason: row.brake_reason ?? '' }));
 }
 
-/** A person looked: the source is right as it is. The next pass takes its marks anew, and reads all that was passed over while the brake stood. */
-export async function clearBrake(tx: Tx, entity: Entity): Promise<boolean> {
+/**
+ * A person looked: the source is right as it is. The next pass takes its marks anew, and reads all that was passed over while the
+ * brake stood. @param shown the reason that the person saw: what came since is another question
+ */
+export async function clearBrake(tx: Tx, entity: Entity, shown: string): Promise<boolean> {
   const cleared = await tx.run(
     `UPDATE capture_cursor SET brake=NULL, brake_reason=NULL, high_changed_at=NULL, high_key=NULL, swept_rows=NULL,
             swept_at=NULL
-      WHERE name=? AND brake IS NOT NULL`,
-    [entity],
+      WHERE name=? AND brake IS NOT NULL AND brake_reason=?`,
+    [entity, shown],
   );
   return cleared > 0;
 }

@@ -67,10 +67,10 @@ onBothLabs('a customer that is at the service already is adopted by its exact co
     expect(line).to.include({ outcome: 'look_up', source_key: adoption.source_key });
     expect(JSON.parse(line.detail)).to.deep.equal({ serviceId: code, differs: differing, differing: differing.length });
 
-    const held = await summariseHeld(lab.context, { entity: 'customer' });
+    const { summary: held, shown } = await summariseHeld(lab.context, { entity: 'customer' });
     expect(held.first.map(({ fields }) => fields)).to.deep.equal([differing]);
     expect(writes(lab, 'PATCH')).to.deep.equal([]);
-    await confirmHeld(lab.context, { entity: 'customer' }, 'send', held.lastId, 'the ERP is right');
+    await confirmHeld(lab.context, { entity: 'customer' }, 'send', shown, 'the ERP is right');
     await lab.deliver();
     const there = lab.sandbox.ledger().customers.find(({ customer_code }) => customer_code === code);
     expect(there?.record, 'what is not ours stays').to.deep.equal({ ...record, loyalty: 'gold' });
@@ -110,8 +110,8 @@ onBothLabs('a customer that is at the service already is adopted by its exact co
     expect((await messages()).at(-1)).to.include({ operation: 'update', state: 'parked', park_class: 'held' });
 
     // The ERP is the baseline from here on, and the service keeps what it has.
-    const { lastId } = await summariseHeld(lab.context, {});
-    await confirmHeld(lab.context, {}, 'adopt', lastId, 'the service is right');
+    const { shown } = await summariseHeld(lab.context, {});
+    await confirmHeld(lab.context, {}, 'adopt', shown, 'the service is right');
     await lab.deliver();
     expect(writes(lab, 'PATCH')).to.deep.equal([]);
     await lab.changeErp("UPDATE customers SET name='Renamed again'");

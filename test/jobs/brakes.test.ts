@@ -21,8 +21,8 @@ onBothLabs('a brake', (kit) => {
   };
   const confirmed = async (lab: Lab, confirmation: Confirmation, keys?: string[]) => {
     const filter = keys ? { keys } : {};
-    const { lastId } = await summariseHeld(lab.context, filter);
-    return confirmHeld(lab.context, filter, confirmation, lastId, 'looked at it');
+    const { shown } = await summariseHeld(lab.context, filter);
+    return confirmHeld(lab.context, filter, confirmation, shown, 'looked at it');
   };
   const tenfold = (order: unknown) => {
     const { items, ...rest } = order as { items: { price: number }[] };
@@ -84,8 +84,8 @@ onBothLabs('a brake', (kit) => {
   it('takes a changed mapping as the new baseline without sending anything, and follows edits from there', async () => {
     const lab = (await settled({ orders: 6 })).another(otherMapping);
     await lab.capture({ sweep: true });
-    const { held } = await summariseHeld(lab.context, {});
-    expect(await confirmed(lab, 'adopt')).to.equal(held);
+    const { summary } = await summariseHeld(lab.context, {});
+    expect(await confirmed(lab, 'adopt')).to.equal(summary.held);
     await lab.capture({ sweep: true });
     expect((await lab.deliver()).attempts).to.equal(0);
     const [row] = await lab.readErp(
@@ -186,6 +186,47 @@ onBothLabs('a brake', (kit) => {
     await lab.capture({ sweep: true });
     expect((await lab.deliver()).attempts).to.equal(0);
     expect((await statesOf(kit)).parked ?? 0).to.equal(0);
+  });
+
+  it('is not ended by a yes to something else, while the person looks at the list', async () => {
+    const lab = await settled({
+      customers: 8,
+      orders: 9,
+      settings: { capture: { maxUpdates: 5 }, orders: { onDeleted: 'delete' } },
+    });
+    await lab.changeErp("UPDATE customers SET city='Weimar'");
+    await lab.capture({ sweep: true });
+    const { summary, shown } = await summariseHeld(lab.context, {});
+    expect(summary).to.deep.include({ held: 8, brakes: [] });
+
+    await lab.changeErp('CREATE TABLE kept AS SELECT * FROM sales_orders');
+    await lab.changeErp('DELETE FROM sales_orders');
+    await lab.capture();
+    expect(await confirmHeld(lab.context, {}, 'send', shown, 'they moved')).to.equal(8);
+    expect((await summariseHeld(lab.context, {})).summary.brakes).to.have.length(1);
+    for (let i = 0; i < 3; i++) {
+      await lab.capture({ sweep: true });
+      await lab.deliver();
+    }
+    expect(changesAt(lab).filter(({ method }) => method === 'DELETE')).to.deep.equal([]);
+    expect(changesAt(lab)).to.have.length(8);
+
+    await lab.changeErp('INSERT INTO sales_orders SELECT * FROM kept');
+    await lab.capture({ sweep: true });
+    await lab.deliver();
+    await expectAllAtService(lab);
+  });
+
+  it('lets go only the messages that were shown, whatever their numbers', async () => {
+    const lab = await settled({ customers: 3, orders: 3, settings: { capture: { maxUpdates: 1 } } });
+    await lab.changeErp("UPDATE customers SET city='Weimar'");
+    await lab.capture({ sweep: true });
+    const { shown } = await summariseHeld(lab.context, {});
+    // As if the end of a pass had held it since: written before what was shown, held after it.
+    const [first, ...others] = [...shown.ids];
+    await confirmHeld(lab.context, {}, 'send', { ...shown, ids: new Set(others) }, 'looked at it');
+    const stillHeld = await kit.rows("SELECT id FROM outbox_message WHERE park_class='held'");
+    expect(stillHeld.map(({ id }) => Number(id))).to.deep.equal([first]);
   });
 
   it('goes away by itself when the record reads again what the service has', async () => {

@@ -449,7 +449,7 @@ onBothLabs('an order that is removed', (kit) => {
     }
     expect(changesAt(lab)).to.deep.equal([]);
     expect(lab.sandbox.ledger().orders.map(({ reference, record }) => [reference, record])).to.deep.equal(before);
-    const held = await summariseHeld(lab.context, {});
+    const { summary: held, shown } = await summariseHeld(lab.context, {});
     expect(held.brakes).to.have.length(1);
     expect(held.groups.map(({ operation, count }) => ({ operation, count }))).to.deep.equal([
       { operation: 'delete', count: 1 },
@@ -457,7 +457,7 @@ onBothLabs('an order that is removed', (kit) => {
     expect((await kit.rows("SELECT reason FROM outbox_message WHERE park_class='conflict'")).length).to.equal(3);
 
     // A person looked: what the service has is right, and new orders go on from here.
-    await confirmHeld(lab.context, {}, 'discard', held.lastId, 'the ERP was restored');
+    await confirmHeld(lab.context, {}, 'discard', shown, 'the ERP was restored');
     const next = await insertSampleOrder(lab.erp, {});
     await lab.capture({ sweep: true });
     await lab.deliver();

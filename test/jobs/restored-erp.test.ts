@@ -15,7 +15,7 @@ const settings = {
 };
 
 onBothLabs('an ERP that was restored from yesterday', (kit) => {
-  const heldBySource = async (lab: Lab) => (await summariseHeld(lab.context, {})).brakes.length;
+  const heldBySource = async (lab: Lab) => (await summariseHeld(lab.context, {})).summary.brakes.length;
   const openAlerts = async () =>
     (await kit.rows('SELECT cause FROM alert WHERE open_cause IS NOT NULL ORDER BY cause')).map(({ cause }) => cause);
   const atService = (lab: Lab) => {
@@ -51,8 +51,8 @@ onBothLabs('an ERP that was restored from yesterday', (kit) => {
   };
   const confirmed = async (lab: Lab, how: 'send' | 'discard', keys?: string[]) => {
     const filter = keys ? { keys } : {};
-    const { lastId } = await summariseHeld(lab.context, filter);
-    return confirmHeld(lab.context, filter, how, lastId, 'asked the office');
+    const { shown } = await summariseHeld(lab.context, filter);
+    return confirmHeld(lab.context, filter, how, shown, 'asked the office');
   };
 
   it('changes nothing at the service before a person confirms, and then what that person says', async function () {

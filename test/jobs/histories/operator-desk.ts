@@ -67,8 +67,8 @@ export class OperatorDesk {
 
   async confirm(): Promise<void> {
     const { context } = this.#world.worker();
-    const { lastId } = await summariseHeld(context, {});
-    await confirmHeld(context, {}, 'send', lastId, 'looked at');
+    const { shown } = await summariseHeld(context, {});
+    await confirmHeld(context, {}, 'send', shown, 'looked at');
   }
 
   async resume(): Promise<void> {
