@@ -110,7 +110,9 @@ class CapturePass {
     const { store, settings, nowMs } = this.#context;
     const cursor = await store.read('read the cursor', (tx) => readCursor(tx, entity));
     const startedAt = nowMs();
-    const due = cursor.sweptAt === null || startedAt - cursor.sweptAt >= settings.capture.sweepMinutes * 60_000;
+    const sinceSweepMs = cursor.sweptAt === null ? Number.POSITIVE_INFINITY : startedAt - cursor.sweptAt;
+    // One in the future says that the clock was set back since, and nothing of how long ago it was.
+    const due = sinceSweepMs >= settings.capture.sweepMinutes * 60_000 || sinceSweepMs < 0;
     // The upper bound comes from the ERP's clock, before anything is read: a row from the future must not move the cursor.
     const upper = await this.#reader.nowAsChangedAt(entity);
     // A sweep reads every change as well, so that the first pass, and each one after that, needs no second read.

@@ -1,6 +1,8 @@
 import { appendAudit } from '../audit/audit-log.js';
 import type { Settings } from '../config/settings.js';
 import { type ClaimedMessage, claimMessages } from '../outbox/claim-messages.js';
+import { mendTimesAhead } from '../outbox/mend-times-ahead.js';
+import { longestOwnWaitMs } from '../outbox/message.js';
 import { parkForgottenKeys } from '../outbox/park-forgotten-keys.js';
 import { settleNothingToSend } from '../outbox/settle-nothing-to-send.js';
 import { assertEpoch } from '../store/lease.js';
@@ -80,6 +82,12 @@ export class Claims {
   }
 
   async #park(tx: Tx, at: number): Promise<number> {
+    const { delivery } = this.#context.settings;
+    const ahead = await mendTimesAhead(tx, at, Math.max(longestOwnWaitMs, delivery.backoffMaxSeconds * 1000));
+    if (ahead > 0)
+      this.#context.log.warn('The clock was set back: what waited for a time that lies ahead waits no longer', {
+        messages: ahead,
+      });
     const messages = await parkForgottenKeys(tx, at - this.#keyLifetimeMs, lookUpEntities(this.#context));
     await appendAudit(
       tx,

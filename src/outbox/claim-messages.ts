@@ -8,6 +8,7 @@ import { candidates, ready } from './due-messages.js';
 import { removalAfterThisPass } from './hold-messages.js';
 import { revisionKey } from './idempotency-key.js';
 import { isWholeRecord } from './is-whole-record.js';
+import { mayBeForgotten } from './key-age.js';
 import type { Operation, SendingMessage } from './message.js';
 import { wireBody } from './wire-body.js';
 
@@ -109,7 +110,7 @@ export async function claimMessages(
     const repeats = row.operation === 'create' && (row.state === 'in_doubt' || row.bound_service_id !== null);
     const keyGoodUntilMs = repeats && sentAt !== null ? sentAt + keyLifetimeMs : Number.POSITIVE_INFINITY;
     // The service may have forgotten the key by now, and would make a second record.
-    if (nowMs > keyGoodUntilMs) {
+    if (repeats && sentAt !== null && mayBeForgotten(sentAt, nowMs, keyLifetimeMs)) {
       // What is in doubt is looked up instead, where that is possible; else it has been parked by now.
       if (row.state === 'pending') nothingToSend.push(nothingToSendOf(row));
       continue;

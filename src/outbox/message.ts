@@ -61,7 +61,8 @@ export interface SettleContext {
 }
 
 const busyWaitMs = 1_000;
-const longestBusyWaitMs = 60_000;
+/** No message is told to wait longer than this, or than the longest backoff. */
+export const longestOwnWaitMs = 60_000;
 /** In this time others show whether it is one record that is forbidden. */
 const forbiddenWaitMs = 10_000;
 const maxInvalidAnswers = 3;
@@ -124,7 +125,7 @@ export function settle(message: SendingMessage, verdict: Verdict, context: Settl
     // The first request with this key is still running: it may well succeed. What has been running for an hour does not end
     // within a second, and nobody may be asked that often for ever.
     case 'busy': {
-      const waitMs = Math.min(longestBusyWaitMs, Math.max(busyWaitMs, (nowMs - firstSentAt) / 10));
+      const waitMs = Math.min(longestOwnWaitMs, Math.max(busyWaitMs, (nowMs - firstSentAt) / 10));
       return { ...same, state: 'in_doubt', nextAttemptAt: nowMs + Math.round(waitMs) };
     }
 

@@ -1,3 +1,4 @@
+import { mayBeForgotten } from './key-age.js';
 import type { MessageState, Operation, ParkClass } from './message.js';
 
 /** The newest message that capture wrote for a record. */
@@ -187,7 +188,7 @@ export function forcedRevision(
     case 'delivered':
       if (newest.operation !== 'create')
         return { action: 'skip', reason: 'the service acknowledged its latest update' };
-      if (newest.firstSentAt === null || nowMs - newest.firstSentAt > keyLifetimeMs)
+      if (newest.firstSentAt === null || mayBeForgotten(newest.firstSentAt, nowMs, keyLifetimeMs))
         return {
           action: 'skip',
           reason: 'the service may have forgotten its key, so that a resend could make a second record',

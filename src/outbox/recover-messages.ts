@@ -2,10 +2,8 @@ import type { Entity } from '../model/entity.js';
 import { placeholders, updateRows } from '../store/rows.js';
 import type { Tx } from '../store/store.js';
 import { readStoreInfo, writeStoreInfo } from '../store/store-info.js';
+import { sentUnknownWhen } from './key-age.js';
 import { unknownContent } from './unknown-content.js';
-
-/** When a lost store sent something, if it did: longer ago than any service remembers a key, so that it is never resent blindly. */
-const sentUnknownWhen = 1;
 
 /** Not acknowledged as far as this store knows. */
 const isUnbound = 'NOT EXISTS (SELECT 1 FROM binding b WHERE b.entity=m.entity AND b.source_key=m.source_key)';

@@ -158,7 +158,8 @@ async function startLab(kit: StoreKit, place: ErpPlace, options: LabOptions, clo
     const client = new ServiceClient({
       service: settings.service,
       quickResends: settings.delivery.quickResends,
-      nowMs: Date.now,
+      // One clock for all, also when a test sets it.
+      nowMs: () => context.nowMs(),
     });
     closing.push(
       () => reader.close(),

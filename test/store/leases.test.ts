@@ -63,6 +63,18 @@ onBothStores('a lease', (kit) => {
     await lostTo(assertHeld(first));
   });
 
+  it('of one who died is not waited for until a time to which the clock was wrongly set', async () => {
+    const first = held(await take('one'));
+    const set = (endsInMs: number) =>
+      kit.store.transaction('set the end', (tx) => tx.run('UPDATE lease SET expires_at=expires_at+?', [endsInMs]));
+    await set(72 * 3_600_000);
+    const longest = 600_000;
+    expect((await take('two')) as { freeInMs: number }).to.include({ held: false, freeInMs: longest });
+    // Whoever lives renews it long before.
+    await renewLease(kit.store, first, long);
+    expect(((await take('two')) as { freeInMs: number }).freeInMs).to.be.within(1, long);
+  });
+
   it('is taken over when its time is over and not before, and its holder can write nothing more', async () => {
     const first = held(await take('one', 400));
     const endOf = async () => (await kit.rows('SELECT expires_at FROM lease'))[0].expires_at as number;
