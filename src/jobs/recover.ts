@@ -17,7 +17,7 @@ import { deleteStoreInfo, readStoreInfo, writeStoreInfo } from '../store/store-i
 import { capture } from './capture.js';
 import type { JobContext } from './job-context.js';
 import { killPoint } from './kill-point.js';
-import { type RecoveryHold, readPredecessors, readRecoveryHold } from './store-witness.js';
+import { lockRecoveryHold, type RecoveryHold, readPredecessors, readRecoveryHold } from './store-witness.js';
 import { sync } from './sync.js';
 import { type ExportedRow, type TakenOver, takeOverBindings } from './take-over-bindings.js';
 import { unsettledStrangers } from './unsettled-orders.js';
@@ -56,17 +56,18 @@ export async function previewRecovery(
  * Rebuilds what a lost or restored store has to know before anything may be sent, and ends the hold: bindings from a
  * file, what any binding says of the service doubted, then every eligible row of the ERP read, then each create that may
  * have been sent marked as such. The new incarnation keeps updates from using keys that the lost store has used.
- * @throws when the ERP could not be read to its end; the hold stays then
+ * @throws when the ERP could not be read to its end; the hold stays then. And when another recovery has ended the hold meanwhile
  */
 export async function recover(context: JobContext, reader: ErpReader, options: RecoverOptions): Promise<RecoverResult> {
   const { store, nowMs, actor } = context;
   const hold = await store.read('read the hold', readRecoveryHold);
   if (!hold) throw new Error('There is nothing to recover.');
-  const { bindings, doubtedBindings } = await takeOverBindings(context, options.bindings);
+  const { bindings, doubtedBindings } = await takeOverBindings(context, hold, options.bindings);
   await captureAll(context, reader);
   const ended = await store.transaction('end the recovery', async (tx) => {
     // What is judged stays as it is: no pass puts another create in its place meanwhile.
     await lockLease(tx, 'capture');
+    await lockRecoveryHold(tx, hold);
     const at = nowMs();
     // First what an operator may let go: once it is no longer parked, the next line finds it.
     const unproven = await doubtParkedCreates(tx, actor, at);

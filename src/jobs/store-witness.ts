@@ -14,8 +14,28 @@ export interface RecoveryHold extends StoreLoss {
 }
 
 export async function readRecoveryHold(tx: Tx): Promise<RecoveryHold | null> {
-  const value = await readStoreInfo(tx, 'recovery');
+  return parseHold(await readStoreInfo(tx, 'recovery'));
+}
+
+function parseHold(value: string | null): RecoveryHold | null {
   return value === null ? null : (JSON.parse(value) as RecoveryHold);
+}
+
+/**
+ * Keeps the hold in its place until the transaction ends. To be called in every transaction that relies on nothing being
+ * delivered: another recovery may have ended the hold since it was read.
+ * @throws when it is gone, or another one by now
+ */
+export async function lockRecoveryHold(tx: Tx, hold: RecoveryHold): Promise<void> {
+  const now = parseHold(await readStoreInfo(tx, 'recovery', true));
+  if (!now)
+    throw new Error(
+      'Another `waybill recover` came to its end while this one ran, and delivery goes on. This one has stopped and writes nothing more. See what became of the records: `waybill audit --outcome recover`, then `waybill outbox --state parked`.',
+    );
+  if (now.since !== hold.since)
+    throw new Error(
+      `Another \`waybill recover\` came to its end while this one ran, and delivery is held anew because ${now.reason}. This one has stopped and writes nothing more. Look at what there is to recover now: \`waybill recover --dry-run\`.`,
+    );
 }
 
 /** Why nothing is delivered before `waybill recover`, or null. */

@@ -7,6 +7,7 @@ import { lockLease } from '../store/lease.js';
 import type { Tx } from '../store/store.js';
 import { inChunks } from './in-chunks.js';
 import type { JobContext } from './job-context.js';
+import { lockRecoveryHold, type RecoveryHold } from './store-witness.js';
 
 /** A line of what `waybill bindings export` wrote. */
 export type ExportedRow = AdoptionRow | BindingRow | ClosedBindingRow;
@@ -20,22 +21,30 @@ export interface TakenOver {
 
 /**
  * Takes over what an export says, and believes no binding any more. Nobody captures in those transactions: a pass that has read what
- * is known before a binding comes would write a create beside it.
+ * is known before a binding comes would write a create beside it. Nor does anybody deliver: each of them looks for the hold again.
+ * @throws when another recovery has ended the hold meanwhile
  */
 export async function takeOverBindings(
   context: JobContext,
+  hold: RecoveryHold,
   exported: AsyncIterable<ExportedRow> | null,
 ): Promise<TakenOver> {
   const bindings = { imported: 0, older: 0, closed: 0, removed: 0 };
   for await (const chunk of inChunks(exported, 500)) {
-    const done = await context.store.transaction('import bindings', (tx) => importRows(context, tx, chunk));
+    const done = await context.store.transaction('import bindings', (tx) => importRows(context, tx, hold, chunk));
     for (const name of ['imported', 'older', 'closed', 'removed'] as const) bindings[name] += done[name];
   }
-  return { bindings, doubtedBindings: await doubtAllBindings(context) };
+  return { bindings, doubtedBindings: await doubtAllBindings(context, hold) };
 }
 
-async function importRows({ nowMs }: JobContext, tx: Tx, rows: readonly ExportedRow[]): Promise<TakenOver['bindings']> {
+async function importRows(
+  { nowMs }: JobContext,
+  tx: Tx,
+  hold: RecoveryHold,
+  rows: readonly ExportedRow[],
+): Promise<TakenOver['bindings']> {
   await lockLease(tx, 'capture');
+  await lockRecoveryHold(tx, hold);
   const open = rows.filter((row): row is BindingRow => !('closed_at' in row) && !('adopted_from' in row));
   const cameBack = (one: ClosedBindingRow) =>
     open.some((row) => row.entity === one.entity && row.source_key === one.source_key && row.revision > one.revision);
@@ -50,12 +59,13 @@ async function importRows({ nowMs }: JobContext, tx: Tx, rows: readonly Exported
  * A copy and an export tell what the service held when they were made. No changed-at proves that a row is as it was then:
  * many ERPs write lines without touching it.
  */
-async function doubtAllBindings({ store }: JobContext): Promise<number> {
+async function doubtAllBindings({ store }: JobContext, hold: RecoveryHold): Promise<number> {
   let doubted = 0;
   for (const entity of ['customer', 'order'] as const)
     for (let after = ''; ; ) {
       const keys = await store.transaction('doubt older bindings', async (tx) => {
         await lockLease(tx, 'capture');
+        await lockRecoveryHold(tx, hold);
         const found = await boundKeys(tx, entity, after, 1_000);
         await doubtBindings(tx, entity, found);
         return found;

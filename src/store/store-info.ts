@@ -15,8 +15,10 @@ export type StoreInfoName =
   /** The audit line that the witness was told of last. Retention may remove the line. */
   | 'witnessed';
 
-export async function readStoreInfo(tx: Tx, name: StoreInfoName): Promise<string | null> {
-  const [row] = await tx.select<{ value: string }>('SELECT value FROM store_info WHERE name=?', [name]);
+/** Locks its row where `forUpdate`: nobody else changes or removes it until the transaction ends. */
+export async function readStoreInfo(tx: Tx, name: StoreInfoName, forUpdate = false): Promise<string | null> {
+  const lock = forUpdate && tx.dialect === 'mysql' ? ' FOR UPDATE' : '';
+  const [row] = await tx.select<{ value: string }>(`SELECT value FROM store_info WHERE name=?${lock}`, [name]);
   return row?.value ?? null;
 }
 

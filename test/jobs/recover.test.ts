@@ -156,6 +156,62 @@ onBothLabs('a store that was lost', (kit) => {
       expect(statements).to.be.greaterThan(10);
     });
 
+  describe('and that two recover at the same time', () => {
+    const fate = { to: 'parked' } as const;
+    /** A second recovery that comes to this transaction when the first has ended: what it says, and what it has changed. */
+    const second = async (lab: Lab, rows: BindingRow[], action: string, meanwhile: () => Promise<unknown>) => {
+      let afterFirst: Promise<unknown> | undefined;
+      const store = withMethod(kit.store, 'transaction', async (asked, work) => {
+        if (asked === action && !afterFirst) {
+          // By an older export, so that the second would have something to add.
+          await recover(lab.context, lab.reader, { fate, bindings: each(rows.slice(0, -1)), reason: 'the first' });
+          await meanwhile();
+          afterFirst = wholeStore();
+          await afterFirst;
+        }
+        return kit.store.transaction(asked, work);
+      });
+      const options = { fate, bindings: each(rows), reason: 'the second' };
+      const said = await recover({ ...lab.context, store }, lab.reader, options).then(
+        () => 'nothing',
+        (error: Error) => error.message,
+      );
+      expect(await wholeStore()).to.deep.equal(await afterFirst);
+      return said;
+    };
+    const wholeStore = async () => {
+      const tables = ['outbox_message', 'binding', 'closed_binding', 'audit_log', 'store_info', 'capture_cursor'];
+      return Promise.all(tables.map(async (table) => [table, await kit.rows(`SELECT * FROM ${table} ORDER BY 1, 2`)]));
+    };
+    const lost = async () => {
+      const lab = await kit.start({ customers: 1, orders: 2 });
+      await lab.capture({ sweep: true });
+      await lab.deliver();
+      const rows = (await exportRows(kit)) as BindingRow[];
+      await empty();
+      await hold();
+      return { lab, rows };
+    };
+
+    for (const action of ['import bindings', 'doubt older bindings', 'end the recovery'])
+      it(`changes nothing with the second when the first has ended before it could ${action}, and says so`, async () => {
+        const { lab, rows } = await lost();
+        const said = await second(lab, rows, action, async () => {
+          await insertSampleOrder(lab.erp, {});
+          await lab.capture({ sweep: true });
+        });
+        expect(said).to.match(/Another `waybill recover` came to its end.*delivery goes on.*waybill audit/);
+        await lab.deliver();
+        await expectAllAtService(lab);
+      });
+
+    it('changes nothing with the second when another loss is found after the first', async () => {
+      const { lab, rows } = await lost();
+      const said = await second(lab, rows, 'end the recovery', () => holdAsLost(kit, { since: Date.now() }));
+      expect(said).to.match(/delivery is held anew because the store is empty.*waybill recover --dry-run/);
+    });
+  });
+
   it('takes a binding for closed when the export is newer than the copy that was restored', async () => {
     const { lab, id } = await removed();
     const rows = await exportRows(kit);
