@@ -1,15 +1,10 @@
 import type { AxiosError } from 'axios';
 import type { Exchange } from './exchange.js';
 
-/** Errors before the request could leave: no address, nobody listening, no route. */
-const unreachableCodes = new Set([
-  'ECONNREFUSED',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'EHOSTDOWN',
-]);
+/** Errors before the request could leave: no address, nobody listening. */
+const unreachableCodes = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN']);
+/** No way there. A connection that was made may lose its way too, and the request may have left by then. */
+const noRouteCodes = new Set(['EHOSTUNREACH', 'ENETUNREACH', 'EHOSTDOWN']);
 
 /** Node looks at the service's certificate before it writes the request. */
 const certificateCode = /^(ERR_TLS_CERT_|CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|HOSTNAME_MISMATCH|INVALID_CA)/;
@@ -41,12 +36,14 @@ export function exchangeOfError(error: AxiosError, neverConnected = false): Exch
   }
   if (certificateCode.test(code) || (neverConnected && tlsCode.test(code)))
     return { kind: 'unreachable', reason: `no secure connection: ${reason}`, tls: true };
-  if (unreachableCodes.has(code)) return { kind: 'unreachable', reason, tls: false };
+  const wasConnecting = neverConnected || cause?.syscall === 'connect';
+  if (unreachableCodes.has(code) || (wasConnecting && noRouteCodes.has(code)))
+    return { kind: 'unreachable', reason, tls: false };
   if (neverConnected) {
     const what = code === 'ERR_CANCELED' ? 'no connection within the deadline' : `no connection: ${reason}`;
     return { kind: 'unreachable', reason: what, tls: false };
   }
-  if (code === 'ETIMEDOUT' && cause?.syscall === 'connect') return { kind: 'unreachable', reason, tls: false };
+  if (code === 'ETIMEDOUT' && wasConnecting) return { kind: 'unreachable', reason, tls: false };
   if (code === 'ERR_CANCELED' || code === 'ECONNABORTED' || code === 'ETIMEDOUT')
     return { kind: 'timeout', reason: 'no complete answer within the deadline' };
   return { kind: 'broken', reason };
