@@ -100,6 +100,7 @@ export async function outage(options: OutageOptions): Promise<OutageResult> {
     };
   } finally {
     daemon.kill('SIGKILL');
+    await daemon.ended;
     await sandbox.close();
     await rm(folder, { recursive: true, force: true });
   }
