@@ -128,7 +128,7 @@ async function showOutbox(
   if (outbox.stranded > 0)
     await row(
       'Stranded',
-      `${outbox.stranded} changes are to records whose create was discarded, and will never be sent`,
+      `${outbox.stranded} messages will never be sent: nobody sends the record, or the customer, that they wait for`,
     );
   if (outbox.flagged > 0)
     await row('Flagged', `${outbox.flagged} were delivered, but should be looked at: waybill audit --event delivered`);

@@ -7,6 +7,7 @@ import {
   type HeldFilter,
   type HeldMessage,
   heldMessages,
+  isAnythingHeld,
 } from '../outbox/confirm-messages.js';
 import type { Operation } from '../outbox/message.js';
 import { endAlert } from '../store/alerts.js';
@@ -128,6 +129,7 @@ export async function confirmHeld(
   }
   await store.transaction('end the brakes', async (tx) => {
     for (const entity of ['customer', 'order'] as const) {
+      if (!(await isAnythingHeld(tx, entity))) await endAlert(tx, `held.${entity}`, nowMs());
       if (filter.keys !== undefined || (filter.entity !== undefined && filter.entity !== entity)) continue;
       const brake = shown.brakes.find((one) => one.entity === entity);
       if (brake && (await clearBrake(tx, entity, brake.reason))) {
@@ -138,7 +140,6 @@ export async function confirmHeld(
           nowMs(),
         );
       }
-      if ((await heldMessages(tx, { entity }, 0, 1)).length === 0) await endAlert(tx, `held.${entity}`, nowMs());
     }
   });
   return done;

@@ -65,7 +65,7 @@ export async function endPass(
   return held;
 }
 
-/** Says once that something waits for `waybill confirm`; confirming is what ends it. */
+/** Says once that something waits for `waybill confirm`; over when nothing of the entity is held any more. */
 export async function alertHeld(context: JobContext, entity: Entity, held: number, reason: string): Promise<void> {
   const { store, log, actor, nowMs } = context;
   const message = `${held} changes to ${entity === 'order' ? 'orders' : 'customers'} are held: ${reason}. Look at them with \`waybill confirm\`.`;

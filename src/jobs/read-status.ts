@@ -164,7 +164,9 @@ export function checkStatus(status: Status): StatusCheck {
   if (parked > 0)
     warning.push(`${parked} parked (${outbox.parked.map((p) => `${p.count} ${p.parkClass}`).join(', ')})`);
   if (outbox.stranded > 0)
-    warning.push(`${outbox.stranded} changes will never be sent: the create of their record was discarded`);
+    warning.push(
+      `${outbox.stranded} messages will never be sent: nobody sends the record, or the customer, that they wait for`,
+    );
 
   // Pauses, parked messages and silence are said above, as they are at this moment.
   for (const { cause, message } of status.alerts) if (!/^(pause\.|parked$|silence$)/.test(cause)) warning.push(message);

@@ -1,4 +1,5 @@
 import type { Settings } from '../config/settings.js';
+import { isAnythingHeld } from '../outbox/confirm-messages.js';
 import { goneSince } from '../outbox/order-reads.js';
 import { type Alert, endAlert, openAlerts, raiseAlert } from '../store/alerts.js';
 import type { JobRun } from '../store/job-runs.js';
@@ -167,6 +168,11 @@ export function compareAlerts(
 export async function alertChanges(tx: Tx, settings: WatchSettings & Pick<Settings, 'service'>, nowMs: number) {
   const open = await openAlerts(tx);
   const changes = compareAlerts(troubles(await readCircumstances(tx, nowMs), settings, nowMs), open);
+  // What was held may have been taken back in the ERP, or discarded, and then nobody confirms anything.
+  for (const entity of ['customer', 'order'] as const) {
+    const cause = `held.${entity}`;
+    if (open.some((alert) => alert.cause === cause) && !(await isAnythingHeld(tx, entity))) changes.end.push(cause);
+  }
   changes.end.push(
     ...open
       .filter((alert) => isOutdated(alert, settings.service) || isPastForbiddenRead(alert, nowMs))

@@ -49,6 +49,15 @@ export async function heldMessages(tx: Tx, filter: HeldFilter, afterId: number, 
   }));
 }
 
+/** Whether anything of the entity waits for `waybill confirm`. */
+export async function isAnythingHeld(tx: Tx, entity: Entity): Promise<boolean> {
+  const rows = await tx.select(
+    "SELECT id FROM outbox_message WHERE state='parked' AND entity=? AND park_class='held' LIMIT 1",
+    [entity],
+  );
+  return rows.length > 0;
+}
+
 /** An update of a never sent identity conflict is sendable; a create of one has no key. */
 function heldSql({ entity, keys }: HeldFilter): { where: string; parameters: SqlValue[] } {
   const conditions = ["m.state='parked'"];

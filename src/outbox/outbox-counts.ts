@@ -12,7 +12,10 @@ export interface OutboxCounts {
   flagged: number;
   /** Orders that wait for their lines. */
   unsettled: number;
-  /** Changes that will never be sent: their record was never acknowledged, and its create was discarded. */
+  /**
+   * Messages that will never be sent, because nobody sends what they wait for: changes to a record that was never acknowledged
+   * and whose create was discarded, and orders of such a customer.
+   */
   stranded: number;
 }
 
@@ -34,11 +37,18 @@ export async function countOutbox(tx: Tx): Promise<OutboxCounts> {
     "SELECT COUNT(*) AS n FROM outbox_message WHERE state='delivered' AND flag IS NOT NULL",
   );
   const [unsettled] = await tx.select<{ n: number }>('SELECT COUNT(*) AS n FROM unsettled');
+  const isUnderWay = "o.state IN ('pending','sending','in_doubt','parked')";
   const [stranded] = await tx.select<{ n: number }>(
-    `SELECT COUNT(*) AS n FROM outbox_message m LEFT JOIN binding w ON w.entity=m.entity AND w.source_key=m.source_key
-      WHERE m.state='pending' AND m.operation<>'create' AND w.source_key IS NULL AND NOT EXISTS
-        (SELECT 1 FROM outbox_message o WHERE o.source_key=m.source_key AND o.entity=m.entity AND o.revision<m.revision
-            AND o.state IN ('pending','sending','in_doubt','parked'))`,
+    `SELECT COUNT(*) AS n FROM (
+      SELECT m.id FROM outbox_message m LEFT JOIN binding w ON w.entity=m.entity AND w.source_key=m.source_key
+       WHERE m.state='pending' AND m.operation<>'create' AND w.source_key IS NULL AND NOT EXISTS
+         (SELECT 1 FROM outbox_message o WHERE o.source_key=m.source_key AND o.entity=m.entity AND o.revision<m.revision
+             AND ${isUnderWay})
+      UNION
+      SELECT m.id FROM outbox_message m LEFT JOIN binding c ON c.source_key=m.customer_key AND c.entity='customer'
+       WHERE m.state='pending' AND m.customer_key IS NOT NULL AND c.source_key IS NULL AND NOT EXISTS
+         (SELECT 1 FROM outbox_message o WHERE o.source_key=m.customer_key AND o.entity='customer' AND ${isUnderWay})
+    ) AS s`,
   );
   return {
     byState: byState.map((row) => ({ state: row.state, entity: row.entity, count: Number(row.n) })),

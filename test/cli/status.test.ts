@@ -110,14 +110,39 @@ describe('waybill status', () => {
         );
       await discard('1');
       expect((await waybill('status')).stdout).to.match(
-        /Stranded +1 changes are to records whose create was discarded/,
+        /Stranded +1 messages will never be sent: nobody sends the record/,
       );
-      expect((await waybill('status', '--check')).stdout).to.contain('1 changes will never be sent');
+      expect((await waybill('status', '--check')).stdout).to.contain('1 messages will never be sent');
       const { stdout } = await waybill('explain', 'order', '1');
       expect(stdout)
         .to.contain('revision 1 is discarded by an operator: not ours')
         .and.to.contain('it will never be sent')
         .and.to.contain('waybill outbox discard --entity order --key 1');
+    });
+
+    it('counts the orders of a customer whom nobody sends any more', async () => {
+      await holdLease();
+      await installation.capture(
+        { entity: 'customer', sourceKey: '1' },
+        { entity: 'order', sourceKey: '1', customerKey: '1' },
+        { entity: 'order', sourceKey: '1', customerKey: '1', operation: 'update', revision: 2 },
+        { entity: 'customer', sourceKey: '2' },
+        { entity: 'order', sourceKey: '2', customerKey: '2' },
+      );
+      expect((await waybill('status', '--check')).stdout).not.to.contain('never be sent');
+      const { code } = await waybill(
+        'outbox',
+        'discard',
+        '--entity',
+        'customer',
+        '--key',
+        '1',
+        '--reason',
+        'not ours',
+        '--yes',
+      );
+      expect(code).to.equal(0);
+      expect((await waybill('status', '--check')).stdout).to.contain('2 messages will never be sent');
     });
 
     describe('--check', () => {

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { confirmHeld, planUpdates, summariseHeld } from '../../src/jobs/confirm.js';
+import { alertChanges, writeAlertChanges } from '../../src/jobs/watch-alerts.js';
 import type { Confirmation } from '../../src/outbox/confirm-messages.js';
 import { editSampleLine } from '../../src/sample-erp/change-sample-erp.js';
 import { type Lab, onBothLabs } from './job-lab.js';
@@ -240,5 +241,28 @@ onBothLabs('a brake', (kit) => {
     await lab.capture({ sweep: true });
     expect((await lab.deliver()).attempts).to.equal(0);
     expect((await statesOf(kit)).parked ?? 0).to.equal(0);
+  });
+
+  it('is told as over when what it held is taken back, and told again the next time', async () => {
+    const lab = await settled({ customers: 4, orders: 4, settings: { capture: { maxUpdates: 2 } } });
+    const cities = await lab.readErp('SELECT id, city FROM customers');
+    const watch = () =>
+      kit.store.transaction('watch', async (tx) => {
+        const changes = await alertChanges(tx, lab.settings, Date.now());
+        if (changes) await writeAlertChanges(tx, changes, Date.now());
+        return changes?.end ?? [];
+      });
+    for (const city of ['Weimar', 'Jena']) {
+      await lab.changeErp('UPDATE customers SET city=?', [city]);
+      await lab.capture({ sweep: true });
+      expect(await watch()).to.deep.equal([]);
+      expect((await openAlerts()).map(({ cause }) => cause)).to.include('held.customer');
+      for (const one of cities)
+        await lab.changeErp('UPDATE customers SET city=? WHERE id=?', [one.city as string, one.id as string]);
+      await lab.capture({ sweep: true });
+      expect(await watch()).to.include('held.customer');
+      expect((await openAlerts()).map(({ cause }) => cause)).not.to.include('held.customer');
+    }
+    expect(await kit.rows("SELECT detail FROM audit_log WHERE event='alert' AND outcome='held'")).to.have.length(2);
   });
 });
