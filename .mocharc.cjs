@@ -9,7 +9,7 @@ const compiledTests = readdirSync('test', { recursive: true })
   .sort((a, b) => weight(b) - weight(a) || a.localeCompare(b));
 
 function weight(file) {
-  return ['/jobs/', '/e2e/', '/torture/torture.'].findIndex((part) => file.includes(part));
+  return [/(in|out)bound|daemon|operator|histories/, /e2e/, /torture\.test/].findIndex((part) => part.test(file));
 }
 
 /** Mocha would run the files that its command line names beside these, not instead of them. */

@@ -3,14 +3,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type App, openApp } from '../src/app.js';
 import { settingsFrom } from '../src/config/load-settings.js';
-import { type DeliverOptions, deliver } from '../src/jobs/deliver.js';
-import { ServiceLease } from '../src/jobs/service-lease.js';
-import { sync } from '../src/jobs/sync.js';
-import { createSampleErp } from '../src/sample-erp/create-sample-erp.js';
-import { sampleErpMapping } from '../src/sample-erp/sample-erp-mapping.js';
-import type { SandboxOptions } from '../src/sandbox/options.js';
-import type { Sandbox } from '../src/sandbox/sandbox.js';
-import { startSandbox } from '../src/sandbox/start-sandbox.js';
+import { createSampleErp } from '../src/lab/sample-erp/create-sample-erp.js';
+import { sampleErpMapping } from '../src/lab/sample-erp/sample-erp-mapping.js';
+import type { SandboxOptions } from '../src/lab/sandbox/options.js';
+import type { Sandbox } from '../src/lab/sandbox/sandbox.js';
+import { startSandbox } from '../src/lab/sandbox/start-sandbox.js';
+import { sync } from '../src/operator/sync.js';
+import { type DeliverOptions, deliver } from '../src/outbound/deliver/deliver.js';
+import { ServiceLease } from '../src/outbound/deliver/service-lease.js';
 
 export interface BenchLabOptions {
   installation: string;

@@ -1,4 +1,4 @@
-import type { LedgerRequest } from '../src/sandbox/ledger.js';
+import type { LedgerRequest } from '../src/lab/sandbox/ledger.js';
 import { type BenchLabOptions, captureAll, deliverUntil, withBenchLab } from './bench-lab.js';
 
 export interface Limit {

@@ -6,9 +6,9 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { openApp } from '../src/app.js';
-import { createSampleErp } from '../src/sample-erp/create-sample-erp.js';
-import { sampleErpMapping } from '../src/sample-erp/sample-erp-mapping.js';
-import { startSandbox } from '../src/sandbox/start-sandbox.js';
+import { createSampleErp } from '../src/lab/sample-erp/create-sample-erp.js';
+import { sampleErpMapping } from '../src/lab/sample-erp/sample-erp-mapping.js';
+import { startSandbox } from '../src/lab/sandbox/start-sandbox.js';
 
 export interface OutageOptions {
   /** How the service is away: nobody listens, or its gateway answers for it. */

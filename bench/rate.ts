@@ -1,4 +1,4 @@
-import { sync } from '../src/jobs/sync.js';
+import { sync } from '../src/operator/sync.js';
 import { withBenchLab } from './bench-lab.js';
 
 export interface RateOptions {

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { receiveWebhooks } from '../src/jobs/receive-webhooks.js';
+import { receiveWebhooks } from '../src/inbound/webhooks/receive-webhooks.js';
 import { captureAll, deliverUntil, withBenchLab } from './bench-lab.js';
 import type { WebhookLoad, WebhookLoadResult } from './webhook-load.js';
 

@@ -3,20 +3,18 @@ import type { Logger } from 'winston';
 import { ConfigurationError } from './config/configuration-error.js';
 import { loadSettings } from './config/load-settings.js';
 import type { Settings } from './config/settings.js';
-import { ServiceClient } from './delivery/service-client.js';
 import type { ErpReader } from './erp/erp-reader.js';
-import { openErpReader } from './erp/open-erp.js';
+import { openErpReader, openErpWriter } from './erp/open-erp.js';
 import type { ErpWriter } from './erp/write-back/erp-writer.js';
-import { openErpWriter } from './erp/write-back/open-erp-writer.js';
-import { environmentProblem } from './jobs/go-live.js';
-import type { JobContext } from './jobs/job-context.js';
-import { noteEndpoint } from './jobs/profile-notices.js';
-import { WitnessKeeper } from './jobs/witness-keeper.js';
-import { KnownSecrets } from './model/known-secrets.js';
+import { KnownSecrets } from './model/secret.js';
+import type { JobContext } from './ops/job-context.js';
 import { createLogger } from './ops/logger.js';
+import { environmentProblem } from './outbound/deliver/go-live.js';
+import { noteEndpoint } from './outbound/deliver/profile-notices.js';
+import { WitnessKeeper } from './outbound/recovery/store-witness.js';
+import { ServiceClient } from './service/service-client.js';
 import { systemClock } from './store/clock.js';
-import { openStore } from './store/open-store.js';
-import { openStoreForReading } from './store/open-store-for-reading.js';
+import { openStore, openStoreForReading } from './store/open-store.js';
 import type { Store } from './store/store.js';
 
 export interface AppOptions {

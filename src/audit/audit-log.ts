@@ -1,8 +1,19 @@
-import type { Entity } from '../model/entity.js';
-import type { JsonValue } from '../model/record.js';
-import { insertRows } from '../store/rows.js';
+import type { Entity, JsonValue } from '../model/record.js';
+import { insertRows, placeholders } from '../store/rows.js';
 import type { Tx } from '../store/store.js';
-import { impersonalReason } from './impersonal-reason.js';
+
+/**
+ * A reason as it may stand in a log that is never rewritten: for a customer without the words of the service or the values of
+ * the row, which may be about a person. The words themselves stand with the message and its attempts, where `waybill forget`
+ * can erase them. Orders name their customer by its code alone. Pure.
+ */
+export function impersonalReason(event: string, outcome: string | null, reason: string): string {
+  if (event === 'parked' && outcome === 'unmapped')
+    return 'Its row in the ERP could not become a record; `waybill explain` says why.';
+  if (event !== 'attempt' && event !== 'parked') return reason;
+  // `HTTP 422 invalid_field: words of the service`
+  return /^(HTTP \d{3}[^:]*):/.exec(reason)?.[1] ?? reason;
+}
 
 export type AuditEvent =
   | 'captured'
@@ -63,4 +74,15 @@ export async function appendAudit(tx: Tx, entries: readonly AuditEntry[], nowMs:
 function detailOf({ event, outcome, entity, detail = {} }: AuditEntry): { [name: string]: JsonValue } {
   if (entity !== 'customer' || typeof detail.reason !== 'string') return detail;
   return { ...detail, reason: impersonalReason(event, outcome ?? null, detail.reason) };
+}
+
+/** Removes the oldest lines of the log, up to `limit` of them. @returns how many there were */
+export async function pruneAudit(tx: Tx, before: number, limit: number): Promise<number> {
+  const rows = await tx.select<{ id: number }>(
+    `SELECT id FROM audit_log WHERE at<? ORDER BY at, id LIMIT ${Math.trunc(limit)}`,
+    [before],
+  );
+  if (rows.length === 0) return 0;
+  const ids = rows.map((row) => Number(row.id));
+  return tx.run(`DELETE FROM audit_log WHERE id IN ${placeholders(ids.length)}`, ids);
 }

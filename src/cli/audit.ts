@@ -1,16 +1,20 @@
 import { type Command, Option } from 'commander';
 import { stringify } from 'csv-stringify/sync';
-import type { App } from '../app.js';
-import { secretsOf } from '../app.js';
+import { type App, secretsOf } from '../app.js';
 import { type AuditFilter, type AuditLine, readAuditPage, startOfLast } from '../audit/read-audit.js';
-import type { Entity } from '../model/entity.js';
-import { findRecords } from '../outbox/find-records.js';
-import { type CommonOptions, collect, describeCommand, withApp } from './command.js';
-import { exitCode } from './exit-codes.js';
-import { isoFormatter, parseTime, timeFormatter } from './format-time.js';
-import { Output, readerLeft, writeOut } from './output.js';
-import { positiveInteger } from './positive-integer.js';
-import { UsageError } from './usage-error.js';
+import type { Entity } from '../model/record.js';
+import { findRecords } from '../operator/find-records.js';
+import {
+  type CommonOptions,
+  collect,
+  describeCommand,
+  exitCode,
+  positiveInteger,
+  UsageError,
+  withApp,
+} from './command.js';
+import { isoFormatter, parseTime, timeFormatter } from './terminal/format.js';
+import { Output, readerLeft, writeOut } from './terminal/output.js';
 
 interface AuditOptions extends CommonOptions {
   since?: string;

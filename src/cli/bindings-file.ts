@@ -2,12 +2,16 @@ import { createReadStream } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import type { Settings } from '../config/settings.js';
-import type { Entity } from '../model/entity.js';
-import { type AdoptionRow, adoptionsAfter } from '../outbox/adoptions.js';
-import { type BindingRow, bindingsAfter } from '../outbox/binding-rows.js';
-import { type ClosedBindingRow, closedBindingsAfter } from '../outbox/closed-binding-rows.js';
+import type { Entity } from '../model/record.js';
+import { type AdoptionRow, adoptionsAfter } from '../outbound/outbox/adoptions.js';
+import {
+  type BindingRow,
+  bindingsAfter,
+  type ClosedBindingRow,
+  closedBindingsAfter,
+} from '../outbound/outbox/binding-export.js';
 import type { Store, Tx } from '../store/store.js';
-import { UsageError } from './usage-error.js';
+import { UsageError } from './command.js';
 
 /**
  * The first line of the file. Each further line is one binding with the columns of its table; one of a removed record has

@@ -1,6 +1,6 @@
-import { Command } from 'commander';
+import { Command, InvalidArgumentError } from 'commander';
 import { type App, openApp } from '../app.js';
-import { oneLine } from './output.js';
+import { oneLine } from './terminal/output.js';
 
 export interface CommonOptions {
   config?: string;
@@ -53,4 +53,28 @@ export function printJson(value: unknown): void {
 /** Lines of our own making; whatever stands in them from elsewhere, a terminal does not obey it. */
 export function print(text = ''): void {
   process.stdout.write(`${text.split('\n').map(oneLine).join('\n')}\n`);
+}
+
+/** What the shell is told. */
+export const exitCode = {
+  done: 0,
+  failed: 1,
+  /** Wrong usage or wrong configuration. */
+  usage: 2,
+  /** Done, but something waits for a person. */
+  waitsForPerson: 3,
+} as const;
+
+/** The command was called in a way that can't work; the message says how it would. Exit code 2. */
+export class UsageError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'UsageError';
+  }
+}
+
+/** Reads the value of an option such as --limit. */
+export function positiveInteger(text: string): number {
+  if (!/^[1-9]\d{0,8}$/.test(text)) throw new InvalidArgumentError('Give a whole number from 1.');
+  return Number(text);
 }

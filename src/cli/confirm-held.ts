@@ -1,12 +1,10 @@
 import { Argument, type Command } from 'commander';
 import { secretsOf } from '../app.js';
-import { confirmHeld, type HeldSummary, summariseHeld } from '../jobs/confirm.js';
-import type { Confirmation, HeldFilter } from '../outbox/confirm-messages.js';
-import { type CommonOptions, collect, describeCommand, withApp } from './command.js';
-import { confirm } from './confirm.js';
-import { exitCode } from './exit-codes.js';
-import { Output, shorten } from './output.js';
-import { UsageError } from './usage-error.js';
+import { confirmHeld, type HeldSummary, summariseHeld } from '../operator/confirm-held.js';
+import type { Confirmation, HeldFilter } from '../operator/held-messages.js';
+import { type CommonOptions, collect, describeCommand, exitCode, UsageError, withApp } from './command.js';
+import { confirm } from './terminal/confirm.js';
+import { Output, shorten } from './terminal/output.js';
 
 interface ConfirmOptions extends CommonOptions {
   key?: string[];

@@ -5,12 +5,11 @@ import Table from 'cli-table3';
 import type { Command } from 'commander';
 import { openApp } from '../app.js';
 import { settingsFrom } from '../config/load-settings.js';
-import { listInvoices } from '../invoices/list-invoices.js';
-import { sync } from '../jobs/sync.js';
-import { describeCommand, print, printJson } from './command.js';
-import { exitCode } from './exit-codes.js';
-import { progressBar } from './progress-bar.js';
+import { listInvoices } from '../inbound/invoices/list-invoices.js';
+import { sync } from '../operator/sync.js';
+import { describeCommand, exitCode, print, printJson } from './command.js';
 import { positive } from './sync.js';
+import { progressBar } from './terminal/progress-bar.js';
 
 interface DemoOptions {
   orders: number;
@@ -40,9 +39,9 @@ export function demoCommand(): Command {
 }
 
 async function runDemo(folder: string, options: DemoOptions): Promise<number> {
-  const { startSandbox } = await import('../sandbox/start-sandbox.js');
-  const { createSampleErp } = await import('../sample-erp/create-sample-erp.js');
-  const { sampleErpMapping } = await import('../sample-erp/sample-erp-mapping.js');
+  const { startSandbox } = await import('../lab/sandbox/start-sandbox.js');
+  const { createSampleErp } = await import('../lab/sample-erp/create-sample-erp.js');
+  const { sampleErpMapping } = await import('../lab/sample-erp/sample-erp-mapping.js');
   const words = options.json ? () => undefined : print;
 
   const erpFile = join(folder, 'erp.sqlite');

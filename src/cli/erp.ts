@@ -1,10 +1,9 @@
 import type { Command } from 'commander';
 import { loadSettings } from '../config/load-settings.js';
 import { sideTables } from '../erp/write-back/side-tables.js';
-import { writeAgain } from '../jobs/write-again.js';
+import { writeAgain } from '../inbound/write-back/write-again.js';
 import { writeBackKinds } from '../model/write-back.js';
-import { type CommonOptions, describeCommand, print, printJson, withApp } from './command.js';
-import { exitCode } from './exit-codes.js';
+import { type CommonOptions, describeCommand, exitCode, print, printJson, withApp } from './command.js';
 
 export function erpCommand(): Command {
   const command = describeCommand({

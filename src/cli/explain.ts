@@ -1,23 +1,38 @@
 import { Argument, type Command, Option } from 'commander';
-import type { App } from '../app.js';
-import { secretsOf } from '../app.js';
+import { type App, secretsOf } from '../app.js';
 import { readAuditPage, startOfLast } from '../audit/read-audit.js';
 import type { Settings } from '../config/settings.js';
-import { goLiveProblem } from '../jobs/go-live.js';
-import { QuietClock } from '../jobs/quiet-clock.js';
-import type { Entity } from '../model/entity.js';
-import { describeStory, type StoryInWords } from '../outbox/describe-story.js';
-import { type FindBy, type FoundRecord, findRecords } from '../outbox/find-records.js';
-import { type RecordStory, tellStory } from '../outbox/tell-story.js';
+import { currencyScale } from '../erp/mapping/money.js';
+import type { Entity } from '../model/record.js';
+import { describeStory, type StoryInWords } from '../operator/describe-story.js';
+import { type FindBy, type FoundRecord, findRecords } from '../operator/find-records.js';
+import { type OrderAtService, type RecordStory, tellStory } from '../operator/tell-story.js';
+import { goLiveProblem } from '../outbound/deliver/go-live.js';
+import { QuietClock } from '../outbound/deliver/quiet-hours.js';
 import { readCursor } from '../store/cursors.js';
 import { activePauses, listPauses } from '../store/lane-pauses.js';
-import { type CommonOptions, describeCommand, withApp } from './command.js';
-import { exitCode } from './exit-codes.js';
-import { timeFormatter } from './format-time.js';
-import { orderAtService } from './order-at-service.js';
-import { Output } from './output.js';
+import { type CommonOptions, describeCommand, exitCode, withApp } from './command.js';
 import { storyTimeline } from './story-timeline.js';
-import { withIsoTimes } from './with-iso-times.js';
+import { formatAmount, timeFormatter, withIsoTimes } from './terminal/format.js';
+import { Output } from './terminal/output.js';
+
+/** What the service said of an order when it was read back, in words, a line each. Pure. */
+export function orderAtService(
+  { status, total, readAt, isFinal, goneAt, flag }: OrderAtService,
+  time: (ms: number) => string,
+  { currency, scale }: Pick<Settings['amounts'], 'currency' | 'scale'>,
+): string[] {
+  const amount =
+    total === null ? '' : `, total ${formatAmount(total, scale ?? currencyScale(currency) ?? 0)} ${currency}`;
+  const shown = status === null ? 'it was never shown' : `${JSON.stringify(status)}${amount}`;
+  const last = status === null ? shown : `before that ${shown}`;
+  return [
+    goneAt === null
+      ? `${shown}, read ${time(readAt)}${isFinal ? '; final, so it is not read any more' : ''}`
+      : `not at the service any more since ${time(goneAt)}, looked for ${time(readAt)}; ${last}. Nothing is created again.`,
+    ...(flag === null ? [] : [`to be looked at: ${flag}`]),
+  ];
+}
 
 interface ExplainOptions extends CommonOptions {
   by: FindBy;

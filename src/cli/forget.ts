@@ -1,19 +1,17 @@
 import { Argument, type Command } from 'commander';
 import type { App } from '../app.js';
 import { appendAudit } from '../audit/audit-log.js';
-import { findRecords } from '../outbox/find-records.js';
+import { erasePayloads } from '../inbound/webhooks/webhook-rows.js';
+import { findRecords } from '../operator/find-records.js';
 import {
   type CustomerTraces,
   customerTraces,
   type Forgotten,
   forgetCustomer,
   whyNotForget,
-} from '../outbox/forget-customer.js';
-import { erasePayloads } from '../webhooks/webhook-rows.js';
-import { type CommonOptions, describeCommand, print, printJson, withApp } from './command.js';
-import { confirm } from './confirm.js';
-import { exitCode } from './exit-codes.js';
-import { UsageError } from './usage-error.js';
+} from '../operator/forget-customer.js';
+import { type CommonOptions, describeCommand, exitCode, print, printJson, UsageError, withApp } from './command.js';
+import { confirm } from './terminal/confirm.js';
 
 interface ForgetOptions extends CommonOptions {
   reason: string;

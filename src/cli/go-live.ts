@@ -1,16 +1,14 @@
 import type { Command } from 'commander';
 import type { App } from '../app.js';
 import { appendAudit } from '../audit/audit-log.js';
-import { currencyScale } from '../erp/currency-scale.js';
-import { allowStandby, goLiveProblem, liveIdentity, readGoLive, writeGoLive } from '../jobs/go-live.js';
-import { type PreviewOrder, preview } from '../jobs/preview.js';
-import { recoveryProblem } from '../jobs/store-witness.js';
-import { type CommonOptions, describeCommand, print, printJson, withApp } from './command.js';
-import { confirm } from './confirm.js';
-import { exitCode } from './exit-codes.js';
-import { formatAmount } from './format-amount.js';
-import { oneLine } from './output.js';
-import { UsageError } from './usage-error.js';
+import { currencyScale } from '../erp/mapping/money.js';
+import { type PreviewOrder, preview } from '../operator/preview.js';
+import { allowStandby, goLiveProblem, liveIdentity, readGoLive, writeGoLive } from '../outbound/deliver/go-live.js';
+import { recoveryProblem } from '../outbound/recovery/store-witness.js';
+import { type CommonOptions, describeCommand, exitCode, print, printJson, UsageError, withApp } from './command.js';
+import { confirm } from './terminal/confirm.js';
+import { formatAmount } from './terminal/format.js';
+import { oneLine } from './terminal/output.js';
 
 interface GoLiveOptions extends CommonOptions {
   dryRun?: boolean;

@@ -1,16 +1,18 @@
 import Table from 'cli-table3';
 import type { Command } from 'commander';
 import type { App } from '../app.js';
-import { currencyScale } from '../erp/currency-scale.js';
-import { type LastPull, lastPull } from '../invoices/last-pull.js';
-import { type InvoiceSheet, listInvoices, listLeftInvoices, listMalformedInvoices } from '../invoices/list-invoices.js';
-import { type CommonOptions, describeCommand, print, printJson, withApp } from './command.js';
-import { exitCode } from './exit-codes.js';
-import { formatAmount } from './format-amount.js';
-import { timeFormatter } from './format-time.js';
-import { oneLine } from './output.js';
+import { currencyScale } from '../erp/mapping/money.js';
+import { type LastPull, lastPull } from '../inbound/invoices/last-pull.js';
+import {
+  type InvoiceSheet,
+  listInvoices,
+  listLeftInvoices,
+  listMalformedInvoices,
+} from '../inbound/invoices/list-invoices.js';
+import { type CommonOptions, describeCommand, exitCode, print, printJson, UsageError, withApp } from './command.js';
 import { positive } from './sync.js';
-import { UsageError } from './usage-error.js';
+import { formatAmount, timeFormatter } from './terminal/format.js';
+import { oneLine } from './terminal/output.js';
 
 interface InvoicesOptions extends CommonOptions {
   limit: number;

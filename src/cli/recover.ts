@@ -1,14 +1,12 @@
 import type { Command } from 'commander';
 import { DateTime } from 'luxon';
 import type { Settings } from '../config/settings.js';
-import { previewRecovery, recover } from '../jobs/recover.js';
-import type { RecoveryHold } from '../jobs/store-witness.js';
-import type { UnboundFate } from '../outbox/recover-messages.js';
+import { previewRecovery, recover } from '../operator/recover.js';
+import type { UnboundFate } from '../outbound/recovery/recover-messages.js';
+import type { RecoveryHold } from '../outbound/recovery/store-witness.js';
 import { readBindings } from './bindings-file.js';
-import { type CommonOptions, describeCommand, print, printJson, withApp } from './command.js';
-import { confirm } from './confirm.js';
-import { exitCode } from './exit-codes.js';
-import { UsageError } from './usage-error.js';
+import { type CommonOptions, describeCommand, exitCode, print, printJson, UsageError, withApp } from './command.js';
+import { confirm } from './terminal/confirm.js';
 
 interface RecoverCommandOptions extends CommonOptions {
   fromService?: boolean;

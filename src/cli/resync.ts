@@ -1,13 +1,20 @@
 import { Argument, type Command } from 'commander';
-import { planUpdates } from '../jobs/confirm.js';
-import { sync } from '../jobs/sync.js';
-import { type CommonOptions, collect, describeCommand, print, printJson, withApp } from './command.js';
-import { exitCode } from './exit-codes.js';
-import { parseTime } from './format-time.js';
-import { progressBar } from './progress-bar.js';
-import { stopSignal } from './stop-signal.js';
+import { planUpdates } from '../operator/confirm-held.js';
+import { sync } from '../operator/sync.js';
+import {
+  type CommonOptions,
+  collect,
+  describeCommand,
+  exitCode,
+  print,
+  printJson,
+  UsageError,
+  withApp,
+} from './command.js';
 import { reportSync } from './sync-outcome.js';
-import { UsageError } from './usage-error.js';
+import { parseTime } from './terminal/format.js';
+import { progressBar } from './terminal/progress-bar.js';
+import { stopSignal } from './terminal/stop-signal.js';
 
 interface ResyncOptions extends CommonOptions {
   key?: string[];

@@ -2,11 +2,9 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import type { CustomerRecord } from '../model/record.js';
-import { describeCommand, print, printJson } from './command.js';
-import { exitCode } from './exit-codes.js';
-import { stopSignal } from './stop-signal.js';
+import { describeCommand, exitCode, print, printJson, UsageError } from './command.js';
 import { positive } from './sync.js';
-import { UsageError } from './usage-error.js';
+import { stopSignal } from './terminal/stop-signal.js';
 
 interface SandboxOptions {
   port?: number;
@@ -39,7 +37,7 @@ export function sandboxCommand(): Command {
     .option('--webhook-secret-file <file>', 'file with the secret that signs them (Standard Webhooks)')
     .action(async (options: SandboxOptions) => {
       // Only this command and the demo need it; the others start faster without.
-      const { startSandbox } = await import('../sandbox/start-sandbox.js');
+      const { startSandbox } = await import('../lab/sandbox/start-sandbox.js');
       const stop = stopSignal();
       const sandbox = await startSandbox({
         ...(options.port === undefined ? {} : { port: options.port }),

@@ -1,16 +1,13 @@
 import type { Command } from 'commander';
-import type { App } from '../app.js';
-import { openApp, secretsOf } from '../app.js';
-import { checkStatus, readStatus, type Status } from '../jobs/read-status.js';
-import { messageStates } from '../outbox/message.js';
-import type { ReadBackCounts } from '../outbox/order-reads.js';
+import { type App, openApp, secretsOf } from '../app.js';
+import { checkStatus, readStatus, type Status } from '../daemon/read-status.js';
+import type { ReadBackCounts } from '../inbound/orders/order-reads.js';
+import type { WebhookStatus } from '../inbound/webhooks/webhook-status.js';
+import { messageStates } from '../outbound/outbox/message.js';
 import type { JobRun } from '../store/job-runs.js';
-import type { WebhookStatus } from '../webhooks/webhook-status.js';
-import { type CommonOptions, describeCommand, withApp } from './command.js';
-import { exitCode } from './exit-codes.js';
-import { span, timeFormatter } from './format-time.js';
-import { Output, shorten } from './output.js';
-import { withIsoTimes } from './with-iso-times.js';
+import { type CommonOptions, describeCommand, exitCode, withApp } from './command.js';
+import { span, timeFormatter, withIsoTimes } from './terminal/format.js';
+import { Output, shorten } from './terminal/output.js';
 
 interface StatusOptions extends CommonOptions {
   check?: boolean;

@@ -1,9 +1,8 @@
 import Table from 'cli-table3';
 import type { App } from '../app.js';
-import type { SyncResult } from '../jobs/sync.js';
-import { print, printJson } from './command.js';
-import { exitCode } from './exit-codes.js';
-import { oneLine } from './output.js';
+import type { SyncResult } from '../operator/sync.js';
+import { exitCode, print, printJson } from './command.js';
+import { oneLine } from './terminal/output.js';
 
 /** Prints what a pass did and says by the exit code whether a person is needed. */
 export function reportSync(

@@ -1,10 +1,9 @@
 import { Argument, type Command, InvalidArgumentError } from 'commander';
-import { type SyncStage, sync } from '../jobs/sync.js';
-import { type CommonOptions, collect, describeCommand, withApp } from './command.js';
-import { progressBar } from './progress-bar.js';
-import { stopSignal } from './stop-signal.js';
+import { type SyncStage, sync } from '../operator/sync.js';
+import { type CommonOptions, collect, describeCommand, UsageError, withApp } from './command.js';
 import { reportSync } from './sync-outcome.js';
-import { UsageError } from './usage-error.js';
+import { progressBar } from './terminal/progress-bar.js';
+import { stopSignal } from './terminal/stop-signal.js';
 
 interface SyncCommandOptions extends CommonOptions {
   dryRun?: boolean;

@@ -1,13 +1,10 @@
 import type { Command } from 'commander';
 import { type App, secretsOf } from '../app.js';
-import { listEvents } from '../webhooks/webhook-rows.js';
-import { readWebhookStatus } from '../webhooks/webhook-status.js';
-import { type CommonOptions, describeCommand, withApp } from './command.js';
-import { exitCode } from './exit-codes.js';
-import { timeFormatter } from './format-time.js';
-import { Output, shorten } from './output.js';
-import { positiveInteger } from './positive-integer.js';
-import { withIsoTimes } from './with-iso-times.js';
+import { listEvents } from '../inbound/webhooks/webhook-rows.js';
+import { readWebhookStatus } from '../inbound/webhooks/webhook-status.js';
+import { type CommonOptions, describeCommand, exitCode, positiveInteger, withApp } from './command.js';
+import { timeFormatter, withIsoTimes } from './terminal/format.js';
+import { Output, shorten } from './terminal/output.js';
 
 interface WebhooksOptions extends CommonOptions {
   limit: number;

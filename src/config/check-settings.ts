@@ -1,6 +1,7 @@
 import { checkAgainstSchema, type Locate } from './check-against-schema.js';
 import type { ConfigurationProblem } from './configuration-error.js';
-import { crossChecks, type Partly } from './cross-checks.js';
+import { crossChecks } from './cross-checks.js';
+import type { Partly } from './cross-problem.js';
 import { type Settings, settingsSchema } from './settings.js';
 import { pathInWords } from './tree-path.js';
 

@@ -1,4 +1,4 @@
-import type { Partly, Report } from './cross-checks.js';
+import type { Partly, Report } from './cross-problem.js';
 import { isLoopback } from './is-loopback.js';
 import type { ServiceSettings } from './service-settings.js';
 

@@ -1,4 +1,5 @@
 import { checkCredential } from './credential-checks.js';
+import type { CrossProblem, Partly, Report } from './cross-problem.js';
 import type { FieldMapping } from './erp-settings.js';
 import { isLoopback } from './is-loopback.js';
 import { checkProfile } from './profile-checks.js';
@@ -6,22 +7,6 @@ import type { AnswerPattern } from './service-settings.js';
 import type { Settings } from './settings.js';
 import { checkWriteBack } from './write-back-checks.js';
 
-/** Settings of which any part may be missing, because it was refused on its own. */
-export type Partly<T> = T extends readonly unknown[]
-  ? T
-  : T extends object
-    ? { [K in keyof T]?: Partly<T[K]> | undefined }
-    : T;
-
-export interface CrossProblem {
-  segments: (string | number)[];
-  message: string;
-  found?: string;
-  allowed?: string;
-  hint?: string;
-}
-
-export type Report = (place: string, message: string, more?: Omit<CrossProblem, 'segments' | 'message'>) => void;
 type Fields = Record<string, Partly<FieldMapping> | undefined>;
 
 function checkMapping(place: string, fields: Fields | undefined, report: Report): void {

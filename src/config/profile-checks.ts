@@ -1,4 +1,4 @@
-import type { Partly } from './cross-checks.js';
+import type { Partly } from './cross-problem.js';
 import type { Settings } from './settings.js';
 
 type Report = (place: string, message: string, more?: { found?: string; allowed?: string; hint?: string }) => void;

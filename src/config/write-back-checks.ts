@@ -1,6 +1,6 @@
 import { parseNamedParameters } from '../model/named-parameters.js';
 import { writeBackColumns, writeBackKinds } from '../model/write-back.js';
-import type { Partly, Report } from './cross-checks.js';
+import type { Partly, Report } from './cross-problem.js';
 import type { Settings } from './settings.js';
 
 /** The account that writes is never the one that reads, and a statement names only what there is. */

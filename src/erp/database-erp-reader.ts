@@ -1,4 +1,4 @@
-import type { Entity } from '../model/entity.js';
+import type { Entity } from '../model/record.js';
 import { Eligibility } from './eligible.js';
 import type { ErpColumn, ErpDatabase, ErpSnapshot } from './erp-database.js';
 import { ErpError } from './erp-error.js';
@@ -6,21 +6,21 @@ import type {
   ChangePosition,
   ErpPage,
   ErpReader,
+  ErpSource,
   Presence,
   ReadCustomer,
   ReadOrder,
   RowFilter,
   SourceEnd,
 } from './erp-reader.js';
-import type { ErpSource } from './erp-source.js';
-import { type EntityPlan, type MappingPlan, planMapping } from './mapping-plan.js';
-import { mapCustomerPage, mapOrderPage, type PageContext } from './order-page.js';
+import { type EntityPlan, type MappingPlan, planMapping } from './mapping/mapping-plan.js';
+import { mapCustomerPage, mapOrderPage, type PageContext } from './mapping/order-page.js';
 import { type PageRows, readPageRows } from './page-query.js';
 import { fromQuery, type QuerySource } from './query-source.js';
 import { columnSql, keyOf, readRowsByKey } from './related-rows.js';
 import { formatSourceKey, parseSourceKey } from './source-key.js';
 import { allOf, rawSql, type Sql, sql } from './sql.js';
-import { type Instant, instantOfValue, writeInstant } from './time-form.js';
+import { type Instant, instantOfValue, writeInstant } from './time/time-form.js';
 
 type From = { after: ChangePosition } | { since: string | null };
 

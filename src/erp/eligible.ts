@@ -1,13 +1,13 @@
 import type { ErpColumn, ErpDatabase, ErpSnapshot } from './erp-database.js';
 import { ErpError } from './erp-error.js';
 import type { RowFilter } from './erp-reader.js';
-import type { EntityPlan, MappingPlan, OrderPlan } from './mapping-plan.js';
+import type { EntityPlan, MappingPlan, OrderPlan } from './mapping/mapping-plan.js';
 import { conditionIn, fromQuery, type QuerySource } from './query-source.js';
 import { columnSql, keyValues } from './related-rows.js';
 import { parseSourceKey } from './source-key.js';
 import { joinSql, rawSql, type Sql, sql } from './sql.js';
-import { type TimeForm, timeFormOfColumn, timeFormOfValue, writeBound } from './time-form.js';
-import { parseWrittenTime } from './wall-time.js';
+import { type TimeForm, timeFormOfColumn, timeFormOfValue, writeBound } from './time/time-form.js';
+import { parseWrittenTime } from './time/wall-time.js';
 
 /** Builds the conditions that say which rows may be sent, and which of them were asked for. */
 export class Eligibility {

@@ -1,11 +1,5 @@
-import type { Sql, SqlValue } from './sql.js';
-
-/**
- * What a column holds, as far as comparing and converting need it.
- * timestamp: an instant, written in UTC. datetime and date: wall time in erp.timeZone. unknown: the database can't tell
- * before it has seen a value.
- */
-export type ColumnKind = 'timestamp' | 'datetime' | 'date' | 'number' | 'text' | 'unknown';
+import { isUtf8 } from 'node:buffer';
+import type { ColumnKind, Sql, SqlValue } from './sql.js';
 
 export interface ErpColumn {
   name: string;
@@ -45,4 +39,12 @@ export interface ErpDatabase {
   /** Host and database, or the file. Never an account or a password. */
   identity(): string;
   close(): Promise<void>;
+}
+
+/**
+ * ERPs keep comments in BLOBs: bytes that are UTF-8 are text. Others become hexadecimal digits behind a NUL, which no
+ * text field accepts, so that such a record is shown to a person instead of being sent with replacement characters.
+ */
+export function bytesAsText(bytes: Buffer): string {
+  return isUtf8(bytes) ? bytes.toString('utf8') : `\0${bytes.toString('hex')}`;
 }

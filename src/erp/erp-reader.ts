@@ -1,5 +1,5 @@
-import type { Entity } from '../model/entity.js';
-import type { CustomerRecord, OrderRecord } from '../model/record.js';
+import type { AmountsSettings, CustomersSettings, ErpSettings, OrdersSettings } from '../config/erp-settings.js';
+import type { CustomerRecord, Entity, OrderRecord } from '../model/record.js';
 
 /** Where a pass over the changes stands: the change cursor as the database wrote it, and the key parts. Both are text. */
 export interface ChangePosition {
@@ -110,4 +110,12 @@ export interface ErpReader {
   /** What identifies the database that is read (host and database, or the file), for go-live. */
   identity(): string;
   close(): Promise<void>;
+}
+
+/** The sections of the settings that say how an ERP is read. Passwords are resolved already. */
+export interface ErpSource {
+  erp: ErpSettings;
+  customers: CustomersSettings;
+  orders: OrdersSettings;
+  amounts: AmountsSettings;
 }

@@ -1,5 +1,3 @@
-import type { ColumnKind } from './erp-database.js';
-
 /** A value for a statement: its text, and the kind of the column it is compared with, which decides how it is bound. */
 export interface SqlValue {
   text: string;
@@ -58,3 +56,10 @@ export function joinSql(parts: readonly Sql[], separator: string): Sql {
 export function allOf(conditions: readonly Sql[]): Sql {
   return conditions.length === 0 ? rawSql('1=1') : joinSql(conditions, ' AND ');
 }
+
+/**
+ * What a column holds, as far as comparing and converting need it.
+ * timestamp: an instant, written in UTC. datetime and date: wall time in erp.timeZone. unknown: the database can't tell
+ * before it has seen a value.
+ */
+export type ColumnKind = 'timestamp' | 'datetime' | 'date' | 'number' | 'text' | 'unknown';

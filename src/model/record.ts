@@ -1,3 +1,6 @@
+/** The two kinds of record that Waybill carries to the service. */
+export type Entity = 'customer' | 'order';
+
 /** A value that JSON can hold exactly. Numbers are safe integers; money never travels as a float. */
 export type JsonValue = string | number | boolean | null | JsonValue[] | { [name: string]: JsonValue };
 
@@ -20,4 +23,14 @@ export interface OrderRecord {
   customer_code: string;
   items: OrderItem[];
   [field: string]: JsonValue;
+}
+
+/** An invoice as the service lists it. `amount` is in the service's unit of money, an integer. */
+export interface Invoice {
+  invoice_no: string;
+  customer_code?: string;
+  amount: number;
+  /** YYYY-MM-DD */
+  due_date: string;
+  status: string;
 }

@@ -1,4 +1,67 @@
-import { writingsOf } from './writings-of.js';
+/** Names of characters in HTML that a key may hold. */
+const named: Readonly<Record<string, string>> = {
+  '&': 'amp',
+  '<': 'lt',
+  '>': 'gt',
+  '"': 'quot',
+  "'": 'apos',
+  '+': 'plus',
+  '=': 'equals',
+  '/': 'sol',
+};
+const inJson: Readonly<Record<string, string>> = { '\n': 'n', '\r': 'r', '\t': 't', '\b': 'b', '\f': 'f' };
+const longestPiece = 1_000;
+
+/**
+ * The ways in which a secret may be echoed: as it is or in base64; in JSON, whichever characters that escapes and however often
+ * it is JSON again (a log line); in an address, a form or HTML. Letters and digits stand for themselves in all of them.
+ */
+export function writingsOf(secret: string): RegExp[] {
+  if (secret.length < 4) return [];
+  // Without its padding, so that it is also found as the beginning of something longer.
+  const base64 = Buffer.from(secret).toString('base64').replace(/=+$/, '').slice(0, -1);
+  const echoed = new Set([secret, base64, base64.replaceAll('+', '-').replaceAll('/', '_')]);
+  // The longest first: a shorter one may be a part of it.
+  return [...echoed]
+    .sort((a, b) => b.length - a.length)
+    .flatMap(pieces)
+    .map((characters) => new RegExp(characters.map(writingsOfCharacter).join(''), 'g'));
+}
+
+/** A pattern for a secret of many thousands of characters would run out of stack: each piece of it is looked for by itself. */
+function pieces(text: string): string[][] {
+  const characters = Array.from(text);
+  const size = Math.ceil(characters.length / Math.ceil(characters.length / longestPiece));
+  const starts = Array.from({ length: Math.ceil(characters.length / size) }, (_, nth) => nth * size);
+  return starts.map((start) => characters.slice(start, start + size));
+}
+
+function writingsOfCharacter(character: string): string {
+  if (/[A-Za-z0-9]/.test(character)) return character;
+  const units = Array.from({ length: character.length }, (_, at) => character.charCodeAt(at));
+  const short = inJson[character];
+  const name = named[character];
+  const code = character.codePointAt(0) as number;
+  return `(?:${[
+    ...(short === undefined ? [] : [`\\\\{1,8}${short}`]),
+    units.map((unit) => `\\\\{1,8}u${hex(unit, 4)}`).join(''),
+    Array.from(Buffer.from(character), (byte) => `%(?:25){0,4}${hex(byte, 2)}`).join(''),
+    `&(?:amp;){0,4}#0{0,8}${code};`,
+    `&(?:amp;){0,4}#[xX]0{0,8}${hex(code, 1)};`,
+    ...(name === undefined ? [] : [`&(?:amp;){0,4}${name};`]),
+    ...(character === ' ' ? ['\\+'] : []),
+    // Last, because an & begins what was tried before. A backslash before it, or several where JSON stands in JSON.
+    `\\\\{0,8}${character.replace(/[^\w\s]/, '\\$&')}`,
+  ].join('|')})`;
+}
+
+/** In either case. */
+function hex(number: number, digits: number): string {
+  return number
+    .toString(16)
+    .padStart(digits, '0')
+    .replace(/[a-f]/g, (digit) => `[${digit}${digit.toUpperCase()}]`);
+}
 
 /** Takes known secrets and bearer tokens out of a text. To be used before a text is cut: half a token is a leak too. */
 export function redact(text: string, secrets: readonly string[]): string {

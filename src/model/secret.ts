@@ -1,5 +1,31 @@
 import { inspect } from 'node:util';
 
+/** How many secrets that came while the program runs are remembered: the ones in use, and those before them. */
+const mostLater = 20;
+
+/** Everything that must never be printed: the secrets of the settings, and those that were given or read later. */
+export class KnownSecrets {
+  readonly #first: readonly string[];
+  /** The same list all the time, so that whoever was handed it sees what is added. */
+  readonly all: readonly string[];
+  readonly #list: string[];
+
+  constructor(first: readonly string[] = []) {
+    this.#first = [...first];
+    this.#list = [...first];
+    this.all = this.#list;
+  }
+
+  /** Remembers a secret, besides the older ones: an answer that echoes the last token may come after its renewal. */
+  add(secret: string): void {
+    if (secret === '' || this.#first.includes(secret)) return;
+    const known = this.#list.indexOf(secret, this.#first.length);
+    if (known >= 0) this.#list.splice(known, 1);
+    this.#list.push(secret);
+    if (this.#list.length > this.#first.length + mostLater) this.#list.splice(this.#first.length, 1);
+  }
+}
+
 const MASK = '[secret]';
 
 /**

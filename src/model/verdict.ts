@@ -1,3 +1,5 @@
+import type { JsonValue } from './record.js';
+
 /** What one exchange with the service proves. The table in docs/architecture.md says what follows from each. */
 export type Verdict =
   /**
@@ -33,3 +35,22 @@ export type Verdict =
   | { kind: 'not_sent'; reason: string };
 
 export type VerdictKind = Verdict['kind'];
+
+/** What the service says when it is asked whether it has a record. */
+export type LookUpFinding =
+  | FoundRecord
+  | { kind: 'none' }
+  | { kind: 'several'; count: number }
+  /** Something was answered that proves nothing. */
+  | { kind: 'odd'; reason: string };
+
+/** Exactly one record is exactly ours. */
+export interface FoundRecord {
+  kind: 'found';
+  serviceId: string;
+  total: number | null;
+  /** Fields that both have, with other values. */
+  differs: string[];
+  /** The record as the service shows it, with whatever it has besides our fields. */
+  shown: { [name: string]: JsonValue };
+}

@@ -1,4 +1,4 @@
-import type { Entity } from '../model/entity.js';
+import type { Entity } from '../model/record.js';
 import { type Row, upsertRows } from './rows.js';
 import type { Tx } from './store.js';
 

@@ -2,7 +2,6 @@ import { chmodSync, closeSync, mkdirSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DataSource } from 'typeorm';
 import type { StoreSettings } from '../config/settings.js';
-import { poolIdleMs } from './limit-sessions.js';
 import { Initial1700000000000 } from './migrations/1700000000000-initial.js';
 import { Changes1700000001000 } from './migrations/1700000001000-changes.js';
 import { Alerts1700000003000 } from './migrations/1700000003000-alerts.js';
@@ -14,6 +13,34 @@ import { Webhooks1700000060000 } from './migrations/1700000060000-webhooks.js';
 import { WriteBack1700000070000 } from './migrations/1700000070000-write-back.js';
 import { ReadBack1700000080000 } from './migrations/1700000080000-read-back.js';
 import { MissingSweep1700000090000 } from './migrations/1700000090000-missing-sweep.js';
+
+/** The pool lets go of a connection after this time without use; the server has to wait longer than that. */
+export const poolIdleMs = 5_000;
+
+/**
+ * How long the server keeps a session that says nothing, in seconds. A process that is frozen, or cut off from the
+ * store, in the middle of a transaction holds its row locks, and nobody could take over from it until the server let go:
+ * by default after eight hours. MariaDB (10.3 and newer) tells a session inside a transaction from one that rests.
+ */
+const limits = 'SET SESSION wait_timeout=10 /*M!100300 , SESSION idle_transaction_timeout=5 */';
+
+interface Session {
+  query(sql: string, done: (error: unknown) => void): void;
+}
+
+/** From now on every connection of the pool is limited before its next use. MySQL and MariaDB only. */
+export function limitSessions(dataSource: DataSource): void {
+  const { pool } = dataSource.driver as unknown as {
+    pool: { on(event: 'acquire', listener: (session: Session) => void): void };
+  };
+  const limited = new WeakSet<Session>();
+  pool.on('acquire', (session) => {
+    if (limited.has(session)) return;
+    limited.add(session);
+    // Commands of one connection stand in line, so this one comes first. A connection that is broken says so to its user.
+    session.query(limits, () => undefined);
+  });
+}
 
 /** Oldest first. A migration that has shipped never changes. */
 export const migrations = [

@@ -2,8 +2,7 @@ import { appendFileSync, existsSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { expect } from 'chai';
-import { forgetMarks, saveMarks } from '../../src/store/write-back-marks.js';
-import { saveWriteBack } from '../../src/store/write-back-targets.js';
+import { forgetMarks, saveMarks, saveWriteBack } from '../../src/inbound/write-back/write-back-marks.js';
 import { onBothStores } from './installation.js';
 
 describe('waybill erp', () => {

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { createKey } from '../../src/outbox/idempotency-key.js';
+import { createKey } from '../../src/outbound/outbox/idempotency-key.js';
 import { pauseLane } from '../../src/store/lane-pauses.js';
 import { insertRows } from '../../src/store/rows.js';
 import { answers, onBothStores, tokenCanary } from './installation.js';

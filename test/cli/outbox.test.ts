@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { createKey } from '../../src/outbox/idempotency-key.js';
+import { createKey } from '../../src/outbound/outbox/idempotency-key.js';
 import { answers, onBothStores } from './installation.js';
 
 describe('waybill outbox', () => {

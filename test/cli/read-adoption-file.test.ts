@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { stringify } from 'csv-stringify/sync';
 import fc from 'fast-check';
-import { readAdoptionFile } from '../../src/cli/read-adoption-file.js';
+import { readAdoptionFile } from '../../src/cli/adopt.js';
 import { useTempDir } from '../support/temp-dir.js';
 
 describe('the list of adoptions', () => {

@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { parse, stringify } from 'yaml';
 import { openApp } from '../../src/app.js';
-import type { Read, ServiceClient } from '../../src/delivery/service-client.js';
-import { lookAfterAlerts } from '../../src/jobs/alerts.js';
-import { readOrderBack } from '../../src/jobs/read-order-back.js';
-import { ServiceLease } from '../../src/jobs/service-lease.js';
+import { lookAfterAlerts } from '../../src/daemon/alerts.js';
+import { readOrderBack } from '../../src/inbound/orders/read-order-back.js';
+import { ServiceLease } from '../../src/outbound/deliver/service-lease.js';
+import type { Read, ServiceClient } from '../../src/service/service-client.js';
 import { answers, onBothStores } from './installation.js';
 
 describe('what was read back', () => {

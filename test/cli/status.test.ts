@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { run } from '../../src/cli/run.js';
-import { endPull, openPull } from '../../src/invoices/pull-progress.js';
-import { ServiceLease } from '../../src/jobs/service-lease.js';
+import { endPull, openPull } from '../../src/inbound/invoices/pull-progress.js';
+import { ServiceLease } from '../../src/outbound/deliver/service-lease.js';
 import { raiseAlert } from '../../src/store/alerts.js';
 import { writeCursor, writeMarks } from '../../src/store/cursors.js';
 import { recordSuccess } from '../../src/store/job-runs.js';

@@ -2,9 +2,9 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { parse, stringify } from 'yaml';
-import { endEvents, insertEvent } from '../../src/webhooks/webhook-rows.js';
-import { addToTally } from '../../src/webhooks/webhook-tally.js';
-import { standardSecret } from '../webhooks/sign.js';
+import { endEvents, insertEvent } from '../../src/inbound/webhooks/webhook-rows.js';
+import { addToTally } from '../../src/inbound/webhooks/webhook-status.js';
+import { standardSecret } from '../inbound/webhooks/sign.js';
 import { onBothStores } from './installation.js';
 
 describe('waybill webhooks', () => {

@@ -1,7 +1,6 @@
 import type { Command } from 'commander';
 import { adoptCommand } from '../../src/cli/adopt.js';
 import { auditCommand } from '../../src/cli/audit.js';
-import { backupCommand } from '../../src/cli/backup.js';
 import { bindingsCommand } from '../../src/cli/bindings.js';
 import { confirmCommand } from '../../src/cli/confirm-held.js';
 import { daemonCommand } from '../../src/cli/daemon.js';
@@ -11,14 +10,13 @@ import { explainCommand } from '../../src/cli/explain.js';
 import { forgetCommand } from '../../src/cli/forget.js';
 import { goLiveCommand } from '../../src/cli/go-live.js';
 import { invoicesCommand } from '../../src/cli/invoices.js';
-import { migrateCommand } from '../../src/cli/migrate.js';
-import { outboxCommand } from '../../src/cli/outbox.js';
-import { pauseCommand } from '../../src/cli/pause.js';
+import { outboxCommand } from '../../src/cli/outbox/outbox.js';
+import { pauseCommand, resumeCommand } from '../../src/cli/pause.js';
 import { recoverCommand } from '../../src/cli/recover.js';
-import { resumeCommand } from '../../src/cli/resume.js';
 import { resyncCommand } from '../../src/cli/resync.js';
 import { sandboxCommand } from '../../src/cli/sandbox.js';
 import { statusCommand } from '../../src/cli/status.js';
+import { backupCommand, migrateCommand } from '../../src/cli/store.js';
 import { syncCommand } from '../../src/cli/sync.js';
 import { webhooksCommand } from '../../src/cli/webhooks.js';
 

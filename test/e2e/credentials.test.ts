@@ -1,11 +1,11 @@
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { insertSampleOrder } from '../../src/sample-erp/change-sample-erp.js';
-import { createSampleErp } from '../../src/sample-erp/create-sample-erp.js';
-import type { SandboxOptions } from '../../src/sandbox/options.js';
-import { startSandbox } from '../../src/sandbox/start-sandbox.js';
-import type { TokenRules } from '../../src/sandbox/token-desk.js';
+import { insertSampleOrder } from '../../src/lab/sample-erp/change-sample-erp.js';
+import { createSampleErp } from '../../src/lab/sample-erp/create-sample-erp.js';
+import type { SandboxOptions } from '../../src/lab/sandbox/options.js';
+import { startSandbox } from '../../src/lab/sandbox/start-sandbox.js';
+import type { TokenRules } from '../../src/lab/sandbox/token-desk.js';
 import { Authority } from '../support/certificates.js';
 import { ConnectProxy } from '../support/connect-proxy.js';
 import { useTempDir } from '../support/temp-dir.js';

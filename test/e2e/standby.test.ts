@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
-import { createSampleErp } from '../../src/sample-erp/create-sample-erp.js';
-import type { Sandbox } from '../../src/sandbox/sandbox.js';
-import { startSandbox } from '../../src/sandbox/start-sandbox.js';
+import { createSampleErp } from '../../src/lab/sample-erp/create-sample-erp.js';
+import type { Sandbox } from '../../src/lab/sandbox/sandbox.js';
+import { startSandbox } from '../../src/lab/sandbox/start-sandbox.js';
 import { type CuttableProxy, startCuttableProxy } from '../support/cuttable-proxy.js';
 import { useTempDir } from '../support/temp-dir.js';
 import { useMariaDb } from '../support/use-mariadb.js';

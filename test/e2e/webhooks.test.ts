@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { expect } from 'chai';
+import { standardSecret } from '../inbound/webhooks/sign.js';
 import { useTempDir } from '../support/temp-dir.js';
-import { standardSecret } from '../webhooks/sign.js';
 import { eventually } from './installation.js';
 import { startPullLab } from './pull-lab.js';
 

@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { epochUnitsPerSecond } from '../../src/erp/epoch.js';
-import { compareChangedAt, shiftChangedAt } from '../../src/erp/shift-changed-at.js';
+import { compareChangedAt, epochUnitsPerSecond, shiftChangedAt } from '../../src/erp/time/shift-changed-at.js';
 
 describe('a change cursor moved back for the overlap', () => {
   it('keeps its form', () => {

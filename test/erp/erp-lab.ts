@@ -12,12 +12,12 @@ import {
   ordersSettings,
 } from '../../src/config/erp-settings.js';
 import { DatabaseErpReader } from '../../src/erp/database-erp-reader.js';
+import { MysqlErp } from '../../src/erp/dialects/mysql-erp.js';
+import { SqliteErp } from '../../src/erp/dialects/sqlite-erp.js';
 import type { ErpDatabase } from '../../src/erp/erp-database.js';
-import type { ErpSource } from '../../src/erp/erp-source.js';
-import { MysqlErp } from '../../src/erp/mysql-erp.js';
-import { SqliteErp } from '../../src/erp/sqlite-erp.js';
+import type { ErpSource } from '../../src/erp/erp-reader.js';
+import type { SampleErpTarget } from '../../src/lab/sample-erp/sample-erp-target.js';
 import { Secret } from '../../src/model/secret.js';
-import type { SampleErpTarget } from '../../src/sample-erp/sample-erp-target.js';
 import type { TestUser } from '../support/mariadb-database.js';
 import { useMariaDb } from '../support/use-mariadb.js';
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { type FieldPlan, mapField } from '../../src/erp/map-field.js';
-import { mapOrder, type OrderCustomer, type OrderMapping } from '../../src/erp/map-order.js';
+import { type FieldPlan, mapField } from '../../src/erp/mapping/map-field.js';
+import { mapOrder, type OrderCustomer, type OrderMapping } from '../../src/erp/mapping/map-records.js';
 import { formatSourceKey, parseSourceKey } from '../../src/erp/source-key.js';
 
 const context = { timeZone: 'Europe/Berlin', scale: 2, rounding: 'refuse' as const };

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { KnownSecrets } from '../../src/model/known-secrets.js';
+import { KnownSecrets } from '../../src/model/secret.js';
 
 describe('known secrets', () => {
   it('are those of the settings for ever, and the latest of the others', () => {

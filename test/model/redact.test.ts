@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { excerptOf } from '../../src/delivery/excerpt-of.js';
 import { redact } from '../../src/model/redact.js';
+import { excerptOf } from '../../src/service/answer-redaction.js';
 
 const token = 'canary/7f3a+9Z==token';
 

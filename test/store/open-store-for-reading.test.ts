@@ -1,9 +1,8 @@
 import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { expect } from 'chai';
-import { openStore } from '../../src/store/open-store.js';
-import { openStoreForReading } from '../../src/store/open-store-for-reading.js';
-import { requestWakeUp, takeWakeUps } from '../../src/store/wake-ups.js';
+import { requestWakeUp, takeWakeUps } from '../../src/store/job-runs.js';
+import { openStore, openStoreForReading } from '../../src/store/open-store.js';
 import { onBothStores, useStore } from './both-stores.js';
 
 const refusal = (work: Promise<unknown>): Promise<string> =>

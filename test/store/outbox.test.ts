@@ -1,18 +1,26 @@
 import { expect } from 'chai';
 import type { Verdict } from '../../src/model/verdict.js';
-import { sha256 } from '../../src/outbox/canonical-json.js';
-import { insertMessages, knownRecords, type NewMessage, supersedeMessages } from '../../src/outbox/capture-messages.js';
-import { type ClaimedMessage, claimMessages } from '../../src/outbox/claim-messages.js';
-import { doubtOlderEpochs } from '../../src/outbox/doubt-older-epochs.js';
-import { dueMessageIds, nextDueAt, probeMessageId } from '../../src/outbox/due-messages.js';
-import { createKey } from '../../src/outbox/idempotency-key.js';
-import { settle } from '../../src/outbox/message.js';
-import { countOpen, customersOfOrders } from '../../src/outbox/open-messages.js';
-import { parkForgottenKeys } from '../../src/outbox/park-forgotten-keys.js';
-import { promoteWaitingUpdate } from '../../src/outbox/promote-waiting-update.js';
-import { type AttemptOutcome, type SettledMessage, settleMessages } from '../../src/outbox/settle-messages.js';
-import { settleNothingToSend } from '../../src/outbox/settle-nothing-to-send.js';
-import { unknownContent } from '../../src/outbox/unknown-content.js';
+import { countOpen, customersOfOrders } from '../../src/operator/open-messages.js';
+import {
+  insertMessages,
+  knownRecords,
+  type NewMessage,
+  supersedeMessages,
+} from '../../src/outbound/capture/capture-messages.js';
+import { type ClaimedMessage, claimMessages } from '../../src/outbound/deliver/claim-messages.js';
+import { parkForgottenKeys, settleNothingToSend } from '../../src/outbound/deliver/claims.js';
+import { dueMessageIds, nextDueAt, probeMessageId } from '../../src/outbound/deliver/due-messages.js';
+import { promoteWaitingUpdate } from '../../src/outbound/deliver/promote-waiting-update.js';
+import { doubtOlderEpochs } from '../../src/outbound/deliver/service-lease.js';
+import {
+  type AttemptOutcome,
+  type SettledMessage,
+  settleMessages,
+} from '../../src/outbound/deliver/settle-messages.js';
+import { sha256 } from '../../src/outbound/outbox/canonical-json.js';
+import { createKey } from '../../src/outbound/outbox/idempotency-key.js';
+import { settle } from '../../src/outbound/outbox/message.js';
+import { unknownContent } from '../../src/outbound/outbox/unknown-content.js';
 import { onBothStores, useStore } from './both-stores.js';
 
 const all = { only: null };

@@ -1,8 +1,7 @@
 import { mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { expect } from 'chai';
-import { compareWitness } from '../../src/store/compare-witness.js';
-import { readWitness, writeWitness } from '../../src/store/witness.js';
+import { compareWitness, readWitness, writeWitness } from '../../src/store/witness.js';
 import { useTempDir } from '../support/temp-dir.js';
 
 describe('what the witness of a store shows', () => {

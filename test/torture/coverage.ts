@@ -1,4 +1,4 @@
-import { killPoints, operatorKillPoints } from '../../src/jobs/kill-point.js';
+import { killPoints, operatorKillPoints } from '../../src/ops/kill-point.js';
 import { otherFaults, serverFaults, serviceFaults } from './draw-faults.js';
 import { deedKinds, retryAfterForms, type StoreKind } from './plan.js';
 

@@ -1,5 +1,5 @@
-import { type KillPoint, killPoints } from '../../src/jobs/kill-point.js';
-import type { SeededRandom } from '../../src/sample-erp/seeded-random.js';
+import type { SeededRandom } from '../../src/lab/sample-erp/sample-rows.js';
+import { type KillPoint, killPoints } from '../../src/ops/kill-point.js';
 import type { OperatorTrap, Plan, Trap } from './plan.js';
 
 /** While there is something to deliver; what belongs to leases and pulls comes up at any time. */

@@ -1,4 +1,4 @@
-import type { Ledger } from '../../src/sandbox/ledger.js';
+import type { Ledger } from '../../src/lab/sandbox/ledger.js';
 import type { ErpRows } from './erp-desk.js';
 import type { Removals } from './plan.js';
 import type { WitnessEvent } from './store-witness.js';

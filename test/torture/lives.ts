@@ -1,4 +1,4 @@
-import type { LedgerRequest } from '../../src/sandbox/ledger.js';
+import type { LedgerRequest } from '../../src/lab/sandbox/ledger.js';
 import type { History, Life } from './history.js';
 
 export interface LifeWithRequests extends Life {

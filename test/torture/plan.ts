@@ -1,4 +1,4 @@
-import type { KillPoint, operatorKillPoints } from '../../src/jobs/kill-point.js';
+import type { KillPoint, operatorKillPoints } from '../../src/ops/kill-point.js';
 
 export type StoreKind = 'sqlite' | 'mariadb';
 

@@ -1,5 +1,5 @@
-import { sha256 } from '../../src/outbox/canonical-json.js';
-import { createKey } from '../../src/outbox/idempotency-key.js';
+import { sha256 } from '../../src/outbound/outbox/canonical-json.js';
+import { createKey } from '../../src/outbound/outbox/idempotency-key.js';
 import { doDeed } from './do-deed.js';
 import { wallTime } from './erp-desk.js';
 import { installationOf } from './settings-of-run.js';

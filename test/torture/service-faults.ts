@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { FaultInput } from '../../src/sandbox/fault.js';
+import type { FaultInput } from '../../src/lab/sandbox/fault-plan.js';
 import type { Shift } from './crew.js';
 import { readErp, wallTime } from './erp-desk.js';
 import { judgeOrder } from './judge-erp.js';

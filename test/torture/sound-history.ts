@@ -1,4 +1,4 @@
-import type { LedgerRequest } from '../../src/sandbox/ledger.js';
+import type { LedgerRequest } from '../../src/lab/sandbox/ledger.js';
 import type { AttemptRow, History, MessageRow } from './history.js';
 import type { WitnessEvent } from './store-witness.js';
 

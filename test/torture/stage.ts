@@ -1,10 +1,10 @@
 import { mkdir, mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createSampleErp } from '../../src/sample-erp/create-sample-erp.js';
-import { sampleErpMapping } from '../../src/sample-erp/sample-erp-mapping.js';
-import type { Sandbox } from '../../src/sandbox/sandbox.js';
-import { startSandbox } from '../../src/sandbox/start-sandbox.js';
+import { createSampleErp } from '../../src/lab/sample-erp/create-sample-erp.js';
+import { sampleErpMapping } from '../../src/lab/sample-erp/sample-erp-mapping.js';
+import type { Sandbox } from '../../src/lab/sandbox/sandbox.js';
+import { startSandbox } from '../../src/lab/sandbox/start-sandbox.js';
 import type { MariaDb } from '../support/mariadb.js';
 import type { TestDatabase, TestUser } from '../support/mariadb-database.js';
 import { startWatchdog, type Watchdog } from '../support/watchdog.js';

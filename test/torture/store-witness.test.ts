@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
-import { onBothLabs } from '../jobs/job-lab.js';
-import { statesOf } from '../jobs/service-of.js';
+import { onBothLabs } from '../support/jobs/job-lab.js';
+import { statesOf } from '../support/jobs/service-of.js';
 import { type Doctored, soundHistory } from './sound-history.js';
 import { witnessSql } from './store-witness.js';
 import { readLife } from './take-history.js';

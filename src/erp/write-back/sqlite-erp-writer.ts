@@ -5,8 +5,7 @@ import type { ErpSettings } from '../../config/erp-settings.js';
 import type { WriteBackSettings } from '../../config/write-back-settings.js';
 import type { WriteBackChange, WriteBackKind } from '../../model/write-back.js';
 import { OneAtATime } from '../one-at-a-time.js';
-import type { ErpWriter } from './erp-writer.js';
-import { WriteBackError, type WriteBackErrorKind } from './write-back-error.js';
+import { type ErpWriter, WriteBackError, type WriteBackErrorKind } from './erp-writer.js';
 import { keysStatement, writeBackStatements } from './write-back-statements.js';
 
 const retryBusyMs = 50;

@@ -1,0 +1,108 @@
+import { appendAudit } from '../audit/audit-log.js';
+import type { JobContext } from '../ops/job-context.js';
+import { type Alert, markTold, postponeAlert, untoldAlerts } from '../store/alerts.js';
+import { assertEpoch, type Lease } from '../store/lease.js';
+import { alertChanges, writeAlertChanges } from './watch-alerts.js';
+
+/** What somebody is told: once when a cause appears, and once when it is over. Times are ISO 8601 in UTC. */
+export interface AlertNotice {
+  cause: string;
+  message: string;
+  state: 'raised' | 'over';
+  /** When that happened. */
+  at: string;
+  installation: string;
+  environment: string;
+  /** Since when it has been so, or had been. */
+  since: string;
+  details: { [name: string]: unknown };
+}
+
+/** Tells somebody; throws when nobody could be told. */
+export type TellAlert = (notice: AlertNotice, signal: AbortSignal) => Promise<void>;
+
+const maxRetryMs = 3_600_000;
+const atOnce = 20;
+
+/**
+ * One look at what is wrong: brings the alerts up to date, and tells what has not been told. Runs beside delivery and never
+ * in its way. Each notice is claimed before it is told, so that whoever takes over does not tell it at the same time; a crash
+ * between telling and writing that down tells it twice.
+ * @param tell null when nobody is configured; alerts are still kept, shown by `status`, and audited
+ */
+export async function lookAfterAlerts(
+  context: JobContext,
+  lease: Lease,
+  tell: TellAlert | null,
+  signal: AbortSignal,
+): Promise<void> {
+  const { store, settings, nowMs } = context;
+  const changes = await store.read('look for trouble', (tx) => alertChanges(tx, settings, nowMs()));
+  if (changes)
+    await store.transaction('note the alerts', async (tx) => {
+      await assertEpoch(tx, lease);
+      await writeAlertChanges(tx, changes, nowMs());
+    });
+  for (const alert of await store.read('look for alerts to tell', (tx) => untoldAlerts(tx, nowMs(), atOnce))) {
+    if (signal.aborted) return;
+    await tellOne(context, lease, alert, tell, signal);
+  }
+}
+
+async function tellOne(
+  context: JobContext,
+  lease: Lease,
+  alert: Alert,
+  tell: TellAlert | null,
+  signal: AbortSignal,
+): Promise<void> {
+  const { store, settings, actor, log, nowMs } = context;
+  // What was over before anybody heard of it is told in its order: that it began, then that it is over.
+  const state = alert.raisedToldAt === null ? 'raised' : 'over';
+  let failure: string | null = null;
+  if (tell) {
+    await store.transaction('claim an alert', async (tx) => {
+      await assertEpoch(tx, lease);
+      await postponeAlert(tx, alert.id, nowMs() + settings.alert.timeoutSeconds * 1000 + 5_000, alert.tries);
+    });
+    try {
+      await tell(noticeOf(context, alert, state), signal);
+    } catch (error) {
+      failure = (error as Error).message;
+    }
+  } else if (state === 'raised') log.error(alert.message, { alert: alert.cause });
+  else log.info(`Over: ${alert.message}`, { alert: alert.cause });
+  // Our own stop is no failure of theirs: the next start tells it at once.
+  if (failure !== null && !signal.aborted)
+    log.error('Nobody could be told of an alert; trying again later', { alert: alert.cause, state, error: failure });
+  await store.transaction('note who was told', async (tx) => {
+    await assertEpoch(tx, lease);
+    const at = nowMs();
+    if (failure === null) {
+      await markTold(tx, alert.id, state, at);
+      const detail = { cause: alert.cause, message: alert.message, told: tell !== null };
+      await appendAudit(tx, [{ event: 'alert', outcome: state, actor, detail }], at);
+    } else if (signal.aborted) await postponeAlert(tx, alert.id, at, alert.tries);
+    else
+      await postponeAlert(tx, alert.id, at + retryDelayMs(alert.tries, settings.alert.retrySeconds), alert.tries + 1);
+  });
+}
+
+/** Wait after a failed try: doubled with each, up to an hour. Pure. */
+export function retryDelayMs(triesBefore: number, retrySeconds: number): number {
+  return Math.max(retrySeconds * 1000, Math.min(retrySeconds * 1000 * 2 ** Math.min(triesBefore, 20), maxRetryMs));
+}
+
+function noticeOf({ settings }: JobContext, alert: Alert, state: AlertNotice['state']): AlertNotice {
+  const iso = (ms: number) => new Date(ms).toISOString();
+  return {
+    cause: alert.cause,
+    message: alert.message,
+    state,
+    at: iso(state === 'over' ? (alert.overAt ?? alert.sinceAt) : alert.sinceAt),
+    installation: settings.installation,
+    environment: settings.service.environment,
+    since: iso(alert.sinceAt),
+    details: alert.details,
+  };
+}

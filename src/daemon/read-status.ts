@@ -1,0 +1,201 @@
+import { lastEventAt, type RunningDaemon, startedDaemons } from '../audit/read-audit.js';
+import type { ServiceSettings } from '../config/service-settings.js';
+import type { Settings } from '../config/settings.js';
+import { type LastPull, lastPull, unprovenSince } from '../inbound/invoices/last-pull.js';
+import { countListedInvoices } from '../inbound/invoices/list-invoices.js';
+import { countReadBack, type ReadBackCounts } from '../inbound/orders/order-reads.js';
+import { readWebhookStatus, type WebhookStatus } from '../inbound/webhooks/webhook-status.js';
+import { countRefusals, listWriteBack } from '../inbound/write-back/write-back-marks.js';
+import type { Entity } from '../model/record.js';
+import { type WriteBackKind, writeBackKinds } from '../model/write-back.js';
+import { groupMessages, type MessageGroup } from '../operator/list-messages.js';
+import { countOutbox, type OutboxCounts } from '../operator/outbox-counts.js';
+import { goLiveProblem } from '../outbound/deliver/go-live.js';
+import { isOutdated } from '../outbound/deliver/profile-notices.js';
+import { QuietClock } from '../outbound/deliver/quiet-hours.js';
+import { type AdoptionCounts, countAdoptions } from '../outbound/outbox/adoptions.js';
+import { type Alert, openAlerts } from '../store/alerts.js';
+import { type CaptureCursor, readBrakes, readCursor } from '../store/cursors.js';
+import { type JobRun, listJobRuns } from '../store/job-runs.js';
+import { type LanePause, listPauses } from '../store/lane-pauses.js';
+import { type LeaseView, readLease } from '../store/lease.js';
+import type { Tx } from '../store/store.js';
+import { firstAuditAt, silence } from './watch-alerts.js';
+
+/** Which kind of credential is in use, for those who look: never what it is. */
+export function credentialInWords(service: Pick<ServiceSettings, 'credential' | 'tls' | 'proxy'>): string {
+  const { tls, proxy } = service;
+  const kind = kindInWords(service.credential);
+  const certificate = service.credential.kind !== 'certificate' && tls.certificateFile ? ', client certificate' : '';
+  return `${kind}${certificate}${proxy ? `, through ${proxy.url}` : ''}`;
+}
+
+function kindInWords(credential: ServiceSettings['credential']): string {
+  switch (credential.kind) {
+    case 'bearer':
+      return 'bearer token';
+    case 'apiKey':
+      return `API key in ${credential.header}${credential.scheme ? ` after ${credential.scheme}` : ''}`;
+    case 'oauth':
+      return `OAuth 2.0 client ${credential.clientId} of ${credential.tokenUrl}`;
+    case 'certificate':
+      return 'client certificate';
+  }
+}
+
+export interface Status {
+  environment: string;
+  installation: string;
+  service: string;
+  /** The kind of credential in use, in words. */
+  credential: string;
+  /** Why nothing is delivered yet, or null. */
+  notLive: string | null;
+  lease: LeaseView;
+  /** Daemons that started and did not stop: the holder, standbys, and such as were killed. */
+  daemons: RunningDaemon[];
+  /** Those that hold something now, or only probe. */
+  pauses: LanePause[];
+  outbox: OutboxCounts;
+  /** Records that the service had already; `open`: with differences that nobody has looked at. */
+  adopted: AdoptionCounts;
+  /** Sources of which all updates and removals are held, until somebody says `waybill confirm` or the cause is gone. */
+  brakes: { entity: Entity; reason: string }[];
+  /** Why messages are parked, the most frequent reasons first. */
+  parkedReasons: MessageGroup[];
+  cursors: { customer: CaptureCursor; order: CaptureCursor };
+  lastPull: LastPull | null;
+  unpaidInvoices: number;
+  /** null: orders can not be read at the service (service.endpoints.readOrder). */
+  readBack: ReadBackCounts | null;
+  lastDeliveryAt: number | null;
+  /** What needs a person, the oldest first. */
+  alerts: Alert[];
+  /** How the last runs of the jobs went. */
+  runs: JobRun[];
+  /** null: webhooks are not listened for. */
+  webhooks: WebhookStatus | null;
+  /** What is written back into the ERP, and how that goes; empty where it is off. */
+  writeBack: WriteBackStatus[];
+  /** That nothing at all has succeeded for too long, or null. */
+  silence: string | null;
+  /** That no pull was proven for too long, or null. */
+  unproven: string | null;
+}
+
+export interface WriteBackStatus {
+  kind: WriteBackKind;
+  /** When a pass last came to its end without a failure. */
+  succeededAt: number | null;
+  /** Everything is compared or written for the first time. */
+  sweeps: boolean;
+  /** Records that the ERP refuses. */
+  refused: number;
+  /** Why the last passes failed, since when, and when it is tried again. */
+  failing: { reason: string; sinceAt: number | null; nextTryAt: number } | null;
+}
+
+const topReasons = 5;
+
+/** Everything that one look at the store tells about how Waybill is. Reads only. */
+export async function readStatus(tx: Tx, settings: Settings, erpIdentity: string, nowMs: number): Promise<Status> {
+  const pauses = [...(await listPauses(tx)), ...new QuietClock(settings.schedule).pauses(nowMs)];
+  const runs = await listJobRuns(tx);
+  const silent = silence({ runs, firstAuditAt: await firstAuditAt(tx) }, settings, nowMs);
+  return {
+    environment: settings.service.environment,
+    installation: settings.installation,
+    service: settings.service.baseUrl,
+    credential: credentialInWords(settings.service),
+    notLive: await goLiveProblem(tx, settings, erpIdentity),
+    lease: await readLease(tx, 'service'),
+    daemons: await startedDaemons(tx, 5),
+    // An outage stays on record, and only probes go out, until the service answers.
+    pauses: pauses.filter((p) => p.cause === 'outage' || p.until_at === null || p.until_at > nowMs),
+    outbox: await countOutbox(tx),
+    adopted: await countAdoptions(tx),
+    brakes: await readBrakes(tx),
+    parkedReasons: await groupMessages(tx, { states: ['parked'] }, 'reason', topReasons),
+    cursors: { customer: await readCursor(tx, 'customer'), order: await readCursor(tx, 'order') },
+    lastPull: await lastPull(tx),
+    unpaidInvoices: await countListedInvoices(tx),
+    readBack: settings.service.endpoints.readOrder ? await countReadBack(tx) : null,
+    lastDeliveryAt: runs.find(({ job }) => job === 'deliver')?.succeededAt ?? (await lastEventAt(tx, 'delivered')),
+    alerts: (await openAlerts(tx)).filter((alert) => !isOutdated(alert, settings.service)),
+    runs,
+    webhooks: settings.webhooks.enabled ? await readWebhookStatus(tx) : null,
+    writeBack: await writeBackStatus(tx, settings),
+    silence: silent?.message ?? null,
+    unproven: settings.invoices.enabled ? unprovenInWords(await unprovenSince(tx), settings.alert, nowMs) : null,
+  };
+}
+
+function unprovenInWords(since: number | null, { maxSilenceHours }: Settings['alert'], nowMs: number): string | null {
+  if (since === null || nowMs - since < maxSilenceHours * 3_600_000) return null;
+  const hours = Math.floor((nowMs - since) / 3_600_000);
+  return `no pull has proven the list of invoices for ${hours} h: what was paid may be listed still. Last pull in \`waybill status\` says why.`;
+}
+
+async function writeBackStatus(tx: Tx, { writeBack }: Settings): Promise<WriteBackStatus[]> {
+  if (!writeBack.enabled) return [];
+  const progress = await listWriteBack(tx);
+  const refusals = await countRefusals(tx);
+  return writeBackKinds
+    .filter((kind) => writeBack[kind].enabled)
+    .map((kind) => {
+      const known = progress.find((one) => one.kind === kind);
+      return {
+        kind,
+        succeededAt: known?.succeededAt ?? null,
+        sweeps: known === undefined || known.sweepAfter !== null,
+        refused: refusals.find((one) => one.kind === kind)?.count ?? 0,
+        failing: known?.failure
+          ? { reason: known.failure, sinceAt: known.failingSince, nextTryAt: known.nextTryAt }
+          : null,
+      };
+    });
+}
+
+export interface StatusCheck {
+  level: 'OK' | 'WARNING' | 'CRITICAL';
+  text: string;
+}
+
+/** One line for a monitor: the worst first. Pure. */
+export function checkStatus(status: Status): StatusCheck {
+  const critical: string[] = [];
+  const warning: string[] = [];
+  const { lease, pauses, outbox } = status;
+
+  if (lease.holder === null)
+    critical.push(lease.lapsed ? `nobody delivers (${lease.lapsed} fell silent)` : 'nobody delivers: no daemon runs');
+  if (status.silence) critical.push(status.silence);
+  for (const pause of pauses) {
+    const text = `${pause.lane} paused (${pause.cause}): ${pause.reason}`;
+    if (pause.cause === 'credential') critical.push(text);
+    // "Come back in two seconds" is the service's everyday way of speaking, and quiet hours are our own wish.
+    else if (pause.cause !== 'throttled' && pause.cause !== 'quiet') warning.push(text);
+  }
+  if (status.webhooks?.stopped) warning.push(status.webhooks.stopped);
+  if (status.unproven) warning.push(status.unproven);
+  if (status.notLive) warning.push(status.notLive);
+  const parked = outbox.parked.reduce((sum, { count }) => sum + count, 0);
+  if (parked > 0)
+    warning.push(`${parked} parked (${outbox.parked.map((p) => `${p.count} ${p.parkClass}`).join(', ')})`);
+  if (outbox.stranded > 0)
+    warning.push(
+      `${outbox.stranded} messages will never be sent: nobody sends the record, or the customer, that they wait for`,
+    );
+
+  // Pauses, parked messages and silence are said above, as they are at this moment.
+  for (const { cause, message } of status.alerts) if (!/^(pause\.|parked$|silence$)/.test(cause)) warning.push(message);
+
+  const problems = [...critical, ...warning];
+  const level = critical.length > 0 ? 'CRITICAL' : warning.length > 0 ? 'WARNING' : 'OK';
+  const open = outbox.byState
+    .filter(({ state }) => state === 'pending' || state === 'sending' || state === 'in_doubt')
+    .reduce((sum, { count }) => sum + count, 0);
+  const quiet = pauses.find(({ lane, cause }) => lane === 'deliver' && cause === 'quiet');
+  const doing = quiet ? quiet.reason : 'delivering';
+  return { level, text: problems.length > 0 ? problems.join('; ') : `${doing}; ${open} open, nothing parked` };
+}

@@ -1,0 +1,189 @@
+import type { Settings } from '../config/settings.js';
+import { goneSince } from '../inbound/orders/order-reads.js';
+import { isAnythingHeld } from '../operator/held-messages.js';
+import { isPastForbiddenRead } from '../outbound/deliver/forbidden-reads.js';
+import { isOutdated } from '../outbound/deliver/profile-notices.js';
+import { quietMs } from '../outbound/deliver/quiet-hours.js';
+import { type Alert, endAlert, openAlerts, raiseAlert } from '../store/alerts.js';
+import { type JobRun, listJobRuns } from '../store/job-runs.js';
+import { type LanePause, listPauses } from '../store/lane-pauses.js';
+import type { Tx } from '../store/store.js';
+
+/** What the causes below are read from: one look at the store. */
+export interface Circumstances {
+  pauses: readonly LanePause[];
+  /** Counted up to `manyParked`. */
+  parked: number;
+  runs: readonly JobRun[];
+  /** Delivered orders that the service has no more since `goneDays` at most, and the key of one of them. */
+  gone: { count: number; sourceKey: string | null };
+  /** The oldest line of the audit: before it nothing can have succeeded. */
+  firstAuditAt: number | null;
+}
+
+/** What decides whether something is trouble. */
+export type WatchSettings = Pick<Settings, 'alert' | 'schedule' | 'invoices'>;
+
+export interface Trouble {
+  cause: string;
+  message: string;
+  details: { [name: string]: string | number | null };
+}
+
+/** Causes that are looked for here begin with one of these; all others belong to those who raise them. */
+const ownCauses = /^(pause\.|parked$|capture\.failing$|pull\.failing$|orders\.gone$|silence$)/;
+export const manyParked = 10_000;
+/** Whoever has not looked at an order by then has decided; `explain` and `status` still say it. */
+const goneDays = 7;
+
+/** Everything that needs a person right now. Pure. */
+export function troubles(now: Circumstances, settings: WatchSettings, nowMs: number): Trouble[] {
+  const found: Trouble[] = [];
+  const patienceMs = settings.alert.outageMinutes * 60_000;
+  for (const pause of now.pauses) {
+    if (!needsPerson(pause, patienceMs, nowMs)) continue;
+    found.push({
+      cause: `pause.${pause.lane}.${pause.cause}`,
+      message: `${laneInWords[pause.lane]} stopped (${pause.cause}): ${pause.reason}${remedyOf(pause)}`,
+      details: { lane: pause.lane, pause: pause.cause, until: pause.until_at },
+    });
+  }
+  if (now.parked > 0) {
+    const many = now.parked > manyParked ? `more than ${manyParked}` : String(now.parked);
+    found.push({
+      cause: 'parked',
+      message: `${many} ${now.parked === 1 ? 'message is' : 'messages are'} parked and wait for a person. See \`waybill outbox --state parked --group-by reason\`.`,
+      details: { count: now.parked },
+    });
+  }
+  for (const job of ['capture', 'pull'] as const) {
+    const run = now.runs.find((one) => one.job === job);
+    if (!run || run.failures < settings.alert.failuresInRow) continue;
+    found.push({
+      cause: `${job}.failing`,
+      message: `${job === 'capture' ? 'Reading the ERP' : 'Reading the invoices'} failed ${run.failures} times in a row: ${run.failure}`,
+      details: { failures: run.failures, failingSince: run.failingSince },
+    });
+  }
+  const { count, sourceKey } = now.gone;
+  if (sourceKey !== null) {
+    const orders = count === 1 ? 'A delivered order is' : `${count} delivered orders are`;
+    found.push({
+      cause: 'orders.gone',
+      message: `${orders} not at the service any more (key ${sourceKey}). Nothing is created again. Ask there who removed it; see \`waybill audit --event read_back --outcome gone\`. If it is there, check service.endpoints.readOrder.`,
+      details: { count, sourceKey },
+    });
+  }
+  const silent = silence(now, settings, nowMs);
+  if (silent) found.push({ cause: 'silence', ...silent });
+  return found;
+}
+
+/** That nothing at all has succeeded for too long, quiet hours left out, or null. Pure. */
+export function silence(
+  { runs, firstAuditAt }: Pick<Circumstances, 'runs' | 'firstAuditAt'>,
+  { alert, schedule, invoices }: WatchSettings,
+  nowMs: number,
+): { message: string; details: { lastSuccess: number | null } } | null {
+  // Forgetting old messages is no sign that anything is carried anywhere.
+  const succeeded = runs.flatMap((run) => (run.succeededAt === null || run.job === 'prune' ? [] : [run.succeededAt]));
+  const lastSuccess = succeeded.length > 0 ? Math.max(...succeeded) : null;
+  const since = lastSuccess ?? firstAuditAt;
+  const mostMs = alert.maxSilenceHours * 3_600_000;
+  if (since === null || nowMs - since <= mostMs) return null;
+  const lanes = invoices.enabled ? (['deliver', 'pull'] as const) : (['deliver'] as const);
+  const quiet = quietMs(schedule.quietHours, lanes, schedule.timeZone, { fromMs: since, toMs: nowMs });
+  if (nowMs - since - quiet <= mostMs) return null;
+  const hours = Math.floor((nowMs - since) / 3_600_000);
+  return { message: `no capture, delivery or pull has succeeded for ${hours} h`, details: { lastSuccess } };
+}
+
+function needsPerson(pause: LanePause, patienceMs: number, nowMs: number): boolean {
+  switch (pause.cause) {
+    // Whoever paused it knows.
+    case 'operator':
+      return false;
+    case 'outage':
+      return nowMs - pause.since_at >= patienceMs;
+    // "Come back in two seconds" is the service's everyday way of speaking; "at four" is not.
+    case 'throttled':
+    case 'limit':
+      return pause.until_at !== null && pause.until_at > nowMs && pause.until_at - pause.since_at >= patienceMs;
+    default:
+      return pause.until_at === null || pause.until_at > nowMs;
+  }
+}
+
+/** What ends it, where a person has to do something at the service's side or ours. */
+function remedyOf({ lane, cause }: LanePause): string {
+  if (cause === 'credential')
+    return '. Replace the credential: a new file is tried by itself. When the cause was on the other side: `waybill resume service`.';
+  if (cause === 'misconfigured')
+    return `. Check the address and the permissions of the account, then \`waybill resume ${lane}\`.`;
+  return '';
+}
+
+const laneInWords = {
+  capture: 'Capture is',
+  deliver: 'Delivery is',
+  pull: 'The invoice pull is',
+  service: 'Everything that talks to the service is',
+};
+
+export async function readCircumstances(tx: Tx, nowMs: number): Promise<Circumstances> {
+  const [parked] = await tx.select<{ n: number }>(
+    `SELECT COUNT(*) AS n FROM (SELECT id FROM outbox_message WHERE state='parked' LIMIT ${manyParked + 1}) AS p`,
+  );
+  return {
+    pauses: await listPauses(tx),
+    parked: Number(parked?.n ?? 0),
+    runs: await listJobRuns(tx),
+    gone: await goneSince(tx, nowMs - goneDays * 86_400_000),
+    firstAuditAt: await firstAuditAt(tx),
+  };
+}
+
+/** When the oldest line of the audit was written: as long as this store is known to exist. */
+export async function firstAuditAt(tx: Tx): Promise<number | null> {
+  const [first] = await tx.select<{ at: number }>('SELECT at FROM audit_log ORDER BY id LIMIT 1');
+  return first ? Number(first.at) : null;
+}
+
+/** What differs between what is wrong and what is known to be wrong. Pure. */
+export function compareAlerts(
+  found: readonly Trouble[],
+  open: readonly Alert[],
+): { raise: readonly Trouble[]; end: string[] } {
+  const causes = new Set(found.map(({ cause }) => cause));
+  const known = new Map(open.map((alert) => [alert.cause, alert]));
+  return {
+    raise: found.filter(({ cause, message }) => known.get(cause)?.message !== message),
+    end: open.map(({ cause }) => cause).filter((cause) => ownCauses.test(cause) && !causes.has(cause)),
+  };
+}
+
+/** Brings the alerts in line with how things are. @returns what to write, or null when nothing has changed */
+export async function alertChanges(tx: Tx, settings: WatchSettings & Pick<Settings, 'service'>, nowMs: number) {
+  const open = await openAlerts(tx);
+  const changes = compareAlerts(troubles(await readCircumstances(tx, nowMs), settings, nowMs), open);
+  // What was held may have been taken back in the ERP, or discarded, and then nobody confirms anything.
+  for (const entity of ['customer', 'order'] as const) {
+    const cause = `held.${entity}`;
+    if (open.some((alert) => alert.cause === cause) && !(await isAnythingHeld(tx, entity))) changes.end.push(cause);
+  }
+  changes.end.push(
+    ...open
+      .filter((alert) => isOutdated(alert, settings.service) || isPastForbiddenRead(alert, nowMs))
+      .map(({ cause }) => cause),
+  );
+  return changes.raise.length + changes.end.length > 0 ? changes : null;
+}
+
+export async function writeAlertChanges(
+  tx: Tx,
+  changes: { raise: readonly Trouble[]; end: readonly string[] },
+  nowMs: number,
+): Promise<void> {
+  for (const { cause, message, details } of changes.raise) await raiseAlert(tx, cause, message, nowMs, details);
+  for (const cause of changes.end) await endAlert(tx, cause, nowMs);
+}

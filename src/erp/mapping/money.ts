@@ -1,0 +1,63 @@
+export type Rounding = 'refuse' | 'half-up' | 'half-even';
+
+/** A decimal number, exactly: `digits × 10^exponent`. */
+export interface Decimal {
+  digits: bigint;
+  exponent: number;
+}
+
+const DECIMAL = /^([+-]?)(\d+\.?\d*|\.\d+)(?:[eE]([+-]?\d{1,4}))?$/;
+
+/** Reads decimal text, with or without the exponent in which databases write large and small doubles. */
+export function parseDecimal(text: string): Decimal | null {
+  const match = DECIMAL.exec(text.trim());
+  if (match === null) return null;
+  const [, sign, mantissa = '', exponent = '0'] = match;
+  const [whole = '', fraction = ''] = mantissa.split('.');
+  const digits = BigInt(whole + fraction);
+  return { digits: sign === '-' ? -digits : digits, exponent: Number(exponent) - fraction.length };
+}
+
+/**
+ * A decimal as an integer of `10^-scale`, exactly, or null when it has more decimals and rounding is `refuse`.
+ * half-up rounds a tie away from zero, half-even to the even neighbour.
+ */
+export function toScaledInteger({ digits, exponent }: Decimal, scale: number, rounding: Rounding): bigint | null {
+  const shift = exponent + scale;
+  if (shift >= 0) return digits * 10n ** BigInt(shift);
+  const divisor = 10n ** BigInt(-shift);
+  const quotient = digits / divisor;
+  const rest = digits % divisor;
+  if (rest === 0n) return quotient;
+  if (rounding === 'refuse') return null;
+  const awayFromZero = digits < 0n ? quotient - 1n : quotient + 1n;
+  const twice = 2n * (rest < 0n ? -rest : rest);
+  if (twice > divisor) return awayFromZero;
+  if (twice < divisor) return quotient;
+  return rounding === 'half-up' || quotient % 2n !== 0n ? awayFromZero : quotient;
+}
+
+/** JSON numbers beyond this lose digits in most programs that read them. */
+export function isSafe(value: bigint): boolean {
+  return value <= BigInt(Number.MAX_SAFE_INTEGER) && value >= BigInt(Number.MIN_SAFE_INTEGER);
+}
+
+/**
+ * The exponents of ISO 4217 that aren't 2. Written down here because Intl follows CLDR, which has habits of display
+ * in it (HUF 0, IQD 0) and changes with a new Node: a hundredfold error in every amount.
+ */
+const EXPONENTS: readonly (readonly [number, string])[] = [
+  [0, 'BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF'],
+  [3, 'BHD IQD JOD KWD LYD OMR TND'],
+  [4, 'CLF UYW'],
+];
+
+const exponentOf = new Map(
+  EXPONENTS.flatMap(([exponent, codes]) => codes.split(' ').map((code) => [code, exponent] as const)),
+);
+const known = new Set(Intl.supportedValuesOf('currency'));
+
+/** Decimal places of a currency by ISO 4217, or null for a code that nobody knows. */
+export function currencyScale(currency: string): number | null {
+  return exponentOf.get(currency) ?? (known.has(currency) ? 2 : null);
+}

@@ -1,0 +1,110 @@
+import { DateTime, IANAZone } from 'luxon';
+
+/** A date, or a date and time, as it stands in a text. Nothing is converted yet. */
+export interface WrittenTime {
+  /** The written date and time as if it were UTC, in whole seconds since 1970. */
+  wallSeconds: number;
+  /** Digits after the seconds, '' when there are none. */
+  fraction: string;
+  dateOnly: boolean;
+  hasSeconds: boolean;
+  separator: ' ' | 'T';
+  /** Minutes ahead of UTC where the text says so (`Z` is 0), else null. */
+  offsetMinutes: number | null;
+  /** The offset as it is written: 'Z', '+02:00', '' */
+  offsetText: string;
+}
+
+const WRITTEN_TIME =
+  /^(\d{4})-(\d{2})-(\d{2})(?:([ T])(\d{2}):(\d{2})(?::(\d{2})(?:\.(\d{1,9}))?)?(Z|[+-]\d{2}(?::?\d{2})?)?)?$/;
+
+/** Reads `YYYY-MM-DD[ HH:MM[:SS[.ffffff]][Z|±HH:MM]]`; null for anything else, and for days that don't exist. */
+export function parseWrittenTime(text: string): WrittenTime | null {
+  const match = WRITTEN_TIME.exec(text);
+  if (match === null) return null;
+  const [, year, month, day, separator, hour = '0', minute = '0', second, fraction = '', offsetText = ''] = match;
+  const date = new Date(0);
+  date.setUTCFullYear(Number(year), Number(month) - 1, Number(day));
+  if (date.getUTCMonth() !== Number(month) - 1 || date.getUTCDate() !== Number(day)) return null;
+  if (Number(hour) > 23 || Number(minute) > 59 || Number(second ?? 0) > 59) return null;
+  return {
+    wallSeconds: date.getTime() / 1000 + Number(hour) * 3600 + Number(minute) * 60 + Number(second ?? 0),
+    fraction,
+    dateOnly: separator === undefined,
+    hasSeconds: second !== undefined,
+    separator: separator === 'T' ? 'T' : ' ',
+    offsetMinutes: offsetText === '' ? null : parseOffset(offsetText),
+    offsetText,
+  };
+}
+
+function parseOffset(text: string): number {
+  if (text === 'Z') return 0;
+  const minutes = Number(text.slice(1, 3)) * 60 + Number(text.slice(3).replace(':', '') || '0');
+  return text.startsWith('-') ? -minutes : minutes;
+}
+
+/** `YYYY-MM-DD` of seconds since 1970, read as UTC. */
+export function formatDate(wallSeconds: number): string {
+  return new Date(wallSeconds * 1000).toISOString().slice(0, 10);
+}
+
+/** `HH:MM:SS` of seconds since 1970, read as UTC. */
+export function formatTime(wallSeconds: number): string {
+  return new Date(wallSeconds * 1000).toISOString().slice(11, 19);
+}
+
+/**
+ * The instant of a wall time, in seconds since 1970. An hour that happens twice means the first one; an hour that is
+ * skipped counts on from before the change, as a clock that nobody moved would (02:30 becomes 03:30 in summer time).
+ */
+export function wallToInstant(wallSeconds: number, timeZone: string): number {
+  const day = 24 * 3600;
+  const before = offsetSeconds(wallSeconds - day, timeZone);
+  const after = offsetSeconds(wallSeconds + day, timeZone);
+  if (before === after) return wallSeconds - before;
+  const candidates = [wallSeconds - before, wallSeconds - after].filter(
+    (instant) => instant + offsetSeconds(instant, timeZone) === wallSeconds,
+  );
+  return candidates.length === 0 ? wallSeconds - before : Math.min(...candidates);
+}
+
+/** What the clock on the wall shows at an instant. */
+export function instantToWall(instant: number, timeZone: string): number {
+  return instant + offsetSeconds(instant, timeZone);
+}
+
+const zones = new Map<string, IANAZone>();
+const offsets = new Map<string, number>();
+const QUARTER_HOUR = 900;
+
+/** Offsets change at full quarter hours only, and asking Intl for each of a million rows is slow. */
+function offsetSeconds(instant: number, timeZone: string): number {
+  const slot = `${timeZone} ${Math.floor(instant / QUARTER_HOUR)}`;
+  const known = offsets.get(slot);
+  if (known !== undefined) return known;
+  const zone = zones.get(timeZone) ?? IANAZone.create(timeZone);
+  zones.set(timeZone, zone);
+  const seconds = Math.round(zone.offset(instant * 1000) * 60);
+  if (offsets.size >= 10_000) offsets.clear();
+  offsets.set(slot, seconds);
+  return seconds;
+}
+
+/** ISO 8601 with the zone's offset, `2026-07-01T10:00:00+02:00`; a fraction of zeros is left out. */
+export function formatInstant(instant: number, fraction: string, timeZone: string): string {
+  const time = DateTime.fromSeconds(instant, { zone: timeZone });
+  return `${time.toFormat("yyyy-MM-dd'T'HH:mm:ss")}${/[1-9]/.test(fraction) ? `.${fraction}` : ''}${time.toFormat('ZZ')}`;
+}
+
+/** The instant of a written time: by its own offset, as UTC for a `timestamp` column, else as wall time in the zone. */
+export function writtenToInstant(written: WrittenTime, kind: string, timeZone: string): number {
+  if (written.offsetMinutes !== null) return written.wallSeconds - written.offsetMinutes * 60;
+  return kind === 'timestamp' ? written.wallSeconds : wallToInstant(written.wallSeconds, timeZone);
+}
+
+/** An instant as the clock on the wall of that zone shows it, `2026-01-31 08:05:00`. Pure. */
+export function wallText(ms: number, timeZone: string): string {
+  const wallSeconds = instantToWall(Math.floor(ms / 1000), timeZone);
+  return `${formatDate(wallSeconds)} ${formatTime(wallSeconds)}`;
+}

@@ -1,0 +1,91 @@
+import { createHash } from 'node:crypto';
+import { z } from 'zod';
+import type { InvoicesSettings } from '../../config/invoices-settings.js';
+import type { Invoice } from '../../model/record.js';
+import { valueAt } from '../../model/value-at.js';
+
+const invoice = z.object({
+  invoice_no: z.string().min(1).max(255),
+  // Services write null for "none".
+  customer_code: z
+    .string()
+    .max(255)
+    .nullish()
+    .transform((code) => code ?? undefined),
+  amount: z.number().int().safe(),
+  due_date: z.iso.date(),
+  status: z.string().min(1).max(64),
+});
+
+/** Reads the JSON of an invoice. @returns a text that says what is wrong with it */
+export function readInvoice(value: unknown): Invoice | string {
+  const parsed = invoice.safeParse(value);
+  if (parsed.success) return parsed.data as Invoice;
+  const issue = parsed.error.issues[0];
+  return `${issue?.path.join('.') || 'the invoice'}: ${issue?.message}`;
+}
+
+/** A row of the service's list. One that makes no sense is set aside with the reason, and counts as one that was met. */
+export type PageRow = { key: string } & ({ invoice: Invoice } | { malformed: string; invoiceNo: string | null });
+
+/** One page of the service's list. */
+export interface InvoicePage {
+  rows: PageRow[];
+  /** How many invoices match in all, as the service says. */
+  total: number;
+  /** The page's own number, where it says one. */
+  page: number | null;
+  /** That it has invoices of others than the customer who was asked for, in words; null: it has none. */
+  strangers: string | null;
+}
+
+/**
+ * Reads the JSON of a page.
+ * @param customer whose invoices were asked for; null: everybody's
+ * @returns a text that says what is wrong when it is no page at all
+ */
+export function readInvoicePage(
+  value: unknown,
+  fields: InvoicesSettings['paging']['fields'],
+  customer: string | null = null,
+): InvoicePage | string {
+  const rows = valueAt(value, fields.invoices);
+  const total = valueAt(value, fields.total);
+  const page = valueAt(value, fields.page);
+  if (!Array.isArray(rows)) return `${fields.invoices}: there is no list`;
+  if (!Number.isSafeInteger(total) || (total as number) < 0) return `${fields.total}: there is no whole number from 0`;
+  const nameless = new Map<string, number>();
+  const strange = customer === null ? undefined : rows.find((row) => isOthers(readInvoice(row), customer));
+  return {
+    rows: rows.map((row) => readRow(row, customer, nameless)),
+    total: total as number,
+    page: Number.isSafeInteger(page) ? (page as number) : null,
+    strangers: strange === undefined ? null : `the service also gave invoices of ${valueAt(strange, 'customer_code')}`,
+  };
+}
+
+function isOthers(invoice: Invoice | string, customer: string | null): boolean {
+  if (typeof invoice === 'string' || customer === null) return false;
+  return invoice.customer_code !== undefined && invoice.customer_code !== customer;
+}
+
+function readRow(row: unknown, customer: string | null, nameless: Map<string, number>): PageRow {
+  const invoice = readInvoice(row);
+  const number = valueAt(row, 'invoice_no');
+  if (typeof invoice !== 'string') {
+    const key = `=${invoice.invoice_no}`;
+    if (!isOthers(invoice, customer))
+      return { key, invoice: customer === null ? invoice : { ...invoice, customer_code: customer } };
+    const malformed = `customer_code: it belongs to ${invoice.customer_code}, and ${customer} was asked for`;
+    return { key, malformed, invoiceNo: invoice.invoice_no };
+  }
+  if (typeof number === 'string' && number !== '' && number.length <= 255)
+    return { key: `=${number}`, malformed: invoice, invoiceNo: number };
+  // Without a number it is known by what it holds; two alike on one page are two.
+  const hash = createHash('sha256')
+    .update(JSON.stringify(row) ?? '')
+    .digest('hex');
+  const nth = (nameless.get(hash) ?? 0) + 1;
+  nameless.set(hash, nth);
+  return { key: `?${hash}#${nth}`, malformed: invoice, invoiceNo: null };
+}

@@ -1,0 +1,198 @@
+import { setFlagsFromString } from 'node:v8';
+import { appendAudit } from '../../audit/audit-log.js';
+import type { JobContext } from '../../ops/job-context.js';
+import { killPoint } from '../../ops/kill-point.js';
+import { PullQuestions } from '../../outbound/deliver/pull-questions.js';
+import { SendGate } from '../../outbound/deliver/send-gate.js';
+import type { ServiceLease } from '../../outbound/deliver/service-lease.js';
+import type { ServiceClient } from '../../service/service-client.js';
+import { assertEpoch } from '../../store/lease.js';
+import { askForMissed } from './ask-for-missed.js';
+import { nextCustomer } from './next-customer.js';
+import { countStaged, endPull, failPull, type OpenPull, openPull, type PullPlan } from './pull-progress.js';
+import { readLists } from './read-lists.js';
+import { noteNewStates, swapInvoices } from './swap-invoices.js';
+
+export interface TurnOptions {
+  /** While the service is down: waits for a turn of the probes, instead of leaving it to them. */
+  waitsForTurn?: boolean;
+  signal?: AbortSignal;
+}
+
+/** How often a pull looks whether its turn to probe has come. */
+const turnPollMs = 50;
+
+/**
+ * When this pull may begin. While the service is down, delivery looks every few seconds whether it is back; then the pull
+ * takes one of these turns, and its first page is the probe.
+ */
+export async function pullTurn(
+  { nowMs, clock }: JobContext,
+  { probeTurns }: ServiceLease,
+  gate: SendGate,
+  { waitsForTurn, signal }: TurnOptions,
+): Promise<{ isProbe: boolean } | { held: string }> {
+  try {
+    for (;;) {
+      const state = await gate.state();
+      const outage = state.pauses.find(({ cause }) => cause === 'outage');
+      const pauses = state.pauses.filter((pause) => pause !== outage);
+      const held = gate.blockedBy({ ...state, pauses }, 'pull');
+      if (held) return { held: held.reason };
+      if (!outage) return { isProbe: false };
+      if (signal?.aborted) return { held: 'stopping' };
+      probeTurns.reserve();
+      const isDue = (outage.until_at ?? 0) <= nowMs();
+      if (isDue && probeTurns.takeReserved(clock.monotonicMs())) return { isProbe: true };
+      if (!waitsForTurn) return { held: `the service is out of reach: ${outage.reason}` };
+      await clock.sleep(turnPollMs, signal);
+    }
+  } finally {
+    probeTurns.release();
+  }
+}
+
+let underWay = 0;
+
+/**
+ * Runs work that takes long and has time, and has V8 clear up more often meanwhile. Measured over 100,000 invoices: 139 MiB
+ * instead of 168, of which a smaller cache of the store and a smaller start are a part. Not for delivery, whose CPU time it raises by a tenth.
+ */
+export async function withLittleMemory<T>(work: () => Promise<T>): Promise<T> {
+  if (underWay++ === 0) setFlagsFromString('--optimize-for-size');
+  try {
+    return await work();
+  } finally {
+    if (--underWay === 0) setFlagsFromString('--no-optimize-for-size');
+  }
+}
+
+export interface PullResult {
+  /** `proven`: the list is the service's list of one moment of this pull. `unproven`: what was met was taken. */
+  outcome: 'proven' | 'unproven' | 'failed' | 'held';
+  reason: string | null;
+  pages: number;
+  /** How often the list was read. */
+  passes: number;
+  unpaid: number;
+  added: number;
+  changed: number;
+  unlisted: number;
+  /** Listed still, although it did not meet them. */
+  missed: number;
+  malformed: number;
+  /** Asked for by their numbers. */
+  asked: number;
+}
+
+export interface PullOptions extends TurnOptions {
+  onProgress?: (progress: { staged: number; total: number }) => void;
+}
+
+const nothing = {
+  pages: 0,
+  passes: 0,
+  unpaid: 0,
+  added: 0,
+  changed: 0,
+  unlisted: 0,
+  missed: 0,
+  malformed: 0,
+  asked: 0,
+};
+
+/** Reads the invoices that are due into staging until they are proven, and swaps the list in one transaction. */
+export async function pull(
+  context: JobContext,
+  client: ServiceClient,
+  lease: ServiceLease,
+  options: PullOptions = {},
+): Promise<PullResult> {
+  const { store, nowMs, actor } = context;
+  const { signal, onProgress } = options;
+  const gate = new SendGate(context, lease, '', true);
+  const turn = await pullTurn(context, lease, gate, options);
+  if ('held' in turn) return { ...nothing, outcome: 'held', reason: turn.held };
+  const stop = () => gate.stop('stopping');
+  signal?.addEventListener('abort', stop, { once: true });
+  if (signal?.aborted) stop();
+
+  const open = await store.transaction('begin a pull', async (tx) => {
+    await assertEpoch(tx, lease.lease);
+    return openPull(tx, planOf(context), nowMs());
+  });
+  const questions = new PullQuestions(
+    { context, client, lease, gate },
+    { id: open.id, requests: open.progress.requests, isProbe: turn.isProbe, signal },
+  );
+  let failure: string | null;
+  try {
+    failure = await withLittleMemory(() => readLists(context, lease, questions, open, onProgress));
+    if (failure === null) await askForMissed(context, questions, open);
+  } finally {
+    signal?.removeEventListener('abort', stop);
+  }
+  if (failure === null) return swapIn(context, lease, open);
+
+  const reason = failure;
+  await store.transaction('end a pull', async (tx) => {
+    await assertEpoch(tx, lease.lease);
+    await failPull(tx, open.id, reason, nowMs());
+    await appendAudit(tx, [{ event: 'pull', outcome: 'failed', actor, detail: { pullId: open.id, reason } }], nowMs());
+  });
+  return { ...nothing, outcome: 'failed', reason, pages: open.progress.pages, passes: open.progress.passes.pass };
+}
+
+function planOf({ settings }: JobContext): PullPlan {
+  const { states, scope, pageSize, paging } = settings.invoices;
+  const { baseUrl, endpoints } = settings.service;
+  return {
+    asks: JSON.stringify({ baseUrl, path: endpoints.listInvoices.path, states, scope, pageSize, paging }),
+    states,
+    pageSize,
+    firstCustomer: async (tx) => (scope === 'all' ? '' : nextCustomer(tx, '')),
+  };
+}
+
+async function swapIn(
+  { store, settings, nowMs, actor, log }: JobContext,
+  lease: ServiceLease,
+  open: OpenPull,
+): Promise<PullResult> {
+  const { id: pullId } = open;
+  const { ended, newStates } = await store.transaction('end a pull', async (tx) => {
+    await assertEpoch(tx, lease.lease);
+    const at = nowMs();
+    const staged = await countStaged(tx);
+    const states = await noteNewStates(tx, settings.invoices.states, at);
+    const swap = await swapInvoices(tx, at);
+    const progress = { ...open.progress };
+    if (swap.missed > 0)
+      progress.doubt ??= `${swap.missed} listed invoices belong to no customer whose list was proven`;
+    await endPull(tx, pullId, progress, { ...staged, ...swap }, at);
+    const { pages, mostPasses: passes, asked, doubt: reason, serviceTotal } = progress;
+    const outcome = reason === null ? 'proven' : 'unproven';
+    const detail = { pullId, reason, pages, passes, asked, serviceTotal, ...staged, ...swap };
+    await appendAudit(
+      tx,
+      [
+        { event: 'pull', outcome, actor, detail },
+        ...states.map((state) => ({
+          event: 'pull' as const,
+          outcome: 'new_state',
+          actor,
+          detail: { pullId, ...state },
+        })),
+      ],
+      at,
+    );
+    killPoint('before-pull-swap');
+    const { listed: unpaid, malformed } = staged;
+    const result = { outcome, reason, pages, passes, unpaid, ...swap, malformed, asked } satisfies PullResult;
+    return { ended: result, newStates: states };
+  });
+  killPoint('after-pull-swap');
+  for (const { status, invoiceNo } of newStates)
+    log.warn(`The service lists invoices as "${status}", a state that invoices.states does not name`, { invoiceNo });
+  return ended;
+}

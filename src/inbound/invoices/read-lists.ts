@@ -1,0 +1,125 @@
+import type { JobContext } from '../../ops/job-context.js';
+import { killPoint } from '../../ops/kill-point.js';
+import type { PullQuestions } from '../../outbound/deliver/pull-questions.js';
+import type { ServiceLease } from '../../outbound/deliver/service-lease.js';
+import { parseJson } from '../../service/parse-json.js';
+import { assertEpoch } from '../../store/lease.js';
+import type { Tx } from '../../store/store.js';
+import { type InvoicePage, readInvoicePage } from './invoice-page.js';
+import { nextCustomer } from './next-customer.js';
+import { afterPage, beginPasses } from './pass.js';
+import { type OpenPull, type PullProgress, saveProgress } from './pull-progress.js';
+import { endGroup, forgetDueReads, stagePage } from './staging.js';
+
+/** Some services know no page beyond the end of a list. */
+type Answered = InvoicePage | { isBeyondEnd: true };
+
+/**
+ * Reads the lists of a pull, page by page, from where it is until all of them are proven or given up. Every page is kept with
+ * the progress in one transaction. A customer whose list the service refuses stays unproven, and keeps no other from being read.
+ * @returns why a page could not be had, or null
+ */
+export async function readLists(
+  { store, settings, nowMs }: JobContext,
+  { lease }: ServiceLease,
+  questions: PullQuestions,
+  pull: OpenPull,
+  onProgress?: (progress: { staged: number; total: number }) => void,
+): Promise<string | null> {
+  const { states, scope, pageSize, maxPasses, paging } = settings.invoices;
+  const { path, successStatus } = settings.service.endpoints.listInvoices;
+  while (pull.progress.phase === 'reading') {
+    const { progress } = pull;
+    const { passes, customer } = progress;
+    const state = states[passes.list] as string;
+    const page = paging.firstPage + passes.page;
+    let kept = progress;
+    const asked = await questions.ask<Answered>({
+      purpose: 'list_invoices',
+      path,
+      query: {
+        ...paging.query,
+        [paging.status]: state,
+        ...(customer === '' ? {} : { [paging.customer]: customer }),
+        [paging.limit]: String(passes.limit),
+        [paging.page]: String(page),
+      },
+      answers: passes.page > 0 ? [successStatus, 404] : [successStatus],
+      read: (status, body) =>
+        status === successStatus
+          ? readInvoicePage(parseJson(body), paging.fields, customer === '' ? null : customer)
+          : { isBeyondEnd: true },
+      keep: async (tx, answer, nowMs) => {
+        kept = await keepPage(tx, answer, nowMs);
+        killPoint('before-pull-page');
+      },
+      detail: { state, page, pass: passes.pass, ...(customer === '' ? {} : { customer }) },
+    });
+    if ('noAnswer' in asked) {
+      const reason = `page ${page} of ${state} could not be read: ${asked.noAnswer}`;
+      if (!asked.isRefused || customer === '' || passes.page > 0) return reason;
+      kept = await store.transaction('leave out a customer', async (tx) => {
+        await assertEpoch(tx, lease);
+        const next = await endCustomer(tx, { ...progress, requests: questions.requests }, reason);
+        // Where every customer is refused, it is not the customers.
+        if (next.phase === 'reading' || next.pages > 0) await saveProgress(tx, pull.id, next, nowMs());
+        return next;
+      });
+      if (kept.phase === 'asking' && kept.pages === 0) return reason;
+      pull.progress = kept;
+      continue;
+    }
+    killPoint('after-pull-page');
+    pull.progress = kept;
+    const { lists } = kept.passes;
+    onProgress?.({
+      staged: lists.reduce((sum, { met }) => sum + met, 0),
+      total: lists.reduce((sum, { totalLast, totalBefore }) => sum + (totalLast ?? totalBefore ?? 0), 0),
+    });
+
+    async function keepPage(tx: Tx, answer: Answered, nowMs: number): Promise<PullProgress> {
+      const isPage = 'rows' in answer;
+      const counts = isPage
+        ? await stagePage(tx, { customer, state }, passes.pass, answer.rows)
+        : { fresh: 0, again: 0 };
+      const seen = {
+        ...counts,
+        rows: isPage ? answer.rows.length : 0,
+        total: isPage ? answer.total : null,
+        isAnotherPage: isPage && answer.page !== null && answer.page !== page,
+      };
+      const after = afterPage(passes, seen, maxPasses);
+      const next: PullProgress = {
+        ...progress,
+        passes: after.state,
+        pages: progress.pages + 1,
+        requests: questions.requests,
+      };
+      if (after.state.pass > passes.pass) await forgetDueReads(tx, customer);
+      if (isPage && answer.strangers !== null) next.groupDoubt ??= answer.strangers;
+      if (after.verdict.kind === 'more') {
+        await saveProgress(tx, pull.id, next, nowMs);
+        return next;
+      }
+      next.mostPasses = Math.max(next.mostPasses, after.state.pass);
+      next.serviceTotal += after.state.lists.reduce((sum, { totalFirst }) => sum + (totalFirst ?? 0), 0);
+      const doubt = after.verdict.kind === 'unproven' ? after.verdict.reason : (next.groupDoubt ?? null);
+      const ended = await endCustomer(tx, next, doubt);
+      await saveProgress(tx, pull.id, ended, nowMs);
+      return ended;
+    }
+  }
+  return null;
+
+  /** Ends the group of lists that was read. @param doubt why it is not proven; null: it is */
+  async function endCustomer(tx: Tx, progress: PullProgress, doubt: string | null): Promise<PullProgress> {
+    const { customer, passes, groupDoubt: _, ...more } = progress;
+    await endGroup(tx, customer, doubt === null ? passes.pass : null);
+    const next: PullProgress = { ...more, customer, passes };
+    if (doubt !== null) next.doubt ??= `${customer === '' ? '' : `customer ${customer}: `}${doubt}`;
+    const following = scope === 'all' ? null : await nextCustomer(tx, customer);
+    if (following === null) next.phase = 'asking';
+    else Object.assign(next, { customer: following, passes: beginPasses(states.length, pageSize) });
+    return next;
+  }
+}

@@ -1,0 +1,152 @@
+import type { Invoice } from '../../model/record.js';
+import { placeholders, type Row, upsertRows } from '../../store/rows.js';
+import type { Tx } from '../../store/store.js';
+import type { PageRow } from './invoice-page.js';
+
+/** One of the service's lists: a state, of everybody (`customer` is empty) or of one customer. */
+export interface InvoiceList {
+  customer: string;
+  state: string;
+}
+
+const chunkSize = 1_000;
+
+/** Forgets the pull in the making. */
+export async function clearStaging(tx: Tx): Promise<void> {
+  await tx.run('DELETE FROM invoice_staging');
+  await tx.run('DELETE FROM invoice_group');
+}
+
+/**
+ * Stages a page that the given pass read.
+ * @returns how many different rows this pass had not met yet, and how many of these an earlier one had
+ */
+export async function stagePage(
+  tx: Tx,
+  list: InvoiceList,
+  pass: number,
+  rows: readonly PageRow[],
+): Promise<{ fresh: number; again: number }> {
+  const byKey = new Map(rows.map((row) => [row.key, row]));
+  const counts = { fresh: 0, again: 0 };
+  const keys = [...byKey.keys()];
+  for (let start = 0; start < keys.length; start += chunkSize) {
+    const chunk = keys.slice(start, start + chunkSize);
+    const known = await tx.select<{ row_key: string; first_pass: number; last_pass: number }>(
+      `SELECT row_key, first_pass, last_pass FROM invoice_staging
+        WHERE list_customer=? AND list_state=? AND row_key IN ${placeholders(chunk.length)}`,
+      [list.customer, list.state, ...chunk],
+    );
+    const left = await tx.select<{ invoice_no: string }>(
+      `SELECT invoice_no FROM invoice_staging WHERE has_left=1 AND row_key IN ${placeholders(chunk.length)}
+          AND list_customer='' AND list_state=''`,
+      chunk,
+    );
+    const hasLeft = new Set(left.map((row) => row.invoice_no));
+    const firstPass = new Map(known.map((row) => [row.row_key, row.first_pass]));
+    counts.fresh += chunk.length - known.filter((row) => row.last_pass === pass).length;
+    counts.again += known.filter((row) => row.last_pass < pass).length;
+    await upsertRows(
+      tx,
+      'invoice_staging',
+      ['list_customer', 'list_state', 'row_key'],
+      chunk.map((key) => {
+        const row = byKey.get(key) as PageRow;
+        const staged = stagedRow(list, row, firstPass.get(key) ?? pass, pass);
+        return hasLeft.has(numberOf(row) ?? '') ? { ...staged, is_newest: 0 } : staged;
+      }),
+    );
+    // What makes no sense says nothing of the invoice: it displaces no row of another list that does.
+    await outdate(
+      tx,
+      list,
+      chunk.flatMap((key) => {
+        const row = byKey.get(key) as PageRow;
+        return 'invoice' in row ? [row.invoice.invoice_no] : [];
+      }),
+    );
+  }
+  return counts;
+}
+
+/**
+ * Stages what an invoice's own read says: it is due, or (null) it has left. `said` is its state in the service's words.
+ * What has left does not come back, so that no page of this pull counts for it any more, not even one that comes later.
+ */
+export async function stageOwnRead(tx: Tx, invoiceNo: string, due: Invoice | null, said: string | null): Promise<void> {
+  const list: InvoiceList = { customer: '', state: '' };
+  const row = due
+    ? stagedRow(list, { key: `=${invoiceNo}`, invoice: due }, 0, 0)
+    : { ...stagedRow(list, { key: `=${invoiceNo}`, malformed: '', invoiceNo }, 0, 0), malformed: null, status: said };
+  await upsertRows(
+    tx,
+    'invoice_staging',
+    ['list_customer', 'list_state', 'row_key'],
+    [{ ...row, has_left: due ? 0 : 1 }],
+  );
+  await outdate(tx, list, [invoiceNo]);
+}
+
+/**
+ * Forgets own reads that said "due", when a group of lists is read anew: what is proven from here on is newer. Those that said
+ * "left" stay.
+ */
+export async function forgetDueReads(tx: Tx, customer: string): Promise<void> {
+  const whose = customer === '' ? '' : ' AND customer_code=?';
+  await tx.run(
+    `DELETE FROM invoice_staging WHERE list_customer='' AND list_state='' AND has_left=0${whose}`,
+    customer === '' ? [] : [customer],
+  );
+}
+
+/** Ends the reading of a group of lists. Of a proven one only what its last pass met was on the list. */
+export async function endGroup(tx: Tx, customer: string, provenPass: number | null): Promise<void> {
+  await upsertRows(
+    tx,
+    'invoice_group',
+    ['list_customer'],
+    [{ list_customer: customer, is_proven: provenPass === null ? 0 : 1 }],
+  );
+  if (provenPass !== null)
+    await tx.run("DELETE FROM invoice_staging WHERE list_customer=? AND list_state<>'' AND last_pass<?", [
+      customer,
+      provenPass,
+    ]);
+}
+
+export async function isGroupEnded(tx: Tx, customer: string): Promise<boolean> {
+  return (await tx.select('SELECT 1 AS n FROM invoice_group WHERE list_customer=?', [customer])).length > 0;
+}
+
+function stagedRow(list: InvoiceList, row: PageRow, firstPass: number, lastPass: number): Row {
+  const invoice = 'invoice' in row ? row.invoice : null;
+  return {
+    list_customer: list.customer,
+    list_state: list.state,
+    row_key: row.key,
+    invoice_no: numberOf(row),
+    customer_code: invoice?.customer_code ?? null,
+    amount: invoice?.amount ?? null,
+    due_date: invoice?.due_date ?? null,
+    status: invoice?.status ?? null,
+    malformed: 'malformed' in row ? row.malformed.slice(0, 500) : null,
+    has_left: 0,
+    is_newest: 1,
+    first_pass: firstPass,
+    last_pass: lastPass,
+  };
+}
+
+function numberOf(row: PageRow): string | null {
+  return 'invoice' in row ? row.invoice.invoice_no : row.invoiceNo;
+}
+
+/** An invoice that goes from one state to another may be met in both lists: what was read last is what counts. */
+async function outdate(tx: Tx, list: InvoiceList, numbers: readonly string[]): Promise<void> {
+  if (numbers.length === 0) return;
+  await tx.run(
+    `UPDATE invoice_staging SET is_newest=0 WHERE invoice_no IN ${placeholders(numbers.length)}
+        AND is_newest=1 AND NOT (list_customer=? AND list_state=?)`,
+    [...numbers, list.customer, list.state],
+  );
+}

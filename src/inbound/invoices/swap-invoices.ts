@@ -1,0 +1,109 @@
+import { insertRows, placeholders } from '../../store/rows.js';
+import type { Tx } from '../../store/store.js';
+
+/** A condition on `invoice`: the list that it would stand on was proven, so that it has left when it is not on it. */
+export const listIsProven = `EXISTS (SELECT 1 FROM invoice_group g WHERE g.is_proven=1
+    AND (g.list_customer='' OR g.list_customer=invoice.customer_code))`;
+
+export interface SwapCounts {
+  added: number;
+  changed: number;
+  unlisted: number;
+  /** Listed still, although this pull did not meet them: nothing proves that they have left. */
+  missed: number;
+}
+
+const staged = `SELECT * FROM invoice_staging WHERE is_newest=1 AND malformed IS NULL AND has_left=0`;
+
+const differs = `(i.amount<>s.amount OR i.due_date<>s.due_date OR i.status<>s.status
+    OR COALESCE(i.customer_code,'')<>COALESCE(s.customer_code,'') OR i.unlisted_at IS NOT NULL OR i.missed_at IS NOT NULL)`;
+
+const isStaged = 'EXISTS (SELECT 1 FROM invoice_staging s WHERE s.invoice_no=invoice.invoice_no AND s.has_left=0)';
+
+const hasLeft = 'EXISTS (SELECT 1 FROM invoice_staging s WHERE s.invoice_no=invoice.invoice_no AND s.has_left=1)';
+
+/**
+ * Makes what was staged the list, in the caller's one transaction, so that no reader sees half of it. Rows that did not
+ * change are not written. What has left stays, with the time: "paid" it is only when the service said so. It leaves by the proof
+ * of its list, or by its own read.
+ */
+export async function swapInvoices(tx: Tx, nowMs: number): Promise<SwapCounts> {
+  const changed =
+    tx.dialect === 'sqlite'
+      ? await tx.run(
+          `UPDATE invoice AS i SET customer_code=s.customer_code, amount=s.amount, due_date=s.due_date, status=s.status,
+                  last_listed_at=?, unlisted_at=NULL, missed_at=NULL, left_status=NULL
+             FROM (${staged}) AS s WHERE s.invoice_no=i.invoice_no AND ${differs}`,
+          [nowMs],
+        )
+      : await tx.run(
+          `UPDATE invoice AS i JOIN (${staged}) AS s ON s.invoice_no=i.invoice_no
+              SET i.customer_code=s.customer_code, i.amount=s.amount, i.due_date=s.due_date, i.status=s.status,
+                  i.last_listed_at=?, i.unlisted_at=NULL, i.missed_at=NULL, i.left_status=NULL
+            WHERE ${differs}`,
+          [nowMs],
+        );
+  const added = await tx.run(
+    `INSERT INTO invoice (invoice_no, customer_code, amount, due_date, status, first_listed_at, last_listed_at)
+     SELECT s.invoice_no, s.customer_code, s.amount, s.due_date, s.status, ?, ? FROM (${staged}) s
+      WHERE NOT EXISTS (SELECT 1 FROM invoice i WHERE i.invoice_no=s.invoice_no)`,
+    [nowMs, nowMs],
+  );
+  const unlisted = await tx.run(
+    `UPDATE invoice SET unlisted_at=?, missed_at=NULL,
+            left_status=(SELECT MAX(s.status) FROM invoice_staging s WHERE s.invoice_no=invoice.invoice_no AND s.has_left=1)
+      WHERE unlisted_at IS NULL AND (${hasLeft} OR (${listIsProven} AND NOT ${isStaged}))`,
+    [nowMs],
+  );
+  await tx.run(
+    `UPDATE invoice SET missed_at=?
+      WHERE unlisted_at IS NULL AND missed_at IS NULL AND NOT ${isStaged}`,
+    [nowMs],
+  );
+  // It was met, though it makes no sense as it is.
+  await tx.run(`UPDATE invoice SET missed_at=NULL WHERE missed_at IS NOT NULL AND ${isStaged}`);
+  const [row] = await tx.select<{ n: number }>('SELECT COUNT(*) AS n FROM invoice WHERE missed_at IS NOT NULL');
+  await swapMalformed(tx, nowMs);
+  return { added, changed, unlisted, missed: Number(row?.n ?? 0) };
+}
+
+/** What is set aside: as long as it is met and makes no sense, or was not met by a pull that proves nothing. */
+async function swapMalformed(tx: Tx, nowMs: number): Promise<void> {
+  const same = 's.list_customer=m.list_customer AND s.list_state=m.list_state AND s.row_key=m.row_key';
+  const odd = `SELECT 1 FROM invoice_staging s WHERE s.list_customer=invoice_malformed.list_customer
+      AND s.list_state=invoice_malformed.list_state AND s.row_key=invoice_malformed.row_key`;
+  await tx.run(
+    `DELETE FROM invoice_malformed WHERE NOT EXISTS (${odd} AND s.malformed IS NOT NULL)
+        AND (EXISTS (${odd}) OR NOT EXISTS (SELECT 1 FROM invoice_group g
+              WHERE g.list_customer=invoice_malformed.list_customer AND g.is_proven=0))`,
+  );
+  await tx.run(
+    `INSERT INTO invoice_malformed (list_customer, list_state, row_key, invoice_no, reason, since_at)
+     SELECT s.list_customer, s.list_state, s.row_key, s.invoice_no, s.malformed, ? FROM invoice_staging s
+      WHERE s.malformed IS NOT NULL AND NOT EXISTS (SELECT 1 FROM invoice_malformed m WHERE ${same})`,
+    [nowMs],
+  );
+}
+
+export interface NewState {
+  status: string;
+  /** One that has it. */
+  invoiceNo: string;
+}
+
+/** States among the staged invoices that nobody named and that were never met before. They are reported once, and kept as they are. */
+export async function noteNewStates(tx: Tx, states: readonly string[], nowMs: number): Promise<NewState[]> {
+  const rows = await tx.select<{ status: string; invoice_no: string }>(
+    `SELECT s.status, MIN(s.invoice_no) AS invoice_no FROM invoice_staging s
+      WHERE s.status IS NOT NULL AND s.has_left=0 AND s.status NOT IN ${placeholders(states.length)}
+        AND NOT EXISTS (SELECT 1 FROM invoice_state k WHERE k.status=s.status)
+      GROUP BY s.status ORDER BY s.status LIMIT 50`,
+    states,
+  );
+  await insertRows(
+    tx,
+    'invoice_state',
+    rows.map((row) => ({ ...row, since_at: nowMs })),
+  );
+  return rows.map((row) => ({ status: row.status, invoiceNo: row.invoice_no }));
+}

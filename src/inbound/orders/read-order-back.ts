@@ -1,0 +1,151 @@
+import { appendAudit } from '../../audit/audit-log.js';
+import type { OrderItem } from '../../model/record.js';
+import type { JobContext } from '../../ops/job-context.js';
+import { noteStates } from '../../outbound/deliver/profile-notices.js';
+import { PullQuestions } from '../../outbound/deliver/pull-questions.js';
+import { SendGate } from '../../outbound/deliver/send-gate.js';
+import type { ServiceLease } from '../../outbound/deliver/service-lease.js';
+import { orderTotal } from '../../service/acknowledgement.js';
+import { fillPath } from '../../service/compose-request.js';
+import { readOrderAnswer } from '../../service/read-order-answer.js';
+import type { ServiceClient } from '../../service/service-client.js';
+import { assertEpoch } from '../../store/lease.js';
+import type { Tx } from '../../store/store.js';
+import { judgeOrderRead, type OrderShown } from './judge-order-read.js';
+import { type BoundOrder, boundOrder, isMoving, keepOrderRead, noteOrderAsked } from './order-reads.js';
+
+/** Which order: by the id that the service gave, as a webhook names it, or by its key in the ERP. */
+export type OrderToRead = { orderId: string } | { sourceKey: string };
+
+export type OrderReadBack =
+  /** The service showed it. `changed`: something is new, and on the audit. */
+  | { kind: 'read'; sourceKey: string; status: string; total: number | null; changed: boolean }
+  /** The service has no such order (any more). Nothing is created again. */
+  | { kind: 'gone'; sourceKey: string; changed: boolean }
+  /** None of ours: no binding has it. */
+  | { kind: 'unknown' }
+  /**
+   * It could not be read. `isRefused`: asking again later brings nothing else. `isItsOwn`: the reason may lie with this order
+   * alone, so that others may be read.
+   */
+  | { kind: 'not_read'; reason: string; isRefused: boolean; isItsOwn: boolean };
+
+export interface ReadOrderBackOptions {
+  signal?: AbortSignal | undefined;
+  /** Lets everything else pass that waits for a slot, and asks once only. */
+  isPatient?: boolean;
+  tries?: number;
+}
+
+/** Below what is sent and what is in no hurry. */
+const patientPriority = -2;
+
+/**
+ * Asks the service for the status and the total of one delivered order, within the limit and past the gate of the lane `pull`
+ * like every read, and keeps them with its binding.
+ */
+export async function readOrderBack(
+  context: JobContext,
+  client: ServiceClient,
+  lease: ServiceLease,
+  order: OrderToRead,
+  { signal, isPatient = false, tries }: ReadOrderBackOptions = {},
+): Promise<OrderReadBack> {
+  const { store, settings, nowMs } = context;
+  const { acknowledgement, endpoints } = settings.service;
+  const endpoint = endpoints.readOrder;
+  if (!endpoint)
+    return { kind: 'not_read', reason: 'service.endpoints.readOrder is not set', isRefused: true, isItsOwn: false };
+  const asked = await store.read('look for a delivered order', (tx) => boundOrder(tx, order));
+  if (!asked) return { kind: 'unknown' };
+  const { sourceKey, serviceId } = asked;
+  const path = fillPath(endpoint.path, { order_id: serviceId, id: serviceId });
+  const giveUp = async (reason: string, isRefused: boolean): Promise<OrderReadBack> => {
+    await store.transaction('note that an order was asked for', async (tx) => {
+      await assertEpoch(tx, lease.lease);
+      await noteOrderAsked(tx, sourceKey, nowMs());
+    });
+    return { kind: 'not_read', reason, isRefused, isItsOwn: true };
+  };
+  if ('problem' in path) return giveUp(path.problem, true);
+
+  const gate = new SendGate(context, lease, '', true);
+  const stop = () => gate.stop('stopping');
+  signal?.addEventListener('abort', stop, { once: true });
+  if (signal?.aborted) stop();
+  const questions = new PullQuestions(
+    { context, client, lease, gate },
+    {
+      id: null,
+      requests: 0,
+      isProbe: false,
+      signal,
+      ...(isPatient ? { priority: patientPriority, tries: 1 } : tries === undefined ? {} : { tries }),
+    },
+  );
+  let kept: OrderReadBack = { kind: 'unknown' };
+  try {
+    const answer = await questions.ask<OrderShown>({
+      purpose: 'read_order',
+      path: path.filled,
+      query: {},
+      answers: [endpoint.successStatus, endpoint.absentStatus],
+      read: (status, body) =>
+        status === endpoint.absentStatus ? { isAbsent: true } : readOrderAnswer(acknowledgement, serviceId, body),
+      keep: async (tx, shown, at) => {
+        kept = await keep(tx, context, asked, shown, at);
+      },
+      detail: { orderId: serviceId },
+    });
+    if (!('noAnswer' in answer)) return kept;
+    const { noAnswer, verdict, isRefused } = answer;
+    if (ownVerdicts.includes(verdict)) return giveUp(noAnswer, isRefused);
+    return { kind: 'not_read', reason: noAnswer, isRefused, isItsOwn: false };
+  } finally {
+    signal?.removeEventListener('abort', stop);
+  }
+}
+
+/** What these say may hold for one order alone: it must not keep the others from being read. */
+const ownVerdicts = ['refused', 'misconfigured', 'invalid', 'in_doubt'];
+
+async function keep(
+  tx: Tx,
+  { settings, actor, log }: JobContext,
+  asked: BoundOrder,
+  shown: OrderShown,
+  at: number,
+): Promise<OrderReadBack> {
+  const { sourceKey, serviceId } = asked;
+  const now = await boundOrder(tx, { sourceKey }, true);
+  // It was removed, or is another one, since it was asked for.
+  if (!now || now.serviceId !== serviceId) return { kind: 'unknown' };
+  const { service, orders } = settings;
+  const { reading, news } = judgeOrderRead(now.reading, shown, {
+    finalStates: orders.readBack.finalStates,
+    expectedTotal: service.checkTotal === 'exact' ? totalOf(now.acknowledged) : null,
+    isMoving: now.revision !== asked.revision || (await isMoving(tx, sourceKey)),
+  });
+  await keepOrderRead(tx, now, reading, at);
+  const detail = {
+    orderId: serviceId,
+    from: now.reading.status,
+    to: reading.status,
+    total: reading.total,
+    flag: reading.flag,
+  };
+  await appendAudit(
+    tx,
+    news.map((outcome) => ({ event: 'read_back', outcome, entity: 'order', sourceKey, actor, detail })),
+    at,
+  );
+  if ('isAbsent' in shown) return { kind: 'gone', sourceKey, changed: news.length > 0 };
+  for (const state of await noteStates(tx, service, 'order', [shown.status], at))
+    log.warn('The service gives a state that the settings do not name', { entity: 'order', state });
+  return { kind: 'read', sourceKey, status: shown.status, total: shown.total, changed: news.length > 0 };
+}
+
+function totalOf(acknowledged: string | null): bigint | null {
+  const { items } = JSON.parse(acknowledged ?? '{}') as { items?: OrderItem[] };
+  return items ? orderTotal(items) : null;
+}

@@ -1,0 +1,191 @@
+import { appendAudit } from '../../audit/audit-log.js';
+import type { JobContext } from '../../ops/job-context.js';
+import { PullQuestions } from '../../outbound/deliver/pull-questions.js';
+import { SendGate } from '../../outbound/deliver/send-gate.js';
+import type { ServiceLease } from '../../outbound/deliver/service-lease.js';
+import type { ServiceClient } from '../../service/service-client.js';
+import { assertEpoch } from '../../store/lease.js';
+import { applyOwnRead, knownInvoice } from '../invoices/apply-own-read.js';
+import { lastPull } from '../invoices/last-pull.js';
+import { invoiceQuestion, isAbsent } from '../invoices/own-read.js';
+import { hasCreateUnderWay } from '../orders/order-reads.js';
+import { readOrderBack } from '../orders/read-order-back.js';
+import { announcedReads } from './announced-turns.js';
+import { endEvents, endInvoiceEvents, pendingEvents, type StoredEvent } from './webhook-rows.js';
+
+export interface AnnouncedResult {
+  /** Records that were read because of events. */
+  read: number;
+  /** Whether the whole list has to be pulled for some of them, which wait until it was. */
+  needsPull: boolean;
+  /** Whether events wait that were not or could not be read about now. */
+  waits: boolean;
+}
+
+/** Events looked at in one go, about invoices and about orders each: neither kind holds up the other. */
+const atOnce = 200;
+/** So many records in a row that can't be read say that the service is out of order: the rest waits for the next turn. */
+const mostFailuresInRow = 5;
+/** An order that may be one of ours, because a create has no answer yet, is waited for so long. */
+const mayBecomeOursMs = 120_000;
+/** An event about which nothing could be read for so long is left to the schedule. */
+const giveUpMs = 3_600_000;
+const givenUp = 'could not be read for an hour; the schedule finds what changed';
+
+/**
+ * Reads, through the same gate and pace as everything else, what events announced: an invoice or an order each, once,
+ * however many events named it. What an event itself says changes nothing.
+ */
+export async function readAnnounced(
+  context: JobContext,
+  client: ServiceClient,
+  lease: ServiceLease,
+  signal?: AbortSignal,
+): Promise<AnnouncedResult> {
+  const { store, settings, nowMs, random } = context;
+  const result: AnnouncedResult = { read: 0, needsPull: false, waits: false };
+  const pending = await store.read('look for events', async (tx) => [
+    await pendingEvents(tx, 'invoice', atOnce),
+    await pendingEvents(tx, 'order', atOnce),
+  ]);
+  const events = pending.flat();
+  if (events.length === 0) return result;
+  const gate = new SendGate(context, lease, '', true);
+  const stop = () => gate.stop('stopping');
+  signal?.addEventListener('abort', stop, { once: true });
+  if (signal?.aborted) stop();
+  try {
+    const canReadInvoice = settings.invoices.enabled && settings.service.endpoints.readInvoice !== undefined;
+    const reads = announcedReads(events, {
+      invoices: settings.invoices.enabled,
+      ownRead: canReadInvoice,
+      orders: settings.service.endpoints.readOrder !== undefined,
+    });
+    for (const { ids, outcome } of reads.endAtOnce) await end(context, lease, ids, outcome);
+    result.needsPull = reads.needPull.length > 0;
+    result.waits = pending.some(({ length }) => length === atOnce);
+    const isOld = (about: readonly StoredEvent[]) => about.every(({ receivedAt }) => receivedAt < nowMs() - giveUpMs);
+    let failures = 0;
+    for (const [invoiceNo, about] of shuffled(reads.invoices, random)) {
+      if ((await gate.check('pull')) !== null) return { ...result, waits: true };
+      const outcome = await readInvoice(context, client, lease, gate, invoiceNo, about, signal);
+      failures = outcome === 'later' ? failures + 1 : 0;
+      if (outcome === 'later' && isOld(about)) await end(context, lease, idsOf(about), givenUp);
+      else if (outcome === 'later') result.waits = true;
+      else if (outcome === 'pull') result.needsPull = true;
+      else result.read++;
+      if (failures === mostFailuresInRow) break;
+    }
+    failures = 0;
+    for (const [orderId, about] of shuffled(reads.orders, random)) {
+      if ((await gate.check('pull')) !== null) return { ...result, waits: true };
+      const mayBecomeOurs = await awaitsOrderId(context, about);
+      const read = await readOrderBack(context, client, lease, { orderId }, { signal, tries: 1 });
+      const ids = idsOf(about);
+      failures = read.kind === 'not_read' && !read.isRefused ? failures + 1 : 0;
+      if (read.kind === 'unknown' && mayBecomeOurs) result.waits = true;
+      else if (read.kind === 'not_read' && !read.isRefused && isOld(about)) await end(context, lease, ids, givenUp);
+      else if (read.kind === 'not_read' && !read.isRefused) result.waits = true;
+      else if (read.kind === 'not_read') await end(context, lease, ids, `not read: ${read.reason}`);
+      else if (read.kind === 'read') {
+        result.read++;
+        await end(context, lease, ids, `read: ${read.status}${read.changed ? '' : ', as before'}`);
+      } else
+        await end(context, lease, ids, read.kind === 'gone' ? 'the service has no such order' : 'no order of ours');
+      if (failures === mostFailuresInRow) break;
+    }
+    return result;
+  } finally {
+    signal?.removeEventListener('abort', stop);
+  }
+}
+
+/** Ends events about invoices that came before the last pull, if it is over and began since then. @returns whether it did */
+export async function endPulled({ store, nowMs }: JobContext, lease: ServiceLease, since = 0): Promise<boolean> {
+  return store.transaction('end events', async (tx) => {
+    await assertEpoch(tx, lease.lease);
+    const pull = await lastPull(tx);
+    if (!pull || pull.startedAt < since || (pull.outcome !== 'proven' && pull.outcome !== 'unproven')) return false;
+    await endInvoiceEvents(tx, pull.startedAt, `the list was pulled (pull ${pull.id})`, nowMs());
+    return true;
+  });
+}
+
+async function readInvoice(
+  context: JobContext,
+  client: ServiceClient,
+  lease: ServiceLease,
+  gate: SendGate,
+  invoiceNo: string,
+  about: readonly StoredEvent[],
+  signal: AbortSignal | undefined,
+): Promise<'done' | 'pull' | 'later'> {
+  const { store, settings, actor } = context;
+  const { states, scope } = settings.invoices;
+  const endpoint = settings.service.endpoints.readInvoice;
+  if (!endpoint) return 'pull';
+  const ids = idsOf(about);
+  const known = await store.read('look for an invoice', (tx) => knownInvoice(tx, invoiceNo));
+  let isOdd = false;
+  const questions = new PullQuestions(
+    { context, client, lease, gate },
+    { id: null, requests: 0, isProbe: false, signal, tries: 1 },
+  );
+  const asked = await questions.ask({
+    ...invoiceQuestion(endpoint, states, known),
+    keep: async (tx, said, nowMs) => {
+      // Of any address that leads elsewhere each invoice is said to be absent: that is for the pull to find out. And with a list
+      // for each customer, an invoice that nobody has listed could not be told to leave.
+      isOdd = 'odd' in said || (known.isKnown ? isAbsent(said) : 'due' in said && scope !== 'all');
+      if (isOdd) return;
+      const change = await applyOwnRead(tx, known, said, nowMs);
+      await endEvents(tx, ids, change ?? 'nothing had changed', nowMs);
+      await appendAudit(
+        tx,
+        [
+          {
+            event: 'webhook',
+            outcome: change === null ? 'same' : 'changed',
+            actor,
+            detail: { invoiceNo, change, events: ids.length },
+          },
+        ],
+        nowMs,
+      );
+    },
+  });
+  if ('noAnswer' in asked) return asked.isRefused ? 'pull' : 'later';
+  return isOdd ? 'pull' : 'done';
+}
+
+/** Whether an order that none of ours is known by may turn out to be one: the service told of it before we had its answer. */
+async function awaitsOrderId({ store, nowMs }: JobContext, about: readonly StoredEvent[]): Promise<boolean> {
+  const lastAt = Math.max(...about.map(({ receivedAt }) => receivedAt));
+  if (lastAt < nowMs() - mayBecomeOursMs) return false;
+  return store.read('look for orders without an answer', (tx) => hasCreateUnderWay(tx, lastAt));
+}
+
+/** In any order, so that those that fail every time are not always the first. */
+function shuffled<T>(items: Iterable<T>, random: () => number): T[] {
+  return [...items]
+    .map((item) => ({ item, at: random() }))
+    .sort((a, b) => a.at - b.at)
+    .map(({ item }) => item);
+}
+
+function idsOf(about: readonly StoredEvent[]): string[] {
+  return about.map(({ id }) => id);
+}
+
+async function end(
+  { store, nowMs }: JobContext,
+  lease: ServiceLease,
+  ids: readonly string[],
+  outcome: string,
+): Promise<void> {
+  if (ids.length === 0) return;
+  await store.transaction('end events', async (tx) => {
+    await assertEpoch(tx, lease.lease);
+    await endEvents(tx, ids, outcome, nowMs());
+  });
+}

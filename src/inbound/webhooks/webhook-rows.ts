@@ -1,0 +1,121 @@
+import { placeholders } from '../../store/rows.js';
+import type { Tx } from '../../store/store.js';
+import type { WebhookEvent } from './webhook-event.js';
+
+/** `pending`: to be read about. `done`: it was. `kept`: an event that Waybill does nothing about. */
+export type WebhookState = 'pending' | 'done' | 'kept';
+
+export interface StoredEvent extends WebhookEvent {
+  state: WebhookState;
+  outcome: string | null;
+  receivedAt: number;
+  handledAt: number | null;
+}
+
+/** Stores an event. @returns false when one with this id is there already: then nothing was written */
+export async function insertEvent(tx: Tx, event: WebhookEvent, payload: string, nowMs: number): Promise<boolean> {
+  const insert = tx.dialect === 'mysql' ? 'INSERT IGNORE INTO' : 'INSERT OR IGNORE INTO';
+  const state: WebhookState = event.about === null ? 'kept' : 'pending';
+  const inserted = await tx.run(
+    `${insert} webhook_event (event_id, type, about, subject, state, received_at, payload) VALUES (?,?,?,?,?,?,?)`,
+    [event.id, event.type, event.about, event.subject, state, nowMs, payload],
+  );
+  return inserted > 0;
+}
+
+/** Events about such a thing that wait to be read about, the oldest first. */
+export async function pendingEvents(tx: Tx, about: 'invoice' | 'order', limit: number): Promise<StoredEvent[]> {
+  return (
+    await tx.select(
+      `SELECT ${columns} FROM webhook_event WHERE state='pending' AND about=? ORDER BY received_at, event_id LIMIT ${Math.trunc(limit)}`,
+      [about],
+    )
+  ).map(eventOf);
+}
+
+/** The newest events first. */
+export async function listEvents(tx: Tx, limit: number): Promise<StoredEvent[]> {
+  return (
+    await tx.select(
+      `SELECT ${columns} FROM webhook_event ORDER BY received_at DESC, event_id LIMIT ${Math.trunc(limit)}`,
+    )
+  ).map(eventOf);
+}
+
+/** Ends events: what came of them, in words. */
+export async function endEvents(tx: Tx, ids: readonly string[], outcome: string, nowMs: number): Promise<void> {
+  if (ids.length === 0) return;
+  await tx.run(
+    `UPDATE webhook_event SET state='done', outcome=?, handled_at=? WHERE state='pending' AND event_id IN ${placeholders(ids.length)}`,
+    [outcome.slice(0, 500), nowMs, ...ids],
+  );
+}
+
+/** Ends events about invoices that came before this time. */
+export async function endInvoiceEvents(tx: Tx, before: number, outcome: string, nowMs: number): Promise<void> {
+  await tx.run(
+    "UPDATE webhook_event SET state='done', outcome=?, handled_at=? WHERE state='pending' AND about='invoice' AND received_at<?",
+    [outcome, nowMs, before],
+  );
+}
+
+/** Forgets what was received before this time and waits for nothing, up to `limit` of them. */
+export async function pruneEvents(tx: Tx, before: number, limit: number): Promise<number> {
+  const rows = await tx.select<{ event_id: string }>(
+    `SELECT event_id FROM webhook_event WHERE received_at<? AND state<>'pending' ORDER BY received_at LIMIT ${Math.trunc(limit)}`,
+    [before],
+  );
+  if (rows.length === 0) return 0;
+  const ids = rows.map((row) => row.event_id);
+  return tx.run(`DELETE FROM webhook_event WHERE event_id IN ${placeholders(ids.length)}`, ids);
+}
+
+/**
+ * Erases the bodies of events about a customer: those that say its code or id, and those about its invoices and orders. What
+ * came of the events stays.
+ * @param sourceKey its key in the ERP
+ * @param names its code and its id at the service, as far as they are known
+ * @returns how many
+ */
+export async function erasePayloads(tx: Tx, sourceKey: string, names: readonly string[]): Promise<number> {
+  const about = [
+    `about='order' AND subject IN
+       (SELECT m.service_id FROM outbox_message m WHERE m.entity='order' AND m.customer_key=? AND m.service_id IS NOT NULL)`,
+    ...names.flatMap(() => [
+      "about='invoice' AND subject IN (SELECT i.invoice_no FROM invoice i WHERE i.customer_code=?)",
+      "payload LIKE ? ESCAPE '!'",
+    ]),
+  ];
+  const said = (name: string) => `%${JSON.stringify(name).replace(/[!%_]/g, '!$&')}%`;
+  return tx.run(
+    `UPDATE webhook_event SET payload=NULL WHERE payload IS NOT NULL AND (${about.map((one) => `(${one})`).join(' OR ')})`,
+    [sourceKey, ...names.flatMap((name) => [name, said(name)])],
+  );
+}
+
+/** When an event was stored last, and one about an invoice; null: never. */
+export async function lastReceivedAt(tx: Tx): Promise<{ any: number | null; invoice: number | null }> {
+  const last = async (where: string) => {
+    const [row] = await tx.select(
+      `SELECT received_at AS at FROM webhook_event ${where} ORDER BY received_at DESC LIMIT 1`,
+    );
+    return row === undefined ? null : Number(row.at);
+  };
+  return { any: await last(''), invoice: await last("WHERE about='invoice'") };
+}
+
+const columns = 'event_id, type, about, subject, state, outcome, received_at, handled_at';
+
+// biome-ignore lint/suspicious/noExplicitAny: a row of the columns above
+function eventOf(row: any): StoredEvent {
+  return {
+    id: row.event_id,
+    type: row.type,
+    about: row.about,
+    subject: row.subject,
+    state: row.state,
+    outcome: row.outcome,
+    receivedAt: Number(row.received_at),
+    handledAt: row.handled_at === null ? null : Number(row.handled_at),
+  };
+}

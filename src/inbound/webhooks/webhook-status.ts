@@ -1,0 +1,92 @@
+import type { Tx } from '../../store/store.js';
+import { lastReceivedAt } from './webhook-rows.js';
+
+/** A pull that ended, with how many invoices it found to have left the list that nobody had announced. */
+export interface PullFinding {
+  startedAt: number;
+  unlisted: number;
+}
+
+/** So many pulls in a row that found something are no coincidence. */
+const findingsInRow = 3;
+
+/**
+ * Whether webhooks seem to have stopped: pull after pull finds invoices that were paid, and since before the first of them no
+ * event about an invoice has come, whatever else came. Pure.
+ * @param pulls in any order
+ * @param listeningSince when a listener started last; what was paid before that could not be announced
+ * @returns a sentence for a person, or null
+ */
+export function webhooksSeemStopped(
+  pulls: readonly PullFinding[],
+  lastInvoiceEventAt: number | null,
+  listeningSince: number | null,
+): string | null {
+  if (listeningSince === null) return null;
+  const since = Math.max(lastInvoiceEventAt ?? 0, listeningSince);
+  const unannounced = pulls.filter((pull) => pull.unlisted > 0 && pull.startedAt > since);
+  if (unannounced.length < findingsInRow) return null;
+  const invoices = unannounced.reduce((sum, { unlisted }) => sum + unlisted, 0);
+  return `webhooks seem to have stopped: ${unannounced.length} pulls found ${invoices} invoices gone from the list that no event announced. Check the reverse proxy, and the address and the kinds of events that the service was given`;
+}
+
+/** How often something came to the door, and when last. `listening` is the start of a listener. */
+export interface TallyRow {
+  name: string;
+  number: number;
+  lastAt: number;
+}
+
+/** Adds what was counted since the last time. Strangers are counted in memory, so that they cost the store nothing. */
+export async function addToTally(tx: Tx, counts: ReadonlyMap<string, number>, nowMs: number): Promise<void> {
+  for (const [name, number] of counts)
+    await tx.run(
+      tx.dialect === 'sqlite'
+        ? `INSERT INTO webhook_tally (name, number, last_at) VALUES (?,?,?)
+             ON CONFLICT (name) DO UPDATE SET number=number+excluded.number, last_at=excluded.last_at`
+        : `INSERT INTO webhook_tally (name, number, last_at) VALUES (?,?,?)
+             ON DUPLICATE KEY UPDATE number=number+VALUES(number), last_at=VALUES(last_at)`,
+      [name, number, nowMs],
+    );
+}
+
+export async function readTally(tx: Tx): Promise<TallyRow[]> {
+  const rows = await tx.select('SELECT name, number, last_at FROM webhook_tally ORDER BY name');
+  return rows.map((row) => ({ name: row.name, number: Number(row.number), lastAt: Number(row.last_at) }));
+}
+
+export interface WebhookStatus {
+  /** When an event was stored last; null: never. */
+  lastEventAt: number | null;
+  /** When a listener started last; null: never. */
+  listeningSinceAt: number | null;
+  /** Events that have to be read about. */
+  pending: number;
+  tally: TallyRow[];
+  /** That webhooks seem to have stopped, in words, or null. */
+  stopped: string | null;
+}
+
+/** Pulls that are looked at. */
+const newestPulls = 200;
+
+export async function readWebhookStatus(tx: Tx): Promise<WebhookStatus> {
+  const tally = await readTally(tx);
+  const listeningSinceAt = tally.find(({ name }) => name === 'listening')?.lastAt ?? null;
+  const lastAt = await lastReceivedAt(tx);
+  const pulls = await tx.select(
+    `SELECT started_at, unlisted FROM invoice_pull WHERE outcome IN ('proven','unproven') ORDER BY id DESC LIMIT ${newestPulls}`,
+  );
+  const [waiting] = await tx.select("SELECT COUNT(*) AS n FROM webhook_event WHERE state='pending'");
+  return {
+    lastEventAt: lastAt.any,
+    listeningSinceAt,
+    pending: Number(waiting?.n ?? 0),
+    tally: tally.filter(({ name }) => name !== 'listening'),
+    stopped: webhooksSeemStopped(
+      pulls.map((row) => ({ startedAt: Number(row.started_at), unlisted: Number(row.unlisted) })),
+      lastAt.invoice,
+      listeningSinceAt,
+    ),
+  };
+}

@@ -1,0 +1,179 @@
+import type { ErpReader } from '../../erp/erp-reader.js';
+import { parseSourceKey } from '../../erp/source-key.js';
+import { type ErpWriter, WriteBackError } from '../../erp/write-back/erp-writer.js';
+import type { Entity } from '../../model/record.js';
+import type { WriteBackKind } from '../../model/write-back.js';
+import type { JobContext } from '../../ops/job-context.js';
+import { endAlert, raiseAlert } from '../../store/alerts.js';
+import { assertEpoch, type Lease, renewLease } from '../../store/lease.js';
+import { writeBackCauses } from './write-back-alerts.js';
+import { type PlannedWrite, planWrites } from './write-back-decisions.js';
+import { dropMarks, readMarks, saveMarks } from './write-back-marks.js';
+import { entityOf, wantedRows, writeBackForm } from './write-back-source.js';
+
+/** Rows looked at: enough to tell our own hand from a clerk's. */
+const sampleSize = 20;
+
+/**
+ * Whether our own statement moves the column by which capture finds changes: compares it before and after a write.
+ * @returns true: it moved for every row that was looked at; false: it did not; null: nothing could be compared
+ */
+export async function movesChangedAt(
+  reader: ErpReader,
+  entity: Entity,
+  keys: readonly string[],
+  write: () => Promise<void>,
+): Promise<boolean | null> {
+  const before = await changedAtOf(reader, entity, keys.slice(0, sampleSize));
+  await write();
+  const known = [...before.keys()];
+  if (known.length === 0) return null;
+  const after = await changedAtOf(reader, entity, known);
+  return known.every((key) => after.has(key) && after.get(key) !== before.get(key));
+}
+
+/** A reader that fails here fails for capture too, which says so. */
+async function changedAtOf(reader: ErpReader, entity: Entity, keys: readonly string[]): Promise<Map<string, string>> {
+  if (keys.length === 0) return new Map();
+  const filter = { keys: [...keys] };
+  try {
+    const { rows } = await (entity === 'order'
+      ? reader.sweepOrders(null, sampleSize, filter)
+      : reader.sweepCustomers(null, sampleSize, filter));
+    return new Map(rows.flatMap(({ sourceKey, changedAt }) => (changedAt === null ? [] : [[sourceKey, changedAt]])));
+  } catch {
+    return new Map();
+  }
+}
+
+export interface WriteBackPartners {
+  writer: ErpWriter;
+  /** Tells whether our own statements move the column that capture follows. */
+  reader: ErpReader;
+}
+
+const refusalRetryMs = 900_000;
+
+/** Brings records of one kind into the ERP, some at a time. */
+export class WriteBackBatch {
+  /** So far. */
+  written = 0;
+  refused = 0;
+  readonly #context: JobContext;
+  readonly #partners: WriteBackPartners;
+  readonly #lease: { lease: Lease; leaseMs: number };
+  readonly #kind: WriteBackKind;
+  #watchedOwnChange = false;
+
+  constructor(
+    context: JobContext,
+    partners: WriteBackPartners,
+    lease: { lease: Lease; leaseMs: number },
+    kind: WriteBackKind,
+  ) {
+    this.#context = context;
+    this.#partners = partners;
+    this.#lease = lease;
+    this.#kind = kind;
+  }
+
+  /** Writes what the ERP does not hold yet of these records, and remembers it. A crash in between writes the same once more. */
+  async write(keys: readonly string[]): Promise<void> {
+    if (keys.length === 0) return;
+    const { store, settings, nowMs } = this.#context;
+    const form = writeBackForm(settings);
+    const { rows, marks } = await store.read('compare with what was written', async (tx) => ({
+      rows: await wantedRows(tx, this.#kind, keys, form),
+      marks: await readMarks(tx, this.#kind, keys),
+    }));
+    const planned = planWrites(keys, rows, marks, nowMs());
+    if (planned.length === 0) return;
+    await this.#keepLease();
+    const refusals = await this.#sendWatched(planned);
+    const nextTryAt = nowMs() + refusalRetryMs;
+    await store.transaction('note what was written back', async (tx) => {
+      await assertEpoch(tx, this.#lease.lease);
+      const kept = planned.filter(({ key, row }) => row !== null || refusals.has(key));
+      await saveMarks(
+        tx,
+        this.#kind,
+        kept.map(({ key, hash }) => {
+          const refusal = refusals.get(key) ?? null;
+          return { key, hash, refusal, nextTryAt: refusal === null ? null : nextTryAt };
+        }),
+      );
+      const gone = planned.filter(({ key, row }) => row === null && !refusals.has(key));
+      await dropMarks(
+        tx,
+        this.#kind,
+        gone.map(({ key }) => key),
+      );
+    });
+    this.written += planned.length - refusals.size;
+    this.refused += refusals.size;
+  }
+
+  /** The first write of a pass is watched, where a statement may touch what capture reads. */
+  async #sendWatched(planned: readonly PlannedWrite[]): Promise<Map<string, string>> {
+    const { settings, store, log, nowMs } = this.#context;
+    const entity = entityOf[this.#kind];
+    if (this.#watchedOwnChange || entity === null || settings.writeBack[this.#kind].upsert === undefined)
+      return this.#send(planned);
+    this.#watchedOwnChange = true;
+    let refusals = new Map<string, string>();
+    const keys = planned.map(({ key }) => key);
+    const moves = await movesChangedAt(this.#partners.reader, entity, keys, async () => {
+      refusals = await this.#send(planned);
+    });
+    if (moves === null || refusals.size > 0) return refusals;
+    const cause = writeBackCauses.moves;
+    const message =
+      `The statement writeBack.${this.#kind}.upsert moves ${this.#kind}.changedAt of the rows that it writes, so that capture reads them all again. ` +
+      'Nothing is sent twice, but write to a side table instead, or to a table without that column.';
+    if (moves) log.warn(message);
+    await store.transaction('note whether capture sees our own change', async (tx) => {
+      await assertEpoch(tx, this.#lease.lease);
+      if (moves) await raiseAlert(tx, `${cause}.${this.#kind}`, message, nowMs());
+      else await endAlert(tx, `${cause}.${this.#kind}`, nowMs());
+    });
+    return refusals;
+  }
+
+  /** Writes these together; where the ERP refuses a row, halves them until it stands alone. @returns why, by key */
+  async #send(planned: readonly PlannedWrite[]): Promise<Map<string, string>> {
+    try {
+      await this.#partners.writer.write(
+        this.#kind,
+        planned.map(({ key, row }) => ({ key, keyParts: this.#keyParts(key), row })),
+      );
+      return new Map();
+    } catch (error) {
+      if (!(error instanceof WriteBackError) || error.kind !== 'row') throw error;
+      const [only] = planned;
+      if (planned.length === 1 && only) return new Map([[only.key, this.#refusalInWords(error)]]);
+      const middle = Math.ceil(planned.length / 2);
+      await this.#keepLease();
+      const first = await this.#send(planned.slice(0, middle));
+      return new Map([...first, ...(await this.#send(planned.slice(middle)))]);
+    }
+  }
+
+  /** A database may quote the row, and what is kept of a customer is kept where `waybill forget` finds it. */
+  #refusalInWords(error: WriteBackError): string {
+    if (this.#kind !== 'customers') return error.message;
+    return `the ERP refuses the row (${(error.cause as { code?: string } | undefined)?.code ?? 'no code'}).`;
+  }
+
+  #keyParts(key: string): readonly string[] {
+    const { orders, customers } = this.#context.settings;
+    const columns = { orders: orders.key, customers: customers.key, invoices: undefined }[this.#kind];
+    return parseSourceKey(key, columns?.length ?? 1) ?? [];
+  }
+
+  async #keepLease(): Promise<void> {
+    const { store, clock } = this.#context;
+    const { lease, leaseMs } = this.#lease;
+    if (lease.endsAtMonotonicMs - clock.monotonicMs() > (leaseMs * 2) / 3) return;
+    await renewLease(store, lease, leaseMs, clock);
+  }
+}

@@ -1,0 +1,75 @@
+import { appendAudit } from '../../audit/audit-log.js';
+import { type WriteBackKind, writeBackKinds } from '../../model/write-back.js';
+import type { JobContext } from '../../ops/job-context.js';
+import { goLiveProblem } from '../../outbound/deliver/go-live.js';
+import { acquireLease, assertEpoch, releaseLease } from '../../store/lease.js';
+import { noteWriteBackAlerts } from './write-back-alerts.js';
+import type { WriteBackPartners } from './write-back-batch.js';
+import { WriteBackKindPass, type WriteBackOptions } from './write-back-kind-pass.js';
+
+export interface WriteBackResult {
+  /** Who writes instead, or null. */
+  busy: string | null;
+  /** Why nothing may be written yet, as nothing may be delivered, or null. */
+  held: string | null;
+  written: Record<WriteBackKind, number>;
+  /** Records that the ERP refused in this pass. */
+  refused: number;
+  /** Why a kind could not be written. */
+  failures: { kind: WriteBackKind; reason: string }[];
+}
+
+/**
+ * One pass: brings what became of records and invoices into the ERP. What the ERP holds already is not written again, a pass
+ * that is cut short goes on where it was, and a failure is on record, never thrown: nothing else may stop for it.
+ */
+export async function writeBack(
+  context: JobContext,
+  partners: WriteBackPartners,
+  options: WriteBackOptions = {},
+): Promise<WriteBackResult> {
+  const { store, settings, actor, clock, nowMs } = context;
+  const leaseMs = Math.max(settings.delivery.leaseSeconds, 2 * settings.writeBack.timeoutSeconds + 20) * 1000;
+  const result: WriteBackResult = {
+    busy: null,
+    // A copy of the server, or a store that is not live, has a picture of its own.
+    held: await store.read('look whether it may be written back', (tx) =>
+      goLiveProblem(tx, settings, partners.reader.identity()),
+    ),
+    written: { orders: 0, customers: 0, invoices: 0 },
+    refused: 0,
+    failures: [],
+  };
+  if (result.held !== null) return result;
+  const answer = await acquireLease(store, 'write-back', actor, leaseMs, clock);
+  if (!answer.held) return { ...result, busy: answer.holder };
+  const { lease } = answer;
+  try {
+    const used = writeBackKinds.filter((kind) => settings.writeBack[kind].enabled);
+    let isCertain = false;
+    for (const kind of used) {
+      if (options.signal?.aborted) break;
+      const pass = new WriteBackKindPass(context, partners, options, { lease, leaseMs }, kind);
+      const outcome = await pass.run();
+      result.written[kind] = outcome.written;
+      result.refused += outcome.refused;
+      if (outcome.failure === null) continue;
+      result.failures.push({ kind, reason: outcome.failure.message });
+      isCertain ||= outcome.failure.kind === 'target';
+    }
+    await store.transaction('note how the write-back went', async (tx) => {
+      await assertEpoch(tx, lease);
+      const at = nowMs();
+      await noteWriteBackAlerts(tx, used, { failuresInRow: settings.alert.failuresInRow, isCertain, nowMs: at });
+      if (Object.values(result.written).some((count) => count > 0) || result.refused > 0)
+        await appendAudit(
+          tx,
+          [{ event: 'write_back', outcome: 'written', actor, detail: { ...result.written, refused: result.refused } }],
+          at,
+        );
+    });
+  } finally {
+    await releaseLease(store, lease);
+  }
+  return result;
+}

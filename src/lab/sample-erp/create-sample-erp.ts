@@ -1,0 +1,117 @@
+import { type SampleErpDatabase, type SampleErpTarget, type SampleValue, withSampleErp } from './sample-erp-target.js';
+import { type BadRows, makeSampleRows } from './sample-rows.js';
+
+/** The SQL types in which the two databases differ. */
+interface Dialect {
+  id: string;
+  time: string;
+  tableOptions: string;
+}
+
+const DIALECTS: Record<'sqlite' | 'mysql', Dialect> = {
+  sqlite: { id: 'INTEGER', time: 'DATETIME', tableOptions: '' },
+  mysql: {
+    id: 'INT',
+    time: 'DATETIME(6)',
+    tableOptions: ' ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_general_ci',
+  },
+};
+
+/** The statements that make an empty sample ERP: times are wall times in Europe/Berlin, as an ERP writes them. */
+export function sampleErpSchema(type: 'sqlite' | 'mysql'): string[] {
+  const { id, time, tableOptions } = DIALECTS[type];
+  return [
+    `CREATE TABLE customers (
+      id ${id} NOT NULL PRIMARY KEY,
+      customer_no VARCHAR(20) NOT NULL UNIQUE,
+      name VARCHAR(120) NOT NULL,
+      email VARCHAR(120),
+      street VARCHAR(120),
+      postcode VARCHAR(10),
+      city VARCHAR(80),
+      country CHAR(2) NOT NULL,
+      created_at ${time} NOT NULL,
+      updated_at ${time} NOT NULL
+    )${tableOptions}`,
+    'CREATE INDEX customers_updated ON customers (updated_at, id)',
+    `CREATE TABLE products (
+      id ${id} NOT NULL PRIMARY KEY,
+      sku VARCHAR(40) NOT NULL UNIQUE,
+      name VARCHAR(120) NOT NULL,
+      unit_price DECIMAL(12,2) NOT NULL
+    )${tableOptions}`,
+    `CREATE TABLE sales_orders (
+      id ${id} NOT NULL PRIMARY KEY,
+      order_no VARCHAR(20) NOT NULL UNIQUE,
+      customer_id ${id},
+      status VARCHAR(12) NOT NULL,
+      order_date DATE NOT NULL,
+      currency CHAR(3) NOT NULL,
+      total DECIMAL(12,2) NOT NULL,
+      remark VARCHAR(200),
+      created_at ${time} NOT NULL,
+      updated_at ${time} NOT NULL
+    )${tableOptions}`,
+    'CREATE INDEX sales_orders_updated ON sales_orders (updated_at, id)',
+    'CREATE INDEX sales_orders_customer ON sales_orders (customer_id)',
+    `CREATE TABLE sales_order_lines (
+      id ${id} NOT NULL PRIMARY KEY,
+      order_id ${id} NOT NULL,
+      line_no ${id} NOT NULL,
+      product_id ${id},
+      qty DECIMAL(12,3) NOT NULL,
+      unit_price DECIMAL(14,4) NOT NULL
+    )${tableOptions}`,
+    'CREATE UNIQUE INDEX sales_order_lines_order ON sales_order_lines (order_id, line_no)',
+  ];
+}
+
+export interface SampleErpOptions {
+  target: SampleErpTarget;
+  /** The same seed and counts give the same rows. */
+  seed?: number;
+  /** Customers that eligible orders name; a few more without orders come on top. */
+  customers?: number;
+  /** Orders that can be sent; drafts, cancelled orders and orders before startFrom come on top. */
+  orders?: number;
+  /** Eligible orders that can't be sent; they come on top as well. */
+  bad?: BadRows;
+}
+
+/** What was made. */
+export interface SampleErpSummary {
+  customers: { referenced: number; withoutOrders: number };
+  orders: { eligible: number; ineligible: number };
+  lines: number;
+  /** Keys of the bad orders, by what is wrong with them. */
+  bad: Record<keyof BadRows, number[]>;
+}
+
+const ROWS_PER_STATEMENT = 500;
+
+/** Makes the tables and fills them. The target must not hold tables of these names. */
+export async function createSampleErp(options: SampleErpOptions): Promise<SampleErpSummary> {
+  const { target, seed = 1, customers = 25, orders = 200, bad = {} } = options;
+  const rows = makeSampleRows(seed, { customers, orders, bad });
+  await withSampleErp(target, async (database) => {
+    for (const statement of sampleErpSchema(target.type)) await database.run(statement);
+    await insertRows(database, 'customers', rows.customers);
+    await insertRows(database, 'products', rows.products);
+    await insertRows(database, 'sales_orders', rows.orders);
+    await insertRows(database, 'sales_order_lines', rows.lines);
+  });
+  return {
+    customers: { referenced: customers, withoutOrders: rows.customers.length - customers },
+    orders: { eligible: orders, ineligible: rows.ineligibleOrders },
+    lines: rows.lines.length,
+    bad: rows.bad,
+  };
+}
+
+async function insertRows(database: SampleErpDatabase, table: string, rows: SampleValue[][]): Promise<void> {
+  for (let start = 0; start < rows.length; start += ROWS_PER_STATEMENT) {
+    const some = rows.slice(start, start + ROWS_PER_STATEMENT);
+    const marks = some.map((row) => `(${row.map(() => '?').join(',')})`).join(',');
+    await database.run(`INSERT INTO ${table} VALUES ${marks}`, some.flat());
+  }
+}

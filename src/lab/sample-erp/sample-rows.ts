@@ -1,0 +1,251 @@
+import type { SampleValue } from './sample-erp-target.js';
+
+/** Numbers that look random and are the same for the same seed on every machine (mulberry32). Not for secrets. */
+export class SeededRandom {
+  #state: number;
+
+  constructor(seed: number) {
+    this.#state = seed >>> 0;
+  }
+
+  /** From 0 up to, but not including, `below`. */
+  below(below: number): number {
+    this.#state = (this.#state + 0x6d2b79f5) >>> 0;
+    let mixed = this.#state;
+    mixed = Math.imul(mixed ^ (mixed >>> 15), mixed | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return Math.floor((((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32) * below);
+  }
+
+  /** From `from` to `to`, both included. */
+  between(from: number, to: number): number {
+    return from + this.below(to - from + 1);
+  }
+
+  pick<T>(values: readonly [T, ...T[]]): T {
+    return values[this.below(values.length)] as T;
+  }
+
+  chance(percent: number): boolean {
+    return this.below(100) < percent;
+  }
+}
+
+/** Rows that a reader must show to a person instead of sending; how many of each. */
+export interface BadRows {
+  ordersWithoutLines?: number;
+  fractionalQuantities?: number;
+  negativeQuantities?: number;
+  pricesWithThreeDecimals?: number;
+  missingCustomers?: number;
+  totalMismatches?: number;
+}
+
+export interface SampleCounts {
+  /** Customers that an eligible order names. */
+  customers: number;
+  /** Orders that can be sent. */
+  orders: number;
+  bad: BadRows;
+}
+
+export interface SampleRows {
+  customers: SampleValue[][];
+  products: SampleValue[][];
+  orders: SampleValue[][];
+  lines: SampleValue[][];
+  ineligibleOrders: number;
+  /** Ids of the orders with bad rows, by what is wrong with them. */
+  bad: Record<keyof BadRows, number[]>;
+}
+
+type Place = readonly [postcode: string, city: string, country: string];
+
+const COMPANIES = [
+  'Müller & Söhne GmbH',
+  'Bäckerei Weißkopf',
+  "O'Brien Trading Ltd",
+  'Café Crème &amp; Co. KG',
+  'Åkerlund Möbler AB',
+  'Łódzkie Zakłady Sp. z o.o.',
+  'Ferretería Ñandú S.L.',
+  'Schmidt "Werkzeug" OHG',
+  "L'Atelier d'Été SARL",
+  'Großhandel Übelhör',
+] as const;
+const CITIES: readonly [Place, ...Place[]] = [
+  ['10115', 'Berlin', 'DE'],
+  ['80331', 'München', 'DE'],
+  ['50667', 'Köln', 'DE'],
+  ['1010', 'Wien', 'AT'],
+  ['8001', 'Zürich', 'CH'],
+  ['31000', 'Toulouse', 'FR'],
+  ['D02 X285', 'Dublin', 'IE'],
+];
+const STREETS = ['Hauptstraße', 'Gewerbepark Süd', 'Am Mühlbach', "Rue de l'Église", 'Quai'] as const;
+const GOODS = [
+  'Schraube M8×40',
+  'Türgriff "Elegance"',
+  'Kabel 3x1,5 mm²',
+  'Farbe weiß 10 l',
+  'Fräser Ø 12',
+  'Dübel',
+] as const;
+const REMARKS = ['Bitte vor 12 Uhr anliefern', 'Ship with order #12 & call first', "Don't split", ''] as const;
+const PRODUCTS = 60;
+/** Customers and orders are spread from here; no date depends on the day when the sample is made. */
+const FIRST_DAY = Date.UTC(2026, 0, 5, 8, 0, 0);
+const BEFORE_START = Date.UTC(2025, 9, 6, 8, 0, 0);
+const LONGEST_SPAN = 20 * 86_400_000;
+const NO_SUCH_CUSTOMER = 9_000_001;
+
+type OrderFlaw = keyof BadRows | null;
+interface OrderDraft {
+  customerId: number | null;
+  status: string;
+  currency: string;
+  from: number;
+  flaw: OrderFlaw;
+}
+
+/** The rows of a sample ERP: the same seed and counts give the same rows. */
+export function makeSampleRows(seed: number, { customers, orders, bad }: SampleCounts): SampleRows {
+  const random = new SeededRandom(seed);
+  if (orders < customers)
+    throw new RangeError(`${orders} orders can not name ${customers} customers: ask for more orders.`);
+  const withoutOrders = Math.max(2, Math.floor(customers / 20));
+  const rows: SampleRows = {
+    customers: Array.from({ length: customers + withoutOrders }, (_, index) => customerRow(index + 1, random)),
+    products: Array.from({ length: PRODUCTS }, (_, index) => productRow(index + 1, random)),
+    orders: [],
+    lines: [],
+    ineligibleOrders: 0,
+    bad: {
+      ordersWithoutLines: [],
+      fractionalQuantities: [],
+      negativeQuantities: [],
+      pricesWithThreeDecimals: [],
+      missingCustomers: [],
+      totalMismatches: [],
+    },
+  };
+  const drafts = draftOrders(random, { customers, orders, bad });
+  const step = Math.max(1, Math.min(61_000, Math.floor(LONGEST_SPAN / drafts.length)));
+  let changedAt = 0;
+  drafts.forEach((draft, index) => {
+    // A nightly import gives several orders the very same time.
+    if (index % 50 >= 4 || index === 0) changedAt = index * step + random.below(step);
+    const micros = index % 50 < 4 ? 0 : random.below(1000);
+    addOrder(rows, index + 1, draft, sampleTime(draft.from + changedAt, micros), random);
+  });
+  return rows;
+}
+
+function draftOrders(random: SeededRandom, { customers, orders, bad }: SampleCounts): OrderDraft[] {
+  const eligible = (index: number, flaw: OrderFlaw = null): OrderDraft => ({
+    customerId: index < customers ? index + 1 : random.between(1, customers),
+    status: 'confirmed',
+    currency: 'EUR',
+    from: FIRST_DAY,
+    flaw,
+  });
+  const drafts = Array.from({ length: orders }, (_, index) => eligible(index));
+  for (const [flaw, count] of Object.entries(bad) as [keyof BadRows, number][]) {
+    for (let index = 0; index < count; index += 1) {
+      const draft = eligible(customers, flaw);
+      drafts.push(flaw === 'missingCustomers' ? { ...draft, customerId: NO_SUCH_CUSTOMER + index } : draft);
+    }
+  }
+  const ineligible = Math.max(6, Math.floor(orders / 10));
+  for (let index = 0; index < ineligible; index += 1) {
+    const draft = eligible(customers);
+    if (index % 3 === 0) drafts.push({ ...draft, status: 'draft' });
+    else if (index % 3 === 1) drafts.push({ ...draft, status: 'cancelled' });
+    else drafts.push({ ...draft, from: BEFORE_START });
+  }
+  // Good, bad and ineligible rows lie among each other, as they do in life.
+  for (let index = drafts.length - 1; index > 0; index -= 1) {
+    const other = random.below(index + 1);
+    [drafts[index], drafts[other]] = [drafts[other] as OrderDraft, drafts[index] as OrderDraft];
+  }
+  return drafts;
+}
+
+function customerRow(id: number, random: SeededRandom): SampleValue[] {
+  const [postcode, city, country] = random.pick(CITIES);
+  const name = random.pick(COMPANIES);
+  const time = sampleTime(BEFORE_START - 86_400_000 + id * 1000, random.below(1000));
+  return [
+    id,
+    `K${String(10_000 + id)}`,
+    id % 4 === 0 ? `${name} Filiale ${id}` : name,
+    random.chance(80) ? `info${id}@example.com` : null,
+    `${random.pick(STREETS)} ${random.between(1, 199)}`,
+    postcode,
+    city,
+    country,
+    time,
+    time,
+  ];
+}
+
+function productRow(id: number, random: SeededRandom): SampleValue[] {
+  return [
+    id,
+    `SKU-${String(id).padStart(4, '0')}`,
+    `${random.pick(GOODS)} Nr. ${id}`,
+    decimal(random.between(99, 49_999), 2),
+  ];
+}
+
+function addOrder(rows: SampleRows, id: number, draft: OrderDraft, time: string, random: SeededRandom): void {
+  const { customerId, status, currency, flaw } = draft;
+  const wanted = flaw === 'ordersWithoutLines' ? 0 : random.between(1, 5);
+  let totalCents = 0;
+  for (let line = 1; line <= wanted; line += 1) {
+    const product = random.between(1, PRODUCTS);
+    const cents = Math.round(Number(rows.products[product - 1]?.[3]) * 100);
+    const qty = random.between(1, 20);
+    totalCents += qty * cents;
+    const flawed = line === 1;
+    rows.lines.push([
+      rows.lines.length + 1,
+      id,
+      line,
+      product,
+      flawed && flaw === 'fractionalQuantities'
+        ? '1.500'
+        : flawed && flaw === 'negativeQuantities'
+          ? '-2.000'
+          : `${qty}.000`,
+      flawed && flaw === 'pricesWithThreeDecimals' ? decimal(cents * 10 + 5, 3) : decimal(cents, 2),
+    ]);
+  }
+  if (flaw === 'totalMismatches' || flaw === 'ordersWithoutLines') totalCents += 1000;
+  if (flaw !== null) rows.bad[flaw].push(id);
+  if (status !== 'confirmed' || draft.from === BEFORE_START) rows.ineligibleOrders += 1;
+  const remark = random.pick(REMARKS);
+  rows.orders.push([
+    id,
+    `A-2026-${String(id).padStart(6, '0')}`,
+    customerId,
+    status,
+    time.slice(0, 10),
+    currency,
+    decimal(totalCents, 2),
+    remark,
+    time,
+    time,
+  ]);
+}
+
+/** Integer units as decimal text. */
+export function decimal(units: number, scale: number): string {
+  const digits = String(units).padStart(scale + 1, '0');
+  return `${digits.slice(0, -scale)}.${digits.slice(-scale)}`;
+}
+
+/** Wall time with microseconds. The hours of the sample's days are those on the wall, so no zone is applied. */
+export function sampleTime(milliseconds: number, micros: number): string {
+  return `${new Date(milliseconds).toISOString().slice(0, 23).replace('T', ' ')}${String(micros).padStart(3, '0')}`;
+}

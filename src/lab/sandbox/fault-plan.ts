@@ -1,0 +1,175 @@
+import { z } from 'zod';
+
+/** Which requests a fault may hit. All given conditions must hold. Service requests only; throttled and unauthorised ones are never matched. */
+const match = z.strictObject({
+  method: z.string().optional(),
+  /** The beginning of the path with its query, or a regular expression (over HTTP: `{"regex":"…"}`). */
+  path: z.union([z.string(), z.instanceof(RegExp), z.strictObject({ regex: z.string() })]).optional(),
+  /** The idempotency key, unquoted. */
+  key: z.string().optional(),
+  /** A piece of the body's text, e.g. the reference of one record. */
+  bodyIncludes: z.string().optional(),
+  /** Only the nth matching request since the fault was set, counted from 1; or several of them. */
+  nth: z.union([z.int().min(1), z.array(z.int().min(1))]).optional(),
+});
+
+const common = {
+  match: match.default({}),
+  /** How often it may fire. Without it: every time. */
+  times: z.int().min(1).optional(),
+  /** The chance that it fires on a matching request, 0 to 1. Default 1. */
+  probability: z.number().min(0).max(1).optional(),
+};
+
+/** Whether the request takes its effect (and the key is remembered) before it goes wrong. */
+const effect = (usual: 'none' | 'done') => z.enum(['none', 'done']).default(usual);
+const headers = z.record(z.string(), z.string()).default({});
+
+export const faultSchema = z.discriminatedUnion('kind', [
+  /** Any answer: 500, 503 with Retry-After, 429, 401, … A string body is sent as it is, anything else as JSON. */
+  z.strictObject({
+    kind: z.literal('status'),
+    status: z.int().min(200).max(599),
+    headers,
+    body: z.unknown().optional(),
+    effect: effect('none'),
+    ...common,
+  }),
+  /** Never answers. */
+  z.strictObject({ kind: z.literal('hang'), effect: effect('none'), ...common }),
+  /** The true answer, later by `ms`; the key is in progress meanwhile. */
+  z.strictObject({ kind: z.literal('delay'), ms: z.number().min(0), ...common }),
+  /** The true answer, its body a byte at a time. */
+  z.strictObject({ kind: z.literal('trickle'), intervalMs: z.number().min(0).default(100), ...common }),
+  /** The connection is reset; nothing happened. */
+  z.strictObject({ kind: z.literal('reset-before'), ...common }),
+  /** The connection is reset; it happened. */
+  z.strictObject({ kind: z.literal('reset-after-commit'), ...common }),
+  /** The true status and headers, half of the body, then the end of the connection. */
+  z.strictObject({ kind: z.literal('cut-off'), chunked: z.boolean().default(false), ...common }),
+  /** Half of the JSON as a complete body: the connection is fine, the text isn't. */
+  z.strictObject({ kind: z.literal('truncated-json'), ...common }),
+  /** The true status with a page made for people, as a proxy or a maintenance page does. */
+  z.strictObject({ kind: z.literal('html'), effect: effect('done'), ...common }),
+  /** The answer's `total` is off by this much; what was recorded is right. */
+  z.strictObject({ kind: z.literal('wrong-total'), by: z.int().default(1), ...common }),
+  /** The true status without a body. */
+  z.strictObject({ kind: z.literal('empty-body'), effect: effect('done'), ...common }),
+  /** The true status with JSON that isn't what was promised. */
+  z.strictObject({
+    kind: z.literal('invalid-json-shape'),
+    body: z.unknown().default({ result: 'ok' }),
+    effect: effect('done'),
+    ...common,
+  }),
+  /** Every remembered key is forgotten, then the request is served as usual. */
+  z.strictObject({ kind: z.literal('forget-keys'), ...common }),
+  /** Sent somewhere else; nothing happened. */
+  z.strictObject({
+    kind: z.literal('redirect'),
+    status: z.int().min(300).max(399).default(302),
+    location: z.string().default('/v1/moved'),
+    ...common,
+  }),
+  /** The true answer with this many bytes of padding, as valid JSON without a content length. */
+  z.strictObject({
+    kind: z.literal('oversize-body'),
+    bytes: z
+      .int()
+      .min(1)
+      .default(32 * 1024 * 1024),
+    ...common,
+  }),
+]);
+
+/** A fault as it is asked for, in process or over HTTP. */
+export type FaultInput = z.input<typeof faultSchema>;
+/** A fault with its defaults filled in. */
+export type Fault = z.output<typeof faultSchema>;
+export type FaultKind = Fault['kind'];
+
+/** Checks a list of faults and fills in the defaults. Throws an error that names every mistake. */
+export function parseFaults(input: unknown): Fault[] {
+  const parsed = z.array(faultSchema).safeParse(input);
+  if (!parsed.success) throw new TypeError(`These faults can't be set:\n${z.prettifyError(parsed.error)}`);
+  return parsed.data;
+}
+
+/** What a fault can be matched against. */
+export interface FaultTarget {
+  method: string;
+  /** With its query. */
+  path: string;
+  key: string | null;
+  body: () => string;
+}
+
+interface Planned {
+  readonly fault: Fault;
+  readonly matches: (target: FaultTarget) => boolean;
+  seen: number;
+  fired: number;
+}
+
+/** Decides which fault, if any, a request meets. */
+export class FaultPlan {
+  #planned: Planned[] = [];
+  readonly #random: () => number;
+
+  constructor(random: () => number) {
+    this.#random = random;
+  }
+
+  set(faults: readonly Fault[]): void {
+    this.#planned = faults.map((fault) => ({ fault, matches: matcher(fault.match), seen: 0, fired: 0 }));
+  }
+
+  add(faults: readonly Fault[]): void {
+    const before = this.#planned;
+    this.set(faults);
+    this.#planned = [...before, ...this.#planned];
+  }
+
+  list(): { fault: Fault; seen: number; fired: number }[] {
+    return this.#planned.map(({ fault, seen, fired }) => ({ fault, seen, fired }));
+  }
+
+  /** The first fault of the list that fires. Every matching one counts the request, so that `nth` doesn't depend on its neighbours. */
+  draw(target: FaultTarget): Fault | null {
+    let drawn: Planned | null = null;
+    for (const planned of this.#planned) {
+      if (!planned.matches(target)) continue;
+      planned.seen++;
+      if (!drawn && this.#fires(planned)) drawn = planned;
+    }
+    if (!drawn) return null;
+    drawn.fired++;
+    return drawn.fault;
+  }
+
+  #fires({ fault, seen, fired }: Planned): boolean {
+    if (fault.times !== undefined && fired >= fault.times) return false;
+    const { nth } = fault.match;
+    if (nth !== undefined && !(Array.isArray(nth) ? nth.includes(seen) : nth === seen)) return false;
+    return fault.probability === undefined || this.#random() < fault.probability;
+  }
+}
+
+function matcher(match: Fault['match']): (target: FaultTarget) => boolean {
+  const method = match.method?.toUpperCase();
+  const path = pathMatcher(match.path);
+  const { key, bodyIncludes } = match;
+  return (target) =>
+    (method === undefined || target.method === method) &&
+    path(target.path) &&
+    (key === undefined || target.key === key) &&
+    (bodyIncludes === undefined || target.body().includes(bodyIncludes));
+}
+
+function pathMatcher(path: Fault['match']['path']): (path: string) => boolean {
+  if (path === undefined) return () => true;
+  if (typeof path === 'string') return (asked) => asked.startsWith(path);
+  const regex =
+    path instanceof RegExp ? new RegExp(path.source, path.flags.replace(/[gy]/g, '')) : new RegExp(path.regex);
+  return (asked) => regex.test(asked);
+}

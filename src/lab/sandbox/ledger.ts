@@ -1,0 +1,75 @@
+import type { CustomerRecord, OrderRecord } from '../../model/record.js';
+import type { FaultKind } from './fault-plan.js';
+import type { DeletedRecord } from './record-store.js';
+
+/** One request at the service's door. Credentials never get in here. */
+export interface LedgerRequest {
+  request_id: string;
+  /** Wall clock when it came in, before any artificial delay. */
+  received_at_ms: number;
+  /** Wall clock when it was counted and handled. */
+  at_ms: number;
+  /** The rate limit's clock at the same moment: judge windows by this one. */
+  monotonic_ms: number;
+  /** Wall clock when the answer was begun; null while there is none. */
+  answered_at_ms: number | null;
+  method: string;
+  /** With its query. */
+  path: string;
+  idempotency_key: string | null;
+  body_sha256: string | null;
+  /** The status that was sent; null when none was (hang, reset). */
+  status: number | null;
+  throttled: boolean;
+  replayed: boolean;
+  fault: FaultKind | null;
+}
+
+export interface LedgerCustomer {
+  customer_code: string;
+  record: CustomerRecord;
+  key: string;
+  created_at: string;
+  /** Ids of the requests that made, changed, read or replayed it. */
+  requests: readonly string[];
+}
+
+export interface LedgerOrder {
+  order_id: string;
+  key: string;
+  reference: string | null;
+  record: OrderRecord;
+  status: string;
+  total: number;
+  created_at: string;
+  requests: readonly string[];
+}
+
+export interface LedgerCounts {
+  customers: number;
+  orders: number;
+  invoices: number;
+  /** All that came in, throttled ones included. */
+  requests: number;
+  throttled: number;
+  replayed: number;
+  /** References that more than one order carries. */
+  duplicateReferences: number;
+}
+
+/** What an outside auditor sees of the service: what was asked, and what is there now. */
+export interface Ledger {
+  requests: readonly LedgerRequest[];
+  customers: LedgerCustomer[];
+  orders: LedgerOrder[];
+  /** Records that were there and were deleted by request. */
+  deleted: readonly DeletedRecord[];
+  counts: LedgerCounts;
+  duplicates: { reference: string; order_ids: readonly string[] }[];
+}
+
+/** What became of an invoice. */
+export interface InvoiceChange {
+  invoiceNo: string;
+  status: string;
+}

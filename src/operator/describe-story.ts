@@ -1,0 +1,293 @@
+import type { Adoption } from '../outbound/outbox/adoptions.js';
+import { isOtherRecord } from '../outbound/outbox/is-other-record.js';
+import type { LanePause } from '../store/lane-pauses.js';
+import type { OperatorContext } from './operator-action.js';
+import type { RecordStory, StoryCustomer, StoryMessage } from './tell-story.js';
+
+export interface StoryContext extends Pick<OperatorContext, 'nowMs' | 'keyLifetimeMs'> {
+  /** The pauses that hold delivery now. */
+  pauses: readonly LanePause[];
+  /** Why nothing may be delivered to this service yet, or null. */
+  notLive: string | null;
+  /** How a time is written. */
+  time: (ms: number) => string;
+}
+
+export interface StoryInWords {
+  /** Where the record is now, in one sentence. */
+  where: string;
+  /** What it waits for, and why: a sentence each; the first one is the first to look at. */
+  why: string[];
+  /** What a person can do, with the command to type where there is one. */
+  todo: { text: string; command: string | null }[];
+}
+
+/** Where a record is, why, and what can be done. Pure. */
+export function describeStory(story: RecordStory, context: StoryContext): StoryInWords {
+  const words: StoryInWords = { where: '', why: [], todo: [] };
+  const { time } = context;
+  const message = story.messages.at(-1);
+  if (story.unsettled)
+    words.why.push(
+      `Its lines are not all there yet (seen since ${time(story.unsettled.firstSeenAt)}): ${story.unsettled.reason}.`,
+    );
+
+  if (story.adoption) words.why.push(adoptionInWords(story.adoption, context));
+  if (!message) {
+    words.where = story.adoption
+      ? `At the service as ${story.adoption.serviceId}; Waybill has sent nothing of it.`
+      : story.binding
+        ? `At the service, acknowledged as ${story.binding.serviceId} on ${time(story.binding.acknowledgedAt)}; its messages are no longer kept.`
+        : 'In the ERP, not in the outbox yet: it waits for its lines.';
+    return words;
+  }
+  switch (message.state) {
+    case 'delivered':
+      if (message.operation === 'delete') {
+        words.where = `Removed from the service, where it was ${message.serviceId}${message.closedAt === null ? '' : `; acknowledged on ${time(message.closedAt)}`}.`;
+        if (message.flag) words.why.push(`Somebody should look at it: ${message.flag}`);
+        break;
+      }
+      words.where = `At the service, acknowledged as ${message.serviceId}${message.closedAt === null ? '' : ` on ${time(message.closedAt)}`}.`;
+      if (message.flag) {
+        words.why.push(`Somebody should look at it: ${message.flag}`);
+        words.todo.push({
+          text: `Compare the record ${message.serviceId} at the service with the ERP.`,
+          command: null,
+        });
+      }
+      break;
+    case 'superseded':
+      words.where =
+        message.operation === 'create' && !story.binding
+          ? 'Not sent, and not to be sent.'
+          : story.adoption
+            ? `At the service as ${story.adoption.serviceId}; nothing is to be sent.`
+            : 'Nothing to send: the service holds these values already.';
+      if (message.operation === 'create' && !story.binding && message.reason) words.why.push(message.reason);
+      break;
+    case 'discarded':
+      words.where = `Discarded by an operator${message.closedAt === null ? '' : ` on ${time(message.closedAt)}`}; it will not be sent.`;
+      if (message.reason) words.why.push(message.reason);
+      words.todo.push({ text: 'A change to its row in the ERP makes a new message by itself.', command: null });
+      break;
+    case 'sending':
+      words.where = `Being sent right now (attempt ${message.attempts}).`;
+      words.why.push(
+        'Its outcome is on record within the deadline of a request; if the process died, its successor calls it "in doubt".',
+      );
+      break;
+    case 'pending':
+    case 'in_doubt':
+      describeWaiting(story, message, context, words);
+      break;
+    case 'parked':
+      describeParked(story, message, context, words);
+      break;
+  }
+  return words;
+}
+
+/** What happened before us, in one sentence. */
+function adoptionInWords(
+  { serviceId, adoptedAt, from, differs, reviewedAt }: Adoption,
+  { time }: StoryContext,
+): string {
+  const how = { answer: "the service's answer showed it", look_up: 'a look-up found it', file: 'a list named it' }[
+    from
+  ];
+  const found = `The service had ${serviceId} already; adopted on ${time(adoptedAt)}, because ${how}.`;
+  if (differs === null) return `${found} Nobody has compared its fields: only what is edited since is sent.`;
+  if (differs.length === 0) return `${found} Nothing differed.`;
+  const names = `${differs.slice(0, 20).join(', ')}${differs.length > 20 ? ` and ${differs.length - 20} more` : ''}`;
+  return `${found} It differed in ${names}; ${reviewedAt === null ? 'nobody has looked yet' : `looked at on ${time(reviewedAt)}`}.`;
+}
+
+function describeWaiting(story: RecordStory, message: StoryMessage, context: StoryContext, words: StoryInWords): void {
+  const { nowMs, time, pauses, notLive } = context;
+  words.where =
+    message.state === 'in_doubt'
+      ? `May have reached the service: attempt ${message.attempts} ended without proof. The same key and bytes go out again, which can not make a second record.`
+      : `Waiting to be sent${story.binding ? ` (${message.operation === 'delete' ? 'the removal of' : 'a change to'} ${story.binding.serviceId})` : ''}.`;
+  const before = words.why.length;
+
+  const earlier = story.messages.filter((m) => m.revision < message.revision);
+  const older = earlier.findLast((m) => isOpen(m) || m.state === 'parked');
+  const discarded = earlier.findLast((m) => m.state === 'discarded');
+  if (older && isOpen(older))
+    words.why.push(`It waits for its revision ${older.revision}, which is ${stateInWords(older)}.`);
+  else if (message.operation === 'update' && !story.binding) {
+    const cause = older ?? discarded;
+    words.why.push(
+      `It is a change, and the record itself was never acknowledged${cause ? `: revision ${cause.revision} is ${stateInWords(cause)}: ${cause.reason ?? 'no reason on record'}` : '.'}`,
+    );
+    if (!older) {
+      words.why.push('Nothing is under way that could change that: it will never be sent.');
+      words.todo.push({ text: 'Close it too.', command: operate('discard', story) });
+    }
+    if (older?.state === 'parked') adviseParked(story, older, context, words);
+  }
+  if (story.customer && !story.customer.binding) describeCustomer(story.customer, context, words);
+  for (const pause of pauses) {
+    const until = pause.until_at === null ? 'until somebody resumes it' : `until ${time(pause.until_at)}`;
+    words.why.push(
+      `${laneInWords[pause.lane]} paused (${pause.cause}) since ${time(pause.since_at)}, ${until}: ${pause.reason}`,
+    );
+    if (pause.until_at === null)
+      words.todo.push({
+        text: pause.cause === 'operator' ? 'End the pause.' : 'Remove the cause, then end the pause.',
+        command: `waybill resume ${pause.lane} --reason "…"`,
+      });
+  }
+  if (notLive) {
+    words.why.push(`Delivery is held: ${notLive}.`);
+    words.todo.push({ text: 'Look at what would be sent, then go live.', command: 'waybill go-live' });
+  }
+  if (message.nextAttemptAt > nowMs) {
+    words.why.push(
+      `Next try at ${time(message.nextAttemptAt)}${message.reason ? `; the last one said: ${message.reason}` : ''}.`,
+    );
+    words.todo.push({ text: 'Try now instead.', command: operate('retry', story) });
+  }
+  if (words.why.length === before) {
+    words.why.push('It is due now and goes out as soon as a deliverer gets to it.');
+    words.todo.push({ text: 'If no daemon runs, send it from here.', command: 'waybill sync deliver' });
+  }
+}
+
+function describeCustomer(customer: StoryCustomer, { time, nowMs }: StoryContext, words: StoryInWords): void {
+  const { newest, sourceKey } = customer;
+  const explain = {
+    text: 'Read the story of its customer.',
+    command: `waybill explain customer ${shellWord(sourceKey)}`,
+  };
+  if (!newest) {
+    words.why.push(
+      `It waits for its customer ${sourceKey}, which was never captured: is its row in the ERP, and eligible?`,
+    );
+  } else if (newest.state === 'parked') {
+    words.why.push(
+      `It waits for its customer ${sourceKey}, which is ${stateInWords(newest)}: ${newest.reason ?? 'no reason on record'}`,
+    );
+  } else {
+    const next = isOpen(newest) && newest.nextAttemptAt > nowMs ? `; next try at ${time(newest.nextAttemptAt)}` : '';
+    words.why.push(`It waits for its customer ${sourceKey}, which is ${stateInWords(newest)}${next}.`);
+  }
+  words.todo.push(explain);
+}
+
+function describeParked(story: RecordStory, message: StoryMessage, context: StoryContext, words: StoryInWords): void {
+  words.where = `Parked: it waits for a person (${parkClassInWords[message.parkClass ?? 'refused']}).`;
+  if (message.reason) words.why.push(message.reason);
+  adviseParked(story, message, context, words);
+}
+
+function adviseParked(
+  story: RecordStory,
+  message: StoryMessage,
+  { nowMs, keyLifetimeMs, time }: StoryContext,
+  words: StoryInWords,
+): void {
+  const discard = { text: 'Or close it for good, if it must not be sent.', command: operate('discard', story) };
+  if (isOtherRecord(message)) {
+    words.todo.push(
+      {
+        text: 'Enter it again in the ERP, as a new record, and close this one.',
+        command: operate('discard', story),
+      },
+      {
+        text: `Or, if it is the same one after all, or may overwrite ${story.binding?.serviceId ?? 'the other one'} at the service:`,
+        command: `waybill confirm ${story.entity}s --key ${shellWord(story.sourceKey)} --reason "…"`,
+      },
+    );
+    return;
+  }
+  switch (message.parkClass) {
+    case 'unmapped':
+      words.todo.push({ text: 'Correct its row in the ERP; it is read again by itself.', command: null }, discard);
+      break;
+    case 'refused':
+    case null:
+      words.todo.push(
+        { text: 'Correct its row in the ERP; a changed row is sent by itself.', command: null },
+        {
+          text: 'Or, if the cause was at the service and is mended, try the same again.',
+          command: operate('retry', story),
+        },
+        discard,
+      );
+      break;
+    case 'held':
+      words.todo.push(
+        { text: 'Look at what is held, then send, adopt or discard it.', command: 'waybill confirm --dry-run' },
+        discard,
+      );
+      break;
+    case 'conflict':
+    case 'unproven': {
+      const resendUntil = message.firstSentAt === null ? null : message.firstSentAt + keyLifetimeMs;
+      if (message.parkClass === 'unproven' && resendUntil !== null && resendUntil > nowMs)
+        words.todo.push({
+          text: `Until ${time(resendUntil)} the service knows its key, and the same may be sent again.`,
+          command: operate('retry', story),
+        });
+      words.todo.push(
+        {
+          text: `Look for it at the service${story.number ? ` (order number ${story.number})` : ''}. If it is there:`,
+          command: `${operate('resolve', story)} --delivered${story.entity === 'order' ? ' --service-id ID' : ''}`,
+        },
+        { text: 'If it is not there, and only then:', command: `${operate('resolve', story)} --not-delivered` },
+        discard,
+      );
+      break;
+    }
+  }
+}
+
+function operate(action: string, { entity, sourceKey }: RecordStory): string {
+  return `waybill outbox ${action} --entity ${entity} --key ${shellWord(sourceKey)} --reason "…"`;
+}
+
+function isOpen({ state }: StoryMessage): boolean {
+  return state === 'pending' || state === 'sending' || state === 'in_doubt';
+}
+
+/** `is …` */
+export function stateInWords({ state, parkClass }: Pick<StoryMessage, 'state' | 'parkClass'>): string {
+  switch (state) {
+    case 'pending':
+      return 'waiting to be sent';
+    case 'sending':
+      return 'being sent right now';
+    case 'in_doubt':
+      return 'in doubt (it may have reached the service)';
+    case 'delivered':
+      return 'delivered';
+    case 'parked':
+      return `parked (${parkClassInWords[parkClass ?? 'refused']})`;
+    case 'superseded':
+      return 'replaced by a newer revision';
+    case 'discarded':
+      return 'discarded by an operator';
+  }
+}
+
+const parkClassInWords = {
+  unmapped: 'unmapped: its row could not become a record',
+  refused: 'refused: the service said no; nothing took effect',
+  conflict: 'conflict: something exists at the service under its key or code',
+  held: 'held: a brake wants somebody to look first; nothing was sent',
+  unproven: 'unproven: it may exist at the service, and proof is out of reach',
+};
+
+const laneInWords = {
+  capture: 'Capture is',
+  deliver: 'Delivery is',
+  pull: 'The invoice pull is',
+  service: 'Everything that talks to the service is',
+};
+
+/** A key as one word of a shell. */
+function shellWord(text: string): string {
+  return /^[A-Za-z0-9_./:@%+=-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
+}

@@ -1,0 +1,98 @@
+import type { MessageState } from '../outbound/outbox/message.js';
+import { placeholders } from '../store/rows.js';
+import type { Tx } from '../store/store.js';
+import { eraseBodies } from './prune-messages.js';
+
+/** The code in a customer's mapped record; null: it has none, or its bytes are no longer kept. */
+export function customerCodeOf(record: string | null): string | null {
+  if (record === null) return null;
+  const { customer_code: code } = JSON.parse(record) as { customer_code?: unknown };
+  return typeof code === 'string' ? code : null;
+}
+
+/** What is kept about a customer, before it is forgotten. */
+export interface CustomerTraces {
+  /** Messages by state. */
+  states: ReadonlyMap<MessageState, number>;
+  bodies: number;
+  excerpts: number;
+  bound: boolean;
+  /** Its code and its id at the service, as far as they are kept. */
+  names: readonly string[];
+  /** Bodies of its orders. In them it appears by its code alone, unless the mapping says otherwise. */
+  orderBodies: number;
+}
+
+export async function customerTraces(tx: Tx, sourceKey: string): Promise<CustomerTraces> {
+  const own = "m.entity='customer' AND m.source_key=?";
+  const states = await tx.select(`SELECT m.state, COUNT(*) AS n FROM outbox_message m WHERE ${own} GROUP BY m.state`, [
+    sourceKey,
+  ]);
+  const [newest] = await tx.select<{ record: string | null }>(
+    `SELECT b.record FROM message_body b JOIN outbox_message m ON m.id=b.message_id WHERE ${own} ORDER BY m.id DESC LIMIT 1`,
+    [sourceKey],
+  );
+  const [binding] = await tx.select<{ service_id: string; acknowledged: string | null }>(
+    "SELECT service_id, acknowledged FROM binding WHERE entity='customer' AND source_key=?",
+    [sourceKey],
+  );
+  const code = customerCodeOf(newest?.record ?? binding?.acknowledged ?? null);
+  const count = async (sql: string) => Number((await tx.select<{ n: number }>(sql, [sourceKey]))[0]?.n ?? 0);
+  return {
+    states: new Map(states.map((row) => [row.state as MessageState, Number(row.n)])),
+    bodies: await count(
+      `SELECT COUNT(*) AS n FROM message_body b JOIN outbox_message m ON m.id=b.message_id WHERE ${own}`,
+    ),
+    excerpts: await count(
+      `SELECT COUNT(*) AS n FROM attempt_excerpt e JOIN attempt a ON a.id=e.attempt_id
+         JOIN outbox_message m ON m.id=a.message_id WHERE ${own}`,
+    ),
+    bound: binding !== undefined,
+    names: [...new Set([code, binding?.service_id ?? null])].filter((name) => name !== null),
+    orderBodies: await count(
+      "SELECT COUNT(*) AS n FROM message_body b JOIN outbox_message m ON m.id=b.message_id WHERE m.entity='order' AND m.customer_key=?",
+    ),
+  };
+}
+
+/** Why a customer can't be forgotten yet, or null. Pure. Its bytes are needed as long as they may still have to be sent. */
+export function whyNotForget({ states, bound }: CustomerTraces): string | null {
+  if (states.size === 0 && !bound) return 'nothing is known of it';
+  const waiting = (['pending', 'sending', 'in_doubt'] as const).filter((state) => states.has(state));
+  if (waiting.length > 0)
+    return `a message of it is ${waiting.join(' and ')}: let it be delivered, or close it with \`waybill outbox discard\` or \`resolve\`, first`;
+  if (states.has('parked'))
+    return 'a message of it is parked: settle it with `waybill outbox discard` or `resolve` first';
+  return null;
+}
+
+export interface Forgotten {
+  messages: number;
+  bodies: number;
+  excerpts: number;
+}
+
+/**
+ * Erases what was sent and received about a customer; key, id and hashes stay, so that nothing is sent twice. What the
+ * service acknowledged is then unknown: the next change of its row is sent whole.
+ */
+export async function forgetCustomer(tx: Tx, sourceKey: string): Promise<Forgotten> {
+  const rows = await tx.select<{ id: number }>(
+    `SELECT id FROM outbox_message WHERE entity='customer' AND source_key=? ORDER BY id${tx.dialect === 'mysql' ? ' FOR UPDATE' : ''}`,
+    [sourceKey],
+  );
+  const ids = rows.map((row) => Number(row.id));
+  const erased = { bodies: 0, excerpts: 0 };
+  for (let start = 0; start < ids.length; start += 500) {
+    const chunk = ids.slice(start, start + 500);
+    const { bodies, excerpts } = await eraseBodies(tx, chunk);
+    erased.bodies += bodies;
+    erased.excerpts += excerpts;
+    const list = placeholders(chunk.length);
+    // The service's words and an operator's may be about the person. Its identity stays with its binding: it is its id at the service.
+    await tx.run(`UPDATE outbox_message SET reason=NULL, flag=NULL, identity=NULL WHERE id IN ${list}`, chunk);
+    await tx.run(`UPDATE attempt SET reason=NULL WHERE message_id IN ${list}`, chunk);
+  }
+  await tx.run("UPDATE binding SET acknowledged=NULL WHERE entity='customer' AND source_key=?", [sourceKey]);
+  return { messages: ids.length, ...erased };
+}

@@ -1,0 +1,255 @@
+import type { Entity } from '../model/record.js';
+import { createKey, keyAfterRefusal } from '../outbound/outbox/idempotency-key.js';
+import { closeBindings } from '../outbound/outbox/removal-rows.js';
+import { doubtContents, provenRecord, unknownContent } from '../outbound/outbox/unknown-content.js';
+import { fromBeforeRecovery } from '../outbound/recovery/recover-messages.js';
+import { placeholders, updateRows, upsertRows } from '../store/rows.js';
+import type { Tx } from '../store/store.js';
+import { customerCodeOf } from './forget-customer.js';
+import { filterSql, type MessageFilter } from './list-messages.js';
+import {
+  decideOperatorAction,
+  type OperatedMessage,
+  type OperatorAction,
+  type OperatorContext,
+  type OperatorDecision,
+} from './operator-action.js';
+
+export interface OperableMessage extends OperatedMessage {
+  id: number;
+  sourceKey: string;
+  number: string | null;
+  revision: number;
+  reason: string | null;
+  /** Null: it was never claimed, and gets its key then. */
+  idempotencyKey: string | null;
+}
+
+export interface Operated {
+  message: OperableMessage;
+  decision: OperatorDecision;
+}
+
+/** Ids of the matching messages after `afterId`, oldest first: a promise of which ones are meant, kept while a person thinks. */
+export async function matchingIds(tx: Tx, filter: MessageFilter, afterId: number, limit: number): Promise<number[]> {
+  const { where, parameters } = filterSql(filter);
+  const rows = await tx.select<{ id: number }>(
+    `SELECT m.id FROM outbox_message m WHERE ${where} AND m.id>? ORDER BY m.id LIMIT ${Math.trunc(limit)}`,
+    [...parameters, afterId],
+  );
+  return rows.map((row) => Number(row.id));
+}
+
+/**
+ * Decides an action for these messages, as they are now and as far as they still match; writes nothing.
+ * @param lock holds the rows until the transaction ends, so that no deliverer claims them in between
+ */
+export async function decideForMessages(
+  tx: Tx,
+  ids: readonly number[],
+  filter: MessageFilter,
+  action: OperatorAction,
+  context: OperatorContext,
+  lock = false,
+): Promise<Operated[]> {
+  if (ids.length === 0) return [];
+  const { where, parameters } = filterSql(filter);
+  if (lock && tx.dialect === 'mysql')
+    await tx.select(
+      `SELECT id FROM outbox_message WHERE id IN ${placeholders(ids.length)} ORDER BY id FOR UPDATE`,
+      ids,
+    );
+  const rows = await tx.select(
+    `SELECT m.id, m.entity, m.source_key, m.number, m.revision, m.operation, m.state, m.park_class, m.reason, m.generation,
+            m.next_attempt_at, m.first_sent_at, m.idempotency_key, o.service_id AS bound_service_id,
+            CASE WHEN m.entity='customer' THEN b.record ELSE NULL END AS customer_record,
+            CASE WHEN EXISTS (SELECT 1 FROM outbox_message n WHERE n.entity=m.entity AND n.source_key=m.source_key
+                  AND n.revision>m.revision AND n.state IN ('pending','sending','in_doubt','delivered'))
+                 OR o.revision>m.revision THEN 1 ELSE 0 END AS newer
+       FROM outbox_message m
+       LEFT JOIN message_body b ON b.message_id=m.id
+       LEFT JOIN binding o ON o.entity=m.entity AND o.source_key=m.source_key
+      WHERE m.id IN ${placeholders(ids.length)} AND ${where} ORDER BY m.id`,
+    [...ids, ...parameters],
+  );
+  return rows.map((row): Operated => {
+    const message: OperableMessage = {
+      id: Number(row.id),
+      entity: row.entity as Entity,
+      sourceKey: row.source_key,
+      number: row.number,
+      revision: row.revision,
+      operation: row.operation,
+      state: row.state,
+      parkClass: row.park_class,
+      reason: row.reason,
+      idempotencyKey: row.idempotency_key,
+      generation: row.generation,
+      nextAttemptAt: Number(row.next_attempt_at),
+      firstSentAt: row.first_sent_at === null ? null : Number(row.first_sent_at),
+      boundServiceId: row.bound_service_id,
+      customerCode: customerCodeOf(row.customer_record),
+      newerRevision: Number(row.newer) === 1,
+    };
+    return { message, decision: decideOperatorAction(action, message, context) };
+  });
+}
+
+/**
+ * Writes decisions of `decideForMessages`, which held the rows in the same transaction. The caller writes the audit.
+ * @throws when a message left the state in which it was decided
+ */
+export async function writeOperatorDecisions(
+  tx: Tx,
+  operated: readonly Operated[],
+  installation: string,
+  reason: string,
+  nowMs: number,
+): Promise<void> {
+  for (const state of ['pending', 'in_doubt', 'parked'] as const) {
+    const inState = operated.filter(({ message }) => message.state === state);
+    const queued = inState.flatMap(({ message, decision }) =>
+      decision.to === 'pending' || decision.to === 'in_doubt' ? [{ message, decision }] : [],
+    );
+    // A message that only comes sooner keeps its counters: its backoff goes on where it was.
+    const restart = state === 'parked';
+    const requeue = async (rows: typeof queued, withKey: boolean) =>
+      guardedUpdate(
+        tx,
+        state,
+        rows.map(({ message, decision }) => ({
+          id: message.id,
+          state: decision.to,
+          next_attempt_at: nowMs,
+          first_sent_at: decision.firstSentAt,
+          ...(restart ? { park_class: null, reason: null, failures: 0, invalid_answers: 0, customer_waits: 0 } : {}),
+          ...(withKey
+            ? {
+                generation: decision.generation,
+                idempotency_key: newKeyOf(message, installation, decision.generation),
+              }
+            : {}),
+        })),
+      );
+    await requeue(
+      queued.filter(({ decision }) => !decision.newKey),
+      false,
+    );
+    await requeue(
+      queued.filter(({ decision }) => decision.newKey),
+      true,
+    );
+
+    // The park class stays: capture must know later whether something may exist at the service.
+    await guardedUpdate(
+      tx,
+      state,
+      inState
+        .filter(({ decision }) => decision.to === 'discarded')
+        .map(({ message }) => ({
+          id: message.id,
+          state: 'discarded',
+          reason: reason.slice(0, 1000),
+          closed_at: nowMs,
+        })),
+    );
+
+    const delivered = inState.flatMap(({ message, decision }) =>
+      decision.to === 'delivered'
+        ? [{ id: message.id, serviceId: decision.serviceId, isConflict: message.parkClass === 'conflict' }]
+        : [],
+    );
+    await guardedUpdate(
+      tx,
+      state,
+      delivered.map(({ id, serviceId }) => ({
+        id,
+        state: 'delivered',
+        park_class: null,
+        reason: reason.slice(0, 1000),
+        service_id: serviceId,
+        closed_at: nowMs,
+      })),
+    );
+    await bindResolved(tx, delivered, nowMs);
+  }
+}
+
+function newKeyOf(message: OperableMessage, installation: string, generation: number): string | null {
+  const { operation, entity, sourceKey, idempotencyKey } = message;
+  if (operation === 'create') return createKey(installation, entity, sourceKey, generation);
+  return idempotencyKey === null ? null : keyAfterRefusal(idempotencyKey);
+}
+
+async function guardedUpdate(
+  tx: Tx,
+  state: string,
+  rows: readonly { id: number; [column: string]: string | number | null }[],
+): Promise<void> {
+  const matched = await updateRows(tx, 'outbox_message', ['id'], rows, 't.state=?', [state]);
+  if (matched !== rows.length) throw new Error(`${rows.length - matched} messages left the state ${state} meanwhile.`);
+}
+
+/** A binding for each, unless a newer revision wrote it already. */
+async function bindResolved(
+  tx: Tx,
+  delivered: readonly { id: number; serviceId: string; isConflict: boolean }[],
+  nowMs: number,
+): Promise<void> {
+  if (delivered.length === 0) return;
+  const ids = delivered.map(({ id }) => id);
+  const serviceIds = new Map(delivered.map(({ id, serviceId }) => [id, serviceId]));
+  const rows = await tx.select(
+    `SELECT m.id, m.entity, m.source_key, m.revision, m.generation, m.content_hash, m.mapping_fingerprint, m.identity, m.operation,
+            b.record
+       FROM outbox_message m
+       LEFT JOIN message_body b ON b.message_id=m.id
+       LEFT JOIN binding o ON o.entity=m.entity AND o.source_key=m.source_key
+      WHERE m.id IN ${placeholders(ids.length)} AND (o.revision IS NULL OR o.revision<=m.revision)
+      ORDER BY m.revision`,
+    ids,
+  );
+  // A store that was lost may have sent it, or the service has something else under its key: what a person found says nothing of
+  // the fields, and a sweep at the next pass brings them up to date.
+  const conflicts = new Set(delivered.filter(({ isConflict }) => isConflict).map(({ id }) => id));
+  const isFromBefore = await fromBeforeRecovery(tx);
+  const found = rows.filter(
+    (row) => conflicts.has(Number(row.id)) || (row.operation === 'create' && isFromBefore(Number(row.id))),
+  );
+  for (const row of found) row.content_hash = unknownContent;
+  await doubtContents(
+    tx,
+    found.map(({ id, entity }) => ({ id: Number(id), entity })),
+  );
+  await upsertRows(
+    tx,
+    'binding',
+    ['entity', 'source_key'],
+    rows
+      .filter((row) => row.operation !== 'delete')
+      .map((row) => ({
+        entity: row.entity,
+        source_key: row.source_key,
+        service_id: serviceIds.get(Number(row.id)) as string,
+        revision: row.revision,
+        generation: row.generation,
+        content_hash: row.content_hash,
+        mapping_fingerprint: row.mapping_fingerprint,
+        identity: row.identity,
+        acknowledged: provenRecord(row.content_hash, row.record),
+        acknowledged_at: nowMs,
+      })),
+  );
+  await closeBindings(
+    tx,
+    rows
+      .filter((row) => row.operation === 'delete')
+      .map((row) => ({
+        entity: row.entity,
+        sourceKey: row.source_key,
+        revision: row.revision,
+        generation: row.generation,
+      })),
+    nowMs,
+  );
+}

@@ -1,0 +1,183 @@
+import type { Entity } from '../model/record.js';
+import { removalAfterThisPass } from '../outbound/outbox/hold-messages.js';
+import { isOtherRecord } from '../outbound/outbox/is-other-record.js';
+import type { MessageState, Operation, ParkClass } from '../outbound/outbox/message.js';
+
+/** What an operator can do to a message. The last two say what a person found at the service. */
+export const operatorActions = ['retry', 'discard', 'delivered', 'not_delivered'] as const;
+export type OperatorAction = (typeof operatorActions)[number];
+
+/** What the decision needs to know of a message. */
+export interface OperatedMessage {
+  entity: Entity;
+  operation: Operation;
+  state: MessageState;
+  parkClass: ParkClass | null;
+  generation: number;
+  nextAttemptAt: number;
+  /** When its bytes may have left for the first time; null: never. */
+  firstSentAt: number | null;
+  /** The service's id of the record, when it acknowledged the record before. */
+  boundServiceId: string | null;
+  /** `customer_code` of the mapped record of a customer: the id by which the service knows customers. */
+  customerCode: string | null;
+  /** A newer revision of the record is waiting, under way or acknowledged. */
+  newerRevision: boolean;
+}
+
+export interface OperatorContext {
+  nowMs: number;
+  keyLifetimeMs: number;
+  /** Whether the service answers a refused key with the same refusal for ever. */
+  replaysRefusals: boolean;
+  /** The service's id that a person found, for `delivered`. */
+  serviceId: string | null;
+}
+
+export type OperatorDecision =
+  /** Goes (back) to the queue, due now. */
+  | {
+      to: 'pending' | 'in_doubt';
+      generation: number;
+      /** A create gets the key of the new generation, every other message the one after its own; the bytes stay. */
+      newKey: boolean;
+      /** The time from which the key's lifetime counts. */
+      firstSentAt: number | null;
+    }
+  | { to: 'discarded' }
+  | { to: 'delivered'; serviceId: string }
+  /** Can't be done; `why` says what can. */
+  | { to: null; why: string };
+
+/**
+ * What an operator's action does with a message. Pure; one question a paragraph. What may exist at the service is never
+ * created again without a person who says that it does not.
+ */
+export function decideOperatorAction(
+  action: OperatorAction,
+  message: OperatedMessage,
+  context: OperatorContext,
+): OperatorDecision {
+  switch (message.state) {
+    case 'delivered':
+      return refuse('it is delivered');
+    case 'superseded':
+      return refuse('a newer revision has replaced it');
+    case 'discarded':
+      return refuse('it was discarded; `waybill resync` reads a changed record again');
+    // Its outcome is seconds away, and whoever sends it would overwrite what we decide.
+    case 'sending':
+      return refuse('it is being sent right now; ask again when its outcome is known');
+    case 'pending':
+    case 'in_doubt':
+    case 'parked':
+      break;
+  }
+  switch (action) {
+    case 'retry':
+      return retry(message, context);
+    case 'discard':
+      return discard(message);
+    case 'delivered':
+      return resolveDelivered(message, context);
+    case 'not_delivered':
+      return resolveNotDelivered(message);
+  }
+}
+
+function retry(message: OperatedMessage, context: OperatorContext): OperatorDecision {
+  const { state, parkClass, operation, firstSentAt, generation } = message;
+  const expired =
+    operation === 'create' && firstSentAt !== null && context.nowMs - firstSentAt >= context.keyLifetimeMs;
+
+  // Nothing changes but the time: the same key and bytes go out sooner.
+  if (state === 'pending' || state === 'in_doubt') {
+    if (state === 'in_doubt' && expired) return refuse(forgotten);
+    if (message.nextAttemptAt >= removalAfterThisPass)
+      return refuse('the pass that found it has not ended, and only then it is known whether a brake holds it');
+    if (message.nextAttemptAt <= context.nowMs)
+      return refuse('it is due already; `waybill explain` says what it waits for');
+    return { to: state, generation, newKey: false, firstSentAt };
+  }
+
+  if (parkClass === 'unmapped') return refuse(unmapped);
+  // The list comes first, and a retry of whatever is parked must not let go what a brake holds.
+  if (parkClass === 'held') return refuse('a brake holds it: `waybill confirm` shows what it would do, and sends it');
+  if (isOtherRecord(message)) return refuse(otherRecord);
+  if (parkClass === 'conflict')
+    return refuse('something exists at the service under its key or code: look there, then `waybill outbox resolve`');
+  const unsendable = whyNeverAgain(message);
+  if (unsendable) return refuse(unsendable);
+
+  // It may exist. The same key and bytes can't make a second one, but only while the service remembers the key; an update
+  // sets absolute values and may be repeated at any time.
+  if (parkClass === 'unproven') {
+    if (expired || (operation === 'create' && firstSentAt === null)) return refuse(forgotten);
+    return { to: 'in_doubt', generation, newKey: false, firstSentAt };
+  }
+
+  // Refused with proof: nothing took effect. A service that replays refusals would repeat its "no" to the old key for ever.
+  const newKey = context.replaysRefusals;
+  const advances = newKey && operation === 'create';
+  return { to: 'pending', generation: generation + (advances ? 1 : 0), newKey, firstSentAt: null };
+}
+
+function discard({ state, firstSentAt }: OperatedMessage): OperatorDecision {
+  if (state === 'in_doubt')
+    return refuse('it may have taken effect: look at the service and say `waybill outbox resolve` first');
+  if (state === 'pending' && firstSentAt !== null)
+    return refuse('the service has seen its key (it asked us to wait); it is delivered or parked at its next try');
+  return { to: 'discarded' };
+}
+
+function resolveDelivered(message: OperatedMessage, { serviceId }: OperatorContext): OperatorDecision {
+  if (isOtherRecord(message)) return refuse(otherRecord);
+  if (!mayExist(message))
+    return refuse('nothing of it is in doubt: resolve is for `in_doubt`, `unproven` and `conflict`');
+  const id = serviceId ?? message.boundServiceId ?? (message.entity === 'customer' ? message.customerCode : null);
+  if (id === null) return refuse('say which record at the service it is: --service-id');
+  // The service has one id for a record, and an update never moves it.
+  if (message.boundServiceId !== null && message.boundServiceId !== id)
+    return refuse(`the service acknowledged the record as ${message.boundServiceId}, not as ${id}`);
+  return { to: 'delivered', serviceId: id };
+}
+
+function resolveNotDelivered(message: OperatedMessage): OperatorDecision {
+  if (isOtherRecord(message)) return refuse(otherRecord);
+  if (!mayExist(message))
+    return refuse('nothing of it is in doubt: resolve is for `in_doubt`, `unproven` and `conflict`; try `retry`');
+  const unsendable = whyNeverAgain(message);
+  if (unsendable) return refuse(unsendable);
+  if (message.parkClass === 'unmapped') return refuse(unmapped);
+  // In a conflict the service holds the old key with other bytes, or answers it with the old "no": only a new key gets through.
+  const burnt = message.operation === 'create' && message.parkClass === 'conflict' && message.state === 'parked';
+  return { to: 'pending', generation: message.generation + (burnt ? 1 : 0), newKey: burnt, firstSentAt: null };
+}
+
+function mayExist({ state, parkClass, firstSentAt }: OperatedMessage): boolean {
+  if (state !== 'parked') return state === 'in_doubt';
+  // What can't be mapped was sent only by a store that is lost.
+  return parkClass === 'unproven' || parkClass === 'conflict' || (parkClass === 'unmapped' && firstSentAt !== null);
+}
+
+/** Why sending it again would be wrong whatever its own attempts came to, or null. */
+function whyNeverAgain({ operation, boundServiceId, newerRevision }: OperatedMessage): string | null {
+  if (operation === 'create' && boundServiceId !== null)
+    return `the service has acknowledged this record already, as ${boundServiceId}: another create could make a second one. Discard this message`;
+  if (operation !== 'create' && newerRevision)
+    return 'a newer revision of the record is on its way or delivered, and this one would undo it. Discard this message';
+  return null;
+}
+
+const unmapped = 'its row in the ERP could not become a record: correct it there, and it is read again by itself';
+
+const forgotten =
+  'the service may have forgotten its key since the first try, so that a resend could make a second record: look there, then `waybill outbox resolve`';
+
+// Nothing of it was sent, and its binding is the other record's: either answer would overwrite that one or lose this one.
+const otherRecord =
+  'its key belongs to another record than the one at the service: `waybill confirm --key` overwrites that one with it, `waybill outbox discard` closes it';
+
+function refuse(why: string): OperatorDecision {
+  return { to: null, why };
+}

@@ -1,0 +1,210 @@
+import type { Entity } from '../model/record.js';
+import { type Adoption, adoptionOf } from '../outbound/outbox/adoptions.js';
+import type { MessageState, Operation, ParkClass } from '../outbound/outbox/message.js';
+import type { Tx } from '../store/store.js';
+
+export interface StoryMessage {
+  id: number;
+  revision: number;
+  operation: Operation;
+  generation: number;
+  number: string | null;
+  customerKey: string | null;
+  idempotencyKey: string | null;
+  bodyHash: string | null;
+  state: MessageState;
+  parkClass: ParkClass | null;
+  reason: string | null;
+  nextAttemptAt: number;
+  attempts: number;
+  firstSentAt: number | null;
+  serviceId: string | null;
+  flag: string | null;
+  capturedAt: number;
+  closedAt: number | null;
+}
+
+export interface StoryAttempt {
+  id: number;
+  messageId: number;
+  number: number;
+  purpose: string;
+  intendedAt: number;
+  startedAt: number | null;
+  durationMs: number | null;
+  status: number | null;
+  /** null: no outcome is on record. */
+  verdict: string | null;
+  reason: string | null;
+  requestId: string | null;
+  excerpt: string | null;
+}
+
+export interface StoryBinding {
+  serviceId: string;
+  revision: number;
+  acknowledgedAt: number;
+  /** What the service said of it when it was read back; null: it was never read. */
+  atService: OrderAtService | null;
+}
+
+export interface OrderAtService {
+  status: string | null;
+  /** In the service's unit of money. */
+  total: number | null;
+  readAt: number;
+  /** It is read no more: nothing happens to it any more. */
+  isFinal: boolean;
+  /** Since when the service has it no more; null: it has. */
+  goneAt: number | null;
+  /** Why a person should look, or null. */
+  flag: string | null;
+}
+
+/** Where the customer that an order waits for stands. */
+export interface StoryCustomer {
+  sourceKey: string;
+  binding: StoryBinding | null;
+  /** Its newest message, or null when none was captured. */
+  newest: StoryMessage | null;
+}
+
+/** Everything that the store knows about one record, oldest first. */
+export interface RecordStory {
+  entity: Entity;
+  sourceKey: string;
+  number: string | null;
+  binding: StoryBinding | null;
+  /** Set when somebody else made it at the service before us. */
+  adoption: Adoption | null;
+  messages: StoryMessage[];
+  attempts: StoryAttempt[];
+  /** How many older attempts are not in the list. */
+  attemptsLeftOut: number;
+  customer: StoryCustomer | null;
+  /** Set while the order waits for its lines. */
+  unsettled: { firstSeenAt: number; reason: string } | null;
+}
+
+/** A record that was retried for weeks has thousands; nobody reads them all. */
+const maxAttempts = 200;
+const maxMessages = 200;
+
+export async function tellStory(tx: Tx, entity: Entity, sourceKey: string): Promise<RecordStory> {
+  const messages = await messagesOf(tx, entity, sourceKey, maxMessages);
+  const newest = messages.at(-1) ?? null;
+  const { attempts, leftOut } = await attemptsOf(tx, entity, sourceKey);
+  return {
+    entity,
+    sourceKey,
+    number: newest?.number ?? null,
+    binding: await bindingOf(tx, entity, sourceKey),
+    adoption: await adoptionOf(tx, entity, sourceKey),
+    messages,
+    attempts,
+    attemptsLeftOut: leftOut,
+    customer: newest?.customerKey ? await customerOf(tx, newest.customerKey) : null,
+    unsettled: entity === 'order' ? await unsettledOf(tx, sourceKey) : null,
+  };
+}
+
+async function customerOf(tx: Tx, sourceKey: string): Promise<StoryCustomer> {
+  return {
+    sourceKey,
+    binding: await bindingOf(tx, 'customer', sourceKey),
+    newest: (await messagesOf(tx, 'customer', sourceKey, 1)).at(-1) ?? null,
+  };
+}
+
+async function messagesOf(tx: Tx, entity: Entity, sourceKey: string, limit: number): Promise<StoryMessage[]> {
+  const rows = await tx.select(
+    `SELECT id, revision, operation, generation, number, customer_key, idempotency_key, body_hash, state, park_class, reason,
+            next_attempt_at, attempts, first_sent_at, service_id, flag, captured_at, closed_at
+       FROM outbox_message WHERE entity=? AND source_key=? ORDER BY revision DESC LIMIT ${limit}`,
+    [entity, sourceKey],
+  );
+  return rows.reverse().map((row) => ({
+    id: Number(row.id),
+    revision: row.revision,
+    operation: row.operation,
+    generation: row.generation,
+    number: row.number,
+    customerKey: row.customer_key,
+    idempotencyKey: row.idempotency_key,
+    bodyHash: row.body_hash,
+    state: row.state,
+    parkClass: row.park_class,
+    reason: row.reason,
+    nextAttemptAt: Number(row.next_attempt_at),
+    attempts: row.attempts,
+    firstSentAt: numberOrNull(row.first_sent_at),
+    serviceId: row.service_id,
+    flag: row.flag,
+    capturedAt: Number(row.captured_at),
+    closedAt: numberOrNull(row.closed_at),
+  }));
+}
+
+async function attemptsOf(
+  tx: Tx,
+  entity: Entity,
+  sourceKey: string,
+): Promise<{ attempts: StoryAttempt[]; leftOut: number }> {
+  const from = 'FROM attempt a JOIN outbox_message m ON m.id=a.message_id WHERE m.entity=? AND m.source_key=?';
+  const [all] = await tx.select<{ n: number }>(`SELECT COUNT(*) AS n ${from}`, [entity, sourceKey]);
+  const rows = await tx.select(
+    `SELECT t.*, e.excerpt FROM (SELECT a.* ${from} ORDER BY a.id DESC LIMIT ${maxAttempts}) AS t
+       LEFT JOIN attempt_excerpt e ON e.attempt_id=t.id ORDER BY t.id`,
+    [entity, sourceKey],
+  );
+  const attempts = rows.map((row) => ({
+    id: Number(row.id),
+    messageId: Number(row.message_id),
+    number: row.number,
+    purpose: row.purpose,
+    intendedAt: Number(row.intended_at),
+    startedAt: numberOrNull(row.started_at),
+    durationMs: numberOrNull(row.duration_ms),
+    status: row.status,
+    verdict: row.verdict,
+    reason: row.reason,
+    requestId: row.request_id,
+    excerpt: row.excerpt,
+  }));
+  return { attempts, leftOut: Number(all?.n ?? 0) - attempts.length };
+}
+
+async function bindingOf(tx: Tx, entity: Entity, sourceKey: string): Promise<StoryBinding | null> {
+  const [row] = await tx.select(
+    `SELECT service_id, revision, acknowledged_at, read_state, read_at, read_id, read_flag, gone_at, service_status, service_total
+       FROM binding WHERE entity=? AND source_key=?`,
+    [entity, sourceKey],
+  );
+  if (!row) return null;
+  const atService =
+    row.read_at === null || row.read_id !== row.service_id
+      ? null
+      : {
+          status: row.service_status,
+          total: numberOrNull(row.service_total),
+          readAt: Number(row.read_at),
+          isFinal: row.read_state === 'final',
+          goneAt: numberOrNull(row.gone_at),
+          flag: row.read_flag,
+        };
+  return {
+    serviceId: row.service_id,
+    revision: row.revision,
+    acknowledgedAt: Number(row.acknowledged_at),
+    atService,
+  };
+}
+
+async function unsettledOf(tx: Tx, sourceKey: string): Promise<RecordStory['unsettled']> {
+  const [row] = await tx.select('SELECT first_seen_at, reason FROM unsettled WHERE source_key=?', [sourceKey]);
+  return row ? { firstSeenAt: Number(row.first_seen_at), reason: row.reason } : null;
+}
+
+function numberOrNull(value: unknown): number | null {
+  return value === null || value === undefined ? null : Number(value);
+}

@@ -1,0 +1,206 @@
+import { type AuditEntry, appendAudit } from '../../audit/audit-log.js';
+import type { JsonValue } from '../../model/record.js';
+import type { FoundRecord } from '../../model/verdict.js';
+import type { JobContext } from '../../ops/job-context.js';
+import { sweepAtNextPass } from '../../store/cursors.js';
+import { placeholders, upsertRows } from '../../store/rows.js';
+import type { Tx } from '../../store/store.js';
+import { insertMessages } from '../capture/capture-messages.js';
+import { type AdoptedFrom, insertAdoptions } from '../outbox/adoptions.js';
+import { canonicalJson } from '../outbox/canonical-json.js';
+import type { UpdateMethod } from '../outbox/compose-update.js';
+import { heldAsAdopted } from '../outbox/held-as-adopted.js';
+import { compareWithShown } from './compare-with-shown.js';
+
+/** The create of a customer that the service says is there already. */
+export interface ConflictingCreate {
+  id: number;
+  sourceKey: string;
+}
+
+export type AdoptOutcome =
+  /** Bound. `held`: messages that wait until somebody has looked at what differs. */
+  | { kind: 'adopted'; serviceId: string; differs: string[]; held: number[] }
+  /** This record of ours was acknowledged before: its create has nothing more to say. */
+  | { kind: 'known'; serviceId: string }
+  /** A person has to look. */
+  | { kind: 'refused'; reason: string }
+  /** Another customer with this code is on its way: it may be the one that was found. */
+  | { kind: 'later' };
+
+/**
+ * Binds a customer of ours to the one with exactly its code that somebody else made. Nothing there is written over: what
+ * differs becomes an update that is held, and so does whatever waits behind the create. The caller's transaction has checked
+ * the epoch and writes the audit.
+ */
+export async function adoptFound(
+  tx: Tx,
+  create: ConflictingCreate,
+  found: FoundRecord,
+  by: { from: AdoptedFrom; actor: string; method: UpdateMethod },
+  nowMs: number,
+): Promise<AdoptOutcome> {
+  const lock = tx.dialect === 'mysql' ? ' FOR UPDATE' : '';
+  const bound = await tx.select<{ source_key: string; service_id: string }>(
+    `SELECT source_key, service_id FROM binding WHERE service_id=? AND entity='customer'${lock}`,
+    [found.serviceId],
+  );
+  const other = bound.find((row) => row.source_key !== create.sourceKey);
+  if (other)
+    return {
+      kind: 'refused',
+      reason: `The service's ${found.serviceId} is the customer with the key ${other.source_key} of the ERP: two customers there have one code. Give this one a code of its own.`,
+    };
+  const [own] = await tx.select<{ service_id: string; content_hash: string }>(
+    "SELECT service_id, content_hash FROM binding WHERE entity='customer' AND source_key=?",
+    [create.sourceKey],
+  );
+  if (own && own.service_id !== found.serviceId)
+    return {
+      kind: 'refused',
+      reason: `The service acknowledged it as ${own.service_id}, and shows ${found.serviceId}.`,
+    };
+
+  const messages = await tx.select(
+    `SELECT m.id, m.revision, m.operation, m.generation, m.state, m.first_sent_at, m.content_hash, m.mapping_fingerprint,
+            m.identity, b.record
+       FROM outbox_message m LEFT JOIN message_body b ON b.message_id=m.id
+      WHERE m.entity='customer' AND m.source_key=?
+        AND m.revision>=(SELECT o.revision FROM outbox_message o WHERE o.id=?) ORDER BY m.revision${lock}`,
+    [create.sourceKey, create.id],
+  );
+  const message = messages[0];
+  if (!message || message.record === null) throw new Error(`Message ${create.id} has no body to compare.`);
+  if (own) {
+    await closeCreate(tx, create.id, found.serviceId, 'The service has acknowledged it already.', nowMs);
+    // It never arrived: what the service holds is what the binding says, and the next pass asks whether the ERP says the same.
+    await tx.run('UPDATE outbox_message SET content_hash=? WHERE id=?', [own.content_hash, create.id]);
+    if (own.content_hash !== message.content_hash) await sweepAtNextPass(tx, 'customer');
+    return { kind: 'known', serviceId: found.serviceId };
+  }
+  if (await isOnItsWay(tx, create, message.identity)) return { kind: 'later' };
+
+  const newer = messages.slice(1);
+  // What the ERP says by now, where an edit waits behind the create.
+  const wanted = newer.findLast((one) => one.operation === 'update' && one.record !== null) ?? message;
+  const record = JSON.parse(wanted.record) as { [name: string]: JsonValue };
+  const { base, baseHash, differs } = compareWithShown(record, found.shown, by.method);
+  await upsertRows(
+    tx,
+    'binding',
+    ['entity', 'source_key'],
+    [
+      {
+        entity: 'customer',
+        source_key: create.sourceKey,
+        service_id: found.serviceId,
+        revision: message.revision,
+        generation: message.generation,
+        content_hash: baseHash,
+        mapping_fingerprint: wanted.mapping_fingerprint,
+        identity: message.identity,
+        acknowledged: canonicalJson(base),
+        acknowledged_at: nowMs,
+      },
+    ],
+  );
+  const adoption = { entity: 'customer' as const, sourceKey: create.sourceKey, serviceId: found.serviceId };
+  await insertAdoptions(tx, [{ ...adoption, from: by.from, actor: by.actor, differs }], nowMs);
+  await closeCreate(tx, create.id, found.serviceId, 'The service had it already: it is adopted.', nowMs);
+
+  const waiting = newer.filter(
+    (one) =>
+      one.state === 'pending' && one.first_sent_at === null && (one.operation === 'delete' || differs.length > 0),
+  );
+  const held = waiting.map((one) => Number(one.id));
+  if (held.length > 0)
+    await tx.run(
+      `UPDATE outbox_message SET state='parked', park_class='held', reason=?, next_attempt_at=?
+        WHERE id IN ${placeholders(held.length)}`,
+      [heldAsAdopted, nowMs, ...held],
+    );
+  if (differs.length > 0 && newer.length === 0)
+    held.push(
+      ...(await insertMessages(
+        tx,
+        [
+          {
+            entity: 'customer',
+            sourceKey: create.sourceKey,
+            revision: message.revision + 1,
+            operation: 'update',
+            generation: message.generation,
+            number: null,
+            customerKey: null,
+            contentHash: message.content_hash,
+            mappingFingerprint: message.mapping_fingerprint,
+            record: message.record,
+            idempotencyKey: null,
+            identity: message.identity,
+            parked: { parkClass: 'held', reason: heldAsAdopted },
+          },
+        ],
+        nowMs,
+      )),
+    );
+  return { kind: 'adopted', serviceId: found.serviceId, differs, held };
+}
+
+async function closeCreate(tx: Tx, id: number, serviceId: string, reason: string, nowMs: number): Promise<void> {
+  await tx.run(
+    "UPDATE outbox_message SET state='superseded', park_class=NULL, reason=?, service_id=?, closed_at=? WHERE id=?",
+    [reason, serviceId, nowMs, id],
+  );
+}
+
+/** Whether another create of a customer with this code may just have made the one that was found. */
+async function isOnItsWay(tx: Tx, { sourceKey }: ConflictingCreate, identity: string | null): Promise<boolean> {
+  const [rival] = await tx.select(
+    `SELECT id FROM outbox_message
+      WHERE entity='customer' AND state IN ('sending','in_doubt') AND operation='create' AND identity=? AND source_key<>? LIMIT 1`,
+    [identity, sourceKey],
+  );
+  return rival !== undefined;
+}
+
+/** Names of fields that a line of the audit has room for. */
+const maxNames = 30;
+
+/** Adopts what was found for a customer whose create is parked as a conflict, and puts on the audit what became of it. */
+export async function adoptCustomer(
+  tx: Tx,
+  { settings, actor }: JobContext,
+  create: ConflictingCreate,
+  found: FoundRecord,
+  from: AdoptedFrom,
+  nowMs: number,
+): Promise<AdoptOutcome> {
+  const { method } = settings.service.endpoints.updateCustomer;
+  const outcome = await adoptFound(tx, create, found, { from, actor, method }, nowMs);
+  const base = { entity: 'customer' as const, sourceKey: create.sourceKey, messageId: create.id, actor };
+  const entries: AuditEntry[] = [];
+  if (outcome.kind === 'adopted') {
+    const { serviceId, differs, held } = outcome;
+    const detail = { serviceId, differs: differs.slice(0, maxNames), differing: differs.length };
+    entries.push(
+      { ...base, event: 'adopted', outcome: from, detail },
+      ...held.map(
+        (messageId): AuditEntry => ({
+          ...base,
+          messageId,
+          event: 'parked',
+          outcome: 'held',
+          detail: { reason: heldAsAdopted },
+        }),
+      ),
+    );
+  }
+  if (outcome.kind === 'known')
+    entries.push({ ...base, event: 'superseded', detail: { reason: 'The service has acknowledged it already.' } });
+  if (outcome.kind === 'refused') {
+    await tx.run('UPDATE outbox_message SET reason=? WHERE id=?', [outcome.reason.slice(0, 1000), create.id]);
+    entries.push({ ...base, event: 'parked', outcome: 'conflict', detail: { reason: outcome.reason } });
+  }
+  await appendAudit(tx, entries, nowMs);
+  return outcome;
+}

@@ -1,0 +1,146 @@
+import type { Entity } from '../../model/record.js';
+import { insertRows, placeholders, updateRows } from '../../store/rows.js';
+import type { Tx } from '../../store/store.js';
+import { insertAdoptions } from '../outbox/adoptions.js';
+import type { AdoptableMessage, AdoptableRecord, AdoptionClaim, AdoptionDecision } from './decide-adoption.js';
+
+/**
+ * What the store knows of some records that a person wants to adopt: all but the row of the ERP.
+ * @param lock holds the messages until the transaction ends, so that none of them is claimed in between
+ */
+export async function knownOfClaims(
+  tx: Tx,
+  entity: Entity,
+  claims: readonly Pick<AdoptionClaim, 'sourceKey' | 'serviceId'>[],
+  lock = false,
+): Promise<Map<string, Omit<AdoptableRecord, 'row'>>> {
+  const known = new Map<string, Omit<AdoptableRecord, 'row'>>();
+  if (claims.length === 0) return known;
+  const keys = [...new Set(claims.map(({ sourceKey }) => sourceKey))];
+  const ids = [...new Set(claims.map(({ serviceId }) => serviceId))];
+  const listed = placeholders(keys.length);
+  const messages = await tx.select(
+    `SELECT id, source_key, revision, operation, generation, state, park_class FROM outbox_message
+      WHERE entity=? AND source_key IN ${listed} ORDER BY revision${lock && tx.dialect === 'mysql' ? ' FOR UPDATE' : ''}`,
+    [entity, ...keys],
+  );
+  const bindings = await tx.select<{ source_key: string; service_id: string }>(
+    `SELECT source_key, service_id FROM binding WHERE entity=? AND source_key IN ${listed}`,
+    [entity, ...keys],
+  );
+  const closed = await tx.select<{ source_key: string; revision: number; generation: number }>(
+    `SELECT source_key, revision, generation FROM closed_binding WHERE entity=? AND source_key IN ${listed}`,
+    [entity, ...keys],
+  );
+  const owners = await tx.select<{ source_key: string; service_id: string }>(
+    `SELECT source_key, service_id FROM binding WHERE entity=? AND service_id IN ${placeholders(ids.length)}`,
+    [entity, ...ids],
+  );
+  const messagesOf = new Map<string, AdoptableMessage[]>(keys.map((key) => [key, []]));
+  for (const row of messages)
+    messagesOf.get(row.source_key)?.push({
+      id: Number(row.id),
+      revision: row.revision,
+      operation: row.operation,
+      generation: row.generation,
+      state: row.state,
+      parkClass: row.park_class,
+    });
+  const bindingOf = new Map(bindings.map((row) => [row.source_key, { serviceId: row.service_id }]));
+  const closedOf = new Map(closed.map(({ source_key: key, revision, generation }) => [key, { revision, generation }]));
+  const ownersOf = new Map<string, string[]>();
+  for (const row of owners) ownersOf.set(row.service_id, [...(ownersOf.get(row.service_id) ?? []), row.source_key]);
+  const otherOwner = (serviceId: string, key: string) =>
+    ownersOf.get(serviceId)?.find((owner) => owner !== key) ?? null;
+  for (const { sourceKey, serviceId } of claims)
+    known.set(sourceKey, {
+      binding: bindingOf.get(sourceKey) ?? null,
+      closed: closedOf.get(sourceKey) ?? null,
+      idBelongsTo: otherOwner(serviceId, sourceKey),
+      messages: messagesOf.get(sourceKey) ?? [],
+    });
+  return known;
+}
+
+export interface AdoptedRecord extends AdoptionClaim {
+  decision: Extract<AdoptionDecision, { to: 'bound' }>;
+  contentHash: string;
+  mappingFingerprint: string;
+  identity: string | null;
+  /** What the ERP says of it, as canonical JSON. */
+  record: string;
+}
+
+/**
+ * Binds records as a person said. What the ERP says is the baseline: nothing is sent now, and a later update carries what was
+ * edited since. The caller's transaction keeps everybody else from claiming and capturing, and writes the audit.
+ */
+export async function bindClaimed(
+  tx: Tx,
+  records: readonly AdoptedRecord[],
+  actor: string,
+  nowMs: number,
+): Promise<void> {
+  await insertRows(
+    tx,
+    'binding',
+    records.map((one) => ({
+      entity: one.entity,
+      source_key: one.sourceKey,
+      service_id: one.serviceId,
+      revision: one.decision.revision,
+      generation: one.decision.generation,
+      content_hash: one.contentHash,
+      mapping_fingerprint: one.mappingFingerprint,
+      identity: one.identity,
+      acknowledged: one.record,
+      acknowledged_at: nowMs,
+    })),
+  );
+  await insertAdoptions(
+    tx,
+    records.map(({ entity, sourceKey, serviceId }) => ({
+      entity,
+      sourceKey,
+      serviceId,
+      from: 'file' as const,
+      actor,
+      differs: null,
+    })),
+    nowMs,
+  );
+  await updateRows(
+    tx,
+    'outbox_message',
+    ['id'],
+    records.flatMap(({ decision }) =>
+      decision.supersedes.map((id) => ({
+        id,
+        state: 'superseded',
+        park_class: null,
+        reason: 'The service had it already: it is adopted.',
+        closed_at: nowMs,
+      })),
+    ),
+  );
+  // The newest message says what was captured last: an edit is told from the baseline by it.
+  await updateRows(
+    tx,
+    'outbox_message',
+    ['id'],
+    records.flatMap(({ decision, contentHash }) =>
+      decision.newest === null ? [] : [{ id: decision.newest, content_hash: contentHash }],
+    ),
+  );
+}
+
+/** Keys of those of these customers that the service has acknowledged. */
+export async function boundCustomers(tx: Tx, customerKeys: readonly string[]): Promise<Set<string>> {
+  const keys = [...new Set(customerKeys)];
+  if (keys.length === 0) return new Set();
+  const rows = await tx.select<{ source_key: string }>(
+    `SELECT source_key FROM binding WHERE entity='customer' AND source_key IN ${placeholders(keys.length)}`,
+    keys,
+  );
+  return new Set(rows.map((row) => row.source_key));
+}

@@ -1,0 +1,295 @@
+import type { ChangePosition, ErpPage, ErpReader, ReadCustomer, ReadOrder, RowFilter } from '../../erp/erp-reader.js';
+import { compareChangedAt, laterChangedAt, shiftChangedAt } from '../../erp/time/shift-changed-at.js';
+import type { Entity } from '../../model/record.js';
+import type { JobContext } from '../../ops/job-context.js';
+import { readCursor, type SourceMarks } from '../../store/cursors.js';
+import { activePauses, listPauses } from '../../store/lane-pauses.js';
+import { newestMessageId } from '../outbox/hold-messages.js';
+import { readRecoveryHold } from '../recovery/store-witness.js';
+import { moveCursor, startSweep } from './capture-cursor.js';
+import { CaptureLease } from './capture-lease.js';
+import { type CapturePageResult, capturePage, type TouchedRecord } from './capture-page.js';
+import { captureCancelled, type RemovalPass, sweepRemovals } from './capture-removals.js';
+import { addPage, type CaptureResult, emptyCaptureResult } from './capture-result.js';
+import { mappingFingerprint } from './mapping-fingerprint.js';
+import { PassBrakes } from './pass-brakes.js';
+
+export interface CaptureOptions {
+  /** Without it the pass follows the cursors; with it only these rows are read, and no cursor moves. */
+  filter?: { entity: Entity } & RowFilter;
+  /** Stops after so many orders (or customers, with a filter for them) were written; no cursor moves. */
+  limit?: number;
+  /** Sends unchanged records again, where that can't make a second one. */
+  force?: boolean;
+  /** Decides everything and writes nothing. */
+  dryRun?: boolean;
+  /** Reads everything eligible, whenever the last sweep was. */
+  sweep?: boolean;
+  signal?: AbortSignal;
+  /** What one page wrote, or would write in a dry run. */
+  onTouched?: (records: readonly TouchedRecord[]) => void;
+  onProgress?: (progress: { entity: Entity; read: number; total: number | null }) => void;
+}
+
+type AnyPage = ErpPage<ReadCustomer> | ErpPage<ReadOrder>;
+
+/** Reads the ERP and writes what is new or changed into the outbox: messages and cursor in one transaction a page. */
+export async function capture(
+  context: JobContext,
+  reader: ErpReader,
+  options: CaptureOptions = {},
+): Promise<CaptureResult> {
+  if (options.dryRun) return new CapturePass(context, reader, options, null).run();
+  const lease = await CaptureLease.acquire(context);
+  if (typeof lease === 'string') return { ...emptyCaptureResult(), busy: true, stopped: { reason: lease } };
+  try {
+    return await new CapturePass(context, reader, options, lease).run();
+  } finally {
+    await lease.release();
+  }
+}
+
+class CapturePass {
+  readonly result = emptyCaptureResult();
+  readonly #context: JobContext;
+  readonly #reader: ErpReader;
+  readonly #options: CaptureOptions;
+  #pageSize: number;
+  readonly #fingerprints: Record<Entity, string>;
+  readonly #waiting = new Set<string>();
+  /** In a dry run nothing is written, so that the customers of the next page would count again. */
+  readonly #shownCustomers = new Set<string>();
+  readonly #brakes: PassBrakes;
+  /** Null in a dry run. */
+  readonly #lease: CaptureLease | null;
+  /** What was there before a partial pass: it lets go only what it writes itself. */
+  #afterId = 0;
+
+  constructor(context: JobContext, reader: ErpReader, options: CaptureOptions, lease: CaptureLease | null) {
+    this.#context = context;
+    this.#lease = lease;
+    this.#brakes = new PassBrakes(context);
+    this.#reader = reader;
+    this.#options = options;
+    const { settings } = context;
+    const { capture } = settings;
+    // A trial of five orders must not read five hundred.
+    this.#pageSize = Math.min(capture.pageSize, Math.max(options.limit ?? capture.pageSize, 1));
+    this.#fingerprints = {
+      customer: mappingFingerprint(settings, 'customer'),
+      order: mappingFingerprint(settings, 'order'),
+    };
+  }
+
+  async run(): Promise<CaptureResult> {
+    await this.#brakes.recall();
+    if (this.#isPartial()) this.#afterId = await this.#context.store.read('read the newest message', newestMessageId);
+    const { filter } = this.#options;
+    if (filter) {
+      await this.#sweep(filter.entity, filter);
+      await this.#endPass();
+      return this.result;
+    }
+    const send = this.#context.settings.customers.send;
+    if (send !== 'none') await this.#entity('customer');
+    if (!this.result.stopped) await this.#entity('order');
+    await this.#endPass();
+    return this.result;
+  }
+
+  async #endPass(): Promise<void> {
+    if (this.#options.dryRun || this.result.stopped) return;
+    const held = await this.#brakes.end(this.#lease?.lease ?? null, this.#afterId);
+    this.result.held += held;
+    this.result.parked += held;
+  }
+
+  /** One entity by its cursor: changes since the overlap, or everything when a sweep is due. */
+  async #entity(entity: Entity): Promise<void> {
+    const { store, settings, nowMs } = this.#context;
+    const cursor = await store.read('read the cursor', (tx) => readCursor(tx, entity));
+    const startedAt = nowMs();
+    const sinceSweepMs = cursor.sweptAt === null ? Number.POSITIVE_INFINITY : startedAt - cursor.sweptAt;
+    // One in the future says that the clock was set back since, and nothing of how long ago it was.
+    const due = sinceSweepMs >= settings.capture.sweepMinutes * 60_000 || sinceSweepMs < 0;
+    // The upper bound comes from the ERP's clock, before anything is read: a row from the future must not move the cursor.
+    const upper = await this.#reader.nowAsChangedAt(entity);
+    // A sweep reads every change as well, so that the first pass, and each one after that, needs no second read.
+    const whole = due || this.#options.sweep || this.#options.limit !== undefined;
+    const source = await this.#watchSource(entity, null);
+    if (entity === 'order') await this.#unsettled();
+    if (whole) {
+      if (!this.#options.dryRun) await startSweep(this.#context, this.#lease?.lease ?? null, entity);
+      await this.#sweep(entity);
+      if (this.#isPartial()) return;
+      const { read } = this.result;
+      const after = await this.#watchSource(entity, entity === 'order' ? read.orders : read.customers);
+      // From an empty table nothing was deleted one by one.
+      if (!this.#options.dryRun && !this.result.stopped && after?.brake?.cause !== 'empty' && !(await this.#isHeld()))
+        await sweepRemovals(this.#context, this.#reader, this.#removalPass(entity), {
+          startedAt,
+          lastStartedAt: cursor.sweptAt,
+        });
+      const changedAt = upper ?? cursor.changedAt;
+      if (this.#options.dryRun || this.result.stopped) return;
+      const reached = { changedAt: laterChangedAt(cursor.changedAt, changedAt), sweptAt: startedAt };
+      await moveCursor(this.#context, this.#lease?.lease ?? null, entity, reached);
+      return;
+    }
+    if (upper === null) return;
+    const decidesRemovals =
+      !this.#options.dryRun && !this.result.stopped && source?.brake?.cause !== 'empty' && !(await this.#isHeld());
+    if (decidesRemovals) {
+      // Before the cursor moves: whoever dies in between meets the same cancellations again.
+      const overlap = this.#context.settings.capture.overlapSeconds;
+      const since = cursor.changedAt === null ? null : shiftChangedAt(cursor.changedAt, -overlap);
+      await captureCancelled(this.#context, this.#reader, this.#removalPass(entity), since);
+    }
+    await this.#changes(entity, cursor.changedAt, upper);
+  }
+
+  /** While it is not known what was sent, a create that seems unsent may exist: then nothing of it is withdrawn. */
+  async #isHeld(): Promise<boolean> {
+    return (await this.#context.store.read('read the hold', readRecoveryHold)) !== null;
+  }
+
+  async #watchSource(entity: Entity, sweptRows: number | null): Promise<SourceMarks | null> {
+    if (this.#options.dryRun || this.#isPartial() || this.result.stopped) return null;
+    return this.#brakes.watch(this.#reader, this.#lease?.lease ?? null, entity, sweptRows);
+  }
+
+  #removalPass(entity: Entity): RemovalPass {
+    return {
+      entity,
+      lease: this.#lease?.lease ?? null,
+      fingerprint: this.#fingerprints[entity],
+      stop: async () => {
+        await this.#mayGoOn();
+        return this.result.stopped?.reason ?? null;
+      },
+    };
+  }
+
+  async #changes(entity: Entity, from: string | null, upper: string): Promise<void> {
+    const overlap = this.#context.settings.capture.overlapSeconds;
+    const since = from === null ? null : shiftChangedAt(from, -overlap);
+    let position: { after: ChangePosition } | { since: string | null } = { since };
+    let cursor = from;
+    for (;;) {
+      const page: AnyPage =
+        entity === 'order'
+          ? await this.#reader.readChangedOrders(position, this.#pageSize)
+          : await this.#reader.readChangedCustomers(position, this.#pageSize);
+      if (page.last) {
+        const reached = compareChangedAt(page.last.changedAt, upper) > 0 ? upper : page.last.changedAt;
+        cursor = laterChangedAt(cursor, reached);
+      }
+      if (page.last || page.rows.length > 0)
+        await this.#page(entity, page, cursor === null ? null : { changedAt: cursor });
+      if (this.result.stopped || !page.more || !page.last) return;
+      position = { after: page.last };
+    }
+  }
+
+  /** Everything eligible (or what the filter names) in key order. */
+  async #sweep(entity: Entity, filter?: RowFilter): Promise<void> {
+    const total = this.#options.onProgress ? await this.#reader.count(entity, filter) : null;
+    let after: string[] | null = null;
+    for (;;) {
+      const page: AnyPage =
+        entity === 'order'
+          ? await this.#reader.sweepOrders(after, this.#pageSize, filter)
+          : await this.#reader.sweepCustomers(after, this.#pageSize, filter);
+      const before = this.result.captured.orders + this.result.captured.customers;
+      if (page.rows.length > 0) await this.#page(entity, page, null);
+      // A page as small as the limit is right for a fresh store; where everything is known already, it would take for ever.
+      if (this.result.captured.orders + this.result.captured.customers === before)
+        this.#pageSize = Math.min(this.#pageSize * 2, this.#context.settings.capture.pageSize);
+      const plural = entity === 'order' ? 'orders' : 'customers';
+      this.#options.onProgress?.({ entity, read: this.result.read[plural], total });
+      if (this.result.stopped || this.#limitReached(entity) || !page.more || !page.last) return;
+      after = page.last.key;
+    }
+  }
+
+  /** Orders that waited for their lines in an earlier pass: their changed-at may lie behind the overlap by now. */
+  async #unsettled(): Promise<void> {
+    if (this.#isPartial() || this.#options.dryRun) return;
+    const rows = await this.#context.store.read('read the orders that wait for their lines', (tx) =>
+      tx.select<{ source_key: string }>('SELECT source_key FROM unsettled ORDER BY first_seen_at'),
+    );
+    for (let start = 0; start < rows.length && !this.result.stopped; start += this.#pageSize) {
+      const keys = rows.slice(start, start + this.#pageSize).map((row) => row.source_key);
+      const page = await this.#reader.sweepOrders(null, keys.length, { keys });
+      await this.#page('order', page, null, keys);
+    }
+  }
+
+  async #page(
+    entity: Entity,
+    page: AnyPage,
+    cursor: { changedAt: string } | null,
+    unsettledKeys: readonly string[] = [],
+  ): Promise<void> {
+    const { settings } = this.#context;
+    await this.#mayGoOn();
+    if (this.result.stopped) return;
+    const keepCursor = cursor !== null && !this.#isPartial() && !this.#options.dryRun;
+    const work: CapturePageResult = await capturePage(this.#context, {
+      entity,
+      page,
+      unsettledKeys,
+      fingerprints: this.#fingerprints,
+      givenUpTo: this.#brakes.givenUpTo,
+      lease: this.#lease?.lease ?? null,
+      force: this.#options.force ?? false,
+      // Who names records wants them now.
+      isResync: this.#options.filter !== undefined && this.#options.filter.keys === undefined,
+      dryRun: this.#options.dryRun ?? false,
+      // Customers that no eligible order refers to are only followed once they are known.
+      knownCustomersOnly: settings.customers.send === 'referenced' && !this.#options.filter?.keys,
+      room: this.#room(entity),
+      cursor: keepCursor ? cursor : null,
+      shownCustomers: this.#shownCustomers,
+      turnedKeys: this.#brakes.turnedKeys,
+    });
+    this.#brakes.count(work.held, work.turnedKeys);
+    if (work.alert !== null) this.#context.log.error(work.alert);
+    const isNamed = this.#options.limit !== undefined || this.#options.filter?.keys !== undefined;
+    addPage(this.result, { entity, rows: page.rows.length, isNamed }, work);
+    // An order that waits is met twice: by its name, and by the pass over the changes.
+    for (const key of work.waiting) this.#waiting.add(key);
+    this.result.waiting = this.#waiting.size;
+    this.#options.onTouched?.(work.touched);
+  }
+
+  /** Asked before each page: an operator's pause or a stop ends the pass. */
+  async #mayGoOn(): Promise<void> {
+    const { store, nowMs } = this.#context;
+    const pauses = await store.read('read the pauses', listPauses);
+    const pause = activePauses(pauses, 'capture', nowMs())[0];
+    if (pause && !this.#options.dryRun) {
+      this.result.stopped = { reason: `capture is paused: ${pause.reason}` };
+      this.result.paused = true;
+    } else if (this.#options.signal?.aborted) this.result.stopped = { reason: 'stopping' };
+    else await this.#lease?.keep();
+  }
+
+  #room(entity: Entity): number {
+    if (this.#options.limit === undefined) return Number.POSITIVE_INFINITY;
+    // The limit counts what was asked for; the customers of five orders come along.
+    const counted = this.#options.filter?.entity ?? 'order';
+    if (counted !== entity) return 0;
+    const { captured, waiting } = this.result;
+    // Five orders that wait for their lines are five as well, or a trial would read the whole ERP.
+    return this.#options.limit - (counted === 'order' ? captured.orders + waiting : captured.customers);
+  }
+
+  #limitReached(entity: Entity): boolean {
+    return this.#options.limit !== undefined && this.#room(entity) <= 0;
+  }
+
+  #isPartial(): boolean {
+    return this.#options.limit !== undefined || this.#options.filter !== undefined;
+  }
+}

@@ -1,0 +1,211 @@
+import { mayBeForgotten } from '../outbox/idempotency-key.js';
+import type { MessageState, Operation, ParkClass } from '../outbox/message.js';
+
+/** The newest message that capture wrote for a record. */
+export interface NewestMessage {
+  id: number;
+  revision: number;
+  operation: Operation;
+  generation: number;
+  state: MessageState;
+  parkClass: ParkClass | null;
+  contentHash: string;
+  /** When its bytes may have left for the first time; null: never. */
+  firstSentAt: number | null;
+}
+
+export interface KnownBinding {
+  revision: number;
+  generation: number;
+  contentHash: string;
+  /** Set when somebody else made the record at the service, under a key that is not ours. */
+  adoption?: KnownAdoption | null;
+}
+
+export interface KnownAdoption {
+  /** Names of the fields that differed; null: nobody has compared. */
+  differs: string[] | null;
+  /** A person has said what becomes of it. */
+  isReviewed: boolean;
+}
+
+/** What is remembered of a record that was deleted at the service. */
+export interface ClosedBinding {
+  revision: number;
+  generation: number;
+}
+
+export type RevisionDecision =
+  | { action: 'none' }
+  | { action: 'write'; operation: Operation; revision: number; generation: number; supersedes: number | null };
+
+/**
+ * What capture does with a mapped row, given what is known of its record. Pure.
+ *
+ * A create is written again only while nothing can exist at the service: never sent, or refused with proof. Everywhere else
+ * a change is an update, which waits until the record is acknowledged.
+ * @param replaysRefusals whether the service answers a refused key with the same refusal for ever (a setting)
+ */
+export function nextRevision(
+  contentHash: string,
+  newest: NewestMessage | null,
+  binding: KnownBinding | null,
+  replaysRefusals: boolean,
+  closed: ClosedBinding | null = null,
+): RevisionDecision {
+  const decision = decide(contentHash, newest, binding, replaysRefusals, closed);
+  // To a key of an earlier generation the service would answer with the record that was removed.
+  return decision.action === 'write' && decision.operation === 'create' && closed
+    ? { ...decision, generation: Math.max(decision.generation, closed.generation + 1) }
+    : decision;
+}
+
+function decide(
+  contentHash: string,
+  newest: NewestMessage | null,
+  binding: KnownBinding | null,
+  replaysRefusals: boolean,
+  closed: ClosedBinding | null,
+): RevisionDecision {
+  if (!newest) {
+    if (!binding) return create((closed?.revision ?? 0) + 1, 0);
+    if (binding.contentHash === contentHash) return { action: 'none' };
+    return update(binding.revision + 1, binding.generation, null);
+  }
+  const revision = Math.max(newest.revision, binding?.revision ?? 0, closed?.revision ?? 0) + 1;
+  // The service has it no more, and whatever was said of it was said before.
+  if (!binding && closed && closed.revision >= newest.revision && isClosed(newest.state))
+    return create(revision, newest.generation);
+  // A store that was restored may know less of the record than the binding that was imported.
+  const generation = Math.max(newest.generation, binding?.generation ?? 0);
+  if (newest.operation === 'delete')
+    return afterRemoval(contentHash, newest, binding, { revision, generation }, replaysRefusals);
+  // It was withdrawn before it was sent, and is wanted again.
+  if (newest.state === 'superseded' && newest.operation === 'create' && !binding)
+    return create(revision, newest.generation + (isBurnt(newest, replaysRefusals) ? 1 : 0));
+  if (newest.contentHash === contentHash) return { action: 'none' };
+
+  // Once sent, even into a 429, the key belongs to its bytes.
+  const neverSent = newest.firstSentAt === null;
+  switch (newest.state) {
+    case 'pending':
+      if (neverSent) return again(newest, revision, generation);
+      return update(revision, generation, null);
+
+    case 'parked':
+    case 'discarded': {
+      // A store that was recovered may not know when another one sent what is unproven here.
+      const isUnsent = neverSent && newest.parkClass !== 'unproven';
+      const nothingExists = newest.parkClass === 'unmapped' || newest.parkClass === 'refused' || isUnsent;
+      // What may exist must not be created again: the update waits for `outbox resolve`.
+      if (!nothingExists) return update(revision, generation, null);
+      // The service acknowledged the record before: whatever became of a repeated create (`resync --force`), a change to it
+      // is an update, and a new key would make a second record.
+      if (newest.operation === 'create' && binding)
+        return update(revision, generation, newest.state === 'parked' ? newest.id : null);
+      const burnt = replaysRefusals && newest.parkClass === 'refused' && newest.operation === 'create';
+      return again(newest, revision, generation + (burnt ? 1 : 0));
+    }
+
+    case 'sending':
+    case 'in_doubt':
+    case 'delivered':
+      return update(revision, generation, null);
+
+    // Its end is known from elsewhere, such as an export: what the service holds is compared with the row.
+    case 'superseded':
+      return update(revision, generation, null);
+  }
+}
+
+/** A row that is there although its removal was asked for. */
+function afterRemoval(
+  contentHash: string,
+  newest: NewestMessage,
+  binding: KnownBinding | null,
+  { revision, generation }: { revision: number; generation: number },
+  replaysRefusals: boolean,
+): RevisionDecision {
+  if (newest.state === 'delivered') {
+    // The service has it no more: a new record, with a new key.
+    if (!binding) return create(revision, newest.generation + 1);
+    // It came back before the store was lost, and its binding was imported.
+    return binding.contentHash === contentHash ? { action: 'none' } : update(revision, generation, null);
+  }
+  const neverSent = newest.firstSentAt === null;
+  const isUnderWay =
+    newest.state === 'sending' || newest.state === 'in_doubt' || (newest.state === 'pending' && !neverSent);
+  // It can't be called back, and only when it has ended is it known what to say. A later pass meets the row again.
+  if (isUnderWay) return { action: 'none' };
+  // It followed a create that was refused, so that there is nothing that could be changed.
+  if (newest.state === 'superseded' && !binding) return create(revision, newest.generation + (replaysRefusals ? 1 : 0));
+  const withoutEffect = neverSent || newest.parkClass === 'refused' || newest.parkClass === 'held';
+  const supersedes = withoutEffect && (newest.state === 'pending' || newest.state === 'parked') ? newest.id : null;
+  return update(revision, generation, supersedes);
+}
+
+function isClosed(state: MessageState): boolean {
+  return state === 'delivered' || state === 'superseded' || state === 'discarded';
+}
+
+function isBurnt(newest: NewestMessage, replaysRefusals: boolean): boolean {
+  return replaysRefusals && newest.parkClass === 'refused' && newest.operation === 'create';
+}
+
+function create(revision: number, generation: number): RevisionDecision {
+  return { action: 'write', operation: 'create', revision, generation, supersedes: null };
+}
+
+function again(newest: NewestMessage, revision: number, generation: number): RevisionDecision {
+  const supersedes = newest.state === 'discarded' ? null : newest.id;
+  return { action: 'write', operation: newest.operation, revision, generation, supersedes };
+}
+
+function update(revision: number, generation: number, supersedes: number | null): RevisionDecision {
+  return { action: 'write', operation: 'update', revision, generation, supersedes };
+}
+
+export type ForcedDecision = RevisionDecision | { action: 'skip'; reason: string };
+
+/**
+ * What `resync --force` does with a row that has not changed. Pure. A create goes out again only with the same key and bytes,
+ * and only while the service remembers the key: then the service answers with the record it has.
+ */
+export function forcedRevision(
+  newest: NewestMessage | null,
+  binding: KnownBinding | null,
+  replaysRefusals: boolean,
+  nowMs: number,
+  keyLifetimeMs: number,
+): ForcedDecision {
+  if (!newest)
+    return { action: 'skip', reason: 'its first message was pruned; nothing is left that could be sent again' };
+  // Our key never made it: the service would take the same create for a new one.
+  if (binding?.adoption)
+    return { action: 'skip', reason: 'it was adopted: the service had it already, and takes changes to it only' };
+  const revision = Math.max(newest.revision, binding?.revision ?? 0) + 1;
+  switch (newest.state) {
+    case 'delivered':
+      if (newest.operation !== 'create')
+        return { action: 'skip', reason: 'the service acknowledged its latest update' };
+      if (newest.firstSentAt === null || mayBeForgotten(newest.firstSentAt, nowMs, keyLifetimeMs))
+        return {
+          action: 'skip',
+          reason: 'the service may have forgotten its key, so that a resend could make a second record',
+        };
+      return { action: 'write', operation: 'create', revision, generation: newest.generation, supersedes: null };
+    case 'parked': {
+      if (newest.parkClass !== 'refused' && newest.parkClass !== 'unmapped')
+        return { action: 'skip', reason: `it is parked as ${newest.parkClass}; use outbox resolve` };
+      // A repeated create was refused. The record is there all the same, and a new key would make a second one.
+      if (newest.operation === 'create' && binding)
+        return { action: 'skip', reason: 'the service acknowledged it before, and refused it when it was sent again' };
+      const burnt = replaysRefusals && newest.parkClass === 'refused' && newest.operation === 'create';
+      return again(newest, revision, newest.generation + (burnt ? 1 : 0));
+    }
+    case 'discarded':
+      return { action: 'skip', reason: 'an operator discarded it' };
+    default:
+      return { action: 'skip', reason: 'it is on its way already' };
+  }
+}

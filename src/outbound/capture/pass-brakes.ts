@@ -1,0 +1,143 @@
+import { appendAudit } from '../../audit/audit-log.js';
+import type { ErpReader } from '../../erp/erp-reader.js';
+import type { Entity } from '../../model/record.js';
+import type { JobContext } from '../../ops/job-context.js';
+import { killPoint } from '../../ops/kill-point.js';
+import { raiseAlert } from '../../store/alerts.js';
+import { readMarks, type SourceMarks } from '../../store/cursors.js';
+import { assertEpoch, type Lease } from '../../store/lease.js';
+import type { Tx } from '../../store/store.js';
+import { countOfPass, holdOfPass, type PassScope, releaseOfPass } from '../outbox/hold-messages.js';
+import { passBrake } from './brake.js';
+import type { CapturePageResult } from './capture-page.js';
+import { watchSource } from './source-brake.js';
+
+const batchSize = 500;
+
+/**
+ * Lets the updates and removals of a pass go, or holds them for a person when they are more than anybody would make by hand.
+ * @param standing what is wrong with the source as a whole, or null
+ * @returns how many are held
+ */
+export async function endPass(
+  context: JobContext,
+  lease: Lease | null,
+  scope: PassScope,
+  standing: string | null,
+): Promise<number> {
+  const { entity } = scope;
+  const { store, settings, nowMs } = context;
+  const guarded = <T>(action: string, work: (tx: Tx) => Promise<T>) =>
+    store.transaction(action, async (tx) => {
+      if (lease) await assertEpoch(tx, lease);
+      const done = await work(tx);
+      killPoint('before-pass-end');
+      return done;
+    });
+  const counts = await store.read('count what the pass would change', (tx) => countOfPass(tx, scope));
+  if (counts.updates + counts.removals === 0) return 0;
+  const reason = passBrake(counts, settings.capture, standing);
+  if (reason === null) {
+    await guarded('let the pass go', (tx) => releaseOfPass(tx, scope, nowMs()));
+    killPoint('after-pass-end');
+    return 0;
+  }
+  let held = 0;
+  for (;;) {
+    const batch = await guarded('hold the pass', async (tx) => {
+      const messages = await holdOfPass(tx, scope, reason, nowMs(), batchSize);
+      await appendAudit(
+        tx,
+        messages.map(({ id, sourceKey }) => ({
+          event: 'parked',
+          outcome: 'held',
+          entity,
+          sourceKey,
+          messageId: id,
+          actor: context.actor,
+          detail: { reason },
+        })),
+        nowMs(),
+      );
+      return messages.length;
+    });
+    killPoint('after-pass-end');
+    held += batch;
+    if (batch < batchSize) break;
+  }
+  await alertHeld(context, entity, held, reason);
+  return held;
+}
+
+/** Says once that something waits for `waybill confirm`; over when nothing of the entity is held any more. */
+export async function alertHeld(context: JobContext, entity: Entity, held: number, reason: string): Promise<void> {
+  const { store, log, actor, nowMs } = context;
+  const message = `${held} changes to ${entity === 'order' ? 'orders' : 'customers'} are held: ${reason}. Look at them with \`waybill confirm\`.`;
+  await store.transaction('say what is held', async (tx) => {
+    await raiseAlert(tx, `held.${entity}`, message, nowMs(), { held });
+    await appendAudit(tx, [{ event: 'alert', outcome: 'held', entity, actor, detail: { message } }], nowMs());
+  });
+  log.error(message);
+}
+
+const entities = ['customer', 'order'] as const;
+
+/** What holds the changes of one pass for a person: what is wrong with a source as a whole, and what single records were held for. */
+export class PassBrakes {
+  readonly #context: JobContext;
+  /** What single messages were held for as they were written. */
+  readonly #held: Partial<Record<Entity, { count: number; reason: string }>> = {};
+  /** What is wrong with a source as a whole. An ERP that was restored was restored with all its tables. */
+  readonly #standing: Partial<Record<Entity, string>> = {};
+  /** Of a restored ERP: up to which key records were given up, so that a new one below it is suspicious. */
+  readonly givenUpTo: Partial<Record<Entity, string>> = {};
+  /** Known keys that belong to other records now. */
+  turnedKeys = 0;
+
+  constructor(context: JobContext) {
+    this.#context = context;
+  }
+
+  /** Heeds what earlier passes have found. */
+  async recall(): Promise<void> {
+    for (const entity of entities)
+      this.#heed(entity, await this.#context.store.read('read the brakes', (tx) => readMarks(tx, entity)));
+  }
+
+  /** Notes where the source ends, and what that says of the ERP. */
+  async watch(reader: ErpReader, lease: Lease | null, entity: Entity, sweptRows: number | null): Promise<SourceMarks> {
+    const marks = await watchSource(this.#context, reader, lease, entity, sweptRows);
+    this.#heed(entity, marks);
+    return marks;
+  }
+
+  /** @param held what a page has held as it was written */
+  count(held: CapturePageResult['held'], turnedKeys: number): void {
+    this.turnedKeys += turnedKeys;
+    for (const { entity, reason } of held) this.#held[entity] = { count: (this.#held[entity]?.count ?? 0) + 1, reason };
+  }
+
+  /**
+   * Lets go or holds what was written after `afterId`. What a pass that did not end has written waits for the next one over
+   * everything, and is counted with it. @returns how many are held
+   */
+  async end(lease: Lease | null, afterId: number): Promise<number> {
+    // What the pass itself has found out counts as well.
+    if (this.turnedKeys > 0) await this.recall();
+    const standing = this.#standing.order ?? this.#standing.customer ?? null;
+    let held = 0;
+    for (const entity of entities) {
+      const one = this.#held[entity];
+      if (one) await alertHeld(this.#context, entity, one.count, one.reason);
+      held += await endPass(this.#context, lease, { entity, afterId }, standing);
+    }
+    return held;
+  }
+
+  #heed(entity: Entity, { brake, highKey }: SourceMarks): void {
+    delete this.#standing[entity];
+    delete this.givenUpTo[entity];
+    if (brake !== null) this.#standing[entity] = brake.reason;
+    if (brake?.cause === 'restored' && highKey !== null) this.givenUpTo[entity] = highKey;
+  }
+}

@@ -1,0 +1,206 @@
+import type { ReadCustomer, ReadOrder } from '../../erp/erp-reader.js';
+import type { Entity } from '../../model/record.js';
+import type { JobContext } from '../../ops/job-context.js';
+import type { Row } from '../../store/rows.js';
+import { canonicalJson, sha256 } from '../outbox/canonical-json.js';
+import { afterThisPass } from '../outbox/hold-messages.js';
+import { createKey, wireBody } from '../outbox/idempotency-key.js';
+import { unknownContent } from '../outbox/unknown-content.js';
+import { changedIdentity, holdReason } from './brake.js';
+import type { KnownRecord, NewMessage } from './capture-messages.js';
+import { replacesRecord } from './decide-removal.js';
+import { forcedRevision, nextRevision } from './next-revision.js';
+import { recordProblem } from './record-problem.js';
+
+export type ReadRow = ReadCustomer | ReadOrder;
+
+/** A row that becomes a message. */
+export interface Plan {
+  row: ReadRow;
+  message: NewMessage;
+  supersedes: number | null;
+}
+
+/** What `resync --force` left alone, and why. */
+export interface SkippedRecord {
+  entity: Entity;
+  sourceKey: string;
+  reason: string;
+}
+
+/** What the pass knows beside the row. */
+export interface RowPass {
+  fingerprints: Record<Entity, string>;
+  /** Where the ERP was restored: keys up to this one were given before. */
+  givenUpTo: Partial<Record<Entity, string>>;
+  /** Captures again what has not changed. */
+  force: boolean;
+  /** Reads again what is there already, and not what is new. */
+  isResync: boolean;
+}
+
+/** What becomes of a row: a message, nothing because it is known as it stands, or nothing for a reason. Pure. */
+export function planRow(
+  { settings }: Pick<JobContext, 'settings'>,
+  pass: RowPass,
+  row: ReadRow,
+  known: KnownRecord,
+  parkedReason: string | null,
+  nowMs: number,
+): Plan | SkippedRecord | 'unchanged' {
+  const { replaysRefusals, lifetimeHours } = settings.service.idempotency;
+  const identity = identityOf(row);
+  const knownIdentity = identityAtService(known);
+  const otherRecord = changedIdentity(knownIdentity, identity);
+  const conflict = otherRecord === null ? null : `another record under an old key: ${otherRecord}`;
+  const json = row.content.mapped ? canonicalJson(row.content.record) : null;
+  const unfit = parkedReason ?? (json === null ? null : demandedBy(settings.service, row, json));
+  const hash = json === null ? contentHash(row) : hashOf(json, unfit ?? conflict);
+  let decision = nextRevision(hash, known.newest, known.binding, replaysRefusals, known.closed);
+  let sentBefore: number | null = null;
+  if (decision.action === 'none' && pass.force) {
+    const forced = forcedRevision(known.newest, known.binding, replaysRefusals, nowMs, lifetimeHours * 3_600_000);
+    if (forced.action === 'skip') return { entity: row.entity, sourceKey: row.sourceKey, reason: forced.reason };
+    decision = forced;
+    // The key and its age stay with their bytes: an edit that comes now is an update, and an old key is never sent again.
+    if (known.newest?.state === 'delivered') sentBefore = known.newest.firstSentAt;
+  }
+  if (decision.action === 'none') return 'unchanged';
+  const isUnproven = decision.operation === 'create' && mayHaveBeenSent(known);
+  if (isUnproven) sentBefore = known.newest?.firstSentAt ?? null;
+  const mappingFingerprint = pass.fingerprints[row.entity];
+  const unmapped = row.content.mapped ? unfit : row.content.reason;
+  const held = holdReason({
+    operation: decision.operation,
+    contentHash: hash,
+    mappingFingerprint,
+    newest: known.newest,
+    binding: known.binding,
+    replacesRecord: replacesRecord(settings, row.entity),
+    suspiciousCreate: isGivenBefore(row.sourceKey, pass.givenUpTo[row.entity])
+      ? 'the ERP seems to have been restored, and this key was given before'
+      : null,
+  });
+  const parked: NewMessage['parked'] =
+    unmapped !== null
+      ? { parkClass: 'unmapped', reason: unmapped }
+      : conflict !== null
+        ? { parkClass: 'conflict', reason: conflict }
+        : isUnproven
+          ? { parkClass: 'unproven', reason: sentBeforeRecovery }
+          : held !== null
+            ? { parkClass: 'held', reason: held }
+            : null;
+  const customerKey = row.entity === 'order' ? row.customerKey : null;
+  const before = known.newest ?? known.binding;
+  const isDoubted = known.binding?.contentHash === unknownContent;
+  const isBacklog = before !== null && (pass.isResync || isDoubted || before.mappingFingerprint !== mappingFingerprint);
+  return {
+    row,
+    supersedes: decision.supersedes,
+    message: {
+      entity: row.entity,
+      sourceKey: row.sourceKey,
+      revision: decision.revision,
+      operation: decision.operation,
+      generation: decision.generation,
+      number: row.entity === 'order' ? row.number : null,
+      changedAt: row.changedAt,
+      customerKey,
+      contentHash: hash,
+      mappingFingerprint,
+      record: json,
+      // The bytes of a create are frozen with their key, before any attempt. A row that can't be sent has neither.
+      idempotencyKey:
+        decision.operation === 'create' && (parked === null || ['held', 'unproven'].includes(parked.parkClass))
+          ? createKey(settings.installation, row.entity, row.sourceKey, decision.generation)
+          : null,
+      firstSentAt: sentBefore,
+      isContentDoubted: isUnproven && unmapped === null,
+      isBacklog,
+      // A key that turned to another record stays with the record that the service knows.
+      identity: conflict === null ? identity : knownIdentity,
+      ...(decision.operation === 'create' || isTakenBack(hash, decision.supersedes, known)
+        ? {}
+        : { nextAttemptAt: afterThisPass }),
+      parked,
+    },
+  };
+}
+
+const sentBeforeRecovery =
+  'It may have been sent before the store was lost; its row could not become a record when that was settled. Look at the service, then use outbox resolve.';
+
+/** Its row could not be mapped when a lost store was recovered (`doubtUnmapped`). */
+function mayHaveBeenSent({ newest, binding }: KnownRecord): boolean {
+  return newest !== null && !binding && newest.parkClass === 'unmapped' && newest.firstSentAt !== null;
+}
+
+/**
+ * Whether a row says again what the service has, after something that was never sent. Nothing will be said to the service, so
+ * that it does not count as an update: a table that was empty for a minute would bring thousands.
+ */
+function isTakenBack(hash: string, supersedes: number | null, { binding }: KnownRecord): boolean {
+  return supersedes !== null && binding !== null && binding.contentHash === hash;
+}
+
+/** What tells that a key belongs to another record now. The service knows a customer by the code. */
+export function identityOf(row: ReadRow): string | null {
+  if (row.entity === 'order') return row.identity;
+  return row.content.mapped ? JSON.stringify({ customer_code: row.content.record.customer_code }) : null;
+}
+
+/** Who a record is at the service, or may be. What never had an effect there can still become another one. */
+function identityAtService({ binding, newest }: KnownRecord): string | null {
+  if (binding?.identity) return binding.identity;
+  if (newest === null) return null;
+  const mayExist =
+    ['sending', 'in_doubt', 'delivered'].includes(newest.state) ||
+    (newest.state === 'parked' && ['conflict', 'unproven'].includes(newest.parkClass ?? ''));
+  return mayExist ? newest.identity : null;
+}
+
+function isGivenBefore(sourceKey: string, highest: string | undefined): boolean {
+  return highest !== undefined && /^\d+$/.test(sourceKey) && BigInt(sourceKey) <= BigInt(highest);
+}
+
+/** What an unchanged row teaches about its binding: the mapping that yields the same content, and who the record is. */
+export function refreshedBinding(
+  pass: Pick<RowPass, 'fingerprints'>,
+  row: ReadRow,
+  { binding }: KnownRecord,
+): Row | null {
+  if (!binding || !row.content.mapped || binding.contentHash !== contentHash(row)) return null;
+  const fingerprint = pass.fingerprints[row.entity];
+  const identity = binding.identity ?? identityOf(row);
+  if (binding.mappingFingerprint === fingerprint && binding.identity === identity) return null;
+  return { entity: row.entity, source_key: row.sourceKey, mapping_fingerprint: fingerprint, identity };
+}
+
+/** The hash that tells a changed row from an unchanged one. A row that is parked for a reason is another one than when it isn't. */
+export function contentHash(row: ReadRow, parkedReason: string | null = null): string {
+  if (!row.content.mapped) return sha256(`${row.content.fingerprint}\n${row.content.reason}`);
+  return hashOf(canonicalJson(row.content.record), parkedReason);
+}
+
+function hashOf(json: string, parkedReason: string | null): string {
+  return sha256(parkedReason === null ? json : `${json}\n${parkedReason}`);
+}
+
+/** Why the service would refuse a mapped row, by its profile; null when nothing is known against it. */
+function demandedBy(
+  service: JobContext['settings']['service'],
+  { entity, content }: ReadRow,
+  json: string,
+): string | null {
+  if (!content.mapped) return null;
+  const { idempotency } = service;
+  // Every key is as long as this one.
+  const body = wireBody(json, '0'.repeat(36), idempotency.in === 'body' ? idempotency.field : null);
+  return recordProblem(service, entity, content.record, Buffer.byteLength(body));
+}
+
+/** Whether a row says what was captured last. */
+export function isKnown(record: KnownRecord, hash: string): boolean {
+  return (record.newest ?? record.binding)?.contentHash === hash;
+}

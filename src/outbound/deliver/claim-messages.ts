@@ -1,0 +1,217 @@
+import type { Entity, JsonValue } from '../../model/record.js';
+import { insertRows, placeholders, updateRows } from '../../store/rows.js';
+import type { Tx } from '../../store/store.js';
+import { canonicalJson, sha256 } from '../outbox/canonical-json.js';
+import { type ComposedUpdate, composeUpdate, isWholeRecord, type UpdateMethod } from '../outbox/compose-update.js';
+import { removalAfterThisPass } from '../outbox/hold-messages.js';
+import { mayBeForgotten, revisionKey, wireBody } from '../outbox/idempotency-key.js';
+import type { Operation, SendingMessage } from '../outbox/message.js';
+import { candidates, ready } from './due-messages.js';
+
+/** A message with its attempt on record: what may be sent now, once. */
+export interface ClaimedMessage extends SendingMessage {
+  sourceKey: string;
+  number: string | null;
+  revision: number;
+  generation: number;
+  attemptNumber: number;
+  idempotencyKey: string;
+  bodyHash: string;
+  /** The frozen bytes, as text in UTF-8. */
+  body: string;
+  /** Field of the body that carries the key, frozen with the bytes; null: a header does. */
+  keyField: string | null;
+  /** The mapped record as canonical JSON: for a create the same text as the body. */
+  record: string;
+  contentHash: string;
+  mappingFingerprint: string;
+  /** The columns that never change, as JSON. */
+  identity: string | null;
+  /** The id that the service gave to the record; null before its create is acknowledged. */
+  boundServiceId: string | null;
+  /** Sent after this it would be a blind resend: the service may have forgotten the key. Infinite where nothing can come of that. */
+  keyGoodUntilMs: number;
+  /** The method of an update, frozen with its bytes: a PATCH sent as a PUT would clear fields. Null: as the endpoint says. */
+  method: string | null;
+}
+
+/** How updates are sent, by entity, and the names of the fields that a record may lack. */
+export type Updates = Readonly<Record<Entity, { method: UpdateMethod; optional: readonly string[] }>>;
+
+const patch = { method: 'PATCH', optional: [] } as const;
+
+/** An update that would change nothing any more, because the service holds these values already. */
+export interface NothingToSend {
+  id: number;
+  entity: Entity;
+  sourceKey: string;
+  revision: number;
+  contentHash: string;
+  mappingFingerprint: string;
+}
+
+/**
+ * Whether an update since the last acknowledgement ended without proof. It may have taken effect, so that nobody knows what
+ * the service holds: the next update says everything.
+ */
+const doubtfulUpdate = `EXISTS
+              (SELECT 1 FROM outbox_message d WHERE d.source_key=m.source_key AND d.entity=m.entity
+                  AND d.revision<m.revision AND d.revision>w.revision AND d.operation='update'
+                  AND d.park_class IN ('unproven','conflict') AND d.first_sent_at IS NOT NULL)`;
+
+/**
+ * Claims messages under an epoch: bytes frozen, attempt on record, state `sending`, all in the caller's transaction, which
+ * must have checked the epoch. Rows that another transaction holds are skipped, and what waits for the end of its pass, which a
+ * brake may hold yet; the others come in the order of `ids`.
+ * @param keyField field of the body that carries the key of what was never sent yet; null: a header does
+ * @param keyLifetimeMs a create that was acknowledged and goes out once more (`resync --force`) is left when it is older
+ */
+export async function claimMessages(
+  tx: Tx,
+  ids: readonly number[],
+  epoch: number,
+  nowMs: number,
+  keyLifetimeMs = Number.POSITIVE_INFINITY,
+  updates: Updates = { customer: patch, order: patch },
+  keyField: string | null = null,
+): Promise<{ claimed: ClaimedMessage[]; nothingToSend: NothingToSend[] }> {
+  if (ids.length === 0) return { claimed: [], nothingToSend: [] };
+  const lock = tx.dialect === 'mysql' ? ' FOR UPDATE SKIP LOCKED' : '';
+  // A plain SELECT may show yesterday's state; the locking one shows what is.
+  const locked = await tx.select<{ id: number }>(
+    `SELECT id FROM outbox_message
+      WHERE id IN ${placeholders(ids.length)} AND state IN ('pending','in_doubt') AND next_attempt_at<?${lock}`,
+    [...ids, removalAfterThisPass],
+  );
+  if (locked.length === 0) return { claimed: [], nothingToSend: [] };
+  const mine = locked.map((row) => Number(row.id));
+  const rows = await tx.select(
+    `SELECT m.*, b.record, b.body, w.service_id AS bound_service_id, w.acknowledged, ${doubtfulUpdate} AS doubtful
+       FROM ${candidates}
+       JOIN message_body b ON b.message_id=m.id
+      WHERE m.id IN ${placeholders(mine.length)} AND ${ready}`,
+    mine,
+  );
+  const place = new Map(ids.map((id, index) => [id, index]));
+  rows.sort((a, b) => (place.get(Number(a.id)) ?? 0) - (place.get(Number(b.id)) ?? 0));
+  const incarnation = await incarnationOf(tx);
+  const claimed: ClaimedMessage[] = [];
+  const nothingToSend: NothingToSend[] = [];
+  const composed: { message_id: number; body: string }[] = [];
+  for (const row of rows) {
+    let body: string | null = row.body ?? row.record;
+    let idempotencyKey: string = row.idempotency_key;
+    let method: string | null = row.method;
+    const sentAt = row.first_sent_at === null ? null : Number(row.first_sent_at);
+    const repeats = row.operation === 'create' && (row.state === 'in_doubt' || row.bound_service_id !== null);
+    const keyGoodUntilMs = repeats && sentAt !== null ? sentAt + keyLifetimeMs : Number.POSITIVE_INFINITY;
+    // The service may have forgotten the key by now, and would make a second record.
+    if (repeats && sentAt !== null && mayBeForgotten(sentAt, nowMs, keyLifetimeMs)) {
+      // What is in doubt is looked up instead, where that is possible; else it has been parked by now.
+      if (row.state === 'pending') nothingToSend.push(nothingToSendOf(row));
+      continue;
+    }
+    if (row.operation === 'delete' && row.body_hash === null) {
+      body = '';
+      idempotencyKey = revisionKey(incarnation, row.entity, row.source_key, row.operation, row.revision);
+      composed.push({ message_id: Number(row.id), body });
+    }
+    if (row.operation === 'update' && row.body_hash === null) {
+      const update = compose(row.entity, updates, row.doubtful ? null : row.acknowledged, row.record);
+      if (update === null) {
+        nothingToSend.push(nothingToSendOf(row));
+        continue;
+      }
+      body = canonicalJson(update.body);
+      method = update.method;
+      idempotencyKey = revisionKey(incarnation, row.entity, row.source_key, row.operation, row.revision);
+      composed.push({ message_id: Number(row.id), body });
+    }
+    // A message that may have been sent stays as it was, whatever the settings say by now.
+    const frozenField: string | null = sentAt === null ? null : row.key_field;
+    const field = frozenField === null ? keyField : frozenField || null;
+    const bytes = wireBody(body as string, idempotencyKey, field);
+    claimed.push({
+      id: Number(row.id),
+      entity: row.entity,
+      operation: row.operation as Operation,
+      claimedFrom: row.state,
+      failures: row.failures,
+      invalidAnswers: row.invalid_answers,
+      customerWaits: row.customer_waits,
+      firstSentAt: row.first_sent_at,
+      sourceKey: row.source_key,
+      number: row.number,
+      revision: row.revision,
+      generation: row.generation,
+      attemptNumber: row.attempts + 1,
+      idempotencyKey,
+      bodyHash: sha256(bytes),
+      body: bytes,
+      keyField: field,
+      record: row.record,
+      contentHash: row.content_hash,
+      mappingFingerprint: row.mapping_fingerprint,
+      identity: row.identity,
+      boundServiceId: row.bound_service_id,
+      method,
+      keyGoodUntilMs,
+    });
+  }
+  await updateRows(tx, 'message_body', ['message_id'], composed);
+  await updateRows(
+    tx,
+    'outbox_message',
+    ['id'],
+    claimed.map((message) => ({
+      id: message.id,
+      state: 'sending',
+      claimed_from: message.claimedFrom,
+      claim_epoch: epoch,
+      attempts: message.attemptNumber,
+      idempotency_key: message.idempotencyKey,
+      body_hash: message.bodyHash,
+      method: message.method,
+      key_field: message.keyField ?? '',
+    })),
+  );
+  await insertRows(
+    tx,
+    'attempt',
+    claimed.map((message) => ({
+      message_id: message.id,
+      purpose: message.operation,
+      number: message.attemptNumber,
+      epoch,
+      idempotency_key: message.idempotencyKey,
+      body_hash: message.bodyHash,
+      intended_at: nowMs,
+    })),
+  );
+  return { claimed, nothingToSend };
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: a row of the query above
+function nothingToSendOf(row: any): NothingToSend {
+  return {
+    id: Number(row.id),
+    entity: row.entity,
+    sourceKey: row.source_key,
+    revision: row.revision,
+    contentHash: row.content_hash,
+    mappingFingerprint: row.mapping_fingerprint,
+  };
+}
+
+function compose(entity: Entity, updates: Updates, acknowledged: string | null, record: string): ComposedUpdate | null {
+  const wanted = JSON.parse(record) as { [name: string]: JsonValue };
+  // A part never replaces the whole, whatever the settings said when it was captured. A service without PATCH refuses it.
+  const { method, optional } = isWholeRecord(entity, wanted) ? updates[entity] : patch;
+  return composeUpdate(method, acknowledged === null ? null : JSON.parse(acknowledged), wanted, optional);
+}
+
+async function incarnationOf(tx: Tx): Promise<string> {
+  const [row] = await tx.select<{ value: string }>("SELECT value FROM store_info WHERE name='incarnation'");
+  if (!row) throw new Error('The store has no incarnation; it was not opened by openStore.');
+  return row.value;
+}

@@ -1,0 +1,199 @@
+import { appendAudit } from '../../audit/audit-log.js';
+import type { Settings } from '../../config/settings.js';
+import type { Entity } from '../../model/record.js';
+import type { JobContext } from '../../ops/job-context.js';
+import { killPoint } from '../../ops/kill-point.js';
+import { assertEpoch } from '../../store/lease.js';
+import { placeholders, updateRows } from '../../store/rows.js';
+import type { Tx } from '../../store/store.js';
+import { removalAfterThisPass } from '../outbox/hold-messages.js';
+import { clockToleranceMs, sentUnknownWhen } from '../outbox/idempotency-key.js';
+import { longestOwnWaitMs } from '../outbox/message.js';
+import { type ClaimedMessage, claimMessages, type NothingToSend } from './claim-messages.js';
+import { lookUpEntities } from './look-up.js';
+import type { ServiceLease } from './service-lease.js';
+
+/**
+ * After a clock that ran ahead was set right: what was sent "tomorrow" was sent nobody knows when, so that its key counts as
+ * forgotten, and what waits until then waits no longer. Where no time lies ahead nothing is written.
+ * @param longestWaitMs the longest that a message waits for its next try
+ * @returns how many messages had such a time
+ */
+export async function mendTimesAhead(tx: Tx, nowMs: number, longestWaitMs: number): Promise<number> {
+  // By their ids: on MySQL, an UPDATE over a range would lock the gaps in which a capture writes.
+  const sent = await tx.select(
+    "SELECT id FROM outbox_message WHERE state='in_doubt' AND operation='create' AND first_sent_at>?",
+    [nowMs + clockToleranceMs],
+  );
+  const waiting = await tx.select(
+    `SELECT id FROM outbox_message
+      WHERE state IN ('pending','in_doubt') AND entity IN ('customer','order') AND is_backlog IN (0,1)
+        AND next_attempt_at>? AND next_attempt_at<?`,
+    [nowMs + longestWaitMs + clockToleranceMs, removalAfterThisPass],
+  );
+  for (const [rows, set, value] of [
+    [sent, 'first_sent_at', sentUnknownWhen],
+    [waiting, 'next_attempt_at', nowMs],
+  ] as const)
+    for (let from = 0; from < rows.length; from += 500) {
+      const ids = rows.slice(from, from + 500).map((row) => Number(row.id));
+      await tx.run(
+        `UPDATE outbox_message SET ${set}=? WHERE id IN ${placeholders(ids.length)} AND state IN ('pending','in_doubt')`,
+        [value, ...ids],
+      );
+    }
+  return new Set([...sent, ...waiting].map((row) => Number(row.id))).size;
+}
+
+/**
+ * Whatever is past the key's lifetime at the service is never resent blindly: it is parked for a person.
+ * @param except entities that are looked up instead
+ */
+export async function parkForgottenKeys(
+  tx: Tx,
+  sentBeforeMs: number,
+  except: readonly Entity[] = [],
+): Promise<{ id: number; entity: Entity; sourceKey: string }[]> {
+  const found = await tx.select(
+    "SELECT id, entity, source_key FROM outbox_message WHERE state='in_doubt' AND operation='create' AND first_sent_at<?",
+    [sentBeforeMs],
+  );
+  const rows = found.filter((row) => !except.includes(row.entity));
+  const ids = rows.map((row) => Number(row.id));
+  if (ids.length > 0)
+    await tx.run(
+      `UPDATE outbox_message SET state='parked', park_class='unproven',
+              reason='The service may have forgotten the key since the first try, so a resend could make a second record. Look at the service, then use outbox resolve.'
+        WHERE id IN ${placeholders(ids.length)} AND state='in_doubt'`,
+      ids,
+    );
+  return rows.map((row) => ({ id: Number(row.id), entity: row.entity, sourceKey: row.source_key }));
+}
+
+/** Closes updates that have nothing to say any more, and moves their bindings on. */
+export async function settleNothingToSend(tx: Tx, messages: readonly NothingToSend[], nowMs: number): Promise<void> {
+  if (messages.length === 0) return;
+  await updateRows(
+    tx,
+    'outbox_message',
+    ['id'],
+    messages.map(({ id }) => ({
+      id,
+      state: 'superseded',
+      reason: 'The service holds these values already.',
+      closed_at: nowMs,
+    })),
+  );
+  await updateRows(
+    tx,
+    'binding',
+    ['entity', 'source_key'],
+    messages.map((message) => ({
+      entity: message.entity,
+      source_key: message.sourceKey,
+      revision: message.revision,
+      content_hash: message.contentHash,
+      mapping_fingerprint: message.mappingFingerprint,
+    })),
+  );
+}
+
+/** Takes messages for sending, on record before their first byte, and parks those whose key the service may have forgotten. */
+export class Claims {
+  readonly #context: JobContext;
+  readonly #lease: ServiceLease;
+  readonly #keyLifetimeMs: number;
+
+  constructor(context: JobContext, lease: ServiceLease) {
+    this.#context = context;
+    this.#lease = lease;
+    this.#keyLifetimeMs = context.settings.service.idempotency.lifetimeHours * 3_600_000;
+  }
+
+  /** Messages that were first sent before this must not be sent blindly again. */
+  get forgottenBefore(): number {
+    return this.#context.nowMs() - this.#keyLifetimeMs;
+  }
+
+  /** @returns what may be sent now, and how many were parked on the way. @throws LeaseLost */
+  async claim(ids: readonly number[]): Promise<{ claimed: ClaimedMessage[]; parked: number }> {
+    const { store, nowMs, settings, actor } = this.#context;
+    if (ids.length === 0) return { claimed: [], parked: 0 };
+    const { endpoints, idempotency } = settings.service;
+    const updates = {
+      customer: { method: endpoints.updateCustomer.method, optional: optionalFields(settings.customers) },
+      order: { method: endpoints.updateOrder.method, optional: optionalFields(settings.orders) },
+    };
+    const done = await store.transaction('claim messages', async (tx) => {
+      await assertEpoch(tx, this.#lease.lease);
+      const at = nowMs();
+      // Before anything is claimed: a key that is forgotten must not go out once more.
+      const parked = await this.#park(tx, at);
+      const { claimed, nothingToSend } = await claimMessages(
+        tx,
+        ids,
+        this.#lease.lease.epoch,
+        at,
+        this.#keyLifetimeMs,
+        updates,
+        idempotency.in === 'body' ? idempotency.field : null,
+      );
+      await settleNothingToSend(tx, nothingToSend, at);
+      await appendAudit(
+        tx,
+        nothingToSend.map((message) => ({
+          event: 'superseded',
+          entity: message.entity,
+          sourceKey: message.sourceKey,
+          messageId: message.id,
+          actor,
+          detail: { reason: 'The service holds these values already.' },
+        })),
+        at,
+      );
+      if (claimed.length > 0) killPoint('before-claim-commit');
+      return { claimed, parked };
+    });
+    if (done.claimed.length > 0) killPoint('after-claim-commit');
+    return done;
+  }
+
+  /** @returns how many. @throws LeaseLost */
+  async parkForgotten(): Promise<number> {
+    const { store, nowMs } = this.#context;
+    return store.transaction('park what the service may have forgotten', async (tx) => {
+      await assertEpoch(tx, this.#lease.lease);
+      return this.#park(tx, nowMs());
+    });
+  }
+
+  async #park(tx: Tx, at: number): Promise<number> {
+    const { delivery } = this.#context.settings;
+    const ahead = await mendTimesAhead(tx, at, Math.max(longestOwnWaitMs, delivery.backoffMaxSeconds * 1000));
+    if (ahead > 0)
+      this.#context.log.warn('The clock was set back: what waited for a time that lies ahead waits no longer', {
+        messages: ahead,
+      });
+    const messages = await parkForgottenKeys(tx, at - this.#keyLifetimeMs, lookUpEntities(this.#context));
+    await appendAudit(
+      tx,
+      messages.map((message) => ({
+        event: 'parked',
+        outcome: 'unproven',
+        entity: message.entity,
+        sourceKey: message.sourceKey,
+        messageId: message.id,
+        actor: this.#context.actor,
+        detail: { reason: 'Its first try is older than the lifetime of keys at the service.' },
+      })),
+      at,
+    );
+    return messages.length;
+  }
+}
+
+function optionalFields({ fields = {} }: Settings['orders'] | Settings['customers']): string[] {
+  return Object.entries(fields).flatMap(([name, mapping]) =>
+    typeof mapping === 'object' && mapping?.optional ? [name] : [],
+  );
+}

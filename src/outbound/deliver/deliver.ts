@@ -1,0 +1,280 @@
+import type { JobContext } from '../../ops/job-context.js';
+import { concurrencyOf, shortestWindowRate } from '../../service/rate-limit/concurrency.js';
+import type { ServiceClient } from '../../service/service-client.js';
+import { LeaseLost } from '../../store/lease.js';
+import type { ClaimedMessage } from './claim-messages.js';
+import { Claims } from './claims.js';
+import type { DeliverResult } from './deliver-result.js';
+import { type ClaimScope, countInDoubt, dueMessageIds, nextDueAt, probeMessageId } from './due-messages.js';
+import { pauseWhenUsedUp } from './long-limits.js';
+import { nextLookUpAt } from './look-up.js';
+import { backlogTurn, orderClaims, probeOrder } from './order-claims.js';
+import { RequestsUnderWay } from './requests-under-way.js';
+import { SendGate } from './send-gate.js';
+import type { ServiceLease } from './service-lease.js';
+import { Settler } from './settler.js';
+
+export interface DeliverOptions {
+  /** Ends when nothing is due any more (`sync`); otherwise it goes on until it is stopped (`daemon`). */
+  untilDrained: boolean;
+  scope: ClaimScope;
+  /** With untilDrained: how long to wait for a message whose next try lies in the future, or for anything to go through. */
+  retryHorizonMs: number;
+  /** Delivers to a production service that is not live: only for the few records of a trial. */
+  trial: boolean;
+  erpIdentity: string;
+  signal?: AbortSignal;
+  onProgress?: (result: DeliverResult) => void;
+}
+
+/** How long the loop sleeps at most before it looks again: new captures, pauses and resumes come from other processes. */
+const pollMs = 500;
+const maxIdleMs = 10_000;
+/** How often it looks for news while a backlog is under way. */
+const newsPollMs = 100;
+/** How often it looks whether it is its turn to probe. */
+const probeTurnMs = 100;
+/** Look-ups under way at once: they are few, and each is put on record by itself. */
+const maxLookUps = 50;
+
+/** Claims due messages, sends them through the pacer, settles the verdicts in batches. One at a time, under the service lease. */
+export async function deliver(
+  context: JobContext,
+  client: ServiceClient,
+  lease: ServiceLease,
+  options: DeliverOptions,
+): Promise<DeliverResult> {
+  return new Delivery(context, client, lease, options).run();
+}
+
+class Delivery {
+  readonly #context: JobContext;
+  readonly #client: ServiceClient;
+  readonly #lease: ServiceLease;
+  readonly #options: DeliverOptions;
+  readonly #gate: SendGate;
+  readonly #settler: Settler;
+  readonly #claims: Claims;
+  readonly #underWay: RequestsUnderWay;
+  readonly #target: number;
+  #newsSinceTurn = 0;
+  #filledAt = Number.NEGATIVE_INFINITY;
+  #progress = '';
+  #progressAt: number;
+  #probes = 0;
+  /** How many conflicts there had been when none was left to look up, and when to look again. */
+  #conflictsLookedUp = 0;
+  #lookUpsAt = 0;
+  /** Until when we paused the lane for a limit that is used up. */
+  #limitUntilMs = 0;
+
+  constructor(context: JobContext, client: ServiceClient, lease: ServiceLease, options: DeliverOptions) {
+    this.#context = context;
+    this.#client = client;
+    this.#lease = lease;
+    this.#options = options;
+    this.#gate = new SendGate(context, lease, options.erpIdentity, options.trial);
+    this.#settler = new Settler(context, lease, options.onProgress);
+    this.#claims = new Claims(context, lease);
+    this.#underWay = new RequestsUnderWay(context, client, lease, this.#gate, this.#settler);
+    this.#target = claimTarget(context);
+    this.#progressAt = context.clock.monotonicMs();
+  }
+
+  async run(): Promise<DeliverResult> {
+    const { signal } = this.#options;
+    const stop = () => this.#stop();
+    signal?.addEventListener('abort', stop, { once: true });
+    if (signal?.aborted) stop();
+    try {
+      while (!signal?.aborted && !this.#lease.lost) {
+        const ended = await this.#turn();
+        if (ended !== null) {
+          this.#settler.result.stopped = ended === 'drained' ? null : ended;
+          break;
+        }
+      }
+      if (this.#lease.lost) this.#settler.result.stopped = 'the delivery lease went to another process';
+      else if (signal?.aborted) this.#settler.result.stopped = 'stopping';
+    } catch (error) {
+      if (!(error instanceof LeaseLost)) throw error;
+      this.#lease.markLost();
+      this.#settler.result.stopped = 'the delivery lease went to another process';
+    } finally {
+      // Whatever happened above: requests under way are waited for, and their outcomes go on record.
+      this.#stop();
+      await this.#underWay.allEnded();
+      await this.#settler.flushed();
+      signal?.removeEventListener('abort', stop);
+    }
+    return this.#settler.result;
+  }
+
+  /** What waits for a slot is let go, unsent: a slot of a long window may be hours away. */
+  #stop(): void {
+    this.#gate.stop('stopping');
+    this.#client.reconsider();
+  }
+
+  /** One turn of the loop: `drained`, a reason to end, or null to go on. */
+  async #turn(): Promise<string | null> {
+    const { nowMs, clock, store } = this.#context;
+    const state = await this.#gate.state();
+    const blocked = this.#gate.blockedBy(state, 'deliver');
+    const stuck = this.#stuck();
+    if (stuck) return stuck;
+    if (blocked) {
+      if (this.#underWay.count > 0) return this.#wait();
+      await this.#settler.flushed();
+      const restMs = blocked.untilMs === null ? Number.POSITIVE_INFINITY : blocked.untilMs - nowMs();
+      if (this.#options.untilDrained && restMs > this.#options.retryHorizonMs) return blocked.reason;
+      return this.#wait(Math.max(restMs, 1));
+    }
+    if (this.#client.usedUp !== null) {
+      // What has a slot already may still be at the gate: a pause would take its turn away.
+      if (this.#underWay.count > 0) return this.#wait();
+      // Its pause was ended before its time: an operator knows better than the service's own headers.
+      if (this.#limitUntilMs > nowMs()) this.#client.forgetAdvice();
+      this.#limitUntilMs = (await pauseWhenUsedUp(this.#context, this.#client)) ?? 0;
+      if (this.#limitUntilMs > 0) return null;
+    }
+    // While the service is down, one message at a time goes to see whether it is back.
+    const probing = state.pauses.some((pause) => pause.cause === 'outage');
+    const room = probing ? 1 : this.#target - this.#underWay.count;
+    // Half a batch at least, so that claims are few and the pipeline never runs dry.
+    if (room < 1 || (!probing && room < this.#target / 2)) return this.#wait();
+    const isEarly = this.#underWay.patient > this.#target / 4 && clock.monotonicMs() < this.#filledAt + newsPollMs;
+    if (!probing && isEarly) return this.#wait();
+    // What the last one found is heeded first; but none waits for one that hangs.
+    if (probing) await this.#settler.flushed();
+    if (probing && !this.#lease.probeTurns.take(clock.monotonicMs())) return this.#wait(probeTurnMs);
+
+    const lookedAt = clock.monotonicMs();
+    const started = probing ? await this.#probe() : await this.#fill(room);
+    if (started > 0) return null;
+    if (probing) this.#lease.probeTurns.giveBack();
+    if (this.#underWay.count > 0) return this.#wait();
+    await this.#settler.flushed();
+    const forgotten = await this.#claims.parkForgotten();
+    this.#settler.result.parked += forgotten;
+    if (forgotten > 0) return null;
+    // What was settled just now may have become a conflict.
+    if (!probing && (await this.#underWay.lookUp(maxLookUps, this.#options.scope.only)) > 0) return null;
+
+    // Nothing was ready. With a hundred thousand orders behind one parked customer even looking is work: rest ten times as long.
+    const idleMs = Math.min(maxIdleMs, Math.max(pollMs, 10 * (clock.monotonicMs() - lookedAt)));
+    if (!this.#options.untilDrained) return this.#wait(idleMs, idleMs);
+    const due = await nextDueAt(store, this.#options.scope);
+    const lookUpDue = await nextLookUpAt(this.#context, this.#options.scope.only);
+    const restMs = Math.min(due ?? Number.POSITIVE_INFINITY, lookUpDue ?? Number.POSITIVE_INFINITY) - nowMs();
+    if (restMs > this.#options.retryHorizonMs) {
+      // The last outcome may have stopped the lane until a person looks.
+      const stopped = this.#gate.blockedBy(await this.#gate.state(), 'deliver');
+      return stopped && stopped.untilMs === null ? stopped.reason : 'drained';
+    }
+    return this.#wait(Math.max(restMs, 1));
+  }
+
+  /** With untilDrained: why it is no use to go on, when nothing has come to an end for as long as a wait may last. */
+  #stuck(): string | null {
+    const { delivered, adopted, parked } = this.#settler.result;
+    const now = this.#context.clock.monotonicMs();
+    const progress = JSON.stringify([delivered, adopted, parked]);
+    if (progress !== this.#progress) {
+      this.#progress = progress;
+      this.#progressAt = now;
+    }
+    if (!this.#options.untilDrained || this.#underWay.count > 0) return null;
+    const patienceMs = Math.max(this.#options.retryHorizonMs, 1_000);
+    if (now - this.#progressAt <= patienceMs) return null;
+    const seconds = Math.round(patienceMs / 1000);
+    return `nothing went through for ${seconds} s: ${this.#settler.lastTrouble ?? 'no answer'}`;
+  }
+
+  /** @returns how many requests it began */
+  async #fill(room: number): Promise<number> {
+    const { store, nowMs, clock } = this.#context;
+    this.#filledAt = clock.monotonicMs();
+    // Half of what is under way at most, so that there is always room for news.
+    const backlogRoom = Math.max(0, Math.floor(this.#target / 2) - this.#underWay.patient);
+    const most = Math.min(room, Math.max(backlogRoom, Math.ceil(room / backlogTurn)));
+    const { claims, newsSinceTurn } = await store.read('look for due messages', async (tx) => {
+      const due = (limit: number, isBacklog: boolean) =>
+        dueMessageIds(tx, nowMs(), limit, this.#options.scope, this.#claims.forgottenBefore, isBacklog);
+      return orderClaims(await due(room, false), await due(most, true), room, backlogRoom, this.#newsSinceTurn);
+    });
+    this.#newsSinceTurn = newsSinceTurn;
+    const claimed = await this.#claim(claims.map(({ id }) => id));
+    const patient = new Set(claims.flatMap(({ id, isUrgent }) => (isUrgent ? [] : [id])));
+    for (const message of claimed) this.#underWay.send(message, { isPatient: patient.has(message.id) });
+    return claimed.length + (await this.#lookUpsBesides(Math.min(room - claimed.length, maxLookUps)));
+  }
+
+  /** Looking for look-ups is a transaction: where none was found, it is left out for a while, or until there is a conflict. */
+  async #lookUpsBesides(room: number): Promise<number> {
+    const { conflictsMet } = this.#settler;
+    const now = this.#context.clock.monotonicMs();
+    if (conflictsMet === this.#conflictsLookedUp && now < this.#lookUpsAt) return 0;
+    const started = await this.#underWay.lookUp(room, this.#options.scope.only);
+    if (started > 0 || room < 1) return started;
+    this.#conflictsLookedUp = conflictsMet;
+    this.#lookUpsAt = now + maxIdleMs;
+    return 0;
+  }
+
+  /**
+   * One request that goes to see whether the service is back. It does not wait until one is due again: after hours of outage
+   * that may be long after the service is back. @returns how many it began
+   */
+  async #probe(): Promise<number> {
+    const { store } = this.#context;
+    const inDoubt = await store.read('count what is in doubt', (tx) => countInDoubt(tx));
+    const probe = this.#probes++;
+    // Where the oldest of the new ones are those at which it fails, the latest may not be.
+    const which = {
+      pending: probe % 2 === 0 ? ('first' as const) : ('last untried' as const),
+      in_doubt: 'first' as const,
+    };
+    for (const kind of probeOrder(probe, inDoubt)) {
+      if (kind === 'look_up') {
+        if ((await this.#underWay.lookUp(1, this.#options.scope.only, true)) > 0) return 1;
+        continue;
+      }
+      const id = await store.read('look for a message to probe with', (tx) =>
+        probeMessageId(tx, kind, which[kind], this.#options.scope, this.#claims.forgottenBefore),
+      );
+      const [message] = await this.#claim(id === null ? [] : [id]);
+      if (!message) continue;
+      this.#underWay.send(message, { isProbe: true });
+      return 1;
+    }
+    return 0;
+  }
+
+  async #claim(ids: readonly number[]): Promise<ClaimedMessage[]> {
+    const { claimed, parked } = await this.#claims.claim(ids);
+    this.#settler.result.parked += parked;
+    return claimed;
+  }
+
+  /** Until a request ends, but no longer than the poll. */
+  async #wait(ms = pollMs, mostMs = pollMs): Promise<null> {
+    const timer = new AbortController();
+    const rest = this.#context.clock.sleep(Math.min(ms, mostMs), timer.signal);
+    const stopped = new Promise<void>((resolve) => {
+      this.#options.signal?.addEventListener('abort', () => resolve(), { once: true, signal: timer.signal });
+    });
+    await Promise.race([rest, stopped, this.#underWay.oneEnds()]);
+    timer.abort();
+    return null;
+  }
+}
+
+/** No more than fit in a few seconds, so that a stop or a pause has little to give back. */
+function claimTarget({ settings }: JobContext): number {
+  const { limits } = settings.service;
+  const concurrency = concurrencyOf(settings.service);
+  const perSecond = shortestWindowRate(limits) ?? Number.POSITIVE_INFINITY;
+  const inThreeSeconds = Math.ceil(Math.min(perSecond * 3, concurrency * 16));
+  return Math.min(500, Math.max(concurrency, inThreeSeconds, 2));
+}

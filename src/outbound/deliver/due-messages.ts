@@ -1,0 +1,154 @@
+import type { Entity } from '../../model/record.js';
+import { placeholders } from '../../store/rows.js';
+import type { SqlValue, Store, Tx } from '../../store/store.js';
+import { removalAfterThisPass } from '../outbox/hold-messages.js';
+
+/** Which messages a deliverer looks at. */
+export interface ClaimScope {
+  /** Only these records; null: all. */
+  only: ReadonlyMap<Entity, ReadonlySet<string>> | null;
+}
+
+/**
+ * Ids of due messages: one in doubt and a new one in turn, so that records at which the service fails every time don't hold up
+ * the others; oldest first, customers before orders. An order waits for its customer's binding, an update for its own, and a
+ * message for older open ones of its record.
+ * @param isBacklog only the backlog, or only what is not; absent: both
+ * @param sentSince a create in doubt whose first try is older is left: the service may have forgotten its key
+ */
+export async function dueMessageIds(
+  tx: Tx,
+  nowMs: number,
+  limit: number,
+  scope: ClaimScope,
+  sentSince = 0,
+  isBacklog?: boolean,
+): Promise<number[]> {
+  const inState = async (state: SendableState, most: number) => {
+    const ids: number[] = [];
+    for (const entity of ['customer', 'order'] as const) {
+      if (ids.length >= most) break;
+      const rows = await readyMessages(
+        tx,
+        state,
+        entity,
+        nowMs,
+        most - ids.length,
+        scope,
+        sentSince,
+        'first',
+        isBacklog,
+      );
+      ids.push(...rows.map(({ id }) => id));
+    }
+    return ids;
+  };
+  const inDoubt = await inState('in_doubt', limit);
+  const pending = await inState('pending', limit - Math.min(inDoubt.length, Math.ceil(limit / 2)));
+  const inTurn = Array.from({ length: Math.max(inDoubt.length, pending.length) }, (_, i) => [
+    ...inDoubt.slice(i, i + 1),
+    ...pending.slice(i, i + 1),
+  ]);
+  return inTurn.flat().slice(0, limit);
+}
+
+/**
+ * One message of this state, also where its next try is not due yet: the one that has waited longest, or the last of those that
+ * were never tried, as long as there are such.
+ * @returns null when there is none
+ */
+export async function probeMessageId(
+  tx: Tx,
+  state: SendableState,
+  which: 'first' | 'last untried',
+  scope: ClaimScope,
+  sentSince: number,
+): Promise<number | null> {
+  // What waits for the end of its pass is for nobody: a brake may hold it yet.
+  const ever = removalAfterThisPass - 1;
+  const found = [
+    ...(await readyMessages(tx, state, 'customer', ever, 1, scope, sentSince, which)),
+    ...(await readyMessages(tx, state, 'order', ever, 1, scope, sentSince, which)),
+  ].sort((a, b) => a.dueAt - b.dueAt);
+  if (which === 'first') return found[0]?.id ?? null;
+  return found.at(-1)?.id ?? probeMessageId(tx, state, 'first', scope, sentSince);
+}
+
+export async function countInDoubt(tx: Tx): Promise<number> {
+  const [row] = await tx.select<{ n: number }>("SELECT COUNT(*) AS n FROM outbox_message WHERE state='in_doubt'");
+  return Number(row?.n);
+}
+
+type SendableState = 'pending' | 'in_doubt';
+
+async function readyMessages(
+  tx: Tx,
+  state: SendableState,
+  entity: Entity,
+  dueBy: number,
+  limit: number,
+  scope: ClaimScope,
+  sentSince: number,
+  which: 'first' | 'last untried' = 'first',
+  isBacklog?: boolean,
+): Promise<{ id: number; dueAt: number }[]> {
+  const order = which === 'first' ? 'ASC' : 'DESC';
+  const keys = scope.only ? [...(scope.only.get(entity) ?? [])] : null;
+  if (keys?.length === 0) return [];
+  if (isBacklog === undefined) {
+    // One after the other, because the index tells them apart before it tells when they are due.
+    const both = [
+      ...(await readyMessages(tx, state, entity, dueBy, limit, scope, sentSince, which, false)),
+      ...(await readyMessages(tx, state, entity, dueBy, limit, scope, sentSince, which, true)),
+    ];
+    const sign = which === 'first' ? 1 : -1;
+    return both.sort((a, b) => sign * (a.dueAt - b.dueAt || a.id - b.id)).slice(0, limit);
+  }
+  const remembered = "AND (m.operation<>'create' OR m.first_sent_at IS NULL OR m.first_sent_at>=?)";
+  const rows = await tx.select<{ id: number; next_attempt_at: number }>(
+    `SELECT m.id, m.next_attempt_at FROM ${candidates}
+      WHERE m.state=? AND m.entity=? AND m.is_backlog=? AND m.next_attempt_at<=? ${keys ? `AND m.source_key IN ${placeholders(keys.length)}` : ''}
+        ${state === 'in_doubt' ? remembered : ''} ${which === 'first' ? '' : 'AND m.attempts=0'} AND ${ready}
+      ORDER BY m.next_attempt_at ${order}, m.id ${order} LIMIT ${Math.trunc(limit)}`,
+    [state, entity, isBacklog ? 1 : 0, dueBy, ...(keys ?? []), ...(state === 'in_doubt' ? [sentSince] : [])],
+  );
+  return rows.map((row) => ({ id: Number(row.id), dueAt: Number(row.next_attempt_at) }));
+}
+
+/** Message `m` with what it may have to wait for: its customer's binding `c` and its own binding `w`. */
+export const candidates = `outbox_message m
+           LEFT JOIN binding c ON c.entity='customer' AND c.source_key=m.customer_key
+           LEFT JOIN binding w ON w.entity=m.entity AND w.source_key=m.source_key`;
+
+/**
+ * What has to be true of a candidate, besides its state and time, before it may be sent. Joins and not EXISTS, and a CASE
+ * around the state: otherwise MariaDB reads every binding, and every pending message, for each claim (measured).
+ */
+export const ready = `(m.customer_key IS NULL OR c.source_key IS NOT NULL)
+            AND (m.operation='create' OR w.source_key IS NOT NULL)
+            AND NOT EXISTS
+              (SELECT 1 FROM outbox_message o WHERE o.source_key=m.source_key AND o.entity=m.entity AND o.revision<m.revision
+                  AND CASE WHEN o.state IN ('pending','sending','in_doubt') THEN 1 ELSE 0 END=1)`;
+
+/** When the next message that is ready would be due; null when none is waiting for its time. */
+export async function nextDueAt(store: Store, scope: ClaimScope): Promise<number | null> {
+  return store.read('look for the next due message', async (tx) => {
+    const filter: string[] = [];
+    const parameters: SqlValue[] = [];
+    if (scope.only) {
+      for (const [entity, keys] of scope.only) {
+        if (keys.size === 0) continue;
+        filter.push(`(m.entity=? AND m.source_key IN ${placeholders(keys.size)})`);
+        parameters.push(entity, ...keys);
+      }
+      if (filter.length === 0) return null;
+    }
+    const only = filter.length > 0 ? `AND (${filter.join(' OR ')})` : '';
+    const [row] = await tx.select<{ due: number | null }>(
+      `SELECT MIN(m.next_attempt_at) AS due FROM ${candidates}
+        WHERE m.state IN ('pending','in_doubt') ${only} AND ${ready}`,
+      parameters,
+    );
+    return row?.due === null || row?.due === undefined ? null : Number(row.due);
+  });
+}

@@ -1,0 +1,115 @@
+import { readFileSync } from 'node:fs';
+import { hostname } from 'node:os';
+import type { Settings } from '../../config/settings.js';
+import type { Tx } from '../../store/store.js';
+import { readStoreInfo, writeStoreInfo } from '../../store/store-info.js';
+import { recoveryProblem } from '../recovery/store-witness.js';
+
+/** What a store was allowed to deliver for. When one of these changes, a person must say go-live again. */
+export interface LiveIdentity {
+  installation: string;
+  environment: string;
+  /** Host name and machine id. */
+  machine: string;
+  erp: string;
+  service: string;
+}
+
+export interface GoLiveRecord extends LiveIdentity {
+  at: number;
+  actor: string;
+  /** Other machines on the same store that may take over, as a person said on each of them. */
+  standbyMachines?: string[];
+}
+
+const meanings: Record<keyof LiveIdentity, string> = {
+  installation: 'the installation name',
+  environment: 'the environment of the service',
+  machine: 'the machine',
+  erp: 'the ERP database',
+  service: 'the address of the service',
+};
+
+export function liveIdentity(settings: Settings, erpIdentity: string): LiveIdentity {
+  return {
+    installation: settings.installation,
+    environment: settings.service.environment,
+    machine: machineIdentity(),
+    erp: erpIdentity,
+    service: settings.service.baseUrl,
+  };
+}
+
+export async function readGoLive(tx: Tx): Promise<GoLiveRecord | null> {
+  const value = await readStoreInfo(tx, 'go_live');
+  return value === null ? null : (JSON.parse(value) as GoLiveRecord);
+}
+
+export async function writeGoLive(tx: Tx, identity: LiveIdentity, actor: string, nowMs: number): Promise<void> {
+  await writeStoreInfo(tx, 'go_live', JSON.stringify({ ...identity, at: nowMs, actor } satisfies GoLiveRecord));
+}
+
+/** Why nothing may be delivered yet, or null. A sandbox needs no go-live, but what was sent to it has to be known too. */
+export async function goLiveProblem(tx: Tx, settings: Settings, erpIdentity: string): Promise<string | null> {
+  const lost = await recoveryProblem(tx);
+  if (lost !== null) return lost;
+  if (settings.service.environment === 'sandbox') return null;
+  const record = await readGoLive(tx);
+  if (!record) return 'not live yet: nothing is sent to a production service before `waybill go-live`';
+  const now = liveIdentity(settings, erpIdentity);
+  const changed = changedNames(record, now);
+  if (changed.length === 0) return null;
+  const list = changed.map((name) => `${meanings[name]} was ${record[name]} and is ${now[name]}`).join('; ');
+  return `held since something changed: ${list}. If that is right, say \`waybill go-live\` again`;
+}
+
+/**
+ * Lets this machine take over from the one that is live. Says why not, or null when it is done: everything but the machine has
+ * to be what a person looked at when the store went live.
+ */
+export async function allowStandby(tx: Tx, identity: LiveIdentity): Promise<string | null> {
+  const record = await readGoLive(tx);
+  if (!record) return 'the store is not live on any machine yet: say `waybill go-live` where it is to run first';
+  const other = changedNames(record, identity).find((name) => name !== 'machine');
+  if (other) return `${meanings[other]} was ${record[other]} and is ${identity[other]}`;
+  const machines = new Set([...(record.standbyMachines ?? []), identity.machine]);
+  machines.delete(record.machine);
+  await writeStoreInfo(tx, 'go_live', JSON.stringify({ ...record, standbyMachines: [...machines] }));
+  return null;
+}
+
+function changedNames(record: GoLiveRecord, now: LiveIdentity): (keyof LiveIdentity)[] {
+  const names = Object.keys(meanings) as (keyof LiveIdentity)[];
+  const isStandby = record.standbyMachines?.includes(now.machine) ?? false;
+  return names.filter((name) => record[name] !== now[name] && !(name === 'machine' && isStandby));
+}
+
+/** The store belongs to another environment than the settings say. */
+export class WrongEnvironment extends Error {
+  override readonly name = 'WrongEnvironment';
+}
+
+/** Why this store can't be used with the configured environment, or null: a sandbox's ids mean nothing in production. */
+export async function environmentProblem(tx: Tx, environment: string): Promise<string | null> {
+  const bound = await readStoreInfo(tx, 'environment');
+  if (bound === null || bound === environment) return null;
+  return `the store belongs to the ${bound} environment; give ${environment} a store of its own (settings under \`store\`)`;
+}
+
+/** From the first time that it talks to the service, a store belongs to that environment. */
+export async function bindEnvironment(tx: Tx, environment: string): Promise<void> {
+  const problem = await environmentProblem(tx, environment);
+  // Two processes with other settings may have opened a new store at the same time.
+  if (problem !== null) throw new WrongEnvironment(`service.environment is ${environment}, but ${problem}.`);
+  if ((await readStoreInfo(tx, 'environment')) === null) await writeStoreInfo(tx, 'environment', environment);
+}
+
+function machineIdentity(): string {
+  let id = '';
+  try {
+    id = readFileSync('/etc/machine-id', 'utf8').trim();
+  } catch {
+    // Containers often have none; the host name must do there.
+  }
+  return id ? `${hostname()} (${id.slice(0, 12)})` : hostname();
+}

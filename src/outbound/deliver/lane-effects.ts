@@ -1,0 +1,191 @@
+import type { Verdict } from '../../model/verdict.js';
+import type { LanePause } from '../../store/lane-pauses.js';
+
+export interface LaneHealth {
+  /** Requests in a row that failed since the last answer below 500, whichever messages they were for. */
+  failures: number;
+  /** How often the service said "slow down" again, after we had waited. */
+  throttles: number;
+  /** The end of the latest wait for it. */
+  throttledUntil: number;
+  /** When it was told of. What was sent before is no news of it. */
+  throttledSince: number;
+  refusals: { reason: string; count: number };
+}
+
+export const healthy: LaneHealth = {
+  failures: 0,
+  throttles: 0,
+  throttledUntil: 0,
+  throttledSince: 0,
+  refusals: { reason: '', count: 0 },
+};
+
+export interface LaneEffects {
+  health: LaneHealth;
+  pauses: Omit<LanePause, 'actor' | 'since_at'>[];
+  /** The service answers again: the breaker closes. */
+  closesBreaker: boolean;
+  /** What somebody should know, once. */
+  alerts: string[];
+}
+
+export interface LaneOutcome {
+  verdict: Verdict;
+  parkedAs: string | null;
+  /** The verdict's reason as it may stand in pauses, alerts and the audit, which `waybill forget` does not search. */
+  shownReason: string;
+  /** When the request left; null: it never did. */
+  sentAtMs: number | null;
+}
+
+export interface LaneSettings {
+  outageAfterFailures: number;
+  probeMs: number;
+  windowMs: number;
+  /** When the next probe may go, while the breaker is open: every failure is a probe that failed, also right after a restart. */
+  nextProbeAt: number | null;
+  /** The setting that a person looks at when the credential is refused. */
+  credentialSetting: string;
+}
+
+const refusalStorm = 10;
+
+/**
+ * What verdicts mean for everything behind them: waiting for the service as a whole is a pause of the lane and costs no
+ * message an attempt. Pure; taken verdict by verdict in the order in which they came.
+ */
+export function laneEffects(
+  before: LaneHealth,
+  outcomes: readonly LaneOutcome[],
+  settings: LaneSettings,
+  nowMs: number,
+): LaneEffects {
+  let { throttles, throttledUntil, throttledSince, refusals } = before;
+  let { nextProbeAt } = settings;
+  // Somebody else closed the breaker, an operator or a pull that got through: it takes as many failures to open it again.
+  let failures = nextProbeAt === null && before.failures >= settings.outageAfterFailures ? 0 : before.failures;
+  let pauses: LaneEffects['pauses'] = [];
+  const alerts: string[] = [];
+  let closesBreaker = false;
+
+  for (const { verdict, parkedAs, sentAtMs, shownReason: reason } of outcomes) {
+    const failed = isFailure(verdict);
+    // What was refused because its path can't be filled never left, and says nothing of the service.
+    const answered = !failed && verdict.kind !== 'not_sent' && sentAtMs !== null;
+    if (answered) {
+      failures = 0;
+      nextProbeAt = null;
+      closesBreaker = true;
+      pauses = pauses.filter(({ cause }) => cause !== 'outage');
+    }
+    if (verdict.kind !== 'throttled' && answered) throttles = 0;
+    if (verdict.kind === 'delivered') refusals = { reason: '', count: 0 };
+
+    if (failed) {
+      failures++;
+      const opens = failures >= settings.outageAfterFailures || (verdict.kind === 'unavailable' && verdict.tls);
+      // A probe that fails keeps the breaker open, also right after a restart, when nothing else has failed yet.
+      if (opens || nextProbeAt !== null) {
+        closesBreaker = false;
+        if (nextProbeAt === null) alerts.push(`The service is out of reach: ${reason}`);
+        // Probes start at their pace, however long a silent one takes. At the opening, what is claimed already has to stop.
+        nextProbeAt =
+          nextProbeAt === null
+            ? nowMs + settings.probeMs
+            : Math.max(nextProbeAt, (sentAtMs ?? nowMs) + settings.probeMs);
+        pauses.push({ lane: 'service', cause: 'outage', until_at: nextProbeAt, reason });
+      }
+    }
+
+    switch (verdict.kind) {
+      case 'throttled': {
+        // Sixteen requests under way are told to slow down at the same time: that is once, not sixteen times.
+        if (nowMs >= throttledUntil) throttles++;
+        const ownWait = Math.min(
+          60_000,
+          Math.max(settings.windowMs, 1_000) * 2 ** Math.min(Math.max(throttles - 1, 0), 6),
+        );
+        // "Now" and a date in the past name no time: heeded to the letter, they would have us ask ten times a second.
+        // And where it names none, it does not take back a time that it named before. Nor does what was under way when we were
+        // told to wait: a block of an hour does not end because a request sent before it was answered "in a second".
+        const until = nowMs + (verdict.retryAfterMs || ownWait);
+        const isNews = Boolean(verdict.retryAfterMs) && (sentAtMs ?? 0) > throttledSince;
+        if (verdict.retryAfterMs && !isNews && until < throttledUntil) break;
+        throttledUntil = isNews ? until : Math.max(throttledUntil, until);
+        throttledSince = nowMs;
+        pauses.push({ lane: 'service', cause: 'throttled', until_at: throttledUntil, reason });
+        break;
+      }
+      case 'unauthorised':
+        pauses.push({ lane: 'service', cause: 'credential', until_at: null, reason });
+        alerts.push(
+          `The service does not accept our credential (${reason}). Replace it (${settings.credentialSetting}): a new file is tried by itself. Or say \`waybill resume service\`.`,
+        );
+        break;
+      case 'misconfigured':
+        if (verdict.others) break;
+        pauses.push({ lane: 'deliver', cause: 'misconfigured', until_at: null, reason });
+        alerts.push(
+          `The service does not let us deliver (${reason}). Check the address and the permissions, then \`waybill resume deliver\`.`,
+        );
+        break;
+      case 'unknown_customer':
+      case 'refused': {
+        if (!answered) break;
+        // An order that still waits for the service to see its customer is no refusal yet; one that was given up is.
+        if (verdict.kind === 'unknown_customer' && parkedAs === null) break;
+        const key = verdict.kind === 'refused' ? verdict.reason.replace(/\d+/g, '#') : verdict.kind;
+        refusals = refusals.reason === key ? { reason: key, count: refusals.count + 1 } : { reason: key, count: 1 };
+        if (refusals.count === refusalStorm) {
+          pauses.push({
+            lane: 'deliver',
+            cause: 'refusals',
+            until_at: null,
+            reason: `${refusalStorm} equal refusals in a row: ${reason}`,
+          });
+          alerts.push(
+            `${refusalStorm} equal refusals in a row (${reason}): one wrong setting? Look at \`waybill outbox --state parked\`, then \`waybill resume deliver\`.`,
+          );
+          // Whoever resumes without a remedy is stopped again after as many.
+          refusals = { reason: '', count: 0 };
+        }
+        break;
+      }
+      case 'invalid':
+        if (parkedAs === 'unproven') {
+          pauses.push({ lane: 'deliver', cause: 'unproven', until_at: null, reason });
+          alerts.push(
+            `The service says success without an acknowledgement (${reason}). Is service.baseUrl right? Then \`waybill resume deliver\`.`,
+          );
+        }
+        break;
+      default:
+        break;
+    }
+  }
+  return {
+    health: { failures, throttles, throttledUntil, throttledSince, refusals },
+    pauses: latest(pauses),
+    closesBreaker,
+    alerts: [...new Set(alerts)],
+  };
+}
+
+/** Any answer below 500 shows that the service is there. "In doubt" covers 5xx, timeouts and broken connections. */
+function isFailure(verdict: Verdict): verdict is Extract<Verdict, { kind: 'in_doubt' | 'unavailable' | 'throttled' }> {
+  if (verdict.kind === 'throttled') return verdict.mayHaveTakenEffect === true;
+  return verdict.kind === 'in_doubt' || verdict.kind === 'unavailable';
+}
+
+/** One pause a lane and cause: the one that ends last. */
+function latest(pauses: LaneEffects['pauses']): LaneEffects['pauses'] {
+  const byCause = new Map<string, LaneEffects['pauses'][number]>();
+  for (const pause of pauses) {
+    const key = `${pause.lane} ${pause.cause}`;
+    const other = byCause.get(key);
+    if (!other || (other.until_at !== null && (pause.until_at === null || pause.until_at > other.until_at)))
+      byCause.set(key, pause);
+  }
+  return [...byCause.values()];
+}

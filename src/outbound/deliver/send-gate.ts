@@ -1,0 +1,135 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { JobContext } from '../../ops/job-context.js';
+import { killPoint } from '../../ops/kill-point.js';
+import type { Gate } from '../../service/exchange.js';
+import { activePauses, type Lane, type LanePause, listPauses } from '../../store/lane-pauses.js';
+import { recoveryProblem } from '../recovery/store-witness.js';
+import { goLiveProblem } from './go-live.js';
+import { QuietClock } from './quiet-hours.js';
+import type { ServiceLease } from './service-lease.js';
+
+export interface GateState {
+  pauses: readonly LanePause[];
+  /** Why a production service may not be written to, or null. */
+  notLive: string | null;
+}
+
+/**
+ * Asked before every single request, so that an operator's `pause` in another process acts before the next one. Requests
+ * that ask while a read of the store is under way share the one read that begins after it: fresh for all, one at a time.
+ */
+export class SendGate {
+  readonly #context: JobContext;
+  readonly #lease: ServiceLease;
+  readonly #erpIdentity: string;
+  readonly #trial: boolean;
+  readonly #quiet: QuietClock;
+  #reading: Promise<unknown> = Promise.resolve();
+  #next: Promise<GateState> | null = null;
+  #stopReason: string | null = null;
+  readonly #holds = new Set<Promise<void>>();
+
+  constructor(context: JobContext, lease: ServiceLease, erpIdentity: string, trial: boolean) {
+    this.#context = context;
+    this.#lease = lease;
+    this.#erpIdentity = erpIdentity;
+    this.#trial = trial;
+    this.#quiet = new QuietClock(context.settings.schedule);
+  }
+
+  /** From now on nothing more is let go. */
+  stop(reason: string): void {
+    this.#stopReason ??= reason;
+  }
+
+  /** Nothing is let go before `recorded` ends: what the service said may pause the lane, once it is on record. */
+  holdUntil(recorded: Promise<unknown>): void {
+    const hold = recorded.then(
+      () => undefined,
+      () => undefined,
+    );
+    this.#holds.add(hold);
+    void hold.then(() => this.#holds.delete(hold));
+  }
+
+  state(): Promise<GateState> {
+    if (!this.#next) {
+      this.#next = this.#reading.then(() => {
+        this.#next = null;
+        const read = this.#read();
+        this.#reading = read.catch(() => undefined);
+        return read;
+      });
+    }
+    return this.#next;
+  }
+
+  /**
+   * What a request of this lane has to pass. `isProbe`: it goes to see whether a service that is down is back.
+   * @param notAfterMs it may have waited for its turn, or been frozen, until its key is forgotten at the service
+   */
+  of(lane: Lane, isProbe = false, notAfterMs = Number.POSITIVE_INFINITY): Gate {
+    const isLate = () => this.#context.nowMs() > notAfterMs;
+    const ask = async () => {
+      // Before it takes the turn of a probe.
+      if (isLate()) return 'the service may have forgotten its key since it was claimed';
+      const shut = await this.check(lane, isProbe);
+      if (shut === null) killPoint('before-send');
+      return shut;
+    };
+    const more = {
+      stillOpen: () => this.#lease.mayStartRequest() && !this.#quiet.isQuiet(lane, this.#context.nowMs()) && !isLate(),
+      isShut: () => this.#stopReason !== null,
+    };
+    // A token that has to be had first must not use up the turn of the probe that needs it.
+    const beforeIt = Object.assign(() => this.check(lane, isProbe, false), more);
+    return Object.assign(ask, more, { beforeIt });
+  }
+
+  /** null lets a request go now; a text says why not. */
+  async check(lane: Lane, isProbe = false, takesTurn = isProbe): Promise<string | null> {
+    if (this.#stopReason) return this.#stopReason;
+    // The pacer starts the next request in the same turn in which the one before it ended: let that one be judged first.
+    await nextTurn();
+    let state: GateState;
+    try {
+      do {
+        await Promise.all(this.#holds);
+        state = await this.state();
+      } while (this.#holds.size > 0);
+    } catch (error) {
+      // Nobody can say whether a person pressed pause: then nothing goes.
+      return `the store can not be asked whether requests may go: ${(error as Error).message}`;
+    }
+    // Asked again after the read: it may have taken its time.
+    if (this.#stopReason) return this.#stopReason;
+    if (!this.#lease.mayStartRequest()) return 'the delivery lease is about to end or was lost';
+    // What was on its way when the breaker opened must not follow the probes.
+    const pauses = state.pauses.filter(({ cause }) => cause !== 'outage');
+    const outage = state.pauses.find(({ cause }) => cause === 'outage');
+    if (outage && !isProbe) return `the service is out of reach: ${outage.reason}`;
+    const blocked = this.blockedBy({ ...state, pauses }, lane);
+    if (blocked) return blocked.reason;
+    if (takesTurn && !this.#lease.probeTurns.send(this.#context.clock.monotonicMs()))
+      return 'another request has just gone to see whether the service is back';
+    return null;
+  }
+
+  blockedBy(state: GateState, lane: Lane): { reason: string; untilMs: number | null } | null {
+    const now = this.#context.nowMs();
+    const [pause] = activePauses([...state.pauses, ...this.#quiet.pauses(now)], lane, now);
+    if (pause) return { reason: `${pause.lane} is paused (${pause.cause}): ${pause.reason}`, untilMs: pause.until_at };
+    if (lane === 'deliver' && state.notLive) return { reason: state.notLive, untilMs: null };
+    return null;
+  }
+
+  async #read(): Promise<GateState> {
+    return this.#context.store.read('read the pauses', async (tx) => ({
+      pauses: await listPauses(tx),
+      // A trial needs no go-live. But a store that lost what it knew may send nothing at all.
+      notLive: this.#trial
+        ? await recoveryProblem(tx)
+        : await goLiveProblem(tx, this.#context.settings, this.#erpIdentity),
+    }));
+  }
+}

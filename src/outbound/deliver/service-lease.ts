@@ -1,0 +1,217 @@
+import { appendAudit } from '../../audit/audit-log.js';
+import type { Entity } from '../../model/record.js';
+import type { JobContext } from '../../ops/job-context.js';
+import { killPoint } from '../../ops/kill-point.js';
+import { longestRestMs } from '../../service/rate-limit/rate-limiter.js';
+import { acquireLease, type Lease, LeaseLost, releaseLease, renewLease } from '../../store/lease.js';
+import type { Tx } from '../../store/store.js';
+import { bindEnvironment } from './go-live.js';
+
+/**
+ * After a takeover: what an older epoch was sending may have been sent. A conflict was only looked up, and stays one.
+ * @returns the messages that are in doubt now
+ */
+export async function doubtOlderEpochs(
+  tx: Tx,
+  epoch: number,
+  nowMs: number,
+): Promise<{ id: number; entity: Entity; sourceKey: string }[]> {
+  await tx.run(
+    "UPDATE outbox_message SET state='parked' WHERE state='sending' AND claim_epoch<? AND claimed_from='parked'",
+    [epoch],
+  );
+  const rows = await tx.select(
+    "SELECT id, entity, source_key FROM outbox_message WHERE state='sending' AND claim_epoch<?",
+    [epoch],
+  );
+  if (rows.length > 0) {
+    await tx.run(
+      `UPDATE outbox_message
+          SET state='in_doubt', next_attempt_at=?, first_sent_at=COALESCE(first_sent_at,
+                (SELECT a.intended_at FROM attempt a WHERE a.message_id=outbox_message.id AND a.number=outbox_message.attempts)),
+              reason='The process that was sending it stopped without an outcome.'
+        WHERE state='sending' AND claim_epoch<?`,
+      [nowMs, epoch],
+    );
+  }
+  await tx.run(
+    "UPDATE attempt SET verdict='unknown', reason='May have been sent: the process stopped before the outcome was on record.' WHERE verdict IS NULL AND epoch<?",
+    [epoch],
+  );
+  return rows.map((row) => ({ id: Number(row.id), entity: row.entity, sourceKey: row.source_key }));
+}
+
+/**
+ * Who looks next whether a service that is down is back: one request in so many seconds, whether delivery or a pull makes it.
+ * Delivery looks all the time; a pull comes rarely and reserves the next turn. Times are those of a monotonic clock.
+ */
+export class ProbeTurns {
+  readonly #everyMs: number;
+  #takenAtMs = Number.NEGATIVE_INFINITY;
+  #beforeMs = Number.NEGATIVE_INFINITY;
+  #sentAtMs = Number.NEGATIVE_INFINITY;
+  #isReserved = false;
+
+  constructor(everyMs: number) {
+    this.#everyMs = everyMs;
+  }
+
+  /** Takes the turn when it has come, and nobody else has reserved it. */
+  take(atMs: number): boolean {
+    return !this.#isReserved && this.takeReserved(atMs);
+  }
+
+  /** Gives back a turn that was just taken, because there was nothing to send. */
+  giveBack(): void {
+    this.#takenAtMs = this.#beforeMs;
+  }
+
+  /** From now on only `takeReserved` takes a turn, until `release`. */
+  reserve(): void {
+    this.#isReserved = true;
+  }
+
+  takeReserved(atMs: number): boolean {
+    if (atMs - Math.max(this.#takenAtMs, this.#sentAtMs) < this.#everyMs) return false;
+    this.#beforeMs = this.#takenAtMs;
+    this.#takenAtMs = atMs;
+    return true;
+  }
+
+  release(): void {
+    this.#isReserved = false;
+  }
+
+  /** Asked right before a probe leaves, which may have waited for its slot. @returns whether it may */
+  send(atMs: number): boolean {
+    if (atMs - this.#sentAtMs < this.#everyMs) return false;
+    this.#sentAtMs = atMs;
+    return true;
+  }
+}
+
+/**
+ * The right to talk to the service. One process has it at a time: deliver and pull share it, because they share the rate
+ * limit. It renews itself until it is released or lost.
+ */
+export class ServiceLease {
+  readonly lease: Lease;
+  /** Whoever talks to the service under this lease shares them. */
+  readonly probeTurns: ProbeTurns;
+  /** Attempts to read whose outcome could not be put on record; the next one says so of them. */
+  readonly unrecordedReads = new Set<number>();
+  readonly #context: JobContext;
+  readonly #leaseMs: number;
+  readonly #requestDeadlineMs: number;
+  #renewing: Promise<void> = Promise.resolve();
+  #cancelRenewal: () => void = () => undefined;
+  #lost = false;
+  #released = false;
+
+  private constructor(context: JobContext, lease: Lease) {
+    this.#context = context;
+    this.lease = lease;
+    this.#leaseMs = context.settings.delivery.leaseSeconds * 1000;
+    this.#requestDeadlineMs = context.settings.service.deadlineSeconds * 1000;
+    this.probeTurns = new ProbeTurns(context.settings.delivery.probeSeconds * 1000);
+    this.#schedule();
+  }
+
+  /**
+   * Takes the lease, waits until the predecessor's requests have left the service's window, and turns what it was sending
+   * into "may have been sent".
+   * @returns null with the holder's name when somebody else has it
+   */
+  static async acquire(
+    context: JobContext,
+    signal?: AbortSignal,
+  ): Promise<ServiceLease | { holder: string; freeInMs: number }> {
+    const leaseMs = context.settings.delivery.leaseSeconds * 1000;
+    const answer = await acquireLease(context.store, 'service', context.actor, leaseMs, context.clock);
+    if (!answer.held) return { holder: answer.holder, freeInMs: answer.freeInMs };
+    killPoint('after-lease');
+    const kept = new ServiceLease(context, answer.lease);
+    try {
+      const doubted = await kept.#takeOver();
+      killPoint('after-takeover');
+      if (doubted > 0) context.log.warn('Took over from a deliverer that stopped without a word', { inDoubt: doubted });
+      const windows = context.settings.service.limits.map(({ perSeconds }) => perSeconds * 1000);
+      const windowMs = Math.max(0, ...windows.filter((ms) => ms <= longestRestMs));
+      const restMs = answer.idleMs === null ? 0 : windowMs - answer.idleMs;
+      if (restMs > 0) await context.clock.sleep(restMs, signal);
+      return kept;
+    } catch (error) {
+      await kept.release();
+      throw error;
+    }
+  }
+
+  /** Whether a request that starts now ends, at its deadline, before the lease could be somebody else's. */
+  mayStartRequest(): boolean {
+    return !this.#lost && this.#context.clock.monotonicMs() + this.#requestDeadlineMs < this.lease.endsAtMonotonicMs;
+  }
+
+  get lost(): boolean {
+    return this.#lost;
+  }
+
+  /** Called when a write found a newer epoch. */
+  markLost(): void {
+    this.#lost = true;
+    this.#cancelRenewal();
+  }
+
+  async release(): Promise<void> {
+    this.#released = true;
+    this.#cancelRenewal();
+    await this.#renewing;
+    if (this.#lost) return;
+    this.#lost = true;
+    killPoint('before-lease-release');
+    await releaseLease(this.#context.store, this.lease);
+  }
+
+  #schedule(): void {
+    this.#cancelRenewal = this.#context.clock.after(this.#leaseMs / 3, () => {
+      this.#renewing = this.#renew().then(() => {
+        if (!this.#lost && !this.#released) this.#schedule();
+      });
+    });
+  }
+
+  async #renew(): Promise<void> {
+    try {
+      await renewLease(this.#context.store, this.lease, this.#leaseMs, this.#context.clock);
+    } catch (error) {
+      if (error instanceof LeaseLost) this.markLost();
+      // An unreachable store is no loss yet: mayStartRequest holds requests back long before the lease ends.
+      this.#context.log.warn('The delivery lease could not be renewed', { error: (error as Error).message });
+    }
+  }
+
+  async #takeOver(): Promise<number> {
+    const { store, nowMs, actor } = this.#context;
+    return store.transaction('take over from an earlier deliverer', async (tx) => {
+      const at = nowMs();
+      await bindEnvironment(tx, this.#context.settings.service.environment);
+      const doubted = await doubtOlderEpochs(tx, this.lease.epoch, at);
+      await appendAudit(
+        tx,
+        doubted.map((message) => ({
+          event: 'in_doubt',
+          outcome: 'unknown',
+          entity: message.entity,
+          sourceKey: message.sourceKey,
+          messageId: message.id,
+          actor,
+          detail: {
+            reason: 'The process that was sending it stopped before its outcome was on record; it may have been sent.',
+          },
+        })),
+        at,
+      );
+      killPoint('before-takeover');
+      return doubted.length;
+    });
+  }
+}

@@ -1,0 +1,160 @@
+import type { Entity } from '../../model/record.js';
+import { placeholders, type Row, upsertRows } from '../../store/rows.js';
+import type { SqlValue, Tx } from '../../store/store.js';
+
+/** How it came out which record at the service is ours. */
+export type AdoptedFrom =
+  /** The answer "already exists" carried it. */
+  | 'answer'
+  /** The service was asked. */
+  | 'look_up'
+  /** A person said so (`waybill adopt`). */
+  | 'file';
+
+export interface Adoption {
+  entity: Entity;
+  sourceKey: string;
+  serviceId: string;
+  from: AdoptedFrom;
+  adoptedAt: number;
+  actor: string;
+  /** Names of the fields that differed when it was adopted; null: nobody has compared. */
+  differs: string[] | null;
+  /** When a person said what becomes of it; null: nobody has. */
+  reviewedAt: number | null;
+}
+
+/** Names of fields that are kept; a record that differs in more is another one. */
+const maxNames = 100;
+
+export async function insertAdoptions(
+  tx: Tx,
+  adoptions: readonly Omit<Adoption, 'reviewedAt' | 'adoptedAt'>[],
+  nowMs: number,
+): Promise<void> {
+  await upsertRows(
+    tx,
+    'adoption',
+    ['entity', 'source_key'],
+    adoptions.map(({ entity, sourceKey, serviceId, from, actor, differs }) => ({
+      entity,
+      source_key: sourceKey,
+      service_id: serviceId,
+      adopted_from: from,
+      adopted_at: nowMs,
+      actor: actor.slice(0, 255),
+      differs: differs && JSON.stringify(differs.slice(0, maxNames)),
+      reviewed_at: null,
+    })),
+  );
+}
+
+/** A person has looked at these records: what the ERP says of them from here on is sent. */
+export async function reviewAdoptions(
+  tx: Tx,
+  entity: Entity,
+  sourceKeys: readonly string[],
+  nowMs: number,
+): Promise<void> {
+  if (sourceKeys.length === 0) return;
+  await tx.run(
+    `UPDATE adoption SET reviewed_at=? WHERE reviewed_at IS NULL AND entity=? AND source_key IN ${placeholders(sourceKeys.length)}`,
+    [nowMs, entity, ...sourceKeys],
+  );
+}
+
+/** A record that was removed at the service and comes back is made by us. */
+export async function deleteAdoptions(tx: Tx, entity: Entity, sourceKeys: readonly string[]): Promise<void> {
+  if (sourceKeys.length === 0) return;
+  await tx.run(`DELETE FROM adoption WHERE entity=? AND source_key IN ${placeholders(sourceKeys.length)}`, [
+    entity,
+    ...sourceKeys,
+  ]);
+}
+
+export async function adoptionOf(tx: Tx, entity: Entity, sourceKey: string): Promise<Adoption | null> {
+  const [row] = await tx.select('SELECT * FROM adoption WHERE entity=? AND source_key=?', [entity, sourceKey]);
+  return row ? adoptionOfRow(row) : null;
+}
+
+export interface AdoptionFilter {
+  entity?: Entity;
+  /** Only records with differences that nobody has looked at. */
+  onlyOpen?: boolean;
+}
+
+const isOpen = "reviewed_at IS NULL AND differs IS NOT NULL AND differs<>'[]'";
+
+/** Adopted records in the order of their keys, after that one. */
+export async function listAdoptions(
+  tx: Tx,
+  { entity, onlyOpen }: AdoptionFilter,
+  after: Pick<Adoption, 'entity' | 'sourceKey'> | null,
+  limit: number,
+): Promise<Adoption[]> {
+  const conditions = ['1=1'];
+  const parameters: SqlValue[] = [];
+  const add = (condition: string, ...values: SqlValue[]) => {
+    conditions.push(condition);
+    parameters.push(...values);
+  };
+  if (entity !== undefined) add('entity=?', entity);
+  if (onlyOpen) add(isOpen);
+  if (after !== null) add('(entity>? OR (entity=? AND source_key>?))', after.entity, after.entity, after.sourceKey);
+  const rows = await tx.select(
+    `SELECT * FROM adoption WHERE ${conditions.join(' AND ')} ORDER BY entity, source_key LIMIT ${Math.trunc(limit)}`,
+    parameters,
+  );
+  return rows.map(adoptionOfRow);
+}
+
+/** An adoption with every column it has, as it is exported and imported. */
+export interface AdoptionRow extends Row {
+  entity: string;
+  source_key: string;
+  service_id: string;
+  adopted_from: string;
+}
+
+/** Adoptions of an entity in the order of their keys, after `afterKey`. */
+export async function adoptionsAfter(tx: Tx, entity: Entity, afterKey: string, limit: number): Promise<AdoptionRow[]> {
+  return tx.select<AdoptionRow>(
+    `SELECT * FROM adoption WHERE entity=? AND source_key>? ORDER BY source_key LIMIT ${Math.trunc(limit)}`,
+    [entity, afterKey],
+  );
+}
+
+/** Takes over adoptions that were exported, with what a person has said of them. */
+export async function importAdoptions(tx: Tx, rows: readonly AdoptionRow[]): Promise<void> {
+  await upsertRows(tx, 'adoption', ['entity', 'source_key'], rows);
+}
+
+export interface AdoptionCounts {
+  customers: number;
+  orders: number;
+  /** Differ from the ERP, and nobody has said what becomes of it. */
+  open: number;
+}
+
+export async function countAdoptions(tx: Tx): Promise<AdoptionCounts> {
+  const rows = await tx.select(
+    `SELECT entity, COUNT(*) AS n, SUM(CASE WHEN ${isOpen} THEN 1 ELSE 0 END) AS unlooked FROM adoption GROUP BY entity`,
+  );
+  const of = (entity: Entity) => Number(rows.find((row) => row.entity === entity)?.n ?? 0);
+  const open = rows.reduce((sum, row) => sum + Number(row.unlooked), 0);
+  return { customers: of('customer'), orders: of('order'), open };
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: a row of the queries above
+function adoptionOfRow(row: any): Adoption {
+  return {
+    entity: row.entity,
+    sourceKey: row.source_key,
+    serviceId: row.service_id,
+    from: row.adopted_from,
+    adoptedAt: Number(row.adopted_at),
+    actor: row.actor,
+    differs: row.differs === null ? null : JSON.parse(row.differs),
+    reviewedAt: row.reviewed_at === null ? null : Number(row.reviewed_at),
+  };
+}

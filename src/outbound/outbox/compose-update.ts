@@ -1,0 +1,66 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Entity, JsonValue } from '../../model/record.js';
+
+type Fields = { [name: string]: JsonValue };
+
+/**
+ * The body of an update: the fields that differ from what the service last acknowledged. A field that is gone becomes null.
+ * A list such as `items` is sent whole, because a list has no names to address its parts by.
+ * @param acknowledged null when it is not known, as after the loss of a store: then every field is sent
+ * @param optional names of fields that a record may lack. Where nobody knows what the service holds, it may hold one of them
+ * @returns null when nothing differs
+ */
+export function composePatch(
+  acknowledged: Fields | null,
+  wanted: Fields,
+  optional: readonly string[] = [],
+): Fields | null {
+  if (!acknowledged) return { ...Object.fromEntries(optional.map((name) => [name, null])), ...wanted };
+  // Own names only: a field called `constructor` or `__proto__` is a field like any other.
+  const changed = Object.entries(wanted).filter(
+    ([name, value]) => !Object.hasOwn(acknowledged, name) || !isDeepStrictEqual(acknowledged[name], value),
+  );
+  const gone = Object.keys(acknowledged).filter((name) => !Object.hasOwn(wanted, name) && acknowledged[name] !== null);
+  const patch: Fields = Object.fromEntries([...changed, ...gone.map((name) => [name, null] as const)]);
+  return Object.keys(patch).length > 0 ? patch : null;
+}
+
+/** How an update is sent: the method and the bytes, frozen together with the key. */
+export interface ComposedUpdate {
+  method: UpdateMethod;
+  body: Fields;
+}
+
+export const updateMethods = ['PATCH', 'PUT', 'POST'] as const;
+export type UpdateMethod = (typeof updateMethods)[number];
+
+/**
+ * An update in the way the service takes it. Pure. A PUT replaces the record, so it always carries the whole of it: a field
+ * that a partial PUT leaves out would be cleared. Every other method carries what changed.
+ * @returns null when the service holds these values already
+ */
+export function composeUpdate(
+  method: UpdateMethod,
+  acknowledged: Fields | null,
+  wanted: Fields,
+  optional: readonly string[] = [],
+): ComposedUpdate | null {
+  const patch = composePatch(acknowledged, wanted, optional);
+  if (patch === null) return null;
+  return { method, body: method === 'PUT' ? wanted : patch };
+}
+
+/** Names of the fields in which a record differs from what the service acknowledged; all of them when that is not known. */
+export function changedFields(acknowledged: string | null, record: string | null): string[] {
+  if (record === null) return [];
+  const wanted = JSON.parse(record) as Fields;
+  return Object.keys(composePatch(acknowledged === null ? null : JSON.parse(acknowledged), wanted) ?? {}).sort();
+}
+
+/**
+ * Whether this is a whole record and may replace the one at the service. The mark of an order that was cancelled is none where
+ * nothing but its id is known (docs/failures.md, "An order was cancelled or deleted").
+ */
+export function isWholeRecord(entity: Entity, record: { [name: string]: JsonValue }): boolean {
+  return ['customer_code', ...(entity === 'order' ? ['items'] : [])].every((name) => Object.hasOwn(record, name));
+}

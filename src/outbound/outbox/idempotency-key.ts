@@ -1,0 +1,56 @@
+import { v5 as uuidv5 } from 'uuid';
+import type { Entity } from '../../model/record.js';
+
+/** Made once for Waybill and never changed: every key of every installation hangs on it. */
+const namespace = '6f2d3c1e-8a54-5b0f-9d7c-2e41b7a90c35';
+
+/**
+ * The key of a create. It is a function of the record, never of the run, so that it survives the loss of the store.
+ * The parts are joined as JSON, because a source key may hold any separator.
+ */
+export function createKey(installation: string, entity: Entity, sourceKey: string, generation: number): string {
+  return uuidv5(JSON.stringify([entity, sourceKey, 'create', generation]), uuidv5(installation, namespace));
+}
+
+/** The key after one that the service refuses for ever, for an update or a delete that a person tries again. */
+export function keyAfterRefusal(refused: string): string {
+  return uuidv5('again', refused);
+}
+
+/** The key of an update or a delete. They set absolute values, so it only has to differ between stores and revisions. */
+export function revisionKey(
+  incarnation: string,
+  entity: Entity,
+  sourceKey: string,
+  operation: string,
+  revision: number,
+): string {
+  return uuidv5(JSON.stringify([entity, sourceKey, operation, revision]), uuidv5(incarnation, namespace));
+}
+
+/** By this the clocks of two machines may differ, or one be set, without a word about it. */
+export const clockToleranceMs = 5 * 60_000;
+
+/** When something was sent of which nobody knows when: longer ago than any service remembers a key, so that it is never resent blindly. */
+export const sentUnknownWhen = 1;
+
+/**
+ * Whether the service may have forgotten a key that it was first shown then. Pure. A first send in the future says that the clock was
+ * set back since, and nothing of how long ago it was.
+ */
+export function mayBeForgotten(firstSentAtMs: number, nowMs: number, keyLifetimeMs: number): boolean {
+  const ageMs = nowMs - firstSentAtMs;
+  return ageMs > keyLifetimeMs || ageMs < -clockToleranceMs;
+}
+
+/**
+ * The bytes that leave for the service: the frozen body, with the key as its first field where the service wants it there.
+ * Made from the text, not from the value, so that the same body and key are the same bytes for ever.
+ * @param body a JSON object, or nothing for a removal, which then carries no key
+ * @param keyField null where a header carries the key
+ */
+export function wireBody(body: string, key: string, keyField: string | null): string {
+  if (keyField === null || body === '') return body;
+  const field = `${JSON.stringify(keyField)}:${JSON.stringify(key)}`;
+  return body === '{}' ? `{${field}}` : `{${field},${body.slice(1)}`;
+}

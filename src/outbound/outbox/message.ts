@@ -1,0 +1,165 @@
+import type { Entity } from '../../model/record.js';
+import type { Verdict } from '../../model/verdict.js';
+
+export interface BackoffSettings {
+  baseMs: number;
+  maxMs: number;
+}
+
+/**
+ * Full jitter: anywhere between nothing and the exponential ceiling, so that many waiting messages do not return together.
+ * @param failures failed attempts so far, from 1
+ * @param random a number in [0, 1)
+ * @returns milliseconds to wait; at least a tenth of the base, so that a lucky draw does not hammer, and never above the maximum
+ */
+export function backoffMs(failures: number, settings: BackoffSettings, random: number): number {
+  const ceiling = Math.min(settings.maxMs, settings.baseMs * 2 ** Math.min(failures - 1, 30));
+  return Math.round(Math.min(ceiling, Math.max(settings.baseMs / 10, random * ceiling)));
+}
+
+export const messageStates = [
+  'pending',
+  'sending',
+  'in_doubt',
+  'delivered',
+  'parked',
+  'superseded',
+  'discarded',
+] as const;
+export type MessageState = (typeof messageStates)[number];
+
+/** States in which a later revision of the same record has to wait. */
+export const openStates = ['pending', 'sending', 'in_doubt'] as const satisfies readonly MessageState[];
+
+/**
+ * `unmapped` and `refused`: nothing took effect at the service, a corrected row leads to a new try.
+ * `conflict` and `unproven`: something may exist there, so never another create.
+ * `held`: never sent, and it could be; a brake wants a person to look first (`waybill confirm`).
+ */
+export type ParkClass = 'unmapped' | 'refused' | 'conflict' | 'unproven' | 'held';
+
+export type Operation = 'create' | 'update' | 'delete';
+
+/** What the state machine needs to know of a message that is being sent. */
+export interface SendingMessage {
+  id: number;
+  entity: Entity;
+  operation: Operation;
+  /** The state it was claimed from: `in_doubt` means that an earlier attempt may have taken effect. */
+  claimedFrom: 'pending' | 'in_doubt';
+  failures: number;
+  invalidAnswers: number;
+  customerWaits: number;
+  firstSentAt: number | null;
+}
+
+export interface Transition {
+  state: MessageState;
+  parkClass: ParkClass | null;
+  reason: string | null;
+  nextAttemptAt: number;
+  failures: number;
+  invalidAnswers: number;
+  customerWaits: number;
+  firstSentAt: number | null;
+  serviceId: string | null;
+  flag: string | null;
+}
+
+export interface SettleContext {
+  nowMs: number;
+  /** In [0, 1), drawn for this message. */
+  random: number;
+  backoff: BackoffSettings;
+  /** When the attempt's request could have left at the earliest. */
+  sentAtMs: number;
+}
+
+const busyWaitMs = 1_000;
+/** No message is told to wait longer than this, or than the longest backoff. */
+export const longestOwnWaitMs = 60_000;
+/** In this time others show whether it is one record that is forbidden. */
+const forbiddenWaitMs = 10_000;
+const maxInvalidAnswers = 3;
+const maxCustomerWaits = 3;
+
+/** From `sending` and a verdict to the next state. Pure: the clock and the dice are handed in. */
+export function settle(message: SendingMessage, verdict: Verdict, context: SettleContext): Transition {
+  const { nowMs } = context;
+  const firstSentAt = message.firstSentAt ?? context.sentAtMs;
+  const same: Transition = {
+    state: message.claimedFrom,
+    parkClass: null,
+    reason: 'reason' in verdict ? verdict.reason : null,
+    nextAttemptAt: nowMs,
+    failures: message.failures,
+    invalidAnswers: message.invalidAnswers,
+    customerWaits: message.customerWaits,
+    firstSentAt,
+    serviceId: null,
+    flag: null,
+  };
+  const wait = (count: number) => nowMs + backoffMs(count, context.backoff, context.random);
+  const park = (parkClass: ParkClass): Transition => ({ ...same, state: 'parked', parkClass });
+
+  switch (verdict.kind) {
+    case 'delivered':
+      return { ...same, state: 'delivered', serviceId: verdict.serviceId, flag: verdict.flag };
+
+    case 'in_doubt': {
+      const failures = message.failures + 1;
+      return { ...same, state: 'in_doubt', failures, nextAttemptAt: wait(failures) };
+    }
+
+    // Three times the success status without an acknowledgement: the service did something, and we can't tell what.
+    case 'invalid': {
+      const invalidAnswers = message.invalidAnswers + 1;
+      if (invalidAnswers >= maxInvalidAnswers) return { ...park('unproven'), invalidAnswers };
+      const failures = message.failures + 1;
+      return { ...same, state: 'in_doubt', failures, invalidAnswers, nextAttemptAt: wait(failures) };
+    }
+
+    // Waiting for the service as a whole costs the message nothing: the lane's pause keeps it back.
+    case 'unavailable':
+      return { ...same, firstSentAt: message.firstSentAt, nextAttemptAt: wait(1) };
+    case 'not_sent':
+      return { ...same, firstSentAt: message.firstSentAt };
+    // A later refusal of what a gateway answered for would prove nothing: see `provenRefusal`.
+    case 'throttled':
+      return verdict.mayHaveTakenEffect ? { ...same, state: 'in_doubt' } : same;
+
+    // One record that we may not send stops no other one. Others go first, and show whether it is the record or we.
+    case 'misconfigured':
+      if (verdict.others === 'pass still') return park(provenRefusal(message));
+      if (verdict.others === 'passed')
+        return { ...same, nextAttemptAt: nowMs + Math.min(forbiddenWaitMs, context.backoff.maxMs) };
+      return verdict.mayHaveTakenEffect ? { ...same, state: 'in_doubt' } : same;
+    case 'unauthorised':
+      return same;
+
+    // The first request with this key is still running: it may well succeed. What has been running for an hour does not end
+    // within a second, and nobody may be asked that often for ever.
+    case 'busy': {
+      const waitMs = Math.min(longestOwnWaitMs, Math.max(busyWaitMs, (nowMs - firstSentAt) / 10));
+      return { ...same, state: 'in_doubt', nextAttemptAt: nowMs + Math.round(waitMs) };
+    }
+
+    // Its customer was acknowledged a moment ago; the service may need time to see it itself.
+    case 'unknown_customer': {
+      const customerWaits = message.customerWaits + 1;
+      if (customerWaits > maxCustomerWaits) return { ...park(provenRefusal(message)), customerWaits };
+      return { ...same, customerWaits, nextAttemptAt: nowMs + busyWaitMs * 2 ** (customerWaits - 1) };
+    }
+
+    case 'conflict':
+      return park('conflict');
+
+    case 'refused':
+      return park(provenRefusal(message));
+  }
+}
+
+/** A refusal proves that nothing exists only if no earlier attempt may have taken effect. An update is never a create. */
+function provenRefusal(message: SendingMessage): ParkClass {
+  return message.claimedFrom === 'in_doubt' ? 'unproven' : 'refused';
+}

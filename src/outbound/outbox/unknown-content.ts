@@ -1,0 +1,26 @@
+import type { Entity } from '../../model/record.js';
+import { sweepAtNextPass } from '../../store/cursors.js';
+import { updateRows } from '../../store/rows.js';
+import type { Tx } from '../../store/store.js';
+
+/** Equal to no content, so that the next capture of the row writes an update. */
+export const unknownContent = '?'.repeat(64);
+
+/**
+ * What the acknowledgement of a message proves that the service holds: its record, unless a store that is lost may have
+ * changed it since; then nothing, and the next update carries every field.
+ */
+export function provenRecord(contentHash: string, record: string): string | null {
+  return contentHash === unknownContent ? null : record;
+}
+
+/** That these records exist says nothing of their fields: a sweep at the next pass compares them with the ERP. */
+export async function doubtContents(tx: Tx, messages: readonly { id: number; entity: Entity }[]): Promise<void> {
+  await updateRows(
+    tx,
+    'outbox_message',
+    ['id'],
+    messages.map(({ id }) => ({ id, content_hash: unknownContent })),
+  );
+  for (const entity of new Set(messages.map((message) => message.entity))) await sweepAtNextPass(tx, entity);
+}

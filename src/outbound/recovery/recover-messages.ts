@@ -1,0 +1,186 @@
+import type { Entity } from '../../model/record.js';
+import { placeholders, updateRows } from '../../store/rows.js';
+import type { Tx } from '../../store/store.js';
+import { readStoreInfo, writeStoreInfo } from '../../store/store-info.js';
+import { sentUnknownWhen } from '../outbox/idempotency-key.js';
+import { unknownContent } from '../outbox/unknown-content.js';
+
+/** Not acknowledged as far as this store knows. */
+const isUnbound = 'NOT EXISTS (SELECT 1 FROM binding b WHERE b.entity=m.entity AND b.source_key=m.source_key)';
+/** Creates that the lost store may have sent, and that are not closed. */
+const unbound = `m.operation='create' AND m.state='pending' AND ${isUnbound}`;
+
+/** Nobody decides anything else about them until the transaction ends. */
+async function lockIds(tx: Tx, which: string): Promise<number[]> {
+  const lock = tx.dialect === 'mysql' ? ' FOR UPDATE' : '';
+  const rows = await tx.select<{ id: number }>(`SELECT m.id FROM outbox_message m WHERE ${which}${lock}`);
+  return rows.map(({ id }) => Number(id));
+}
+
+function chunks(ids: readonly number[]): number[][] {
+  return Array.from({ length: Math.ceil(ids.length / 5_000) }, (_, i) => ids.slice(i * 5_000, (i + 1) * 5_000));
+}
+
+export async function countUnbound(tx: Tx): Promise<{ customers: number; orders: number }> {
+  const rows = await tx.select<{ entity: Entity; n: number }>(
+    `SELECT m.entity, COUNT(*) AS n FROM outbox_message m WHERE ${unbound} GROUP BY m.entity`,
+  );
+  const of = (entity: Entity) => Number(rows.find((row) => row.entity === entity)?.n ?? 0);
+  return { customers: of('customer'), orders: of('order') };
+}
+
+export type UnboundFate =
+  /** May have been sent since then: the same key and bytes again, while the service remembers the key; or looked up. */
+  | { to: 'in_doubt'; sentSince: number; lookUp?: boolean }
+  /** Nothing can prove whether it exists: a person decides. */
+  | { to: 'parked' };
+
+/**
+ * Creates of a copy that did not know them as sent: its successor may have sent them after the copy was made. So their
+ * bytes stay with their key, and nobody takes them for unsent.
+ * @param since when the copy was made
+ */
+export async function presumeSent(tx: Tx, since: number): Promise<void> {
+  await noteFirstSent(tx, unbound, since);
+}
+
+/**
+ * Decides what becomes of every create that the lost store may have sent, with a line in the audit for each. What goes out again
+ * is followed by an update; what is looked up, or found by a person, is doubted when it is found: see `fromBeforeRecovery`.
+ */
+export async function settleUnbound(tx: Tx, fate: UnboundFate, actor: string, nowMs: number): Promise<number> {
+  const reason =
+    fate.to === 'in_doubt'
+      ? 'It may have been sent before the store was lost.'
+      : 'It may have been sent before the store was lost, and nothing proves whether it exists. Look at the service, then use outbox resolve.';
+  const all = await lockIds(tx, unbound);
+  await tx.run(
+    `INSERT INTO audit_log (at, event, outcome, entity, source_key, message_id, actor, detail)
+      SELECT ?, ?, ?, m.entity, m.source_key, m.id, ?, ? FROM outbox_message m WHERE ${unbound}`,
+    [
+      nowMs,
+      fate.to,
+      fate.to === 'in_doubt' ? 'unknown' : 'unproven',
+      actor.slice(0, 255),
+      JSON.stringify({ reason, sentSince: fate.to === 'in_doubt' ? fate.sentSince : null }),
+    ],
+  );
+  await doubtUnderWay(tx);
+  for (const ids of chunks(all)) {
+    if (fate.to === 'in_doubt' && !fate.lookUp)
+      await tx.run(`UPDATE outbox_message SET content_hash=? WHERE id IN ${placeholders(ids.length)}`, [
+        unknownContent,
+        ...ids,
+      ]);
+    if (fate.to === 'in_doubt')
+      await tx.run(
+        `UPDATE outbox_message SET state='in_doubt', first_sent_at=CASE WHEN first_sent_at<? THEN first_sent_at ELSE ? END,
+            next_attempt_at=?, reason=?
+          WHERE id IN ${placeholders(ids.length)}`,
+        [fate.sentSince, fate.sentSince, nowMs, reason, ...ids],
+      );
+    else
+      await tx.run(
+        `UPDATE outbox_message SET state='parked', park_class='unproven', first_sent_at=COALESCE(first_sent_at, ?), reason=?
+          WHERE id IN ${placeholders(ids.length)}`,
+        [sentUnknownWhen, reason, ...ids],
+      );
+  }
+  return all.length;
+}
+
+/**
+ * Creates that this store sent before it was copied: they go out again under their key. The service may repeat an answer that it
+ * gave before the lost store sent a change.
+ */
+async function doubtUnderWay(tx: Tx): Promise<void> {
+  const ids = await lockIds(tx, `m.operation='create' AND m.state IN ('sending','in_doubt') AND ${isUnbound}`);
+  await updateRows(
+    tx,
+    'outbox_message',
+    ['id'],
+    ids.map((id) => ({ id, content_hash: unknownContent })),
+  );
+}
+
+/**
+ * Creates that wait for a person, held or refused: a person may have let them go in the store that was lost. Whatever becomes
+ * of the others, nobody has said that these may be sent, so they are parked as unproven, with a line in the audit for each.
+ */
+export async function doubtParkedCreates(tx: Tx, actor: string, nowMs: number): Promise<number> {
+  const parked = `m.operation='create' AND m.state='parked' AND m.park_class IN ('held','refused') AND ${isUnbound}`;
+  const reason =
+    'Somebody may have let it go before the store was lost, and nothing proves whether it exists. Look at the service, then use outbox resolve.';
+  const all = await lockIds(tx, parked);
+  await tx.run(
+    `INSERT INTO audit_log (at, event, outcome, entity, source_key, message_id, actor, detail)
+      SELECT ?, 'parked', 'unproven', m.entity, m.source_key, m.id, ?, ? FROM outbox_message m WHERE ${parked}`,
+    [nowMs, actor.slice(0, 255), JSON.stringify({ reason })],
+  );
+  for (const ids of chunks(all)) {
+    await tx.run(
+      `UPDATE outbox_message SET park_class='unproven', first_sent_at=COALESCE(first_sent_at, ?), reason=?
+        WHERE id IN ${placeholders(ids.length)}`,
+      [sentUnknownWhen, reason, ...ids],
+    );
+  }
+  return all.length;
+}
+
+/**
+ * Creates whose rows can't be mapped: the lost store may have sent them when they could. When they can again, they are parked as
+ * unproven (`planRow`).
+ */
+export async function doubtUnmapped(tx: Tx, fate: UnboundFate): Promise<void> {
+  const unmapped = `m.operation='create' AND m.state='parked' AND m.park_class='unmapped' AND ${isUnbound}`;
+  await noteFirstSent(tx, unmapped, fate.to === 'in_doubt' ? fate.sentSince : sentUnknownWhen);
+}
+
+/** When these may have been sent for the first time; what is known of it stays. */
+async function noteFirstSent(tx: Tx, which: string, atMs: number): Promise<void> {
+  for (const ids of chunks(await lockIds(tx, `${which} AND m.first_sent_at IS NULL`)))
+    await tx.run(`UPDATE outbox_message SET first_sent_at=? WHERE id IN ${placeholders(ids.length)}`, [atMs, ...ids]);
+}
+
+/**
+ * Forgets what the service was believed to hold of these bound records, because an update may have been sent that this store
+ * does not know: the next capture sends every field of them. Frozen bytes that may go out again prove nothing when they are
+ * acknowledged: the service may repeat an answer that it gave before something newer. What waits of an adopted record said single
+ * fields, and would say all of them now: it is judged anew.
+ */
+export async function doubtBindings(tx: Tx, entity: Entity, sourceKeys: readonly string[]): Promise<void> {
+  if (sourceKeys.length === 0) return;
+  const keys = placeholders(sourceKeys.length);
+  await tx.run(`UPDATE binding SET content_hash=?, acknowledged=NULL WHERE entity=? AND source_key IN ${keys}`, [
+    unknownContent,
+    entity,
+    ...sourceKeys,
+  ]);
+  await tx.run(
+    `UPDATE outbox_message SET content_hash=? WHERE entity=? AND source_key IN ${keys} AND (
+        (operation<>'delete' AND state IN ('delivered','superseded'))
+        OR (operation='update' AND state='discarded' AND revision<(
+          SELECT b.revision FROM binding b WHERE b.entity=outbox_message.entity AND b.source_key=outbox_message.source_key))
+        OR (operation='create' AND first_sent_at IS NOT NULL AND state IN ('pending','sending','in_doubt'))
+        OR (operation='update' AND body_hash IS NOT NULL AND state IN ('pending','sending','in_doubt','parked'))
+        OR (operation='update' AND state='pending' AND EXISTS (SELECT 1 FROM adoption a
+          WHERE a.entity=outbox_message.entity AND a.source_key=outbox_message.source_key AND a.reviewed_at IS NULL)))`,
+    [unknownContent, entity, ...sourceKeys],
+  );
+}
+
+/** From here on this store knows by itself what it sends. */
+export async function markRecovered(tx: Tx): Promise<void> {
+  const [newest] = await tx.select<{ id: number }>('SELECT id FROM outbox_message ORDER BY id DESC LIMIT 1');
+  if (newest) await writeStoreInfo(tx, 'recovered_to', String(newest.id));
+}
+
+/**
+ * Whether a store that was lost may have sent this message, and changes to its record after it: that it exists at the service,
+ * whoever found it there, says nothing of its fields then.
+ */
+export async function fromBeforeRecovery(tx: Tx): Promise<(messageId: number) => boolean> {
+  if ((await readStoreInfo(tx, 'recovery')) !== null) return () => true;
+  const upTo = Number((await readStoreInfo(tx, 'recovered_to')) ?? 0);
+  return (messageId) => messageId <= upTo;
+}

@@ -1,0 +1,150 @@
+import * as oauth from 'oauth4webapi';
+import type { OauthSettings } from '../../config/credential-settings.js';
+import { redact } from '../../model/redact.js';
+import type { KnownSecrets } from '../../model/secret.js';
+import { errorBody } from '../error-body.js';
+import type { Exchange } from '../exchange.js';
+import { retryAfterMs } from '../rate-limit/retry-after.js';
+import type { CredentialFault } from './credential.js';
+
+/** Tokens learnt from one answer at most, so that a hostile one can't push older secrets out of what is remembered. */
+const mostTokens = 3;
+
+const inJson = /"(?:access|refresh|id)_token"\s*:\s*"((?:[^"\\]|\\.){1,8192})"?/g;
+const inForm = /\b(?:access|refresh|id)_token=([^&\s"]{1,8192})/g;
+
+/** The tokens that an answer of a token endpoint carries, wherever they stand in it, also where it is cut off or no JSON. Pure. */
+export function tokensIn(body: string): string[] {
+  const found = [
+    ...Array.from(body.matchAll(inJson), ([, text = '']) => unescaped(text)),
+    ...Array.from(body.matchAll(inForm), ([, text = '']) => text),
+  ];
+  return [...new Set(found)].slice(0, mostTokens);
+}
+
+function unescaped(text: string): string {
+  try {
+    return JSON.parse(`"${text}"`) as string;
+  } catch {
+    return text;
+  }
+}
+
+/** A POST to where tokens come from, with everything that holds for a request to the service: slot, gate, deadline, bounds. */
+export type SendTokenRequest = (request: {
+  url: string;
+  headers: Record<string, string>;
+  body: string;
+}) => Promise<Exchange>;
+
+export type TokenAnswer =
+  | { kind: 'token'; token: string; lifetimeMs: number | null }
+  | { kind: 'fault'; fault: CredentialFault; retryAfterMs: number | null };
+
+/** Thrown through the library, which only knows answers. */
+class NoAnswer extends Error {
+  constructor(readonly exchange: Exclude<Exchange, { kind: 'answer' }>) {
+    super(exchange.kind);
+  }
+}
+
+/** Statuses whose answers have no body, which `Response` insists on. */
+const bodiless = new Set([204, 205, 304]);
+/** Errors of RFC 6749 and after that pass by themselves. */
+const passing = new Set(['temporarily_unavailable', 'server_error', 'slow_down']);
+
+/**
+ * Asks for an access token once. Never throws.
+ * @param secret null where the certificate says who we are
+ * @param secrets learns of every token in the answer, whatever its status
+ */
+export async function requestToken(
+  settings: OauthSettings,
+  secret: string | null,
+  send: SendTokenRequest,
+  nowMs: () => number,
+  secrets: KnownSecrets,
+): Promise<TokenAnswer> {
+  const { tokenUrl, clientId, scope, audience, resource } = settings;
+  const server = { issuer: new URL(tokenUrl).origin, token_endpoint: tokenUrl };
+  const client = { client_id: clientId };
+  const parameters = Object.entries({ scope, audience, resource }).flatMap(([name, value]) =>
+    value === undefined ? [] : [[name, value]],
+  );
+  let answer: Extract<Exchange, { kind: 'answer' }> | null = null;
+  try {
+    const response = await oauth.clientCredentialsGrantRequest(
+      server,
+      client,
+      authenticationOf(settings, secret),
+      parameters,
+      {
+        // Whether http is allowed was decided when the settings were read.
+        [oauth.allowInsecureRequests]: true,
+        [oauth.customFetch]: async (url, { headers, body }) => {
+          const exchange = await send({ url, headers, body: String(body) });
+          if (exchange.kind !== 'answer') throw new NoAnswer(exchange);
+          for (const token of tokensIn(exchange.body)) secrets.add(token);
+          // Before its words are cut: half a token is a leak too.
+          answer = { ...exchange, body: redact(exchange.body, secrets.all) };
+          return responseOf(exchange);
+        },
+      },
+    );
+    const given = await oauth.processClientCredentialsResponse(server, client, response);
+    const token = given.access_token;
+    if (given.token_type !== 'bearer') throw new Error(`a token of the kind ${given.token_type}, not bearer`);
+    if (!/^[\x21-\x7e]+$/.test(token)) throw new Error('a token with characters that no header carries');
+    return { kind: 'token', token, lifetimeMs: given.expires_in === undefined ? null : given.expires_in * 1000 };
+  } catch (error) {
+    const where = `no token from ${tokenUrl}`;
+    if (error instanceof NoAnswer)
+      return { kind: 'fault', fault: ofNoAnswer(error.exchange, where), retryAfterMs: null };
+    return judgeTokenRefusal(answer, error as Error, where, nowMs());
+  }
+}
+
+function authenticationOf({ authentication }: OauthSettings, secret: string | null): oauth.ClientAuth {
+  if (authentication === 'certificate' || secret === null) return oauth.TlsClientAuth();
+  return authentication === 'post' ? oauth.ClientSecretPost(secret) : oauth.ClientSecretBasic(secret);
+}
+
+function responseOf({ status, headers, body }: Extract<Exchange, { kind: 'answer' }>): Response {
+  return new Response(bodiless.has(status) ? null : body, { status, headers });
+}
+
+function ofNoAnswer(exchange: NoAnswer['exchange'], where: string): CredentialFault {
+  const reason = `${where}: ${exchange.reason}`;
+  if (exchange.kind === 'no_credential') return { kind: 'refused', reason };
+  if (exchange.kind === 'not_sent') return { kind: 'not_sent', reason: exchange.reason };
+  return { kind: 'unavailable', reason, tls: exchange.kind === 'unreachable' && exchange.tls };
+}
+
+/**
+ * What an answer without a token means. Pure. A person has to look where we are refused; whatever may pass by itself, or is no
+ * answer of a token endpoint at all, is waited out.
+ */
+export function judgeTokenRefusal(
+  answer: Extract<Exchange, { kind: 'answer' }> | null,
+  error: Error,
+  where: string,
+  nowMs: number,
+): Extract<TokenAnswer, { kind: 'fault' }> {
+  if (answer === null)
+    return {
+      kind: 'fault',
+      fault: { kind: 'unavailable', reason: `${where}: ${error.message}`, tls: false },
+      retryAfterMs: null,
+    };
+  const { status, headers } = answer;
+  const named = retryAfterMs(headers['retry-after'], nowMs);
+  const { code, message } = errorBody(answer.body);
+  // What was granted is never quoted, whichever success it came with.
+  const isGrant = status >= 200 && status < 300;
+  const words = isGrant ? error.message : [code, message].filter(Boolean).join(': ') || 'no reason given';
+  const reason = `${where}: HTTP ${status} ${words}`;
+  const refuses = status >= 300 && status < 500 && status !== 408 && status !== 429;
+  if (refuses && !(code !== null && passing.has(code)))
+    return { kind: 'fault', fault: { kind: 'refused', reason }, retryAfterMs: null };
+  return { kind: 'fault', fault: { kind: 'unavailable', reason, tls: false }, retryAfterMs: named };
+}

@@ -1,0 +1,109 @@
+import type { AxiosError } from 'axios';
+
+/** What came of one request, before it is judged. */
+export type Exchange =
+  | {
+      kind: 'answer';
+      status: number;
+      /** Lower-case names. */
+      headers: Readonly<Record<string, string>>;
+      body: string;
+    }
+  /** Status and headers came, the body broke off. */
+  | { kind: 'cut_off'; status: number; headers: Readonly<Record<string, string>>; reason: string }
+  /** The deadline passed after the request may have left. */
+  | { kind: 'timeout'; reason: string }
+  /** The connection broke after the request may have left. */
+  | { kind: 'broken'; reason: string }
+  /** Provably nothing left: the connection was never made. */
+  | { kind: 'unreachable'; reason: string; tls: boolean }
+  /** The proxy, or whoever gives tokens, does not know us: nothing left for the service. */
+  | { kind: 'no_credential'; reason: string }
+  /** We did not let it go. */
+  | { kind: 'not_sent'; reason: string };
+
+/** One request's exchange with its times. */
+export interface TimedExchange {
+  exchange: Exchange;
+  /** Wall clock when it left the pacer, in milliseconds; null when it never did. */
+  startedAtMs: number | null;
+  durationMs: number | null;
+  /** It was answered 401 before, and went again with another credential. */
+  repeatedAfter401?: true;
+}
+
+/** Errors before the request could leave: no address, nobody listening. */
+const unreachableCodes = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN']);
+/** No way there. A connection that was made may lose its way too, and the request may have left by then. */
+const noRouteCodes = new Set(['EHOSTUNREACH', 'ENETUNREACH', 'EHOSTDOWN']);
+
+/** Node looks at the service's certificate before it writes the request. */
+const certificateCode = /^(ERR_TLS_CERT_|CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|HOSTNAME_MISMATCH|INVALID_CA)/;
+/** These come with a failed handshake, but also later: an alert may arrive after the request has left. */
+const tlsCode = /^(ERR_TLS_|ERR_SSL_|EPROTO)/;
+
+/**
+ * What a failed request proves. In doubt is the safe answer: only errors known to come before the first byte are called
+ * `unreachable`, because only then may the request go out again at once.
+ * @param neverConnected whether the request was seen to wait for a connection that did not come about
+ */
+export function exchangeOfError(error: AxiosError, neverConnected = false): Exchange {
+  const cause = error.cause as (Error & { code?: string; syscall?: string }) | undefined;
+  const code = error.code ?? cause?.code ?? '';
+  const reason = describe(error, code);
+  if (error.response)
+    return {
+      kind: 'cut_off',
+      status: error.response.status,
+      headers: plainHeaders(error.response.headers),
+      reason: `the answer's body broke off: ${reason}`,
+    };
+  // Before the tunnel was open.
+  if (code === 'WAYBILL_PROXY_REFUSAL') {
+    const { status } = (error.cause ?? error) as { status?: number };
+    return status === 407
+      ? { kind: 'no_credential', reason: `${reason}: check service.proxy` }
+      : { kind: 'unreachable', reason, tls: false };
+  }
+  if (certificateCode.test(code) || (neverConnected && tlsCode.test(code)))
+    return { kind: 'unreachable', reason: `no secure connection: ${reason}`, tls: true };
+  const wasConnecting = neverConnected || cause?.syscall === 'connect';
+  if (unreachableCodes.has(code) || (wasConnecting && noRouteCodes.has(code)))
+    return { kind: 'unreachable', reason, tls: false };
+  if (neverConnected) {
+    const what = code === 'ERR_CANCELED' ? 'no connection within the deadline' : `no connection: ${reason}`;
+    return { kind: 'unreachable', reason: what, tls: false };
+  }
+  if (code === 'ETIMEDOUT' && wasConnecting) return { kind: 'unreachable', reason, tls: false };
+  if (code === 'ERR_CANCELED' || code === 'ECONNABORTED' || code === 'ETIMEDOUT')
+    return { kind: 'timeout', reason: 'no complete answer within the deadline' };
+  return { kind: 'broken', reason };
+}
+
+/** The driver's words, without the request (its headers hold the token). */
+function describe(error: AxiosError, code: string): string {
+  const text = (error.message || code || 'unknown error').replace(/\s+/g, ' ').slice(0, 200);
+  return code && !text.includes(code) ? `${text} (${code})` : text;
+}
+
+/** Headers with lower-case names and text values. */
+export function plainHeaders(headers: unknown): Record<string, string> {
+  const plain: Record<string, string> = {};
+  for (const [name, value] of Object.entries(headers as Record<string, unknown>)) {
+    if (value !== undefined && value !== null) plain[name.toLowerCase()] = String(value);
+  }
+  return plain;
+}
+
+/** Asked when the slot is taken, right before the first byte: null lets it go, a text says why not. */
+export type Gate = (() => Promise<string | null>) & {
+  /**
+   * Asked once more, without waiting, in the very moment in which the bytes leave: a process that was frozen between the
+   * gate and the wire must not send when it wakes up and somebody else has its place.
+   */
+  stillOpen?: () => boolean;
+  /** Whether it has been shut for good, so that waiting for a slot is no use. */
+  isShut?: () => boolean;
+  /** What a request for a token has to pass, which goes before the request that needs it. Absent: the same. */
+  beforeIt?: Gate;
+};

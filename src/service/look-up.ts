@@ -1,0 +1,145 @@
+import type { LookUpEndpoint, ServiceSettings } from '../config/service-settings.js';
+import type { JsonValue } from '../model/record.js';
+import { valueAt } from '../model/value-at.js';
+import type { FoundRecord, LookUpFinding } from '../model/verdict.js';
+import { acknowledgedId } from './acknowledgement.js';
+import { idIsCode } from './endpoints.js';
+import type { Exchange } from './exchange.js';
+import { parseJson } from './parse-json.js';
+
+/** What is found is compared and kept with all that is in it. */
+const deepest = 100;
+
+type Fields = { [name: string]: JsonValue };
+
+/** Path and query of a look-up, or why this record can't be looked up. Pure. */
+export function lookUpAddress(
+  endpoint: LookUpEndpoint,
+  record: Fields,
+  idempotencyKey: string,
+): { path: string; query: Record<string, string> } | { problem: string } {
+  let problem: string | null = null;
+  const fill = (template: string, encode: (value: string) => string) =>
+    template.replace(/\{([^}]+)\}/g, (_, name: string) => {
+      const value = fieldOf(name, record, idempotencyKey);
+      if (value === null || value === '') problem ??= `its ${name} is empty, and the look-up asks by it`;
+      // A segment of dots is another address, however it is encoded.
+      else if (encode === encodeURIComponent && /^\.{1,2}$/.test(value)) problem ??= `its ${name} is "${value}"`;
+      return encode(value ?? '');
+    });
+  const path = fill(endpoint.path, encodeURIComponent);
+  const query = Object.fromEntries(
+    Object.entries(endpoint.query).map(([name, template]) => [name, fill(template, String)]),
+  );
+  return problem === null ? { path, query } : { problem };
+}
+
+/** What an answer to a look-up proves. Pure; null when it is no answer to it at all (an error, a timeout). */
+export function readLookUp(
+  endpoint: LookUpEndpoint,
+  record: Fields,
+  idempotencyKey: string,
+  exchange: Exchange,
+): LookUpFinding | null {
+  if (exchange.kind !== 'answer') return null;
+  if (exchange.status === endpoint.absentStatus) return { kind: 'none' };
+  if (exchange.status !== endpoint.successStatus) return null;
+  const odd = (reason: string): LookUpFinding => ({ kind: 'odd', reason });
+  const body = parseJson(exchange.body, deepest);
+  if (!isFields(body) && !Array.isArray(body)) return odd('the answer is no JSON object');
+  const list = endpoint.list === undefined ? body : valueAt(body, endpoint.list);
+  if (endpoint.list !== undefined && !Array.isArray(list)) return odd(`the answer has no list ${endpoint.list}`);
+  const found = (Array.isArray(list) ? list : [list]) as unknown[];
+  if (found.length === 0) return { kind: 'none' };
+
+  // Services that search loosely give neighbours too. What is not exactly ours says nothing, in either direction.
+  const compared = Object.entries(endpoint.match);
+  if (compared.length === 0) return odd('the settings name no field to compare (match)');
+  const exact = found.filter(isFields).filter((one) =>
+    compared.every(([field, template]) => {
+      const wanted = template.replace(/\{([^}]+)\}/g, (_, name: string) => fieldOf(name, record, idempotencyKey) ?? '');
+      const value = valueAt(one, field);
+      return wanted !== '' && (typeof value === 'string' || typeof value === 'number') && String(value) === wanted;
+    }),
+  );
+  if (exact.length > 1) return { kind: 'several', count: exact.length };
+  const [one] = exact;
+  if (!one) return odd(`${found.length} found, and none of them is exactly ours`);
+  const id = acknowledgedId.safeParse(valueAt(one, endpoint.id));
+  if (!id.success) return odd(`what was found has no ${endpoint.id} that is an id`);
+  const total = endpoint.total === undefined ? null : valueAt(one, endpoint.total);
+  if (typeof total === 'number' && !Number.isSafeInteger(total)) return odd(`its total ${total} is no whole amount`);
+  const shown = besides(one, (compared[0] as [string, string])[0]);
+  const differs = Object.keys(record).filter(
+    (name) =>
+      Object.hasOwn(shown, name) && JSON.stringify(shown[name]) !== JSON.stringify(record[name]) && name !== 'items',
+  );
+  return { kind: 'found', serviceId: id.data, total: typeof total === 'number' ? total : null, differs, shown };
+}
+
+function fieldOf(name: string, record: Fields, idempotencyKey: string): string | null {
+  if (name === 'idempotency_key') return idempotencyKey;
+  const value = Object.hasOwn(record, name) ? record[name] : null;
+  return typeof value === 'string' || typeof value === 'number' ? String(value) : null;
+}
+
+/** The object that holds this field: of a record in an envelope (`data.customer_code`) what is inside. */
+function besides(one: Fields, field: string): Fields {
+  const end = field.lastIndexOf('.');
+  const holder = end === -1 ? one : valueAt(one, field.slice(0, end));
+  return isFields(holder) ? holder : one;
+}
+
+function isFields(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** How the service is asked for a customer that it says is there already. Null: not at all, a person decides. */
+export function existingCustomerEndpoint(
+  service: Pick<ServiceSettings, 'endpoints' | 'adoption' | 'acknowledgement'>,
+): LookUpEndpoint | null {
+  const { endpoints, adoption } = service;
+  if (adoption.customers === 'off') return null;
+  if (endpoints.lookUpCustomer) return endpoints.lookUpCustomer;
+  return {
+    ...byCode(service),
+    path: endpoints.readCustomer.path,
+    successStatus: endpoints.readCustomer.successStatus,
+  };
+}
+
+/** What is carried is compared and kept with all that is in it. */
+const deepestAnswer = 100;
+
+/**
+ * The customer that an answer "already exists" carries, when its code is exactly ours. Pure. Null for every other one, and
+ * where the answer carries none: then the service is asked.
+ */
+export function customerInAnswer(
+  service: Pick<ServiceSettings, 'adoption' | 'acknowledgement'>,
+  record: { [name: string]: JsonValue },
+  exchange: Exchange,
+): FoundRecord | null {
+  const { adoption } = service;
+  if (adoption.customers === 'off' || adoption.answerRecord === undefined || exchange.kind !== 'answer') return null;
+  const carried = valueAt(parseJson(exchange.body, deepestAnswer), adoption.answerRecord);
+  if (typeof carried !== 'object' || carried === null || Array.isArray(carried)) return null;
+  const answer: Exchange = { kind: 'answer', status: 200, headers: {}, body: JSON.stringify(carried) };
+  const finding = readLookUp(byCode(service), record, '', answer);
+  return finding?.kind === 'found' ? finding : null;
+}
+
+function byCode({
+  adoption: { codeField },
+  acknowledgement,
+}: Pick<ServiceSettings, 'adoption' | 'acknowledgement'>): LookUpEndpoint {
+  return {
+    path: '/',
+    query: {},
+    successStatus: 200,
+    absentStatus: 404,
+    id: idIsCode(acknowledgement) ? codeField : acknowledgement.customerId,
+    match: { [codeField]: '{customer_code}' },
+    absenceProves: false,
+  };
+}

@@ -1,0 +1,267 @@
+import axios, {
+  type AxiosAdapter,
+  AxiosError,
+  type AxiosInstance,
+  type AxiosRequestConfig,
+  type InternalAxiosRequestConfig,
+} from 'axios';
+import axiosRetry from 'axios-retry';
+import type { ServiceSettings } from '../../config/service-settings.js';
+import type { Credential, CredentialFault } from '../credential/credential.js';
+import { type Exchange, exchangeOfError, type Gate, plainHeaders, type TimedExchange } from '../exchange.js';
+import { readRateLimit } from '../rate-limit/rate-limit-headers.js';
+import type { Pacer, Turn } from '../rate-limit/rate-limiter.js';
+import type { Connections } from './connections.js';
+import { deadlineCode, readBody } from './read-body.js';
+import { NotSent, watchedTransport } from './watched-transport.js';
+
+export interface TransportOptions {
+  service: ServiceSettings;
+  pacer: Pacer;
+  connections: Connections;
+  /** Resends at once of what provably never left. */
+  quickResends: number;
+  nowMs: () => number;
+  /** What puts a request on the wire and reads the head of its answer; absent: Node's own http. */
+  adapter?: AxiosAdapter;
+}
+
+export interface TransportRequest {
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  /** Below the base URL, with its version. */
+  path: string;
+  query?: Record<string, string>;
+  headers?: Record<string, string>;
+  body?: string;
+  /** Higher goes first. */
+  priority?: number;
+  /** Not resent at once, also when it provably never left. */
+  isProbe?: boolean;
+  gate: Gate;
+}
+
+/** An exchange, and which proof it showed; absent: none. */
+export type ProvenExchange = TimedExchange & { proof?: number | undefined };
+
+declare module 'axios' {
+  interface InternalAxiosRequestConfig {
+    waybillPriority?: number;
+    waybillGate?: Gate;
+    waybillStartedAtMs?: number;
+    waybillNeverConnected?: boolean;
+    /** What it shows; absent: a request for a token, which shows what it has to by itself. */
+    waybillCredential?: Credential;
+    waybillProof?: number;
+  }
+}
+
+/** Thrown inside the adapter when there is nothing to show. */
+class NoProof extends Error {
+  constructor(readonly fault: CredentialFault) {
+    super(fault.reason);
+  }
+}
+
+/** Before everything that waits for the token. */
+const tokenPriority = 1_000_000;
+
+/**
+ * The one door to the wire: credential, slot, gate, send, bounded and timed body. The pacer sits inside the axios adapter, because
+ * axios-retry re-enters the instance and its resends must be paced as well.
+ */
+export class Transport {
+  readonly #client: AxiosInstance;
+  /** To where tokens come from. */
+  readonly #elsewhere: AxiosInstance;
+  readonly #connections: Connections;
+  readonly #nowMs: () => number;
+  #isClosed = false;
+
+  constructor(options: TransportOptions) {
+    const { service } = options;
+    this.#connections = options.connections;
+    this.#nowMs = options.nowMs;
+    const common: AxiosRequestConfig = {
+      adapter: pacedAdapter(options, () => this.#isClosed),
+      // A redirect would turn a POST into a GET that reports 200, and an absolute URL would take the token elsewhere.
+      maxRedirects: 0,
+      proxy: false,
+      maxContentLength: service.maxResponseBytes,
+      maxBodyLength: 10_000_000,
+      // Every status is judged by the verdict, and axios must not turn broken JSON into a string that looks like success.
+      validateStatus: () => true,
+      responseType: 'stream',
+      transformRequest: [(data) => data],
+      transformResponse: [(data) => data],
+    };
+    this.#client = axios.create({ ...common, baseURL: service.baseUrl, allowAbsoluteUrls: false });
+    this.#elsewhere = axios.create(common);
+    axiosRetry(this.#client, {
+      retries: options.quickResends,
+      // Each try has its own deadline inside the adapter.
+      shouldResetTimeout: true,
+      retryCondition: mayGoAgainAtOnce,
+      retryDelay: (count) => 100 * 2 ** (count - 1) * (0.5 + Math.random()),
+    });
+  }
+
+  /** Sends one request and says what came of it. Never throws for anything that the wire or the service does. */
+  exchange(request: TransportRequest, credential: Credential): Promise<ProvenExchange> {
+    return this.#exchange(this.#client, request, credential);
+  }
+
+  /** Asks for a token: past the gate and within the limit like every request, but not the service, and with nothing of ours to show. */
+  async askForToken(
+    { url, ...request }: { url: string; headers: Record<string, string>; body: string },
+    gate: Gate,
+  ): Promise<Exchange> {
+    const asked = {
+      ...request,
+      method: 'POST' as const,
+      path: url,
+      priority: tokenPriority,
+      gate: gate.beforeIt ?? gate,
+    };
+    return (await this.#exchange(this.#elsewhere, asked, null)).exchange;
+  }
+
+  async #exchange(
+    client: AxiosInstance,
+    request: TransportRequest,
+    credential: Credential | null,
+  ): Promise<ProvenExchange> {
+    const config = {
+      method: request.method,
+      url: request.path,
+      params: request.query,
+      headers: request.headers ?? {},
+      ...(request.body === undefined ? {} : { data: request.body }),
+      waybillPriority: request.priority ?? 0,
+      waybillGate: request.gate,
+      ...(credential ? { waybillCredential: credential } : {}),
+      ...(request.isProbe ? { 'axios-retry': { retries: 0 } } : {}),
+    };
+    let exchange: Exchange;
+    let sent: InternalAxiosRequestConfig | undefined;
+    try {
+      const response = await client.request(config);
+      sent = response.config;
+      exchange = {
+        kind: 'answer',
+        status: response.status,
+        headers: plainHeaders(response.headers),
+        body: response.data,
+      };
+    } catch (error) {
+      if (!(error instanceof AxiosError)) throw error;
+      sent = error.config;
+      if (error.cause instanceof NotSent) exchange = { kind: 'not_sent', reason: error.cause.message };
+      else if (error.cause instanceof NoProof) exchange = exchangeOfFault(error.cause.fault);
+      else exchange = exchangeOfError(error, sent?.waybillNeverConnected);
+    }
+    const startedAtMs = sent?.waybillStartedAtMs ?? null;
+    const durationMs = startedAtMs === null ? null : this.#nowMs() - startedAtMs;
+    return { exchange, startedAtMs, durationMs, proof: sent?.waybillProof };
+  }
+
+  /** Drops the connections; what still waits for its turn is not sent any more. */
+  close(): void {
+    this.#isClosed = true;
+    this.#connections.close();
+  }
+}
+
+function pacedAdapter(options: TransportOptions, isClosed: () => boolean): AxiosAdapter {
+  const { pacer, service, nowMs, connections } = options;
+  const send = options.adapter ?? axios.getAdapter('http');
+  return async (config) => {
+    type Result = { error: AxiosError; held: boolean } | { response: Awaited<ReturnType<AxiosAdapter>> } | 'no proof';
+    const task = async ({ notNow, heed }: Turn): Promise<Result> => {
+      const shut = isClosed() ? 'the client is closed' : (notNow ?? (await askGate(config)));
+      if (shut !== null) return { error: notSent(shut, config), held: true };
+      if (config.waybillCredential) {
+        const proof = config.waybillCredential.proof();
+        // It ran out, or was refused, while this one waited for its turn.
+        if (proof === null) return 'no proof';
+        config.headers.set(proof.headers);
+        config.waybillProof = proof.version;
+      }
+      config.waybillStartedAtMs = nowMs();
+      config.waybillNeverConnected = false;
+      // axios' own timeout is no deadline: a trickled body outlives it. The signal covers connect, headers and body.
+      // Not AbortSignal.timeout: its timer would outlive the request and hold it in memory until the deadline.
+      const deadline = new AbortController();
+      const timer = setTimeout(() => deadline.abort(), Math.ceil(service.deadlineSeconds * 1000));
+      try {
+        const { agents, isTunnelled } = connections;
+        const transport = watchedTransport(config, isTunnelled, deadline.signal);
+        const way = { httpAgent: agents.http, httpsAgent: agents.https, transport };
+        const response = await send({ ...config, ...way, signal: deadline.signal });
+        const headers = plainHeaders(response.headers);
+        // What is said where tokens come from says nothing of the service's limits.
+        if (config.waybillCredential) heed(response.status === 429, readRateLimit(headers, nowMs()));
+        response.data = await readBody(response.data, service.maxResponseBytes, deadline.signal, response);
+        response.config = config;
+        return { response };
+      } catch (error) {
+        const shut = [error, (error as Error).cause].find((one) => one instanceof NotSent);
+        if (shut) {
+          delete config.waybillStartedAtMs;
+          return { error: notSent((shut as NotSent).message, config), held: true };
+        }
+        const wrapped = error instanceof AxiosError ? error : AxiosError.from(error as Error, undefined, config);
+        wrapped.config = config;
+        return { error: wrapped, held: false };
+      } finally {
+        clearTimeout(timer);
+      }
+    };
+    for (;;) {
+      connections.look();
+      const fault = await config.waybillCredential?.ready(config.waybillGate ?? (async () => null));
+      if (fault) throw caused(new NoProof(fault), config);
+      const result = await pacer.run(
+        task,
+        (r) => r !== 'no proof' && !('held' in r && r.held),
+        config.waybillPriority ?? 0,
+        () => config.waybillGate?.isShut?.() === true,
+      );
+      if (result === 'no proof') continue;
+      if ('error' in result) throw result.error;
+      return result.response;
+    }
+  };
+}
+
+/** A gate that can't be asked is shut. */
+async function askGate(config: InternalAxiosRequestConfig): Promise<string | null> {
+  try {
+    return (await config.waybillGate?.()) ?? null;
+  } catch (error) {
+    return `could not ask whether it may go: ${error instanceof Error ? error.message : String(error)}`;
+  }
+}
+
+function notSent(reason: string, config: InternalAxiosRequestConfig): AxiosError {
+  return caused(new NotSent(reason), config);
+}
+
+function caused(cause: Error, config: InternalAxiosRequestConfig): AxiosError {
+  const error = new AxiosError(cause.message, 'WAYBILL_NOT_SENT', config);
+  error.cause = cause;
+  return error;
+}
+
+/** What a request came to that had nothing to show. */
+export function exchangeOfFault(fault: CredentialFault): Exchange {
+  if (fault.kind === 'refused') return { kind: 'no_credential', reason: fault.reason };
+  if (fault.kind === 'not_sent') return { kind: 'not_sent', reason: fault.reason };
+  return { kind: 'unreachable', reason: fault.reason, tls: fault.tls };
+}
+
+/** Only what provably never left, and neither a certificate nor a silent address gets better within a second. */
+function mayGoAgainAtOnce(error: AxiosError): boolean {
+  if (error.cause instanceof NotSent || error.cause instanceof NoProof || error.code === deadlineCode) return false;
+  const exchange = exchangeOfError(error, error.config?.waybillNeverConnected);
+  return exchange.kind === 'unreachable' && !exchange.tls;
+}

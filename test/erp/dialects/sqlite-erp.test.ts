@@ -1,0 +1,89 @@
+import { copyFile, rename, rm } from 'node:fs/promises';
+import Database from 'better-sqlite3';
+import { expect } from 'chai';
+import { ErpError } from '../../../src/erp/erp-error.js';
+import { openReader, orderRows, TABLES, useSqliteLab } from '../erp-lab.js';
+import { erpReaderContract } from '../erp-reader-contract.js';
+
+describe('an ERP in SQLite', () => {
+  const lab = useSqliteLab();
+  erpReaderContract(lab);
+
+  const file = (): string => {
+    const target = lab.sampleTarget();
+    return target.type === 'sqlite' ? target.file : '';
+  };
+
+  it('reads real numbers by their shortest decimal text', async () => {
+    await lab.run(...orderRows(1, '2026-01-01 10:00:00'));
+    await lab.run('UPDATE order_lines SET price = 0.07, qty = 3.0', 'UPDATE orders SET total = 0.21');
+    const [order] = (await openReader(lab).sweepOrders(null, 10)).rows;
+    expect(order?.totals).to.deep.equal({ lines: '21', header: '21' });
+  });
+
+  it('pages by expressions, whose type only a value shows', async () => {
+    await lab.run(...orderRows(9, '2026-01-01 10:00:00'), ...orderRows(10, '2026-01-01 10:00:00'));
+    const mapping = { orders: { query: "SELECT o.*, o.id + 0 AS n, 'x' || o.id AS t FROM orders o" } };
+    for (const [key, expected] of [
+      ['n', ['9', '10']],
+      ['t', ['x10', 'x9']],
+    ] as const) {
+      const reader = openReader(lab, { orders: { ...mapping.orders, key } });
+      const first = await reader.sweepOrders(null, 1);
+      const second = await reader.sweepOrders(first.last?.key ?? null, 1);
+      expect([...first.rows, ...second.rows].map(({ sourceKey }) => sourceKey)).to.deep.equal(expected);
+      expect(second.more).to.equal(false);
+    }
+  });
+
+  it('takes instants that are written with a Z as such', async () => {
+    await lab.run(...orderRows(1, '2025-12-31T23:30:00Z'), ...orderRows(2, '2025-12-31T22:30:00Z'));
+    const reader = openReader(lab, { orders: { startFrom: { column: 'created_at', from: '2026-01-01' } } });
+    // Half past eleven in UTC is the next year in Berlin already.
+    expect((await reader.sweepOrders(null, 10)).rows.map(({ sourceKey }) => sourceKey)).to.deep.equal(['1']);
+    expect(await reader.nowAsChangedAt('order')).to.match(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
+  });
+
+  it('says what to do when the file is not there, and reads on when it is', async () => {
+    await lab.run(...orderRows(1, '2026-01-01 10:00:00'));
+    const reader = openReader(lab);
+    expect(await reader.count('order')).to.equal(1);
+    await rename(file(), `${file()}.away`);
+    const error = await reader.count('order').catch((reason) => reason);
+    expect(error).to.be.instanceOf(ErpError).with.property('kind', 'unreachable');
+    expect(error.message).to.include('Check erp.file');
+    await rename(`${file()}.away`, file());
+    expect(await reader.count('order')).to.equal(1);
+  });
+
+  it('sees a backup that was put in the place of the file', async () => {
+    const reader = openReader(lab);
+    await copyFile(file(), `${file()}.backup`);
+    await lab.run(...orderRows(1, '2026-01-01 10:00:00'));
+    expect(await reader.count('order')).to.equal(1);
+    const restored = new Database(`${file()}.restored`);
+    for (const statement of TABLES) restored.exec(statement);
+    restored.close();
+    await rm(`${file()}-wal`, { force: true });
+    await rm(`${file()}-shm`, { force: true });
+    await rename(`${file()}.restored`, file());
+    expect(await reader.count('order')).to.equal(0);
+  });
+
+  it('waits for a lock without blocking, and gives up in time', async () => {
+    const writer = new Database(file());
+    writer.pragma('journal_mode = DELETE');
+    writer.exec('BEGIN EXCLUSIVE');
+    const reader = openReader(lab, { erp: lab.settings({ queryTimeoutSeconds: 0.3 }) });
+    let ticks = 0;
+    const timer = setInterval(() => ticks++, 10);
+    const error = await reader.count('order').catch((reason) => reason);
+    clearInterval(timer);
+    writer.exec('ROLLBACK');
+    writer.close();
+    expect(error).to.be.instanceOf(ErpError).with.property('kind', 'unreachable');
+    expect(error.message).to.include('locked');
+    expect(ticks).to.be.above(5);
+    expect(await reader.count('order')).to.equal(0);
+  });
+});

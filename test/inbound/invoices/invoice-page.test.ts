@@ -1,0 +1,82 @@
+import { expect } from 'chai';
+import { type InvoicePage, readInvoicePage } from '../../../src/inbound/invoices/invoice-page.js';
+
+describe('a page of invoices', () => {
+  const fields = { invoices: 'data', total: 'total', page: 'page' };
+  const good = { invoice_no: 'INV-1', customer_code: 'K1', amount: 1999, due_date: '2026-12-01', status: 'unpaid' };
+  const read = (data: unknown[], total: unknown = data.length, customer: string | null = null) =>
+    readInvoicePage({ data, total }, fields, customer);
+  const rowsOf = (page: InvoicePage | string) => (page as InvoicePage).rows;
+
+  it('yields its invoices and the total, with fields that nobody knows left out', () => {
+    const { customer_code: _, ...credit } = { ...good, invoice_no: 'INV-2', amount: -500 };
+    expect(read([good, { ...credit, more: 1 }], 7)).to.deep.equal({
+      rows: [
+        { key: '=INV-1', invoice: good },
+        { key: '=INV-2', invoice: credit },
+      ],
+      total: 7,
+      page: null,
+      strangers: null,
+    });
+  });
+
+  it('is read by the names that the service gives to its fields', () => {
+    const other = { invoices: 'result.items', total: 'meta.count', page: 'meta.page' };
+    const body = { result: { items: [good] }, meta: { count: 9, page: 3 } };
+    expect(readInvoicePage(body, other)).to.deep.include({ total: 9, page: 3 });
+    expect(readInvoicePage(body, fields)).to.equal('data: there is no list');
+  });
+
+  for (const [what, broken, reason] of [
+    ['no number', { ...good, invoice_no: undefined }, /invoice_no/],
+    ['an empty number', { ...good, invoice_no: '' }, /invoice_no/],
+    ['a number longer than a store takes', { ...good, invoice_no: 'N'.repeat(256) }, /invoice_no/],
+    ['an amount as text', { ...good, amount: '1999' }, /amount/],
+    ['a fraction of a cent', { ...good, amount: 19.99 }, /amount/],
+    ['an amount that is not exact', { ...good, amount: 2 ** 53 }, /amount/],
+    ['a date that does not exist', { ...good, due_date: '2026-02-30' }, /due_date/],
+    ['a date with a time', { ...good, due_date: '2026-12-01T00:00:00Z' }, /due_date/],
+    ['no status', { ...good, status: null }, /status/],
+    ['nothing in it', null, /the invoice/],
+    ['a text in its place', 'INV-9', /the invoice/],
+  ] as const) {
+    it(`sets an invoice aside that has ${what}, and keeps its neighbours`, () => {
+      const [odd, fine] = rowsOf(read([broken, { ...good, invoice_no: 'INV-7' }], 2));
+      expect(fine).to.deep.equal({ key: '=INV-7', invoice: { ...good, invoice_no: 'INV-7' } });
+      expect(odd).to.have.property('malformed').that.matches(reason);
+      const number = (broken as { invoice_no?: string } | null)?.invoice_no;
+      const isUsable = typeof number === 'string' && number !== '' && number.length < 256;
+      expect(odd).to.have.property('invoiceNo', isUsable ? number : null);
+      expect(odd?.key.startsWith(isUsable ? '=' : '?')).to.equal(true);
+    });
+  }
+
+  it('knows an invoice without a number again by what it holds, and counts two alike on a page as two', () => {
+    const keys = (rows: unknown[]) => rowsOf(read(rows)).map(({ key }) => key);
+    const odd = { amount: 5 };
+    expect(keys([odd, null, odd])).to.deep.equal(keys([odd, null, odd]));
+    expect(new Set(keys([odd, null, odd])).size).to.equal(3);
+    expect(keys([odd])[0]).to.not.equal(keys([{ amount: 6 }])[0]);
+  });
+
+  it('takes no invoice of another customer than the one that was asked for', () => {
+    const { customer_code: _, ...silent } = { ...good, invoice_no: 'INV-2' };
+    const page = read([good, silent, { ...good, invoice_no: 'INV-3', customer_code: 'K2' }], 3, 'K1');
+    expect(page).to.have.property('strangers', 'the service also gave invoices of K2');
+    const [own, without, other] = rowsOf(page);
+    expect(own).to.deep.include({ invoice: good });
+    expect(without).to.deep.include({ invoice: { ...silent, customer_code: 'K1' } });
+    expect(other).to.deep.include({
+      invoiceNo: 'INV-3',
+      malformed: 'customer_code: it belongs to K2, and K1 was asked for',
+    });
+  });
+
+  it('is none without a list or a total that makes sense', () => {
+    for (const value of [undefined, null, 'text', [], {}, { data: [] }, { total: 1 }])
+      expect(readInvoicePage(value, fields)).to.be.a('string');
+    for (const total of ['7', -1, 1.5, null]) expect(read([good], total)).to.match(/^total: /);
+    expect(readInvoicePage({ data: {}, total: 0 }, fields)).to.match(/^data: /);
+  });
+});

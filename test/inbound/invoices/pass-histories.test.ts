@@ -1,0 +1,175 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { afterPage, beginPasses, type PassVerdict } from '../../../src/inbound/invoices/pass.js';
+import { type Change, ChangingList, changes, isSame } from './changing-list.js';
+
+/** `WAYBILL_PULL_HISTORIES=200000` tells as many. */
+const numRuns = Number(process.env.WAYBILL_PULL_HISTORIES ?? 20_000);
+
+interface History {
+  count: number;
+  /** What the service gives at most on a page; it skips that much for a page, too, or as much as it was asked for. */
+  gives: number;
+  skipsByLimit: boolean;
+  limit: number;
+  maxPasses: number;
+  changes: Change[][];
+  /** The changes begin anew when they are through: the list never holds still. */
+  forEver: boolean;
+  canBeRead: boolean;
+}
+
+const history = fc.record<History>({
+  count: fc.nat({ max: 9 }),
+  gives: fc.integer({ min: 1, max: 5 }),
+  skipsByLimit: fc.boolean(),
+  limit: fc.integer({ min: 1, max: 6 }),
+  maxPasses: fc.integer({ min: 2, max: 6 }),
+  changes,
+  forEver: fc.boolean(),
+  canBeRead: fc.boolean(),
+});
+
+/** What a pull found, with what was due at every moment from its first request to its last. */
+interface Found {
+  verdict: Exclude<PassVerdict, { kind: 'more' }>;
+  met: Set<string>;
+  moments: Set<string>[];
+  requests: number;
+}
+
+class Teller {
+  readonly list: ChangingList;
+  #at = 0;
+
+  constructor(
+    readonly told: History,
+    readonly states: readonly string[],
+  ) {
+    this.list = new ChangingList(told.count, states);
+  }
+
+  /** What happens before the next request. */
+  between(): void {
+    const { changes: all, forEver } = this.told;
+    const now = all.length === 0 ? [] : (all[forEver ? this.#at % all.length : this.#at] ?? []);
+    this.#at++;
+    for (const change of now) this.list.change(change);
+  }
+
+  pull(): Found {
+    const { told, states, list } = this;
+    let state = beginPasses(states.length, told.limit);
+    const staged = new Map<string, { first: number; last: number }>();
+    let requests = 0;
+    for (;;) {
+      this.between();
+      if (requests++ === 0) list.begin();
+      const name = states[state.list] as string;
+      const size = Math.min(told.gives, state.limit);
+      const { numbers, total } = list.page(name, state.page * (told.skipsByLimit ? state.limit : size), size);
+      const counts = { fresh: 0, again: 0 };
+      for (const number of numbers) {
+        const known = staged.get(`${name} ${number}`);
+        if (known?.last !== state.pass) counts.fresh++;
+        if (known && known.last < state.pass) counts.again++;
+        staged.set(`${name} ${number}`, { first: known?.first ?? state.pass, last: state.pass });
+      }
+      const seen = { rows: numbers.length, ...counts, total, isAnotherPage: false };
+      const after = afterPage(state, seen, told.maxPasses);
+      state = after.state;
+      const { verdict } = after;
+      if (verdict.kind === 'more') continue;
+      const met = [...staged].filter(([, { last }]) => verdict.kind === 'unproven' || last === state.pass);
+      return {
+        verdict,
+        met: new Set(met.map(([key]) => key.split(' ')[1] as string)),
+        moments: list.moments.slice(),
+        requests,
+      };
+    }
+  }
+}
+
+describe('reading a list that changes', () => {
+  const check = (run: (told: History) => void) => fc.assert(fc.property(history, run), { numRuns });
+  const tally = { proven: 0, unproven: 0 };
+
+  it('proves only what was the list of one moment, takes off nothing without a proof of its own, and ends', function () {
+    this.timeout(60_000 + numRuns * 5);
+    check((told) => {
+      const teller = new Teller(told, ['unpaid']);
+      let listed = new Set<string>();
+      /** Of each that has left before a pull began: how many pulls it has outlived. */
+      const outlived = new Map<string, number>();
+      for (let pull = 1; pull <= 4; pull++) {
+        const dueBefore = teller.list.due;
+        for (const number of listed) if (!dueBefore.has(number)) outlived.set(number, (outlived.get(number) ?? 0) + 1);
+        const { verdict, met, moments, requests } = teller.pull();
+        expect(requests).to.be.below(told.maxPasses * 150);
+        tally[verdict.kind]++;
+        if (verdict.kind === 'proven') {
+          if (!moments.some((due) => isSame(due, met))) throw new Error(`${[...met]} was the list at no moment`);
+          listed = met;
+        } else {
+          const before = listed;
+          listed = new Set([...listed, ...met]);
+          for (const number of told.canBeRead ? [...listed].filter((one) => !met.has(one)) : []) {
+            teller.between();
+            if (!teller.list.is(number)) listed.delete(number);
+          }
+          for (const number of before)
+            if (!listed.has(number) && teller.list.is(number)) throw new Error(`${number} is due and was taken off`);
+        }
+        for (const [number, pulls] of outlived) {
+          if (!listed.has(number)) outlived.delete(number);
+          else if (told.canBeRead && pulls >= 3)
+            throw new Error(`${number} has left, and is listed after ${pulls} pulls`);
+        }
+      }
+    });
+    // A suite in which one of the two hardly comes about shows little.
+    expect(Math.min(tally.proven, tally.unproven), JSON.stringify(tally)).to.be.above(numRuns / 10);
+  });
+
+  it('proves a list that holds still in two readings, however the service cuts its pages', () => {
+    const still = fc.record({
+      count: fc.nat({ max: 30 }),
+      gives: fc.integer({ min: 1, max: 9 }),
+      limit: fc.integer({ min: 1, max: 12 }),
+    });
+    fc.assert(
+      fc.property(still, (told) => {
+        const more = { maxPasses: 2, changes: [], forEver: false, canBeRead: false, skipsByLimit: false };
+        const teller = new Teller({ ...told, ...more }, ['unpaid']);
+        const { verdict, met } = teller.pull();
+        expect(verdict.kind).to.equal('proven');
+        expect(isSame(met, teller.list.due)).to.equal(true);
+      }),
+    );
+  });
+
+  it('learns what a service gives that skips what it was asked for', () => {
+    const more = { maxPasses: 3, changes: [], forEver: false, canBeRead: false, skipsByLimit: true };
+    const teller = new Teller({ count: 30, gives: 4, limit: 12, ...more }, ['unpaid']);
+    const { verdict, met } = teller.pull();
+    expect(verdict.kind).to.equal('proven');
+    expect(met.size).to.equal(30);
+  });
+
+  it('of several states lists nothing that was not due, and misses only what came and left while it read', function () {
+    this.timeout(60_000 + numRuns * 5);
+    let proven = 0;
+    check((told) => {
+      const teller = new Teller(told, ['unpaid', 'overdue', 'dunned']);
+      const { verdict, met, moments } = teller.pull();
+      if (verdict.kind !== 'proven') return;
+      proven++;
+      const passing = (number: string) => !moments[0]?.has(number) && !moments.at(-1)?.has(number);
+      const fits = (due: Set<string>) =>
+        [...met].every((number) => due.has(number)) && [...due].every((number) => met.has(number) || passing(number));
+      if (!moments.some(fits)) throw new Error(`${[...met]} fits no moment`);
+    });
+    expect(proven).to.be.above(numRuns / 10);
+  });
+});

@@ -1,0 +1,138 @@
+import { expect } from 'chai';
+import {
+  afterPage,
+  beginPasses,
+  type PageSeen,
+  type PassState,
+  type PassVerdict,
+} from '../../../src/inbound/invoices/pass.js';
+
+describe('the proof of a list', () => {
+  /** Reads pages of the given numbers, each with the total that the service says on it. */
+  function read(pages: [string[], number | null][], maxPasses = 5, limit = 10) {
+    let state: PassState = beginPasses(1, limit);
+    let verdict: PassVerdict = { kind: 'more' };
+    const met = new Map<string, number>();
+    for (const [index, [numbers, total]] of pages.entries()) {
+      if (verdict.kind !== 'more') throw new Error(`It ended before page ${index + 1}.`);
+      const seen: PageSeen = { rows: numbers.length, fresh: 0, again: 0, total, isAnotherPage: false };
+      for (const number of new Set(numbers)) {
+        const last = met.get(number);
+        if (last !== state.pass) seen.fresh++;
+        if (last !== undefined && last < state.pass) seen.again++;
+        met.set(number, state.pass);
+      }
+      ({ state, verdict } = afterPage(state, seen, maxPasses));
+    }
+    return { state, verdict };
+  }
+
+  it('is two readings that met the same, as many as the service says', () => {
+    const twice: [string[], number][] = [
+      [['a', 'b'], 3],
+      [['c'], 3],
+      [['c', 'a'], 3],
+      [['b'], 3],
+    ];
+    expect(read(twice).verdict).to.deep.equal({ kind: 'proven' });
+    expect(read(twice.slice(0, 3)).verdict.kind).to.equal('more');
+  });
+
+  it('is no single reading, though it met as many as the service says: one was paid, one was added, one never met', () => {
+    // b is paid and d added before the second page, and the others move up: c is met by nobody.
+    const once: [string[], number][] = [
+      [['a', 'b'], 4],
+      [['d', 'e'], 4],
+    ];
+    expect(read(once).verdict.kind).to.equal('more');
+  });
+
+  it('takes the total at the turn, not the one at the end', () => {
+    // y is there all the time and always moves away. In the end a is paid: two are left, and two were met, twice the same.
+    const pages: [string[], number][] = [
+      [['a'], 3],
+      [['b'], 3],
+      [[], 3],
+      [[], 3],
+      [['a'], 3],
+      [['b'], 3],
+      [[], 2],
+    ];
+    const { verdict, state } = read(pages);
+    expect(verdict.kind).to.equal('more');
+    expect(state.pass).to.equal(3);
+  });
+
+  it('leaves out what an earlier reading met that had left before the turn', () => {
+    const pages: [string[], number][] = [
+      [['a', 'b'], 2],
+      [['b'], 1],
+      [['b'], 1],
+    ];
+    expect(read(pages).verdict).to.deep.equal({ kind: 'proven' });
+  });
+
+  it('is not given by what nobody met before, although the totals agree', () => {
+    const pages: [string[], number][] = [
+      [['a', 'b'], 2],
+      [['a', 'c'], 2],
+    ];
+    expect(read(pages, 2).verdict).to.deep.equal({
+      kind: 'unproven',
+      reason: 'the list changed in each of 2 readings: in the last one 1 came that no reading before it had met',
+    });
+  });
+
+  it('says what was wrong in the last reading', () => {
+    const reason = (pages: [string[], number][]) => {
+      const { verdict } = read(pages, 2);
+      return 'reason' in verdict ? verdict.reason.replace(/^.*in the last one /, '') : verdict.kind;
+    };
+    expect(
+      reason([
+        [['a'], 1],
+        [['a'], 2],
+        [['b'], 2],
+      ]),
+    ).to.equal('the total went from 1 to 2');
+    expect(
+      reason([
+        [['a'], 2],
+        [[], 2],
+        [[], 2],
+        [['a'], 2],
+        [[], 2],
+        [[], 2],
+      ]),
+    ).to.equal('1 of 2 were met');
+  });
+
+  it('takes a page twice, and one that is short or empty, for no end', () => {
+    const pages: [string[], number][] = [
+      [['a', 'b'], 5],
+      [['a', 'b'], 5],
+      [['c'], 5],
+      [[], 5],
+      [['d', 'e'], 5],
+    ];
+    expect(read(pages).state).to.deep.include({ pass: 2, page: 0 });
+  });
+
+  it('ends a list after two pages without anything new, at a page beyond its end, and when it grows faster than it is read', () => {
+    expect(
+      read([
+        [['a'], 9],
+        [['a'], 9],
+        [[], 9],
+      ]).state.pass,
+    ).to.equal(2);
+    expect(
+      read([
+        [['a'], 9],
+        [[], null],
+      ]).state.pass,
+    ).to.equal(2);
+    const growing = Array.from({ length: 22 }, (_, i): [string[], number] => [[`n${i}`], 1 + 2 * i]).slice(1);
+    expect(read(growing, 5, 1).state.pass).to.equal(2);
+  });
+});

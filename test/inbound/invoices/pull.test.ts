@@ -1,0 +1,619 @@
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { expect } from 'chai';
+import { type PullOptions, pull } from '../../../src/inbound/invoices/pull.js';
+import type { FaultInput } from '../../../src/lab/sandbox/fault-plan.js';
+import { pauseLane } from '../../../src/store/lane-pauses.js';
+import { acquireLease, LeaseLost } from '../../../src/store/lease.js';
+import { type Lab, type LabOptions, onBothLabs, withServiceLease } from '../../support/jobs/job-lab.js';
+import { pausesOf } from '../../support/jobs/service-of.js';
+import { withMethod } from '../../support/jobs/with-method.js';
+import { waitFor } from '../../support/wait-for.js';
+
+onBothLabs('pull', (kit) => {
+  /** A service with so many unpaid invoices and a few paid ones. */
+  const start = async (unpaid: number, options: LabOptions = {}) => {
+    const lab = await kit.start({ customers: 1, orders: 1, ...options });
+    lab.sandbox.addInvoices(Array.from({ length: unpaid }, (_, i) => ({ amount: i + 1, customer_code: `K${i % 3}` })));
+    lab.sandbox.addInvoices([{ amount: 1, status: 'paid' }]);
+    return lab;
+  };
+  const listed = async () =>
+    (await kit.rows('SELECT invoice_no, amount FROM invoice WHERE unlisted_at IS NULL ORDER BY invoice_no')).map(
+      (row) => row.amount,
+    );
+  const lastPull = async () => (await kit.rows('SELECT * FROM invoice_pull ORDER BY id DESC LIMIT 1'))[0];
+  /** Something that happens at the service after the nth page. */
+  const afterPage = (nth: number, act: () => void): PullOptions => {
+    let pages = 0;
+    return { onProgress: () => (++pages === nth ? act() : undefined) };
+  };
+
+  const paths = (lab: Lab) => lab.sandbox.ledger().requests.map(({ path }) => path);
+
+  it('reads every page, however small the service makes them, until two readings agree, and writes down what it read', async () => {
+    const lab = await start(23, { sandbox: { maxPageSize: 5 } });
+    const result = await lab.pull();
+    const counts = { outcome: 'proven', pages: 10, passes: 2, added: 23, malformed: 0, reason: null, missed: 0 };
+    expect(result).to.deep.include({ ...counts, unpaid: 23 });
+    expect(await listed()).to.deep.equal(Array.from({ length: 23 }, (_, i) => i + 1));
+    expect(await lastPull()).to.deep.include({ ...counts, listed: 23, service_total: 23, progress: null });
+    const attempts = await kit.rows('SELECT purpose, status, verdict FROM attempt');
+    expect(attempts).to.have.length(10);
+    expect(attempts[0]).to.deep.equal({ purpose: 'list_invoices', status: 200, verdict: 'read' });
+    expect((await kit.rows("SELECT outcome FROM audit_log WHERE event='pull'"))[0]).to.deep.equal({
+      outcome: 'proven',
+    });
+    // The second reading asks for what the service gives.
+    expect(paths(lab)).to.deep.equal([
+      ...[1, 2, 3, 4, 5].map((page) => `/v2/invoices?status=unpaid&limit=100&page=${page}`),
+      ...[1, 2, 3, 4, 5].map((page) => `/v2/invoices?status=unpaid&limit=5&page=${page}`),
+    ]);
+
+    const again = await lab.pull();
+    expect(again).to.deep.include({ outcome: 'proven', added: 0, changed: 0, unlisted: 0 });
+  });
+
+  it('takes an empty list for what it is, once it was empty twice', async () => {
+    const lab = await start(3);
+    await lab.pull();
+    // Somebody builds the service's index anew.
+    lab.sandbox.setFaults([
+      { kind: 'status', status: 200, body: { data: [], total: 0 }, match: { path: '/v2/invoices' }, times: 1 },
+    ]);
+    expect(await lab.pull()).to.deep.include({ outcome: 'proven', passes: 3, unpaid: 3, unlisted: 0 });
+    for (const { invoice_no: no } of await kit.rows('SELECT invoice_no FROM invoice')) lab.sandbox.payInvoice(no);
+    expect(await lab.pull()).to.deep.include({ outcome: 'proven', pages: 2, unpaid: 0, unlisted: 3 });
+    expect(await listed()).to.deep.equal([]);
+    expect(await kit.rows('SELECT COUNT(*) AS n FROM invoice WHERE unlisted_at IS NOT NULL')).to.deep.equal([{ n: 3 }]);
+  });
+
+  it('sets a malformed invoice aside and proves the list all the same, credit notes among it', async () => {
+    const lab = await start(4, { sandbox: { maxPageSize: 2 } });
+    lab.sandbox.addInvoices([{ amount: 1.5 }, { amount: -700 }, { amount: 5, due_date: 'soon' }]);
+    expect(await lab.pull()).to.deep.include({ outcome: 'proven', unpaid: 5, malformed: 2, pages: 8 });
+    expect(await listed()).to.deep.equal([1, 2, 3, 4, -700]);
+    const set = await kit.rows('SELECT invoice_no, reason FROM invoice_malformed ORDER BY invoice_no');
+    expect(set.map(({ reason }) => reason.split(':')[0])).to.deep.equal(['amount', 'due_date']);
+  });
+
+  it('reads on when the list changes between two pages', async () => {
+    const lab = await start(6, { sandbox: { maxPageSize: 2 } });
+    const paid = () => lab.sandbox.payInvoice('INV-000001');
+    expect(await lab.pull(afterPage(1, paid))).to.deep.include({ outcome: 'proven', unpaid: 5, passes: 3 });
+    expect(await listed()).to.deep.equal([2, 3, 4, 5, 6]);
+  });
+
+  it('is not deceived when one is paid and one is added, so that the total stays the same', async () => {
+    const lab = await start(6, { sandbox: { maxPageSize: 2 } });
+    const swapped = () => {
+      lab.sandbox.payInvoice('INV-000001');
+      lab.sandbox.addInvoices([{ amount: 77 }]);
+    };
+    expect(await lab.pull(afterPage(1, swapped))).to.deep.include({ outcome: 'proven', unpaid: 6 });
+    expect(await listed()).to.deep.equal([2, 3, 4, 5, 6, 77]);
+  });
+
+  it('ends on a list that never holds still, takes what it met, and takes off nothing', async () => {
+    const lab = await start(6, { sandbox: { maxPageSize: 2 }, settings: { invoices: { maxPasses: 3 } } });
+    await lab.pull();
+    lab.sandbox.payInvoice('INV-000002');
+    const result = await lab.pull({ onProgress: () => void lab.sandbox.addInvoices([{ amount: 99 }]) });
+    expect(result).to.deep.include({ outcome: 'unproven', passes: 3, unlisted: 0, missed: 1 });
+    expect(result.reason).to.match(/the list changed in each of 3 readings: in the last one .*/);
+    expect((await listed()).slice(0, 6)).to.deep.equal([1, 2, 3, 4, 5, 6]);
+    expect((await lastPull()).outcome).to.equal('unproven');
+  });
+
+  const ownRead = { service: { endpoints: { readInvoice: { path: '/v2/invoices/{invoice_no}' } } } };
+
+  it('takes off what has left by its own read where nothing is proven, and keeps the words of the service', async () => {
+    const lab = await start(6, { sandbox: { maxPageSize: 2 }, settings: ownRead });
+    await lab.pull();
+    lab.sandbox.payInvoice('INV-000002');
+    lab.sandbox.removeInvoice('INV-000004');
+    const result = await lab.pull({ onProgress: () => void lab.sandbox.addInvoices([{ amount: 99 }]) });
+    expect(result).to.deep.include({ outcome: 'unproven', unlisted: 2, missed: 0, asked: 2 });
+    expect((await listed()).slice(0, 4)).to.deep.equal([1, 3, 5, 6]);
+    expect(
+      await kit.rows('SELECT invoice_no, left_status FROM invoice WHERE unlisted_at IS NOT NULL ORDER BY invoice_no'),
+    ).to.deep.equal([
+      { invoice_no: 'INV-000002', left_status: 'paid' },
+      { invoice_no: 'INV-000004', left_status: null },
+    ]);
+  });
+
+  it('asks for so many a pull and remembers the rest, so that all that left are gone within three pulls', async () => {
+    const lab = await start(9, { settings: { ...ownRead, invoices: { readsPerPull: 3 } } });
+    await lab.pull();
+    for (let i = 1; i <= 8; i++) lab.sandbox.payInvoice(`INV-00000${i}`);
+    const busy = { onProgress: () => void lab.sandbox.addInvoices([{ amount: 99 }]) };
+    for (const missed of [5, 2, 0])
+      expect(await lab.pull(busy)).to.deep.include({ outcome: 'unproven', unlisted: missed === 0 ? 2 : 3, missed });
+  });
+
+  it('asks of a proven list what became of those that left, and believes an invoice that says it is due', async () => {
+    const lab = await start(4, { settings: ownRead });
+    await lab.pull();
+    lab.sandbox.payInvoice('INV-000001');
+    lab.sandbox.setFaults([
+      { kind: 'status', status: 500, match: { path: '/v2/invoices/INV-000001' } },
+      { kind: 'status', status: 400, match: { path: '/v2/invoices/INV-000002' } },
+    ]);
+    // It cannot be asked: the proof takes it off, and "paid" nobody said.
+    expect(await lab.pull()).to.deep.include({ outcome: 'proven', unlisted: 1, asked: 0 });
+    lab.sandbox.payInvoice('INV-000002');
+    lab.sandbox.payInvoice('INV-000003');
+    expect(await lab.pull()).to.deep.include({ outcome: 'proven', unlisted: 2, asked: 2 });
+    const left = await kit.rows('SELECT left_status FROM invoice WHERE unlisted_at IS NOT NULL ORDER BY invoice_no');
+    expect(left.map(({ left_status }) => left_status)).to.deep.equal([null, null, 'paid']);
+  });
+
+  const shortPage: FaultInput = {
+    kind: 'status',
+    status: 200,
+    body: { data: [{ invoice_no: 'INV-000003', amount: 3, due_date: '2026-12-01', status: 'unpaid' }], total: 3 },
+    match: { path: { regex: 'status=unpaid' } },
+  };
+
+  it('asks for what is missed only in a way that an answer of the service itself can take an invoice off', async () => {
+    const lab = await start(3, { settings: ownRead });
+    await lab.pull();
+    lab.sandbox.setFaults([
+      {
+        kind: 'status',
+        status: 404,
+        headers: { 'content-type': 'text/html' },
+        body: '<html>404 Not Found</html>',
+        match: { path: '/v2/invoices/INV-000001' },
+      },
+      shortPage,
+    ]);
+    lab.sandbox.removeInvoice('INV-000002');
+    expect(await lab.pull()).to.deep.include({ outcome: 'unproven', asked: 2, unlisted: 1, missed: 1 });
+    expect(await listed()).to.deep.equal([1, 3]);
+  });
+
+  it('believes of no address that there is no such invoice, where what stands on the list is not found either', async () => {
+    const lab = await start(3, { settings: ownRead });
+    await lab.pull();
+    const elsewhere: FaultInput = {
+      kind: 'status',
+      status: 404,
+      body: { message: 'no such page' },
+      match: { path: { regex: '^/v2/invoices/' } },
+    };
+    lab.sandbox.setFaults([elsewhere, shortPage]);
+    expect(await lab.pull()).to.deep.include({ outcome: 'unproven', asked: 2, unlisted: 0, missed: 2 });
+    expect(await listed()).to.deep.equal([1, 2, 3]);
+    expect(await kit.rows("SELECT message FROM alert WHERE cause='read_invoice.forbidden'")).to.have.length(1);
+    // Nothing stands on the list that could be found by its number.
+    lab.sandbox.setFaults([elsewhere, { ...shortPage, body: { data: [], total: 3 } }]);
+    expect(await lab.pull()).to.deep.include({ outcome: 'unproven', unlisted: 0, missed: 3 });
+    expect(await listed()).to.deep.equal([1, 2, 3]);
+  });
+
+  it('takes off a state that nobody named when the list that showed it is proven without it', async () => {
+    const lab = await start(1, { settings: ownRead });
+    const invoice = { invoice_no: 'R', amount: 60, due_date: '2026-12-01', status: 'Reminded' };
+    lab.sandbox.addInvoices([invoice]);
+    const shown = { kind: 'status', status: 200, body: { data: [invoice], total: 1 } } as const;
+    lab.sandbox.setFaults([{ ...shown, match: { path: { regex: 'status=unpaid' } } }]);
+    await lab.pull();
+    expect(await listed()).to.deep.equal([60]);
+    lab.sandbox.clearFaults();
+    expect(await lab.pull()).to.deep.include({ outcome: 'proven', unlisted: 1, asked: 1 });
+    expect(await listed()).to.deep.equal([1]);
+  });
+
+  it('pulls the list of each state that means money is due, and keeps and reports one that nobody named', async () => {
+    const lab = await start(3, {
+      sandbox: { maxPageSize: 2 },
+      settings: { invoices: { states: ['unpaid', 'overdue'] } },
+    });
+    lab.sandbox.addInvoices([
+      { amount: 50, status: 'overdue' },
+      { amount: 60, status: 'reminded' },
+    ]);
+    expect(await lab.pull()).to.deep.include({ outcome: 'proven', unpaid: 4 });
+    expect(await listed()).to.deep.equal([1, 2, 3, 50]);
+    lab.sandbox.setInvoiceStatus('INV-000001', 'overdue');
+    expect(await lab.pull()).to.deep.include({ outcome: 'proven', unpaid: 4, changed: 1, unlisted: 0 });
+    lab.sandbox.setFaults([
+      {
+        kind: 'status',
+        status: 200,
+        body: {
+          data: [{ invoice_no: 'INV-000005', amount: 60, due_date: '2026-12-01', status: 'Reminded' }],
+          total: 1,
+        },
+        match: { path: { regex: 'status=overdue' } },
+      },
+    ]);
+    await lab.pull();
+    await lab.pull();
+    expect(lab.log.filter((line) => line.includes('Reminded'))).to.have.length(1);
+    expect(await kit.rows("SELECT outcome FROM audit_log WHERE outcome='new_state'")).to.have.length(1);
+    expect((await kit.rows("SELECT status FROM invoice WHERE invoice_no='INV-000005'"))[0]).to.deep.equal({
+      status: 'Reminded',
+    });
+  });
+
+  it('follows the names that the service gives to parameters and fields, and counts pages from 0', async () => {
+    const lab = await start(5, {
+      sandbox: { maxPageSize: 2, firstPage: 0 },
+      settings: { invoices: { pageSize: 2, paging: { firstPage: 0, query: { customer_code: 'K1' } } } },
+    });
+    expect(await lab.pull()).to.deep.include({ outcome: 'proven', unpaid: 2, pages: 2 });
+    expect(paths(lab)[0]).to.equal('/v2/invoices?customer_code=K1&status=unpaid&limit=2&page=0');
+    const renamed = lab.another({
+      settings: {
+        invoices: {
+          paging: {
+            page: 'p',
+            limit: 'size',
+            status: 'state',
+            query: {},
+            fields: { invoices: 'items', total: 'n.all', page: 'n.page' },
+          },
+        },
+      },
+    });
+    lab.sandbox.setFaults([{ kind: 'status', status: 200, body: { items: [], n: { all: 0 } } }]);
+    expect(await renamed.pull()).to.deep.include({ outcome: 'proven', unpaid: 0, unlisted: 2 });
+    expect(paths(lab).at(-1)).to.equal('/v2/invoices?customer_code=K1&state=unpaid&size=2&p=0');
+  });
+
+  it('proves nothing when the service counts its pages in another way than the settings say', async () => {
+    const lab = await start(5, { sandbox: { maxPageSize: 2, firstPage: 0 } });
+    expect(await lab.pull()).to.deep.include({ outcome: 'unproven', unpaid: 3, unlisted: 0 });
+  });
+
+  describe('of each customer by itself', () => {
+    const invoice = (no: string, customer: string) => ({ invoice_no: no, customer_code: customer, amount: 100 });
+    const page = (...invoices: object[]) => ({
+      data: invoices.map((one) => ({ due_date: '2026-12-01', status: 'unpaid', ...one })),
+      page: 1,
+      total: invoices.length,
+    });
+    const startWith = async (...codes: string[]) => {
+      const service = { limits: [{ requests: 1_000, perSeconds: 0.1 }] };
+      const invoices = { scope: 'per-customer' };
+      const lab = await kit.start({ customers: 1, orders: 1, settings: { invoices, service } });
+      for (const code of codes)
+        await kit.store.transaction('bind', (tx) =>
+          tx.run(
+            `INSERT INTO binding (entity, source_key, service_id, revision, generation, content_hash, mapping_fingerprint, acknowledged_at)
+             VALUES ('customer', ?, ?, 1, 0, '', '', 1)`,
+            [code, code],
+          ),
+        );
+      return lab;
+    };
+    const numbers = async () =>
+      (await kit.rows('SELECT invoice_no FROM invoice WHERE unlisted_at IS NULL ORDER BY invoice_no')).map(
+        (row) => row.invoice_no,
+      );
+
+    it('leaves out one that the service does not have, and says so', async () => {
+      const lab = await startWith('K0', 'K2');
+      lab.sandbox.addInvoices([invoice('A', 'K0'), invoice('B', 'K2')]);
+      expect((await lab.pull()).outcome).to.equal('proven');
+      lab.sandbox.setFaults([{ kind: 'status', status: 404, match: { path: { regex: 'customer_code=K0' } } }]);
+      lab.sandbox.payInvoice('B');
+      const result = await lab.pull();
+      expect(result).to.deep.include({ outcome: 'unproven', unlisted: 1, missed: 1 });
+      expect(result.reason).to.match(/^customer K0: page 1 of unpaid could not be read: HTTP 404/);
+      expect(await numbers()).to.deep.equal(['A']);
+    });
+
+    it('asks also for one whose binding is gone, as long as invoices of it are listed', async () => {
+      const lab = await startWith('K0', 'K2');
+      lab.sandbox.addInvoices([invoice('A', 'K0'), invoice('B', 'K2'), invoice('C', 'K0')]);
+      await lab.pull();
+      await kit.store.transaction('unbind', (tx) => tx.run("DELETE FROM binding WHERE service_id='K0'"));
+      lab.sandbox.payInvoice('A');
+      expect(await lab.pull()).to.deep.include({ outcome: 'proven', unlisted: 1, missed: 0 });
+      await kit.store.transaction('unbind', (tx) => tx.run('DELETE FROM binding'));
+      lab.sandbox.payInvoice('C');
+      expect(await lab.pull()).to.deep.include({ outcome: 'proven', unlisted: 1, missed: 0 });
+      expect(await numbers()).to.deep.equal(['B']);
+    });
+
+    it('is not proven where invoices are listed that belong to nobody', async () => {
+      const lab = await startWith('K0');
+      lab.sandbox.addInvoices([invoice('A', 'K0')]);
+      await lab.pull();
+      await kit.store.transaction('forget whose', (tx) => tx.run('UPDATE invoice SET customer_code=NULL'));
+      lab.sandbox.payInvoice('A');
+      const result = await lab.pull();
+      expect(result).to.deep.include({ outcome: 'unproven', missed: 1 });
+      expect(result.reason).to.equal('1 listed invoices belong to no customer whose list was proven');
+      expect((await lastPull()).outcome).to.equal('unproven');
+    });
+
+    it('keeps an invoice that also stands on the list of another, which proves nothing', async () => {
+      const lab = await startWith('AK1', 'K1');
+      lab.sandbox.setFaults([
+        {
+          kind: 'status',
+          status: 200,
+          body: page(invoice('A', 'AK1')),
+          match: { path: { regex: 'customer_code=AK1' } },
+        },
+        {
+          kind: 'status',
+          status: 200,
+          body: page(invoice('A', 'AK1'), invoice('K', 'K1')),
+          match: { path: { regex: 'customer_code=K1' } },
+        },
+      ]);
+      const result = await lab.pull();
+      expect(result).to.deep.include({
+        outcome: 'unproven',
+        added: 2,
+        reason: 'customer K1: the service also gave invoices of AK1',
+      });
+      expect(await numbers()).to.deep.equal(['A', 'K']);
+    });
+  });
+
+  it('asks for the invoices of each customer that was delivered, and takes off only what is theirs', async () => {
+    const lab = await start(9, { sandbox: { maxPageSize: 2 }, settings: { invoices: { scope: 'per-customer' } } });
+    expect(await lab.pull()).to.deep.include({ outcome: 'proven', unpaid: 0, pages: 0 });
+    const bind = (key: string, code: string) =>
+      kit.store.transaction('bind', (tx) =>
+        tx.run(
+          `INSERT INTO binding (entity, source_key, service_id, revision, generation, content_hash, mapping_fingerprint, acknowledged_at)
+           VALUES ('customer', ?, ?, 1, 0, '', '', 1)`,
+          [key, code],
+        ),
+      );
+    await bind('1', 'K2');
+    await bind('2', 'K0');
+    await bind('3', 'K7');
+    expect(await lab.pull()).to.deep.include({ outcome: 'proven', unpaid: 6, pages: 10, passes: 2 });
+    expect(await listed()).to.deep.equal([1, 3, 4, 6, 7, 9]);
+    const renamed = lab.another({ settings: { invoices: { paging: { customer: 'account' } } } });
+    expect((await renamed.pull()).outcome).to.equal('failed');
+    expect(paths(lab).slice(-3).join()).to.match(/account=K0.*account=K2.*account=K7/);
+    lab.sandbox.payInvoice('INV-000001');
+    lab.sandbox.payInvoice('INV-000003');
+    const mostly: PullOptions = {
+      onProgress: () => {
+        if (paths(lab).at(-1)?.includes('customer_code=K2'))
+          lab.sandbox.addInvoices([{ amount: 5, customer_code: 'K2' }]);
+      },
+    };
+    const result = await lab.pull(mostly);
+    expect(result).to.deep.include({ outcome: 'unproven', unlisted: 1, missed: 1 });
+    expect(result.reason).to.match(/^customer K2: /);
+    expect((await listed()).slice(0, 5)).to.deep.equal([3, 4, 6, 7, 9]);
+  });
+
+  it('goes on at its page after it was cut short, and begins anew when too much time has passed or it asks for something else', async () => {
+    const lab = await start(6, { sandbox: { maxPageSize: 2 } });
+    const cut = async () => {
+      lab.sandbox.setFaults([{ kind: 'status', status: 400, match: { path: { regex: 'page=3' } } }]);
+      expect((await lab.pull()).outcome).to.equal('failed');
+      lab.sandbox.clearFaults();
+    };
+    await cut();
+    const asked = paths(lab).length;
+    const id = (await lastPull()).id;
+    expect(await lab.pull()).to.deep.include({ outcome: 'proven', pages: 6 });
+    expect(paths(lab).length - asked).to.equal(4);
+    expect((await lastPull()).id).to.equal(id);
+
+    await cut();
+    const other = lab.another({ settings: { invoices: { paging: { query: { customer_code: 'K1' } } } } });
+    expect(await other.pull()).to.deep.include({ outcome: 'proven', unpaid: 2 });
+    await cut();
+    await kit.store.transaction('let time pass', (tx) =>
+      tx.run('UPDATE invoice_pull SET progress_at=progress_at-900001'),
+    );
+    expect(await lab.pull()).to.deep.include({ outcome: 'proven', pages: 6 });
+  });
+
+  it('takes a page that the service does not know for the end of the list', async () => {
+    const lab = await start(4, { sandbox: { maxPageSize: 2 } });
+    lab.sandbox.setFaults([{ kind: 'status', status: 404, match: { path: { regex: 'page=2' } }, times: 1 }]);
+    expect(await lab.pull()).to.deep.include({ outcome: 'proven', unpaid: 4, passes: 3 });
+  });
+
+  it('asks again for a page that fails once, and puts each request on record', async () => {
+    const lab = await start(4, { sandbox: { maxPageSize: 2 } });
+    lab.sandbox.setFaults([{ kind: 'status', status: 503, times: 1, match: { path: { regex: 'page=2' } } }]);
+    expect(await lab.pull()).to.deep.include({ outcome: 'proven', unpaid: 4 });
+    const attempts = await kit.rows('SELECT number, verdict FROM attempt ORDER BY id LIMIT 3');
+    expect(attempts).to.deep.equal([
+      { number: 1, verdict: 'read' },
+      { number: 2, verdict: 'in_doubt' },
+      { number: 3, verdict: 'read' },
+    ]);
+  });
+
+  it('says of a request whose outcome the store did not take that nobody knows it, with the next one', async () => {
+    const lab = await start(4, { sandbox: { maxPageSize: 2 } });
+    const { store } = lab.context;
+    let tried = 0;
+    const transaction: typeof store.transaction = (action, work) =>
+      action === 'put an answer on record' && ++tried === 2
+        ? Promise.reject(new Error('Connection lost: The server closed the connection.'))
+        : store.transaction(action, work);
+    await withServiceLease(lab.context, async (lease) => {
+      const failing = { ...lab.context, store: withMethod(store, 'transaction', transaction) };
+      const failure = await pull(failing, lab.client, lease).catch((error: Error) => error.message);
+      expect(failure).to.contain('Connection lost');
+      expect(await pull(failing, lab.client, lease)).to.deep.include({ outcome: 'proven', unpaid: 4 });
+      const attempts = await kit.rows('SELECT verdict FROM attempt ORDER BY id LIMIT 3');
+      expect(attempts.map(({ verdict }) => verdict)).to.deep.equal(['read', 'unknown', 'read']);
+    });
+  });
+
+  it('pauses for as long as a service says that is asked too often', async () => {
+    const lab = await start(4, { sandbox: { maxPageSize: 2 } });
+    lab.sandbox.setFaults([{ kind: 'status', status: 429, headers: { 'retry-after': '1' }, times: 1 }]);
+    expect(await lab.pull()).to.deep.include({ outcome: 'proven', unpaid: 4 });
+    const [first, second] = lab.sandbox.ledger().requests;
+    expect((second?.received_at_ms ?? 0) - (first?.answered_at_ms ?? 0)).to.be.at.least(950);
+
+    lab.sandbox.setFaults([{ kind: 'status', status: 429, headers: { 'retry-after': '3600' } }]);
+    expect((await lab.pull()).outcome).to.equal('failed');
+    expect((await pausesOf(kit)).map(({ lane, cause }) => `${lane} ${cause}`)).to.deep.equal(['service throttled']);
+    const requests = lab.sandbox.counts().requests;
+    expect((await lab.pull()).outcome).to.equal('held');
+    expect(lab.sandbox.counts().requests).to.equal(requests);
+  });
+
+  const refusals: [string, (lab: Lab) => void, RegExp, string[]][] = [
+    [
+      'the credential is not accepted',
+      (lab) => lab.sandbox.change({ token: 'other' }),
+      /HTTP 401/,
+      ['service credential'],
+    ],
+    ['the service forbids it', (lab) => lab.sandbox.change({ forbidden: true }), /HTTP 403/, ['pull misconfigured']],
+    [
+      'the service refuses the request',
+      (lab) => lab.sandbox.setFaults([{ kind: 'status', status: 400, body: { error: { message: 'no such filter' } } }]),
+      /no such filter/,
+      [],
+    ],
+  ];
+  for (const [title, change, reason, pauses] of refusals) {
+    it(`fails at once and keeps the old list when ${title}`, async () => {
+      const lab = await start(3);
+      await lab.pull();
+      change(lab);
+      const result = await lab.pull();
+      expect(result.outcome).to.equal('failed');
+      expect(result.reason).to.match(reason);
+      expect(lab.sandbox.counts().requests).to.equal(3);
+      expect((await pausesOf(kit)).map(({ lane, cause }) => `${lane} ${cause}`)).to.deep.equal(pauses);
+      expect(await listed()).to.deep.equal([1, 2, 3]);
+    });
+  }
+
+  it('stops before its next page at an operator’s pause', async () => {
+    const lab = await start(6, { sandbox: { maxPageSize: 2, delayAfterMs: 30 } });
+    const operator = await kit.neighbour();
+    const running = lab.pull();
+    await waitFor('the first page', () => lab.sandbox.counts().requests > 0);
+    await operator.transaction('pause', (tx) =>
+      pauseLane(tx, { lane: 'pull', cause: 'operator', until_at: null, reason: 'year end', actor: 'x', since_at: 1 }),
+    );
+    const requests = lab.sandbox.counts().requests;
+    const result = await running;
+    expect(result).to.deep.include({ outcome: 'failed' });
+    expect(result.reason).to.contain('year end');
+    expect(lab.sandbox.counts().requests).to.be.at.most(requests + 1);
+  });
+
+  it('ends soon when it is told to, also while it waits to ask again', async () => {
+    const lab = await start(2);
+    lab.sandbox.setFaults([{ kind: 'status', status: 429, headers: { 'retry-after': '40' } }]);
+    const stopping = new AbortController();
+    const running = lab.pull({ signal: stopping.signal });
+    await waitFor('the pause', async () => (await pausesOf(kit)).length > 0);
+    const startedAt = performance.now();
+    stopping.abort();
+    expect((await running).outcome).to.equal('failed');
+    expect(performance.now() - startedAt).to.be.below(10_000);
+  });
+
+  it('writes nothing when its lease went to another process', async () => {
+    const lab = await start(6, { sandbox: { maxPageSize: 2, delayAfterMs: 50 } });
+    const neighbour = await kit.neighbour();
+    const running = lab.pull().then(
+      () => null,
+      (error: unknown) => error,
+    );
+    await waitFor('the first page', () => lab.sandbox.counts().requests > 0);
+    await neighbour.transaction('let time pass', (tx) => tx.run("UPDATE lease SET expires_at=1 WHERE name='service'"));
+    expect((await acquireLease(neighbour, 'service', 'the successor', 60_000)).held).to.equal(true);
+    expect(await running).to.be.instanceOf(LeaseLost);
+    expect(await kit.rows('SELECT * FROM invoice')).to.deep.equal([]);
+    expect((await lastPull()).outcome).to.equal('running');
+  });
+
+  it('does not swap the list when its lease went to another process after the last page', async () => {
+    const lab = await start(6);
+    const { store } = lab.context;
+    const transaction: typeof store.transaction = async (action, work) => {
+      if (action === 'end a pull') {
+        await store.transaction('let time pass', (tx) => tx.run("UPDATE lease SET expires_at=1 WHERE name='service'"));
+        expect((await acquireLease(store, 'service', 'the successor', 60_000)).held).to.equal(true);
+      }
+      return store.transaction(action, work);
+    };
+    lab.context.store = withMethod(store, 'transaction', transaction);
+    const failure = await lab.pull().then(
+      () => null,
+      (error: unknown) => error,
+    );
+    expect(failure).to.be.instanceOf(LeaseLost);
+    expect(await kit.rows('SELECT * FROM invoice')).to.deep.equal([]);
+  });
+
+  for (const seconds of ['0', '1'])
+    it(`does not shorten a pause that a send was told of while a page was under way, where its own answer names ${seconds} s`, async () => {
+      const lab = await start(6);
+      lab.sandbox.setFaults([{ kind: 'status', status: 429, headers: { 'retry-after': seconds } }]);
+      const { store } = lab.context;
+      const hours = 4 * 3_600_000;
+      const until = Date.now() + hours;
+      const transaction: typeof store.transaction = (action, work) =>
+        store.transaction(action, async (tx) => {
+          if (action === 'put an answer on record')
+            await pauseLane(tx, {
+              lane: 'service',
+              cause: 'throttled',
+              until_at: until,
+              reason: 'four hours',
+              actor: 'a send',
+              since_at: Date.now(),
+            });
+          return work(tx);
+        });
+      lab.context.store = withMethod(store, 'transaction', transaction);
+      expect((await lab.pull()).outcome).to.equal('failed');
+      expect((await pausesOf(kit)).map(({ until_at }) => Number(until_at))).to.deep.equal([until]);
+    });
+
+  it('puts no secret on record that whoever gives tokens echoes', async () => {
+    const clientSecret = 'canary+/&="secret';
+    const server = http.createServer((request, response) => {
+      let asked = '';
+      request.on('data', (chunk) => {
+        asked += chunk;
+      });
+      request.on('end', () => {
+        const said = new URLSearchParams(asked).get('client_secret');
+        response.writeHead(401, { 'Content-Type': 'application/json' });
+        response.end(JSON.stringify({ error: 'invalid_client', error_description: `${asked} (${said})` }));
+      });
+    });
+    await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+    try {
+      const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+      const credential = {
+        kind: 'oauth',
+        tokenUrl: `${baseUrl}/token`,
+        clientId: 'waybill',
+        clientSecret,
+        authentication: 'post',
+      };
+      const lab = (await kit.start({ customers: 1, orders: 1 })).another({
+        settings: { service: { baseUrl, token: undefined, credential } },
+      });
+      expect((await lab.pull()).outcome).to.equal('failed');
+      expect((await pausesOf(kit)).map(({ cause }) => cause)).to.deep.equal(['credential']);
+      for (const table of ['lane_pause', 'attempt', 'audit_log', 'invoice_pull'])
+        expect(JSON.stringify(await kit.rows(`SELECT * FROM ${table}`)), table).to.not.include('canary');
+    } finally {
+      server.closeAllConnections();
+      server.close();
+    }
+  });
+});

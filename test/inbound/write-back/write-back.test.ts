@@ -1,0 +1,481 @@
+import { randomBytes } from 'node:crypto';
+import { expect } from 'chai';
+import { runSchedule } from '../../../src/daemon/schedule.js';
+import { openErpWriter } from '../../../src/erp/open-erp.js';
+import { type ErpWriter, WriteBackError } from '../../../src/erp/write-back/erp-writer.js';
+import { sideTables } from '../../../src/erp/write-back/side-tables.js';
+import { writeAgain } from '../../../src/inbound/write-back/write-again.js';
+import { type WriteBackResult, writeBack } from '../../../src/inbound/write-back/write-back.js';
+import { endWriteBackAlerts } from '../../../src/inbound/write-back/write-back-alerts.js';
+import type { WriteBackChange, WriteBackKind } from '../../../src/model/write-back.js';
+import { sync } from '../../../src/operator/sync.js';
+import { liveIdentity, writeGoLive } from '../../../src/outbound/deliver/go-live.js';
+import { openAlerts } from '../../../src/store/alerts.js';
+import { acquireLease } from '../../../src/store/lease.js';
+import { onBothStores, type StoreKit, useStore } from '../../store/both-stores.js';
+import { type Lab, type LabOptions, useLab } from '../../support/jobs/job-lab.js';
+import { waitFor } from '../../support/wait-for.js';
+
+/** An ERP with its side tables, and an account that may do what is printed and nothing else. */
+interface Office {
+  lab: Lab;
+  writer: ErpWriter;
+  /** What went to the ERP, a line for each transaction. */
+  sent: { kind: WriteBackKind; keys: string[] }[];
+  /** Somebody who does something before or after a transaction. */
+  on: { before?: (kind: WriteBackKind) => unknown; after?: (kind: WriteBackKind) => unknown };
+  pass(laterMs?: number): Promise<WriteBackResult>;
+  rows(table: string): Promise<Record<string, unknown>[]>;
+  alerts(): Promise<string[]>;
+  /** `user@host`, quoted; '' on SQLite. */
+  account: string;
+}
+
+const tables = ['waybill_orders', 'waybill_customers', 'waybill_invoices', 'other_orders'];
+const oneHourMs = 3_600_000;
+
+function writeBackTests(base: StoreKit, isWhole = true): void {
+  const closing: (() => Promise<unknown>)[] = [];
+  afterEach(async () => {
+    for (const close of closing.splice(0).reverse()) await close();
+  });
+  // After the hook above: the connections of a lab are closed by its own.
+  const kit = useLab(base);
+
+  const open = async (over: object = {}, options: LabOptions = {}): Promise<Office> => {
+    const plain = await kit.start({ customers: 3, orders: 8, ...options });
+    for (const table of tables) await plain.changeErp(`DROP TABLE IF EXISTS ${table}`);
+    const user = `writer_${randomBytes(4).toString('hex')}`;
+    const account = plain.erp.type === 'mysql' ? `'${user}'@'127.0.0.1'` : '';
+    const credential = account ? { user, password: 'write-back-canary' } : {};
+    const lab = plain.another({ settings: { writeBack: { enabled: true, batchSize: 3, ...credential, ...over } } });
+    const { erp, writeBack: settings } = lab.settings;
+    const printed = sideTables(settings, {
+      dialect: erp.type,
+      database: erp.type === 'mysql' ? erp.database : null,
+      user,
+      from: '127.0.0.1',
+    });
+    if (account) {
+      await lab.changeErp(`CREATE USER ${account} IDENTIFIED BY 'write-back-canary'`);
+      closing.push(() => lab.changeErp(`DROP USER ${account}`));
+    }
+    for (const statement of [...printed.tables, ...printed.grants]) await lab.changeErp(statement);
+    const real = openErpWriter(lab.settings) as ErpWriter;
+    closing.push(() => real.close());
+    const office: Office = {
+      lab,
+      account,
+      sent: [],
+      on: {},
+      writer: {
+        identity: () => real.identity(),
+        close: () => real.close(),
+        keysAfter: (...asked) => real.keysAfter(...asked),
+        async write(kind: WriteBackKind, changes: readonly WriteBackChange[]) {
+          office.on.before?.(kind);
+          await real.write(kind, changes);
+          office.sent.push({ kind, keys: changes.map(({ key }) => key) });
+          office.on.after?.(kind);
+        },
+      },
+      pass: (laterMs = 0) =>
+        writeBack({ ...lab.context, nowMs: () => Date.now() + laterMs }, { writer: office.writer, reader: lab.reader }),
+      rows: (table) => lab.readErp(`SELECT * FROM ${table} ORDER BY 1`),
+      alerts: async () =>
+        (await kit.store.read('look', openAlerts)).map(({ cause, message }) => `${cause}: ${message}`),
+    };
+    return office;
+  };
+  const withInvoices = async (office: Office, count: number) => {
+    const { lab } = office;
+    lab.sandbox.addInvoices(
+      Array.from({ length: count }, (_, i) => ({ invoice_no: `INV-${i + 1}`, amount: 1999 + i, customer_code: 'K1' })),
+    );
+    await lab.pull();
+  };
+
+  it('brings orders, customers and unpaid invoices into the side tables, once', async () => {
+    const office = await open();
+    const { lab } = office;
+    await lab.capture();
+    await lab.deliver();
+    await withInvoices(office, 2);
+    const { written, failures } = await office.pass();
+    expect(failures).to.deep.equal([]);
+
+    const orders = await office.rows('waybill_orders');
+    const bound = await kit.rows("SELECT source_key, service_id FROM binding WHERE entity='order' ORDER BY source_key");
+    expect(orders.map((row) => [row.order_key, row.service_order_id])).to.deep.equal(
+      bound.map((row) => [row.source_key, row.service_id]),
+    );
+    const listed = await kit.rows('SELECT invoice_no FROM invoice');
+    expect(written).to.deep.equal({ orders: bound.length, customers: 3, invoices: listed.length });
+    const totals = await lab.readErp('SELECT id, order_no, total FROM sales_orders ORDER BY id');
+    for (const row of orders) {
+      const source = totals.find(({ id }) => String(id) === row.order_key);
+      expect(row).to.include({ order_number: source?.order_no, service_status: 'confirmed', parked_reason: null });
+      expect(Number(row.service_total)).to.equal(Number(source?.total));
+      expect(row.delivered_at).to.match(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/);
+    }
+    expect(await office.rows('waybill_customers')).to.have.length(3);
+    const invoices = (await office.rows('waybill_invoices')).filter((row) => row.invoice_no === 'INV-1');
+    expect(invoices[0]).to.include({
+      invoice_no: 'INV-1',
+      currency: 'EUR',
+      status: 'unpaid',
+      no_longer_listed_at: null,
+    });
+    expect(Number(invoices[0]?.amount)).to.equal(19.99);
+
+    const transactions = office.sent.length;
+    expect((await office.pass()).written).to.deep.equal({ orders: 0, customers: 0, invoices: 0 });
+    expect((await office.pass(25 * oneHourMs)).written, 'a sweep').to.deep.equal({
+      orders: 0,
+      customers: 0,
+      invoices: 0,
+    });
+    expect(office.sent).to.have.length(transactions);
+    const audited = await kit.rows("SELECT outcome, detail FROM audit_log WHERE event='write_back'");
+    expect(audited.map(({ detail }) => JSON.parse(detail))).to.deep.equal([{ ...written, refused: 0 }]);
+  });
+
+  it('is nothing that capture sees as a change', async () => {
+    const office = await open();
+    const { lab } = office;
+    await lab.capture();
+    await lab.deliver();
+    const newest = await lab.readErp('SELECT MAX(updated_at) AS at FROM sales_orders');
+    expect((await office.pass()).written.orders).to.be.above(0);
+    expect(await lab.readErp('SELECT MAX(updated_at) AS at FROM sales_orders')).to.deep.equal(newest);
+    expect((await lab.capture()).read, 'a pass over the changes').to.deep.equal({ customers: 0, orders: 0 });
+    expect((await lab.capture({ sweep: true })).captured).to.deep.equal({ customers: 0, orders: 0 });
+  });
+
+  if (kit.dialect === 'mysql')
+    it('names the grant that is missing, while everything else goes on', async () => {
+      const office = await open();
+      const { lab } = office;
+      await lab.changeErp(`REVOKE INSERT ON waybill_orders FROM ${office.account}`);
+      await lab.capture();
+      expect((await office.pass()).failures, 'nothing is to be written yet').to.deep.equal([]);
+      await lab.deliver();
+      const { written, failures } = await office.pass();
+      expect(failures.map(({ kind }) => kind)).to.deep.equal(['orders']);
+      expect(written).to.deep.equal({ orders: 0, customers: 3, invoices: 0 });
+      const [alert = '', ...others] = await office.alerts();
+      expect(others).to.deep.equal([]);
+      expect(alert).to.match(/INSERT command denied .*waybill_orders.*Grant it to the account of writeBack/);
+      expect(alert).to.not.include('canary');
+
+      await withInvoices(office, 2);
+      await lab.changeErp("UPDATE customers SET name='Changed', updated_at='2026-11-20 10:00:00' WHERE id=1");
+      expect((await lab.capture({ sweep: true })).captured.customers).to.equal(1);
+      expect((await lab.deliver()).delivered.customers).to.equal(1);
+      expect((await office.pass()).written.invoices).to.be.above(1);
+
+      await lab.changeErp(`GRANT INSERT ON waybill_orders TO ${office.account}`);
+      expect((await office.pass(oneHourMs)).written.orders).to.be.above(0);
+      expect(await office.alerts()).to.deep.equal([]);
+    });
+
+  if (kit.dialect === 'mysql')
+    it('writes with an account that can do nothing else in the ERP', async () => {
+      const office = await open({ orders: { upsert: "UPDATE sales_orders SET remark='x' WHERE id=:order_key" } });
+      const { lab } = office;
+      await lab.capture();
+      await lab.deliver();
+      const { failures } = await office.pass();
+      expect(failures.map(({ reason }) => reason).join()).to.match(/command denied to user .*sales_orders/);
+      expect(await lab.readErp("SELECT id FROM sales_orders WHERE remark='x'")).to.deep.equal([]);
+    });
+
+  if (!isWhole) return;
+
+  it('is done by the daemon, beside what it does for the service', async () => {
+    const office = await open({}, { settings: { schedule: { writeBack: '* * * * * *', capture: '* * * * * *' } } });
+    const { lab, writer } = office;
+    const stop = new AbortController();
+    const ended = runSchedule(lab.context, { reader: lab.reader, client: lab.client, writer }, stop.signal);
+    try {
+      await waitFor('the orders in the side table', async () => {
+        const rows = await office.rows('waybill_orders');
+        return rows.length === 8 && rows.every((row) => row.service_order_id !== null);
+      });
+    } finally {
+      stop.abort();
+      await ended;
+    }
+    const leases = await kit.rows("SELECT holder FROM lease WHERE name='write-back'");
+    expect(leases).to.deep.equal([{ holder: null }]);
+  });
+
+  it('finds a change whose transaction committed later than its neighbours', async () => {
+    const office = await open();
+    const { lab } = office;
+    await lab.capture();
+    await lab.deliver();
+    await office.pass();
+    const [{ id: newest }] = await kit.rows('SELECT MAX(id) AS id FROM audit_log');
+    const line = (id: number, key: string) =>
+      kit.store.transaction('note it', async (tx) => {
+        await tx.run("UPDATE binding SET service_status='shipped' WHERE entity='order' AND source_key=?", [key]);
+        await tx.run(
+          "INSERT INTO audit_log (id, at, event, entity, source_key, actor, detail) VALUES (?,?,'read_back','order',?,'test','{}')",
+          [id, Date.now(), key],
+        );
+      });
+    const [first, second] = (await office.rows('waybill_orders')).map((row) => String(row.order_key));
+    await line(Number(newest) + 20, first as string);
+    expect((await office.pass()).written.orders).to.equal(1);
+    await line(Number(newest) + 10, second as string);
+    expect((await office.pass()).written.orders).to.equal(1);
+    const shipped = (await office.rows('waybill_orders')).filter((row) => row.service_status === 'shipped');
+    expect(shipped).to.have.length(2);
+  });
+
+  it('ends its alerts where it is switched off', async () => {
+    const office = await open();
+    await office.lab.changeErp('ALTER TABLE waybill_invoices RENAME TO away');
+    closing.push(() => office.lab.changeErp('DROP TABLE IF EXISTS away'));
+    await withInvoices(office, 1);
+    await office.pass();
+    expect(await office.alerts()).to.have.length(1);
+    await kit.store.transaction('switch it off', (tx) => endWriteBackAlerts(tx, Date.now()));
+    expect(await office.alerts()).to.deep.equal([]);
+  });
+
+  it('writes back after a pass by hand', async () => {
+    const office = await open();
+    const { lab } = office;
+    const partners = { reader: lab.reader, client: () => lab.client, writer: () => office.writer };
+    const result = await sync(lab.context, partners, { stages: ['capture', 'deliver'] });
+    expect(result.writeBack).to.deep.include({ busy: null, failures: [] });
+    expect(result.writeBack?.written.orders)
+      .to.equal((await office.rows('waybill_orders')).length)
+      .and.be.above(0);
+    expect((await sync(lab.context, partners, { stages: ['capture'] })).writeBack).to.equal(null);
+
+    office.on.before = () => {
+      throw new WriteBackError('unreachable', 'away');
+    };
+    await withInvoices(office, 1);
+    const byHand = async () => (await sync(lab.context, partners, { stages: ['deliver'] })).writeBack;
+    expect((await byHand())?.failures).to.deep.equal([{ kind: 'invoices', reason: 'away' }]);
+    expect((await byHand())?.failures, 'it does not wait for its next try').to.have.length(1);
+    expect(await office.alerts(), 'it may be there again in a moment').to.deep.equal([]);
+    await office.pass(oneHourMs);
+    expect((await office.alerts()).join(), 'after alert.failuresInRow failures').to.match(/write-back\.failing: away/);
+  });
+
+  it('keeps an invoice that left the list, with the time, and takes up a changed amount', async () => {
+    const office = await open();
+    await withInvoices(office, 3);
+    await office.pass();
+    office.lab.sandbox.payInvoice('INV-2');
+    await office.lab.pull();
+    await office.pass();
+    const rows = await office.rows('waybill_invoices');
+    expect(rows.map((row) => [row.invoice_no, row.no_longer_listed_at !== null])).to.deep.equal([
+      ['INV-1', false],
+      ['INV-2', true],
+      ['INV-3', false],
+    ]);
+    expect(office.sent.at(-1)).to.deep.equal({ kind: 'invoices', keys: ['INV-2'] });
+  });
+
+  it('shows what is parked and why, until it is solved', async () => {
+    const office = await open();
+    const { lab } = office;
+    const [{ id = '' } = {}] = await lab.readErp(
+      "SELECT MAX(id) AS id FROM sales_orders WHERE status='confirmed' AND currency='EUR' AND created_at>='2026-01-01'",
+    );
+    await lab.changeErp('UPDATE sales_order_lines SET qty=qty+0.5 WHERE order_id=?', [id]);
+    await lab.capture();
+    await lab.deliver();
+    await office.pass();
+    const first = async () => (await office.rows('waybill_orders')).find((row) => row.order_key === String(id));
+    expect(await first()).to.include({ service_order_id: null, parked_class: 'unmapped' });
+    expect((await first())?.parked_reason).to.match(/qty/);
+
+    await kit.store.transaction('discard', (tx) =>
+      tx.run("UPDATE outbox_message SET state='discarded' WHERE source_key=? AND entity='order'", [String(id)]),
+    );
+    await office.pass(25 * oneHourMs);
+    expect(await first(), 'nothing is known of it any more').to.equal(undefined);
+
+    await lab.changeErp('UPDATE sales_order_lines SET qty=qty-0.5 WHERE order_id=?', [id]);
+    await lab.capture({ sweep: true });
+    await lab.deliver();
+    await office.pass();
+    expect(await first()).to.include({ service_status: 'confirmed', parked_class: null, parked_reason: null });
+  });
+
+  it('goes on where it was when it was broken off between two batches', async () => {
+    const office = await open();
+    await withInvoices(office, 10);
+    office.on.before = () => {
+      if (office.sent.length === 2) throw new Error('the power went');
+    };
+    const failure = await office.pass().catch((error: Error) => error.message);
+    expect(failure).to.equal('the power went');
+    expect(await office.rows('waybill_invoices')).to.have.length(6);
+    office.on.before = () => undefined;
+    office.on.after = () => {
+      if (office.sent.length === 3) throw new Error('the power went again');
+    };
+    await office.pass().catch(() => undefined);
+    office.on.after = () => undefined;
+    expect((await office.pass()).written.invoices).to.equal(4);
+    const numbers = office.sent.flatMap(({ keys }) => keys);
+    const twice = numbers.filter((number, index) => numbers.indexOf(number) !== index);
+    expect(twice, 'what the ERP had and nobody knew').to.have.length(3);
+    expect(await office.rows('waybill_invoices')).to.have.length(10);
+  });
+
+  it('stops for a missing table or column only what needs it, says which, and makes good for it', async () => {
+    const office = await open();
+    const { lab } = office;
+    await lab.capture();
+    await lab.deliver();
+    await withInvoices(office, 2);
+    const [{ n: listed }] = await kit.rows('SELECT COUNT(*) AS n FROM invoice');
+    await lab.changeErp('ALTER TABLE waybill_customers RENAME TO away');
+    closing.push(() => lab.changeErp('DROP TABLE IF EXISTS away'));
+    await lab.changeErp('ALTER TABLE waybill_invoices DROP COLUMN status_when_it_left');
+    const { written, failures } = await office.pass();
+    expect(written).to.include({ customers: 0, invoices: 0 });
+    expect(written.orders).to.be.above(0);
+    expect(failures.map(({ kind }) => kind)).to.deep.equal(['customers', 'invoices']);
+    const [alert = '', ...others] = await office.alerts();
+    expect(others).to.deep.equal([]);
+    expect(alert).to.match(/^write-back\.failing: .*waybill_customers.*status_when_it_left.*waybill erp side-tables/s);
+
+    const tried: WriteBackKind[] = [];
+    office.on.before = (kind) => tried.push(kind);
+    await office.pass();
+    expect(tried, 'waits before it tries again').to.deep.equal([]);
+    await lab.changeErp('ALTER TABLE away RENAME TO waybill_customers');
+    await lab.changeErp('ALTER TABLE waybill_invoices ADD COLUMN status_when_it_left VARCHAR(64) NULL');
+    expect((await office.pass(oneHourMs)).written).to.deep.equal({ orders: 0, customers: 3, invoices: Number(listed) });
+    expect(await office.alerts()).to.deep.equal([]);
+    const outcomes = await kit.rows("SELECT outcome FROM audit_log WHERE event='write_back' ORDER BY id");
+    expect(outcomes.map(({ outcome }) => outcome)).to.deep.equal(['failed', 'failed', 'written', 'written']);
+  });
+
+  it('waits for go-live, and takes away what another store wrote into the side tables before', async () => {
+    const office = await open();
+    const { lab } = office;
+    await lab.changeErp('DELETE FROM waybill_invoices');
+    for (let i = 0; i < 7; i++)
+      await lab.changeErp(
+        `INSERT INTO waybill_invoices (invoice_no, amount, currency, due_date, status, listed_since, written_at)
+         VALUES ('SANDBOX-${i}', 1, 'EUR', '2026-01-01', 'unpaid', '2026-01-01 10:00:00', '2026-01-01 10:00:00')`,
+      );
+    await withInvoices(office, 2);
+    const live = lab.another({ settings: { service: { environment: 'production' } } });
+    const pass = () => writeBack(live.context, { writer: office.writer, reader: lab.reader });
+    const held = await pass();
+    expect(held.held).to.match(/^not live yet/);
+    expect(office.sent).to.deep.equal([]);
+
+    expect((await office.pass()).failures, 'a sandbox').to.deep.equal([]);
+    const numbers = async () => (await office.rows('waybill_invoices')).map(({ invoice_no }) => String(invoice_no));
+    expect((await numbers()).filter((no) => no.startsWith('SANDBOX-'))).to.have.length(7);
+
+    await kit.store.transaction('forget what was written', (tx) => tx.run('DELETE FROM write_back_target'));
+    await kit.store.transaction('go live', (tx) =>
+      writeGoLive(tx, liveIdentity(live.settings, lab.reader.identity()), 'an operator', Date.now()),
+    );
+    await kit.store.transaction('as before the first pull', (tx) =>
+      tx.run("UPDATE invoice_pull SET outcome='failed' WHERE outcome='proven'"),
+    );
+    await pass();
+    expect((await numbers()).filter((no) => no.startsWith('SANDBOX-'))).to.have.length(7);
+    await kit.store.transaction('a pull', (tx) => tx.run("UPDATE invoice_pull SET outcome='proven'"));
+    expect(await pass()).to.deep.include({ held: null, failures: [], refused: 0 });
+    const listed = (await kit.rows('SELECT invoice_no FROM invoice')).map(({ invoice_no }) => invoice_no);
+    expect(await numbers()).to.have.members(listed);
+  });
+
+  it('writes all others when the ERP refuses one row, and tries that one again', async () => {
+    const office = await open();
+    const { lab } = office;
+    const trigger =
+      lab.erp.type === 'mysql'
+        ? "CREATE TRIGGER no_two BEFORE INSERT ON waybill_invoices FOR EACH ROW IF NEW.invoice_no='INV-2' THEN SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT='two is taboo'; END IF"
+        : "CREATE TRIGGER no_two BEFORE INSERT ON waybill_invoices WHEN NEW.invoice_no='INV-2' BEGIN SELECT RAISE(ABORT, 'two is taboo'); END";
+    await lab.changeErp(trigger);
+    await withInvoices(office, 5);
+    const { written, refused, failures } = await office.pass();
+    expect({ invoices: written.invoices, refused, failures }).to.deep.equal({ invoices: 4, refused: 1, failures: [] });
+    expect((await office.alerts()).join()).to.match(/write-back\.refused: 1 invoices .*INV-2: .*two is taboo/);
+    expect((await office.pass()).refused, 'not tried at every pass').to.equal(0);
+    await lab.changeErp('DROP TRIGGER no_two');
+    expect((await office.pass(oneHourMs)).written.invoices).to.equal(1);
+    expect(await office.rows('waybill_invoices')).to.have.length(5);
+    expect(await office.alerts()).to.deep.equal([]);
+  });
+
+  it('runs statements of the settings, which capture does not see either', async () => {
+    const upsert =
+      "UPDATE sales_orders SET remark=:service_order_id WHERE id=:key_1 -- :not_a_parameter of orders\n AND :order_key<>':x'";
+    const office = await open({ orders: { upsert }, customers: { enabled: false } });
+    const { lab } = office;
+    if (office.account) await lab.changeErp(`GRANT SELECT, UPDATE (remark) ON sales_orders TO ${office.account}`);
+    await lab.capture();
+    await lab.deliver();
+    expect((await office.pass()).failures).to.deep.equal([]);
+    const bound = await kit.rows("SELECT source_key, service_id FROM binding WHERE entity='order' ORDER BY source_key");
+    for (const { source_key, service_id } of bound)
+      expect(await lab.readErp(`SELECT remark FROM sales_orders WHERE id=${source_key}`)).to.deep.equal([
+        { remark: service_id },
+      ]);
+    expect((await lab.capture()).read).to.deep.equal({ customers: 0, orders: 0 });
+    expect(await office.alerts()).to.deep.equal([]);
+    expect(await office.rows('waybill_invoices'), 'the others have their tables').to.deep.equal([]);
+  });
+
+  it('warns of a statement that moves the column which capture follows', async () => {
+    const upsert = "UPDATE sales_orders SET updated_at='2099-01-01 10:00:00' WHERE id=:order_key";
+    const office = await open({ orders: { upsert } });
+    const { lab } = office;
+    if (office.account) await lab.changeErp(`GRANT SELECT, UPDATE ON sales_orders TO ${office.account}`);
+    await lab.capture();
+    await lab.deliver();
+    await office.pass();
+    expect((await office.alerts()).join()).to.match(/write-back\.moves\.orders: .*writeBack\.orders\.upsert moves/);
+    expect((await lab.capture()).captured, 'read again, and nothing is sent').to.deep.equal({
+      customers: 0,
+      orders: 0,
+    });
+    expect((await office.pass()).written.orders, 'no circle').to.equal(0);
+  });
+
+  it('writes everything anew into another table, and again when told to', async () => {
+    const office = await open();
+    await withInvoices(office, 4);
+    await office.pass();
+    await office.lab.changeErp("DELETE FROM waybill_invoices WHERE invoice_no<'INV-3'");
+    expect((await office.pass()).written.invoices).to.equal(0);
+    expect(await writeAgain(office.lab.context)).to.equal(null);
+    expect((await office.pass()).written.invoices).to.equal(4);
+    expect(await office.rows('waybill_invoices')).to.have.length(4);
+  });
+
+  it('leaves it to one process at a time', async () => {
+    const office = await open();
+    await withInvoices(office, 1);
+    await acquireLease(kit.store, 'write-back', 'the other daemon', 60_000);
+    expect(await office.pass()).to.deep.include({ busy: 'the other daemon' });
+    expect(office.sent).to.deep.equal([]);
+    expect(await writeAgain(office.lab.context)).to.equal('the other daemon');
+  });
+}
+
+onBothStores('write-back', (kit) => writeBackTests(kit));
+
+describe('write-back from a SQLite store into a MariaDB ERP', () => {
+  // The lab puts its ERP where its kit says that the store is.
+  writeBackTests(Object.create(useStore('sqlite'), { dialect: { value: 'mysql' } }) as StoreKit, false);
+});

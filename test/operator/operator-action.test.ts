@@ -1,0 +1,200 @@
+import { expect } from 'chai';
+import {
+  decideOperatorAction,
+  type OperatedMessage,
+  type OperatorAction,
+  type OperatorContext,
+  type OperatorDecision,
+  operatorActions,
+} from '../../src/operator/operator-action.js';
+import { type MessageState, messageStates, type ParkClass } from '../../src/outbound/outbox/message.js';
+
+const hour = 3_600_000;
+const now = 1_000 * hour;
+const context: OperatorContext = { nowMs: now, keyLifetimeMs: 24 * hour, replaysRefusals: false, serviceId: null };
+
+const message: OperatedMessage = {
+  entity: 'order',
+  operation: 'create',
+  state: 'pending',
+  parkClass: null,
+  generation: 0,
+  nextAttemptAt: now + hour,
+  firstSentAt: null,
+  boundServiceId: null,
+  customerCode: null,
+  newerRevision: false,
+};
+
+const parkClasses: ParkClass[] = ['unmapped', 'refused', 'conflict', 'unproven'];
+const places: [MessageState, ParkClass | null][] = messageStates.flatMap((state): [MessageState, ParkClass | null][] =>
+  state === 'parked' ? parkClasses.map((parkClass) => [state, parkClass]) : [[state, null]],
+);
+
+/** What may have been sent was sent two hours ago, within the lifetime of its key. */
+function at(state: MessageState, parkClass: ParkClass | null, changes: Partial<OperatedMessage> = {}): OperatedMessage {
+  const sent = state === 'in_doubt' || parkClass === 'unproven' || parkClass === 'conflict' || parkClass === 'refused';
+  return { ...message, state, parkClass, firstSentAt: sent ? now - 2 * hour : null, ...changes };
+}
+
+function decide(action: OperatorAction, subject: OperatedMessage, changes: Partial<OperatorContext> = {}) {
+  return decideOperatorAction(action, subject, { ...context, ...changes });
+}
+
+function whyNot(decision: OperatorDecision): string {
+  if (decision.to !== null) throw new Error(`expected a refusal, but it goes to ${decision.to}`);
+  return decision.why;
+}
+
+describe('an operator’s action on a message', () => {
+  const leadsTo: Record<OperatorAction, Record<string, string>> = {
+    retry: { pending: 'pending', in_doubt: 'in_doubt', 'parked refused': 'pending', 'parked unproven': 'in_doubt' },
+    discard: {
+      pending: 'discarded',
+      'parked unmapped': 'discarded',
+      'parked refused': 'discarded',
+      'parked conflict': 'discarded',
+      'parked unproven': 'discarded',
+    },
+    delivered: { in_doubt: 'delivered', 'parked conflict': 'delivered', 'parked unproven': 'delivered' },
+    not_delivered: { in_doubt: 'pending', 'parked conflict': 'pending', 'parked unproven': 'pending' },
+  };
+  for (const action of operatorActions) {
+    for (const [state, parkClass] of places) {
+      const place = parkClass ? `${state} ${parkClass}` : state;
+      const expected = leadsTo[action][place] ?? null;
+      it(`${action} takes ${place} to ${expected ?? 'nowhere, and says why'}`, () => {
+        const decision = decide(action, at(state, parkClass), { serviceId: action === 'delivered' ? 'ord_1' : null });
+        expect(decision.to).to.equal(expected);
+        if (decision.to === null) expect(decision.why).to.have.length.above(10);
+      });
+    }
+  }
+
+  describe('retry', () => {
+    it('keeps key, generation and first try of what only waits for its time', () => {
+      expect(decide('retry', at('in_doubt', null))).to.deep.equal({
+        to: 'in_doubt',
+        generation: 0,
+        newKey: false,
+        firstSentAt: now - 2 * hour,
+      });
+    });
+    it('leaves alone what is due already', () => {
+      expect(whyNot(decide('retry', at('pending', null, { nextAttemptAt: now })))).to.contain('due already');
+    });
+    it('keeps the key of a refused create where the service forgets refusals', () => {
+      expect(decide('retry', at('parked', 'refused', { generation: 2 }))).to.deep.include({
+        generation: 2,
+        newKey: false,
+      });
+    });
+    it('gives a refused create a new key where the service replays refusals', () => {
+      const decision = decide('retry', at('parked', 'refused', { generation: 2 }), { replaysRefusals: true });
+      expect(decision).to.deep.equal({ to: 'pending', generation: 3, newKey: true, firstSentAt: null });
+    });
+    it('gives an update a new key, and no new generation, where the service would repeat its refusal for ever', () => {
+      const update = at('parked', 'refused', { operation: 'update', boundServiceId: 'ord_1', generation: 2 });
+      for (const replaysRefusals of [false, true])
+        expect(decide('retry', update, { replaysRefusals })).to.deep.include({
+          to: 'pending',
+          newKey: replaysRefusals,
+          generation: 2,
+        });
+    });
+    it('never sends a create of a record that is acknowledged already', () => {
+      for (const replaysRefusals of [false, true])
+        expect(
+          whyNot(decide('retry', at('parked', 'refused', { boundServiceId: 'ord_1' }), { replaysRefusals })),
+        ).to.contain('second one');
+    });
+    it('never sends an update that a newer one has overtaken', () => {
+      for (const parkClass of ['refused', 'unproven'] as const)
+        expect(
+          whyNot(decide('retry', at('parked', parkClass, { operation: 'update', newerRevision: true }))),
+        ).to.contain('undo');
+    });
+    for (const [state, parkClass] of [
+      ['in_doubt', null],
+      ['parked', 'unproven'],
+    ] as const) {
+      it(`resends a create (${parkClass ?? state}) up to the end of its key's lifetime and not from then on`, () => {
+        const lastMoment = now - 24 * hour + 1;
+        expect(decide('retry', at(state, parkClass, { firstSentAt: lastMoment })).to).to.equal('in_doubt');
+        expect(whyNot(decide('retry', at(state, parkClass, { firstSentAt: lastMoment - 1 })))).to.contain('forgotten');
+      });
+    }
+    it('does not resend an unproven create of which nobody knows when it was sent', () => {
+      expect(whyNot(decide('retry', at('parked', 'unproven', { firstSentAt: null })))).to.contain('forgotten');
+    });
+    it('resends an unproven update at any time: it sets absolute values', () => {
+      const old = at('parked', 'unproven', { operation: 'update', boundServiceId: 'ord_1', firstSentAt: 0 });
+      expect(decide('retry', old).to).to.equal('in_doubt');
+    });
+  });
+
+  it('neither overwrites nor loses a record by resolving one whose key was another record’s before', () => {
+    const other = at('parked', 'conflict', { operation: 'update', boundServiceId: 'ord_1', firstSentAt: null });
+    for (const action of ['retry', 'delivered', 'not_delivered'] as const)
+      expect(whyNot(decide(action, other, { serviceId: 'ord_1' })), action).to.contain('waybill confirm --key');
+    expect(decide('discard', other).to).to.equal('discarded');
+    // What the service itself refused as a conflict was sent, and is looked at there.
+    expect(decide('delivered', { ...other, firstSentAt: now }).to).to.equal('delivered');
+  });
+
+  describe('discard', () => {
+    it('leaves alone a pending message whose key the service has seen', () => {
+      expect(whyNot(decide('discard', at('pending', null, { firstSentAt: now - hour })))).to.contain('seen its key');
+    });
+  });
+
+  describe('resolve --delivered', () => {
+    it('needs the service’s id of an order', () => {
+      expect(whyNot(decide('delivered', at('parked', 'unproven')))).to.contain('--service-id');
+    });
+    it('knows a customer by its code', () => {
+      const customer = at('parked', 'conflict', { entity: 'customer', customerCode: 'K10001' });
+      expect(decide('delivered', customer)).to.deep.equal({ to: 'delivered', serviceId: 'K10001' });
+    });
+    it('takes the id that an update’s record has, and no other', () => {
+      const update = at('in_doubt', null, { operation: 'update', boundServiceId: 'ord_7' });
+      expect(decide('delivered', update)).to.deep.equal({ to: 'delivered', serviceId: 'ord_7' });
+      expect(whyNot(decide('delivered', update, { serviceId: 'ord_8' }))).to.contain('ord_7');
+    });
+  });
+
+  describe('resolve --not-delivered', () => {
+    it('sends an unproven create again with its old key, and counts the key’s lifetime anew', () => {
+      const decision = decide('not_delivered', at('parked', 'unproven', { firstSentAt: 0 }), { replaysRefusals: true });
+      expect(decision).to.deep.equal({ to: 'pending', generation: 0, newKey: false, firstSentAt: null });
+    });
+    it('gives a create in conflict a new key: the service holds the old one with other bytes', () => {
+      expect(decide('not_delivered', at('parked', 'conflict'))).to.deep.include({ generation: 1, newKey: true });
+    });
+    it('never gives an update a new key', () => {
+      const update = at('parked', 'conflict', { operation: 'update', boundServiceId: 'ord_1' });
+      expect(decide('not_delivered', update)).to.deep.include({ to: 'pending', generation: 0, newKey: false });
+    });
+    it('never sends a create of a record that is acknowledged already, nor an overtaken update', () => {
+      for (const [state, parkClass] of [
+        ['in_doubt', null],
+        ['parked', 'unproven'],
+        ['parked', 'conflict'],
+      ] as const) {
+        expect(whyNot(decide('not_delivered', at(state, parkClass, { boundServiceId: 'ord_1' })))).to.contain(
+          'second one',
+        );
+        const overtaken = at(state, parkClass, { operation: 'update', newerRevision: true });
+        expect(whyNot(decide('not_delivered', overtaken))).to.contain('undo');
+      }
+    });
+  });
+
+  it('settles what can not be mapped only where a lost store may have sent it', () => {
+    const unmapped = at('parked', 'unmapped', { firstSentAt: 1 });
+    expect(decide('delivered', unmapped, { serviceId: 'o1' })).to.deep.equal({ to: 'delivered', serviceId: 'o1' });
+    expect(decide('delivered', at('parked', 'unmapped'), { serviceId: 'o1' })).to.have.property('to', null);
+    for (const action of ['not_delivered', 'retry'] as const)
+      expect(decide(action, unmapped), action).to.have.property('why').that.contains('correct it there');
+  });
+});

@@ -1,0 +1,45 @@
+import { expect } from 'chai';
+import { preview } from '../../src/operator/preview.js';
+import { onBothLabs } from '../support/jobs/job-lab.js';
+
+onBothLabs('what go-live shows', (kit) => {
+  const shown = async (lab: Awaited<ReturnType<typeof kit.start>>) => {
+    const { captured, open, ordersTotal, oldest, newest } = await preview(lab.context, lab.reader);
+    return {
+      customers: captured.customers + open.customers,
+      orders: captured.orders + open.orders,
+      ordersTotal,
+      oldest,
+      newest,
+    };
+  };
+
+  it('is the same before and after capture: each customer once, each order once, however small the pages', async () => {
+    const lab = await kit.start({ customers: 5, orders: 40, settings: { capture: { pageSize: 7 } } });
+    const expected = [...(await lab.expectedOrders()).values()] as { items: { qty: number; price: number }[] }[];
+    const total = expected.flatMap((order) => order.items).reduce((sum, { qty, price }) => sum + qty * price, 0);
+    const before = await shown(lab);
+    expect(before).to.include({ customers: 5, orders: 40 });
+    expect(before.ordersTotal).to.equal(String(total));
+    await lab.capture();
+    expect(await shown(lab)).to.deep.equal(before);
+  });
+
+  it('counts an order that was edited after its capture once, as it is now', async () => {
+    const lab = await kit.start({ customers: 2, orders: 6 });
+    await lab.capture();
+    await lab.changeErp("UPDATE sales_orders SET order_no='A-2026-999999' WHERE id=3");
+    expect(await shown(lab)).to.include({ customers: 2, orders: 6 });
+  });
+
+  it('counts a customer who can not be sent apart from the orders', async () => {
+    const lab = await kit.start({ customers: 2, orders: 6 });
+    await lab
+      .changeErp('UPDATE customers SET name=NULL WHERE id=1')
+      .catch(() => lab.changeErp("UPDATE customers SET name='' WHERE id=1"));
+    const { captured, parked } = await preview(lab.context, lab.reader);
+    expect(captured.orders).to.equal(6);
+    expect(captured.customers).to.equal(1);
+    expect(parked).to.equal(1);
+  });
+});

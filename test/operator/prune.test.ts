@@ -1,0 +1,140 @@
+import { expect } from 'chai';
+import { appendAudit } from '../../src/audit/audit-log.js';
+import { endEvents, insertEvent } from '../../src/inbound/webhooks/webhook-rows.js';
+import { prune } from '../../src/operator/prune.js';
+import { tellStory } from '../../src/operator/tell-story.js';
+import { endAlert, openAlerts, raiseAlert } from '../../src/store/alerts.js';
+import { LeaseLost } from '../../src/store/lease.js';
+import { type Lab, onBothLabs, withServiceLease } from '../support/jobs/job-lab.js';
+import { messageOf, statesOf } from '../support/jobs/service-of.js';
+
+const dayMs = 86_400_000;
+
+onBothLabs('pruning', (kit) => {
+  const counts = async () => {
+    const all: Record<string, number> = {};
+    for (const table of ['outbox_message', 'message_body', 'attempt', 'attempt_excerpt', 'binding'])
+      all[table] = Number((await kit.rows(`SELECT COUNT(*) AS n FROM ${table}`))[0].n);
+    return all;
+  };
+  /** The same place some days later. */
+  const later = (lab: Lab, days: number, settings = {}): Lab => {
+    const other = lab.another({ settings: { retention: { batchSize: 10 }, ...settings } });
+    other.context.nowMs = () => Date.now() + days * dayMs;
+    return other;
+  };
+  const pruned = (lab: Lab) => withServiceLease(lab.context, (lease) => prune(lab.context, lease.lease));
+
+  it('erases bodies and excerpts first, then messages and attempts; bindings stay', async () => {
+    const lab = await kit.start();
+    await lab.capture();
+    await lab.deliver();
+    const before = await counts();
+    expect(before).to.include({ outbox_message: 16, message_body: 16, binding: 16 });
+    expect(before.attempt_excerpt).to.be.greaterThan(0);
+
+    expect(await pruned(later(lab, 89))).to.include({ messages: 0, bodies: 0, audit: 0 });
+    expect(await counts()).to.deep.equal(before);
+    expect(await pruned(later(lab, 91))).to.include({ messages: 0, bodies: 16 });
+    expect(await counts()).to.deep.equal({ ...before, message_body: 0, attempt_excerpt: 0 });
+    expect(await pruned(later(lab, 366))).to.include({ messages: 16, bodies: 0, attempts: 16 });
+    expect(await counts()).to.include({ outbox_message: 0, attempt: 0, binding: 16 });
+
+    const [line] = await kit.rows("SELECT detail FROM audit_log WHERE event='prune' ORDER BY id DESC LIMIT 1");
+    expect(JSON.parse(line.detail)).to.include({ messages: 16, attempts: 16, messagesDays: 365 });
+    const key = (await kit.rows("SELECT source_key FROM binding WHERE entity='order' LIMIT 1"))[0].source_key;
+    const story = await kit.store.read('tell', (tx) => tellStory(tx, 'order', key));
+    expect(story.binding?.serviceId).to.be.a('string');
+  });
+
+  it('forgets webhooks with the bodies of messages, but none that is still to be read about', async () => {
+    const lab = await kit.start();
+    await kit.store.transaction('receive', async (tx) => {
+      const about = { type: 'payment.succeeded', about: 'invoice' as const, subject: 'I-1' };
+      await insertEvent(tx, { id: 'waits', ...about }, '{}', Date.now());
+      await insertEvent(tx, { id: 'kept', type: 'other', about: null, subject: null }, '{}', Date.now());
+      await insertEvent(tx, { id: 'done', ...about }, '{}', Date.now());
+      await endEvents(tx, ['done'], 'nothing had changed', Date.now());
+    });
+    expect(await pruned(later(lab, 89))).to.include({ webhooks: 0 });
+    expect(await pruned(later(lab, 91))).to.include({ webhooks: 2 });
+    expect(await kit.rows('SELECT event_id FROM webhook_event')).to.deep.equal([{ event_id: 'waits' }]);
+  });
+
+  it('makes nothing be captured again, and a later change continue its record', async () => {
+    const lab = await kit.start();
+    await lab.capture();
+    await lab.deliver();
+    const after = later(lab, 400);
+    await pruned(after);
+    const again = await after.capture({ sweep: true });
+    expect(again.captured).to.deep.equal({ customers: 0, orders: 0 });
+
+    const [line] = await lab.readErp(
+      'SELECT order_id, line_no FROM sales_order_lines ORDER BY order_id, line_no LIMIT 1',
+    );
+    await lab.changeErp('UPDATE sales_order_lines SET qty=qty+1 WHERE order_id=? AND line_no=?', [
+      line?.order_id as string,
+      line?.line_no as string,
+    ]);
+    expect((await after.capture({ sweep: true })).captured).to.deep.equal({ customers: 0, orders: 1 });
+    const [update] = await kit.rows('SELECT operation, revision FROM outbox_message');
+    expect(update).to.deep.equal({ operation: 'update', revision: 2 });
+  });
+
+  it('never touches what is open or parked, nor the only memory of a record', async () => {
+    const lab = await kit.start({ customers: 2, orders: 6 });
+    await lab.capture();
+    const set = (state: string, extra = '') =>
+      kit.store.transaction('set', async (tx) => {
+        const [row] = await tx.select("SELECT id FROM outbox_message WHERE state='pending' AND entity='order' LIMIT 1");
+        await tx.run(`UPDATE outbox_message SET state=?${extra} WHERE id=?`, [state, row.id]);
+      });
+    await set('parked', ", park_class='refused', closed_at=1");
+    await set('in_doubt', ', first_sent_at=1');
+    await set('discarded', ', closed_at=1');
+    await pruned(later(lab, 4_000));
+    expect(await statesOf(kit)).to.deep.equal({ discarded: 1, in_doubt: 1, parked: 1, pending: 5 });
+    // The discarded one keeps its place, but not its body.
+    expect((await counts()).message_body).to.equal(7);
+    expect((await later(lab, 4_000).capture({ sweep: true })).captured.orders).to.equal(0);
+  });
+
+  it('forgets old audit lines, pulls and past alerts, but no alert that lasts, and not the newest pull', async () => {
+    const lab = await kit.start({ customers: 1, orders: 1 });
+    const now = Date.now();
+    await kit.store.transaction('write', async (tx) => {
+      for (let i = 0; i < 25; i++) await appendAudit(tx, [{ event: 'alert', actor: 'test' }], now);
+      await raiseAlert(tx, 'over', 'over', now);
+      await endAlert(tx, 'over', now);
+      await tx.run('UPDATE alert SET over_told_at=? WHERE cause=?', [now, 'over']);
+      await raiseAlert(tx, 'lasts', 'lasts', now);
+    });
+    await lab.pull();
+    await lab.pull();
+    const result = await pruned(later(lab, 731));
+    expect(result.audit).to.be.at.least(25);
+    expect(result).to.include({ pulls: 1, alerts: 1 });
+    expect(result.attempts, 'requests of no message').to.be.at.least(2);
+    expect((await counts()).attempt).to.equal(0);
+    expect((await kit.store.read('look', openAlerts)).map(({ cause }) => cause)).to.deep.equal(['lasts']);
+    expect((await kit.rows('SELECT event FROM audit_log')).map(({ event }) => event)).to.deep.equal(['prune']);
+  });
+
+  it('writes nothing once the lease is somebody else’s', async () => {
+    const lab = await kit.start({ customers: 1, orders: 2 });
+    await lab.capture();
+    await lab.deliver();
+    const after = later(lab, 400);
+    await withServiceLease(after.context, async (lease) => {
+      await kit.store.transaction('somebody else', (tx) =>
+        tx.run("UPDATE lease SET epoch=epoch+1 WHERE name='service'"),
+      );
+      const failure = await prune(after.context, lease.lease).catch((error) => error);
+      expect(failure.cause ?? failure).to.be.instanceOf(LeaseLost);
+      await kit.store.transaction('back', (tx) => tx.run("UPDATE lease SET epoch=epoch-1 WHERE name='service'"));
+    });
+    expect((await counts()).outbox_message).to.equal(3);
+    expect(await messageOf(kit, (await lab.expectedOrders()).keys().next().value as string)).to.not.equal(undefined);
+  });
+});

@@ -1,0 +1,123 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { changedIdentity, type HoldInput, holdReason, passBrake } from '../../../src/outbound/capture/brake.js';
+import { unknownContent } from '../../../src/outbound/outbox/unknown-content.js';
+
+const limits = { maxUpdates: 200, maxRemovals: 10 };
+
+describe('the brake of a pass', () => {
+  it('lets through what a person may have done by hand', () => {
+    expect(passBrake({ updates: 200, removals: 10 }, limits, null)).to.equal(null);
+    expect(passBrake({ updates: 0, removals: 0 }, limits, 'the source is empty')).to.equal(null);
+  });
+
+  it('holds more than that, and says which setting it was', () => {
+    expect(passBrake({ updates: 201, removals: 0 }, limits, null)).to.include('capture.maxUpdates (200)');
+    expect(passBrake({ updates: 1, removals: 11 }, limits, null)).to.include('capture.maxRemovals (10)');
+  });
+
+  it('holds everything as long as something is wrong with the source', () => {
+    expect(passBrake({ updates: 1, removals: 0 }, limits, 'the source is empty')).to.equal('the source is empty');
+  });
+
+  it('never lets more than the limits through', () => {
+    fc.assert(
+      fc.property(fc.nat(400), fc.nat(20), fc.option(fc.constant('empty')), (updates, removals, standing) => {
+        const free = passBrake({ updates, removals }, limits, standing) === null;
+        const few = updates <= 200 && removals <= 10 && standing === null;
+        expect(free).to.equal(few || updates + removals === 0);
+      }),
+    );
+  });
+});
+
+describe('the brake of a single message', () => {
+  const newest = {
+    id: 1,
+    revision: 1,
+    operation: 'create' as const,
+    generation: 0,
+    state: 'delivered' as const,
+    parkClass: null,
+    contentHash: 'A',
+    firstSentAt: 1,
+    mappingFingerprint: 'old',
+    reason: null,
+  };
+  const binding = { revision: 1, generation: 0, contentHash: 'A', mappingFingerprint: 'old' };
+  const update: HoldInput = {
+    operation: 'update',
+    contentHash: 'B',
+    mappingFingerprint: 'old',
+    newest,
+    binding,
+    replacesRecord: false,
+    suspiciousCreate: null,
+  };
+
+  it('holds what would write over an adopted record, until somebody has looked', () => {
+    const adopted = (differs: string[] | null, isReviewed = false, replacesRecord = false) =>
+      holdReason({ ...update, replacesRecord, binding: { ...binding, adoption: { differs, isReviewed } } });
+    expect(adopted(['name'])).to.contain('somebody has looked');
+    expect(adopted(['name'], true)).to.equal(null);
+    expect(adopted([])).to.equal(null);
+    expect(adopted(null), 'only what was edited since is sent').to.equal(null);
+    expect(adopted(null, false, true), 'a PUT writes over everything').to.contain('somebody has looked');
+    const doubted = { ...binding, contentHash: unknownContent, adoption: { differs: null, isReviewed: false } };
+    expect(holdReason({ ...update, binding: doubted }), 'so does an update of every field').to.contain('has looked');
+    const same = {
+      ...update,
+      contentHash: 'A',
+      binding: { ...binding, adoption: { differs: ['x'], isReviewed: false } },
+    };
+    expect(holdReason(same), 'the service has it already').to.equal(null);
+  });
+
+  it('lets an edit under the same mapping go', () => {
+    expect(holdReason(update)).to.equal(null);
+    expect(holdReason({ ...update, newest: null })).to.equal(null);
+  });
+
+  it('holds an update that comes with another mapping', () => {
+    expect(holdReason({ ...update, mappingFingerprint: 'new' })).to.include('mapping changed');
+    expect(holdReason({ ...update, mappingFingerprint: 'new', newest: null })).to.include('mapping changed');
+  });
+
+  it('goes by the mapping of what is on its way, once somebody let it go', () => {
+    const onItsWay = { ...newest, revision: 2, state: 'pending' as const, mappingFingerprint: 'new' };
+    expect(holdReason({ ...update, mappingFingerprint: 'new', newest: onItsWay })).to.equal(null);
+  });
+
+  it('holds the successor of what is held, unless it says what the service has', () => {
+    const held = { ...newest, revision: 2, state: 'parked' as const, parkClass: 'held' as const, reason: 'too many' };
+    expect(holdReason({ ...update, newest: held })).to.equal('too many');
+    expect(holdReason({ ...update, newest: held, contentHash: 'A' })).to.equal(null);
+  });
+
+  it('holds a create only where its key is suspicious', () => {
+    const create: HoldInput = {
+      ...update,
+      operation: 'create',
+      newest: null,
+      binding: null,
+      mappingFingerprint: 'new',
+    };
+    expect(holdReason(create)).to.equal(null);
+    expect(holdReason({ ...create, suspiciousCreate: 'restored' })).to.equal('restored');
+  });
+});
+
+describe('the identity of a record', () => {
+  const identity = (number: string, created = '2026-01-01') => JSON.stringify({ number, created });
+
+  it('is another one when a column that never changes did', () => {
+    expect(changedIdentity(identity('A-1'), identity('A-1'))).to.equal(null);
+    expect(changedIdentity(identity('A-1'), identity('A-7'))).to.equal('number was A-1 and is A-7');
+  });
+
+  it('says nothing where it was not known, or where other columns were configured', () => {
+    expect(changedIdentity(null, identity('A-1'))).to.equal(null);
+    expect(changedIdentity(identity('A-1'), null)).to.equal(null);
+    expect(changedIdentity(JSON.stringify({ number: 'A-1' }), identity('A-7'))).to.equal(null);
+  });
+});

@@ -1,0 +1,60 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { nextMarks, sourceBrake } from '../../../src/outbound/capture/source-brake.js';
+import type { SourceMarks } from '../../../src/store/cursors.js';
+
+const marks: SourceMarks = {
+  highChangedAt: '2026-06-02 12:00:00',
+  highKey: '100',
+  sweptRows: 50,
+  brake: null,
+};
+const end = { isEmpty: false, changedAt: '2026-06-02 12:00:00', key: '100' };
+const causeOf = (...args: Parameters<typeof sourceBrake>) => sourceBrake(...args)?.cause ?? null;
+
+describe('what is wrong with a source', () => {
+  it('is nothing when keys and times grow, nor at the first look', () => {
+    expect(causeOf(marks, { ...end, key: '101' }, 50, 600)).to.equal(null);
+    expect(causeOf({ highChangedAt: null, highKey: null, sweptRows: null, brake: null }, end, 0, 600)).to.equal(null);
+  });
+
+  it('is that it is empty, or that nothing is eligible where many rows were', () => {
+    expect(causeOf(marks, { isEmpty: true, changedAt: null, key: null }, null, 600)).to.equal('empty');
+    expect(causeOf(marks, end, 0, 600)).to.equal('drained');
+    expect(causeOf({ ...marks, sweptRows: 3 }, end, 0, 600)).to.equal(null);
+  });
+
+  it('is that it was restored, when a key or a time went back', () => {
+    expect(causeOf(marks, { ...end, key: '99' }, null, 600)).to.equal('restored');
+    expect(causeOf({ ...marks, highKey: '9' }, { ...end, key: '10' }, null, 600)).to.equal(null);
+    expect(causeOf(marks, { ...end, changedAt: '2026-06-01 12:00:00' }, null, 600)).to.equal('restored');
+    // The row that was changed last may be gone, or a clock be set.
+    expect(causeOf(marks, { ...end, changedAt: '2026-06-02 11:55:00' }, null, 600)).to.equal(null);
+  });
+
+  it('ends by itself when rows are back, but a restored ERP waits for a person', () => {
+    const empty = { ...marks, brake: { cause: 'empty', reason: '' } };
+    expect(causeOf(empty, end, null, 600)).to.equal(null);
+    const drained = { ...marks, brake: { cause: 'drained', reason: '' } };
+    expect(causeOf(drained, end, null, 600)).to.equal('drained');
+    expect(causeOf(drained, end, 1, 600)).to.equal(null);
+    const restored = { ...marks, brake: { cause: 'restored', reason: '' } };
+    expect(causeOf(restored, { ...end, key: '1000' }, 50, 600)).to.equal('restored');
+  });
+
+  it('keeps the marks where they were as long as something is wrong', () => {
+    const key = fc.nat(200).map(String);
+    fc.assert(
+      fc.property(fc.array(fc.record({ key, isEmpty: fc.boolean() }), { maxLength: 20 }), (looks) => {
+        let now: SourceMarks = { highChangedAt: null, highKey: null, sweptRows: null, brake: null };
+        let highest = -1;
+        for (const { key: seen, isEmpty } of looks) {
+          const look = { isEmpty, changedAt: null, key: isEmpty ? null : seen };
+          now = nextMarks(now, look, null, sourceBrake(now, look, null, 600));
+          if (now.brake === null) highest = Math.max(highest, Number(now.highKey ?? -1));
+          expect(Number(now.highKey ?? -1)).to.equal(highest);
+        }
+      }),
+    );
+  });
+});

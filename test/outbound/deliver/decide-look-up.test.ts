@@ -1,0 +1,61 @@
+import { expect } from 'chai';
+import { decideLookUp } from '../../../src/outbound/deliver/decide-look-up.js';
+
+const settings = { absenceProves: false, checkTotal: 'exact' as const };
+const doubt = { entity: 'order' as const, cause: 'in_doubt' as const, expectedTotal: 100n };
+const conflict = { entity: 'order' as const, cause: 'conflict' as const, expectedTotal: null };
+const found = { kind: 'found' as const, serviceId: 'o1', total: 100, differs: [] as string[], shown: {} };
+
+describe('what follows from a look-up', () => {
+  it('one exact match is a delivery, flagged for review, its total compared', () => {
+    expect(decideLookUp(doubt, found, settings)).to.deep.equal({
+      to: 'delivered',
+      serviceId: 'o1',
+      flag: 'Found by look-up.',
+      contentKnown: true,
+    });
+    const wrong = decideLookUp(doubt, { ...found, total: 99 }, settings);
+    expect(wrong).to.deep.include({ to: 'delivered', contentKnown: false });
+    expect(wrong).to.have.property('flag').that.contains('99').and.contains('100');
+    expect(decideLookUp(doubt, { ...found, total: 99 }, { ...settings, checkTotal: 'off' })).to.have.property(
+      'flag',
+      'Found by look-up.',
+    );
+  });
+
+  it('a conflict of a customer that is found is adopted', () => {
+    expect(decideLookUp({ ...conflict, entity: 'customer' }, found, settings)).to.deep.equal({ to: 'adopted', found });
+    const ours = decideLookUp({ ...doubt, entity: 'customer' }, found, settings);
+    expect(ours, 'it may be ours').to.deep.include({ to: 'delivered' });
+  });
+
+  it('a conflict of an order that is found is delivered, flagged with the names of what differs', () => {
+    const adopted = decideLookUp(conflict, { ...found, total: null, differs: ['name', 'city'] }, settings);
+    expect(adopted).to.deep.include({ to: 'delivered', serviceId: 'o1', contentKnown: false });
+    expect(adopted).to.have.property('flag').that.contains('name, city');
+  });
+
+  it('absence proves nothing, unless the profile says so, and never against a conflict', () => {
+    expect(decideLookUp(doubt, { kind: 'none' }, settings)).to.deep.include({ to: 'parked', parkClass: 'unproven' });
+    expect(decideLookUp(doubt, { kind: 'none' }, { ...settings, absenceProves: true })).to.deep.equal({
+      to: 'pending',
+    });
+    expect(decideLookUp(conflict, { kind: 'none' }, { ...settings, absenceProves: true })).to.deep.include({
+      to: 'parked',
+      parkClass: 'conflict',
+    });
+  });
+
+  it('several or something odd waits for a person', () => {
+    for (const finding of [
+      { kind: 'several' as const, count: 2 },
+      { kind: 'odd' as const, reason: 'no JSON' },
+    ]) {
+      expect(decideLookUp(doubt, finding, { ...settings, absenceProves: true })).to.deep.include({
+        to: 'parked',
+        parkClass: 'unproven',
+      });
+      expect(decideLookUp(conflict, finding, settings)).to.deep.include({ to: 'parked', parkClass: 'conflict' });
+    }
+  });
+});

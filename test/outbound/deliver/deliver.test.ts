@@ -1,0 +1,358 @@
+import { expect } from 'chai';
+import { createKey } from '../../../src/outbound/outbox/idempotency-key.js';
+import { acquireLease, releaseLease } from '../../../src/store/lease.js';
+import { askAsAnother } from '../../support/jobs/ask-as-another.js';
+import { onBothLabs } from '../../support/jobs/job-lab.js';
+import {
+  expectAllAtService,
+  expectAttemptsFor,
+  expectCustomersFirst,
+  expectOneBodyPerKey,
+  messageOf,
+  orderNumbers,
+  pausesOf,
+  statesOf,
+} from '../../support/jobs/service-of.js';
+import { withMethod } from '../../support/jobs/with-method.js';
+import { waitFor } from '../../support/wait-for.js';
+
+const json = (status: number, code: string, message: string) => ({
+  kind: 'status' as const,
+  status,
+  body: { error: { code, message } },
+});
+
+onBothLabs('deliver', (kit) => {
+  const requestsFor = (
+    lab: { sandbox: { ledger(): { requests: readonly { idempotency_key: string | null }[] } } },
+    key: string,
+  ) => lab.sandbox.ledger().requests.filter((request) => request.idempotency_key === key).length;
+
+  it('brings every captured record to the service, each once, an order after its customer', async () => {
+    const lab = await kit.start({ customers: 10, orders: 60, sandbox: { delayMs: [0, 10] } });
+    await lab.capture();
+    const result = await lab.deliver();
+    expect(result).to.deep.include({
+      delivered: { customers: 10, orders: 60 },
+      attempts: 70,
+      parked: 0,
+      stopped: null,
+    });
+    await expectAllAtService(lab);
+    expectCustomersFirst(lab);
+    await expectAttemptsFor(kit, lab);
+    expect(await statesOf(kit)).to.deep.equal({ delivered: 70 });
+
+    const customers = await lab.readErp('SELECT customer_no, name, email FROM customers ORDER BY id LIMIT 10');
+    const atService = new Map(
+      lab.sandbox.ledger().customers.map(({ customer_code, record }) => [customer_code, record]),
+    );
+    for (const { customer_no, name, email } of customers)
+      expect(atService.get(customer_no as string)).to.deep.include({ name, ...(email ? { email } : {}) });
+
+    const bindings = await kit.rows("SELECT source_key, service_id FROM binding WHERE entity='order'");
+    const ids = new Set(lab.sandbox.ledger().orders.map((order) => order.order_id));
+    expect(new Set(bindings.map((row) => row.service_id))).to.deep.equal(ids);
+    expect((await kit.rows("SELECT COUNT(*) AS n FROM audit_log WHERE event='delivered'"))[0].n).to.equal(70);
+
+    const again = await lab.deliver();
+    expect(again).to.deep.include({ attempts: 0, delivered: { customers: 0, orders: 0 } });
+  });
+
+  it('brings all bindings back when the store is lost, and makes no second record', async () => {
+    const lab = await kit.start();
+    await lab.capture();
+    await lab.deliver();
+    await kit.store.transaction('lose the store', async (tx) => {
+      for (const table of ['outbox_message', 'message_body', 'binding', 'attempt', 'capture_cursor'])
+        await tx.run(`DELETE FROM ${table}`);
+    });
+    await lab.capture();
+    expect(await lab.deliver()).to.deep.include({ delivered: { customers: 4, orders: 12 } });
+    await expectAllAtService(lab);
+    expect(lab.sandbox.counts().replayed).to.equal(16);
+    expect(await kit.rows('SELECT COUNT(*) AS n FROM binding')).to.deep.equal([{ n: 16 }]);
+  });
+
+  it('sends only what its scope names', async () => {
+    const lab = await kit.start();
+    await lab.capture();
+    const [order] = await kit.rows("SELECT source_key, customer_key FROM outbox_message WHERE entity='order' LIMIT 1");
+    const only = new Map([
+      ['order' as const, new Set<string>([order.source_key])],
+      ['customer' as const, new Set<string>([order.customer_key])],
+    ]);
+    expect(await lab.deliver({ scope: { only } })).to.deep.include({ delivered: { customers: 1, orders: 1 } });
+    expect(lab.sandbox.counts()).to.deep.include({ customers: 1, orders: 1, requests: 2 });
+  });
+
+  describe('when it can not know what became of a request', () => {
+    const cases = [
+      ['the service answers 500', { kind: 'status', status: 500 }],
+      ['the service answers 500 after it took effect', { kind: 'status', status: 500, effect: 'done' }],
+      ['the connection is reset before', { kind: 'reset-before' }],
+      ['the connection is reset after the commit', { kind: 'reset-after-commit' }],
+      ['the answer is cut off', { kind: 'cut-off' }],
+      ['the answer is cut off in chunks', { kind: 'cut-off', chunked: true }],
+      ['the success is a page for people', { kind: 'html' }],
+      ['the success has no body', { kind: 'empty-body' }],
+      ['the JSON is cut short', { kind: 'truncated-json' }],
+      ['the JSON is something else', { kind: 'invalid-json-shape' }],
+    ] as const;
+    for (const [title, fault] of cases) {
+      it(`sends the same key and bytes again: ${title}`, async () => {
+        const lab = await kit.start({ customers: 2, orders: 4 });
+        await lab.capture();
+        const [number] = (await orderNumbers(lab)) as [string];
+        lab.sandbox.setFaults([{ ...fault, times: 2, match: { bodyIncludes: number } }]);
+        const result = await lab.deliver();
+        expect(result).to.deep.include({
+          delivered: { customers: 2, orders: 4 },
+          inDoubt: 2,
+          parked: 0,
+          stopped: null,
+        });
+        await expectAllAtService(lab);
+        expectOneBodyPerKey(lab);
+        await expectAttemptsFor(kit, lab);
+        const message = await messageOf(kit, number);
+        expect(message).to.deep.include({ state: 'delivered', attempts: 3, failures: 2 });
+        expect(requestsFor(lab, message.idempotency_key)).to.equal(3);
+      });
+    }
+
+    it('sends the same key and bytes again: no answer within the deadline', async () => {
+      const lab = await kit.start({
+        customers: 1,
+        orders: 3,
+        settings: { service: { deadlineSeconds: 0.6 }, delivery: { leaseSeconds: 10 } },
+      });
+      await lab.capture();
+      const [hangs, trickles] = (await orderNumbers(lab)) as [string, string];
+      lab.sandbox.setFaults([
+        { kind: 'hang', effect: 'done', times: 1, match: { bodyIncludes: hangs } },
+        { kind: 'trickle', intervalMs: 100, times: 1, match: { bodyIncludes: trickles } },
+      ]);
+      expect((await lab.deliver()).delivered.orders).to.equal(3);
+      await expectAllAtService(lab);
+      expectOneBodyPerKey(lab);
+      expect((await messageOf(kit, hangs)).failures).to.be.at.least(1);
+      expect((await messageOf(kit, trickles)).failures).to.be.at.least(1);
+    });
+
+    const orderInDoubt = async () => {
+      const lab = await kit.start({ customers: 1, orders: 3 });
+      await lab.capture();
+      const [number] = (await orderNumbers(lab)) as [string];
+      lab.sandbox.setFaults([{ kind: 'reset-after-commit', match: { bodyIncludes: number } }]);
+      await lab.deliver({ retryHorizonMs: 0 });
+      const doubtful = await messageOf(kit, number);
+      expect(doubtful.state).to.equal('in_doubt');
+      lab.sandbox.clearFaults();
+      return { lab, number, doubtful, sent: requestsFor(lab, doubtful.idempotency_key) };
+    };
+
+    it('does not send again what the service may have forgotten, but parks it for a person', async () => {
+      const { lab, number, doubtful, sent } = await orderInDoubt();
+      lab.sandbox.forgetKeys();
+      // A day later, with new work beside it.
+      lab.context.nowMs = () => Date.now() + 25 * 3_600_000;
+      await kit.store.transaction('add work', (tx) =>
+        tx.run("UPDATE outbox_message SET state='pending', first_sent_at=NULL WHERE number<>?", [number]),
+      );
+      const result = await lab.deliver();
+      expect(result.parked).to.equal(1);
+      const parked = await messageOf(kit, number);
+      expect(parked).to.deep.include({ state: 'parked', park_class: 'unproven' });
+      expect(requestsFor(lab, doubtful.idempotency_key)).to.equal(sent);
+      expect(lab.sandbox.ledger().orders.filter(({ reference }) => reference === number)).to.have.length(1);
+      const [line] = await kit.rows("SELECT outcome FROM audit_log WHERE event='parked'");
+      expect(line).to.deep.equal({ outcome: 'unproven' });
+    });
+
+    for (const [moment, reason] of [
+      ['waits for its turn', 'the service may have forgotten its key since it was claimed'],
+      ['has passed the gate', 'the right to send was lost before the bytes could leave'],
+    ] as const)
+      it(`does not send again what the service forgets while it ${moment}`, async () => {
+        const { lab, number, doubtful, sent } = await orderInDoubt();
+        // As of a machine that was put to sleep for a day in that moment.
+        const sleepsNow = () => {
+          lab.sandbox.forgetKeys();
+          lab.context.nowMs = () => Date.now() + 25 * 3_600_000;
+        };
+        let isClaimed = false;
+        const claiming = withMethod(kit.store, 'transaction', async (action, work) => {
+          const result = await kit.store.transaction(action, work);
+          const { claimed = [] } = (result ?? {}) as { claimed?: { number: string }[] };
+          isClaimed ||= claimed.some((message) => message.number === number);
+          if (isClaimed && moment === 'waits for its turn') sleepsNow();
+          return result;
+        });
+        lab.context.store = withMethod(claiming, 'read', async (action, work) => {
+          const result = await kit.store.read(action, work);
+          if (isClaimed && action === 'read the pauses') sleepsNow();
+          return result;
+        });
+        const result = await lab.deliver();
+        expect(isClaimed).to.equal(true);
+        expect(result.parked).to.equal(1);
+        expect(await messageOf(kit, number)).to.deep.include({ state: 'parked', park_class: 'unproven' });
+        expect(requestsFor(lab, doubtful.idempotency_key)).to.equal(sent);
+        expect(await kit.rows("SELECT reason FROM attempt WHERE verdict='not_sent'")).to.deep.include({ reason });
+      });
+  });
+
+  it('parks as unproven after three successes without an acknowledgement, and pauses the lane', async () => {
+    const lab = await kit.start({ customers: 1, orders: 6, settings: { service: { concurrency: 1 } } });
+    await lab.capture();
+    const [number] = (await orderNumbers(lab)) as [string];
+    lab.sandbox.setFaults([{ kind: 'html', match: { bodyIncludes: number } }]);
+    const result = await lab.deliver();
+    expect(result).to.deep.include({ parked: 1 });
+    expect(result.stopped).to.contain('deliver is paused (unproven)');
+    expect(await messageOf(kit, number)).to.deep.include({
+      state: 'parked',
+      park_class: 'unproven',
+      invalid_answers: 3,
+    });
+    expect(await pausesOf(kit)).to.have.length(1);
+    expect(lab.sandbox.ledger().orders.filter(({ reference }) => reference === number)).to.have.length(1);
+    expect((await kit.rows("SELECT COUNT(*) AS n FROM audit_log WHERE event='alert'"))[0].n).to.equal(1);
+  });
+
+  it('delivers with a flag when the service acknowledges another total', async () => {
+    const lab = await kit.start({ customers: 1, orders: 3 });
+    await lab.capture();
+    const [number] = (await orderNumbers(lab)) as [string];
+    lab.sandbox.setFaults([{ kind: 'wrong-total', by: 7, match: { bodyIncludes: number } }]);
+    expect(await lab.deliver()).to.deep.include({ flagged: 1, delivered: { customers: 1, orders: 3 } });
+    const message = await messageOf(kit, number);
+    expect(message.state).to.equal('delivered');
+    expect(message.flag).to.match(/acknowledged a total of \d+; the lines add up to \d+/);
+  });
+
+  it('parks a record whose key was used with other bytes, and its neighbours go on', async () => {
+    const lab = await kit.start({ customers: 1, orders: 3 });
+    await lab.capture();
+    const [customer] = lab.sandbox.ledger().customers;
+    expect(customer).to.equal(undefined);
+    const [row] = await kit.rows(
+      "SELECT source_key, number FROM outbox_message WHERE entity='order' ORDER BY id LIMIT 1",
+    );
+    const scope = { only: new Map([['customer' as const, new Set(['1'])]]) };
+    await lab.deliver({ scope });
+    await askAsAnother(lab, 'POST', '/v1/orders', createKey('test-office', 'order', row.source_key, 0), {
+      customer_code: 'K10001',
+      items: [{ sku: 'X', qty: 1, price: 1 }],
+      note: 'somebody else',
+    });
+    expect(await lab.deliver()).to.deep.include({ parked: 1, stopped: null });
+    expect(await messageOf(kit, row.number)).to.deep.include({ state: 'parked', park_class: 'conflict', failures: 0 });
+    await expectOthersDelivered(2);
+  });
+
+  it('parks a customer that exists under another key where none is adopted, and sends no order of it', async () => {
+    const service = { adoption: { customers: 'off' } };
+    const lab = await kit.start({ customers: 2, orders: 4, settings: { service } });
+    await lab.capture();
+    await askAsAnother(lab, 'POST', '/v1/customers', 'another-key', { customer_code: 'K10001', name: 'by hand' });
+    const result = await lab.deliver();
+    expect(result.parked).to.equal(1);
+    const [customer] = await kit.rows("SELECT * FROM outbox_message WHERE entity='customer' AND source_key='1'");
+    expect(customer).to.deep.include({ state: 'parked', park_class: 'conflict' });
+    expect(lab.sandbox.ledger().orders.map(({ record }) => record.customer_code)).to.not.include('K10001');
+    const waiting = await kit.rows("SELECT DISTINCT state FROM outbox_message WHERE customer_key='1'");
+    expect(waiting).to.deep.equal([{ state: 'pending' }]);
+  });
+
+  it('waits for a request that is still running at the service, and gives it time to see a customer', async () => {
+    const lab = await kit.start({ customers: 1, orders: 3 });
+    await lab.capture();
+    const [runs, early] = (await orderNumbers(lab)) as [string, string];
+    const busy = json(409, 'request_in_progress', 'A request with this idempotency key is in progress');
+    const unknown = json(404, 'unknown_customer', 'There is no customer K10001');
+    lab.sandbox.setFaults([
+      { ...busy, times: 1, match: { bodyIncludes: runs } },
+      { ...unknown, times: 1, match: { bodyIncludes: early } },
+    ]);
+    expect(await lab.deliver()).to.deep.include({ parked: 0, delivered: { customers: 1, orders: 3 } });
+    expect(await messageOf(kit, runs)).to.deep.include({ state: 'delivered', attempts: 2, failures: 0 });
+    expect(await messageOf(kit, early)).to.deep.include({ state: 'delivered', attempts: 2, customer_waits: 1 });
+    expectOneBodyPerKey(lab);
+  });
+
+  it('lets go of what is claimed and unsent when it is told to stop, each in its old state', async () => {
+    const lab = await kit.start({ customers: 1, orders: 30, settings: { service: { concurrency: 2 } } });
+    await lab.capture();
+    const [number] = (await orderNumbers(lab)) as [string];
+    await kit.store.transaction('doubt', (tx) =>
+      tx.run("UPDATE outbox_message SET state='in_doubt', first_sent_at=1 WHERE number=?", [number]),
+    );
+    lab.context.nowMs = () => Date.now();
+    await kit.store.transaction('doubt', (tx) =>
+      tx.run('UPDATE outbox_message SET next_attempt_at=?, first_sent_at=? WHERE number=?', [
+        Date.now() + 60_000,
+        Date.now(),
+        number,
+      ]),
+    );
+    const stopping = new AbortController();
+    lab.sandbox.change({ delayAfterMs: 40 });
+    const running = lab.deliver({ untilDrained: false, signal: stopping.signal });
+    await waitFor('the first orders', () => lab.sandbox.counts().orders >= 4);
+    stopping.abort();
+    const result = await running;
+    expect(result.stopped).to.equal('stopping');
+    const states = await statesOf(kit);
+    expect(states.sending).to.equal(undefined);
+    expect(states.in_doubt).to.equal(1);
+    expect(states.pending).to.be.greaterThan(10);
+    const held = await kit.rows("SELECT COUNT(*) AS n FROM attempt WHERE verdict='not_sent' AND started_at IS NULL");
+    expect(held[0].n).to.be.greaterThan(0);
+    const unsent = await kit.rows(
+      "SELECT COUNT(*) AS n FROM outbox_message WHERE state='pending' AND first_sent_at IS NOT NULL",
+    );
+    expect(unsent).to.deep.equal([{ n: 0 }]);
+    await expectAttemptsFor(kit, lab);
+    await kit.store.transaction('now', (tx) => tx.run('UPDATE outbox_message SET next_attempt_at=0'));
+    await lab.deliver();
+    await expectAllAtService(lab);
+  });
+
+  it('stops when its lease goes to another process, which makes no second record of what was under way', async () => {
+    const lab = await kit.start({ customers: 1, orders: 20, settings: { service: { concurrency: 3 } } });
+    await lab.capture();
+    lab.sandbox.change({ delayAfterMs: 60 });
+    const running = lab.deliver({ untilDrained: false });
+    await waitFor('the first orders', () => lab.sandbox.counts().orders >= 3);
+    const neighbour = await kit.neighbour();
+    await neighbour.transaction('let time pass', (tx) => tx.run("UPDATE lease SET expires_at=1 WHERE name='service'"));
+    const taken = await acquireLease(neighbour, 'service', 'the successor', 60_000);
+    if (!taken.held) throw new Error('The lease was not free.');
+    const before = await kit.rows('SELECT * FROM outbox_message ORDER BY id');
+    expect((await running).stopped).to.equal('the delivery lease went to another process');
+    expect(await kit.rows('SELECT * FROM outbox_message ORDER BY id')).to.deep.equal(before);
+    await releaseLease(neighbour, taken.lease);
+
+    const result = await lab.another({ actor: 'the next one' }).deliver();
+    expect(result).to.deep.include({ parked: 0, stopped: null });
+    await expectAllAtService(lab);
+    expectOneBodyPerKey(lab);
+    expect((await kit.rows("SELECT COUNT(*) AS n FROM audit_log WHERE event='in_doubt'"))[0].n).to.be.greaterThan(0);
+  });
+
+  it('says so and ends when nothing goes through for as long as it may wait', async () => {
+    const lab = await kit.start({ customers: 1, orders: 1 });
+    await lab.capture();
+    await lab.sandbox.goDown();
+    const result = await lab.deliver({ retryHorizonMs: 1_000 });
+    expect(result.stopped).to.match(/nothing went through for 1 s: .*ECONNREFUSED/);
+    expect(await statesOf(kit)).to.deep.equal({ pending: 2 });
+  });
+
+  async function expectOthersDelivered(count: number): Promise<void> {
+    const rows = await kit.rows("SELECT COUNT(*) AS n FROM outbox_message WHERE entity='order' AND state='delivered'");
+    expect(rows).to.deep.equal([{ n: count }]);
+  }
+});

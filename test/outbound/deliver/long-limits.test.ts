@@ -1,0 +1,123 @@
+import { expect } from 'chai';
+import { pull } from '../../../src/inbound/invoices/pull.js';
+import { sync } from '../../../src/operator/sync.js';
+import { deliver } from '../../../src/outbound/deliver/deliver.js';
+import { answeredSince } from '../../../src/outbound/deliver/long-limits.js';
+import { resumeLane } from '../../../src/store/lane-pauses.js';
+import { insertRows } from '../../../src/store/rows.js';
+import { type Lab, onBothLabs, withServiceLease } from '../../support/jobs/job-lab.js';
+import { statesOf } from '../../support/jobs/service-of.js';
+
+onBothLabs('a limit with a long window', (kit) => {
+  const pass = (lab: Lab) =>
+    sync(lab.context, { reader: lab.reader, client: () => lab.client }, { stages: ['capture', 'deliver'] });
+  const settings = {
+    service: {
+      limits: [
+        { requests: 1_000, perSeconds: 1 },
+        { requests: 7, perSeconds: 86_400 },
+      ],
+    },
+  };
+
+  it('counts across processes, pauses the lane until it allows more, and costs no message an attempt', async () => {
+    const lab = await kit.start({ customers: 2, orders: 20, settings });
+    const first = await pass(lab);
+    expect(lab.sandbox.counts().requests).to.equal(7);
+    expect(first.deliver?.stopped).to.equal('service is paused (limit): 7 requests in 86400 s are used up');
+    const [pause] = await kit.rows('SELECT lane, cause, until_at, since_at FROM lane_pause');
+    expect(pause).to.include({ lane: 'service', cause: 'limit' });
+    expect(Number(pause.until_at) - Number(pause.since_at)).to.be.within(86_000_000, 86_411_000);
+    const states = await statesOf(kit);
+    expect(states).to.have.all.keys('delivered', 'pending');
+    expect(states.delivered).to.equal(7);
+
+    // Another process, which knows nothing but what is on record; and an operator who is impatient.
+    const another = lab.another({ actor: 'another' });
+    await kit.store.transaction('resume', (tx) => resumeLane(tx, 'service'));
+    const second = await pass(another);
+    expect(second.deliver?.stopped).to.contain('service is paused (limit)');
+    expect(lab.sandbox.counts().requests).to.equal(7);
+    expect(await kit.rows("SELECT id FROM outbox_message WHERE state='pending' AND failures>0")).to.deep.equal([]);
+  });
+
+  it('is no pause any more when the settings allow more, and still one when they allow less', async () => {
+    const lab = await kit.start({ customers: 2, orders: 20, settings });
+    const daily = (requests: number) =>
+      lab.another({ settings: { service: { limits: [{ requests, perSeconds: 86_400 }] } } });
+    await pass(lab);
+    expect((await pass(daily(5))).deliver?.stopped).to.contain('5 requests in 86400 s are used up');
+    expect(lab.sandbox.counts().requests).to.equal(7);
+    expect((await pass(daily(1_000))).deliver?.stopped).to.equal(null);
+    expect(await statesOf(kit)).to.have.all.keys('delivered');
+    expect(await kit.rows('SELECT cause FROM lane_pause')).to.deep.equal([]);
+  });
+
+  it('counts whatever was asked by whichever command: pulls, single orders, and a daemon after them', async () => {
+    const lab = await kit.start({ customers: 2, orders: 20, settings });
+    expect((await lab.pull()).outcome).to.equal('proven');
+    const pulled = lab.sandbox.counts().requests;
+    expect(pulled).to.be.within(1, 3);
+    const trial = lab.another({ actor: 'trial' });
+    await sync(
+      trial.context,
+      { reader: trial.reader, client: () => trial.client },
+      { stages: ['capture', 'deliver'], limit: 1, trial: true },
+    );
+    expect(lab.sandbox.counts().requests).to.equal(pulled + 2);
+    const last = lab.another({ actor: 'daemon' });
+    expect((await pass(last)).deliver?.stopped).to.contain('service is paused (limit)');
+    expect(lab.sandbox.counts().requests).to.equal(7);
+    await kit.store.transaction('resume', (tx) => resumeLane(tx, 'service'));
+    const impatient = lab.another({ actor: 'impatient' });
+    const parts = { reader: impatient.reader, client: () => impatient.client };
+    expect((await sync(impatient.context, parts, { stages: ['pull'] })).pull?.outcome).to.not.equal('proven');
+    expect(lab.sandbox.counts().requests).to.equal(7);
+  });
+
+  it('counts a request from its answer on: from its duration, or as late as it can have left and been answered', async () => {
+    const at = 1_000_000;
+    await kit.store.transaction('write attempts', (tx) =>
+      insertRows(
+        tx,
+        'attempt',
+        [
+          { started_at: at + 5_000, duration_ms: 700, verdict: 'delivered' },
+          { started_at: at + 6_000, duration_ms: null, verdict: null },
+          { started_at: null, duration_ms: null, verdict: null },
+          { started_at: null, duration_ms: null, verdict: 'not_sent' },
+        ].map((times) => ({ purpose: 'create', number: 1, epoch: 1, intended_at: at, ...times })),
+      ),
+    );
+    const answered = (since: number) => kit.store.read('look', (tx) => answeredSince(tx, since, 13_000, 10_000));
+    expect(await answered(at)).to.deep.equal([at + 5_700, at + 16_000, at + 23_000]);
+    expect(await answered(at + 16_000)).to.deep.equal([at + 23_000]);
+  });
+});
+
+onBothLabs('the requests under way at once', (kit) => {
+  it('are no more than the cap, over all lanes of a process', async () => {
+    const settings = { service: { concurrency: 2 } };
+    const lab = await kit.start({ customers: 2, orders: 30, settings, sandbox: { delayMs: 15 } });
+    await lab.capture();
+    await withServiceLease(lab.context, async (lease) => {
+      const delivery = deliver(lab.context, lab.client, lease, {
+        untilDrained: true,
+        scope: { only: null },
+        retryHorizonMs: 20_000,
+        trial: false,
+        erpIdentity: lab.reader.identity(),
+      });
+      await pull(lab.context, lab.client, lease);
+      await pull(lab.context, lab.client, lease);
+      await delivery;
+    });
+    const spans = lab.sandbox
+      .ledger()
+      .requests.map(({ received_at_ms: from, answered_at_ms: to }) => ({ from, to: to as number }));
+    const lanes = new Set(lab.sandbox.ledger().requests.map(({ method }) => method));
+    expect([...lanes]).to.have.members(['POST', 'GET']);
+    for (const { from } of spans)
+      expect(spans.filter((one) => one.from < from && one.to > from).length, 'others under way').to.be.at.most(1);
+  });
+});

@@ -1,0 +1,145 @@
+import { expect } from 'chai';
+import { takeLookUps } from '../../../src/outbound/deliver/look-up.js';
+import { ServiceLease } from '../../../src/outbound/deliver/service-lease.js';
+import { onBothLabs, withServiceLease } from '../../support/jobs/job-lab.js';
+import { withMethod } from '../../support/jobs/with-method.js';
+
+const lookUpOrder = {
+  path: '/v1/orders',
+  query: { note: '{note}' },
+  list: 'data',
+  id: 'order_id',
+  match: { note: '{note}' },
+  total: 'total',
+};
+const lookUpCustomer = {
+  path: '/v1/customers/{customer_code}',
+  id: 'customer_code',
+  match: { customer_code: '{customer_code}' },
+};
+
+onBothLabs('what can not be resent is looked up at the service', (kit) => {
+  const states = () =>
+    kit.rows('SELECT entity, state, park_class, COUNT(*) AS n FROM outbox_message GROUP BY 1, 2, 3 ORDER BY 1, 2');
+  const expire = () =>
+    kit.store.transaction('let the keys expire', (tx) =>
+      tx.run("UPDATE outbox_message SET first_sent_at=1, next_attempt_at=1 WHERE state='in_doubt'"),
+    );
+  const endpoints = { lookUpCustomer, lookUpOrder };
+
+  it('binds what it finds, flagged, and makes nothing twice', async () => {
+    const lab = await kit.start({ customers: 3, orders: 6, settings: { service: { endpoints } } });
+    await lab.capture();
+    // Everything takes effect, and no answer arrives.
+    lab.sandbox.setFaults([{ kind: 'reset-after-commit', match: { method: 'POST' } }]);
+    await lab.deliver({ retryHorizonMs: 200 });
+    lab.sandbox.clearFaults();
+    await kit.store.transaction('end the outage', (tx) => tx.run('DELETE FROM lane_pause'));
+    await expire();
+    lab.sandbox.forgetKeys();
+    await lab.deliver();
+    await expire();
+    await lab.deliver();
+
+    const { orders, customers, duplicateReferences } = lab.sandbox.counts();
+    expect({ orders, customers, duplicateReferences }).to.deep.equal({
+      orders: 6,
+      customers: 3,
+      duplicateReferences: 0,
+    });
+    for (const row of await states()) expect(row.state).to.equal('delivered');
+    const ids = await kit.rows("SELECT service_id FROM binding WHERE entity='customer'");
+    expect(ids).to.have.length(3);
+    const looked = await kit.rows("SELECT message_id, verdict, status FROM attempt WHERE purpose='look_up'");
+    expect(looked).to.have.length.at.least(1);
+    for (const attempt of looked) expect(attempt).to.deep.include({ verdict: 'found', status: 200 });
+    const requests = lab.sandbox.ledger().requests.filter(({ method }) => method === 'GET');
+    expect(requests).to.have.length(looked.length);
+    const flags = await kit.rows("SELECT flag FROM outbox_message WHERE flag LIKE 'Found by look-up%'");
+    expect(flags).to.have.length(looked.length);
+  });
+
+  for (const absenceProves of [false, true])
+    it(`${absenceProves ? 'sends again' : 'leaves to a person'} what it does not find${absenceProves ? ', where absence proves something' : ''}`, async () => {
+      const lab = await kit.start({
+        customers: 1,
+        orders: 1,
+        settings: { service: { endpoints: { lookUpCustomer: { ...lookUpCustomer, absenceProves } } } },
+      });
+      await lab.capture();
+      lab.sandbox.setFaults([{ kind: 'reset-before', match: { method: 'POST' } }]);
+      await lab.deliver({ retryHorizonMs: 200 });
+      lab.sandbox.clearFaults();
+      await kit.store.transaction('end the outage', (tx) => tx.run('DELETE FROM lane_pause'));
+      await expire();
+      await lab.deliver();
+      expect(lab.sandbox.counts()).to.include(
+        absenceProves ? { customers: 1, orders: 1 } : { customers: 0, orders: 0 },
+      );
+      const [customer] = await states();
+      expect(customer).to.deep.include(
+        absenceProves ? { state: 'delivered' } : { state: 'parked', park_class: 'unproven' },
+      );
+    });
+
+  it('asks again later when the service does not answer, and heeds its "slow down"', async () => {
+    const lab = await kit.start({ customers: 1, orders: 1, settings: { service: { endpoints } } });
+    await lab.capture();
+    lab.sandbox.setFaults([{ kind: 'reset-after-commit', match: { method: 'POST' } }]);
+    await lab.deliver({ retryHorizonMs: 200 });
+    await kit.store.transaction('end the outage', (tx) => tx.run('DELETE FROM lane_pause'));
+    await expire();
+    lab.sandbox.setFaults([
+      { kind: 'status', status: 429, headers: { 'retry-after': '1' }, match: { method: 'GET' }, times: 1 },
+      { kind: 'status', status: 500, match: { method: 'GET' }, times: 1 },
+    ]);
+    await lab.deliver();
+    const verdicts = await kit.rows(
+      "SELECT verdict FROM attempt WHERE purpose='look_up' AND verdict<>'not_sent' ORDER BY id",
+    );
+    expect(verdicts.map((row) => row.verdict)).to.deep.equal(['throttled', 'in_doubt', 'found']);
+    expect(lab.sandbox.counts()).to.include({ customers: 1, orders: 1, duplicateReferences: 0 });
+  });
+
+  it('leaves a conflict a conflict when the process that looked it up was killed', async () => {
+    const lab = await kit.start({ customers: 1, orders: 1, settings: { service: { endpoints } } });
+    await lab.capture();
+    await kit.store.transaction('a conflict', (tx) =>
+      tx.run(
+        "UPDATE outbox_message SET state='parked', park_class='conflict', first_sent_at=?, attempts=1, reason='HTTP 409' WHERE entity='order'",
+        [Date.now()],
+      ),
+    );
+    const lease = (await ServiceLease.acquire(lab.context)) as ServiceLease;
+    expect(await takeLookUps(lab.context, lease, 10, null)).to.have.length(1);
+    lease.markLost();
+    await kit.store.transaction('let the lease run out', (tx) => tx.run('UPDATE lease SET holder=NULL, expires_at=0'));
+    await withServiceLease(lab.another({}).context, async () => {
+      const [order] = await kit.rows("SELECT state, park_class, reason FROM outbox_message WHERE entity='order'");
+      expect(order).to.deep.equal({ state: 'parked', park_class: 'conflict', reason: 'HTTP 409' });
+    });
+    await lab.deliver();
+    expect(lab.sandbox.counts().orders).to.equal(0);
+  });
+
+  it('puts on record what it found once the store takes it again', async () => {
+    const lab = await kit.start({ customers: 1, orders: 2 });
+    const [row] = await lab.readErp('SELECT customer_no FROM customers');
+    lab.sandbox.addCustomers([{ customer_code: row?.customer_no as string, name: 'Old' }]);
+    await lab.capture();
+    const { store } = lab.context;
+    let tried = 0;
+    const transaction: typeof store.transaction = (action, work) =>
+      action === 'put a look-up on record' && tried++ === 0
+        ? Promise.reject(new Error('Connection lost: The server closed the connection.'))
+        : store.transaction(action, work);
+    lab.context.store = withMethod(store, 'transaction', transaction);
+    await lab.deliver();
+    expect(tried).to.equal(2);
+    // Adopted; what differs is held for a person.
+    const [{ n } = { n: -1 }] = await kit.rows("SELECT COUNT(*) AS n FROM outbox_message WHERE state='sending'");
+    expect(Number(n)).to.equal(0);
+    expect(await kit.rows("SELECT source_key FROM binding WHERE entity='customer'")).to.have.length(1);
+    expect(lab.sandbox.counts().orders).to.equal(2);
+  });
+});

@@ -1,0 +1,162 @@
+import { expect } from 'chai';
+import { checkStatus, readStatus } from '../../../src/daemon/read-status.js';
+import { alertChanges, writeAlertChanges } from '../../../src/daemon/watch-alerts.js';
+import { bindEnvironment } from '../../../src/outbound/deliver/go-live.js';
+import { noteEndpoint } from '../../../src/outbound/deliver/profile-notices.js';
+import { type Lab, type LabKit, onBothLabs } from '../../support/jobs/job-lab.js';
+import {
+  expectAllAtService,
+  expectOneBodyPerKey,
+  messageOf,
+  orderNumbers,
+  statesOf,
+} from '../../support/jobs/service-of.js';
+
+const alertsOf = async (kit: LabKit) =>
+  kit.rows('SELECT cause, message FROM alert WHERE open_cause IS NOT NULL ORDER BY cause');
+
+onBothLabs('the profile of a service', (kit) => {
+  describe('that wants the key in the body', () => {
+    const settings = { service: { idempotency: { in: 'body', field: 'code' } } };
+    const sandbox = { keyIn: 'body', keyField: 'code' } as const;
+
+    it('gets it with every create and every change, in the bytes that are on record', async () => {
+      const lab = await kit.start({ customers: 3, orders: 12, settings, sandbox });
+      lab.sandbox.setFaults([{ kind: 'reset-after-commit', probability: 0.3 }]);
+      await lab.capture();
+      await lab.deliver();
+      await lab.changeErp("UPDATE customers SET name='New & Sons'");
+      await lab.capture({ sweep: true });
+      await lab.deliver();
+      await expectAllAtService(lab);
+      expectOneBodyPerKey(lab);
+      const { requests } = lab.sandbox.ledger();
+      expect(requests.some(({ method }) => method === 'PATCH')).to.equal(true);
+      const attempts = await kit.rows('SELECT idempotency_key, body_hash FROM attempt');
+      const sent = new Map(attempts.map((row) => [row.idempotency_key, row.body_hash]));
+      for (const { idempotency_key: key, body_sha256: hash } of requests) expect(hash).to.equal(sent.get(key));
+    });
+
+    it('gets what may have been sent in a header once more as it was', async () => {
+      const lab = await kit.start({ customers: 1, orders: 2 });
+      await lab.capture();
+      lab.sandbox.setFaults([{ kind: 'reset-after-commit', match: { path: '/v1/orders' } }]);
+      await lab.deliver({ retryHorizonMs: 0 });
+      expect(await statesOf(kit)).to.have.property('in_doubt');
+      lab.sandbox.clearFaults();
+      const changed = lab.another({ settings });
+      await kit.rows('UPDATE outbox_message SET next_attempt_at=0');
+      await changed.deliver();
+      await expectAllAtService(lab);
+      expectOneBodyPerKey(lab);
+      expect(
+        (await kit.rows("SELECT DISTINCT key_field FROM outbox_message WHERE entity='order'"))[0].key_field,
+      ).to.equal('');
+    });
+
+    it('gets in the body what it refused while the settings were wrong', async () => {
+      const lab = await kit.start({ customers: 1, orders: 1, sandbox });
+      await lab.capture();
+      await lab.deliver();
+      expect(await statesOf(kit)).to.have.property('parked');
+      await kit.rows(
+        "UPDATE outbox_message SET state='pending', park_class=NULL, first_sent_at=NULL, next_attempt_at=0 WHERE state='parked'",
+      );
+      await lab.another({ settings }).deliver();
+      await expectAllAtService(lab);
+    });
+  });
+
+  it('parks what the service would refuse, unsent, and sends it when the rule has changed', async () => {
+    const fields = { order: { note: { maxLength: 3 } }, customer: { customer_code: { required: true } } };
+    const lab = await kit.start({ customers: 1, orders: 2, settings: { service: { fields } } });
+    await lab.capture();
+    await lab.deliver();
+    const [number] = (await orderNumbers(lab)) as [string];
+    const message = await messageOf(kit, number);
+    expect(message).to.include({ state: 'parked', park_class: 'unmapped', first_sent_at: null, attempts: 0 });
+    expect(message.reason).to.match(/^The service would refuse it: note has \d+ characters, more than 3/);
+    expect(lab.sandbox.ledger().requests.filter(({ path }) => path.includes('orders'))).to.deep.equal([]);
+    expect(await lab.capture({ sweep: true })).to.deep.include({ captured: { customers: 0, orders: 0 } });
+
+    const wider = lab.another({ settings: { service: { fields: { order: { note: { maxLength: 100 } } } } } });
+    await wider.capture({ sweep: true });
+    await wider.deliver();
+    await expectAllAtService(lab);
+  });
+
+  it('parks a record that is larger than the service takes', async () => {
+    const lab = await kit.start({ customers: 1, orders: 1, settings: { service: { maxRequestBytes: 60 } } });
+    const { parked } = await lab.capture();
+    expect(parked).to.be.at.least(1);
+    const [number] = (await orderNumbers(lab)) as [string];
+    expect((await messageOf(kit, number)).reason).to.match(/it is \d+ bytes large, and the service takes 60/);
+  });
+
+  it('warns once of a state that it does not name, keeps it, and forgets the warning when it is named', async () => {
+    const lab = await kit.start({ customers: 1, orders: 3, settings: { service: { states: { order: ['new'] } } } });
+    await lab.changeErp("UPDATE sales_orders SET status='draft' WHERE id>1");
+    await lab.capture();
+    await lab.deliver();
+    await lab.changeErp("UPDATE sales_orders SET status='confirmed'");
+    await lab.capture({ sweep: true });
+    await lab.deliver();
+    expect(await alertsOf(kit)).to.have.length(1);
+    const [alert] = await alertsOf(kit);
+    expect(alert).to.include({ cause: 'states.order' });
+    expect(alert?.message).to.contain('service.states.order does not name: "confirmed"');
+    expect(lab.log.filter((line) => line.includes('a state that the settings do not name'))).to.have.length(1);
+    const details = await kit.rows("SELECT detail FROM audit_log WHERE event='delivered' AND entity='order'");
+    expect(details.map(({ detail }) => JSON.parse(detail).serviceState)).to.include('confirmed');
+
+    const named = lab.another({ settings: { service: { states: { order: ['new', 'confirmed'] } } } });
+    const status = await kit.store.read('status', (tx) => readStatus(tx, named.settings, 'erp', Date.now()));
+    expect(status.alerts).to.deep.equal([]);
+    await kit.store.transaction('look', async (tx) => {
+      const changes = await alertChanges(tx, named.settings, Date.now());
+      if (changes) await writeAlertChanges(tx, changes, Date.now());
+    });
+    expect(await alertsOf(kit)).to.deep.equal([]);
+  });
+
+  it('keeps one warning of the end of an endpoint, until the endpoint is another one', async () => {
+    const lab = await kit.start({ customers: 1, orders: 1 });
+    const sunsetAt = Date.UTC(2027, 2, 31);
+    const notice = { endpoint: 'createOrder', address: 'POST /v1/orders' } as const;
+    await noteEndpoint(lab.context, { ...notice, lifecycle: { deprecatedAt: true, sunsetAt: null } });
+    await noteEndpoint(lab.context, { ...notice, lifecycle: { deprecatedAt: Date.UTC(2026, 8, 1), sunsetAt } });
+    expect(await alertsOf(kit)).to.deep.equal([
+      {
+        cause: 'endpoint.createOrder',
+        message:
+          'The service says that POST /v1/orders is deprecated from 2026-09-01 and ends on 2027-03-31. ' +
+          'Move service.endpoints.createOrder to its newer version before then.',
+      },
+    ]);
+    expect(lab.log.filter((line) => line.includes('is deprecated'))).to.have.length(1);
+    const statusWith = (settings: Lab['settings']) =>
+      kit.store.read('status', (tx) => readStatus(tx, settings, 'erp', Date.now()));
+    const status = await statusWith(lab.settings);
+    expect(status.alerts.map(({ details }) => details.sunsetAt)).to.deep.equal(['2027-03-31T00:00:00.000Z']);
+    expect(checkStatus(status).text).to.contain('ends on 2027-03-31');
+    const moved = lab.another({ settings: { service: { endpoints: { createOrder: { path: '/v2/orders' } } } } });
+    expect((await statusWith(moved.settings)).alerts).to.deep.equal([]);
+    const elsewhere = lab.another({ settings: { service: { baseUrl: 'http://127.0.0.1:9' } } });
+    expect((await statusWith(elsewhere.settings)).alerts).to.deep.equal([]);
+  });
+
+  it('belongs to one environment from the first time that the service is asked', async () => {
+    const lab = await kit.start({ customers: 1, orders: 1 });
+    await lab.capture();
+    await lab.deliver();
+    let refusal = '';
+    await kit.store
+      .transaction('bind', (tx) => bindEnvironment(tx, 'production'))
+      .catch((error: Error) => {
+        refusal = error.message;
+      });
+    expect(refusal).to.equal(
+      'service.environment is production, but the store belongs to the sandbox environment; give production a store of its own (settings under `store`).',
+    );
+  });
+});

@@ -1,0 +1,18 @@
+import { expect } from 'chai';
+import { clockToleranceMs, mayBeForgotten, sentUnknownWhen } from '../../../src/outbound/outbox/idempotency-key.js';
+
+describe('whether the service may have forgotten a key', () => {
+  const now = 1_800_000_000_000;
+  const lifetime = 86_400_000;
+
+  it('is a question of its age', () => {
+    expect(mayBeForgotten(now - lifetime, now, lifetime)).to.equal(false);
+    expect(mayBeForgotten(now - lifetime - 1, now, lifetime)).to.equal(true);
+    expect(mayBeForgotten(sentUnknownWhen, now, lifetime)).to.equal(true);
+  });
+
+  it('is said of one from the future, of which nobody knows the age, but not where two clocks differ a little', () => {
+    expect(mayBeForgotten(now + clockToleranceMs, now, lifetime)).to.equal(false);
+    expect(mayBeForgotten(now + clockToleranceMs + 1, now, lifetime)).to.equal(true);
+  });
+});

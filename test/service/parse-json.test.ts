@@ -1,0 +1,99 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { parseJson } from '../../src/service/parse-json.js';
+
+const withoutRounded = (_: string, value: unknown) =>
+  Number.isInteger(value) && !Number.isSafeInteger(value) ? 0 : value;
+
+describe('JSON from the service', () => {
+  it('is what JSON.parse reads, where nothing is repeated or rounded', () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), fc.nat(2), (value, indent) => {
+        const json = JSON.stringify(value, withoutRounded, indent);
+        expect(parseJson(json)).to.deep.equal(JSON.parse(json));
+        expect(parseJson(`\uFEFF${json}`)).to.deep.equal(JSON.parse(json));
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  it('is undefined for whatever is no JSON', () => {
+    for (const text of [
+      '',
+      'x',
+      '{',
+      '{"a":1,}',
+      '{"a":1} x',
+      "{'a':1}",
+      '01',
+      '1.',
+      'NaN',
+      '[1,]',
+      '"\t"',
+      'undefined',
+    ])
+      expect(parseJson(text), text).to.equal(undefined);
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), (text) => {
+        const value = parseJson(text);
+        if (value !== undefined) JSON.parse(text.replace(/^\uFEFF/, ''));
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  const numbers: [string, unknown][] = [
+    ['12345678901234567890', '12345678901234567890'],
+    ['-12345678901234567890', '-12345678901234567890'],
+    ['9007199254740991', 9007199254740991],
+    ['9007199254740992', '9007199254740992'],
+    ['9007199254740993.0', '9007199254740993.0'],
+    ['1.0000000000000000001', '1.0000000000000000001'],
+    ['1e400', '1e400'],
+    ['1e-400', '1e-400'],
+    ['1300', 1300],
+    ['0', 0],
+    ['0.000', 0],
+    ['0.1', 0.1],
+    ['1.5e3', 1500],
+    ['19.99', 19.99],
+  ];
+  for (const [written, read] of numbers)
+    it(`reads ${written} as ${JSON.stringify(read)}`, () => {
+      expect(parseJson(written)).to.equal(read);
+      expect(parseJson(`{"id": ${written} ,"text":"${written}"}`)).to.deep.equal({ id: read, text: written });
+      expect(parseJson(`[[${written}],${written}]`)).to.deep.equal([[read], read]);
+    });
+
+  it('keeps every digit of a whole number, whatever its size', () => {
+    fc.assert(
+      fc.property(fc.bigInt({ min: -(10n ** 40n), max: 10n ** 40n }), (number) => {
+        expect(String(parseJson(String(number)))).to.equal(String(number));
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
+  it('is none when one object has a name twice, however it is written', () => {
+    for (const text of [
+      '{"a":1,"a":1}',
+      '{"a":1,"\\u0061":2}',
+      '[{"b":{"c":[],"c":{}}}]',
+      '{"a":{"x":1},"b":[{}],"a":2}',
+      '{"":1,"":2}',
+    ])
+      expect(parseJson(text), text).to.equal(undefined);
+    for (const text of ['[{"a":1},{"a":2}]', '{"a":{"a":{"a":1}}}', '{"a":"b","b":"a"}', '["a","a",{"a":["a"]}]'])
+      expect(parseJson(text), text).to.deep.equal(JSON.parse(text));
+  });
+
+  it('reads what is long or deep', () => {
+    for (const text of [
+      `"${'x'.repeat(5_000_000)}"`,
+      `"${'\\\\\\"'.repeat(1_000_000)}"`,
+      `{"a":"${'\\\\'.repeat(1_000_000)}"}`,
+    ])
+      expect(parseJson(text)).to.deep.equal(JSON.parse(text));
+    expect(parseJson(`${'['.repeat(200_000)}${']'.repeat(200_000)}`)).to.be.an('array');
+  });
+});

@@ -1,0 +1,36 @@
+import { expect } from 'chai';
+import { readOrderAnswer } from '../../src/service/read-order-answer.js';
+
+const places = { orderId: 'order_id', orderState: 'status', orderTotal: 'total' };
+const read = (value: unknown) =>
+  readOrderAnswer(places, 'o-1', typeof value === 'string' ? value : JSON.stringify(value));
+
+describe('the answer to the question for one order', () => {
+  it('says status and total, in the words of the service, with or without a total', () => {
+    expect(read({ order_id: 'o-1', status: 'Đã giao', total: 12, more: 1 })).to.deep.equal({
+      status: 'Đã giao',
+      total: 12,
+    });
+    for (const total of [null, undefined])
+      expect(read({ order_id: 'o-1', status: 'x', total })).to.deep.equal({ status: 'x', total: null });
+    const nested = { orderId: 'data.id', orderState: 'data.state', orderTotal: 'data.sum' };
+    expect(readOrderAnswer(nested, '7', '{"data":{"id":7,"state":"x","sum":-3}}')).to.deep.equal({
+      status: 'x',
+      total: -3,
+    });
+  });
+
+  const wrong: [string, unknown, RegExp][] = [
+    ['no JSON', '<html>', /no JSON object/],
+    ['a list', [], /no JSON object/],
+    ['no id', { status: 'x', total: 1 }, /names no order/],
+    ['another order', { order_id: 'o-2', status: 'x' }, /about o-2, not o-1/],
+    ['no status', { order_id: 'o-1', total: 1 }, /^status: /],
+    ['an empty status', { order_id: 'o-1', status: '' }, /^status: /],
+    ['a status that is no text', { order_id: 'o-1', status: 'a\u0000b' }, /no text/],
+    ['a total that is no whole number', { order_id: 'o-1', status: 'x', total: 1.5 }, /^total: /],
+    ['a total that no number holds', '{"order_id":"o-1","status":"x","total":9007199254740993}', /^total: /],
+  ];
+  for (const [title, value, reason] of wrong)
+    it(`counts for nothing with ${title}`, () => expect(read(value)).to.match(reason));
+});

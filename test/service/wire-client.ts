@@ -1,0 +1,65 @@
+import { type ServiceSettings, serviceSettings } from '../../src/config/service-settings.js';
+import type { SendRequest } from '../../src/service/compose-request.js';
+import { realFiles } from '../../src/service/credential/watched-files.js';
+import { type Sent, ServiceClient, type ServiceClientOptions } from '../../src/service/service-client.js';
+
+export const token = 'canary-token-0123456789';
+
+export function serviceAt(baseUrl: string, changes: object = {}): ServiceSettings {
+  // More than any test sends: what is not about the pace must not wait for it.
+  const limits = [{ requests: 1_000, perSeconds: 1 }];
+  return serviceSettings.parse({ environment: 'sandbox', baseUrl, token, limits, ...changes });
+}
+
+export const orderRecord = {
+  customer_code: 'C1',
+  items: [{ sku: 'Ä-1', qty: 2, price: 650 }],
+  note: 'Müller & Söhne „eilig“ 🚚',
+};
+export const acknowledgement = {
+  order_id: 'O-1',
+  status: 'accepted',
+  created_at: '2026-06-01T12:00:00+02:00',
+  total: 1300,
+};
+export const created = { kind: 'answer' as const, status: 201, body: JSON.stringify(acknowledgement) };
+
+export function sending(changes: Partial<SendRequest> = {}): SendRequest {
+  const body = changes.body ?? JSON.stringify(orderRecord);
+  return {
+    entity: 'order',
+    operation: 'create',
+    idempotencyKey: 'key-1',
+    body,
+    record: body,
+    serviceId: null,
+    gate: async () => null,
+    ...changes,
+  };
+}
+
+/** Looked at so often that no test has to wait for it. */
+const quickFiles = { ...realFiles, lookEveryMs: 25 };
+
+/** Clients that are closed when the test is over. */
+export class Clients {
+  readonly #open: ServiceClient[] = [];
+
+  at(baseUrl: string, changes: object = {}, quickResends = 2, more: Partial<ServiceClientOptions> = {}): ServiceClient {
+    const service = serviceAt(baseUrl, changes);
+    const client = new ServiceClient({ service, quickResends, nowMs: Date.now, files: quickFiles, ...more });
+    this.#open.push(client);
+    return client;
+  }
+
+  closeAll(): void {
+    for (const client of this.#open.splice(0)) client.close();
+  }
+}
+
+/** Runs `send` and says how long it took, in milliseconds. */
+export async function timed(send: () => Promise<Sent>): Promise<Sent & { tookMs: number }> {
+  const started = performance.now();
+  const sent = await send();
+  return { ...sent, tookMs: performance.now() - started };
+}

@@ -1,0 +1,261 @@
+import { join } from 'node:path';
+import { Writable } from 'node:stream';
+import Database from 'better-sqlite3';
+import type { Connection, RowDataPacket } from 'mysql2/promise';
+import winston from 'winston';
+import { settingsFrom } from '../../../src/config/load-settings.js';
+import type { Settings } from '../../../src/config/settings.js';
+import type { ErpReader } from '../../../src/erp/erp-reader.js';
+import { openErpReader } from '../../../src/erp/open-erp.js';
+import { type PullOptions, type PullResult, pull } from '../../../src/inbound/invoices/pull.js';
+import { createSampleErp, type SampleErpSummary } from '../../../src/lab/sample-erp/create-sample-erp.js';
+import { sampleErpMapping } from '../../../src/lab/sample-erp/sample-erp-mapping.js';
+import type { SampleErpTarget } from '../../../src/lab/sample-erp/sample-erp-target.js';
+import type { BadRows } from '../../../src/lab/sample-erp/sample-rows.js';
+import type { SandboxOptions } from '../../../src/lab/sandbox/options.js';
+import type { Sandbox } from '../../../src/lab/sandbox/sandbox.js';
+import { startSandbox } from '../../../src/lab/sandbox/start-sandbox.js';
+import type { JobContext } from '../../../src/ops/job-context.js';
+import { type CaptureOptions, capture } from '../../../src/outbound/capture/capture.js';
+import type { CaptureResult } from '../../../src/outbound/capture/capture-result.js';
+import { type DeliverOptions, deliver } from '../../../src/outbound/deliver/deliver.js';
+import type { DeliverResult } from '../../../src/outbound/deliver/deliver-result.js';
+import { ServiceLease } from '../../../src/outbound/deliver/service-lease.js';
+import { ServiceClient } from '../../../src/service/service-client.js';
+import { systemClock } from '../../../src/store/clock.js';
+import type { Store } from '../../../src/store/store.js';
+import { onBothStores, type StoreKit } from '../../store/both-stores.js';
+import { type MariaDbHandle, useMariaDb } from '../use-mariadb.js';
+
+export interface LabOptions {
+  customers?: number;
+  orders?: number;
+  seed?: number;
+  bad?: BadRows;
+  sandbox?: Partial<SandboxOptions>;
+  /** Laid over the lab's own settings, section by section. */
+  settings?: Tree;
+}
+
+/** What a job is run with: a sample ERP, a real sandbox service, and a store. */
+export interface Lab {
+  made: SampleErpSummary;
+  erp: SampleErpTarget;
+  sandbox: Sandbox;
+  settings: Settings;
+  context: JobContext;
+  reader: ErpReader;
+  client: ServiceClient;
+  /** Lines of the log, as JSON. */
+  log: string[];
+  /** The same parts under other settings, or for another process (its own store connection and name). */
+  another(options: { settings?: Tree; actor?: string; store?: Store }): Lab;
+  capture(options?: CaptureOptions): Promise<CaptureResult>;
+  deliver(options?: Partial<DeliverOptions>): Promise<DeliverResult>;
+  pull(options?: PullOptions): Promise<PullResult>;
+  /** Runs SQL in the ERP, as somebody there would. */
+  changeErp(sql: string, values?: (string | number | null)[]): Promise<void>;
+  readErp(sql: string): Promise<Record<string, string>[]>;
+  /** What the service should hold of the ERP's eligible orders, by their number: worked out from the ERP's tables alone. */
+  expectedOrders(): Promise<Map<string, unknown>>;
+}
+
+export interface LabKit extends StoreKit {
+  start(options?: LabOptions): Promise<Lab>;
+}
+
+interface Tree {
+  [name: string]: unknown;
+}
+
+/** Defines the block twice: a SQLite store with a SQLite ERP, and a MariaDB store with a MariaDB ERP. */
+export function onBothLabs(title: string, define: (kit: LabKit) => void): void {
+  onBothStores(title, (kit) => define(useLab(kit)));
+}
+
+export function useLab(kit: StoreKit): LabKit {
+  const erpServer = kit.dialect === 'mysql' ? useMariaDb() : null;
+  const closing: (() => unknown)[] = [];
+  let labs = 0;
+  afterEach(async () => {
+    for (const close of closing.splice(0).reverse()) await close();
+  });
+  return Object.create(kit, {
+    start: {
+      value: async (options: LabOptions = {}) => {
+        const target = await emptyErp(erpServer, join(kit.folder, `erp-${++labs}.sqlite`), closing);
+        return startLab(kit, target, options, closing);
+      },
+    },
+  }) as LabKit;
+}
+
+type ErpPlace = { target: SampleErpTarget; settings: Tree };
+
+async function emptyErp(server: MariaDbHandle | null, file: string, closing: (() => unknown)[]): Promise<ErpPlace> {
+  if (!server) return { target: { type: 'sqlite', file }, settings: { type: 'sqlite', file } };
+  const { host, port, database, user, password } = server.database;
+  const connection = await server.server.connect(database);
+  closing.push(() => connection.end());
+  for (const table of ['sales_order_lines', 'sales_orders', 'products', 'customers'])
+    await connection.query(`DROP TABLE IF EXISTS ${table}`);
+  return {
+    target: { type: 'mysql', connection },
+    settings: { type: 'mysql', host, port, database, user, password },
+  };
+}
+
+async function startLab(kit: StoreKit, place: ErpPlace, options: LabOptions, closing: (() => unknown)[]): Promise<Lab> {
+  const { customers = 4, orders = 12, seed = 1, bad = {} } = options;
+  const made = await createSampleErp({ target: place.target, customers, orders, seed, bad });
+  const sandbox = await startSandbox({ seed: 1, ...options.sandbox });
+  closing.push(() => sandbox.close());
+  const base: Tree = {
+    ...sampleErpMapping,
+    installation: 'test-office',
+    erp: { ...sampleErpMapping.erp, ...place.settings },
+    store: { type: 'sqlite', file: 'not-used.sqlite' },
+    service: {
+      environment: 'sandbox',
+      baseUrl: sandbox.url,
+      token: 'sandbox-token',
+      // Far longer than an answer takes on a busy machine.
+      deadlineSeconds: 10,
+      concurrency: 8,
+      limits: [{ requests: 1_000, perSeconds: 0.1 }],
+    },
+    delivery: {
+      leaseSeconds: 25,
+      backoffBaseSeconds: 0.1,
+      backoffMaxSeconds: 0.5,
+      probeSeconds: 0.3,
+      quickResends: 0,
+    },
+  };
+  const build = (tree: Tree, actor: string, store: Store): Lab => {
+    const settings = settingsFrom(tree);
+    const log: string[] = [];
+    const lines = new Writable({
+      write(chunk, _encoding, done) {
+        log.push(String(chunk).trim());
+        done();
+      },
+    });
+    const logger = winston.createLogger({
+      level: 'debug',
+      transports: [new winston.transports.Stream({ stream: lines })],
+    });
+    const context: JobContext = {
+      store,
+      settings,
+      actor,
+      log: logger,
+      nowMs: Date.now,
+      clock: systemClock,
+      random: Math.random,
+    };
+    const reader = openErpReader(settings);
+    const client = new ServiceClient({
+      service: settings.service,
+      quickResends: settings.delivery.quickResends,
+      // One clock for all, also when a test sets it.
+      nowMs: () => context.nowMs(),
+    });
+    closing.push(
+      () => reader.close(),
+      () => client.close(),
+    );
+    const lab: Lab = {
+      made,
+      erp: place.target,
+      sandbox,
+      settings,
+      context,
+      reader,
+      client,
+      log,
+      another: (other) =>
+        build(other.settings ? merge(tree, other.settings) : tree, other.actor ?? actor, other.store ?? store),
+      capture: (more) => capture(context, lab.reader, more),
+      deliver: (more) =>
+        withServiceLease(context, (lease) =>
+          deliver(context, client, lease, {
+            untilDrained: true,
+            scope: { only: null },
+            retryHorizonMs: 20_000,
+            trial: false,
+            erpIdentity: reader.identity(),
+            ...more,
+          }),
+        ),
+      pull: (more) => withServiceLease(context, (lease) => pull(context, client, lease, more)),
+      changeErp: async (sql, values = []) => {
+        if (place.target.type === 'mysql') await place.target.connection.query(sql, values);
+        else onSqlite(place.target.file, (database) => database.prepare(sql).run(...values));
+      },
+      readErp: (sql) => readErp(place.target, sql),
+      expectedOrders: () => expectedOrders(place.target),
+    };
+    return lab;
+  };
+  return build(merge(base, options.settings ?? {}), 'test', kit.store);
+}
+
+export async function withServiceLease<T>(context: JobContext, work: (lease: ServiceLease) => Promise<T>): Promise<T> {
+  const lease = await ServiceLease.acquire(context);
+  if (!(lease instanceof ServiceLease)) throw new Error(`${lease.holder} has the service lease.`);
+  try {
+    return await work(lease);
+  } finally {
+    await lease.release();
+  }
+}
+
+function merge(base: Tree, over: Tree): Tree {
+  const merged = { ...base };
+  for (const [name, value] of Object.entries(over)) {
+    const before = merged[name];
+    merged[name] = isTree(before) && isTree(value) ? merge(before, value) : value;
+    if (value === undefined) delete merged[name];
+  }
+  return merged;
+}
+
+function isTree(value: unknown): value is Tree {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function onSqlite<T>(file: string, work: (database: Database.Database) => T): T {
+  const database = new Database(file);
+  try {
+    return work(database);
+  } finally {
+    database.close();
+  }
+}
+
+async function readErp(target: SampleErpTarget, sql: string): Promise<Record<string, string>[]> {
+  if (target.type === 'mysql') {
+    const [rows] = await (target.connection as Connection).query<RowDataPacket[]>(sql);
+    return rows as Record<string, string>[];
+  }
+  return onSqlite(target.file, (database) => database.prepare(sql).all() as Record<string, string>[]);
+}
+
+async function expectedOrders(target: SampleErpTarget): Promise<Map<string, unknown>> {
+  const rows = await readErp(
+    target,
+    `SELECT o.order_no, c.customer_no, p.sku, l.qty, l.unit_price
+       FROM sales_orders o JOIN customers c ON c.id=o.customer_id
+       JOIN sales_order_lines l ON l.order_id=o.id JOIN products p ON p.id=l.product_id
+      WHERE o.status='confirmed' AND o.currency='EUR' AND o.created_at>='2026-01-01' ORDER BY o.id, l.line_no`,
+  );
+  const orders = new Map<string, { customer_code: string; items: unknown[]; note: string }>();
+  for (const row of rows) {
+    const number = row.order_no as string;
+    const order = orders.get(number) ?? { customer_code: row.customer_no as string, items: [], note: number };
+    order.items.push({ sku: row.sku, qty: Number(row.qty), price: Math.round(Number(row.unit_price) * 100) });
+    orders.set(number, order);
+  }
+  return orders;
+}

@@ -1,0 +1,59 @@
+import {
+  type BindingRow,
+  bindingsAfter,
+  type ClosedBindingRow,
+  closedBindingsAfter,
+} from '../../../src/outbound/outbox/binding-export.js';
+import { insertRows, type Row } from '../../../src/store/rows.js';
+import { writeStoreInfo } from '../../../src/store/store-info.js';
+import type { StoreKit } from '../../store/both-stores.js';
+
+const tables = ['outbox_message', 'message_body', 'binding', 'closed_binding', 'capture_cursor', 'attempt'];
+
+/** As the program finds it when it opens an empty store, or an older copy, although there was another one before. */
+export function holdAsLost(kit: StoreKit, more: object = {}): Promise<void> {
+  return kit.store.transaction('hold', (tx) =>
+    writeStoreInfo(
+      tx,
+      'recovery',
+      JSON.stringify({
+        kind: 'lost',
+        reason: 'the store is empty',
+        witness: { incarnation: 'the lost one', auditId: 1 },
+        copyAt: null,
+        ...more,
+      }),
+    ),
+  );
+}
+
+export function loseEverything(kit: StoreKit): Promise<void> {
+  return kit.store.transaction('lose everything', async (tx) => {
+    for (const table of tables) await tx.run(`DELETE FROM ${table}`);
+  });
+}
+
+export function exportRows(kit: StoreKit): Promise<(BindingRow | ClosedBindingRow)[]> {
+  return kit.store.read('export', async (tx) => {
+    const rows = [];
+    for (const entity of ['customer', 'order'] as const)
+      rows.push(...(await bindingsAfter(tx, entity, '', 100)), ...(await closedBindingsAfter(tx, entity, '', 100)));
+    return rows;
+  });
+}
+
+export async function* each<T>(rows: readonly T[]): AsyncGenerator<T> {
+  yield* rows;
+}
+
+/** Keeps what the store knows. @returns puts it back in the place of all that came since */
+export async function copyStore(kit: StoreKit): Promise<() => Promise<void>> {
+  const copy: [string, Row[]][] = [];
+  for (const table of tables) copy.push([table, await kit.rows(`SELECT * FROM ${table}`)]);
+  return async () => {
+    await loseEverything(kit);
+    await kit.store.transaction('put the copy back', async (tx) => {
+      for (const [table, rows] of copy) await insertRows(tx, table, rows);
+    });
+  };
+}

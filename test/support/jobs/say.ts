@@ -1,0 +1,19 @@
+import type { MessageFilter } from '../../../src/operator/list-messages.js';
+import { decideForMessages, matchingIds, writeOperatorDecisions } from '../../../src/operator/operate-messages.js';
+import type { OperatorAction } from '../../../src/operator/operator-action.js';
+import type { StoreKit } from '../../store/both-stores.js';
+
+/** What a person says with `waybill outbox`, of a service that remembers keys for an hour. */
+export function say(
+  kit: Pick<StoreKit, 'store'>,
+  action: OperatorAction,
+  filter: MessageFilter,
+  serviceId: string | null = null,
+): Promise<void> {
+  return kit.store.transaction('say', async (tx) => {
+    const context = { nowMs: Date.now(), keyLifetimeMs: 3_600_000, replaysRefusals: false, serviceId };
+    const ids = await matchingIds(tx, filter, 0, 10);
+    const decided = await decideForMessages(tx, ids, filter, action, context, true);
+    await writeOperatorDecisions(tx, decided, 'test', 'a person looked', Date.now());
+  });
+}
