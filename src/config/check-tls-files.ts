@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { createSecureContext } from 'node:tls';
 import type { ConfigurationProblem } from './configuration-error.js';
-import type { TlsSettings } from './credential-settings.js';
+import type { TlsSettings } from './sections/service-credential.js';
 
 /** Whether the files of `service.tls` can be read, hold what they should, and belong together. */
 export function checkTlsFiles(tls: TlsSettings): ConfigurationProblem[] {

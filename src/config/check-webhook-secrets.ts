@@ -1,7 +1,7 @@
 import { webhookSecretProblem } from '../model/webhook-secret-problem.js';
 import type { ConfigurationProblem } from './configuration-error.js';
 import { readSecretFile } from './read-secret-file.js';
-import type { WebhookSettings } from './webhook-settings.js';
+import type { WebhookSettings } from './sections/webhooks.js';
 
 /** Whether the files of `webhooks.secretFiles` hold secrets that can be used. */
 export function checkWebhookSecrets(webhooks: WebhookSettings): {

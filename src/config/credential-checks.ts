@@ -1,6 +1,6 @@
 import type { Partly, Report } from './cross-problem.js';
 import { isLoopback } from './is-loopback.js';
-import type { ServiceSettings } from './service-settings.js';
+import type { ServiceSettings } from './sections/service.js';
 
 /** What is missing for the kind of credential that was chosen, or contradicts it. */
 export function checkCredential(service: Partly<ServiceSettings>, report: Report): void {

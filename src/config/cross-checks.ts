@@ -1,9 +1,9 @@
 import { checkCredential } from './credential-checks.js';
 import type { CrossProblem, Partly, Report } from './cross-problem.js';
-import type { FieldMapping } from './erp-settings.js';
 import { isLoopback } from './is-loopback.js';
 import { checkProfile } from './profile-checks.js';
-import type { AnswerPattern } from './service-settings.js';
+import type { FieldMapping } from './sections/field-mapping.js';
+import type { AnswerPattern } from './sections/service-answers.js';
 import type { Settings } from './settings.js';
 import { checkWriteBack } from './write-back-checks.js';
 

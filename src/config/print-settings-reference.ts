@@ -1,9 +1,8 @@
-import { answer } from './answer-settings.js';
 import { otherEnvironmentNames } from './environment-overrides.js';
-import { fieldMapping } from './erp-settings.js';
-import { fieldRule } from './record-settings.js';
 import { allowedInWords, kindOf, unwrap } from './schema-tree.js';
-
+import { fieldMapping } from './sections/field-mapping.js';
+import { fieldRule } from './sections/service.js';
+import { answer } from './sections/service-answers.js';
 import { type SettingEntry, type SettingGroup, settingGroups } from './setting-list.js';
 
 const units: [RegExp, string][] = [

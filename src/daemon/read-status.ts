@@ -1,5 +1,5 @@
 import { lastEventAt, type RunningDaemon, startedDaemons } from '../audit/read-audit.js';
-import type { ServiceSettings } from '../config/service-settings.js';
+import type { ServiceSettings } from '../config/sections/service.js';
 import type { Settings } from '../config/settings.js';
 import { type LastPull, lastPull, unprovenSince } from '../inbound/invoices/last-pull.js';
 import { countListedInvoices } from '../inbound/invoices/list-invoices.js';

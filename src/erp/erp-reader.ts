@@ -1,4 +1,7 @@
-import type { AmountsSettings, CustomersSettings, ErpSettings, OrdersSettings } from '../config/erp-settings.js';
+import type { AmountsSettings } from '../config/sections/amounts.js';
+import type { CustomersSettings } from '../config/sections/customers.js';
+import type { ErpSettings } from '../config/sections/erp.js';
+import type { OrdersSettings } from '../config/sections/orders.js';
 import type { CustomerRecord, Entity, OrderRecord } from '../model/record.js';
 
 /** Where a pass over the changes stands: the change cursor as the database wrote it, and the key parts. Both are text. */

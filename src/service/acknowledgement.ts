@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { AcknowledgementSettings } from '../config/answer-settings.js';
+import type { AcknowledgementSettings } from '../config/sections/service-answers.js';
 import type { Entity, OrderItem } from '../model/record.js';
 import { valueAt } from '../model/value-at.js';
 import { isExact, parseJson } from './parse-json.js';

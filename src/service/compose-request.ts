@@ -1,5 +1,5 @@
-import type { EndpointName } from '../config/endpoint-settings.js';
-import type { ServiceSettings } from '../config/service-settings.js';
+import type { ServiceSettings } from '../config/sections/service.js';
+import type { EndpointName } from '../config/sections/service-endpoints.js';
 import type { CustomerRecord, Entity, JsonValue, OrderItem } from '../model/record.js';
 import { orderTotal } from './acknowledgement.js';
 import { endpointNames, idIsCode } from './endpoints.js';

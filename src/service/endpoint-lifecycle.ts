@@ -1,4 +1,4 @@
-import type { EndpointName, EndpointSettings } from '../config/endpoint-settings.js';
+import type { EndpointName, EndpointSettings } from '../config/sections/service-endpoints.js';
 import { httpDateMs } from './rate-limit/retry-after.js';
 
 /** What a service says of an endpoint's end. At least one of the two is there. */

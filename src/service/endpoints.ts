@@ -1,4 +1,4 @@
-import type { AcknowledgementSettings } from '../config/answer-settings.js';
+import type { AcknowledgementSettings } from '../config/sections/service-answers.js';
 
 /** Whether the service knows customers by the code that we send; otherwise it gives each an id of its own. */
 export function idIsCode({ customerId }: Pick<AcknowledgementSettings, 'customerId'>): boolean {

@@ -1,4 +1,4 @@
-import type { ServiceSettings } from '../config/service-settings.js';
+import type { ServiceSettings } from '../config/sections/service.js';
 import { errorBody } from './error-body.js';
 import type { Exchange } from './exchange.js';
 import { blockedMs } from './judge.js';

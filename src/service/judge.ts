@@ -1,5 +1,5 @@
-import type { AnswerPattern } from '../config/answer-settings.js';
-import type { ServiceSettings } from '../config/service-settings.js';
+import type { ServiceSettings } from '../config/sections/service.js';
+import type { AnswerPattern } from '../config/sections/service-answers.js';
 import type { Verdict } from '../model/verdict.js';
 import { type AcknowledgementRequest, readAcknowledgement } from './acknowledgement.js';
 import { endpointNames } from './endpoints.js';

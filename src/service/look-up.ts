@@ -1,4 +1,5 @@
-import type { LookUpEndpoint, ServiceSettings } from '../config/service-settings.js';
+import type { ServiceSettings } from '../config/sections/service.js';
+import type { LookUpEndpoint } from '../config/sections/service-endpoints.js';
 import type { JsonValue } from '../model/record.js';
 import { valueAt } from '../model/value-at.js';
 import type { FoundRecord, LookUpFinding } from '../model/verdict.js';

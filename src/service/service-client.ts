@@ -1,5 +1,5 @@
-import type { EndpointName, LookUpEndpoint } from '../config/endpoint-settings.js';
-import type { ServiceSettings } from '../config/service-settings.js';
+import type { ServiceSettings } from '../config/sections/service.js';
+import type { EndpointName, LookUpEndpoint } from '../config/sections/service-endpoints.js';
 import type { Entity, JsonValue } from '../model/record.js';
 import { KnownSecrets } from '../model/secret.js';
 import type { FoundRecord, LookUpFinding, Verdict } from '../model/verdict.js';

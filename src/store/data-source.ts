@@ -1,7 +1,7 @@
 import { chmodSync, closeSync, mkdirSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DataSource } from 'typeorm';
-import type { StoreSettings } from '../config/settings.js';
+import type { StoreSettings } from '../config/sections/store.js';
 import { Initial1700000000000 } from './migrations/1700000000000-initial.js';
 import { Changes1700000001000 } from './migrations/1700000001000-changes.js';
 import { Alerts1700000003000 } from './migrations/1700000003000-alerts.js';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { crossChecks } from '../../src/config/cross-checks.js';
-import { alertSettings } from '../../src/config/operations-settings.js';
+import { alertSettings } from '../../src/config/sections/alert.js';
 
 describe('the settings of alerts and retention', () => {
   it('take a program as a path or as a list with its arguments', () => {

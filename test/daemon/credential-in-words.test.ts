@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { serviceSettings } from '../../src/config/service-settings.js';
+import { serviceSettings } from '../../src/config/sections/service.js';
 import { credentialInWords } from '../../src/daemon/read-status.js';
 import { credentialSetting } from '../../src/outbound/deliver/lane-keeper.js';
 

@@ -3,14 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import type { z } from 'zod';
-import {
-  type AmountsSettings,
-  amountsSettings,
-  customersSettings,
-  type ErpSettings,
-  erpSettings,
-  ordersSettings,
-} from '../../src/config/erp-settings.js';
+import { type AmountsSettings, amountsSettings } from '../../src/config/sections/amounts.js';
+import { customersSettings } from '../../src/config/sections/customers.js';
+import { type ErpSettings, erpSettings } from '../../src/config/sections/erp.js';
+import { ordersSettings } from '../../src/config/sections/orders.js';
 import { DatabaseErpReader } from '../../src/erp/database-erp-reader.js';
 import { MysqlErp } from '../../src/erp/dialects/mysql-erp.js';
 import { SqliteErp } from '../../src/erp/dialects/sqlite-erp.js';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { answersSettings } from '../../src/config/answer-settings.js';
+import { answersSettings } from '../../src/config/sections/service-answers.js';
 import { blockedMs } from '../../src/service/judge.js';
 
 const nowMs = Date.UTC(2026, 5, 1, 12);

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { errorBodySettings } from '../../src/config/answer-settings.js';
+import { errorBodySettings } from '../../src/config/sections/service-answers.js';
 import { errorBody } from '../../src/service/error-body.js';
 
 const read = (body: string) => errorBody(body);

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { serviceSettings } from '../../src/config/service-settings.js';
+import { serviceSettings } from '../../src/config/sections/service.js';
 import { EndpointWatch, readLifecycle } from '../../src/service/endpoint-lifecycle.js';
 
 const at = Date.UTC(2026, 11, 31, 23, 59, 59);

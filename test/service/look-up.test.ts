@@ -1,5 +1,6 @@
 import { expect } from 'chai';
-import { type LookUpEndpoint, serviceSettings } from '../../src/config/service-settings.js';
+import { serviceSettings } from '../../src/config/sections/service.js';
+import type { LookUpEndpoint } from '../../src/config/sections/service-endpoints.js';
 import type { Exchange } from '../../src/service/exchange.js';
 import { customerInAnswer, existingCustomerEndpoint, lookUpAddress, readLookUp } from '../../src/service/look-up.js';
 

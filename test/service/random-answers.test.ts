@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { type AxiosAdapter, AxiosError, type AxiosResponse } from 'axios';
 import { expect } from 'chai';
 import fc from 'fast-check';
-import type { LookUpEndpoint } from '../../src/config/endpoint-settings.js';
+import type { LookUpEndpoint } from '../../src/config/sections/service-endpoints.js';
 import type { SendRequest } from '../../src/service/compose-request.js';
 import type { Read, Sent } from '../../src/service/service-client.js';
 import type { Clock } from '../../src/store/clock.js';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { serviceSettings } from '../../src/config/service-settings.js';
+import { serviceSettings } from '../../src/config/sections/service.js';
 import type { Verdict, VerdictKind } from '../../src/model/verdict.js';
 import type { Exchange } from '../../src/service/exchange.js';
 import { judge, type VerdictRequest } from '../../src/service/judge.js';

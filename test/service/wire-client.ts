@@ -1,4 +1,4 @@
-import { type ServiceSettings, serviceSettings } from '../../src/config/service-settings.js';
+import { type ServiceSettings, serviceSettings } from '../../src/config/sections/service.js';
 import type { SendRequest } from '../../src/service/compose-request.js';
 import { realFiles } from '../../src/service/credential/watched-files.js';
 import { type Sent, ServiceClient, type ServiceClientOptions } from '../../src/service/service-client.js';

@@ -1,4 +1,4 @@
-import type { ErpSettings } from '../../config/erp-settings.js';
+import type { ErpSettings } from '../../config/sections/erp.js';
 import { ErpError, type ErpErrorKind } from '../erp-error.js';
 
 /** What a failure means, and what the reader of the message can do about it. */

@@ -2,7 +2,7 @@ import { type Stats, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import Database from 'better-sqlite3';
-import type { ErpSettings } from '../../config/erp-settings.js';
+import type { ErpSettings } from '../../config/sections/erp.js';
 import { bytesAsText, type ErpColumn, type ErpDatabase, type ErpResult, type ErpSnapshot } from '../erp-database.js';
 import { ErpError } from '../erp-error.js';
 import { OneAtATime } from '../one-at-a-time.js';

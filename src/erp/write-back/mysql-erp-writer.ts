@@ -1,5 +1,5 @@
 import { type Connection, createConnection } from 'mysql2/promise';
-import type { WriteBackSettings } from '../../config/write-back-settings.js';
+import type { WriteBackSettings } from '../../config/sections/write-back.js';
 import type { WriteBackChange, WriteBackKind } from '../../model/write-back.js';
 import type { MysqlSettings } from '../dialects/mysql-failure.js';
 import { OneAtATime } from '../one-at-a-time.js';

@@ -1,4 +1,4 @@
-import type { WriteBackSettings } from '../../config/write-back-settings.js';
+import type { WriteBackSettings } from '../../config/sections/write-back.js';
 import { type WriteBackKind, writeBackColumns, writeBackKinds } from '../../model/write-back.js';
 import { type ErpDialect, quoteName } from './write-back-statements.js';
 

@@ -1,8 +1,8 @@
 import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import Database from 'better-sqlite3';
-import type { ErpSettings } from '../../config/erp-settings.js';
-import type { WriteBackSettings } from '../../config/write-back-settings.js';
+import type { ErpSettings } from '../../config/sections/erp.js';
+import type { WriteBackSettings } from '../../config/sections/write-back.js';
 import type { WriteBackChange, WriteBackKind } from '../../model/write-back.js';
 import { OneAtATime } from '../one-at-a-time.js';
 import { type ErpWriter, WriteBackError, type WriteBackErrorKind } from './erp-writer.js';

@@ -1,4 +1,4 @@
-import type { WriteBackTarget } from '../../config/write-back-settings.js';
+import type { WriteBackTarget } from '../../config/sections/write-back.js';
 import { parseNamedParameters } from '../../model/named-parameters.js';
 import { type WriteBackChange, type WriteBackKind, writeBackColumns } from '../../model/write-back.js';
 

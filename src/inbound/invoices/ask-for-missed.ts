@@ -1,4 +1,4 @@
-import type { ReadInvoiceEndpoint } from '../../config/invoices-settings.js';
+import type { ReadInvoiceEndpoint } from '../../config/sections/service-endpoints.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { raiseForbiddenRead } from '../../outbound/deliver/forbidden-reads.js';
 import type { PullQuestions } from '../../outbound/deliver/pull-questions.js';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import type { InvoicesSettings } from '../../config/invoices-settings.js';
+import type { InvoicesSettings } from '../../config/sections/invoices.js';
 import type { Invoice } from '../../model/record.js';
 import { valueAt } from '../../model/value-at.js';
 

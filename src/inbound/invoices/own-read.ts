@@ -1,4 +1,4 @@
-import type { ReadInvoiceEndpoint } from '../../config/invoices-settings.js';
+import type { ReadInvoiceEndpoint } from '../../config/sections/service-endpoints.js';
 import type { Invoice } from '../../model/record.js';
 import { valueAt } from '../../model/value-at.js';
 import type { Question } from '../../outbound/deliver/pull-questions.js';

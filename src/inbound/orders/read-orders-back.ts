@@ -1,4 +1,4 @@
-import type { ServiceSettings } from '../../config/service-settings.js';
+import type { ServiceSettings } from '../../config/sections/service.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { SendGate } from '../../outbound/deliver/send-gate.js';
 import type { ServiceLease } from '../../outbound/deliver/service-lease.js';

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { WebhookSettings } from '../../config/webhook-settings.js';
+import type { WebhookSettings } from '../../config/sections/webhooks.js';
 import type { WebhookHandler } from './webhook-handler.js';
 
 export interface WebhookListener {

@@ -1,6 +1,6 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import { Webhook, WebhookVerificationError } from 'standardwebhooks';
-import type { WebhookSettings } from '../../config/webhook-settings.js';
+import type { WebhookSettings } from '../../config/sections/webhooks.js';
 import { headerOf, type Refusal, type WebhookRequest } from './webhook-request.js';
 
 /** What the signature covers besides the body: the id of the event, where the scheme has one. */

@@ -1,4 +1,4 @@
-import type { WebhookSettings } from '../../config/webhook-settings.js';
+import type { WebhookSettings } from '../../config/sections/webhooks.js';
 
 /** What an event says: that something happened, and to what. */
 export interface WebhookEvent {

@@ -1,4 +1,4 @@
-import type { WebhookSettings } from '../../config/webhook-settings.js';
+import type { WebhookSettings } from '../../config/sections/webhooks.js';
 import { contentId, hmacVerify, standardVerify, type Verify } from './verify.js';
 import { readWebhookEvent, type WebhookEvent } from './webhook-event.js';
 import { headerOf, type Refusal, refusalStatus, refuseByHeaders, type WebhookRequest } from './webhook-request.js';

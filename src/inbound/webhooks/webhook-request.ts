@@ -1,4 +1,4 @@
-import type { WebhookSettings } from '../../config/webhook-settings.js';
+import type { WebhookSettings } from '../../config/sections/webhooks.js';
 
 /** A request as it came: header names in small letters, the body before anything was made of it. */
 export interface WebhookRequest {

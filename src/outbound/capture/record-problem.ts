@@ -1,4 +1,4 @@
-import type { FieldRules, RecordSettings } from '../../config/record-settings.js';
+import type { FieldRules, RecordSettings } from '../../config/sections/service.js';
 import type { Entity, JsonValue } from '../../model/record.js';
 
 type Fields = { readonly [name: string]: JsonValue };

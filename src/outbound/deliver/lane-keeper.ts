@@ -1,5 +1,5 @@
 import { appendAudit } from '../../audit/audit-log.js';
-import type { CredentialSettings } from '../../config/credential-settings.js';
+import type { CredentialSettings } from '../../config/sections/service-credential.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { ownWaitMs } from '../../service/rate-limit/concurrency.js';
 import { dropEndedPauses, listPauses, pauseLane, resumeLane } from '../../store/lane-pauses.js';

@@ -1,5 +1,5 @@
-import type { EndpointName } from '../../config/endpoint-settings.js';
-import type { ServiceSettings } from '../../config/service-settings.js';
+import type { ServiceSettings } from '../../config/sections/service.js';
+import type { EndpointName } from '../../config/sections/service-endpoints.js';
 import type { Entity } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { type EndpointNotice, endpointAddress } from '../../service/endpoint-lifecycle.js';

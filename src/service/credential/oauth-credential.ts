@@ -1,4 +1,4 @@
-import type { OauthSettings } from '../../config/credential-settings.js';
+import type { OauthSettings } from '../../config/sections/service-credential.js';
 import type { KnownSecrets } from '../../model/secret.js';
 import type { Gate } from '../exchange.js';
 import { type Credential, type CredentialFault, type Proof, secretText } from './credential.js';

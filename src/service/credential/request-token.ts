@@ -1,5 +1,5 @@
 import * as oauth from 'oauth4webapi';
-import type { OauthSettings } from '../../config/credential-settings.js';
+import type { OauthSettings } from '../../config/sections/service-credential.js';
 import { redact } from '../../model/redact.js';
 import type { KnownSecrets } from '../../model/secret.js';
 import { errorBody } from '../error-body.js';

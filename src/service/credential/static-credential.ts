@@ -1,4 +1,4 @@
-import type { CredentialSettings } from '../../config/credential-settings.js';
+import type { CredentialSettings } from '../../config/sections/service-credential.js';
 import type { KnownSecrets } from '../../model/secret.js';
 import { type Credential, type Proof, secretText } from './credential.js';
 import { WatchedFiles, type WatchedFilesOptions } from './watched-files.js';

@@ -1,4 +1,4 @@
-import type { ServiceSettings } from '../../config/service-settings.js';
+import type { ServiceSettings } from '../../config/sections/service.js';
 
 /**
  * Requests a second that the limit with the shortest window allows: how fast requests follow each other. What a longer window

@@ -1,7 +1,7 @@
 import http from 'node:http';
 import https from 'node:https';
 import { createSecureContext, rootCertificates } from 'node:tls';
-import type { ServiceSettings } from '../../config/service-settings.js';
+import type { ServiceSettings } from '../../config/sections/service.js';
 import type { KnownSecrets } from '../../model/secret.js';
 import { secretText } from '../credential/credential.js';
 import { WatchedFiles, type WatchedFilesOptions } from '../credential/watched-files.js';

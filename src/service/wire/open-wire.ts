@@ -1,5 +1,5 @@
 import type { AxiosAdapter } from 'axios';
-import type { ServiceSettings } from '../../config/service-settings.js';
+import type { ServiceSettings } from '../../config/sections/service.js';
 import type { KnownSecrets } from '../../model/secret.js';
 import { type Clock, systemClock } from '../../store/clock.js';
 import type { Credential, CredentialFault } from '../credential/credential.js';

@@ -6,7 +6,7 @@ import axios, {
   type InternalAxiosRequestConfig,
 } from 'axios';
 import axiosRetry from 'axios-retry';
-import type { ServiceSettings } from '../../config/service-settings.js';
+import type { ServiceSettings } from '../../config/sections/service.js';
 import type { Credential, CredentialFault } from '../credential/credential.js';
 import { type Exchange, exchangeOfError, type Gate, plainHeaders, type TimedExchange } from '../exchange.js';
 import { readRateLimit } from '../rate-limit/rate-limit-headers.js';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { type WriteBackTarget, writeBackSettings } from '../../../src/config/write-back-settings.js';
+import { type WriteBackTarget, writeBackSettings } from '../../../src/config/sections/write-back.js';
 import { sideTables } from '../../../src/erp/write-back/side-tables.js';
 import { writeBackStatements } from '../../../src/erp/write-back/write-back-statements.js';
 import { parseNamedParameters } from '../../../src/model/named-parameters.js';

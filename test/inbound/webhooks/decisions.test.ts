@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { webhookSettings } from '../../../src/config/webhook-settings.js';
+import { webhookSettings } from '../../../src/config/sections/webhooks.js';
 import { AnnouncedTurns, announcedReads } from '../../../src/inbound/webhooks/announced-turns.js';
 import { ForgeryWatch } from '../../../src/inbound/webhooks/receive-webhooks.js';
 import { readWebhookEvent } from '../../../src/inbound/webhooks/webhook-event.js';

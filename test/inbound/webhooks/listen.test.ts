@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { expect } from 'chai';
-import { type WebhookSettings, webhookSettings } from '../../../src/config/webhook-settings.js';
+import { type WebhookSettings, webhookSettings } from '../../../src/config/sections/webhooks.js';
 import { listenForWebhooks, type WebhookListener } from '../../../src/inbound/webhooks/listen.js';
 import type { WebhookEvent } from '../../../src/inbound/webhooks/webhook-event.js';
 import { WebhookHandler } from '../../../src/inbound/webhooks/webhook-handler.js';

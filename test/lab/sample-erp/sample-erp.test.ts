@@ -3,13 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import type { Connection } from 'mysql2/promise';
-import {
-  amountsSettings,
-  customersSettings,
-  type ErpSettings,
-  erpSettings,
-  ordersSettings,
-} from '../../../src/config/erp-settings.js';
+import { amountsSettings } from '../../../src/config/sections/amounts.js';
+import { customersSettings } from '../../../src/config/sections/customers.js';
+import { type ErpSettings, erpSettings } from '../../../src/config/sections/erp.js';
+import { ordersSettings } from '../../../src/config/sections/orders.js';
 import type { ErpReader, ReadCustomer, ReadOrder } from '../../../src/erp/erp-reader.js';
 import { openErpReader } from '../../../src/erp/open-erp.js';
 import {

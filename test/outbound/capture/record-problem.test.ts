@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { recordSettings } from '../../../src/config/record-settings.js';
+import { recordSettings } from '../../../src/config/sections/service.js';
 import { recordProblem } from '../../../src/outbound/capture/record-problem.js';
 
 const demands = (fields: object = {}, maxRequestBytes = 1_000) => ({

@@ -1,4 +1,4 @@
-import type { ServiceSettings } from '../../../src/config/service-settings.js';
+import type { ServiceSettings } from '../../../src/config/sections/service.js';
 import type { SendRequest } from '../../../src/service/compose-request.js';
 import { existingCustomerEndpoint } from '../../../src/service/look-up.js';
 import type { LookedUp, Sent, ServiceClient } from '../../../src/service/service-client.js';

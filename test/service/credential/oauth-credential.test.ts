@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { OauthSettings } from '../../../src/config/credential-settings.js';
+import type { OauthSettings } from '../../../src/config/sections/service-credential.js';
 import { KnownSecrets } from '../../../src/model/secret.js';
 import { OauthCredential } from '../../../src/service/credential/oauth-credential.js';
 

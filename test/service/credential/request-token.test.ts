@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import type { OauthSettings } from '../../../src/config/credential-settings.js';
+import type { OauthSettings } from '../../../src/config/sections/service-credential.js';
 import { KnownSecrets } from '../../../src/model/secret.js';
 import { requestToken } from '../../../src/service/credential/request-token.js';
 import type { Exchange } from '../../../src/service/exchange.js';

@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { httpStatus } from './http-status.js';
 
 const parameter = (standard: string, meaning: string) => z.string().min(1).default(standard).describe(meaning);
 
@@ -10,30 +9,6 @@ const field = (standard: string, meaning: string) =>
     .default(standard)
     .describe(meaning)
     .meta({ allowed: 'the name of a field, or names joined by dots such as meta.total' });
-
-/** Where one invoice can be read by its number. Only a service that offers this has one. */
-export const readInvoiceEndpoint = z
-  .strictObject({
-    path: z
-      .string()
-      .regex(/^\/(?!\/)[^?#\s]*\{invoice_no\}[^?#\s]*$/, 'not a path that begins with one / and has {invoice_no}')
-      .describe('Path with its version. {invoice_no} is replaced by the number of the invoice.')
-      .meta({ allowed: 'a path with {invoice_no}, such as /v2/invoices/{invoice_no}' }),
-    successStatus: httpStatus(200, 299).default(200).describe('Status of an answer with the invoice.'),
-    absentStatus: httpStatus(400, 499)
-      .default(404)
-      .describe(
-        'Status that says that there is no such invoice. Believed only where its body is a JSON object, as an error of the service is, and an invoice that stands on the list is found in this way.',
-      ),
-    field: z
-      .string()
-      .regex(/^[^.\s]+(\.[^.\s]+)*$/, 'not the name of a field')
-      .optional()
-      .describe('Field of the answer that holds the invoice. Absent: the answer is the invoice itself.')
-      .meta({ allowed: 'the name of a field, or names joined by dots' }),
-  })
-  .optional()
-  .describe('One invoice by its number. Absent: what a pull misses stays listed until a pull is proven.');
 
 export const invoicesSettings = z
   .strictObject({
@@ -115,4 +90,3 @@ export const invoicesSettings = z
   .describe('How unpaid invoices are read back.');
 
 export type InvoicesSettings = z.output<typeof invoicesSettings>;
-export type ReadInvoiceEndpoint = NonNullable<z.output<typeof readInvoiceEndpoint>>;

@@ -1,7 +1,5 @@
 import { z } from 'zod';
-import { httpStatus } from './http-status.js';
-import { readInvoiceEndpoint } from './invoices-settings.js';
-import { readOrderEndpoint } from './read-back-settings.js';
+import { httpStatus } from './value-types.js';
 
 const pathTemplate = (meaning: string) =>
   z
@@ -71,6 +69,49 @@ const lookUp = (meaning: string) =>
     .optional()
     .describe(meaning);
 
+/** Where one order can be read by the id that the service gave. Only a service that offers this has one. */
+const readOrderEndpoint = z
+  .strictObject({
+    path: z
+      .string()
+      .regex(/^\/(?!\/)(?=[^?#\s]*\{(order_id|id)\})[^?#\s]*$/, 'not a path that begins with one / and has {order_id}')
+      .default('/v1/orders/{order_id}')
+      .describe('Path with its version. {order_id} (or {id}) is replaced by the id that the service gave.')
+      .meta({ allowed: 'a path with {order_id}, such as /v1/orders/{order_id}' }),
+    successStatus: httpStatus(200, 299).default(200).describe('Status of an answer with the order.'),
+    absentStatus: httpStatus(400, 499)
+      .default(404)
+      .describe('Status that says that there is no such order (any more).'),
+  })
+  .optional()
+  .describe(
+    'One order by its id; service.acknowledgement.orderId, orderState and orderTotal say where its answer says what. Absent: orders are not read back. `readOrder: {}` takes the usual path.',
+  );
+
+/** Where one invoice can be read by its number. Only a service that offers this has one. */
+const readInvoiceEndpoint = z
+  .strictObject({
+    path: z
+      .string()
+      .regex(/^\/(?!\/)[^?#\s]*\{invoice_no\}[^?#\s]*$/, 'not a path that begins with one / and has {invoice_no}')
+      .describe('Path with its version. {invoice_no} is replaced by the number of the invoice.')
+      .meta({ allowed: 'a path with {invoice_no}, such as /v2/invoices/{invoice_no}' }),
+    successStatus: httpStatus(200, 299).default(200).describe('Status of an answer with the invoice.'),
+    absentStatus: httpStatus(400, 499)
+      .default(404)
+      .describe(
+        'Status that says that there is no such invoice. Believed only where its body is a JSON object, as an error of the service is, and an invoice that stands on the list is found in this way.',
+      ),
+    field: z
+      .string()
+      .regex(/^[^.\s]+(\.[^.\s]+)*$/, 'not the name of a field')
+      .optional()
+      .describe('Field of the answer that holds the invoice. Absent: the answer is the invoice itself.')
+      .meta({ allowed: 'the name of a field, or names joined by dots' }),
+  })
+  .optional()
+  .describe('One invoice by its number. Absent: what a pull misses stays listed until a pull is proven.');
+
 export const endpointSettings = z
   .strictObject({
     createCustomer: endpoint('POST', '/v1/customers', 201, 'A new customer.'),
@@ -108,3 +149,5 @@ export const endpointSettings = z
 export type EndpointSettings = z.output<typeof endpointSettings>;
 export type EndpointName = keyof EndpointSettings;
 export type LookUpEndpoint = NonNullable<EndpointSettings['lookUpOrder']>;
+export type ReadOrderEndpoint = NonNullable<EndpointSettings['readOrder']>;
+export type ReadInvoiceEndpoint = NonNullable<EndpointSettings['readInvoice']>;

@@ -1,11 +1,93 @@
 import { z } from 'zod';
-import { adoptionSettings } from './adoption-settings.js';
-import { acknowledgementSettings, answersSettings, errorBodySettings, statesSettings } from './answer-settings.js';
-import { credentialSettings, proxySettings, tlsSettings } from './credential-settings.js';
-import { endpointSettings } from './endpoint-settings.js';
-import { idempotencySettings } from './idempotency-settings.js';
-import { recordSettings } from './record-settings.js';
-import { secret } from './value-types.js';
+import {
+  acknowledgementSettings,
+  adoptionSettings,
+  answersSettings,
+  errorBodySettings,
+  statesSettings,
+} from './service-answers.js';
+import { credentialSettings, proxySettings, tlsSettings } from './service-credential.js';
+import { endpointSettings } from './service-endpoints.js';
+import { headerName, secret } from './value-types.js';
+
+export const idempotencySettings = z
+  .strictObject({
+    in: z
+      .enum(['header', 'body'])
+      .default('header')
+      .describe(
+        'Where the key travels. body: as a field of every JSON body, which belongs to the frozen bytes; a removal has no body and then carries no key.',
+      ),
+    header: headerName.default('Idempotency-Key').describe('Header that carries the key, where it travels in one.'),
+    field: z
+      .string()
+      .regex(/^[A-Za-z_][A-Za-z0-9_.-]{0,63}$/)
+      .default('idempotency_key')
+      .describe(
+        'Field of the body that carries the key, where it travels in the body. No mapped field may have its name.',
+      )
+      .meta({ allowed: 'a name of at most 64 letters, digits and _ . -' }),
+    quoted: z
+      .boolean()
+      .default(false)
+      .describe('true sends the key of the header in double quotes, as the IETF draft has it.'),
+    lifetimeHours: z
+      .number()
+      .positive()
+      .default(24)
+      .describe('How long the service remembers a key. Later nothing is resent blindly.'),
+    replaysRefusals: z
+      .boolean()
+      .default(false)
+      .describe(
+        'true when the service answers a refused key with the same refusal for ever, so that a corrected record needs a new key.',
+      ),
+    comparesBodies: z
+      .boolean()
+      .default(true)
+      .describe(
+        'Whether the service notices a key that comes with another body. false: it answers as the first time, and no answer is taken for service.answers.keyReused.',
+      ),
+  })
+  .prefault({})
+  .describe('How the service recognises a request that it has seen before.');
+
+export type IdempotencySettings = z.output<typeof idempotencySettings>;
+
+/** What the service demands of one field. */
+export const fieldRule = z
+  .strictObject({
+    required: z.boolean().default(false).describe('true: a record without it is not sent.'),
+    maxLength: z
+      .number()
+      .int()
+      .positive()
+      .optional()
+      .describe('Most characters of a text, or most entries of a list.')
+      .meta({ unit: 'characters or entries' }),
+  })
+  .meta({ shape: 'Field rule', allowed: 'a field rule: {required: true, maxLength: 140}' });
+
+const rules = (meaning: string) =>
+  z
+    .record(z.string().min(1), fieldRule)
+    .default({})
+    .describe(meaning)
+    .meta({ allowed: 'names and field rules, such as {note: {maxLength: 140}}' });
+
+export const recordSettings = z
+  .strictObject({
+    customer: rules('Fields of a customer. customer_code is required anyway.'),
+    order: rules(
+      'Fields of an order. customer_code and items are required anyway; maxLength of items limits the lines.',
+    ),
+    item: rules('Fields of an order line. sku, qty and price are required anyway.'),
+  })
+  .prefault({})
+  .describe('What the service demands of fields. A record that breaks a rule is parked as unmapped, unsent.');
+
+export type FieldRules = Readonly<Record<string, z.output<typeof fieldRule>>>;
+export type RecordSettings = z.output<typeof recordSettings>;
 
 /** A base address carries no credentials (they would be logged) and no query (paths are appended to it). */
 const baseUrl = z
@@ -107,40 +189,4 @@ export const serviceSettings = z
   })
   .describe('The service that receives customers and orders.');
 
-export const deliverySettings = z
-  .strictObject({
-    leaseSeconds: z
-      .number()
-      .min(2)
-      .max(600)
-      .default(30)
-      .describe('How long a deliverer that fell silent keeps its place.'),
-    drainSeconds: z.number().positive().max(300).default(20).describe('How long a stop waits for requests under way.'),
-    backoffBaseSeconds: z
-      .number()
-      .positive()
-      .default(2)
-      .describe('Longest wait before the second attempt; doubled with each further one.'),
-    backoffMaxSeconds: z.number().positive().default(900).describe('Longest wait between two attempts of one record.'),
-    quickResends: z
-      .number()
-      .int()
-      .min(0)
-      .max(5)
-      .default(2)
-      .describe('Resends at once of what provably never left.')
-      .meta({ unit: 'requests' }),
-    outageAfterFailures: z
-      .number()
-      .int()
-      .min(1)
-      .default(5)
-      .describe('Failed requests in a row, of whichever messages, that open the breaker.')
-      .meta({ unit: 'requests' }),
-    probeSeconds: z.number().positive().default(5).describe('Time between two probes of a service that is down.'),
-  })
-  .describe('How messages are delivered.');
-
 export type ServiceSettings = z.output<typeof serviceSettings>;
-export type { AnswerPattern } from './answer-settings.js';
-export type { LookUpEndpoint } from './endpoint-settings.js';

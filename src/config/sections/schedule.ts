@@ -50,3 +50,5 @@ export const scheduleSettings = z
   .describe('When the jobs run.');
 
 export type QuietHours = z.output<typeof quietHours>;
+
+export type ScheduleSettings = z.output<typeof scheduleSettings>;
