@@ -1,7 +1,7 @@
 import { appendAudit } from '../audit/audit-log.js';
 import type { JobContext } from '../ops/job-context.js';
 import { type Alert, markTold, postponeAlert, untoldAlerts } from '../store/alerts.js';
-import { assertEpoch, type Lease } from '../store/lease.js';
+import type { Lease } from '../store/lease.js';
 import { alertChanges, writeAlertChanges } from './watch-alerts.js';
 
 /** What somebody is told: once when a cause appears, and once when it is over. Times are ISO 8601 in UTC. */
@@ -39,8 +39,7 @@ export async function lookAfterAlerts(
   const { store, settings, nowMs } = context;
   const changes = await store.read('look for trouble', (tx) => alertChanges(tx, settings, nowMs()));
   if (changes)
-    await store.transaction('note the alerts', async (tx) => {
-      await assertEpoch(tx, lease);
+    await lease.write('note the alerts', async (tx) => {
       await writeAlertChanges(tx, changes, nowMs());
     });
   for (const alert of await store.read('look for alerts to tell', (tx) => untoldAlerts(tx, nowMs(), atOnce))) {
@@ -56,13 +55,12 @@ async function tellOne(
   tell: TellAlert | null,
   signal: AbortSignal,
 ): Promise<void> {
-  const { store, settings, actor, log, nowMs } = context;
+  const { settings, actor, log, nowMs } = context;
   // What was over before anybody heard of it is told in its order: that it began, then that it is over.
   const state = alert.raisedToldAt === null ? 'raised' : 'over';
   let failure: string | null = null;
   if (tell) {
-    await store.transaction('claim an alert', async (tx) => {
-      await assertEpoch(tx, lease);
+    await lease.write('claim an alert', async (tx) => {
       await postponeAlert(tx, alert.id, nowMs() + settings.alert.timeoutSeconds * 1000 + 5_000, alert.tries);
     });
     try {
@@ -75,8 +73,7 @@ async function tellOne(
   // Our own stop is no failure of theirs: the next start tells it at once.
   if (failure !== null && !signal.aborted)
     log.error('Nobody could be told of an alert; trying again later', { alert: alert.cause, state, error: failure });
-  await store.transaction('note who was told', async (tx) => {
-    await assertEpoch(tx, lease);
+  await lease.write('note who was told', async (tx) => {
     const at = nowMs();
     if (failure === null) {
       await markTold(tx, alert.id, state, at);

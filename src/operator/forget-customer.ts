@@ -78,7 +78,7 @@ export interface Forgotten {
  */
 export async function forgetCustomer(tx: Tx, sourceKey: string): Promise<Forgotten> {
   const rows = await tx.select<{ id: number }>(
-    `SELECT id FROM outbox_message WHERE entity='customer' AND source_key=? ORDER BY id${tx.dialect === 'mysql' ? ' FOR UPDATE' : ''}`,
+    `SELECT id FROM outbox_message WHERE entity='customer' AND source_key=? ORDER BY id${tx.forUpdate}`,
     [sourceKey],
   );
   const ids = rows.map((row) => Number(row.id));

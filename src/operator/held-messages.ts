@@ -94,7 +94,7 @@ export async function confirmMessages(
   const found = await tx.select(
     `SELECT m.id, m.entity, m.source_key, m.operation, m.park_class, m.revision, m.content_hash, m.mapping_fingerprint, m.identity
        FROM outbox_message m WHERE m.id IN ${placeholders(ids.length)} AND ${where}
-      ORDER BY m.id${tx.dialect === 'mysql' ? ' FOR UPDATE' : ''}`,
+      ORDER BY m.id${tx.forUpdate}`,
     [...ids, ...parameters],
   );
   // There is no baseline for what the service never had: a create waits on, until it is sent or discarded.

@@ -3,7 +3,7 @@ import { prunePulls } from '../inbound/invoices/pull-progress.js';
 import { pruneEvents } from '../inbound/webhooks/webhook-rows.js';
 import type { JobContext } from '../ops/job-context.js';
 import { pruneAlerts } from '../store/alerts.js';
-import { assertEpoch, type Lease } from '../store/lease.js';
+import type { Lease } from '../store/lease.js';
 import type { Tx } from '../store/store.js';
 import { deleteMessages, eraseBodies, oldMessages, pruneAttempts, pruneDecision } from './prune-messages.js';
 
@@ -54,8 +54,7 @@ export async function prune(context: JobContext, lease: Lease, signal?: AbortSig
   const inBatches = async (work: (tx: Tx, afterId: number) => Promise<Batch>) => {
     let afterId = 0;
     for (let more = true; more && !signal?.aborted; ) {
-      const batch = await store.transaction('prune', async (tx) => {
-        await assertEpoch(tx, lease);
+      const batch = await lease.write('prune', async (tx) => {
         return work(tx, afterId);
       });
       for (const name of Object.keys(batch.removed) as (keyof PruneResult)[]) total[name] += batch.removed[name] ?? 0;

@@ -40,9 +40,8 @@ export async function raiseAlert(
     return false;
   }
   // Two processes may notice the same thing at the same time.
-  const insert = tx.dialect === 'mysql' ? 'INSERT IGNORE INTO' : 'INSERT OR IGNORE INTO';
   const inserted = await tx.run(
-    `${insert} alert (cause, open_cause, message, details, since_at, next_try_at) VALUES (?,?,?,?,?,?)`,
+    `${tx.insertIgnore} alert (cause, open_cause, message, details, since_at, next_try_at) VALUES (?,?,?,?,?,?)`,
     [cause, cause, text, json, nowMs, nowMs],
   );
   return inserted > 0;

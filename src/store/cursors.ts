@@ -38,8 +38,7 @@ export async function beginSweep(tx: Tx, entity: Entity): Promise<void> {
 /** Whether somebody asked for a sweep after the one under way began. */
 export async function isSweepAsked(tx: Tx, entity: Entity): Promise<boolean> {
   // Who asks in this very moment is heard too.
-  const lock = tx.dialect === 'mysql' ? ' FOR UPDATE' : '';
-  const [row] = await tx.select(`SELECT swept_at FROM capture_cursor WHERE name=?${lock}`, [entity]);
+  const [row] = await tx.select(`SELECT swept_at FROM capture_cursor WHERE name=?${tx.forUpdate}`, [entity]);
   return row?.swept_at === null;
 }
 

@@ -95,6 +95,8 @@ export function storeDataSource(settings: StoreSettings, readOnly = false): Data
     bigNumberStrings: false,
     dateStrings: true,
     extra: {
+      // Sums of whole numbers; the store has no DECIMAL column.
+      decimalNumbers: true,
       connectionLimit: 6,
       // Below the limit, or the driver never looks for idle connections.
       maxIdle: 5,

@@ -11,7 +11,20 @@ export type SqlValue = string | number | null;
 /** One open transaction (or one read) of the store. Every query function takes it as its first argument. */
 export interface Tx {
   readonly dialect: Dialect;
-  /** Rows of a SELECT. Placeholders are `?` on both databases. */
+  /** Ends a SELECT that locks its rows. Empty on SQLite, whose transaction holds the write lock already. */
+  readonly forUpdate: '' | ' FOR UPDATE';
+  /** The same, passing over rows that another transaction has locked. */
+  readonly skipLocked: '' | ' FOR UPDATE SKIP LOCKED';
+  readonly insertIgnore: 'INSERT IGNORE INTO' | 'INSERT OR IGNORE INTO';
+  /** SQL for the database's clock in milliseconds: two machines must not argue about when a lease ends. */
+  readonly nowMs: string;
+  /**
+   * Rows of a SELECT, named in camel case: `source_key` comes out as `sourceKey`. Numbers are numbers on both databases,
+   * so that a row of the right type needs no mapper. Placeholders are `?` on both databases.
+   */
+  // biome-ignore lint/suspicious/noExplicitAny: the caller names the row type, as the SQL beside it does
+  rows<Row = any>(sql: string, parameters?: readonly SqlValue[]): Promise<Row[]>;
+  /** Rows of a SELECT with the names that the SQL gives them. */
   // biome-ignore lint/suspicious/noExplicitAny: the caller names the row type, as the SQL beside it does
   select<Row = any>(sql: string, parameters?: readonly SqlValue[]): Promise<Row[]>;
   /** Runs a statement and returns how many rows it matched. */
@@ -113,9 +126,28 @@ export class Store {
   }
 }
 
+const sqlOf = {
+  sqlite: {
+    dialect: 'sqlite',
+    forUpdate: '',
+    skipLocked: '',
+    insertIgnore: 'INSERT OR IGNORE INTO',
+    nowMs: `CAST(ROUND((julianday('now') - 2440587.5) * 86400000) AS INTEGER)`,
+  },
+  mysql: {
+    dialect: 'mysql',
+    forUpdate: ' FOR UPDATE',
+    skipLocked: ' FOR UPDATE SKIP LOCKED',
+    insertIgnore: 'INSERT IGNORE INTO',
+    // From UTC: in the hour that comes twice in autumn, UNIX_TIMESTAMP(NOW()) can't tell the second from the first.
+    nowMs: "(TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', UTC_TIMESTAMP(3)) DIV 1000)",
+  },
+} as const;
+
 function txOf(dialect: Dialect, runner: QueryRunner): Tx {
   return {
-    dialect,
+    ...sqlOf[dialect],
+    rows: async (sql, parameters = []) => (await runner.query(sql, [...parameters])).map(camelCased),
     select: (sql, parameters = []) => runner.query(sql, [...parameters]),
     run: async (sql, parameters = []) => (await runner.query(sql, [...parameters], true)).affected ?? 0,
     insertReturningId: async (sql, parameters = []) => {
@@ -123,6 +155,23 @@ function txOf(dialect: Dialect, runner: QueryRunner): Tx {
       return Number(dialect === 'sqlite' ? raw : raw.insertId);
     },
   };
+}
+
+const camelNames = new Map<string, string>();
+
+function camelName(column: string): string {
+  let name = camelNames.get(column);
+  if (name === undefined) {
+    name = column.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+    camelNames.set(column, name);
+  }
+  return name;
+}
+
+function camelCased(row: Record<string, SqlValue>): Record<string, SqlValue> {
+  const named: Record<string, SqlValue> = {};
+  for (const column in row) named[camelName(column)] = row[column] as SqlValue;
+  return named;
 }
 
 function isRetryable(error: unknown): boolean {

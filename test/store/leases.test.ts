@@ -3,16 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
-import {
-  acquireLease,
-  assertEpoch,
-  type Lease,
-  type LeaseAnswer,
-  LeaseLost,
-  nowSql,
-  releaseLease,
-  renewLease,
-} from '../../src/store/lease.js';
+import { Lease, type LeaseAnswer, LeaseLost } from '../../src/store/lease.js';
 import type { Store } from '../../src/store/store.js';
 import { waitFor } from '../support/wait-for.js';
 import { onBothStores, useStore } from './both-stores.js';
@@ -20,12 +11,14 @@ import { onBothStores, useStore } from './both-stores.js';
 onBothStores('a lease', (kit) => {
   const long = 60_000;
   const take = (holder: string, leaseMs = long, store: Store = kit.store) =>
-    acquireLease(store, 'service', holder, leaseMs);
+    Lease.acquire(store, 'service', holder, leaseMs);
   const held = (answer: LeaseAnswer): Lease => {
     if (!answer.held) throw new Error(`held by ${answer.holder}`);
     return answer.lease;
   };
-  const assertHeld = (lease: Lease) => kit.store.transaction('write as holder', (tx) => assertEpoch(tx, lease));
+  const assertHeld = (lease: Lease) => lease.write('write as holder', async () => undefined);
+  const letItEndIn = (ms: number) =>
+    kit.store.transaction('move the end', (tx) => tx.run(`UPDATE lease SET expires_at=${tx.nowMs}+?`, [ms]));
   const lostTo = async (work: Promise<unknown>) => {
     const error = await work.then(
       () => null,
@@ -45,7 +38,7 @@ onBothStores('a lease', (kit) => {
 
   it('knows nothing of other names', async () => {
     await take('one');
-    const other = await acquireLease(kit.store, 'capture', 'two', long);
+    const other = await Lease.acquire(kit.store, 'capture', 'two', long);
     expect(other).to.deep.include({ held: true });
   });
 
@@ -56,7 +49,7 @@ onBothStores('a lease', (kit) => {
 
   it('is free at once when it is released, with a larger epoch and the time it lay idle', async () => {
     const first = held(await take('one'));
-    await releaseLease(kit.store, first);
+    await first.release();
     await sleep(30);
     const answer = await take('two');
     expect(held(answer).epoch).to.equal(first.epoch + 1);
@@ -72,7 +65,7 @@ onBothStores('a lease', (kit) => {
     const longest = 600_000;
     expect((await take('two')) as { freeInMs: number }).to.include({ held: false, freeInMs: longest });
     // Whoever lives renews it long before.
-    await renewLease(kit.store, first, long);
+    await first.renew();
     expect(((await take('two')) as { freeInMs: number }).freeInMs).to.be.within(1, long);
   });
 
@@ -81,9 +74,7 @@ onBothStores('a lease', (kit) => {
     const endOf = async () => Number((await kit.rows('SELECT expires_at FROM lease'))[0].expires_at);
     expect((await take('two', long)).held).to.equal(false);
     // Brought near in the store: however long a busy machine takes for the above, it was done within the lease.
-    await kit.store.transaction('let it end soon', (tx) =>
-      tx.run(`UPDATE lease SET expires_at=${nowSql[tx.dialect]}+300`),
-    );
+    await letItEndIn(300);
     const end = await endOf();
     const answer = await waitFor('the lease to end', async () => {
       const asked = await take('two', long);
@@ -95,26 +86,27 @@ onBothStores('a lease', (kit) => {
     // It was never let go.
     expect((answer as { idleMs: number }).idleMs).to.equal(0);
     await lostTo(assertHeld(first));
-    await lostTo(renewLease(kit.store, first, long));
+    await lostTo(first.renew());
     // A late release takes nothing from the successor.
-    await releaseLease(kit.store, first);
+    await first.release();
     await assertHeld(held(answer));
   });
 
   it('stays with its holder while that one renews it, under the same epoch', async () => {
-    const lease = held(await take('one', 300));
+    const lease = held(await take('one'));
     const endsAt = lease.endsAtMonotonicMs;
-    await renewLease(kit.store, lease, long);
-    expect(lease.endsAtMonotonicMs).to.be.greaterThan(endsAt + 1_000);
+    await letItEndIn(300);
+    await lease.renew();
+    expect(lease.endsAtMonotonicMs).to.be.greaterThan(endsAt);
     await sleep(350);
     expect(await take('two')).to.deep.include({ held: false, holder: 'one' });
     await assertHeld(lease);
   });
 
   it('can be renewed late, as long as nobody took it', async () => {
-    const lease = held(await take('one', 50));
-    await sleep(80);
-    await renewLease(kit.store, lease, long);
+    const lease = held(await take('one'));
+    await letItEndIn(-30);
+    await lease.renew();
     expect((await take('two')).held).to.equal(false);
   });
 
@@ -149,7 +141,7 @@ onBothStores('a lease', (kit) => {
       expect(winners).to.have.length(1);
       const lease = held(winners[0] as LeaseAnswer);
       expect(lease.epoch).to.equal(round);
-      await releaseLease(kit.store, lease);
+      await lease.release();
     }
   });
 });

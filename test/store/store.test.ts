@@ -29,6 +29,18 @@ const factOf = async (store: Store, name: string) =>
   (await store.read('look', (tx) => tx.select('SELECT value FROM store_info WHERE name=?', [name])))[0]?.value ?? null;
 
 onBothStores('the store', (kit) => {
+  it('names the columns of rows in camel case, and gives numbers as numbers', async () => {
+    await kit.store.transaction('take a lease', (tx) =>
+      tx.run("INSERT INTO lease (name, epoch, holder, expires_at) VALUES ('capture', 7, NULL, 1700000000000)"),
+    );
+    const sql =
+      'SELECT name, epoch, expires_at, released_at, SUM(epoch) AS sum_of_epochs, COUNT(*) AS n FROM lease GROUP BY name';
+    const rows = await kit.store.read('read it', (tx) => tx.rows(`${sql}, epoch, expires_at, released_at`));
+    expect(rows).to.deep.equal([
+      { name: 'capture', epoch: 7, expiresAt: 1_700_000_000_000, releasedAt: null, sumOfEpochs: 7, n: 1 },
+    ]);
+  });
+
   it('keeps all of a transaction, or nothing when its work throws', async () => {
     const broken = new Error('the work broke off');
     const error = await errorOf(() =>

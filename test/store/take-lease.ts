@@ -1,8 +1,8 @@
-import { acquireLease } from '../../src/store/lease.js';
+import { Lease } from '../../src/store/lease.js';
 import { openStore } from '../../src/store/open-store.js';
 
 /** A program of its own: takes the lease of the SQLite store in its first argument, says `held` or `refused`, and ends. */
 const { store } = await openStore({ type: 'sqlite', file: process.argv[2] as string });
-const answer = await acquireLease(store, 'service', `process ${process.pid}`, 60_000);
+const answer = await Lease.acquire(store, 'service', `process ${process.pid}`, 60_000);
 process.stdout.write(answer.held ? 'held' : 'refused');
 await store.close();

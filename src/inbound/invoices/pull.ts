@@ -6,7 +6,6 @@ import { PullQuestions } from '../../outbound/deliver/pull-questions.js';
 import { SendGate } from '../../outbound/deliver/send-gate.js';
 import type { ServiceLease } from '../../outbound/deliver/service-lease.js';
 import type { ServiceClient } from '../../service/service-client.js';
-import { assertEpoch } from '../../store/lease.js';
 import { askForMissed } from './ask-for-missed.js';
 import { nextCustomer } from './next-customer.js';
 import { countStaged, endPull, failPull, type OpenPull, openPull, type PullPlan } from './pull-progress.js';
@@ -108,7 +107,7 @@ export async function pull(
   lease: ServiceLease,
   options: PullOptions = {},
 ): Promise<PullResult> {
-  const { store, nowMs, actor } = context;
+  const { nowMs, actor } = context;
   const { signal, onProgress } = options;
   const gate = new SendGate(context, lease, '', true);
   const turn = await pullTurn(context, lease, gate, options);
@@ -117,8 +116,7 @@ export async function pull(
   signal?.addEventListener('abort', stop, { once: true });
   if (signal?.aborted) stop();
 
-  const open = await store.transaction('begin a pull', async (tx) => {
-    await assertEpoch(tx, lease.lease);
+  const open = await lease.lease.write('begin a pull', async (tx) => {
     return openPull(tx, planOf(context), nowMs());
   });
   const questions = new PullQuestions(
@@ -135,8 +133,7 @@ export async function pull(
   if (failure === null) return swapIn(context, lease, open);
 
   const reason = failure;
-  await store.transaction('end a pull', async (tx) => {
-    await assertEpoch(tx, lease.lease);
+  await lease.lease.write('end a pull', async (tx) => {
     await failPull(tx, open.id, reason, nowMs());
     await appendAudit(tx, [{ event: 'pull', outcome: 'failed', actor, detail: { pullId: open.id, reason } }], nowMs());
   });
@@ -155,13 +152,12 @@ function planOf({ settings }: JobContext): PullPlan {
 }
 
 async function swapIn(
-  { store, settings, nowMs, actor, log }: JobContext,
+  { settings, nowMs, actor, log }: JobContext,
   lease: ServiceLease,
   open: OpenPull,
 ): Promise<PullResult> {
   const { id: pullId } = open;
-  const { ended, newStates } = await store.transaction('end a pull', async (tx) => {
-    await assertEpoch(tx, lease.lease);
+  const { ended, newStates } = await lease.lease.write('end a pull', async (tx) => {
     const at = nowMs();
     const staged = await countStaged(tx);
     const states = await noteNewStates(tx, settings.invoices.states, at);

@@ -3,7 +3,6 @@ import { killPoint } from '../../ops/kill-point.js';
 import type { PullQuestions } from '../../outbound/deliver/pull-questions.js';
 import type { ServiceLease } from '../../outbound/deliver/service-lease.js';
 import { parseJson } from '../../service/parse-json.js';
-import { assertEpoch } from '../../store/lease.js';
 import type { Tx } from '../../store/store.js';
 import { type InvoicePage, readInvoicePage } from './invoice-page.js';
 import { nextCustomer } from './next-customer.js';
@@ -20,7 +19,7 @@ type Answered = InvoicePage | { isBeyondEnd: true };
  * @returns why a page could not be had, or null
  */
 export async function readLists(
-  { store, settings, nowMs }: JobContext,
+  { settings, nowMs }: JobContext,
   { lease }: ServiceLease,
   questions: PullQuestions,
   pull: OpenPull,
@@ -58,8 +57,7 @@ export async function readLists(
     if ('noAnswer' in asked) {
       const reason = `page ${page} of ${state} could not be read: ${asked.noAnswer}`;
       if (!asked.isRefused || customer === '' || passes.page > 0) return reason;
-      kept = await store.transaction('leave out a customer', async (tx) => {
-        await assertEpoch(tx, lease);
+      kept = await lease.write('leave out a customer', async (tx) => {
         const next = await endCustomer(tx, { ...progress, requests: questions.requests }, reason);
         // Where every customer is refused, it is not the customers.
         if (next.phase === 'reading' || next.pages > 0) await saveProgress(tx, pull.id, next, nowMs());

@@ -56,7 +56,7 @@ export async function boundOrder(
   const [column, value] = 'orderId' in order ? ['service_id', order.orderId] : ['source_key', order.sourceKey];
   const [row] = await tx.select(
     `SELECT source_key, service_id, revision, acknowledged, read_state, read_id, read_flag, service_status, service_total
-       FROM binding WHERE entity='order' AND ${column}=?${forUpdate && tx.dialect === 'mysql' ? ' FOR UPDATE' : ''}`,
+       FROM binding WHERE entity='order' AND ${column}=?${forUpdate ? tx.forUpdate : ''}`,
     [value as string],
   );
   if (!row) return null;

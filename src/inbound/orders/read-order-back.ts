@@ -9,7 +9,6 @@ import { orderTotal } from '../../service/acknowledgement.js';
 import { fillPath } from '../../service/compose-request.js';
 import { readOrderAnswer } from '../../service/read-order-answer.js';
 import type { ServiceClient } from '../../service/service-client.js';
-import { assertEpoch } from '../../store/lease.js';
 import type { Tx } from '../../store/store.js';
 import { judgeOrderRead, type OrderShown } from './judge-order-read.js';
 import { type BoundOrder, boundOrder, isMoving, keepOrderRead, noteOrderAsked } from './order-reads.js';
@@ -61,8 +60,7 @@ export async function readOrderBack(
   const { sourceKey, serviceId } = asked;
   const path = fillPath(endpoint.path, { order_id: serviceId, id: serviceId });
   const giveUp = async (reason: string, isRefused: boolean): Promise<OrderReadBack> => {
-    await store.transaction('note that an order was asked for', async (tx) => {
-      await assertEpoch(tx, lease.lease);
+    await lease.lease.write('note that an order was asked for', async (tx) => {
       await noteOrderAsked(tx, sourceKey, nowMs());
     });
     return { kind: 'not_read', reason, isRefused, isItsOwn: true };

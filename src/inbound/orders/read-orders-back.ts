@@ -3,7 +3,6 @@ import type { JobContext } from '../../ops/job-context.js';
 import { SendGate } from '../../outbound/deliver/send-gate.js';
 import type { ServiceLease } from '../../outbound/deliver/service-lease.js';
 import type { ServiceClient } from '../../service/service-client.js';
-import { assertEpoch } from '../../store/lease.js';
 import { ordersToRead, reviseFinal, staleOrders } from './order-reads.js';
 import { readOrderBack } from './read-order-back.js';
 
@@ -78,12 +77,8 @@ async function heldBy(gate: SendGate, client: ServiceClient): Promise<string | n
 }
 
 /** Called once before the first run: other states may be final by now. */
-export async function prepareReadBack(
-  { store, settings }: JobContext,
-  { lease }: Pick<ServiceLease, 'lease'>,
-): Promise<void> {
-  await store.transaction('prepare to read orders back', async (tx) => {
-    await assertEpoch(tx, lease);
+export async function prepareReadBack({ settings }: JobContext, { lease }: Pick<ServiceLease, 'lease'>): Promise<void> {
+  await lease.write('prepare to read orders back', async (tx) => {
     await reviseFinal(tx, settings.orders.readBack.finalStates);
   });
 }

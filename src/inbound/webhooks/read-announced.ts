@@ -4,7 +4,6 @@ import { PullQuestions } from '../../outbound/deliver/pull-questions.js';
 import { SendGate } from '../../outbound/deliver/send-gate.js';
 import type { ServiceLease } from '../../outbound/deliver/service-lease.js';
 import type { ServiceClient } from '../../service/service-client.js';
-import { assertEpoch } from '../../store/lease.js';
 import { applyOwnRead, knownInvoice } from '../invoices/apply-own-read.js';
 import { lastPull } from '../invoices/last-pull.js';
 import { invoiceQuestion, isAbsent } from '../invoices/own-read.js';
@@ -101,9 +100,8 @@ export async function readAnnounced(
 }
 
 /** Ends events about invoices that came before the last pull, if it is over and began since then. @returns whether it did */
-export async function endPulled({ store, nowMs }: JobContext, lease: ServiceLease, since = 0): Promise<boolean> {
-  return store.transaction('end events', async (tx) => {
-    await assertEpoch(tx, lease.lease);
+export async function endPulled({ nowMs }: JobContext, lease: ServiceLease, since = 0): Promise<boolean> {
+  return lease.lease.write('end events', async (tx) => {
     const pull = await lastPull(tx);
     if (!pull || pull.startedAt < since || (pull.outcome !== 'proven' && pull.outcome !== 'unproven')) return false;
     await endInvoiceEvents(tx, pull.startedAt, `the list was pulled (pull ${pull.id})`, nowMs());
@@ -177,15 +175,9 @@ function idsOf(about: readonly StoredEvent[]): string[] {
   return about.map(({ id }) => id);
 }
 
-async function end(
-  { store, nowMs }: JobContext,
-  lease: ServiceLease,
-  ids: readonly string[],
-  outcome: string,
-): Promise<void> {
+async function end({ nowMs }: JobContext, lease: ServiceLease, ids: readonly string[], outcome: string): Promise<void> {
   if (ids.length === 0) return;
-  await store.transaction('end events', async (tx) => {
-    await assertEpoch(tx, lease.lease);
+  await lease.lease.write('end events', async (tx) => {
     await endEvents(tx, ids, outcome, nowMs());
   });
 }

@@ -14,10 +14,9 @@ export interface StoredEvent extends WebhookEvent {
 
 /** Stores an event. @returns false when one with this id is there already: then nothing was written */
 export async function insertEvent(tx: Tx, event: WebhookEvent, payload: string, nowMs: number): Promise<boolean> {
-  const insert = tx.dialect === 'mysql' ? 'INSERT IGNORE INTO' : 'INSERT OR IGNORE INTO';
   const state: WebhookState = event.about === null ? 'kept' : 'pending';
   const inserted = await tx.run(
-    `${insert} webhook_event (event_id, type, about, subject, state, received_at, payload) VALUES (?,?,?,?,?,?,?)`,
+    `${tx.insertIgnore} webhook_event (event_id, type, about, subject, state, received_at, payload) VALUES (?,?,?,?,?,?,?)`,
     [event.id, event.type, event.about, event.subject, state, nowMs, payload],
   );
   return inserted > 0;

@@ -1,5 +1,5 @@
 import type { JobContext } from '../../ops/job-context.js';
-import { acquireLease, assertEpoch, releaseLease } from '../../store/lease.js';
+import { Lease } from '../../store/lease.js';
 import { distrustMarks, listWriteBack, saveWriteBack } from './write-back-marks.js';
 import { sweepStart } from './write-back-source.js';
 
@@ -10,17 +10,16 @@ const leaseMs = 30_000;
  * @returns who is writing at this moment, so that nothing was done, or null
  */
 export async function writeAgain({ store, actor, clock }: JobContext): Promise<string | null> {
-  const answer = await acquireLease(store, 'write-back', actor, leaseMs, clock);
+  const answer = await Lease.acquire(store, 'write-back', actor, leaseMs, clock);
   if (!answer.held) return answer.holder;
   try {
-    await store.transaction('have everything written back again', async (tx) => {
-      await assertEpoch(tx, answer.lease);
+    await answer.lease.write('have everything written back again', async (tx) => {
       await distrustMarks(tx);
       for (const progress of await listWriteBack(tx))
         await saveWriteBack(tx, { ...progress, sweepAfter: sweepStart, nextTryAt: 0 });
     });
   } finally {
-    await releaseLease(store, answer.lease);
+    await answer.lease.release();
   }
   return null;
 }

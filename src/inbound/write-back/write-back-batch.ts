@@ -5,7 +5,7 @@ import type { Entity } from '../../model/record.js';
 import type { WriteBackKind } from '../../model/write-back.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { endAlert, raiseAlert } from '../../store/alerts.js';
-import { assertEpoch, type Lease, renewLease } from '../../store/lease.js';
+import type { Lease } from '../../store/lease.js';
 import { writeBackCauses } from './write-back-alerts.js';
 import { type PlannedWrite, planWrites } from './write-back-decisions.js';
 import { dropMarks, readMarks, saveMarks } from './write-back-marks.js';
@@ -61,16 +61,11 @@ export class WriteBackBatch {
   refused = 0;
   readonly #context: JobContext;
   readonly #partners: WriteBackPartners;
-  readonly #lease: { lease: Lease; leaseMs: number };
+  readonly #lease: Lease;
   readonly #kind: WriteBackKind;
   #watchedOwnChange = false;
 
-  constructor(
-    context: JobContext,
-    partners: WriteBackPartners,
-    lease: { lease: Lease; leaseMs: number },
-    kind: WriteBackKind,
-  ) {
+  constructor(context: JobContext, partners: WriteBackPartners, lease: Lease, kind: WriteBackKind) {
     this.#context = context;
     this.#partners = partners;
     this.#lease = lease;
@@ -88,11 +83,10 @@ export class WriteBackBatch {
     }));
     const planned = planWrites(keys, rows, marks, nowMs());
     if (planned.length === 0) return;
-    await this.#keepLease();
+    await this.#lease.keep();
     const refusals = await this.#sendWatched(planned);
     const nextTryAt = nowMs() + refusalRetryMs;
-    await store.transaction('note what was written back', async (tx) => {
-      await assertEpoch(tx, this.#lease.lease);
+    await this.#lease.write('note what was written back', async (tx) => {
       const kept = planned.filter(({ key, row }) => row !== null || refusals.has(key));
       await saveMarks(
         tx,
@@ -115,7 +109,7 @@ export class WriteBackBatch {
 
   /** The first write of a pass is watched, where a statement may touch what capture reads. */
   async #sendWatched(planned: readonly PlannedWrite[]): Promise<Map<string, string>> {
-    const { settings, store, log, nowMs } = this.#context;
+    const { settings, log, nowMs } = this.#context;
     const entity = entityOf[this.#kind];
     if (this.#watchedOwnChange || entity === null || settings.writeBack[this.#kind].upsert === undefined)
       return this.#send(planned);
@@ -131,8 +125,7 @@ export class WriteBackBatch {
       `The statement writeBack.${this.#kind}.upsert moves ${this.#kind}.changedAt of the rows that it writes, so that capture reads them all again. ` +
       'Nothing is sent twice, but write to a side table instead, or to a table without that column.';
     if (moves) log.warn(message);
-    await store.transaction('note whether capture sees our own change', async (tx) => {
-      await assertEpoch(tx, this.#lease.lease);
+    await this.#lease.write('note whether capture sees our own change', async (tx) => {
       if (moves) await raiseAlert(tx, `${cause}.${this.#kind}`, message, nowMs());
       else await endAlert(tx, `${cause}.${this.#kind}`, nowMs());
     });
@@ -152,7 +145,7 @@ export class WriteBackBatch {
       const [only] = planned;
       if (planned.length === 1 && only) return new Map([[only.key, this.#refusalInWords(error)]]);
       const middle = Math.ceil(planned.length / 2);
-      await this.#keepLease();
+      await this.#lease.keep();
       const first = await this.#send(planned.slice(0, middle));
       return new Map([...first, ...(await this.#send(planned.slice(middle)))]);
     }
@@ -168,12 +161,5 @@ export class WriteBackBatch {
     const { orders, customers } = this.#context.settings;
     const columns = { orders: orders.key, customers: customers.key, invoices: undefined }[this.#kind];
     return parseSourceKey(key, columns?.length ?? 1) ?? [];
-  }
-
-  async #keepLease(): Promise<void> {
-    const { store, clock } = this.#context;
-    const { lease, leaseMs } = this.#lease;
-    if (lease.endsAtMonotonicMs - clock.monotonicMs() > (leaseMs * 2) / 3) return;
-    await renewLease(store, lease, leaseMs, clock);
   }
 }

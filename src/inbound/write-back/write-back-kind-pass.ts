@@ -4,7 +4,7 @@ import type { Entity } from '../../model/record.js';
 import type { WriteBackKind } from '../../model/write-back.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { canonicalJson, sha256 } from '../../outbound/outbox/canonical-json.js';
-import { assertEpoch, type Lease } from '../../store/lease.js';
+import type { Lease } from '../../store/lease.js';
 import type { Tx } from '../../store/store.js';
 import { invoicesChangedSince } from '../invoices/known-invoices.js';
 import { hasPulled } from '../invoices/last-pull.js';
@@ -75,7 +75,7 @@ export class WriteBackKindPass {
   readonly #context: JobContext;
   readonly #partners: WriteBackPartners;
   readonly #options: WriteBackOptions;
-  readonly #held: { lease: Lease; leaseMs: number };
+  readonly #lease: Lease;
   readonly #kind: WriteBackKind;
   readonly #batch: WriteBackBatch;
 
@@ -83,15 +83,15 @@ export class WriteBackKindPass {
     context: JobContext,
     partners: WriteBackPartners,
     options: WriteBackOptions,
-    held: { lease: Lease; leaseMs: number },
+    lease: Lease,
     kind: WriteBackKind,
   ) {
     this.#context = context;
     this.#partners = partners;
     this.#options = options;
-    this.#held = held;
+    this.#lease = lease;
     this.#kind = kind;
-    this.#batch = new WriteBackBatch(context, partners, held, kind);
+    this.#batch = new WriteBackBatch(context, partners, lease, kind);
   }
 
   async run(): Promise<KindOutcome> {
@@ -138,8 +138,7 @@ export class WriteBackKindPass {
         nextTryAt: 0,
       }),
     );
-    await store.transaction('begin to write back', async (tx) => {
-      await assertEpoch(tx, this.#held.lease);
+    await this.#lease.write('begin to write back', async (tx) => {
       await forgetMarks(tx, this.#kind);
       await saveWriteBack(tx, progress);
     });
@@ -152,8 +151,7 @@ export class WriteBackKindPass {
   }
 
   async #save(progress: WriteBackProgress): Promise<void> {
-    await this.#context.store.transaction('note how far the write-back is', async (tx) => {
-      await assertEpoch(tx, this.#held.lease);
+    await this.#lease.write('note how far the write-back is', async (tx) => {
       await saveWriteBack(tx, progress);
     });
   }
@@ -232,11 +230,10 @@ export class WriteBackKindPass {
 
   /** What an earlier store wrote counts as written, as something unknown: so the end of the sweep finds what is known no more. */
   async #noteFound(after: string): Promise<SweepPage> {
-    const { store, settings } = this.#context;
+    const { settings } = this.#context;
     const { batchSize } = settings.writeBack;
     const keys = await this.#partners.writer.keysAfter(this.#kind, after, batchSize);
-    await store.transaction('note what the ERP held before', async (tx) => {
-      await assertEpoch(tx, this.#held.lease);
+    await this.#lease.write('note what the ERP held before', async (tx) => {
       const marks = await readMarks(tx, this.#kind, keys);
       const unknown = keys.filter((key) => !marks.has(key));
       await saveMarks(
@@ -258,14 +255,13 @@ export class WriteBackKindPass {
   }
 
   async #fail(error: WriteBackError): Promise<void> {
-    const { store, actor, nowMs, log } = this.#context;
+    const { actor, nowMs, log } = this.#context;
     const progress = await this.#progress();
     if (!progress) throw error;
     const at = nowMs();
     const failures = progress.failures + 1;
     if (progress.failure !== error.message) log.error('Write-back failed', { kind: this.#kind, error: error.message });
-    await store.transaction('note that the write-back failed', async (tx) => {
-      await assertEpoch(tx, this.#held.lease);
+    await this.#lease.write('note that the write-back failed', async (tx) => {
       await saveWriteBack(tx, {
         ...progress,
         failures,

@@ -2,7 +2,7 @@ import { appendAudit } from '../../audit/audit-log.js';
 import { type WriteBackKind, writeBackKinds } from '../../model/write-back.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { goLiveProblem } from '../../outbound/deliver/go-live.js';
-import { acquireLease, assertEpoch, releaseLease } from '../../store/lease.js';
+import { Lease } from '../../store/lease.js';
 import { noteWriteBackAlerts } from './write-back-alerts.js';
 import type { WriteBackPartners } from './write-back-batch.js';
 import { WriteBackKindPass, type WriteBackOptions } from './write-back-kind-pass.js';
@@ -41,7 +41,7 @@ export async function writeBack(
     failures: [],
   };
   if (result.held !== null) return result;
-  const answer = await acquireLease(store, 'write-back', actor, leaseMs, clock);
+  const answer = await Lease.acquire(store, 'write-back', actor, leaseMs, clock);
   if (!answer.held) return { ...result, busy: answer.holder };
   const { lease } = answer;
   try {
@@ -49,7 +49,7 @@ export async function writeBack(
     let isCertain = false;
     for (const kind of used) {
       if (options.signal?.aborted) break;
-      const pass = new WriteBackKindPass(context, partners, options, { lease, leaseMs }, kind);
+      const pass = new WriteBackKindPass(context, partners, options, lease, kind);
       const outcome = await pass.run();
       result.written[kind] = outcome.written;
       result.refused += outcome.refused;
@@ -57,8 +57,7 @@ export async function writeBack(
       result.failures.push({ kind, reason: outcome.failure.message });
       isCertain ||= outcome.failure.kind === 'target';
     }
-    await store.transaction('note how the write-back went', async (tx) => {
-      await assertEpoch(tx, lease);
+    await lease.write('note how the write-back went', async (tx) => {
       const at = nowMs();
       await noteWriteBackAlerts(tx, used, { failuresInRow: settings.alert.failuresInRow, isCertain, nowMs: at });
       if (Object.values(result.written).some((count) => count > 0) || result.refused > 0)
@@ -69,7 +68,7 @@ export async function writeBack(
         );
     });
   } finally {
-    await releaseLease(store, lease);
+    await lease.release();
   }
   return result;
 }

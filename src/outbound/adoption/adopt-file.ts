@@ -5,9 +5,9 @@ import type { Entity } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
 import { idIsCode } from '../../service/endpoints.js';
-import { assertEpoch, lockLease } from '../../store/lease.js';
+import { type Lease, lockLease } from '../../store/lease.js';
 import type { Tx } from '../../store/store.js';
-import { CaptureLease } from '../capture/capture-lease.js';
+import { acquireCaptureLease } from '../capture/capture-lease.js';
 import { mappingFingerprint } from '../capture/mapping-fingerprint.js';
 import { contentHash, identityOf } from '../capture/plan-row.js';
 import { canonicalJson } from '../outbox/canonical-json.js';
@@ -81,10 +81,10 @@ export class AdoptionRefused extends Error {
   override readonly name = 'AdoptionRefused';
 }
 
-async function captureLease(context: JobContext): Promise<CaptureLease> {
+async function captureLease(context: JobContext): Promise<Lease> {
   const giveUpAt = performance.now() + (context.settings.delivery.leaseSeconds + 5) * 1000;
   for (;;) {
-    const lease = await CaptureLease.acquire(context);
+    const lease = await acquireCaptureLease(context);
     if (typeof lease !== 'string') return lease;
     if (performance.now() > giveUpAt) throw new AdoptionRefused(`${lease}. Nothing was done: try again.`);
     await sleep(200);
@@ -94,11 +94,11 @@ async function captureLease(context: JobContext): Promise<CaptureLease> {
 class Adopting {
   readonly #context: JobContext;
   readonly #reader: ErpReader;
-  readonly #lease: CaptureLease;
+  readonly #lease: Lease;
   readonly #options: AdoptFileOptions;
   result: AdoptFileResult = emptyResult();
 
-  constructor(context: JobContext, reader: ErpReader, lease: CaptureLease, options: AdoptFileOptions) {
+  constructor(context: JobContext, reader: ErpReader, lease: Lease, options: AdoptFileOptions) {
     this.#context = context;
     this.#reader = reader;
     this.#lease = lease;
@@ -137,10 +137,9 @@ class Adopting {
       const rows = new Map<string, ReadCustomer | ReadOrder>();
       for (let start = 0; start < batch.length; start += chunkSize)
         for (const [key, row] of await this.#rowsOf(batch.slice(start, start + chunkSize))) rows.set(key, row);
-      const written = await this.#context.store
-        .transaction('adopt records', async (tx) => {
+      const written = await this.#lease
+        .write('adopt records', async (tx) => {
           const result = emptyResult();
-          await assertEpoch(tx, this.#lease.lease);
           await lockLease(tx, 'service');
           for (let start = 0; start < batch.length; start += chunkSize)
             await this.#bind(tx, batch.slice(start, start + chunkSize), rows, result);

@@ -40,9 +40,8 @@ export async function adoptFound(
   by: { from: AdoptedFrom; actor: string; method: UpdateMethod },
   nowMs: number,
 ): Promise<AdoptOutcome> {
-  const lock = tx.dialect === 'mysql' ? ' FOR UPDATE' : '';
   const bound = await tx.select<{ source_key: string; service_id: string }>(
-    `SELECT source_key, service_id FROM binding WHERE service_id=? AND entity='customer'${lock}`,
+    `SELECT source_key, service_id FROM binding WHERE service_id=? AND entity='customer'${tx.forUpdate}`,
     [found.serviceId],
   );
   const other = bound.find((row) => row.source_key !== create.sourceKey);
@@ -66,7 +65,7 @@ export async function adoptFound(
             m.identity, b.record
        FROM outbox_message m LEFT JOIN message_body b ON b.message_id=m.id
       WHERE m.entity='customer' AND m.source_key=?
-        AND m.revision>=(SELECT o.revision FROM outbox_message o WHERE o.id=?) ORDER BY m.revision${lock}`,
+        AND m.revision>=(SELECT o.revision FROM outbox_message o WHERE o.id=?) ORDER BY m.revision${tx.forUpdate}`,
     [create.sourceKey, create.id],
   );
   const message = messages[0];

@@ -21,7 +21,7 @@ export async function knownOfClaims(
   const listed = placeholders(keys.length);
   const messages = await tx.select(
     `SELECT id, source_key, revision, operation, generation, state, park_class FROM outbox_message
-      WHERE entity=? AND source_key IN ${listed} ORDER BY revision${lock && tx.dialect === 'mysql' ? ' FOR UPDATE' : ''}`,
+      WHERE entity=? AND source_key IN ${listed} ORDER BY revision${lock ? tx.forUpdate : ''}`,
     [entity, ...keys],
   );
   const bindings = await tx.select<{ source_key: string; service_id: string }>(

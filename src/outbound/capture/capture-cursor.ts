@@ -1,26 +1,21 @@
 import type { Entity } from '../../model/record.js';
-import type { JobContext } from '../../ops/job-context.js';
+
 import { killPoint } from '../../ops/kill-point.js';
 import { beginSweep, isSweepAsked, writeCursor } from '../../store/cursors.js';
-import { assertEpoch, type Lease } from '../../store/lease.js';
+import type { Lease } from '../../store/lease.js';
 
 /** Puts on record that a sweep begins, so that whoever asks for one from now on asks for another. @throws LeaseLost */
-export async function startSweep({ store }: JobContext, lease: Lease | null, entity: Entity): Promise<void> {
-  await store.transaction('begin a sweep', async (tx) => {
-    if (lease) await assertEpoch(tx, lease);
-    await beginSweep(tx, entity);
-  });
+export async function startSweep(lease: Lease, entity: Entity): Promise<void> {
+  await lease.write('begin a sweep', (tx) => beginSweep(tx, entity));
 }
 
 /** Puts on record that a sweep came to its end. @throws LeaseLost */
 export async function moveCursor(
-  { store }: JobContext,
-  lease: Lease | null,
+  lease: Lease,
   entity: Entity,
   reached: { changedAt: string | null; sweptAt: number },
 ): Promise<void> {
-  await store.transaction('move the cursor', async (tx) => {
-    if (lease) await assertEpoch(tx, lease);
+  await lease.write('move the cursor', async (tx) => {
     // Whoever asked for another one meanwhile is heard: this one may have passed the record by then.
     const isAsked = await isSweepAsked(tx, entity);
     await writeCursor(tx, entity, isAsked ? { changedAt: reached.changedAt } : reached);

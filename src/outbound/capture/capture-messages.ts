@@ -39,7 +39,7 @@ export async function knownRecords(
             mapping_fingerprint, identity
        FROM outbox_message
       WHERE entity=? AND source_key IN ${placeholders(keys.length)}
-      ORDER BY revision${lock && tx.dialect === 'mysql' ? ' FOR UPDATE' : ''}`,
+      ORDER BY revision${lock ? tx.forUpdate : ''}`,
     [entity, ...keys],
   );
   for (const row of newest) {

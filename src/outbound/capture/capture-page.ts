@@ -3,7 +3,7 @@ import type { Entity, OrderRecord } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
 import { writeCursor } from '../../store/cursors.js';
-import { assertEpoch, type Lease } from '../../store/lease.js';
+import type { Lease } from '../../store/lease.js';
 import { type Row, updateRows } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { changedFields } from '../outbox/compose-update.js';
@@ -27,8 +27,8 @@ export interface CapturePageWork extends RowPass {
   page: ErpPage<ReadCustomer> | ErpPage<ReadOrder>;
   /** Orders that were asked for because they wait for their lines; those that the page lacks are forgotten. */
   unsettledKeys: readonly string[];
+  /** Null in a dry run. */
   lease: Lease | null;
-  dryRun: boolean;
   /** Skip customers of a customer page that were never captured: nothing refers to them yet. */
   knownCustomersOnly: boolean;
   /** How many rows of the page may still be written. */
@@ -76,9 +76,8 @@ export interface TouchedRecord {
 
 /** One page of the ERP becomes messages, audit lines and the cursor, in one transaction. */
 export async function capturePage(context: JobContext, work: CapturePageWork): Promise<CapturePageResult> {
-  if (work.dryRun) return context.store.read('compare with the ERP', (tx) => planAndWrite(context, work, tx));
-  const written = await context.store.transaction('write what was captured', async (tx) => {
-    if (work.lease) await assertEpoch(tx, work.lease);
+  if (work.lease === null) return context.store.read('compare with the ERP', (tx) => planAndWrite(context, work, tx));
+  const written = await work.lease.write('write what was captured', async (tx) => {
     const result = await planAndWrite(context, work, tx);
     if (result.touched.length > 0) killPoint('before-capture-commit');
     return result;
@@ -105,7 +104,7 @@ async function planAndWrite(context: JobContext, work: CapturePageWork, tx: Tx):
     tx,
     work.entity,
     rows.map((row) => row.sourceKey),
-    !work.dryRun,
+    work.lease !== null,
   );
   const plans: Plan[] = [];
   const refresh: Row[] = [];
@@ -172,7 +171,7 @@ async function planAndWrite(context: JobContext, work: CapturePageWork, tx: Tx):
       tx,
       'customer',
       customers.map((row) => row.sourceKey),
-      !work.dryRun,
+      work.lease !== null,
     );
     const customerPlans = customers.flatMap((row) => {
       const known = knownCustomers.get(row.sourceKey) as KnownRecord;
@@ -183,15 +182,16 @@ async function planAndWrite(context: JobContext, work: CapturePageWork, tx: Tx):
     plans.unshift(...customerPlans);
   }
 
-  const acknowledged = work.dryRun
-    ? await acknowledgedRecords(
-        tx,
-        work.entity,
-        plans.map((plan) => plan.message.sourceKey),
-      )
-    : new Map<string, string>();
+  const acknowledged =
+    work.lease === null
+      ? await acknowledgedRecords(
+          tx,
+          work.entity,
+          plans.map((plan) => plan.message.sourceKey),
+        )
+      : new Map<string, string>();
   for (const { message, row, supersedes } of plans) {
-    if (work.dryRun && message.entity === 'customer') work.shownCustomers.add(message.sourceKey);
+    if (work.lease === null && message.entity === 'customer') work.shownCustomers.add(message.sourceKey);
     if (message.parked) result.parked++;
     if (message.parked?.parkClass === 'conflict') result.turnedKeys++;
     if (message.parked?.parkClass === 'held')
@@ -209,12 +209,12 @@ async function planAndWrite(context: JobContext, work: CapturePageWork, tx: Tx):
       parked: message.parked?.reason ?? null,
       supersedes,
       fields:
-        work.dryRun && message.operation === 'update'
+        work.lease === null && message.operation === 'update'
           ? changedFields(acknowledged.get(message.sourceKey) ?? null, message.record)
           : [],
     });
   }
-  if (work.dryRun) return result;
+  if (work.lease === null) return result;
 
   await writePlans(context, tx, plans, nowMs);
   // In the same transaction: the next pass meets these keys as known.

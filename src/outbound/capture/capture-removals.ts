@@ -3,7 +3,7 @@ import type { ErpReader } from '../../erp/erp-reader.js';
 import type { Entity, JsonValue } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
-import { assertEpoch, type Lease } from '../../store/lease.js';
+import type { Lease } from '../../store/lease.js';
 import { canonicalJson, sha256 } from '../outbox/canonical-json.js';
 import { isWholeRecord } from '../outbox/compose-update.js';
 import { removalAfterThisPass } from '../outbox/hold-messages.js';
@@ -27,7 +27,7 @@ import { decideRemoval, replacesRecord } from './decide-removal.js';
 
 export interface RemovalPass {
   entity: Entity;
-  lease: Lease | null;
+  lease: Lease;
   fingerprint: string;
   /** Asked before each page: why to stop, or null. */
   stop: () => Promise<string | null>;
@@ -95,12 +95,11 @@ async function removePage(
   keys: readonly string[],
   sweep: CountingSweep | null,
 ): Promise<void> {
-  const { store, actor, nowMs } = context;
+  const { actor, nowMs } = context;
   const { entity, lease } = pass;
   const presence = await reader.presence(entity, keys);
   const { onCancelled, onDeleted } = settingsOf(context, entity);
-  const written = await store.transaction('write what was removed', async (tx) => {
-    if (lease) await assertEpoch(tx, lease);
+  const written = await lease.write('write what was removed', async (tx) => {
     const { existing, cancelled } = presence;
     const absent = existing === null || sweep === null ? [] : keys.filter((key) => !existing.has(key));
     const missing =

@@ -4,10 +4,11 @@ import type { Entity } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { readCursor, type SourceMarks } from '../../store/cursors.js';
 import { activePauses, listPauses } from '../../store/lane-pauses.js';
+import type { Lease } from '../../store/lease.js';
 import { newestMessageId } from '../outbox/hold-messages.js';
 import { readRecoveryHold } from '../recovery/store-witness.js';
 import { moveCursor, startSweep } from './capture-cursor.js';
-import { CaptureLease } from './capture-lease.js';
+import { acquireCaptureLease } from './capture-lease.js';
 import { type CapturePageResult, capturePage, type TouchedRecord } from './capture-page.js';
 import { captureCancelled, type RemovalPass, sweepRemovals } from './capture-removals.js';
 import { addPage, type CaptureResult, emptyCaptureResult } from './capture-result.js';
@@ -40,7 +41,7 @@ export async function capture(
   options: CaptureOptions = {},
 ): Promise<CaptureResult> {
   if (options.dryRun) return new CapturePass(context, reader, options, null).run();
-  const lease = await CaptureLease.acquire(context);
+  const lease = await acquireCaptureLease(context);
   if (typeof lease === 'string') return { ...emptyCaptureResult(), busy: true, stopped: { reason: lease } };
   try {
     return await new CapturePass(context, reader, options, lease).run();
@@ -61,11 +62,11 @@ class CapturePass {
   readonly #shownCustomers = new Set<string>();
   readonly #brakes: PassBrakes;
   /** Null in a dry run. */
-  readonly #lease: CaptureLease | null;
+  readonly #lease: Lease | null;
   /** What was there before a partial pass: it lets go only what it writes itself. */
   #afterId = 0;
 
-  constructor(context: JobContext, reader: ErpReader, options: CaptureOptions, lease: CaptureLease | null) {
+  constructor(context: JobContext, reader: ErpReader, options: CaptureOptions, lease: Lease | null) {
     this.#context = context;
     this.#lease = lease;
     this.#brakes = new PassBrakes(context);
@@ -99,7 +100,7 @@ class CapturePass {
 
   async #endPass(): Promise<void> {
     if (this.#options.dryRun || this.result.stopped) return;
-    const held = await this.#brakes.end(this.#lease?.lease ?? null, this.#afterId);
+    const held = await this.#brakes.end(this.#writing, this.#afterId);
     this.result.held += held;
     this.result.parked += held;
   }
@@ -119,7 +120,7 @@ class CapturePass {
     const source = await this.#watchSource(entity, null);
     if (entity === 'order') await this.#unsettled();
     if (whole) {
-      if (!this.#options.dryRun) await startSweep(this.#context, this.#lease?.lease ?? null, entity);
+      if (!this.#options.dryRun) await startSweep(this.#writing, entity);
       await this.#sweep(entity);
       if (this.#isPartial()) return;
       const { read } = this.result;
@@ -133,7 +134,7 @@ class CapturePass {
       const changedAt = upper ?? cursor.changedAt;
       if (this.#options.dryRun || this.result.stopped) return;
       const reached = { changedAt: laterChangedAt(cursor.changedAt, changedAt), sweptAt: startedAt };
-      await moveCursor(this.#context, this.#lease?.lease ?? null, entity, reached);
+      await moveCursor(this.#writing, entity, reached);
       return;
     }
     if (upper === null) return;
@@ -155,13 +156,13 @@ class CapturePass {
 
   async #watchSource(entity: Entity, sweptRows: number | null): Promise<SourceMarks | null> {
     if (this.#options.dryRun || this.#isPartial() || this.result.stopped) return null;
-    return this.#brakes.watch(this.#reader, this.#lease?.lease ?? null, entity, sweptRows);
+    return this.#brakes.watch(this.#reader, this.#writing, entity, sweptRows);
   }
 
   #removalPass(entity: Entity): RemovalPass {
     return {
       entity,
-      lease: this.#lease?.lease ?? null,
+      lease: this.#writing,
       fingerprint: this.#fingerprints[entity],
       stop: async () => {
         await this.#mayGoOn();
@@ -241,11 +242,10 @@ class CapturePass {
       unsettledKeys,
       fingerprints: this.#fingerprints,
       givenUpTo: this.#brakes.givenUpTo,
-      lease: this.#lease?.lease ?? null,
+      lease: this.#lease,
       force: this.#options.force ?? false,
       // Who names records wants them now.
       isResync: this.#options.filter !== undefined && this.#options.filter.keys === undefined,
-      dryRun: this.#options.dryRun ?? false,
       // Customers that no eligible order refers to are only followed once they are known.
       knownCustomersOnly: settings.customers.send === 'referenced' && !this.#options.filter?.keys,
       room: this.#room(entity),
@@ -261,6 +261,12 @@ class CapturePass {
     for (const key of work.waiting) this.#waiting.add(key);
     this.result.waiting = this.#waiting.size;
     this.#options.onTouched?.(work.touched);
+  }
+
+  /** The lease to write under. A dry run has none: whatever writes asks for it, and fails there. */
+  get #writing(): Lease {
+    if (this.#lease === null) throw new Error('A dry run writes nothing.');
+    return this.#lease;
   }
 
   /** Asked before each page: an operator's pause or a stop ends the pass. */

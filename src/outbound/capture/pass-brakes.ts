@@ -5,7 +5,7 @@ import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
 import { raiseAlert } from '../../store/alerts.js';
 import { readMarks, type SourceMarks } from '../../store/cursors.js';
-import { assertEpoch, type Lease } from '../../store/lease.js';
+import type { Lease } from '../../store/lease.js';
 import type { Tx } from '../../store/store.js';
 import { countOfPass, holdOfPass, type PassScope, releaseOfPass } from '../outbox/hold-messages.js';
 import { passBrake } from './brake.js';
@@ -21,15 +21,14 @@ const batchSize = 500;
  */
 export async function endPass(
   context: JobContext,
-  lease: Lease | null,
+  lease: Lease,
   scope: PassScope,
   standing: string | null,
 ): Promise<number> {
   const { entity } = scope;
   const { store, settings, nowMs } = context;
   const guarded = <T>(action: string, work: (tx: Tx) => Promise<T>) =>
-    store.transaction(action, async (tx) => {
-      if (lease) await assertEpoch(tx, lease);
+    lease.write(action, async (tx) => {
       const done = await work(tx);
       killPoint('before-pass-end');
       return done;
@@ -105,7 +104,7 @@ export class PassBrakes {
   }
 
   /** Notes where the source ends, and what that says of the ERP. */
-  async watch(reader: ErpReader, lease: Lease | null, entity: Entity, sweptRows: number | null): Promise<SourceMarks> {
+  async watch(reader: ErpReader, lease: Lease, entity: Entity, sweptRows: number | null): Promise<SourceMarks> {
     const marks = await watchSource(this.#context, reader, lease, entity, sweptRows);
     this.#heed(entity, marks);
     return marks;
@@ -121,7 +120,7 @@ export class PassBrakes {
    * Lets go or holds what was written after `afterId`. What a pass that did not end has written waits for the next one over
    * everything, and is counted with it. @returns how many are held
    */
-  async end(lease: Lease | null, afterId: number): Promise<number> {
+  async end(lease: Lease, afterId: number): Promise<number> {
     // What the pass itself has found out counts as well.
     if (this.turnedKeys > 0) await this.recall();
     const standing = this.#standing.order ?? this.#standing.customer ?? null;

@@ -5,7 +5,7 @@ import type { Entity } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { endAlert, raiseAlert } from '../../store/alerts.js';
 import { readMarks, type SourceMarks, writeMarks } from '../../store/cursors.js';
-import { assertEpoch, type Lease } from '../../store/lease.js';
+import type { Lease } from '../../store/lease.js';
 import type { Tx } from '../../store/store.js';
 
 /** Fewer eligible rows than this may well all have been dealt with. */
@@ -97,14 +97,13 @@ export async function brakeSource(
 export async function watchSource(
   context: JobContext,
   reader: ErpReader,
-  lease: Lease | null,
+  lease: Lease,
   entity: Entity,
   sweptRows: number | null,
 ): Promise<SourceMarks> {
-  const { store, settings, log, nowMs } = context;
+  const { settings, log, nowMs } = context;
   const end = await reader.sourceEnd(entity);
-  const { marks, alert } = await store.transaction('note where the ERP ends', async (tx) => {
-    if (lease) await assertEpoch(tx, lease);
+  const { marks, alert } = await lease.write('note where the ERP ends', async (tx) => {
     const before = await readMarks(tx, entity);
     const brake = sourceBrake(before, end, sweptRows, settings.capture.overlapSeconds);
     const marks = nextMarks(before, end, sweptRows, brake);

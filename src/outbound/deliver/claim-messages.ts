@@ -76,11 +76,10 @@ export async function claimMessages(
   keyField: string | null = null,
 ): Promise<{ claimed: ClaimedMessage[]; nothingToSend: NothingToSend[] }> {
   if (ids.length === 0) return { claimed: [], nothingToSend: [] };
-  const lock = tx.dialect === 'mysql' ? ' FOR UPDATE SKIP LOCKED' : '';
   // A plain SELECT may show yesterday's state; the locking one shows what is.
   const locked = await tx.select<{ id: number }>(
     `SELECT id FROM outbox_message
-      WHERE id IN ${placeholders(ids.length)} AND state IN ('pending','in_doubt') AND next_attempt_at<?${lock}`,
+      WHERE id IN ${placeholders(ids.length)} AND state IN ('pending','in_doubt') AND next_attempt_at<?${tx.skipLocked}`,
     [...ids, removalAfterThisPass],
   );
   if (locked.length === 0) return { claimed: [], nothingToSend: [] };

@@ -3,7 +3,6 @@ import type { Settings } from '../../config/settings.js';
 import type { Entity } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
-import { assertEpoch } from '../../store/lease.js';
 import { placeholders, updateRows } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { removalAfterThisPass } from '../outbox/hold-messages.js';
@@ -117,15 +116,14 @@ export class Claims {
 
   /** @returns what may be sent now, and how many were parked on the way. @throws LeaseLost */
   async claim(ids: readonly number[]): Promise<{ claimed: ClaimedMessage[]; parked: number }> {
-    const { store, nowMs, settings, actor } = this.#context;
+    const { nowMs, settings, actor } = this.#context;
     if (ids.length === 0) return { claimed: [], parked: 0 };
     const { endpoints, idempotency } = settings.service;
     const updates = {
       customer: { method: endpoints.updateCustomer.method, optional: optionalFields(settings.customers) },
       order: { method: endpoints.updateOrder.method, optional: optionalFields(settings.orders) },
     };
-    const done = await store.transaction('claim messages', async (tx) => {
-      await assertEpoch(tx, this.#lease.lease);
+    const done = await this.#lease.lease.write('claim messages', async (tx) => {
       const at = nowMs();
       // Before anything is claimed: a key that is forgotten must not go out once more.
       const parked = await this.#park(tx, at);
@@ -160,9 +158,8 @@ export class Claims {
 
   /** @returns how many. @throws LeaseLost */
   async parkForgotten(): Promise<number> {
-    const { store, nowMs } = this.#context;
-    return store.transaction('park what the service may have forgotten', async (tx) => {
-      await assertEpoch(tx, this.#lease.lease);
+    const { nowMs } = this.#context;
+    return this.#lease.lease.write('park what the service may have forgotten', async (tx) => {
       return this.#park(tx, nowMs());
     });
   }

@@ -3,7 +3,6 @@ import type { JobContext } from '../../ops/job-context.js';
 import { isOwnLimit, longestRestMs, longestSlotWaitMs } from '../../service/rate-limit/rate-limiter.js';
 import type { ServiceClient } from '../../service/service-client.js';
 import { listPauses, pauseLane, resumeLane } from '../../store/lane-pauses.js';
-import { assertEpoch } from '../../store/lease.js';
 import type { Tx } from '../../store/store.js';
 import type { ServiceLease } from './service-lease.js';
 
@@ -107,8 +106,7 @@ async function endOldPause(
   const pauses = await store.read('look for a limit that was used up', listPauses);
   if (!pauses.some(({ lane, cause, reason }) => lane === 'service' && cause === 'limit' && isOwnLimit(reason))) return;
   if ((await pauseWhenUsedUp(context, client)) !== null) return;
-  await store.transaction('end the pause of an earlier limit', async (tx) => {
-    await assertEpoch(tx, lease);
+  await lease.write('end the pause of an earlier limit', async (tx) => {
     await resumeLane(tx, 'service', ['limit']);
     const detail = { lane: 'service', reason: 'the limits of the settings allow more' };
     await appendAudit(tx, [{ event: 'resume', outcome: 'limit', actor, detail }], nowMs());

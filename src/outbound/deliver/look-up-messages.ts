@@ -45,7 +45,6 @@ export async function claimLookUps(
   limit: number,
   only: ReadonlyMap<Entity, ReadonlySet<string>> | null,
 ): Promise<LookUpMessage[]> {
-  const lock = tx.dialect === 'mysql' ? ' FOR UPDATE SKIP LOCKED' : '';
   const found: { id: number }[] = [];
   for (const cause of ['in_doubt', 'conflict'] as const) {
     const condition =
@@ -60,7 +59,7 @@ export async function claimLookUps(
         ...(await tx.select<{ id: number }>(
           `SELECT m.id FROM outbox_message m
             WHERE ${condition} AND m.entity=? AND m.next_attempt_at<=? ${some}
-            ORDER BY m.next_attempt_at, m.id LIMIT ${Math.trunc(limit)}${lock}`,
+            ORDER BY m.next_attempt_at, m.id LIMIT ${Math.trunc(limit)}${tx.skipLocked}`,
           [entity, nowMs, ...(keys ?? [])],
         )),
       );

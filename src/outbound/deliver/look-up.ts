@@ -5,7 +5,7 @@ import type { JobContext } from '../../ops/job-context.js';
 import type { SendRequest } from '../../service/compose-request.js';
 import { existingCustomerEndpoint } from '../../service/look-up.js';
 import type { LookedUp, ServiceClient } from '../../service/service-client.js';
-import { assertEpoch, LeaseLost } from '../../store/lease.js';
+import { LeaseLost } from '../../store/lease.js';
 import { type AdoptOutcome, adoptCustomer } from '../adoption/adopt-found.js';
 import { backoffMs } from '../outbox/message.js';
 import { shownReason } from '../outbox/shown-reason.js';
@@ -57,8 +57,7 @@ export async function takeLookUps(
   const entities = { in_doubt: lookUpEntities(context), conflict: conflictEntities(context) };
   if (entities.in_doubt.length + entities.conflict.length === 0 || limit < 1) return [];
   const lifetimeMs = context.settings.service.idempotency.lifetimeHours * 3_600_000;
-  return context.store.transaction('take what is to be looked up', async (tx) => {
-    await assertEpoch(tx, lease.lease);
+  return lease.lease.write('take what is to be looked up', async (tx) => {
     const at = context.nowMs();
     return claimLookUps(tx, entities, lease.lease.epoch, at, at - lifetimeMs, limit, only);
   });
@@ -78,7 +77,7 @@ export async function lookUp(
   message: LookUpMessage,
   asking: { gate: SendRequest['gate']; isProbe: boolean },
 ): Promise<LookUpResult | null> {
-  const { settings, store, nowMs, random, actor } = context;
+  const { settings, nowMs, random, actor } = context;
   const endpoint = endpointFor(context, message);
   if (!endpoint) throw new Error(`There is no look-up for ${message.entity}.`);
   const looked = await client
@@ -95,8 +94,7 @@ export async function lookUp(
     });
   const { delivery } = settings;
   const put = () =>
-    store.transaction('put a look-up on record', async (tx) => {
-      await assertEpoch(tx, lease.lease);
+    lease.lease.write('put a look-up on record', async (tx) => {
       const at = nowMs();
       const maxMs = delivery.backoffMaxSeconds * 1000;
       const backoff = {

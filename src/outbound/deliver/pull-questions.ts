@@ -4,7 +4,6 @@ import type { JobContext } from '../../ops/job-context.js';
 import { judgePullAnswer, type PullAnswer } from '../../service/judge-read.js';
 import type { Read, ServiceClient } from '../../service/service-client.js';
 import { listPauses, pauseLane, pauseLaneNoShorter, resumeLane } from '../../store/lane-pauses.js';
-import { assertEpoch } from '../../store/lease.js';
 import { placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { raiseForbiddenRead } from './forbidden-reads.js';
@@ -118,8 +117,7 @@ export class PullQuestions {
   async #intend({ purpose }: Pick<Question<unknown>, 'purpose'>): Promise<number> {
     this.#requests++;
     const unrecorded = [...this.#lease.unrecordedReads];
-    const id = await this.#context.store.transaction('put an attempt on record', async (tx) => {
-      await assertEpoch(tx, this.#lease.lease);
+    const id = await this.#lease.lease.write('put an attempt on record', async (tx) => {
       await endUnrecorded(tx, unrecorded);
       return tx.insertReturningId('INSERT INTO attempt (purpose, number, epoch, intended_at) VALUES (?, ?, ?, ?)', [
         purpose,
@@ -137,8 +135,7 @@ export class PullQuestions {
     const verdict = judged.kind === 'answer' ? 'read' : judged.verdict;
     const status = read.exchange.kind === 'answer' || read.exchange.kind === 'cut_off' ? read.exchange.status : null;
     const { startedAtMs: startedAt, durationMs, requestId } = read;
-    await this.#context.store.transaction('put an answer on record', async (tx) => {
-      await assertEpoch(tx, this.#lease.lease);
+    await this.#lease.lease.write('put an answer on record', async (tx) => {
       const at = this.#context.nowMs();
       await tx.run(
         'UPDATE attempt SET started_at=?, duration_ms=?, status=?, verdict=?, reason=?, request_id=? WHERE id=?',

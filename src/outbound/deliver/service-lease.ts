@@ -3,7 +3,7 @@ import type { Entity } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
 import { longestRestMs } from '../../service/rate-limit/rate-limiter.js';
-import { acquireLease, type Lease, LeaseLost, releaseLease, renewLease } from '../../store/lease.js';
+import { Lease, LeaseLost } from '../../store/lease.js';
 import type { Tx } from '../../store/store.js';
 import { bindEnvironment } from './go-live.js';
 
@@ -127,7 +127,7 @@ export class ServiceLease {
     signal?: AbortSignal,
   ): Promise<ServiceLease | { holder: string; freeInMs: number }> {
     const leaseMs = context.settings.delivery.leaseSeconds * 1000;
-    const answer = await acquireLease(context.store, 'service', context.actor, leaseMs, context.clock);
+    const answer = await Lease.acquire(context.store, 'service', context.actor, leaseMs, context.clock);
     if (!answer.held) return { holder: answer.holder, freeInMs: answer.freeInMs };
     killPoint('after-lease');
     const kept = new ServiceLease(context, answer.lease);
@@ -168,7 +168,7 @@ export class ServiceLease {
     if (this.#lost) return;
     this.#lost = true;
     killPoint('before-lease-release');
-    await releaseLease(this.#context.store, this.lease);
+    await this.lease.release();
   }
 
   #schedule(): void {
@@ -181,7 +181,7 @@ export class ServiceLease {
 
   async #renew(): Promise<void> {
     try {
-      await renewLease(this.#context.store, this.lease, this.#leaseMs, this.#context.clock);
+      await this.lease.renew();
     } catch (error) {
       if (error instanceof LeaseLost) this.markLost();
       // An unreachable store is no loss yet: mayStartRequest holds requests back long before the lease ends.

@@ -151,7 +151,7 @@ async function stillSending(tx: Tx, settled: readonly SettledMessage[], epoch: n
     generation: number;
   }>(
     `SELECT id, attempts, content_hash, revision, generation FROM outbox_message
-      WHERE id IN ${placeholders(settled.length)} AND state='sending' AND claim_epoch=?${tx.dialect === 'mysql' ? ' FOR UPDATE' : ''}`,
+      WHERE id IN ${placeholders(settled.length)} AND state='sending' AND claim_epoch=?${tx.forUpdate}`,
     [...settled.map(({ message }) => message.id), epoch],
   );
   const sending = new Map(rows.map((row) => [Number(row.id), row]));

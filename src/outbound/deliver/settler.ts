@@ -3,7 +3,7 @@ import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
 import type { Sent } from '../../service/service-client.js';
 import { recordSuccess } from '../../store/job-runs.js';
-import { assertEpoch, LeaseLost } from '../../store/lease.js';
+import { LeaseLost } from '../../store/lease.js';
 import type { Tx } from '../../store/store.js';
 import { adoptCustomer } from '../adoption/adopt-found.js';
 import { sha256 } from '../outbox/canonical-json.js';
@@ -120,7 +120,7 @@ export class Settler {
 
   async #settleBatch(met: readonly Outcome[]): Promise<void> {
     const batch = await this.#heedForbidden(met);
-    const { store, nowMs, random, settings, actor } = this.#context;
+    const { nowMs, random, settings, actor } = this.#context;
     const at = nowMs();
     const { delivery } = settings;
     const maxMs = delivery.backoffMaxSeconds * 1000;
@@ -153,8 +153,7 @@ export class Settler {
         },
       };
     });
-    const { effects, adopted } = await store.transaction('put outcomes on record', async (tx) => {
-      await assertEpoch(tx, this.#lease.lease);
+    const { effects, adopted } = await this.#lease.lease.write('put outcomes on record', async (tx) => {
       const attemptIds = await settleMessages(tx, settled, this.#lease.lease.epoch, at);
       await appendAudit(
         tx,

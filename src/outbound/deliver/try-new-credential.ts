@@ -2,7 +2,6 @@ import { appendAudit } from '../../audit/audit-log.js';
 import type { JobContext } from '../../ops/job-context.js';
 import type { ServiceClient } from '../../service/service-client.js';
 import { listPauses, pauseLane, resumeLane } from '../../store/lane-pauses.js';
-import { assertEpoch } from '../../store/lease.js';
 import type { ServiceLease } from './service-lease.js';
 
 const reason = 'the credential may be another one; one request goes to see whether the service takes it';
@@ -23,8 +22,7 @@ export async function tryNewCredential(
   const pauses = await store.read('look whether the credential was refused', listPauses);
   const pause = pauses.find(({ lane, cause }) => lane === 'service' && cause === 'credential');
   if (!pause || !client.credentialReplacedSince(pause.since_at, begins)) return false;
-  await store.transaction('try the new credential', async (tx) => {
-    await assertEpoch(tx, lease.lease);
+  await lease.lease.write('try the new credential', async (tx) => {
     const at = nowMs();
     if ((await resumeLane(tx, 'service', ['credential'])) === 0) return;
     // An outage is what lets one request at a time go, and ends with the first answer.

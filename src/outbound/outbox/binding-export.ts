@@ -36,7 +36,7 @@ export async function closeProven(
   const open = await tx.select<OpenMessage>(
     `SELECT id, source_key, revision, operation, first_sent_at FROM outbox_message
       WHERE entity=? AND source_key IN ${placeholders(revisions.size)} AND state IN ('pending','parked','sending','in_doubt')
-        ${what.isBound ? "AND operation<>'update'" : ''}${tx.dialect === 'mysql' ? ' FOR UPDATE' : ''}`,
+        ${what.isBound ? "AND operation<>'update'" : ''}${tx.forUpdate}`,
     [entity, ...revisions.keys()],
   );
   const proven = open.filter((message) => {
@@ -126,7 +126,7 @@ async function moveBehind(tx: Tx, entity: Entity, bindings: readonly BindingRow[
   const open = await tx.select<{ id: number; source_key: string; revision: number }>(
     `SELECT id, source_key, revision FROM outbox_message
       WHERE entity=? AND source_key IN ${placeholders(bound.size)} AND operation<>'create'
-        AND state IN ('pending','parked','sending','in_doubt')${tx.dialect === 'mysql' ? ' FOR UPDATE' : ''}`,
+        AND state IN ('pending','parked','sending','in_doubt')${tx.forUpdate}`,
     [entity, ...bound.keys()],
   );
   await updateRows(

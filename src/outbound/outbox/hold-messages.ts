@@ -55,7 +55,7 @@ export async function holdOfPass(
 ): Promise<{ id: number; sourceKey: string }[]> {
   const rows = await tx.select(
     `SELECT id, source_key FROM outbox_message WHERE state='pending' AND entity=? AND next_attempt_at>=? AND id>?
-      ORDER BY id LIMIT ${Math.trunc(limit)}${tx.dialect === 'mysql' ? ' FOR UPDATE' : ''}`,
+      ORDER BY id LIMIT ${Math.trunc(limit)}${tx.forUpdate}`,
     [entity, removalAfterThisPass, afterId],
   );
   if (rows.length === 0) return [];

@@ -12,8 +12,7 @@ const unbound = `m.operation='create' AND m.state='pending' AND ${isUnbound}`;
 
 /** Nobody decides anything else about them until the transaction ends. */
 async function lockIds(tx: Tx, which: string): Promise<number[]> {
-  const lock = tx.dialect === 'mysql' ? ' FOR UPDATE' : '';
-  const rows = await tx.select<{ id: number }>(`SELECT m.id FROM outbox_message m WHERE ${which}${lock}`);
+  const rows = await tx.select<{ id: number }>(`SELECT m.id FROM outbox_message m WHERE ${which}${tx.forUpdate}`);
   return rows.map(({ id }) => Number(id));
 }
 

@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import { type PullOptions, pull } from '../../../src/inbound/invoices/pull.js';
 import type { FaultInput } from '../../../src/lab/sandbox/fault-plan.js';
 import { pauseLane } from '../../../src/store/lane-pauses.js';
-import { acquireLease, LeaseLost } from '../../../src/store/lease.js';
+import { Lease, LeaseLost } from '../../../src/store/lease.js';
 import { type Lab, type LabOptions, onBothLabs, withServiceLease } from '../../support/jobs/job-lab.js';
 import { pausesOf } from '../../support/jobs/service-of.js';
 import { withMethod } from '../../support/jobs/with-method.js';
@@ -531,7 +531,7 @@ onBothLabs('pull', (kit) => {
     );
     await waitFor('the first page', () => lab.sandbox.counts().requests > 0);
     await neighbour.transaction('let time pass', (tx) => tx.run("UPDATE lease SET expires_at=1 WHERE name='service'"));
-    expect((await acquireLease(neighbour, 'service', 'the successor', 60_000)).held).to.equal(true);
+    expect((await Lease.acquire(neighbour, 'service', 'the successor', 60_000)).held).to.equal(true);
     expect(await running).to.be.instanceOf(LeaseLost);
     expect(await kit.rows('SELECT * FROM invoice')).to.deep.equal([]);
     expect((await lastPull()).outcome).to.equal('running');
@@ -543,7 +543,7 @@ onBothLabs('pull', (kit) => {
     const transaction: typeof store.transaction = async (action, work) => {
       if (action === 'end a pull') {
         await store.transaction('let time pass', (tx) => tx.run("UPDATE lease SET expires_at=1 WHERE name='service'"));
-        expect((await acquireLease(store, 'service', 'the successor', 60_000)).held).to.equal(true);
+        expect((await Lease.acquire(store, 'service', 'the successor', 60_000)).held).to.equal(true);
       }
       return store.transaction(action, work);
     };

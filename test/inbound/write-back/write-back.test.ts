@@ -11,7 +11,7 @@ import type { WriteBackChange, WriteBackKind } from '../../../src/model/write-ba
 import { sync } from '../../../src/operator/sync.js';
 import { liveIdentity, writeGoLive } from '../../../src/outbound/deliver/go-live.js';
 import { openAlerts } from '../../../src/store/alerts.js';
-import { acquireLease } from '../../../src/store/lease.js';
+import { Lease } from '../../../src/store/lease.js';
 import { onBothStores, type StoreKit, useStore } from '../../store/both-stores.js';
 import { type Lab, type LabOptions, useLab } from '../../support/jobs/job-lab.js';
 import { waitFor } from '../../support/wait-for.js';
@@ -466,7 +466,7 @@ function writeBackTests(base: StoreKit, isWhole = true): void {
   it('leaves it to one process at a time', async () => {
     const office = await open();
     await withInvoices(office, 1);
-    await acquireLease(kit.store, 'write-back', 'the other daemon', 60_000);
+    await Lease.acquire(kit.store, 'write-back', 'the other daemon', 60_000);
     expect(await office.pass()).to.deep.include({ busy: 'the other daemon' });
     expect(office.sent).to.deep.equal([]);
     expect(await writeAgain(office.lab.context)).to.equal('the other daemon');

@@ -5,7 +5,7 @@ import { compareChangedAt } from '../../../src/erp/time/shift-changed-at.js';
 import { editSampleLine, insertSampleOrder, wallTimeNow } from '../../../src/lab/sample-erp/change-sample-erp.js';
 import { readCursor, sweepAtNextPass } from '../../../src/store/cursors.js';
 import { pauseLane, resumeLane } from '../../../src/store/lane-pauses.js';
-import { acquireLease, LeaseLost, releaseLease } from '../../../src/store/lease.js';
+import { Lease, LeaseLost } from '../../../src/store/lease.js';
 import { oneOfEachBadRow } from '../../lab/sample-erp/one-of-each-bad-row.js';
 import { useStore } from '../../store/both-stores.js';
 import { type Lab, type LabKit, onBothLabs, useLab } from '../../support/jobs/job-lab.js';
@@ -349,7 +349,7 @@ onBothLabs('capture', (kit) => {
   it('decides everything in a dry run, and writes nothing, not even beside a capture that runs', async () => {
     const lab = await kit.start({ bad: { negativeQuantities: 1 } });
     const before = await everything(kit);
-    const taken = await acquireLease(kit.store, 'capture', 'somebody', minute);
+    const taken = await Lease.acquire(kit.store, 'capture', 'somebody', minute);
     const result = await lab.capture({ dryRun: true });
     expect(result.captured).to.deep.equal({ customers: 4, orders: 13 });
     expect(result).to.deep.include({ parked: 1, stopped: null });
@@ -360,11 +360,11 @@ onBothLabs('capture', (kit) => {
 
   it('runs one at a time', async () => {
     const lab = await kit.start();
-    const answer = await acquireLease(kit.store, 'capture', 'somebody', minute);
+    const answer = await Lease.acquire(kit.store, 'capture', 'somebody', minute);
     const refused = await lab.capture();
     expect(refused.busy).to.equal(true);
     expect(refused.stopped?.reason).to.contain('somebody is capturing');
-    if (answer.held) await releaseLease(kit.store, answer.lease);
+    if (answer.held) await answer.lease.release();
     expect((await lab.capture()).captured.orders).to.equal(12);
   });
 
@@ -405,7 +405,7 @@ onBothLabs('capture', (kit) => {
       await kit.store.transaction('let time pass', (tx) =>
         tx.run("UPDATE lease SET expires_at=1 WHERE name='capture'"),
       );
-      const answer = await acquireLease(kit.store, 'capture', 'the successor', minute);
+      const answer = await Lease.acquire(kit.store, 'capture', 'the successor', minute);
       expect(answer.held).to.equal(true);
     };
     const failureOf = (work: Promise<unknown>) =>

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { createKey } from '../../../src/outbound/outbox/idempotency-key.js';
-import { acquireLease, releaseLease } from '../../../src/store/lease.js';
+import { Lease } from '../../../src/store/lease.js';
 import { askAsAnother } from '../../support/jobs/ask-as-another.js';
 import { onBothLabs } from '../../support/jobs/job-lab.js';
 import {
@@ -328,12 +328,12 @@ onBothLabs('deliver', (kit) => {
     await waitFor('the first orders', () => lab.sandbox.counts().orders >= 3);
     const neighbour = await kit.neighbour();
     await neighbour.transaction('let time pass', (tx) => tx.run("UPDATE lease SET expires_at=1 WHERE name='service'"));
-    const taken = await acquireLease(neighbour, 'service', 'the successor', 60_000);
+    const taken = await Lease.acquire(neighbour, 'service', 'the successor', 60_000);
     if (!taken.held) throw new Error('The lease was not free.');
     const before = await kit.rows('SELECT * FROM outbox_message ORDER BY id');
     expect((await running).stopped).to.equal('the delivery lease went to another process');
     expect(await kit.rows('SELECT * FROM outbox_message ORDER BY id')).to.deep.equal(before);
-    await releaseLease(neighbour, taken.lease);
+    await taken.lease.release();
 
     const result = await lab.another({ actor: 'the next one' }).deliver();
     expect(result).to.deep.include({ parked: 0, stopped: null });
