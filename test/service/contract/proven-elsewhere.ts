@@ -4,11 +4,11 @@ export interface Proof {
   test: string;
 }
 
-const secure = (test: string): Proof => ({ file: 'delivery/secure-connections.test.ts', test });
-const credentials = (test: string): Proof => ({ file: 'delivery/credentials.test.ts', test });
-const endpoints = (test: string): Proof => ({ file: 'jobs/profile-endpoints.test.ts', test });
-const profile = (test: string): Proof => ({ file: 'jobs/profile.test.ts', test });
-const pull = (test: string): Proof => ({ file: 'jobs/pull.test.ts', test });
+const secure = (test: string): Proof => ({ file: 'service/secure-connections.test.ts', test });
+const credentials = (test: string): Proof => ({ file: 'service/credentials.test.ts', test });
+const endpoints = (test: string): Proof => ({ file: 'outbound/deliver/profile-endpoints.test.ts', test });
+const profile = (test: string): Proof => ({ file: 'outbound/deliver/profile.test.ts', test });
+const pull = (test: string): Proof => ({ file: 'inbound/invoices/pull.test.ts', test });
 
 const ownCertificate = secure('get in by it alone, its key under a passphrase');
 const secretsGiven = secure('get in with key and passphrase from the environment');
@@ -24,7 +24,7 @@ export const provenElsewhere: Readonly<Record<string, Proof>> = {
   'service.sandboxUrl': { file: 'config/profile-checks.test.ts', test: 'is that of the environment in use' },
   'service.tokenFile': credentials('whose successor is refused as well is reported after two'),
   'service.concurrency': {
-    file: 'delivery/concurrency-of.test.ts',
+    file: 'service/rate-limit/concurrency-of.test.ts',
     test: 'is what is configured, whatever the limits',
   },
   'service.credential.clientSecretFile': credentials('says so when the client is refused, and tries its new secret'),
@@ -44,7 +44,7 @@ export const provenElsewhere: Readonly<Record<string, Proof>> = {
   'service.idempotency.field': keyInBody,
   'service.idempotency.lifetimeHours': endpoints('says how long a key is remembered'),
   'service.idempotency.replaysRefusals': {
-    file: 'jobs/changes.test.ts',
+    file: 'outbound/deliver/changes.test.ts',
     test: 'is tried again with a new key on a service that replays refusals',
   },
   'service.endpoints.listInvoices.path': endpoints('says where invoices are listed, and by which status'),
@@ -57,11 +57,11 @@ export const provenElsewhere: Readonly<Record<string, Proof>> = {
   'service.endpoints.readOrder.successStatus': orderRead,
   'service.endpoints.readOrder.absentStatus': orderRead,
   'service.endpoints.lookUpCustomer.absenceProves': {
-    file: 'jobs/look-up.test.ts',
+    file: 'outbound/deliver/look-up.test.ts',
     test: 'what it does not find',
   },
   'service.endpoints.lookUpOrder.absenceProves': {
-    file: 'outbox/decide-look-up.test.ts',
+    file: 'outbound/deliver/decide-look-up.test.ts',
     test: 'absence proves nothing, unless the profile says so, and never against a conflict',
   },
   'service.states.customer': endpoints('names the states of a customer that are known'),
@@ -69,7 +69,7 @@ export const provenElsewhere: Readonly<Record<string, Proof>> = {
   'service.fields.customer': unsent,
   'service.fields.order': unsent,
   'service.fields.item': {
-    file: 'outbox/record-problem.test.ts',
+    file: 'outbound/capture/record-problem.test.ts',
     test: 'is a number of lines, and each line by itself',
   },
   'invoices.paging.page': pages,
