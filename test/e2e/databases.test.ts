@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { createSampleErp } from '../../src/lab/sample-erp/create-sample-erp.js';
-import type { Sandbox } from '../../src/lab/sandbox/sandbox.js';
-import { startSandbox } from '../../src/lab/sandbox/start-sandbox.js';
+import { type Sandbox, startSandbox } from '../../src/lab/sandbox/start-sandbox.js';
 import { type CuttableProxy, startCuttableProxy } from '../support/cuttable-proxy.js';
 import { type MariaDb, startMariaDb } from '../support/mariadb.js';
 import type { TestDatabase } from '../support/mariadb-database.js';

@@ -1,7 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { SandboxOptions } from '../../src/lab/sandbox/options.js';
-import type { TokenRules } from '../../src/lab/sandbox/token-desk.js';
+import type { SandboxOptions, TokenRules } from '../../src/lab/sandbox/options.js';
 import type { Authority } from '../support/certificates.js';
 
 /** A service of this family: what it is like, and the settings that tell Waybill so. */

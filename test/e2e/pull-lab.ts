@@ -1,8 +1,7 @@
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { createSampleErp } from '../../src/lab/sample-erp/create-sample-erp.js';
-import type { Sandbox } from '../../src/lab/sandbox/sandbox.js';
-import { startSandbox } from '../../src/lab/sandbox/start-sandbox.js';
+import { type Sandbox, startSandbox } from '../../src/lab/sandbox/start-sandbox.js';
 import { canary, Installation } from './installation.js';
 
 /** A real process that pulls invoices from a sandbox into a SQLite store, and somebody who reads that store beside it. */

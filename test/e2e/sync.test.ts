@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 import { createSampleErp } from '../../src/lab/sample-erp/create-sample-erp.js';
-import type { Sandbox } from '../../src/lab/sandbox/sandbox.js';
-import { startSandbox } from '../../src/lab/sandbox/start-sandbox.js';
+import { type Sandbox, startSandbox } from '../../src/lab/sandbox/start-sandbox.js';
 import { useTempDir } from '../support/temp-dir.js';
 import { useMariaDb } from '../support/use-mariadb.js';
 import { expectedCustomers, expectedOrders } from './expected-records.js';

@@ -1,9 +1,7 @@
 import { renameSync, writeFileSync } from 'node:fs';
 import { expect } from 'chai';
-import type { SandboxOptions } from '../../src/lab/sandbox/options.js';
-import type { Sandbox } from '../../src/lab/sandbox/sandbox.js';
-import { startSandbox } from '../../src/lab/sandbox/start-sandbox.js';
-import type { TokenRules } from '../../src/lab/sandbox/token-desk.js';
+import type { SandboxOptions, TokenRules } from '../../src/lab/sandbox/options.js';
+import { type Sandbox, startSandbox } from '../../src/lab/sandbox/start-sandbox.js';
 import type { ServiceClient } from '../../src/service/service-client.js';
 import { systemClock } from '../../src/store/clock.js';
 import { useTempDir } from '../support/temp-dir.js';

@@ -1,4 +1,4 @@
-import type { SeededRandom } from '../../src/lab/sample-erp/sample-rows.js';
+import type { SeededRandom } from '../../src/lab/seeded-random.js';
 import type { Deed, DeedKind, Plan } from './plan.js';
 
 /**

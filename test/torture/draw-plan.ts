@@ -1,4 +1,4 @@
-import { SeededRandom } from '../../src/lab/sample-erp/sample-rows.js';
+import { SeededRandom } from '../../src/lab/seeded-random.js';
 import { drawDeeds } from './draw-deeds.js';
 import { drawFaults, drawStoreFault } from './draw-faults.js';
 import { drawTraps } from './draw-traps.js';

@@ -1,4 +1,4 @@
-import type { SeededRandom } from '../../src/lab/sample-erp/sample-rows.js';
+import type { SeededRandom } from '../../src/lab/seeded-random.js';
 import { type KillPoint, killPoints } from '../../src/ops/kill-point.js';
 import type { OperatorTrap, Plan, Trap } from './plan.js';
 

@@ -1,60 +1,11 @@
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
+import type { SandboxControls } from './controls.js';
 import type { FaultInput } from './fault-plan.js';
-import type { Ledger, LedgerCounts, LedgerCustomer, LedgerOrder } from './ledger.js';
-import type { SandboxControls } from './sandbox.js';
 import type { SandboxState } from './state.js';
 
-export function viewLedger(state: SandboxState): Ledger {
-  return {
-    requests: state.requests,
-    customers: [...viewCustomers(state)],
-    orders: [...viewOrders(state)],
-    deleted: state.records.deleted,
-    counts: viewCounts(state),
-    duplicates: [...state.records.ordersByReference.repeated()].map(([reference, order_ids]) => ({
-      reference,
-      order_ids,
-    })),
-  };
-}
-
-/** Costs nothing, however much the ledger holds. */
-export function viewCounts(state: SandboxState): LedgerCounts {
-  return {
-    customers: state.records.customers.size,
-    orders: state.records.orders.size,
-    invoices: state.invoices.total,
-    requests: state.requests.length,
-    throttled: state.throttledCount,
-    replayed: state.replayedCount,
-    duplicateReferences: state.records.ordersByReference.repeatedCount,
-  };
-}
-
-export function* viewCustomers(state: SandboxState): Iterable<LedgerCustomer> {
-  for (const { customerCode, record, key, createdAt, requestIds } of state.records.customers.values()) {
-    yield { customer_code: customerCode, record, key, created_at: createdAt, requests: requestIds };
-  }
-}
-
-export function* viewOrders(state: SandboxState): Iterable<LedgerOrder> {
-  for (const order of state.records.orders.values()) {
-    yield {
-      order_id: order.orderId,
-      key: order.key,
-      reference: state.records.referenceOf(order),
-      record: order.record,
-      status: order.status,
-      total: order.total,
-      created_at: order.createdAt,
-      requests: order.requestIds,
-    };
-  }
-}
-
-const adminBodyLimitBytes = 64 * 1024 * 1024;
+const bodyLimitBytes = 64 * 1024 * 1024;
 
 const limitInput = z.strictObject({ requests: z.int().min(1), windowMs: z.number().positive() });
 const limitsInput = z.union([z.null(), limitInput, z.array(limitInput)]);
@@ -69,63 +20,59 @@ const invoicesInput = z.union([invoiceInput.transform((invoice) => [invoice]), z
 const orderInput = z.strictObject({ status: z.string().min(1).exactOptional(), total: z.int().exactOptional() });
 const statusInput = z.strictObject({ status: z.string().min(1) });
 
+type ById = { Params: { id: string } };
+
 /** The ways in for tests and people. They need no token, don't count as requests and answer to loopback only. */
-export function addAdminRoutes(app: FastifyInstance, state: SandboxState, controls: SandboxControls): void {
-  app.register((admin, _options, done) => {
+export function addAdminRoutes(app: FastifyInstance, { requests, records }: SandboxState, controls: SandboxControls) {
+  app.register(async (admin) => {
     admin.addHook('onRequest', refuseStrangers);
-    admin.setErrorHandler((error: Error & { statusCode?: number }, _request, reply) =>
-      reply.code(error.statusCode ?? 400).send({ error: { code: 'invalid_request', message: error.message } }),
-    );
-
-    admin.get<{ Querystring: { only?: string } }>('/_ledger', (request, reply) =>
-      reply.send(request.query.only === 'counts' ? controls.counts() : controls.ledger()),
-    );
-    admin.get('/_ledger/requests', (_request, reply) => sendLines(reply, state.requests));
-    admin.get('/_ledger/customers', (_request, reply) => sendLines(reply, viewCustomers(state)));
-    admin.get('/_ledger/orders', (_request, reply) => sendLines(reply, viewOrders(state)));
-
-    admin.get('/_faults', (_request, reply) => reply.send(controls.faults().map(printable)));
-    admin.post('/_faults', { bodyLimit: adminBodyLimitBytes }, (request, reply) => {
-      // Checked by setFaults itself, whose error names every mistake.
-      controls.setFaults(json(request) as FaultInput[]);
-      return reply.send(controls.faults().map(printable));
-    });
-    admin.delete('/_faults', (_request, reply) => {
-      controls.clearFaults();
-      return reply.code(204).send();
+    admin.removeAllContentTypeParsers();
+    // JSON whatever the content type says, so that a bare `curl -d` works.
+    const parse = async (_request: FastifyRequest, body: string): Promise<unknown> => JSON.parse(body);
+    admin.addContentTypeParser('*', { parseAs: 'string', bodyLimit: bodyLimitBytes }, parse);
+    admin.setErrorHandler((error: Error & { statusCode?: number }, _request, reply) => {
+      const message = error instanceof z.ZodError ? z.prettifyError(error) : error.message;
+      return reply.code(error.statusCode ?? 400).send({ error: { code: 'invalid_request', message } });
     });
 
-    admin.post('/_limit', (request, reply) => {
-      controls.setLimit(check(limitsInput, request));
-      return reply.code(204).send();
-    });
-    admin.delete('/_keys', (_request, reply) => {
-      controls.forgetKeys();
-      return reply.code(204).send();
-    });
+    admin.get<{ Querystring: { only?: string } }>('/_ledger', ({ query }) =>
+      query.only === 'counts' ? controls.counts() : controls.ledger(),
+    );
+    admin.get('/_ledger/requests', (_request, reply) => sendLines(reply, requests));
+    admin.get('/_ledger/customers', (_request, reply) => sendLines(reply, records.customers.values()));
+    admin.get('/_ledger/orders', (_request, reply) => sendLines(reply, records.orders.values()));
 
-    admin.post<{ Params: { id: string } }>('/_orders/:id', (request, reply) =>
-      reply.send(controls.setOrder(request.params.id, check(orderInput, request))),
-    );
-    admin.delete<{ Params: { id: string } }>('/_orders/:id', (request, reply) => {
-      controls.removeOrder(request.params.id);
-      return reply.code(204).send();
+    const faults = () => controls.faults().map(printable);
+    admin.get('/_faults', faults);
+    admin.post('/_faults', ({ body }) => {
+      // setFaults itself checks them, and its error names every mistake.
+      controls.setFaults(body as FaultInput[]);
+      return faults();
     });
+    admin.delete<ById>('/_faults', thenEmpty(controls.clearFaults));
+    admin.post<ById>(
+      '/_limit',
+      thenEmpty(({ body }) => controls.setLimit(limitsInput.parse(body))),
+    );
+    admin.delete<ById>('/_keys', thenEmpty(controls.forgetKeys));
 
-    admin.post('/_invoices', { bodyLimit: adminBodyLimitBytes }, (request, reply) =>
-      reply.code(201).send(controls.addInvoices(check(invoicesInput, request))),
+    admin.post<ById>('/_orders/:id', ({ params, body }) => controls.setOrder(params.id, orderInput.parse(body)));
+    admin.delete<ById>(
+      '/_orders/:id',
+      thenEmpty(({ params }) => controls.removeOrder(params.id)),
     );
-    admin.post<{ Params: { no: string } }>('/_invoices/:no/pay', (request, reply) =>
-      reply.send(controls.payInvoice(request.params.no)),
+
+    admin.post('/_invoices', ({ body }, reply) =>
+      reply.code(201).send(controls.addInvoices(invoicesInput.parse(body))),
     );
-    admin.post<{ Params: { no: string } }>('/_invoices/:no/status', (request, reply) =>
-      reply.send(controls.setInvoiceStatus(request.params.no, check(statusInput, request).status)),
+    admin.post<ById>('/_invoices/:id/pay', ({ params }) => controls.payInvoice(params.id));
+    admin.post<ById>('/_invoices/:id/status', ({ params, body }) =>
+      controls.setInvoiceStatus(params.id, statusInput.parse(body).status),
     );
-    admin.delete<{ Params: { no: string } }>('/_invoices/:no', (request, reply) => {
-      controls.removeInvoice(request.params.no);
-      return reply.code(204).send();
-    });
-    done();
+    admin.delete<ById>(
+      '/_invoices/:id',
+      thenEmpty(({ params }) => controls.removeInvoice(params.id)),
+    );
   });
 }
 
@@ -135,18 +82,12 @@ async function refuseStrangers(request: FastifyRequest, reply: FastifyReply): Pr
   }
 }
 
-function json(request: FastifyRequest): unknown {
-  try {
-    return JSON.parse(String(request.body ?? ''));
-  } catch (cause) {
-    throw new TypeError('The body is not valid JSON', { cause });
-  }
-}
-
-function check<T>(schema: z.ZodType<T>, request: FastifyRequest): T {
-  const parsed = schema.safeParse(json(request));
-  if (!parsed.success) throw new TypeError(z.prettifyError(parsed.error));
-  return parsed.data;
+/** A handler that acts and answers 204. */
+function thenEmpty(act: (request: FastifyRequest<ById>) => void) {
+  return (request: FastifyRequest<ById>, reply: FastifyReply): FastifyReply => {
+    act(request);
+    return reply.code(204).send();
+  };
 }
 
 /** One JSON text a line, so that a large ledger is never held as one string. */
@@ -157,6 +98,7 @@ function sendLines(reply: FastifyReply, items: Iterable<unknown>): FastifyReply 
   return reply.type('application/x-ndjson').send(Readable.from(lines(), { objectMode: false }));
 }
 
+/** A fault with its regular expression in the form in which it can be set over HTTP. */
 function printable({ fault, seen, fired }: ReturnType<SandboxControls['faults']>[number]): unknown {
   const { path } = fault.match;
   const match = path instanceof RegExp ? { ...fault.match, path: { regex: path.source } } : fault.match;

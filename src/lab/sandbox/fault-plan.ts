@@ -1,6 +1,9 @@
 import { z } from 'zod';
 
-/** Which requests a fault may hit. All given conditions must hold. Service requests only; throttled and unauthorised ones are never matched. */
+/**
+ * Which requests a fault may hit: those that meet all given conditions. Throttled, unauthorised and admin requests are
+ * never matched.
+ */
 const match = z.strictObject({
   method: z.string().optional(),
   /** The beginning of the path with its query, or a regular expression (over HTTP: `{"regex":"…"}`). */
@@ -21,11 +24,11 @@ const common = {
   probability: z.number().min(0).max(1).optional(),
 };
 
-/** Whether the request takes its effect (and the key is remembered) before it goes wrong. */
+/** Whether the request takes its effect (and its key is remembered) before it goes wrong. */
 const effect = (usual: 'none' | 'done') => z.enum(['none', 'done']).default(usual);
 const headers = z.record(z.string(), z.string()).default({});
 
-export const faultSchema = z.discriminatedUnion('kind', [
+const faultSchema = z.discriminatedUnion('kind', [
   /** Any answer: 500, 503 with Retry-After, 429, 401, … A string body is sent as it is, anything else as JSON. */
   z.strictObject({
     kind: z.literal('status'),
@@ -95,16 +98,22 @@ export function parseFaults(input: unknown): Fault[] {
   return parsed.data;
 }
 
+/** Whether the request that meets this fault takes its effect. */
+export function effectOf(fault: Fault): 'none' | 'done' {
+  if ('effect' in fault) return fault.effect;
+  return fault.kind === 'reset-before' || fault.kind === 'redirect' ? 'none' : 'done';
+}
+
 /** What a fault can be matched against. */
-export interface FaultTarget {
+interface FaultTarget {
   method: string;
   /** With its query. */
   path: string;
   key: string | null;
-  body: () => string;
+  body: Buffer;
 }
 
-interface Planned {
+interface PlannedFault {
   readonly fault: Fault;
   readonly matches: (target: FaultTarget) => boolean;
   seen: number;
@@ -113,30 +122,30 @@ interface Planned {
 
 /** Decides which fault, if any, a request meets. */
 export class FaultPlan {
-  #planned: Planned[] = [];
-  readonly #random: () => number;
+  #planned: PlannedFault[] = [];
 
-  constructor(random: () => number) {
-    this.#random = random;
-  }
+  constructor(readonly random: () => number) {}
 
+  /** Replaces all faults. */
   set(faults: readonly Fault[]): void {
-    this.#planned = faults.map((fault) => ({ fault, matches: matcher(fault.match), seen: 0, fired: 0 }));
+    this.#planned = [];
+    this.add(faults);
   }
 
   add(faults: readonly Fault[]): void {
-    const before = this.#planned;
-    this.set(faults);
-    this.#planned = [...before, ...this.#planned];
+    for (const fault of faults) this.#planned.push({ fault, matches: matcher(fault.match), seen: 0, fired: 0 });
   }
 
   list(): { fault: Fault; seen: number; fired: number }[] {
     return this.#planned.map(({ fault, seen, fired }) => ({ fault, seen, fired }));
   }
 
-  /** The first fault of the list that fires. Every matching one counts the request, so that `nth` doesn't depend on its neighbours. */
+  /**
+   * The first fault of the list that fires. Every matching one counts the request, so that `nth` doesn't depend on its
+   * neighbours.
+   */
   draw(target: FaultTarget): Fault | null {
-    let drawn: Planned | null = null;
+    let drawn: PlannedFault | null = null;
     for (const planned of this.#planned) {
       if (!planned.matches(target)) continue;
       planned.seen++;
@@ -147,29 +156,28 @@ export class FaultPlan {
     return drawn.fault;
   }
 
-  #fires({ fault, seen, fired }: Planned): boolean {
+  #fires({ fault, seen, fired }: PlannedFault): boolean {
     if (fault.times !== undefined && fired >= fault.times) return false;
     const { nth } = fault.match;
     if (nth !== undefined && !(Array.isArray(nth) ? nth.includes(seen) : nth === seen)) return false;
-    return fault.probability === undefined || this.#random() < fault.probability;
+    return fault.probability === undefined || this.random() < fault.probability;
   }
 }
 
 function matcher(match: Fault['match']): (target: FaultTarget) => boolean {
+  const { path, key, bodyIncludes } = match;
   const method = match.method?.toUpperCase();
-  const path = pathMatcher(match.path);
-  const { key, bodyIncludes } = match;
+  // The flags g and y would make a regular expression remember its last match.
+  const regex =
+    path instanceof RegExp
+      ? new RegExp(path.source, path.flags.replace(/[gy]/g, ''))
+      : typeof path === 'object'
+        ? new RegExp(path.regex)
+        : null;
   return (target) =>
     (method === undefined || target.method === method) &&
-    path(target.path) &&
+    (typeof path !== 'string' || target.path.startsWith(path)) &&
+    (regex === null || regex.test(target.path)) &&
     (key === undefined || target.key === key) &&
-    (bodyIncludes === undefined || target.body().includes(bodyIncludes));
-}
-
-function pathMatcher(path: Fault['match']['path']): (path: string) => boolean {
-  if (path === undefined) return () => true;
-  if (typeof path === 'string') return (asked) => asked.startsWith(path);
-  const regex =
-    path instanceof RegExp ? new RegExp(path.source, path.flags.replace(/[gy]/g, '')) : new RegExp(path.regex);
-  return (asked) => regex.test(asked);
+    (bodyIncludes === undefined || target.body.includes(bodyIncludes));
 }

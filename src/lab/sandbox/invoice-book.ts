@@ -1,12 +1,12 @@
 import type { Invoice } from '../../model/record.js';
 
 /** An invoice with its place in the service's order of listing. */
-export interface ListedInvoice extends Invoice {
+interface ListedInvoice extends Invoice {
   place: number;
 }
 
 /** Invoices in order of their place. Pages and changes stay cheap with 100,000 of them. */
-export class InvoiceList {
+class InvoiceList {
   readonly #invoices: ListedInvoice[] = [];
 
   get total(): number {
@@ -41,10 +41,8 @@ export class InvoiceList {
   }
 }
 
-export interface InvoiceFilter {
-  status?: string | undefined;
-  customerCode?: string | undefined;
-}
+/** Which invoices to list; what is absent matches all. */
+type InvoiceFilter = { status?: string | undefined; customer_code?: string | undefined };
 
 /** All invoices, with one list for each combination of filters, so that no page is found by scanning. */
 export class InvoiceBook {
@@ -62,7 +60,7 @@ export class InvoiceBook {
   }
 
   /** Adds an invoice; without a number it gets the next one. `orderId` ties it to the order that it bills. */
-  add(invoice: Omit<Invoice, 'invoice_no'> & { invoice_no?: string | undefined }, orderId?: string): Invoice {
+  add(invoice: Omit<Invoice, 'invoice_no'> & { invoice_no?: string }, orderId?: string): Invoice {
     const place = this.#nextPlace++;
     const invoiceNo = invoice.invoice_no ?? `INV-${String(place).padStart(6, '0')}`;
     if (this.#byNumber.has(invoiceNo)) throw new Error(`There is an invoice ${invoiceNo} already`);
@@ -74,26 +72,16 @@ export class InvoiceBook {
   }
 
   setStatus(invoiceNo: string, status: string): Invoice {
-    const invoice = this.#byNumber.get(invoiceNo);
-    if (!invoice) throw new Error(`There is no invoice ${invoiceNo}`);
-    for (const list of this.#listsOf(invoice)) list.remove(invoice);
-    invoice.status = status;
-    for (const list of this.#listsOf(invoice)) list.insert(invoice);
-    return invoice;
+    return this.#change(this.#require(invoiceNo), { status });
   }
 
   /** Gives it another place in the order of listing: `part` of the way from the first to the last. */
   move(invoiceNo: string, part: number): void {
-    const invoice = this.#byNumber.get(invoiceNo);
-    if (!invoice) throw new Error(`There is no invoice ${invoiceNo}`);
-    for (const list of this.#listsOf(invoice)) list.remove(invoice);
-    invoice.place = part * this.#nextPlace;
-    for (const list of this.#listsOf(invoice)) list.insert(invoice);
+    this.#change(this.#require(invoiceNo), { place: part * this.#nextPlace });
   }
 
   remove(invoiceNo: string): void {
-    const invoice = this.#byNumber.get(invoiceNo);
-    if (!invoice) throw new Error(`There is no invoice ${invoiceNo}`);
+    const invoice = this.#require(invoiceNo);
     for (const list of this.#listsOf(invoice)) list.remove(invoice);
     this.#byNumber.delete(invoiceNo);
   }
@@ -101,11 +89,7 @@ export class InvoiceBook {
   /** The invoice follows its order while it is unpaid; a paid one is history. */
   orderChanged(orderId: string, customerCode: string, amount: number): void {
     const invoice = this.#unpaidOf(orderId);
-    if (!invoice) return;
-    for (const list of this.#listsOf(invoice)) list.remove(invoice);
-    invoice.customer_code = customerCode;
-    invoice.amount = amount;
-    for (const list of this.#listsOf(invoice)) list.insert(invoice);
+    if (invoice) this.#change(invoice, { customer_code: customerCode, amount });
   }
 
   orderDeleted(orderId: string): void {
@@ -115,8 +99,14 @@ export class InvoiceBook {
   }
 
   page(filter: InvoiceFilter, offset: number, limit: number): { data: Invoice[]; total: number } {
-    const list = this.#lists.get(listName(filter.status, filter.customerCode));
+    const list = this.#lists.get(listName(filter));
     return { data: list?.page(offset, limit) ?? [], total: list?.total ?? 0 };
+  }
+
+  #require(invoiceNo: string): ListedInvoice {
+    const invoice = this.#byNumber.get(invoiceNo);
+    if (!invoice) throw new Error(`There is no invoice ${invoiceNo}`);
+    return invoice;
   }
 
   #unpaidOf(orderId: string): ListedInvoice | undefined {
@@ -124,22 +114,25 @@ export class InvoiceBook {
     return invoice?.status === 'unpaid' ? invoice : undefined;
   }
 
-  #listsOf(invoice: Invoice): InvoiceList[] {
-    const names = [listName(undefined, undefined), listName(invoice.status, undefined)];
-    if (invoice.customer_code !== undefined) {
-      names.push(listName(undefined, invoice.customer_code), listName(invoice.status, invoice.customer_code));
-    }
-    return names.map((name) => {
-      let list = this.#lists.get(name);
-      if (!list) {
-        list = new InvoiceList();
-        this.#lists.set(name, list);
-      }
+  #change(invoice: ListedInvoice, changes: Partial<ListedInvoice>): Invoice {
+    for (const list of this.#listsOf(invoice)) list.remove(invoice);
+    Object.assign(invoice, changes);
+    for (const list of this.#listsOf(invoice)) list.insert(invoice);
+    return invoice;
+  }
+
+  #listsOf({ status, customer_code }: Invoice): InvoiceList[] {
+    const filters: InvoiceFilter[] = [{}, { status }];
+    if (customer_code !== undefined) filters.push({ customer_code }, { status, customer_code });
+    return filters.map((filter) => {
+      const name = listName(filter);
+      const list = this.#lists.get(name) ?? new InvoiceList();
+      this.#lists.set(name, list);
       return list;
     });
   }
 }
 
-function listName(status: string | undefined, customerCode: string | undefined): string {
-  return JSON.stringify([status ?? null, customerCode ?? null]);
+function listName({ status, customer_code }: InvoiceFilter): string {
+  return JSON.stringify([status, customer_code]);
 }

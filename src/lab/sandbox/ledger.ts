@@ -1,8 +1,7 @@
-import type { CustomerRecord, OrderRecord } from '../../model/record.js';
+import type { CustomerRecord, Entity, OrderRecord } from '../../model/record.js';
 import type { FaultKind } from './fault-plan.js';
-import type { DeletedRecord } from './record-store.js';
 
-/** One request at the service's door. Credentials never get in here. */
+/** One request as it arrived at the service. Credentials never get in here. */
 export interface LedgerRequest {
   request_id: string;
   /** Wall clock when it came in, before any artificial delay. */
@@ -26,23 +25,32 @@ export interface LedgerRequest {
 }
 
 export interface LedgerCustomer {
-  customer_code: string;
+  readonly customer_code: string;
   record: CustomerRecord;
-  key: string;
-  created_at: string;
+  readonly key: string;
+  readonly created_at: string;
   /** Ids of the requests that made, changed, read or replayed it. */
-  requests: readonly string[];
+  readonly requests: string[];
 }
 
 export interface LedgerOrder {
-  order_id: string;
-  key: string;
+  readonly order_id: string;
+  readonly key: string;
+  /** The sender's own reference, by which duplicates are found. */
   reference: string | null;
   record: OrderRecord;
   status: string;
   total: number;
-  created_at: string;
-  requests: readonly string[];
+  readonly created_at: string;
+  readonly requests: string[];
+}
+
+/** A record that was deleted, kept for the ledger only. */
+export interface DeletedRecord {
+  entity: Entity;
+  id: string;
+  reference: string | null;
+  key: string;
 }
 
 export interface LedgerCounts {
@@ -62,14 +70,7 @@ export interface Ledger {
   requests: readonly LedgerRequest[];
   customers: LedgerCustomer[];
   orders: LedgerOrder[];
-  /** Records that were there and were deleted by request. */
   deleted: readonly DeletedRecord[];
   counts: LedgerCounts;
   duplicates: { reference: string; order_ids: readonly string[] }[];
-}
-
-/** What became of an invoice. */
-export interface InvoiceChange {
-  invoiceNo: string;
-  status: string;
 }

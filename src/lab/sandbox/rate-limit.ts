@@ -1,8 +1,9 @@
-import type { Limit } from './options.js';
+import { type Answer, Refusal } from './answer.js';
+import type { Limit, RetryAfterForm } from './options.js';
 
 /**
- * Admits at most `requests` in any span of `windowMs`. One admitted at time t takes up its place in [t, t + windowMs);
- * a refused one takes none. Times handed in must not run backwards.
+ * Admits at most `requests` in any span of `windowMs`. A request admitted at time t takes up its place in
+ * [t, t + windowMs); a refused one takes none. Times handed in must not run backwards.
  */
 export class SlidingWindow {
   /** The last admitted times, as a ring: the next place to write holds the oldest of them. */
@@ -41,9 +42,27 @@ export class RateLimit {
 
   /** Takes a place in every window and returns 0, or takes none and returns the wait in ms until all have room. */
   take(nowMs: number): number {
-    let waitMs = 0;
-    for (const window of this.#windows) waitMs = Math.max(waitMs, window.waitMs(nowMs));
+    const waitMs = Math.max(0, ...this.#windows.map((window) => window.waitMs(nowMs)));
     if (waitMs === 0) for (const window of this.#windows) window.take(nowMs);
     return waitMs;
   }
 }
+
+/** The 429 of a client that has to wait `waitMs`, with `Retry-After` in the given form. */
+export function tooManyRequests(form: RetryAfterForm, waitMs: number, nowMs: number): Answer {
+  const retryAfter = retryAfterValues[form](waitMs, nowMs);
+  return {
+    ...new Refusal(429, 'too_many_requests', 'Too many requests').toAnswer(),
+    headers: retryAfter === null ? {} : { 'retry-after': retryAfter },
+  };
+}
+
+/** Both true forms are rounded up to whole seconds (RFC 9110, 10.2.3). */
+const retryAfterValues: Record<RetryAfterForm, (waitMs: number, nowMs: number) => string | null> = {
+  seconds: (waitMs) => String(Math.ceil(waitMs / 1000)),
+  'http-date': (waitMs, nowMs) => new Date(Math.ceil((nowMs + waitMs) / 1000) * 1000).toUTCString(),
+  past: (_waitMs, nowMs) => new Date(nowMs - 60 * 60 * 1000).toUTCString(),
+  junk: () => 'in a little while',
+  absurd: () => String(100 * 365 * 24 * 60 * 60),
+  absent: () => null,
+};

@@ -1,153 +1,102 @@
-import type { CustomerRecord, JsonValue, OrderRecord } from '../../model/record.js';
+import { DateTime, FixedOffsetZone } from 'luxon';
+import type { OrderRecord } from '../../model/record.js';
+import type { DeletedRecord, LedgerCustomer, LedgerOrder } from './ledger.js';
 
-/** A value to the ids of the records that carry it, and how many values are carried by more than one. */
-export class MultiIndex {
-  readonly #ids = new Map<string, string[]>();
-  #repeated = 0;
+/** Orders by a value that several of them may carry. */
+class OrderIndex {
+  readonly #orders = new Map<string, LedgerOrder[]>();
+  /** The number of values that more than one order carries. */
+  repeatedCount = 0;
 
-  add(value: string, id: string): void {
-    const ids = this.#ids.get(value);
-    if (!ids) {
-      this.#ids.set(value, [id]);
-      return;
-    }
-    ids.push(id);
-    if (ids.length === 2) this.#repeated++;
+  add(value: string, order: LedgerOrder): void {
+    const orders = this.#orders.get(value) ?? [];
+    this.#orders.set(value, orders);
+    if (orders.push(order) === 2) this.repeatedCount++;
   }
 
-  remove(value: string, id: string): void {
-    const ids = this.#ids.get(value);
-    const at = ids?.indexOf(id) ?? -1;
-    if (!ids || at < 0) return;
-    ids.splice(at, 1);
-    if (ids.length === 1) this.#repeated--;
-    if (ids.length === 0) this.#ids.delete(value);
+  remove(value: string, order: LedgerOrder): void {
+    const orders = this.get(value);
+    const others = orders.filter((one) => one !== order);
+    if (others.length > 0) this.#orders.set(value, others);
+    else this.#orders.delete(value);
+    if (orders.length === 2 && others.length === 1) this.repeatedCount--;
   }
 
-  get(value: string): readonly string[] {
-    return this.#ids.get(value) ?? [];
+  get(value: string): readonly LedgerOrder[] {
+    return this.#orders.get(value) ?? [];
   }
 
-  /** The number of values that more than one record carries. */
-  get repeatedCount(): number {
-    return this.#repeated;
+  repeated(): [value: string, orders: readonly LedgerOrder[]][] {
+    return this.repeatedCount === 0 ? [] : [...this.#orders].filter(([, orders]) => orders.length > 1);
   }
-
-  *repeated(): Iterable<[value: string, ids: readonly string[]]> {
-    if (this.#repeated === 0) return;
-    for (const entry of this.#ids) if (entry[1].length > 1) yield entry;
-  }
-}
-
-export interface StoredCustomer {
-  readonly customerCode: string;
-  readonly key: string;
-  readonly createdAt: string;
-  readonly requestIds: string[];
-  record: CustomerRecord;
-}
-
-export interface StoredOrder {
-  readonly orderId: string;
-  readonly key: string;
-  readonly createdAt: string;
-  readonly requestIds: string[];
-  record: OrderRecord;
-  status: string;
-  total: number;
-}
-
-export type StoredRecord = StoredCustomer | StoredOrder;
-
-/** What was deleted, kept for the ledger only. */
-export interface DeletedRecord {
-  readonly entity: 'customer' | 'order';
-  readonly id: string;
-  readonly reference: string | null;
-  readonly key: string;
 }
 
 /** The customers and orders that the service holds, with the look-ups it needs to answer and to find duplicates. */
 export class RecordStore {
-  readonly customers = new Map<string, StoredCustomer>();
-  readonly orders = new Map<string, StoredOrder>();
+  readonly customers = new Map<string, LedgerCustomer>();
+  readonly orders = new Map<string, LedgerOrder>();
   readonly deleted: DeletedRecord[] = [];
-  readonly ordersByReference = new MultiIndex();
-  readonly ordersByKey = new MultiIndex();
+  readonly ordersByReference = new OrderIndex();
+  readonly #ordersByKey = new OrderIndex();
 
   constructor(readonly orderReferenceField: string) {}
 
-  referenceOf(order: StoredOrder): string | null {
-    const value: JsonValue | undefined = order.record[this.orderReferenceField];
-    return typeof value === 'string' || typeof value === 'number' ? String(value) : null;
+  addCustomer(customer: LedgerCustomer): void {
+    this.customers.set(customer.customer_code, customer);
   }
 
-  addOrder(order: StoredOrder): void {
-    this.orders.set(order.orderId, order);
-    this.ordersByKey.add(order.key, order.orderId);
-    const reference = this.referenceOf(order);
-    if (reference !== null) this.ordersByReference.add(reference, order.orderId);
+  deleteCustomer({ customer_code: id, key }: LedgerCustomer): void {
+    this.customers.delete(id);
+    this.deleted.push({ entity: 'customer', id, reference: id, key });
   }
 
-  changeOrder(order: StoredOrder, record: OrderRecord, total: number): void {
-    const before = this.referenceOf(order);
-    order.record = record;
-    order.total = total;
-    const after = this.referenceOf(order);
+  /** @returns the order with its reference, as it is kept */
+  addOrder(fields: Omit<LedgerOrder, 'reference'>): LedgerOrder {
+    const order: LedgerOrder = { ...fields, reference: this.#referenceOf(fields.record) };
+    this.orders.set(order.order_id, order);
+    this.#ordersByKey.add(order.key, order);
+    if (order.reference !== null) this.ordersByReference.add(order.reference, order);
+    return order;
+  }
+
+  changeOrder(order: LedgerOrder, record: OrderRecord, total: number): void {
+    const before = order.reference;
+    const after = this.#referenceOf(record);
+    Object.assign(order, { record, total, reference: after });
     if (before === after) return;
-    if (before !== null) this.ordersByReference.remove(before, order.orderId);
-    if (after !== null) this.ordersByReference.add(after, order.orderId);
+    if (before !== null) this.ordersByReference.remove(before, order);
+    if (after !== null) this.ordersByReference.add(after, order);
   }
 
-  deleteOrder(order: StoredOrder): void {
-    const reference = this.referenceOf(order);
-    this.orders.delete(order.orderId);
-    this.ordersByKey.remove(order.key, order.orderId);
-    if (reference !== null) this.ordersByReference.remove(reference, order.orderId);
-    this.deleted.push({ entity: 'order', id: order.orderId, reference, key: order.key });
+  deleteOrder(order: LedgerOrder): void {
+    const { order_id: id, reference, key } = order;
+    this.orders.delete(id);
+    this.#ordersByKey.remove(key, order);
+    if (reference !== null) this.ordersByReference.remove(reference, order);
+    this.deleted.push({ entity: 'order', id, reference, key });
   }
 
-  deleteCustomer(customer: StoredCustomer): void {
-    const { customerCode, key } = customer;
-    this.customers.delete(customerCode);
-    this.deleted.push({ entity: 'customer', id: customerCode, reference: customerCode, key });
+  /** The orders with this reference, this key, or both; null stands for "any". */
+  findOrders(reference: string | null, key: string | null): LedgerOrder[] {
+    const found = reference === null ? this.#ordersByKey.get(key ?? '') : this.ordersByReference.get(reference);
+    return found.filter((order) => key === null || order.key === key);
   }
 
-  findOrders(ids: readonly string[]): StoredOrder[] {
-    return ids.flatMap((id) => this.orders.get(id) ?? []);
+  #referenceOf(record: OrderRecord): string | null {
+    const value = record[this.orderReferenceField];
+    return typeof value === 'string' || typeof value === 'number' ? String(value) : null;
   }
 }
 
 /** Ids that are unique within a run and, by their random part, very likely among runs. */
-export class IdSequence {
-  readonly #prefix: string;
-  #last = 0;
-
-  constructor(name: string, random: () => number) {
-    this.#prefix = `${name}_${Math.floor(random() * 36 ** 6)
-      .toString(36)
-      .padStart(6, '0')}_`;
-  }
-
-  next(): string {
-    return this.#prefix + String(++this.#last);
-  }
+export function idSequence(name: string, random: () => number): () => string {
+  const part = Math.floor(random() * 36 ** 6).toString(36);
+  let last = 0;
+  return () => `${name}_${part.padStart(6, '0')}_${++last}`;
 }
 
 /** ISO 8601 with a UTC offset, to the second, e.g. `2026-01-05T10:20:30+07:00`. */
 export function timestamp(ms: number, utcOffsetMinutes: number): string {
-  const sign = utcOffsetMinutes < 0 ? '-' : '+';
-  const offset = Math.abs(utcOffsetMinutes);
-  const hours = String(Math.floor(offset / 60)).padStart(2, '0');
-  const minutes = String(offset % 60).padStart(2, '0');
-  return `${localIso(ms, utcOffsetMinutes).slice(0, 19)}${sign}${hours}:${minutes}`;
-}
-
-/** The date at that offset, YYYY-MM-DD. */
-export function dateAt(ms: number, utcOffsetMinutes: number): string {
-  return localIso(ms, utcOffsetMinutes).slice(0, 10);
-}
-
-function localIso(ms: number, utcOffsetMinutes: number): string {
-  return new Date(ms + utcOffsetMinutes * 60_000).toISOString();
+  const zone = FixedOffsetZone.instance(utcOffsetMinutes);
+  return DateTime.fromMillis(ms, { zone }).toFormat("yyyy-MM-dd'T'HH:mm:ssZZ");
 }

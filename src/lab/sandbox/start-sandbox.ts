@@ -1,18 +1,37 @@
-import { createControls } from './create-controls.js';
-import { resolveOptions, type SandboxOptions } from './options.js';
-import type { Sandbox } from './sandbox.js';
-import { openServer } from './server.js';
-import { createState } from './state.js';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import fastify, { type FastifyReply, type FastifyRequest } from 'fastify';
+import { addAdminRoutes } from './admin-routes.js';
+import { Refusal, sendAnswer } from './answer.js';
+import { createControls, type SandboxControls } from './controls.js';
+import { type Endpoint, handleRequest } from './handle-request.js';
+import { invoiceEndpoints } from './invoice-endpoints.js';
+import { type DelayMs, resolveOptions, type SandboxOptions } from './options.js';
+import { recordEndpoints } from './record-endpoints.js';
+import { createState, type SandboxState } from './state.js';
+
+/** A running sandbox. */
+export interface Sandbox extends SandboxControls {
+  /** `http://127.0.0.1:PORT` (or https), without a slash at its end. */
+  readonly url: string;
+  readonly port: number;
+  /** Stops listening and cuts every connection, but keeps all that the service knows, until `comeBack`. */
+  goDown(): Promise<void>;
+  /** Listens on the same port again. */
+  comeBack(): Promise<void>;
+  /** Ends promptly, even with requests that hang. */
+  close(): Promise<void>;
+}
 
 /**
- * Starts a strict stand-in for the service on 127.0.0.1. It keeps everything in memory and shares no code with the sender,
- * so that the two can't agree on a mistake.
+ * Starts a strict stand-in for the service on 127.0.0.1. It keeps everything in memory and shares no code with the
+ * sender, so that the two can't agree on a mistake.
  */
 export async function startSandbox(options: Partial<SandboxOptions> = {}): Promise<Sandbox> {
   const state = createState(resolveOptions(options));
   const controls = createControls(state);
-  const first = await openServer(state, controls, state.options.port);
-  const { port } = first;
+  const first = await listen(state, controls, state.options.port);
+  const { port } = first.server.address() as AddressInfo;
   let server: typeof first | null = first;
 
   const goDown = async (): Promise<void> => {
@@ -26,8 +45,135 @@ export async function startSandbox(options: Partial<SandboxOptions> = {}): Promi
     port,
     goDown,
     comeBack: async () => {
-      server ??= await openServer(state, controls, port);
+      server ??= await listen(state, controls, port);
     },
     close: goDown,
   };
+}
+
+/** Opens the sockets. All that the service knows is in `state`. */
+async function listen(state: SandboxState, controls: SandboxControls, port: number) {
+  const { tls, maxBodyBytes } = state.options;
+  let isClosing = false;
+
+  const answer = async (
+    request: FastifyRequest,
+    { raw }: FastifyReply,
+    endpoint: Endpoint | null,
+    problem: Refusal | null,
+  ): Promise<void> => {
+    const receivedAtMs = state.options.nowMs();
+    const { beforeMs, afterMs } = drawDelays(state.options);
+    await pause(beforeMs);
+    if (isClosing) return;
+    const { id = '' } = (request.params ?? {}) as { id?: string };
+    const handled = handleRequest(state, {
+      method: request.method,
+      path: request.raw.url ?? '/',
+      headers: request.raw.headers,
+      body: bodyOf(request),
+      id,
+      query: new URLSearchParams(request.query as Record<string, string>),
+      endpoint,
+      problem,
+      receivedAtMs,
+    });
+    const { entry, fault } = handled;
+    await pause(afterMs + (fault?.kind === 'delay' ? fault.ms : 0));
+    if (isClosing) return;
+    handled.finish?.();
+    // The rest of a body that wasn't read would be taken for the next request.
+    if (problem) raw.setHeader('connection', 'close');
+    entry.status = sendAnswer(raw, entry.request_id, handled.answer, fault);
+    if (entry.status !== null) entry.answered_at_ms = state.options.nowMs();
+  };
+  const serve = (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    endpoint: Endpoint | null,
+    problem: Refusal | null = null,
+  ): void => {
+    // From here on the answer is written by hand: fastify can't send half of an answer.
+    reply.hijack();
+    void answer(request, reply, endpoint, problem);
+  };
+
+  const app = fastify({
+    ...(tls ? { https: httpsOptions(tls) } : {}),
+    logger: false,
+    bodyLimit: maxBodyBytes,
+    exposeHeadRoutes: false,
+    // Ids are as long as a URL may be.
+    routerOptions: { maxParamLength: 16_384 },
+    forceCloseConnections: true,
+    frameworkErrors: (_error, request, reply) =>
+      serve(request, reply, null, new Refusal(400, 'invalid_request', 'The address is not well encoded')),
+  });
+  app.addHook('preClose', async () => {
+    isClosing = true;
+  });
+  // The service judges types and bodies itself, on the raw bytes, so that even what it refuses gets into the ledger.
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
+  app.setErrorHandler((error: Error & { statusCode?: number }, request, reply) =>
+    serve(request, reply, null, asRefusal(error)),
+  );
+  app.setNotFoundHandler((request, reply) => serve(request, reply, null));
+  for (const [address, endpoint] of Object.entries({ ...recordEndpoints, ...invoiceEndpoints })) {
+    const [method = '', url = ''] = address.split(' ');
+    app.route<{ Params: { id?: string } }>({
+      method,
+      url,
+      // The router takes `/v1/orders/` for an order with an empty id.
+      handler: (request, reply) => serve(request, reply, request.params.id === '' ? null : endpoint),
+    });
+  }
+  app.post('/oauth/token', (request, reply) => {
+    const { oauth, nowMs, echoCredentials } = state.options;
+    if (!oauth) return serve(request, reply, null);
+    reply.hijack();
+    const body = bodyOf(request).toString('utf8');
+    const { authorization } = request.headers;
+    const echo = echoCredentials ? `${authorization} ${body}` : undefined;
+    const issued = state.tokens.answer(oauth, { authorization, body, nowMs: nowMs(), echo });
+    sendAnswer(reply.raw, state.nextRequestId(), issued);
+  });
+  addAdminRoutes(app, state, controls);
+
+  // Bursts of new connections are part of the tests; the default backlog would turn some away.
+  await app.listen({ host: '127.0.0.1', port, backlog: 4096 });
+  return app;
+}
+
+/** One request's artificial delays. */
+function drawDelays({ random, ...options }: SandboxOptions): { beforeMs: number; afterMs: number } {
+  const draw = (ms: DelayMs): number => (typeof ms === 'number' ? ms : ms[0] + random() * (ms[1] - ms[0]));
+  const totalMs = draw(options.delayMs);
+  const shareBefore = totalMs === 0 ? 0 : random();
+  return {
+    beforeMs: draw(options.delayBeforeMs) + totalMs * shareBefore,
+    afterMs: draw(options.delayAfterMs) + totalMs * (1 - shareBefore),
+  };
+}
+
+/** Doesn't keep the process alive, so that closing never waits for a delayed answer. */
+async function pause(ms: number): Promise<void> {
+  if (ms > 0) await delay(ms, undefined, { ref: false });
+}
+
+function bodyOf({ body }: FastifyRequest): Buffer {
+  return Buffer.isBuffer(body) ? body : Buffer.alloc(0);
+}
+
+function httpsOptions({ key, cert, clientCa }: NonNullable<SandboxOptions['tls']>) {
+  return { key, cert, ...(clientCa ? { ca: clientCa, requestCert: true, rejectUnauthorized: true } : {}) };
+}
+
+function asRefusal(error: Error & { statusCode?: number }): Refusal {
+  const { statusCode = 500, message } = error;
+  if (statusCode === 413) return new Refusal(413, 'body_too_large', 'The body is too large');
+  if (statusCode === 415) {
+    return new Refusal(400, 'unsupported_content_type', 'The content type must be application/json');
+  }
+  return statusCode < 500 ? new Refusal(400, 'invalid_request', message) : new Refusal(500, 'sandbox_defect', message);
 }

@@ -1,15 +1,7 @@
 import { createHmac, randomUUID } from 'node:crypto';
+import type { SandboxOptions, WebhookOptions } from './options.js';
 
-/** Where and how the sandbox announces what happened. */
-export interface WebhookOptions {
-  url: string;
-  /** `standard`: Standard Webhooks. `hmac`: a hex HMAC-SHA256 of `TIMESTAMP.BODY`. Default `standard`. */
-  scheme?: 'standard' | 'hmac';
-  /** base64 with or without `whsec_`, or for `hmac` any text. */
-  secret: string;
-}
-
-/** A webhook as it went out, with the status of each answer; null: there was none. */
+/** A webhook as it went out, with the status of each answer; null for none. */
 export interface SentWebhook {
   id: string;
   type: string;
@@ -23,27 +15,36 @@ export class WebhookSender {
   readonly sent: SentWebhook[] = [];
   #line: Promise<unknown> = Promise.resolve();
 
-  /** @returns the id of the event */
-  announce(options: WebhookOptions, type: string, data: unknown, nowMs: number): string {
+  /** Throws a TypeError while `webhooks` is not set. @returns the id of the event */
+  announce(options: SandboxOptions, type: string, data: unknown): string {
+    const { url, ...signing } = requireWebhooks(options);
+    const nowMs = options.nowMs();
     const id = `evt_${randomUUID()}`;
     const timestamp = String(Math.floor(nowMs / 1000));
     const body = JSON.stringify({ id, type, timestamp: new Date(nowMs).toISOString(), data });
-    const webhook: SentWebhook = { id, type, body, headers: signed(options, id, timestamp, body), answers: [] };
+    const webhook: SentWebhook = {
+      id,
+      type,
+      body,
+      headers: signatureHeaders(signing, id, timestamp, body),
+      answers: [],
+    };
     this.sent.push(webhook);
-    this.#send(options.url, webhook);
+    this.#send(url, webhook);
     return id;
   }
 
-  /** The same bytes and the same signature once more. */
-  async repeat(options: WebhookOptions, id: string): Promise<number | null> {
+  /** Sends one again, byte for byte. @returns the status of the answer; null for none */
+  async repeat(options: SandboxOptions, id: string): Promise<number | null> {
+    const { url } = requireWebhooks(options);
     const webhook = this.sent.find((one) => one.id === id);
     if (!webhook) throw new TypeError(`There was no webhook ${id}`);
-    this.#send(options.url, webhook);
+    this.#send(url, webhook);
     await this.#line;
     return webhook.answers.at(-1) ?? null;
   }
 
-  /** Resolves when all of them were answered, or were not. */
+  /** Resolves when all of them were answered or have failed. */
   async settled(): Promise<void> {
     await this.#line;
   }
@@ -61,8 +62,13 @@ export class WebhookSender {
   }
 }
 
-function signed(
-  { scheme = 'standard', secret }: WebhookOptions,
+function requireWebhooks({ webhooks }: SandboxOptions): WebhookOptions {
+  if (!webhooks) throw new TypeError('The option webhooks is not set');
+  return webhooks;
+}
+
+function signatureHeaders(
+  { scheme = 'standard', secret }: Omit<WebhookOptions, 'url'>,
   id: string,
   timestamp: string,
   body: string,

@@ -5,7 +5,7 @@ import { expect } from 'chai';
 import { readAnnounced } from '../../../src/inbound/webhooks/read-announced.js';
 import { webhookHandler } from '../../../src/inbound/webhooks/receive-webhooks.js';
 import type { WebhookRequest } from '../../../src/inbound/webhooks/webhook-request.js';
-import { seededRandom } from '../../../src/lab/sandbox/state.js';
+import { seededRandom } from '../../../src/lab/seeded-random.js';
 import { useStore } from '../../store/both-stores.js';
 import { useLab, withServiceLease } from '../../support/jobs/job-lab.js';
 import { otherSecret, paidEvent, standardRequest, standardSecret } from './sign.js';

@@ -1,4 +1,4 @@
-import type { Sandbox } from '../../../src/lab/sandbox/sandbox.js';
+import type { Sandbox } from '../../../src/lab/sandbox/start-sandbox.js';
 
 export interface Reply {
   status: number;

@@ -1,8 +1,7 @@
 import http from 'node:http';
 import { expect } from 'chai';
 import type { FaultInput } from '../../../src/lab/sandbox/fault-plan.js';
-import type { Sandbox } from '../../../src/lab/sandbox/sandbox.js';
-import { startSandbox } from '../../../src/lab/sandbox/start-sandbox.js';
+import { type Sandbox, startSandbox } from '../../../src/lab/sandbox/start-sandbox.js';
 import { addCustomer, anOrder, ask } from './ask.js';
 
 /** What a client sees of an answer on the wire, byte by byte, however it ends. */

@@ -1,8 +1,6 @@
 import { expect } from 'chai';
-import type { ErrorShape } from '../../../src/lab/sandbox/answer.js';
-import type { SandboxOptions } from '../../../src/lab/sandbox/options.js';
-import type { Sandbox } from '../../../src/lab/sandbox/sandbox.js';
-import { startSandbox } from '../../../src/lab/sandbox/start-sandbox.js';
+import type { ErrorShape, SandboxOptions } from '../../../src/lab/sandbox/options.js';
+import { type Sandbox, startSandbox } from '../../../src/lab/sandbox/start-sandbox.js';
 import { addCustomer, anOrder, ask } from './ask.js';
 
 describe('sandbox: flavours of the service', () => {

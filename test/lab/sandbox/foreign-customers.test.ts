@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 import type { SandboxOptions } from '../../../src/lab/sandbox/options.js';
-import type { Sandbox } from '../../../src/lab/sandbox/sandbox.js';
-import { startSandbox } from '../../../src/lab/sandbox/start-sandbox.js';
+import { type Sandbox, startSandbox } from '../../../src/lab/sandbox/start-sandbox.js';
 import { anOrder, ask } from './ask.js';
 
 describe('sandbox: customers that somebody else made', () => {

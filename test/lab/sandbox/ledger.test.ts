@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { expect } from 'chai';
-import type { Sandbox } from '../../../src/lab/sandbox/sandbox.js';
-import { startSandbox } from '../../../src/lab/sandbox/start-sandbox.js';
+import { type Sandbox, startSandbox } from '../../../src/lab/sandbox/start-sandbox.js';
 import { addCustomer, anOrder, ask } from './ask.js';
 
 describe('sandbox: ledger', () => {

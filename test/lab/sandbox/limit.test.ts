@@ -1,6 +1,5 @@
 import { expect } from 'chai';
-import type { Sandbox } from '../../../src/lab/sandbox/sandbox.js';
-import { startSandbox } from '../../../src/lab/sandbox/start-sandbox.js';
+import { type Sandbox, startSandbox } from '../../../src/lab/sandbox/start-sandbox.js';
 import { addCustomer, anOrder, ask } from './ask.js';
 
 describe('sandbox: rate limit over HTTP', () => {

@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { expect } from 'chai';
-import type { TokenRules } from '../../../src/lab/sandbox/token-desk.js';
+import type { TokenRules } from '../../../src/lab/sandbox/options.js';
 import { sync } from '../../../src/operator/sync.js';
 import { deliver } from '../../../src/outbound/deliver/deliver.js';
 import { tryNewCredential } from '../../../src/outbound/deliver/try-new-credential.js';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { SeededRandom } from '../../../src/lab/sample-erp/sample-rows.js';
 import { SlidingWindow } from '../../../src/lab/sandbox/rate-limit.js';
+import { SeededRandom } from '../../../src/lab/seeded-random.js';
 import { faster, firstPace, type Pace, slower } from '../../../src/service/rate-limit/adaptive-pace.js';
 
 /** A service with a limit that nobody told us of, or told us wrongly, asked as often as the pace allows. */

@@ -13,8 +13,7 @@ import { sampleErpMapping } from '../../../src/lab/sample-erp/sample-erp-mapping
 import type { SampleErpTarget } from '../../../src/lab/sample-erp/sample-erp-target.js';
 import type { BadRows } from '../../../src/lab/sample-erp/sample-rows.js';
 import type { SandboxOptions } from '../../../src/lab/sandbox/options.js';
-import type { Sandbox } from '../../../src/lab/sandbox/sandbox.js';
-import { startSandbox } from '../../../src/lab/sandbox/start-sandbox.js';
+import { type Sandbox, startSandbox } from '../../../src/lab/sandbox/start-sandbox.js';
 import type { JobContext } from '../../../src/ops/job-context.js';
 import { type CaptureOptions, capture } from '../../../src/outbound/capture/capture.js';
 import type { CaptureResult } from '../../../src/outbound/capture/capture-result.js';
