@@ -1,14 +1,10 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { projectRoot } from '../support/project-root.js';
 import { type Document, documents, typedLines, waybillCommands } from './documents.js';
+import { failureProofs } from './failure-proofs.js';
 import { parseCommand } from './parse-command.js';
-
-interface Proof {
-  file: string;
-  title: string;
-}
 
 describe('docs/failures.md', () => {
   const page = documents().find(({ path }) => path === 'docs/failures.md') as Document;
@@ -18,17 +14,27 @@ describe('docs/failures.md', () => {
     expect(sections.length).to.be.at.least(30);
   });
 
-  for (const { heading, text } of sections) {
+  it('has the tests of each section in failure-proofs.ts, and of no other', () => {
+    expect(Object.keys(failureProofs).sort()).to.deep.equal(sections.map(({ heading }) => heading).sort());
+  });
+
+  it('begins with a table that leads to each section', () => {
+    const table = page.text.split('\n## ')[0] as string;
+    const linked = [...table.matchAll(/^\| \[([^\]]+)\]\(#([^)]+)\) \|/gm)].map(([, title, anchor]) => ({
+      title,
+      anchor,
+    }));
+    expect(linked).to.deep.equal(sections.map(({ heading }) => ({ title: heading, anchor: anchorOf(heading) })));
+  });
+
+  for (const [heading, proofs] of Object.entries(failureProofs)) {
     it(`proves what it says: ${heading}`, () => {
-      const proofs = proofsOf(text);
       expect(proofs, 'no test is named').to.not.be.empty;
-      for (const { file, title } of proofs) {
-        expect(existsSync(join(projectRoot, file)), file).to.equal(true);
+      for (const [file, title] of proofs)
         expect(
-          titlesOf(file).some((pattern) => pattern.test(title)),
+          titlesOf(join('test', file)).some((pattern) => pattern.test(title)),
           `${file} has no test “${title}”`,
         ).to.equal(true);
-      }
     });
   }
 
@@ -52,9 +58,12 @@ function sectionsOf(text: string): { heading: string; text: string }[] {
     });
 }
 
-function proofsOf(section: string): Proof[] {
-  const [, list = ''] = section.split('\nProven by:\n');
-  return [...list.matchAll(/^- `([^`]+)`: (.+)$/gm)].map(([, file = '', title = '']) => ({ file, title }));
+/** How the usual renderers of Markdown name the place of a heading. */
+function anchorOf(heading: string): string {
+  return heading
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N} -]/gu, '')
+    .replaceAll(' ', '-');
 }
 
 /** The titles of tests and their groups in a file; what is filled in while it runs may be any text, written as … in the page. */
