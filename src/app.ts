@@ -6,6 +6,7 @@ import type { Settings } from './config/settings.js';
 import type { ErpReader } from './erp/erp-reader.js';
 import { openErpReader, openErpWriter } from './erp/open-erp.js';
 import type { ErpWriter } from './erp/write-back/erp-writer.js';
+import { switchWriteBack } from './inbound/write-back/write-back-state.js';
 import { KnownSecrets } from './model/secret.js';
 import type { JobContext } from './ops/job-context.js';
 import { createLogger } from './ops/logger.js';
@@ -76,15 +77,16 @@ export async function openApp(options: AppOptions): Promise<App> {
   }
 
   let witness: WitnessKeeper | null = null;
-  if (settings.store.witnessFile && !options.readOnly) {
-    // Before anything is written: an older copy of the store must not grow past what its witness remembers.
+  if (!options.readOnly)
     try {
-      witness = await WitnessKeeper.start(store, settings.store.witnessFile, log);
+      // Before anything is written: an older copy of the store must not grow past what its witness remembers.
+      if (settings.store.witnessFile) witness = await WitnessKeeper.start(store, settings.store.witnessFile, log);
+      await switchWriteBack(store, settings.writeBack);
     } catch (error) {
+      await witness?.stop();
       await store.close();
       throw error;
     }
-  }
 
   const actor =
     options.role === 'daemon'

@@ -1,6 +1,7 @@
 import type { Entity, JsonValue } from '../model/record.js';
 import { insertRows, placeholders } from '../store/rows.js';
 import type { Tx } from '../store/store.js';
+import { markDue } from '../store/write-back-due.js';
 
 /**
  * A reason as it may stand in a log that is never rewritten: for a customer without the words of the service or the values of
@@ -52,7 +53,12 @@ export interface AuditEntry {
   detail?: { [name: string]: JsonValue };
 }
 
-/** Appends to the log. Nothing in Waybill updates a line; only retention removes them, by age. */
+/**
+ * Appends to the log. Nothing in Waybill updates a line; only retention removes them, by age.
+ *
+ * Every change of a record has its line here, in its own transaction. So this is also where the record is marked as due for
+ * write-back, and no change can forget it.
+ */
 export async function appendAudit(tx: Tx, entries: readonly AuditEntry[], nowMs: number): Promise<void> {
   await insertRows(
     tx,
@@ -69,6 +75,10 @@ export async function appendAudit(tx: Tx, entries: readonly AuditEntry[], nowMs:
       detail: JSON.stringify(detailOf(entry)),
     })),
   );
+  const keysOf = (entity: Entity) =>
+    entries.flatMap((entry) => (entry.entity === entity && entry.sourceKey ? [entry.sourceKey] : []));
+  await markDue(tx, 'orders', keysOf('order'));
+  await markDue(tx, 'customers', keysOf('customer'));
 }
 
 function detailOf({ event, outcome, entity, detail = {} }: AuditEntry): { [name: string]: JsonValue } {

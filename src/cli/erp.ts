@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { loadSettings } from '../config/load-settings.js';
 import { sideTables } from '../erp/write-back/side-tables.js';
-import { writeAgain } from '../inbound/write-back/write-again.js';
+import { writeAgain } from '../inbound/write-back/write-back-state.js';
 import { writeBackKinds } from '../model/write-back.js';
 import { type CommonOptions, describeCommand, exitCode, print, printJson, withApp } from './command.js';
 

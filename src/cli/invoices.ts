@@ -2,13 +2,13 @@ import Table from 'cli-table3';
 import type { Command } from 'commander';
 import type { App } from '../app.js';
 import { currencyScale } from '../erp/mapping/money.js';
-import { type LastPull, lastPull } from '../inbound/invoices/last-pull.js';
 import {
   type InvoiceSheet,
   listInvoices,
   listLeftInvoices,
   listMalformedInvoices,
 } from '../inbound/invoices/list-invoices.js';
+import { type LastPull, lastPull } from '../inbound/invoices/pull-record.js';
 import { type CommonOptions, describeCommand, exitCode, print, printJson, UsageError, withApp } from './command.js';
 import { positive } from './sync.js';
 import { formatAmount, timeFormatter } from './terminal/format.js';

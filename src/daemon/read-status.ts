@@ -1,11 +1,11 @@
 import { lastEventAt, type RunningDaemon, startedDaemons } from '../audit/read-audit.js';
 import type { ServiceSettings } from '../config/sections/service.js';
 import type { Settings } from '../config/settings.js';
-import { type LastPull, lastPull, unprovenSince } from '../inbound/invoices/last-pull.js';
 import { countListedInvoices } from '../inbound/invoices/list-invoices.js';
+import { type LastPull, lastPull, unprovenSince } from '../inbound/invoices/pull-record.js';
 import { countReadBack, type ReadBackCounts } from '../inbound/orders/order-reads.js';
 import { readWebhookStatus, type WebhookStatus } from '../inbound/webhooks/webhook-status.js';
-import { countRefusals, listWriteBack } from '../inbound/write-back/write-back-marks.js';
+import { countRefusals, listWriteBack } from '../inbound/write-back/write-back-state.js';
 import type { Entity } from '../model/record.js';
 import { type WriteBackKind, writeBackKinds } from '../model/write-back.js';
 import { groupMessages, type MessageGroup } from '../operator/list-messages.js';

@@ -1,5 +1,5 @@
 import { appendAudit, pruneAudit } from '../audit/audit-log.js';
-import { prunePulls } from '../inbound/invoices/pull-progress.js';
+import { prunePulls } from '../inbound/invoices/pull-record.js';
 import { pruneEvents } from '../inbound/webhooks/webhook-rows.js';
 import type { JobContext } from '../ops/job-context.js';
 import { pruneAlerts } from '../store/alerts.js';

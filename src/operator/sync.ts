@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ErpReader, RowFilter } from '../erp/erp-reader.js';
 import type { ErpWriter } from '../erp/write-back/erp-writer.js';
-import { lastPull } from '../inbound/invoices/last-pull.js';
 import { type PullResult, pull } from '../inbound/invoices/pull.js';
+import { lastPull } from '../inbound/invoices/pull-record.js';
 import { type WriteBackResult, writeBack } from '../inbound/write-back/write-back.js';
 import type { Entity } from '../model/record.js';
 import type { JobContext } from '../ops/job-context.js';

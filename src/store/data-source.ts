@@ -13,6 +13,7 @@ import { Webhooks1700000060000 } from './migrations/1700000060000-webhooks.js';
 import { WriteBack1700000070000 } from './migrations/1700000070000-write-back.js';
 import { ReadBack1700000080000 } from './migrations/1700000080000-read-back.js';
 import { MissingSweep1700000090000 } from './migrations/1700000090000-missing-sweep.js';
+import { WriteBackDue1700000100000 } from './migrations/1700000100000-write-back-due.js';
 
 /** The pool lets go of a connection after this time without use; the server has to wait longer than that. */
 export const poolIdleMs = 5_000;
@@ -55,6 +56,7 @@ export const migrations = [
   WriteBack1700000070000,
   ReadBack1700000080000,
   MissingSweep1700000090000,
+  WriteBackDue1700000100000,
 ];
 
 /** TypeORM's data source for the store. Not yet connected; the schema comes from migrations alone, never from `synchronize`. */

@@ -2,6 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import PQueue from 'p-queue';
 import type { DataSource, QueryRunner } from 'typeorm';
+import type { WriteBackKind } from '../model/write-back.js';
 import { StoreError } from './store-error.js';
 
 export type Dialect = 'sqlite' | 'mysql';
@@ -18,6 +19,8 @@ export interface Tx {
   readonly insertIgnore: 'INSERT IGNORE INTO' | 'INSERT OR IGNORE INTO';
   /** SQL for the database's clock in milliseconds: two machines must not argue about when a lease ends. */
   readonly nowMs: string;
+  /** See `Store.writeBackKinds`. */
+  readonly writeBackKinds: ReadonlySet<WriteBackKind>;
   /**
    * Rows of a SELECT, named in camel case: `source_key` comes out as `sourceKey`. Numbers are numbers on both databases,
    * so that a row of the right type needs no mapper. Placeholders are `?` on both databases.
@@ -48,6 +51,8 @@ const storesInside = new AsyncLocalStorage<readonly Store[]>();
  */
 export class Store {
   readonly dialect: Dialect;
+  /** What is written back into the ERP: transactions mark the records of these kinds that they change (`markDue`). */
+  writeBackKinds: ReadonlySet<WriteBackKind> = new Set();
   readonly #dataSource: DataSource;
   readonly #line: PQueue | null;
 
@@ -64,7 +69,7 @@ export class Store {
 
   /** Runs SELECTs outside of a transaction. */
   async read<T>(action: string, work: (tx: Tx) => Promise<T>): Promise<T> {
-    return this.#inLine(() => this.#withRunner(action, (runner) => work(txOf(this.dialect, runner))));
+    return this.#inLine(() => this.#withRunner(action, (runner) => work(txOf(this, runner))));
   }
 
   /** Runs SELECTs that all see one moment, however long they take, and hold nobody up. MySQL and MariaDB. */
@@ -73,7 +78,7 @@ export class Store {
       await runner.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ');
       await runner.query('START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY');
       try {
-        return await work(txOf(this.dialect, runner));
+        return await work(txOf(this, runner));
       } finally {
         await runner.query('ROLLBACK').catch(() => undefined);
       }
@@ -112,7 +117,7 @@ export class Store {
     if (this.dialect === 'sqlite') await runner.query('BEGIN IMMEDIATE');
     else await runner.startTransaction('READ COMMITTED');
     try {
-      const result = await work(txOf(this.dialect, runner));
+      const result = await work(txOf(this, runner));
       if (this.dialect === 'sqlite') await runner.query('COMMIT');
       else await runner.commitTransaction();
       return result;
@@ -144,9 +149,10 @@ const sqlOf = {
   },
 } as const;
 
-function txOf(dialect: Dialect, runner: QueryRunner): Tx {
+function txOf({ dialect, writeBackKinds }: Store, runner: QueryRunner): Tx {
   return {
     ...sqlOf[dialect],
+    writeBackKinds,
     rows: async (sql, parameters = []) => (await runner.query(sql, [...parameters])).map(camelCased),
     select: (sql, parameters = []) => runner.query(sql, [...parameters]),
     run: async (sql, parameters = []) => (await runner.query(sql, [...parameters], true)).affected ?? 0,

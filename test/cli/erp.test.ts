@@ -2,7 +2,7 @@ import { appendFileSync, existsSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { expect } from 'chai';
-import { forgetMarks, saveMarks, saveWriteBack } from '../../src/inbound/write-back/write-back-marks.js';
+import { forgetWritten, saveWriteBack, saveWritten } from '../../src/inbound/write-back/write-back-state.js';
 import { onBothStores } from './installation.js';
 
 describe('waybill erp', () => {
@@ -29,12 +29,12 @@ describe('waybill erp', () => {
       const fine = { failures: 0, failingSince: null, failure: null, nextTryAt: 0, sweepAfter: null, sweptAt: 1 };
       const failing = { failures: 2, failingSince: 1, failure: 'no table waybill_invoices', nextTryAt: 2 };
       await installation.app.store.transaction('write back', async (tx) => {
-        const common = { fingerprint: 'f', changeCursor: 0, succeededAt: 1_700_000_000_000 };
+        const common = { fingerprint: 'f', succeededAt: 1_700_000_000_000 };
         await saveWriteBack(tx, { ...common, ...fine, kind: 'orders' });
         await saveWriteBack(tx, { ...common, ...fine, ...failing, kind: 'invoices' });
-        await saveMarks(tx, 'orders', [
-          { key: '1', hash: 'a', refusal: null, nextTryAt: null },
-          { key: '2', hash: 'b', refusal: 'too long', nextTryAt: 5 },
+        await saveWritten(tx, 'orders', [
+          { recordKey: '1', contentHash: 'a', refusal: null, nextTryAt: null },
+          { recordKey: '2', contentHash: 'b', refusal: 'too long', nextTryAt: 5 },
         ]);
       });
       const { stdout } = await waybill('status');
@@ -46,7 +46,7 @@ describe('waybill erp', () => {
 
       expect((await waybill('erp', 'write-again')).stdout).to.include('writes all orders, invoices again');
       expect((await json('status')).writeBack[0]).to.include({ refused: 0, sweeps: true });
-      await installation.app.store.transaction('clean up', (tx) => forgetMarks(tx, 'orders'));
+      await installation.app.store.transaction('clean up', (tx) => forgetWritten(tx, 'orders'));
     });
   });
 });

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { run } from '../../src/cli/run.js';
-import { endPull, openPull } from '../../src/inbound/invoices/pull-progress.js';
+import { endPull, openPull } from '../../src/inbound/invoices/pull-record.js';
 import { ServiceLease } from '../../src/outbound/deliver/service-lease.js';
 import { raiseAlert } from '../../src/store/alerts.js';
 import { writeCursor, writeMarks } from '../../src/store/cursors.js';

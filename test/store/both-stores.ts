@@ -58,6 +58,7 @@ const tables = [
   'webhook_tally',
   'alert',
   'job_run',
+  'write_back_due',
   'write_back_row',
   'write_back_target',
 ];

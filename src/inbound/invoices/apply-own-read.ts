@@ -1,19 +1,19 @@
+import type { Invoice } from '../../model/record.js';
 import type { Tx } from '../../store/store.js';
+import { markDue } from '../../store/write-back-due.js';
 import type { MissedInvoice, OwnRead } from './own-read.js';
 import { stageOwnRead } from './staging.js';
 
 export type AnnouncedInvoice = MissedInvoice & { isKnown: boolean };
 
 /** What is known of an invoice, or an invoice of which nothing is known yet. */
-export async function knownInvoice(tx: Tx, invoiceNo: string): Promise<AnnouncedInvoice> {
-  const [row] = await tx.select('SELECT customer_code, status, unlisted_at FROM invoice WHERE invoice_no=?', [
-    invoiceNo,
-  ]);
+export async function announcedInvoice(tx: Tx, invoiceNo: string): Promise<AnnouncedInvoice> {
+  const [row] = await tx.rows('SELECT customer_code, status, unlisted_at FROM invoice WHERE invoice_no=?', [invoiceNo]);
   return {
     invoiceNo,
-    customerCode: row?.customer_code ?? null,
+    customerCode: row?.customerCode ?? null,
     status: row?.status ?? '',
-    isOffList: (row?.unlisted_at ?? null) !== null,
+    isOffList: (row?.unlistedAt ?? null) !== null,
     isKnown: row !== undefined,
   };
 }
@@ -25,44 +25,46 @@ export async function knownInvoice(tx: Tx, invoiceNo: string): Promise<Announced
  */
 export async function applyOwnRead(
   tx: Tx,
-  known: AnnouncedInvoice,
+  { invoiceNo, isKnown }: AnnouncedInvoice,
   said: OwnRead,
   nowMs: number,
 ): Promise<string | null> {
   if ('odd' in said) return null;
-  const { invoiceNo } = known;
   // An event may come before the invoice can be read: that there is none yet does not mean that it has left.
-  if ('left' in said && said.left === null && !known.isKnown) return null;
+  if ('left' in said && said.left === null && !isKnown) return null;
   await stageOwnRead(tx, invoiceNo, 'due' in said ? said.due : null, 'left' in said ? said.left : null);
-  if ('left' in said) {
-    const left = await tx.run(
-      'UPDATE invoice SET unlisted_at=?, missed_at=NULL, left_status=? WHERE invoice_no=? AND unlisted_at IS NULL',
-      [nowMs, said.left, invoiceNo],
-    );
-    if (left > 0) return `no longer listed: ${said.left ?? 'the service has no such invoice'}`;
-    // A pull took it off first, and nobody had said yet what became of it.
-    const learnt = await tx.run(
-      'UPDATE invoice SET left_status=?, last_listed_at=? WHERE invoice_no=? AND left_status IS NULL AND ? IS NOT NULL',
-      [said.left, nowMs, invoiceNo, said.left],
-    );
-    return learnt > 0 ? `it had left already: ${said.left}` : null;
-  }
-  const { amount, due_date, status, customer_code } = said.due;
-  const customer = customer_code ?? null;
+  const change = await ('left' in said ? takeOff(tx, invoiceNo, said.left, nowMs) : list(tx, said.due, nowMs));
+  if (change !== null) await markDue(tx, 'invoices', [invoiceNo]);
+  return change;
+}
+
+async function takeOff(tx: Tx, invoiceNo: string, status: string | null, nowMs: number): Promise<string | null> {
+  const left = await tx.run(
+    'UPDATE invoice SET unlisted_at=?, missed_at=NULL, left_status=? WHERE invoice_no=? AND unlisted_at IS NULL',
+    [nowMs, status, invoiceNo],
+  );
+  if (left > 0) return `no longer listed: ${status ?? 'the service has no such invoice'}`;
+  // A pull took it off first, and nothing had said yet what became of it.
+  const learnt = await tx.run(
+    'UPDATE invoice SET left_status=?, last_listed_at=? WHERE invoice_no=? AND left_status IS NULL AND ? IS NOT NULL',
+    [status, nowMs, invoiceNo, status],
+  );
+  return learnt > 0 ? `it had left already: ${status}` : null;
+}
+
+async function list(tx: Tx, invoice: Invoice, nowMs: number): Promise<string | null> {
+  const { invoice_no, amount, due_date, status, customer_code = null } = invoice;
   const changed = await tx.run(
     `UPDATE invoice SET customer_code=?, amount=?, due_date=?, status=?, last_listed_at=?, unlisted_at=NULL, missed_at=NULL,
             left_status=NULL
       WHERE invoice_no=? AND (amount<>? OR due_date<>? OR status<>? OR COALESCE(customer_code,'')<>COALESCE(?,'')
             OR unlisted_at IS NOT NULL)`,
-    [customer, amount, due_date, status, nowMs, invoiceNo, amount, due_date, status, customer],
+    [customer_code, amount, due_date, status, nowMs, invoice_no, amount, due_date, status, customer_code],
   );
-  if (changed > 0) return `listed as ${status}`;
-  const [there] = await tx.select('SELECT 1 AS n FROM invoice WHERE invoice_no=?', [invoiceNo]);
-  if (there) return null;
-  await tx.run(
-    `INSERT INTO invoice (invoice_no, customer_code, amount, due_date, status, first_listed_at, last_listed_at)
+  const added = await tx.run(
+    `${tx.insertIgnore} invoice (invoice_no, customer_code, amount, due_date, status, first_listed_at, last_listed_at)
      VALUES (?,?,?,?,?,?,?)`,
-    [invoiceNo, customer, amount, due_date, status, nowMs, nowMs],
+    [invoice_no, customer_code, amount, due_date, status, nowMs, nowMs],
   );
-  return `listed as ${status}`;
+  return changed + added > 0 ? `listed as ${status}` : null;
 }

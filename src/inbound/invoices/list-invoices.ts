@@ -1,5 +1,38 @@
+import { placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 
+/** An invoice as it is known: listed as due, or no longer. */
+export interface KnownInvoice {
+  invoiceNo: string;
+  customerCode: string | null;
+  amount: number;
+  dueDate: string;
+  status: string;
+  firstListedAt: number;
+  unlistedAt: number | null;
+  /** Its state when it left, where the service said so. */
+  leftStatus: string | null;
+}
+
+export async function knownInvoices(tx: Tx, numbers: readonly string[]): Promise<KnownInvoice[]> {
+  if (numbers.length === 0) return [];
+  return tx.rows(
+    `SELECT invoice_no, customer_code, amount, due_date, status, first_listed_at, unlisted_at, left_status FROM invoice
+      WHERE invoice_no IN ${placeholders(numbers.length)}`,
+    numbers,
+  );
+}
+
+/** Numbers of all that is known, in their order, after this one. */
+export async function invoiceNumbersAfter(tx: Tx, after: string, limit: number): Promise<string[]> {
+  const rows = await tx.rows<KnownInvoice>(
+    `SELECT invoice_no FROM invoice WHERE invoice_no>? ORDER BY invoice_no LIMIT ${Math.trunc(limit)}`,
+    [after],
+  );
+  return rows.map(({ invoiceNo }) => invoiceNo);
+}
+
+/** A row as `waybill invoices --json` prints it. */
 export interface ListedInvoice {
   invoice_no: string;
   customer_code: string | null;
@@ -26,16 +59,16 @@ async function sheet(tx: Tx, which: string, limit: number): Promise<InvoiceSheet
     `SELECT invoice_no, customer_code, amount, due_date, status FROM invoice WHERE unlisted_at IS NULL AND ${which}
       ORDER BY due_date, invoice_no LIMIT ${Math.trunc(limit)}`,
   );
-  const [all] = await tx.select<{ n: number; total: string | null }>(
-    `SELECT COUNT(*) AS n, CAST(SUM(amount) AS CHAR) AS total FROM invoice WHERE unlisted_at IS NULL AND ${which}`,
+  const [all] = await tx.rows<{ count: number; sum: string | null }>(
+    `SELECT COUNT(*) AS count, CAST(SUM(amount) AS CHAR) AS sum FROM invoice WHERE unlisted_at IS NULL AND ${which}`,
   );
-  return { rows, count: Number(all?.n ?? 0), sum: all?.total ?? '0' };
+  return { rows, count: all?.count ?? 0, sum: all?.sum ?? '0' };
 }
 
 /** How many invoices are listed as due now, credit notes among them. */
 export async function countListedInvoices(tx: Tx): Promise<number> {
-  const [row] = await tx.select<{ n: number }>('SELECT COUNT(*) AS n FROM invoice WHERE unlisted_at IS NULL');
-  return Number(row?.n ?? 0);
+  const [row] = await tx.rows<{ count: number }>('SELECT COUNT(*) AS count FROM invoice WHERE unlisted_at IS NULL');
+  return row?.count ?? 0;
 }
 
 export interface LeftInvoice extends ListedInvoice {
@@ -46,11 +79,10 @@ export interface LeftInvoice extends ListedInvoice {
 
 /** What is no longer listed, the last to leave first. */
 export async function listLeftInvoices(tx: Tx, limit: number): Promise<LeftInvoice[]> {
-  const rows = await tx.select<LeftInvoice>(
+  return tx.select(
     `SELECT invoice_no, customer_code, amount, due_date, status, unlisted_at, left_status FROM invoice
       WHERE unlisted_at IS NOT NULL ORDER BY unlisted_at DESC, invoice_no LIMIT ${Math.trunc(limit)}`,
   );
-  return rows.map((row) => ({ ...row, unlisted_at: Number(row.unlisted_at) }));
 }
 
 export interface MalformedInvoice {
@@ -59,10 +91,9 @@ export interface MalformedInvoice {
   since_at: number;
 }
 
-/** What the service lists and makes no sense. */
+/** Rows of the service's list that make no sense. */
 export async function listMalformedInvoices(tx: Tx, limit: number): Promise<MalformedInvoice[]> {
-  const rows = await tx.select<MalformedInvoice>(
+  return tx.select(
     `SELECT invoice_no, reason, since_at FROM invoice_malformed ORDER BY since_at, invoice_no LIMIT ${Math.trunc(limit)}`,
   );
-  return rows.map((row) => ({ ...row, since_at: Number(row.since_at) }));
 }

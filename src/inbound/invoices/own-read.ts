@@ -1,14 +1,27 @@
 import type { ReadInvoiceEndpoint } from '../../config/sections/service-endpoints.js';
 import type { Invoice } from '../../model/record.js';
 import { valueAt } from '../../model/value-at.js';
-import type { Question } from '../../outbound/deliver/pull-questions.js';
+import type { JobContext } from '../../ops/job-context.js';
+import { raiseForbiddenRead } from '../../outbound/deliver/forbidden-reads.js';
+import type { PullQuestions, Question } from '../../outbound/deliver/pull-questions.js';
 import { parseJson } from '../../service/parse-json.js';
-import type { Tx } from '../../store/store.js';
+import type { Store, Tx } from '../../store/store.js';
 import { readInvoice } from './invoice-page.js';
+import { type OpenPull, type PullProgress, saveProgress } from './pull-record.js';
+import { stageOwnRead } from './staging.js';
 import { listIsProven } from './swap-invoices.js';
 
 /** What an invoice's own read says: money is due, or it has left, with its state in the service's words, or nothing (`odd` says why). */
 export type OwnRead = { due: Invoice } | { left: string | null } | { odd: string };
+
+export interface MissedInvoice {
+  invoiceNo: string;
+  customerCode: string | null;
+  /** Its state when it was listed last. */
+  status: string;
+  /** It is proven that it is not on the list any more. */
+  isOffList: boolean;
+}
 
 /**
  * Reads the answer to the question for one invoice. Pure.
@@ -63,36 +76,83 @@ export function invoiceQuestion(
   };
 }
 
-export interface MissedInvoice {
-  invoiceNo: string;
-  customerCode: string | null;
-  /** Its state when it was listed last. */
-  status: string;
-  /** It is proven that it is not on the list any more. */
-  isOffList: boolean;
+/**
+ * Asks for listed invoices that the pull did not meet, one by one by their numbers: whether money is due still, and if not, what
+ * became of them. So many a pull; the longest missed come first, and the rest waits for the next pull.
+ */
+export async function askForMissed(
+  { store, settings }: JobContext,
+  questions: PullQuestions,
+  pull: OpenPull,
+): Promise<void> {
+  const { states, readsPerPull } = settings.invoices;
+  const endpoint = settings.service.endpoints.readInvoice;
+  const left = readsPerPull - pull.progress.asked;
+  if (!endpoint || left < 1) return;
+  const missed = await store.read('look for missed invoices', (tx) => missedInvoices(tx, left));
+  const isNeeded = missed.some(({ isOffList }) => !isOffList);
+  const absenceCounts = isNeeded && (await findsListed(store, questions, endpoint, states));
+  for (const known of missed) {
+    const { invoiceNo } = known;
+    if (!canStandInPath(invoiceNo)) continue;
+    const next: PullProgress = { ...pull.progress, asked: pull.progress.asked + 1, requests: questions.requests + 1 };
+    const asked = await questions.ask<OwnRead>({
+      ...invoiceQuestion(endpoint, states, known),
+      keep: async (tx, said, nowMs) => {
+        if ('due' in said) await stageOwnRead(tx, invoiceNo, said.due, null);
+        const isBelieved = !isAbsent(said) || known.isOffList || absenceCounts;
+        if ('left' in said && isBelieved) await stageOwnRead(tx, invoiceNo, null, said.left);
+        await saveProgress(tx, pull.id, next, nowMs);
+      },
+    });
+    if ('noAnswer' in asked && !asked.isRefused) return;
+    pull.progress = next;
+  }
+}
+
+/**
+ * Whether an invoice that stands on the list is found by its number. An address that leads elsewhere says of each that there
+ * is none, and the list would be emptied by it.
+ */
+async function findsListed(
+  store: Store,
+  questions: PullQuestions,
+  endpoint: ReadInvoiceEndpoint,
+  states: readonly string[],
+): Promise<boolean> {
+  const listed = await store.read('look for an invoice that was met', (tx) => metInvoice(tx));
+  if (listed === null || !canStandInPath(listed.invoiceNo)) return false;
+  const asked = await questions.ask<OwnRead>({
+    ...invoiceQuestion(endpoint, states, listed),
+    keep: async (tx, said, nowMs) => {
+      if (!isAbsent(said)) return;
+      const reason = 'it says that there is none, though it stands on the list';
+      await raiseForbiddenRead(tx, 'read_invoice', reason, { invoiceNo: listed.invoiceNo }, nowMs);
+    },
+  });
+  return 'value' in asked && !('odd' in asked.value) && !isAbsent(asked.value);
+}
+
+/** An address with a segment of dots is another address, however they are encoded. */
+function canStandInPath(invoiceNo: string): boolean {
+  return !/^\.{1,2}$/.test(invoiceNo);
 }
 
 /** Listed invoices that the pull in the making did not meet, the longest missed first. */
 export async function missedInvoices(tx: Tx, limit: number): Promise<MissedInvoice[]> {
-  const rows = await tx.select<{ invoice_no: string; customer_code: string | null; status: string; is_proven: number }>(
-    `SELECT invoice_no, customer_code, status, CASE WHEN ${listIsProven} THEN 1 ELSE 0 END AS is_proven FROM invoice WHERE unlisted_at IS NULL
-        AND NOT EXISTS (SELECT 1 FROM invoice_staging s WHERE s.invoice_no=invoice.invoice_no)
+  const rows = await tx.rows(
+    `SELECT invoice_no, customer_code, status, CASE WHEN ${listIsProven} THEN 1 ELSE 0 END AS is_off_list FROM invoice
+      WHERE unlisted_at IS NULL AND NOT EXISTS (SELECT 1 FROM invoice_staging s WHERE s.invoice_no=invoice.invoice_no)
       ORDER BY CASE WHEN missed_at IS NULL THEN 1 ELSE 0 END, missed_at, invoice_no LIMIT ${Math.trunc(limit)}`,
   );
-  return rows.map((row) => ({
-    invoiceNo: row.invoice_no,
-    customerCode: row.customer_code,
-    status: row.status,
-    isOffList: Number(row.is_proven) === 1,
-  }));
+  return rows.map((row) => ({ ...row, isOffList: row.isOffList === 1 }));
 }
 
 /** Some invoice that the pull in the making met on the list; null: there is none. */
-export async function metInvoice(tx: Tx): Promise<MissedInvoice | null> {
-  const [row] = await tx.select<{ invoice_no: string; customer_code: string | null; status: string }>(
+async function metInvoice(tx: Tx): Promise<MissedInvoice | null> {
+  const [row] = await tx.rows(
     `SELECT invoice_no, customer_code, status FROM invoice_staging
       WHERE invoice_no IS NOT NULL AND list_state<>'' AND is_newest=1 AND malformed IS NULL ORDER BY invoice_no DESC LIMIT 1`,
   );
-  if (!row) return null;
-  return { invoiceNo: row.invoice_no, customerCode: row.customer_code, status: row.status, isOffList: false };
+  return row ? { ...row, isOffList: false } : null;
 }

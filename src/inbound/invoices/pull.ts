@@ -6,10 +6,10 @@ import { PullQuestions } from '../../outbound/deliver/pull-questions.js';
 import { SendGate } from '../../outbound/deliver/send-gate.js';
 import type { ServiceLease } from '../../outbound/deliver/service-lease.js';
 import type { ServiceClient } from '../../service/service-client.js';
-import { askForMissed } from './ask-for-missed.js';
-import { nextCustomer } from './next-customer.js';
-import { countStaged, endPull, failPull, type OpenPull, openPull, type PullPlan } from './pull-progress.js';
-import { readLists } from './read-lists.js';
+import { askForMissed } from './own-read.js';
+import { endPull, failPull, type OpenPull, openPull, type PullPlan } from './pull-record.js';
+import { nextCustomer, readLists } from './read-lists.js';
+import { countStaged } from './staging.js';
 import { noteNewStates, swapInvoices } from './swap-invoices.js';
 
 export interface TurnOptions {

@@ -5,10 +5,9 @@ import type { ServiceLease } from '../../outbound/deliver/service-lease.js';
 import { parseJson } from '../../service/parse-json.js';
 import type { Tx } from '../../store/store.js';
 import { type InvoicePage, readInvoicePage } from './invoice-page.js';
-import { nextCustomer } from './next-customer.js';
-import { afterPage, beginPasses } from './pass.js';
-import { type OpenPull, type PullProgress, saveProgress } from './pull-progress.js';
-import { endGroup, forgetDueReads, stagePage } from './staging.js';
+import { afterPage, beginPasses } from './list-proof.js';
+import { type OpenPull, type PullProgress, saveProgress } from './pull-record.js';
+import { endGroup, forgetDueReads, isGroupEnded, stagePage } from './staging.js';
 
 /** Some services know no page beyond the end of a list. */
 type Answered = InvoicePage | { isBeyondEnd: true };
@@ -120,4 +119,22 @@ export async function readLists(
     else Object.assign(next, { customer: following, passes: beginPasses(states.length, pageSize) });
     return next;
   }
+}
+
+/**
+ * Whose lists a pull per customer reads after this one's: first those of all customers that were delivered, in the order of
+ * their codes at the service, then those of others of whom invoices are listed still, because their binding is gone; null: all
+ * were read.
+ */
+export async function nextCustomer(tx: Tx, after: string): Promise<string | null> {
+  const [bound] = await tx.rows<{ code: string }>(
+    "SELECT service_id AS code FROM binding WHERE entity='customer' AND service_id>? ORDER BY service_id LIMIT 1",
+    [after],
+  );
+  if (bound && !(await isGroupEnded(tx, bound.code))) return bound.code;
+  const [listed] = await tx.rows<{ code: string | null }>(
+    `SELECT MIN(customer_code) AS code FROM invoice WHERE unlisted_at IS NULL AND customer_code<>''
+        AND NOT EXISTS (SELECT 1 FROM invoice_group g WHERE g.list_customer=invoice.customer_code)`,
+  );
+  return listed?.code ?? null;
 }

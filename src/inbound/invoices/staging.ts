@@ -11,6 +11,20 @@ export interface InvoiceList {
 
 const chunkSize = 1_000;
 
+export interface StagedCounts {
+  listed: number;
+  malformed: number;
+}
+
+export async function countStaged(tx: Tx): Promise<StagedCounts> {
+  const [row] = await tx.rows<StagedCounts>(
+    `SELECT COALESCE(SUM(CASE WHEN malformed IS NULL THEN 1 ELSE 0 END), 0) AS listed,
+            COALESCE(SUM(CASE WHEN malformed IS NULL THEN 0 ELSE 1 END), 0) AS malformed
+       FROM invoice_staging WHERE is_newest=1 AND has_left=0`,
+  );
+  return row ?? { listed: 0, malformed: 0 };
+}
+
 /** Forgets the pull in the making. */
 export async function clearStaging(tx: Tx): Promise<void> {
   await tx.run('DELETE FROM invoice_staging');
@@ -32,27 +46,27 @@ export async function stagePage(
   const keys = [...byKey.keys()];
   for (let start = 0; start < keys.length; start += chunkSize) {
     const chunk = keys.slice(start, start + chunkSize);
-    const known = await tx.select<{ row_key: string; first_pass: number; last_pass: number }>(
+    const known = await tx.rows<{ rowKey: string; firstPass: number; lastPass: number }>(
       `SELECT row_key, first_pass, last_pass FROM invoice_staging
         WHERE list_customer=? AND list_state=? AND row_key IN ${placeholders(chunk.length)}`,
       [list.customer, list.state, ...chunk],
     );
-    const left = await tx.select<{ invoice_no: string }>(
+    const left = await tx.rows<{ invoiceNo: string }>(
       `SELECT invoice_no FROM invoice_staging WHERE has_left=1 AND row_key IN ${placeholders(chunk.length)}
           AND list_customer='' AND list_state=''`,
       chunk,
     );
-    const hasLeft = new Set(left.map((row) => row.invoice_no));
-    const firstPass = new Map(known.map((row) => [row.row_key, row.first_pass]));
-    counts.fresh += chunk.length - known.filter((row) => row.last_pass === pass).length;
-    counts.again += known.filter((row) => row.last_pass < pass).length;
+    const hasLeft = new Set(left.map(({ invoiceNo }) => invoiceNo));
+    const firstPasses = new Map(known.map(({ rowKey, firstPass }) => [rowKey, firstPass]));
+    counts.fresh += chunk.length - known.filter(({ lastPass }) => lastPass === pass).length;
+    counts.again += known.filter(({ lastPass }) => lastPass < pass).length;
     await upsertRows(
       tx,
       'invoice_staging',
       ['list_customer', 'list_state', 'row_key'],
       chunk.map((key) => {
         const row = byKey.get(key) as PageRow;
-        const staged = stagedRow(list, row, firstPass.get(key) ?? pass, pass);
+        const staged = stagedRow(list, row, firstPasses.get(key) ?? pass, pass);
         return hasLeft.has(numberOf(row) ?? '') ? { ...staged, is_newest: 0 } : staged;
       }),
     );

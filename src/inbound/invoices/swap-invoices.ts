@@ -1,5 +1,6 @@
 import { insertRows, placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
+import { markFoundDue } from '../../store/write-back-due.js';
 
 /** A condition on `invoice`: the list that it would stand on was proven, so that it has left when it is not on it. */
 export const listIsProven = `EXISTS (SELECT 1 FROM invoice_group g WHERE g.is_proven=1
@@ -62,9 +63,15 @@ export async function swapInvoices(tx: Tx, nowMs: number): Promise<SwapCounts> {
   );
   // It was met, though it makes no sense as it is.
   await tx.run(`UPDATE invoice SET missed_at=NULL WHERE missed_at IS NOT NULL AND ${isStaged}`);
-  const [row] = await tx.select<{ n: number }>('SELECT COUNT(*) AS n FROM invoice WHERE missed_at IS NOT NULL');
+  await markFoundDue(
+    tx,
+    'invoices',
+    'SELECT invoice_no FROM invoice WHERE last_listed_at=? UNION SELECT invoice_no FROM invoice WHERE unlisted_at=?',
+    [nowMs, nowMs],
+  );
+  const [row] = await tx.rows<{ count: number }>('SELECT COUNT(*) AS count FROM invoice WHERE missed_at IS NOT NULL');
   await swapMalformed(tx, nowMs);
-  return { added, changed, unlisted, missed: Number(row?.n ?? 0) };
+  return { added, changed, unlisted, missed: row?.count ?? 0 };
 }
 
 /** What is set aside: as long as it is met and makes no sense, or was not met by a pull that proves nothing. */
@@ -93,7 +100,7 @@ export interface NewState {
 
 /** States among the staged invoices that nobody named and that were never met before. They are reported once, and kept as they are. */
 export async function noteNewStates(tx: Tx, states: readonly string[], nowMs: number): Promise<NewState[]> {
-  const rows = await tx.select<{ status: string; invoice_no: string }>(
+  const rows = await tx.rows<NewState>(
     `SELECT s.status, MIN(s.invoice_no) AS invoice_no FROM invoice_staging s
       WHERE s.status IS NOT NULL AND s.has_left=0 AND s.status NOT IN ${placeholders(states.length)}
         AND NOT EXISTS (SELECT 1 FROM invoice_state k WHERE k.status=s.status)
@@ -103,7 +110,7 @@ export async function noteNewStates(tx: Tx, states: readonly string[], nowMs: nu
   await insertRows(
     tx,
     'invoice_state',
-    rows.map((row) => ({ ...row, since_at: nowMs })),
+    rows.map(({ status, invoiceNo }) => ({ status, invoice_no: invoiceNo, since_at: nowMs })),
   );
-  return rows.map((row) => ({ status: row.status, invoiceNo: row.invoice_no }));
+  return rows;
 }

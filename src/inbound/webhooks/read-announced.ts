@@ -4,9 +4,9 @@ import { PullQuestions } from '../../outbound/deliver/pull-questions.js';
 import { SendGate } from '../../outbound/deliver/send-gate.js';
 import type { ServiceLease } from '../../outbound/deliver/service-lease.js';
 import type { ServiceClient } from '../../service/service-client.js';
-import { applyOwnRead, knownInvoice } from '../invoices/apply-own-read.js';
-import { lastPull } from '../invoices/last-pull.js';
+import { announcedInvoice, applyOwnRead } from '../invoices/apply-own-read.js';
 import { invoiceQuestion, isAbsent } from '../invoices/own-read.js';
+import { lastPull } from '../invoices/pull-record.js';
 import { hasCreateUnderWay } from '../orders/order-reads.js';
 import { readOrderBack } from '../orders/read-order-back.js';
 import { announcedReads } from './announced-turns.js';
@@ -123,7 +123,7 @@ async function readInvoice(
   const endpoint = settings.service.endpoints.readInvoice;
   if (!endpoint) return 'pull';
   const ids = idsOf(about);
-  const known = await store.read('look for an invoice', (tx) => knownInvoice(tx, invoiceNo));
+  const known = await store.read('look for an invoice', (tx) => announcedInvoice(tx, invoiceNo));
   let isOdd = false;
   const questions = new PullQuestions(
     { context, client, lease, gate },

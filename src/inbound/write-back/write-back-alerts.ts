@@ -1,7 +1,7 @@
 import { type WriteBackKind, writeBackKinds } from '../../model/write-back.js';
 import { endAlert, raiseAlert } from '../../store/alerts.js';
 import type { Tx } from '../../store/store.js';
-import { countRefusals, listWriteBack, type WriteBackProgress } from './write-back-marks.js';
+import { countRefusals, listWriteBack, type WriteBackProgress } from './write-back-state.js';
 
 export const writeBackCauses = {
   failing: 'write-back.failing',
@@ -36,14 +36,15 @@ export async function noteWriteBackAlerts(
   if (refusals.length === 0) await endAlert(tx, writeBackCauses.refused, nowMs);
   else {
     const words = refusals.map(
-      ({ kind, count, key, refusal }) => `${count} ${kind} could not be written back, among them ${key}: ${refusal}`,
+      ({ kind, count, recordKey, refusal }) =>
+        `${count} ${kind} could not be written back, among them ${recordKey}: ${refusal}`,
     );
     const message = `${words.join(' / ')} The others are written; these are tried again every quarter of an hour.`;
     await raiseAlert(tx, writeBackCauses.refused, message, nowMs);
   }
 }
 
-/** Nobody looks after them any more where the write-back was switched off. */
+/** Ends all of them: where the write-back is off, nothing else would. */
 export async function endWriteBackAlerts(tx: Tx, nowMs: number): Promise<void> {
   const { failing, refused, moves } = writeBackCauses;
   const causes = [failing, refused, ...writeBackKinds.map((kind) => `${moves}.${kind}`)];

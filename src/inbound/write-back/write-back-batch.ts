@@ -2,23 +2,51 @@ import type { ErpReader } from '../../erp/erp-reader.js';
 import { parseSourceKey } from '../../erp/source-key.js';
 import { type ErpWriter, WriteBackError } from '../../erp/write-back/erp-writer.js';
 import type { Entity } from '../../model/record.js';
-import type { WriteBackKind } from '../../model/write-back.js';
+import type { WriteBackKind, WriteBackRow } from '../../model/write-back.js';
 import type { JobContext } from '../../ops/job-context.js';
+import { canonicalJson, sha256 } from '../../outbound/outbox/canonical-json.js';
 import { endAlert, raiseAlert } from '../../store/alerts.js';
 import type { Lease } from '../../store/lease.js';
+import { entityOf, wantedRows, writeBackForm } from './wanted-rows.js';
 import { writeBackCauses } from './write-back-alerts.js';
-import { type PlannedWrite, planWrites } from './write-back-decisions.js';
-import { dropMarks, readMarks, saveMarks } from './write-back-marks.js';
-import { entityOf, wantedRows, writeBackForm } from './write-back-source.js';
+import { dropWritten, readWritten, saveWritten, type WrittenRow } from './write-back-state.js';
 
-/** Rows looked at: enough to tell our own hand from a clerk's. */
+/** A row that the ERP is to have, or no more; `hash` is what is remembered of it. */
+export interface PlannedWrite {
+  key: string;
+  row: WriteBackRow | null;
+  hash: string;
+}
+
+/**
+ * What has to be written so that the ERP holds these rows: nothing that it holds already, and nothing that it refused before
+ * that is due again. A key without a row is one of which nothing is known any more. Pure.
+ */
+export function planWrites(
+  keys: readonly string[],
+  rows: ReadonlyMap<string, WriteBackRow>,
+  written: ReadonlyMap<string, WrittenRow>,
+  nowMs: number,
+): PlannedWrite[] {
+  return [...new Set(keys)].flatMap((key) => {
+    const row = rows.get(key) ?? null;
+    const last = written.get(key);
+    if (row === null && last === undefined) return [];
+    const hash = sha256(canonicalJson(row));
+    const isKnown = last !== undefined && last.contentHash === hash;
+    if (isKnown && (last.refusal === null || (last.nextTryAt ?? 0) > nowMs)) return [];
+    return [{ key, row, hash }];
+  });
+}
+
+/** Rows looked at: enough to tell our own change from a clerk's. */
 const sampleSize = 20;
 
 /**
  * Whether our own statement moves the column by which capture finds changes: compares it before and after a write.
  * @returns true: it moved for every row that was looked at; false: it did not; null: nothing could be compared
  */
-export async function movesChangedAt(
+async function movesChangedAt(
   reader: ErpReader,
   entity: Entity,
   keys: readonly string[],
@@ -77,27 +105,24 @@ export class WriteBackBatch {
     if (keys.length === 0) return;
     const { store, settings, nowMs } = this.#context;
     const form = writeBackForm(settings);
-    const { rows, marks } = await store.read('compare with what was written', async (tx) => ({
+    const { rows, written } = await store.read('compare with what was written', async (tx) => ({
       rows: await wantedRows(tx, this.#kind, keys, form),
-      marks: await readMarks(tx, this.#kind, keys),
+      written: await readWritten(tx, this.#kind, keys),
     }));
-    const planned = planWrites(keys, rows, marks, nowMs());
+    const planned = planWrites(keys, rows, written, nowMs());
     if (planned.length === 0) return;
     await this.#lease.keep();
     const refusals = await this.#sendWatched(planned);
     const nextTryAt = nowMs() + refusalRetryMs;
     await this.#lease.write('note what was written back', async (tx) => {
       const kept = planned.filter(({ key, row }) => row !== null || refusals.has(key));
-      await saveMarks(
-        tx,
-        this.#kind,
-        kept.map(({ key, hash }) => {
-          const refusal = refusals.get(key) ?? null;
-          return { key, hash, refusal, nextTryAt: refusal === null ? null : nextTryAt };
-        }),
-      );
       const gone = planned.filter(({ key, row }) => row === null && !refusals.has(key));
-      await dropMarks(
+      const rowOf = ({ key, hash }: PlannedWrite): WrittenRow => {
+        const refusal = refusals.get(key) ?? null;
+        return { recordKey: key, contentHash: hash, refusal, nextTryAt: refusal === null ? null : nextTryAt };
+      };
+      await saveWritten(tx, this.#kind, kept.map(rowOf));
+      await dropWritten(
         tx,
         this.#kind,
         gone.map(({ key }) => key),
@@ -107,7 +132,7 @@ export class WriteBackBatch {
     this.refused += refusals.size;
   }
 
-  /** The first write of a pass is watched, where a statement may touch what capture reads. */
+  /** The first write of a run is watched, where a statement may touch what capture reads. */
   async #sendWatched(planned: readonly PlannedWrite[]): Promise<Map<string, string>> {
     const { settings, log, nowMs } = this.#context;
     const entity = entityOf[this.#kind];

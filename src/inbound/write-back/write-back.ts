@@ -5,7 +5,7 @@ import { goLiveProblem } from '../../outbound/deliver/go-live.js';
 import { Lease } from '../../store/lease.js';
 import { noteWriteBackAlerts } from './write-back-alerts.js';
 import type { WriteBackPartners } from './write-back-batch.js';
-import { WriteBackKindPass, type WriteBackOptions } from './write-back-kind-pass.js';
+import { type WriteBackOptions, WriteBackRun } from './write-back-run.js';
 
 export interface WriteBackResult {
   /** Who writes instead, or null. */
@@ -13,15 +13,15 @@ export interface WriteBackResult {
   /** Why nothing may be written yet, as nothing may be delivered, or null. */
   held: string | null;
   written: Record<WriteBackKind, number>;
-  /** Records that the ERP refused in this pass. */
+  /** Records that the ERP refused this time. */
   refused: number;
   /** Why a kind could not be written. */
   failures: { kind: WriteBackKind; reason: string }[];
 }
 
 /**
- * One pass: brings what became of records and invoices into the ERP. What the ERP holds already is not written again, a pass
- * that is cut short goes on where it was, and a failure is on record, never thrown: nothing else may stop for it.
+ * Brings what became of records and invoices into the ERP. What the ERP holds already is not written again, a run that is cut
+ * short goes on where it was, and a failure is on record, never thrown: nothing else may stop for it.
  */
 export async function writeBack(
   context: JobContext,
@@ -49,8 +49,7 @@ export async function writeBack(
     let isCertain = false;
     for (const kind of used) {
       if (options.signal?.aborted) break;
-      const pass = new WriteBackKindPass(context, partners, options, lease, kind);
-      const outcome = await pass.run();
+      const outcome = await new WriteBackRun(context, partners, options, lease, kind).run();
       result.written[kind] = outcome.written;
       result.refused += outcome.refused;
       if (outcome.failure === null) continue;

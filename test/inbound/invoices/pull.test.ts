@@ -441,8 +441,8 @@ onBothLabs('pull', (kit) => {
       action === 'put an answer on record' && ++tried === 2
         ? Promise.reject(new Error('Connection lost: The server closed the connection.'))
         : store.transaction(action, work);
-    await withServiceLease(lab.context, async (lease) => {
-      const failing = { ...lab.context, store: withMethod(store, 'transaction', transaction) };
+    const failing = { ...lab.context, store: withMethod(store, 'transaction', transaction) };
+    await withServiceLease(failing, async (lease) => {
       const failure = await pull(failing, lab.client, lease).catch((error: Error) => error.message);
       expect(failure).to.contain('Connection lost');
       expect(await pull(failing, lab.client, lease)).to.deep.include({ outcome: 'proven', unpaid: 4 });

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { applyOwnRead, knownInvoice } from '../../../src/inbound/invoices/apply-own-read.js';
+import { announcedInvoice, applyOwnRead } from '../../../src/inbound/invoices/apply-own-read.js';
+import { afterPage, beginPasses } from '../../../src/inbound/invoices/list-proof.js';
 import { missedInvoices, type OwnRead } from '../../../src/inbound/invoices/own-read.js';
-import { afterPage, beginPasses } from '../../../src/inbound/invoices/pass.js';
 import {
   clearStaging,
   endGroup,
@@ -121,7 +121,7 @@ class Puller {
     const said: OwnRead = isDue ? { due: invoiceOf(number) } : { left: this.#born.has(number) ? 'paid' : null };
     if (isDue || this.#born.has(number)) this.reads.set(number, { pass: this.#pass, isDue });
     if (!isDue && this.#born.has(number)) this.left.add(number);
-    await this.#inStore(async (tx) => applyOwnRead(tx, await knownInvoice(tx, number), said, 1));
+    await this.#inStore(async (tx) => applyOwnRead(tx, await announcedInvoice(tx, number), said, 1));
   }
 
   #inStore<T>(work: (tx: Tx) => Promise<T>): Promise<T> {

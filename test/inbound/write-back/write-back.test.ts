@@ -1,17 +1,19 @@
 import { randomBytes } from 'node:crypto';
 import { expect } from 'chai';
+import { appendAudit } from '../../../src/audit/audit-log.js';
 import { runSchedule } from '../../../src/daemon/schedule.js';
 import { openErpWriter } from '../../../src/erp/open-erp.js';
 import { type ErpWriter, WriteBackError } from '../../../src/erp/write-back/erp-writer.js';
 import { sideTables } from '../../../src/erp/write-back/side-tables.js';
-import { writeAgain } from '../../../src/inbound/write-back/write-again.js';
 import { type WriteBackResult, writeBack } from '../../../src/inbound/write-back/write-back.js';
 import { endWriteBackAlerts } from '../../../src/inbound/write-back/write-back-alerts.js';
+import { switchWriteBack, writeAgain } from '../../../src/inbound/write-back/write-back-state.js';
 import type { WriteBackChange, WriteBackKind } from '../../../src/model/write-back.js';
 import { sync } from '../../../src/operator/sync.js';
 import { liveIdentity, writeGoLive } from '../../../src/outbound/deliver/go-live.js';
 import { openAlerts } from '../../../src/store/alerts.js';
 import { Lease } from '../../../src/store/lease.js';
+import { markDue } from '../../../src/store/write-back-due.js';
 import { onBothStores, type StoreKit, useStore } from '../../store/both-stores.js';
 import { type Lab, type LabOptions, useLab } from '../../support/jobs/job-lab.js';
 import { waitFor } from '../../support/wait-for.js';
@@ -50,6 +52,7 @@ function writeBackTests(base: StoreKit, isWhole = true): void {
     const credential = account ? { user, password: 'write-back-canary' } : {};
     const lab = plain.another({ settings: { writeBack: { enabled: true, batchSize: 3, ...credential, ...over } } });
     const { erp, writeBack: settings } = lab.settings;
+    await switchWriteBack(kit.store, settings);
     const printed = sideTables(settings, {
       dialect: erp.type,
       database: erp.type === 'mysql' ? erp.database : null,
@@ -76,7 +79,7 @@ function writeBackTests(base: StoreKit, isWhole = true): void {
           office.on.before?.(kind);
           await real.write(kind, changes);
           office.sent.push({ kind, keys: changes.map(({ key }) => key) });
-          office.on.after?.(kind);
+          await office.on.after?.(kind);
         },
       },
       pass: (laterMs = 0) =>
@@ -216,22 +219,103 @@ function writeBackTests(base: StoreKit, isWhole = true): void {
     await lab.capture();
     await lab.deliver();
     await office.pass();
-    const [{ id: newest }] = await kit.rows('SELECT MAX(id) AS id FROM audit_log');
-    const line = (id: number, key: string) =>
+    const shipped = (id: number, key: string) =>
       kit.store.transaction('note it', async (tx) => {
         await tx.run("UPDATE binding SET service_status='shipped' WHERE entity='order' AND source_key=?", [key]);
-        await tx.run(
-          "INSERT INTO audit_log (id, at, event, entity, source_key, actor, detail) VALUES (?,?,'read_back','order',?,'test','{}')",
-          [id, Date.now(), key],
-        );
+        await tx.run("INSERT INTO write_back_due (id, kind, record_key) VALUES (?,'orders',?)", [id, key]);
       });
     const [first, second] = (await office.rows('waybill_orders')).map((row) => String(row.order_key));
-    await line(Number(newest) + 20, first as string);
+    await shipped(1_000_020, first as string);
     expect((await office.pass()).written.orders).to.equal(1);
-    await line(Number(newest) + 10, second as string);
+    await shipped(1_000_010, second as string);
     expect((await office.pass()).written.orders).to.equal(1);
-    const shipped = (await office.rows('waybill_orders')).filter((row) => row.service_status === 'shipped');
-    expect(shipped).to.have.length(2);
+    const rows = (await office.rows('waybill_orders')).filter((row) => row.service_status === 'shipped');
+    expect(rows).to.have.length(2);
+  });
+
+  const due = async (kind: WriteBackKind) => {
+    const marks = await kit.rows('SELECT DISTINCT record_key FROM write_back_due WHERE kind=? ORDER BY 1', [kind]);
+    return marks.map(({ record_key }) => String(record_key));
+  };
+
+  it('marks what changed in the transaction that changes it, and loses nothing by a crash', async () => {
+    const office = await open();
+    const { lab } = office;
+    await office.pass();
+    await lab.capture();
+    await office.pass();
+    expect([await due('orders'), await due('customers')]).to.deep.equal([[], []]);
+
+    // A transaction that is rolled back leaves neither the change nor a mark.
+    const broken = kit.store.transaction('break off', async (tx) => {
+      await appendAudit(tx, [{ event: 'read_back', entity: 'order', sourceKey: '1', actor: 'test' }], Date.now());
+      expect(await tx.rows('SELECT record_key FROM write_back_due')).to.deep.equal([{ recordKey: '1' }]);
+      throw new Error('the power went');
+    });
+    expect(await broken.catch(({ message }) => message)).to.match(/the power went/);
+    expect(await due('orders')).to.deep.equal([]);
+
+    await lab.deliver();
+    await withInvoices(office, 2);
+    const bound = await kit.rows("SELECT source_key FROM binding WHERE entity='order' ORDER BY 1");
+    const listed = await kit.rows('SELECT invoice_no FROM invoice ORDER BY 1');
+    const orders = bound.map(({ source_key }) => String(source_key));
+    const invoices = listed.map(({ invoice_no }) => String(invoice_no));
+    expect([await due('orders'), await due('invoices')]).to.deep.equal([orders, invoices]);
+    expect(orders).to.have.length.above(3);
+
+    // The process dies before it writes, and once more after the ERP has a batch and before that is noted.
+    office.on.after = () => {
+      throw new Error('the power went again');
+    };
+    await office.pass().catch(() => undefined);
+    office.on.after = () => undefined;
+    expect(await due('orders')).to.deep.equal(orders);
+    expect((await office.pass()).written).to.deep.equal({
+      orders: orders.length,
+      customers: 3,
+      invoices: invoices.length,
+    });
+    expect((await office.rows('waybill_orders')).map((row) => String(row.order_key)).sort()).to.deep.equal(
+      orders.toSorted(),
+    );
+    expect(await kit.rows('SELECT id FROM write_back_due')).to.deep.equal([]);
+  });
+
+  it('keeps a mark that is set while its record is being written', async () => {
+    const office = await open();
+    await withInvoices(office, 1);
+    await office.pass();
+    office.lab.sandbox.payInvoice('INV-1');
+    await office.lab.pull();
+    office.on.after = async () => {
+      office.on.after = () => undefined;
+      await kit.store.transaction('change it once more', async (tx) => {
+        await tx.run("UPDATE invoice SET left_status='paid' WHERE invoice_no='INV-1'");
+        await markDue(tx, 'invoices', ['INV-1']);
+      });
+    };
+    await office.pass();
+    await office.pass();
+    const row = (await office.rows('waybill_invoices')).find(({ invoice_no }) => invoice_no === 'INV-1');
+    expect(row).to.include({ status_when_it_left: 'paid' });
+  });
+
+  it('marks nothing of a kind that is off, and sweeps it when it is on again', async () => {
+    const office = await open();
+    const { lab } = office;
+    await office.pass();
+    await switchWriteBack(kit.store, { ...lab.settings.writeBack, enabled: false });
+    await lab.capture();
+    await lab.deliver();
+    expect([await due('orders'), await due('customers')]).to.deep.equal([[], []]);
+    await switchWriteBack(kit.store, lab.settings.writeBack);
+    expect((await office.pass()).written.orders).to.be.above(0);
+
+    const { orders, ...others } = lab.settings.writeBack;
+    await switchWriteBack(kit.store, { ...others, orders: { ...orders, enabled: false } });
+    await withInvoices(office, 2);
+    expect(await due('invoices')).to.include.members(['INV-1', 'INV-2']);
   });
 
   it('ends its alerts where it is switched off', async () => {

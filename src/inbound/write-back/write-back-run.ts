@@ -1,77 +1,60 @@
 import { appendAudit } from '../../audit/audit-log.js';
 import { WriteBackError } from '../../erp/write-back/erp-writer.js';
-import type { Entity } from '../../model/record.js';
 import type { WriteBackKind } from '../../model/write-back.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { canonicalJson, sha256 } from '../../outbound/outbox/canonical-json.js';
+import { boundKeys } from '../../outbound/outbox/removal-rows.js';
 import type { Lease } from '../../store/lease.js';
 import type { Tx } from '../../store/store.js';
-import { invoicesChangedSince } from '../invoices/known-invoices.js';
-import { hasPulled } from '../invoices/last-pull.js';
+import { dueRecords, removeDue } from '../../store/write-back-due.js';
+import { invoiceNumbersAfter } from '../invoices/list-invoices.js';
+import { hasPulled } from '../invoices/pull-record.js';
+import { entityOf } from './wanted-rows.js';
 import { WriteBackBatch, type WriteBackPartners } from './write-back-batch.js';
-import { writeBackDelayMs } from './write-back-decisions.js';
 import {
   dueRefusals,
-  forgetMarks,
+  forgetWritten,
+  foundStart,
   listWriteBack,
-  readMarks,
-  saveMarks,
+  readWritten,
   saveWriteBack,
+  saveWritten,
+  sweepStart,
   type WriteBackProgress,
-} from './write-back-marks.js';
-import { entityOf, foundStart, type SweepPage, sweepPage, sweepStart } from './write-back-source.js';
-
-/** Audit lines after an id, in their order: of which records something was noted. */
-export interface AuditStretch {
-  lines: { id: number; at: number; entity: Entity | null; sourceKey: string | null }[];
-  /** Whether there may be more. */
-  isFull: boolean;
-}
-
-export async function auditAfter(tx: Tx, id: number, limit: number): Promise<AuditStretch> {
-  const rows = await tx.select(
-    `SELECT id, at, entity, source_key FROM audit_log WHERE id>? ORDER BY id LIMIT ${Math.trunc(limit)}`,
-    [id],
-  );
-  return {
-    lines: rows.map((row) => ({
-      id: Number(row.id),
-      at: Number(row.at),
-      entity: row.entity,
-      sourceKey: row.source_key,
-    })),
-    isFull: rows.length >= limit,
-  };
-}
-
-/** The last line that is older than this; 0: there is none. */
-export async function lastAuditBefore(tx: Tx, beforeMs: number): Promise<number> {
-  const [row] = await tx.select<{ id: number | null }>('SELECT MAX(id) AS id FROM audit_log WHERE at<?', [beforeMs]);
-  return Number(row?.id ?? 0);
-}
+  writtenKeysAfter,
+} from './write-back-state.js';
 
 export interface WriteBackOptions {
   signal?: AbortSignal;
-  /** A sweep goes on in the next pass after so long. */
+  /** A sweep goes on in the next run after so long. */
   sweepMs?: number;
   /** Does not wait after a failure: a person asks for it. */
   triesAtOnce?: boolean;
 }
 
-/** What one pass did about one kind. */
+/** What one run did about one kind. */
 export interface KindOutcome {
   written: number;
   refused: number;
   failure: WriteBackError | null;
 }
 
-const auditLines = 2_000;
-/** A transaction that began earlier than its neighbours may commit later: what is younger is read again. */
-const auditOverlapMs = 60_000;
-const invoiceOverlapMs = 300_000;
+/** One page of a sweep: its keys, and where the next one begins; null: the sweep is done. */
+interface SweepPage {
+  keys: string[];
+  next: string | null;
+}
 
-/** The part of a pass that is about one kind. */
-export class WriteBackKindPass {
+const firstDelayMs = 30_000;
+const longestDelayMs = 900_000;
+
+/** The wait after so many failures in a row: doubled with each, up to a quarter of an hour. */
+export function writeBackDelayMs(failures: number): number {
+  return Math.min(longestDelayMs, firstDelayMs * 2 ** Math.min(Math.max(failures - 1, 0), 20));
+}
+
+/** Writes back the records of one kind: refusals that are due again, what is marked as due, and now and then everything. */
+export class WriteBackRun {
   readonly #context: JobContext;
   readonly #partners: WriteBackPartners;
   readonly #options: WriteBackOptions;
@@ -101,7 +84,7 @@ export class WriteBackKindPass {
     if (this.#options.triesAtOnce || progress.nextTryAt <= nowMs())
       try {
         await this.#writeRefused();
-        progress = await (entityOf[this.#kind] === null ? this.#writeInvoices(progress) : this.#writeRecords(progress));
+        await this.#writeDue();
         progress = await this.#sweep(progress);
         const fine = { failures: 0, failingSince: null, failure: null, nextTryAt: 0 };
         await this.#save({ ...progress, ...fine, succeededAt: nowMs() });
@@ -115,31 +98,26 @@ export class WriteBackKindPass {
 
   /** Another table, statement or database knows nothing of what was written before. */
   async #begin(): Promise<WriteBackProgress> {
-    const { store, settings, nowMs } = this.#context;
+    const { settings } = this.#context;
     const { table, upsert, gone } = settings.writeBack[this.#kind];
     const place = upsert === undefined ? ['table', table] : ['statements', upsert, gone ?? null];
     const fingerprint = sha256(canonicalJson([this.#partners.writer.identity(), ...place]));
     const known = await this.#progress();
     if (known?.fingerprint === fingerprint) return known;
-    const isInvoices = entityOf[this.#kind] === null;
-    const progress = await store.read(
-      'look where the audit stands',
-      async (tx): Promise<WriteBackProgress> => ({
-        kind: this.#kind,
-        fingerprint,
-        changeCursor: isInvoices ? nowMs() : await lastAuditBefore(tx, nowMs() - auditOverlapMs),
-        // A sandbox takes nothing away that it did not write: the table may be in use by production.
-        sweepAfter: upsert === undefined && settings.service.environment === 'production' ? foundStart : sweepStart,
-        sweptAt: null,
-        succeededAt: null,
-        failures: 0,
-        failingSince: null,
-        failure: null,
-        nextTryAt: 0,
-      }),
-    );
+    const progress: WriteBackProgress = {
+      kind: this.#kind,
+      fingerprint,
+      // A sandbox takes nothing away that it did not write: the table may be in use by production.
+      sweepAfter: upsert === undefined && settings.service.environment === 'production' ? foundStart : sweepStart,
+      sweptAt: null,
+      succeededAt: null,
+      failures: 0,
+      failingSince: null,
+      failure: null,
+      nextTryAt: 0,
+    };
     await this.#lease.write('begin to write back', async (tx) => {
-      await forgetMarks(tx, this.#kind);
+      await forgetWritten(tx, this.#kind);
       await saveWriteBack(tx, progress);
     });
     return progress;
@@ -165,40 +143,17 @@ export class WriteBackKindPass {
     await this.#batch.write(keys);
   }
 
-  async #writeRecords(progress: WriteBackProgress): Promise<WriteBackProgress> {
-    const { store, settings, nowMs } = this.#context;
-    const settledBefore = nowMs() - auditOverlapMs;
-    let current = progress;
-    for (let after = progress.changeCursor; !this.#stops; ) {
-      const { lines, isFull } = await store.read('read what has changed', (tx) => auditAfter(tx, after, auditLines));
-      const keys = lines.flatMap(({ entity, sourceKey }) =>
-        entity === entityOf[this.#kind] && sourceKey !== null ? [sourceKey] : [],
-      );
-      await this.#writeInBatches([...new Set(keys)], settings.writeBack.batchSize);
-      if (this.#stops) break;
-      after = lines.at(-1)?.id ?? after;
-      const settled = lines.filter(({ at }) => at < settledBefore).at(-1);
-      if (settled && settled.id > current.changeCursor) {
-        current = { ...current, changeCursor: settled.id };
-        await this.#save(current);
-      }
-      if (!isFull) break;
+  /** A mark is removed after the record is written: a crash in between compares it once more, and finds it written. */
+  async #writeDue(): Promise<void> {
+    const { store, settings } = this.#context;
+    const { batchSize } = settings.writeBack;
+    while (!this.#stops) {
+      const due = await store.read('look what is due', (tx) => dueRecords(tx, this.#kind, batchSize));
+      if (due.length === 0) return;
+      await this.#batch.write(due.map(({ recordKey }) => recordKey));
+      await this.#lease.write('note that what was due is written', (tx) => removeDue(tx, due));
+      if (due.length < batchSize) return;
     }
-    return current;
-  }
-
-  async #writeInvoices(progress: WriteBackProgress): Promise<WriteBackProgress> {
-    const { store, settings, nowMs } = this.#context;
-    const startedAt = nowMs();
-    for (let after = ''; !this.#stops; ) {
-      const numbers = await store.read('read which invoices have changed', (tx) =>
-        invoicesChangedSince(tx, progress.changeCursor - invoiceOverlapMs, after, settings.writeBack.batchSize),
-      );
-      await this.#batch.write(numbers);
-      if (numbers.length < settings.writeBack.batchSize) return { ...progress, changeCursor: startedAt };
-      after = numbers.at(-1) as string;
-    }
-    return progress;
   }
 
   async #sweep(progress: WriteBackProgress): Promise<WriteBackProgress> {
@@ -228,19 +183,15 @@ export class WriteBackKindPass {
     return current;
   }
 
-  /** What an earlier store wrote counts as written, as something unknown: so the end of the sweep finds what is known no more. */
+  /** What an earlier store wrote counts as written, with unknown content: the end of the sweep finds what is known no more. */
   async #noteFound(after: string): Promise<SweepPage> {
-    const { settings } = this.#context;
-    const { batchSize } = settings.writeBack;
+    const { batchSize } = this.#context.settings.writeBack;
     const keys = await this.#partners.writer.keysAfter(this.#kind, after, batchSize);
     await this.#lease.write('note what the ERP held before', async (tx) => {
-      const marks = await readMarks(tx, this.#kind, keys);
-      const unknown = keys.filter((key) => !marks.has(key));
-      await saveMarks(
-        tx,
-        this.#kind,
-        unknown.map((key) => ({ key, hash: '', refusal: null, nextTryAt: null })),
-      );
+      const written = await readWritten(tx, this.#kind, keys);
+      const unknown = keys.filter((key) => !written.has(key));
+      const rows = unknown.map((recordKey) => ({ recordKey, contentHash: '', refusal: null, nextTryAt: null }));
+      await saveWritten(tx, this.#kind, rows);
     });
     return { keys: [], next: keys.length < batchSize ? sweepStart : `${foundStart}${keys.at(-1)}` };
   }
@@ -249,32 +200,48 @@ export class WriteBackKindPass {
     return this.#options.signal?.aborted ?? false;
   }
 
-  async #writeInBatches(keys: readonly string[], size: number): Promise<void> {
-    for (let start = 0; start < keys.length && !this.#stops; start += size)
-      await this.#batch.write(keys.slice(start, start + size));
-  }
-
   async #fail(error: WriteBackError): Promise<void> {
     const { actor, nowMs, log } = this.#context;
     const progress = await this.#progress();
     if (!progress) throw error;
     const at = nowMs();
+    const kind = this.#kind;
+    const { message: failure } = error;
     const failures = progress.failures + 1;
-    if (progress.failure !== error.message) log.error('Write-back failed', { kind: this.#kind, error: error.message });
+    const isNew = progress.failure !== failure;
+    if (isNew) log.error('Write-back failed', { kind, error: failure });
     await this.#lease.write('note that the write-back failed', async (tx) => {
-      await saveWriteBack(tx, {
-        ...progress,
-        failures,
-        failingSince: progress.failingSince ?? at,
-        failure: error.message,
-        nextTryAt: at + writeBackDelayMs(failures),
-      });
-      if (progress.failure !== error.message)
-        await appendAudit(
-          tx,
-          [{ event: 'write_back', outcome: 'failed', actor, detail: { kind: this.#kind, reason: error.message } }],
-          at,
-        );
+      const nextTryAt = at + writeBackDelayMs(failures);
+      const failingSince = progress.failingSince ?? at;
+      await saveWriteBack(tx, { ...progress, failures, failingSince, failure, nextTryAt });
+      const detail = { kind, reason: failure };
+      if (isNew) await appendAudit(tx, [{ event: 'write_back', outcome: 'failed', actor, detail }], at);
     });
   }
+}
+
+/** First what is known, then what is parked, then what was written and may be known no more: each in its own order. */
+async function sweepPage(tx: Tx, kind: WriteBackKind, position: string, limit: number): Promise<SweepPage> {
+  const colon = position.indexOf(':');
+  const phase = position.slice(0, colon);
+  const after = position.slice(colon + 1);
+  const entity = entityOf[kind];
+  if (phase === 'known') {
+    const keys = await (entity === null ? invoiceNumbersAfter(tx, after, limit) : boundKeys(tx, entity, after, limit));
+    return { keys, next: keys.length < limit ? 'parked:0' : `known:${keys.at(-1)}` };
+  }
+  if (phase === 'parked') {
+    const parked =
+      entity === null
+        ? []
+        : await tx.rows<{ id: number; sourceKey: string }>(
+            `SELECT id, source_key FROM outbox_message
+              WHERE state='parked' AND entity=? AND id>? ORDER BY id LIMIT ${Math.trunc(limit)}`,
+            [entity, Number(after)],
+          );
+    const next = parked.length < limit ? 'written:' : `parked:${parked.at(-1)?.id}`;
+    return { keys: parked.map(({ sourceKey }) => sourceKey), next };
+  }
+  const keys = await writtenKeysAfter(tx, kind, after, limit);
+  return { keys, next: keys.length < limit ? null : `written:${keys.at(-1)}` };
 }

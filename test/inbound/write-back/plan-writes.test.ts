@@ -1,12 +1,9 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import {
-  decimalText,
-  orderRow,
-  planWrites,
-  writeBackDelayMs,
-} from '../../../src/inbound/write-back/write-back-decisions.js';
-import type { WriteBackMark } from '../../../src/inbound/write-back/write-back-marks.js';
+import { decimalText, orderRow } from '../../../src/inbound/write-back/wanted-rows.js';
+import { planWrites } from '../../../src/inbound/write-back/write-back-batch.js';
+import { writeBackDelayMs } from '../../../src/inbound/write-back/write-back-run.js';
+import type { WrittenRow } from '../../../src/inbound/write-back/write-back-state.js';
 import type { WriteBackRow } from '../../../src/model/write-back.js';
 
 const key: fc.Arbitrary<string> = fc.constantFrom('1', '2', '3', 'ä/1', '');
@@ -21,7 +18,7 @@ const keys = fc.array(key, { maxLength: 12 });
 /** What an ERP and the memory of it hold after a plan was carried out, but for the keys that the ERP refuses. */
 function carryOut(
   erp: Map<string, WriteBackRow>,
-  marks: Map<string, WriteBackMark>,
+  written: Map<string, WrittenRow>,
   planned: ReturnType<typeof planWrites>,
   refuses: ReadonlySet<string>,
   nowMs: number,
@@ -30,11 +27,12 @@ function carryOut(
     const isRefused = refuses.has(one);
     if (!isRefused && row === null) {
       erp.delete(one);
-      marks.delete(one);
+      written.delete(one);
       continue;
     }
     if (!isRefused && row !== null) erp.set(one, row);
-    marks.set(one, { key: one, hash, refusal: isRefused ? 'no' : null, nextTryAt: isRefused ? nowMs + 100 : null });
+    const refusal = isRefused ? { refusal: 'no', nextTryAt: nowMs + 100 } : { refusal: null, nextTryAt: null };
+    written.set(one, { recordKey: one, contentHash: hash, ...refusal });
   }
 }
 
@@ -43,12 +41,12 @@ describe('what is written back', () => {
     fc.assert(
       fc.property(fc.array(rows, { minLength: 1, maxLength: 5 }), keys, (states, some) => {
         const erp = new Map<string, WriteBackRow>();
-        const marks = new Map<string, WriteBackMark>();
+        const written = new Map<string, WrittenRow>();
         for (const wanted of states) {
-          const all = [...some, ...wanted.keys(), ...marks.keys()];
-          carryOut(erp, marks, planWrites(all, wanted, marks, 0), new Set(), 0);
+          const all = [...some, ...wanted.keys(), ...written.keys()];
+          carryOut(erp, written, planWrites(all, wanted, written, 0), new Set(), 0);
           expect(Object.fromEntries(erp)).to.deep.equal(Object.fromEntries(wanted));
-          expect(planWrites(all, wanted, marks, 0)).to.deep.equal([]);
+          expect(planWrites(all, wanted, written, 0)).to.deep.equal([]);
         }
       }),
       { numRuns: 500 },
@@ -59,13 +57,13 @@ describe('what is written back', () => {
     fc.assert(
       fc.property(rows, rows, fc.uniqueArray(key), (wanted, changed, refused) => {
         const erp = new Map<string, WriteBackRow>();
-        const marks = new Map<string, WriteBackMark>();
+        const written = new Map<string, WrittenRow>();
         const refuses = new Set(refused);
-        carryOut(erp, marks, planWrites([...wanted.keys()], wanted, marks, 0), refuses, 0);
-        expect(planWrites([...wanted.keys()], wanted, marks, 99)).to.deep.equal([]);
-        const due = planWrites([...wanted.keys()], wanted, marks, 100).map((one) => one.key);
+        carryOut(erp, written, planWrites([...wanted.keys()], wanted, written, 0), refuses, 0);
+        expect(planWrites([...wanted.keys()], wanted, written, 99)).to.deep.equal([]);
+        const due = planWrites([...wanted.keys()], wanted, written, 100).map((one) => one.key);
         expect(due.sort()).to.deep.equal([...wanted.keys()].filter((one) => refuses.has(one)).sort());
-        for (const { key: one, row } of planWrites([...changed.keys()], changed, marks, 50))
+        for (const { key: one, row } of planWrites([...changed.keys()], changed, written, 50))
           expect(row).to.deep.equal(changed.get(one)).and.not.deep.equal(wanted.get(one));
       }),
       { numRuns: 500 },

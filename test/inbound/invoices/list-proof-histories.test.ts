@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { afterPage, beginPasses, type PassVerdict } from '../../../src/inbound/invoices/pass.js';
+import { afterPage, beginPasses, type PassVerdict } from '../../../src/inbound/invoices/list-proof.js';
 import { type Change, ChangingList, changes, isSame } from './changing-list.js';
 
 /** `WAYBILL_PULL_HISTORIES=200000` tells as many. */

@@ -5,7 +5,7 @@ import {
   type PageSeen,
   type PassState,
   type PassVerdict,
-} from '../../../src/inbound/invoices/pass.js';
+} from '../../../src/inbound/invoices/list-proof.js';
 
 describe('the proof of a list', () => {
   /** Reads pages of the given numbers, each with the total that the service says on it. */

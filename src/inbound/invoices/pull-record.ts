@@ -1,7 +1,7 @@
 import { placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
-import { beginPasses, type PassState } from './pass.js';
-import { clearStaging } from './staging.js';
+import { beginPasses, type PassState } from './list-proof.js';
+import { clearStaging, type StagedCounts } from './staging.js';
 import type { SwapCounts } from './swap-invoices.js';
 
 /** How far a pull has come. It is kept after every page, so that a process that is killed goes on where it was. */
@@ -47,13 +47,13 @@ export const resumeWithinMs = 15 * 60_000;
 
 /** Goes on with the pull that was cut short, if there is one that asks the same, else begins one. */
 export async function openPull(tx: Tx, plan: PullPlan, nowMs: number): Promise<OpenPull> {
-  const [last] = await tx.select(
+  const [last] = await tx.rows(
     'SELECT id, started_at, progress, progress_at FROM invoice_pull ORDER BY id DESC LIMIT 1',
   );
   const progress = last?.progress ? (JSON.parse(last.progress) as PullProgress) : null;
-  if (progress?.asks === plan.asks && Number(last.progress_at) > nowMs - resumeWithinMs) {
+  if (progress?.asks === plan.asks && last.progressAt > nowMs - resumeWithinMs) {
     await tx.run("UPDATE invoice_pull SET outcome='running', ended_at=NULL, reason=NULL WHERE id=?", [last.id]);
-    return { id: Number(last.id), startedAt: Number(last.started_at), progress };
+    return { id: last.id, startedAt: last.startedAt, progress };
   }
   await tx.run(
     "UPDATE invoice_pull SET outcome='failed', ended_at=?, reason='The process stopped before the pull ended.' WHERE outcome='running'",
@@ -101,20 +101,6 @@ export async function failPull(tx: Tx, pullId: number, reason: string, nowMs: nu
   ]);
 }
 
-export interface StagedCounts {
-  listed: number;
-  malformed: number;
-}
-
-export async function countStaged(tx: Tx): Promise<StagedCounts> {
-  const [row] = await tx.select(
-    `SELECT SUM(CASE WHEN malformed IS NULL THEN 1 ELSE 0 END) AS listed,
-            SUM(CASE WHEN malformed IS NULL THEN 0 ELSE 1 END) AS malformed
-       FROM invoice_staging WHERE is_newest=1 AND has_left=0`,
-  );
-  return { listed: Number(row?.listed ?? 0), malformed: Number(row?.malformed ?? 0) };
-}
-
 /** Ends a pull whose list was swapped in. */
 export async function endPull(
   tx: Tx,
@@ -148,12 +134,62 @@ export async function endPull(
 
 /** Removes records of old pulls, up to `limit` of them; the newest stays. The invoices themselves stay too. */
 export async function prunePulls(tx: Tx, before: number, limit: number): Promise<number> {
-  const rows = await tx.select<{ id: number }>(
+  const rows = await tx.rows<{ id: number }>(
     `SELECT id FROM invoice_pull WHERE started_at<? AND ended_at IS NOT NULL
         AND id<(SELECT MAX(n.id) FROM invoice_pull n) ORDER BY id LIMIT ${Math.trunc(limit)}`,
     [before],
   );
   if (rows.length === 0) return 0;
-  const ids = rows.map((row) => Number(row.id));
+  const ids = rows.map(({ id }) => id);
   return tx.run(`DELETE FROM invoice_pull WHERE id IN ${placeholders(ids.length)}`, ids);
+}
+
+export interface LastPull {
+  id: number;
+  outcome: string;
+  /** Whether its list was proven to be the service's list of one moment. */
+  isProven: boolean;
+  reason: string | null;
+  startedAt: number;
+  endedAt: number | null;
+  pages: number;
+  /** How often the list was read. */
+  passes: number;
+  /** Invoices that it listed. */
+  listed: number;
+  malformed: number;
+  /** Listed still, although it did not meet them: nothing proves that they have left. */
+  missed: number;
+}
+
+/** The newest pull, whatever became of it; null before the first. */
+export async function lastPull(tx: Tx): Promise<LastPull | null> {
+  const [row] = await tx.rows(
+    `SELECT id, outcome, reason, started_at, ended_at, pages, passes, listed, malformed, missed
+       FROM invoice_pull ORDER BY id DESC LIMIT 1`,
+  );
+  if (!row) return null;
+  const { id, outcome, ...more } = row;
+  return { id, outcome, isProven: outcome === 'proven', ...more };
+}
+
+/** Whether any pull has brought a list. */
+export async function hasPulled(tx: Tx): Promise<boolean> {
+  return (await tx.select("SELECT id FROM invoice_pull WHERE outcome IN ('proven','unproven') LIMIT 1")).length > 0;
+}
+
+/**
+ * Since when pulls have ended without a proof: the end of the last proven one, or the start of the first of all; null: the
+ * last pull was proven.
+ */
+export async function unprovenSince(tx: Tx): Promise<number | null> {
+  const [last] = await tx.rows<{ id: number; endedAt: number }>(
+    "SELECT id, ended_at FROM invoice_pull WHERE outcome='proven' ORDER BY id DESC LIMIT 1",
+  );
+  const [first] = await tx.rows<{ startedAt: number | null }>(
+    "SELECT MIN(started_at) AS started_at FROM invoice_pull WHERE outcome='unproven' AND id>?",
+    [last?.id ?? 0],
+  );
+  const since = first?.startedAt ?? null;
+  return since === null ? null : (last?.endedAt ?? since);
 }

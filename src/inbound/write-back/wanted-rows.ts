@@ -1,0 +1,177 @@
+import type { Settings } from '../../config/settings.js';
+import { currencyScale } from '../../erp/mapping/money.js';
+import { wallText } from '../../erp/time/wall-time.js';
+import type { Entity } from '../../model/record.js';
+import type { WriteBackKind, WriteBackRow } from '../../model/write-back.js';
+import type { ParkClass } from '../../outbound/outbox/message.js';
+import { placeholders } from '../../store/rows.js';
+import type { Tx } from '../../store/store.js';
+import { type KnownInvoice, knownInvoices } from '../invoices/list-invoices.js';
+
+export const entityOf: Record<WriteBackKind, Entity | null> = {
+  orders: 'order',
+  customers: 'customer',
+  invoices: null,
+};
+
+/** How amounts and times are written in this ERP. */
+export interface WriteBackForm {
+  currency: string;
+  /** Decimal places of the service's integer amounts. */
+  scale: number;
+  wallText: (ms: number) => string;
+}
+
+export function writeBackForm({ amounts, erp }: Pick<Settings, 'amounts' | 'erp'>): WriteBackForm {
+  return {
+    currency: amounts.currency,
+    scale: amounts.scale ?? currencyScale(amounts.currency) ?? 2,
+    wallText: (ms) => wallText(ms, erp.timeZone),
+  };
+}
+
+/** The rows that the ERP is to have of these keys; a key that is not in it has none. */
+export async function wantedRows(
+  tx: Tx,
+  kind: WriteBackKind,
+  keys: readonly string[],
+  form: WriteBackForm,
+): Promise<Map<string, WriteBackRow>> {
+  const entity = entityOf[kind];
+  if (entity === null) {
+    const invoices = await knownInvoices(tx, keys);
+    return new Map(invoices.map((invoice) => [invoice.invoiceNo, invoiceRow(invoice, form)]));
+  }
+  const outcomes = await recordOutcomes(tx, entity, keys);
+  const toRow = entity === 'order' ? orderRow : customerRow;
+  return new Map(outcomes.map((outcome) => [outcome.sourceKey, toRow(outcome, form)]));
+}
+
+/** What became of one record, as far as somebody in the ERP would ask. */
+export interface RecordOutcome {
+  sourceKey: string;
+  number: string | null;
+  serviceId: string | null;
+  /** In the service's own word, as it was read last or acknowledged. */
+  serviceStatus: string | null;
+  /** In the service's unit, as text. */
+  serviceTotal: string | null;
+  deliveredAt: number | null;
+  /** Why its newest message waits for a person; null: none does. */
+  parked: { parkClass: ParkClass; reason: string | null } | null;
+}
+
+/** The outcome of each of these records that is at the service or waits for a person; the others are left out. */
+async function recordOutcomes(tx: Tx, entity: Entity, keys: readonly string[]): Promise<RecordOutcome[]> {
+  if (keys.length === 0) return [];
+  const list = placeholders(keys.length);
+  const bindings = await tx.rows(
+    `SELECT source_key, service_id, acknowledged_at, service_status, service_total FROM binding
+      WHERE entity=? AND source_key IN ${list}`,
+    [entity, ...keys],
+  );
+  const messages = await tx.rows(
+    `SELECT source_key, number, state, park_class, reason FROM outbox_message
+      WHERE source_key IN ${list} AND entity=? AND (number IS NOT NULL OR state='parked') ORDER BY revision`,
+    [...keys, entity],
+  );
+  const said = await acknowledgedWords(tx, entity, keys);
+  const bound = new Map(bindings.map((row) => [row.sourceKey as string, row]));
+  const numbers = new Map<string, string>();
+  const parked = new Map<string, NonNullable<RecordOutcome['parked']>>();
+  for (const { sourceKey, number, state, parkClass, reason } of messages) {
+    if (number !== null) numbers.set(sourceKey, number);
+    if (state === 'parked') parked.set(sourceKey, { parkClass, reason });
+  }
+  return keys.flatMap((sourceKey) => {
+    const binding = bound.get(sourceKey);
+    if (!binding && !parked.has(sourceKey)) return [];
+    const words = binding ? said.get(sourceKey) : undefined;
+    const total = binding?.serviceTotal ?? words?.total ?? null;
+    return {
+      sourceKey,
+      number: numbers.get(sourceKey) ?? null,
+      serviceId: binding?.serviceId ?? null,
+      serviceStatus: binding?.serviceStatus ?? words?.state ?? null,
+      serviceTotal: total === null ? null : String(total),
+      deliveredAt: binding?.acknowledgedAt ?? null,
+      parked: parked.get(sourceKey) ?? null,
+    };
+  });
+}
+
+/** What the service said when it acknowledged an order, as long as the audit remembers. */
+async function acknowledgedWords(
+  tx: Tx,
+  entity: Entity,
+  keys: readonly string[],
+): Promise<Map<string, { state?: string; total?: number }>> {
+  const words = new Map<string, { state?: string; total?: number }>();
+  if (entity !== 'order') return words;
+  const rows = await tx.rows<{ sourceKey: string; detail: string }>(
+    `SELECT source_key, detail FROM audit_log
+      WHERE source_key IN ${placeholders(keys.length)} AND entity='order' AND event='delivered' ORDER BY id`,
+    keys,
+  );
+  for (const { sourceKey, detail } of rows) {
+    const { serviceState: state, serviceTotal: total } = JSON.parse(detail) as Record<string, unknown>;
+    words.set(sourceKey, {
+      ...words.get(sourceKey),
+      ...(typeof state === 'string' ? { state } : {}),
+      ...(typeof total === 'number' ? { total } : {}),
+    });
+  }
+  return words;
+}
+
+const longestReason = 1000;
+
+export function orderRow(outcome: RecordOutcome, form: WriteBackForm): WriteBackRow {
+  const { serviceTotal } = outcome;
+  return {
+    order_key: outcome.sourceKey,
+    order_number: outcome.number,
+    service_order_id: outcome.serviceId,
+    service_status: outcome.serviceStatus,
+    service_total: serviceTotal === null ? null : decimalText(serviceTotal, form.scale),
+    ...commonColumns(outcome, form),
+  };
+}
+
+function customerRow(outcome: RecordOutcome, form: WriteBackForm): WriteBackRow {
+  return {
+    customer_key: outcome.sourceKey,
+    service_customer_id: outcome.serviceId,
+    ...commonColumns(outcome, form),
+  };
+}
+
+function commonColumns({ deliveredAt, parked }: RecordOutcome, form: WriteBackForm): WriteBackRow {
+  return {
+    delivered_at: deliveredAt === null ? null : form.wallText(deliveredAt),
+    parked_class: parked?.parkClass ?? null,
+    parked_reason: parked?.reason?.slice(0, longestReason) ?? null,
+  };
+}
+
+function invoiceRow(invoice: KnownInvoice, form: WriteBackForm): WriteBackRow {
+  return {
+    invoice_no: invoice.invoiceNo,
+    customer_code: invoice.customerCode,
+    amount: decimalText(String(invoice.amount), form.scale),
+    currency: form.currency,
+    due_date: invoice.dueDate,
+    status: invoice.status,
+    listed_since: form.wallText(invoice.firstListedAt),
+    no_longer_listed_at: invoice.unlistedAt === null ? null : form.wallText(invoice.unlistedAt),
+    status_when_it_left: invoice.leftStatus,
+  };
+}
+
+/** `-1999` with a scale of 2 is `-19.99`. Text to text: nothing passes through a float. */
+export function decimalText(minor: string, scale: number): string {
+  if (scale === 0) return minor;
+  const sign = minor.startsWith('-') ? '-' : '';
+  const digits = minor.slice(sign.length).padStart(scale + 1, '0');
+  return `${sign}${digits.slice(0, -scale)}.${digits.slice(-scale)}`;
+}

@@ -1,0 +1,170 @@
+import type { WriteBackSettings } from '../../config/sections/write-back.js';
+import { type WriteBackKind, writeBackKinds } from '../../model/write-back.js';
+import type { JobContext } from '../../ops/job-context.js';
+import { Lease } from '../../store/lease.js';
+import { placeholders, upsertRows } from '../../store/rows.js';
+import type { Store, Tx } from '../../store/store.js';
+import { removeAllDue } from '../../store/write-back-due.js';
+
+/** What the ERP is known to hold of one record. */
+export interface WrittenRow {
+  recordKey: string;
+  /** Of what was written, or of what was refused. */
+  contentHash: string;
+  /** Why the ERP refuses it; null: it has it. */
+  refusal: string | null;
+  nextTryAt: number | null;
+}
+
+export async function readWritten(
+  tx: Tx,
+  kind: WriteBackKind,
+  keys: readonly string[],
+): Promise<Map<string, WrittenRow>> {
+  if (keys.length === 0) return new Map();
+  const rows = await tx.rows<WrittenRow>(
+    `SELECT record_key, content_hash, refusal, next_try_at FROM write_back_row
+      WHERE kind=? AND record_key IN ${placeholders(keys.length)}`,
+    [kind, ...keys],
+  );
+  return new Map(rows.map((row) => [row.recordKey, row]));
+}
+
+export async function saveWritten(tx: Tx, kind: WriteBackKind, rows: readonly WrittenRow[]): Promise<void> {
+  await upsertRows(
+    tx,
+    'write_back_row',
+    ['kind', 'record_key'],
+    rows.map(({ recordKey, contentHash, refusal, nextTryAt }) => ({
+      kind,
+      record_key: recordKey,
+      content_hash: contentHash,
+      refusal: refusal?.slice(0, 1000) ?? null,
+      next_try_at: nextTryAt,
+    })),
+  );
+}
+
+export async function dropWritten(tx: Tx, kind: WriteBackKind, keys: readonly string[]): Promise<void> {
+  if (keys.length === 0) return;
+  const parameters = [kind, ...keys];
+  await tx.run(`DELETE FROM write_back_row WHERE kind=? AND record_key IN ${placeholders(keys.length)}`, parameters);
+}
+
+/** Everything is to be written anew. */
+export async function forgetWritten(tx: Tx, kind: WriteBackKind): Promise<void> {
+  await tx.run('DELETE FROM write_back_row WHERE kind=?', [kind]);
+}
+
+/** Keys of what was written, in their order, after this one. */
+export async function writtenKeysAfter(tx: Tx, kind: WriteBackKind, after: string, limit: number): Promise<string[]> {
+  const rows = await tx.rows<WrittenRow>(
+    `SELECT record_key FROM write_back_row WHERE kind=? AND record_key>? ORDER BY record_key LIMIT ${Math.trunc(limit)}`,
+    [kind, after],
+  );
+  return rows.map(({ recordKey }) => recordKey);
+}
+
+/** Keys of what was refused and is due again. */
+export async function dueRefusals(tx: Tx, kind: WriteBackKind, nowMs: number, limit: number): Promise<string[]> {
+  const rows = await tx.rows<WrittenRow>(
+    `SELECT record_key FROM write_back_row WHERE kind=? AND next_try_at<=? ORDER BY next_try_at LIMIT ${Math.trunc(limit)}`,
+    [kind, nowMs],
+  );
+  return rows.map(({ recordKey }) => recordKey);
+}
+
+/** How many rows the ERP refuses, and one of them. */
+export async function countRefusals(
+  tx: Tx,
+): Promise<{ kind: WriteBackKind; count: number; recordKey: string; refusal: string }[]> {
+  return tx.rows(
+    `SELECT r.kind, r.count, w.record_key, w.refusal
+       FROM (SELECT kind, COUNT(*) AS count, MIN(record_key) AS record_key FROM write_back_row
+              WHERE next_try_at IS NOT NULL GROUP BY kind) r
+       JOIN write_back_row w ON w.kind=r.kind AND w.record_key=r.record_key ORDER BY r.kind`,
+  );
+}
+
+/** A sweep goes on after the key behind the colon; first through what is known, then what is parked, then what was written. */
+export const sweepStart = 'known:';
+/** A sweep that first notes what the ERP's table held before. */
+export const foundStart = 'found:';
+
+/** How far the write-back of one kind has come. Times are milliseconds since 1970. */
+export interface WriteBackProgress {
+  kind: WriteBackKind;
+  /** Of where it is written and by what statements: another one starts anew. */
+  fingerprint: string;
+  /** Where the sweep under way stands; null: none is under way. */
+  sweepAfter: string | null;
+  /** When the last whole sweep ended. */
+  sweptAt: number | null;
+  succeededAt: number | null;
+  /** Failures in a row since then. */
+  failures: number;
+  failingSince: number | null;
+  failure: string | null;
+  nextTryAt: number;
+}
+
+export async function listWriteBack(tx: Tx): Promise<WriteBackProgress[]> {
+  return tx.rows('SELECT * FROM write_back_target ORDER BY kind');
+}
+
+export async function saveWriteBack(tx: Tx, progress: WriteBackProgress): Promise<void> {
+  const row = {
+    kind: progress.kind,
+    fingerprint: progress.fingerprint,
+    sweep_after: progress.sweepAfter,
+    swept_at: progress.sweptAt,
+    succeeded_at: progress.succeededAt,
+    failures: progress.failures,
+    failing_since: progress.failingSince,
+    failure: progress.failure?.slice(0, 1000) ?? null,
+    next_try_at: progress.nextTryAt,
+  };
+  await upsertRows(tx, 'write_back_target', ['kind'], [row]);
+}
+
+/**
+ * Has the transactions of this process mark what they change, of the kinds that are switched on. Nothing marks the changes of
+ * a kind that is off, so when it is on again, it begins with a sweep.
+ */
+export async function switchWriteBack(store: Store, settings: WriteBackSettings): Promise<void> {
+  const isOn = (kind: WriteBackKind) => settings.enabled && settings[kind].enabled;
+  store.writeBackKinds = new Set(writeBackKinds.filter(isOn));
+  const progress = await store.read('look what is written back', listWriteBack);
+  const left = progress.filter(
+    ({ kind, sweepAfter }) => !isOn(kind) && sweepAfter !== sweepStart && !sweepAfter?.startsWith(foundStart),
+  );
+  if (left.length === 0) return;
+  await store.transaction('switch the write-back off', async (tx) => {
+    for (const one of left) {
+      await saveWriteBack(tx, { ...one, sweepAfter: sweepStart });
+      await removeAllDue(tx, one.kind);
+    }
+  });
+}
+
+const leaseMs = 30_000;
+
+/**
+ * Has the next run write everything back once more: nothing counts as written, and what is gone is still known to have been
+ * there.
+ * @returns who is writing at this moment, so that nothing was done, or null
+ */
+export async function writeAgain({ store, actor, clock }: JobContext): Promise<string | null> {
+  const answer = await Lease.acquire(store, 'write-back', actor, leaseMs, clock);
+  if (!answer.held) return answer.holder;
+  try {
+    await answer.lease.write('have everything written back again', async (tx) => {
+      await tx.run("UPDATE write_back_row SET content_hash='', refusal=NULL, next_try_at=NULL");
+      for (const progress of await listWriteBack(tx))
+        await saveWriteBack(tx, { ...progress, sweepAfter: sweepStart, nextTryAt: 0 });
+    });
+  } finally {
+    await answer.lease.release();
+  }
+  return null;
+}
