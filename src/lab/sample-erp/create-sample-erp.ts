@@ -1,14 +1,8 @@
 import { type SampleErpDatabase, type SampleErpTarget, type SampleValue, withSampleErp } from './sample-erp-target.js';
 import { type BadRows, makeSampleRows } from './sample-rows.js';
 
-/** The SQL types in which the two databases differ. */
-interface Dialect {
-  id: string;
-  time: string;
-  tableOptions: string;
-}
-
-const DIALECTS: Record<'sqlite' | 'mysql', Dialect> = {
+/** The SQL in which the two databases differ. */
+const dialects = {
   sqlite: { id: 'INTEGER', time: 'DATETIME', tableOptions: '' },
   mysql: {
     id: 'INT',
@@ -17,9 +11,9 @@ const DIALECTS: Record<'sqlite' | 'mysql', Dialect> = {
   },
 };
 
-/** The statements that make an empty sample ERP: times are wall times in Europe/Berlin, as an ERP writes them. */
-export function sampleErpSchema(type: 'sqlite' | 'mysql'): string[] {
-  const { id, time, tableOptions } = DIALECTS[type];
+/** The statements that make an empty sample ERP. Times are wall times in Europe/Berlin, as an ERP writes them. */
+function schemaStatements(type: 'sqlite' | 'mysql'): string[] {
+  const { id, time, tableOptions } = dialects[type];
   return [
     `CREATE TABLE customers (
       id ${id} NOT NULL PRIMARY KEY,
@@ -66,13 +60,13 @@ export function sampleErpSchema(type: 'sqlite' | 'mysql'): string[] {
   ];
 }
 
-export interface SampleErpOptions {
+interface SampleErpOptions {
   target: SampleErpTarget;
-  /** The same seed and counts give the same rows. */
+  /** The same seed and counts give the same rows. Default 1. */
   seed?: number;
-  /** Customers that eligible orders name; a few more without orders come on top. */
+  /** Customers that eligible orders name, by default 25; a few more without orders come on top. */
   customers?: number;
-  /** Orders that can be sent; drafts, cancelled orders and orders before startFrom come on top. */
+  /** Orders that can be sent, by default 200; drafts, cancelled orders and orders before startFrom come on top. */
   orders?: number;
   /** Eligible orders that can't be sent; they come on top as well. */
   bad?: BadRows;
@@ -87,14 +81,14 @@ export interface SampleErpSummary {
   bad: Record<keyof BadRows, number[]>;
 }
 
-const ROWS_PER_STATEMENT = 500;
+const rowsPerStatement = 500;
 
 /** Makes the tables and fills them. The target must not hold tables of these names. */
 export async function createSampleErp(options: SampleErpOptions): Promise<SampleErpSummary> {
   const { target, seed = 1, customers = 25, orders = 200, bad = {} } = options;
   const rows = makeSampleRows(seed, { customers, orders, bad });
   await withSampleErp(target, async (database) => {
-    for (const statement of sampleErpSchema(target.type)) await database.run(statement);
+    for (const statement of schemaStatements(target.type)) await database.run(statement);
     await insertRows(database, 'customers', rows.customers);
     await insertRows(database, 'products', rows.products);
     await insertRows(database, 'sales_orders', rows.orders);
@@ -109,8 +103,8 @@ export async function createSampleErp(options: SampleErpOptions): Promise<Sample
 }
 
 async function insertRows(database: SampleErpDatabase, table: string, rows: SampleValue[][]): Promise<void> {
-  for (let start = 0; start < rows.length; start += ROWS_PER_STATEMENT) {
-    const some = rows.slice(start, start + ROWS_PER_STATEMENT);
+  for (let start = 0; start < rows.length; start += rowsPerStatement) {
+    const some = rows.slice(start, start + rowsPerStatement);
     const marks = some.map((row) => `(${row.map(() => '?').join(',')})`).join(',');
     await database.run(`INSERT INTO ${table} VALUES ${marks}`, some.flat());
   }

@@ -9,8 +9,8 @@ export type SampleValue = string | number | null;
 /** What the generator and the changes need of a database. */
 export interface SampleErpDatabase {
   run(sql: string, values?: readonly SampleValue[]): Promise<void>;
-  /** One row, as an array of texts. */
-  get(sql: string, values?: readonly SampleValue[]): Promise<string[] | null>;
+  /** The first column of the first row. */
+  value(sql: string): Promise<unknown>;
 }
 
 /** Runs changes in one transaction: all of them are seen, or none. */
@@ -18,48 +18,44 @@ export async function withSampleErp<T>(
   target: SampleErpTarget,
   change: (database: SampleErpDatabase) => Promise<T>,
 ): Promise<T> {
-  return target.type === 'sqlite' ? withSqlite(target.file, change) : withMysql(target.connection, change);
-}
-
-async function withSqlite<T>(file: string, change: (database: SampleErpDatabase) => Promise<T>): Promise<T> {
-  const database = new Database(file, { timeout: 5000 });
+  const { database, begin, close } =
+    target.type === 'sqlite' ? openSqlite(target.file) : borrowMysql(target.connection);
   try {
-    database.exec('BEGIN IMMEDIATE');
-    const result = await change({
-      async run(sql, values = []) {
-        database.prepare(sql).run(...values);
-      },
-      async get(sql, values = []) {
-        const row = database
-          .prepare(sql)
-          .raw(true)
-          .get(...values) as unknown[] | undefined;
-        return row?.map(String) ?? null;
-      },
-    });
-    database.exec('COMMIT');
-    return result;
-  } finally {
-    database.close();
-  }
-}
-
-async function withMysql<T>(connection: Connection, change: (database: SampleErpDatabase) => Promise<T>): Promise<T> {
-  await connection.query('START TRANSACTION');
-  try {
-    const result = await change({
-      async run(sql, values = []) {
-        await connection.query(sql, [...values]);
-      },
-      async get(sql, values = []) {
-        const [rows] = await connection.query<never>({ sql, rowsAsArray: true }, [...values]);
-        return (rows as unknown[][])[0]?.map(String) ?? null;
-      },
-    });
-    await connection.query('COMMIT');
+    await database.run(begin);
+    const result = await change(database);
+    await database.run('COMMIT');
     return result;
   } catch (error) {
-    await connection.query('ROLLBACK').catch(() => {});
+    await database.run('ROLLBACK').catch(() => {});
     throw error;
+  } finally {
+    close();
   }
+}
+
+interface OpenDatabase {
+  database: SampleErpDatabase;
+  begin: string;
+  close(): void;
+}
+
+function openSqlite(file: string): OpenDatabase {
+  const sqlite = new Database(file, { timeout: 5000 });
+  const database: SampleErpDatabase = {
+    run: async (sql, values = []) => void sqlite.prepare(sql).run(...values),
+    value: async (sql) => sqlite.prepare(sql).pluck().get(),
+  };
+  return { database, begin: 'BEGIN IMMEDIATE', close: () => sqlite.close() };
+}
+
+function borrowMysql(connection: Connection): OpenDatabase {
+  const database: SampleErpDatabase = {
+    run: async (sql, values = []) => void (await connection.query(sql, [...values])),
+    value: async (sql) => {
+      const [rows] = await connection.query<never>({ sql, rowsAsArray: true });
+      return (rows as unknown[][])[0]?.[0];
+    },
+  };
+  // The connection is the caller's to close.
+  return { database, begin: 'START TRANSACTION', close: () => {} };
 }

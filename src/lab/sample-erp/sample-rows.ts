@@ -1,7 +1,7 @@
 import { SeededRandom } from '../seeded-random.js';
 import type { SampleValue } from './sample-erp-target.js';
 
-/** Rows that a reader must show to a person instead of sending; how many of each. */
+/** How many rows to make of each kind that a reader must show to a person instead of sending. */
 export interface BadRows {
   ordersWithoutLines?: number;
   fractionalQuantities?: number;
@@ -11,7 +11,7 @@ export interface BadRows {
   totalMismatches?: number;
 }
 
-export interface SampleCounts {
+interface SampleCounts {
   /** Customers that an eligible order names. */
   customers: number;
   /** Orders that can be sent. */
@@ -19,7 +19,7 @@ export interface SampleCounts {
   bad: BadRows;
 }
 
-export interface SampleRows {
+interface SampleRows {
   customers: SampleValue[][];
   products: SampleValue[][];
   orders: SampleValue[][];
@@ -63,26 +63,25 @@ const GOODS = [
 ] as const;
 const REMARKS = ['Bitte vor 12 Uhr anliefern', 'Ship with order #12 & call first', "Don't split", ''] as const;
 const PRODUCTS = 60;
-/** Customers and orders are spread from here; no date depends on the day when the sample is made. */
+/** Customers and orders are spread from here. No date depends on the day on which the sample is made. */
 const FIRST_DAY = Date.UTC(2026, 0, 5, 8, 0, 0);
 const BEFORE_START = Date.UTC(2025, 9, 6, 8, 0, 0);
 const LONGEST_SPAN = 20 * 86_400_000;
 const NO_SUCH_CUSTOMER = 9_000_001;
 
-type OrderFlaw = keyof BadRows | null;
 interface OrderDraft {
-  customerId: number | null;
+  customerId: number;
   status: string;
-  currency: string;
   from: number;
-  flaw: OrderFlaw;
+  flaw: keyof BadRows | null;
 }
 
 /** The rows of a sample ERP: the same seed and counts give the same rows. */
 export function makeSampleRows(seed: number, { customers, orders, bad }: SampleCounts): SampleRows {
   const random = new SeededRandom(seed);
-  if (orders < customers)
-    throw new RangeError(`${orders} orders can not name ${customers} customers: ask for more orders.`);
+  if (orders < customers) {
+    throw new RangeError(`${orders} orders cannot name ${customers} customers: ask for more orders.`);
+  }
   const withoutOrders = Math.max(2, Math.floor(customers / 20));
   const rows: SampleRows = {
     customers: Array.from({ length: customers + withoutOrders }, (_, index) => customerRow(index + 1, random)),
@@ -112,10 +111,9 @@ export function makeSampleRows(seed: number, { customers, orders, bad }: SampleC
 }
 
 function draftOrders(random: SeededRandom, { customers, orders, bad }: SampleCounts): OrderDraft[] {
-  const eligible = (index: number, flaw: OrderFlaw = null): OrderDraft => ({
+  const eligible = (index: number, flaw: OrderDraft['flaw'] = null): OrderDraft => ({
     customerId: index < customers ? index + 1 : random.between(1, customers),
     status: 'confirmed',
-    currency: 'EUR',
     from: FIRST_DAY,
     flaw,
   });
@@ -133,7 +131,7 @@ function draftOrders(random: SeededRandom, { customers, orders, bad }: SampleCou
     else if (index % 3 === 1) drafts.push({ ...draft, status: 'cancelled' });
     else drafts.push({ ...draft, from: BEFORE_START });
   }
-  // Good, bad and ineligible rows lie among each other, as they do in life.
+  // Shuffled: good, bad and ineligible rows lie among each other, as they do in life.
   for (let index = drafts.length - 1; index > 0; index -= 1) {
     const other = random.below(index + 1);
     [drafts[index], drafts[other]] = [drafts[other] as OrderDraft, drafts[index] as OrderDraft];
@@ -145,31 +143,19 @@ function customerRow(id: number, random: SeededRandom): SampleValue[] {
   const [postcode, city, country] = random.pick(CITIES);
   const name = random.pick(COMPANIES);
   const time = sampleTime(BEFORE_START - 86_400_000 + id * 1000, random.below(1000));
-  return [
-    id,
-    `K${String(10_000 + id)}`,
-    id % 4 === 0 ? `${name} Filiale ${id}` : name,
-    random.chance(80) ? `info${id}@example.com` : null,
-    `${random.pick(STREETS)} ${random.between(1, 199)}`,
-    postcode,
-    city,
-    country,
-    time,
-    time,
-  ];
+  const branch = id % 4 === 0 ? `${name} Filiale ${id}` : name;
+  const email = random.chance(80) ? `info${id}@example.com` : null;
+  const street = `${random.pick(STREETS)} ${random.between(1, 199)}`;
+  return [id, `K${10_000 + id}`, branch, email, street, postcode, city, country, time, time];
 }
 
 function productRow(id: number, random: SeededRandom): SampleValue[] {
-  return [
-    id,
-    `SKU-${String(id).padStart(4, '0')}`,
-    `${random.pick(GOODS)} Nr. ${id}`,
-    decimal(random.between(99, 49_999), 2),
-  ];
+  const sku = `SKU-${String(id).padStart(4, '0')}`;
+  return [id, sku, `${random.pick(GOODS)} Nr. ${id}`, decimal(random.between(99, 49_999))];
 }
 
 function addOrder(rows: SampleRows, id: number, draft: OrderDraft, time: string, random: SeededRandom): void {
-  const { customerId, status, currency, flaw } = draft;
+  const { customerId, status, flaw } = draft;
   const wanted = flaw === 'ordersWithoutLines' ? 0 : random.between(1, 5);
   let totalCents = 0;
   for (let line = 1; line <= wanted; line += 1) {
@@ -177,45 +163,32 @@ function addOrder(rows: SampleRows, id: number, draft: OrderDraft, time: string,
     const cents = Math.round(Number(rows.products[product - 1]?.[3]) * 100);
     const qty = random.between(1, 20);
     totalCents += qty * cents;
-    const flawed = line === 1;
-    rows.lines.push([
-      rows.lines.length + 1,
-      id,
-      line,
-      product,
-      flawed && flaw === 'fractionalQuantities'
-        ? '1.500'
-        : flawed && flaw === 'negativeQuantities'
-          ? '-2.000'
-          : `${qty}.000`,
-      flawed && flaw === 'pricesWithThreeDecimals' ? decimal(cents * 10 + 5, 3) : decimal(cents, 2),
-    ]);
+    const good = { qty: `${qty}.000`, price: decimal(cents) };
+    const written = line === 1 ? { ...good, ...flawOfLine(flaw, cents) } : good;
+    rows.lines.push([rows.lines.length + 1, id, line, product, written.qty, written.price]);
   }
   if (flaw === 'totalMismatches' || flaw === 'ordersWithoutLines') totalCents += 1000;
   if (flaw !== null) rows.bad[flaw].push(id);
   if (status !== 'confirmed' || draft.from === BEFORE_START) rows.ineligibleOrders += 1;
+  const orderNo = `A-2026-${String(id).padStart(6, '0')}`;
+  const total = decimal(totalCents);
   const remark = random.pick(REMARKS);
-  rows.orders.push([
-    id,
-    `A-2026-${String(id).padStart(6, '0')}`,
-    customerId,
-    status,
-    time.slice(0, 10),
-    currency,
-    decimal(totalCents, 2),
-    remark,
-    time,
-    time,
-  ]);
+  rows.orders.push([id, orderNo, customerId, status, time.slice(0, 10), 'EUR', total, remark, time, time]);
 }
 
-/** Integer units as decimal text. */
-export function decimal(units: number, scale: number): string {
-  const digits = String(units).padStart(scale + 1, '0');
-  return `${digits.slice(0, -scale)}.${digits.slice(-scale)}`;
+function flawOfLine(flaw: OrderDraft['flaw'], cents: number): { qty?: string; price?: string } {
+  if (flaw === 'fractionalQuantities') return { qty: '1.500' };
+  if (flaw === 'negativeQuantities') return { qty: '-2.000' };
+  return flaw === 'pricesWithThreeDecimals' ? { price: `${decimal(cents)}5` } : {};
+}
+
+/** An amount in cents as decimal text. */
+export function decimal(cents: number): string {
+  const digits = String(cents).padStart(3, '0');
+  return `${digits.slice(0, -2)}.${digits.slice(-2)}`;
 }
 
 /** Wall time with microseconds. The hours of the sample's days are those on the wall, so no zone is applied. */
-export function sampleTime(milliseconds: number, micros: number): string {
+function sampleTime(milliseconds: number, micros: number): string {
   return `${new Date(milliseconds).toISOString().slice(0, 23).replace('T', ' ')}${String(micros).padStart(3, '0')}`;
 }

@@ -8,14 +8,17 @@ export function refuseCredential(
   { options, tokens }: { options: SandboxOptions; tokens: TokenDesk },
   headers: IncomingHttpHeaders,
 ): Answer | null {
-  const { apiKey, echoCredentials, forbidden } = options;
-  const shown = [headers.authorization, apiKey && headers[apiKey.header.toLowerCase()]].filter(Boolean).join(' and ');
-  const echo = echoCredentials ? `: ${shown}` : '';
   if (!isKnown(options, tokens, headers)) {
-    const refusal = new Refusal(401, 'unauthorized', `A valid credential is needed${echo}`);
+    const refusal = new Refusal(401, 'unauthorized', `A valid credential is needed${echo(options, headers)}`);
     return { ...refusal.toAnswer(), headers: { 'www-authenticate': 'Bearer' } };
   }
-  return forbidden ? new Refusal(403, 'forbidden', `This account may not do that${echo}`).toAnswer() : null;
+  if (!options.forbidden) return null;
+  return new Refusal(403, 'forbidden', `This account may not do that${echo(options, headers)}`).toAnswer();
+}
+
+function echo({ echoCredentials, apiKey }: SandboxOptions, headers: IncomingHttpHeaders): string {
+  if (!echoCredentials) return '';
+  return `: ${[headers.authorization, apiKey && headers[apiKey.header.toLowerCase()]].filter(Boolean).join(' and ')}`;
 }
 
 function isKnown(options: SandboxOptions, tokens: TokenDesk, headers: IncomingHttpHeaders): boolean {

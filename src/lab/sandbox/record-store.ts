@@ -1,4 +1,3 @@
-import { DateTime, FixedOffsetZone } from 'luxon';
 import type { OrderRecord } from '../../model/record.js';
 import type { DeletedRecord, LedgerCustomer, LedgerOrder } from './ledger.js';
 
@@ -97,6 +96,8 @@ export function idSequence(name: string, random: () => number): () => string {
 
 /** ISO 8601 with a UTC offset, to the second, e.g. `2026-01-05T10:20:30+07:00`. */
 export function timestamp(ms: number, utcOffsetMinutes: number): string {
-  const zone = FixedOffsetZone.instance(utcOffsetMinutes);
-  return DateTime.fromMillis(ms, { zone }).toFormat("yyyy-MM-dd'T'HH:mm:ssZZ");
+  const local = new Date(ms + utcOffsetMinutes * 60_000).toISOString().slice(0, 19);
+  // The offset reads like a time of day: 420 minutes are 07:00.
+  const offset = new Date(Math.abs(utcOffsetMinutes) * 60_000).toISOString().slice(11, 16);
+  return `${local}${utcOffsetMinutes < 0 ? '-' : '+'}${offset}`;
 }

@@ -56,18 +56,21 @@ async function listen(state: SandboxState, controls: SandboxControls, port: numb
   const { tls, maxBodyBytes } = state.options;
   let isClosing = false;
 
-  const answer = async (
+  /** Not to be awaited by a handler: fastify would swallow a defect in here, and unhandled it ends the process. */
+  const serve = async (
     request: FastifyRequest,
-    { raw }: FastifyReply,
+    reply: FastifyReply,
     endpoint: Endpoint | null,
-    problem: Refusal | null,
+    problem: Refusal | null = null,
   ): Promise<void> => {
+    // From here on the answer is written by hand: fastify can't send half of an answer.
+    reply.hijack();
     const receivedAtMs = state.options.nowMs();
     const { beforeMs, afterMs } = drawDelays(state.options);
-    await pause(beforeMs);
+    if (beforeMs > 0) await pause(beforeMs);
     if (isClosing) return;
     const { id = '' } = (request.params ?? {}) as { id?: string };
-    const handled = handleRequest(state, {
+    const { entry, answer, fault, finish } = handleRequest(state, {
       method: request.method,
       path: request.raw.url ?? '/',
       headers: request.raw.headers,
@@ -78,24 +81,14 @@ async function listen(state: SandboxState, controls: SandboxControls, port: numb
       problem,
       receivedAtMs,
     });
-    const { entry, fault } = handled;
-    await pause(afterMs + (fault?.kind === 'delay' ? fault.ms : 0));
+    const waitMs = afterMs + (fault?.kind === 'delay' ? fault.ms : 0);
+    if (waitMs > 0) await pause(waitMs);
     if (isClosing) return;
-    handled.finish?.();
+    finish?.();
     // The rest of a body that wasn't read would be taken for the next request.
-    if (problem) raw.setHeader('connection', 'close');
-    entry.status = sendAnswer(raw, entry.request_id, handled.answer, fault);
+    if (problem) reply.raw.setHeader('connection', 'close');
+    entry.status = sendAnswer(reply.raw, entry.request_id, answer, fault);
     if (entry.status !== null) entry.answered_at_ms = state.options.nowMs();
-  };
-  const serve = (
-    request: FastifyRequest,
-    reply: FastifyReply,
-    endpoint: Endpoint | null,
-    problem: Refusal | null = null,
-  ): void => {
-    // From here on the answer is written by hand: fastify can't send half of an answer.
-    reply.hijack();
-    void answer(request, reply, endpoint, problem);
   };
 
   const app = fastify({
@@ -107,7 +100,7 @@ async function listen(state: SandboxState, controls: SandboxControls, port: numb
     routerOptions: { maxParamLength: 16_384 },
     forceCloseConnections: true,
     frameworkErrors: (_error, request, reply) =>
-      serve(request, reply, null, new Refusal(400, 'invalid_request', 'The address is not well encoded')),
+      void serve(request, reply, null, new Refusal(400, 'invalid_request', 'The address is not well encoded')),
   });
   app.addHook('preClose', async () => {
     isClosing = true;
@@ -115,22 +108,22 @@ async function listen(state: SandboxState, controls: SandboxControls, port: numb
   // The service judges types and bodies itself, on the raw bytes, so that even what it refuses gets into the ledger.
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
-  app.setErrorHandler((error: Error & { statusCode?: number }, request, reply) =>
-    serve(request, reply, null, asRefusal(error)),
+  app.setErrorHandler(
+    (error: Error & { statusCode?: number }, request, reply) => void serve(request, reply, null, asRefusal(error)),
   );
-  app.setNotFoundHandler((request, reply) => serve(request, reply, null));
+  app.setNotFoundHandler((request, reply) => void serve(request, reply, null));
   for (const [address, endpoint] of Object.entries({ ...recordEndpoints, ...invoiceEndpoints })) {
     const [method = '', url = ''] = address.split(' ');
     app.route<{ Params: { id?: string } }>({
       method,
       url,
       // The router takes `/v1/orders/` for an order with an empty id.
-      handler: (request, reply) => serve(request, reply, request.params.id === '' ? null : endpoint),
+      handler: (request, reply) => void serve(request, reply, request.params.id === '' ? null : endpoint),
     });
   }
   app.post('/oauth/token', (request, reply) => {
     const { oauth, nowMs, echoCredentials } = state.options;
-    if (!oauth) return serve(request, reply, null);
+    if (!oauth) return void serve(request, reply, null);
     reply.hijack();
     const body = bodyOf(request).toString('utf8');
     const { authorization } = request.headers;
@@ -146,7 +139,8 @@ async function listen(state: SandboxState, controls: SandboxControls, port: numb
 }
 
 /** One request's artificial delays. */
-function drawDelays({ random, ...options }: SandboxOptions): { beforeMs: number; afterMs: number } {
+function drawDelays(options: SandboxOptions): { beforeMs: number; afterMs: number } {
+  const { random } = options;
   const draw = (ms: DelayMs): number => (typeof ms === 'number' ? ms : ms[0] + random() * (ms[1] - ms[0]));
   const totalMs = draw(options.delayMs);
   const shareBefore = totalMs === 0 ? 0 : random();
@@ -157,8 +151,8 @@ function drawDelays({ random, ...options }: SandboxOptions): { beforeMs: number;
 }
 
 /** Doesn't keep the process alive, so that closing never waits for a delayed answer. */
-async function pause(ms: number): Promise<void> {
-  if (ms > 0) await delay(ms, undefined, { ref: false });
+function pause(ms: number): Promise<void> {
+  return delay(ms, undefined, { ref: false });
 }
 
 function bodyOf({ body }: FastifyRequest): Buffer {
