@@ -4,7 +4,7 @@ import type { Command } from 'commander';
 import { type App, openApp } from '../app.js';
 import type { TellAlert } from '../daemon/alerts.js';
 import { runSchedule } from '../daemon/schedule.js';
-import { ErpError } from '../erp/erp-error.js';
+import { ErpError } from '../erp/erp-reader.js';
 import { endForgeries, receiveWebhooks, type WebhookReceiver } from '../inbound/webhooks/receive-webhooks.js';
 import { runAlertCommand } from '../ops/alert-command.js';
 import { createLogger } from '../ops/logger.js';

@@ -31,22 +31,16 @@ function sideTablesCommand(): Command {
     .option('--from <host>', 'the host that the account connects from', '%')
     .action((_options: SideTablesOptions, command: Command) => {
       const options = command.optsWithGlobals<SideTablesOptions>();
-      const { erp, writeBack } = loadSettings({ configDir: options.config }).settings;
-      const user = writeBack.user ?? 'waybill_writer';
-      const place =
-        erp.type === 'mysql'
-          ? { dialect: 'mysql' as const, database: writeBack.database ?? erp.database }
-          : { dialect: 'sqlite' as const, database: null };
-      const { tables, grants, byStatement } = sideTables(writeBack, { ...place, user, from: options.from });
+      const { settings } = loadSettings({ configDir: options.config });
+      const user = settings.writeBack.user ?? 'waybill_writer';
+      const { tables, account, grants, byStatement } = sideTables(settings, user, options.from);
       if (options.json) {
         printJson({ tables, grants, byStatement });
         return;
       }
       for (const table of tables) print(`${table}\n`);
-      if (grants.length > 0) {
-        print(`-- The account, if there is none yet: CREATE USER '${user}'@'${options.from}' IDENTIFIED BY '...';`);
-        for (const grant of grants) print(grant);
-      }
+      if (grants.length > 0) print(`-- The account, if there is none yet: ${account}`);
+      for (const grant of grants) print(grant);
       for (const kind of byStatement) print(`-- ${kind} go by statements of writeBack.${kind}: grant what these need.`);
     });
 }

@@ -1,6 +1,6 @@
 import { Command, CommanderError } from 'commander';
 import { ConfigurationError } from '../config/configuration-error.js';
-import { ErpError } from '../erp/erp-error.js';
+import { ErpError } from '../erp/erp-reader.js';
 import { adoptCommand } from './adopt.js';
 import { auditCommand } from './audit.js';
 import { bindingsCommand } from './bindings.js';

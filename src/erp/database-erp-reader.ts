@@ -1,38 +1,44 @@
 import type { Entity } from '../model/record.js';
-import { Eligibility } from './eligible.js';
-import type { ErpColumn, ErpDatabase, ErpSnapshot } from './erp-database.js';
-import { ErpError } from './erp-error.js';
-import type {
-  ChangePosition,
-  ErpPage,
-  ErpReader,
-  ErpSource,
-  Presence,
-  ReadCustomer,
-  ReadOrder,
-  RowFilter,
-  SourceEnd,
+import {
+  customerConditions,
+  isCancelled,
+  orderConditions,
+  pendingConditions,
+  type Reading,
+  timeFormOf,
+} from './eligibility.js';
+import type { ErpColumn, ErpDatabase, ErpRow } from './erp-database.js';
+import {
+  type ChangedFrom,
+  type ChangePosition,
+  ErpError,
+  type ErpPage,
+  type ErpReader,
+  type ErpSource,
+  type Presence,
+  type ReadCustomer,
+  type ReadOrder,
+  type RowFilter,
+  type SourceEnd,
 } from './erp-reader.js';
+import { readKeysetPage } from './keyset-page.js';
 import { type EntityPlan, type MappingPlan, planMapping } from './mapping/mapping-plan.js';
-import { mapCustomerPage, mapOrderPage, type PageContext } from './mapping/order-page.js';
-import { type PageRows, readPageRows } from './page-query.js';
-import { fromQuery, type QuerySource } from './query-source.js';
-import { columnSql, keyOf, readRowsByKey } from './related-rows.js';
+import { mapCustomerPage, mapOrderPage } from './mapping/order-page.js';
+import { columnSql, fromQuery, highestValue, keyOf, readRowsByKey } from './query-source.js';
 import { formatSourceKey, parseSourceKey } from './source-key.js';
-import { allOf, rawSql, type Sql, sql } from './sql.js';
-import { type Instant, instantOfValue, writeInstant } from './time/time-form.js';
+import { allOf, type Sql, sql } from './sql.js';
+import { instantOfValue, writeInstant } from './time/time-form.js';
 
-type From = { after: ChangePosition } | { since: string | null };
+/** Changes in (changedAt, key) order, or everything in key order after a key. */
+type PageStart = ChangedFrom | { afterKey: string[] | null };
 
-interface Prepared extends PageContext {
-  eligibility: Eligibility;
-}
+type Planned = Pick<Reading, 'plan' | 'timeForms'>;
 
-const EMPTY = { rows: [], customers: [], last: null, more: false };
+const NO_ROWS = { rows: [], last: null, more: false };
 
 /** Reads any ERP through a configured mapping: it knows no table, and each method is one snapshot. */
 export class DatabaseErpReader implements ErpReader {
-  #prepared: { plan: MappingPlan; eligibility: Eligibility } | null = null;
+  #planned: Planned | null = null;
 
   constructor(
     readonly database: ErpDatabase,
@@ -40,159 +46,133 @@ export class DatabaseErpReader implements ErpReader {
   ) {}
 
   async check(): Promise<void> {
-    this.#prepared = null;
-    await this.#read(async ({ snapshot, plan, eligibility }) => {
-      // The values of startFrom are looked at here, too.
-      const conditions = allOf(await eligibility.orders(snapshot));
-      const statement = sql`SELECT q.* ${fromQuery(plan.orders.source)} WHERE ${conditions} LIMIT 0`;
-      await snapshot.query(statement, 'check orders.startFrom');
+    this.#planned = null;
+    await this.#read(async (reading) => {
+      // This also checks the value of startFrom.
+      const eligible = allOf(await orderConditions(reading));
+      const statement = sql`SELECT q.* ${fromQuery(reading.plan.orders.source)} WHERE ${eligible} LIMIT 0`;
+      await reading.snapshot.query(statement, 'check orders.startFrom');
     });
   }
 
   nowAsChangedAt(entity: Entity): Promise<string | null> {
-    return this.#read(async ({ snapshot, plan, eligibility, now }) => {
-      const planned = entity === 'order' ? plan.orders : plan.customers;
+    return this.#read(async (reading) => {
+      const planned = planOf(reading, entity);
       if (!planned?.changedAt) return null;
-      const form = await eligibility.timeForm(snapshot, planned.source, planned.changedAt);
-      return form === null ? null : writeInstant(now, form, plan.context.timeZone);
+      const form = await timeFormOf(reading, planned.source, planned.changedAt);
+      return form && writeInstant(reading.now, form, reading.plan.context.timeZone);
     });
   }
 
-  readChangedOrders(from: From, limit: number): Promise<ErpPage<ReadOrder>> {
-    return this.#read(async (page) => {
-      const { orders } = page.plan;
-      if (orders.changedAt === null) return EMPTY;
-      const conditions = await page.eligibility.orders(page.snapshot);
-      const found = await this.#changedRows(page, orders, orders.changedAt, conditions, from, limit);
-      return { ...(await mapOrderPage(page, found.rows)), ...positionAfter(found, orders, orders.changedAt) };
+  readChangedOrders(from: ChangedFrom, limit: number): Promise<ErpPage<ReadOrder>> {
+    return this.#readOrders(from, limit);
+  }
+
+  readChangedCustomers(from: ChangedFrom, limit: number): Promise<ErpPage<ReadCustomer>> {
+    return this.#readCustomers(from, limit);
+  }
+
+  sweepOrders(afterKey: string[] | null, limit: number, filter?: RowFilter): Promise<ErpPage<ReadOrder>> {
+    return this.#readOrders({ afterKey }, limit, filter);
+  }
+
+  sweepCustomers(afterKey: string[] | null, limit: number, filter?: RowFilter): Promise<ErpPage<ReadCustomer>> {
+    return this.#readCustomers({ afterKey }, limit, filter);
+  }
+
+  #readOrders(from: PageStart, limit: number, filter?: RowFilter): Promise<ErpPage<ReadOrder>> {
+    return this.#read(async (reading) => {
+      const { orders } = reading.plan;
+      const { rows, ...end } = await readPage(reading, orders, await orderConditions(reading, filter), from, limit);
+      return { ...(await mapOrderPage(reading, rows)), ...end };
     });
   }
 
-  readChangedCustomers(from: From, limit: number): Promise<ErpPage<ReadCustomer>> {
-    return this.#read(async (page) => {
-      const { customers } = page.plan;
-      if (!customers?.changedAt) return EMPTY;
-      const conditions = await page.eligibility.customers(page.snapshot, customers, false);
-      const found = await this.#changedRows(page, customers, customers.changedAt, conditions, from, limit);
-      return {
-        rows: mapCustomerPage(page, found.rows, customers),
-        customers: [],
-        ...positionAfter(found, customers, customers.changedAt),
-      };
+  #readCustomers(from: PageStart, limit: number, filter: RowFilter = {}): Promise<ErpPage<ReadCustomer>> {
+    return this.#read(async (reading) => {
+      const { customers } = reading.plan;
+      if (customers === null) return { ...NO_ROWS, customers: [] };
+      const conditions = await customerConditions(reading, customers, filter);
+      const { rows, ...end } = await readPage(reading, customers, conditions, from, limit);
+      return { rows: mapCustomerPage(reading, rows, customers), customers: [], ...end };
     });
   }
 
-  sweepOrders(afterKey: string[] | null, limit: number, filter: RowFilter = {}): Promise<ErpPage<ReadOrder>> {
-    return this.#read(async (page) => {
-      const { orders } = page.plan;
-      const conditions = await page.eligibility.orders(page.snapshot, filter);
-      const found = await this.#rowsByKey(page, orders, conditions, afterKey, limit);
-      return { ...(await mapOrderPage(page, found.rows)), ...positionAfter(found, orders, null) };
-    });
-  }
-
-  sweepCustomers(afterKey: string[] | null, limit: number, filter: RowFilter = {}): Promise<ErpPage<ReadCustomer>> {
-    return this.#read(async (page) => {
-      const { customers } = page.plan;
-      if (customers === null) return EMPTY;
-      const conditions = await page.eligibility.customers(page.snapshot, customers, false, filter);
-      const found = await this.#rowsByKey(page, customers, conditions, afterKey, limit);
-      return {
-        rows: mapCustomerPage(page, found.rows, customers),
-        customers: [],
-        ...positionAfter(found, customers, null),
-      };
+  readChangedCancelled(
+    entity: Entity,
+    from: ChangedFrom,
+    limit: number,
+  ): Promise<{ keys: string[]; last: ChangePosition | null; more: boolean }> {
+    return this.#read(async (reading) => {
+      const planned = planOf(reading, entity);
+      if (!planned?.changedAt || planned.cancelled === null) return { keys: [], last: null, more: false };
+      const cancelled = [isCancelled(reading.snapshot, planned)];
+      const { rows, ...end } = await readPage(reading, planned, cancelled, from, limit);
+      const keys = rows.map((row) => keyOf(row, planned.key)).filter((key) => key !== null);
+      return { keys: keys.map(formatSourceKey), ...end };
     });
   }
 
   presence(entity: Entity, keys: readonly string[]): Promise<Presence> {
-    return this.#read(async ({ snapshot, plan, eligibility }) => {
-      const planned = entity === 'order' ? plan.orders : plan.customers;
+    return this.#read(async (reading) => {
+      const { snapshot } = reading;
+      const planned = planOf(reading, entity);
       if (planned === null) return { existing: null, cancelled: new Set() };
       const parts = keys.map((key) => parseSourceKey(key, planned.key.length)).filter((found) => found !== null);
-      const look = async (source: QuerySource, columns: ErpColumn[], conditions: Sql[], doing: string) => {
-        const rows = await readRowsByKey(this.database, snapshot, { source, columns }, parts, { conditions, doing });
-        return new Set(rows.map((row) => formatSourceKey(keyOf(row, columns) ?? [])));
+      const look = async (target: EntityPlan['existence'], conditions: Sql[], doing: string) => {
+        const rows = await readRowsByKey(snapshot, target, parts, { conditions, doing });
+        return new Set(rows.map((row) => formatSourceKey(keyOf(row, target.columns) ?? [])));
       };
-      const { existence, source, key } = planned;
+      const { existence, source, key: columns } = planned;
       return {
         existing: planned.followsDeleted
-          ? await look(existence.source, existence.key, [], `look which records exist (${existence.source.path})`)
+          ? await look(existence, [], `look which records exist (${existence.source.path})`)
           : null,
         cancelled:
           planned.cancelled === null
             ? new Set()
             : await look(
-                source,
-                key,
-                [eligibility.isCancelled(planned)],
+                { source, columns },
+                [isCancelled(snapshot, planned)],
                 `look for cancelled records (${source.path})`,
               ),
       };
     });
   }
 
-  readChangedCancelled(
-    entity: Entity,
-    from: From,
-    limit: number,
-  ): Promise<{ keys: string[]; last: ChangePosition | null; more: boolean }> {
-    return this.#read(async (page) => {
-      const planned = entity === 'order' ? page.plan.orders : page.plan.customers;
-      if (!planned?.changedAt || planned.cancelled === null) return { keys: [], last: null, more: false };
-      const conditions = [page.eligibility.isCancelled(planned)];
-      const found = await this.#changedRows(page, planned, planned.changedAt, conditions, from, limit);
-      const keys = found.rows.map((row) => keyOf(row, planned.key)).filter((key) => key !== null);
-      return {
-        keys: keys.map(formatSourceKey),
-        ...positionAfter(found, planned, planned.changedAt),
-      };
-    });
-  }
-
   sourceEnd(entity: Entity): Promise<SourceEnd> {
-    return this.#read(async ({ snapshot, plan }) => {
-      const planned = entity === 'order' ? plan.orders : plan.customers;
+    return this.#read(async (reading) => {
+      const planned = planOf(reading, entity);
       if (planned === null) return { isEmpty: false, changedAt: null, key: null };
-      const highest = async (source: QuerySource, column: ErpColumn): Promise<string | null> => {
-        const [name] = columnSql(this.database, [column]) as [Sql];
-        const statement = sql`SELECT ${name} AS highest ${fromQuery(source)} WHERE ${name} IS NOT NULL ORDER BY ${name} DESC LIMIT 1`;
-        const { rows } = await snapshot.query(statement, `look for the highest ${column.name} (${source.path})`);
-        return rows[0]?.highest ?? null;
-      };
       const { existence, source, changedAt } = planned;
-      const [first] = existence.key as [ErpColumn];
-      const key = await highest(existence.source, first);
+      const [first] = existence.columns as [ErpColumn];
+      const key = await highestValue(reading.snapshot, existence.source, first);
+      const isCounter = existence.columns.length === 1 && first.kind === 'number' && /^\d+$/.test(key ?? '');
       return {
         isEmpty: key === null,
-        changedAt: changedAt === null ? null : await highest(source, changedAt),
-        key: existence.key.length === 1 && first.kind === 'number' && key !== null && /^\d+$/.test(key) ? key : null,
+        changedAt: changedAt && (await highestValue(reading.snapshot, source, changedAt)),
+        key: isCounter ? key : null,
       };
     });
   }
 
   count(entity: Entity, filter: RowFilter = {}): Promise<number> {
-    return this.#read(async ({ snapshot, plan, eligibility }) => {
-      if (entity === 'order') return this.#countRows(snapshot, plan.orders, await eligibility.orders(snapshot, filter));
-      if (plan.customers === null) return 0;
+    return this.#read(async (reading) => {
+      const { orders, customers } = reading.plan;
+      if (entity === 'order') return countRows(reading, orders, await orderConditions(reading, filter));
+      if (customers === null) return 0;
       const onlyReferenced = this.settings.customers.send === 'referenced';
-      const conditions = await eligibility.customers(snapshot, plan.customers, onlyReferenced, filter);
-      return this.#countRows(snapshot, plan.customers, conditions);
+      return countRows(reading, customers, await customerConditions(reading, customers, filter, onlyReferenced));
     });
   }
 
   countExcludedByStartFrom(): Promise<number> {
-    return this.#read(async ({ snapshot, plan, eligibility }) => {
-      if (plan.orders.startFrom === null) return 0;
-      const pending = await this.#countRows(snapshot, plan.orders, eligibility.pendingOrders());
-      return pending - (await this.#countRows(snapshot, plan.orders, await eligibility.orders(snapshot)));
+    return this.#read(async (reading) => {
+      const { orders } = reading.plan;
+      if (orders.startFrom === null) return 0;
+      const pending = await countRows(reading, orders, pendingConditions(reading, orders));
+      return pending - (await countRows(reading, orders, await orderConditions(reading)));
     });
-  }
-
-  async #countRows(snapshot: ErpSnapshot, { source }: EntityPlan, conditions: Sql[]): Promise<number> {
-    const statement = sql`SELECT COUNT(*) AS n ${fromQuery(source)} WHERE ${allOf(conditions)}`;
-    const { rows } = await snapshot.query(statement, `count the rows of ${source.path}`);
-    return Number(rows[0]?.n ?? 0);
   }
 
   identity(): string {
@@ -203,62 +183,31 @@ export class DatabaseErpReader implements ErpReader {
     return this.database.close();
   }
 
-  #changedRows(
-    { snapshot }: Prepared,
-    entity: EntityPlan,
-    changedAt: ErpColumn,
-    eligible: Sql[],
-    from: From,
-    limit: number,
-  ): Promise<PageRows> {
-    const [name] = columnSql(this.database, [changedAt]) as [Sql];
-    const after = 'after' in from ? [from.after.changedAt, ...from.after.key] : null;
-    const since = 'since' in from ? from.since : null;
-    const bound = after !== null || since === null ? [] : [sql`${name} >= ${{ text: since, kind: changedAt.kind }}`];
-    return readPageRows(this.database, snapshot, {
-      source: entity.source,
-      conditions: [...eligible, rawSql(`${name.pieces.join('')} IS NOT NULL`), ...bound],
-      order: [changedAt, ...entity.key],
-      after,
-      limit,
-      doing: `read changed rows (${entity.source.path})`,
-    });
-  }
-
-  #rowsByKey(
-    { snapshot }: Prepared,
-    entity: EntityPlan,
-    conditions: Sql[],
-    after: string[] | null,
-    limit: number,
-  ): Promise<PageRows> {
-    const doing = `read rows by key (${entity.source.path})`;
-    const { source, key: order } = entity;
-    return readPageRows(this.database, snapshot, { source, conditions, order, after, limit, doing });
-  }
-
   /** One snapshot, with the mapping planned and the ERP's clock read in it. */
-  #read<T>(read: (page: Prepared) => Promise<T>): Promise<T> {
+  #read<T>(read: (reading: Reading) => Promise<T>): Promise<T> {
     return this.database.snapshot(async (snapshot) => {
       try {
-        const now = await readClock(snapshot);
-        const { plan, eligibility } = await this.#prepare(snapshot);
-        return await read({ database: this.database, snapshot, plan, eligibility, now });
+        const clock = await snapshot.nowUtc();
+        const now = instantOfValue(clock, 'timestamp', 'UTC');
+        if (now === null)
+          throw new ErpError('query', `The clock of the ERP database reads "${clock}", which is no time.`);
+        const planned = this.#planned ?? {
+          plan: await planMapping(snapshot, this.settings, this.identity()),
+          timeForms: new Map(),
+        };
+        if (everyKindIsKnown(planned.plan)) this.#planned = planned;
+        return await read({ snapshot, now, ...planned });
       } catch (error) {
-        // Somebody may have changed a table: the next read looks at the columns again.
-        this.#prepared = null;
+        // A table may have changed: the next read looks at the columns again.
+        this.#planned = null;
         throw error;
       }
     });
   }
+}
 
-  async #prepare(snapshot: ErpSnapshot): Promise<{ plan: MappingPlan; eligibility: Eligibility }> {
-    if (this.#prepared !== null) return this.#prepared;
-    const plan = await planMapping(this.database, snapshot, this.settings);
-    const prepared = { plan, eligibility: new Eligibility(this.database, plan) };
-    if (everyKindIsKnown(plan)) this.#prepared = prepared;
-    return prepared;
-  }
+function planOf({ plan }: Reading, entity: Entity): EntityPlan | null {
+  return entity === 'order' ? plan.orders : plan.customers;
 }
 
 /** A column of an empty SQLite table may show its kind only with its first row. */
@@ -274,23 +223,32 @@ function everyKindIsKnown({ orders, lines, customers }: MappingPlan): boolean {
   ].every((column) => column?.kind !== 'unknown');
 }
 
-async function readClock(snapshot: ErpSnapshot): Promise<Instant> {
-  const text = await snapshot.nowUtc();
-  const now = instantOfValue(text, 'timestamp', 'UTC');
-  if (now === null) throw new ErpError('query', `The clock of the ERP database reads "${text}", which is no time.`);
-  return now;
+/** No rows where changes are asked for and the mapping names no column that shows them. */
+async function readPage(
+  { snapshot }: Reading,
+  { source, key, changedAt }: EntityPlan,
+  conditions: Sql[],
+  from: PageStart,
+  limit: number,
+): Promise<{ rows: ErpRow[]; last: ChangePosition | null; more: boolean }> {
+  const read = async (order: ErpColumn[], also: Sql[], after: string[] | null, doing: string) => {
+    const request = { source, conditions: [...conditions, ...also], order, after, limit, doing };
+    const { rows, last, more } = await readKeysetPage(snapshot, request);
+    const [at = '', ...parts] = order === key ? ['', ...(last ?? [])] : (last ?? []);
+    return { rows, last: last && { changedAt: at, key: parts }, more };
+  };
+  if ('afterKey' in from) return read(key, [], from.afterKey, `read rows by key (${source.path})`);
+  if (changedAt === null) return NO_ROWS;
+  const name = columnSql(snapshot, changedAt);
+  const since =
+    'since' in from && from.since !== null ? [sql`${name} >= ${{ text: from.since, kind: changedAt.kind }}`] : [];
+  const after = 'after' in from ? [from.after.changedAt, ...from.after.key] : null;
+  const changed = [sql`${name} IS NOT NULL`, ...since];
+  return read([changedAt, ...key], changed, after, `read changed rows (${source.path})`);
 }
 
-function positionAfter(
-  { rows, more }: PageRows,
-  { key }: EntityPlan,
-  changedAt: ErpColumn | null,
-): { last: ChangePosition | null; more: boolean } {
-  const row = rows.at(-1);
-  if (row === undefined) return { last: null, more };
-  const position = {
-    changedAt: changedAt === null ? '' : (row[changedAt.name] ?? ''),
-    key: key.map((column) => row[column.name] ?? ''),
-  };
-  return { last: position, more };
+async function countRows({ snapshot }: Reading, { source }: EntityPlan, conditions: Sql[]): Promise<number> {
+  const statement = sql`SELECT COUNT(*) AS n ${fromQuery(source)} WHERE ${allOf(conditions)}`;
+  const { rows } = await snapshot.query(statement, `count the rows of ${source.path}`);
+  return Number(rows[0]?.n ?? 0);
 }

@@ -4,7 +4,7 @@ import type { ColumnKind, Sql, SqlValue } from './sql.js';
 export interface ErpColumn {
   name: string;
   kind: ColumnKind;
-  /** How the database writes a date and time in this column, where the column decides it; else it is learnt from a value. */
+  /** How the database writes a date and time in this column, where the column decides it; else a value shows it. */
   fractionDigits: number | null;
   /** Why this column can't be a key or a cursor, with what to do instead. */
   keyProblem: string | null;
@@ -18,8 +18,33 @@ export interface ErpResult {
   rows: ErpRow[];
 }
 
+/** How one kind of database writes SQL. Pure, without a connection. */
+export interface ErpDialect {
+  quoteIdentifier(name: string): string;
+  /** `(a, b) IN (…)` in the form that this database serves from an index. At least one tuple. */
+  tupleIn(columns: readonly Sql[], tuples: readonly (readonly SqlValue[])[]): Sql;
+  /** The most tuples that `tupleIn` should list in one statement. */
+  maxTuples: number;
+  /** An expression that names the type of a value: only where a column's kind can be `unknown`. */
+  typeOf?(column: Sql): Sql;
+  /** Whether a backslash in quotes takes away the meaning of the next character. */
+  backslashEscapes: boolean;
+  /** The clause that turns an INSERT into an update of the row with the same key. */
+  onConflict(key: string): string;
+  /** In that update, the value that the INSERT gives to the column. */
+  insertedValue(column: string): string;
+  /** What follows the columns of CREATE TABLE. */
+  tableOptions: string;
+  /** The statements that make an account, and let it write to tables; null where there are no accounts. */
+  account: {
+    create(user: string, from: string): string;
+    grant(table: string, user: string, from: string): string;
+  } | null;
+}
+
 /** Reads within one consistent snapshot. `doing` completes the sentence "Could not … ". */
 export interface ErpSnapshot {
+  readonly dialect: ErpDialect;
   query(statement: Sql, doing: string): Promise<ErpResult>;
   /** The columns of `SELECT q.* FROM (query) q`, read for no rows. */
   describe(statement: Sql, doing: string): Promise<ErpColumn[]>;
@@ -27,16 +52,28 @@ export interface ErpSnapshot {
   nowUtc(): Promise<string>;
 }
 
-/** The seam to one kind of database. Everything above it is the same for all of them. */
+/** The seam to one kind of database for reading. Everything above it is the same for all of them. */
 export interface ErpDatabase {
   /** Runs one reader at a time; the snapshot is ended whatever happens. */
   snapshot<T>(read: (snapshot: ErpSnapshot) => Promise<T>): Promise<T>;
-  quoteIdentifier(name: string): string;
-  /** `(a, b) IN (…)` in the form that this database serves from an index. At least one tuple. */
-  tupleIn(columns: readonly Sql[], tuples: readonly (readonly SqlValue[])[]): Sql;
-  /** An expression that names the type of a value: only where a column's kind can be `unknown`. */
-  typeOf?(column: Sql): Sql;
   /** Host and database, or the file. Never an account or a password. */
+  identity(): string;
+  close(): Promise<void>;
+}
+
+/** A statement as pieces of text with a value between each two. */
+export interface WriteStatement {
+  pieces: readonly string[];
+  values: readonly (string | null)[];
+}
+
+/** The seam to one kind of database for writing. `what` completes the sentence "Could not write … back". */
+export interface WritableErpDatabase {
+  readonly dialect: ErpDialect;
+  /** Runs all of these in one transaction. @throws WriteBackError when it was rolled back */
+  transaction(statements: readonly WriteStatement[], what: string): Promise<void>;
+  /** The first column of what the query yields. @throws WriteBackError */
+  firstColumn(query: WriteStatement, what: string): Promise<string[]>;
   identity(): string;
   close(): Promise<void>;
 }

@@ -1,27 +1,36 @@
 import type { Settings } from '../config/settings.js';
+import type { WriteBackKind } from '../model/write-back.js';
 import { DatabaseErpReader } from './database-erp-reader.js';
 import { MysqlErp } from './dialects/mysql-erp.js';
+import { MysqlErpWriter } from './dialects/mysql-erp-writer.js';
 import { SqliteErp } from './dialects/sqlite-erp.js';
+import { SqliteErpWriter } from './dialects/sqlite-erp-writer.js';
 import type { ErpReader, ErpSource } from './erp-reader.js';
 import { wallText } from './time/wall-time.js';
 import type { ErpWriter } from './write-back/erp-writer.js';
-import { MysqlErpWriter } from './write-back/mysql-erp-writer.js';
-import { SqliteErpWriter } from './write-back/sqlite-erp-writer.js';
+import { keysQuery, writeBackStatements } from './write-back/write-back-statements.js';
 
 /**
- * The reader of the configured ERP. Nothing is connected yet: the first read does that, and every later one again after
- * a failure. `erp.password` is resolved already.
+ * The reader of the configured ERP. It connects with the first read, and again after a failure. `erp.password` is
+ * resolved already.
  */
 export function openErpReader(settings: ErpSource): ErpReader {
   const database = settings.erp.type === 'mysql' ? new MysqlErp(settings.erp) : new SqliteErp(settings.erp);
   return new DatabaseErpReader(database, settings);
 }
 
-/** The configured ERP's writer; null where the write-back is off. Nothing is connected before the first write. */
+/** The configured ERP's writer; null where the write-back is off. It connects with the first write. */
 export function openErpWriter({ erp, writeBack }: Pick<Settings, 'erp' | 'writeBack'>): ErpWriter | null {
   if (!writeBack.enabled) return null;
-  const wallTime = () => wallText(Date.now(), erp.timeZone);
-  return erp.type === 'mysql'
-    ? new MysqlErpWriter(erp, writeBack, wallTime)
-    : new SqliteErpWriter(erp, writeBack, wallTime);
+  const database = erp.type === 'mysql' ? new MysqlErpWriter(erp, writeBack) : new SqliteErpWriter(erp, writeBack);
+  const targetOf = (kind: WriteBackKind) => ({ kind, settings: writeBack[kind], dialect: database.dialect });
+  return {
+    async write(kind, changes) {
+      const statements = writeBackStatements(targetOf(kind), changes, wallText(Date.now(), erp.timeZone));
+      await database.transaction(statements, kind);
+    },
+    keysAfter: (kind, after, limit) => database.firstColumn(keysQuery(targetOf(kind), after, limit), kind),
+    identity: () => database.identity(),
+    close: () => database.close(),
+  };
 }

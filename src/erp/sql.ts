@@ -1,3 +1,10 @@
+/**
+ * What a column holds, as far as comparing and converting need it.
+ * timestamp: an instant, written in UTC. datetime and date: wall time in erp.timeZone. unknown: the database can't tell
+ * before it has seen a value.
+ */
+export type ColumnKind = 'timestamp' | 'datetime' | 'date' | 'number' | 'text' | 'unknown';
+
 /** A value for a statement: its text, and the kind of the column it is compared with, which decides how it is bound. */
 export interface SqlValue {
   text: string;
@@ -19,19 +26,12 @@ export class Sql {
 export function sql(strings: readonly string[], ...parts: readonly (Sql | SqlValue)[]): Sql {
   const pieces = [strings[0] ?? ''];
   const values: SqlValue[] = [];
-  const appendText = (text: string): void => {
-    pieces[pieces.length - 1] += text;
-  };
   parts.forEach((part, index) => {
-    if (part instanceof Sql) {
-      appendText(part.pieces[0] ?? '');
-      values.push(...part.values);
-      pieces.push(...part.pieces.slice(1));
-    } else {
-      values.push(part);
-      pieces.push('');
-    }
-    appendText(strings[index + 1] ?? '');
+    const { pieces: nested, values: nestedValues } = part instanceof Sql ? part : { pieces: ['', ''], values: [part] };
+    pieces[pieces.length - 1] += nested[0] ?? '';
+    pieces.push(...nested.slice(1));
+    pieces[pieces.length - 1] += strings[index + 1] ?? '';
+    values.push(...nestedValues);
   });
   return new Sql(pieces, values);
 }
@@ -41,15 +41,8 @@ export function rawSql(text: string): Sql {
   return new Sql([text], []);
 }
 
-export function joinSql(parts: readonly Sql[], separator: string): Sql {
-  const pieces = [''];
-  const values: SqlValue[] = [];
-  parts.forEach((part, index) => {
-    pieces[pieces.length - 1] += (index === 0 ? '' : separator) + (part.pieces[0] ?? '');
-    pieces.push(...part.pieces.slice(1));
-    values.push(...part.values);
-  });
-  return new Sql(pieces, values);
+export function joinSql(parts: readonly (Sql | SqlValue)[], separator = ', '): Sql {
+  return sql(['', ...parts.slice(1).map(() => separator), ''], ...parts);
 }
 
 /** All of the conditions; always true when there are none. */
@@ -57,9 +50,12 @@ export function allOf(conditions: readonly Sql[]): Sql {
   return conditions.length === 0 ? rawSql('1=1') : joinSql(conditions, ' AND ');
 }
 
-/**
- * What a column holds, as far as comparing and converting need it.
- * timestamp: an instant, written in UTC. datetime and date: wall time in erp.timeZone. unknown: the database can't tell
- * before it has seen a value.
- */
-export type ColumnKind = 'timestamp' | 'datetime' | 'date' | 'number' | 'text' | 'unknown';
+/** Each column equal to the value at its place. */
+export function allEqual(columns: readonly Sql[], values: readonly SqlValue[]): Sql {
+  return allOf(columns.map((column, index) => sql`${column} = ${values[index] ?? { text: '', kind: 'text' }}`));
+}
+
+/** Whether a database reads the text as a number. */
+export function isNumberText(text: string): boolean {
+  return /^-?\d+(\.\d+)?([eE][+-]?\d+)?$/.test(text);
+}

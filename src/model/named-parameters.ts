@@ -4,52 +4,28 @@ export interface NamedStatement {
   names: string[];
 }
 
-const quotes = new Set(["'", '"', '`']);
+const parameter = String.raw`:([A-Za-z_]\w*)`;
+/** What may hold a colon that is no parameter; quotes and comments end with the statement at the latest. */
+const quotedIdentifier = '`[^`]*(?:`|$)';
+const quoted = `'[^']*(?:'|$)|"[^"]*(?:"|$)`;
+const quotedWithBackslashes = String.raw`'(?:\\[\s\S]|[^'\\])*(?:'|\\?$)|"(?:\\[\s\S]|[^"\\])*(?:"|\\?$)`;
+const commentOrCast = String.raw`--[^\n]*|/\*[\s\S]*?(?:\*/|$)|::`;
 
 /**
- * Finds the parameters `:name` of a statement; what stands in quotes or comments is none, nor is `::`. Pure.
+ * Finds the parameters `:name` of a statement, but not in quotes or comments, and not behind `::`. Pure.
  * @param backslashEscapes whether a backslash in quotes takes the next character's meaning away, as in MySQL
  */
 export function parseNamedParameters(statement: string, backslashEscapes: boolean): NamedStatement {
+  const texts = backslashEscapes ? quotedWithBackslashes : quoted;
+  const tokens = new RegExp([texts, quotedIdentifier, commentOrCast, parameter].join('|'), 'g');
   const found: NamedStatement = { pieces: [], names: [] };
-  let pieceStart = 0;
-  let at = 0;
-  while (at < statement.length) {
-    const end = endOfText(statement, at, backslashEscapes);
-    if (end > at) {
-      at = end;
-      continue;
-    }
-    const [whole, name] = /^:([A-Za-z_]\w*)/.exec(statement.slice(at, at + 80)) ?? [];
-    if (whole === undefined || name === undefined) {
-      at += statement.startsWith('::', at) ? 2 : 1;
-      continue;
-    }
-    found.pieces.push(statement.slice(pieceStart, at));
+  let end = 0;
+  for (const { 0: token, 1: name, index } of statement.matchAll(tokens)) {
+    if (name === undefined) continue;
+    found.pieces.push(statement.slice(end, index));
     found.names.push(name);
-    at += whole.length;
-    pieceStart = at;
+    end = index + token.length;
   }
-  found.pieces.push(statement.slice(pieceStart));
+  found.pieces.push(statement.slice(end));
   return found;
-}
-
-/** Where the quoted text or the comment ends that begins here; `at` where none does. */
-function endOfText(statement: string, at: number, backslashEscapes: boolean): number {
-  const quote = statement[at] as string;
-  if (quotes.has(quote)) {
-    for (let i = at + 1; i < statement.length; i++) {
-      if (backslashEscapes && quote !== '`' && statement[i] === '\\') i++;
-      else if (statement[i] === quote) return i + 1;
-    }
-    return statement.length;
-  }
-  if (statement.startsWith('--', at)) return endBehind(statement, '\n', at);
-  if (statement.startsWith('/*', at)) return endBehind(statement, '*/', at + 2);
-  return at;
-}
-
-function endBehind(statement: string, end: string, from: number): number {
-  const found = statement.indexOf(end, from);
-  return found < 0 ? statement.length : found + end.length;
 }

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { compareChangedAt, epochUnitsPerSecond, shiftChangedAt } from '../../src/erp/time/shift-changed-at.js';
+import { compareChangedAt, shiftChangedAt } from '../../src/erp/time/change-cursor.js';
+import { timeFormOfValue } from '../../src/erp/time/time-form.js';
 
 describe('a change cursor moved back for the overlap', () => {
   it('keeps its form', () => {
@@ -28,7 +29,7 @@ describe('a change cursor moved back for the overlap', () => {
     for (const text of ['4711', '7', '20260301000500', '0000-00-00 00:00:00', '', 'abc', '2026-02-30', '0xFF']) {
       expect(shiftChangedAt(text, -600), text).to.equal(text);
     }
-    expect(epochUnitsPerSecond('123456789')).to.equal(null);
+    expect(timeFormOfValue('123456789', 'number')).to.equal(null);
   });
 
   it('goes to the earlier second for a part of one, and never out of the calendar', () => {

@@ -114,6 +114,7 @@ export function spyOn(database: ErpDatabase, after: (doing: string) => Promise<v
     snapshot: (read) =>
       database.snapshot((snapshot) =>
         read({
+          dialect: snapshot.dialect,
           describe: (statement, doing) => snapshot.describe(statement, doing),
           nowUtc: () => snapshot.nowUtc(),
           async query(statement, doing) {
@@ -124,9 +125,6 @@ export function spyOn(database: ErpDatabase, after: (doing: string) => Promise<v
           },
         }),
       ),
-    quoteIdentifier: (name) => database.quoteIdentifier(name),
-    tupleIn: (columns, tuples) => database.tupleIn(columns, tuples),
-    ...(database.typeOf === undefined ? {} : { typeOf: (column) => database.typeOf?.(column) ?? column }),
     identity: () => database.identity(),
     close: () => database.close(),
   };

@@ -1,8 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { ErpError } from '../../src/erp/erp-error.js';
-import type { ChangePosition, ErpReader, ReadOrder } from '../../src/erp/erp-reader.js';
-import { shiftChangedAt } from '../../src/erp/time/shift-changed-at.js';
+import { type ChangePosition, ErpError, type ErpReader, type ReadOrder } from '../../src/erp/erp-reader.js';
+import { shiftChangedAt } from '../../src/erp/time/change-cursor.js';
 import { type ErpLab, erpSource, type Mapping, openReader, orderRows, spyOn, TABLES } from './erp-lab.js';
 
 const DAY = '2026-01-01';

@@ -2,21 +2,46 @@ import { type Stats, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import Database from 'better-sqlite3';
-import type { ErpSettings } from '../../config/sections/erp.js';
-import { bytesAsText, type ErpColumn, type ErpDatabase, type ErpResult, type ErpSnapshot } from '../erp-database.js';
-import { ErpError } from '../erp-error.js';
-import { OneAtATime } from '../one-at-a-time.js';
-import { type ColumnKind, joinSql, rawSql, type Sql, type SqlValue, sql } from '../sql.js';
+import PQueue from 'p-queue';
+import {
+  bytesAsText,
+  type ErpColumn,
+  type ErpDatabase,
+  type ErpDialect,
+  type ErpResult,
+  type ErpSnapshot,
+} from '../erp-database.js';
+import { ErpError, type ErpSource } from '../erp-reader.js';
+import { type ColumnKind, isNumberText, joinSql, rawSql, type Sql, type SqlValue, sql } from '../sql.js';
 
-type SqliteSettings = Extract<ErpSettings, { type: 'sqlite' }>;
+export type SqliteSettings = Extract<ErpSource['erp'], { type: 'sqlite' }>;
 
 const RETRY_BUSY_MS = 50;
+
+export const sqliteDialect: ErpDialect = {
+  quoteIdentifier: (name) => `"${name.replaceAll('"', '""')}"`,
+  /** SQLite limits the depth of an OR, not the length of a list of values. */
+  tupleIn(columns, tuples) {
+    const [column, ...others] = columns;
+    if (column !== undefined && others.length === 0) return sql`${column} IN (${joinSql(tuples.flat())})`;
+    const rows = tuples.map((tuple) => sql`(${joinSql(tuple)})`);
+    return sql`(${joinSql(columns)}) IN (VALUES ${joinSql(rows)})`;
+  },
+  maxTuples: 900,
+  typeOf: (column) =>
+    sql`CASE typeof(${column}) WHEN 'integer' THEN 'number' WHEN 'real' THEN 'number' ELSE 'text' END`,
+  backslashEscapes: false,
+  onConflict: (key) => `ON CONFLICT (${key}) DO UPDATE SET`,
+  insertedValue: (column) => `excluded.${column}`,
+  tableOptions: '',
+  account: null,
+};
 
 /** An ERP in a SQLite file, opened for reading only. */
 export class SqliteErp implements ErpDatabase {
   readonly #file: string;
   readonly #waitMs: number;
-  readonly #queue = new OneAtATime();
+  readonly #queue = new PQueue({ concurrency: 1 });
   #open: { database: Database.Database; file: Stats } | null = null;
 
   constructor({ file, queryTimeoutSeconds }: SqliteSettings) {
@@ -25,7 +50,7 @@ export class SqliteErp implements ErpDatabase {
   }
 
   snapshot<T>(read: (snapshot: ErpSnapshot) => Promise<T>): Promise<T> {
-    return this.#queue.run(async () => {
+    return this.#queue.add(async () => {
       const database = this.#database();
       await this.#begin(database);
       try {
@@ -44,7 +69,7 @@ export class SqliteErp implements ErpDatabase {
         return this.#open.database;
       }
       this.#close();
-      // A wait inside SQLite would block the whole process, so waiting is done here, by #begin.
+      // #begin waits for a locked file, not SQLite.
       const database = new Database(this.#file, { readonly: true, fileMustExist: true, timeout: 0 });
       this.#open = { database, file };
       return database;
@@ -56,20 +81,20 @@ export class SqliteErp implements ErpDatabase {
 
   /** Takes the snapshot at once: SQLite would take it only with the first read. */
   async #begin(database: Database.Database): Promise<void> {
-    const deadline = performance.now() + this.#waitMs;
-    for (;;) {
+    const begin = () => {
       try {
         database.exec('BEGIN');
         database.prepare('SELECT COUNT(*) FROM sqlite_master').get();
-        return;
       } catch (error) {
         if (database.inTransaction) database.exec('ROLLBACK');
-        if (!isBusy(error) || performance.now() >= deadline) {
-          if (!isBusy(error)) this.#close();
-          throw this.#unreachable('read', error, 'Another program may hold it locked; it is tried again later.');
-        }
-        await sleep(RETRY_BUSY_MS);
+        throw error;
       }
+    };
+    try {
+      await untilNotBusy(this.#waitMs, begin);
+    } catch (error) {
+      if (!isBusy(error)) this.#close();
+      throw this.#unreachable('read', error, 'Another program may hold it locked; it is tried again later.');
     }
   }
 
@@ -81,27 +106,12 @@ export class SqliteErp implements ErpDatabase {
     });
   }
 
-  quoteIdentifier(name: string): string {
-    return `"${name.replaceAll('"', '""')}"`;
-  }
-
-  /** SQLite limits the depth of an OR, not the length of a list of values. */
-  tupleIn(columns: readonly Sql[], tuples: readonly (readonly SqlValue[])[]): Sql {
-    const rows = tuples.map((tuple) => tupleSql(tuple));
-    if (columns.length > 1) return sql`(${joinSql(columns, ', ')}) IN (VALUES ${joinSql(rows, ', ')})`;
-    return sql`${joinSql(columns, ', ')} IN (${joinSql(rows, ', ')})`;
-  }
-
-  typeOf(column: Sql): Sql {
-    return sql`CASE typeof(${column}) WHEN 'integer' THEN 'number' WHEN 'real' THEN 'number' ELSE 'text' END`;
-  }
-
   identity(): string {
     return `sqlite:${this.#file}`;
   }
 
   close(): Promise<void> {
-    return this.#queue.run(async () => this.#close());
+    return this.#queue.add(async () => this.#close());
   }
 
   #close(): void {
@@ -110,12 +120,17 @@ export class SqliteErp implements ErpDatabase {
   }
 }
 
-function tupleSql(tuple: readonly SqlValue[]): Sql {
-  const values = joinSql(
-    tuple.map((value) => sql`${value}`),
-    ', ',
-  );
-  return tuple.length === 1 ? values : sql`(${values})`;
+/** Tries again while another program holds the file locked. A wait inside SQLite would block the whole process. */
+export async function untilNotBusy<T>(waitMs: number, attempt: () => T): Promise<T> {
+  const deadline = performance.now() + waitMs;
+  for (;;) {
+    try {
+      return attempt();
+    } catch (error) {
+      if (!isBusy(error) || performance.now() >= deadline) throw error;
+    }
+    await sleep(RETRY_BUSY_MS);
+  }
 }
 
 function isBusy(error: unknown): boolean {
@@ -123,6 +138,8 @@ function isBusy(error: unknown): boolean {
 }
 
 class SqliteSnapshot implements ErpSnapshot {
+  readonly dialect = sqliteDialect;
+
   constructor(
     readonly database: Database.Database,
     readonly identity: string,
@@ -186,7 +203,7 @@ function kindOf(declared: string | null): ColumnKind {
 function bind({ text, kind }: SqlValue): string | number | bigint {
   if (kind !== 'number') return text;
   if (/^-?\d{1,18}$/.test(text)) return BigInt(text);
-  return /^-?\d+(\.\d+)?([eE][+-]?\d+)?$/.test(text) ? Number(text) : text;
+  return isNumberText(text) ? Number(text) : text;
 }
 
 function textOf(value: unknown): string | null {

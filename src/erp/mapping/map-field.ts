@@ -21,78 +21,97 @@ export interface FieldContext {
   rounding: Rounding;
 }
 
-/** `value: undefined` leaves the field out. A problem reads on after "order 4711: " and says what to do. */
-export type FieldOutcome = { value: JsonValue | undefined } | { problem: string };
+/** A problem reads on after "order 4711: " and says what to do. */
+export type Outcome<T> = { value: T } | { problem: string };
+
+/** The fields of one record or line, and everything that is wrong with it, to be corrected in one go. */
+export interface MappedFields {
+  values: Record<string, JsonValue>;
+  problems: string[];
+}
 
 /** The earliest year that is believed. Before it lie the stand-ins for "no date": 1000-01-01, 1753-01-01, 1899-12-30, 1900-01-01. */
 const EARLIEST_YEAR = '1901';
+const WHOLE = { scale: 0, rounding: 'refuse' } as const;
+const TRUE = new Set(['1', 'true', 't', 'yes', 'y']);
+const FALSE = new Set(['0', 'false', 'f', 'no', 'n']);
 
-/** Makes one field from a row. */
-export function mapField(row: ErpRow, field: FieldPlan, context: FieldContext): FieldOutcome {
+export function mapFields(row: ErpRow, fields: readonly FieldPlan[], context: FieldContext): MappedFields {
+  const values: Record<string, JsonValue> = {};
+  const problems: string[] = [];
+  for (const field of fields) {
+    const outcome = mapField(row, field, context);
+    if ('problem' in outcome) problems.push(outcome.problem);
+    else if (outcome.value !== undefined) values[field.name] = outcome.value;
+  }
+  return { values, problems };
+}
+
+/** Makes one field from a row; undefined leaves it out. */
+export function mapField(row: ErpRow, field: FieldPlan, context: FieldContext): Outcome<JsonValue | undefined> {
   if ('constant' in field.source) return { value: field.source.constant };
-  const { column, kind } = field.source;
+  const { column } = field.source;
   const text = row[column] ?? null;
   if (text === null || text === '') return missing(field, `${column} is empty`);
   switch (field.type) {
     case 'text':
       return mapText(text, column, field.maxLength);
     case 'integer':
-      return mapInteger(text, column);
+      return mapNumber(readScaled(text, column, WHOLE, 'is not a whole number; correct it in the ERP'), text, column);
     case 'amount':
-      return mapAmount(text, column, field.name, context);
+      return mapNumber(readAmount(text, column, field.name === 'price' ? 'price' : 'amount', context), text, column);
     case 'boolean':
-      return mapBoolean(text, column);
+      if (TRUE.has(text.toLowerCase())) return { value: true };
+      if (FALSE.has(text.toLowerCase())) return { value: false };
+      return { problem: `${column} ${quote(text)} is neither yes nor no; correct it in the ERP` };
     default:
-      return mapTime(text, column, kind, field, context.timeZone);
+      return mapTime(text, column, field.source.kind, field, context.timeZone);
   }
 }
 
-function missing(field: FieldPlan, what: string): FieldOutcome {
+function missing(field: FieldPlan, what: string): Outcome<undefined> {
   if (field.optional) return { value: undefined };
   return { problem: `${what}; correct it in the ERP, or set optional: true for ${field.name}` };
 }
 
-function mapText(text: string, column: string, maxLength = Number.POSITIVE_INFINITY): FieldOutcome {
+function mapText(text: string, column: string, maxLength = Number.POSITIVE_INFINITY): Outcome<string> {
   if (text.includes('\0')) return { problem: `${column} holds bytes that are not text; correct it in the ERP` };
   const length = text.length <= maxLength ? text.length : [...text].length;
-  if (length > maxLength) {
-    return { problem: `${column} has ${length} characters, more than the ${maxLength} allowed; shorten it in the ERP` };
-  }
-  return { value: text };
+  if (length <= maxLength) return { value: text };
+  return { problem: `${column} has ${length} characters, more than the ${maxLength} allowed; shorten it in the ERP` };
 }
 
-function mapInteger(text: string, column: string): FieldOutcome {
-  const decimal = parseDecimal(text);
-  if (decimal === null) return { problem: `${column} ${quote(text)} is not a number; correct it in the ERP` };
-  const value = toScaledInteger(decimal, 0, 'refuse');
-  if (value === null) return { problem: `${column} ${text} is not a whole number; correct it in the ERP` };
-  if (!isSafe(value)) return { problem: `${column} ${text} is too large to be sent exactly; correct it in the ERP` };
-  return { value: Number(value) };
+/** An amount of the ERP in minor units. `what` names it in the problem. */
+export function readAmount(text: string, column: string, what: string, context: FieldContext): Outcome<bigint> {
+  const tooManyDecimals = `has more than ${context.scale} decimals; fix the ${what} or set amounts.rounding`;
+  return readScaled(text, column, context, tooManyDecimals);
 }
 
-function mapAmount(text: string, column: string, name: string, { scale, rounding }: FieldContext): FieldOutcome {
+function readScaled(
+  text: string,
+  column: string,
+  { scale, rounding }: Pick<FieldContext, 'scale' | 'rounding'>,
+  tooManyDecimals: string,
+): Outcome<bigint> {
   const decimal = parseDecimal(text);
   if (decimal === null) return { problem: `${column} ${quote(text)} is not a number; correct it in the ERP` };
   const value = toScaledInteger(decimal, scale, rounding);
-  if (value === null) {
-    const what = name === 'price' ? 'the price' : 'the amount';
-    return { problem: `${column} ${text} has more than ${scale} decimals; fix ${what} or set amounts.rounding` };
-  }
-  if (!isSafe(value)) return { problem: `${column} ${text} is too large to be sent exactly; correct it in the ERP` };
-  return { value: Number(value) };
+  return value === null ? { problem: `${column} ${text} ${tooManyDecimals}` } : { value };
 }
 
-const TRUE = new Set(['1', 'true', 't', 'yes', 'y']);
-const FALSE = new Set(['0', 'false', 'f', 'no', 'n']);
-
-function mapBoolean(text: string, column: string): FieldOutcome {
-  const word = text.toLowerCase();
-  if (TRUE.has(word)) return { value: true };
-  if (FALSE.has(word)) return { value: false };
-  return { problem: `${column} ${quote(text)} is neither yes nor no; correct it in the ERP` };
+function mapNumber(read: Outcome<bigint>, text: string, column: string): Outcome<number> {
+  if ('problem' in read) return read;
+  if (isSafe(read.value)) return { value: Number(read.value) };
+  return { problem: `${column} ${text} is too large to be sent exactly; correct it in the ERP` };
 }
 
-function mapTime(text: string, column: string, kind: ColumnKind, field: FieldPlan, timeZone: string): FieldOutcome {
+function mapTime(
+  text: string,
+  column: string,
+  kind: ColumnKind,
+  field: FieldPlan,
+  timeZone: string,
+): Outcome<string | undefined> {
   if (isStandIn(text)) return missing(field, `${column} is ${text}, which is no date`);
   const written = parseWrittenTime(text);
   if (written === null) return { problem: `${column} ${quote(text)} is not a date; correct it in the ERP` };
@@ -109,23 +128,5 @@ function isStandIn(text: string): boolean {
 }
 
 function quote(text: string): string {
-  const shown = text.length > 40 ? `${text.slice(0, 40)}…` : text;
-  return JSON.stringify(shown);
-}
-
-/** The fields of one record or line, and everything that is wrong with it: who corrects it wants to hear it at once. */
-export interface MappedFields {
-  values: Record<string, JsonValue>;
-  problems: string[];
-}
-
-export function mapFields(row: ErpRow, fields: readonly FieldPlan[], context: FieldContext): MappedFields {
-  const values: Record<string, JsonValue> = {};
-  const problems: string[] = [];
-  for (const field of fields) {
-    const outcome = mapField(row, field, context);
-    if ('problem' in outcome) problems.push(outcome.problem);
-    else if (outcome.value !== undefined) values[field.name] = outcome.value;
-  }
-  return { values, problems };
+  return JSON.stringify(text.length > 40 ? `${text.slice(0, 40)}…` : text);
 }

@@ -1,9 +1,9 @@
-import type { ErpColumn, ErpDatabase, ErpSnapshot } from '../erp-database.js';
-import { ErpError } from '../erp-error.js';
-import type { ErpSource } from '../erp-reader.js';
-import { conditionIn, fromQuery, type QuerySource, stripQuery } from '../query-source.js';
-import { rawSql, sql } from '../sql.js';
-import { customerFields, fieldPlans, lineFields, orderFields } from './field-plans.js';
+import type { FieldMapping } from '../../config/sections/field-mapping.js';
+import type { ErpColumn, ErpSnapshot } from '../erp-database.js';
+import { ErpError, type ErpSource } from '../erp-reader.js';
+import { columnSql, conditionIn, fromQuery, type KeyColumns, type QuerySource, stripQuery } from '../query-source.js';
+import { type Sql, sql } from '../sql.js';
+import { type FieldPlanner, planFields } from './field-plans.js';
 import type { FieldContext, FieldPlan } from './map-field.js';
 import { currencyScale } from './money.js';
 
@@ -12,17 +12,12 @@ export interface EntityPlan {
   key: ErpColumn[];
   changedAt: ErpColumn | null;
   pending: string | null;
-  cancelled: CancelledPlan | null;
-  /** Where every record there is can be found by its key. */
-  existence: { source: QuerySource; key: ErpColumn[] };
+  cancelled: { column: ErpColumn; values: string[] } | null;
+  /** Where every existing record can be found by its key. */
+  existence: KeyColumns;
   /** Whether anything follows when a record is gone. */
   followsDeleted: boolean;
   fields: FieldPlan[];
-}
-
-export interface CancelledPlan {
-  column: ErpColumn;
-  values: string[];
 }
 
 export interface OrderPlan extends EntityPlan {
@@ -48,15 +43,136 @@ export interface MappingPlan {
   context: FieldContext;
 }
 
-/** Collects faults, each with the path of the setting, and finds columns. */
+/**
+ * Finds every configured column in its query.
+ * @param identity the database, for messages
+ * @throws ErpError with all faults at once, each with the path of its setting
+ */
+export async function planMapping(snapshot: ErpSnapshot, settings: ErpSource, identity: string): Promise<MappingPlan> {
+  const planner = new Planner(snapshot);
+  const customers = settings.customers.send === 'none' ? null : await planCustomers(planner, settings.customers);
+  const orders = await planOrders(planner, settings);
+  const lines = await planLines(planner, settings.orders);
+  const context = planContext(planner, settings);
+
+  const { faults } = planner;
+  if (faults.length > 0 || orders === null || lines === null || context === null) {
+    const kind = planner.queryFailed ? 'query' : 'mapping';
+    const count = faults.length === 1 ? 'One setting does' : `${faults.length} settings do`;
+    const list = faults.map((fault) => `  ${fault}`).join('\n');
+    throw new ErpError(kind, `${count} not fit the ERP database ${identity}:\n${list}`);
+  }
+  return { orders, lines, customers, context };
+}
+
+type OrdersSettings = ErpSource['orders'];
+type CustomersSettings = ErpSource['customers'];
+
+async function planCustomers(planner: Planner, customers: CustomersSettings): Promise<EntityPlan | null> {
+  for (const name of ['query', 'key'] as const) {
+    if (customers[name] === undefined)
+      planner.fault(`customers.${name}`, 'is missing; give it, or set customers.send: none');
+  }
+  if (customers.query === undefined) return null;
+  const source = await planner.describe('customers.query', customers.query);
+  const base = await planEntity(planner, 'customers', customers, source);
+  return (
+    base && { ...base, fields: planner.fields('customers.fields', source, customers.fields ?? {}, ['customer_code']) }
+  );
+}
+
+async function planOrders(planner: Planner, { orders, customers }: ErpSource): Promise<OrderPlan | null> {
+  const { startFrom } = orders;
+  const source = await planner.describe('orders.query', orders.query);
+  const base = await planEntity(planner, 'orders', orders, source);
+  const startColumn =
+    startFrom === 'all' ? null : await planner.ordering('orders.startFrom.column', source, startFrom.column);
+
+  const sends = customers.send !== 'none';
+  if (sends && orders.customerKey === undefined) {
+    planner.fault('orders.customerKey', 'is missing; name the column with the key of the customer');
+  }
+  if (sends && orders.customerKey && customers.key && orders.customerKey.length !== customers.key.length) {
+    const found = orders.customerKey.length;
+    planner.fault('orders.customerKey', `has ${found} columns, customers.key has ${customers.key.length}`);
+  }
+  const customerKey = sends ? await planner.orderings('orders.customerKey', source, orders.customerKey ?? []) : null;
+  const fields = planner.fields('orders.fields', source, orders.fields, sends ? [] : ['customer_code']);
+  if ('items' in orders.fields)
+    planner.fault('orders.fields.items', 'is made from the lines; name its fields in orders.lines.fields');
+  const number = planner.column('orders.number', source, orders.number);
+  const total = planner.column('orders.total', source, orders.total);
+  const identity = orders.identity?.map((name) => planner.column('orders.identity', source, name));
+  return (
+    base && {
+      ...base,
+      startFrom: startColumn && startFrom !== 'all' ? { column: startColumn, from: `${startFrom.from}` } : null,
+      customerKey,
+      number: number?.name ?? null,
+      total: total?.name ?? null,
+      identity: (identity ?? [number, startColumn]).filter((column) => column !== null),
+      fields,
+    }
+  );
+}
+
+/** What orders and customers have in common: key, changes, and how cancelled and deleted records are recognised. */
+async function planEntity(
+  planner: Planner,
+  path: 'orders' | 'customers',
+  settings: OrdersSettings | CustomersSettings,
+  source: QuerySource | null,
+): Promise<Omit<EntityPlan, 'fields'> | null> {
+  const { pending, cancelled, existence, onDeleted } = settings;
+  const key = await planner.orderings(`${path}.key`, source, settings.key ?? []);
+  const changedAt = await planner.ordering(`${path}.changedAt`, source, settings.changedAt);
+  if (source !== null && pending !== undefined) await planner.checkCondition(`${path}.pending`, source, pending);
+  const column = await planner.ordering(`${path}.cancelled.column`, source, cancelled?.column);
+  const values = (cancelled?.values ?? []).map((value) => `${value}`);
+  for (const value of values)
+    if (column?.kind === 'number' && !/^-?\d+(\.\d+)?$/.test(value))
+      planner.fault(`${path}.cancelled.values`, `"${value}" is no number, but column "${column.name}" holds numbers`);
+  const all = existence === undefined ? source : await planner.describe(`${path}.existence`, existence);
+  const names = key.map(({ name }) => name);
+  const columns = existence === undefined ? key : await planner.orderings(`${path}.existence`, all, names);
+  if (source === null || all === null) return null;
+  return {
+    source,
+    key,
+    changedAt,
+    pending: pending ?? null,
+    cancelled: column && { column, values },
+    existence: { source: all, columns },
+    followsDeleted: onDeleted !== 'nothing',
+  };
+}
+
+async function planLines(planner: Planner, { key, lines }: OrdersSettings): Promise<LinePlan | null> {
+  const path = 'orders.lines';
+  const source = await planner.describe(`${path}.query`, lines.query);
+  if (lines.orderKey.length !== key.length) {
+    planner.fault(`${path}.orderKey`, `has ${lines.orderKey.length} columns, orders.key has ${key.length}`);
+  }
+  const orderKey = await planner.orderings(`${path}.orderKey`, source, lines.orderKey);
+  const sortBy = lines.sortBy.map((name) => planner.column(`${path}.sortBy`, source, name));
+  const fields = planner.fields(`${path}.fields`, source, lines.fields, ['sku', 'qty', 'price']);
+  return source && { source, orderKey, sortBy: sortBy.filter((column) => column !== null), fields };
+}
+
+function planContext(planner: Planner, { erp, amounts }: ErpSource): FieldContext | null {
+  const { currency, rounding } = amounts;
+  const scale = amounts.scale ?? currencyScale(currency);
+  if (scale !== null) return { timeZone: erp.timeZone, scale, rounding };
+  planner.fault('amounts.currency', `${currency} is not a currency of ISO 4217; correct it or give amounts.scale`);
+  return null;
+}
+
+/** Collects faults, each with the path of the setting, and finds columns. A null source has its fault already. */
 class Planner {
   readonly faults: string[] = [];
   queryFailed = false;
 
-  constructor(
-    readonly database: ErpDatabase,
-    readonly snapshot: ErpSnapshot,
-  ) {}
+  constructor(readonly snapshot: ErpSnapshot) {}
 
   fault(path: string, what: string): void {
     this.faults.push(`${path}: ${what}`);
@@ -65,21 +181,17 @@ class Planner {
   /** Runs the query for no rows, so that the database itself checks it. */
   async describe(path: string, query: string): Promise<QuerySource | null> {
     const source = { path, query: stripQuery(query), columns: [] };
-    const columns = await this.#try(path, () =>
-      this.snapshot.describe(sql`SELECT q.* ${fromQuery(source)} LIMIT 0`, `check ${path}`),
-    );
-    return columns === null ? null : { ...source, columns };
+    const columns = await this.#describe(path, sql`SELECT q.* ${fromQuery(source)} LIMIT 0`);
+    return columns && { ...source, columns };
   }
 
-  async checkCondition(path: string, source: QuerySource | null, condition: string | undefined): Promise<void> {
-    if (source === null || condition === undefined) return;
-    const statement = sql`SELECT q.* ${fromQuery(source)} WHERE ${conditionIn(condition)} LIMIT 0`;
-    await this.#try(path, () => this.snapshot.describe(statement, `check ${path}`));
+  async checkCondition(path: string, source: QuerySource, condition: string): Promise<void> {
+    await this.#describe(path, sql`SELECT q.* ${fromQuery(source)} WHERE ${conditionIn(condition)} LIMIT 0`);
   }
 
-  async #try<T>(path: string, ask: () => Promise<T>): Promise<T | null> {
+  async #describe(path: string, statement: Sql): Promise<ErpColumn[] | null> {
     try {
-      return await ask();
+      return await this.snapshot.describe(statement, `check ${path}`);
     } catch (error) {
       if (!(error instanceof ErpError) || error.kind === 'unreachable') throw error;
       this.queryFailed = true;
@@ -94,11 +206,23 @@ class Planner {
     const found =
       source.columns.find((column) => column.name === name) ??
       source.columns.find((column) => column.name.toLowerCase() === name.toLowerCase());
-    if (found === undefined) {
-      const names = source.columns.map((column) => column.name).join(', ');
-      this.fault(path, `column "${name}" is not in ${source.path}; it has: ${names}`);
-    }
-    return found ?? null;
+    if (found !== undefined) return found;
+    const names = source.columns.map((column) => column.name).join(', ');
+    this.fault(path, `column "${name}" is not in ${source.path}; it has: ${names}`);
+    return null;
+  }
+
+  fields(
+    path: string,
+    source: QuerySource | null,
+    fields: Record<string, FieldMapping>,
+    required: readonly string[],
+  ): FieldPlan[] {
+    const planner: FieldPlanner = {
+      fault: (at, what) => this.fault(at, what),
+      findColumn: (at, name) => this.column(at, source, name),
+    };
+    return planFields(path, fields, required, planner);
   }
 
   /** A column that rows are ordered by or found by: its kind must be known, since it decides how values are bound. */
@@ -109,16 +233,13 @@ class Planner {
       this.fault(path, `column "${column.name}" can not be used here: ${column.keyProblem}`);
       return null;
     }
-    if (column.kind !== 'unknown' || this.database.typeOf === undefined) return column;
-    const quoted = rawSql(`q.${this.database.quoteIdentifier(column.name)}`);
-    const type = this.database.typeOf(quoted);
+    const quoted = columnSql(this.snapshot, column);
+    const type = this.snapshot.dialect.typeOf?.(quoted);
+    if (column.kind !== 'unknown' || type === undefined) return column;
     const statement = sql`SELECT ${type} AS type ${fromQuery(source)} WHERE ${quoted} IS NOT NULL LIMIT 1`;
     const { rows } = await this.snapshot.query(statement, `look at a value of ${path}`);
-    const found = rows[0]?.type;
-    return {
-      ...column,
-      kind: found === undefined || found === null ? 'unknown' : found === 'number' ? 'number' : 'text',
-    };
+    const found = rows[0]?.type ?? null;
+    return { ...column, kind: found === null ? 'unknown' : found === 'number' ? 'number' : 'text' };
   }
 
   async orderings(path: string, source: QuerySource | null, names: readonly string[]): Promise<ErpColumn[]> {
@@ -129,142 +250,4 @@ class Planner {
     }
     return columns;
   }
-}
-
-type RemovalSettings = Pick<ErpSource['orders'], 'cancelled' | 'existence' | 'onDeleted'>;
-
-/** How cancelled and deleted records are recognised. */
-async function planRemovals(
-  planner: Planner,
-  path: 'orders' | 'customers',
-  { cancelled, existence, onDeleted }: RemovalSettings,
-  source: QuerySource | null,
-  key: ErpColumn[],
-): Promise<Pick<EntityPlan, 'cancelled' | 'existence' | 'followsDeleted'>> {
-  const column = await planner.ordering(`${path}.cancelled.column`, source, cancelled?.column);
-  const values = (cancelled?.values ?? []).map((value) => `${value}`);
-  for (const value of values)
-    if (column?.kind === 'number' && !/^-?\d+(\.\d+)?$/.test(value))
-      planner.fault(`${path}.cancelled.values`, `"${value}" is no number, but column "${column.name}" holds numbers`);
-  const own = existence === undefined ? source : await planner.describe(`${path}.existence`, existence);
-  const names = key.map(({ name }) => name);
-  const ownKey = existence === undefined ? key : await planner.orderings(`${path}.existence`, own, names);
-  return {
-    cancelled: column && { column, values },
-    existence: { source: own ?? { path: `${path}.existence`, query: '', columns: [] }, key: ownKey },
-    followsDeleted: onDeleted !== 'nothing',
-  };
-}
-
-/** Finds every configured column in its query. Throws one error with all faults, each with the path of its setting. */
-export async function planMapping(
-  database: ErpDatabase,
-  snapshot: ErpSnapshot,
-  settings: ErpSource,
-): Promise<MappingPlan> {
-  const planner = new Planner(database, snapshot);
-  const customers = await planCustomers(planner, settings);
-  const orders = await planOrders(planner, settings);
-  const lines = await planLines(planner, settings);
-  const context = planContext(planner, settings);
-
-  if (planner.faults.length > 0 || orders === null || lines === null || context === null) {
-    const kind = planner.queryFailed ? 'query' : 'mapping';
-    const count = planner.faults.length === 1 ? 'One setting does' : `${planner.faults.length} settings do`;
-    const list = planner.faults.map((fault) => `  ${fault}`).join('\n');
-    throw new ErpError(kind, `${count} not fit the ERP database ${database.identity()}:\n${list}`);
-  }
-  return { orders, lines, customers, context };
-}
-
-async function planCustomers(planner: Planner, { customers }: ErpSource): Promise<EntityPlan | null> {
-  if (customers.send === 'none') return null;
-  const required = (name: 'query' | 'key'): void => {
-    if (customers[name] === undefined) {
-      planner.fault(`customers.${name}`, 'is missing; give it, or set customers.send: none');
-    }
-  };
-  required('query');
-  required('key');
-  if (customers.query === undefined) return null;
-  const source = await planner.describe('customers.query', customers.query);
-  const key = await planner.orderings('customers.key', source, customers.key ?? []);
-  const changedAt = await planner.ordering('customers.changedAt', source, customers.changedAt);
-  await planner.checkCondition('customers.pending', source, customers.pending);
-  const fields = customerFields(customers.fields ?? {}, (path, what) => planner.fault(path, what));
-  const plans = fieldPlans(fields, (path, name) => planner.column(path, source, name));
-  const removals = await planRemovals(planner, 'customers', customers, source, key);
-  return source && { source, key, changedAt, pending: customers.pending ?? null, ...removals, fields: plans };
-}
-
-async function planOrders(planner: Planner, { orders, customers }: ErpSource): Promise<OrderPlan | null> {
-  const source = await planner.describe('orders.query', orders.query);
-  const key = await planner.orderings('orders.key', source, orders.key);
-  const changedAt = await planner.ordering('orders.changedAt', source, orders.changedAt);
-  await planner.checkCondition('orders.pending', source, orders.pending);
-  const startColumn =
-    orders.startFrom === 'all'
-      ? null
-      : await planner.ordering('orders.startFrom.column', source, orders.startFrom.column);
-
-  const sends = customers.send !== 'none';
-  if (sends && orders.customerKey === undefined) {
-    planner.fault('orders.customerKey', 'is missing; name the column with the key of the customer');
-  }
-  if (sends && orders.customerKey && customers.key && orders.customerKey.length !== customers.key.length) {
-    planner.fault(
-      'orders.customerKey',
-      `has ${orders.customerKey.length} columns, customers.key has ${customers.key.length}`,
-    );
-  }
-  const customerKey = sends ? await planner.orderings('orders.customerKey', source, orders.customerKey ?? []) : null;
-  const fields = orderFields(orders.fields, sends, (path, what) => planner.fault(path, what));
-  const plans = fieldPlans(fields, (path, name) => planner.column(path, source, name));
-  const number = planner.column('orders.number', source, orders.number);
-  const total = planner.column('orders.total', source, orders.total);
-  const identity = (orders.identity ?? []).map((name) => planner.column('orders.identity', source, name));
-  const usual = [number, startColumn];
-  const removals = await planRemovals(planner, 'orders', orders, source, key);
-  return (
-    source && {
-      source,
-      key,
-      changedAt,
-      pending: orders.pending ?? null,
-      ...removals,
-      startFrom:
-        startColumn && orders.startFrom !== 'all' ? { column: startColumn, from: `${orders.startFrom.from}` } : null,
-      customerKey,
-      number: number?.name ?? null,
-      total: total?.name ?? null,
-      identity: (orders.identity === undefined ? usual : identity).filter((column) => column !== null),
-      fields: plans,
-    }
-  );
-}
-
-async function planLines(planner: Planner, { orders }: ErpSource): Promise<LinePlan | null> {
-  const path = 'orders.lines';
-  const source = await planner.describe(`${path}.query`, orders.lines.query);
-  if (orders.lines.orderKey.length !== orders.key.length) {
-    const found = orders.lines.orderKey.length;
-    planner.fault(`${path}.orderKey`, `has ${found} columns, orders.key has ${orders.key.length}`);
-  }
-  const orderKey = await planner.orderings(`${path}.orderKey`, source, orders.lines.orderKey);
-  const sortBy = orders.lines.sortBy.map((name) => planner.column(`${path}.sortBy`, source, name));
-  const fields = lineFields(orders.lines.fields, (at, what) => planner.fault(at, what));
-  const plans = fieldPlans(fields, (at, name) => planner.column(at, source, name));
-  return source && { source, orderKey, sortBy: sortBy.filter((column) => column !== null), fields: plans };
-}
-
-function planContext(planner: Planner, { erp, amounts }: ErpSource): FieldContext | null {
-  const scale = amounts.scale ?? currencyScale(amounts.currency);
-  if (scale === null) {
-    planner.fault(
-      'amounts.currency',
-      `${amounts.currency} is not a currency of ISO 4217; correct it or give amounts.scale`,
-    );
-    return null;
-  }
-  return { timeZone: erp.timeZone, scale, rounding: amounts.rounding };
 }

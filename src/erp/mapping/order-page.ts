@@ -1,24 +1,13 @@
-import type { Eligibility } from '../eligible.js';
-import type { ErpColumn, ErpDatabase, ErpRow, ErpSnapshot } from '../erp-database.js';
-import { ErpError } from '../erp-error.js';
-import type { ReadCustomer, ReadOrder } from '../erp-reader.js';
-import { conditionIn } from '../query-source.js';
-import { findEqualKeys, keyOf, readRowsByKey } from '../related-rows.js';
+import { isCancelled, type Reading } from '../eligibility.js';
+import type { ErpRow } from '../erp-database.js';
+import { ErpError, type ReadCustomer, type ReadOrder } from '../erp-reader.js';
+import { conditionIn, findEqualKeys, keyOf, readRowsByKey } from '../query-source.js';
 import { formatSourceKey } from '../source-key.js';
-import { type Instant, instantOfValue } from '../time/time-form.js';
+import type { Sql } from '../sql.js';
+import { instantOfValue } from '../time/time-form.js';
 import { type MappedCustomer, mapCustomer, mapOrder, type OrderCustomer } from './map-records.js';
-import type { EntityPlan, MappingPlan } from './mapping-plan.js';
+import type { EntityPlan, OrderPlan } from './mapping-plan.js';
 import { readOrderLines } from './order-lines.js';
-
-/** What every record of a page is read with. */
-export interface PageContext {
-  database: ErpDatabase;
-  snapshot: ErpSnapshot;
-  plan: MappingPlan;
-  eligibility: Pick<Eligibility, 'isCancelled'>;
-  /** The ERP's clock. */
-  now: Instant;
-}
 
 /** Rows of one key; more than one is a query that multiplies rows. */
 interface KeyedRows {
@@ -30,66 +19,61 @@ interface KeyedRows {
 
 /** Header rows with their lines and customers, mapped. */
 export async function mapOrderPage(
-  page: PageContext,
+  reading: Reading,
   rows: readonly ErpRow[],
 ): Promise<{ rows: ReadOrder[]; customers: ReadCustomer[] }> {
-  const { database, snapshot, plan } = page;
+  const { snapshot, plan } = reading;
   const { orders } = plan;
   const keyed = groupByKey(rows, orders);
-  const customers = await readCustomers(page, rows);
+  const customers = await readCustomers(reading, rows);
   const lines = await readOrderLines(
-    database,
     snapshot,
-    orders,
-    plan.lines,
+    plan,
     keyed.map(({ key }) => key),
   );
   const mapping = { ...plan.context, fields: orders.fields, lineFields: plan.lines.fields, total: orders.total };
   const read = keyed.map(({ key, sourceKey, row, count }): ReadOrder => {
-    const number = orders.number === null ? null : (row[orders.number] ?? null);
+    const number = (orders.number && row[orders.number]) || null;
     const customer = customers.of(row);
-    const ownLines = lines.get(JSON.stringify(key)) ?? [];
-    const mapped = mapOrder({ sourceKey, number, row, lines: ownLines, customer: customer.outcome }, mapping);
+    const own = { sourceKey, number, row, lines: lines.get(JSON.stringify(key)) ?? [], customer: customer.outcome };
     return {
       entity: 'order',
-      ...changeOf(page, row, orders),
+      ...changeOf(reading, row, orders),
       sourceKey,
-      number: number === '' ? null : number,
-      identity: identityOf(row, orders.identity),
+      number,
+      identity: identityOf(row, orders),
       customerKey: customer.key,
-      ...(count > 1 ? { content: multiplied('order', sourceKey, row, count, orders), totals: null } : mapped),
+      ...(count > 1
+        ? { content: multiplied('order', sourceKey, row, count, orders), totals: null }
+        : mapOrder(own, mapping)),
     };
   });
   return { rows: read, customers: customers.read };
 }
 
-function identityOf(row: ErpRow, columns: readonly ErpColumn[]): string | null {
-  if (columns.length === 0) return null;
+/** Null where the store would have no room for it: it has some for numbers and times, not for texts. */
+function identityOf(row: ErpRow, { identity: columns }: OrderPlan): string | null {
   const identity = JSON.stringify(Object.fromEntries(columns.map(({ name }) => [name, row[name] ?? null])));
-  // The store has room for numbers and times, not for texts.
-  return identity.length <= 500 ? identity : null;
+  return columns.length > 0 && identity.length <= 500 ? identity : null;
 }
 
-export function mapCustomerPage(page: PageContext, rows: readonly ErpRow[], customers: EntityPlan): ReadCustomer[] {
-  return groupByKey(rows, customers).map((keyed) => readCustomer(page, keyed, customers).read);
+export function mapCustomerPage(reading: Reading, rows: readonly ErpRow[], customers: EntityPlan): ReadCustomer[] {
+  return groupByKey(rows, customers).map((keyed) => readCustomer(reading, keyed, customers).read);
 }
 
-function readCustomer(
-  page: PageContext,
-  { sourceKey, row, count }: KeyedRows,
-  customers: EntityPlan,
-): { read: ReadCustomer; mapped: MappedCustomer } {
-  const mapped =
+interface CustomerOfPage {
+  read: ReadCustomer;
+  customerCode: string | null;
+  row: ErpRow;
+}
+
+function readCustomer(reading: Reading, { sourceKey, row, count }: KeyedRows, customers: EntityPlan): CustomerOfPage {
+  const { content, customerCode }: MappedCustomer =
     count > 1
       ? { content: multiplied('customer', sourceKey, row, count, customers), customerCode: null }
-      : mapCustomer(sourceKey, row, customers.fields, page.plan.context);
-  const read: ReadCustomer = {
-    entity: 'customer',
-    sourceKey,
-    ...changeOf(page, row, customers),
-    content: mapped.content,
-  };
-  return { read, mapped };
+      : mapCustomer(sourceKey, row, customers.fields, reading.plan.context);
+  const read: ReadCustomer = { entity: 'customer', sourceKey, ...changeOf(reading, row, customers), content };
+  return { read, customerCode, row };
 }
 
 interface PageCustomers {
@@ -98,42 +82,44 @@ interface PageCustomers {
 }
 
 /** The customers that the orders of a page name, in one statement. */
-async function readCustomers(page: PageContext, orderRows: readonly ErpRow[]): Promise<PageCustomers> {
-  const { database, snapshot, plan } = page;
+async function readCustomers(reading: Reading, orderRows: readonly ErpRow[]): Promise<PageCustomers> {
+  const { snapshot, plan } = reading;
   const { customers } = plan;
   const customerKey = plan.orders.customerKey ?? [];
   if (customers === null) return { read: [], of: () => ({ key: null, outcome: { found: 'not-needed' } }) };
 
-  const wanted = new Map<string, string[]>();
-  for (const row of orderRows) {
-    const key = keyOf(row, customerKey);
-    if (key !== null) wanted.set(JSON.stringify(key), key);
-  }
+  const keys = orderRows.map((row) => keyOf(row, customerKey)).filter((key) => key !== null);
+  const wanted = new Map(keys.map((key) => [JSON.stringify(key), key]));
   const target = { source: customers.source, columns: customers.key };
-  const rows = await readRowsByKey(database, snapshot, target, [...wanted.values()], {
-    conditions: customers.pending === null ? [] : [conditionIn(customers.pending)],
-    doing: 'read the customers of orders (customers.query)',
-  });
-  const found = new Map(groupByKey(rows, customers).map((keyed) => [JSON.stringify(keyed.key), keyed]));
+  const look = async (conditions: Sql[], doing: string) => {
+    const rows = await readRowsByKey(snapshot, target, [...wanted.values()], { conditions, doing });
+    return groupByKey(rows, customers);
+  };
+  const pending = customers.pending === null ? [] : [conditionIn(customers.pending)];
+  const rows = await look(pending, 'read the customers of orders (customers.query)');
+  const found = new Map(rows.map((keyed) => [JSON.stringify(keyed.key), keyed]));
 
   // Under a collation the order may spell its customer's key another way.
   const spelling = new Map<string, string>();
-  const unfound = [...wanted].filter(([text]) => !found.has(text));
-  if (unfound.length > 0 && [...found.keys()].some((text) => !wanted.has(text))) {
-    const keys = unfound.map(([, key]) => key);
-    const equal = await findEqualKeys(database, snapshot, target, keys, 'match orders with customers');
-    unfound.forEach(([text], index) => {
-      const match = (equal[index] ?? []).map((key) => JSON.stringify(key)).find((key) => found.has(key));
+  if ([...found.keys()].some((text) => !wanted.has(text))) {
+    const unfound = [...wanted.keys()].filter((text) => !found.has(text));
+    const equal = await findEqualKeys(snapshot, target, unfound, 'match orders with customers');
+    for (const [text, candidates] of equal) {
+      const match = candidates.find((candidate) => found.has(candidate));
       if (match !== undefined) spelling.set(text, match);
-    });
+    }
   }
 
-  const withdrawn = await cancelledOf(page, customers, [...wanted.values()]);
+  const cancelled =
+    customers.cancelled === null
+      ? []
+      : await look([isCancelled(snapshot, customers)], 'look for cancelled customers (customers.cancelled)');
+  const withdrawn = new Set(cancelled.map(({ sourceKey }) => sourceKey));
   const used = new Set([...wanted.keys()].map((text) => spelling.get(text) ?? text));
   const mapped = new Map(
     [...found]
       .filter(([text]) => used.has(text))
-      .map(([text, keyed]) => [text, { keyed, ...readCustomer(page, keyed, customers) }]),
+      .map(([text, keyed]) => [text, readCustomer(reading, keyed, customers)]),
   );
   return {
     // Orders may still name a cancelled customer, but it is not sent (again) for their sake.
@@ -141,7 +127,7 @@ async function readCustomers(page: PageContext, orderRows: readonly ErpRow[]): P
     of(order) {
       const key = keyOf(order, customerKey);
       if (key === null) {
-        const names = customerKey.map((column) => column.name).join(', ');
+        const names = customerKey.map(({ name }) => name).join(', ');
         const reason = `it names no customer (${names} is empty); correct it in the ERP`;
         return { key: null, outcome: { found: 'no', reason } };
       }
@@ -153,34 +139,19 @@ async function readCustomers(page: PageContext, orderRows: readonly ErpRow[]): P
         const reason = `its customer ${sourceKey} is not in customers.query${orPending}; correct the order in the ERP, or the query`;
         return { key: sourceKey, outcome: { found: 'no', reason } };
       }
-      const { content, customerCode } = customer.mapped;
-      const reason = content.mapped ? null : content.reason;
-      const { sourceKey, row } = customer.keyed;
-      return { key: sourceKey, outcome: { found: 'yes', key: sourceKey, customerCode, reason, row } };
+      const { read, customerCode, row } = customer;
+      const reason = read.content.mapped ? null : read.content.reason;
+      return { key: read.sourceKey, outcome: { found: 'yes', key: read.sourceKey, customerCode, reason, row } };
     },
   };
 }
 
-async function cancelledOf(
-  { database, snapshot, eligibility }: PageContext,
-  customers: EntityPlan,
-  keys: readonly (readonly string[])[],
-): Promise<Set<string>> {
-  if (customers.cancelled === null) return new Set();
-  const target = { source: customers.source, columns: customers.key };
-  const rows = await readRowsByKey(database, snapshot, target, keys, {
-    conditions: [eligibility.isCancelled(customers)],
-    doing: 'look for cancelled customers (customers.cancelled)',
-  });
-  return new Set(groupByKey(rows, customers).map(({ sourceKey }) => sourceKey));
-}
-
-function groupByKey(rows: readonly ErpRow[], { key, source }: Pick<EntityPlan, 'key' | 'source'>): KeyedRows[] {
+function groupByKey(rows: readonly ErpRow[], { key, source }: EntityPlan): KeyedRows[] {
   const groups = new Map<string, KeyedRows>();
   for (const row of rows) {
     const parts = keyOf(row, key);
     if (parts === null) {
-      const names = key.map((column) => column.name).join(', ');
+      const names = key.map(({ name }) => name).join(', ');
       throw new ErpError(
         'query',
         `${source.path} yields a row whose key (${names}) is NULL, so that it can't be told from others. ` +
@@ -188,8 +159,8 @@ function groupByKey(rows: readonly ErpRow[], { key, source }: Pick<EntityPlan, '
       );
     }
     const sourceKey = formatSourceKey(parts);
-    const known = groups.get(sourceKey);
-    groups.set(sourceKey, { key: parts, sourceKey, row, count: (known?.count ?? 0) + 1 });
+    const count = (groups.get(sourceKey)?.count ?? 0) + 1;
+    groups.set(sourceKey, { key: parts, sourceKey, row, count });
   }
   return [...groups.values()];
 }
@@ -201,13 +172,10 @@ function multiplied(entity: string, sourceKey: string, row: ErpRow, count: numbe
   return { mapped: false as const, reason, fingerprint: JSON.stringify([count, row]) };
 }
 
-function changeOf(page: PageContext, row: ErpRow, entity: EntityPlan) {
-  const changedAt = entity.changedAt === null ? null : (row[entity.changedAt.name] ?? null);
-  return { changedAt, ageSeconds: ageOf(page, changedAt, entity.changedAt) };
-}
-
-function ageOf({ now, plan }: PageContext, changedAt: string | null, column: ErpColumn | null): number | null {
-  if (changedAt === null || column === null) return null;
+function changeOf({ now, plan }: Reading, row: ErpRow, { changedAt: column }: EntityPlan) {
+  const changedAt = column === null ? null : (row[column.name] ?? null);
+  if (column === null || changedAt === null) return { changedAt, ageSeconds: null };
   const at = instantOfValue(changedAt, column.kind, plan.context.timeZone);
-  return at === null ? null : (now.seconds * 1e6 + now.micros - (at.seconds * 1e6 + at.micros)) / 1e6;
+  const ageSeconds = at && (now.seconds * 1e6 + now.micros - (at.seconds * 1e6 + at.micros)) / 1e6;
+  return { changedAt, ageSeconds };
 }

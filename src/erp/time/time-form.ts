@@ -1,10 +1,10 @@
 import type { ErpColumn } from '../erp-database.js';
-import { epochUnitsPerSecond, formatWrittenTime } from './shift-changed-at.js';
-import { instantToWall, parseWrittenTime, type WrittenTime, writtenToInstant } from './wall-time.js';
+import type { ColumnKind } from '../sql.js';
+import { formatWrittenTime, instantToWall, parseWrittenTime, type WrittenTime, writtenToInstant } from './wall-time.js';
 
-/** How a column writes its times: learnt from the column's type where that says it, else from a value in it. */
+/** How a column writes its times: as dates, or as a count of units since 1970. */
 export type TimeForm =
-  | { form: 'written'; like: WrittenTime; kind: ErpColumn['kind'] }
+  | { form: 'written'; like: WrittenTime; kind: ColumnKind }
   | { form: 'epoch'; unitsPerSecond: bigint };
 
 /** A point in time: whole seconds since 1970, and microseconds on top. */
@@ -13,42 +13,43 @@ export interface Instant {
   micros: number;
 }
 
+/** Seconds, milliseconds and microseconds, and the years that are believed: a version counter is an integer, too. */
+const EPOCH_UNITS_PER_SECOND = [1n, 1000n, 1_000_000n] as const;
+const EPOCH_FROM = BigInt(Date.UTC(2000, 0, 1) / 1000);
+const EPOCH_TO = BigInt(Date.UTC(2100, 0, 1) / 1000);
+
 /** The form of a column whose type fixes it (MySQL's TIMESTAMP, DATETIME and DATE), else null: ask a value. */
-export function timeFormOfColumn(column: ErpColumn): TimeForm | null {
-  if (column.fractionDigits === null) return null;
-  const like: WrittenTime = {
-    wallSeconds: 0,
-    fraction: '0'.repeat(column.fractionDigits),
-    dateOnly: column.kind === 'date',
-    hasSeconds: true,
-    separator: ' ',
-    offsetMinutes: null,
-    offsetText: '',
-  };
-  return { form: 'written', like, kind: column.kind };
+export function timeFormOfColumn({ kind, fractionDigits }: ErpColumn): TimeForm | null {
+  if (fractionDigits === null) return null;
+  const midnight = kind === 'date' ? '1970-01-01' : '1970-01-01 00:00:00';
+  const like = parseWrittenTime(midnight);
+  return like && { form: 'written', like: { ...like, fraction: '0'.repeat(fractionDigits) }, kind };
 }
 
 /** The form of a value, or null when it is no time at all, as a version counter is. */
-export function timeFormOfValue(text: string, kind: ErpColumn['kind']): TimeForm | null {
-  const unitsPerSecond = epochUnitsPerSecond(text);
-  if (unitsPerSecond !== null) return { form: 'epoch', unitsPerSecond };
+export function timeFormOfValue(text: string, kind: ColumnKind): TimeForm | null {
+  if (/^\d{9,17}$/.test(text)) {
+    const value = BigInt(text);
+    const unitsPerSecond = EPOCH_UNITS_PER_SECOND.find((n) => value >= EPOCH_FROM * n && value < EPOCH_TO * n);
+    return unitsPerSecond === undefined ? null : { form: 'epoch', unitsPerSecond };
+  }
   const like = parseWrittenTime(text);
-  return like === null ? null : { form: 'written', like, kind };
+  return like && { form: 'written', like, kind };
 }
 
 /** The point in time that a value of a column stands for; null when it is none, or no more than a day. */
-export function instantOfValue(text: string, kind: ErpColumn['kind'], timeZone: string): Instant | null {
-  const unitsPerSecond = epochUnitsPerSecond(text);
-  if (unitsPerSecond !== null) {
-    const micros = (BigInt(text) * 1_000_000n) / unitsPerSecond;
+export function instantOfValue(text: string, kind: ColumnKind, timeZone: string): Instant | null {
+  const found = timeFormOfValue(text, kind);
+  if (found?.form === 'epoch') {
+    const micros = (BigInt(text) * 1_000_000n) / found.unitsPerSecond;
     return { seconds: Number(micros / 1_000_000n), micros: Number(micros % 1_000_000n) };
   }
-  const written = parseWrittenTime(text);
-  if (written === null || written.dateOnly) return null;
-  return {
-    seconds: writtenToInstant(written, kind, timeZone),
-    micros: Number(written.fraction.padEnd(6, '0').slice(0, 6)),
-  };
+  return found === null || found.like.dateOnly ? null : instantOf(found.like, kind, timeZone);
+}
+
+function instantOf(written: WrittenTime, kind: ColumnKind, timeZone: string): Instant {
+  const micros = Number(written.fraction.padEnd(6, '0').slice(0, 6));
+  return { seconds: writtenToInstant(written, kind, timeZone), micros };
 }
 
 /** Writes a point in time as the column would; digits beyond the column's are cut, never rounded up. */
@@ -58,12 +59,8 @@ export function writeInstant({ seconds, micros }: Instant, form: TimeForm, timeZ
     return String((total * form.unitsPerSecond) / 1_000_000n);
   }
   const { like, kind } = form;
-  const wallSeconds =
-    like.offsetMinutes !== null
-      ? seconds + like.offsetMinutes * 60
-      : kind === 'timestamp'
-        ? seconds
-        : instantToWall(seconds, timeZone);
+  const inZone = kind === 'timestamp' ? seconds : instantToWall(seconds, timeZone);
+  const wallSeconds = like.offsetMinutes === null ? inZone : seconds + like.offsetMinutes * 60;
   const digits = String(micros).padStart(6, '0').padEnd(9, '0');
   return formatWrittenTime({ ...like, wallSeconds, fraction: digits.slice(0, like.fraction.length) });
 }
@@ -76,12 +73,12 @@ export function writeBound(text: string, form: TimeForm, timeZone: string): stri
   const written = parseWrittenTime(text);
   if (written === null) return null;
   if (form.form === 'written') {
-    const sameFrame = form.like.offsetMinutes === null && form.kind !== 'timestamp' && written.offsetMinutes === null;
+    const { like, kind } = form;
+    const sameFrame = like.offsetMinutes === null && kind !== 'timestamp' && written.offsetMinutes === null;
     // A day alone sorts before every time of that day, in every form.
     if (sameFrame && written.dateOnly) return formatWrittenTime(written);
-    if (sameFrame && !form.like.dateOnly)
-      return formatWrittenTime({ ...written, separator: form.like.separator, hasSeconds: true });
+    if (sameFrame && !like.dateOnly)
+      return formatWrittenTime({ ...written, separator: like.separator, hasSeconds: true });
   }
-  const instant = { seconds: writtenToInstant(written, 'datetime', timeZone), micros: 0 };
-  return writeInstant({ ...instant, micros: Number(written.fraction.padEnd(6, '0').slice(0, 6)) }, form, timeZone);
+  return writeInstant(instantOf(written, 'datetime', timeZone), form, timeZone);
 }

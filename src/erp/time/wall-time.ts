@@ -44,19 +44,28 @@ function parseOffset(text: string): number {
   return text.startsWith('-') ? -minutes : minutes;
 }
 
+/** The text of a written time, in the form that it has. */
+export function formatWrittenTime(written: WrittenTime): string {
+  const date = formatDate(written.wallSeconds);
+  if (written.dateOnly) return date;
+  const time = formatTime(written.wallSeconds).slice(0, written.hasSeconds ? 8 : 5);
+  const fraction = written.fraction === '' ? '' : `.${written.fraction}`;
+  return `${date}${written.separator}${time}${fraction}${written.offsetText}`;
+}
+
 /** `YYYY-MM-DD` of seconds since 1970, read as UTC. */
 export function formatDate(wallSeconds: number): string {
   return new Date(wallSeconds * 1000).toISOString().slice(0, 10);
 }
 
 /** `HH:MM:SS` of seconds since 1970, read as UTC. */
-export function formatTime(wallSeconds: number): string {
+function formatTime(wallSeconds: number): string {
   return new Date(wallSeconds * 1000).toISOString().slice(11, 19);
 }
 
 /**
  * The instant of a wall time, in seconds since 1970. An hour that happens twice means the first one; an hour that is
- * skipped counts on from before the change, as a clock that nobody moved would (02:30 becomes 03:30 in summer time).
+ * skipped counts on from before the change, as a clock that was not moved would (02:30 becomes 03:30 in summer time).
  */
 export function wallToInstant(wallSeconds: number, timeZone: string): number {
   const day = 24 * 3600;

@@ -1,27 +1,23 @@
-import type { WriteBackSettings } from '../../config/sections/write-back.js';
+import type { Settings } from '../../config/settings.js';
 import { type WriteBackKind, writeBackColumns, writeBackKinds } from '../../model/write-back.js';
-import { type ErpDialect, quoteName } from './write-back-statements.js';
+import { mysqlDialect } from '../dialects/mysql-erp.js';
+import { sqliteDialect } from '../dialects/sqlite-erp.js';
 
 /** What an administrator of the ERP runs once. */
 export interface SideTables {
   /** `CREATE TABLE` for each side table that the settings use. */
   tables: string[];
-  /** What the account may do; none on SQLite, which knows no accounts. */
+  /** The statement that makes the account; null where the database knows no accounts. */
+  account: string | null;
+  /** What the account may do; none where the database knows no accounts. */
   grants: string[];
-  /** Kinds that go by statements of the settings, for which nobody can say here what they need. */
+  /** Kinds that go by statements of the settings, whose grants can't be known here. */
   byStatement: WriteBackKind[];
 }
 
-export interface SideTablePlace {
-  dialect: ErpDialect;
-  /** Of the side tables; null on SQLite. */
-  database: string | null;
-  user: string;
-  /** Where the account connects from. */
-  from: string;
-}
+const DIALECTS = { mysql: mysqlDialect, sqlite: sqliteDialect };
 
-const columnTypes: Record<string, string> = {
+const COLUMN_TYPES: Record<string, string> = {
   order_number: 'VARCHAR(255) NULL',
   service_order_id: 'VARCHAR(255) NULL',
   service_customer_id: 'VARCHAR(255) NULL',
@@ -40,36 +36,35 @@ const columnTypes: Record<string, string> = {
   status_when_it_left: 'VARCHAR(64) NULL',
 };
 
-/** The side tables of the settings as SQL. Pure. */
-export function sideTables(settings: WriteBackSettings, place: SideTablePlace): SideTables {
-  const used = writeBackKinds.filter((kind) => settings[kind].enabled);
-  const withTable = used.filter((kind) => settings[kind].upsert === undefined);
+/**
+ * The side tables of the settings as SQL. Pure.
+ * @param user the account that writes, and the host that it connects from
+ */
+export function sideTables(
+  { erp, writeBack }: Pick<Settings, 'erp' | 'writeBack'>,
+  user: string,
+  from: string,
+): SideTables {
+  const { account, quoteIdentifier, tableOptions } = DIALECTS[erp.type];
+  const used = writeBackKinds.filter((kind) => writeBack[kind].enabled);
+  const withTable = used.filter((kind) => writeBack[kind].upsert === undefined);
   const nameOf = (kind: WriteBackKind) => {
-    const name = quoteName(place.dialect, settings[kind].table);
-    return place.database === null ? name : `${quoteName(place.dialect, place.database)}.${name}`;
+    const name = quoteIdentifier(writeBack[kind].table);
+    return erp.type === 'sqlite' ? name : `${quoteIdentifier(writeBack.database ?? erp.database)}.${name}`;
   };
-  const account = `${literal(place.user)}@${literal(place.from)}`;
+  const createTable = (kind: WriteBackKind) => {
+    const [key, ...others] = writeBackColumns[kind];
+    const lines = [
+      `${key} VARCHAR(255) NOT NULL PRIMARY KEY`,
+      ...others.map((column) => `${column} ${COLUMN_TYPES[column]}`),
+      'written_at DATETIME NOT NULL',
+    ];
+    return `CREATE TABLE IF NOT EXISTS ${nameOf(kind)} (\n  ${lines.join(',\n  ')}\n)${tableOptions};`;
+  };
   return {
-    tables: withTable.map((kind) => createTable(nameOf(kind), kind, place.dialect)),
-    grants:
-      place.dialect === 'mysql'
-        ? withTable.map((kind) => `GRANT SELECT, INSERT, UPDATE, DELETE ON ${nameOf(kind)} TO ${account};`)
-        : [],
-    byStatement: used.filter((kind) => settings[kind].upsert !== undefined),
+    tables: withTable.map(createTable),
+    account: account?.create(user, from) ?? null,
+    grants: account === null ? [] : withTable.map((kind) => account.grant(nameOf(kind), user, from)),
+    byStatement: used.filter((kind) => writeBack[kind].upsert !== undefined),
   };
-}
-
-function createTable(name: string, kind: WriteBackKind, dialect: ErpDialect): string {
-  const [key, ...others] = writeBackColumns[kind];
-  const lines = [
-    `${key} VARCHAR(255) NOT NULL PRIMARY KEY`,
-    ...others.map((column) => `${column} ${columnTypes[column]}`),
-    'written_at DATETIME NOT NULL',
-  ];
-  const end = dialect === 'mysql' ? ' ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin' : '';
-  return `CREATE TABLE IF NOT EXISTS ${name} (\n  ${lines.join(',\n  ')}\n)${end};`;
-}
-
-function literal(text: string): string {
-  return `'${text.replaceAll('\\', '\\\\').replaceAll("'", "''")}'`;
 }

@@ -1,107 +1,85 @@
 import type { WriteBackTarget } from '../../config/sections/write-back.js';
 import { parseNamedParameters } from '../../model/named-parameters.js';
 import { type WriteBackChange, type WriteBackKind, writeBackColumns } from '../../model/write-back.js';
+import type { ErpDialect, WriteStatement } from '../erp-database.js';
 
-export type ErpDialect = 'mysql' | 'sqlite';
-
-/** A statement for the driver to prepare; `?` stands for each value. */
-export interface PreparedText {
-  sql: string;
-  values: (string | null)[];
+/** Where changes of a kind are written: the side table, or statements of the settings. */
+export interface WriteTarget {
+  kind: WriteBackKind;
+  settings: WriteBackTarget;
+  dialect: ErpDialect;
 }
 
-/** What the service once said and nobody knows any more (its audit line is pruned) does not take itself away. */
+/** What only the audit knew stays when its line is pruned. */
 const keptWhenUnknown = new Set(['service_status', 'service_total', 'order_number']);
 /** SQLite takes 32,766 values, MySQL 65,535; a statement should stay small. */
 const maxRows = 200;
 
 /** The statements that bring these changes into the ERP. Pure. `now`: wall time of the ERP. */
 export function writeBackStatements(
-  kind: WriteBackKind,
-  target: WriteBackTarget,
-  dialect: ErpDialect,
+  target: WriteTarget,
   changes: readonly WriteBackChange[],
   now: string,
-): PreparedText[] {
-  if (target.upsert !== undefined) return changes.map((change) => ownStatement(kind, target, dialect, change));
-  const statements: PreparedText[] = [];
+): WriteStatement[] {
+  if (target.settings.upsert !== undefined) return changes.map((change) => ownStatement(target, change));
+  const statements: WriteStatement[] = [];
   for (let start = 0; start < changes.length; start += maxRows) {
     const chunk = changes.slice(start, start + maxRows);
     const written = chunk.filter(({ row }) => row !== null);
-    const gone = chunk.filter(({ row }) => row === null);
-    if (written.length > 0) statements.push(tableUpsert(kind, target.table, dialect, written, now));
-    if (gone.length > 0) statements.push(tableDelete(kind, target.table, dialect, gone));
+    const gone = chunk.filter(({ row }) => row === null).map(({ key }) => key);
+    if (written.length > 0) statements.push(upsert(target, written, now));
+    if (gone.length > 0) {
+      const { table, key } = sideTable(target);
+      statements.push(statement(`DELETE FROM ${table} WHERE ${key} IN (${gone.map(() => '?').join(',')})`, gone));
+    }
   }
   return statements;
 }
 
-/** The statement that reads a page of the keys of a side table. Pure. */
-export function keysStatement(
-  kind: WriteBackKind,
-  { table }: WriteBackTarget,
-  dialect: ErpDialect,
-  after: string,
-  limit: number,
-): PreparedText {
-  const [key] = writeBackColumns[kind];
-  return {
-    sql: `SELECT ${key} FROM ${quoteName(dialect, table)} WHERE ${key}>? ORDER BY ${key} LIMIT ${Math.trunc(limit)}`,
-    values: [after],
-  };
+/** The query for a page of the keys of a side table, in its order. Pure. */
+export function keysQuery(target: WriteTarget, after: string, limit: number): WriteStatement {
+  const { table, key } = sideTable(target);
+  return statement(`SELECT ${key} FROM ${table} WHERE ${key}>? ORDER BY ${key} LIMIT ${Math.trunc(limit)}`, [after]);
 }
 
-export function quoteName(dialect: ErpDialect, name: string): string {
-  return dialect === 'mysql' ? `\`${name.replaceAll('`', '``')}\`` : `"${name.replaceAll('"', '""')}"`;
+function sideTable({ kind, settings, dialect }: WriteTarget) {
+  const [key, ...columns] = writeBackColumns[kind];
+  return { table: dialect.quoteIdentifier(settings.table), key, columns };
 }
 
-function tableUpsert(
-  kind: WriteBackKind,
-  table: string,
-  dialect: ErpDialect,
-  changes: readonly WriteBackChange[],
-  now: string,
-): PreparedText {
-  const [keyColumn, ...others] = writeBackColumns[kind];
-  const given = [keyColumn, ...others, 'written_at'];
-  const tableName = quoteName(dialect, table);
-  const set = [...others, 'written_at'].map((column) => {
-    const value = dialect === 'mysql' ? `VALUES(${column})` : `excluded.${column}`;
-    const before = dialect === 'mysql' ? column : `${tableName}.${column}`;
-    return `${column}=${keptWhenUnknown.has(column) ? `COALESCE(${value}, ${before})` : value}`;
+function upsert(target: WriteTarget, changes: readonly WriteBackChange[], now: string): WriteStatement {
+  const { dialect } = target;
+  const { table, key, columns } = sideTable(target);
+  const set = [...columns, 'written_at'].map((column) => {
+    const value = dialect.insertedValue(column);
+    return `${column}=${keptWhenUnknown.has(column) ? `COALESCE(${value}, ${table}.${column})` : value}`;
   });
-  const places = changes.map(() => `(${given.map(() => '?').join(',')})`).join(',');
-  const onConflict = dialect === 'mysql' ? 'ON DUPLICATE KEY UPDATE' : `ON CONFLICT (${keyColumn}) DO UPDATE SET`;
-  return {
-    sql: `INSERT INTO ${tableName} (${given.join(',')}) VALUES ${places} ${onConflict} ${set.join(',')}`,
-    values: changes.flatMap(({ key, row }) => [key, ...others.map((column) => row?.[column] ?? null), now]),
-  };
+  const rows = changes.map(({ key: id, row }) => [id, ...columns.map((column) => row?.[column] ?? null), now]);
+  const places = rows.map((row) => `(${row.map(() => '?').join(',')})`).join(',');
+  return statement(
+    `INSERT INTO ${table} (${[key, ...columns, 'written_at'].join(',')}) VALUES ${places} ` +
+      `${dialect.onConflict(key)} ${set.join(',')}`,
+    rows.flat(),
+  );
 }
 
-function tableDelete(
-  kind: WriteBackKind,
-  table: string,
-  dialect: ErpDialect,
-  changes: readonly WriteBackChange[],
-): PreparedText {
-  const places = changes.map(() => '?').join(',');
-  return {
-    sql: `DELETE FROM ${quoteName(dialect, table)} WHERE ${writeBackColumns[kind][0]} IN (${places})`,
-    values: changes.map(({ key }) => key),
-  };
+/** Of a text that has `?` only where a value stands, as the names of side tables and columns make sure. */
+function statement(text: string, values: (string | null)[]): WriteStatement {
+  return { pieces: text.split('?'), values };
 }
 
-function ownStatement(
-  kind: WriteBackKind,
-  { upsert = '', gone }: WriteBackTarget,
-  dialect: ErpDialect,
-  { key, keyParts, row }: WriteBackChange,
-): PreparedText {
+function ownStatement({ kind, settings, dialect }: WriteTarget, change: WriteBackChange): WriteStatement {
+  const { key, keyParts, row } = change;
+  const { upsert: written = '', gone } = settings;
   const hasLeft = row === null || (kind === 'invoices' && row.no_longer_listed_at !== null);
-  const { pieces, names } = parseNamedParameters(hasLeft && gone !== undefined ? gone : upsert, dialect === 'mysql');
+  const { pieces, names } = parseNamedParameters(
+    hasLeft && gone !== undefined ? gone : written,
+    dialect.backslashEscapes,
+  );
   const valueFor = (name: string): string | null => {
     if (name === writeBackColumns[kind][0]) return key;
     const part = /^key_(\d+)$/.exec(name)?.[1];
     return part === undefined ? (row?.[name] ?? null) : (keyParts[Number(part) - 1] ?? null);
   };
-  return { sql: pieces.join('?'), values: names.map(valueFor) };
+  return { pieces, values: names.map(valueFor) };
 }

@@ -1,5 +1,4 @@
-import { ErpError } from '../../erp/erp-error.js';
-import type { ErpReader, ReadCustomer, ReadOrder } from '../../erp/erp-reader.js';
+import { ErpError, type ErpReader, type ReadCustomer, type ReadOrder } from '../../erp/erp-reader.js';
 import type { Entity } from '../../model/record.js';
 
 /** Eligible rows by key. A key in a form that no row can have is not found, and spoils nothing for the others. */

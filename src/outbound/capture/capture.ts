@@ -1,5 +1,5 @@
 import type { ChangePosition, ErpPage, ErpReader, ReadCustomer, ReadOrder, RowFilter } from '../../erp/erp-reader.js';
-import { compareChangedAt, laterChangedAt, shiftChangedAt } from '../../erp/time/shift-changed-at.js';
+import { compareChangedAt, laterChangedAt, shiftChangedAt } from '../../erp/time/change-cursor.js';
 import type { Entity } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { readCursor, type SourceMarks } from '../../store/cursors.js';

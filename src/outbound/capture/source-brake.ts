@@ -1,6 +1,6 @@
 import { appendAudit } from '../../audit/audit-log.js';
 import type { ErpReader, SourceEnd } from '../../erp/erp-reader.js';
-import { compareChangedAt, shiftChangedAt } from '../../erp/time/shift-changed-at.js';
+import { compareChangedAt, shiftChangedAt } from '../../erp/time/change-cursor.js';
 import type { Entity } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { endAlert, raiseAlert } from '../../store/alerts.js';

@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
-import { ErpError } from '../../../src/erp/erp-error.js';
-import type { ChangePosition } from '../../../src/erp/erp-reader.js';
+import { type ChangePosition, ErpError } from '../../../src/erp/erp-reader.js';
 import { Secret } from '../../../src/model/secret.js';
 import { freePort } from '../../support/free-port.js';
 import { type MariaDb, startMariaDb } from '../../support/mariadb.js';

@@ -1,7 +1,7 @@
 import { copyFile, rename, rm } from 'node:fs/promises';
 import Database from 'better-sqlite3';
 import { expect } from 'chai';
-import { ErpError } from '../../../src/erp/erp-error.js';
+import { ErpError } from '../../../src/erp/erp-reader.js';
 import { openReader, orderRows, TABLES, useSqliteLab } from '../erp-lab.js';
 import { erpReaderContract } from '../erp-reader-contract.js';
 

@@ -1,6 +1,9 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
+import { erpSettings } from '../../../src/config/sections/erp.js';
 import { type WriteBackTarget, writeBackSettings } from '../../../src/config/sections/write-back.js';
+import { mysqlDialect } from '../../../src/erp/dialects/mysql-erp.js';
+import { sqliteDialect } from '../../../src/erp/dialects/sqlite-erp.js';
 import { sideTables } from '../../../src/erp/write-back/side-tables.js';
 import { writeBackStatements } from '../../../src/erp/write-back/write-back-statements.js';
 import { parseNamedParameters } from '../../../src/model/named-parameters.js';
@@ -19,19 +22,21 @@ describe('statements of the write-back', () => {
     fc.assert(
       fc.property(
         fc.constantFrom(...writeBackKinds),
-        fc.constantFrom('mysql' as const, 'sqlite' as const),
+        fc.constantFrom(mysqlDialect, sqliteDialect),
         fc.array(change, { maxLength: 450 }),
         (kind, dialect, changes) => {
-          const statements = writeBackStatements(kind, table, dialect, changes, now);
+          const statements = writeBackStatements({ kind, settings: table, dialect }, changes, now);
           const width = writeBackColumns[kind].length + 1;
-          for (const { sql, values } of statements) {
-            expect(sql.split('?').length - 1).to.equal(values.length);
+          for (const { pieces, values } of statements) {
+            expect(pieces.length - 1).to.equal(values.length);
             expect(values.length).to.be.at.most(200 * width);
           }
-          const upserts = statements.filter(({ sql }) => sql.startsWith('INSERT'));
+          const upserts = statements.filter(({ pieces }) => pieces[0]?.startsWith('INSERT'));
           const written = upserts.reduce((sum, { values }) => sum + values.length / width, 0);
           expect(written).to.equal(changes.filter(({ row }) => row !== null).length);
-          const deleted = statements.filter(({ sql }) => sql.startsWith('DELETE')).flatMap(({ values }) => values);
+          const deleted = statements
+            .filter(({ pieces }) => pieces[0]?.startsWith('DELETE'))
+            .flatMap(({ values }) => values);
           expect(deleted).to.deep.equal(changes.filter(({ row }) => row === null).map(({ key }) => key));
         },
       ),
@@ -52,25 +57,31 @@ describe('statements of the write-back', () => {
   });
 
   it('fill the named parameters of one of your own, with the parts of a composite key', () => {
-    expect(writeBackStatements('orders', own, 'mysql', [of({}), of({ row: null })], now)).to.deep.equal([
-      { sql: "UPDATE o SET a=?, b=':x' WHERE k1=? AND k2=?", values: ['ord_1', 'a', 'b'] },
-      { sql: 'DELETE FROM o WHERE k=?', values: ['a/b'] },
+    const orders = (settings: WriteBackTarget) => ({ kind: 'orders' as const, settings, dialect: mysqlDialect });
+    const update = ['UPDATE o SET a=', ", b=':x' WHERE k1=", ' AND k2=', ''];
+    expect(writeBackStatements(orders(own), [of({}), of({ row: null })], now)).to.deep.equal([
+      { pieces: update, values: ['ord_1', 'a', 'b'] },
+      { pieces: ['DELETE FROM o WHERE k=', ''], values: ['a/b'] },
     ]);
     const { gone: _gone, ...withoutGone } = own;
-    expect(writeBackStatements('orders', withoutGone, 'mysql', [of({ row: null })], now)).to.deep.equal([
-      { sql: "UPDATE o SET a=?, b=':x' WHERE k1=? AND k2=?", values: [null, 'a', 'b'] },
+    expect(writeBackStatements(orders(withoutGone), [of({ row: null })], now)).to.deep.equal([
+      { pieces: update, values: [null, 'a', 'b'] },
     ]);
   });
 
   it('run `gone` for an invoice that is no longer listed, with all that is known of it', () => {
-    const target = { ...table, upsert: 'UPDATE i SET s=:status', gone: 'UPDATE i SET s=NULL WHERE n=:invoice_no' };
+    const settings = { ...table, upsert: 'UPDATE i SET s=:status', gone: 'UPDATE i SET s=NULL WHERE n=:invoice_no' };
     const row = { status: 'unpaid', no_longer_listed_at: null };
     const left = { ...row, no_longer_listed_at: now };
     const [listed, gone] = [row, left].map((one) =>
-      writeBackStatements('invoices', target, 'sqlite', [{ key: 'I', keyParts: [], row: one }], now),
+      writeBackStatements(
+        { kind: 'invoices', settings, dialect: sqliteDialect },
+        [{ key: 'I', keyParts: [], row: one }],
+        now,
+      ),
     );
-    expect(listed).to.deep.equal([{ sql: 'UPDATE i SET s=?', values: ['unpaid'] }]);
-    expect(gone).to.deep.equal([{ sql: 'UPDATE i SET s=NULL WHERE n=?', values: ['I'] }]);
+    expect(listed).to.deep.equal([{ pieces: ['UPDATE i SET s=', ''], values: ['unpaid'] }]);
+    expect(gone).to.deep.equal([{ pieces: ['UPDATE i SET s=NULL WHERE n=', ''], values: ['I'] }]);
   });
 });
 
@@ -108,22 +119,23 @@ describe('named parameters', () => {
 });
 
 describe('side tables', () => {
-  const place = { dialect: 'mysql' as const, database: 'erp', user: "o'writer", from: '%' };
-
   it('are printed for what is used, with the grants for them and nothing else', () => {
-    const settings = writeBackSettings.parse({
+    const writeBack = writeBackSettings.parse({
       enabled: true,
       customers: { enabled: false },
       orders: { table: 'wb_orders' },
       invoices: { upsert: 'UPDATE x SET y=:status' },
     });
-    const { tables, grants, byStatement } = sideTables(settings, place);
+    const base = { timeZone: 'Europe/Berlin' };
+    const mysql = erpSettings.parse({ ...base, type: 'mysql', database: 'erp', user: 'reader' });
+    const { tables, grants, byStatement } = sideTables({ erp: mysql, writeBack }, "o'writer", '%');
     expect(tables).to.have.length(1);
     expect(tables[0]).to.match(
       /^CREATE TABLE IF NOT EXISTS `erp`\.`wb_orders` \(\n {2}order_key VARCHAR\(255\) NOT NULL/,
     );
     expect(grants).to.deep.equal(["GRANT SELECT, INSERT, UPDATE, DELETE ON `erp`.`wb_orders` TO 'o''writer'@'%';"]);
     expect(byStatement).to.deep.equal(['invoices']);
-    expect(sideTables(settings, { ...place, dialect: 'sqlite', database: null }).grants).to.deep.equal([]);
+    const sqlite = erpSettings.parse({ ...base, type: 'sqlite', file: 'erp.sqlite' });
+    expect(sideTables({ erp: sqlite, writeBack }, 'writer', '%').grants).to.deep.equal([]);
   });
 });

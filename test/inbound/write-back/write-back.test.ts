@@ -51,14 +51,8 @@ function writeBackTests(base: StoreKit, isWhole = true): void {
     const account = plain.erp.type === 'mysql' ? `'${user}'@'127.0.0.1'` : '';
     const credential = account ? { user, password: 'write-back-canary' } : {};
     const lab = plain.another({ settings: { writeBack: { enabled: true, batchSize: 3, ...credential, ...over } } });
-    const { erp, writeBack: settings } = lab.settings;
-    await switchWriteBack(kit.store, settings);
-    const printed = sideTables(settings, {
-      dialect: erp.type,
-      database: erp.type === 'mysql' ? erp.database : null,
-      user,
-      from: '127.0.0.1',
-    });
+    await switchWriteBack(kit.store, lab.settings.writeBack);
+    const printed = sideTables(lab.settings, user, '127.0.0.1');
     if (account) {
       await lab.changeErp(`CREATE USER ${account} IDENTIFIED BY 'write-back-canary'`);
       closing.push(() => lab.changeErp(`DROP USER ${account}`));

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { RowDataPacket } from 'mysql2/promise';
 import type { ErpReader } from '../../../src/erp/erp-reader.js';
-import { compareChangedAt } from '../../../src/erp/time/shift-changed-at.js';
+import { compareChangedAt } from '../../../src/erp/time/change-cursor.js';
 import { editSampleLine, insertSampleOrder, wallTimeNow } from '../../../src/lab/sample-erp/change-sample-erp.js';
 import { readCursor, sweepAtNextPass } from '../../../src/store/cursors.js';
 import { pauseLane, resumeLane } from '../../../src/store/lane-pauses.js';

@@ -1,0 +1,108 @@
+import { type Connection, createConnection } from 'mysql2/promise';
+import PQueue from 'p-queue';
+import type { Secret } from '../../model/secret.js';
+
+const CONNECT_TIMEOUT_MS = 5_000;
+/** An idle connection that doesn't answer by then is replaced by a new one. */
+const PING_TIMEOUT_MS = 2_000;
+
+/** How much later than the server we give up on a statement: a server that is frozen can't keep its own limit. */
+export const GRACE_MS = 5_000;
+
+export interface MysqlAccount {
+  host: string;
+  port: number;
+  database: string;
+  user?: string | undefined;
+  password?: Secret | undefined;
+}
+
+/** What a server says of itself when a session begins. */
+export interface MysqlServer {
+  isMariaDb: boolean;
+  sqlModes: string[];
+}
+
+/** One connection for one task after the other. It is opened when it is first needed, and again after a failure. */
+export class MysqlConnection {
+  readonly #queue = new PQueue({ concurrency: 1 });
+  readonly #account: MysqlAccount;
+  readonly #session: (server: MysqlServer) => string[];
+  #connection: Connection | null = null;
+
+  /** @param session the statements that prepare a new connection */
+  constructor(account: MysqlAccount, session: (server: MysqlServer) => string[]) {
+    this.#account = account;
+    this.#session = session;
+  }
+
+  /** Runs the task when those before it are done. A failed task drops the connection with all that is open on it. */
+  run<T>(task: (connect: () => Promise<Connection>) => Promise<T>): Promise<T> {
+    return this.#queue.add(async () => {
+      try {
+        return await task(() => this.#connect());
+      } catch (error) {
+        this.#drop();
+        throw error;
+      }
+    });
+  }
+
+  /** The database, without the account. */
+  identity(): string {
+    const { host, port, database } = this.#account;
+    return `mysql://${host}:${port}/${database}`;
+  }
+
+  close(): Promise<void> {
+    return this.#queue.add(async () => {
+      const connection = this.#connection;
+      this.#connection = null;
+      await connection?.end().catch(() => connection.destroy());
+    });
+  }
+
+  async #connect(): Promise<Connection> {
+    try {
+      await this.#connection?.query({ sql: 'DO 1', timeout: PING_TIMEOUT_MS });
+    } catch {
+      // The server was restarted, or has closed an idle connection.
+      this.#drop();
+    }
+    this.#connection ??= await this.#open();
+    return this.#connection;
+  }
+
+  async #open(): Promise<Connection> {
+    const { host, port, database, user, password } = this.#account;
+    const connection = await createConnection({
+      host,
+      port,
+      database,
+      ...(user === undefined ? {} : { user }),
+      ...(password === undefined ? {} : { password: password.reveal() }),
+      charset: 'utf8mb4',
+      connectTimeout: CONNECT_TIMEOUT_MS,
+      // Values are taken as the server writes them.
+      typeCast: false,
+    });
+    // Without a listener, a connection that breaks while idle would end the process. The next task finds out.
+    connection.on('error', () => {});
+    try {
+      const timeout = CONNECT_TIMEOUT_MS;
+      const [rows] = await connection.query<never>({ sql: 'SELECT VERSION(), @@sql_mode', rowsAsArray: true, timeout });
+      const [version = '', modes = ''] = (rows as Buffer[][])[0]?.map(String) ?? [];
+      const server = { isMariaDb: version.includes('MariaDB'), sqlModes: modes.split(',') };
+      for (const sql of this.#session(server)) await connection.query({ sql, timeout });
+      return connection;
+    } catch (error) {
+      connection.destroy();
+      throw error;
+    }
+  }
+
+  #drop(): void {
+    this.#connection?.destroy();
+    this.#connection = null;
+  }
+}

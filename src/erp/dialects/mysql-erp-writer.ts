@@ -1,0 +1,90 @@
+import type { Connection } from 'mysql2/promise';
+import type { WriteBackSettings } from '../../config/sections/write-back.js';
+import type { WritableErpDatabase, WriteStatement } from '../erp-database.js';
+import { GRACE_MS, MysqlConnection, type MysqlServer } from './mysql-connection.js';
+import { type MysqlSettings, mysqlDialect } from './mysql-erp.js';
+import { mysqlWriteFailure } from './mysql-failure.js';
+
+/** An ERP on MySQL or MariaDB, written with the write-back's own account and a connection of its own. */
+export class MysqlErpWriter implements WritableErpDatabase {
+  readonly dialect = mysqlDialect;
+  readonly #connection: MysqlConnection;
+  readonly #limitMs: number;
+
+  constructor(erp: MysqlSettings, { host, port, database, user, password, timeoutSeconds }: WriteBackSettings) {
+    const account = {
+      host: host ?? erp.host,
+      port: port ?? erp.port,
+      database: database ?? erp.database,
+      user,
+      password,
+    };
+    this.#connection = new MysqlConnection(account, (server) => writingSession(server, timeoutSeconds));
+    this.#limitMs = timeoutSeconds * 1000 + GRACE_MS;
+  }
+
+  transaction(statements: readonly WriteStatement[], what: string): Promise<void> {
+    return this.#run(what, async (connection) => {
+      await this.#inTime(connection.query('START TRANSACTION'));
+      for (const statement of statements) await this.#execute(connection, statement);
+      await this.#inTime(connection.query('COMMIT'));
+    });
+  }
+
+  firstColumn(query: WriteStatement, what: string): Promise<string[]> {
+    return this.#run(what, async (connection) => {
+      const rows = await this.#execute(connection, query);
+      return (rows as unknown[][]).map(([first]) => String(first));
+    });
+  }
+
+  identity(): string {
+    return this.#connection.identity();
+  }
+
+  close(): Promise<void> {
+    return this.#connection.close();
+  }
+
+  async #run<T>(what: string, task: (connection: Connection) => Promise<T>): Promise<T> {
+    try {
+      return await this.#connection.run(async (connect) => task(await connect()));
+    } catch (error) {
+      throw mysqlWriteFailure(error, what, this.identity());
+    }
+  }
+
+  async #execute(connection: Connection, { pieces, values }: WriteStatement): Promise<unknown> {
+    const statement = { sql: pieces.join('?'), values: [...values], rowsAsArray: true };
+    const [rows] = await this.#inTime(connection.execute<never>(statement));
+    return rows;
+  }
+
+  /** A server that neither answers nor breaks the connection must not hold us up for ever. */
+  async #inTime<T>(work: Promise<T>): Promise<T> {
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<never>((_, reject) => {
+      const error = new Error(`no answer in ${Math.round(this.#limitMs / 1000)} s`);
+      timer = setTimeout(() => reject(error), this.#limitMs);
+    });
+    try {
+      return await Promise.race([work, late]);
+    } finally {
+      clearTimeout(timer);
+      // Late work ends with its connection.
+      work.catch(() => undefined);
+    }
+  }
+}
+
+function writingSession({ isMariaDb }: MysqlServer, timeoutSeconds: number): string[] {
+  const seconds = Math.max(1, Math.ceil(timeoutSeconds));
+  const settings = [
+    // A text that does not fit is refused and said, not cut.
+    "sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'",
+    `innodb_lock_wait_timeout = ${seconds}`,
+    `lock_wait_timeout = ${seconds}`,
+    ...(isMariaDb ? [`max_statement_time = ${timeoutSeconds}`] : []),
+  ];
+  return [`SET SESSION ${settings.join(', ')}`];
+}

@@ -1,0 +1,77 @@
+import { resolve } from 'node:path';
+import Database from 'better-sqlite3';
+import PQueue from 'p-queue';
+import type { WritableErpDatabase, WriteStatement } from '../erp-database.js';
+import { WriteBackError, type WriteBackErrorKind } from '../write-back/erp-writer.js';
+import { type SqliteSettings, sqliteDialect, untilNotBusy } from './sqlite-erp.js';
+
+/** An ERP in a SQLite file. The file is opened for each transaction, so that a restored one is noticed. */
+export class SqliteErpWriter implements WritableErpDatabase {
+  readonly dialect = sqliteDialect;
+  readonly #file: string;
+  readonly #waitMs: number;
+  readonly #queue = new PQueue({ concurrency: 1 });
+
+  constructor(erp: SqliteSettings, { timeoutSeconds }: { timeoutSeconds: number }) {
+    this.#file = resolve(erp.file);
+    this.#waitMs = timeoutSeconds * 1000;
+  }
+
+  transaction(statements: readonly WriteStatement[], what: string): Promise<void> {
+    return this.#whenFree(what, (database) => {
+      const run = database.transaction(() => {
+        for (const { pieces, values } of statements) database.prepare(pieces.join('?')).run(...values);
+      });
+      run.immediate();
+    });
+  }
+
+  firstColumn({ pieces, values }: WriteStatement, what: string): Promise<string[]> {
+    return this.#whenFree(what, (database) => {
+      const statement = database.prepare(pieces.join('?')).pluck();
+      return statement.all(...values).map(String);
+    });
+  }
+
+  identity(): string {
+    return `sqlite:${this.#file}`;
+  }
+
+  close(): Promise<void> {
+    return this.#queue.onIdle();
+  }
+
+  #whenFree<T>(what: string, work: (database: Database.Database) => T): Promise<T> {
+    return this.#queue.add(async () => {
+      try {
+        return await untilNotBusy(this.#waitMs, () => this.#withFile(work));
+      } catch (error) {
+        throw this.#failure(error, what);
+      }
+    });
+  }
+
+  #withFile<T>(work: (database: Database.Database) => T): T {
+    const database = new Database(this.#file, { fileMustExist: true, timeout: 0 });
+    try {
+      return work(database);
+    } finally {
+      database.close();
+    }
+  }
+
+  #failure(cause: unknown, what: string): WriteBackError {
+    const message = cause instanceof Error ? cause.message : String(cause);
+    const kind = kindOfFailure(cause instanceof Database.SqliteError ? cause.code : '');
+    const advice = kind === 'target' ? ' Make what it names; `waybill erp side-tables` prints what is needed.' : '';
+    return new WriteBackError(kind, `Could not write ${what} back into ${this.identity()}: ${message}.${advice}`, {
+      cause,
+    });
+  }
+}
+
+function kindOfFailure(code: string): WriteBackErrorKind {
+  if (/^SQLITE_(CONSTRAINT|MISMATCH|TOOBIG)/.test(code)) return 'row';
+  // Something in the statement: no such table, no such column, no SQL at all.
+  return code === 'SQLITE_ERROR' || /^SQLITE_READONLY/.test(code) ? 'target' : 'unreachable';
+}

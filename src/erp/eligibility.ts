@@ -1,0 +1,147 @@
+import type { ErpColumn, ErpSnapshot } from './erp-database.js';
+import { ErpError, type RowFilter } from './erp-reader.js';
+import type { EntityPlan, MappingPlan } from './mapping/mapping-plan.js';
+import { columnSql, conditionIn, fromQuery, highestValue, keyValues, type QuerySource } from './query-source.js';
+import { parseSourceKey } from './source-key.js';
+import { allOf, joinSql, rawSql, type Sql, sql } from './sql.js';
+import { type Instant, type TimeForm, timeFormOfColumn, timeFormOfValue, writeBound } from './time/time-form.js';
+import { parseWrittenTime } from './time/wall-time.js';
+
+/** One read of the ERP: its snapshot, and the mapping that was planned in it. */
+export interface Reading {
+  snapshot: ErpSnapshot;
+  plan: MappingPlan;
+  /** Forms that a value showed. A column without a value isn't here, so that it is asked again. */
+  timeForms: Map<ErpColumn, TimeForm | null>;
+  /** The ERP's clock. */
+  now: Instant;
+}
+
+const NEVER = rawSql('1=0');
+
+/** Which orders may be sent, and which of them were asked for. */
+export async function orderConditions(reading: Reading, filter: RowFilter = {}): Promise<Sql[]> {
+  const { orders } = reading.plan;
+  return [
+    ...pendingConditions(reading, orders),
+    ...(await startConditions(reading)),
+    ...(await filterConditions(reading, orders, filter, [orders.startFrom?.column, orders.changedAt])),
+  ];
+}
+
+/** Which customers may be sent, and which of them were asked for. `onlyReferenced`: those that an eligible order names. */
+export async function customerConditions(
+  reading: Reading,
+  customers: EntityPlan,
+  filter: RowFilter,
+  onlyReferenced = false,
+): Promise<Sql[]> {
+  return [
+    ...pendingConditions(reading, customers),
+    ...(onlyReferenced ? [await isReferenced(reading, customers)] : []),
+    ...(await filterConditions(reading, customers, filter, [customers.changedAt])),
+  ];
+}
+
+/** Which rows may be sent by their state alone, however old they are. A cancelled row never may. */
+export function pendingConditions({ snapshot }: Reading, entity: EntityPlan): Sql[] {
+  const { pending, cancelled } = entity;
+  const conditions = pending === null ? [] : [conditionIn(pending)];
+  if (cancelled === null) return conditions;
+  return [
+    ...conditions,
+    sql`(${columnSql(snapshot, cancelled.column)} IS NULL OR NOT ${isCancelled(snapshot, entity)})`,
+  ];
+}
+
+/** Never true where the mapping names no mark. */
+export function isCancelled(snapshot: ErpSnapshot, { cancelled }: EntityPlan): Sql {
+  if (cancelled === null) return NEVER;
+  const kind = cancelled.column.kind === 'number' ? 'number' : 'text';
+  return sql`(${columnSql(snapshot, cancelled.column)} IN (${joinSql(cancelled.values.map((text) => ({ text, kind })))}))`;
+}
+
+async function isReferenced(reading: Reading, customers: EntityPlan): Promise<Sql> {
+  const { orders } = reading.plan;
+  const own = joinSql(customers.key.map((column) => columnSql(reading.snapshot, column)));
+  const named = joinSql((orders.customerKey ?? []).map((column) => columnSql(reading.snapshot, column)));
+  const eligible = allOf(await orderConditions(reading));
+  return sql`(${own}) IN (SELECT ${named} ${fromQuery(orders.source)} WHERE ${eligible})`;
+}
+
+async function startConditions(reading: Reading): Promise<Sql[]> {
+  const { source, startFrom } = reading.plan.orders;
+  if (startFrom === null) return [];
+  const { column, from } = startFrom;
+  const form = await timeFormOf(reading, source, column);
+  const bound = form && writeBound(from, form, reading.plan.context.timeZone);
+  if (bound === null && column.kind === 'number' && parseWrittenTime(from) !== null) {
+    if ((await highestValue(reading.snapshot, source, column)) === null) return [NEVER];
+    throw new ErpError(
+      'mapping',
+      `orders.startFrom.from: "${from}" is a date, but column "${column.name}" holds numbers that are no times; ` +
+        'give the first number that is to be sent',
+    );
+  }
+  return [sql`${columnSql(reading.snapshot, column)} >= ${{ text: bound ?? from, kind: column.kind }}`];
+}
+
+/** By key, and by the first of the candidates that holds times. */
+async function filterConditions(
+  reading: Reading,
+  { source, key }: EntityPlan,
+  { keys, from, to }: RowFilter,
+  candidates: readonly (ErpColumn | null | undefined)[],
+): Promise<Sql[]> {
+  const conditions = keys === undefined ? [] : [isListed(reading, { source, key }, keys)];
+  if (from === undefined && to === undefined) return conditions;
+  const columns = candidates.filter((column) => !!column);
+  for (const column of columns) {
+    const form = await timeFormOf(reading, source, column);
+    if (form === null) continue;
+    const name = columnSql(reading.snapshot, column);
+    const bound = (text: string) => {
+      const written = writeBound(text, form, reading.plan.context.timeZone);
+      if (written !== null) return { text: written, kind: column.kind };
+      throw new ErpError('request', `"${text}" is not a date; write YYYY-MM-DD or "YYYY-MM-DD HH:MM:SS".`);
+    };
+    if (from !== undefined) conditions.push(sql`${name} >= ${bound(from)}`);
+    if (to !== undefined) conditions.push(sql`${name} < ${bound(to)}`);
+    return conditions;
+  }
+  const [first] = columns;
+  if (first && (await highestValue(reading.snapshot, source, first)) === null) return [NEVER];
+  throw new ErpError(
+    'mapping',
+    `Could not choose rows of ${source.path} by date: neither startFrom nor changedAt names a column of times. ` +
+      'Choose by key instead.',
+  );
+}
+
+function isListed({ snapshot }: Reading, { key, source }: Pick<EntityPlan, 'key' | 'source'>, keys: string[]): Sql {
+  const tuples = keys.map((sourceKey) => {
+    const parts = parseSourceKey(sourceKey, key.length);
+    if (parts !== null) return keyValues(key, parts);
+    const names = key.map(({ name }) => name).join('/');
+    throw new ErpError('request', `"${sourceKey}" is not a key of ${source.path}; write it as ${names}.`);
+  });
+  const possible = tuples.filter((tuple) => tuple !== null);
+  if (possible.length === 0) return NEVER;
+  const names = key.map((column) => columnSql(snapshot, column));
+  return snapshot.dialect.tupleIn(names, possible);
+}
+
+/** How the column writes a point in time; null when it holds none. */
+export async function timeFormOf(
+  { snapshot, timeForms }: Reading,
+  source: QuerySource,
+  column: ErpColumn,
+): Promise<TimeForm | null> {
+  const fixed = timeForms.get(column) ?? timeFormOfColumn(column);
+  if (fixed !== null || timeForms.has(column)) return fixed;
+  const sample = await highestValue(snapshot, source, column);
+  if (sample === null) return null;
+  const form = timeFormOfValue(sample, column.kind);
+  timeForms.set(column, form);
+  return form;
+}
