@@ -1,5 +1,5 @@
 import type { JsonValue } from '../model/record.js';
-import type { Tx } from './store.js';
+import type { SqlValue, Tx } from './store.js';
 
 /** One thing that somebody should know, from the moment it began until it is over. */
 export interface Alert {
@@ -33,7 +33,7 @@ export async function raiseAlert(
 ): Promise<boolean> {
   const text = message.slice(0, 1000);
   const json = JSON.stringify(details);
-  const [open] = await tx.select('SELECT message, details FROM alert WHERE open_cause=?', [cause]);
+  const [open] = await tx.rows('SELECT message, details FROM alert WHERE open_cause=?', [cause]);
   if (open) {
     if (open.message !== text || open.details !== json)
       await tx.run('UPDATE alert SET message=?, details=? WHERE open_cause=?', [text, json, cause]);
@@ -49,33 +49,19 @@ export async function raiseAlert(
 
 /** Says that a cause is over. @returns whether it had been raised */
 export async function endAlert(tx: Tx, cause: string, nowMs: number): Promise<boolean> {
-  const [open] = await tx.select('SELECT id FROM alert WHERE open_cause=?', [cause]);
-  if (!open) return false;
-  return (
-    (await tx.run('UPDATE alert SET open_cause=NULL, over_at=?, tries=0, next_try_at=? WHERE open_cause=?', [
-      nowMs,
-      nowMs,
-      cause,
-    ])) > 0
-  );
+  const sql = 'UPDATE alert SET open_cause=NULL, over_at=?, tries=0, next_try_at=? WHERE open_cause=?';
+  return (await tx.run(sql, [nowMs, nowMs, cause])) > 0;
 }
 
 /** What is wrong now, the oldest first. */
 export async function openAlerts(tx: Tx): Promise<Alert[]> {
-  return (await tx.select(`SELECT ${columns} FROM alert WHERE open_cause IS NOT NULL ORDER BY since_at, id`)).map(
-    alertOf,
-  );
+  return selectAlerts(tx, 'open_cause IS NOT NULL ORDER BY since_at, id');
 }
 
 /** What somebody has to be told now, in the order in which it happened. */
 export async function untoldAlerts(tx: Tx, nowMs: number, limit: number): Promise<Alert[]> {
-  const rows = await tx.select(
-    `SELECT ${columns} FROM alert
-      WHERE over_told_at IS NULL AND next_try_at<=? AND (raised_told_at IS NULL OR over_at IS NOT NULL)
-      ORDER BY id LIMIT ${Math.trunc(limit)}`,
-    [nowMs],
-  );
-  return rows.map(alertOf);
+  const due = 'over_told_at IS NULL AND next_try_at<=? AND (raised_told_at IS NULL OR over_at IS NOT NULL)';
+  return selectAlerts(tx, `${due} ORDER BY id LIMIT ${Math.trunc(limit)}`, [nowMs]);
 }
 
 /** Nobody tries to tell it before this time, e.g. because somebody is telling it now. */
@@ -94,20 +80,8 @@ export async function pruneAlerts(tx: Tx, before: number): Promise<number> {
   return tx.run('DELETE FROM alert WHERE over_told_at<?', [before]);
 }
 
-const columns = 'id, cause, message, details, since_at, over_at, raised_told_at, over_told_at, tries';
-
-// biome-ignore lint/suspicious/noExplicitAny: a row of the columns above
-function alertOf(row: any): Alert {
-  const time = (value: unknown) => (value === null ? null : Number(value));
-  return {
-    id: Number(row.id),
-    cause: row.cause,
-    message: row.message,
-    details: JSON.parse(row.details),
-    sinceAt: Number(row.since_at),
-    overAt: time(row.over_at),
-    raisedToldAt: time(row.raised_told_at),
-    overToldAt: time(row.over_told_at),
-    tries: row.tries,
-  };
+async function selectAlerts(tx: Tx, condition: string, parameters: readonly SqlValue[] = []): Promise<Alert[]> {
+  const columns = 'id, cause, message, details, since_at, over_at, raised_told_at, over_told_at, tries';
+  const rows = await tx.rows(`SELECT ${columns} FROM alert WHERE ${condition}`, parameters);
+  return rows.map((row) => ({ ...row, details: JSON.parse(row.details) }));
 }

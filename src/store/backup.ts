@@ -70,11 +70,10 @@ async function writeRows(tx: Tx, handle: FileHandle): Promise<number> {
  */
 export async function restoreStore(store: Store, file: string): Promise<number> {
   return store.transaction('restore a copy', async (tx) => {
-    const [used] = await tx.select<{ n: number }>(
-      'SELECT (SELECT COUNT(*) FROM outbox_message) + (SELECT COUNT(*) FROM binding) + (SELECT COUNT(*) FROM audit_log) AS n',
+    const used = await tx.value<number>(
+      'SELECT (SELECT COUNT(*) FROM outbox_message) + (SELECT COUNT(*) FROM binding) + (SELECT COUNT(*) FROM audit_log)',
     );
-    if (Number(used?.n) > 0)
-      throw new StoreError('A copy can only be restored into an empty store. Name another database.');
+    if (used !== 0) throw new StoreError('A copy can only be restored into an empty store. Name another database.');
     await tx.run('DELETE FROM store_info');
     const tables = await tablesOf(tx);
     let number = 0;

@@ -10,8 +10,8 @@ export interface CaptureCursor {
 }
 
 export async function readCursor(tx: Tx, entity: Entity): Promise<CaptureCursor> {
-  const [row] = await tx.select('SELECT changed_at, swept_at FROM capture_cursor WHERE name=?', [entity]);
-  return { changedAt: row?.changed_at ?? null, sweptAt: Number(row?.swept_at ?? 0) || null };
+  const [row] = await tx.rows<CaptureCursor>('SELECT changed_at, swept_at FROM capture_cursor WHERE name=?', [entity]);
+  return { changedAt: row?.changedAt ?? null, sweptAt: row?.sweptAt || null };
 }
 
 /** `sweptAt` is left out by a pass that read only what changed. */
@@ -30,16 +30,15 @@ const sweepUnderWay = 0;
 
 /** A sweep begins that answers whoever has asked for one; whoever asks from now on asks for another (`isSweepAsked`). */
 export async function beginSweep(tx: Tx, entity: Entity): Promise<void> {
-  const [row] = await tx.select('SELECT swept_at FROM capture_cursor WHERE name=?', [entity]);
-  if (row?.swept_at === null || row === undefined)
+  const sweptAt = await tx.value<number | null>('SELECT swept_at FROM capture_cursor WHERE name=?', [entity]);
+  if (sweptAt === null || sweptAt === undefined)
     await upsertRows(tx, 'capture_cursor', ['name'], [{ name: entity, swept_at: sweepUnderWay }]);
 }
 
 /** Whether somebody asked for a sweep after the one under way began. */
 export async function isSweepAsked(tx: Tx, entity: Entity): Promise<boolean> {
   // Who asks in this very moment is heard too.
-  const [row] = await tx.select(`SELECT swept_at FROM capture_cursor WHERE name=?${tx.forUpdate}`, [entity]);
-  return row?.swept_at === null;
+  return (await tx.value(`SELECT swept_at FROM capture_cursor WHERE name=?${tx.forUpdate}`, [entity])) === null;
 }
 
 /** Has everything eligible read at the next pass, because something is to be compared that no change in the ERP announces. */
@@ -58,16 +57,13 @@ export interface SourceMarks {
 }
 
 export async function readMarks(tx: Tx, entity: Entity): Promise<SourceMarks> {
-  const [row] = await tx.select(
+  const [row] = await tx.rows(
     'SELECT high_changed_at, high_key, swept_rows, brake, brake_reason FROM capture_cursor WHERE name=?',
     [entity],
   );
-  return {
-    highChangedAt: row?.high_changed_at ?? null,
-    highKey: row?.high_key ?? null,
-    sweptRows: row?.swept_rows === null || row?.swept_rows === undefined ? null : Number(row.swept_rows),
-    brake: row?.brake ? { cause: row.brake, reason: row.brake_reason ?? '' } : null,
-  };
+  if (!row) return { highChangedAt: null, highKey: null, sweptRows: null, brake: null };
+  const { brake, brakeReason, ...marks } = row;
+  return { ...marks, brake: brake === null ? null : { cause: brake, reason: brakeReason } };
 }
 
 export async function writeMarks(tx: Tx, entity: Entity, marks: SourceMarks): Promise<void> {
@@ -89,8 +85,9 @@ export async function writeMarks(tx: Tx, entity: Entity, marks: SourceMarks): Pr
 }
 
 export async function readBrakes(tx: Tx): Promise<{ entity: Entity; reason: string }[]> {
-  const rows = await tx.select('SELECT name, brake_reason FROM capture_cursor WHERE brake IS NOT NULL ORDER BY name');
-  return rows.map((row) => ({ entity: row.name, reason: row.brake_reason ?? '' }));
+  return tx.rows(
+    'SELECT name AS entity, brake_reason AS reason FROM capture_cursor WHERE brake IS NOT NULL ORDER BY name',
+  );
 }
 
 /**

@@ -3,17 +3,6 @@ import { dirname } from 'node:path';
 import { DataSource } from 'typeorm';
 import type { StoreSettings } from '../config/sections/store.js';
 import { Initial1700000000000 } from './migrations/1700000000000-initial.js';
-import { Changes1700000001000 } from './migrations/1700000001000-changes.js';
-import { Alerts1700000003000 } from './migrations/1700000003000-alerts.js';
-import { Adoptions1700000010000 } from './migrations/1700000010000-adoptions.js';
-import { Pull1700000020000 } from './migrations/1700000020000-pull.js';
-import { Backlog1700000030000 } from './migrations/1700000030000-backlog.js';
-import { Profile1700000040000 } from './migrations/1700000040000-profile.js';
-import { Webhooks1700000060000 } from './migrations/1700000060000-webhooks.js';
-import { WriteBack1700000070000 } from './migrations/1700000070000-write-back.js';
-import { ReadBack1700000080000 } from './migrations/1700000080000-read-back.js';
-import { MissingSweep1700000090000 } from './migrations/1700000090000-missing-sweep.js';
-import { WriteBackDue1700000100000 } from './migrations/1700000100000-write-back-due.js';
 
 /** The pool lets go of a connection after this time without use; the server has to wait longer than that. */
 export const poolIdleMs = 5_000;
@@ -44,20 +33,7 @@ export function limitSessions(dataSource: DataSource): void {
 }
 
 /** Oldest first. A migration that has shipped never changes. */
-export const migrations = [
-  Initial1700000000000,
-  Changes1700000001000,
-  Alerts1700000003000,
-  Adoptions1700000010000,
-  Pull1700000020000,
-  Backlog1700000030000,
-  Profile1700000040000,
-  Webhooks1700000060000,
-  WriteBack1700000070000,
-  ReadBack1700000080000,
-  MissingSweep1700000090000,
-  WriteBackDue1700000100000,
-];
+export const migrations = [Initial1700000000000];
 
 /** TypeORM's data source for the store. Not yet connected; the schema comes from migrations alone, never from `synchronize`. */
 export function storeDataSource(settings: StoreSettings, readOnly = false): DataSource {

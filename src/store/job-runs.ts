@@ -16,41 +16,24 @@ export interface JobRun {
 }
 
 export async function recordSuccess(tx: Tx, job: RecordedJob, nowMs: number): Promise<void> {
-  await upsertRows(
-    tx,
-    'job_run',
-    ['job'],
-    [{ job, succeeded_at: nowMs, failures: 0, failing_since: null, failure: null }],
-  );
+  const row = { job, succeeded_at: nowMs, failures: 0, failing_since: null, failure: null };
+  await upsertRows(tx, 'job_run', ['job'], [row]);
 }
 
 export async function recordFailure(tx: Tx, job: RecordedJob, failure: string, nowMs: number): Promise<void> {
   const before = (await listJobRuns(tx)).find((run) => run.job === job);
-  await upsertRows(
-    tx,
-    'job_run',
-    ['job'],
-    [
-      {
-        job,
-        succeeded_at: before?.succeededAt ?? null,
-        failures: (before?.failures ?? 0) + 1,
-        failing_since: before?.failingSince ?? nowMs,
-        failure: failure.slice(0, 1000),
-      },
-    ],
-  );
+  const row = {
+    job,
+    succeeded_at: before?.succeededAt ?? null,
+    failures: (before?.failures ?? 0) + 1,
+    failing_since: before?.failingSince ?? nowMs,
+    failure: failure.slice(0, 1000),
+  };
+  await upsertRows(tx, 'job_run', ['job'], [row]);
 }
 
 export async function listJobRuns(tx: Tx): Promise<JobRun[]> {
-  const rows = await tx.select('SELECT job, succeeded_at, failures, failing_since, failure FROM job_run ORDER BY job');
-  return rows.map((row) => ({
-    job: row.job,
-    succeededAt: row.succeeded_at === null ? null : Number(row.succeeded_at),
-    failures: row.failures,
-    failingSince: row.failing_since === null ? null : Number(row.failing_since),
-    failure: row.failure,
-  }));
+  return tx.rows('SELECT job, succeeded_at, failures, failing_since, failure FROM job_run ORDER BY job');
 }
 
 /** A job that another process may ask the daemon to run now. */
@@ -62,7 +45,7 @@ export async function requestWakeUp(tx: Tx, job: WakeableJob, actor: string, now
 
 /** Takes every request that is there: whoever takes it runs the job. */
 export async function takeWakeUps(tx: Tx): Promise<{ job: WakeableJob; actor: string }[]> {
-  const rows = await tx.select<{ job: WakeableJob; actor: string }>('SELECT job, actor FROM wake_up');
+  const rows = await tx.rows<{ job: WakeableJob; actor: string }>('SELECT job, actor FROM wake_up');
   if (rows.length > 0) await tx.run('DELETE FROM wake_up');
   return rows;
 }

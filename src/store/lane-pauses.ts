@@ -28,14 +28,7 @@ export interface LanePause {
 
 /** All pauses, also those whose time is over (an outage that is over only probes). */
 export async function listPauses(tx: Tx): Promise<LanePause[]> {
-  const rows = await tx.select<LanePause>(
-    'SELECT lane, cause, until_at, reason, actor, since_at FROM lane_pause ORDER BY since_at',
-  );
-  return rows.map((row) => ({
-    ...row,
-    until_at: row.until_at === null ? null : Number(row.until_at),
-    since_at: Number(row.since_at),
-  }));
+  return tx.select('SELECT lane, cause, until_at, reason, actor, since_at FROM lane_pause ORDER BY since_at');
 }
 
 export async function pauseLane(tx: Tx, pause: LanePause): Promise<void> {

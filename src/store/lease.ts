@@ -31,13 +31,13 @@ const longestLeaseMs = 600_000;
 interface LeaseRow {
   epoch: number;
   holder: string | null;
-  expires_at: number;
-  released_at: number | null;
+  expiresAt: number;
+  releasedAt: number | null;
   now: number;
 }
 
 async function lockRow(tx: Tx, name: LeaseName): Promise<LeaseRow | undefined> {
-  const [row] = await tx.select<LeaseRow>(
+  const [row] = await tx.rows<LeaseRow>(
     `SELECT epoch, holder, expires_at, released_at, ${tx.nowMs} AS now FROM lease WHERE name=?${tx.forUpdate}`,
     [name],
   );
@@ -90,10 +90,10 @@ export class Lease {
       await insertRow(tx, name);
       const row = await lockRow(tx, name);
       if (!row) throw new Error(`The lease row ${name} is gone.`);
-      if (row.holder !== null && row.expires_at > row.now) {
+      if (row.holder !== null && row.expiresAt > row.now) {
         // The database's clock was set back since. A live holder renews long before this; do not wait longer for a dead one.
-        const endsAt = Math.min(row.expires_at, row.now + longestLeaseMs);
-        if (endsAt < row.expires_at) await tx.run('UPDATE lease SET expires_at=? WHERE name=?', [endsAt, name]);
+        const endsAt = Math.min(row.expiresAt, row.now + longestLeaseMs);
+        if (endsAt < row.expiresAt) await tx.run('UPDATE lease SET expires_at=? WHERE name=?', [endsAt, name]);
         return { held: false, holder: row.holder, freeInMs: endsAt - row.now };
       }
       const epoch = row.epoch + 1;
@@ -103,7 +103,7 @@ export class Lease {
         row.now + leaseMs,
         name,
       ]);
-      const idleMs = row.holder !== null ? 0 : row.released_at === null ? null : row.now - row.released_at;
+      const idleMs = row.holder !== null ? 0 : row.releasedAt === null ? null : row.now - row.releasedAt;
       return { held: true, lease: new Lease(store, name, epoch, leaseMs, clock, askedAt), idleMs };
     });
   }
@@ -159,12 +159,12 @@ export interface LeaseView {
 
 /** Who holds a lease, by the database's clock. */
 export async function readLease(tx: Tx, name: LeaseName): Promise<LeaseView> {
-  const [row] = await tx.select<LeaseRow>(
+  const [row] = await tx.rows<LeaseRow>(
     `SELECT epoch, holder, expires_at, ${tx.nowMs} AS now FROM lease WHERE name=?`,
     [name],
   );
   if (!row) return { holder: null, epoch: 0, endsInMs: 0, lapsed: null };
-  const endsInMs = row.expires_at - row.now;
+  const endsInMs = row.expiresAt - row.now;
   const held = row.holder !== null && endsInMs > 0;
   return {
     holder: held ? row.holder : null,

@@ -18,8 +18,7 @@ export type StoreInfoName =
 /** Locks its row where `forUpdate`: nobody else changes or removes it until the transaction ends. */
 export async function readStoreInfo(tx: Tx, name: StoreInfoName, forUpdate = false): Promise<string | null> {
   const lock = forUpdate ? tx.forUpdate : '';
-  const [row] = await tx.select<{ value: string }>(`SELECT value FROM store_info WHERE name=?${lock}`, [name]);
-  return row?.value ?? null;
+  return (await tx.value<string>(`SELECT value FROM store_info WHERE name=?${lock}`, [name])) ?? null;
 }
 
 export async function writeStoreInfo(tx: Tx, name: StoreInfoName, value: string): Promise<void> {

@@ -27,6 +27,8 @@ export interface Tx {
    */
   // biome-ignore lint/suspicious/noExplicitAny: the caller names the row type, as the SQL beside it does
   rows<Row = any>(sql: string, parameters?: readonly SqlValue[]): Promise<Row[]>;
+  /** The first column of the first row, e.g. a count; undefined when there is no row. */
+  value<Value extends SqlValue>(sql: string, parameters?: readonly SqlValue[]): Promise<Value | undefined>;
   /** Rows of a SELECT with the names that the SQL gives them. */
   // biome-ignore lint/suspicious/noExplicitAny: the caller names the row type, as the SQL beside it does
   select<Row = any>(sql: string, parameters?: readonly SqlValue[]): Promise<Row[]>;
@@ -154,6 +156,8 @@ function txOf({ dialect, writeBackKinds }: Store, runner: QueryRunner): Tx {
     ...sqlOf[dialect],
     writeBackKinds,
     rows: async (sql, parameters = []) => (await runner.query(sql, [...parameters])).map(camelCased),
+    value: async (sql, parameters = []) =>
+      Object.values((await runner.query(sql, [...parameters]))[0] ?? {})[0] as never,
     select: (sql, parameters = []) => runner.query(sql, [...parameters]),
     run: async (sql, parameters = []) => (await runner.query(sql, [...parameters], true)).affected ?? 0,
     insertReturningId: async (sql, parameters = []) => {
