@@ -9,7 +9,7 @@ import {
   bindingsAfter,
   type ClosedBindingRow,
   closedBindingsAfter,
-} from '../outbound/outbox/binding-export.js';
+} from '../outbound/outbox/bindings.js';
 import type { Store, Tx } from '../store/store.js';
 import { UsageError } from './command.js';
 

@@ -1,3 +1,4 @@
+import { eraseAcknowledged } from '../outbound/outbox/bindings.js';
 import type { MessageState } from '../outbound/outbox/message.js';
 import { placeholders } from '../store/rows.js';
 import type { Tx } from '../store/store.js';
@@ -93,6 +94,6 @@ export async function forgetCustomer(tx: Tx, sourceKey: string): Promise<Forgott
     await tx.run(`UPDATE outbox_message SET reason=NULL, flag=NULL, identity=NULL WHERE id IN ${list}`, chunk);
     await tx.run(`UPDATE attempt SET reason=NULL WHERE message_id IN ${list}`, chunk);
   }
-  await tx.run("UPDATE binding SET acknowledged=NULL WHERE entity='customer' AND source_key=?", [sourceKey]);
+  await eraseAcknowledged(tx, { entity: 'customer', sourceKey });
   return { messages: ids.length, ...erased };
 }

@@ -1,8 +1,10 @@
 import type { Entity } from '../model/record.js';
 import { reviewAdoptions } from '../outbound/outbox/adoptions.js';
+import { advanceBindings, type Binding, refreshBindings } from '../outbound/outbox/bindings.js';
 import { changedFields } from '../outbound/outbox/compose-update.js';
-import type { Operation } from '../outbound/outbox/message.js';
-import { placeholders, updateRows } from '../store/rows.js';
+import type { Operation, ParkClass } from '../outbound/outbox/message.js';
+import { discardMessages, releaseHeld } from '../outbound/outbox/transitions.js';
+import { placeholders } from '../store/rows.js';
 import type { SqlValue, Tx } from '../store/store.js';
 
 export interface HeldMessage {
@@ -29,7 +31,7 @@ export interface HeldFilter {
 /** Messages that wait for `waybill confirm`, oldest first. */
 export async function heldMessages(tx: Tx, filter: HeldFilter, afterId: number, limit: number): Promise<HeldMessage[]> {
   const { where, parameters } = heldSql(filter);
-  const rows = await tx.select(
+  const rows = await tx.rows(
     `SELECT m.id, m.entity, m.source_key, m.number, m.operation, m.reason, b.record, w.acknowledged
        FROM outbox_message m
        LEFT JOIN message_body b ON b.message_id=m.id
@@ -37,14 +39,10 @@ export async function heldMessages(tx: Tx, filter: HeldFilter, afterId: number, 
       WHERE ${where} AND m.id>? ORDER BY m.id LIMIT ${Math.trunc(limit)}`,
     [...parameters, afterId],
   );
-  return rows.map((row) => ({
-    id: Number(row.id),
-    entity: row.entity,
-    sourceKey: row.source_key,
-    number: row.number,
-    operation: row.operation,
+  return rows.map(({ record, acknowledged, ...row }) => ({
+    ...row,
     reason: row.reason ?? '',
-    fields: row.operation === 'update' ? changedFields(row.acknowledged, row.record) : [],
+    fields: row.operation === 'update' ? changedFields(acknowledged, record) : [],
   }));
 }
 
@@ -77,6 +75,13 @@ function heldSql({ entity, keys }: HeldFilter): { where: string; parameters: Sql
   return { where: conditions.join(' AND '), parameters };
 }
 
+interface ConfirmedRow
+  extends Pick<Binding, 'entity' | 'sourceKey' | 'revision' | 'contentHash' | 'mappingFingerprint'> {
+  id: number;
+  operation: Operation;
+  parkClass: ParkClass;
+}
+
 /**
  * Does what the person said, with those of the messages that are still held. `adopt` makes what the ERP says the baseline
  * without sending it: the service keeps what it has until the record changes again. Returns what was done; the caller audits.
@@ -91,8 +96,8 @@ export async function confirmMessages(
 ): Promise<{ id: number; entity: Entity; sourceKey: string }[]> {
   if (ids.length === 0) return [];
   const { where, parameters } = heldSql(filter);
-  const found = await tx.select(
-    `SELECT m.id, m.entity, m.source_key, m.operation, m.park_class, m.revision, m.content_hash, m.mapping_fingerprint, m.identity
+  const found = await tx.rows<ConfirmedRow>(
+    `SELECT m.id, m.entity, m.source_key, m.operation, m.park_class, m.revision, m.content_hash, m.mapping_fingerprint
        FROM outbox_message m WHERE m.id IN ${placeholders(ids.length)} AND ${where}
       ORDER BY m.id${tx.forUpdate}`,
     [...ids, ...parameters],
@@ -100,55 +105,34 @@ export async function confirmMessages(
   // There is no baseline for what the service never had: a create waits on, until it is sent or discarded.
   const rows = found.filter((row) => confirmation !== 'adopt' || row.operation !== 'create');
   if (rows.length === 0) return [];
-  const confirmed = rows.map((row) => Number(row.id));
+  const confirmed = rows.map(({ id }) => id);
   for (const entity of ['customer', 'order'] as const)
     await reviewAdoptions(
       tx,
       entity,
-      rows.filter((row) => row.entity === entity).map((row) => row.source_key),
+      rows.filter((row) => row.entity === entity).map((row) => row.sourceKey),
       nowMs,
     );
   // Who the record is now is learnt from the next sweep.
-  const renamed = confirmation === 'discard' ? [] : rows.filter((row) => row.park_class === 'conflict');
-  await updateRows(
-    tx,
-    'outbox_message',
-    ['id'],
-    renamed.map((row) => ({ id: Number(row.id), identity: null })),
-  );
-  await updateRows(
-    tx,
-    'binding',
-    ['entity', 'source_key'],
-    renamed.map((row) => ({ entity: row.entity, source_key: row.source_key, identity: null })),
-  );
-  if (confirmation === 'send') {
+  const renamed = confirmation === 'discard' ? [] : rows.filter((row) => row.parkClass === 'conflict');
+  if (renamed.length > 0)
     await tx.run(
-      `UPDATE outbox_message SET state='pending', park_class=NULL, reason=NULL, next_attempt_at=?
-        WHERE id IN ${placeholders(confirmed.length)}`,
-      [nowMs, ...confirmed],
+      `UPDATE outbox_message SET identity=NULL WHERE id IN ${placeholders(renamed.length)}`,
+      renamed.map(({ id }) => id),
     );
-  } else {
+  await refreshBindings(
+    tx,
+    renamed.map(({ entity, sourceKey }) => ({ entity, sourceKey, identity: null })),
+  );
+  if (confirmation === 'send') await releaseHeld(tx, confirmed, nowMs);
+  else {
     const said = confirmation === 'adopt' ? `Adopted as the new baseline: ${reason}` : reason;
-    await tx.run(
-      `UPDATE outbox_message SET state='discarded', reason=?, closed_at=? WHERE id IN ${placeholders(confirmed.length)}`,
-      [said.slice(0, 1000), nowMs, ...confirmed],
-    );
+    await discardMessages(tx, 'parked', confirmed, said, nowMs);
   }
   if (confirmation === 'adopt')
-    await updateRows(
+    await advanceBindings(
       tx,
-      'binding',
-      ['entity', 'source_key'],
-      rows
-        .filter((row) => row.operation === 'update')
-        .map((row) => ({
-          entity: row.entity,
-          source_key: row.source_key,
-          revision: row.revision,
-          content_hash: row.content_hash,
-          mapping_fingerprint: row.mapping_fingerprint,
-        })),
+      rows.filter((row) => row.operation === 'update'),
     );
-  return rows.map((row) => ({ id: Number(row.id), entity: row.entity, sourceKey: row.source_key }));
+  return rows.map(({ id, entity, sourceKey }) => ({ id, entity, sourceKey }));
 }

@@ -1,9 +1,11 @@
 import type { Entity } from '../model/record.js';
+import { type Binding, bindRecords, closeBindings } from '../outbound/outbox/bindings.js';
 import { createKey, keyAfterRefusal } from '../outbound/outbox/idempotency-key.js';
-import { closeBindings } from '../outbound/outbox/removal-rows.js';
+import type { Operation } from '../outbound/outbox/message.js';
+import { discardMessages, requeueMessages, resolveAsDelivered } from '../outbound/outbox/transitions.js';
 import { doubtContents, provenRecord, unknownContent } from '../outbound/outbox/unknown-content.js';
 import { fromBeforeRecovery } from '../outbound/recovery/recover-messages.js';
-import { placeholders, updateRows, upsertRows } from '../store/rows.js';
+import { placeholders } from '../store/rows.js';
 import type { Tx } from '../store/store.js';
 import { customerCodeOf } from './forget-customer.js';
 import { filterSql, type MessageFilter } from './list-messages.js';
@@ -109,68 +111,31 @@ export async function writeOperatorDecisions(
   for (const state of ['pending', 'in_doubt', 'parked'] as const) {
     const inState = operated.filter(({ message }) => message.state === state);
     const queued = inState.flatMap(({ message, decision }) =>
-      decision.to === 'pending' || decision.to === 'in_doubt' ? [{ message, decision }] : [],
+      decision.to === 'pending' || decision.to === 'in_doubt'
+        ? [
+            {
+              id: message.id,
+              to: decision.to,
+              firstSentAt: decision.firstSentAt,
+              newKey: decision.newKey
+                ? {
+                    generation: decision.generation,
+                    idempotencyKey: newKeyOf(message, installation, decision.generation),
+                  }
+                : null,
+            },
+          ]
+        : [],
     );
-    // A message that only comes sooner keeps its counters: its backoff goes on where it was.
-    const restart = state === 'parked';
-    const requeue = async (rows: typeof queued, withKey: boolean) =>
-      guardedUpdate(
-        tx,
-        state,
-        rows.map(({ message, decision }) => ({
-          id: message.id,
-          state: decision.to,
-          next_attempt_at: nowMs,
-          first_sent_at: decision.firstSentAt,
-          ...(restart ? { park_class: null, reason: null, failures: 0, invalid_answers: 0, customer_waits: 0 } : {}),
-          ...(withKey
-            ? {
-                generation: decision.generation,
-                idempotency_key: newKeyOf(message, installation, decision.generation),
-              }
-            : {}),
-        })),
-      );
-    await requeue(
-      queued.filter(({ decision }) => !decision.newKey),
-      false,
-    );
-    await requeue(
-      queued.filter(({ decision }) => decision.newKey),
-      true,
-    );
-
-    // The park class stays: capture must know later whether something may exist at the service.
-    await guardedUpdate(
-      tx,
-      state,
-      inState
-        .filter(({ decision }) => decision.to === 'discarded')
-        .map(({ message }) => ({
-          id: message.id,
-          state: 'discarded',
-          reason: reason.slice(0, 1000),
-          closed_at: nowMs,
-        })),
-    );
-
+    await requeueMessages(tx, state, queued, nowMs);
+    const discarded = inState.flatMap(({ message, decision }) => (decision.to === 'discarded' ? [message.id] : []));
+    await discardMessages(tx, state, discarded, reason, nowMs);
     const delivered = inState.flatMap(({ message, decision }) =>
       decision.to === 'delivered'
         ? [{ id: message.id, serviceId: decision.serviceId, isConflict: message.parkClass === 'conflict' }]
         : [],
     );
-    await guardedUpdate(
-      tx,
-      state,
-      delivered.map(({ id, serviceId }) => ({
-        id,
-        state: 'delivered',
-        park_class: null,
-        reason: reason.slice(0, 1000),
-        service_id: serviceId,
-        closed_at: nowMs,
-      })),
-    );
+    await resolveAsDelivered(tx, state, delivered, reason, nowMs);
     await bindResolved(tx, delivered, nowMs);
   }
 }
@@ -179,15 +144,6 @@ function newKeyOf(message: OperableMessage, installation: string, generation: nu
   const { operation, entity, sourceKey, idempotencyKey } = message;
   if (operation === 'create') return createKey(installation, entity, sourceKey, generation);
   return idempotencyKey === null ? null : keyAfterRefusal(idempotencyKey);
-}
-
-async function guardedUpdate(
-  tx: Tx,
-  state: string,
-  rows: readonly { id: number; [column: string]: string | number | null }[],
-): Promise<void> {
-  const matched = await updateRows(tx, 'outbox_message', ['id'], rows, 't.state=?', [state]);
-  if (matched !== rows.length) throw new Error(`${rows.length - matched} messages left the state ${state} meanwhile.`);
 }
 
 /** A binding for each, unless a newer revision wrote it already. */
@@ -199,7 +155,7 @@ async function bindResolved(
   if (delivered.length === 0) return;
   const ids = delivered.map(({ id }) => id);
   const serviceIds = new Map(delivered.map(({ id, serviceId }) => [id, serviceId]));
-  const rows = await tx.select(
+  const rows = await tx.rows<Omit<Binding, 'serviceId' | 'acknowledged'> & ResolvedRow>(
     `SELECT m.id, m.entity, m.source_key, m.revision, m.generation, m.content_hash, m.mapping_fingerprint, m.identity, m.operation,
             b.record
        FROM outbox_message m
@@ -213,43 +169,30 @@ async function bindResolved(
   // the fields, and a sweep at the next pass brings them up to date.
   const conflicts = new Set(delivered.filter(({ isConflict }) => isConflict).map(({ id }) => id));
   const isFromBefore = await fromBeforeRecovery(tx);
-  const found = rows.filter(
-    (row) => conflicts.has(Number(row.id)) || (row.operation === 'create' && isFromBefore(Number(row.id))),
-  );
-  for (const row of found) row.content_hash = unknownContent;
-  await doubtContents(
+  const found = rows.filter(({ id, operation }) => conflicts.has(id) || (operation === 'create' && isFromBefore(id)));
+  for (const row of found) row.contentHash = unknownContent;
+  await doubtContents(tx, found);
+  await bindRecords(
     tx,
-    found.map(({ id, entity }) => ({ id: Number(id), entity })),
-  );
-  await upsertRows(
-    tx,
-    'binding',
-    ['entity', 'source_key'],
     rows
       .filter((row) => row.operation !== 'delete')
       .map((row) => ({
-        entity: row.entity,
-        source_key: row.source_key,
-        service_id: serviceIds.get(Number(row.id)) as string,
-        revision: row.revision,
-        generation: row.generation,
-        content_hash: row.content_hash,
-        mapping_fingerprint: row.mapping_fingerprint,
-        identity: row.identity,
-        acknowledged: provenRecord(row.content_hash, row.record),
-        acknowledged_at: nowMs,
-      })),
-  );
-  await closeBindings(
-    tx,
-    rows
-      .filter((row) => row.operation === 'delete')
-      .map((row) => ({
-        entity: row.entity,
-        sourceKey: row.source_key,
-        revision: row.revision,
-        generation: row.generation,
+        ...row,
+        serviceId: serviceIds.get(row.id) as string,
+        acknowledged: provenRecord(row.contentHash, row.record),
       })),
     nowMs,
   );
+  await closeBindings(
+    tx,
+    rows.filter((row) => row.operation === 'delete'),
+    nowMs,
+  );
+}
+
+interface ResolvedRow {
+  id: number;
+  operation: Operation;
+  /** The mapped record as canonical JSON. */
+  record: string;
 }

@@ -11,7 +11,7 @@ import { confirmMessages } from '../../src/operator/held-messages.js';
 import { recover } from '../../src/operator/recover.js';
 import { capture } from '../../src/outbound/capture/capture.js';
 import type { CapturePageResult } from '../../src/outbound/capture/capture-page.js';
-import type { BindingRow } from '../../src/outbound/outbox/binding-export.js';
+import type { BindingRow } from '../../src/outbound/outbox/bindings.js';
 import { createKey } from '../../src/outbound/outbox/idempotency-key.js';
 import { presumeSent } from '../../src/outbound/recovery/recover-messages.js';
 import type { Store, Tx } from '../../src/store/store.js';

@@ -1,12 +1,7 @@
 import { expect } from 'chai';
 import type { Verdict } from '../../src/model/verdict.js';
 import { countOpen, customersOfOrders } from '../../src/operator/open-messages.js';
-import {
-  insertMessages,
-  knownRecords,
-  type NewMessage,
-  supersedeMessages,
-} from '../../src/outbound/capture/capture-messages.js';
+import { knownRecords } from '../../src/outbound/capture/capture-messages.js';
 import { type ClaimedMessage, claimMessages } from '../../src/outbound/deliver/claim-messages.js';
 import { parkForgottenKeys, settleNothingToSend } from '../../src/outbound/deliver/claims.js';
 import { dueMessageIds, nextDueAt, probeMessageId } from '../../src/outbound/deliver/due-messages.js';
@@ -20,6 +15,8 @@ import {
 import { sha256 } from '../../src/outbound/outbox/canonical-json.js';
 import { createKey } from '../../src/outbound/outbox/idempotency-key.js';
 import { settle } from '../../src/outbound/outbox/message.js';
+import { insertMessages, type NewMessage } from '../../src/outbound/outbox/new-messages.js';
+import { supersedeUnsent } from '../../src/outbound/outbox/transitions.js';
 import { unknownContent } from '../../src/outbound/outbox/unknown-content.js';
 import { onBothStores, useStore } from './both-stores.js';
 
@@ -554,10 +551,10 @@ onBothStores('the outbox', (kit) => {
       await set(sending, "state='sending'");
       await set(doubtful, `state='in_doubt', first_sent_at=${now}`);
       await set(parked, `state='parked', first_sent_at=${now}`);
-      expect(await write((tx) => supersedeMessages(tx, ids, now))).to.equal(2);
+      expect(await write((tx) => supersedeUnsent(tx, ids, null, now))).to.equal(2);
       const states = await kit.rows('SELECT id, state FROM outbox_message ORDER BY id');
       expect(states.filter(({ state }) => state === 'superseded').map(({ id }) => id)).to.deep.equal([unsent, parked]);
-      expect(await write((tx) => supersedeMessages(tx, [], now))).to.equal(0);
+      expect(await write((tx) => supersedeUnsent(tx, [], null, now))).to.equal(0);
     });
   });
 
@@ -628,7 +625,7 @@ describe('the outbox on MariaDB', () => {
       const known = await knownRecords(tx, 'order', ['1'], true);
       expect(known.get('1')?.newest?.state).to.equal('pending');
       expect((await claim()).claimed).to.deep.equal([]);
-      return supersedeMessages(tx, ids, now);
+      return supersedeUnsent(tx, ids, null, now);
     });
     expect(superseded).to.equal(1);
     expect((await claim()).claimed).to.deep.equal([]);

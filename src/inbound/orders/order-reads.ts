@@ -1,4 +1,3 @@
-import { placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import type { OrderReading, ReadState } from './judge-order-read.js';
 
@@ -96,39 +95,6 @@ export async function hasCreateUnderWay(tx: Tx, sentBefore: number): Promise<boo
     [sentBefore],
   );
   return rows.length > 0;
-}
-
-/** Keeps what the service said, with the binding. */
-export async function keepOrderRead(tx: Tx, order: BoundOrder, reading: OrderReading, nowMs: number): Promise<void> {
-  await tx.run(
-    `UPDATE binding SET read_state=?, read_asked_at=?, read_at=?, read_id=service_id, read_flag=?, service_status=?,
-            service_total=?, gone_at=CASE WHEN ?='gone' THEN COALESCE(gone_at, ?) ELSE NULL END
-      WHERE entity='order' AND source_key=?`,
-    [reading.state, nowMs, nowMs, reading.flag, reading.status, reading.total, reading.state, nowMs, order.sourceKey],
-  );
-}
-
-/** It was asked for and there was no proper answer: the others have their turn before it is asked for again. */
-export async function noteOrderAsked(tx: Tx, sourceKey: string, nowMs: number): Promise<void> {
-  await tx.run("UPDATE binding SET read_asked_at=? WHERE entity='order' AND source_key=?", [nowMs, sourceKey]);
-}
-
-/**
- * Brings in line which orders are final: other states may be final now, an update of ours may have followed, or the order may
- * have another id. Reads every binding of an order, so it is done once at the start.
- */
-export async function reviseFinal(tx: Tx, finalStates: readonly string[]): Promise<void> {
-  const isFinal = finalStates.length === 0 ? '1=0' : `service_status IN ${placeholders(finalStates.length)}`;
-  await tx.run(
-    `UPDATE binding SET read_state='open' WHERE entity='order' AND read_state='final'
-        AND (read_id<>service_id OR acknowledged_at>read_at OR NOT (${isFinal}))`,
-    finalStates,
-  );
-  await tx.run(
-    `UPDATE binding SET read_state='final' WHERE entity='order' AND read_state='open' AND read_id=service_id
-        AND acknowledged_at<=read_at AND ${isFinal}`,
-    finalStates,
-  );
 }
 
 export interface ReadBackCounts {

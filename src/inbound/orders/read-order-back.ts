@@ -5,13 +5,14 @@ import { noteStates } from '../../outbound/deliver/profile-notices.js';
 import { PullQuestions } from '../../outbound/deliver/pull-questions.js';
 import { SendGate } from '../../outbound/deliver/send-gate.js';
 import type { ServiceLease } from '../../outbound/deliver/service-lease.js';
+import { keepOrderRead, noteOrderAsked } from '../../outbound/outbox/bindings.js';
 import { orderTotal } from '../../service/acknowledgement.js';
 import { fillPath } from '../../service/compose-request.js';
 import { readOrderAnswer } from '../../service/read-order-answer.js';
 import type { ServiceClient } from '../../service/service-client.js';
 import type { Tx } from '../../store/store.js';
 import { judgeOrderRead, type OrderShown } from './judge-order-read.js';
-import { type BoundOrder, boundOrder, isMoving, keepOrderRead, noteOrderAsked } from './order-reads.js';
+import { type BoundOrder, boundOrder, isMoving } from './order-reads.js';
 
 /** Which order: by the id that the service gave, as a webhook names it, or by its key in the ERP. */
 export type OrderToRead = { orderId: string } | { sourceKey: string };
@@ -124,7 +125,7 @@ async function keep(
     expectedTotal: service.checkTotal === 'exact' ? totalOf(now.acknowledged) : null,
     isMoving: now.revision !== asked.revision || (await isMoving(tx, sourceKey)),
   });
-  await keepOrderRead(tx, now, reading, at);
+  await keepOrderRead(tx, sourceKey, reading, at);
   const detail = {
     orderId: serviceId,
     from: now.reading.status,

@@ -2,8 +2,9 @@ import type { ServiceSettings } from '../../config/sections/service.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { SendGate } from '../../outbound/deliver/send-gate.js';
 import type { ServiceLease } from '../../outbound/deliver/service-lease.js';
+import { reviseFinal } from '../../outbound/outbox/bindings.js';
 import type { ServiceClient } from '../../service/service-client.js';
-import { ordersToRead, reviseFinal, staleOrders } from './order-reads.js';
+import { ordersToRead, staleOrders } from './order-reads.js';
 import { readOrderBack } from './read-order-back.js';
 
 const unknownLimitMs = 1_000;

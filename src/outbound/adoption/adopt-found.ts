@@ -3,13 +3,15 @@ import type { JsonValue } from '../../model/record.js';
 import type { FoundRecord } from '../../model/verdict.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { sweepAtNextPass } from '../../store/cursors.js';
-import { placeholders, upsertRows } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
-import { insertMessages } from '../capture/capture-messages.js';
 import { type AdoptedFrom, insertAdoptions } from '../outbox/adoptions.js';
+import { bindRecords } from '../outbox/bindings.js';
 import { canonicalJson } from '../outbox/canonical-json.js';
 import type { UpdateMethod } from '../outbox/compose-update.js';
 import { heldAsAdopted } from '../outbox/held-as-adopted.js';
+import { insertMessages } from '../outbox/new-messages.js';
+import { closeAsSettled, holdMessages } from '../outbox/transitions.js';
+import { setContentHashes } from '../outbox/unknown-content.js';
 import { compareWithShown } from './compare-with-shown.js';
 
 /** The create of a customer that the service says is there already. */
@@ -71,9 +73,9 @@ export async function adoptFound(
   const message = messages[0];
   if (!message || message.record === null) throw new Error(`Message ${create.id} has no body to compare.`);
   if (own) {
-    await closeCreate(tx, create.id, found.serviceId, 'The service has acknowledged it already.', nowMs);
+    await closeAsSettled(tx, [create.id], 'The service has acknowledged it already.', nowMs, found.serviceId);
     // It never arrived: what the service holds is what the binding says, and the next pass asks whether the ERP says the same.
-    await tx.run('UPDATE outbox_message SET content_hash=? WHERE id=?', [own.content_hash, create.id]);
+    await setContentHashes(tx, [{ id: create.id, contentHash: own.content_hash }]);
     if (own.content_hash !== message.content_hash) await sweepAtNextPass(tx, 'customer');
     return { kind: 'known', serviceId: found.serviceId };
   }
@@ -84,40 +86,31 @@ export async function adoptFound(
   const wanted = newer.findLast((one) => one.operation === 'update' && one.record !== null) ?? message;
   const record = JSON.parse(wanted.record) as { [name: string]: JsonValue };
   const { base, baseHash, differs } = compareWithShown(record, found.shown, by.method);
-  await upsertRows(
+  const adoption = { entity: 'customer' as const, sourceKey: create.sourceKey, serviceId: found.serviceId };
+  await bindRecords(
     tx,
-    'binding',
-    ['entity', 'source_key'],
     [
       {
-        entity: 'customer',
-        source_key: create.sourceKey,
-        service_id: found.serviceId,
+        ...adoption,
         revision: message.revision,
         generation: message.generation,
-        content_hash: baseHash,
-        mapping_fingerprint: wanted.mapping_fingerprint,
+        contentHash: baseHash,
+        mappingFingerprint: wanted.mapping_fingerprint,
         identity: message.identity,
         acknowledged: canonicalJson(base),
-        acknowledged_at: nowMs,
       },
     ],
+    nowMs,
   );
-  const adoption = { entity: 'customer' as const, sourceKey: create.sourceKey, serviceId: found.serviceId };
   await insertAdoptions(tx, [{ ...adoption, from: by.from, actor: by.actor, differs }], nowMs);
-  await closeCreate(tx, create.id, found.serviceId, 'The service had it already: it is adopted.', nowMs);
+  await closeAsSettled(tx, [create.id], 'The service had it already: it is adopted.', nowMs, found.serviceId);
 
   const waiting = newer.filter(
     (one) =>
       one.state === 'pending' && one.first_sent_at === null && (one.operation === 'delete' || differs.length > 0),
   );
   const held = waiting.map((one) => Number(one.id));
-  if (held.length > 0)
-    await tx.run(
-      `UPDATE outbox_message SET state='parked', park_class='held', reason=?, next_attempt_at=?
-        WHERE id IN ${placeholders(held.length)}`,
-      [heldAsAdopted, nowMs, ...held],
-    );
+  await holdMessages(tx, held, heldAsAdopted, nowMs);
   if (differs.length > 0 && newer.length === 0)
     held.push(
       ...(await insertMessages(
@@ -143,13 +136,6 @@ export async function adoptFound(
       )),
     );
   return { kind: 'adopted', serviceId: found.serviceId, differs, held };
-}
-
-async function closeCreate(tx: Tx, id: number, serviceId: string, reason: string, nowMs: number): Promise<void> {
-  await tx.run(
-    "UPDATE outbox_message SET state='superseded', park_class=NULL, reason=?, service_id=?, closed_at=? WHERE id=?",
-    [reason, serviceId, nowMs, id],
-  );
 }
 
 /** Whether another create of a customer with this code may just have made the one that was found. */

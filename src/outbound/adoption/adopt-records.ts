@@ -1,7 +1,10 @@
 import type { Entity } from '../../model/record.js';
-import { insertRows, placeholders, updateRows } from '../../store/rows.js';
+import { placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { insertAdoptions } from '../outbox/adoptions.js';
+import { bindNewRecords } from '../outbox/bindings.js';
+import { closeAsSettled } from '../outbox/transitions.js';
+import { setContentHashes } from '../outbox/unknown-content.js';
 import type { AdoptableMessage, AdoptableRecord, AdoptionClaim, AdoptionDecision } from './decide-adoption.js';
 
 /**
@@ -81,21 +84,15 @@ export async function bindClaimed(
   actor: string,
   nowMs: number,
 ): Promise<void> {
-  await insertRows(
+  await bindNewRecords(
     tx,
-    'binding',
-    records.map((one) => ({
-      entity: one.entity,
-      source_key: one.sourceKey,
-      service_id: one.serviceId,
-      revision: one.decision.revision,
-      generation: one.decision.generation,
-      content_hash: one.contentHash,
-      mapping_fingerprint: one.mappingFingerprint,
-      identity: one.identity,
-      acknowledged: one.record,
-      acknowledged_at: nowMs,
+    records.map(({ decision, record, ...one }) => ({
+      ...one,
+      revision: decision.revision,
+      generation: decision.generation,
+      acknowledged: record,
     })),
+    nowMs,
   );
   await insertAdoptions(
     tx,
@@ -109,28 +106,12 @@ export async function bindClaimed(
     })),
     nowMs,
   );
-  await updateRows(
-    tx,
-    'outbox_message',
-    ['id'],
-    records.flatMap(({ decision }) =>
-      decision.supersedes.map((id) => ({
-        id,
-        state: 'superseded',
-        park_class: null,
-        reason: 'The service had it already: it is adopted.',
-        closed_at: nowMs,
-      })),
-    ),
-  );
+  const superseded = records.flatMap(({ decision }) => decision.supersedes);
+  await closeAsSettled(tx, superseded, 'The service had it already: it is adopted.', nowMs);
   // The newest message says what was captured last: an edit is told from the baseline by it.
-  await updateRows(
+  await setContentHashes(
     tx,
-    'outbox_message',
-    ['id'],
-    records.flatMap(({ decision, contentHash }) =>
-      decision.newest === null ? [] : [{ id: decision.newest, content_hash: contentHash }],
-    ),
+    records.flatMap(({ decision: { newest: id }, contentHash }) => (id === null ? [] : [{ id, contentHash }])),
   );
 }
 

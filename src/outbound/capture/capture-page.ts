@@ -4,8 +4,8 @@ import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
 import { writeCursor } from '../../store/cursors.js';
 import type { Lease } from '../../store/lease.js';
-import { type Row, updateRows } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
+import { type RefreshedBinding, refreshBindings } from '../outbox/bindings.js';
 import { changedFields } from '../outbox/compose-update.js';
 import { acknowledgedRecords, type KnownRecord, knownRecords } from './capture-messages.js';
 import {
@@ -107,7 +107,7 @@ async function planAndWrite(context: JobContext, work: CapturePageWork, tx: Tx):
     work.lease !== null,
   );
   const plans: Plan[] = [];
-  const refresh: Row[] = [];
+  const refresh: RefreshedBinding[] = [];
   let room = work.room;
 
   const seen =
@@ -220,7 +220,7 @@ async function planAndWrite(context: JobContext, work: CapturePageWork, tx: Tx):
   // In the same transaction: the next pass meets these keys as known.
   const brake = result.turnedKeys > 0 ? turnedKeysBrake(work.turnedKeys + result.turnedKeys) : null;
   if (brake) result.alert = await brakeSource(tx, context, work.entity, brake);
-  await updateRows(tx, 'binding', ['entity', 'source_key'], refresh);
+  await refreshBindings(tx, refresh);
   await writeUnsettled(tx, waiting, settledKeys);
   if (work.cursor) await writeCursor(tx, work.entity, work.cursor);
   return result;

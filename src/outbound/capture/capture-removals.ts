@@ -4,25 +4,15 @@ import type { Entity, JsonValue } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
 import type { Lease } from '../../store/lease.js';
+import { type CountingSweep, countMissing } from '../outbox/bindings.js';
 import { canonicalJson, sha256 } from '../outbox/canonical-json.js';
 import { isWholeRecord } from '../outbox/compose-update.js';
 import { removalAfterThisPass } from '../outbox/hold-messages.js';
-import {
-  boundKeys,
-  type CountingSweep,
-  countMissing,
-  lastRecords,
-  openCreates,
-  withdrawMessages,
-} from '../outbox/removal-rows.js';
+import { insertMessages, type NewMessage } from '../outbox/new-messages.js';
+import { boundKeys, lastRecords, openCreates } from '../outbox/removal-rows.js';
+import { supersedeUnsent } from '../outbox/transitions.js';
 import { holdReason } from './brake.js';
-import {
-  insertMessages,
-  type KnownRecord,
-  knownRecords,
-  type NewMessage,
-  supersedeMessages,
-} from './capture-messages.js';
+import { type KnownRecord, knownRecords } from './capture-messages.js';
 import { decideRemoval, replacesRecord } from './decide-removal.js';
 
 export interface RemovalPass {
@@ -162,8 +152,8 @@ async function removePage(
             : { parkClass: 'held', reason: held },
       });
     }
-    await supersedeMessages(tx, superseded, nowMs());
-    await withdrawMessages(
+    await supersedeUnsent(tx, superseded, null, nowMs());
+    await supersedeUnsent(
       tx,
       withdrawn.map(({ id }) => id),
       withdrawnReason,

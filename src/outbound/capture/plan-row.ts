@@ -1,13 +1,14 @@
 import type { ReadCustomer, ReadOrder } from '../../erp/erp-reader.js';
 import type { Entity } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
-import type { Row } from '../../store/rows.js';
+import type { RefreshedBinding } from '../outbox/bindings.js';
 import { canonicalJson, sha256 } from '../outbox/canonical-json.js';
 import { afterThisPass } from '../outbox/hold-messages.js';
 import { createKey, wireBody } from '../outbox/idempotency-key.js';
+import type { NewMessage } from '../outbox/new-messages.js';
 import { unknownContent } from '../outbox/unknown-content.js';
 import { changedIdentity, holdReason } from './brake.js';
-import type { KnownRecord, NewMessage } from './capture-messages.js';
+import type { KnownRecord } from './capture-messages.js';
 import { replacesRecord } from './decide-removal.js';
 import { forcedRevision, nextRevision } from './next-revision.js';
 import { recordProblem } from './record-problem.js';
@@ -169,12 +170,12 @@ export function refreshedBinding(
   pass: Pick<RowPass, 'fingerprints'>,
   row: ReadRow,
   { binding }: KnownRecord,
-): Row | null {
+): RefreshedBinding | null {
   if (!binding || !row.content.mapped || binding.contentHash !== contentHash(row)) return null;
   const fingerprint = pass.fingerprints[row.entity];
   const identity = binding.identity ?? identityOf(row);
   if (binding.mappingFingerprint === fingerprint && binding.identity === identity) return null;
-  return { entity: row.entity, source_key: row.sourceKey, mapping_fingerprint: fingerprint, identity };
+  return { entity: row.entity, sourceKey: row.sourceKey, mappingFingerprint: fingerprint, identity };
 }
 
 /** The hash that tells a changed row from an unchanged one. A row that is parked for a reason is another one than when it isn't. */

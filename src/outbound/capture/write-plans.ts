@@ -1,13 +1,14 @@
 import { type AuditEntry, appendAudit } from '../../audit/audit-log.js';
 import type { JobContext } from '../../ops/job-context.js';
 import type { Tx } from '../../store/store.js';
-import { insertMessages, supersedeMessages } from './capture-messages.js';
+import { insertMessages } from '../outbox/new-messages.js';
+import { supersedeUnsent } from '../outbox/transitions.js';
 import type { Plan } from './plan-row.js';
 
 /** Puts planned messages into the outbox and on the audit, and closes the unsent ones that they replace. */
 export async function writePlans(context: JobContext, tx: Tx, plans: readonly Plan[], nowMs: number): Promise<void> {
   const supersedes = plans.flatMap((plan) => (plan.supersedes === null ? [] : [plan.supersedes]));
-  await supersedeMessages(tx, supersedes, nowMs);
+  await supersedeUnsent(tx, supersedes, null, nowMs);
   const ids = await insertMessages(
     tx,
     plans.map((plan) => plan.message),

@@ -1,8 +1,8 @@
 import type { VerdictKind } from '../../model/verdict.js';
 import { insertRows, placeholders, updateRows, upsertRows } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
+import { closeBindings } from '../outbox/bindings.js';
 import type { Transition } from '../outbox/message.js';
-import { closeBindings } from '../outbox/removal-rows.js';
 import { doubtContents, provenRecord, unknownContent } from '../outbox/unknown-content.js';
 import { fromBeforeRecovery } from '../recovery/recover-messages.js';
 import type { ClaimedMessage } from './claim-messages.js';

@@ -1,6 +1,6 @@
 import type { Entity } from '../../model/record.js';
-import { placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
+import { holdMessages } from './transitions.js';
 
 /** What one pass over the ERP would change at the service, of one entity. */
 export interface PassCounts {
@@ -53,16 +53,16 @@ export async function holdOfPass(
   nowMs: number,
   limit: number,
 ): Promise<{ id: number; sourceKey: string }[]> {
-  const rows = await tx.select(
+  const rows = await tx.rows<{ id: number; sourceKey: string }>(
     `SELECT id, source_key FROM outbox_message WHERE state='pending' AND entity=? AND next_attempt_at>=? AND id>?
       ORDER BY id LIMIT ${Math.trunc(limit)}${tx.forUpdate}`,
     [entity, removalAfterThisPass, afterId],
   );
-  if (rows.length === 0) return [];
-  await tx.run(
-    `UPDATE outbox_message SET state='parked', park_class='held', reason=?, next_attempt_at=?
-      WHERE id IN ${placeholders(rows.length)}`,
-    [reason.slice(0, 1000), nowMs, ...rows.map((row) => Number(row.id))],
+  await holdMessages(
+    tx,
+    rows.map(({ id }) => id),
+    reason,
+    nowMs,
   );
-  return rows.map((row) => ({ id: Number(row.id), sourceKey: row.source_key }));
+  return rows;
 }

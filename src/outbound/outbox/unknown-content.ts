@@ -16,11 +16,22 @@ export function provenRecord(contentHash: string, record: string): string | null
 
 /** That these records exist says nothing of their fields: a sweep at the next pass compares them with the ERP. */
 export async function doubtContents(tx: Tx, messages: readonly { id: number; entity: Entity }[]): Promise<void> {
+  await setContentHashes(
+    tx,
+    messages.map(({ id }) => ({ id, contentHash: unknownContent })),
+  );
+  for (const entity of new Set(messages.map((message) => message.entity))) await sweepAtNextPass(tx, entity);
+}
+
+/** What capture compares the next rows of these records with. */
+export async function setContentHashes(
+  tx: Tx,
+  messages: readonly { id: number; contentHash: string }[],
+): Promise<void> {
   await updateRows(
     tx,
     'outbox_message',
     ['id'],
-    messages.map(({ id }) => ({ id, content_hash: unknownContent })),
+    messages.map(({ id, contentHash }) => ({ id, content_hash: contentHash })),
   );
-  for (const entity of new Set(messages.map((message) => message.entity))) await sweepAtNextPass(tx, entity);
 }

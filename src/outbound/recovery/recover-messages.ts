@@ -1,9 +1,11 @@
 import type { Entity } from '../../model/record.js';
-import { placeholders, updateRows } from '../../store/rows.js';
+import { placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { readStoreInfo, writeStoreInfo } from '../../store/store-info.js';
+import { doubtBoundContents } from '../outbox/bindings.js';
 import { sentUnknownWhen } from '../outbox/idempotency-key.js';
-import { unknownContent } from '../outbox/unknown-content.js';
+import { parkAsUnproven, presumeInDoubt } from '../outbox/transitions.js';
+import { setContentHashes, unknownContent } from '../outbox/unknown-content.js';
 
 /** Not acknowledged as far as this store knows. */
 const isUnbound = 'NOT EXISTS (SELECT 1 FROM binding b WHERE b.entity=m.entity AND b.source_key=m.source_key)';
@@ -65,26 +67,9 @@ export async function settleUnbound(tx: Tx, fate: UnboundFate, actor: string, no
     ],
   );
   await doubtUnderWay(tx);
-  for (const ids of chunks(all)) {
-    if (fate.to === 'in_doubt' && !fate.lookUp)
-      await tx.run(`UPDATE outbox_message SET content_hash=? WHERE id IN ${placeholders(ids.length)}`, [
-        unknownContent,
-        ...ids,
-      ]);
-    if (fate.to === 'in_doubt')
-      await tx.run(
-        `UPDATE outbox_message SET state='in_doubt', first_sent_at=CASE WHEN first_sent_at<? THEN first_sent_at ELSE ? END,
-            next_attempt_at=?, reason=?
-          WHERE id IN ${placeholders(ids.length)}`,
-        [fate.sentSince, fate.sentSince, nowMs, reason, ...ids],
-      );
-    else
-      await tx.run(
-        `UPDATE outbox_message SET state='parked', park_class='unproven', first_sent_at=COALESCE(first_sent_at, ?), reason=?
-          WHERE id IN ${placeholders(ids.length)}`,
-        [sentUnknownWhen, reason, ...ids],
-      );
-  }
+  if (fate.to === 'in_doubt' && !fate.lookUp) await forgetContents(tx, all);
+  if (fate.to === 'in_doubt') await presumeInDoubt(tx, all, fate.sentSince, reason, nowMs);
+  else await parkAsUnproven(tx, all, reason);
   return all.length;
 }
 
@@ -94,11 +79,13 @@ export async function settleUnbound(tx: Tx, fate: UnboundFate, actor: string, no
  */
 async function doubtUnderWay(tx: Tx): Promise<void> {
   const ids = await lockIds(tx, `m.operation='create' AND m.state IN ('sending','in_doubt') AND ${isUnbound}`);
-  await updateRows(
+  await forgetContents(tx, ids);
+}
+
+async function forgetContents(tx: Tx, ids: readonly number[]): Promise<void> {
+  await setContentHashes(
     tx,
-    'outbox_message',
-    ['id'],
-    ids.map((id) => ({ id, content_hash: unknownContent })),
+    ids.map((id) => ({ id, contentHash: unknownContent })),
   );
 }
 
@@ -116,13 +103,7 @@ export async function doubtParkedCreates(tx: Tx, actor: string, nowMs: number): 
       SELECT ?, 'parked', 'unproven', m.entity, m.source_key, m.id, ?, ? FROM outbox_message m WHERE ${parked}`,
     [nowMs, actor.slice(0, 255), JSON.stringify({ reason })],
   );
-  for (const ids of chunks(all)) {
-    await tx.run(
-      `UPDATE outbox_message SET park_class='unproven', first_sent_at=COALESCE(first_sent_at, ?), reason=?
-        WHERE id IN ${placeholders(ids.length)}`,
-      [sentUnknownWhen, reason, ...ids],
-    );
-  }
+  await parkAsUnproven(tx, all, reason);
   return all.length;
 }
 
@@ -149,12 +130,8 @@ async function noteFirstSent(tx: Tx, which: string, atMs: number): Promise<void>
  */
 export async function doubtBindings(tx: Tx, entity: Entity, sourceKeys: readonly string[]): Promise<void> {
   if (sourceKeys.length === 0) return;
+  await doubtBoundContents(tx, entity, sourceKeys);
   const keys = placeholders(sourceKeys.length);
-  await tx.run(`UPDATE binding SET content_hash=?, acknowledged=NULL WHERE entity=? AND source_key IN ${keys}`, [
-    unknownContent,
-    entity,
-    ...sourceKeys,
-  ]);
   await tx.run(
     `UPDATE outbox_message SET content_hash=? WHERE entity=? AND source_key IN ${keys} AND (
         (operation<>'delete' AND state IN ('delivered','superseded'))

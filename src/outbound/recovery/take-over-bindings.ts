@@ -1,16 +1,14 @@
+import type { Entity } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { lockLease } from '../../store/lease.js';
+import { placeholders, updateRows } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { type AdoptionRow, importAdoptions } from '../outbox/adoptions.js';
-import {
-  type BindingRow,
-  type ClosedBindingRow,
-  type ImportedBindings,
-  importBindings,
-  importClosedBindings,
-} from '../outbox/binding-export.js';
+import { type BindingRow, type ClosedBindingRow, importBindings, importClosedBindings } from '../outbox/bindings.js';
 import { inChunks } from '../outbox/in-chunks.js';
+import type { Operation } from '../outbox/message.js';
 import { boundKeys } from '../outbox/removal-rows.js';
+import { closeAsSettled } from '../outbox/transitions.js';
 import { doubtBindings } from './recover-messages.js';
 import { lockRecoveryHold, type RecoveryHold } from './store-witness.js';
 
@@ -19,7 +17,7 @@ export type ExportedRow = AdoptionRow | BindingRow | ClosedBindingRow;
 
 export interface TakenOver {
   /** `removed`: records that the service has no more. */
-  bindings: ImportedBindings & { removed: number };
+  bindings: TakenOverBindings & { removed: number };
   /** Records whose acknowledged values are not certain any more, so that every field of them is sent again. */
   doubtedBindings: number;
 }
@@ -54,10 +52,10 @@ async function importRows(
   const cameBack = (one: ClosedBindingRow) =>
     open.some((row) => row.entity === one.entity && row.source_key === one.source_key && row.revision > one.revision);
   const closed = rows.filter((row): row is ClosedBindingRow => 'closed_at' in row).filter((row) => !cameBack(row));
-  const removed = await importClosedBindings(tx, closed, nowMs());
+  const removed = await takeOverRemovals(tx, closed, nowMs());
   const adoptions = rows.filter((row): row is AdoptionRow => 'adopted_from' in row);
   await importAdoptions(tx, adoptions);
-  return { ...(await importBindings(tx, open, nowMs())), removed };
+  return { ...(await takeOverOpen(tx, open, nowMs())), removed };
 }
 
 /**
@@ -81,4 +79,159 @@ async function doubtAllBindings({ store }: JobContext, hold: RecoveryHold): Prom
       after = last;
     }
   return doubted;
+}
+
+interface TakenOverBindings {
+  imported: number;
+  /** The store knew the record better already. */
+  older: number;
+  /** Creates and removals that wait no more, because the record is there: capture compares its row with the binding. */
+  closed: number;
+}
+
+/** Takes over bindings that were exported. A create that was captured meanwhile, and never sent, is closed. */
+async function takeOverOpen(tx: Tx, rows: readonly BindingRow[], nowMs: number): Promise<TakenOverBindings> {
+  const result: TakenOverBindings = { imported: 0, older: 0, closed: 0 };
+  for (const entity of ['customer', 'order'] as const) {
+    const given = rows.filter((row) => row.entity === entity);
+    // Records removed since the export stay removed.
+    const newer = await newerThanKnown(tx, entity, given);
+    result.imported += newer.length;
+    result.older += given.length - newer.length;
+    if (newer.length === 0) continue;
+    await importBindings(tx, newer);
+    const reason = 'The service has it already: its binding was imported.';
+    result.closed += await closeProven(tx, entity, newer, { isBound: true, reason }, nowMs);
+    await moveBehind(tx, entity, newer);
+  }
+  return result;
+}
+
+/**
+ * Takes over removals that were exported, unless the store knows something newer. What still waits to be said of these records
+ * is closed: a row that is there is captured as a new record, with the key of the next generation.
+ * @returns how many were news
+ */
+async function takeOverRemovals(tx: Tx, rows: readonly ClosedBindingRow[], nowMs: number): Promise<number> {
+  let imported = 0;
+  for (const entity of ['customer', 'order'] as const) {
+    const news = await newerThanKnown(
+      tx,
+      entity,
+      rows.filter((row) => row.entity === entity),
+    );
+    if (news.length === 0) continue;
+    imported += news.length;
+    const reached = await newestRevisions(tx, 'outbox_message', entity, keysOf(news));
+    await importClosedBindings(
+      tx,
+      entity,
+      // Edits that were captured since have revisions of their own: the removal ends them too.
+      news.map((row) => ({ ...row, revision: Math.max(row.revision, reached.get(row.source_key) ?? 0) })),
+    );
+    const reason = 'The service has it no more: its removal was imported.';
+    await closeProven(tx, entity, news, { isBound: false, reason }, nowMs);
+  }
+  return imported;
+}
+
+/** What an export says of a record: at this revision it was acknowledged, or removed. */
+interface Proof {
+  source_key: string;
+  revision: number;
+}
+
+/**
+ * Closes the messages of records of which an export tells the end: all that are no newer than the export, even those that a copy
+ * was sending. An unsent message is closed also when it is newer: of a removed record every one, of a bound one its create. The
+ * updates of a bound record go on, because a brake may hold them. Nothing is sent meanwhile.
+ * @returns how many
+ */
+async function closeProven(
+  tx: Tx,
+  entity: Entity,
+  proofs: readonly Proof[],
+  what: { isBound: boolean; reason: string },
+  nowMs: number,
+): Promise<number> {
+  const revisions = new Map(proofs.map((proof) => [proof.source_key, proof.revision]));
+  const open = await tx.rows<OpenMessage>(
+    `SELECT id, source_key, revision, operation, first_sent_at FROM outbox_message
+      WHERE entity=? AND source_key IN ${placeholders(revisions.size)} AND state IN ('pending','parked','sending','in_doubt')
+        ${what.isBound ? "AND operation<>'update'" : ''}${tx.forUpdate}`,
+    [entity, ...revisions.keys()],
+  );
+  const proven = open.filter((message) => {
+    const isUnsent = message.firstSentAt === null && (message.operation === 'create' || !what.isBound);
+    return isUnsent || message.revision <= (revisions.get(message.sourceKey) as number);
+  });
+  await closeAsSettled(
+    tx,
+    proven.map(({ id }) => id),
+    what.reason,
+    nowMs,
+  );
+  return proven.length;
+}
+
+interface OpenMessage {
+  id: number;
+  sourceKey: string;
+  revision: number;
+  operation: Operation;
+  firstSentAt: number | null;
+}
+
+/**
+ * The open messages of a copy speak of the record that is there by now, so they follow everything that the export tells of:
+ * else their acknowledgement would take the binding back, and the next export would count as older than this one.
+ */
+async function moveBehind(tx: Tx, entity: Entity, bindings: readonly BindingRow[]): Promise<void> {
+  const bound = new Map(bindings.map((row) => [row.source_key, row]));
+  const reached = await newestRevisions(tx, 'outbox_message', entity, [...bound.keys()]);
+  const open = await tx.rows<OpenMessage>(
+    `SELECT id, source_key, revision FROM outbox_message
+      WHERE entity=? AND source_key IN ${placeholders(bound.size)} AND operation<>'create'
+        AND state IN ('pending','parked','sending','in_doubt')${tx.forUpdate}`,
+    [entity, ...bound.keys()],
+  );
+  await updateRows(
+    tx,
+    'outbox_message',
+    ['id'],
+    open.map(({ id, sourceKey, revision }) => {
+      const binding = bound.get(sourceKey) as BindingRow;
+      const offset = Math.max(binding.revision, reached.get(sourceKey) ?? 0);
+      return { id, revision: revision + offset, generation: binding.generation };
+    }),
+  );
+}
+
+/** Those of which neither a binding nor a closed binding tells as much. */
+async function newerThanKnown<T extends Proof>(tx: Tx, entity: Entity, given: readonly T[]): Promise<T[]> {
+  const open = await newestRevisions(tx, 'binding', entity, keysOf(given));
+  const closed = await newestRevisions(tx, 'closed_binding', entity, keysOf(given));
+  return given.filter(
+    ({ source_key: key, revision }) => revision > Math.max(open.get(key) ?? -1, closed.get(key) ?? -1),
+  );
+}
+
+/** The newest revision of each of these records that the table tells of. */
+async function newestRevisions(
+  tx: Tx,
+  table: 'outbox_message' | 'binding' | 'closed_binding',
+  entity: Entity,
+  keys: readonly string[],
+): Promise<Map<string, number>> {
+  if (keys.length === 0) return new Map();
+  const rows = await tx.rows<{ sourceKey: string; revision: number }>(
+    `SELECT source_key, MAX(revision) AS revision FROM ${table}
+      WHERE entity=? AND source_key IN ${placeholders(keys.length)} GROUP BY source_key`,
+    [entity, ...keys],
+  );
+  return new Map(rows.map((row) => [row.sourceKey, row.revision]));
+}
+
+function keysOf(rows: readonly Proof[]): string[] {
+  return rows.map((row) => row.source_key);
 }

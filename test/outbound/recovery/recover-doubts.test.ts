@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { editSampleLine } from '../../../src/lab/sample-erp/change-sample-erp.js';
 import { recover } from '../../../src/operator/recover.js';
-import type { BindingRow } from '../../../src/outbound/outbox/binding-export.js';
+import type { BindingRow } from '../../../src/outbound/outbox/bindings.js';
 import { checkWitness, renewWitness } from '../../../src/outbound/recovery/store-witness.js';
 import { readStoreInfo, writeStoreInfo } from '../../../src/store/store-info.js';
 import { readWitness } from '../../../src/store/witness.js';

@@ -1,0 +1,111 @@
+import type { Entity } from '../../model/record.js';
+import { insertRows, placeholders } from '../../store/rows.js';
+import type { Tx } from '../../store/store.js';
+import type { Operation, ParkClass } from './message.js';
+import { unknownContent } from './unknown-content.js';
+
+export interface NewMessage {
+  entity: Entity;
+  sourceKey: string;
+  revision: number;
+  operation: Operation;
+  generation: number;
+  /** The number that people know the record by. */
+  number: string | null;
+  /** The row's change cursor as the ERP wrote it. */
+  changedAt?: string | null;
+  /** Key of the customer whose binding it waits for, or null. */
+  customerKey: string | null;
+  contentHash: string;
+  mappingFingerprint: string;
+  /** The mapped record as canonical JSON; null for a row that can't be mapped. */
+  record: string | null;
+  /** Set for a create: its bytes are frozen here. An update is composed later. */
+  idempotencyKey: string | null;
+  /** When the same key and bytes went out before (`resync --force`). */
+  firstSentAt?: number | null;
+  /** Whatever is found or acknowledged of it proves nothing of its fields: an update follows. */
+  isContentDoubted?: boolean;
+  /** The columns that never change, as JSON. */
+  identity?: string | null;
+  /** One of many that a resync or a change of the mapping brings: it goes after what is new. */
+  isBacklog?: boolean;
+  /** When it may be sent; absent: now. */
+  nextAttemptAt?: number;
+  parked: { parkClass: ParkClass; reason: string } | null;
+}
+
+/** Writes new messages and their bodies, and returns their ids in the same order. */
+export async function insertMessages(tx: Tx, messages: readonly NewMessage[], nowMs: number): Promise<number[]> {
+  if (messages.length === 0) return [];
+  await insertRows(
+    tx,
+    'outbox_message',
+    messages.map((message) => ({
+      entity: message.entity,
+      source_key: message.sourceKey,
+      revision: message.revision,
+      operation: message.operation,
+      generation: message.generation,
+      number: message.number?.slice(0, 255) ?? null,
+      source_changed_at: message.changedAt ?? null,
+      customer_key: message.customerKey,
+      idempotency_key: message.idempotencyKey,
+      // The bytes of a create are its record: one text, one hash.
+      body_hash: message.idempotencyKey === null ? null : message.contentHash,
+      content_hash: message.isContentDoubted ? unknownContent : message.contentHash,
+      mapping_fingerprint: message.mappingFingerprint,
+      state: message.parked ? 'parked' : 'pending',
+      park_class: message.parked?.parkClass ?? null,
+      reason: message.parked?.reason.slice(0, 1000) ?? null,
+      next_attempt_at: message.nextAttemptAt ?? nowMs,
+      identity: message.identity ?? null,
+      first_sent_at: message.firstSentAt ?? null,
+      captured_at: nowMs,
+      is_backlog: message.isBacklog ? 1 : 0,
+    })),
+  );
+  await hurryWhatNewsWaitsFor(
+    tx,
+    messages.filter(({ isBacklog }) => !isBacklog),
+  );
+  // Ids of a multi-row insert are not promised to be consecutive: ask for them.
+  const ids = new Map<string, number>();
+  for (const entity of ['customer', 'order'] as const) {
+    const keys = [...new Set(messages.filter((m) => m.entity === entity).map((m) => m.sourceKey))];
+    if (keys.length === 0) continue;
+    const rows = await tx.select(
+      `SELECT id, source_key, revision FROM outbox_message WHERE entity=? AND source_key IN ${placeholders(keys.length)}`,
+      [entity, ...keys],
+    );
+    for (const row of rows) ids.set(`${entity} ${row.revision} ${row.source_key}`, Number(row.id));
+  }
+  const inOrder = messages.map((m) => ids.get(`${m.entity} ${m.revision} ${m.sourceKey}`) as number);
+  await insertRows(
+    tx,
+    'message_body',
+    messages.flatMap((message, i) =>
+      message.record === null ? [] : [{ message_id: inOrder[i] as number, record: message.record, body: null }],
+    ),
+  );
+  return inOrder;
+}
+
+/** An older revision of the same record, or the customer of a new order, is no backlog any more: news waits for it. */
+async function hurryWhatNewsWaitsFor(tx: Tx, news: readonly NewMessage[]): Promise<void> {
+  const waitedFor = {
+    customer: news.flatMap((m) =>
+      m.entity === 'customer' ? [m.sourceKey] : m.customerKey === null ? [] : [m.customerKey],
+    ),
+    order: news.flatMap((m) => (m.entity === 'order' ? [m.sourceKey] : [])),
+  };
+  for (const entity of ['customer', 'order'] as const) {
+    const keys = [...new Set(waitedFor[entity])];
+    if (keys.length === 0) continue;
+    await tx.run(
+      `UPDATE outbox_message SET is_backlog=0
+        WHERE source_key IN ${placeholders(keys.length)} AND entity=? AND is_backlog=1 AND state IN ('pending','sending','in_doubt')`,
+      [...keys, entity],
+    );
+  }
+}

@@ -1,0 +1,299 @@
+import type { Entity } from '../../model/record.js';
+import { placeholders, type Row, updateRows } from '../../store/rows.js';
+import type { SqlValue, Tx } from '../../store/store.js';
+import { sentUnknownWhen } from './idempotency-key.js';
+import type { Transition } from './message.js';
+
+/**
+ * The only file that changes the state of a message (`insertMessages` gives it the first one). Each function is one kind of
+ * move and names the states it starts from: a message that has left them meanwhile stays as it is. What follows from a verdict
+ * is decided by `settle`, what a person may do by `decideOperatorAction`.
+ */
+
+/** A message as the audit names it. */
+export interface MessageName {
+  id: number;
+  entity: Entity;
+  sourceKey: string;
+}
+
+const unsentOrParked = "((state='pending' AND first_sent_at IS NULL) OR state='parked')";
+const notClosed = "state IN ('pending','parked','sending','in_doubt')";
+
+export interface Claim {
+  id: number;
+  claimedFrom: 'pending' | 'in_doubt';
+  attemptNumber: number;
+  idempotencyKey: string;
+  bodyHash: string;
+  method: string | null;
+  keyField: string | null;
+}
+
+/** Due messages become `sending`, with the key and the hash of the bytes that go out. The attempt is written by the caller. */
+export async function claimForSending(tx: Tx, claims: readonly Claim[], epoch: number): Promise<void> {
+  await updateMessages(
+    tx,
+    claims.map((claim) => ({
+      id: claim.id,
+      state: 'sending',
+      claimed_from: claim.claimedFrom,
+      claim_epoch: epoch,
+      attempts: claim.attemptNumber,
+      idempotency_key: claim.idempotencyKey,
+      body_hash: claim.bodyHash,
+      method: claim.method,
+      key_field: claim.keyField ?? '',
+    })),
+    "t.state IN ('pending','in_doubt')",
+  );
+}
+
+/** Messages in doubt and conflicts become `sending` while the service is asked for their records. */
+export async function claimForLookUp(tx: Tx, ids: readonly number[], epoch: number): Promise<void> {
+  await run(
+    tx,
+    ids,
+    "claimed_from=state, state='sending', claim_epoch=?, attempts=attempts+1",
+    [epoch],
+    "state IN ('in_doubt','parked')",
+  );
+}
+
+export interface Settled {
+  id: number;
+  attemptNumber: number;
+  /** Fields that are left out stay as they are. */
+  transition: Pick<Transition, 'state'> & Partial<Transition>;
+}
+
+/**
+ * From `sending` to what the verdict says. A message that is no longer sending this attempt under this epoch stays as it is.
+ * @param settled all with the same fields
+ * @returns how many were still sending
+ */
+export async function settleSending(
+  tx: Tx,
+  settled: readonly Settled[],
+  epoch: number,
+  nowMs: number,
+): Promise<number> {
+  const rows = settled.map(({ id, attemptNumber, transition }) => {
+    const columns: { [column: string]: SqlValue | undefined } = {
+      id,
+      attempts: attemptNumber,
+      state: transition.state,
+      park_class: transition.parkClass,
+      reason: shortened(transition.reason),
+      next_attempt_at: transition.nextAttemptAt,
+      failures: transition.failures,
+      invalid_answers: transition.invalidAnswers,
+      customer_waits: transition.customerWaits,
+      first_sent_at: transition.firstSentAt,
+      service_id: transition.serviceId,
+      flag: shortened(transition.flag, 500),
+      closed_at: transition.state === 'delivered' ? nowMs : null,
+    };
+    return Object.fromEntries(Object.entries(columns).filter(([, value]) => value !== undefined)) as Row;
+  });
+  return updateRows(tx, 'outbox_message', ['id', 'attempts'], rows, "t.state='sending' AND t.claim_epoch=?", [epoch]);
+}
+
+/**
+ * After a takeover: what an older epoch was sending may have been sent. A conflict was only looked up, and stays one.
+ * @returns the messages that are in doubt now
+ */
+export async function doubtOlderEpochs(tx: Tx, epoch: number, nowMs: number): Promise<MessageName[]> {
+  await tx.run(
+    "UPDATE outbox_message SET state='parked' WHERE state='sending' AND claim_epoch<? AND claimed_from='parked'",
+    [epoch],
+  );
+  const doubted = await tx.rows<MessageName>(
+    "SELECT id, entity, source_key FROM outbox_message WHERE state='sending' AND claim_epoch<?",
+    [epoch],
+  );
+  if (doubted.length > 0)
+    await tx.run(
+      `UPDATE outbox_message
+          SET state='in_doubt', next_attempt_at=?, first_sent_at=COALESCE(first_sent_at,
+                (SELECT a.intended_at FROM attempt a WHERE a.message_id=outbox_message.id AND a.number=outbox_message.attempts)),
+              reason='The process that was sending it stopped without an outcome.'
+        WHERE state='sending' AND claim_epoch<?`,
+      [nowMs, epoch],
+    );
+  return doubted;
+}
+
+/** Unsent messages wait until a person confirms them. */
+export async function holdMessages(tx: Tx, ids: readonly number[], reason: string, nowMs: number): Promise<void> {
+  const set = "state='parked', park_class='held', reason=?, next_attempt_at=?";
+  await run(tx, ids, set, [shortened(reason), nowMs], "state='pending'");
+}
+
+/**
+ * Messages of which nothing proves whether they took effect wait for a person. Where the first try is not on record, it counts
+ * as older than the lifetime of any key.
+ */
+export async function parkAsUnproven(tx: Tx, ids: readonly number[], reason: string): Promise<void> {
+  const set = "state='parked', park_class='unproven', first_sent_at=COALESCE(first_sent_at, ?), reason=?";
+  await run(tx, ids, set, [sentUnknownWhen, shortened(reason)], "state IN ('pending','in_doubt','parked')");
+}
+
+/** The states that an operator can act on. */
+export type OperableState = 'pending' | 'in_doubt' | 'parked';
+
+export interface Requeued {
+  id: number;
+  to: 'pending' | 'in_doubt';
+  firstSentAt: number | null;
+  /** Set where the next try goes out under another key. */
+  newKey: { generation: number; idempotencyKey: string | null } | null;
+}
+
+/**
+ * Due now. A parked message starts over; one that only comes sooner keeps its counters, so that its backoff goes on.
+ * @throws when a message has left the state it was decided in
+ */
+export async function requeueMessages(
+  tx: Tx,
+  from: OperableState,
+  messages: readonly Requeued[],
+  nowMs: number,
+): Promise<void> {
+  const restart: Row =
+    from === 'parked' ? { park_class: null, reason: null, failures: 0, invalid_answers: 0, customer_waits: 0 } : {};
+  const withKey = messages.filter(({ newKey }) => newKey !== null);
+  const asBefore = messages.filter(({ newKey }) => newKey === null);
+  for (const some of [asBefore, withKey])
+    await leave(
+      tx,
+      from,
+      some.map(({ id, to, firstSentAt, newKey }) => ({
+        id,
+        state: to,
+        next_attempt_at: nowMs,
+        first_sent_at: firstSentAt,
+        ...restart,
+        ...(newKey && { generation: newKey.generation, idempotency_key: newKey.idempotencyKey }),
+      })),
+    );
+}
+
+/** A person lets held messages go. Messages that are no longer parked stay as they are. */
+export async function releaseHeld(tx: Tx, ids: readonly number[], nowMs: number): Promise<void> {
+  const set = "state='pending', park_class=NULL, reason=NULL, next_attempt_at=?";
+  await run(tx, ids, set, [nowMs], "state='parked'");
+}
+
+/**
+ * A person closes messages. The park class stays: capture must know later whether something may exist at the service.
+ * @throws when a message has left the state it was decided in
+ */
+export async function discardMessages(
+  tx: Tx,
+  from: OperableState,
+  ids: readonly number[],
+  reason: string,
+  nowMs: number,
+): Promise<void> {
+  await leave(
+    tx,
+    from,
+    ids.map((id) => ({ id, state: 'discarded', reason: shortened(reason), closed_at: nowMs })),
+  );
+}
+
+/** A person found these records at the service. @throws when a message has left the state it was decided in */
+export async function resolveAsDelivered(
+  tx: Tx,
+  from: OperableState,
+  messages: readonly { id: number; serviceId: string }[],
+  reason: string,
+  nowMs: number,
+): Promise<void> {
+  await leave(
+    tx,
+    from,
+    messages.map(({ id, serviceId }) => ({
+      id,
+      state: 'delivered',
+      park_class: null,
+      reason: shortened(reason),
+      service_id: serviceId,
+      closed_at: nowMs,
+    })),
+  );
+}
+
+/**
+ * A newer revision takes the place of these messages, or their record was cancelled. Only of those that are unsent or parked.
+ * @param reason null: the one on record stays
+ */
+export async function supersedeUnsent(
+  tx: Tx,
+  ids: readonly number[],
+  reason: string | null,
+  nowMs: number,
+): Promise<number> {
+  const set = "state='superseded', reason=COALESCE(?, reason), closed_at=?";
+  return run(tx, ids, set, [reason, nowMs], unsentOrParked);
+}
+
+/**
+ * These messages have nothing to say any more, because the service holds (or has lost) their records already.
+ * @param serviceId the id that the service has given to the one record
+ */
+export async function closeAsSettled(
+  tx: Tx,
+  ids: readonly number[],
+  reason: string,
+  nowMs: number,
+  serviceId: string | null = null,
+): Promise<void> {
+  const set = "state='superseded', park_class=NULL, reason=?, service_id=COALESCE(?, service_id), closed_at=?";
+  await run(tx, ids, set, [reason, serviceId, nowMs], notClosed);
+}
+
+/** Unsent messages that the lost store may have sent: the same key and bytes go out again, or they are looked up. */
+export async function presumeInDoubt(
+  tx: Tx,
+  ids: readonly number[],
+  sentSince: number,
+  reason: string,
+  nowMs: number,
+): Promise<void> {
+  const set = `state='in_doubt', first_sent_at=CASE WHEN first_sent_at<? THEN first_sent_at ELSE ? END,
+      next_attempt_at=?, reason=?`;
+  await run(tx, ids, set, [sentSince, sentSince, nowMs, reason], "state='pending'");
+}
+
+async function run(
+  tx: Tx,
+  ids: readonly number[],
+  set: string,
+  values: readonly SqlValue[],
+  guard: string,
+): Promise<number> {
+  let matched = 0;
+  for (let start = 0; start < ids.length; start += 5_000) {
+    const chunk = ids.slice(start, start + 5_000);
+    matched += await tx.run(`UPDATE outbox_message SET ${set} WHERE id IN ${placeholders(chunk.length)} AND ${guard}`, [
+      ...values,
+      ...chunk,
+    ]);
+  }
+  return matched;
+}
+
+async function leave(tx: Tx, from: OperableState, rows: readonly Row[]): Promise<void> {
+  const matched = await updateMessages(tx, rows, 't.state=?', [from]);
+  if (matched !== rows.length) throw new Error(`${rows.length - matched} messages left the state ${from} meanwhile.`);
+}
+
+async function updateMessages(tx: Tx, rows: readonly Row[], guard?: string, values?: SqlValue[]): Promise<number> {
+  return updateRows(tx, 'outbox_message', ['id'], rows, guard, values);
+}
+
+function shortened<T extends string | null | undefined>(text: T, length = 1000): T {
+  return typeof text === 'string' ? (text.slice(0, length) as T) : text;
+}
