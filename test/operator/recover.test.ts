@@ -442,7 +442,7 @@ function inMidPage(kit: LabKit, isPast: string): { store: Store; hasRead: Promis
 
 async function isConfirming(tx: Tx): Promise<boolean> {
   const waiting =
-    "SELECT id FROM information_schema.processlist WHERE db=DATABASE() AND info LIKE 'SELECT%m.identity%FOR UPDATE'";
+    "SELECT id FROM information_schema.processlist WHERE db=DATABASE() AND info LIKE 'SELECT%m.mapping_fingerprint%FOR UPDATE'";
   return (await tx.select(waiting)).length > 0;
 }
 
@@ -456,6 +456,7 @@ function withHook(tx: Tx, before: () => Promise<unknown>): Tx {
     };
   return {
     ...tx,
+    rows: then(tx.rows) as Tx['rows'],
     select: then(tx.select) as Tx['select'],
     run: then(tx.run),
     insertReturningId: then(tx.insertReturningId),
