@@ -374,7 +374,7 @@ export const failureProofs: Readonly<Record<string, readonly Proof[]>> = {
       'ends on a list that never holds still, takes what it met, and takes off nothing',
     ],
     [
-      'inbound/invoices/pass-histories.test.ts',
+      'inbound/invoices/list-proof-histories.test.ts',
       'proves only what was the list of one moment, takes off nothing without a proof of its own, and ends',
     ],
     [
