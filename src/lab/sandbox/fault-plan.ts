@@ -26,66 +26,49 @@ const common = {
 
 /** Whether the request takes its effect (and its key is remembered) before it goes wrong. */
 const effect = (usual: 'none' | 'done') => z.enum(['none', 'done']).default(usual);
-const headers = z.record(z.string(), z.string()).default({});
+
+const fault = <Kind extends string, Fields extends z.ZodRawShape>(kind: Kind, fields: Fields) =>
+  z.strictObject({ kind: z.literal(kind), ...common, ...fields });
 
 const faultSchema = z.discriminatedUnion('kind', [
   /** Any answer: 500, 503 with Retry-After, 429, 401, … A string body is sent as it is, anything else as JSON. */
-  z.strictObject({
-    kind: z.literal('status'),
+  fault('status', {
     status: z.int().min(200).max(599),
-    headers,
+    headers: z.record(z.string(), z.string()).default({}),
     body: z.unknown().optional(),
     effect: effect('none'),
-    ...common,
   }),
   /** Never answers. */
-  z.strictObject({ kind: z.literal('hang'), effect: effect('none'), ...common }),
+  fault('hang', { effect: effect('none') }),
   /** The true answer, later by `ms`; the key is in progress meanwhile. */
-  z.strictObject({ kind: z.literal('delay'), ms: z.number().min(0), ...common }),
+  fault('delay', { ms: z.number().min(0) }),
   /** The true answer, its body a byte at a time. */
-  z.strictObject({ kind: z.literal('trickle'), intervalMs: z.number().min(0).default(100), ...common }),
+  fault('trickle', { intervalMs: z.number().min(0).default(100) }),
   /** The connection is reset; nothing happened. */
-  z.strictObject({ kind: z.literal('reset-before'), ...common }),
+  fault('reset-before', {}),
   /** The connection is reset; it happened. */
-  z.strictObject({ kind: z.literal('reset-after-commit'), ...common }),
+  fault('reset-after-commit', {}),
   /** The true status and headers, half of the body, then the end of the connection. */
-  z.strictObject({ kind: z.literal('cut-off'), chunked: z.boolean().default(false), ...common }),
+  fault('cut-off', { chunked: z.boolean().default(false) }),
   /** Half of the JSON as a complete body: the connection is fine, the text isn't. */
-  z.strictObject({ kind: z.literal('truncated-json'), ...common }),
+  fault('truncated-json', {}),
   /** The true status with a page made for people, as a proxy or a maintenance page does. */
-  z.strictObject({ kind: z.literal('html'), effect: effect('done'), ...common }),
-  /** The answer's `total` is off by this much; what was recorded is right. */
-  z.strictObject({ kind: z.literal('wrong-total'), by: z.int().default(1), ...common }),
+  fault('html', { effect: effect('done') }),
+  /** The answer's `total` is off by this much; the recorded one is right. */
+  fault('wrong-total', { by: z.int().default(1) }),
   /** The true status without a body. */
-  z.strictObject({ kind: z.literal('empty-body'), effect: effect('done'), ...common }),
+  fault('empty-body', { effect: effect('done') }),
   /** The true status with JSON that isn't what was promised. */
-  z.strictObject({
-    kind: z.literal('invalid-json-shape'),
-    body: z.unknown().default({ result: 'ok' }),
-    effect: effect('done'),
-    ...common,
-  }),
+  fault('invalid-json-shape', { body: z.unknown().default({ result: 'ok' }), effect: effect('done') }),
   /** Every remembered key is forgotten, then the request is served as usual. */
-  z.strictObject({ kind: z.literal('forget-keys'), ...common }),
+  fault('forget-keys', {}),
   /** Sent somewhere else; nothing happened. */
-  z.strictObject({
-    kind: z.literal('redirect'),
-    status: z.int().min(300).max(399).default(302),
-    location: z.string().default('/v1/moved'),
-    ...common,
-  }),
-  /** The true answer with this many bytes of padding, as valid JSON without a content length. */
-  z.strictObject({
-    kind: z.literal('oversize-body'),
-    bytes: z
-      .int()
-      .min(1)
-      .default(32 * 1024 * 1024),
-    ...common,
-  }),
+  fault('redirect', { status: z.int().min(300).max(399).default(302), location: z.string().default('/v1/moved') }),
+  /** The true answer with this many bytes of padding (32 MiB), as valid JSON without a content length. */
+  fault('oversize-body', { bytes: z.int().min(1).default(33_554_432) }),
 ]);
 
-/** A fault as it is asked for, in process or over HTTP. */
+/** A fault as a caller sets it, in process or over HTTP. */
 export type FaultInput = z.input<typeof faultSchema>;
 /** A fault with its defaults filled in. */
 export type Fault = z.output<typeof faultSchema>;
@@ -128,12 +111,11 @@ export class FaultPlan {
 
   /** Replaces all faults. */
   set(faults: readonly Fault[]): void {
-    this.#planned = [];
-    this.add(faults);
+    this.#planned = faults.map(planned);
   }
 
   add(faults: readonly Fault[]): void {
-    for (const fault of faults) this.#planned.push({ fault, matches: matcher(fault.match), seen: 0, fired: 0 });
+    this.#planned.push(...faults.map(planned));
   }
 
   list(): { fault: Fault; seen: number; fired: number }[] {
@@ -146,10 +128,10 @@ export class FaultPlan {
    */
   draw(target: FaultTarget): Fault | null {
     let drawn: PlannedFault | null = null;
-    for (const planned of this.#planned) {
-      if (!planned.matches(target)) continue;
-      planned.seen++;
-      if (!drawn && this.#fires(planned)) drawn = planned;
+    for (const one of this.#planned) {
+      if (!one.matches(target)) continue;
+      one.seen++;
+      if (!drawn && this.#fires(one)) drawn = one;
     }
     if (!drawn) return null;
     drawn.fired++;
@@ -162,6 +144,10 @@ export class FaultPlan {
     if (nth !== undefined && !(Array.isArray(nth) ? nth.includes(seen) : nth === seen)) return false;
     return fault.probability === undefined || this.random() < fault.probability;
   }
+}
+
+function planned(fault: Fault): PlannedFault {
+  return { fault, matches: matcher(fault.match), seen: 0, fired: 0 };
 }
 
 function matcher(match: Fault['match']): (target: FaultTarget) => boolean {
