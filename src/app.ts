@@ -22,10 +22,10 @@ export interface AppOptions {
   configDir?: string | undefined;
   /** Settings made in the program (the demo) instead of a configuration folder. */
   settings?: Settings;
-  /** What acts, for the audit: a command's name or `daemon`. */
+  /** Who acts, for the audit: a command's name or `daemon`. */
   role: string;
   log: 'stdout' | 'stderr';
-  /** Only looks: neither makes a store, nor brings its schema up to date, nor writes into it. */
+  /** Only looks: does not create the store, bring its schema up to date, or write into it. */
   readOnly?: boolean;
 }
 
@@ -35,7 +35,7 @@ export interface App {
   settings: Settings;
   store: Store;
   log: Logger;
-  /** What no output may hold; it grows with every secret that comes while the program runs. */
+  /** What no output may hold. It grows with every secret that comes while the program runs. */
   secrets: readonly string[];
   /** Adds a secret that came while the program runs. */
   rememberSecret: (secret: string) => void;
@@ -48,8 +48,8 @@ export interface App {
 }
 
 /**
- * Start order: settings, log, store; the ERP and the service when they are needed. A wrong configuration throws before
- * anything is touched.
+ * Starts settings, log and store, in this order; the ERP and the service when they are needed.
+ * @throws ConfigurationError before anything is touched
  */
 export async function openApp(options: AppOptions): Promise<App> {
   const loaded = options.settings
@@ -59,44 +59,29 @@ export async function openApp(options: AppOptions): Promise<App> {
   const secrets = new KnownSecrets(secretsOf(settings));
   const level = options.log === 'stderr' && settings.log.level === 'info' ? 'warn' : settings.log.level;
   const log = createLogger({ level, stream: options.log, secrets: secrets.all });
-
   const { store, warnings } = await (options.readOnly ? openStoreForReading : openStore)(settings.store);
   for (const warning of [...loaded.warnings, ...warnings]) log.warn(warning);
-  const problem = await store
-    .read('read the environment', (tx) => environmentProblem(tx, settings.service.environment))
-    .catch(async (error) => {
-      // Whoever tries again opens another one; this one would keep the process alive after its end.
-      await store.close();
-      throw error;
-    });
-  if (problem) {
-    await store.close();
-    throw new ConfigurationError(options.configDir ?? 'the configuration folder', [
-      { path: 'service.environment', message: problem, found: settings.service.environment },
-    ]);
-  }
-
   let witness: WitnessKeeper | null = null;
-  if (!options.readOnly)
-    try {
+  try {
+    await checkEnvironment(store, options, settings);
+    if (!options.readOnly) {
       // Before anything is written: an older copy of the store must not grow past what its witness remembers.
       if (settings.store.witnessFile) witness = await WitnessKeeper.start(store, settings.store.witnessFile, log);
       await switchWriteBack(store, settings.writeBack);
-    } catch (error) {
-      await witness?.stop();
-      await store.close();
-      throw error;
     }
+  } catch (error) {
+    await witness?.stop();
+    // An open store keeps the process alive, and a retry opens its own.
+    await store.close();
+    throw error;
+  }
 
-  const actor =
-    options.role === 'daemon'
-      ? `daemon@${hostname()}:${process.pid}`
-      : `${operator()} (${options.role})@${hostname()}:${process.pid}`;
+  const actor = actorOf(options.role);
+  const context: JobContext = { store, settings, actor, log, nowMs: Date.now, clock: systemClock, random: Math.random };
   let reader: ErpReader | null = null;
   let client: ServiceClient | null = null;
   let writer: ErpWriter | null = null;
-  const noticing = new Set<Promise<void>>();
-  const context: JobContext = { store, settings, actor, log, nowMs: Date.now, clock: systemClock, random: Math.random };
+  const notices = new Set<Promise<void>>();
   return {
     context,
     settings,
@@ -113,30 +98,12 @@ export async function openApp(options: AppOptions): Promise<App> {
       return writer;
     },
     client: () => {
-      client ??= new ServiceClient({
-        service: settings.service,
-        quickResends: settings.delivery.quickResends,
-        nowMs: Date.now,
-        secrets,
-        warn: (message) => log.warn(message),
-        onToken: (fault) => {
-          if (fault) log.warn('No access token', { reason: fault.reason });
-          else log.info('A new access token');
-        },
-        onEndpointNotice: (notice) => {
-          const noted = noteEndpoint(context, notice)
-            .catch((error: Error) => {
-              log.error('A notice of the service is not on record', { error: error.message });
-            })
-            .finally(() => noticing.delete(noted));
-          noticing.add(noted);
-        },
-      });
+      client ??= openClient(context, secrets, notices);
       return client;
     },
     close: async () => {
       client?.close();
-      await Promise.all(noticing);
+      await Promise.all(notices);
       await writer?.close();
       await reader?.close();
       await witness?.stop();
@@ -145,7 +112,41 @@ export async function openApp(options: AppOptions): Promise<App> {
   };
 }
 
-/** Everything that must never be printed. */
+/** @param notices holds what the client is still writing down, so that the store stays open for it */
+function openClient(context: JobContext, secrets: KnownSecrets, notices: Set<Promise<void>>): ServiceClient {
+  const { settings, log, nowMs } = context;
+  return new ServiceClient({
+    service: settings.service,
+    quickResends: settings.delivery.quickResends,
+    nowMs,
+    secrets,
+    warn: (message) => log.warn(message),
+    onToken: (fault) => {
+      if (fault) log.warn('No access token', { reason: fault.reason });
+      else log.info('A new access token');
+    },
+    onEndpointNotice: (notice) => {
+      const noted = noteEndpoint(context, notice)
+        .catch((error: Error) => {
+          log.error('A notice of the service could not be recorded', { error: error.message });
+        })
+        .finally(() => notices.delete(noted));
+      notices.add(noted);
+    },
+  });
+}
+
+/** @throws ConfigurationError when the store belongs to another environment than the settings name */
+async function checkEnvironment(store: Store, { configDir }: AppOptions, { service }: Settings): Promise<void> {
+  const { environment } = service;
+  const problem = await store.read('read the environment', (tx) => environmentProblem(tx, environment));
+  if (problem)
+    throw new ConfigurationError(configDir ?? 'the configuration folder', [
+      { path: 'service.environment', message: problem, found: environment },
+    ]);
+}
+
+/** Every secret of the settings, which nothing may print. */
 export function secretsOf(settings: Settings): string[] {
   const { erp, store, service } = settings;
   const secrets = [
@@ -160,7 +161,8 @@ export function secretsOf(settings: Settings): string[] {
   return secrets.flatMap((secret) => (secret ? [secret.reveal()] : []));
 }
 
-/** Who sits in front of the terminal: the login behind sudo, if there is one. */
-function operator(): string {
-  return process.env.SUDO_USER ?? userInfo().username;
+/** Who acts, for the audit: the daemon, or the login of the operator (the one behind sudo, if there is one). */
+function actorOf(role: string): string {
+  const who = role === 'daemon' ? role : `${process.env.SUDO_USER ?? userInfo().username} (${role})`;
+  return `${who}@${hostname()}:${process.pid}`;
 }

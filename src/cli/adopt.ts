@@ -1,11 +1,20 @@
 import { createReadStream } from 'node:fs';
 import { pipeline, Readable } from 'node:stream';
-import { Argument, type Command } from 'commander';
+import type { Command } from 'commander';
 import { CsvError, type Info, parse } from 'csv-parse';
-import { type App, secretsOf } from '../app.js';
 import { type AdoptFileResult, type AdoptionLine, adoptFile } from '../outbound/adoption/adopt-file.js';
-import { type CommonOptions, describeCommand, exitCode, UsageError, withApp } from './command.js';
-import { Output, shorten } from './terminal/output.js';
+import {
+  type CommandApp,
+  type CommonOptions,
+  describeCommand,
+  entityOf,
+  exitCode,
+  inApp,
+  type Plural,
+  pluralArgument,
+  UsageError,
+} from './command.js';
+import { type Output, shorten } from './terminal/output.js';
 
 const headings = {
   key: ['sourcekey', 'erpkey', 'key'],
@@ -15,15 +24,15 @@ const maxLength = 255;
 const separators = [',', ';', '\t'] as const;
 
 /**
- * A list of two columns, the key of the ERP and the id at the service, as spreadsheets write it: with commas, semicolons or
- * tabs, quoted or not, with or without a heading. Read as it comes, so that a long one needs no memory.
- * @throws UsageError when it is no such file at all; what is wrong with a single line comes as that line's problem
+ * Reads a list of two columns, the key of the ERP and the id at the service, as spreadsheets write it: with commas,
+ * semicolons or tabs, quoted or not, with or without a heading. It streams, so that a long list needs no memory.
+ * @throws UsageError for a file that is not such a list at all; a fault in a single line comes as that line's problem
  */
 export async function* readAdoptionFile(file: string): AsyncGenerator<AdoptionLine> {
   const text = textOf(file);
   const first = await text.next();
   if (first.done || first.value === '') throw new UsageError(`${file} is empty.`);
-  // What goes wrong in the source comes out of the parser.
+  // An error of the source comes out of the parser.
   const parser = pipeline(
     Readable.from(rest(first.value, text)),
     parse({
@@ -46,7 +55,7 @@ export async function* readAdoptionFile(file: string): AsyncGenerator<AdoptionLi
     }
   } catch (error) {
     if (!(error instanceof CsvError)) throw error;
-    // Quotes that don't end take the rest of the file with them.
+    // A quote that does not end swallows the rest of the file.
     yield { line: Number(error.lines ?? 0), problem: `the quotes or the length are wrong: ${error.message}` };
   }
 }
@@ -56,14 +65,14 @@ async function* rest(first: string, text: AsyncIterator<string>): AsyncGenerator
   for (let next = await text.next(); !next.done; next = await text.next()) yield next.value;
 }
 
-/** The file as text, without the mark that spreadsheets put before it. */
+/** The file as text. The decoder drops the byte order mark that spreadsheets put before it. */
 async function* textOf(file: string): AsyncGenerator<string> {
   const decoder = new TextDecoder('utf-8', { fatal: true });
   try {
     let start = '';
     for await (const bytes of createReadStream(file)) {
       const text = start + decoder.decode(bytes as Buffer, { stream: true });
-      // The first line tells the separator, so it has to be whole.
+      // The separator is read from the first line, so that line has to be whole.
       start = text.length < 4_096 ? text : '';
       if (start === '') yield text;
     }
@@ -71,12 +80,12 @@ async function* textOf(file: string): AsyncGenerator<string> {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') throw new UsageError(`There is no file ${file}.`);
     if (error instanceof TypeError)
-      throw new UsageError(`${file} is no text in UTF-8. Save it as “CSV UTF-8 (comma delimited)”.`);
+      throw new UsageError(`${file} is not text in UTF-8. Save it as “CSV UTF-8 (comma delimited)”.`);
     throw error;
   }
 }
 
-/** The one that makes two columns of the first line; a comma where none does. */
+/** The separator that makes two columns of the first line, or else a comma. */
 function separatorOf(text: string): string {
   const line = (/^\s*(.+)/.exec(text)?.[1] ?? '').replaceAll(/"[^"]*"/g, '');
   return separators.find((separator) => line.split(separator).length === 2) ?? ',';
@@ -99,7 +108,7 @@ function lineOf(record: readonly string[], line: number, [key, id]: readonly [nu
   if (serviceId.trim() === '') return { line, problem: 'the id at the service is empty' };
   if (sourceKey.length > maxLength || serviceId.length > maxLength)
     return { line, problem: `a key or an id is longer than ${maxLength} characters` };
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern finds control characters
   if (/^\s|\s$|[\u0000-\u001f\u007f]/.test(serviceId))
     return { line, problem: 'the id at the service begins or ends with a space, or holds a line break' };
   return { line, sourceKey, serviceId };
@@ -116,70 +125,66 @@ const shownProblems = 20;
 export function adoptCommand(): Command {
   return describeCommand({
     name: 'adopt',
-    summary: 'Say which records are at the service already: they are bound without sending, and get updates only.',
+    summary: 'Bind records that the service already has, without sending them. Later edits are sent as updates.',
     example: 'waybill adopt customers --file customers.csv --dry-run',
     json: true,
   })
-    .addArgument(new Argument('<entity>', 'what the list is about').choices(['customers', 'orders']))
+    .addArgument(pluralArgument('<entity>', 'what the list is about'))
     .requiredOption(
       '--file <csv>',
-      'two columns: the key of the ERP, and the id at the service; a heading may stand above',
+      'two columns: the key of the ERP, and the id at the service; the first line may be a heading',
     )
-    .option('--dry-run', 'check the list and say what would be done, write nothing')
+    .option('--dry-run', 'check the list and say what would be done; write nothing')
     .option('--reason <text>', 'why, for the audit', 'no reason given')
-    .action((plural: 'customers' | 'orders', options: AdoptOptions) =>
-      withApp('adopt', options, (app) => adopt(app, plural, options)),
-    );
+    .action(inApp(adopt));
 }
 
-async function adopt(app: App, plural: 'customers' | 'orders', options: AdoptOptions): Promise<number> {
+async function adopt(app: CommandApp, options: AdoptOptions, plural: Plural): Promise<number> {
   if (plural === 'customers' && app.settings.customers.send === 'none')
-    throw new UsageError('customers.send is `none`: Waybill sends no customers, so that none has to be adopted.');
+    throw new UsageError('customers.send is `none`: Waybill sends no customers, so there are none to adopt.');
   const reader = app.reader();
   await reader.check();
+  const dryRun = options.dryRun ?? false;
   const result = await adoptFile(app.context, reader, {
-    entity: plural === 'orders' ? 'order' : 'customer',
+    entity: entityOf(plural),
     lines: () => readAdoptionFile(options.file),
-    dryRun: options.dryRun ?? false,
+    dryRun,
     reason: options.reason,
   });
-  const output = new Output(secretsOf(app.settings));
-  if (options.json) await output.printJson({ dryRun: options.dryRun ?? false, ...result });
-  else await show(output, plural, result, options);
+  app.output.json({ dryRun, ...result });
+  if (result.problemCount > 0) showProblems(app.output, plural, result, options);
+  else showAdopted(app.output, plural, result, dryRun);
   return result.problemCount > 0 ? exitCode.failed : exitCode.done;
 }
 
-async function show(
+function showProblems(
   output: Output,
-  plural: string,
-  result: AdoptFileResult,
+  plural: Plural,
+  { problems, problemCount, bound, lines }: AdoptFileResult,
   { dryRun, file }: AdoptOptions,
-): Promise<void> {
-  const { problems, problemCount } = result;
-  if (problemCount > 0) {
-    await output.table(
-      ['line', 'key', 'what is wrong'],
-      problems.slice(0, shownProblems).map(({ line, sourceKey, why }) => [line, sourceKey, shorten(why, 160)]),
-    );
-    if (problemCount > shownProblems) await output.line(`… and ${problemCount - shownProblems} more.`);
-    await output.line(
-      result.bound === 0 || dryRun
-        ? `${problemCount} of ${result.lines} lines of ${file} are wrong. Nothing was adopted.`
-        : `Something changed meanwhile. ${result.bound} ${plural} were adopted before; correct the list and run it again for the rest.`,
-    );
-    return;
-  }
-  await output.line(
+): void {
+  output.table(
+    ['line', 'key', 'what is wrong'],
+    problems.slice(0, shownProblems).map(({ line, sourceKey, why }) => [line, sourceKey, shorten(why, 160)]),
+  );
+  if (problemCount > shownProblems) output.line(`… and ${problemCount - shownProblems} more.`);
+  output.line(
+    bound === 0 || dryRun
+      ? `${problemCount} of ${lines} lines of ${file} are wrong. Nothing was adopted.`
+      : `Something changed while the list was written, after ${bound} ${plural} were adopted. Correct the list and run it again for the rest.`,
+  );
+}
+
+function showAdopted(output: Output, plural: Plural, result: AdoptFileResult, dryRun: boolean): void {
+  output.line(
     `${dryRun ? 'Would adopt' : 'Adopted'} ${result.bound} ${plural}; ${result.known} were bound to the same ids before.`,
   );
   if (result.superseded > 0)
-    await output.line(
-      `${result.superseded} messages that were waiting ${dryRun ? 'would not be' : 'are not'} sent any more.`,
-    );
+    output.line(`${result.superseded} waiting messages ${dryRun ? 'would not be' : 'are not'} sent any more.`);
   if (result.ordersWithoutCustomer > 0)
-    await output.line(
-      `The customers of ${result.ordersWithoutCustomer} orders are not known to be at the service: changes to these orders wait for them.`,
+    output.line(
+      `Waybill does not know whether the service has the customers of ${result.ordersWithoutCustomer} orders. Changes to these orders wait for their customers.`,
     );
   if (!dryRun && result.bound > 0)
-    await output.line('Nothing was sent. What is edited in the ERP from now on is sent as an update.');
+    output.line('Nothing was sent. From now on, Waybill sends edits in the ERP as updates.');
 }

@@ -1,20 +1,21 @@
 import { type Command, Option } from 'commander';
 import { stringify } from 'csv-stringify/sync';
-import { type App, secretsOf } from '../app.js';
 import { type AuditFilter, type AuditLine, readAuditPage, startOfLast } from '../audit/read-audit.js';
 import type { Entity } from '../model/record.js';
 import { findRecords } from '../operator/find-records.js';
 import {
+  type CommandApp,
   type CommonOptions,
-  collect,
   describeCommand,
+  entityOption,
   exitCode,
-  positiveInteger,
-  UsageError,
-  withApp,
+  inApp,
+  limitOption,
+  parseRange,
+  repeatable,
 } from './command.js';
-import { isoFormatter, parseTime, timeFormatter } from './terminal/format.js';
-import { Output, readerLeft, writeOut } from './terminal/output.js';
+import { isoFormatter } from './terminal/format.js';
+import { type Output, readerLeft, writeOut } from './terminal/output.js';
 
 interface AuditOptions extends CommonOptions {
   since?: string;
@@ -33,55 +34,56 @@ const defaultLimit = 100;
 export function auditCommand(): Command {
   return describeCommand({
     name: 'audit',
-    summary: 'What was done, when, by whom and with what outcome: the log that is only ever added to.',
+    summary: 'Print the append-only log: what was done, when, by whom, and with what outcome.',
     example: 'waybill audit --since 2026-11-01 --outcome refused',
     json: true,
   })
     .option('--since <date>', 'from this date or time on (included), in erp.timeZone')
     .option('--until <date>', 'before this date or time, in erp.timeZone')
-    .option('--key <key>', 'only this ERP key or number (may be repeated)', collect)
-    .addOption(new Option('--entity <entity>', 'only customers or only orders').choices(['customer', 'order']))
+    .addOption(repeatable('--key <key>', 'only this ERP key or number'))
+    .addOption(entityOption())
     .option('--outcome <word>', 'only this outcome: delivered, refused, in_doubt, unmapped …')
     .option('--event <word>', 'only this event: captured, attempt, delivered, parked, operator, pull …')
-    .option('--limit <n>', `only the last n lines (default ${defaultLimit}; with --csv all)`, positiveInteger)
+    .addOption(limitOption(`only the last n lines (default ${defaultLimit}; with --csv all)`))
     .addOption(new Option('--csv', 'print comma-separated values, for a spreadsheet').conflicts('json'))
-    .action((options: AuditOptions) => withApp('audit', options, (app) => showAudit(app, options)));
+    .action(inApp(showAudit));
 }
 
-async function showAudit(app: App, options: AuditOptions): Promise<number> {
+async function showAudit(app: CommandApp, options: AuditOptions): Promise<number> {
   const filter = await filterOf(app, options);
   const limit = options.limit ?? (options.csv ? null : defaultLimit);
   const start =
     limit === null
       ? { afterId: 0, older: false }
       : await app.store.read('look where the audit begins', (tx) => startOfLast(tx, filter, limit));
-  const output = new Output(secretsOf(app.settings));
+  const { output } = app;
+  const iso = isoFormatter(app.settings.erp.timeZone);
   const lines = pages(app, filter, start.afterId);
-  if (options.csv) await writeCsv(app, output, lines);
-  else if (options.json) await writeJson(app, output, lines);
-  else await writeText(app, output, lines, start.older ? limit : null);
+  if (options.csv) await writeCsv(output, lines, iso);
+  else if (options.json) await writeJson(output, lines, iso);
+  else await writeText(output, lines, start.older ? limit : null);
   return exitCode.done;
 }
 
-async function filterOf(app: App, options: AuditOptions): Promise<AuditFilter> {
-  const { timeZone } = app.settings.erp;
-  const since = options.since === undefined ? undefined : parseTime('--since', options.since, timeZone);
-  const until = options.until === undefined ? undefined : parseTime('--until', options.until, timeZone);
-  if (since !== undefined && until !== undefined && until <= since)
-    throw new UsageError('--until is not after --since: nothing can lie between them.');
+async function filterOf(app: CommandApp, options: AuditOptions): Promise<AuditFilter> {
+  const { entity, outcome, event, key } = options;
+  const [since, until] = parseRange('since', 'until', options, app.settings.erp.timeZone);
   return {
     ...(since === undefined ? {} : { since }),
     ...(until === undefined ? {} : { until }),
-    ...(options.entity ? { entity: options.entity } : {}),
-    ...(options.outcome === undefined ? {} : { outcome: options.outcome }),
-    ...(options.event === undefined ? {} : { event: options.event }),
-    ...(options.key ? { records: await recordsOf(app, options.key) } : {}),
+    ...(entity ? { entity } : {}),
+    ...(outcome === undefined ? {} : { outcome }),
+    ...(event === undefined ? {} : { event }),
+    ...(key ? { records: await recordsOf(app, key) } : {}),
   };
 }
 
-/** The log knows keys only; numbers are looked up. A key whose messages are gone may still be in the log. */
-async function recordsOf(app: App, keys: readonly string[]): Promise<{ entity: Entity; sourceKey: string }[]> {
-  return app.store.read('look for records', async (tx) => {
+/** The log knows keys only, so numbers are looked up. A key may still be in the log when its messages are gone. */
+async function recordsOf(
+  { store }: CommandApp,
+  keys: readonly string[],
+): Promise<{ entity: Entity; sourceKey: string }[]> {
+  return store.read('look for records', async (tx) => {
     const records: { entity: Entity; sourceKey: string }[] = [];
     for (const entity of ['customer', 'order'] as const) {
       for (const key of keys)
@@ -91,10 +93,10 @@ async function recordsOf(app: App, keys: readonly string[]): Promise<{ entity: E
   });
 }
 
-/** Page by page: a log of years is never in memory, and no read is open while a slow reader thinks. */
-async function* pages(app: App, filter: AuditFilter, start: number): AsyncGenerator<AuditLine[]> {
+/** Page by page: a log of years is never in memory, and no read stays open while a slow reader of stdout takes its time. */
+async function* pages({ store }: CommandApp, filter: AuditFilter, start: number): AsyncGenerator<AuditLine[]> {
   for (let afterId = start; ; ) {
-    const page = await app.store.read('read the audit', (tx) => readAuditPage(tx, filter, afterId, pageSize));
+    const page = await store.read('read the audit', (tx) => readAuditPage(tx, filter, afterId, pageSize));
     const last = page.at(-1);
     if (!last) return;
     afterId = last.id;
@@ -104,32 +106,30 @@ async function* pages(app: App, filter: AuditFilter, start: number): AsyncGenera
 }
 
 async function writeText(
-  app: App,
   output: Output,
   lines: AsyncGenerator<AuditLine[]>,
   shortenedTo: number | null,
 ): Promise<void> {
-  const time = timeFormatter(app.settings.erp.timeZone);
   let count = 0;
   for await (const page of lines) {
     let text = '';
     for (const line of page) {
       const record = line.entity === null ? '' : `${line.entity} ${line.sourceKey}`;
       const what = `${line.event}${line.outcome === null || line.outcome === line.event ? '' : ` ${line.outcome}`}`;
-      const words = [time(line.at), what.padEnd(24), record.padEnd(20), detailInWords(line), `by ${line.actor}`];
+      const words = [output.time(line.at), what.padEnd(24), record.padEnd(20), detailInWords(line), `by ${line.actor}`];
       text += `${output.clean(words.filter(Boolean).join('  '))}\n`;
       count++;
     }
     await writeOut(text);
   }
-  if (count === 0) await output.line('No line matches.');
+  if (count === 0) output.line('No line matches.');
   else if (shortenedTo !== null)
-    await output.line(
-      `The last ${shortenedTo} lines; more with --limit, all with --csv, a part with --since, --until or --key.`,
+    output.line(
+      `The last ${shortenedTo} lines. For more use --limit, for all --csv, for a part --since, --until or --key.`,
     );
 }
 
-/** The details that are there, in few words; hashes and keys only in --json and --csv. */
+/** The details that are there, in few words. Hashes and keys appear only in --json and --csv. */
 function detailInWords({ detail }: AuditLine): string {
   const hidden = new Set(['idempotencyKey', 'bodyHash', 'excerptHash', 'startedAt', 'nextAttemptAt']);
   return Object.entries(detail)
@@ -138,13 +138,14 @@ function detailInWords({ detail }: AuditLine): string {
     .join(' ');
 }
 
-async function writeJson(app: App, output: Output, lines: AsyncGenerator<AuditLine[]>): Promise<void> {
-  const iso = isoFormatter(app.settings.erp.timeZone);
+type WriteTime = (ms: number) => string | null;
+
+async function writeJson(output: Output, lines: AsyncGenerator<AuditLine[]>, iso: WriteTime): Promise<void> {
   let separator = '[\n';
   for await (const page of lines) {
     let text = '';
     for (const line of page) {
-      text += `${separator}${output.json({ ...line, at: iso(line.at) })}`;
+      text += `${separator}${output.jsonText({ ...line, at: iso(line.at) })}`;
       separator = ',\n';
     }
     await writeOut(text);
@@ -165,14 +166,13 @@ const csvColumns = [
   'detail',
 ] as const;
 
-async function writeCsv(app: App, output: Output, lines: AsyncGenerator<AuditLine[]>): Promise<void> {
-  const iso = isoFormatter(app.settings.erp.timeZone);
+async function writeCsv(output: Output, lines: AsyncGenerator<AuditLine[]>, iso: WriteTime): Promise<void> {
   await writeOut(stringify([[...csvColumns]]));
   for await (const page of lines) {
     const rows = page.map((line) =>
       csvColumns.map((column) => {
         if (column === 'at') return iso(line.at);
-        if (column === 'detail') return output.json(line.detail);
+        if (column === 'detail') return output.jsonText(line.detail);
         const value = line[column];
         return typeof value === 'string' ? output.clean(value) : value;
       }),

@@ -10,12 +10,14 @@ import {
   type ClosedBindingRow,
   closedBindingsAfter,
 } from '../outbound/outbox/bindings.js';
+import type { ExportedRow } from '../outbound/recovery/take-over-bindings.js';
 import type { Store, Tx } from '../store/store.js';
 import { UsageError } from './command.js';
 
 /**
- * The first line of the file. Each further line is one binding with the columns of its table; one of a removed record has
- * `closed_at`, and how a record was adopted has `adopted_from`. Version 1 had neither, version 2 no adoptions.
+ * The first line of the file. Each further line is a row with the columns of its table: a binding, the binding of a
+ * removed record (with `closed_at`), or an adoption (with `adopted_from`). Version 1 had only the first kind of line,
+ * version 2 the first two.
  */
 interface Header {
   waybill: 'bindings';
@@ -25,17 +27,15 @@ interface Header {
   exportedAt: string;
 }
 
-export type BindingLine = AdoptionRow | BindingRow | ClosedBindingRow;
-
 const pageSize = 1_000;
-type Page = (tx: Tx, entity: Entity, afterKey: string, limit: number) => Promise<BindingLine[]>;
-/** Adoptions first: what is held of a record has to be known before its binding is. */
+type Page = (tx: Tx, entity: Entity, afterKey: string, limit: number) => Promise<ExportedRow[]>;
+/** Adoptions come first: recovery has to know what is held of a record before it knows the binding. */
 const pages: readonly Page[] = [adoptionsAfter, bindingsAfter, closedBindingsAfter];
 
-/** Writes every binding as JSON lines into a file of its own, mode 0600, durable when it returns. */
+/** Writes every binding as JSON lines into a new file, mode 0600, durable when it returns. @returns how many */
 export async function exportBindings(store: Store, settings: Settings, file: string): Promise<number> {
   const handle = await open(file, 'wx', 0o600).catch((error: NodeJS.ErrnoException) => {
-    throw error.code === 'EEXIST' ? new UsageError(`${file} is there already: name a new file.`) : error;
+    throw error.code === 'EEXIST' ? new UsageError(`${file} exists already. Name a new file.`) : error;
   });
   try {
     const header: Header = {
@@ -65,8 +65,8 @@ export async function exportBindings(store: Store, settings: Settings, file: str
   }
 }
 
-/** Reads bindings back. @throws UsageError when the file belongs to another installation or is no list of bindings */
-export async function* readBindings(file: string, settings: Settings): AsyncGenerator<BindingLine> {
+/** Reads bindings back. @throws UsageError for a file of another installation, or one that is not such an export */
+export async function* readBindings(file: string, settings: Settings): AsyncGenerator<ExportedRow> {
   const lines = createInterface({ input: createReadStream(file, 'utf8'), crlfDelay: Number.POSITIVE_INFINITY });
   let number = 0;
   for await (const line of lines) {
@@ -88,8 +88,8 @@ export async function* readBindings(file: string, settings: Settings): AsyncGene
     const isAdoption = row.adopted_from !== undefined;
     const isRecord = ['customer', 'order'].includes(row.entity ?? '') && row.source_key;
     if (!isRecord || !(isClosed || (row.service_id && (isAdoption || row.content_hash))))
-      throw new UsageError(`${file}, line ${number}: no binding.`);
-    yield row as BindingLine;
+      throw new UsageError(`${file}, line ${number}: not a binding.`);
+    yield row as ExportedRow;
   }
   if (number === 0) throw new UsageError(`${file} is empty.`);
 }
@@ -98,6 +98,6 @@ function parse(line: string, file: string, number: number): unknown {
   try {
     return JSON.parse(line);
   } catch {
-    throw new UsageError(`${file}, line ${number}: no JSON. Was the file cut off?`);
+    throw new UsageError(`${file}, line ${number}: not JSON. Was the file cut off?`);
   }
 }

@@ -1,6 +1,9 @@
-import { Command, InvalidArgumentError } from 'commander';
+import { createInterface } from 'node:readline/promises';
+import { Argument, Command, InvalidArgumentError, Option } from 'commander';
+import { DateTime } from 'luxon';
 import { type App, openApp } from '../app.js';
-import { oneLine } from './terminal/output.js';
+import type { Entity } from '../model/record.js';
+import { Output } from './terminal/output.js';
 
 export interface CommonOptions {
   config?: string;
@@ -17,42 +20,56 @@ export interface CommandDescription {
 }
 
 /** A command with what every command has: --config, --json where there is data, and an example in its help. */
-export function describeCommand(description: CommandDescription): Command {
-  const command = new Command(description.name)
-    .description(description.summary)
+export function describeCommand({ name, summary, example, json }: CommandDescription): Command {
+  const command = new Command(name)
+    .description(summary)
     .option('--config <dir>', 'configuration folder (default: $WAYBILL_CONFIG, else ./config)')
-    .addHelpText('after', `\nExample:\n  ${description.example}`);
-  if (description.json) command.option('--json', 'print JSON on stdout');
+    .addHelpText('after', `\nExample:\n  ${example}`);
+  if (json) command.option('--json', 'print JSON on stdout');
   return command;
 }
 
-/** Opens the parts for one command, runs it, and closes them whatever happens. The exit code is what `work` returns. */
-export async function withApp(
-  role: string,
-  options: CommonOptions,
-  work: (app: App) => Promise<number>,
-  { readOnly = false } = {},
-): Promise<void> {
-  const app = await openApp({ configDir: options.config, role, log: 'stderr', readOnly });
-  try {
-    process.exitCode = await work(app);
-  } finally {
-    await app.close();
-  }
+/** The open parts of Waybill, and where the command prints. */
+export interface CommandApp extends App {
+  output: Output;
 }
 
-/** Collects an option that may be given several times. */
-export function collect(value: string, before: string[] = []): string[] {
-  return [...before, value];
+/**
+ * An action for commander that opens the app, works, and closes the app whatever happens.
+ * @param work is given the app, the options, and the arguments of the command; returns the exit code
+ * @param check refuses options before anything is opened. @throws UsageError
+ */
+export function inApp<Options extends CommonOptions, Given extends unknown[]>(
+  work: (app: CommandApp, options: Options, ...given: Given) => Promise<number>,
+  { readOnly = false, check }: { readOnly?: boolean; check?: (options: Options, command: Command) => void } = {},
+): (...args: unknown[]) => Promise<void> {
+  return async (...args) => {
+    const command = args.at(-1) as Command;
+    const options = allOptions<Options>(command);
+    check?.(options, command);
+    const role = commandPath(command)
+      .map((one) => one.name())
+      .join(' ');
+    const app = await openApp({ configDir: options.config, role, log: 'stderr', readOnly });
+    try {
+      const output = new Output({ ...options, secrets: app.secrets, timeZone: app.settings.erp.timeZone });
+      process.exitCode = await work({ ...app, output }, options, ...(args.slice(0, -2) as Given));
+    } finally {
+      await app.close();
+    }
+  };
 }
 
-export function printJson(value: unknown): void {
-  process.stdout.write(`${JSON.stringify(value)}\n`);
+/** The options of a subcommand and of the commands before it, where the parser may have put them. */
+export function allOptions<Options>(command: Command): Options {
+  return Object.assign({}, ...commandPath(command).map((one) => one.opts()));
 }
 
-/** Lines of our own making; whatever stands in them from elsewhere, a terminal does not obey it. */
-export function print(text = ''): void {
-  process.stdout.write(`${text.split('\n').map(oneLine).join('\n')}\n`);
+/** A command after those that it is a subcommand of, without the program. */
+function commandPath(command: Command): Command[] {
+  const path: Command[] = [];
+  for (let one: Command | null = command; one && (one.parent || one === command); one = one.parent) path.unshift(one);
+  return path;
 }
 
 /** What the shell is told. */
@@ -65,16 +82,83 @@ export const exitCode = {
   waitsForPerson: 3,
 } as const;
 
-/** The command was called in a way that can't work; the message says how it would. Exit code 2. */
+/** The command was called in a way that can't work; the message says which way does. Exit code 2. */
 export class UsageError extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = 'UsageError';
+  override readonly name = 'UsageError';
+}
+
+/** Asks on the terminal. Without a terminal only --yes confirms, so that no script confirms by accident. */
+export async function confirm(question: string, yes: boolean | undefined): Promise<boolean> {
+  if (yes) return true;
+  if (!process.stdin.isTTY) throw new UsageError(`${question} There is no terminal to ask on: confirm with --yes.`);
+  const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    return /^y(es)?$/i.test((await terminal.question(`${question} [y/N] `)).trim());
+  } finally {
+    terminal.close();
   }
+}
+
+export type Plural = 'customers' | 'orders';
+
+export function entityOf(plural: Plural): Entity {
+  return plural === 'orders' ? 'order' : 'customer';
+}
+
+/** `<entity>` or `[entity]`: customers or orders. */
+export function pluralArgument(name: string, description: string): Argument {
+  return new Argument(name, description).choices(['customers', 'orders']);
+}
+
+export function entityOption(): Option {
+  return new Option('--entity <entity>', 'only customers or only orders').choices(['customer', 'order']);
+}
+
+export function limitOption(description: string, ifAbsent?: number): Option {
+  return new Option('--limit <n>', description).argParser(positiveInteger).default(ifAbsent);
+}
+
+/** An option that may be given several times. */
+export function repeatable(flags: string, description: string): Option {
+  return new Option(flags, `${description} (may be repeated)`).argParser((value: string, before: string[] = []) => [
+    ...before,
+    value,
+  ]);
 }
 
 /** Reads the value of an option such as --limit. */
 export function positiveInteger(text: string): number {
   if (!/^[1-9]\d{0,8}$/.test(text)) throw new InvalidArgumentError('Give a whole number from 1.');
   return Number(text);
+}
+
+/**
+ * Reads a date, or a date and time, in milliseconds since 1970. Without an offset it is in `timeZone`.
+ * @throws UsageError
+ */
+export function parseTime(option: string, text: string, timeZone: string): number {
+  const time = DateTime.fromISO(text.trim().replace(/^(\d{4}-\d{2}-\d{2}) (?=\d)/, '$1T'), { zone: timeZone });
+  // ISO 8601 also knows weeks and days of the year; typed here, they are more likely a slip.
+  if (!time.isValid || !/^\d{4}-\d{2}-\d{2}/.test(text.trim()))
+    throw new UsageError(`${option}: "${text}" is not a date. Write 2026-11-03 or 2026-11-03T09:15 (in ${timeZone}).`);
+  return time.toMillis();
+}
+
+/**
+ * Reads the two ends of a half-open range, given as options named `start` and `end`; undefined is an open end.
+ * @throws UsageError for what is not a date, and for a range that holds nothing
+ */
+export function parseRange<Start extends string, End extends string>(
+  start: Start,
+  end: End,
+  options: { [name in Start | End]?: string },
+  timeZone: string,
+): [number | undefined, number | undefined] {
+  const [from, to] = [start, end].map((name) => {
+    const text = options[name as Start | End];
+    return text === undefined ? undefined : parseTime(`--${name}`, text, timeZone);
+  });
+  if (from !== undefined && to !== undefined && to <= from)
+    throw new UsageError(`--${end} ${options[end]} is not after --${start} ${options[start]}: the range is empty.`);
+  return [from, to];
 }

@@ -18,57 +18,59 @@ const lingerMs = 2_000;
 export function daemonCommand(): Command {
   return describeCommand({
     name: 'daemon',
-    summary: 'Run the schedule until SIGTERM: capture, deliver, pull. A second daemon on the same store stands by.',
+    summary: 'Capture, deliver and pull on schedule until SIGTERM. A second daemon on the same store stands by.',
     example: 'waybill daemon --config /etc/waybill',
-  }).action(async (options: CommonOptions) => {
-    const stop = stopSignal((name) => app?.log.info('Stopping', { signal: name }));
-    let app: App | null = null;
-    let listener: WebhookReceiver | null = null;
-    try {
-      app = await openWhenReachable(options, stop.signal);
-      if (!app) return;
-      const { log, settings } = app;
-      await checkMapping(app);
-      log.info('Started', {
-        installation: settings.installation,
-        environment: settings.service.environment,
-        pid: process.pid,
-      });
-      stop.signal.addEventListener('abort', () => {
-        setTimeout(() => {
-          // Safe all the same: what is under way is on record as an attempt without an outcome.
-          log.warn('The drain took too long; what was under way will be called in doubt');
-          process.exit(exitCode.done);
-        }, settings.delivery.drainSeconds * 1000).unref();
-      });
-      const webhooks = new EventEmitter();
-      if (settings.webhooks.enabled)
-        listener = await receiveWebhooks(app.context, {
-          remember: app.rememberSecret,
-          onEvent: () => webhooks.emit('event'),
-        });
-      else await endForgeries(app.context);
-      const partners = {
-        reader: app.reader(),
-        client: app.client(),
-        writer: app.writer(),
-        tell: tellAlertOf(app),
-        webhooks,
-      };
-      await runSchedule(app.context, partners, stop.signal);
-      log.info('Stopped');
-    } finally {
-      stop.release();
-      await listener?.close();
-      await app?.close();
-      // A connection that neither answers nor breaks must not keep a daemon that has ended from being started again.
-      setTimeout(() => process.exit(), lingerMs).unref();
-    }
-    process.exitCode = exitCode.done;
-  });
+  }).action(runDaemon);
 }
 
-/** At boot the database is often up later than we are: that is no reason to give up. null when told to stop meanwhile. */
+async function runDaemon(options: CommonOptions): Promise<void> {
+  const stop = stopSignal((name) => app?.log.info('Stopping', { signal: name }));
+  let app: App | null = null;
+  let listener: WebhookReceiver | null = null;
+  try {
+    app = await openWhenReachable(options, stop.signal);
+    if (!app) return;
+    const { context, log, settings } = app;
+    await checkMapping(app);
+    log.info('Started', {
+      installation: settings.installation,
+      environment: settings.service.environment,
+      pid: process.pid,
+    });
+    stop.signal.addEventListener('abort', () => {
+      setTimeout(() => {
+        // This is safe: a request under way is on record as an attempt without an outcome.
+        log.warn('The drain took too long. The next daemon will treat the requests under way as in doubt');
+        process.exit(exitCode.done);
+      }, settings.delivery.drainSeconds * 1000).unref();
+    });
+    const webhooks = new EventEmitter();
+    if (settings.webhooks.enabled)
+      listener = await receiveWebhooks(context, {
+        remember: app.rememberSecret,
+        onEvent: () => webhooks.emit('event'),
+      });
+    else await endForgeries(context);
+    const partners = {
+      reader: app.reader(),
+      client: app.client(),
+      writer: app.writer(),
+      tell: tellAlertOf(app),
+      webhooks,
+    };
+    await runSchedule(context, partners, stop.signal);
+    log.info('Stopped');
+  } finally {
+    stop.release();
+    await listener?.close();
+    await app?.close();
+    // A connection that neither answers nor breaks must not keep a daemon that has ended from being started again.
+    setTimeout(() => process.exit(), lingerMs).unref();
+  }
+  process.exitCode = exitCode.done;
+}
+
+/** Waits for the store: at boot the database often comes up later than Waybill. @returns null when told to stop meanwhile */
 async function openWhenReachable(options: CommonOptions, signal: AbortSignal): Promise<App | null> {
   while (!signal.aborted) {
     try {
@@ -84,19 +86,19 @@ async function openWhenReachable(options: CommonOptions, signal: AbortSignal): P
 }
 
 /**
- * A mapping that names a column that isn't there is a wrong configuration: say so now, not at the first pass. An ERP that
- * can't be reached now may be there later; what is in the outbox already need not wait for it.
+ * Reports a mapping that names a missing column at once, because that is a wrong configuration. An ERP that can't be
+ * reached may come back later, and what is in the outbox already need not wait for it.
  */
 async function checkMapping({ reader, log }: App): Promise<void> {
   try {
     await reader().check();
   } catch (error) {
     if (!(error instanceof ErpError && error.kind === 'unreachable')) throw error;
-    log.warn('The ERP can not be reached yet; its mapping was not checked', { error: error.message });
+    log.warn('The ERP can not be reached yet, so its mapping was not checked', { error: error.message });
   }
 }
 
-/** The configured alert command, or null when there is none. */
+/** Runs the configured alert command, or null when there is none. */
 function tellAlertOf({ settings, secrets }: App): TellAlert | null {
   const { command, timeoutSeconds } = settings.alert;
   if (!command) return null;

@@ -1,14 +1,15 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import Table from 'cli-table3';
 import type { Command } from 'commander';
-import { openApp } from '../app.js';
+import { type App, openApp } from '../app.js';
 import { settingsFrom } from '../config/load-settings.js';
 import { listInvoices } from '../inbound/invoices/list-invoices.js';
-import { sync } from '../operator/sync.js';
-import { describeCommand, exitCode, print, printJson } from './command.js';
-import { positive } from './sync.js';
+import type { Sandbox } from '../lab/sandbox/sandbox.js';
+import { listMessages } from '../operator/list-messages.js';
+import { type SyncResult, sync } from '../operator/sync.js';
+import { describeCommand, exitCode, positiveInteger } from './command.js';
+import { Output } from './terminal/output.js';
 import { progressBar } from './terminal/progress-bar.js';
 
 interface DemoOptions {
@@ -21,13 +22,13 @@ interface DemoOptions {
 export function demoCommand(): Command {
   return describeCommand({
     name: 'demo',
-    summary: 'The whole way once, on made-up data: an ERP in a file, a sandbox service, orders out, invoices back.',
+    summary: 'Run everything once on made-up data: an ERP in a file, a sandbox service, orders out, invoices back.',
     example: 'waybill demo --orders 500 --json',
     json: true,
   })
-    .option('--orders <n>', 'orders in the ERP', positive, 200)
-    .option('--customers <n>', 'customers who ordered', positive, 25)
-    .option('--limit <n>', 'requests a second that the service allows', positive, 50)
+    .option('--orders <n>', 'orders in the ERP', positiveInteger, 200)
+    .option('--customers <n>', 'customers who ordered', positiveInteger, 25)
+    .option('--limit <n>', 'requests per second that the service allows', positiveInteger, 50)
     .action(async (options: DemoOptions) => {
       const folder = await mkdtemp(join(tmpdir(), 'waybill-demo-'));
       try {
@@ -42,7 +43,7 @@ async function runDemo(folder: string, options: DemoOptions): Promise<number> {
   const { startSandbox } = await import('../lab/sandbox/start-sandbox.js');
   const { createSampleErp } = await import('../lab/sample-erp/create-sample-erp.js');
   const { sampleErpMapping } = await import('../lab/sample-erp/sample-erp-mapping.js');
-  const words = options.json ? () => undefined : print;
+  const output = new Output(options);
 
   const erpFile = join(folder, 'erp.sqlite');
   const made = await createSampleErp({
@@ -68,11 +69,11 @@ async function runDemo(folder: string, options: DemoOptions): Promise<number> {
     },
     log: { level: 'error' },
   });
-  words(
+  output.line(
     `An ERP with ${made.orders.eligible + made.orders.ineligible} orders: ${made.orders.eligible} may be sent, ${made.orders.ineligible} are drafts, cancelled or too old.`,
   );
-  words(`A service on ${sandbox.url} that allows ${options.limit} requests in any second.`);
-  words();
+  output.line(`A service on ${sandbox.url} that allows ${options.limit} requests in any second.`);
+  output.line();
 
   const app = await openApp({ settings, role: 'demo', log: 'stderr' });
   const bar = progressBar();
@@ -81,68 +82,22 @@ async function runDemo(folder: string, options: DemoOptions): Promise<number> {
     const result = await sync(
       app.context,
       { reader: app.reader(), client: app.client },
-      { stages: ['capture', 'deliver', 'pull'], onProgress: ({ stage, done, total }) => bar.show(stage, done, total) },
+      { stages: ['capture', 'deliver', 'pull'], onProgress: bar.show },
     );
     bar.stop();
-    const seconds = (performance.now() - startedAt) / 1000;
-    const ledger = sandbox.ledger();
-    const { capture, deliver, pull } = result;
-    const summary = {
-      captured: capture?.captured ?? { customers: 0, orders: 0 },
-      delivered: deliver?.delivered ?? { customers: 0, orders: 0 },
-      attempts: deliver?.attempts ?? 0,
-      duplicatesAtService: ledger.counts.duplicateReferences,
-      throttled: ledger.counts.throttled,
-      invoices: { unpaid: pull?.unpaid ?? 0, pages: pull?.pages ?? 0 },
-      seconds: Math.round(seconds * 100) / 100,
-      rateUtilisation: utilisation(
-        ledger.requests.map((request) => request.monotonic_ms),
-        options.limit,
-      ),
-    };
+    const summary = summarise(result, sandbox.ledger(), options.limit, (performance.now() - startedAt) / 1000);
+    output.json(summary);
+    await show(output, app, summary, [
+      ['may be sent by the ERP', made.customers.referenced, made.orders.eligible],
+      ['captured in the outbox', summary.captured.customers, summary.captured.orders],
+      ['acknowledged by the service', summary.delivered.customers, summary.delivered.orders],
+      ['there more than once', 0, summary.duplicatesAtService],
+    ]);
     const good =
       summary.delivered.orders === options.orders &&
       summary.delivered.customers === options.customers &&
       summary.duplicatesAtService === 0 &&
-      pull?.outcome === 'proven';
-    if (options.json) printJson(summary);
-    else {
-      const [first] = await app.store.read('read an order', (tx) =>
-        tx.select<{ number: string; service_id: string }>(
-          "SELECT number, service_id FROM outbox_message WHERE entity='order' ORDER BY id LIMIT 1",
-        ),
-      );
-      const invoices = await app.store.read('read the invoices', (tx) => listInvoices(tx, 5));
-      const table = new Table({ head: ['', 'customers', 'orders'], style: { head: [], border: [] } });
-      table.push(
-        ['may be sent by the ERP', made.customers.referenced, made.orders.eligible],
-        ['captured in the outbox', summary.captured.customers, summary.captured.orders],
-        ['acknowledged by the service', summary.delivered.customers, summary.delivered.orders],
-        ['there more than once', 0, summary.duplicatesAtService],
-      );
-      print(table.toString());
-      print(
-        `${summary.attempts} attempts in ${summary.seconds} s, ${Math.round(summary.rateUtilisation * 100)} % of the allowed rate, ` +
-          `${summary.throttled} answers of "too many".`,
-      );
-      if (first) print(`Order ${first.number} of the ERP is order ${first.service_id} of the service.`);
-      print();
-      print(
-        `Unpaid invoices: ${summary.invoices.unpaid}, read from ${summary.invoices.pages} pages. The next ones due:`,
-      );
-      const due = new Table({
-        head: ['invoice', 'customer', 'amount in cents', 'due'],
-        style: { head: [], border: [] },
-        colAligns: ['left', 'left', 'right', 'left'],
-      });
-      for (const row of invoices.rows) due.push([row.invoice_no, row.customer_code ?? '', row.amount, row.due_date]);
-      print(due.toString());
-      print();
-      print('Try next:');
-      print('  npm run demo -- --orders 500 --json      the same with more orders, as JSON');
-      print('  npm run sandbox -- --port 8080           a service to try your own configuration on');
-      print('  cp config/example/local.yaml config/     then name your own ERP in config/local.yaml (README)');
-    }
+      result.pull?.outcome === 'proven';
     return good ? exitCode.done : exitCode.failed;
   } finally {
     bar.stop();
@@ -151,7 +106,59 @@ async function runDemo(folder: string, options: DemoOptions): Promise<number> {
   }
 }
 
-/** Requests made, by the most that the sliding window allowed: in t seconds it has room for ⌊t⌋ + 1 bursts of the limit. */
+type Summary = ReturnType<typeof summarise>;
+
+function summarise(
+  { capture, deliver, pull }: SyncResult,
+  ledger: ReturnType<Sandbox['ledger']>,
+  limit: number,
+  seconds: number,
+) {
+  const none = { customers: 0, orders: 0 };
+  return {
+    captured: capture?.captured ?? none,
+    delivered: deliver?.delivered ?? none,
+    attempts: deliver?.attempts ?? 0,
+    duplicatesAtService: ledger.counts.duplicateReferences,
+    throttled: ledger.counts.throttled,
+    invoices: { unpaid: pull?.unpaid ?? 0, pages: pull?.pages ?? 0 },
+    seconds: Math.round(seconds * 100) / 100,
+    rateUtilisation: utilisation(
+      ledger.requests.map((request) => request.monotonic_ms),
+      limit,
+    ),
+  };
+}
+
+async function show(output: Output, { store }: App, summary: Summary, counts: (string | number)[][]): Promise<void> {
+  const { messages, invoices } = await store.read('read what arrived', async (tx) => ({
+    messages: await listMessages(tx, { entity: 'order', states: ['delivered'] }, 1),
+    invoices: await listInvoices(tx, 5),
+  }));
+  output.table(['', 'customers', 'orders'], counts);
+  output.line(
+    `${summary.attempts} attempts in ${summary.seconds} s, ${Math.round(summary.rateUtilisation * 100)} % of the allowed rate, ` +
+      `${summary.throttled} answers of "too many".`,
+  );
+  for (const { number, serviceId } of messages)
+    output.line(`Order ${number} of the ERP is order ${serviceId} of the service.`);
+  output.line();
+  output.line(
+    `Unpaid invoices: ${summary.invoices.unpaid}, read from ${summary.invoices.pages} pages. The next ones due:`,
+  );
+  output.table(
+    ['invoice', 'customer', 'amount in cents', 'due'],
+    invoices.rows.map((row) => [row.invoice_no, row.customer_code, row.amount, row.due_date]),
+    { rightColumn: 2 },
+  );
+  output.line();
+  output.line('Try next:');
+  output.line('  npm run demo -- --orders 500 --json      the same with more orders, as JSON');
+  output.line('  npm run sandbox -- --port 8080           a service to try your own configuration on');
+  output.line('  cp config/example/local.yaml config/     then name your own ERP in config/local.yaml (README)');
+}
+
+/** Requests made, by the most that the sliding window allowed: t seconds have room for ⌊t⌋ + 1 bursts of the limit. */
 function utilisation(arrivalsMs: readonly number[], limitPerSecond: number): number {
   if (arrivalsMs.length === 0) return 0;
   const seconds = (Math.max(...arrivalsMs) - Math.min(...arrivalsMs)) / 1000;

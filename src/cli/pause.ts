@@ -1,91 +1,56 @@
 import { Argument, type Command } from 'commander';
-import { appendAudit } from '../audit/audit-log.js';
-import { type Lane, pauseLane, resumeLane } from '../store/lane-pauses.js';
-import { type CommonOptions, describeCommand, exitCode, print, withApp } from './command.js';
+import { pausableJobs, pauseJobs, resumeLanes } from '../operator/pause-jobs.js';
+import type { Lane } from '../store/lane-pauses.js';
+import { type CommonOptions, describeCommand, exitCode, inApp } from './command.js';
 
-export const lanes = ['capture', 'deliver', 'pull'] as const;
+interface PauseOptions extends CommonOptions {
+  reason: string;
+}
 
 export function pauseCommand(): Command {
   return describeCommand({
     name: 'pause',
-    summary: 'Stop a job (or all) before its next request, until `resume`. Survives restarts.',
+    summary: 'Stop a job (or all) before its next request, until `resume`. A pause survives restarts.',
     example: 'waybill pause deliver --reason "service is being migrated"',
   })
     .addArgument(
       new Argument(
         '[lane]',
-        'what to stop: reading the ERP, delivering, pulling invoices; without it all three',
-      ).choices(lanes),
+        'what to stop: reading the ERP, delivering, or pulling invoices; without it all three',
+      ).choices(pausableJobs),
     )
     .requiredOption('--reason <text>', 'why, for the audit')
-    .action(async (lane: (typeof lanes)[number] | undefined, options: CommonOptions & { reason: string }) => {
-      await withApp('pause', options, async ({ store, context }) => {
-        const chosen = lane ? [lane] : lanes;
-        await store.transaction('pause', async (tx) => {
-          const at = context.nowMs();
-          for (const one of chosen)
-            await pauseLane(tx, {
-              lane: one,
-              cause: 'operator',
-              until_at: null,
-              reason: options.reason,
-              actor: context.actor,
-              since_at: at,
-            });
-          await appendAudit(
-            tx,
-            [
-              {
-                event: 'pause',
-                outcome: 'operator',
-                actor: context.actor,
-                detail: { lanes: [...chosen], reason: options.reason },
-              },
-            ],
-            at,
-          );
-        });
-        print(`Paused: ${chosen.join(', ')}. Go on with: waybill resume${lane ? ` ${lane}` : ''} --reason "…"`);
+    .action(
+      inApp(async ({ context, output }, { reason }: PauseOptions, lane: Lane | undefined) => {
+        const jobs = lane ? [lane] : pausableJobs;
+        await pauseJobs(context, jobs, reason);
+        output.line(`Paused: ${jobs.join(', ')}. Go on with: waybill resume${lane ? ` ${lane}` : ''} --reason "…"`);
         return exitCode.done;
-      });
-    });
+      }),
+    );
 }
 
 export function resumeCommand(): Command {
   return describeCommand({
     name: 'resume',
-    summary: 'End the pauses of a job (or of all), whoever or whatever made them.',
+    summary: 'End all pauses of a job (or of all jobs), by an operator or by Waybill itself.',
     example: 'waybill resume deliver --reason "migration is over"',
   })
     .addArgument(
-      new Argument('[lane]', 'what goes on; service: all that talks to the service; without it everything').choices([
-        ...lanes,
-        'service',
-      ]),
+      new Argument(
+        '[lane]',
+        'what goes on; service: everything that talks to the service; without it everything',
+      ).choices([...pausableJobs, 'service']),
     )
     .option('--reason <text>', 'why, for the audit', 'no reason given')
-    .action(async (lane: Lane | undefined, options: CommonOptions & { reason: string }) => {
-      await withApp('resume', options, async ({ store, context }) => {
-        const chosen: Lane[] = lane ? [lane] : [...lanes, 'service'];
-        const ended = await store.transaction('resume', async (tx) => {
-          let count = 0;
-          for (const one of chosen) count += await resumeLane(tx, one);
-          await appendAudit(
-            tx,
-            [
-              {
-                event: 'resume',
-                outcome: 'operator',
-                actor: context.actor,
-                detail: { lanes: chosen, reason: options.reason, ended: count },
-              },
-            ],
-            context.nowMs(),
-          );
-          return count;
-        });
-        print(ended > 0 ? `Ended ${ended} pause${ended > 1 ? 's' : ''}: ${chosen.join(', ')}.` : 'Nothing was paused.');
+    .action(
+      inApp(async ({ context, output }, { reason }: PauseOptions, lane: Lane | undefined) => {
+        const lanes: readonly Lane[] = lane ? [lane] : [...pausableJobs, 'service'];
+        const ended = await resumeLanes(context, lanes, reason);
+        output.line(
+          ended > 0 ? `Ended ${ended} pause${ended > 1 ? 's' : ''}: ${lanes.join(', ')}.` : 'Nothing was paused.',
+        );
         return exitCode.done;
-      });
-    });
+      }),
+    );
 }

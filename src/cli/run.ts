@@ -5,7 +5,7 @@ import { adoptCommand } from './adopt.js';
 import { auditCommand } from './audit.js';
 import { bindingsCommand } from './bindings.js';
 import { exitCode, UsageError } from './command.js';
-import { confirmCommand } from './confirm-held.js';
+import { confirmCommand } from './confirm.js';
 import { daemonCommand } from './daemon.js';
 import { demoCommand } from './demo.js';
 import { erpCommand } from './erp.js';
@@ -13,27 +13,18 @@ import { explainCommand } from './explain.js';
 import { forgetCommand } from './forget.js';
 import { goLiveCommand } from './go-live.js';
 import { invoicesCommand } from './invoices.js';
-import { outboxCommand } from './outbox/outbox.js';
+import { outboxCommand } from './outbox.js';
 import { pauseCommand, resumeCommand } from './pause.js';
 import { recoverCommand } from './recover.js';
-import { resyncCommand } from './resync.js';
 import { sandboxCommand } from './sandbox.js';
 import { statusCommand } from './status.js';
 import { backupCommand, migrateCommand } from './store.js';
-import { syncCommand } from './sync.js';
+import { resyncCommand, syncCommand } from './sync.js';
 import { webhooksCommand } from './webhooks.js';
 
-/** One command from the arguments to the exit code. Errors go to stderr, in words. */
-export async function run(argv: readonly string[]): Promise<number> {
-  process.exitCode = exitCode.done;
-  const program = new Command('waybill')
-    .description(
-      'Carries customers and orders from an ERP database to a service, each exactly once, and brings unpaid invoices back.',
-    )
-    .version('0.1.0')
-    .addHelpText('after', '\nExample:\n  waybill demo\n\nThe way from there to your own ERP: README.md.')
-    .showHelpAfterError('(add --help for the options)');
-  const commands = [
+/** Every command, new: a command keeps the options that it parsed. */
+export function allCommands(): Command[] {
+  return [
     daemonCommand(),
     syncCommand(),
     resyncCommand(),
@@ -57,21 +48,34 @@ export async function run(argv: readonly string[]): Promise<number> {
     sandboxCommand(),
     demoCommand(),
   ];
-  for (const command of commands) program.addCommand(command);
-  for (const command of [program, ...commands, ...commands.flatMap((c) => c.commands)]) command.exitOverride();
+}
+
+/** Runs one command, from the arguments to the exit code. Errors go to stderr, in words. */
+export async function run(argv: readonly string[]): Promise<number> {
+  process.exitCode = exitCode.done;
+  const program = new Command('waybill')
+    .description(
+      'Sends customers and orders from an ERP database to a service, each exactly once, and brings unpaid invoices back.',
+    )
+    .version('0.1.0')
+    .addHelpText('after', '\nExample:\n  waybill demo\n\nREADME.md leads from there to your own ERP.')
+    .showHelpAfterError('(add --help for the options)');
+  for (const command of allCommands()) program.addCommand(command);
+  for (const command of [program, ...program.commands, ...program.commands.flatMap((one) => one.commands)])
+    command.exitOverride();
 
   try {
     await program.parseAsync([...argv]);
     return Number(process.exitCode ?? exitCode.done);
   } catch (error) {
-    // Commander has printed its own message by now.
+    // Commander has printed its own message already.
     if (error instanceof CommanderError) return error.exitCode === 0 ? exitCode.done : exitCode.usage;
     process.stderr.write(`waybill: ${describe(error)}\n`);
     return isWrongUsage(error) ? exitCode.usage : exitCode.failed;
   }
 }
 
-/** A mapping that the ERP does not bear out, or a key that no row of it can have, is only found out later. */
+/** Wrong settings or arguments. Some show only when the ERP is read: a mapping that it contradicts, an impossible key. */
 function isWrongUsage(error: unknown): boolean {
   if (error instanceof ErpError) return error.kind === 'mapping' || error.kind === 'request';
   return error instanceof ConfigurationError || error instanceof UsageError;
@@ -79,6 +83,6 @@ function isWrongUsage(error: unknown): boolean {
 
 function describe(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  // A fault of ours needs its stack to be found; everything foreseen has a name of its own and says what to do.
+  // A bug of ours needs its stack to be found. Every foreseen error has a name of its own and says what to do.
   return error.name === 'Error' || error.name === 'TypeError' ? (error.stack ?? error.message) : error.message;
 }

@@ -2,12 +2,12 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import type { CustomerRecord } from '../model/record.js';
-import { describeCommand, exitCode, print, printJson, UsageError } from './command.js';
-import { positive } from './sync.js';
+import { describeCommand, exitCode, positiveInteger, UsageError } from './command.js';
+import { Output } from './terminal/output.js';
 import { stopSignal } from './terminal/stop-signal.js';
 
 interface SandboxOptions {
-  port?: number;
+  port: number;
   limit?: number;
   delayMs?: number;
   keyLifetimeHours?: number;
@@ -19,45 +19,47 @@ interface SandboxOptions {
 }
 
 export function sandboxCommand(): Command {
-  const command = describeCommand({
+  return describeCommand({
     name: 'sandbox',
-    summary:
-      'Run a strict stand-in for the service on 127.0.0.1, for trying things out. It forgets everything when it stops.',
+    summary: 'Run a strict stand-in for the service on 127.0.0.1, to try things out. It keeps nothing when it stops.',
     example: 'waybill sandbox --port 8080 --limit 50',
     json: true,
-  });
-  return command
-    .option('--port <n>', 'port on 127.0.0.1', positive, 8080)
-    .option('--limit <n>', 'answer 429 to more requests than this in any second', positive)
-    .option('--delay-ms <n>', 'answer after 0 to n milliseconds', positive)
-    .option('--key-lifetime-hours <n>', 'forget idempotency keys after this time', positive)
-    .option('--invoice-changes <n>', 'pay, add or move so many invoices before each page of them', positive)
-    .option('--customers <file>', 'hold these customers from the start, made by somebody else: a JSON array of records')
+  })
+    .option('--port <n>', 'port on 127.0.0.1', positiveInteger, 8080)
+    .option('--limit <n>', 'answer 429 to more requests than this in any second', positiveInteger)
+    .option('--delay-ms <n>', 'answer after 0 to n milliseconds', positiveInteger)
+    .option('--key-lifetime-hours <n>', 'forget idempotency keys after this time', positiveInteger)
+    .option('--invoice-changes <n>', 'pay, add or move n invoices before each page of them', positiveInteger)
+    .option('--customers <file>', 'start with these customers of somebody else: a JSON array of records')
     .option('--webhook-url <url>', 'send webhooks to this address: payment.succeeded and order.status_changed')
     .option('--webhook-secret-file <file>', 'file with the secret that signs them (Standard Webhooks)')
-    .action(async (options: SandboxOptions) => {
-      // Only this command and the demo need it; the others start faster without.
-      const { startSandbox } = await import('../lab/sandbox/start-sandbox.js');
-      const stop = stopSignal();
-      const sandbox = await startSandbox({
-        ...(options.port === undefined ? {} : { port: options.port }),
-        ...(options.limit === undefined ? {} : { limits: [{ requests: options.limit, windowMs: 1000 }] }),
-        ...(options.delayMs === undefined ? {} : { delayMs: [0, options.delayMs] }),
-        ...(options.keyLifetimeHours === undefined ? {} : { keyLifetimeMs: options.keyLifetimeHours * 3_600_000 }),
-        ...(options.invoiceChanges === undefined ? {} : { invoiceChanges: options.invoiceChanges }),
-        ...webhooksOf(options),
-        ...(options.customers === undefined ? {} : { customers: readCustomers(options.customers) }),
-      });
-      if (options.json) printJson({ url: sandbox.url, token: 'sandbox-token' });
-      else
-        print(
-          `The sandbox listens on ${sandbox.url}; its token is sandbox-token. What it got: ${sandbox.url}/_ledger\nStop it with Ctrl-C.`,
-        );
-      if (!stop.signal.aborted) await once(stop.signal, 'abort');
-      stop.release();
-      await sandbox.close();
-      process.exitCode = exitCode.done;
-    });
+    .action(runSandbox);
+}
+
+async function runSandbox(options: SandboxOptions): Promise<void> {
+  const { port, limit, delayMs, keyLifetimeHours, invoiceChanges, customers } = options;
+  // Only this command and the demo need it; the others start faster without.
+  const { startSandbox } = await import('../lab/sandbox/start-sandbox.js');
+  const stop = stopSignal();
+  const sandbox = await startSandbox({
+    port,
+    ...(limit === undefined ? {} : { limits: [{ requests: limit, windowMs: 1000 }] }),
+    ...(delayMs === undefined ? {} : { delayMs: [0, delayMs] }),
+    ...(keyLifetimeHours === undefined ? {} : { keyLifetimeMs: keyLifetimeHours * 3_600_000 }),
+    ...(invoiceChanges === undefined ? {} : { invoiceChanges }),
+    ...webhooksOf(options),
+    ...(customers === undefined ? {} : { customers: readCustomers(customers) }),
+  });
+  const output = new Output(options);
+  output.json({ url: sandbox.url, token: 'sandbox-token' });
+  output.line(
+    `The sandbox listens on ${sandbox.url}. Its token is sandbox-token. It shows what it got: ${sandbox.url}/_ledger`,
+  );
+  output.line('Stop it with Ctrl-C.');
+  if (!stop.signal.aborted) await once(stop.signal, 'abort');
+  stop.release();
+  await sandbox.close();
+  process.exitCode = exitCode.done;
 }
 
 function webhooksOf({ webhookUrl: url, webhookSecretFile: file }: SandboxOptions): {
@@ -84,7 +86,7 @@ function readCustomers(file: string): CustomerRecord[] {
   } catch (error) {
     throw wrong((error as Error).message);
   }
-  if (!Array.isArray(customers)) throw wrong('no array');
+  if (!Array.isArray(customers)) throw wrong('it is not an array');
   const odd = customers.findIndex((one) => typeof one?.customer_code !== 'string' || one.customer_code === '');
   if (odd >= 0) throw wrong(`record ${odd + 1} has no customer_code`);
   return customers;

@@ -1,12 +1,12 @@
 import type { Command } from 'commander';
-import { type App, openApp, secretsOf } from '../app.js';
+import { type App, openApp } from '../app.js';
 import { checkStatus, readStatus, type Status } from '../daemon/read-status.js';
 import type { ReadBackCounts } from '../inbound/orders/order-reads.js';
 import type { WebhookStatus } from '../inbound/webhooks/webhook-status.js';
 import { messageStates } from '../outbound/outbox/message.js';
 import type { JobRun } from '../store/job-runs.js';
-import { type CommonOptions, describeCommand, exitCode, withApp } from './command.js';
-import { span, timeFormatter, withIsoTimes } from './terminal/format.js';
+import { type CommandApp, type CommonOptions, describeCommand, exitCode, inApp } from './command.js';
+import { span } from './terminal/format.js';
 import { Output, shorten } from './terminal/output.js';
 
 interface StatusOptions extends CommonOptions {
@@ -14,18 +14,15 @@ interface StatusOptions extends CommonOptions {
 }
 
 export function statusCommand(): Command {
+  const show = inApp(showStatus, { readOnly: true });
   return describeCommand({
     name: 'status',
-    summary: 'How it is: who delivers, what is paused, what waits, what came last.',
+    summary: 'Show who delivers, what is paused, what waits, and what came last.',
     example: 'waybill status --check',
     json: true,
   })
-    .option('--check', 'one line for a monitor; exit code 0 fine, 1 warning, 2 critical')
-    .action((options: StatusOptions) =>
-      options.check
-        ? check(options)
-        : withApp('status', options, (app) => showStatus(app, options), { readOnly: true }),
-    );
+    .option('--check', 'print one line for a monitor; exit code 0 fine, 1 warning, 2 critical')
+    .action((options: StatusOptions, command: Command) => (options.check ? check(options) : show(options, command)));
 }
 
 async function statusOf(app: App): Promise<Status> {
@@ -35,113 +32,122 @@ async function statusOf(app: App): Promise<Status> {
 
 const checkExitCodes = { OK: 0, WARNING: 1, CRITICAL: 2 } as const;
 
-/** A monitor reads stdout and the exit code, also when nothing works: every failure is a line of its own kind. */
+/** A monitor reads stdout and the exit code, so every failure to find out is a line of its own too. */
 async function check(options: StatusOptions): Promise<void> {
-  let output = new Output([]);
+  let output = new Output(options);
   let app: App | null = null;
   let result: { level: keyof typeof checkExitCodes; text: string };
   try {
     app = await openApp({ configDir: options.config, role: 'status', log: 'stderr', readOnly: true });
-    output = new Output(secretsOf(app.settings));
+    output = new Output({ ...options, secrets: app.secrets });
     result = checkStatus(await statusOf(app));
   } catch (error) {
     result = { level: 'CRITICAL', text: (error as Error).message };
   }
-  if (options.json) await output.printJson(result);
-  else await output.line(output.clean(`WAYBILL ${result.level}: ${result.text}`));
+  output.json(result);
+  output.line(`WAYBILL ${result.level}: ${result.text}`);
   process.exitCode = checkExitCodes[result.level];
   await app?.close();
 }
 
-async function showStatus(app: App, options: StatusOptions): Promise<number> {
-  const output = new Output(secretsOf(app.settings));
+type Ago = (ms: number | null) => string;
+
+async function showStatus(app: CommandApp): Promise<number> {
+  const { output, context } = app;
   const status = await statusOf(app);
   const result = checkStatus(status);
-  if (options.json) {
-    await output.printJson(withIsoTimes({ ...result, ...status }, app.settings.erp.timeZone));
-    return exitCode.done;
-  }
-  const nowMs = app.context.nowMs();
-  const time = timeFormatter(app.settings.erp.timeZone);
-  const ago = (ms: number | null) => (ms === null ? 'never' : `${time(ms)} (${span(nowMs - ms)} ago)`);
-  const row = (name: string, text: string) => output.line(`${name.padEnd(17)}${output.clean(text)}`);
+  output.jsonWithTimes({ ...result, ...status });
+  const nowMs = context.nowMs();
+  const { time } = output;
+  const ago: Ago = (ms) => (ms === null ? 'never' : `${time(ms)} (${span(nowMs - ms)} ago)`);
+  const row = (name: string, ...texts: string[]) => {
+    for (const [i, text] of texts.entries()) output.line(`${(i === 0 ? name : '').padEnd(17)}${text}`);
+  };
 
-  await row('Installation', `${status.installation}, ${status.environment}: ${status.service}`);
-  await row('Credential', status.credential);
-  await row('Health', `${result.level}: ${result.text}`);
-  await row('Live', liveInWords(status));
-  await row('Delivering', holderInWords(status, ago));
-  for (const daemon of status.daemons.filter(({ actor }) => actor !== status.lease.holder))
-    await row(
-      '',
-      `${daemon.actor} started ${ago(daemon.startedAt)} and did not say it stopped: standing by, or killed`,
-    );
-  if (status.pauses.length === 0) await row('Pauses', 'none');
-  for (const [i, pause] of status.pauses.entries())
-    await row(
-      i === 0 ? 'Pauses' : '',
-      `${pause.lane} (${pause.cause}) since ${ago(pause.since_at)}, ${pause.until_at === null ? 'until resumed' : `until ${time(pause.until_at)}`}, by ${pause.actor}: ${pause.reason}`,
-    );
-  for (const [i, text] of heldInWords(status).entries()) await row(i === 0 ? 'Held' : '', text);
-  const { customers, orders, open } = status.adopted;
-  if (customers + orders > 0)
-    await row(
-      'Adopted',
-      `${customers} customers and ${orders} orders that the service had already${open > 0 ? `; ${open} differ, and nobody has looked: waybill bindings adopted --open` : ''}`,
-    );
-  for (const [i, alert] of status.alerts.entries())
-    await row(i === 0 ? 'Alerts' : '', `${alert.cause} since ${ago(alert.sinceAt)}: ${alert.message}`);
+  row('Installation', `${status.installation}, ${status.environment}: ${status.service}`);
+  row('Credential', status.credential);
+  row('Health', `${result.level}: ${result.text}`);
+  row('Live', liveInWords(status));
+  row('Delivering', ...delivererInWords(status, ago));
+  row('Pauses', ...pausesInWords(status, ago, time));
+  row('Held', ...heldInWords(status));
+  row('Adopted', ...adoptedInWords(status));
+  row('Alerts', ...status.alerts.map((alert) => `${alert.cause} since ${ago(alert.sinceAt)}: ${alert.message}`));
   const captured = status.runs.find(({ job }) => job === 'capture');
-  if (captured) await row('Last capture', captureInWords(captured, ago));
-  await row('Last delivery', ago(status.lastDeliveryAt));
-  await row('Last pull', pullInWords(status, ago));
-  if (status.readBack) await row('Read back', readBackInWords(status.readBack, ago));
-  if (status.webhooks) await row('Webhooks', webhooksInWords(status.webhooks, ago));
-  for (const [i, one] of status.writeBack.entries())
-    await row(i === 0 ? 'Written back' : '', writeBackInWords(one, ago, time));
-  for (const [name, cursor] of [
-    ['Orders read', status.cursors.order],
-    ['Customers read', status.cursors.customer],
-  ] as const)
-    await row(
-      name,
-      cursor.changedAt === null && cursor.sweptAt === null
-        ? 'never'
-        : `changes up to ${cursor.changedAt ?? '(no change column)'}; everything: ${ago(cursor.sweptAt)}`,
+  if (captured) row('Last capture', captureInWords(captured, ago));
+  row('Last delivery', ago(status.lastDeliveryAt));
+  row('Last pull', pullInWords(status, ago));
+  if (status.readBack) row('Read back', readBackInWords(status.readBack, ago));
+  if (status.webhooks) row('Webhooks', webhooksInWords(status.webhooks, ago));
+  row('Written back', ...status.writeBack.map((one) => writeBackInWords(one, ago, time)));
+  row('Orders read', cursorInWords(status.cursors.order, ago));
+  row('Customers read', cursorInWords(status.cursors.customer, ago));
+  const { oldestPendingAt, oldestInDoubtAt, unsettled, stranded, flagged } = status.outbox;
+  if (oldestPendingAt !== null) row('Oldest waiting', `captured ${ago(oldestPendingAt)}`);
+  if (oldestInDoubtAt !== null) row('Oldest in doubt', `captured ${ago(oldestInDoubtAt)}`);
+  if (unsettled > 0) row('Unsettled', `${unsettled} orders wait for their lines`);
+  if (stranded > 0)
+    row(
+      'Stranded',
+      `${stranded} messages will never be sent: nobody sends the record, or the customer, that they wait for`,
     );
-  await showOutbox(output, status, ago, row);
+  if (flagged > 0)
+    row('Flagged', `${flagged} were delivered, but a person should look at them: waybill audit --event delivered`);
+  output.line();
+  showOutbox(output, status, ago);
   return exitCode.done;
 }
 
-async function showOutbox(
-  output: Output,
-  { outbox, parkedReasons }: Status,
-  ago: (ms: number | null) => string,
-  row: (name: string, text: string) => Promise<void>,
-): Promise<void> {
-  if (outbox.oldestPendingAt !== null) await row('Oldest waiting', `captured ${ago(outbox.oldestPendingAt)}`);
-  if (outbox.oldestInDoubtAt !== null) await row('Oldest in doubt', `captured ${ago(outbox.oldestInDoubtAt)}`);
-  if (outbox.unsettled > 0) await row('Unsettled', `${outbox.unsettled} orders wait for their lines`);
-  if (outbox.stranded > 0)
-    await row(
-      'Stranded',
-      `${outbox.stranded} messages will never be sent: nobody sends the record, or the customer, that they wait for`,
-    );
-  if (outbox.flagged > 0)
-    await row('Flagged', `${outbox.flagged} were delivered, but should be looked at: waybill audit --event delivered`);
-  await output.line();
+function showOutbox(output: Output, { outbox, parkedReasons }: Status, ago: Ago): void {
   const count = (state: string, entity: string) =>
     outbox.byState.find((one) => one.state === state && one.entity === entity)?.count ?? 0;
-  await output.table(
+  output.table(
     ['outbox', 'customers', 'orders'],
     messageStates.map((state) => [state, count(state, 'customer'), count(state, 'order')]),
   );
   if (parkedReasons.length === 0) return;
-  await output.line('Parked, by reason (waybill outbox --state parked):');
-  await output.table(
+  output.line('Parked, by reason (waybill outbox --state parked):');
+  output.table(
     ['messages', 'class', 'reason', 'oldest since'],
     parkedReasons.map((group) => [group.count, group.parkClass, shorten(group.group, 70), ago(group.oldestAt)]),
   );
+}
+
+function delivererInWords({ lease, daemons }: Status, ago: Ago): string[] {
+  const holder = daemons.find(({ actor }) => actor === lease.holder);
+  const delivering =
+    lease.holder !== null
+      ? `${lease.holder}, epoch ${lease.epoch}${holder ? `, started ${ago(holder.startedAt)}` : ''}`
+      : lease.lapsed
+        ? `nobody; ${lease.lapsed} fell silent`
+        : 'nobody (start the daemon: npm start)';
+  const others = daemons.filter(({ actor }) => actor !== lease.holder);
+  return [
+    delivering,
+    ...others.map(
+      ({ actor, startedAt }) =>
+        `${actor} started ${ago(startedAt)} and has not said that it stopped: it stands by, or was killed`,
+    ),
+  ];
+}
+
+function pausesInWords({ pauses }: Status, ago: Ago, time: (ms: number) => string): string[] {
+  if (pauses.length === 0) return ['none'];
+  return pauses.map(
+    ({ lane, cause, since_at, until_at, actor, reason }) =>
+      `${lane} (${cause}) since ${ago(since_at)}, ${until_at === null ? 'until resumed' : `until ${time(until_at)}`}, by ${actor}: ${reason}`,
+  );
+}
+
+function adoptedInWords({ adopted: { customers, orders, open } }: Status): string[] {
+  if (customers + orders === 0) return [];
+  const differing = open > 0 ? `; ${open} differ and wait for a person: waybill bindings adopted --open` : '';
+  return [`${customers} customers and ${orders} orders that the service had already${differing}`];
+}
+
+function cursorInWords({ changedAt, sweptAt }: Status['cursors']['order'], ago: Ago): string {
+  if (changedAt === null && sweptAt === null) return 'never';
+  return `changes up to ${changedAt ?? '(no change column)'}; everything: ${ago(sweptAt)}`;
 }
 
 function heldInWords({ brakes, outbox }: Status): string[] {
@@ -158,26 +164,19 @@ function liveInWords({ environment, notLive }: Status): string {
   return notLive === null ? 'yes' : `no: ${notLive}`;
 }
 
-function holderInWords({ lease, daemons }: Status, ago: (ms: number | null) => string): string {
-  if (lease.holder === null)
-    return lease.lapsed ? `nobody; ${lease.lapsed} fell silent` : 'nobody (start the daemon: npm start)';
-  const daemon = daemons.find(({ actor }) => actor === lease.holder);
-  return `${lease.holder}, epoch ${lease.epoch}${daemon ? `, started ${ago(daemon.startedAt)}` : ''}`;
-}
-
-function webhooksInWords(webhooks: WebhookStatus, ago: (ms: number | null) => string): string {
+function webhooksInWords(webhooks: WebhookStatus, ago: Ago): string {
   const waiting = webhooks.pending > 0 ? `; ${webhooks.pending} events wait to be read about` : '';
   const stopped = webhooks.stopped === null ? '' : `; ${webhooks.stopped}`;
   return `last event ${ago(webhooks.lastEventAt)}${waiting}${stopped}`;
 }
 
-function captureInWords({ succeededAt, failures, failure }: JobRun, ago: (ms: number | null) => string): string {
+function captureInWords({ succeededAt, failures, failure }: JobRun, ago: Ago): string {
   return `${ago(succeededAt)}${failures > 0 ? `; since then ${failures} failed: ${failure}` : ''}`;
 }
 
 function writeBackInWords(
   { kind, succeededAt, sweeps, refused, failing }: Status['writeBack'][number],
-  ago: (ms: number | null) => string,
+  ago: Ago,
   time: (ms: number) => string,
 ): string {
   const more = [
@@ -188,20 +187,19 @@ function writeBackInWords(
   return [`${kind}: ${ago(succeededAt)}`, ...more].join('; ');
 }
 
-function pullInWords({ lastPull, unpaidInvoices }: Status, ago: (ms: number | null) => string): string {
+function pullInWords({ lastPull, unpaidInvoices }: Status, ago: Ago): string {
   if (!lastPull) return 'never';
   const reason = lastPull.reason ? `: ${lastPull.reason}` : '';
   const missed =
-    lastPull.missed > 0 ? `; ${lastPull.missed} not met stay listed, because nothing proves that they left` : '';
+    lastPull.missed > 0
+      ? `; ${lastPull.missed} that were not met stay listed, because nothing proves that they left`
+      : '';
   const malformed =
     lastPull.malformed > 0 ? `; ${lastPull.malformed} make no sense (waybill invoices --malformed)` : '';
   return `${ago(lastPull.startedAt)}: ${lastPull.outcome}${reason}; ${lastPull.pages} pages in ${lastPull.passes} readings, ${lastPull.listed} invoices${missed}${malformed}; ${unpaidInvoices} unpaid now`;
 }
 
-function readBackInWords(
-  { orders, read, final, gone, flagged, oldestReadAt }: ReadBackCounts,
-  ago: (ms: number | null) => string,
-): string {
+function readBackInWords({ orders, read, final, gone, flagged, oldestReadAt }: ReadBackCounts, ago: Ago): string {
   const more = [
     final > 0 ? `${final} are final` : '',
     oldestReadAt === null ? '' : `the oldest reading of the others: ${ago(oldestReadAt)}`,

@@ -1,6 +1,20 @@
-import { Argument, type Command, InvalidArgumentError } from 'commander';
-import { type SyncStage, sync } from '../operator/sync.js';
-import { type CommonOptions, collect, describeCommand, UsageError, withApp } from './command.js';
+import { Argument, type Command } from 'commander';
+import { planUpdates } from '../operator/confirm-held.js';
+import { type SyncOptions, type SyncStage, sync } from '../operator/sync.js';
+import {
+  type CommandApp,
+  type CommonOptions,
+  describeCommand,
+  entityOf,
+  exitCode,
+  inApp,
+  limitOption,
+  type Plural,
+  parseRange,
+  pluralArgument,
+  repeatable,
+  UsageError,
+} from './command.js';
 import { reportSync } from './sync-outcome.js';
 import { progressBar } from './terminal/progress-bar.js';
 import { stopSignal } from './terminal/stop-signal.js';
@@ -15,50 +29,104 @@ interface SyncCommandOptions extends CommonOptions {
 export function syncCommand(): Command {
   return describeCommand({
     name: 'sync',
-    summary: 'One pass now: read the ERP, deliver what is due, pull unpaid invoices.',
+    summary: 'Run once, now: read the ERP, deliver what is due, pull unpaid invoices.',
     example: 'waybill sync --limit 5',
     json: true,
   })
     .addArgument(
       new Argument('[stage]', 'only this stage; without it all three').choices(['capture', 'deliver', 'pull']),
     )
-    .option('--dry-run', 'read and decide, write and send nothing')
-    .option('--limit <n>', 'send only so many orders that are new or changed, and their customers', positive)
-    .option('--key <key>', 'send only the order with this key of the ERP, and its customer (may be repeated)', collect)
+    .option('--dry-run', 'read and decide; write and send nothing')
+    .addOption(limitOption('send at most n new or changed orders, and their customers'))
+    .addOption(repeatable('--key <key>', 'send only the order with this key of the ERP, and its customer'))
     .option('--trial', 'send these few to a production service before go-live; with --limit or --key')
-    .action(async (stage: SyncStage | undefined, options: SyncCommandOptions) => {
-      if (options.trial && options.limit === undefined && !options.key)
-        throw new UsageError('--trial sends only a few: add --limit 5 or --key.');
-      const stop = stopSignal();
-      const bar = progressBar();
-      try {
-        await withApp('sync', options, async (app) => {
-          if (!stage || stage === 'capture') await app.reader().check();
-          const result = await sync(
-            app.context,
-            { reader: app.reader(), client: app.client, writer: app.writer },
-            {
-              stages: stage ? [stage] : ['capture', 'deliver', 'pull'],
-              ...(options.key ? { filter: { entity: 'order' as const, keys: options.key } } : {}),
-              ...(options.limit === undefined ? {} : { limit: options.limit }),
-              dryRun: options.dryRun ?? false,
-              trial: options.trial ?? false,
-              signal: stop.signal,
-              onProgress: ({ stage: name, done, total }) => bar.show(name, done, total),
-            },
-          );
-          bar.stop();
-          return reportSync(app, result, options);
-        });
-      } finally {
-        bar.stop();
-        stop.release();
-      }
-    });
+    .action(
+      inApp(syncOnce, {
+        check: ({ trial, limit, key }: SyncCommandOptions) => {
+          if (trial && limit === undefined && !key)
+            throw new UsageError('--trial sends only a few records: add --limit 5 or --key.');
+        },
+      }),
+    );
 }
 
-export function positive(text: string): number {
-  const value = Number(text);
-  if (!Number.isInteger(value) || value < 1) throw new InvalidArgumentError('It must be a whole number from 1.');
-  return value;
+async function syncOnce(app: CommandApp, options: SyncCommandOptions, stage: SyncStage | undefined): Promise<number> {
+  const { key: keys, limit, trial = false } = options;
+  if (!stage || stage === 'capture') await app.reader().check();
+  return syncAndReport(app, options, {
+    stages: stage ? [stage] : ['capture', 'deliver', 'pull'],
+    ...(keys ? { filter: { entity: 'order', keys } } : {}),
+    ...(limit === undefined ? {} : { limit }),
+    trial,
+  });
+}
+
+interface ResyncOptions extends CommonOptions {
+  key?: string[];
+  from?: string;
+  to?: string;
+  dryRun?: boolean;
+  force?: boolean;
+  plan?: boolean;
+}
+
+export function resyncCommand(): Command {
+  return describeCommand({
+    name: 'resync',
+    summary: 'Read records of the ERP again and send those that differ; with --force also the unchanged ones.',
+    example: 'waybill resync orders --from 2026-11-01 --to 2026-11-08 --dry-run',
+    json: true,
+  })
+    .addArgument(pluralArgument('<entity>', 'what to read'))
+    .addOption(repeatable('--key <key>', 'only this key of the ERP'))
+    .option('--from <date>', 'dated from here on (included), by the column of startFrom, else by changedAt')
+    .option('--to <date>', 'dated before this day or time, in erp.timeZone')
+    .option('--dry-run', 'say what would be sent; write and send nothing')
+    .option('--plan', 'count by field what would be updated (after a change of the mapping), and do nothing')
+    .option('--force', 'send unchanged records again with their old key and bytes, while the service remembers them')
+    .action(inApp(resync));
+}
+
+async function resync(app: CommandApp, options: ResyncOptions, plural: Plural): Promise<number> {
+  const { key: keys, from, to, plan, force = false } = options;
+  const entity = entityOf(plural);
+  parseRange('from', 'to', options, app.settings.erp.timeZone);
+  await app.reader().check();
+  if (plan) return showPlan(app, plural);
+  return syncAndReport(app, options, {
+    stages: ['capture', 'deliver'],
+    filter: { entity, ...(keys ? { keys } : {}), ...(from ? { from } : {}), ...(to ? { to } : {}) },
+    force,
+  });
+}
+
+async function showPlan(app: CommandApp, plural: Plural): Promise<number> {
+  const { context, output } = app;
+  const plan = await planUpdates(context, app.reader(), entityOf(plural));
+  output.json(plan);
+  output.line(`Would update ${plan.updates} ${plural} and create ${plan.creates}. By field that changes:`);
+  for (const { field, count } of plan.fields) output.line(`  ${field}: ${count}`);
+  output.line('Nothing was sent. Waybill holds a change of the mapping until `waybill confirm` sends or adopts it.');
+  return exitCode.done;
+}
+
+/** Syncs with a progress bar, until it is done or a signal stops it, and prints what came of it. */
+async function syncAndReport(
+  app: CommandApp,
+  options: SyncCommandOptions | ResyncOptions,
+  request: Omit<SyncOptions, 'dryRun' | 'signal' | 'onProgress'>,
+): Promise<number> {
+  const stop = stopSignal();
+  const bar = progressBar();
+  try {
+    const partners = { reader: app.reader(), client: app.client, writer: app.writer };
+    const { signal } = stop;
+    const dryRun = options.dryRun ?? false;
+    const result = await sync(app.context, partners, { ...request, dryRun, signal, onProgress: bar.show });
+    bar.stop();
+    return reportSync(app, result, { dryRun, keys: options.key });
+  } finally {
+    bar.stop();
+    stop.release();
+  }
 }

@@ -1,58 +1,46 @@
 import type { Command } from 'commander';
-import { type App, secretsOf } from '../app.js';
 import { listEvents } from '../inbound/webhooks/webhook-rows.js';
 import { readWebhookStatus } from '../inbound/webhooks/webhook-status.js';
-import { type CommonOptions, describeCommand, exitCode, positiveInteger, withApp } from './command.js';
-import { timeFormatter, withIsoTimes } from './terminal/format.js';
-import { Output, shorten } from './terminal/output.js';
+import { type CommandApp, type CommonOptions, describeCommand, exitCode, inApp, limitOption } from './command.js';
+import { shorten } from './terminal/output.js';
 
 interface WebhooksOptions extends CommonOptions {
   limit: number;
 }
 
-const defaultLimit = 50;
-
 export function webhooksCommand(): Command {
   return describeCommand({
     name: 'webhooks',
-    summary: 'Events that the service pushed to us, what came of each, and what was refused at the door.',
+    summary: 'List the events that the service pushed, what came of each, and which requests were refused.',
     example: 'waybill webhooks --limit 20',
     json: true,
   })
-    .option('--limit <n>', 'how many events at most', positiveInteger, defaultLimit)
-    .action((options: WebhooksOptions) =>
-      withApp('webhooks', options, (app) => showWebhooks(app, options), { readOnly: true }),
-    );
+    .addOption(limitOption('how many events at most', 50))
+    .action(inApp(showWebhooks, { readOnly: true }));
 }
 
-async function showWebhooks(app: App, { limit, json }: WebhooksOptions): Promise<number> {
-  const output = new Output(secretsOf(app.settings));
-  const { events, status } = await app.store.read('list events', async (tx) => ({
+async function showWebhooks({ store, settings, output }: CommandApp, { limit }: WebhooksOptions): Promise<number> {
+  const { events, status } = await store.read('list events', async (tx) => ({
     events: await listEvents(tx, limit),
     status: await readWebhookStatus(tx),
   }));
-  const { enabled } = app.settings.webhooks;
-  const { timeZone } = app.settings.erp;
-  if (json) {
-    await output.printJson(withIsoTimes({ enabled, ...status, events }, timeZone));
-    return exitCode.done;
-  }
-  const time = timeFormatter(timeZone);
-  if (!enabled) await output.line('Webhooks are not listened for (webhooks.enabled).');
-  if (status.stopped !== null && enabled) await output.line(`Note: ${status.stopped}.`);
+  const { enabled } = settings.webhooks;
+  output.jsonWithTimes({ enabled, ...status, events });
+  if (!enabled) output.line('Waybill does not listen for webhooks (webhooks.enabled).');
+  if (status.stopped !== null && enabled) output.line(`Note: ${status.stopped}.`);
   if (status.tally.length > 0)
-    await output.table(
+    output.table(
       ['what came to the door', 'requests', 'last'],
-      status.tally.map(({ name, number, lastAt }) => [tallyInWords[name] ?? name, number, time(lastAt)]),
+      status.tally.map(({ name, number, lastAt }) => [tallyInWords[name] ?? name, number, output.time(lastAt)]),
     );
   if (events.length === 0) {
-    await output.line('No event is kept.');
+    output.line('No event is kept.');
     return exitCode.done;
   }
-  await output.table(
+  output.table(
     ['received', 'type', 'about', 'state', 'what came of it', 'id'],
     events.map((event) => [
-      time(event.receivedAt),
+      output.time(event.receivedAt),
       shorten(event.type, 30),
       event.about === null ? '' : `${event.about} ${shorten(event.subject ?? '(none named)', 30)}`,
       event.state,
@@ -60,20 +48,20 @@ async function showWebhooks(app: App, { limit, json }: WebhooksOptions): Promise
       shorten(event.id, 40),
     ]),
   );
-  if (events.length === limit) await output.line(`At most ${limit} are shown (--limit).`);
+  if (events.length === limit) output.line(`At most ${limit} are shown (--limit).`);
   return exitCode.done;
 }
 
 const tallyInWords: Record<string, string> = {
   stored: 'stored',
-  repeated: 'stored already: nothing done',
+  repeated: 'stored already, so nothing was done',
   forged: 'refused: not signed by one of our secrets',
   stale: 'refused: signed too long ago, or too far ahead',
   other_path: 'refused: another path',
-  other_method: 'refused: no POST',
+  other_method: 'refused: not a POST',
   too_large: 'refused: too large',
   compressed: 'refused: compressed',
-  other_type: 'refused: no JSON by its type',
+  other_type: 'refused: its type is not JSON',
   no_event: 'refused: no event in it',
   busy: 'put off: too many at once',
   store_away: 'put off: the store was away',

@@ -1,4 +1,7 @@
 import { eraseAcknowledged } from '../outbound/outbox/bindings.js';
+import { appendAudit } from '../audit/audit-log.js';
+import { erasePayloads } from '../inbound/webhooks/webhook-rows.js';
+import type { JobContext } from '../ops/job-context.js';
 import type { MessageState } from '../outbound/outbox/message.js';
 import { placeholders } from '../store/rows.js';
 import type { Tx } from '../store/store.js';
@@ -71,13 +74,42 @@ export interface Forgotten {
   messages: number;
   bodies: number;
   excerpts: number;
+  /** Bodies of webhooks. */
+  webhooks: number;
 }
 
 /**
- * Erases what was sent and received about a customer; key, id and hashes stay, so that nothing is sent twice. What the
+ * Erases what was sent and received about a customer. Key, id and hashes stay, so that nothing is sent twice. What the
  * service acknowledged is then unknown: the next change of its row is sent whole.
+ * @returns why the customer can't be forgotten, where that has changed since the operator looked
  */
-export async function forgetCustomer(tx: Tx, sourceKey: string): Promise<Forgotten> {
+export async function forgetCustomer(
+  { store, actor, nowMs }: JobContext,
+  sourceKey: string,
+  reason: string,
+): Promise<Forgotten | string> {
+  const result = await store.transaction('forget a customer', async (tx): Promise<Forgotten | string> => {
+    // Capture may have written a new message while the operator thought about it.
+    const traces = await customerTraces(tx, sourceKey);
+    const problem = whyNotForget(traces);
+    if (problem) return problem;
+    const webhooks = await erasePayloads(tx, sourceKey, traces.names);
+    const forgotten = { ...(await eraseMessages(tx, sourceKey)), webhooks };
+    const detail = { reason, ...forgotten };
+    await appendAudit(
+      tx,
+      [{ event: 'forget', outcome: 'operator', entity: 'customer', sourceKey, actor, detail }],
+      nowMs(),
+    );
+    return forgotten;
+  });
+  // The write-ahead log of a SQLite file still holds the pages as they were.
+  if (typeof result !== 'string' && store.dialect === 'sqlite')
+    await store.read('empty the write-ahead log', (tx) => tx.select('PRAGMA wal_checkpoint(TRUNCATE)'));
+  return result;
+}
+
+async function eraseMessages(tx: Tx, sourceKey: string): Promise<Omit<Forgotten, 'webhooks'>> {
   const rows = await tx.select<{ id: number }>(
     `SELECT id FROM outbox_message WHERE entity='customer' AND source_key=? ORDER BY id${tx.forUpdate}`,
     [sourceKey],

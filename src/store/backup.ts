@@ -131,6 +131,6 @@ async function keyOf(tx: Tx, table: string): Promise<string[]> {
   return rows.map((row) => row.name);
 }
 
-async function migrationsOf(tx: Tx): Promise<string[]> {
+export async function migrationsOf(tx: Tx): Promise<string[]> {
   return (await tx.select<{ name: string }>('SELECT name FROM migration ORDER BY name')).map((row) => row.name);
 }

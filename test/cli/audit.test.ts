@@ -85,7 +85,7 @@ describe('waybill audit', () => {
       const { stdout } = await waybill('audit');
       expect(stdout.match(/reason=newer/g)).to.have.length(100);
       expect(stdout).not.to.contain('reason=older');
-      expect(stdout).to.contain('The last 100 lines; more with --limit');
+      expect(stdout).to.contain('The last 100 lines. For more use --limit');
       const all = await waybill('audit', '--limit', '120');
       expect(all.stdout.trim().split('\n')).to.have.length(120);
       expect(

@@ -80,9 +80,9 @@ describe('waybill explain', () => {
       const { code, stdout } = await explain('order', '4711');
       expect(code).to.equal(1);
       expect(stdout).to.contain(
-        "Nothing is known of order 4711. Looked up as: the ERP's key of an order, an order number",
+        "Waybill knows nothing of order 4711. Looked up as: the ERP's key of an order, an order number",
       );
-      expect(stdout).to.contain('Older than orders.startFrom (created_at from 2026-01-01)');
+      expect(stdout).to.contain('It is older than orders.startFrom (created_at from 2026-01-01)');
       expect(stdout).to.contain('capture has not run on this store');
       expect(await installation.json('explain', 'order', '4711')).to.include({
         found: 0,

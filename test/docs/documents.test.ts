@@ -2,10 +2,11 @@ import { existsSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { expect } from 'chai';
 import { parse } from 'yaml';
+import { allCommands } from '../../src/cli/run.js';
 import { settingList } from '../../src/config/setting-list.js';
 import { projectRoot } from '../support/project-root.js';
 import { anchors, documents, shellWords, typedLines, waybillCommands } from './documents.js';
-import { allCommands, parseCommand, withSubcommands } from './parse-command.js';
+import { parseCommand, withSubcommands } from './parse-command.js';
 
 /** What is shown and not run, and why. Everything else that is typed stands in `sh` blocks, which a test runs. */
 const notRun: [RegExp, string][] = [

@@ -1,54 +1,5 @@
 import type { Command } from 'commander';
-import { adoptCommand } from '../../src/cli/adopt.js';
-import { auditCommand } from '../../src/cli/audit.js';
-import { bindingsCommand } from '../../src/cli/bindings.js';
-import { confirmCommand } from '../../src/cli/confirm-held.js';
-import { daemonCommand } from '../../src/cli/daemon.js';
-import { demoCommand } from '../../src/cli/demo.js';
-import { erpCommand } from '../../src/cli/erp.js';
-import { explainCommand } from '../../src/cli/explain.js';
-import { forgetCommand } from '../../src/cli/forget.js';
-import { goLiveCommand } from '../../src/cli/go-live.js';
-import { invoicesCommand } from '../../src/cli/invoices.js';
-import { outboxCommand } from '../../src/cli/outbox/outbox.js';
-import { pauseCommand, resumeCommand } from '../../src/cli/pause.js';
-import { recoverCommand } from '../../src/cli/recover.js';
-import { resyncCommand } from '../../src/cli/resync.js';
-import { sandboxCommand } from '../../src/cli/sandbox.js';
-import { statusCommand } from '../../src/cli/status.js';
-import { backupCommand, migrateCommand } from '../../src/cli/store.js';
-import { syncCommand } from '../../src/cli/sync.js';
-import { webhooksCommand } from '../../src/cli/webhooks.js';
-
-const factories = [
-  confirmCommand,
-  daemonCommand,
-  syncCommand,
-  resyncCommand,
-  goLiveCommand,
-  pauseCommand,
-  resumeCommand,
-  outboxCommand,
-  explainCommand,
-  forgetCommand,
-  invoicesCommand,
-  webhooksCommand,
-  auditCommand,
-  statusCommand,
-  recoverCommand,
-  adoptCommand,
-  bindingsCommand,
-  erpCommand,
-  backupCommand,
-  migrateCommand,
-  sandboxCommand,
-  demoCommand,
-];
-
-/** Fresh ones: a command keeps the options that it parsed. */
-export function allCommands(): Command[] {
-  return factories.map((make) => make());
-}
+import { allCommands } from '../../src/cli/run.js';
 
 /** A command and its subcommands, each with the words that call it. */
 export function withSubcommands(command: Command, before: string[] = []): { words: string[]; command: Command }[] {

@@ -1,5 +1,6 @@
 import { DateTime } from 'luxon';
-import { UsageError } from '../command.js';
+import type { Settings } from '../../config/settings.js';
+import { currencyScale } from '../../erp/mapping/money.js';
 
 /** An amount in minor units as people write it: 1999 with two decimals is 19.99. Exact, whatever its size. */
 export function formatAmount(minor: string | number, decimals: number): string {
@@ -10,14 +11,19 @@ export function formatAmount(minor: string | number, decimals: number): string {
   return decimals === 0 ? sign + whole : `${sign}${whole}.${digits.slice(-decimals)}`;
 }
 
+/** Writes amounts in minor units of the configured currency, without its name. */
+export function amountFormatter({ currency, scale }: Settings['amounts']): (minor: string | number) => string {
+  return (minor) => formatAmount(minor, scale ?? currencyScale(currency) ?? 0);
+}
+
 /** Writes instants in one time zone, with the offset, to the second: `2026-11-03 09:15:02 +01:00`. */
 export function timeFormatter(timeZone: string): (ms: number) => string {
   return (ms) => DateTime.fromMillis(ms, { zone: timeZone }).toFormat('yyyy-MM-dd HH:mm:ss ZZ');
 }
 
-/** The same as ISO 8601 with milliseconds, for programs. */
-export function isoFormatter(timeZone: string): (ms: number | null) => string | null {
-  return (ms) => (ms === null ? null : DateTime.fromMillis(ms, { zone: timeZone }).toISO());
+/** Writes instants as ISO 8601 with milliseconds, for programs. */
+export function isoFormatter(timeZone: string): (ms: number) => string | null {
+  return (ms) => DateTime.fromMillis(ms, { zone: timeZone }).toISO();
 }
 
 /** A span in words, to one unit: `40 s`, `12 min`, `3 h`, `2 days`. */
@@ -27,18 +33,6 @@ export function span(ms: number): string {
   if (seconds < 5_400) return `${Math.round(seconds / 60)} min`;
   if (seconds < 129_600) return `${Math.round(seconds / 3_600)} h`;
   return `${Math.round(seconds / 86_400)} days`;
-}
-
-/**
- * A date, or a date and time, that somebody typed. Without an offset it is meant in `timeZone`.
- * @throws UsageError
- */
-export function parseTime(option: string, text: string, timeZone: string): number {
-  const time = DateTime.fromISO(text.trim().replace(/^(\d{4}-\d{2}-\d{2}) (?=\d)/, '$1T'), { zone: timeZone });
-  // ISO 8601 also knows weeks and days of the year; typed here, they are more likely a slip.
-  if (!time.isValid || !/^\d{4}-\d{2}-\d{2}/.test(text.trim()))
-    throw new UsageError(`${option}: "${text}" is no date. Write 2026-11-03 or 2026-11-03T09:15 (in ${timeZone}).`);
-  return time.toMillis();
 }
 
 /** A copy in which every name that ends in `At` (or `_at`) holds ISO 8601 instead of milliseconds since 1970. */

@@ -1,84 +1,109 @@
 import { once } from 'node:events';
 import Table from 'cli-table3';
 import { redact } from '../../model/redact.js';
+import { timeFormatter, withIsoTimes } from './format.js';
 
-/** Control characters (a terminal obeys them) and marks that turn the direction of writing. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+/** Control characters, which a terminal obeys, and marks that turn the direction of writing. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern finds control characters
 const controls = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]+/g;
 
-/** A text of the ERP or the service as one line that no terminal obeys. */
-export function oneLine(text: string): string {
-  return text.replace(controls, ' ');
+export interface OutputOptions {
+  /** Prints JSON values alone; without it, lines and tables alone. */
+  json?: boolean | undefined;
+  secrets?: readonly string[];
+  /** In which times are written. */
+  timeZone?: string;
 }
 
 /**
- * What a command prints that came from elsewhere: the ERP, the service, an operator. Secrets are taken out once more (an
- * older token may have been on record before it was one), and nothing reaches the terminal that it would obey.
+ * What a command prints, for people or as JSON: a command says both, and the one that was not asked for is dropped.
+ * Texts of the ERP, the service or an operator may stand in it, so secrets are taken out once more (an older token may
+ * have been on record before it was one), and no character reaches the terminal that it would obey.
  */
 export class Output {
+  readonly isJson: boolean;
+  /** Writes an instant in milliseconds since 1970 for people. */
+  readonly time: (ms: number) => string;
   readonly #secrets: readonly string[];
+  readonly #timeZone: string;
 
-  constructor(secrets: readonly string[]) {
+  constructor({ json = false, secrets = [], timeZone = 'UTC' }: OutputOptions = {}) {
+    this.isJson = json;
+    this.time = timeFormatter(timeZone);
     this.#secrets = secrets;
+    this.#timeZone = timeZone;
   }
 
-  /** One text on one line. */
+  /** A line for people. A line break in the text becomes a space. */
+  line(text = ''): void {
+    if (!this.isJson) write(`${this.clean(text)}\n`);
+  }
+
+  /** A table for people. */
+  table(
+    head: readonly string[],
+    rows: readonly (readonly (string | number | null)[])[],
+    { rightColumn }: { rightColumn?: number } = {},
+  ): void {
+    if (this.isJson) return;
+    const colAligns = head.map((_, column) => (column === rightColumn ? 'right' : 'left'));
+    const table = new Table({ head: [...head], colAligns, style: { head: [], border: [] } });
+    for (const row of rows) table.push(row.map((cell) => this.clean(String(cell ?? ''))));
+    write(`${table.toString()}\n`);
+  }
+
+  /** The command's answer for programs. */
+  json(value: unknown): void {
+    if (this.isJson) write(`${this.jsonText(value)}\n`);
+  }
+
+  /** As `json`, with every time (a number named `…At`) in ISO 8601. */
+  jsonWithTimes(value: unknown): void {
+    if (this.isJson) this.json(withIsoTimes(value, this.#timeZone));
+  }
+
+  /** A text on one line, safe to print. */
   clean(text: string): string {
     return redact(text, this.#secrets).replace(controls, ' ');
   }
 
-  async line(text = ''): Promise<void> {
-    await writeOut(
-      `${text
-        .split('\n')
-        .map((part) => this.clean(part))
-        .join('\n')}\n`,
-    );
-  }
-
-  async table(head: readonly string[], rows: readonly (readonly (string | number | null)[])[]): Promise<void> {
-    const table = new Table({ head: [...head], style: { head: [], border: [] } });
-    for (const row of rows) table.push(row.map((cell) => this.clean(String(cell ?? ''))));
-    await writeOut(`${table.toString()}\n`);
-  }
-
-  /** JSON text in which no string holds a secret. */
-  json(value: unknown): string {
+  /** JSON in which no string holds a secret. */
+  jsonText(value: unknown): string {
     const text = JSON.stringify(value, (_name, part) =>
       typeof part === 'string' ? redact(part, this.#secrets) : part,
     );
-    // JSON escapes the controls below a space itself; what it lets through means the same when escaped.
+    // JSON itself escapes the controls below a space; the others mean the same when they are escaped.
     return text.replace(controls, (marks) =>
       [...marks].map((mark) => `\\u${mark.charCodeAt(0).toString(16).padStart(4, '0')}`).join(''),
     );
-  }
-
-  async printJson(value: unknown): Promise<void> {
-    await writeOut(`${this.json(value)}\n`);
   }
 }
 
 let readerHasLeft = false;
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  // `waybill audit | head` has seen enough; that is no failure.
+  // The reader in `waybill audit | head` has seen enough, which is no failure.
   if (error.code !== 'EPIPE') throw error;
   readerHasLeft = true;
 });
 
+function write(text: string): boolean {
+  return readerHasLeft || process.stdout.write(text);
+}
+
 /** Writes to stdout and waits while the reader is slow, so that a long list does not pile up in memory. */
 export async function writeOut(text: string): Promise<void> {
-  if (readerHasLeft || process.stdout.write(text)) return;
+  if (write(text)) return;
   await once(process.stdout, 'drain').catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') throw error;
   });
 }
 
-/** Nobody reads any more: a long list may end here. */
+/** The reader of stdout has gone: a long list may end here. */
 export function readerLeft(): boolean {
   return readerHasLeft;
 }
 
-/** Longer text ends in `…`. */
+/** Cuts a longer text, which then ends in `…`. */
 export function shorten(text: string, maxLength: number): string {
   return text.length <= maxLength ? text : `${text.slice(0, maxLength - 1)}…`;
 }

@@ -1,8 +1,13 @@
 import { Presets, SingleBar } from 'cli-progress';
+import type { SyncProgress } from '../../operator/sync.js';
 
-/** A bar on stderr when somebody is watching; nothing in a pipe, a log or cron. */
-export function progressBar(): { show(stage: string, done: number, total: number | null): void; stop(): void } {
-  if (!process.stderr.isTTY) return { show: () => undefined, stop: () => undefined };
+export interface ProgressBar {
+  show(progress: SyncProgress): void;
+  stop(): void;
+}
+
+/** A bar on stderr. The library draws it on a terminal alone, not in a pipe, a log or cron. */
+export function progressBar(): ProgressBar {
   let bar: SingleBar | null = null;
   let current = '';
   const stop = () => {
@@ -10,18 +15,12 @@ export function progressBar(): { show(stage: string, done: number, total: number
     bar = null;
   };
   return {
-    show: (stage, done, total) => {
+    show: ({ stage, done, total }) => {
       if (stage !== current) stop();
       current = stage;
       if (!bar) {
-        bar = new SingleBar(
-          {
-            format: `${stage.padEnd(8)} {bar} {value}/{total} | {eta_formatted}`,
-            stream: process.stderr,
-            hideCursor: true,
-          },
-          Presets.shades_classic,
-        );
+        const format = `${stage.padEnd(8)} {bar} {value}/{total} | {eta_formatted}`;
+        bar = new SingleBar({ format, stream: process.stderr, hideCursor: true }, Presets.shades_classic);
         bar.start(Math.max(total ?? done, 1), done);
       }
       bar.setTotal(Math.max(total ?? 0, done, 1));

@@ -1,5 +1,5 @@
 import type { AuditLine } from '../audit/read-audit.js';
-import type { RecordStory, StoryAttempt } from '../operator/tell-story.js';
+import type { RecordStory, StoryAttempt } from './tell-story.js';
 
 export interface TimelineEntry {
   at: number;

@@ -1,0 +1,64 @@
+import { appendAudit } from '../audit/audit-log.js';
+import type { JobContext } from '../ops/job-context.js';
+import {
+  allowStandby,
+  type GoLiveRecord,
+  goLiveProblem,
+  type LiveIdentity,
+  liveIdentity,
+  readGoLive,
+  writeGoLive,
+} from '../outbound/deliver/go-live.js';
+import { recoveryProblem } from '../outbound/recovery/store-witness.js';
+
+/** Whether this store may deliver to its service. */
+export interface LiveState {
+  /** What the store would be allowed to deliver for. */
+  identity: LiveIdentity;
+  /** The last go-live, or null. */
+  before: GoLiveRecord | null;
+  /** Why the store may not deliver, or null. */
+  problem: string | null;
+  /** Nobody can say what would be sent before `waybill recover` has found out what was sent. */
+  needsRecovery: boolean;
+}
+
+export async function readLiveState({ store, settings }: JobContext, erpIdentity: string): Promise<LiveState> {
+  return store.read('read go-live', async (tx) => ({
+    identity: liveIdentity(settings, erpIdentity),
+    before: await readGoLive(tx),
+    problem: await goLiveProblem(tx, settings, erpIdentity),
+    needsRecovery: (await recoveryProblem(tx)) !== null,
+  }));
+}
+
+/** Lets this store deliver to the service that `identity` names. */
+export async function goLive(
+  { store, actor, nowMs }: JobContext,
+  identity: LiveIdentity,
+  reason: string,
+): Promise<void> {
+  await store.transaction('go live', async (tx) => {
+    const at = nowMs();
+    await writeGoLive(tx, identity, actor, at);
+    await appendAudit(tx, [{ event: 'go_live', outcome: 'operator', actor, detail: { ...identity, reason } }], at);
+  });
+}
+
+/** Lets this machine take over from the one that is live. @returns why it may not, or null */
+export async function standBy(
+  { store, actor, nowMs }: JobContext,
+  identity: LiveIdentity,
+  reason: string,
+): Promise<string | null> {
+  return store.transaction('allow a standby', async (tx) => {
+    const problem = await allowStandby(tx, identity);
+    if (problem === null)
+      await appendAudit(
+        tx,
+        [{ event: 'go_live', outcome: 'standby', actor, detail: { ...identity, reason } }],
+        nowMs(),
+      );
+    return problem;
+  });
+}

@@ -1,0 +1,89 @@
+import { type AuditLine, readAuditPage, startOfLast } from '../audit/read-audit.js';
+import type { Entity } from '../model/record.js';
+import type { JobContext } from '../ops/job-context.js';
+import { goLiveProblem } from '../outbound/deliver/go-live.js';
+import { QuietClock } from '../outbound/deliver/quiet-hours.js';
+import { readCursor } from '../store/cursors.js';
+import { activePauses, listPauses } from '../store/lane-pauses.js';
+import { describeStory, type StoryInWords } from './describe-story.js';
+import type { FindBy } from './find-records.js';
+import { type RecordStory, tellStory } from './tell-story.js';
+
+export interface Explanation {
+  story: RecordStory;
+  words: StoryInWords;
+  audit: AuditLine[];
+  /** The audit holds older lines of the record than `audit`. */
+  olderAudit: boolean;
+}
+
+/** The newest audit lines of a record are shown; `waybill audit` prints the older ones. */
+const maxAuditLines = 500;
+
+/** Everything that the store knows about one record, and what follows from it. */
+export async function explainRecord(
+  { store, settings, nowMs }: JobContext,
+  { entity, sourceKey, erpIdentity }: { entity: Entity; sourceKey: string; erpIdentity: string },
+  time: (ms: number) => string,
+): Promise<Explanation> {
+  const now = nowMs();
+  return store.read('tell the story of a record', async (tx) => {
+    const filter = { records: [{ entity, sourceKey }] };
+    const start = await startOfLast(tx, filter, maxAuditLines);
+    const pauses = [...(await listPauses(tx)), ...new QuietClock(settings.schedule).pauses(now)];
+    const story = await tellStory(tx, entity, sourceKey);
+    const words = describeStory(story, {
+      nowMs: now,
+      keyLifetimeMs: settings.service.idempotency.lifetimeHours * 3_600_000,
+      pauses: activePauses(pauses, 'deliver', now),
+      notLive: await goLiveProblem(tx, settings, erpIdentity),
+      time,
+    });
+    const audit = await readAuditPage(tx, filter, start.afterId, maxAuditLines);
+    return { story, words, audit, olderAudit: start.older };
+  });
+}
+
+export interface UnknownRecord {
+  /** As what the key was looked up. */
+  lookedUp: string[];
+  /** Why the record may be unknown. */
+  hints: string[];
+}
+
+/** Why nothing may be known of a record that `findRecords` did not find. */
+export async function explainUnknown(
+  { store, settings }: JobContext,
+  entity: Entity,
+  by: FindBy,
+  time: (ms: number) => string,
+): Promise<UnknownRecord> {
+  const { orders, customers } = settings;
+  const cursor = await store.read('read the cursor', (tx) => readCursor(tx, entity));
+  const lookedUp = [
+    ...(by === 'number' ? [] : [`the ERP's key of ${entity === 'order' ? 'an order' : 'a customer'}`]),
+    ...(by === 'key' || entity === 'customer' ? [] : ['an order number']),
+    ...(by === 'any' ? ["the service's id"] : []),
+  ];
+  const hints: string[] = [];
+  if (entity === 'order' && orders.startFrom !== 'all')
+    hints.push(
+      `It is older than orders.startFrom (${orders.startFrom.column} from ${orders.startFrom.from}). Waybill never sends such orders.`,
+    );
+  if (entity === 'customer' && customers.send === 'referenced')
+    hints.push(
+      'No eligible order names it. With customers.send `referenced`, Waybill sends a customer together with its orders.',
+    );
+  if (entity === 'customer' && customers.send === 'none')
+    hints.push('customers.send is `none`: the service knows the customers already, and Waybill sends none.');
+  const { pending } = entity === 'order' ? orders : customers;
+  if (pending) hints.push(`It is not pending: its row does not meet the condition ${entity}s.pending (${pending}).`);
+  const swept = cursor.sweptAt === null ? '' : `, and everything on ${time(cursor.sweptAt)}`;
+  hints.push(
+    cursor.changedAt === null && cursor.sweptAt === null
+      ? 'Waybill has not read it yet: capture has not run on this store.'
+      : `Waybill has not read it yet: capture has read changes up to ${cursor.changedAt ?? '(no change column)'}${swept}.`,
+    'The ERP writes it differently: keys are compared letter by letter.',
+  );
+  return { lookedUp, hints };
+}
