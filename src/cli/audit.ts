@@ -6,6 +6,7 @@ import { findRecords } from '../operator/find-records.js';
 import {
   type CommandApp,
   type CommonOptions,
+  defined,
   describeCommand,
   entityOption,
   exitCode,
@@ -58,24 +59,17 @@ async function showAudit(app: CommandApp, options: AuditOptions): Promise<number
       : await app.store.read('look where the audit begins', (tx) => startOfLast(tx, filter, limit));
   const { output } = app;
   const iso = isoFormatter(app.settings.erp.timeZone);
-  const lines = pages(app, filter, start.afterId);
-  if (options.csv) await writeCsv(output, lines, iso);
-  else if (options.json) await writeJson(output, lines, iso);
-  else await writeText(output, lines, start.older ? limit : null);
+  const pages = readPages(app, filter, start.afterId);
+  if (options.csv) await writeCsv(output, pages, iso);
+  else if (options.json) await writeJson(output, pages, iso);
+  else await writeText(output, pages, start.older ? limit : null);
   return exitCode.done;
 }
 
 async function filterOf(app: CommandApp, options: AuditOptions): Promise<AuditFilter> {
   const { entity, outcome, event, key } = options;
   const [since, until] = parseRange('since', 'until', options, app.settings.erp.timeZone);
-  return {
-    ...(since === undefined ? {} : { since }),
-    ...(until === undefined ? {} : { until }),
-    ...(entity ? { entity } : {}),
-    ...(outcome === undefined ? {} : { outcome }),
-    ...(event === undefined ? {} : { event }),
-    ...(key ? { records: await recordsOf(app, key) } : {}),
-  };
+  return defined({ since, until, entity, outcome, event, records: key && (await recordsOf(app, key)) });
 }
 
 /** The log knows keys only, so numbers are looked up. A key may still be in the log when its messages are gone. */
@@ -94,7 +88,7 @@ async function recordsOf(
 }
 
 /** Page by page: a log of years is never in memory, and no read stays open while a slow reader of stdout takes its time. */
-async function* pages({ store }: CommandApp, filter: AuditFilter, start: number): AsyncGenerator<AuditLine[]> {
+async function* readPages({ store }: CommandApp, filter: AuditFilter, start: number): AsyncGenerator<AuditLine[]> {
   for (let afterId = start; ; ) {
     const page = await store.read('read the audit', (tx) => readAuditPage(tx, filter, afterId, pageSize));
     const last = page.at(-1);
@@ -105,23 +99,31 @@ async function* pages({ store }: CommandApp, filter: AuditFilter, start: number)
   }
 }
 
+/** Writes page after page as soon as it is read. @returns how many lines there were */
+async function writePages(
+  pages: AsyncGenerator<AuditLine[]>,
+  textOf: (page: readonly AuditLine[], linesBefore: number) => string,
+): Promise<number> {
+  let count = 0;
+  for await (const page of pages) {
+    await writeOut(textOf(page, count));
+    count += page.length;
+  }
+  return count;
+}
+
 async function writeText(
   output: Output,
-  lines: AsyncGenerator<AuditLine[]>,
+  pages: AsyncGenerator<AuditLine[]>,
   shortenedTo: number | null,
 ): Promise<void> {
-  let count = 0;
-  for await (const page of lines) {
-    let text = '';
-    for (const line of page) {
-      const record = line.entity === null ? '' : `${line.entity} ${line.sourceKey}`;
-      const what = `${line.event}${line.outcome === null || line.outcome === line.event ? '' : ` ${line.outcome}`}`;
-      const words = [output.time(line.at), what.padEnd(24), record.padEnd(20), detailInWords(line), `by ${line.actor}`];
-      text += `${output.clean(words.filter(Boolean).join('  '))}\n`;
-      count++;
-    }
-    await writeOut(text);
-  }
+  const textOf = (line: AuditLine) => {
+    const record = line.entity === null ? '' : `${line.entity} ${line.sourceKey}`;
+    const what = `${line.event}${line.outcome === null || line.outcome === line.event ? '' : ` ${line.outcome}`}`;
+    const words = [output.time(line.at), what.padEnd(24), record.padEnd(20), detailInWords(line), `by ${line.actor}`];
+    return `${output.clean(words.filter(Boolean).join('  '))}\n`;
+  };
+  const count = await writePages(pages, (page) => page.map(textOf).join(''));
   if (count === 0) output.line('No line matches.');
   else if (shortenedTo !== null)
     output.line(
@@ -140,17 +142,13 @@ function detailInWords({ detail }: AuditLine): string {
 
 type WriteTime = (ms: number) => string | null;
 
-async function writeJson(output: Output, lines: AsyncGenerator<AuditLine[]>, iso: WriteTime): Promise<void> {
-  let separator = '[\n';
-  for await (const page of lines) {
-    let text = '';
-    for (const line of page) {
-      text += `${separator}${output.jsonText({ ...line, at: iso(line.at) })}`;
-      separator = ',\n';
-    }
-    await writeOut(text);
-  }
-  await writeOut(separator === '[\n' ? '[]\n' : '\n]\n');
+async function writeJson(output: Output, pages: AsyncGenerator<AuditLine[]>, iso: WriteTime): Promise<void> {
+  const textOf = (line: AuditLine) => output.jsonText({ ...line, at: iso(line.at) });
+  const count = await writePages(
+    pages,
+    (page, linesBefore) => `${linesBefore === 0 ? '[\n' : ',\n'}${page.map(textOf).join(',\n')}`,
+  );
+  await writeOut(count === 0 ? '[]\n' : '\n]\n');
 }
 
 const csvColumns = [
@@ -166,18 +164,15 @@ const csvColumns = [
   'detail',
 ] as const;
 
-async function writeCsv(output: Output, lines: AsyncGenerator<AuditLine[]>, iso: WriteTime): Promise<void> {
+async function writeCsv(output: Output, pages: AsyncGenerator<AuditLine[]>, iso: WriteTime): Promise<void> {
   await writeOut(stringify([[...csvColumns]]));
-  for await (const page of lines) {
-    const rows = page.map((line) =>
-      csvColumns.map((column) => {
-        if (column === 'at') return iso(line.at);
-        if (column === 'detail') return output.jsonText(line.detail);
-        const value = line[column];
-        return typeof value === 'string' ? output.clean(value) : value;
-      }),
-    );
-    // A spreadsheet would run `=HYPERLINK(…)` in a text that came from the ERP or the service.
-    await writeOut(stringify(rows, { escape_formulas: true }));
-  }
+  const cellsOf = (line: AuditLine) =>
+    csvColumns.map((column) => {
+      if (column === 'at') return iso(line.at);
+      if (column === 'detail') return output.jsonText(line.detail);
+      const value = line[column];
+      return typeof value === 'string' ? output.clean(value) : value;
+    });
+  // A spreadsheet would run `=HYPERLINK(…)` in a text that came from the ERP or the service.
+  await writePages(pages, (page) => stringify(page.map(cellsOf), { escape_formulas: true }));
 }

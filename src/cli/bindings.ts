@@ -6,6 +6,7 @@ import { exportBindings } from './bindings-file.js';
 import {
   type CommandApp,
   type CommonOptions,
+  defined,
   describeCommand,
   entityOption,
   exitCode,
@@ -66,8 +67,7 @@ function adoptedCommand(): Command {
 
 async function showAdopted({ store, output }: CommandApp, { open, entity, limit }: AdoptedOptions): Promise<number> {
   const { counts, adoptions, fields } = await store.read('list adopted records', async (tx) => {
-    const filter = { ...(entity ? { entity } : {}), ...(open ? { onlyOpen: true } : {}) };
-    const adoptions = await listAdoptions(tx, filter, null, limit);
+    const adoptions = await listAdoptions(tx, defined({ entity, onlyOpen: open }), null, limit);
     return { counts: await countAdoptions(tx), adoptions, fields: await differingFields(tx, adoptions) };
   });
   const adopted = adoptions.map((one) => ({

@@ -162,3 +162,10 @@ export function parseRange<Start extends string, End extends string>(
     throw new UsageError(`--${end} ${options[end]} is not after --${start} ${options[start]}: the range is empty.`);
   return [from, to];
 }
+
+/** The same object without the properties that are undefined, so that an absent option leaves a filter unset. */
+export function defined<T extends object>(values: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as {
+    [K in keyof T]?: Exclude<T[K], undefined>;
+  };
+}

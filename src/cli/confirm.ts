@@ -5,6 +5,7 @@ import {
   type CommandApp,
   type CommonOptions,
   confirm,
+  defined,
   describeCommand,
   entityOf,
   exitCode,
@@ -54,7 +55,7 @@ async function confirmChanges(
   plural: Plural | undefined,
 ): Promise<number> {
   const confirmation: Confirmation = adopt ? 'adopt' : discard ? 'discard' : 'send';
-  const filter: HeldFilter = { ...(plural ? { entity: entityOf(plural) } : {}), ...(key ? { keys: key } : {}) };
+  const filter: HeldFilter = defined({ entity: plural && entityOf(plural), keys: key });
   const { summary: held, shown } = await summariseHeld(context, filter);
   show(output, held);
   const isNothing = held.held === 0 && held.brakes.length === 0;

@@ -5,7 +5,7 @@ import type { Command } from 'commander';
 import { type App, openApp } from '../app.js';
 import { settingsFrom } from '../config/load-settings.js';
 import { listInvoices } from '../inbound/invoices/list-invoices.js';
-import type { Sandbox } from '../lab/sandbox/sandbox.js';
+import type { Sandbox } from '../lab/sandbox/start-sandbox.js';
 import { listMessages } from '../operator/list-messages.js';
 import { type SyncResult, sync } from '../operator/sync.js';
 import { describeCommand, exitCode, positiveInteger } from './command.js';

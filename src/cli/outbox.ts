@@ -13,6 +13,7 @@ import { type MessageState, messageStates, type ParkClass } from '../outbound/ou
 import {
   type CommandApp,
   type CommonOptions,
+  defined,
   describeCommand,
   entityOption,
   exitCode,
@@ -134,14 +135,8 @@ function checkAction(options: ActionOptions, command: Command): void {
   if (options.reason.trim() === '') throw new UsageError('--reason is empty: say why, because the audit keeps it.');
 }
 
-function filterOf(options: FilterOptions): MessageFilter {
-  return {
-    ...(options.state ? { states: [options.state] } : {}),
-    ...(options.entity ? { entity: options.entity } : {}),
-    ...(options.key ? { keys: options.key } : {}),
-    ...(options.class ? { parkClass: options.class } : {}),
-    ...(options.reasonLike === undefined ? {} : { reasonLike: options.reasonLike }),
-  };
+function filterOf({ state, entity, key: keys, class: parkClass, reasonLike }: FilterOptions): MessageFilter {
+  return defined({ states: state && [state], entity, keys, parkClass, reasonLike });
 }
 
 const openOrParked: readonly MessageState[] = ['pending', 'sending', 'in_doubt', 'parked'];

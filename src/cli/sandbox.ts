@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import type { CustomerRecord } from '../model/record.js';
-import { describeCommand, exitCode, positiveInteger, UsageError } from './command.js';
+import { defined, describeCommand, exitCode, positiveInteger, UsageError } from './command.js';
 import { Output } from './terminal/output.js';
 import { stopSignal } from './terminal/stop-signal.js';
 
@@ -43,12 +43,14 @@ async function runSandbox(options: SandboxOptions): Promise<void> {
   const stop = stopSignal();
   const sandbox = await startSandbox({
     port,
-    ...(limit === undefined ? {} : { limits: [{ requests: limit, windowMs: 1000 }] }),
-    ...(delayMs === undefined ? {} : { delayMs: [0, delayMs] }),
-    ...(keyLifetimeHours === undefined ? {} : { keyLifetimeMs: keyLifetimeHours * 3_600_000 }),
-    ...(invoiceChanges === undefined ? {} : { invoiceChanges }),
-    ...webhooksOf(options),
-    ...(customers === undefined ? {} : { customers: readCustomers(customers) }),
+    ...defined({
+      limits: limit === undefined ? undefined : [{ requests: limit, windowMs: 1000 }],
+      delayMs: delayMs === undefined ? undefined : ([0, delayMs] as const),
+      keyLifetimeMs: keyLifetimeHours === undefined ? undefined : keyLifetimeHours * 3_600_000,
+      invoiceChanges,
+      webhooks: webhooksOf(options),
+      customers: customers === undefined ? undefined : readCustomers(customers),
+    }),
   });
   const output = new Output(options);
   output.json({ url: sandbox.url, token: 'sandbox-token' });
@@ -62,14 +64,12 @@ async function runSandbox(options: SandboxOptions): Promise<void> {
   process.exitCode = exitCode.done;
 }
 
-function webhooksOf({ webhookUrl: url, webhookSecretFile: file }: SandboxOptions): {
-  webhooks?: { url: string; secret: string };
-} {
-  if (url === undefined && file === undefined) return {};
+function webhooksOf({ webhookUrl: url, webhookSecretFile: file }: SandboxOptions) {
+  if (url === undefined && file === undefined) return undefined;
   if (url === undefined || file === undefined)
     throw new UsageError('Give --webhook-url and --webhook-secret-file together.');
   try {
-    return { webhooks: { url, secret: readFileSync(file, 'utf8').trim() } };
+    return { url, secret: readFileSync(file, 'utf8').trim() };
   } catch (error) {
     throw new UsageError(`--webhook-secret-file: ${(error as Error).message}`);
   }

@@ -4,6 +4,7 @@ import { type SyncOptions, type SyncStage, sync } from '../operator/sync.js';
 import {
   type CommandApp,
   type CommonOptions,
+  defined,
   describeCommand,
   entityOf,
   exitCode,
@@ -55,8 +56,7 @@ async function syncOnce(app: CommandApp, options: SyncCommandOptions, stage: Syn
   if (!stage || stage === 'capture') await app.reader().check();
   return syncAndReport(app, options, {
     stages: stage ? [stage] : ['capture', 'deliver', 'pull'],
-    ...(keys ? { filter: { entity: 'order', keys } } : {}),
-    ...(limit === undefined ? {} : { limit }),
+    ...defined({ limit, filter: keys && { entity: 'order' as const, keys } }),
     trial,
   });
 }
@@ -95,7 +95,7 @@ async function resync(app: CommandApp, options: ResyncOptions, plural: Plural): 
   if (plan) return showPlan(app, plural);
   return syncAndReport(app, options, {
     stages: ['capture', 'deliver'],
-    filter: { entity, ...(keys ? { keys } : {}), ...(from ? { from } : {}), ...(to ? { to } : {}) },
+    filter: { entity, ...defined({ keys, from, to }) },
     force,
   });
 }

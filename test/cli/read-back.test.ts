@@ -52,7 +52,9 @@ describe('what was read back', () => {
       const text = await show();
       const time = String.raw`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \+0[12]:00`;
       expect(text).to.match(
-        new RegExp(`Service:  "completed", total 2 500\\.00 EUR, read ${time}; final, so Waybill does not read it any more\n`),
+        new RegExp(
+          `Service:  "completed", total 2 500\\.00 EUR, read ${time}; final, so Waybill does not read it any more\n`,
+        ),
       );
       expect(text).to.contain('to be looked at: the service says a total of 250000, and our lines add up to 2500');
       const story = text.slice(text.indexOf('What happened'));
