@@ -21,7 +21,7 @@ const maxValueLength = 60;
 export function bindingsCommand(): Command {
   return describeCommand({
     name: 'bindings',
-    summary: 'What the service has acknowledged of each record. Export it regularly: it helps to recover a lost store.',
+    summary: 'Export what the service has acknowledged of each record, regularly: it helps to recover a lost store.',
     example: 'waybill bindings export bindings-2026-11-21.jsonl',
   })
     .addCommand(exportCommand())

@@ -94,7 +94,7 @@ async function checkMapping({ reader, log }: App): Promise<void> {
     await reader().check();
   } catch (error) {
     if (!(error instanceof ErpError && error.kind === 'unreachable')) throw error;
-    log.warn('The ERP can not be reached yet, so its mapping was not checked', { error: error.message });
+    log.warn('The ERP cannot be reached yet, so its mapping was not checked', { error: error.message });
   }
 }
 

@@ -9,7 +9,7 @@ import { Output } from './terminal/output.js';
 export function erpCommand(): Command {
   return describeCommand({
     name: 'erp',
-    summary: 'What Waybill writes back into the ERP: its side tables, and writing everything again.',
+    summary: 'Print the side tables of the write-back into the ERP, or write everything back again.',
     example: 'waybill erp side-tables',
   })
     .addCommand(

@@ -41,7 +41,7 @@ async function forget(app: CommandApp, options: ForgetOptions, _entity: string, 
   const key = found[0]?.sourceKey ?? given;
   const refuse = (problem: string) => {
     output.json({ forgotten: false, key, problem });
-    output.line(`Waybill can not forget customer ${key}: ${problem}.`);
+    output.line(`Waybill cannot forget customer ${key}: ${problem}.`);
     return exitCode.failed;
   };
   const traces = await store.read('look at what is kept', (tx) => customerTraces(tx, key));

@@ -74,7 +74,7 @@ function show({ output, settings }: CommandApp, shown: Preview, { identity, prob
   row('Oldest', orderInWords(shown.oldest));
   row('Newest', orderInWords(shown.newest));
   row('Left out', `${shown.excludedByStartFrom} older orders (orders.startFrom), for good`);
-  if (shown.parked > 0) row('Parked', `${shown.parked} can not be sent as they are`);
+  if (shown.parked > 0) row('Parked', `${shown.parked} cannot be sent as they are`);
   if (problem) row('Now', problem);
 }
 
@@ -85,7 +85,7 @@ async function allowStandby(app: CommandApp, { dryRun, yes, reason }: GoLiveOpti
     throw new UsageError('A standby on another machine needs the same store: one in MySQL or MariaDB.');
   if (dryRun) throw new UsageError('--standby has nothing to show before. Leave out --dry-run.');
   const { identity, before } = await readLiveState(context, app.reader().identity());
-  if (!(await confirm(`Let ${identity.machine} take over from ${before?.machine ?? 'nobody'}?`, yes)))
+  if (!(await confirm(`Let ${identity.machine} take over${before ? ` from ${before.machine}` : ''}?`, yes)))
     return exitCode.failed;
   const problem = await standBy(context, identity, reason);
   output.json({ ...identity, standby: problem === null, problem });

@@ -66,7 +66,7 @@ export function outboxCommand(): Command {
       .addCommand(
         actionCommand({
           name: 'retry',
-          summary: 'Try parked or waiting messages again now, where that can not make a second record.',
+          summary: 'Try parked or waiting messages again now, where that cannot make a second record.',
           example:
             'waybill outbox retry --class refused --reason-like "unknown sku" --reason "sku added at the service"',
         }),

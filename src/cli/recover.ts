@@ -40,7 +40,7 @@ export function recoverCommand(): Command {
     )
     .option(
       '--sent-since <date>',
-      'with --from-service: the lost store sent nothing before this time that is still to be sent. A restored copy knows the time itself',
+      'with --from-service: when the lost store began to send what is still eligible; not needed for a restored copy',
     )
     .option('--look-up', 'ask the service for each record (service.endpoints.lookUpOrder and lookUpCustomer)')
     .option('--dry-run', 'say what would be done; write and send nothing')

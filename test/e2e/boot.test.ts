@@ -57,6 +57,6 @@ describe('A daemon that is started before its databases', function () {
     await daemon.line((line) => line.message === 'Delivering from here');
     daemon.kill('SIGTERM');
     expect(await daemon.ended).to.equal(0);
-    expect(daemon.output()).to.contain('The ERP can not be reached yet').and.to.not.contain(canary.erpPassword);
+    expect(daemon.output()).to.contain('The ERP cannot be reached yet').and.to.not.contain(canary.erpPassword);
   });
 });
