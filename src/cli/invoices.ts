@@ -1,11 +1,11 @@
 import { type Command, Option } from 'commander';
-import { type LastPull, lastPull } from '../inbound/invoices/pull-record.js';
 import {
   type InvoiceSheet,
   listInvoices,
   listLeftInvoices,
   listMalformedInvoices,
 } from '../inbound/invoices/list-invoices.js';
+import { type LastPull, lastPull } from '../inbound/invoices/pull-record.js';
 import { type CommandApp, type CommonOptions, describeCommand, exitCode, inApp, limitOption } from './command.js';
 import { amountFormatter } from './terminal/format.js';
 
