@@ -1,7 +1,7 @@
-import { eraseAcknowledged } from '../outbound/outbox/bindings.js';
 import { appendAudit } from '../audit/audit-log.js';
 import { erasePayloads } from '../inbound/webhooks/webhook-rows.js';
 import type { JobContext } from '../ops/job-context.js';
+import { eraseAcknowledged } from '../outbound/outbox/bindings.js';
 import type { MessageState } from '../outbound/outbox/message.js';
 import { placeholders } from '../store/rows.js';
 import type { Tx } from '../store/store.js';
