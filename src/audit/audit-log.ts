@@ -96,3 +96,11 @@ export async function pruneAudit(tx: Tx, before: number, limit: number): Promise
   const ids = rows.map((row) => Number(row.id));
   return tx.run(`DELETE FROM audit_log WHERE id IN ${placeholders(ids.length)}`, ids);
 }
+
+/**
+ * A reason as it may stand in pauses and alerts, which `waybill forget` does not search: without the words of the service
+ * where they may be about a person. Pure.
+ */
+export function shownReason(entity: Entity, reason: string): string {
+  return entity === 'customer' ? impersonalReason('attempt', null, reason) : reason;
+}

@@ -1,7 +1,6 @@
 import type { Command } from 'commander';
 import type { Entity, JsonValue } from '../model/record.js';
-import { differingFields } from '../outbound/adoption/adopted-fields.js';
-import { type Adoption, countAdoptions, listAdoptions } from '../outbound/outbox/adoptions.js';
+import { type Adoption, countAdoptions, differingFields, listAdoptions } from '../outbound/outbox/adoptions.js';
 import { exportBindings } from './bindings-file.js';
 import {
   type CommandApp,

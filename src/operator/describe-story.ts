@@ -1,5 +1,5 @@
 import type { Adoption } from '../outbound/outbox/adoptions.js';
-import { isOtherRecord } from '../outbound/outbox/is-other-record.js';
+import { isOtherRecord } from '../outbound/outbox/message.js';
 import type { LanePause } from '../store/lane-pauses.js';
 import type { OperatorContext } from './operator-action.js';
 import type { RecordStory, StoryCustomer, StoryMessage } from './tell-story.js';

@@ -1,9 +1,9 @@
 import type { Entity } from '../model/record.js';
 import { type Binding, bindRecords, closeBindings } from '../outbound/outbox/bindings.js';
+import { doubtContents, provenRecord, unknownContent } from '../outbound/outbox/content-hash.js';
 import { createKey, keyAfterRefusal } from '../outbound/outbox/idempotency-key.js';
 import type { Operation } from '../outbound/outbox/message.js';
 import { discardMessages, requeueMessages, resolveAsDelivered } from '../outbound/outbox/transitions.js';
-import { doubtContents, provenRecord, unknownContent } from '../outbound/outbox/unknown-content.js';
 import { fromBeforeRecovery } from '../outbound/recovery/recover-messages.js';
 import { placeholders } from '../store/rows.js';
 import type { Tx } from '../store/store.js';

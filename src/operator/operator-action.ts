@@ -1,7 +1,11 @@
 import type { Entity } from '../model/record.js';
-import { removalAfterThisPass } from '../outbound/outbox/hold-messages.js';
-import { isOtherRecord } from '../outbound/outbox/is-other-record.js';
-import type { MessageState, Operation, ParkClass } from '../outbound/outbox/message.js';
+import {
+  isOtherRecord,
+  type MessageState,
+  type Operation,
+  type ParkClass,
+  removalAfterThisPass,
+} from '../outbound/outbox/message.js';
 
 /** What an operator can do to a message. The last two say what a person found at the service. */
 export const operatorActions = ['retry', 'discard', 'delivered', 'not_delivered'] as const;

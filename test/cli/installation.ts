@@ -9,7 +9,7 @@ import { run } from '../../src/cli/run.js';
 import type { Entity, JsonValue } from '../../src/model/record.js';
 import { deliver } from '../../src/outbound/deliver/deliver.js';
 import { ServiceLease } from '../../src/outbound/deliver/service-lease.js';
-import { canonicalJson, sha256 } from '../../src/outbound/outbox/canonical-json.js';
+import { canonicalJson, sha256 } from '../../src/outbound/outbox/content-hash.js';
 import { createKey } from '../../src/outbound/outbox/idempotency-key.js';
 import { insertMessages, type NewMessage } from '../../src/outbound/outbox/new-messages.js';
 import type { SendRequest } from '../../src/service/compose-request.js';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { Verdict } from '../../src/model/verdict.js';
 import { countOpen, customersOfOrders } from '../../src/operator/open-messages.js';
-import { knownRecords } from '../../src/outbound/capture/capture-messages.js';
+import { knownRecords } from '../../src/outbound/capture/known-records.js';
 import { type ClaimedMessage, claimMessages } from '../../src/outbound/deliver/claim-messages.js';
 import { parkForgottenKeys, settleNothingToSend } from '../../src/outbound/deliver/claims.js';
 import { dueMessageIds, nextDueAt, probeMessageId } from '../../src/outbound/deliver/due-messages.js';
@@ -12,12 +12,11 @@ import {
   type SettledMessage,
   settleMessages,
 } from '../../src/outbound/deliver/settle-messages.js';
-import { sha256 } from '../../src/outbound/outbox/canonical-json.js';
+import { sha256, unknownContent } from '../../src/outbound/outbox/content-hash.js';
 import { createKey } from '../../src/outbound/outbox/idempotency-key.js';
 import { settle } from '../../src/outbound/outbox/message.js';
 import { insertMessages, type NewMessage } from '../../src/outbound/outbox/new-messages.js';
 import { supersedeUnsent } from '../../src/outbound/outbox/transitions.js';
-import { unknownContent } from '../../src/outbound/outbox/unknown-content.js';
 import { onBothStores, useStore } from './both-stores.js';
 
 const all = { only: null };

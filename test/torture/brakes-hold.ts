@@ -1,4 +1,4 @@
-import { removalAfterThisPass } from '../../src/outbound/outbox/hold-messages.js';
+import { removalAfterThisPass } from '../../src/outbound/outbox/message.js';
 import type { History, Life } from './history.js';
 import { livesOf } from './lives.js';
 

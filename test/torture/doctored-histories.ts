@@ -1,5 +1,5 @@
 import type { LedgerOrder } from '../../src/lab/sandbox/ledger.js';
-import { afterThisPass, removalAfterThisPass } from '../../src/outbound/outbox/hold-messages.js';
+import { afterThisPass, removalAfterThisPass } from '../../src/outbound/outbox/message.js';
 import { claimOf, first, last, loseStore, parkAs, released, resolveAs, slowDown, unpark } from './doctor.js';
 import type { PastLife } from './history.js';
 import type { Doctored } from './sound-history.js';

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { unknownContent } from '../../src/outbound/outbox/unknown-content.js';
+import { unknownContent } from '../../src/outbound/outbox/content-hash.js';
 import type { MariaDb } from '../support/mariadb.js';
 import { Attendant } from './attendant.js';
 import { doDeed } from './do-deed.js';

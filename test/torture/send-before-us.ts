@@ -1,4 +1,4 @@
-import { sha256 } from '../../src/outbound/outbox/canonical-json.js';
+import { sha256 } from '../../src/outbound/outbox/content-hash.js';
 import { createKey } from '../../src/outbound/outbox/idempotency-key.js';
 import { doDeed } from './do-deed.js';
 import { wallTime } from './erp-desk.js';

@@ -4,7 +4,7 @@ import { type ErpWriter, WriteBackError } from '../../erp/write-back/erp-writer.
 import type { Entity } from '../../model/record.js';
 import type { WriteBackKind, WriteBackRow } from '../../model/write-back.js';
 import type { JobContext } from '../../ops/job-context.js';
-import { canonicalJson, sha256 } from '../../outbound/outbox/canonical-json.js';
+import { canonicalJson, sha256 } from '../../outbound/outbox/content-hash.js';
 import { endAlert, raiseAlert } from '../../store/alerts.js';
 import type { Lease } from '../../store/lease.js';
 import { entityOf, wantedRows, writeBackForm } from './wanted-rows.js';

@@ -6,16 +6,14 @@ import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
 import { idIsCode } from '../../service/endpoints.js';
 import { type Lease, lockLease } from '../../store/lease.js';
+import { inChunks } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
-import { acquireCaptureLease } from '../capture/capture-lease.js';
-import { mappingFingerprint } from '../capture/mapping-fingerprint.js';
-import { contentHash, identityOf } from '../capture/plan-row.js';
-import { canonicalJson } from '../outbox/canonical-json.js';
-import { inChunks } from '../outbox/in-chunks.js';
+import { acquireCaptureLease } from '../capture/capture.js';
+import { contentHash, identityOf, mappingFingerprint } from '../capture/plan-row.js';
+import { canonicalJson } from '../outbox/content-hash.js';
 import { readRecoveryHold } from '../recovery/store-witness.js';
-import { type AdoptedRecord, bindClaimed, boundCustomers, knownOfClaims } from './adopt-records.js';
+import { type AdoptedRecord, bindClaimed, boundCustomers, knownOfClaims, readClaimedRows } from './adopt-records.js';
 import { decideAdoption } from './decide-adoption.js';
-import { readClaimedRows } from './read-claimed-rows.js';
 
 /** One line of a list of adoptions, or what is wrong with it. */
 export type AdoptionLine = { line: number; sourceKey: string; serviceId: string } | { line: number; problem: string };

@@ -4,15 +4,12 @@ import type { FoundRecord } from '../../model/verdict.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { sweepAtNextPass } from '../../store/cursors.js';
 import type { Tx } from '../../store/store.js';
-import { type AdoptedFrom, insertAdoptions } from '../outbox/adoptions.js';
+import { type AdoptedFrom, heldAsAdopted, insertAdoptions } from '../outbox/adoptions.js';
 import { bindRecords } from '../outbox/bindings.js';
-import { canonicalJson } from '../outbox/canonical-json.js';
-import type { UpdateMethod } from '../outbox/compose-update.js';
-import { heldAsAdopted } from '../outbox/held-as-adopted.js';
+import { composePatch, type UpdateMethod } from '../outbox/compose-update.js';
+import { canonicalJson, setContentHashes, sha256, unknownContent } from '../outbox/content-hash.js';
 import { insertMessages } from '../outbox/new-messages.js';
 import { closeAsSettled, holdMessages } from '../outbox/transitions.js';
-import { setContentHashes } from '../outbox/unknown-content.js';
-import { compareWithShown } from './compare-with-shown.js';
 
 /** The create of a customer that the service says is there already. */
 export interface ConflictingCreate {
@@ -188,4 +185,35 @@ export async function adoptCustomer(
   }
   await appendAudit(tx, entries, nowMs);
   return outcome;
+}
+
+type Fields = { [name: string]: JsonValue };
+
+export interface Comparison {
+  /** What is known of our fields at the service: the base of the next update. Never a field that we don't send. */
+  base: Fields;
+  /** The content hash of the base; of no content when the service does not show all of our fields. */
+  baseHash: string;
+  /** Names of the fields that an update would write over, sorted. */
+  differs: string[];
+}
+
+/**
+ * Compares our record with the one that the service shows. Pure. A field that it does not show counts as different: nobody
+ * knows what is in it. What only the service has differs where updates replace the record (PUT), because they would clear it.
+ */
+export function compareWithShown(wanted: Fields, shown: Fields, method: UpdateMethod): Comparison {
+  const isShown = (name: string) => Object.hasOwn(shown, name);
+  const base: Fields = Object.fromEntries(
+    Object.keys(wanted)
+      .filter((name) => isShown(name) || wanted[name] === null)
+      .map((name) => [name, isShown(name) ? (shown[name] as JsonValue) : null]),
+  );
+  const isWhole = Object.keys(wanted).every((name) => Object.hasOwn(base, name));
+  const cleared = Object.keys(shown).filter((name) => !Object.hasOwn(wanted, name) && shown[name] !== null);
+  return {
+    base,
+    baseHash: isWhole ? sha256(canonicalJson(base)) : unknownContent,
+    differs: [...Object.keys(composePatch(base, wanted) ?? {}), ...(method === 'PUT' ? cleared : [])].sort(),
+  };
 }

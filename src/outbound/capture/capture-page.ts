@@ -7,7 +7,9 @@ import type { Lease } from '../../store/lease.js';
 import type { Tx } from '../../store/store.js';
 import { type RefreshedBinding, refreshBindings } from '../outbox/bindings.js';
 import { changedFields } from '../outbox/compose-update.js';
-import { acknowledgedRecords, type KnownRecord, knownRecords } from './capture-messages.js';
+import { turnedKeysBrake } from './brake.js';
+import { acknowledgedRecords, type KnownRecord, knownRecords } from './known-records.js';
+import { brakeSource } from './pass-brakes.js';
 import {
   contentHash,
   isKnown,
@@ -17,10 +19,9 @@ import {
   type RowPass,
   refreshedBinding,
   type SkippedRecord,
+  writePlans,
 } from './plan-row.js';
-import { brakeSource, turnedKeysBrake } from './source-brake.js';
 import { type FirstSeen, firstSeen, orderReadiness, writeUnsettled } from './unsettled-orders.js';
-import { writePlans } from './write-plans.js';
 
 export interface CapturePageWork extends RowPass {
   entity: Entity;

@@ -4,16 +4,61 @@ import type { Entity, JsonValue } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
 import type { Lease } from '../../store/lease.js';
-import { type CountingSweep, countMissing } from '../outbox/bindings.js';
-import { canonicalJson, sha256 } from '../outbox/canonical-json.js';
+import { placeholders } from '../../store/rows.js';
+import type { Tx } from '../../store/store.js';
+import { boundKeys, type CountingSweep, countMissing } from '../outbox/bindings.js';
 import { isWholeRecord } from '../outbox/compose-update.js';
-import { removalAfterThisPass } from '../outbox/hold-messages.js';
+import { canonicalJson, sha256 } from '../outbox/content-hash.js';
+import { removalAfterThisPass } from '../outbox/message.js';
 import { insertMessages, type NewMessage } from '../outbox/new-messages.js';
-import { boundKeys, lastRecords, openCreates } from '../outbox/removal-rows.js';
 import { supersedeUnsent } from '../outbox/transitions.js';
 import { holdReason } from './brake.js';
-import { type KnownRecord, knownRecords } from './capture-messages.js';
 import { decideRemoval, replacesRecord } from './decide-removal.js';
+import { type KnownRecord, knownRecords } from './known-records.js';
+
+/** Keys of the records whose create has not come to an end, after `afterId`. */
+export async function openCreates(
+  tx: Tx,
+  entity: Entity,
+  afterId: number,
+  limit: number,
+): Promise<{ id: number; sourceKey: string }[]> {
+  const rows = await tx.select<{ id: number; source_key: string }>(
+    `SELECT id, source_key FROM outbox_message
+      WHERE entity=? AND state IN ('pending','sending','in_doubt','parked') AND operation='create' AND id>? ORDER BY id LIMIT ${Math.trunc(limit)}`,
+    [entity, afterId],
+  );
+  return rows.map((row) => ({ id: Number(row.id), sourceKey: row.source_key }));
+}
+
+/**
+ * The record as it was last wanted: of the newest message, unless that gave way to what the service has; else what the service
+ * acknowledged; and where nobody knows what the service holds of it, of the newest message all the same.
+ */
+export async function lastRecords(
+  tx: Tx,
+  entity: Entity,
+  newest: ReadonlyMap<string, number | null>,
+): Promise<Map<string, string>> {
+  const records = new Map<string, string>();
+  const keys = [...newest.keys()];
+  if (keys.length === 0) return records;
+  const bound = await tx.select(
+    `SELECT source_key, acknowledged FROM binding WHERE entity=? AND acknowledged IS NOT NULL AND source_key IN ${placeholders(keys.length)}`,
+    [entity, ...keys],
+  );
+  for (const row of bound) records.set(row.source_key, row.acknowledged);
+  const ids = [...newest.values()].filter((id) => id !== null);
+  if (ids.length === 0) return records;
+  const wanted = await tx.select(
+    `SELECT m.source_key, m.state, b.record FROM outbox_message m JOIN message_body b ON b.message_id=m.id
+      WHERE m.id IN ${placeholders(ids.length)} AND m.operation<>'delete'`,
+    ids,
+  );
+  for (const row of wanted)
+    if (row.state !== 'superseded' || !records.has(row.source_key)) records.set(row.source_key, row.record);
+  return records;
+}
 
 export interface RemovalPass {
   entity: Entity;

@@ -2,18 +2,16 @@ import type { ChangePosition, ErpPage, ErpReader, ReadCustomer, ReadOrder, RowFi
 import { compareChangedAt, laterChangedAt, shiftChangedAt } from '../../erp/time/change-cursor.js';
 import type { Entity } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
-import { readCursor, type SourceMarks } from '../../store/cursors.js';
+import { killPoint } from '../../ops/kill-point.js';
+import { beginSweep, isSweepAsked, readCursor, type SourceMarks, writeCursor } from '../../store/cursors.js';
 import { activePauses, listPauses } from '../../store/lane-pauses.js';
-import type { Lease } from '../../store/lease.js';
-import { newestMessageId } from '../outbox/hold-messages.js';
+import { Lease } from '../../store/lease.js';
 import { readRecoveryHold } from '../recovery/store-witness.js';
-import { moveCursor, startSweep } from './capture-cursor.js';
-import { acquireCaptureLease } from './capture-lease.js';
 import { type CapturePageResult, capturePage, type TouchedRecord } from './capture-page.js';
 import { captureCancelled, type RemovalPass, sweepRemovals } from './capture-removals.js';
 import { addPage, type CaptureResult, emptyCaptureResult } from './capture-result.js';
-import { mappingFingerprint } from './mapping-fingerprint.js';
-import { PassBrakes } from './pass-brakes.js';
+import { newestMessageId, PassBrakes } from './pass-brakes.js';
+import { mappingFingerprint } from './plan-row.js';
 
 export interface CaptureOptions {
   /** Without it the pass follows the cursors; with it only these rows are read, and no cursor moves. */
@@ -298,4 +296,31 @@ class CapturePass {
   #isPartial(): boolean {
     return this.#options.limit !== undefined || this.#options.filter !== undefined;
   }
+}
+
+/** Puts on record that a sweep begins, so that whoever asks for one from now on asks for another. @throws LeaseLost */
+export async function startSweep(lease: Lease, entity: Entity): Promise<void> {
+  await lease.write('begin a sweep', (tx) => beginSweep(tx, entity));
+}
+
+/** Puts on record that a sweep came to its end. @throws LeaseLost */
+export async function moveCursor(
+  lease: Lease,
+  entity: Entity,
+  reached: { changedAt: string | null; sweptAt: number },
+): Promise<void> {
+  await lease.write('move the cursor', async (tx) => {
+    // Whoever asked for another one meanwhile is heard: this one may have passed the record by then.
+    const isAsked = await isSweepAsked(tx, entity);
+    await writeCursor(tx, entity, isAsked ? { changedAt: reached.changedAt } : reached);
+    killPoint('before-cursor-commit');
+  });
+  killPoint('after-cursor-commit');
+}
+
+/** The right to capture, one process at a time. @returns the lease, or in words who holds it instead */
+export async function acquireCaptureLease({ store, settings, actor, clock }: JobContext): Promise<Lease | string> {
+  const answer = await Lease.acquire(store, 'capture', actor, settings.delivery.leaseSeconds * 1000, clock);
+  if (answer.held) return answer.lease;
+  return `${answer.holder} is capturing; its place is free in ${Math.ceil(answer.freeInMs / 1000)} s at the latest`;
 }

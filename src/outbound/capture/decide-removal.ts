@@ -1,7 +1,6 @@
 import type { Settings } from '../../config/settings.js';
 import type { Entity } from '../../model/record.js';
-import { isOtherRecord } from '../outbox/is-other-record.js';
-import type { MessageState } from '../outbox/message.js';
+import { isOtherRecord, type MessageState } from '../outbox/message.js';
 import type { KnownBinding, NewestMessage } from './next-revision.js';
 
 /** What follows when a record is cancelled or deleted in the ERP (a setting). */

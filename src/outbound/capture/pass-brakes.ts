@@ -3,14 +3,109 @@ import type { ErpReader } from '../../erp/erp-reader.js';
 import type { Entity } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
-import { raiseAlert } from '../../store/alerts.js';
-import { readMarks, type SourceMarks } from '../../store/cursors.js';
+import { endAlert, raiseAlert } from '../../store/alerts.js';
+import { readMarks, type SourceMarks, writeMarks } from '../../store/cursors.js';
 import type { Lease } from '../../store/lease.js';
 import type { Tx } from '../../store/store.js';
-import { countOfPass, holdOfPass, type PassScope, releaseOfPass } from '../outbox/hold-messages.js';
-import { passBrake } from './brake.js';
-import type { CapturePageResult } from './capture-page.js';
-import { watchSource } from './source-brake.js';
+import { afterThisPass, removalAfterThisPass } from '../outbox/message.js';
+import { holdMessages } from '../outbox/transitions.js';
+import { nextMarks, type PassCounts, passBrake, sourceBrake } from './brake.js';
+
+/** Which messages a pass may let go or hold when it ends. */
+export interface PassScope {
+  entity: Entity;
+  /** 0 for a pass over everything, which answers also for what one before it has left; else the newest message that was there when it began. */
+  afterId: number;
+}
+
+/** The newest message there is; 0 where there is none. */
+export async function newestMessageId(tx: Tx): Promise<number> {
+  const [row] = await tx.select('SELECT MAX(id) AS id FROM outbox_message');
+  return Number(row?.id ?? 0);
+}
+
+/** What the pass would change at the service. */
+export async function countOfPass(tx: Tx, { entity, afterId }: PassScope): Promise<PassCounts> {
+  const rows = await tx.select(
+    `SELECT next_attempt_at AS due, COUNT(*) AS n FROM outbox_message
+      WHERE state='pending' AND entity=? AND next_attempt_at>=? AND id>? GROUP BY next_attempt_at`,
+    [entity, removalAfterThisPass, afterId],
+  );
+  const dueAt = (due: number) => Number(rows.find((row) => Number(row.due) === due)?.n ?? 0);
+  return { updates: dueAt(afterThisPass), removals: dueAt(removalAfterThisPass) };
+}
+
+/** Lets go what the pass wrote. */
+export async function releaseOfPass(tx: Tx, { entity, afterId }: PassScope, nowMs: number): Promise<number> {
+  return tx.run(
+    "UPDATE outbox_message SET next_attempt_at=? WHERE state='pending' AND entity=? AND next_attempt_at>=? AND id>?",
+    [nowMs, entity, removalAfterThisPass, afterId],
+  );
+}
+
+/** Holds some of what the pass wrote: parked until a person confirms. Returns them; none when all are held. */
+export async function holdOfPass(
+  tx: Tx,
+  { entity, afterId }: PassScope,
+  reason: string,
+  nowMs: number,
+  limit: number,
+): Promise<{ id: number; sourceKey: string }[]> {
+  const rows = await tx.rows<{ id: number; sourceKey: string }>(
+    `SELECT id, source_key FROM outbox_message WHERE state='pending' AND entity=? AND next_attempt_at>=? AND id>?
+      ORDER BY id LIMIT ${Math.trunc(limit)}${tx.forUpdate}`,
+    [entity, removalAfterThisPass, afterId],
+  );
+  await holdMessages(
+    tx,
+    rows.map(({ id }) => id),
+    reason,
+    nowMs,
+  );
+  return rows;
+}
+
+/**
+ * Puts a brake on a source, which holds its updates and removals until a person confirms, and alerts once.
+ * @returns what to say in the log when the transaction is committed; null when the brake was on already
+ */
+export async function brakeSource(
+  tx: Tx,
+  { actor, nowMs }: Pick<JobContext, 'actor' | 'nowMs'>,
+  entity: Entity,
+  brake: NonNullable<SourceMarks['brake']>,
+): Promise<string | null> {
+  const before = await readMarks(tx, entity);
+  await writeMarks(tx, entity, { ...before, brake });
+  if (before.brake?.cause === brake.cause) return null;
+  const message = `Updates and removals of ${entity}s are held: ${brake.reason}. Look at the ERP, then \`waybill confirm\`.`;
+  await raiseAlert(tx, `source.${entity}`, message, nowMs(), { cause: brake.cause });
+  await appendAudit(tx, [{ event: 'alert', outcome: brake.cause, entity, actor, detail: { message } }], nowMs());
+  return message;
+}
+
+/** Looks where a source ends, and puts the brake on (or takes it off) in the store. Alerts once, and when it is over. */
+export async function watchSource(
+  context: JobContext,
+  reader: ErpReader,
+  lease: Lease,
+  entity: Entity,
+  sweptRows: number | null,
+): Promise<SourceMarks> {
+  const { settings, log, nowMs } = context;
+  const end = await reader.sourceEnd(entity);
+  const { marks, alert } = await lease.write('note where the ERP ends', async (tx) => {
+    const before = await readMarks(tx, entity);
+    const brake = sourceBrake(before, end, sweptRows, settings.capture.overlapSeconds);
+    const marks = nextMarks(before, end, sweptRows, brake);
+    if (brake !== null) return { marks, alert: await brakeSource(tx, context, entity, brake) };
+    if (JSON.stringify(marks) !== JSON.stringify(before)) await writeMarks(tx, entity, marks);
+    if (before.brake !== null) await endAlert(tx, `source.${entity}`, nowMs());
+    return { marks, alert: null };
+  });
+  if (alert !== null) log.error(alert);
+  return marks;
+}
 
 const batchSize = 500;
 
@@ -111,7 +206,7 @@ export class PassBrakes {
   }
 
   /** @param held what a page has held as it was written */
-  count(held: CapturePageResult['held'], turnedKeys: number): void {
+  count(held: readonly { entity: Entity; reason: string }[], turnedKeys: number): void {
     this.turnedKeys += turnedKeys;
     for (const { entity, reason } of held) this.#held[entity] = { count: (this.#held[entity]?.count ?? 0) + 1, reason };
   }

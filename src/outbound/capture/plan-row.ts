@@ -1,15 +1,18 @@
+import { type AuditEntry, appendAudit } from '../../audit/audit-log.js';
+import type { Settings } from '../../config/settings.js';
 import type { ReadCustomer, ReadOrder } from '../../erp/erp-reader.js';
 import type { Entity } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
+import type { Tx } from '../../store/store.js';
 import type { RefreshedBinding } from '../outbox/bindings.js';
-import { canonicalJson, sha256 } from '../outbox/canonical-json.js';
-import { afterThisPass } from '../outbox/hold-messages.js';
+import { canonicalJson, sha256, unknownContent } from '../outbox/content-hash.js';
 import { createKey, wireBody } from '../outbox/idempotency-key.js';
-import type { NewMessage } from '../outbox/new-messages.js';
-import { unknownContent } from '../outbox/unknown-content.js';
+import { afterThisPass } from '../outbox/message.js';
+import { insertMessages, type NewMessage } from '../outbox/new-messages.js';
+import { supersedeUnsent } from '../outbox/transitions.js';
 import { changedIdentity, holdReason } from './brake.js';
-import type { KnownRecord } from './capture-messages.js';
 import { replacesRecord } from './decide-removal.js';
+import type { KnownRecord } from './known-records.js';
 import { forcedRevision, nextRevision } from './next-revision.js';
 import { recordProblem } from './record-problem.js';
 
@@ -204,4 +207,54 @@ function demandedBy(
 /** Whether a row says what was captured last. */
 export function isKnown(record: KnownRecord, hash: string): boolean {
   return (record.newest ?? record.binding)?.contentHash === hash;
+}
+
+/** A hash over everything in the settings that decides what a record looks like: a change of it is no change in the ERP. */
+export function mappingFingerprint({ customers, orders, amounts, erp }: Settings, entity: Entity): string {
+  const common = { amounts, timeZone: erp.timeZone };
+  const { query, fields } = customers;
+  const customer = { query, fields };
+  const { number, lines } = orders;
+  // An order takes its customer's code from the customer.
+  const order = { query: orders.query, fields: orders.fields, number, lines, customer: fields?.customer_code };
+  return sha256(canonicalJson(JSON.parse(JSON.stringify({ ...common, ...(entity === 'order' ? order : customer) }))));
+}
+
+/** Puts planned messages into the outbox and on the audit, and closes the unsent ones that they replace. */
+export async function writePlans(context: JobContext, tx: Tx, plans: readonly Plan[], nowMs: number): Promise<void> {
+  const supersedes = plans.flatMap((plan) => (plan.supersedes === null ? [] : [plan.supersedes]));
+  await supersedeUnsent(tx, supersedes, null, nowMs);
+  const ids = await insertMessages(
+    tx,
+    plans.map((plan) => plan.message),
+    nowMs,
+  );
+  const entries = plans.flatMap(({ message, row, supersedes: older }, i): AuditEntry[] => {
+    const base = {
+      entity: message.entity,
+      sourceKey: message.sourceKey,
+      messageId: ids[i] as number,
+      actor: context.actor,
+    };
+    const captured: AuditEntry = {
+      ...base,
+      event: 'captured',
+      outcome: message.operation,
+      detail: {
+        number: message.number,
+        revision: message.revision,
+        changedAt: row.changedAt,
+        idempotencyKey: message.idempotencyKey,
+        bodyHash: message.idempotencyKey === null ? null : message.contentHash,
+        supersedes: older,
+      },
+    };
+    return message.parked
+      ? [
+          captured,
+          { ...base, event: 'parked', outcome: message.parked.parkClass, detail: { reason: message.parked.reason } },
+        ]
+      : [captured];
+  });
+  await appendAudit(tx, entries, nowMs);
 }

@@ -1,11 +1,10 @@
 import type { Entity, JsonValue } from '../../model/record.js';
 import { insertRows, placeholders, updateRows } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
-import { canonicalJson, sha256 } from '../outbox/canonical-json.js';
 import { type ComposedUpdate, composeUpdate, isWholeRecord, type UpdateMethod } from '../outbox/compose-update.js';
-import { removalAfterThisPass } from '../outbox/hold-messages.js';
+import { canonicalJson, sha256 } from '../outbox/content-hash.js';
 import { mayBeForgotten, revisionKey, wireBody } from '../outbox/idempotency-key.js';
-import type { Operation, SendingMessage } from '../outbox/message.js';
+import { type Operation, removalAfterThisPass, type SendingMessage } from '../outbox/message.js';
 import { candidates, ready } from './due-messages.js';
 
 /** A message with its attempt on record: what may be sent now, once. */

@@ -1,7 +1,7 @@
 import type { Entity } from '../../model/record.js';
 import { placeholders } from '../../store/rows.js';
 import type { SqlValue, Store, Tx } from '../../store/store.js';
-import { removalAfterThisPass } from '../outbox/hold-messages.js';
+import { removalAfterThisPass } from '../outbox/message.js';
 
 /** Which messages a deliverer looks at. */
 export interface ClaimScope {

@@ -1,7 +1,7 @@
 import type { Entity } from '../../model/record.js';
 import { insertRows, placeholders, upsertRows } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
-import { doubtContents, provenRecord, unknownContent } from '../outbox/unknown-content.js';
+import { doubtContents, provenRecord, unknownContent } from '../outbox/content-hash.js';
 import { fromBeforeRecovery } from '../recovery/recover-messages.js';
 import type { LookUpDecision } from './decide-look-up.js';
 

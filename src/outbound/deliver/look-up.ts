@@ -1,4 +1,4 @@
-import { appendAudit } from '../../audit/audit-log.js';
+import { appendAudit, shownReason } from '../../audit/audit-log.js';
 import type { Entity, OrderItem } from '../../model/record.js';
 import type { LookUpFinding, Verdict } from '../../model/verdict.js';
 import type { JobContext } from '../../ops/job-context.js';
@@ -8,7 +8,6 @@ import type { LookedUp, ServiceClient } from '../../service/service-client.js';
 import { LeaseLost } from '../../store/lease.js';
 import { type AdoptOutcome, adoptCustomer } from '../adoption/adopt-found.js';
 import { backoffMs } from '../outbox/message.js';
-import { shownReason } from '../outbox/shown-reason.js';
 import { decideLookUp } from './decide-look-up.js';
 import { afterOutageMs, type LaneKeeper } from './lane-keeper.js';
 import {

@@ -2,8 +2,8 @@ import type { VerdictKind } from '../../model/verdict.js';
 import { insertRows, placeholders, updateRows, upsertRows } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { closeBindings } from '../outbox/bindings.js';
+import { doubtContents, provenRecord, unknownContent } from '../outbox/content-hash.js';
 import type { Transition } from '../outbox/message.js';
-import { doubtContents, provenRecord, unknownContent } from '../outbox/unknown-content.js';
 import { fromBeforeRecovery } from '../recovery/recover-messages.js';
 import type { ClaimedMessage } from './claim-messages.js';
 

@@ -1,4 +1,4 @@
-import { appendAudit } from '../../audit/audit-log.js';
+import { appendAudit, shownReason } from '../../audit/audit-log.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
 import type { Sent } from '../../service/service-client.js';
@@ -6,9 +6,8 @@ import { recordSuccess } from '../../store/job-runs.js';
 import { LeaseLost } from '../../store/lease.js';
 import type { Tx } from '../../store/store.js';
 import { adoptCustomer } from '../adoption/adopt-found.js';
-import { sha256 } from '../outbox/canonical-json.js';
+import { sha256 } from '../outbox/content-hash.js';
 import { settle } from '../outbox/message.js';
-import { shownReason } from '../outbox/shown-reason.js';
 import { auditOfOutcome } from './audit-of-outcome.js';
 import type { ClaimedMessage } from './claim-messages.js';
 import { type DeliverResult, emptyDeliverResult } from './deliver-result.js';

@@ -2,7 +2,7 @@ import type { Entity } from '../../model/record.js';
 import { insertRows, placeholders, type Row, updateRows, upsertRows } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { deleteAdoptions } from './adoptions.js';
-import { unknownContent } from './unknown-content.js';
+import { unknownContent } from './content-hash.js';
 
 /**
  * The only file that writes bindings: which record of the service is which of the ERP, and what the service last acknowledged of
@@ -269,4 +269,13 @@ export async function importBindings(tx: Tx, bindings: readonly BindingRow[]): P
 
 export async function importClosedBindings(tx: Tx, entity: Entity, closed: readonly ClosedBindingRow[]): Promise<void> {
   if (closed.length > 0) await replaceByClosed(tx, entity, closed);
+}
+
+/** Keys of the records that the service has, in the order of the keys, after `afterKey`. */
+export async function boundKeys(tx: Tx, entity: Entity, afterKey: string, limit: number): Promise<string[]> {
+  const rows = await tx.select<{ source_key: string }>(
+    `SELECT source_key FROM binding WHERE entity=? AND source_key>? ORDER BY source_key LIMIT ${Math.trunc(limit)}`,
+    [entity, afterKey],
+  );
+  return rows.map((row) => row.source_key);
 }

@@ -163,3 +163,20 @@ export function settle(message: SendingMessage, verdict: Verdict, context: Settl
 function provenRefusal(message: SendingMessage): ParkClass {
   return message.claimedFrom === 'in_doubt' ? 'unproven' : 'refused';
 }
+
+/** Due when the pass that wrote it has ended well: only then it is known how much the pass would change. */
+export const afterThisPass = 8_640_000_000_000_000;
+
+/** The same, of what was cancelled or deleted: removals are counted apart. */
+export const removalAfterThisPass = afterThisPass - 1;
+
+/** Whether a message is parked because its key belongs to another record now than the one that the service has under it. */
+export function isOtherRecord(message: {
+  state: MessageState;
+  parkClass: ParkClass | null;
+  operation: Operation;
+  firstSentAt: number | null;
+}): boolean {
+  const { state, parkClass, operation, firstSentAt } = message;
+  return state === 'parked' && parkClass === 'conflict' && operation === 'update' && firstSentAt === null;
+}

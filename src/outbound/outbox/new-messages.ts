@@ -1,8 +1,8 @@
 import type { Entity } from '../../model/record.js';
 import { insertRows, placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
+import { unknownContent } from './content-hash.js';
 import type { Operation, ParkClass } from './message.js';
-import { unknownContent } from './unknown-content.js';
 
 export interface NewMessage {
   entity: Entity;

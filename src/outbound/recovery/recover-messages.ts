@@ -3,9 +3,9 @@ import { placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { readStoreInfo, writeStoreInfo } from '../../store/store-info.js';
 import { doubtBoundContents } from '../outbox/bindings.js';
+import { setContentHashes, unknownContent } from '../outbox/content-hash.js';
 import { sentUnknownWhen } from '../outbox/idempotency-key.js';
 import { parkAsUnproven, presumeInDoubt } from '../outbox/transitions.js';
-import { setContentHashes, unknownContent } from '../outbox/unknown-content.js';
 
 /** Not acknowledged as far as this store knows. */
 const isUnbound = 'NOT EXISTS (SELECT 1 FROM binding b WHERE b.entity=m.entity AND b.source_key=m.source_key)';

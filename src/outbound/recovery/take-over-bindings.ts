@@ -1,13 +1,17 @@
 import type { Entity } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { lockLease } from '../../store/lease.js';
-import { placeholders, updateRows } from '../../store/rows.js';
+import { inChunks, placeholders, updateRows } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { type AdoptionRow, importAdoptions } from '../outbox/adoptions.js';
-import { type BindingRow, type ClosedBindingRow, importBindings, importClosedBindings } from '../outbox/bindings.js';
-import { inChunks } from '../outbox/in-chunks.js';
+import {
+  type BindingRow,
+  boundKeys,
+  type ClosedBindingRow,
+  importBindings,
+  importClosedBindings,
+} from '../outbox/bindings.js';
 import type { Operation } from '../outbox/message.js';
-import { boundKeys } from '../outbox/removal-rows.js';
 import { closeAsSettled } from '../outbox/transitions.js';
 import { doubtBindings } from './recover-messages.js';
 import { lockRecoveryHold, type RecoveryHold } from './store-witness.js';

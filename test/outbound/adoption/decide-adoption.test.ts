@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { compareWithShown } from '../../../src/outbound/adoption/compare-with-shown.js';
+import { compareWithShown } from '../../../src/outbound/adoption/adopt-found.js';
 import {
   type AdoptableMessage,
   type AdoptableRecord,
@@ -8,8 +8,8 @@ import {
 } from '../../../src/outbound/adoption/decide-adoption.js';
 import { nextRevision } from '../../../src/outbound/capture/next-revision.js';
 import { composePatch } from '../../../src/outbound/outbox/compose-update.js';
+import { unknownContent } from '../../../src/outbound/outbox/content-hash.js';
 import { messageStates } from '../../../src/outbound/outbox/message.js';
-import { unknownContent } from '../../../src/outbound/outbox/unknown-content.js';
 
 const claim = { entity: 'customer' as const, sourceKey: '7', serviceId: 'K7' };
 const record: AdoptableRecord = {

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { changedIdentity, type HoldInput, holdReason, passBrake } from '../../../src/outbound/capture/brake.js';
-import { unknownContent } from '../../../src/outbound/outbox/unknown-content.js';
+import { unknownContent } from '../../../src/outbound/outbox/content-hash.js';
 
 const limits = { maxUpdates: 200, maxRemovals: 10 };
 

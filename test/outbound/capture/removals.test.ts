@@ -9,8 +9,8 @@ import { confirmHeld, summariseHeld } from '../../../src/operator/confirm-held.j
 import type { MessageFilter } from '../../../src/operator/list-messages.js';
 import { decideForMessages, matchingIds } from '../../../src/operator/operate-messages.js';
 import { capture } from '../../../src/outbound/capture/capture.js';
+import { unknownContent } from '../../../src/outbound/outbox/content-hash.js';
 import { createKey } from '../../../src/outbound/outbox/idempotency-key.js';
-import { unknownContent } from '../../../src/outbound/outbox/unknown-content.js';
 import { sweepAtNextPass } from '../../../src/store/cursors.js';
 import { pauseLane, resumeLane } from '../../../src/store/lane-pauses.js';
 import { askAsAnother } from '../../support/jobs/ask-as-another.js';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { nextMarks, sourceBrake } from '../../../src/outbound/capture/source-brake.js';
+import { nextMarks, sourceBrake } from '../../../src/outbound/capture/brake.js';
 import type { SourceMarks } from '../../../src/store/cursors.js';
 
 const marks: SourceMarks = {

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import type { JsonValue } from '../../../src/model/record.js';
-import { canonicalJson, sha256 } from '../../../src/outbound/outbox/canonical-json.js';
+import { canonicalJson, sha256 } from '../../../src/outbound/outbox/content-hash.js';
 
 /** JSON as a record holds it: no floats, and -0 is not a number that JSON can tell from 0. */
 const json = fc.letrec<{ value: JsonValue }>((tie) => ({

@@ -6,7 +6,7 @@ import type { ErpPage, ReadCustomer, ReadOrder } from '../../../src/erp/erp-read
 import { openErpReader } from '../../../src/erp/open-erp.js';
 import { createSampleErp } from '../../../src/lab/sample-erp/create-sample-erp.js';
 import { sampleErpMapping } from '../../../src/lab/sample-erp/sample-erp-mapping.js';
-import { canonicalJson, sha256 } from '../../../src/outbound/outbox/canonical-json.js';
+import { canonicalJson, sha256 } from '../../../src/outbound/outbox/content-hash.js';
 import { createKey } from '../../../src/outbound/outbox/idempotency-key.js';
 import { projectRoot } from '../../support/project-root.js';
 import { useTempDir } from '../../support/temp-dir.js';

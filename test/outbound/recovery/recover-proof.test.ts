@@ -6,7 +6,7 @@ import {
   wallTimeNow,
 } from '../../../src/lab/sample-erp/change-sample-erp.js';
 import { recover } from '../../../src/operator/recover.js';
-import { unknownContent } from '../../../src/outbound/outbox/unknown-content.js';
+import { unknownContent } from '../../../src/outbound/outbox/content-hash.js';
 import { presumeSent } from '../../../src/outbound/recovery/recover-messages.js';
 import { insertRows } from '../../../src/store/rows.js';
 import { askAsAnother } from '../../support/jobs/ask-as-another.js';
