@@ -134,7 +134,7 @@ async function findsListed(
 }
 
 /** An address with a segment of dots is another address, however they are encoded. */
-function canStandInPath(invoiceNo: string): boolean {
+export function canStandInPath(invoiceNo: string): boolean {
   return !/^\.{1,2}$/.test(invoiceNo);
 }
 

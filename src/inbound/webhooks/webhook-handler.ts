@@ -1,7 +1,92 @@
 import type { WebhookSettings } from '../../config/sections/webhooks.js';
-import { contentId, hmacVerify, standardVerify, type Verify } from './verify.js';
-import { readWebhookEvent, type WebhookEvent } from './webhook-event.js';
-import { headerOf, type Refusal, refusalStatus, refuseByHeaders, type WebhookRequest } from './webhook-request.js';
+import { contentId, headerOf, hmacVerify, standardVerify, type Verify, type WebhookRequest } from './verify.js';
+
+/** Why a request was turned away, as it is counted, with the status of the answer. */
+const refusalStatus = {
+  other_path: 404,
+  other_method: 405,
+  too_large: 413,
+  compressed: 415,
+  other_type: 415,
+  forged: 401,
+  stale: 401,
+  no_event: 400,
+  busy: 503,
+  store_away: 503,
+} as const;
+
+type Refusal = keyof typeof refusalStatus;
+
+/** What can be refused before a byte of the body was read, or null. Pure. */
+function refuseByHeaders(
+  request: Pick<WebhookRequest, 'method' | 'url' | 'headers'>,
+  { path, maxBodyBytes }: Pick<WebhookSettings, 'path' | 'maxBodyBytes'>,
+): Refusal | null {
+  const query = request.url.indexOf('?');
+  if ((query < 0 ? request.url : request.url.slice(0, query)) !== path) return 'other_path';
+  if (request.method !== 'POST') return 'other_method';
+  // Unpacking is work that a stranger could ask for, and the signature is over what was sent.
+  const encoding = headerOf(request, 'content-encoding');
+  if (encoding !== undefined && encoding.toLowerCase() !== 'identity') return 'compressed';
+  const type = headerOf(request, 'content-type') ?? '';
+  if (!/^application\/([a-z0-9.+-]+\+)?json\s*(;|$)/i.test(type)) return 'other_type';
+  if (Number(headerOf(request, 'content-length') ?? 0) > maxBodyBytes) return 'too_large';
+  return null;
+}
+
+/** What an event says: that something happened, and to what. */
+export interface WebhookEvent {
+  id: string;
+  type: string;
+  /** What Waybill reads because of it; null: the event is only kept. */
+  about: 'invoice' | 'order' | null;
+  /** Number of the invoice, or the order's id at the service. */
+  subject: string | null;
+}
+
+/**
+ * Reads the body of a verified request. Pure.
+ * @param id the id that the signature covers, or null: then it stands in the body
+ * @param contentId what an event without any id is known by
+ * @returns null when it is no JSON object with a type
+ */
+export function readWebhookEvent(
+  body: Buffer,
+  id: string | null,
+  contentId: () => string,
+  { events, fields }: Pick<WebhookSettings, 'events' | 'fields'>,
+): WebhookEvent | null {
+  let value: unknown;
+  try {
+    value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
+  } catch {
+    return null;
+  }
+  const type = textAt(value, fields.type);
+  if (type === null) return null;
+  const about = events.paymentSucceeded.includes(type)
+    ? 'invoice'
+    : events.orderStatusChanged.includes(type)
+      ? 'order'
+      : null;
+  return {
+    id: id ?? textAt(value, fields.id) ?? contentId(),
+    type,
+    about,
+    subject: about === null ? null : textAt(value, about === 'invoice' ? fields.invoiceNo : fields.orderId),
+  };
+}
+
+/** A text, or a whole number as text, of a length that the store takes. */
+function textAt(value: unknown, path: string): string | null {
+  let part: unknown = value;
+  for (const name of path.split('.')) {
+    if (typeof part !== 'object' || part === null || !Object.hasOwn(part, name)) return null;
+    part = (part as Record<string, unknown>)[name];
+  }
+  const text = Number.isSafeInteger(part) ? String(part) : part;
+  return typeof text === 'string' && text !== '' && text.length <= 255 ? text : null;
+}
 
 /** The ids that were stored last, so that a repetition is known without asking the store. Never more than `most`. */
 export class RecentIds {
@@ -35,7 +120,7 @@ const rememberedIds = 10_000;
 /** Events that wait for the store at once: a store that hangs must not fill the memory. */
 const mostUnderWay = 64;
 
-/** Judges requests, one by one. Whatever is refused costs no more than the signature, and never asks the store. */
+/** Judges requests, one by one. What is refused costs no more than the signature, and never asks the store. */
 export class WebhookHandler {
   readonly #options: WebhookHandlerOptions;
   readonly #verify: Verify;
@@ -83,7 +168,7 @@ export class WebhookHandler {
       this.#count('stored');
       return 204;
     } catch {
-      // The sender tries again; whoever keeps events says what is wrong with the store.
+      // The sender tries again; `keep` says what is wrong with the store.
       return this.turnAway('store_away');
     } finally {
       this.#underWay--;

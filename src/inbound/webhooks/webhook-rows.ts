@@ -1,6 +1,6 @@
 import { placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
-import type { WebhookEvent } from './webhook-event.js';
+import type { WebhookEvent } from './webhook-handler.js';
 
 /** `pending`: to be read about. `done`: it was. `kept`: an event that Waybill does nothing about. */
 export type WebhookState = 'pending' | 'done' | 'kept';
@@ -22,23 +22,20 @@ export async function insertEvent(tx: Tx, event: WebhookEvent, payload: string, 
   return inserted > 0;
 }
 
+const columns = 'event_id AS id, type, about, subject, state, outcome, received_at, handled_at';
+
 /** Events about such a thing that wait to be read about, the oldest first. */
 export async function pendingEvents(tx: Tx, about: 'invoice' | 'order', limit: number): Promise<StoredEvent[]> {
-  return (
-    await tx.select(
-      `SELECT ${columns} FROM webhook_event WHERE state='pending' AND about=? ORDER BY received_at, event_id LIMIT ${Math.trunc(limit)}`,
-      [about],
-    )
-  ).map(eventOf);
+  return tx.rows(
+    `SELECT ${columns} FROM webhook_event
+      WHERE state='pending' AND about=? ORDER BY received_at, event_id LIMIT ${Math.trunc(limit)}`,
+    [about],
+  );
 }
 
 /** The newest events first. */
 export async function listEvents(tx: Tx, limit: number): Promise<StoredEvent[]> {
-  return (
-    await tx.select(
-      `SELECT ${columns} FROM webhook_event ORDER BY received_at DESC, event_id LIMIT ${Math.trunc(limit)}`,
-    )
-  ).map(eventOf);
+  return tx.rows(`SELECT ${columns} FROM webhook_event ORDER BY received_at DESC, event_id LIMIT ${Math.trunc(limit)}`);
 }
 
 /** Ends events: what came of them, in words. */
@@ -60,12 +57,13 @@ export async function endInvoiceEvents(tx: Tx, before: number, outcome: string, 
 
 /** Forgets what was received before this time and waits for nothing, up to `limit` of them. */
 export async function pruneEvents(tx: Tx, before: number, limit: number): Promise<number> {
-  const rows = await tx.select<{ event_id: string }>(
-    `SELECT event_id FROM webhook_event WHERE received_at<? AND state<>'pending' ORDER BY received_at LIMIT ${Math.trunc(limit)}`,
+  const rows = await tx.rows<StoredEvent>(
+    `SELECT event_id AS id FROM webhook_event
+      WHERE received_at<? AND state<>'pending' ORDER BY received_at LIMIT ${Math.trunc(limit)}`,
     [before],
   );
   if (rows.length === 0) return 0;
-  const ids = rows.map((row) => row.event_id);
+  const ids = rows.map(({ id }) => id);
   return tx.run(`DELETE FROM webhook_event WHERE event_id IN ${placeholders(ids.length)}`, ids);
 }
 
@@ -90,31 +88,4 @@ export async function erasePayloads(tx: Tx, sourceKey: string, names: readonly s
     `UPDATE webhook_event SET payload=NULL WHERE payload IS NOT NULL AND (${about.map((one) => `(${one})`).join(' OR ')})`,
     [sourceKey, ...names.flatMap((name) => [name, said(name)])],
   );
-}
-
-/** When an event was stored last, and one about an invoice; null: never. */
-export async function lastReceivedAt(tx: Tx): Promise<{ any: number | null; invoice: number | null }> {
-  const last = async (where: string) => {
-    const [row] = await tx.select(
-      `SELECT received_at AS at FROM webhook_event ${where} ORDER BY received_at DESC LIMIT 1`,
-    );
-    return row === undefined ? null : Number(row.at);
-  };
-  return { any: await last(''), invoice: await last("WHERE about='invoice'") };
-}
-
-const columns = 'event_id, type, about, subject, state, outcome, received_at, handled_at';
-
-// biome-ignore lint/suspicious/noExplicitAny: a row of the columns above
-function eventOf(row: any): StoredEvent {
-  return {
-    id: row.event_id,
-    type: row.type,
-    about: row.about,
-    subject: row.subject,
-    state: row.state,
-    outcome: row.outcome,
-    receivedAt: Number(row.received_at),
-    handledAt: row.handled_at === null ? null : Number(row.handled_at),
-  };
 }

@@ -1,5 +1,4 @@
 import type { Tx } from '../../store/store.js';
-import { lastReceivedAt } from './webhook-rows.js';
 
 /** A pull that ended, with how many invoices it found to have left the list that nobody had announced. */
 export interface PullFinding {
@@ -50,11 +49,6 @@ export async function addToTally(tx: Tx, counts: ReadonlyMap<string, number>, no
     );
 }
 
-export async function readTally(tx: Tx): Promise<TallyRow[]> {
-  const rows = await tx.select('SELECT name, number, last_at FROM webhook_tally ORDER BY name');
-  return rows.map((row) => ({ name: row.name, number: Number(row.number), lastAt: Number(row.last_at) }));
-}
-
 export interface WebhookStatus {
   /** When an event was stored last; null: never. */
   lastEventAt: number | null;
@@ -71,22 +65,25 @@ export interface WebhookStatus {
 const newestPulls = 200;
 
 export async function readWebhookStatus(tx: Tx): Promise<WebhookStatus> {
-  const tally = await readTally(tx);
+  const tally = await tx.rows<TallyRow>('SELECT name, number, last_at FROM webhook_tally ORDER BY name');
   const listeningSinceAt = tally.find(({ name }) => name === 'listening')?.lastAt ?? null;
-  const lastAt = await lastReceivedAt(tx);
-  const pulls = await tx.select(
+  const pulls = await tx.rows<PullFinding>(
     `SELECT started_at, unlisted FROM invoice_pull WHERE outcome IN ('proven','unproven') ORDER BY id DESC LIMIT ${newestPulls}`,
   );
-  const [waiting] = await tx.select("SELECT COUNT(*) AS n FROM webhook_event WHERE state='pending'");
+  const [waiting] = await tx.rows<{ count: number }>(
+    "SELECT COUNT(*) AS count FROM webhook_event WHERE state='pending'",
+  );
   return {
-    lastEventAt: lastAt.any,
+    lastEventAt: await lastReceivedAt(tx, ''),
     listeningSinceAt,
-    pending: Number(waiting?.n ?? 0),
+    pending: waiting?.count ?? 0,
     tally: tally.filter(({ name }) => name !== 'listening'),
-    stopped: webhooksSeemStopped(
-      pulls.map((row) => ({ startedAt: Number(row.started_at), unlisted: Number(row.unlisted) })),
-      lastAt.invoice,
-      listeningSinceAt,
-    ),
+    stopped: webhooksSeemStopped(pulls, await lastReceivedAt(tx, "WHERE about='invoice'"), listeningSinceAt),
   };
+}
+
+async function lastReceivedAt(tx: Tx, where: string): Promise<number | null> {
+  const sql = `SELECT received_at FROM webhook_event ${where} ORDER BY received_at DESC LIMIT 1`;
+  const [last] = await tx.rows<{ receivedAt: number }>(sql);
+  return last?.receivedAt ?? null;
 }

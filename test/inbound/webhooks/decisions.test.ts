@@ -1,9 +1,8 @@
 import { expect } from 'chai';
 import { webhookSettings } from '../../../src/config/sections/webhooks.js';
-import { AnnouncedTurns, announcedReads } from '../../../src/inbound/webhooks/announced-turns.js';
+import { AnnouncedTurns, announcedReads } from '../../../src/inbound/webhooks/read-announced.js';
 import { ForgeryWatch } from '../../../src/inbound/webhooks/receive-webhooks.js';
-import { readWebhookEvent } from '../../../src/inbound/webhooks/webhook-event.js';
-import { RecentIds } from '../../../src/inbound/webhooks/webhook-handler.js';
+import { RecentIds, readWebhookEvent } from '../../../src/inbound/webhooks/webhook-handler.js';
 import type { StoredEvent } from '../../../src/inbound/webhooks/webhook-rows.js';
 import { webhooksSeemStopped } from '../../../src/inbound/webhooks/webhook-status.js';
 

@@ -4,7 +4,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { expect } from 'chai';
 import { readAnnounced } from '../../../src/inbound/webhooks/read-announced.js';
 import { webhookHandler } from '../../../src/inbound/webhooks/receive-webhooks.js';
-import type { WebhookRequest } from '../../../src/inbound/webhooks/webhook-request.js';
+import type { WebhookRequest } from '../../../src/inbound/webhooks/verify.js';
 import { seededRandom } from '../../../src/lab/seeded-random.js';
 import { useStore } from '../../store/both-stores.js';
 import { useLab, withServiceLease } from '../../support/jobs/job-lab.js';

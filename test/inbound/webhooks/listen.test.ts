@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net';
 import { expect } from 'chai';
 import { type WebhookSettings, webhookSettings } from '../../../src/config/sections/webhooks.js';
 import { listenForWebhooks, type WebhookListener } from '../../../src/inbound/webhooks/listen.js';
-import type { WebhookEvent } from '../../../src/inbound/webhooks/webhook-event.js';
+import type { WebhookEvent } from '../../../src/inbound/webhooks/webhook-handler.js';
 import { WebhookHandler } from '../../../src/inbound/webhooks/webhook-handler.js';
 import { paidEvent, standardRequest, standardSecret } from './sign.js';
 

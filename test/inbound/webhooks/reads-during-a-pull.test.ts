@@ -29,20 +29,21 @@ onBothLabs('an invoice that is read because of an event while a pull is under wa
     options: PullOptions = {},
   ) {
     const { store } = lab.context;
-    return withServiceLease(lab.context, (lease) => {
-      const announce = async (subject: string) => {
+    let met = 0;
+    const transaction: typeof store.transaction = async (name, work) => {
+      if (name === action && ++met === nth) await act(announce);
+      return store.transaction(name, work);
+    };
+    const watched = { ...lab.context, store: withMethod(store, 'transaction', transaction) };
+    let announce: (invoiceNo: string) => Promise<void>;
+    return withServiceLease(watched, (lease) => {
+      announce = async (subject: string) => {
         await store.transaction('an event', (tx) =>
           insertEvent(tx, { id: `e${++events}`, type: 't', about: 'invoice', subject }, '{}', Date.now()),
         );
         expect((await readAnnounced(lab.context, lab.client, lease)).read).to.equal(1);
       };
-      let met = 0;
-      const transaction: typeof store.transaction = async (name, work) => {
-        if (name === action && ++met === nth) await act(announce);
-        return store.transaction(name, work);
-      };
-      const watched = withMethod(store, 'transaction', transaction);
-      return pull({ ...lab.context, store: watched }, lab.client, lease, options);
+      return pull(watched, lab.client, lease, options);
     });
   }
   const intend = 'put an attempt on record';

@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import type { WebhookRequest } from '../../../src/inbound/webhooks/webhook-request.js';
+import type { WebhookRequest } from '../../../src/inbound/webhooks/verify.js';
 
 export const standardSecret = `whsec_${Buffer.from('a signing secret of thirty bytes').toString('base64')}`;
 export const otherSecret = `whsec_${Buffer.from('another secret of thirty-one bytes').toString('base64')}`;

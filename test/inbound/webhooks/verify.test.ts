@@ -3,8 +3,8 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { Webhook } from 'standardwebhooks';
 import { webhookSettings } from '../../../src/config/sections/webhooks.js';
+import type { WebhookRequest } from '../../../src/inbound/webhooks/verify.js';
 import { contentId, digestsIn, hmacVerify, standardVerify } from '../../../src/inbound/webhooks/verify.js';
-import type { WebhookRequest } from '../../../src/inbound/webhooks/webhook-request.js';
 import { hmacSecret, otherSecret, paidEvent, requestOf, standardRequest, standardSecret } from './sign.js';
 
 const forged = { refused: 'forged' };
