@@ -5,7 +5,7 @@ import { appendAudit } from '../audit/audit-log.js';
 import type { ErpReader } from '../erp/erp-reader.js';
 import type { ErpWriter } from '../erp/write-back/erp-writer.js';
 import { pull } from '../inbound/invoices/pull.js';
-import { prepareReadBack, readOrdersBack } from '../inbound/orders/read-orders-back.js';
+import { prepareReadBack, readOrdersBack } from '../inbound/orders/read-back.js';
 import { AnnouncedTurns, endPulled, readAnnounced } from '../inbound/webhooks/read-announced.js';
 import { writeBack } from '../inbound/write-back/write-back.js';
 import { endWriteBackAlerts } from '../inbound/write-back/write-back-alerts.js';

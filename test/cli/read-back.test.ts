@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import { parse, stringify } from 'yaml';
 import { openApp } from '../../src/app.js';
 import { lookAfterAlerts } from '../../src/daemon/alerts.js';
-import { readOrderBack } from '../../src/inbound/orders/read-order-back.js';
+import { readOrder } from '../../src/inbound/orders/read-order.js';
 import { ServiceLease } from '../../src/outbound/deliver/service-lease.js';
 import type { Read, ServiceClient } from '../../src/service/service-client.js';
 import { answers, onBothStores } from './installation.js';
@@ -25,7 +25,7 @@ describe('what was read back', () => {
         const exchange = { kind: 'answer', status, headers: {}, body: JSON.stringify(body) } as const;
         const read: Read = { exchange, startedAtMs: Date.now(), durationMs: 1, requestId: null };
         const client = { get: async () => read } as unknown as ServiceClient;
-        await readOrderBack(app.context, client, lease, { orderId: 'ord_93' });
+        await readOrder(app.context, client, lease, { orderId: 'ord_93' });
       }
       await lookAfterAlerts(app.context, lease.lease, async () => undefined, new AbortController().signal);
       await lease.release();

@@ -1,39 +1,15 @@
 import type { Tx } from '../../store/store.js';
-import type { OrderReading, ReadState } from './judge-order-read.js';
 
-export interface ReadableOrder {
-  sourceKey: string;
+/** `open`: read again and again. `final`: nothing more happens to it. `gone`: the service has it no more; asked for still. */
+export type ReadState = 'open' | 'final' | 'gone';
+
+/** What the service said of an order the last time; all null: it was never read. */
+export interface OrderReading {
   state: ReadState;
-  /** When it was asked for last; 0: never. */
-  askedAt: number;
-}
-
-/**
- * Which orders are read next: never the final ones, none before it has rested, and those first that were asked for longest
- * ago. Pure.
- */
-export function ordersToRead<T extends ReadableOrder>(
-  orders: readonly T[],
-  { nowMs, everyMs, most }: { nowMs: number; everyMs: number; most: number },
-): T[] {
-  return orders
-    .filter(({ state, askedAt }) => state !== 'final' && askedAt + everyMs <= nowMs)
-    .sort((a, b) => a.askedAt - b.askedAt || (a.sourceKey < b.sourceKey ? -1 : 1))
-    .slice(0, most);
-}
-
-/** Orders that were asked for before this time, the stalest of each state first. */
-export async function staleOrders(tx: Tx, askedBefore: number, limit: number): Promise<ReadableOrder[]> {
-  const orders: ReadableOrder[] = [];
-  for (const state of ['open', 'gone'] as const) {
-    const rows = await tx.select<{ source_key: string; read_asked_at: number | string }>(
-      `SELECT source_key, read_asked_at FROM binding
-        WHERE entity='order' AND read_state=? AND read_asked_at<=? ORDER BY read_asked_at LIMIT ${Math.trunc(limit)}`,
-      [state, askedBefore],
-    );
-    orders.push(...rows.map((row) => ({ sourceKey: row.source_key, state, askedAt: Number(row.read_asked_at) })));
-  }
-  return orders;
+  status: string | null;
+  total: number | null;
+  /** Why a person should look, or null. */
+  flag: string | null;
 }
 
 /** A delivered order with what the service said of it last. */
@@ -53,28 +29,19 @@ export async function boundOrder(
   forUpdate = false,
 ): Promise<BoundOrder | null> {
   const [column, value] = 'orderId' in order ? ['service_id', order.orderId] : ['source_key', order.sourceKey];
-  const [row] = await tx.select(
+  const [row] = await tx.rows(
     `SELECT source_key, service_id, revision, acknowledged, read_state, read_id, read_flag, service_status, service_total
        FROM binding WHERE entity='order' AND ${column}=?${forUpdate ? tx.forUpdate : ''}`,
     [value as string],
   );
   if (!row) return null;
+  const { sourceKey, serviceId, revision, acknowledged } = row;
   // What was said of another id says nothing of this one.
-  const isOfThis = row.read_id === row.service_id;
-  return {
-    sourceKey: row.source_key,
-    serviceId: row.service_id,
-    revision: row.revision,
-    acknowledged: row.acknowledged,
-    reading: isOfThis
-      ? {
-          state: row.read_state,
-          status: row.service_status,
-          total: row.service_total === null ? null : Number(row.service_total),
-          flag: row.read_flag,
-        }
-      : { state: 'open', status: null, total: null, flag: null },
-  };
+  const reading =
+    row.readId === serviceId
+      ? { state: row.readState, status: row.serviceStatus, total: row.serviceTotal, flag: row.readFlag }
+      : { state: 'open' as const, status: null, total: null, flag: null };
+  return { sourceKey, serviceId, revision, acknowledged, reading };
 }
 
 /** Whether something of ours is under way to this order that may have taken effect already. */
@@ -111,16 +78,17 @@ export interface ReadBackCounts {
 }
 
 export async function countReadBack(tx: Tx): Promise<ReadBackCounts> {
-  const rows = await tx.select(
-    `SELECT read_state, COUNT(*) AS orders, COUNT(read_at) AS n, COUNT(read_flag) AS flagged, MIN(read_at) AS oldest
+  const rows = await tx.rows(
+    `SELECT read_state AS state, COUNT(*) AS orders, COUNT(read_at) AS readings, COUNT(read_flag) AS flagged,
+            MIN(read_at) AS oldest
        FROM binding WHERE entity='order' GROUP BY read_state`,
   );
-  const of = (state: ReadState) => Number(rows.find((row) => row.read_state === state)?.orders ?? 0);
-  const sum = (column: string) => rows.reduce((total, row) => total + Number(row[column]), 0);
-  const oldest = rows.flatMap((row) => (row.read_state === 'final' || row.oldest === null ? [] : [Number(row.oldest)]));
+  const of = (state: ReadState) => rows.find((row) => row.state === state)?.orders ?? 0;
+  const sum = (column: string) => rows.reduce((total, row) => total + row[column], 0);
+  const oldest = rows.flatMap((row) => (row.state === 'final' || row.oldest === null ? [] : [row.oldest]));
   return {
     orders: sum('orders'),
-    read: sum('n'),
+    read: sum('readings'),
     final: of('final'),
     gone: of('gone'),
     flagged: sum('flagged'),
@@ -130,10 +98,10 @@ export async function countReadBack(tx: Tx): Promise<ReadBackCounts> {
 
 /** Orders that the service has no more, since this time, with one of them. */
 export async function goneSince(tx: Tx, sinceMs: number): Promise<{ count: number; sourceKey: string | null }> {
-  const [row] = await tx.select<{ n: number; source_key: string | null }>(
-    `SELECT COUNT(*) AS n, MAX(source_key) AS source_key FROM binding
+  const [row] = await tx.rows(
+    `SELECT COUNT(*) AS count, MAX(source_key) AS source_key FROM binding
       WHERE entity='order' AND read_state='gone' AND gone_at>?`,
     [sinceMs],
   );
-  return { count: Number(row?.n ?? 0), sourceKey: row?.source_key ?? null };
+  return row;
 }

@@ -8,7 +8,7 @@ import { announcedInvoice, applyOwnRead } from '../invoices/apply-own-read.js';
 import { canStandInPath, invoiceQuestion, isAbsent } from '../invoices/own-read.js';
 import { lastPull } from '../invoices/pull-record.js';
 import { hasCreateUnderWay } from '../orders/order-reads.js';
-import { readOrderBack } from '../orders/read-order-back.js';
+import { type OrderRead, readOrder } from '../orders/read-order.js';
 import { endEvents, endInvoiceEvents, pendingEvents, type StoredEvent } from './webhook-rows.js';
 
 /** What events ask to be read, each record once. */
@@ -29,24 +29,20 @@ export function announcedReads(
   const reads: AnnouncedReads = { invoices: new Map(), orders: new Map(), needPull: [], endAtOnce: [] };
   const add = (to: Map<string, StoredEvent[]>, subject: string, event: StoredEvent) =>
     to.set(subject, [...(to.get(subject) ?? []), event]);
-  const nameless: string[] = [];
-  const unread: string[] = [];
-  const unreadOrders: string[] = [];
+  const unread = new Map<string, string[]>();
+  const leave = (outcome: string, id: string) => unread.set(outcome, [...(unread.get(outcome) ?? []), id]);
   for (const event of events) {
-    const { about, subject, id } = event;
-    if (about === 'invoice' && !can.invoices) unread.push(id);
-    else if (about === 'invoice' && can.ownRead && subject !== null && canStandInPath(subject))
-      add(reads.invoices, subject, event);
-    else if (about === 'invoice') reads.needPull.push(id);
-    else if (!can.orders) unreadOrders.push(id);
-    else if (subject !== null && canStandInPath(subject)) add(reads.orders, subject, event);
-    else nameless.push(id);
+    const { about, id } = event;
+    const subject = event.subject !== null && canStandInPath(event.subject) ? event.subject : null;
+    if (about === 'invoice') {
+      if (!can.invoices) leave('invoices are not read (invoices.enabled)', id);
+      else if (can.ownRead && subject !== null) add(reads.invoices, subject, event);
+      else reads.needPull.push(id);
+    } else if (!can.orders) leave('orders are not read (service.endpoints.readOrder)', id);
+    else if (subject !== null) add(reads.orders, subject, event);
+    else leave('it names no order (webhooks.fields.orderId)', id);
   }
-  if (unread.length > 0) reads.endAtOnce.push({ ids: unread, outcome: 'invoices are not read (invoices.enabled)' });
-  if (unreadOrders.length > 0)
-    reads.endAtOnce.push({ ids: unreadOrders, outcome: 'orders are not read (service.endpoints.readOrder)' });
-  if (nameless.length > 0)
-    reads.endAtOnce.push({ ids: nameless, outcome: 'it names no order (webhooks.fields.orderId)' });
+  reads.endAtOnce = [...unread].map(([outcome, ids]) => ({ ids, outcome }));
   return reads;
 }
 
@@ -110,6 +106,21 @@ const mayBecomeOursMs = 120_000;
 const giveUpMs = 3_600_000;
 const givenUp = 'could not be read for an hour; the schedule finds what changed';
 
+/** What one record is read with. */
+interface Reading {
+  context: JobContext;
+  client: ServiceClient;
+  lease: ServiceLease;
+  gate: SendGate;
+  signal: AbortSignal | undefined;
+}
+
+/**
+ * What came of one record. `read` and `ended`: its events are over. `pull`: only the whole list can tell. `failed`: it could
+ * not be read now. `too_early`: it may be ours once an answer is there.
+ */
+type ReadOutcome = 'read' | 'ended' | 'pull' | 'failed' | 'too_early';
+
 /**
  * Reads, through the same gate and pace as everything else, what events announced: an invoice or an order each, once,
  * however many events named it. What an event itself says changes nothing.
@@ -133,44 +144,32 @@ export async function readAnnounced(
   signal?.addEventListener('abort', stop, { once: true });
   if (signal?.aborted) stop();
   try {
-    const canReadInvoice = settings.invoices.enabled && settings.service.endpoints.readInvoice !== undefined;
+    const { readInvoice, readOrder } = settings.service.endpoints;
     const reads = announcedReads(events, {
       invoices: settings.invoices.enabled,
-      ownRead: canReadInvoice,
-      orders: settings.service.endpoints.readOrder !== undefined,
+      ownRead: readInvoice !== undefined,
+      orders: readOrder !== undefined,
     });
     for (const { ids, outcome } of reads.endAtOnce) await end(context, lease, ids, outcome);
     result.needsPull = reads.needPull.length > 0;
     result.waits = pending.some(({ length }) => length === atOnce);
-    const isOld = (about: readonly StoredEvent[]) => about.every(({ receivedAt }) => receivedAt < nowMs() - giveUpMs);
-    let failures = 0;
-    for (const [invoiceNo, about] of shuffled(reads.invoices, random)) {
-      if ((await gate.check('pull')) !== null) return { ...result, waits: true };
-      const outcome = await readInvoice(context, client, lease, gate, invoiceNo, about, signal);
-      failures = outcome === 'later' ? failures + 1 : 0;
-      if (outcome === 'later' && isOld(about)) await end(context, lease, idsOf(about), givenUp);
-      else if (outcome === 'later') result.waits = true;
-      else if (outcome === 'pull') result.needsPull = true;
-      else result.read++;
-      if (failures === mostFailuresInRow) break;
-    }
-    failures = 0;
-    for (const [orderId, about] of shuffled(reads.orders, random)) {
-      if ((await gate.check('pull')) !== null) return { ...result, waits: true };
-      const mayBecomeOurs = await awaitsOrderId(context, about);
-      const read = await readOrderBack(context, client, lease, { orderId }, { signal, tries: 1 });
-      const ids = idsOf(about);
-      failures = read.kind === 'not_read' && !read.isRefused ? failures + 1 : 0;
-      if (read.kind === 'unknown' && mayBecomeOurs) result.waits = true;
-      else if (read.kind === 'not_read' && !read.isRefused && isOld(about)) await end(context, lease, ids, givenUp);
-      else if (read.kind === 'not_read' && !read.isRefused) result.waits = true;
-      else if (read.kind === 'not_read') await end(context, lease, ids, `not read: ${read.reason}`);
-      else if (read.kind === 'read') {
-        result.read++;
-        await end(context, lease, ids, `read: ${read.status}${read.changed ? '' : ', as before'}`);
-      } else
-        await end(context, lease, ids, read.kind === 'gone' ? 'the service has no such order' : 'no order of ours');
-      if (failures === mostFailuresInRow) break;
+    const reading: Reading = { context, client, lease, gate, signal };
+    for (const [records, readOne] of [
+      [reads.invoices, readAnnouncedInvoice],
+      [reads.orders, readAnnouncedOrder],
+    ] as const) {
+      let failures = 0;
+      for (const [subject, about] of shuffled(records, random)) {
+        if ((await gate.check('pull')) !== null) return { ...result, waits: true };
+        const outcome = await readOne(reading, subject, about);
+        const isOld = about.every(({ receivedAt }) => receivedAt < nowMs() - giveUpMs);
+        if (outcome === 'failed' && isOld) await end(context, lease, idsOf(about), givenUp);
+        else if (outcome === 'failed' || outcome === 'too_early') result.waits = true;
+        else if (outcome === 'pull') result.needsPull = true;
+        else if (outcome === 'read') result.read++;
+        failures = outcome === 'failed' ? failures + 1 : 0;
+        if (failures === mostFailuresInRow) break;
+      }
     }
     return result;
   } finally {
@@ -188,20 +187,15 @@ export async function endPulled({ nowMs }: JobContext, lease: ServiceLease, sinc
   });
 }
 
-async function readInvoice(
-  context: JobContext,
-  client: ServiceClient,
-  lease: ServiceLease,
-  gate: SendGate,
+async function readAnnouncedInvoice(
+  { context, client, lease, gate, signal }: Reading,
   invoiceNo: string,
   about: readonly StoredEvent[],
-  signal: AbortSignal | undefined,
-): Promise<'done' | 'pull' | 'later'> {
+): Promise<ReadOutcome> {
   const { store, settings, actor } = context;
   const { states, scope } = settings.invoices;
   const endpoint = settings.service.endpoints.readInvoice;
   if (!endpoint) return 'pull';
-  const ids = idsOf(about);
   const known = await store.read('look for an invoice', (tx) => announcedInvoice(tx, invoiceNo));
   let isOdd = false;
   const questions = new PullQuestions(
@@ -211,28 +205,38 @@ async function readInvoice(
   const asked = await questions.ask({
     ...invoiceQuestion(endpoint, states, known),
     keep: async (tx, said, nowMs) => {
-      // Of any address that leads elsewhere each invoice is said to be absent: that is for the pull to find out. And with a list
-      // for each customer, an invoice that nobody has listed could not be told to leave.
+      // An address that leads elsewhere says that each invoice is absent: the pull finds that out. And with a list for each
+      // customer, an invoice that was never listed could not be told to leave.
       isOdd = 'odd' in said || (known.isKnown ? isAbsent(said) : 'due' in said && scope !== 'all');
       if (isOdd) return;
       const change = await applyOwnRead(tx, known, said, nowMs);
-      await endEvents(tx, ids, change ?? 'nothing had changed', nowMs);
-      await appendAudit(
-        tx,
-        [
-          {
-            event: 'webhook',
-            outcome: change === null ? 'same' : 'changed',
-            actor,
-            detail: { invoiceNo, change, events: ids.length },
-          },
-        ],
-        nowMs,
-      );
+      await endEvents(tx, idsOf(about), change ?? 'nothing had changed', nowMs);
+      const outcome = change === null ? 'same' : 'changed';
+      const detail = { invoiceNo, change, events: about.length };
+      await appendAudit(tx, [{ event: 'webhook', outcome, actor, detail }], nowMs);
     },
   });
-  if ('noAnswer' in asked) return asked.isRefused ? 'pull' : 'later';
-  return isOdd ? 'pull' : 'done';
+  if ('noAnswer' in asked) return asked.isRefused ? 'pull' : 'failed';
+  return isOdd ? 'pull' : 'read';
+}
+
+async function readAnnouncedOrder(
+  { context, client, lease, signal }: Reading,
+  orderId: string,
+  about: readonly StoredEvent[],
+): Promise<ReadOutcome> {
+  const mayBecomeOurs = await awaitsOrderId(context, about);
+  const read = await readOrder(context, client, lease, { orderId }, { signal, tries: 1 });
+  if (read.kind === 'unknown' && mayBecomeOurs) return 'too_early';
+  if (read.kind === 'not_read' && !read.isRefused) return 'failed';
+  await end(context, lease, idsOf(about), inWords(read));
+  return read.kind === 'read' ? 'read' : 'ended';
+}
+
+function inWords(read: OrderRead): string {
+  if (read.kind === 'read') return `read: ${read.status}${read.changed ? '' : ', as before'}`;
+  if (read.kind === 'not_read') return `not read: ${read.reason}`;
+  return read.kind === 'gone' ? 'the service has no such order' : 'no order of ours';
 }
 
 /** Whether an order that none of ours is known by may turn out to be one: the service told of it before we had its answer. */
@@ -255,8 +259,5 @@ function idsOf(about: readonly StoredEvent[]): string[] {
 }
 
 async function end({ nowMs }: JobContext, lease: ServiceLease, ids: readonly string[], outcome: string): Promise<void> {
-  if (ids.length === 0) return;
-  await lease.lease.write('end events', async (tx) => {
-    await endEvents(tx, ids, outcome, nowMs());
-  });
+  await lease.lease.write('end events', (tx) => endEvents(tx, ids, outcome, nowMs()));
 }

@@ -1,11 +1,9 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import {
-  judgeOrderRead,
-  type OrderCircumstances,
-  type OrderReading,
-} from '../../../src/inbound/orders/judge-order-read.js';
+import type { OrderReading } from '../../../src/inbound/orders/order-reads.js';
+import { judgeOrderRead } from '../../../src/inbound/orders/read-order.js';
 
+type OrderCircumstances = Parameters<typeof judgeOrderRead>[2];
 const never: OrderReading = { state: 'open', status: null, total: null, flag: null };
 const known: OrderReading = { state: 'open', status: 'confirmed', total: 100, flag: null };
 const usual: OrderCircumstances = { finalStates: ['completed'], expectedTotal: 100n, isMoving: false };

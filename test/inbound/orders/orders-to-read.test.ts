@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { ordersToRead } from '../../../src/inbound/orders/order-reads.js';
+import { ordersToRead } from '../../../src/inbound/orders/read-back.js';
 
 const order = fc.record({
   sourceKey: fc.string({ minLength: 1, maxLength: 4 }),

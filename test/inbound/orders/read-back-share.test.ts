@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { type AxiosAdapter, AxiosHeaders } from 'axios';
 import { expect } from 'chai';
-import { readOrdersBack } from '../../../src/inbound/orders/read-orders-back.js';
+import { readOrdersBack } from '../../../src/inbound/orders/read-back.js';
 import { deliver } from '../../../src/outbound/deliver/deliver.js';
 import { ServiceClient } from '../../../src/service/service-client.js';
 import { insertRows } from '../../../src/store/rows.js';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { readBackSpacingMs } from '../../../src/inbound/orders/read-orders-back.js';
+import { readBackSpacingMs } from '../../../src/inbound/orders/read-back.js';
 
 describe('the pace of reading orders back', () => {
   it('keeps to its share of every limit', () => {

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { readOrderBack } from '../../../src/inbound/orders/read-order-back.js';
+import { readOrder } from '../../../src/inbound/orders/read-order.js';
 import { type Lab, onBothLabs, withServiceLease } from '../../support/jobs/job-lab.js';
 import { messageOf, orderNumbers } from '../../support/jobs/service-of.js';
 
@@ -54,8 +54,7 @@ onBothLabs('the profile of a service', (kit) => {
     await lab.deliver();
     const [order] = lab.sandbox.ledger().orders;
     const orderId = order?.order_id ?? '';
-    const read = () =>
-      withServiceLease(lab.context, (lease) => readOrderBack(lab.context, lab.client, lease, { orderId }));
+    const read = () => withServiceLease(lab.context, (lease) => readOrder(lab.context, lab.client, lease, { orderId }));
     const shown = { order_id: orderId, status: 'shipped', total: order?.total, created_at: order?.created_at };
     lab.sandbox.setFaults([{ kind: 'status', status: 203, body: shown }]);
     expect(await read()).to.include({ kind: 'read', status: 'shipped' });

@@ -4,8 +4,9 @@ import { SendGate } from '../../outbound/deliver/send-gate.js';
 import type { ServiceLease } from '../../outbound/deliver/service-lease.js';
 import { reviseFinal } from '../../outbound/outbox/bindings.js';
 import type { ServiceClient } from '../../service/service-client.js';
-import { ordersToRead, staleOrders } from './order-reads.js';
-import { readOrderBack } from './read-order-back.js';
+import type { Tx } from '../../store/store.js';
+import type { ReadState } from './order-reads.js';
+import { readOrder } from './read-order.js';
 
 const unknownLimitMs = 1_000;
 
@@ -16,6 +17,41 @@ const unknownLimitMs = 1_000;
 export function readBackSpacingMs(limits: ServiceSettings['limits'], maxShare: number): number {
   if (limits.length === 0) return unknownLimitMs;
   return Math.max(...limits.map(({ requests, perSeconds }) => (perSeconds * 1000) / (requests * maxShare)));
+}
+
+interface ReadableOrder {
+  sourceKey: string;
+  state: ReadState;
+  /** When it was asked for last; 0: never. */
+  askedAt: number;
+}
+
+/**
+ * Which orders are read next: never the final ones, none before it has rested, and those first that were asked for longest
+ * ago. Pure.
+ */
+export function ordersToRead<T extends ReadableOrder>(
+  orders: readonly T[],
+  { nowMs, everyMs, most }: { nowMs: number; everyMs: number; most: number },
+): T[] {
+  return orders
+    .filter(({ state, askedAt }) => state !== 'final' && askedAt + everyMs <= nowMs)
+    .sort((a, b) => a.askedAt - b.askedAt || (a.sourceKey < b.sourceKey ? -1 : 1))
+    .slice(0, most);
+}
+
+/** Orders that were asked for before this time, the stalest of each state first. */
+async function staleOrders(tx: Tx, askedBefore: number, limit: number): Promise<ReadableOrder[]> {
+  const orders: ReadableOrder[] = [];
+  for (const state of ['open', 'gone'] as const)
+    orders.push(
+      ...(await tx.rows<ReadableOrder>(
+        `SELECT source_key, read_state AS state, read_asked_at AS asked_at FROM binding
+          WHERE entity='order' AND read_state=? AND read_asked_at<=? ORDER BY read_asked_at LIMIT ${Math.trunc(limit)}`,
+        [state, askedBefore],
+      )),
+    );
+  return orders;
 }
 
 export interface ReadOrdersBackResult {
@@ -59,7 +95,7 @@ export async function readOrdersBack(
       while (client.waiting > 0 && !signal?.aborted) await clock.sleep(pollMs, signal);
       const stopped = signal?.aborted ? 'stopping' : ((await heldBy(gate, client)) ?? null);
       if (stopped !== null) return { ...result, stopped };
-      const one = await readOrderBack(context, client, lease, { sourceKey }, { signal, isPatient: true });
+      const one = await readOrder(context, client, lease, { sourceKey }, { signal, isPatient: true });
       if (one.kind === 'not_read' && !one.isItsOwn) return { ...result, stopped: one.reason };
       if (one.kind === 'read') result.read++;
       if (one.kind === 'gone') result.gone++;
@@ -78,7 +114,7 @@ async function heldBy(gate: SendGate, client: ServiceClient): Promise<string | n
 }
 
 /** Called once before the first run: other states may be final by now. */
-export async function prepareReadBack({ settings }: JobContext, { lease }: Pick<ServiceLease, 'lease'>): Promise<void> {
+export async function prepareReadBack({ settings }: JobContext, { lease }: ServiceLease): Promise<void> {
   await lease.write('prepare to read orders back', async (tx) => {
     await reviseFinal(tx, settings.orders.readBack.finalStates);
   });

@@ -11,13 +11,51 @@ import { fillPath } from '../../service/compose-request.js';
 import { readOrderAnswer } from '../../service/read-order-answer.js';
 import type { ServiceClient } from '../../service/service-client.js';
 import type { Tx } from '../../store/store.js';
-import { judgeOrderRead, type OrderShown } from './judge-order-read.js';
-import { type BoundOrder, boundOrder, isMoving } from './order-reads.js';
+import { type BoundOrder, boundOrder, isMoving, type OrderReading } from './order-reads.js';
+
+export type OrderShown = { status: string; total: number | null } | { isAbsent: true };
+
+/** What is new, for the audit. `total`: another one than before, or than what was sent adds up to. */
+export type OrderNews = 'status' | 'total' | 'gone' | 'back';
+
+interface OrderCircumstances {
+  finalStates: readonly string[];
+  /** What was acknowledged adds up to so much; null: not known, or not to be compared. */
+  expectedTotal: bigint | null;
+  /** A change or a removal of ours may have taken effect already: neither its total nor its absence says anything yet. */
+  isMoving: boolean;
+}
+
+/** What an answer means for what is known of an order. Pure. */
+export function judgeOrderRead(
+  known: OrderReading,
+  shown: OrderShown,
+  { finalStates, expectedTotal, isMoving }: OrderCircumstances,
+): { reading: OrderReading; news: OrderNews[] } {
+  if ('isAbsent' in shown) {
+    if (isMoving || known.state === 'gone') return { reading: known, news: [] };
+    return { reading: { ...known, state: 'gone' }, news: ['gone'] };
+  }
+  const { status, total } = shown;
+  const state = finalStates.includes(status) ? 'final' : 'open';
+  const flag = isMoving ? known.flag : flagOf(total, expectedTotal);
+  const news: OrderNews[] = [];
+  if (known.state === 'gone') news.push('back');
+  if (known.status !== status) news.push('status');
+  const isOtherTotal = known.total !== null && total !== known.total;
+  if (isOtherTotal || (flag !== null && flag !== known.flag)) news.push('total');
+  return { reading: { state, status, total, flag }, news };
+}
+
+function flagOf(total: number | null, expectedTotal: bigint | null): string | null {
+  if (total === null || expectedTotal === null || BigInt(total) === expectedTotal) return null;
+  return `the service says a total of ${total}, and our lines add up to ${expectedTotal}`;
+}
 
 /** Which order: by the id that the service gave, as a webhook names it, or by its key in the ERP. */
 export type OrderToRead = { orderId: string } | { sourceKey: string };
 
-export type OrderReadBack =
+export type OrderRead =
   /** The service showed it. `changed`: something is new, and on the audit. */
   | { kind: 'read'; sourceKey: string; status: string; total: number | null; changed: boolean }
   /** The service has no such order (any more). Nothing is created again. */
@@ -30,7 +68,7 @@ export type OrderReadBack =
    */
   | { kind: 'not_read'; reason: string; isRefused: boolean; isItsOwn: boolean };
 
-export interface ReadOrderBackOptions {
+export interface ReadOrderOptions {
   signal?: AbortSignal | undefined;
   /** Lets everything else pass that waits for a slot, and asks once only. */
   isPatient?: boolean;
@@ -44,13 +82,13 @@ const patientPriority = -2;
  * Asks the service for the status and the total of one delivered order, within the limit and past the gate of the lane `pull`
  * like every read, and keeps them with its binding.
  */
-export async function readOrderBack(
+export async function readOrder(
   context: JobContext,
   client: ServiceClient,
   lease: ServiceLease,
   order: OrderToRead,
-  { signal, isPatient = false, tries }: ReadOrderBackOptions = {},
-): Promise<OrderReadBack> {
+  { signal, isPatient = false, tries }: ReadOrderOptions = {},
+): Promise<OrderRead> {
   const { store, settings, nowMs } = context;
   const { acknowledgement, endpoints } = settings.service;
   const endpoint = endpoints.readOrder;
@@ -60,7 +98,7 @@ export async function readOrderBack(
   if (!asked) return { kind: 'unknown' };
   const { sourceKey, serviceId } = asked;
   const path = fillPath(endpoint.path, { order_id: serviceId, id: serviceId });
-  const giveUp = async (reason: string, isRefused: boolean): Promise<OrderReadBack> => {
+  const giveUp = async (reason: string, isRefused: boolean): Promise<OrderRead> => {
     await lease.lease.write('note that an order was asked for', async (tx) => {
       await noteOrderAsked(tx, sourceKey, nowMs());
     });
@@ -82,7 +120,7 @@ export async function readOrderBack(
       ...(isPatient ? { priority: patientPriority, tries: 1 } : tries === undefined ? {} : { tries }),
     },
   );
-  let kept: OrderReadBack = { kind: 'unknown' };
+  let kept: OrderRead = { kind: 'unknown' };
   try {
     const answer = await questions.ask<OrderShown>({
       purpose: 'read_order',
@@ -114,7 +152,7 @@ async function keep(
   asked: BoundOrder,
   shown: OrderShown,
   at: number,
-): Promise<OrderReadBack> {
+): Promise<OrderRead> {
   const { sourceKey, serviceId } = asked;
   const now = await boundOrder(tx, { sourceKey }, true);
   // It was removed, or is another one, since it was asked for.

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { runSchedule } from '../../../src/daemon/schedule.js';
 import { alertChanges, writeAlertChanges } from '../../../src/daemon/watch-alerts.js';
-import { type OrderToRead, readOrderBack } from '../../../src/inbound/orders/read-order-back.js';
-import { prepareReadBack, readOrdersBack } from '../../../src/inbound/orders/read-orders-back.js';
+import { prepareReadBack, readOrdersBack } from '../../../src/inbound/orders/read-back.js';
+import { type OrderToRead, readOrder } from '../../../src/inbound/orders/read-order.js';
 import { recallRequests } from '../../../src/outbound/deliver/long-limits.js';
 import type { ServiceClient } from '../../../src/service/service-client.js';
 import { openAlerts } from '../../../src/store/alerts.js';
@@ -36,7 +36,7 @@ onBothLabs('reading orders back', (kit) => {
       return readOrdersBack(lab.context, lab.client, lease);
     });
   const read = (lab: Lab, order: OrderToRead) =>
-    withServiceLease(lab.context, (lease) => readOrderBack(lab.context, lab.client, lease, order));
+    withServiceLease(lab.context, (lease) => readOrder(lab.context, lab.client, lease, order));
   const rested = () => kit.rows("UPDATE binding SET read_asked_at=0 WHERE entity='order'");
   const bindings = () =>
     kit.rows(
@@ -263,7 +263,7 @@ onBothLabs('reading orders back', (kit) => {
     await withServiceLease(limited.context, async (lease) => {
       await recallRequests(limited.context, limited.client, lease);
       const orderId = ordersOf(lab)[1]?.order_id as string;
-      expect(await readOrderBack(limited.context, limited.client, lease, { orderId })).to.include({ kind: 'read' });
+      expect(await readOrder(limited.context, limited.client, lease, { orderId })).to.include({ kind: 'read' });
       expect((await readOrdersBack(limited.context, limited.client, lease)).stopped).to.contain('used up');
     });
     expect(lab.sandbox.counts().requests).to.equal(sent + 1);
