@@ -1,11 +1,11 @@
 import { createReadStream } from 'node:fs';
-import { pipeline, Readable } from 'node:stream';
+import { open } from 'node:fs/promises';
+import { pipeline } from 'node:stream';
 import type { Command } from 'commander';
 import { CsvError, type Info, parse } from 'csv-parse';
 import { type AdoptFileResult, type AdoptionLine, adoptFile } from '../outbound/adoption/adopt-file.js';
 import {
   type CommandApp,
-  type CommonOptions,
   describeCommand,
   entityOf,
   exitCode,
@@ -29,60 +29,49 @@ const separators = [',', ';', '\t'] as const;
  * @throws UsageError for a file that is not such a list at all; a fault in a single line comes as that line's problem
  */
 export async function* readAdoptionFile(file: string): AsyncGenerator<AdoptionLine> {
-  const text = textOf(file);
-  const first = await text.next();
-  if (first.done || first.value === '') throw new UsageError(`${file} is empty.`);
-  // An error of the source comes out of the parser.
-  const parser = pipeline(
-    Readable.from(rest(first.value, text)),
-    parse({
-      delimiter: separatorOf(first.value),
+  let order: readonly [number, number] | null = null;
+  try {
+    const start = await startOf(file);
+    if (start === '') throw new UsageError(`${file} is empty.`);
+    const format = {
+      delimiter: separatorOf(start),
       info: true,
       relax_column_count: true,
       skip_empty_lines: true,
       max_record_size: 10_000,
-    }),
-    () => undefined,
-  );
-  let isFirst = true;
-  let order: readonly [number, number] = [0, 1];
-  try {
+    };
+    const parser = pipeline(createReadStream(file), decodeUtf8, parse(format), () => undefined);
     for await (const { record, info } of parser as AsyncIterable<{ record: string[]; info: Info }>) {
-      const heading = isFirst ? orderOf(record) : null;
-      isFirst = false;
+      const heading: readonly [number, number] | null = order === null ? orderOf(record) : null;
+      order ??= heading ?? [0, 1];
       if (heading === null) yield lineOf(record, info.lines, order);
-      else order = heading;
     }
   } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') throw new UsageError(`There is no file ${file}.`);
+    if ((error as NodeJS.ErrnoException).code === 'ERR_ENCODING_INVALID_ENCODED_DATA')
+      throw new UsageError(`${file} is not text in UTF-8. Save it as “CSV UTF-8 (comma delimited)”.`);
     if (!(error instanceof CsvError)) throw error;
     // A quote that does not end swallows the rest of the file.
     yield { line: Number(error.lines ?? 0), problem: `the quotes or the length are wrong: ${error.message}` };
   }
 }
 
-async function* rest(first: string, text: AsyncIterator<string>): AsyncGenerator<string> {
-  yield first;
-  for (let next = await text.next(); !next.done; next = await text.next()) yield next.value;
+/** The beginning of the file, with its first line. */
+async function startOf(file: string): Promise<string> {
+  const handle = await open(file);
+  try {
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(4_096));
+    return buffer.toString('utf8', 0, bytesRead);
+  } finally {
+    await handle.close();
+  }
 }
 
-/** The file as text. The decoder drops the byte order mark that spreadsheets put before it. */
-async function* textOf(file: string): AsyncGenerator<string> {
+/** Decodes strictly, and drops the byte order mark that spreadsheets put before the text. */
+async function* decodeUtf8(source: AsyncIterable<Buffer>): AsyncGenerator<string> {
   const decoder = new TextDecoder('utf-8', { fatal: true });
-  try {
-    let start = '';
-    for await (const bytes of createReadStream(file)) {
-      const text = start + decoder.decode(bytes as Buffer, { stream: true });
-      // The separator is read from the first line, so that line has to be whole.
-      start = text.length < 4_096 ? text : '';
-      if (start === '') yield text;
-    }
-    yield start + decoder.decode();
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') throw new UsageError(`There is no file ${file}.`);
-    if (error instanceof TypeError)
-      throw new UsageError(`${file} is not text in UTF-8. Save it as “CSV UTF-8 (comma delimited)”.`);
-    throw error;
-  }
+  for await (const bytes of source) yield decoder.decode(bytes, { stream: true });
+  yield decoder.decode();
 }
 
 /** The separator that makes two columns of the first line, or else a comma. */
@@ -114,7 +103,7 @@ function lineOf(record: readonly string[], line: number, [key, id]: readonly [nu
   return { line, sourceKey, serviceId };
 }
 
-interface AdoptOptions extends CommonOptions {
+interface AdoptOptions {
   file: string;
   dryRun?: boolean;
   reason: string;

@@ -5,7 +5,6 @@ import type { Entity } from '../model/record.js';
 import { findRecords } from '../operator/find-records.js';
 import {
   type CommandApp,
-  type CommonOptions,
   defined,
   describeCommand,
   entityOption,
@@ -18,7 +17,7 @@ import {
 import { isoFormatter } from './terminal/format.js';
 import { type Output, readerLeft, writeOut } from './terminal/output.js';
 
-interface AuditOptions extends CommonOptions {
+interface AuditOptions {
   since?: string;
   until?: string;
   key?: string[];
@@ -61,7 +60,7 @@ async function showAudit(app: CommandApp, options: AuditOptions): Promise<number
   const iso = isoFormatter(app.settings.erp.timeZone);
   const pages = readPages(app, filter, start.afterId);
   if (options.csv) await writeCsv(output, pages, iso);
-  else if (options.json) await writeJson(output, pages, iso);
+  else if (output.isJson) await writeJson(output, pages, iso);
   else await writeText(output, pages, start.older ? limit : null);
   return exitCode.done;
 }

@@ -2,16 +2,7 @@ import type { Command } from 'commander';
 import type { Entity, JsonValue } from '../model/record.js';
 import { type Adoption, countAdoptions, differingFields, listAdoptions } from '../outbound/outbox/adoptions.js';
 import { exportBindings } from './bindings-file.js';
-import {
-  type CommandApp,
-  type CommonOptions,
-  defined,
-  describeCommand,
-  entityOption,
-  exitCode,
-  inApp,
-  limitOption,
-} from './command.js';
+import { type CommandApp, defined, describeCommand, entityOption, exitCode, inApp, limitOption } from './command.js';
 import { shorten } from './terminal/output.js';
 
 const maxFields = 20;
@@ -36,7 +27,7 @@ function exportCommand(): Command {
   })
     .argument('<file>', 'a file that does not exist yet; it will hold personal data (mode 0600)')
     .action(
-      inApp(async ({ store, settings, output }, _options: CommonOptions, file: string) => {
+      inApp(async ({ store, settings, output }, _options: unknown, file: string) => {
         const bindings = await exportBindings(store, settings, file);
         output.json({ file, bindings });
         output.line(`${bindings} bindings are in ${file}.`);
@@ -45,7 +36,7 @@ function exportCommand(): Command {
     );
 }
 
-interface AdoptedOptions extends CommonOptions {
+interface AdoptedOptions {
   open?: boolean;
   entity?: Entity;
   limit: number;

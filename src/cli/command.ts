@@ -39,13 +39,13 @@ export interface CommandApp extends App {
  * @param work is given the app, the options, and the arguments of the command; returns the exit code
  * @param check refuses options before anything is opened. @throws UsageError
  */
-export function inApp<Options extends CommonOptions, Given extends unknown[]>(
+export function inApp<Options, Given extends unknown[]>(
   work: (app: CommandApp, options: Options, ...given: Given) => Promise<number>,
   { readOnly = false, check }: { readOnly?: boolean; check?: (options: Options, command: Command) => void } = {},
 ): (...args: unknown[]) => Promise<void> {
   return async (...args) => {
     const command = args.at(-1) as Command;
-    const options = allOptions<Options>(command);
+    const options = allOptions<Options & CommonOptions>(command);
     check?.(options, command);
     const role = commandPath(command)
       .map((one) => one.name())

@@ -3,7 +3,6 @@ import { confirmHeld, type HeldSummary, summariseHeld } from '../operator/confir
 import type { Confirmation, HeldFilter } from '../operator/held-messages.js';
 import {
   type CommandApp,
-  type CommonOptions,
   confirm,
   defined,
   describeCommand,
@@ -17,7 +16,7 @@ import {
 } from './command.js';
 import { type Output, shorten } from './terminal/output.js';
 
-interface ConfirmOptions extends CommonOptions {
+interface ConfirmOptions {
   key?: string[];
   dryRun?: boolean;
   yes?: boolean;

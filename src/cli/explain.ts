@@ -5,11 +5,11 @@ import { type Explanation, explainRecord, explainUnknown } from '../operator/exp
 import { type FindBy, type FoundRecord, findRecords } from '../operator/find-records.js';
 import { storyTimeline } from '../operator/story-timeline.js';
 import type { OrderAtService, RecordStory } from '../operator/tell-story.js';
-import { type CommandApp, type CommonOptions, describeCommand, exitCode, inApp } from './command.js';
+import { type CommandApp, describeCommand, exitCode, inApp } from './command.js';
 import { amountFormatter } from './terminal/format.js';
 import type { Output } from './terminal/output.js';
 
-interface ExplainOptions extends CommonOptions {
+interface ExplainOptions {
   by: FindBy;
 }
 

@@ -1,18 +1,10 @@
 import { Argument, type Command } from 'commander';
 import { findRecords } from '../operator/find-records.js';
 import { type CustomerTraces, customerTraces, forgetCustomer, whyNotForget } from '../operator/forget-customer.js';
-import {
-  type CommandApp,
-  type CommonOptions,
-  confirm,
-  describeCommand,
-  exitCode,
-  inApp,
-  UsageError,
-} from './command.js';
+import { type CommandApp, confirm, describeCommand, exitCode, inApp, UsageError } from './command.js';
 import type { Output } from './terminal/output.js';
 
-interface ForgetOptions extends CommonOptions {
+interface ForgetOptions {
   reason: string;
   yes?: boolean;
 }

@@ -1,18 +1,10 @@
 import type { Command } from 'commander';
 import { goLive, type LiveState, readLiveState, standBy } from '../operator/allow-delivery.js';
 import { type Preview, type PreviewOrder, preview } from '../operator/preview.js';
-import {
-  type CommandApp,
-  type CommonOptions,
-  confirm,
-  describeCommand,
-  exitCode,
-  inApp,
-  UsageError,
-} from './command.js';
+import { type CommandApp, confirm, describeCommand, exitCode, inApp, UsageError } from './command.js';
 import { amountFormatter } from './terminal/format.js';
 
-interface GoLiveOptions extends CommonOptions {
+interface GoLiveOptions {
   dryRun?: boolean;
   standby?: boolean;
   yes?: boolean;

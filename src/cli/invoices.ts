@@ -6,10 +6,10 @@ import {
   listMalformedInvoices,
 } from '../inbound/invoices/list-invoices.js';
 import { type LastPull, lastPull } from '../inbound/invoices/pull-record.js';
-import { type CommandApp, type CommonOptions, describeCommand, exitCode, inApp, limitOption } from './command.js';
+import { type CommandApp, describeCommand, exitCode, inApp, limitOption } from './command.js';
 import { amountFormatter } from './terminal/format.js';
 
-interface InvoicesOptions extends CommonOptions {
+interface InvoicesOptions {
   limit: number;
   left?: boolean;
   malformed?: boolean;

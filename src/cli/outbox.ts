@@ -12,7 +12,6 @@ import {
 import { type MessageState, messageStates, type ParkClass } from '../outbound/outbox/message.js';
 import {
   type CommandApp,
-  type CommonOptions,
   defined,
   describeCommand,
   entityOption,
@@ -25,7 +24,7 @@ import {
 import { actOnOutbox } from './outbox-action.js';
 import { shorten } from './terminal/output.js';
 
-interface FilterOptions extends CommonOptions {
+interface FilterOptions {
   state?: MessageState;
   entity?: Entity;
   key?: string[];

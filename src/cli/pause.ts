@@ -1,9 +1,9 @@
 import { Argument, type Command } from 'commander';
 import { pausableJobs, pauseJobs, resumeLanes } from '../operator/pause-jobs.js';
 import type { Lane } from '../store/lane-pauses.js';
-import { type CommonOptions, describeCommand, exitCode, inApp } from './command.js';
+import { describeCommand, exitCode, inApp } from './command.js';
 
-interface PauseOptions extends CommonOptions {
+interface PauseOptions {
   reason: string;
 }
 

@@ -4,19 +4,10 @@ import { previewRecovery, type RecoverResult, recover } from '../operator/recove
 import type { UnboundFate } from '../outbound/recovery/recover-messages.js';
 import type { RecoveryHold } from '../outbound/recovery/store-witness.js';
 import { readBindings } from './bindings-file.js';
-import {
-  type CommandApp,
-  type CommonOptions,
-  confirm,
-  describeCommand,
-  exitCode,
-  inApp,
-  parseTime,
-  UsageError,
-} from './command.js';
+import { type CommandApp, confirm, describeCommand, exitCode, inApp, parseTime, UsageError } from './command.js';
 import type { Output } from './terminal/output.js';
 
-interface RecoverOptions extends CommonOptions {
+interface RecoverOptions {
   fromService?: boolean;
   sentSince?: string;
   lookUp?: boolean;

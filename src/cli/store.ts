@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { backupStore, migrationsOf, restoreStore } from '../store/backup.js';
-import { type CommandApp, type CommonOptions, describeCommand, exitCode, inApp, UsageError } from './command.js';
+import { type CommandApp, describeCommand, exitCode, inApp, UsageError } from './command.js';
 
 export function migrateCommand(): Command {
   return describeCommand({
@@ -17,7 +17,7 @@ export function migrateCommand(): Command {
   );
 }
 
-interface BackupOptions extends CommonOptions {
+interface BackupOptions {
   restore?: boolean;
 }
 

@@ -3,7 +3,6 @@ import { planUpdates } from '../operator/confirm-held.js';
 import { type SyncOptions, type SyncStage, sync } from '../operator/sync.js';
 import {
   type CommandApp,
-  type CommonOptions,
   defined,
   describeCommand,
   entityOf,
@@ -20,7 +19,7 @@ import { reportSync } from './sync-outcome.js';
 import { progressBar } from './terminal/progress-bar.js';
 import { stopSignal } from './terminal/stop-signal.js';
 
-interface SyncCommandOptions extends CommonOptions {
+interface SyncCommandOptions {
   dryRun?: boolean;
   limit?: number;
   key?: string[];
@@ -61,7 +60,7 @@ async function syncOnce(app: CommandApp, options: SyncCommandOptions, stage: Syn
   });
 }
 
-interface ResyncOptions extends CommonOptions {
+interface ResyncOptions {
   key?: string[];
   from?: string;
   to?: string;

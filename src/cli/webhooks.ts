@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
 import { listEvents } from '../inbound/webhooks/webhook-rows.js';
 import { readWebhookStatus } from '../inbound/webhooks/webhook-status.js';
-import { type CommandApp, type CommonOptions, describeCommand, exitCode, inApp, limitOption } from './command.js';
+import { type CommandApp, describeCommand, exitCode, inApp, limitOption } from './command.js';
 import { shorten } from './terminal/output.js';
 
-interface WebhooksOptions extends CommonOptions {
+interface WebhooksOptions {
   limit: number;
 }
 
