@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import type { Settings } from '../config/settings.js';
 import { previewRecovery, type RecoverResult, recover } from '../operator/recover.js';
+import { mayBeForgotten, sentUnknownWhen } from '../outbound/outbox/idempotency-key.js';
 import type { UnboundFate } from '../outbound/recovery/recover-messages.js';
 import type { RecoveryHold } from '../outbound/recovery/store-witness.js';
 import { readBindings } from './bindings-file.js';
@@ -113,14 +114,14 @@ function fateOf(options: RecoverOptions, hold: RecoveryHold, settings: Settings,
       throw new UsageError(
         'Waybill does not know when the lost store began to send what is still eligible. Say it: --from-service --sent-since DATE.',
       );
-    if (nowMs - sentSince < idempotency.lifetimeHours * 3_600_000) return { to: 'in_doubt', sentSince };
+    if (!mayBeForgotten(sentSince, nowMs, idempotency.lifetimeHours * 3_600_000)) return { to: 'in_doubt', sentSince };
     if (!options.lookUp)
       throw new UsageError(
-        `${new Date(sentSince).toISOString()} is longer ago than the service remembers a key (service.idempotency.lifetimeHours: ${idempotency.lifetimeHours}), so sending again could make second records. Use --bindings or --look-up.`,
+        `${new Date(sentSince).toISOString()} lies ahead, or longer ago than the service remembers a key (service.idempotency.lifetimeHours: ${idempotency.lifetimeHours}), so sending again could make second records. Use --bindings or --look-up.`,
       );
   }
   // A time older than any lifetime of a key: the records are looked up, never resent blindly.
-  if (options.lookUp) return { to: 'in_doubt', sentSince: 1, lookUp: true };
+  if (options.lookUp) return { to: 'in_doubt', sentSince: sentUnknownWhen, lookUp: true };
   return { to: 'parked' };
 }
 

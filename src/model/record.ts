@@ -34,3 +34,8 @@ export interface Invoice {
   due_date: string;
   status: string;
 }
+
+/** Sum of qty × price in the service's unit of money. BigInt, because a sum of safe integers need not be one. */
+export function orderTotal(items: readonly OrderItem[]): bigint {
+  return items.reduce((sum, item) => sum + BigInt(item.qty) * BigInt(item.price), 0n);
+}

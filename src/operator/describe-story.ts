@@ -1,4 +1,5 @@
 import type { Adoption } from '../outbound/outbox/adoptions.js';
+import { keyKnownUntil, mayBeForgotten } from '../outbound/outbox/idempotency-key.js';
 import { isOtherRecord } from '../outbound/outbox/message.js';
 import type { LanePause } from '../store/lane-pauses.js';
 import type { OperatorContext } from './operator-action.js';
@@ -104,10 +105,15 @@ function adoptionInWords(
 }
 
 function describeWaiting(story: RecordStory, message: StoryMessage, context: StoryContext, words: StoryInWords): void {
-  const { nowMs, time, pauses, notLive } = context;
+  const { nowMs, keyLifetimeMs, time, pauses, notLive } = context;
+  const isForgotten =
+    message.state === 'in_doubt' &&
+    message.operation === 'create' &&
+    message.firstSentAt !== null &&
+    mayBeForgotten(message.firstSentAt, nowMs, keyLifetimeMs);
   words.where =
     message.state === 'in_doubt'
-      ? `May have reached the service: attempt ${message.attempts} ended without proof. The same key and bytes go out again, which can not make a second record.`
+      ? `May have reached the service: attempt ${message.attempts} ended without proof. ${isForgotten ? 'The service may have forgotten its key since, so it is looked up there or parked for a person, and not sent again.' : 'The same key and bytes go out again, which can not make a second record.'}`
       : `Waiting to be sent${story.binding ? ` (${message.operation === 'delete' ? 'the removal of' : 'a change to'} ${story.binding.serviceId})` : ''}.`;
   const before = words.why.length;
 
@@ -147,7 +153,7 @@ function describeWaiting(story: RecordStory, message: StoryMessage, context: Sto
     words.why.push(
       `Next try at ${time(message.nextAttemptAt)}${message.reason ? `; the last one said: ${message.reason}` : ''}.`,
     );
-    words.todo.push({ text: 'Try now instead.', command: operate('retry', story) });
+    if (!isForgotten) words.todo.push({ text: 'Try now instead.', command: operate('retry', story) });
   }
   if (words.why.length === before) {
     words.why.push('It is due now and goes out as soon as a deliverer gets to it.');
@@ -225,8 +231,9 @@ function adviseParked(
       break;
     case 'conflict':
     case 'unproven': {
-      const resendUntil = message.firstSentAt === null ? null : message.firstSentAt + keyLifetimeMs;
-      if (message.parkClass === 'unproven' && resendUntil !== null && resendUntil > nowMs)
+      const resendUntil =
+        message.firstSentAt === null ? null : keyKnownUntil(message.firstSentAt, nowMs, keyLifetimeMs);
+      if (message.parkClass === 'unproven' && resendUntil !== null)
         words.todo.push({
           text: `Until ${time(resendUntil)} the service knows its key, and the same may be sent again.`,
           command: operate('retry', story),

@@ -1,4 +1,5 @@
 import type { Entity } from '../model/record.js';
+import { mayBeForgotten } from '../outbound/outbox/idempotency-key.js';
 import {
   isOtherRecord,
   type MessageState,
@@ -92,7 +93,7 @@ export function decideOperatorAction(
 function retry(message: OperatedMessage, context: OperatorContext): OperatorDecision {
   const { state, parkClass, operation, firstSentAt, generation } = message;
   const expired =
-    operation === 'create' && firstSentAt !== null && context.nowMs - firstSentAt >= context.keyLifetimeMs;
+    operation === 'create' && firstSentAt !== null && mayBeForgotten(firstSentAt, context.nowMs, context.keyLifetimeMs);
 
   // Nothing changes but the time: the same key and bytes go out sooner.
   if (state === 'pending' || state === 'in_doubt') {

@@ -1,4 +1,5 @@
 import type { ErpReader } from '../erp/erp-reader.js';
+import { type OrderItem, orderTotal } from '../model/record.js';
 import type { JobContext } from '../ops/job-context.js';
 import { capture } from '../outbound/capture/capture.js';
 import type { TouchedRecord } from '../outbound/capture/capture-page.js';
@@ -66,8 +67,7 @@ export async function preview(context: JobContext, reader: ErpReader): Promise<P
       if (superseded.has(afterId)) continue;
       open[row.entity === 'order' ? 'orders' : 'customers']++;
       if (row.entity !== 'order') continue;
-      const record = JSON.parse(row.record) as { items?: { qty: number; price: number }[] };
-      for (const item of record.items ?? []) total += BigInt(item.qty) * BigInt(item.price);
+      total += orderTotal((JSON.parse(row.record) as { items?: OrderItem[] }).items ?? []);
       meet({ key: row.source_key, number: row.number, changedAt: row.source_changed_at });
     }
     if (rows.length < 500) break;

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { AcknowledgementSettings } from '../config/sections/service-answers.js';
-import type { Entity, OrderItem } from '../model/record.js';
+import type { Entity } from '../model/record.js';
+
 import { valueAt } from '../model/value-at.js';
 import { isExact, parseJson } from './parse-json.js';
 
@@ -83,9 +84,4 @@ export function readAcknowledgement(
 
 function invalid(reason: string): Acknowledgement {
   return { valid: false, reason };
-}
-
-/** Sum of qty × price in the service's unit of money. BigInt, because a sum of safe integers need not be one. */
-export function orderTotal(items: readonly OrderItem[]): bigint {
-  return items.reduce((sum, item) => sum + BigInt(item.qty) * BigInt(item.price), 0n);
 }

@@ -1,7 +1,6 @@
 import type { ServiceSettings } from '../config/sections/service.js';
 import type { EndpointName } from '../config/sections/service-endpoints.js';
-import type { CustomerRecord, Entity, JsonValue, OrderItem } from '../model/record.js';
-import { orderTotal } from './acknowledgement.js';
+import { type CustomerRecord, type Entity, type JsonValue, type OrderItem, orderTotal } from '../model/record.js';
 import { endpointNames, idIsCode } from './endpoints.js';
 import type { Gate } from './exchange.js';
 import type { VerdictRequest } from './judge.js';

@@ -122,6 +122,27 @@ describe('waybill explain', () => {
       expect(stdout).to.contain('waybill outbox retry --entity order --key 4711 --reason');
     });
 
+    it('promises no resend under a key whose age is not known, because the clock ran ahead', async () => {
+      const change = (sql: string, ...values: number[]) =>
+        installation.app.store.transaction('arrange a test', (tx) => tx.run(sql, values));
+      await installation.capture({ entity: 'order', sourceKey: '4711' });
+      await installation.deliver(() => answers.timeout());
+      await change('UPDATE outbox_message SET first_sent_at=?', Date.now() + 72 * 3_600_000);
+      const inDoubt = (await explain('order', '4711')).stdout;
+      expect(inDoubt).to.contain('not sent again').and.not.to.contain('The same key and bytes go out again');
+      expect(inDoubt).not.to.contain('outbox retry');
+
+      await change("UPDATE outbox_message SET state='parked', park_class='unproven'");
+      const parked = (await explain('order', '4711')).stdout;
+      expect(parked).to.contain('outbox resolve').and.not.to.contain('the service knows its key');
+      expect(parked).not.to.contain('outbox retry');
+      // The same, sent a moment ago by a clock that is right.
+      await change('UPDATE outbox_message SET first_sent_at=?', Date.now() - 1000);
+      expect((await explain('order', '4711')).stdout)
+        .to.contain('the service knows its key')
+        .and.contain('outbox retry');
+    });
+
     it('says why a message is parked, and gives the commands for each way out', async () => {
       await installation.capture(
         { entity: 'order', sourceKey: '10', number: 'SO-10' },

@@ -118,14 +118,18 @@ describe('an operator’s action on a message', () => {
       ['in_doubt', null],
       ['parked', 'unproven'],
     ] as const) {
-      it(`resends a create (${parkClass ?? state}) up to the end of its key's lifetime and not from then on`, () => {
-        const lastMoment = now - 24 * hour + 1;
+      it(`resends a create (${parkClass ?? state}) up to the end of its key's lifetime and not after it`, () => {
+        const lastMoment = now - 24 * hour;
         expect(decide('retry', at(state, parkClass, { firstSentAt: lastMoment })).to).to.equal('in_doubt');
         expect(whyNot(decide('retry', at(state, parkClass, { firstSentAt: lastMoment - 1 })))).to.contain('forgotten');
       });
     }
-    it('does not resend an unproven create of which nobody knows when it was sent', () => {
+    it('does not resend a create of which nobody knows when it was sent', () => {
       expect(whyNot(decide('retry', at('parked', 'unproven', { firstSentAt: null })))).to.contain('forgotten');
+      // The clock ran ahead when it was sent, and was set right since.
+      const ahead = { firstSentAt: now + 3 * hour };
+      expect(whyNot(decide('retry', at('parked', 'unproven', ahead)))).to.contain('forgotten');
+      expect(whyNot(decide('retry', at('in_doubt', null, ahead)))).to.contain('forgotten');
     });
     it('resends an unproven update at any time: it sets absolute values', () => {
       const old = at('parked', 'unproven', { operation: 'update', boundServiceId: 'ord_1', firstSentAt: 0 });

@@ -1,4 +1,10 @@
-import type { CustomerRecord, JsonValue, OrderItem, OrderRecord } from '../../model/record.js';
+import {
+  type CustomerRecord,
+  type JsonValue,
+  type OrderItem,
+  type OrderRecord,
+  orderTotal,
+} from '../../model/record.js';
 import type { ErpRow } from '../erp-database.js';
 import type { MappedContent, ReadOrder } from '../erp-reader.js';
 import { type FieldContext, type FieldPlan, mapFields, type Outcome, readAmount } from './map-field.js';
@@ -56,7 +62,7 @@ export function mapOrder(order: OrderRows, mapping: OrderMapping): Pick<ReadOrde
   const total = headerTotal(row, mapping);
   const lines = order.lines.map((line) => mapLine(line, mapping));
   const items = lines.flatMap(({ item }) => (item === null ? [] : [item]));
-  const linesTotal = items.reduce((sum, { qty, price }) => sum + BigInt(qty) * BigInt(price), 0n);
+  const linesTotal = orderTotal(items);
   const isWhole = items.length === lines.length;
 
   const problems = [

@@ -1,12 +1,11 @@
 import { appendAudit } from '../../audit/audit-log.js';
-import type { OrderItem } from '../../model/record.js';
+import { type OrderItem, orderTotal } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { noteStates } from '../../outbound/deliver/profile-notices.js';
 import { PullQuestions } from '../../outbound/deliver/pull-questions.js';
 import { SendGate } from '../../outbound/deliver/send-gate.js';
 import type { ServiceLease } from '../../outbound/deliver/service-lease.js';
 import { keepOrderRead, noteOrderAsked } from '../../outbound/outbox/bindings.js';
-import { orderTotal } from '../../service/acknowledgement.js';
 import { fillPath } from '../../service/compose-request.js';
 import { readOrderAnswer } from '../../service/read-order-answer.js';
 import type { ServiceClient } from '../../service/service-client.js';

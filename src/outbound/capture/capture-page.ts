@@ -1,5 +1,5 @@
 import type { ErpPage, ReadCustomer, ReadOrder } from '../../erp/erp-reader.js';
-import type { Entity, OrderRecord } from '../../model/record.js';
+import { type Entity, orderTotal } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
 import { writeCursor } from '../../store/cursors.js';
@@ -206,7 +206,7 @@ async function planAndWrite(context: JobContext, work: CapturePageWork, tx: Tx):
       customerKey: message.customerKey,
       operation: message.operation,
       changedAt: row.changedAt,
-      total: row.entity === 'order' && row.content.mapped ? sumOfItems(row.content.record) : null,
+      total: row.entity === 'order' && row.content.mapped ? String(orderTotal(row.content.record.items)) : null,
       parked: message.parked?.reason ?? null,
       supersedes,
       fields:
@@ -229,9 +229,4 @@ async function planAndWrite(context: JobContext, work: CapturePageWork, tx: Tx):
 
 function orderName(row: ReadOrder): string {
   return `Order ${row.number ?? row.sourceKey}`;
-}
-
-/** BigInt, because a sum of safe integers need not be one. */
-function sumOfItems(record: OrderRecord): string {
-  return String(record.items.reduce((sum, item) => sum + BigInt(item.qty) * BigInt(item.price), 0n));
 }

@@ -1,5 +1,5 @@
 import { appendAudit, shownReason } from '../../audit/audit-log.js';
-import type { Entity, OrderItem } from '../../model/record.js';
+import { type Entity, type OrderItem, orderTotal } from '../../model/record.js';
 import type { LookUpFinding, Verdict } from '../../model/verdict.js';
 import type { JobContext } from '../../ops/job-context.js';
 import type { SendRequest } from '../../service/compose-request.js';
@@ -84,7 +84,7 @@ export async function lookUp(
     .catch((error: Error) => unforeseen(context, message, error));
   const finding = findingOf(message, looked);
   const { items } = JSON.parse(message.record) as { items?: OrderItem[] };
-  const expectedTotal = items?.reduce((sum, item) => sum + BigInt(item.qty) * BigInt(item.price), 0n) ?? null;
+  const expectedTotal = items ? orderTotal(items) : null;
   const decision =
     finding &&
     decideLookUp({ entity: message.entity, cause: message.cause, expectedTotal }, finding, {

@@ -35,12 +35,17 @@ export const clockToleranceMs = 5 * 60_000;
 export const sentUnknownWhen = 1;
 
 /**
- * Whether the service may have forgotten a key that it was first shown then. Pure. A first send in the future says that the clock was
- * set back since, and nothing of how long ago it was.
+ * Until when the service remembers a key that it was first shown then; null: it may have forgotten it. Pure. A first send in the
+ * future says that the clock was set back since, and nothing about how long ago it was.
  */
-export function mayBeForgotten(firstSentAtMs: number, nowMs: number, keyLifetimeMs: number): boolean {
+export function keyKnownUntil(firstSentAtMs: number, nowMs: number, keyLifetimeMs: number): number | null {
   const ageMs = nowMs - firstSentAtMs;
-  return ageMs > keyLifetimeMs || ageMs < -clockToleranceMs;
+  return ageMs > keyLifetimeMs || ageMs < -clockToleranceMs ? null : firstSentAtMs + keyLifetimeMs;
+}
+
+/** Whether sending the key again could make a second record. Pure. */
+export function mayBeForgotten(firstSentAtMs: number, nowMs: number, keyLifetimeMs: number): boolean {
+  return keyKnownUntil(firstSentAtMs, nowMs, keyLifetimeMs) === null;
 }
 
 /**
