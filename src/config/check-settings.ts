@@ -1,21 +1,14 @@
-import { checkAgainstSchema, type Locate } from './check-against-schema.js';
+import { z } from 'zod';
+import { Secret } from '../model/secret.js';
 import type { ConfigurationProblem } from './configuration-error.js';
-import { crossChecks } from './cross-checks.js';
-import type { Partly } from './cross-problem.js';
-import { type Settings, settingsSchema } from './settings.js';
-import { pathInWords } from './tree-path.js';
+import type { Partly, Report } from './sections/cross-check.js';
+import { nearestName, settingList, settingsNode } from './setting-list.js';
+import { allowedInWords, childOf, discriminatorOf, membersOf, type SettingNode } from './setting-node.js';
+import { crossChecks, type Settings, settingsSchema } from './settings.js';
+import { getIn, isTree, pathInWords, type Segments } from './tree-path.js';
 
-type Segments = readonly (string | number)[];
-
-const startsWith = (segments: Segments, start: Segments) => start.every((part, index) => segments[index] === part);
-
-const groups = Object.keys(settingsSchema.shape);
-
-/** Problems are told in the order of the settings, whichever check found them; unknown groups come last. */
-const position = (segments: Segments) => {
-  const place = groups.indexOf(String(segments[0]));
-  return place < 0 ? groups.length : place;
-};
+/** Tells where a setting was found: a file and its line, or an environment variable. */
+export type Locate = (segments: Segments) => string | undefined;
 
 /** `settings` are complete when there are no problems. */
 export interface CheckedSettings {
@@ -23,25 +16,160 @@ export interface CheckedSettings {
   problems: ConfigurationProblem[];
 }
 
+type Issue = z.core.$ZodIssue;
+
+interface Fault {
+  issue: Issue;
+  segments: Segments;
+}
+
 /**
- * Checks settings against the schema and against each other, and lists every problem at once.
+ * A name with nothing behind its colon counts as not set, and takes out what an earlier file put in. An unknown name
+ * stays, to be refused.
+ */
+function withoutNulls(value: unknown, node: SettingNode | undefined): unknown {
+  if (Array.isArray(value)) return value.map((part) => withoutNulls(part ?? undefined, node && childOf(node, 0)));
+  if (!isTree(value)) return value;
+  const parts = Object.entries(value).map(([name, part]) => ({ name, part, inner: node && childOf(node, name) }));
+  const kept = parts.filter(({ part, inner }) => (part !== null && part !== undefined) || inner === undefined);
+  return Object.fromEntries(kept.map(({ name, part, inner }) => [name, withoutNulls(part, inner)]));
+}
+
+/** The settings with undefined in place of each fault. */
+function withoutFaults(value: unknown, faults: readonly Segments[]): unknown {
+  if (faults.length === 0) return value;
+  if (faults.some((segments) => segments.length === 0)) return undefined;
+  const part = (name: string | number, inner: unknown) => {
+    const within = faults.filter(([first]) => first === name).map((segments) => segments.slice(1));
+    return withoutFaults(inner, within);
+  };
+  if (Array.isArray(value)) return value.map((inner, index) => part(index, inner));
+  if (!isTree(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, part(name, inner)]));
+}
+
+/** One fault each: every unknown name by itself, and of a value with several forms the form that was meant. */
+function flatten(issues: readonly Issue[], above: Segments = []): Fault[] {
+  return issues.flatMap((issue) => {
+    const segments = [...above, ...((issue.path ?? []) as Segments)];
+    if (issue.code === 'unrecognized_keys') return issue.keys.map((key) => ({ issue, segments: [...segments, key] }));
+    const forms = issue.code === 'invalid_union' ? issue.errors : [];
+    // Where a group was given and one form is a group, what is wrong within it says more than that no form fits.
+    const isWithinGroup = ({ code, path }: Issue) => typeof path[0] === 'string' || code === 'unrecognized_keys';
+    const meant = forms.find((form) => form.every(isWithinGroup));
+    return meant === undefined ? [{ issue, segments }] : flatten(meant, segments);
+  });
+}
+
+const nodeAt = (segments: Segments) =>
+  segments.reduce<SettingNode | undefined>((node, segment) => node && childOf(node, segment), settingsNode);
+
+const longest = 80;
+
+/** A value as a person may see it: short, and without what looks like a credential. */
+function inWords(value: unknown, segments: Segments, node: SettingNode | undefined): string {
+  const name = String(segments.at(-1) ?? '');
+  if (node?.secret || value instanceof Secret || /(password|token|secret|credential)$/i.test(name)) return '[secret]';
+  if (Array.isArray(value)) return value.length === 0 ? 'an empty list' : `a list of ${value.length}`;
+  if (isTree(value)) return 'a group of settings';
+  if (value === '') return 'empty text';
+  const text = (typeof value === 'string' ? JSON.stringify(value) : String(value)).replace(
+    /\/\/[^/@\s]*@/g,
+    '//[secret]@',
+  );
+  return text.length > longest ? `${text.slice(0, longest)}…` : text;
+}
+
+/** What an unknown name may have been meant for. */
+function meantName(segments: Segments, input: unknown): string {
+  const group = segments.slice(0, -1);
+  const name = String(segments.at(-1));
+  const node = nodeAt(group) ?? {};
+  const members = (node.anyOf ?? [node]).flatMap(membersOf);
+  const by = [...group, discriminatorOf(node) ?? ''];
+  const other = members.find((member) => member.name === name);
+  if (other !== undefined) return `only where ${pathInWords(by)} is ${other.variants.join(' or ')}`;
+  const choice = nodeAt(by);
+  const variant = choice?.enum?.find((known) => known === (getIn(input, by) ?? choice.default));
+  const here = members.filter(({ variants }) => !variant || variants.length === 0 || variants.includes(variant));
+  const names = here.map((member) => member.name);
+  const nearest = nearestName(name, names);
+  if (nearest !== undefined) return `did you mean ${pathInWords([...group, nearest])}?`;
+  const [elsewhere, ...more] = settingList.filter((entry) => entry.segments.at(-1) === name);
+  if (elsewhere !== undefined && more.length === 0) return `did you mean ${elsewhere.path}?`;
+  return `known here: ${names.join(', ')}`;
+}
+
+/** What is wrong with one setting, from all the issues that it has. */
+function problemOf(segments: Segments, issues: readonly Issue[], input: unknown, locate: Locate): ConfigurationProblem {
+  const path = pathInWords(segments);
+  const place = locate(segments);
+  const where = place === undefined ? {} : { where: place };
+  if (issues.some(({ code }) => code === 'unrecognized_keys'))
+    return { path, message: 'no setting has this name', ...where, hint: meantName(segments, input) };
+  if (issues.some(({ code }) => code === 'invalid_key')) return { path, message: 'has an empty name', ...where };
+  const node = nodeAt(segments) ?? {};
+  const allowed = allowedInWords(node);
+  const value = getIn(input, segments);
+  if (value === undefined) {
+    const entry = settingList.find((setting) => setting.path === path);
+    const hint = entry === undefined ? {} : { hint: `set it in local.yaml, or in ${entry.environmentName}` };
+    return { path, message: 'required, but not set', allowed, ...hint };
+  }
+  const found = inWords(value, segments, node);
+  const own = issues.flatMap(({ message }) => (message === '' ? [] : [message])).join('; ');
+  return own === ''
+    ? { path, message: `is not ${allowed}`, found, ...where }
+    : { path, message: own, found, allowed, ...where };
+}
+
+const startsWith = (segments: Segments, start: Segments) => start.every((part, index) => segments[index] === part);
+
+const sections = Object.keys(settingsSchema.shape);
+
+/** Problems are told in the order of the settings, whichever check found them; unknown sections come last. */
+const position = ([section]: Segments) => {
+  const place = sections.indexOf(String(section));
+  return place < 0 ? sections.length : place;
+};
+
+/**
+ * Runs the schema like `safeParse`, which keeps the value to itself as soon as anything is wrong: the value without its
+ * faults is what the second round checks.
+ */
+function parse(input: unknown): { sound: unknown; faults: Fault[] } {
+  const context = { async: false, error: () => '' } as const;
+  const { value, issues } = settingsSchema._zod.run({ value: input, issues: [] }, context) as z.core.ParsePayload;
+  const faults = flatten(issues.map((issue) => z.core.util.finalizeIssue(issue, context, z.core.config())));
+  const places = faults.map(({ segments }) => segments);
+  return { sound: withoutFaults(value, places), faults };
+}
+
+/**
+ * Checks settings against the schema and then against each other, and lists every problem at once.
  * `known` are paths that have a problem already, so that it isn't told twice.
  */
 export function checkSettings(given: unknown, locate: Locate, known: readonly string[] = []): CheckedSettings {
-  const { value, problems } = checkAgainstSchema(settingsSchema, given, locate);
-  const partly = (value ?? {}) as Partly<Settings>;
-  const all = [...problems];
-  for (const { segments, ...more } of crossChecks(partly)) {
+  const input = withoutNulls(given, settingsNode);
+  const { sound, faults } = parse(input);
+  const told: { segments: Segments; problem: ConfigurationProblem }[] = [];
+  const isSamePath = (a: Segments, b: Segments) => a.length === b.length && startsWith(a, b);
+  for (const { segments } of faults) {
+    if (told.some((other) => isSamePath(other.segments, segments))) continue;
+    const issues = faults.flatMap((fault) => (isSamePath(fault.segments, segments) ? [fault.issue] : []));
+    told.push({ segments, problem: problemOf(segments, issues, input, locate) });
+  }
+  const report: Report = (place, message, more = {}) => {
+    const segments = place.split('.').map((part) => (/^\d+$/.test(part) ? Number(part) : part));
     const path = pathInWords(segments);
     // A part that was refused, as a whole or within, looks like one that is missing; only the first is worth saying.
-    const related = (other: Segments) => startsWith(segments, other) || startsWith(other, segments);
-    if (known.includes(path) || all.some((other) => related(other.segments))) continue;
+    const isRelated = (other: Segments) => startsWith(segments, other) || startsWith(other, segments);
+    if (known.includes(path) || told.some((other) => isRelated(other.segments))) return;
     const where = more.found === undefined ? undefined : locate(segments);
-    all.push({ segments, problem: { path, ...more, ...(where === undefined ? {} : { where }) } });
-  }
-  if (all.length > 0) {
-    const inOrder = all.toSorted((a, b) => position(a.segments) - position(b.segments));
-    return { settings: undefined, problems: inOrder.map(({ problem }) => problem) };
-  }
-  return { settings: settingsSchema.parse(value), problems: [] };
+    told.push({ segments, problem: { path, message, ...more, ...(where !== undefined && { where }) } });
+  };
+  for (const check of crossChecks) check((sound ?? {}) as Partly<Settings>, report);
+  if (told.length === 0) return { settings: sound as Settings, problems: [] };
+  const inOrder = told.toSorted((a, b) => position(a.segments) - position(b.segments));
+  return { settings: undefined, problems: inOrder.map(({ problem }) => problem) };
 }

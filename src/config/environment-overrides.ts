@@ -1,7 +1,6 @@
 import type { ConfigurationProblem } from './configuration-error.js';
-import { nearestName } from './nearest-name.js';
-import { kindOf, unwrap } from './schema-tree.js';
-import { type SettingEntry, settingList } from './setting-list.js';
+import { nearestName, type SettingEntry, settingList } from './setting-list.js';
+import { allowedInWords, isMap } from './setting-node.js';
 
 /** Names that begin like a setting and are none. */
 export const otherEnvironmentNames: Record<string, string> = {
@@ -14,21 +13,14 @@ export interface EnvironmentOverride {
   value: unknown;
 }
 
-const holdsNumber = (entry: SettingEntry) => unwrap(entry.schema).schema.def.type === 'number';
-const holdsBoolean = (entry: SettingEntry) => unwrap(entry.schema).schema.def.type === 'boolean';
-
-/** Lists and groups are written as JSON; a plain text stays what it is where one is allowed. */
-function isJson(entry: SettingEntry, text: string): boolean {
-  const kind = kindOf(unwrap(entry.schema).schema).is;
-  return kind === 'map' || kind === 'list' || (kind === 'union' && /^\s*[[{]/.test(text));
-}
-
 /** The value that the text stands for. What can not be converted stays text, so that the schema refuses it by name. */
-function convert(entry: SettingEntry, text: string): unknown {
-  if (entry.meta.secret) return text.replace(/\r?\n$/, '');
-  if (isJson(entry, text)) return JSON.parse(text);
-  if (holdsNumber(entry) && /^-?\d+(\.\d+)?$/.test(text)) return Number(text);
-  if (holdsBoolean(entry) && /^(true|false)$/.test(text)) return text === 'true';
+function convert({ node }: SettingEntry, text: string): unknown {
+  if (node.secret) return text.replace(/\r?\n$/, '');
+  // Lists and groups are written as JSON. Where a plain text is allowed as well, it stays one.
+  const isJson = isMap(node) || node.items !== undefined || (node.anyOf !== undefined && /^\s*[[{]/.test(text));
+  if (isJson) return JSON.parse(text);
+  if ((node.type === 'number' || node.type === 'integer') && /^-?\d+(\.\d+)?$/.test(text)) return Number(text);
+  if (node.type === 'boolean' && /^(true|false)$/.test(text)) return text === 'true';
   return text;
 }
 
@@ -37,7 +29,7 @@ export function environmentOverrides(env: NodeJS.ProcessEnv): {
   overrides: EnvironmentOverride[];
   problems: ConfigurationProblem[];
 } {
-  const entries = new Map(settingList().map((entry) => [entry.environmentName, entry]));
+  const entries = new Map(settingList.map((entry) => [entry.environmentName, entry]));
   const overrides: EnvironmentOverride[] = [];
   const problems: ConfigurationProblem[] = [];
   for (const [name, text] of Object.entries(env)) {
@@ -55,7 +47,7 @@ export function environmentOverrides(env: NodeJS.ProcessEnv): {
       try {
         overrides.push({ entry, value: convert(entry, text) });
       } catch {
-        const allowed = `JSON: ${entry.allowed}`;
+        const allowed = `JSON: ${allowedInWords(entry.node)}`;
         problems.push({ path: entry.path, message: 'is not valid JSON', where: name, allowed });
       }
     }

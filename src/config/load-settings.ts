@@ -1,13 +1,13 @@
 import { basename, delimiter, dirname, join, resolve } from 'node:path';
 import { Secret } from '../model/secret.js';
 import { checkSettings } from './check-settings.js';
-import { checkTlsFiles } from './check-tls-files.js';
-import { checkWebhookSecrets } from './check-webhook-secrets.js';
 import { ConfigurationError } from './configuration-error.js';
-import { advice } from './cross-checks.js';
 import { environmentOverrides } from './environment-overrides.js';
 import { readSettingsFiles } from './read-settings-files.js';
 import { refuseSecretsInFiles, resolveSecrets } from './resolve-secrets.js';
+import { checkTlsFiles } from './sections/service-credential.js';
+import { isLoopback } from './sections/value-types.js';
+import { checkWebhookSecrets } from './sections/webhooks.js';
 import type { Settings } from './settings.js';
 import { setIn } from './tree-path.js';
 
@@ -87,6 +87,21 @@ export function settingsFrom(given: unknown): Settings {
   return freezeDeeply(resolvePaths(settings, process.cwd(), {}));
 }
 
+/** What is allowed and probably not meant. */
+function advice({ webhooks, orders }: Settings): string[] {
+  const warnings: string[] = [];
+  const { enabled, host } = webhooks;
+  if (enabled && !isLoopback(host) && host !== '::1')
+    warnings.push(
+      `webhooks.host is ${host}: others can reach this address, and the listener does not speak https; put a reverse proxy in front of 127.0.0.1 instead`,
+    );
+  if (orders.number === undefined && orders.fields.note === undefined)
+    warnings.push(
+      'neither orders.number nor orders.fields.note is set: an order at the service does not say which one it is here',
+    );
+  return warnings;
+}
+
 /**
  * Reads the configuration folder, puts the environment over it, finds the secrets, and checks the whole.
  * Throws one ConfigurationError that lists every problem; nothing else has been touched by then.
@@ -100,7 +115,7 @@ export function loadSettings(options: LoadOptions = {}): LoadedSettings {
   const misplaced = refuseSecretsInFiles(merged, files);
   const { overrides, problems: wrongNames } = environmentOverrides(env);
   for (const { entry, value } of overrides) {
-    setIn(merged, entry.segments, entry.meta.secret ? new Secret(String(value)) : value);
+    setIn(merged, entry.segments, entry.node.secret ? new Secret(String(value)) : value);
   }
   const secrets = resolveSecrets(merged, configDir, env);
 

@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { ConfigurationProblem } from './configuration-error.js';
-import { readSecretFile } from './read-secret-file.js';
 import type { SettingsFile } from './read-settings-files.js';
+import { readSecretFile } from './sections/secret-file.js';
 import { type SettingEntry, settingList } from './setting-list.js';
 import { dropIn, getIn, setIn } from './tree-path.js';
 
@@ -11,7 +11,7 @@ export interface ResolvedSecrets {
   warnings: string[];
 }
 
-const secretEntries = () => settingList().filter((entry) => entry.meta.secret);
+const secretEntries = settingList.filter((entry) => entry.node.secret);
 
 /** `service.token` → `service-token`, the credential's name under systemd; every word apart, in small letters. */
 const credentialName = (entry: SettingEntry) =>
@@ -22,13 +22,13 @@ const fileSegments = (entry: SettingEntry) => [...entry.segments.slice(0, -1), `
 /** A secret in a settings file is refused, whatever the file: such files are copied, mailed and committed. */
 export function refuseSecretsInFiles(merged: Record<string, unknown>, files: SettingsFile[]): ConfigurationProblem[] {
   const problems: ConfigurationProblem[] = [];
-  for (const entry of secretEntries()) {
+  for (const entry of secretEntries) {
     for (const file of files) {
       const value = getIn(file.content, entry.segments);
       if (value === undefined || value === null) continue;
       problems.push({
         path: entry.path,
-        message: 'a secret does not belong into a settings file',
+        message: 'a secret does not belong in a settings file',
         where: `${file.name}:${file.lineOf(entry.segments) ?? 1}`,
         hint:
           `take it out and change it at its source, if others could read it; then name a file of its own in ` +
@@ -51,7 +51,7 @@ export function resolveSecrets(
 ): ResolvedSecrets {
   const problems: ConfigurationProblem[] = [];
   const warnings: string[] = [];
-  for (const entry of secretEntries()) {
+  for (const entry of secretEntries) {
     const place = fileSegments(entry);
     const path = place.join('.');
     // erp.password has no meaning for a SQLite file, so its credential is left alone.

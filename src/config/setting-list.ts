@@ -1,5 +1,5 @@
-import type { z } from 'zod';
-import { allowedInWords, kindOf, type SettingMeta, settingsOf, unwrap } from './schema-tree.js';
+import { closestMatch } from 'leven';
+import { describeSchema, discriminatorOf, isGroup, membersOf, type SettingNode } from './setting-node.js';
 import { settingsSchema } from './settings.js';
 
 /** One setting, as the environment and the reference page see it. */
@@ -7,12 +7,8 @@ export interface SettingEntry {
   /** Its place, such as `['erp', 'timeZone']`. */
   segments: string[];
   path: string;
-  schema: z.ZodType;
-  meta: SettingMeta;
-  allowed: string;
+  node: SettingNode;
   required: boolean;
-  /** The default, or undefined. */
-  preset: unknown;
   environmentName: string;
   /** The variants that have it, when only some do: `erp.host` exists where erp.type is mysql. */
   only?: { path: string; names: string[] };
@@ -27,56 +23,51 @@ export interface SettingGroup {
   settings: SettingEntry[];
 }
 
+/** Every setting of the configuration, from the schema. */
+export const settingsNode = describeSchema(settingsSchema);
+
 const upperSnake = (name: string) => name.replaceAll(/([a-z0-9])([A-Z])/g, '$1_$2').toUpperCase();
 
 /** `['erp', 'passwordFile']` → `WAYBILL_ERP_PASSWORD_FILE`. */
-export function environmentName(segments: readonly string[]): string {
+function environmentName(segments: readonly string[]): string {
   return `WAYBILL_${segments.map(upperSnake).join('_')}`;
 }
 
-function collect(schema: z.ZodType, segments: string[], only: SettingEntry['only'], found: SettingGroup[]): void {
+function collect(node: SettingNode, segments: string[], always: boolean, only?: SettingEntry['only']): SettingGroup[] {
   const path = segments.join('.');
-  const { meta: groupMeta, required: groupRequired, preset: groupPreset } = unwrap(schema);
-  const always = groupRequired || groupPreset !== undefined;
-  const group: SettingGroup = { path, meaning: groupMeta.description ?? '', always, settings: [] };
-  found.push(group);
-  const kind = kindOf(unwrap(schema).schema);
-  for (const { name, schema: setting, variants } of settingsOf(kind)) {
-    const { schema: inner, meta, required, preset } = unwrap(setting);
+  const group: SettingGroup = { path, meaning: node.description ?? '', always, settings: [] };
+  const within: SettingGroup[] = [];
+  for (const { name, node: member, required, variants } of membersOf(node)) {
     const place = [...segments, name];
-    const innerKind = kindOf(inner);
-    const condition =
-      variants.length > 0 && kind.is === 'variants' ? { path: `${path}.${kind.by}`, names: variants } : only;
-    if (innerKind.is === 'object' || innerKind.is === 'variants') {
-      collect(setting, place, condition, found);
+    const condition = variants.length > 0 ? { path: `${path}.${discriminatorOf(node)}`, names: variants } : only;
+    if (isGroup(member)) {
+      within.push(...collect(member, place, required || member.default !== undefined, condition));
       continue;
     }
-    const isDiscriminator = kind.is === 'variants' && name === kind.by;
-    const chosen = (unwrap(schema).preset as Record<string, unknown> | undefined)?.[name];
     group.settings.push({
       segments: place,
       path: place.join('.'),
-      schema: setting,
-      meta,
-      allowed: isDiscriminator ? kind.variants.map((variant) => variant.name).join(' or ') : allowedInWords(setting),
-      required: required && !(isDiscriminator && chosen !== undefined),
-      preset: isDiscriminator ? chosen : preset,
+      node: member,
+      required,
       environmentName: environmentName(place),
       ...(condition === undefined ? {} : { only: condition }),
     });
   }
+  return [group, ...within];
 }
-
-const groups: SettingGroup[] = [];
-collect(settingsSchema, [], undefined, groups);
-const settings = groups.flatMap((group) => group.settings);
 
 /** Every group of settings in the order of the schema; the first holds the settings that stand alone. */
-export function settingGroups(): readonly SettingGroup[] {
-  return groups;
-}
+export const settingGroups: readonly SettingGroup[] = collect(settingsNode, [], true);
 
 /** Every setting that has a name of its own. Parts of lists and field mappings have none. */
-export function settingList(): readonly SettingEntry[] {
-  return settings;
+export const settingList: readonly SettingEntry[] = settingGroups.flatMap((group) => group.settings);
+
+const plain = (name: string) => name.toLowerCase().replaceAll(/[-_]/g, '');
+
+/** The known name that was most likely meant, or undefined when none is close. Case, `-` and `_` don't count. */
+export function nearestName(name: string, known: readonly string[]): string | undefined {
+  // Two letters that changed places count as two edits, which a short name has to be allowed as well.
+  const maxDistance = name.length < 4 ? 1 : Math.max(2, Math.floor(name.length / 4));
+  const nearest = closestMatch(plain(name), known.map(plain), { maxDistance });
+  return known.find((candidate) => plain(candidate) === nearest);
 }

@@ -2,48 +2,69 @@ import { z } from 'zod';
 import { alertSettings } from './sections/alert.js';
 import { amountsSettings } from './sections/amounts.js';
 import { captureSettings } from './sections/capture.js';
-import { customersSettings } from './sections/customers.js';
-import { deliverySettings } from './sections/delivery.js';
+import type { Partly, Report } from './sections/cross-check.js';
+import { checkCustomers, customersSettings } from './sections/customers.js';
+import { checkDelivery, deliverySettings } from './sections/delivery.js';
 import { erpSettings } from './sections/erp.js';
-import { invoicesSettings } from './sections/invoices.js';
-import { ordersSettings } from './sections/orders.js';
-import { retentionSettings } from './sections/retention.js';
-import { scheduleSettings } from './sections/schedule.js';
-import { serviceSettings } from './sections/service.js';
-import { storeSettings } from './sections/store.js';
-import { webhookSettings } from './sections/webhooks.js';
-import { writeBackSettings } from './sections/write-back.js';
+import { checkInvoices, invoicesSettings } from './sections/invoices.js';
+import { checkOrders, ordersSettings } from './sections/orders.js';
+import { checkRetention, retentionSettings } from './sections/retention.js';
+import { checkSchedule, scheduleSettings } from './sections/schedule.js';
+import { checkService, serviceSettings } from './sections/service.js';
+import { checkAnswers } from './sections/service-answers.js';
+import { checkCredential } from './sections/service-credential.js';
+import { checkEndpoints } from './sections/service-endpoints.js';
+import { checkFieldRules } from './sections/service-fields.js';
+import { checkStore, storeSettings } from './sections/store.js';
+import { group } from './sections/value-types.js';
+import { checkWebhooks, webhookSettings } from './sections/webhooks.js';
+import { checkWriteBack, writeBackSettings } from './sections/write-back.js';
 
 /** Every setting of Waybill: its name, default, unit (in the name) and meaning. docs/settings.md is printed from it. */
 export const settingsSchema = z.strictObject({
   installation: z
     .string()
-    .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{2,63}$/, 'not 3 to 64 letters, digits, dots, dashes or underscores')
+    .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{2,63}$/)
     .describe('Name of this installation. Every idempotency key is made from it: never change it, never use it twice.')
     .meta({ allowed: '3 to 64 letters, digits, dots, dashes or underscores' }),
   erp: erpSettings,
-  customers: customersSettings.prefault({}),
+  customers: customersSettings,
   orders: ordersSettings,
   amounts: amountsSettings,
-  capture: captureSettings.prefault({}),
-  store: storeSettings.prefault({ type: 'sqlite' }),
+  capture: captureSettings,
+  store: storeSettings,
   service: serviceSettings,
-  delivery: deliverySettings.prefault({}),
-  invoices: invoicesSettings.prefault({}),
-  writeBack: writeBackSettings.prefault({}),
-  webhooks: webhookSettings.prefault({}),
-  schedule: scheduleSettings.prefault({}),
-  alert: alertSettings.prefault({}),
-  retention: retentionSettings.prefault({}),
-  log: z
-    .strictObject({
-      level: z
-        .enum(['error', 'warn', 'info', 'debug'])
-        .default('info')
-        .describe('Least important lines that are logged.'),
-    })
-    .describe('What is logged.')
-    .prefault({}),
+  delivery: deliverySettings,
+  invoices: invoicesSettings,
+  writeBack: writeBackSettings,
+  webhooks: webhookSettings,
+  schedule: scheduleSettings,
+  alert: alertSettings,
+  retention: retentionSettings,
+  log: group('What is logged.', {
+    level: z
+      .enum(['error', 'warn', 'info', 'debug'])
+      .default('info')
+      .describe('Least important lines that are logged.'),
+  }),
 });
 
 export type Settings = z.output<typeof settingsSchema>;
+
+/** The second round: what only several settings together can get wrong. */
+export const crossChecks: ((settings: Partly<Settings>, report: Report) => void)[] = [
+  checkCustomers,
+  checkOrders,
+  checkService,
+  checkCredential,
+  checkAnswers,
+  checkEndpoints,
+  checkFieldRules,
+  checkDelivery,
+  checkInvoices,
+  checkWriteBack,
+  checkWebhooks,
+  checkRetention,
+  checkSchedule,
+  checkStore,
+];

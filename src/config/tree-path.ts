@@ -1,12 +1,18 @@
+import { Secret } from '../model/secret.js';
+
 type Tree = Record<string, unknown>;
 
-const isTree = (value: unknown): value is Tree => typeof value === 'object' && value !== null && !Array.isArray(value);
+/** Where a setting is: names, and positions in a list. */
+export type Segments = readonly (string | number)[];
 
-export function getIn(tree: unknown, segments: readonly string[]): unknown {
+export const isTree = (value: unknown): value is Tree =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Secret);
+
+export function getIn(tree: unknown, segments: Segments): unknown {
   let value = tree;
   for (const segment of segments) {
-    if (!isTree(value) || !Object.hasOwn(value, segment)) return undefined;
-    value = value[segment];
+    if (!(isTree(value) || Array.isArray(value)) || !Object.hasOwn(value, segment)) return undefined;
+    value = (value as Tree)[segment];
   }
   return value;
 }
@@ -31,7 +37,7 @@ export function dropIn(tree: Tree, segments: readonly string[]): void {
 }
 
 /** `['answers', 0, 'status']` → `answers[0].status`. */
-export function pathInWords(segments: readonly (string | number)[]): string {
+export function pathInWords(segments: Segments): string {
   let path = '';
   for (const segment of segments) {
     if (typeof segment === 'number') path += `[${segment}]`;

@@ -11,7 +11,7 @@ describe('settings from the environment', () => {
   afterEach(removeFolders);
 
   it('have names made from the path of the setting', () => {
-    const names = Object.fromEntries(settingList().map(({ path, environmentName }) => [path, environmentName]));
+    const names = Object.fromEntries(settingList.map(({ path, environmentName }) => [path, environmentName]));
     expect(names).to.include({
       installation: 'WAYBILL_INSTALLATION',
       'erp.passwordFile': 'WAYBILL_ERP_PASSWORD_FILE',
@@ -24,9 +24,9 @@ describe('settings from the environment', () => {
   });
 
   it('have names that no two settings share', () => {
-    const names = settingList().map((entry) => entry.environmentName);
+    const names = settingList.map((entry) => entry.environmentName);
     expect(names).to.have.lengthOf(new Set(names).size);
-    expect(settingList().map(({ path }) => path)).to.have.lengthOf(new Set(settingList().map(({ path }) => path)).size);
+    expect(settingList.map(({ path }) => path)).to.have.lengthOf(new Set(settingList.map(({ path }) => path)).size);
   });
 
   it('win over the files, with numbers, truth values, lists and groups converted', () => {
@@ -105,7 +105,7 @@ describe('settings from the environment', () => {
 
   it('give either a value or a problem for every setting and any text, and never throw', () => {
     fc.assert(
-      fc.property(fc.constantFrom(...settingList()), fc.string(), (entry, text) => {
+      fc.property(fc.constantFrom(...settingList), fc.string(), (entry, text) => {
         const { overrides, problems } = environmentOverrides({ [entry.environmentName]: text });
         expect(overrides.length + problems.length).to.equal(1);
       }),

@@ -1,8 +1,10 @@
 import { expect } from 'chai';
-import { crossChecks } from '../../src/config/cross-checks.js';
 import { alertSettings } from '../../src/config/sections/alert.js';
+import { problemsOf, removeFolders, validSettings } from './folder.js';
 
 describe('the settings of alerts and retention', () => {
+  after(removeFolders);
+
   it('take a program as a path or as a list with its arguments', () => {
     expect(alertSettings.parse({ command: '/usr/local/bin/tell' }).command).to.deep.equal(['/usr/local/bin/tell']);
     expect(alertSettings.parse({ command: ['mail', '-s', 'Waybill'] }).command).to.deep.equal([
@@ -14,13 +16,10 @@ describe('the settings of alerts and retention', () => {
   });
 
   it('never forget a message while the service still remembers its key', () => {
-    const idempotency = { header: 'Idempotency-Key', quoted: false, lifetimeHours: 72, replaysRefusals: false };
-    const problems = crossChecks({
-      retention: { messagesDays: 2, bodiesDays: 3, auditDays: 730, batchSize: 500 },
-      service: { idempotency, token: 'x' as never },
-    });
-    const found = problems.map(({ segments, allowed }) => [segments.join('.'), allowed] as const);
-    expect(found.filter(([path]) => path.startsWith('retention'))).to.deep.equal([
+    const settings = validSettings();
+    Object.assign(settings.service, { idempotency: { lifetimeHours: 72 } });
+    const problems = problemsOf({ ...settings, retention: { messagesDays: 2, bodiesDays: 3 } });
+    expect(problems.map(({ path, allowed }) => [path, allowed])).to.deep.equal([
       ['retention.messagesDays', 'at least 3, because service.idempotency.lifetimeHours is 72'],
     ]);
   });

@@ -279,7 +279,7 @@ describe('any content of a settings file', () => {
   );
 
   it('is accepted or refused with a list of problems, and nothing else happens', () => {
-    const paths = settingList().map(({ segments }) => segments);
+    const paths = settingList.map(({ segments }) => segments);
     fc.assert(
       fc.property(fc.array(fc.tuple(fc.constantFrom(...paths), fc.nat(4), value), { maxLength: 6 }), (changes) => {
         const settings: Record<string, unknown> = structuredClone(validSettings());

@@ -39,7 +39,7 @@ describe('the documents', () => {
   });
 
   it('name only settings that exist', () => {
-    const paths = settingList().map(({ path }) => path);
+    const paths = settingList.map(({ path }) => path);
     const groups = [...new Set(paths.map((path) => path.split('.')[0]))];
     const setting = new RegExp(`^(${groups.join('|')})\\.[A-Za-z.]+$`);
     const unknown = all.flatMap(({ path: page, prose }) =>

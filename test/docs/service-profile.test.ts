@@ -9,7 +9,7 @@ describe('the page on the profile of a service', () => {
   const page = documents().find(({ path }) => path === 'docs/service-profile.md');
   const parts = (page?.prose ?? '').split(/^## (?=\d\. )/m).slice(1);
   const named = (text: string) => new Set([...text.matchAll(/`([^`\n]+)`/g)].map(([, code]) => code));
-  const paths = [...settingList().map(({ path }) => path), ...settingGroups().map(({ path }) => path)];
+  const paths = [...settingList.map(({ path }) => path), ...settingGroups.map(({ path }) => path)];
   after(removeFolders);
 
   it('has the nine parts of the conventions, in their order', () => {
@@ -34,7 +34,7 @@ describe('the page on the profile of a service', () => {
 
   it('names every setting of the service, alone or as a part of a group that it names', () => {
     const names = named(page?.prose ?? '');
-    const missing = settingList()
+    const missing = settingList
       .filter(({ segments }) => segments[0] === 'service' || segments.join('.').startsWith('invoices.paging'))
       .filter(({ path, segments }) => {
         const group = segments.slice(0, -1).join('.');

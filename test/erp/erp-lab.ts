@@ -26,7 +26,7 @@ export interface ErpLab {
   sampleTarget(): SampleErpTarget;
 }
 
-type Input<T extends z.ZodType> = z.input<T>;
+type Input<T extends z.ZodType> = NonNullable<z.input<T>>;
 export interface Mapping {
   customers?: Input<typeof customersSettings>;
   orders?: Partial<Input<typeof ordersSettings>>;

@@ -1,27 +1,31 @@
 import { z } from 'zod';
-import { fields } from './field-mapping.js';
-import { changedAt, removals } from './removals.js';
-import { columns, query } from './value-types.js';
+import { type Partly, type Report, requireSetting } from './cross-check.js';
+import { checkCancelled, checkMappings, fieldMappings, requireField, rowSettings } from './record-mapping.js';
+import { columns, group, query } from './value-types.js';
 
-export const customersSettings = z
-  .strictObject({
-    send: z
-      .enum(['referenced', 'all', 'none'])
-      .default('referenced')
-      .describe(
-        'referenced: the customers of eligible orders. all: every pending customer. none: the service knows them already.',
-      ),
-    query: query.optional().describe('SELECT that yields one row per customer. Required unless send is none.'),
-    key: columns.optional().describe('Column (or columns) of the primary key. Required unless send is none.'),
-    changedAt,
-    pending: z
-      .string()
-      .min(1)
-      .optional()
-      .describe('SQL condition over the columns of the query: which rows may be sent. Without it: all.'),
-    ...removals,
-    fields: fields.optional().describe('Field of the service: column. customer_code is required unless send is none.'),
-  })
-  .describe('Which customers are sent, and how a row becomes a customer.');
+export const customersSettings = group('Which customers are sent, and how a row becomes a customer.', {
+  send: z
+    .enum(['referenced', 'all', 'none'])
+    .default('referenced')
+    .describe(
+      'referenced: the customers of eligible orders. all: every pending customer. none: the service knows them already.',
+    ),
+  query: query.optional().describe('SELECT that yields one row per customer. Required unless send is none.'),
+  key: columns.optional().describe('Column (or columns) of the primary key. Required unless send is none.'),
+  ...rowSettings,
+  fields: fieldMappings
+    .optional()
+    .describe('Field of the service: column. customer_code is required unless send is none.'),
+});
 
 export type CustomersSettings = z.output<typeof customersSettings>;
+
+export function checkCustomers({ customers = {} }: Partly<{ customers: CustomersSettings }>, report: Report): void {
+  checkMappings('customers.fields', customers.fields, report);
+  checkCancelled('customers', customers, report);
+  if (customers.send === undefined || customers.send === 'none') return;
+  const why = 'customers.send is not none';
+  requireSetting(customers.query, 'customers.query', `a SELECT, because ${why}`, report);
+  requireSetting(customers.key, 'customers.key', `a column or a list of columns, because ${why}`, report);
+  requireField('customers.fields', customers.fields, 'customer_code', why, report);
+}

@@ -1,37 +1,52 @@
 import { z } from 'zod';
+import type { Partly, Report } from './cross-check.js';
+import type { ServiceSettings } from './service.js';
+import { group, positive, whole } from './value-types.js';
 
-export const deliverySettings = z
-  .strictObject({
-    leaseSeconds: z
-      .number()
-      .min(2)
-      .max(600)
-      .default(30)
-      .describe('How long a deliverer that fell silent keeps its place.'),
-    drainSeconds: z.number().positive().max(300).default(20).describe('How long a stop waits for requests under way.'),
-    backoffBaseSeconds: z
-      .number()
-      .positive()
-      .default(2)
-      .describe('Longest wait before the second attempt; doubled with each further one.'),
-    backoffMaxSeconds: z.number().positive().default(900).describe('Longest wait between two attempts of one record.'),
-    quickResends: z
-      .number()
-      .int()
-      .min(0)
-      .max(5)
-      .default(2)
-      .describe('Resends at once of what provably never left.')
-      .meta({ unit: 'requests' }),
-    outageAfterFailures: z
-      .number()
-      .int()
-      .min(1)
-      .default(5)
-      .describe('Failed requests in a row, of whichever messages, that open the breaker.')
-      .meta({ unit: 'requests' }),
-    probeSeconds: z.number().positive().default(5).describe('Time between two probes of a service that is down.'),
-  })
-  .describe('How messages are delivered.');
+export const deliverySettings = group('How messages are delivered.', {
+  leaseSeconds: z
+    .number()
+    .min(2)
+    .max(600)
+    .default(30)
+    .describe('How long a deliverer that has gone silent keeps its place.'),
+  drainSeconds: positive(300).default(20).describe('How long a stop waits for requests under way.'),
+  backoffBaseSeconds: positive()
+    .default(2)
+    .describe('Longest wait before the second attempt; doubled with each further one.'),
+  backoffMaxSeconds: positive().default(900).describe('Longest wait between two attempts of one record.'),
+  quickResends: whole(0, 5)
+    .default(2)
+    .describe('Immediate resends of a request that provably never left.')
+    .meta({ unit: 'requests' }),
+  outageAfterFailures: whole(1)
+    .default(5)
+    .describe('Failed requests in a row, of any messages, that open the breaker.')
+    .meta({ unit: 'requests' }),
+  probeSeconds: positive().default(5).describe('Time between two probes of a service that is down.'),
+});
 
 export type DeliverySettings = z.output<typeof deliverySettings>;
+
+export function checkDelivery(
+  { delivery = {}, service = {} }: Partly<{ delivery: DeliverySettings; service: ServiceSettings }>,
+  report: Report,
+): void {
+  const { leaseSeconds, drainSeconds, backoffBaseSeconds, backoffMaxSeconds } = delivery;
+  const deadline = service.deadlineSeconds;
+  if (deadline !== undefined && leaseSeconds !== undefined && deadline >= leaseSeconds / 2)
+    report('service.deadlineSeconds', 'is not below half of delivery.leaseSeconds', {
+      found: `${deadline}, with a lease of ${leaseSeconds}`,
+      allowed: `a number below ${leaseSeconds / 2}, so that a request ends well before its lease does`,
+    });
+  if (deadline !== undefined && drainSeconds !== undefined && drainSeconds <= deadline)
+    report('delivery.drainSeconds', 'is not above service.deadlineSeconds', {
+      found: `${drainSeconds}, with a deadline of ${deadline}`,
+      allowed: `a number above ${deadline}, so that a stop can wait for the requests under way`,
+    });
+  if (backoffBaseSeconds !== undefined && backoffMaxSeconds !== undefined && backoffBaseSeconds > backoffMaxSeconds)
+    report('delivery.backoffBaseSeconds', 'is above delivery.backoffMaxSeconds', {
+      found: `${backoffBaseSeconds} > ${backoffMaxSeconds}`,
+      allowed: 'at most delivery.backoffMaxSeconds',
+    });
+}

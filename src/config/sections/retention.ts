@@ -1,24 +1,49 @@
 import { z } from 'zod';
+import type { Partly, Report } from './cross-check.js';
+import type { ServiceSettings } from './service.js';
+import { group, whole } from './value-types.js';
 
 const days = (standard: number, meaning: string) => z.number().min(1).max(36_500).default(standard).describe(meaning);
 
-export const retentionSettings = z
-  .strictObject({
-    messagesDays: days(
-      365,
-      'How long a closed message and its attempts are kept. What waits, is parked, or alone remembers a record, stays.',
-    ),
-    bodiesDays: days(90, 'How long the bodies and excerpts of closed messages, and webhooks, are kept.'),
-    auditDays: days(730, 'How long audit lines, pulls and past alerts are kept.'),
-    batchSize: z
-      .number()
-      .int()
-      .min(10)
-      .max(5_000)
-      .default(500)
-      .describe('Rows that one transaction looks at, so that nothing else waits long.')
-      .meta({ unit: 'rows' }),
-  })
-  .describe('What is forgotten, and when. Bindings are never pruned.');
+export const retentionSettings = group('What is deleted, and when. Bindings are never pruned.', {
+  messagesDays: days(
+    365,
+    'How long a closed message and its attempts are kept. A message stays while it waits, is parked, or is the only trace of a record.',
+  ),
+  bodiesDays: days(90, 'How long webhooks and the bodies and excerpts of closed messages are kept.'),
+  auditDays: days(730, 'How long audit lines, pulls and past alerts are kept.'),
+  batchSize: whole(10, 5_000)
+    .default(500)
+    .describe('Rows that one transaction handles; a small number keeps other work from waiting.')
+    .meta({ unit: 'rows' }),
+});
 
 export type RetentionSettings = z.output<typeof retentionSettings>;
+
+export function checkRetention(
+  { retention = {}, service = {} }: Partly<{ retention: RetentionSettings; service: ServiceSettings }>,
+  report: Report,
+): void {
+  // Within the key's lifetime a message is what proves that a resend makes no second record.
+  const hours = service.idempotency?.lifetimeHours;
+  for (const name of ['messagesDays', 'bodiesDays', 'auditDays'] as const) {
+    const kept = retention[name];
+    if (hours === undefined || kept === undefined || kept * 24 >= hours) continue;
+    report(`retention.${name}`, 'is shorter than the lifetime of a key', {
+      found: `${kept} days, with a lifetime of ${hours} hours`,
+      allowed: `at least ${Math.ceil(hours / 24)}, because service.idempotency.lifetimeHours is ${hours}`,
+    });
+  }
+  // The rate limiter counts past requests from their attempts, which therefore have to outlive every window.
+  for (const [index, limit] of (service.limits ?? []).entries()) {
+    const seconds = (limit as Partial<typeof limit> | undefined)?.perSeconds;
+    for (const name of ['messagesDays', 'auditDays'] as const) {
+      const kept = retention[name];
+      if (seconds === undefined || kept === undefined || kept * 86_400 >= seconds) continue;
+      report(`service.limits.${index}.perSeconds`, 'is longer than past requests stay on record', {
+        found: `${seconds}, with retention.${name}: ${kept}`,
+        allowed: `at most ${kept * 86_400}, or a longer retention.${name}`,
+      });
+    }
+  }
+}

@@ -1,110 +1,188 @@
+import { readFileSync } from 'node:fs';
+import { createSecureContext } from 'node:tls';
 import { z } from 'zod';
-import { credentialHeaderName, secret } from './value-types.js';
+import type { ConfigurationProblem } from '../configuration-error.js';
+import { type Partly, type Report, requireSetting } from './cross-check.js';
+import {
+  credentialHeaderName,
+  group,
+  httpAddress,
+  isReadableOnTheWay,
+  secret,
+  secretFile,
+  text,
+  variants,
+} from './value-types.js';
 
-const file = (meaning: string) => z.string().min(1).optional().describe(meaning);
+const pemFile = (content: string) =>
+  text.optional().describe(`PEM file with ${content}, relative to the configuration folder.`);
 
-const address = (error: string) =>
-  z
-    .url({ protocol: /^https?$/, error, abort: true })
-    .refine((given) => new URL(given).username === '' && new URL(given).password === '', {
-      error: 'holds a user name or password, which have settings of their own',
-    });
+const ownSettings = 'they have settings of their own';
 
 const kind = <const K extends string>(name: K) =>
   z
     .literal(name)
     .describe(
-      'How we show who we are. bearer: service.token as `Authorization: Bearer …`. apiKey: service.token in a header of your choice. oauth: access tokens by OAuth 2.0 client credentials. certificate: by the client certificate of service.tls alone.',
+      'How Waybill identifies itself. bearer: service.token as `Authorization: Bearer …`. apiKey: service.token in a header of your choice. oauth: access tokens by OAuth 2.0 client credentials. certificate: by the client certificate of service.tls alone.',
     );
 
-/** An HTTP token (RFC 9110, 5.6.2), such as `ApiKey`. */
-const scheme = z
-  .string()
-  .regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, 'not a word that a header may begin with')
-  .meta({ allowed: 'one word, such as ApiKey' });
-
-export const credentialSettings = z
-  .discriminatedUnion('kind', [
+export const credentialSettings = variants(
+  'How the service recognises us.',
+  z.discriminatedUnion('kind', [
     z.strictObject({ kind: kind('bearer') }),
     z.strictObject({
       kind: kind('apiKey'),
       header: credentialHeaderName.default('X-Api-Key').describe('Header that carries the key.'),
-      scheme: scheme
+      // An HTTP token (RFC 9110, 5.6.2).
+      scheme: z
+        .string()
+        .regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/)
         .optional()
-        .describe('Word before the key, as in `Authorization: ApiKey …`. Absent: the key alone.'),
+        .describe('Word before the key, as in `Authorization: ApiKey …`. Absent: the key alone.')
+        .meta({ allowed: 'one word, such as ApiKey' }),
     }),
     z.strictObject({
       kind: kind('oauth'),
-      tokenUrl: address('not an address that begins with https:// (or http://)')
-        .describe('Address that gives access tokens. http only on this machine or in a sandbox.')
-        .meta({ allowed: 'an address such as https://login.example.com/oauth2/token', mayHoldSecret: true }),
-      clientId: z.string().min(1).describe('Name under which the client is registered.'),
+      tokenUrl: httpAddress('https://login.example.com/oauth2/token', ownSettings).describe(
+        'Address that issues access tokens. http only on this machine or in a sandbox.',
+      ),
+      clientId: text.describe('Name under which the client is registered.'),
       clientSecret: secret
         .optional()
         .describe('Secret of the client. Only from the environment; prefer clientSecretFile.'),
-      clientSecretFile: file(
-        'File that holds the secret of the client, relative to the configuration folder; credential `service-credential-client-secret` under systemd.',
-      ),
+      clientSecretFile: secretFile('the secret of the client', 'service-credential-client-secret'),
       authentication: z
         .enum(['basic', 'post', 'certificate'])
         .default('basic')
         .describe(
-          'How the client shows who it is where it gets tokens. basic: in the header Authorization. post: in the body. certificate: by the client certificate of service.tls, without a secret.',
+          'How the client identifies itself when it asks for tokens. basic: in the header Authorization. post: in the body. certificate: by the client certificate of service.tls, without a secret.',
         ),
-      scope: z.string().min(1).optional().describe('Scopes to ask for, separated by spaces.'),
-      audience: z.string().min(1).optional().describe('Parameter `audience`, for those who ask for it.'),
-      resource: z.string().min(1).optional().describe('Parameter `resource` (RFC 8707), for those who ask for it.'),
+      scope: text.optional().describe('Scopes to ask for, separated by spaces.'),
+      audience: text.optional().describe('Parameter `audience`, where the token server wants one.'),
+      resource: text.optional().describe('Parameter `resource` (RFC 8707), where the token server wants one.'),
       refreshBeforeSeconds: z
         .number()
         .min(0)
         .max(3600)
         .default(60)
-        .describe('How long before it expires a token is replaced; never more than half of its life.'),
+        .describe('How long before its expiry a token is replaced; never more than half of its lifetime.'),
     }),
     z.strictObject({ kind: kind('certificate') }),
-  ])
-  .describe('How the service recognises us.');
+  ]),
+  'bearer',
+);
 
-export const tlsSettings = z
-  .strictObject({
-    caFile: file(
-      'PEM file with certificates of authorities that are trusted besides the well-known ones, relative to the configuration folder.',
-    ),
-    certificateFile: file('PEM file with the client certificate and its chain, relative to the configuration folder.'),
-    key: secret
-      .optional()
-      .describe('Private key of the client certificate, PEM. From the environment; prefer keyFile.'),
-    keyFile: file(
-      'PEM file with the private key of the client certificate, relative to the configuration folder; credential `service-tls-key` under systemd.',
-    ),
-    passphrase: secret
-      .optional()
-      .describe('Passphrase of the private key. Only from the environment; prefer passphraseFile.'),
-    passphraseFile: file(
-      'File that holds the passphrase of the private key, relative to the configuration folder; credential `service-tls-passphrase` under systemd.',
-    ),
-    minVersion: z
-      .enum(['TLSv1.2', 'TLSv1.3'])
-      .default('TLSv1.2')
-      .describe('Oldest version of TLS that is spoken. A certificate that nobody vouches for is never accepted.'),
-  })
-  .describe('Secure connections to the service and to where tokens come from.');
+export const tlsSettings = group('Secure connections to the service and to the token server.', {
+  caFile: pemFile('certificates of authorities to trust besides the well-known ones'),
+  certificateFile: pemFile('the client certificate and its chain'),
+  key: secret
+    .optional()
+    .describe('Private key of the client certificate, PEM. Only from the environment; prefer keyFile.'),
+  keyFile: secretFile('the private key of the client certificate, PEM', 'service-tls-key'),
+  passphrase: secret
+    .optional()
+    .describe('Passphrase of the private key. Only from the environment; prefer passphraseFile.'),
+  passphraseFile: secretFile('the passphrase of the private key', 'service-tls-passphrase'),
+  minVersion: z
+    .enum(['TLSv1.2', 'TLSv1.3'])
+    .default('TLSv1.2')
+    .describe('Oldest version of TLS to speak. A certificate without a trusted authority is never accepted.'),
+});
 
 export const proxySettings = z
   .strictObject({
-    url: address('not an address such as http://proxy.example.com:3128')
-      .describe('Address of the HTTP proxy. Every connection goes through it by CONNECT.')
-      .meta({ allowed: 'an address such as http://proxy.example.com:3128', mayHoldSecret: true }),
-    user: z.string().min(1).optional().describe('Account at the proxy. Absent: it asks for none.'),
-    password: secret.optional().describe('Password of that account. Only from the environment; prefer passwordFile.'),
-    passwordFile: file(
-      'File that holds the password, relative to the configuration folder; credential `service-proxy-password` under systemd.',
+    url: httpAddress('http://proxy.example.com:3128', ownSettings).describe(
+      'Address of the HTTP proxy. Every connection goes through it by CONNECT.',
     ),
+    user: text.optional().describe('Account at the proxy. Absent: the proxy needs none.'),
+    password: secret.optional().describe('Password of that account. Only from the environment; prefer passwordFile.'),
+    passwordFile: secretFile('the password', 'service-proxy-password'),
   })
   .optional()
-  .describe('The way out, where the network has no other. Absent: connections are direct.');
+  .describe('The way out of a network that allows no other. Absent: connections are direct.');
 
 export type CredentialSettings = z.output<typeof credentialSettings>;
 export type OauthSettings = Extract<CredentialSettings, { kind: 'oauth' }>;
 export type TlsSettings = z.output<typeof tlsSettings>;
 export type ProxySettings = z.output<typeof proxySettings>;
+
+interface Checked {
+  environment: 'sandbox' | 'production';
+  credential: CredentialSettings;
+  tls: TlsSettings;
+  proxy: ProxySettings;
+  token: unknown;
+}
+
+/** What the chosen kind of credential still needs, and what contradicts it. */
+export function checkCredential({ service }: Partly<{ service: Checked }>, report: Report): void {
+  if (service === undefined) return;
+  const { credential, tls, proxy, environment, token } = service;
+  const kind = credential?.kind ?? 'bearer';
+  if ((kind === 'bearer' || kind === 'apiKey') && token === undefined)
+    report('service.tokenFile', `a ${kind === 'bearer' ? 'token' : 'key'} is required, but there is none`, {
+      allowed: `a file that holds the ${kind === 'bearer' ? 'bearer token' : 'API key'}`,
+      hint: 'set service.tokenFile, or WAYBILL_SERVICE_TOKEN, or give systemd the credential service-token',
+    });
+  let byCertificate = kind === 'certificate';
+  if (credential?.kind === 'oauth') {
+    byCertificate = credential.authentication === 'certificate';
+    if (credential.clientSecret === undefined && !byCertificate)
+      report('service.credential.clientSecretFile', 'the secret of the client is required, but there is none', {
+        allowed: 'a file that holds it, unless service.credential.authentication is certificate',
+        hint: 'set it, or WAYBILL_SERVICE_CREDENTIAL_CLIENT_SECRET, or give systemd the credential service-credential-client-secret',
+      });
+    const { tokenUrl } = credential;
+    if (tokenUrl !== undefined && environment === 'production' && isReadableOnTheWay(tokenUrl))
+      report('service.credential.tokenUrl', 'begins with http, so the secret would travel in the clear', {
+        found: tokenUrl,
+        allowed: 'https, unless it is on this machine or service.environment is sandbox',
+      });
+  }
+  if (tls?.certificateFile !== undefined) {
+    const why = 'the file with the private key of service.tls.certificateFile';
+    requireSetting(tls.key, 'service.tls.keyFile', why, report);
+  } else if (byCertificate || tls?.key !== undefined) {
+    const why = byCertificate
+      ? 'a PEM file, because service.credential is a certificate'
+      : 'the certificate that belongs to the private key';
+    requireSetting(undefined, 'service.tls.certificateFile', why, report);
+  }
+  if (proxy?.user !== undefined)
+    requireSetting(proxy.password, 'service.proxy.passwordFile', 'a file that holds the password', report);
+}
+
+/** Whether the files of `service.tls` can be read, hold what they should, and belong together. */
+export function checkTlsFiles({ caFile, certificateFile, key, passphrase }: TlsSettings): ConfigurationProblem[] {
+  const problems: ConfigurationProblem[] = [];
+  const check = (path: string, file: string | undefined, hint: string, use: (pem: string) => void) => {
+    if (file === undefined) return;
+    let pem: string;
+    try {
+      pem = readFileSync(file, 'utf8');
+    } catch (error) {
+      const message = `the file can not be read (${(error as NodeJS.ErrnoException).code})`;
+      problems.push({ path, message, found: file, hint: 'create it, or give it to the account that runs Waybill' });
+      return;
+    }
+    try {
+      use(pem);
+    } catch (error) {
+      const { reason, code } = error as { reason?: string; code?: string };
+      const message = `is refused by TLS (${reason ?? code ?? 'no reason given'})`;
+      problems.push({ path, message, found: file, hint });
+    }
+  };
+  check('service.tls.caFile', caFile, 'it has to be PEM', (ca) => {
+    // OpenSSL takes a file without a single certificate for an empty list of authorities.
+    if (!ca.includes('-----BEGIN CERTIFICATE-----'))
+      throw Object.assign(new Error('no certificate'), { reason: 'no certificate in it' });
+    createSecureContext({ ca });
+  });
+  const together = 'check that certificate, private key and passphrase belong together, and that both files are PEM';
+  check('service.tls.certificateFile', certificateFile, together, (cert) => {
+    if (key === undefined) return;
+    createSecureContext({ cert, key: key.reveal(), ...(passphrase ? { passphrase: passphrase.reveal() } : {}) });
+  });
+  return problems;
+}

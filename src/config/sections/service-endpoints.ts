@@ -1,42 +1,45 @@
 import { z } from 'zod';
-import { httpStatus } from './value-types.js';
+import type { Partly, Report } from './cross-check.js';
+import type { CustomersSettings } from './customers.js';
+import type { OrdersSettings } from './orders.js';
+import { group, place, text, whole } from './value-types.js';
 
 const pathTemplate = (meaning: string) =>
   z
     .string()
-    .regex(/^\/(?!\/)[^?#\s]*$/, 'not a path that begins with one / and has no query')
+    .regex(/^\/(?!\/)[^?#\s]*$/)
     .describe(meaning)
     .meta({ allowed: 'a path that begins with one / and has no query' });
 
-const endpoint = (method: 'POST' | 'PATCH' | 'PUT' | 'DELETE', path: string, successStatus: number, meaning: string) =>
-  z
-    .strictObject({
-      method: z.enum(['POST', 'PATCH', 'PUT', 'DELETE']).default(method).describe('HTTP method.'),
-      path: pathTemplate(
-        'Path with its version. {order_id}, {customer_code} and {id} are what the service acknowledged; any other {field} is a text or a number of the record.',
-      ).default(path),
-      successStatus: httpStatus(200, 299).default(successStatus).describe('The one status that means done.'),
-    })
-    .prefault({})
-    .describe(meaning);
+const success = (standard: number, meaning: string) => whole(200, 299).default(standard).describe(meaning);
+const absent = (meaning: string) => whole(400, 499).default(404).describe(meaning);
+const doneStatus = 'The only status that means done.';
 
-const changeEndpoint = (path: string, meaning: string) =>
-  endpoint('PATCH', path, 200, meaning)
-    .unwrap()
-    .extend({
-      method: z
-        .enum(['PATCH', 'PUT', 'POST'])
-        .default('PATCH')
-        .describe('HTTP method. PUT carries the whole record, every other one the fields that changed.'),
-    })
-    .prefault({})
-    .describe(meaning);
+const changePath = (path: string) =>
+  pathTemplate(
+    'Path with its version. {order_id}, {customer_code} and {id} are what the service acknowledged; any other {field} is a text or a number of the record.',
+  ).default(path);
 
-const templates = z
-  .record(z.string().min(1), z.string().min(1))
-  .meta({ allowed: 'names and values, such as {note: "{note}"}' });
+const endpoint = (method: 'POST' | 'DELETE', path: string, successStatus: number, meaning: string) =>
+  group(meaning, {
+    method: z.enum(['POST', 'PATCH', 'PUT', 'DELETE']).default(method).describe('HTTP method.'),
+    path: changePath(path),
+    successStatus: success(successStatus, doneStatus),
+  });
 
-/** Where the service can be asked whether it has a record: a single read or a search. Only a service that offers this has one. */
+const updateEndpoint = (path: string, meaning: string) =>
+  group(meaning, {
+    method: z
+      .enum(['PATCH', 'PUT', 'POST'])
+      .default('PATCH')
+      .describe('HTTP method. PUT carries the whole record, any other method only the fields that changed.'),
+    path: changePath(path),
+    successStatus: success(200, doneStatus),
+  });
+
+const templates = z.record(text, text).meta({ allowed: 'names and values, such as {note: "{note}"}' });
+
+/** Where the service can be asked whether it has a record: a single read or a search. Not every service offers this. */
 const lookUp = (meaning: string) =>
   z
     .strictObject({
@@ -44,110 +47,125 @@ const lookUp = (meaning: string) =>
         'Path with its version. {field} is replaced by a text field of the record, or {idempotency_key}.',
       ),
       query: templates.default({}).describe('Query parameters; {field} and {idempotency_key} as in the path.'),
-      successStatus: httpStatus(200, 299).default(200).describe('Status of an answer with what was found.'),
-      absentStatus: httpStatus(400, 499)
-        .default(404)
-        .describe('Status that says that there is nothing, besides an empty list.'),
+      successStatus: success(200, 'Status of an answer with what was found.'),
+      absentStatus: absent('Status that says that there is no such record. An empty list says so too.'),
       list: z
         .string()
         .optional()
         .describe(
           'Where the answer holds the list of what was found, such as data or data.orders. Absent: the answer is the one record itself.',
         ),
-      id: z.string().min(1).describe('Where a found record holds its id at the service, such as id or order.id.'),
+      id: text.describe('Where a found record holds its id at the service, such as id or order.id.'),
       match: templates.describe(
-        'Places of a found record that have to equal a field of ours, exactly; a record with other values is another one. What stands beside the first is compared with our record. Without any nothing is ever found.',
+        'Places of a found record that must equal a field of ours exactly; a record with other values is another record. The fields beside the first are compared with our record. Without any, nothing is ever found.',
       ),
-      total: z.string().min(1).optional().describe('Where a found order holds its total, to be compared.'),
+      total: text.optional().describe('Where a found order holds its total, to be compared.'),
       absenceProves: z
         .boolean()
         .default(false)
         .describe(
-          'true: finding nothing proves that it does not exist, so that it is sent again. Only for a look-up that sees at once what was created. false: a person decides.',
+          'true: finding nothing proves that the record does not exist, so that it is sent again. Only for a look-up that sees at once what was created. false: a person decides.',
         ),
     })
     .optional()
     .describe(meaning);
 
-/** Where one order can be read by the id that the service gave. Only a service that offers this has one. */
-const readOrderEndpoint = z
-  .strictObject({
-    path: z
-      .string()
-      .regex(/^\/(?!\/)(?=[^?#\s]*\{(order_id|id)\})[^?#\s]*$/, 'not a path that begins with one / and has {order_id}')
-      .default('/v1/orders/{order_id}')
-      .describe('Path with its version. {order_id} (or {id}) is replaced by the id that the service gave.')
-      .meta({ allowed: 'a path with {order_id}, such as /v1/orders/{order_id}' }),
-    successStatus: httpStatus(200, 299).default(200).describe('Status of an answer with the order.'),
-    absentStatus: httpStatus(400, 499)
-      .default(404)
-      .describe('Status that says that there is no such order (any more).'),
-  })
-  .optional()
-  .describe(
-    'One order by its id; service.acknowledgement.orderId, orderState and orderTotal say where its answer says what. Absent: orders are not read back. `readOrder: {}` takes the usual path.',
-  );
-
-/** Where one invoice can be read by its number. Only a service that offers this has one. */
-const readInvoiceEndpoint = z
-  .strictObject({
-    path: z
-      .string()
-      .regex(/^\/(?!\/)[^?#\s]*\{invoice_no\}[^?#\s]*$/, 'not a path that begins with one / and has {invoice_no}')
-      .describe('Path with its version. {invoice_no} is replaced by the number of the invoice.')
-      .meta({ allowed: 'a path with {invoice_no}, such as /v2/invoices/{invoice_no}' }),
-    successStatus: httpStatus(200, 299).default(200).describe('Status of an answer with the invoice.'),
-    absentStatus: httpStatus(400, 499)
-      .default(404)
-      .describe(
-        'Status that says that there is no such invoice. Believed only where its body is a JSON object, as an error of the service is, and an invoice that stands on the list is found in this way.',
+export const endpointSettings = group('Where each kind of request goes.', {
+  createCustomer: endpoint('POST', '/v1/customers', 201, 'A new customer.'),
+  createOrder: endpoint('POST', '/v1/orders', 201, 'A new order.'),
+  updateCustomer: updateEndpoint('/v1/customers/{customer_code}', 'A change to a customer.'),
+  updateOrder: updateEndpoint('/v1/orders/{order_id}', 'A change to an order.'),
+  deleteCustomer: endpoint('DELETE', '/v1/customers/{customer_code}', 204, 'The removal of a customer.'),
+  deleteOrder: endpoint('DELETE', '/v1/orders/{order_id}', 204, 'The removal of an order.'),
+  listInvoices: group('Unpaid invoices, page by page.', {
+    path: pathTemplate('Path with its version.').default('/v2/invoices'),
+    successStatus: success(200, doneStatus),
+  }),
+  readInvoice: z
+    .strictObject({
+      path: z
+        .string()
+        .regex(/^\/(?!\/)[^?#\s]*\{invoice_no\}[^?#\s]*$/)
+        .describe('Path with its version. {invoice_no} is replaced by the number of the invoice.')
+        .meta({ allowed: 'a path with {invoice_no}, such as /v2/invoices/{invoice_no}' }),
+      successStatus: success(200, 'Status of an answer with the invoice.'),
+      absentStatus: absent(
+        'Status that says that there is no such invoice. Believed only if its body is a JSON object, as an error of the service is, and if an invoice on the list can be read in this way.',
       ),
-    field: z
-      .string()
-      .regex(/^[^.\s]+(\.[^.\s]+)*$/, 'not the name of a field')
-      .optional()
-      .describe('Field of the answer that holds the invoice. Absent: the answer is the invoice itself.')
-      .meta({ allowed: 'the name of a field, or names joined by dots' }),
-  })
-  .optional()
-  .describe('One invoice by its number. Absent: what a pull misses stays listed until a pull is proven.');
-
-export const endpointSettings = z
-  .strictObject({
-    createCustomer: endpoint('POST', '/v1/customers', 201, 'A new customer.'),
-    createOrder: endpoint('POST', '/v1/orders', 201, 'A new order.'),
-    updateCustomer: changeEndpoint('/v1/customers/{customer_code}', 'A change to a customer.'),
-    updateOrder: changeEndpoint('/v1/orders/{order_id}', 'A change to an order.'),
-    deleteCustomer: endpoint('DELETE', '/v1/customers/{customer_code}', 204, 'A customer that is withdrawn.'),
-    deleteOrder: endpoint('DELETE', '/v1/orders/{order_id}', 204, 'An order that is withdrawn.'),
-    listInvoices: z
-      .strictObject({
-        path: pathTemplate('Path with its version.').default('/v2/invoices'),
-        successStatus: httpStatus(200, 299).default(200).describe('The one status that means done.'),
-      })
-      .prefault({})
-      .describe('Unpaid invoices, page by page.'),
-    readInvoice: readInvoiceEndpoint,
-    readOrder: readOrderEndpoint,
-    readCustomer: z
-      .strictObject({
-        path: pathTemplate('Path with its version. {field} is replaced by a text field of the record.').default(
-          '/v1/customers/{customer_code}',
-        ),
-        successStatus: httpStatus(200, 299).default(200).describe('Status of an answer with the customer.'),
-      })
-      .prefault({})
-      .describe(
-        'One customer by its code. Asked when the service says that a customer is there already, unless lookUpCustomer is set.',
+      field: place('data.invoice')
+        .optional()
+        .describe('Field of the answer that holds the invoice. Absent: the answer is the invoice itself.'),
+    })
+    .optional()
+    .describe('One invoice by its number. Absent: an invoice that a pull misses stays listed until a pull is proven.'),
+  readOrder: z
+    .strictObject({
+      path: z
+        .string()
+        .regex(/^\/(?!\/)(?=[^?#\s]*\{(order_id|id)\})[^?#\s]*$/)
+        .default('/v1/orders/{order_id}')
+        .describe('Path with its version. {order_id} (or {id}) is replaced by the id that the service gave.')
+        .meta({ allowed: 'a path with {order_id}, such as /v1/orders/{order_id}' }),
+      successStatus: success(200, 'Status of an answer with the order.'),
+      absentStatus: absent('Status that says that there is no such order (any more).'),
+    })
+    .optional()
+    .describe(
+      'One order by its id; service.acknowledgement.orderId, orderState and orderTotal say where the values are in its answer. Absent: orders are not read back. `readOrder: {}` takes the usual path.',
+    ),
+  readCustomer: group(
+    'One customer by its code. Used when the service says that a customer already exists, unless lookUpCustomer is set.',
+    {
+      path: pathTemplate('Path with its version. {field} is replaced by a text field of the record.').default(
+        '/v1/customers/{customer_code}',
       ),
-    lookUpCustomer: lookUp('Whether a customer exists. Absent: the service can not be asked.'),
-    lookUpOrder: lookUp('Whether an order exists. Absent: the service can not be asked.'),
-  })
-  .prefault({})
-  .describe('Where each kind of request goes.');
+      successStatus: success(200, 'Status of an answer with the customer.'),
+    },
+  ),
+  lookUpCustomer: lookUp('Whether a customer exists. Absent: the service can not be asked.'),
+  lookUpOrder: lookUp('Whether an order exists. Absent: the service can not be asked.'),
+});
 
 export type EndpointSettings = z.output<typeof endpointSettings>;
 export type EndpointName = keyof EndpointSettings;
 export type LookUpEndpoint = NonNullable<EndpointSettings['lookUpOrder']>;
 export type ReadOrderEndpoint = NonNullable<EndpointSettings['readOrder']>;
 export type ReadInvoiceEndpoint = NonNullable<EndpointSettings['readInvoice']>;
+
+interface Checked {
+  service: { endpoints: EndpointSettings };
+  customers: CustomersSettings;
+  orders: OrdersSettings;
+}
+
+/** A template that no record can fill would park every record; reading orders back needs its endpoint. */
+export function checkEndpoints({ service, customers, orders }: Partly<Checked>, report: Report): void {
+  const endpoints = service?.endpoints;
+  const check = (name: EndpointName, known: readonly string[]) => {
+    const path = endpoints?.[name]?.path ?? '';
+    for (const [, field = ''] of path.matchAll(/\{([^}]+)\}/g))
+      if (!known.includes(field))
+        report(`service.endpoints.${name}.path`, `names {${field}}, which nothing fills`, {
+          found: path,
+          allowed: `any of ${known.map((one) => `{${one}}`).join(', ')}`,
+        });
+  };
+  if (customers?.send !== 'none') {
+    const ofCustomer = [...Object.keys(customers?.fields ?? {}), 'customer_code'];
+    check('createCustomer', ofCustomer);
+    for (const name of ['updateCustomer', 'deleteCustomer'] as const) check(name, [...ofCustomer, 'id']);
+    check('readCustomer', ofCustomer);
+    check('lookUpCustomer', [...ofCustomer, 'idempotency_key']);
+  }
+  const ofOrder = [...Object.keys(orders?.fields ?? {}), 'customer_code', ...(orders?.number ? ['note'] : [])];
+  check('createOrder', ofOrder);
+  for (const name of ['updateOrder', 'deleteOrder'] as const) check(name, [...ofOrder, 'order_id', 'id']);
+  check('lookUpOrder', [...ofOrder, 'idempotency_key']);
+  check('readOrder', ['order_id', 'id']);
+
+  if (orders?.readBack?.enabled && endpoints !== undefined && endpoints.readOrder === undefined)
+    report('orders.readBack.enabled', 'is true, but nothing says where to read an order', {
+      found: 'true',
+      hint: 'set service.endpoints.readOrder; {} takes the usual path',
+    });
+}

@@ -1,23 +1,24 @@
 import { z } from 'zod';
-import { mysqlConnection } from './value-types.js';
+import type { Partly, Report } from './cross-check.js';
+import { mysqlConnection, text, variants } from './value-types.js';
 
-const witnessFile = z
-  .string()
-  .min(1)
+const kind = <const K extends string>(name: K) =>
+  z
+    .literal(name)
+    .describe('Kind of database. sqlite: a file, nothing to install. mysql: MySQL or MariaDB, also for a standby.');
+
+const witnessFile = text
   .optional()
   .describe(
-    'File outside of the store that remembers how far the store had come, so that a lost or restored store is noticed. Keep it out of the store’s backups. Absent: in a folder `witness` beside the SQLite file, or in data/witness under the working folder, with the name of the store. Relative as store.file.',
+    'File outside the store that remembers how far the store had come, so that a lost or restored store is noticed. Keep it out of the store’s backups. Default: in a folder `witness` beside the SQLite file, or in data/witness under the working folder, named after the store. A relative path works as in store.file.',
   );
 
-export const storeSettings = z
-  .discriminatedUnion('type', [
+export const storeSettings = variants(
+  'Where Waybill keeps what it knows: outbox, bindings, audit.',
+  z.discriminatedUnion('type', [
     z.strictObject({
-      type: z
-        .literal('sqlite')
-        .describe('Kind of database. sqlite: a file, nothing to install. mysql: MySQL or MariaDB, also for a standby.'),
-      file: z
-        .string()
-        .min(1)
+      type: kind('sqlite'),
+      file: text
         .default('data/waybill.sqlite')
         .describe(
           'The store’s file, relative to the working folder. Under systemd relative to $STATE_DIRECTORY, without a leading data/.',
@@ -25,9 +26,7 @@ export const storeSettings = z
       witnessFile,
     }),
     z.strictObject({
-      type: z
-        .literal('mysql')
-        .describe('Kind of database. sqlite: a file, nothing to install. mysql: MySQL or MariaDB, also for a standby.'),
+      type: kind('mysql'),
       ...mysqlConnection({
         host: 'Server of the store.',
         database: 'Name of the store’s database; it belongs to Waybill alone.',
@@ -36,7 +35,16 @@ export const storeSettings = z
       }),
       witnessFile,
     }),
-  ])
-  .describe('Where Waybill keeps what it knows: outbox, bindings, audit.');
+  ]),
+  'sqlite',
+);
 
 export type StoreSettings = z.output<typeof storeSettings>;
+
+export function checkStore({ store }: Partly<{ store: StoreSettings }>, report: Report): void {
+  if (store?.type !== 'sqlite' || !/^(:memory:|file:)/.test(store.file ?? '')) return;
+  report('store.file', 'is not the name of a file', {
+    found: store.file ?? '',
+    allowed: 'a file, because what Waybill knows has to outlive it',
+  });
+}

@@ -8,33 +8,77 @@ import { Secret } from '../../model/secret.js';
  * `unit` (of a number whose name does not carry it), `shape` (name of a part that several settings share) and `secret`.
  */
 
-const text = z.string().min(1);
+export const text = z.string().min(1);
+
+/** A whole number from `least`, and to `most` if given. */
+export function whole(least: number, most?: number) {
+  const number = z.number().int().min(least);
+  return most === undefined ? number : number.max(most);
+}
+
+/** A number above zero, and at most `most` if given. */
+export function positive(most?: number) {
+  const number = z.number().positive();
+  return most === undefined ? number : number.max(most);
+}
+
+/** A group of settings. A missing group counts as an empty one, so that everything it requires is reported. */
+export function group<Shape extends z.ZodRawShape>(meaning: string, shape: Shape) {
+  return z
+    .strictObject(shape)
+    .prefault({} as never)
+    .describe(meaning);
+}
+
+/**
+ * A group of which one setting, such as `type`, chooses the variant; `preset` is the variant that is chosen by default.
+ * zod stops at a wrong choice. So that one mistake hides no other, what all variants share is then checked here.
+ */
+export function variants<Union extends z.ZodDiscriminatedUnion>(meaning: string, union: Union, preset?: string) {
+  const by = union.def.discriminator;
+  const shapes = union.options.map((option) => (option as unknown as z.ZodObject).shape);
+  const names = shapes.map((shape) => String((shape[by] as z.ZodLiteral).value));
+  const settings = new Map(shapes.flatMap((shape) => Object.entries(shape)));
+  const isShared = (name: string) => name !== by && shapes.every((shape) => name in shape);
+  const shared = z.strictObject(
+    Object.fromEntries([...settings].map(([name, schema]) => [name, isShared(name) ? schema : z.unknown().optional()])),
+  );
+  return z
+    .preprocess((given, context) => {
+      if (typeof given !== 'object' || given === null || Array.isArray(given)) return given;
+      const value: Record<string, unknown> = { ...given };
+      value[by] ??= preset;
+      const chosen = value[by];
+      if (typeof chosen === 'string' && names.includes(chosen)) return value;
+      const { error } = shared.safeParse(value, { error: () => '' });
+      context.issues.push({ code: 'invalid_value', values: names, input: chosen, path: [by] });
+      for (const issue of error?.issues ?? []) context.issues.push({ ...issue, input: undefined });
+      return value;
+    }, union)
+    .prefault((preset === undefined ? {} : { [by]: preset }) as never)
+    .describe(meaning);
+}
 
 /** A string that one function accepts or refuses. */
 const checked = (allowed: string, accepts: (value: string) => boolean) =>
   text.refine(accepts, { abort: true }).meta({ allowed });
 
-/** Intl also takes offsets such as +02:00 on newer Node versions; an offset knows no daylight saving time. */
-export function isTimeZone(name: string): boolean {
-  if (!/^[A-Za-z]/.test(name)) return false;
+/** True when the function accepts the value: it refuses by throwing. */
+function succeeds(check: () => unknown): boolean {
   try {
-    new Intl.DateTimeFormat('en', { timeZone: name });
+    check();
     return true;
   } catch {
     return false;
   }
+}
+
+/** Intl also takes offsets such as +02:00 on newer Node versions; an offset knows no daylight saving time. */
+export function isTimeZone(name: string): boolean {
+  return /^[A-Za-z]/.test(name) && succeeds(() => new Intl.DateTimeFormat('en', { timeZone: name }));
 }
 
 const currencies = new Set(Intl.supportedValuesOf('currency'));
-
-function isRegularExpression(source: string): boolean {
-  try {
-    new RegExp(source, 'i');
-    return true;
-  } catch {
-    return false;
-  }
-}
 
 /** Headers that the client or the connection itself writes; a key sent under such a name would break the request. */
 const reservedHeaders = new Set([
@@ -47,18 +91,8 @@ const reservedHeaders = new Set([
   'transfer-encoding',
 ]);
 
-function isFreeHeaderName(name: string): boolean {
-  return isHeaderName(name) && !reservedHeaders.has(name.toLowerCase());
-}
-
-function isHeaderName(name: string): boolean {
-  try {
-    validateHeaderName(name);
-    return true;
-  } catch {
-    return false;
-  }
-}
+const isFreeHeaderName = (name: string) =>
+  succeeds(() => validateHeaderName(name)) && !reservedHeaders.has(name.toLowerCase());
 
 export const timeZone = checked('an IANA time zone such as Europe/Berlin', isTimeZone);
 export const currency = checked('a current ISO 4217 code such as EUR', (code) => currencies.has(code));
@@ -66,19 +100,52 @@ export const cronExpression = checked(
   'a cron expression with six fields, seconds first, such as `*/30 * * * * *`',
   (expression) => expression.trim().split(/\s+/).length === 6 && validate(expression),
 );
-export const regularExpression = checked('a regular expression', isRegularExpression);
+export const regularExpression = checked('a regular expression', (source) => succeeds(() => new RegExp(source, 'i')));
 export const headerName = checked('a header name that HTTP allows and the client does not use', isFreeHeaderName);
-
 export const credentialHeaderName = checked(
   'Authorization, or a header name that HTTP allows and the client does not use',
   (name) => isFreeHeaderName(name) || name.toLowerCase() === 'authorization',
 );
+
+/** A place in a JSON body: names and list positions joined by dots. */
+export const place = (example: string) =>
+  text
+    .regex(/^[^.\s]+(\.[^.\s]+)*$/)
+    .meta({ allowed: `the name of a field, or names joined by dots such as ${example}` });
+
+/** An address of HTTP that carries no credentials, because they would be logged. */
+export const httpAddress = (example: string, credentialsBelong: string) =>
+  z
+    .url({ protocol: /^https?$/, abort: true })
+    .refine((address) => new URL(address).username === '' && new URL(address).password === '', {
+      error: `holds a user name or password; ${credentialsBelong}`,
+    })
+    .meta({ allowed: `an address such as ${example}` });
+
+/** Whether a host name stays on this machine. */
+export function isLoopback(hostname: string): boolean {
+  return /^(localhost|.*\.localhost|127(\.\d+){3}|\[::1\])$/.test(hostname);
+}
+
+/** Whether what is sent to an address can be read on the way there: plain HTTP to another machine. */
+export function isReadableOnTheWay(address: string): boolean {
+  const { protocol, hostname } = new URL(address);
+  return protocol === 'http:' && !isLoopback(hostname);
+}
 
 /** A secret arrives as text from a file or the environment and leaves as a Secret, so that nothing prints it. */
 export const secret = z
   .union([text, z.instanceof(Secret)])
   .transform((value) => (value instanceof Secret ? value : new Secret(value)))
   .meta({ allowed: 'text, from its own file or the environment', secret: true });
+
+/** The setting beside a secret that names its file; `credential` is what systemd calls the secret. */
+export const secretFile = (content: string, credential: string) =>
+  text
+    .optional()
+    .describe(
+      `File that holds ${content}, relative to the configuration folder; credential \`${credential}\` under systemd.`,
+    );
 
 /** One SQL statement. A semicolon at its end is dropped, because the query is read as part of a larger one. */
 export const query = text.transform((sql) => sql.replace(/[;\s]+$/, ''));
@@ -90,28 +157,17 @@ export const columns = z
   .refine((names) => new Set(names).size === names.length, { error: 'names a column twice', abort: true })
   .meta({ allowed: 'a column name, or a list of them without repetition' });
 
-/** A status of an answer within these bounds. */
-export function httpStatus(least: number, most: number) {
-  return z.number().int().min(least).max(most);
-}
-
 /**
  * How a database on a MySQL or MariaDB server is reached; the ERP and the store are described alike.
  * @param meanings what is particular to one of them, and the name of its credential under systemd
  */
 export function mysqlConnection(meanings: { host: string; database: string; user: string; credential: string }) {
   return {
-    host: z.string().min(1).default('127.0.0.1').describe(meanings.host),
-    port: z.number().int().min(1).max(65535).default(3306).describe('Port of that server.'),
-    database: z.string().min(1).describe(meanings.database),
-    user: z.string().min(1).describe(meanings.user),
+    host: text.default('127.0.0.1').describe(meanings.host),
+    port: whole(1, 65_535).default(3306).describe('Port of that server.'),
+    database: text.describe(meanings.database),
+    user: text.describe(meanings.user),
     password: secret.optional().describe('Password of that account. Only from the environment; prefer passwordFile.'),
-    passwordFile: z
-      .string()
-      .min(1)
-      .optional()
-      .describe(
-        `File that holds the password, relative to the configuration folder; credential \`${meanings.credential}\` under systemd.`,
-      ),
+    passwordFile: secretFile('the password', meanings.credential),
   };
 }

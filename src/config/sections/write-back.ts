@@ -1,68 +1,53 @@
 import { z } from 'zod';
-import { query, secret } from './value-types.js';
+import { parseNamedParameters } from '../../model/named-parameters.js';
+import { writeBackColumns, writeBackKinds } from '../../model/write-back.js';
+import { type Partly, type Report, requireSetting } from './cross-check.js';
+import type { CustomersSettings } from './customers.js';
+import type { ErpSettings } from './erp.js';
+import type { OrdersSettings } from './orders.js';
+import { group, positive, query, secret, secretFile, text, whole } from './value-types.js';
 
 const target = (table: string, what: string, gone: string) =>
-  z
-    .strictObject({
-      enabled: z.boolean().default(true).describe(`false writes no ${what} back.`),
-      table: z
-        .string()
-        .regex(/^[A-Za-z0-9_]{1,64}$/, 'not letters, digits and underscores')
-        .default(table)
-        .describe('Side table; `waybill erp side-tables` prints how it is made. Not used where `upsert` is given.')
-        .meta({ allowed: 'letters, digits and underscores' }),
-      upsert: query
-        .optional()
-        .describe(
-          'Statement of your own instead of the side table, run for each record with named parameters (docs/write-back.md). It may run twice for the same state.',
-        ),
-      gone: query.optional().describe(gone),
-    })
-    .prefault({})
-    .describe(`Where ${what} are written.`);
+  group(`Where ${what} are written.`, {
+    enabled: z.boolean().default(true).describe(`false: no ${what} are written back.`),
+    table: z
+      .string()
+      .regex(/^[A-Za-z0-9_]{1,64}$/)
+      .default(table)
+      .describe('Side table; `waybill erp side-tables` prints how to create it. Not used where `upsert` is given.')
+      .meta({ allowed: 'letters, digits and underscores' }),
+    upsert: query
+      .optional()
+      .describe(
+        'Statement of your own instead of the side table, run for each record with named parameters (docs/write-back.md). It may run twice for the same state.',
+      ),
+    gone: query.optional().describe(gone),
+  });
 
 const goneRecord =
-  'Statement for a record of which nothing is known any more, such as one that was parked and is solved. Absent: `upsert` with NULL in everything but the key.';
+  'Statement for a record of which nothing is known any more, such as one whose parked message is resolved. Absent: `upsert` with NULL in everything but the key.';
 
-export const writeBackSettings = z
-  .strictObject({
-    enabled: z.boolean().default(false).describe('true writes back into the ERP what became of its records.'),
-    host: z.string().min(1).optional().describe('Server that is written to. Default: erp.host.'),
-    port: z.number().int().min(1).max(65535).optional().describe('Port of that server. Default: erp.port.'),
-    database: z.string().min(1).optional().describe('Database that is written to. Default: erp.database.'),
-    user: z
-      .string()
-      .min(1)
+export const writeBackSettings = group(
+  'What is written back into the ERP, through an account of its own. Off unless you switch it on.',
+  {
+    enabled: z.boolean().default(false).describe('true: the ERP is told what became of its records.'),
+    host: text.optional().describe('Server to write to. Default: erp.host.'),
+    port: whole(1, 65_535).optional().describe('Port of that server. Default: erp.port.'),
+    database: text.optional().describe('Database to write to. Default: erp.database.'),
+    user: text
       .optional()
       .describe('An account of its own, with no more than the grants that `waybill erp side-tables` prints.'),
     password: secret.optional().describe('Password of that account. Only from the environment; prefer passwordFile.'),
-    passwordFile: z
-      .string()
-      .min(1)
-      .optional()
-      .describe(
-        'File that holds the password, relative to the configuration folder; credential `write-back-password` under systemd.',
-      ),
-    batchSize: z
-      .number()
-      .int()
-      .min(1)
-      .max(1000)
-      .default(200)
-      .describe('Records written in one transaction.')
-      .meta({ unit: 'records' }),
-    timeoutSeconds: z
-      .number()
-      .positive()
-      .max(60)
+    passwordFile: secretFile('the password', 'write-back-password'),
+    batchSize: whole(1, 1000).default(200).describe('Records written in one transaction.').meta({ unit: 'records' }),
+    timeoutSeconds: positive(60)
       .default(20)
-      .describe('Longest time that one statement may take; its transaction is then given up and tried again later.'),
-    sweepHours: z
-      .number()
-      .positive()
-      .max(8760)
+      .describe(
+        'Longest time one statement may take. After that its transaction is rolled back and tried again later.',
+      ),
+    sweepHours: positive(8760)
       .default(24)
-      .describe('How often everything is compared with what was written, whatever is known to have changed.'),
+      .describe('How often everything is compared with what was written, not only what is known to have changed.'),
     orders: target('waybill_orders', 'orders', goneRecord),
     customers: target('waybill_customers', 'customers', goneRecord),
     invoices: target(
@@ -70,8 +55,49 @@ export const writeBackSettings = z
       'invoices',
       'Statement for an invoice that is no longer listed. Absent: `upsert`, with no_longer_listed_at.',
     ),
-  })
-  .describe('What is written back into the ERP, with an account of its own. Off unless it is switched on.');
+  },
+);
 
 export type WriteBackSettings = z.output<typeof writeBackSettings>;
 export type WriteBackTarget = WriteBackSettings['orders'];
+
+interface Checked {
+  writeBack: WriteBackSettings;
+  erp: ErpSettings;
+  orders: OrdersSettings;
+  customers: CustomersSettings;
+}
+
+/** The account that writes is never the one that reads, and a statement names only parameters that exist. */
+export function checkWriteBack({ writeBack, erp, orders, customers }: Partly<Checked>, report: Report): void {
+  if (writeBack?.enabled !== true) return;
+  if (erp?.type === 'mysql') {
+    const why = 'an account of its own, because writeBack.enabled is true';
+    requireSetting(writeBack.user, 'writeBack.user', why, report);
+    const isSamePlace = (writeBack.host ?? erp.host) === erp.host && (writeBack.port ?? erp.port) === erp.port;
+    if (writeBack.user !== undefined && writeBack.user === erp.user && isSamePlace)
+      report('writeBack.user', 'is the account that reads the ERP', {
+        found: writeBack.user,
+        allowed: 'another account than erp.user, which may only SELECT',
+      });
+  }
+  for (const kind of writeBackKinds) {
+    const target = writeBack[kind];
+    if (target?.enabled === false) continue;
+    if (target?.gone !== undefined && target.upsert === undefined)
+      report(`writeBack.${kind}.gone`, 'is given without upsert', {
+        allowed: 'both statements, or neither and the side table',
+      });
+    const keyColumns = { orders: orders?.key, customers: customers?.key, invoices: undefined }[kind] ?? [];
+    const known: string[] = [...writeBackColumns[kind], ...keyColumns.map((_, index) => `key_${index + 1}`)];
+    for (const name of ['upsert', 'gone'] as const) {
+      const { names } = parseNamedParameters(target?.[name] ?? '', erp?.type === 'mysql');
+      const unknown = names.filter((parameter) => !known.includes(parameter));
+      if (unknown.length > 0)
+        report(`writeBack.${kind}.${name}`, 'has parameters that nothing fills', {
+          found: unknown.map((parameter) => `:${parameter}`).join(', '),
+          allowed: known.map((parameter) => `:${parameter}`).join(', '),
+        });
+    }
+  }
+}

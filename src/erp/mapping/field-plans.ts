@@ -1,4 +1,4 @@
-import type { FieldMapping } from '../../config/sections/field-mapping.js';
+import type { FieldMapping } from '../../config/sections/record-mapping.js';
 import type { ErpColumn } from '../erp-database.js';
 import type { FieldPlan, FieldType } from './map-field.js';
 

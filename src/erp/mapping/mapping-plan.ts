@@ -1,4 +1,4 @@
-import type { FieldMapping } from '../../config/sections/field-mapping.js';
+import type { FieldMapping } from '../../config/sections/record-mapping.js';
 import type { ErpColumn, ErpSnapshot } from '../erp-database.js';
 import { ErpError, type ErpSource } from '../erp-reader.js';
 import { columnSql, conditionIn, fromQuery, type KeyColumns, type QuerySource, stripQuery } from '../query-source.js';

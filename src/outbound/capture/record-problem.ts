@@ -1,11 +1,11 @@
-import type { FieldRules, RecordSettings } from '../../config/sections/service.js';
+import type { FieldRuleSettings, FieldRules } from '../../config/sections/service-fields.js';
 import type { Entity, JsonValue } from '../../model/record.js';
 
 type Fields = { readonly [name: string]: JsonValue };
 
 /** What the service demands of a record, and how large the body may be that carries it. */
 export interface RecordDemands {
-  fields: RecordSettings;
+  fields: FieldRuleSettings;
   maxRequestBytes: number;
 }
 

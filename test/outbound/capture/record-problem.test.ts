@@ -1,9 +1,9 @@
 import { expect } from 'chai';
-import { recordSettings } from '../../../src/config/sections/service.js';
+import { fieldRuleSettings } from '../../../src/config/sections/service-fields.js';
 import { recordProblem } from '../../../src/outbound/capture/record-problem.js';
 
 const demands = (fields: object = {}, maxRequestBytes = 1_000) => ({
-  fields: recordSettings.parse(fields),
+  fields: fieldRuleSettings.parse(fields),
   maxRequestBytes,
 });
 const order = { customer_code: 'C1', note: 'Müller', items: [{ sku: 'A-1', qty: 1, price: 5 }] };

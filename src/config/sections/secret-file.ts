@@ -1,5 +1,5 @@
 import { readFileSync, statSync } from 'node:fs';
-import { Secret } from '../model/secret.js';
+import { Secret } from '../../model/secret.js';
 
 const largestBytes = 65_536;
 

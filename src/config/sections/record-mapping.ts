@@ -1,0 +1,109 @@
+import { z } from 'zod';
+import { type Partly, type Report, requireSetting } from './cross-check.js';
+import { query, text, whole } from './value-types.js';
+
+/** How one field of the service's record is made from the columns of a query. A plain string names the column. */
+export const fieldMapping = z
+  .union([
+    text,
+    z.strictObject({
+      column: text.optional().describe('Column of the query. Give exactly one of column and constant.'),
+      constant: z
+        .union([z.string(), z.number().int(), z.boolean()])
+        .optional()
+        .describe('A fixed value instead of a column.')
+        .meta({ allowed: 'text, a whole number, true or false' }),
+      type: z
+        .enum(['text', 'integer', 'amount', 'boolean', 'date', 'datetime'])
+        .default('text')
+        .describe(
+          'text: unchanged. integer: a fraction is refused. amount: a decimal, sent as an integer by amounts.scale. ' +
+            'date: YYYY-MM-DD. datetime: ISO 8601 with the offset of erp.timeZone.',
+        ),
+      optional: z
+        .boolean()
+        .default(false)
+        .describe('true: NULL or empty text leaves the field out instead of being an error.'),
+      maxLength: whole(1).optional().describe('Longer text is refused.').meta({ unit: 'characters' }),
+    }),
+  ])
+  .meta({ shape: 'Field mapping', allowed: 'the name of a column, or a field mapping' });
+
+export type FieldMapping = z.output<typeof fieldMapping>;
+
+export const fieldMappings = z.record(text, fieldMapping);
+
+type Fields = Partly<Record<string, FieldMapping>> | undefined;
+
+export function checkMappings(path: string, fields: Fields, report: Report): void {
+  for (const [name, mapping] of Object.entries(fields ?? {})) {
+    if (typeof mapping !== 'object') continue;
+    const given = [mapping.column, mapping.constant].filter((part) => part !== undefined).length;
+    if (given === 1) continue;
+    const message = given === 0 ? 'names neither a column nor a constant' : 'names a column and a constant';
+    report(`${path}.${name}`, message, { allowed: 'exactly one of column and constant' });
+  }
+}
+
+/** A field that the service needs has to be mapped, and no record may leave it out. */
+export function requireField(path: string, fields: Fields, name: string, why: string, report: Report): void {
+  const mapping = fields?.[name];
+  requireSetting(mapping, `${path}.${name}`, `a column, because ${why}`, report);
+  if (typeof mapping === 'object' && mapping.optional)
+    report(`${path}.${name}.optional`, 'must not be true', { found: 'true', allowed: `false, because ${why}` });
+}
+
+const removal = (when: string) =>
+  z
+    .union([
+      z.literal('nothing'),
+      z.literal('delete'),
+      z.strictObject({
+        patch: z
+          .record(text, z.union([z.string(), z.number().int(), z.boolean()]))
+          .describe('Fields to set at the service.')
+          .meta({ allowed: 'names and values, such as {status: cancelled}' }),
+      }),
+    ])
+    .default('nothing')
+    .describe(when)
+    .meta({ allowed: 'nothing, delete, or fields to set: {patch: {status: cancelled}}' });
+
+/** What customers and orders have in common: which rows count, and what follows when a row is gone. */
+export const rowSettings = {
+  changedAt: text
+    .optional()
+    .describe('Column that changes whenever the row changes. Without it only sweeps find changes.'),
+  pending: text
+    .optional()
+    .describe('SQL condition on the columns of the query: which rows may be sent. Absent: all of them.'),
+  cancelled: z
+    .strictObject({
+      column: text.describe('Column of the query that tells.'),
+      values: z
+        .array(z.union([z.string(), z.number().int()]))
+        .min(1)
+        .describe('Values of that column that mean cancelled.')
+        .meta({ allowed: 'a list of texts or whole numbers' }),
+    })
+    .optional()
+    .describe('What marks a cancelled record, even one that `pending` leaves out. Absent: nothing does.'),
+  existence: query
+    .optional()
+    .describe('SELECT that yields the key of every record that exists. Default: the query, without `pending`.'),
+  onCancelled: removal('What to do at the service when a record that it has is cancelled.'),
+  onDeleted: removal('What to do at the service when a record that it has is absent from `existence` in two sweeps.'),
+};
+
+export type RemovalSetting = z.output<typeof rowSettings.onDeleted>;
+
+/** Without a mark nothing is ever cancelled, and an effect that was configured for it would wait for ever. */
+export function checkCancelled(
+  path: 'customers' | 'orders',
+  { cancelled, onCancelled }: { cancelled?: unknown; onCancelled?: unknown },
+  report: Report,
+): void {
+  if (onCancelled === undefined || onCancelled === 'nothing') return;
+  const why = `a column and its values, because ${path}.onCancelled is set`;
+  requireSetting(cancelled, `${path}.cancelled`, why, report);
+}
