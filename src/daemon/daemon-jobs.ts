@@ -1,0 +1,203 @@
+import type { EventEmitter } from 'node:events';
+import type { ErpReader } from '../erp/erp-reader.js';
+import type { ErpWriter } from '../erp/write-back/erp-writer.js';
+import { pull } from '../inbound/invoices/pull.js';
+import { readOrdersBack } from '../inbound/orders/read-back.js';
+import { AnnouncedTurns, endPulled, readAnnounced } from '../inbound/webhooks/read-announced.js';
+import { writeBack } from '../inbound/write-back/write-back.js';
+import { prune } from '../operator/prune.js';
+import type { JobContext } from '../ops/job-context.js';
+import { capture } from '../outbound/capture/capture.js';
+import { QuietClock } from '../outbound/deliver/quiet-hours.js';
+import type { ServiceLease } from '../outbound/deliver/service-lease.js';
+import { tryNewCredential } from '../outbound/deliver/try-new-credential.js';
+import type { ServiceClient } from '../service/service-client.js';
+import { listJobRuns, type RecordedJob, recordFailure, recordSuccess, takeWakeUps } from '../store/job-runs.js';
+import { lookAfterAlerts, type TellAlert } from './alerts.js';
+import type { JobScheduler } from './job-scheduler.js';
+
+export interface DaemonPartners {
+  reader: ErpReader;
+  client: ServiceClient;
+  /** Absent or null: nothing is written back into the ERP. */
+  writer?: ErpWriter | null;
+  /** Tells somebody of an alert; absent: nobody is configured. */
+  tell?: TellAlert | null;
+  /** Emits `event` when this process has stored a webhook that something has to be read for. */
+  webhooks?: EventEmitter;
+}
+
+/** A sweep of the write-back leaves the rest to its next turn after so long. */
+const writeBackSweepMs = 20_000;
+/** After so long without a prune, one is made up for. */
+const missedPruneMs = 48 * 3_600_000;
+/** The first look at what is wrong waits for the first capture, but no longer than this. */
+const graceMs = 600_000;
+
+/**
+ * What the daemon does beside delivering: every job, put on the schedule. Returns what starts them outside of it: `begin` once
+ * at the start, `announce` when a webhook was stored.
+ */
+export function scheduleJobs(
+  context: JobContext,
+  partners: DaemonPartners,
+  lease: ServiceLease,
+  scheduler: JobScheduler,
+  signal: AbortSignal,
+): { begin: () => void; announce: () => void } {
+  const { settings, store, log } = context;
+  const nowMs = () => context.nowMs();
+  const { reader, client, writer } = partners;
+  const quiet = new QuietClock(settings.schedule);
+
+  const captureNow = scheduler.job('capture', async () => {
+    const result = await recorded(
+      context,
+      'capture',
+      signal,
+      () => capture(context, reader, { signal }),
+      ({ stopped }) => (stopped ? undefined : null),
+    );
+    if (result.captured.orders + result.captured.customers + result.parked > 0)
+      log.info('captured', { ...result.captured, parked: result.parked, waiting: result.waiting });
+    if (result.stopped && !signal.aborted) log.warn('capture did not run', result.stopped);
+  });
+
+  const writeBackNow = scheduler.job('write-back', async () => {
+    if (!writer) return;
+    const { written, refused } = await writeBack(context, { writer, reader }, { signal, sweepMs: writeBackSweepMs });
+    if (written.orders + written.customers + written.invoices + refused > 0)
+      log.info('Written back into the ERP', { ...written, refused });
+  });
+
+  const pullNow = scheduler.job('pull', async () => {
+    if (!settings.invoices.enabled || quiet.isQuiet('pull', nowMs())) return;
+    const result = await recorded(
+      context,
+      'pull',
+      signal,
+      () => pull(context, client, lease, { waitsForTurn: true, signal }),
+      ({ outcome, reason }) => {
+        if (outcome === 'proven' || outcome === 'unproven') return null;
+        return outcome === 'failed' && !signal.aborted ? (reason ?? 'no reason given') : undefined;
+      },
+    );
+    if (result.outcome === 'proven') await endPulled(context, lease);
+    log.log(result.outcome === 'proven' ? 'info' : 'warn', 'pulled unpaid invoices', result);
+    void writeBackNow();
+  });
+
+  const turns = new AnnouncedTurns();
+  const pullForEvents = scheduler.job('pull for webhooks', async () => {
+    const since = nowMs();
+    // A pull that was under way already may have passed the place of what changed.
+    for (let nth = 0; nth < 2 && !signal.aborted; nth++) {
+      await pullNow();
+      if (await endPulled(context, lease, since)) return;
+    }
+  });
+  const announcedNow = scheduler.job('webhooks', async () => {
+    // Events that come while it reads have their turn right after.
+    while (!signal.aborted && turns.take(nowMs())) {
+      const result = await readAnnounced(context, client, lease, signal).catch((error: Error) => {
+        turns.waitFor(nowMs());
+        throw error;
+      });
+      if (result.read > 0) log.info('read what webhooks announced', { records: result.read });
+      if (result.waits) turns.waitFor(nowMs());
+      // Events that come while a pull is under way ask for one in vain: they wait until it is over.
+      if (result.needsPull && turns.takePull(nowMs())) void pullForEvents().finally(() => turns.waitFor(nowMs()));
+    }
+  });
+  const announce = () => {
+    turns.announce();
+    void announcedNow();
+  };
+
+  const pruneNow = scheduler.job('prune', async () => {
+    const removed = await recorded(
+      context,
+      'prune',
+      signal,
+      () => prune(context, lease.lease, signal),
+      () => (signal.aborted ? undefined : null),
+    );
+    if (!signal.aborted) log.info('pruned', removed);
+  });
+  /** A machine that is off at night would never prune. */
+  const pruneWhenMissed = scheduler.job('prune', async () => {
+    const last = (await store.read('look for the last prune', listJobRuns)).find((run) => run.job === 'prune');
+    if (nowMs() - (last?.succeededAt ?? 0) > missedPruneMs) await pruneNow();
+  });
+
+  const readBackNow = scheduler.job('reading orders back', async () => {
+    if (!settings.orders.readBack.enabled || quiet.isQuiet('pull', nowMs())) return;
+    const result = await readOrdersBack(context, client, lease, signal);
+    if (result.read + result.gone + result.failed > 0) log.info('read orders back', result);
+  });
+
+  const lookForWakeUps = scheduler.job('wake-up', async () => {
+    for (const wakeUp of await store.transaction('take wake-ups', takeWakeUps)) {
+      log.info('Woken up', wakeUp);
+      if (wakeUp.job === 'webhooks') announce();
+      else void (wakeUp.job === 'capture' ? captureNow() : pullNow());
+    }
+  });
+
+  // Right after the start of a daemon that was off for a week, everything looks silent.
+  let settledIn = false;
+  const startedAt = performance.now();
+  const alertsNow = scheduler.job('alerts', async () => {
+    if (!settledIn && performance.now() - startedAt < graceMs) return;
+    await lookAfterAlerts(context, lease.lease, partners.tell ?? null, signal);
+  });
+
+  const credentialNow = scheduler.job('credential', () => tryNewCredential(context, client, lease, true));
+
+  scheduler.schedule('capture', settings.schedule.capture, captureNow);
+  scheduler.schedule('pull', settings.schedule.pull, pullNow);
+  scheduler.schedule('write-back', settings.schedule.writeBack, writeBackNow);
+  scheduler.schedule('prune', settings.schedule.prune, pruneNow);
+  scheduler.schedule('wake-up', '* * * * * *', lookForWakeUps);
+  scheduler.schedule('webhooks', '* * * * * *', announcedNow);
+  scheduler.schedule('alerts', '*/2 * * * * *', alertsNow);
+  scheduler.schedule('credential', '*/2 * * * * *', credentialNow);
+  scheduler.schedule('reading orders back', '*/5 * * * * *', readBackNow);
+
+  const begin = () =>
+    void captureNow().finally(() => {
+      settledIn = true;
+      void pruneWhenMissed();
+      void readBackNow();
+    });
+  return { begin, announce };
+}
+
+/**
+ * Runs a job and puts on record how it went, for alerts and `status`.
+ * @param failureOf what a run came to: null is a success, a text a failure, undefined neither
+ */
+async function recorded<T>(
+  context: JobContext,
+  job: RecordedJob,
+  signal: AbortSignal,
+  run: () => Promise<T>,
+  failureOf: (result: T) => string | null | undefined,
+): Promise<T> {
+  const note = async (failure: string | null) => {
+    const { store, nowMs, log } = context;
+    await store
+      .transaction(`note how ${job} went`, (tx) =>
+        failure === null ? recordSuccess(tx, job, nowMs()) : recordFailure(tx, job, failure, nowMs()),
+      )
+      // When the store is away, the job itself says so.
+      .catch((error: Error) => log.warn(`How ${job} went is not on record`, { error: error.message }));
+  };
+  const result = await run().catch(async (error: Error) => {
+    if (!signal.aborted) await note(error.message);
+    throw error;
+  });
+  const failure = failureOf(result);
+  if (failure !== undefined) await note(failure);
+  return result;
+}

@@ -1,0 +1,65 @@
+import cron, { type ScheduledTask } from 'node-cron';
+import type { Logger } from 'winston';
+
+/** Resolves when the run is over; never rejects. */
+export type Job = () => Promise<unknown>;
+
+/**
+ * The daemon's only scheduler. A job runs by its cron pattern, and at once when something asks for it. It never overlaps
+ * itself; a failure is logged, and the next run tries again.
+ */
+export class JobScheduler {
+  readonly #log: Logger;
+  readonly #timeZone: string;
+  readonly #signal: AbortSignal;
+  readonly #tasks: ScheduledTask[] = [];
+  readonly #running = new Set<Promise<unknown>>();
+
+  /** @param signal no job starts once it has aborted */
+  constructor(log: Logger, timeZone: string, signal: AbortSignal) {
+    this.#log = log;
+    this.#timeZone = timeZone;
+    this.#signal = signal;
+  }
+
+  /** Makes a job of `run`. Asked for while it runs, it answers with the run under way. */
+  job(name: string, run: () => Promise<unknown>): Job {
+    let current: Promise<unknown> | null = null;
+    return () => {
+      if (current || this.#signal.aborted) return current ?? Promise.resolve();
+      const started = run()
+        .catch((error: Error) => this.#log.error(`${name} failed`, { error: error.message }))
+        .finally(() => {
+          this.#running.delete(started);
+          current = null;
+        });
+      this.#running.add(started);
+      current = started;
+      return started;
+    };
+  }
+
+  /** Runs the job from now on whenever the pattern matches (six fields: seconds come first). */
+  schedule(name: string, pattern: string, job: Job): void {
+    const quietly = (message: string | Error) =>
+      this.#log.debug(`schedule: ${(message as Error).message ?? message}`, { job: name });
+    const logger = { debug: quietly, info: quietly, warn: quietly, error: quietly };
+    const timezone = zoneOf(pattern, this.#timeZone);
+    this.#tasks.push(cron.schedule(pattern, job, { name, timezone, noOverlap: true, logger }));
+  }
+
+  /** Starts nothing any more, and waits for what is under way. */
+  async stop(): Promise<void> {
+    for (const task of this.#tasks.splice(0)) await task.destroy();
+    await Promise.allSettled(this.#running);
+  }
+}
+
+/**
+ * The time zone in which node-cron works a pattern out. Where clocks are set back, node-cron passes over the hour that comes
+ * twice, and every job would rest for so long. A pattern that means the same in all zones (their offsets are multiples of
+ * 15 minutes) is therefore worked out in UTC. Pure.
+ */
+export function zoneOf(pattern: string, timeZone: string): string {
+  return /^(\S+ )?\*(\/(1|3|5|15))?( \*){4}$/.test(pattern.trim().replace(/\s+/g, ' ')) ? 'UTC' : timeZone;
+}
