@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
 import { stringify } from 'csv-stringify/sync';
-import { type AuditFilter, type AuditLine, readAuditPage, startOfLast } from '../audit/read-audit.js';
+import { type AuditFilter, type AuditLine, readAuditPage, startOfLast } from '../audit/audit-log.js';
 import type { Entity } from '../model/record.js';
 import { findRecords } from '../operator/find-records.js';
 import {

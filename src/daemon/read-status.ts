@@ -1,4 +1,4 @@
-import { lastEventAt, type RunningDaemon, startedDaemons } from '../audit/read-audit.js';
+import { lastEventAt, type RunningDaemon, startedDaemons } from '../audit/audit-log.js';
 import type { ServiceSettings } from '../config/sections/service.js';
 import type { Settings } from '../config/settings.js';
 import { countListedInvoices } from '../inbound/invoices/list-invoices.js';
@@ -8,8 +8,7 @@ import { readWebhookStatus, type WebhookStatus } from '../inbound/webhooks/webho
 import { countRefusals, listWriteBack } from '../inbound/write-back/write-back-state.js';
 import type { Entity } from '../model/record.js';
 import { type WriteBackKind, writeBackKinds } from '../model/write-back.js';
-import { groupMessages, type MessageGroup } from '../operator/list-messages.js';
-import { countOutbox, type OutboxCounts } from '../operator/outbox-counts.js';
+import { countOutbox, groupMessages, type MessageGroup, type OutboxCounts } from '../operator/list-messages.js';
 import { goLiveProblem } from '../outbound/deliver/go-live.js';
 import { isOutdated } from '../outbound/deliver/profile-notices.js';
 import { QuietClock } from '../outbound/deliver/quiet-hours.js';

@@ -1,4 +1,4 @@
-import { type AuditLine, readAuditPage, startOfLast } from '../audit/read-audit.js';
+import { type AuditLine, readAuditPage, startOfLast } from '../audit/audit-log.js';
 import type { Entity } from '../model/record.js';
 import type { JobContext } from '../ops/job-context.js';
 import { goLiveProblem } from '../outbound/deliver/go-live.js';

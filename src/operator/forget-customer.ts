@@ -5,7 +5,7 @@ import { eraseAcknowledged } from '../outbound/outbox/bindings.js';
 import type { MessageState } from '../outbound/outbox/message.js';
 import { placeholders } from '../store/rows.js';
 import type { Tx } from '../store/store.js';
-import { eraseBodies } from './prune-messages.js';
+import { eraseBodies } from './prune.js';
 
 /** The code in a customer's mapped record; null: it has none, or its bytes are no longer kept. */
 export function customerCodeOf(record: string | null): string | null {

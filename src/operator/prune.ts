@@ -2,10 +2,124 @@ import { appendAudit, pruneAudit } from '../audit/audit-log.js';
 import { prunePulls } from '../inbound/invoices/pull-record.js';
 import { pruneEvents } from '../inbound/webhooks/webhook-rows.js';
 import type { JobContext } from '../ops/job-context.js';
+import type { MessageState } from '../outbound/outbox/message.js';
 import { pruneAlerts } from '../store/alerts.js';
 import type { Lease } from '../store/lease.js';
+import { placeholders } from '../store/rows.js';
 import type { Tx } from '../store/store.js';
-import { deleteMessages, eraseBodies, oldMessages, pruneAttempts, pruneDecision } from './prune-messages.js';
+
+/** What decides whether a message may be forgotten. */
+export interface OldMessage {
+  id: number;
+  state: MessageState;
+  revision: number;
+  contentHash: string;
+  capturedAt: number;
+  closedAt: number | null;
+  /** Whether a newer message of the same record exists. */
+  newer: boolean;
+  binding: { revision: number; contentHash: string } | null;
+  hasBody: boolean;
+}
+
+export interface Horizons {
+  /** What was closed before is forgotten; milliseconds since 1970. */
+  messagesBefore: number;
+  bodiesBefore: number;
+}
+
+const closedStates: readonly MessageState[] = ['delivered', 'superseded', 'discarded'];
+
+/** What becomes of an old message. Pure; one question a paragraph. */
+export function pruneDecision(message: OldMessage, horizons: Horizons): 'keep' | 'body' | 'message' {
+  // What is open will be sent, and what is parked waits for a person, however long it takes.
+  if (!closedStates.includes(message.state) || message.closedAt === null) return 'keep';
+  const body = message.hasBody && message.closedAt < horizons.bodiesBefore ? 'body' : 'keep';
+  if (message.closedAt >= horizons.messagesBefore) return body;
+
+  // The newest message alone remembers what was captured last, and which revision numbers and generations are used up.
+  // Only a binding that says the same may stand in for it: otherwise an unchanged row would be captured, and sent, again.
+  const { binding } = message;
+  const remembered = binding !== null && binding.revision >= message.revision;
+  if (!message.newer && !(remembered && binding.contentHash === message.contentHash)) return body;
+  return 'message';
+}
+
+/** One page of the outbox in the order of ids, with what the decision needs. Reads along the primary key. */
+export async function oldMessages(tx: Tx, afterId: number, limit: number): Promise<OldMessage[]> {
+  const rows = await tx.select(
+    `SELECT m.id, m.state, m.revision, m.content_hash, m.captured_at, m.closed_at,
+            b.revision AS bound_revision, b.content_hash AS bound_hash, y.message_id AS body_id,
+            CASE WHEN EXISTS (SELECT 1 FROM outbox_message n
+                               WHERE n.source_key=m.source_key AND n.entity=m.entity AND n.revision>m.revision)
+                 THEN 1 ELSE 0 END AS newer
+       FROM (SELECT id, entity, source_key, state, revision, content_hash, captured_at, closed_at
+               FROM outbox_message WHERE id>? ORDER BY id LIMIT ${Math.trunc(limit)}) AS m
+       LEFT JOIN binding b ON b.entity=m.entity AND b.source_key=m.source_key
+       LEFT JOIN message_body y ON y.message_id=m.id
+      ORDER BY m.id`,
+    [afterId],
+  );
+  return rows.map((row) => ({
+    id: Number(row.id),
+    state: row.state,
+    revision: row.revision,
+    contentHash: row.content_hash,
+    capturedAt: Number(row.captured_at),
+    closedAt: row.closed_at === null ? null : Number(row.closed_at),
+    newer: Number(row.newer) === 1,
+    binding: row.bound_revision === null ? null : { revision: row.bound_revision, contentHash: row.bound_hash },
+    hasBody: row.body_id !== null,
+  }));
+}
+
+/** Erases the bodies of messages, and what the service answered to them. */
+export async function eraseBodies(tx: Tx, ids: readonly number[]): Promise<{ bodies: number; excerpts: number }> {
+  if (ids.length === 0) return { bodies: 0, excerpts: 0 };
+  const list = placeholders(ids.length);
+  const attempts = await tx.select<{ id: number }>(`SELECT id FROM attempt WHERE message_id IN ${list}`, ids);
+  let excerpts = 0;
+  // A message that was tried for weeks has thousands of attempts.
+  for (let start = 0; start < attempts.length; start += 1_000) {
+    const chunk = attempts.slice(start, start + 1_000).map((row) => Number(row.id));
+    excerpts += await tx.run(`DELETE FROM attempt_excerpt WHERE attempt_id IN ${placeholders(chunk.length)}`, chunk);
+  }
+  return { bodies: await tx.run(`DELETE FROM message_body WHERE message_id IN ${list}`, ids), excerpts };
+}
+
+/** Deletes closed messages with all that hangs on them. */
+export async function deleteMessages(
+  tx: Tx,
+  ids: readonly number[],
+): Promise<{ messages: number; attempts: number; bodies: number; excerpts: number }> {
+  const erased = await eraseBodies(tx, ids);
+  if (ids.length === 0) return { ...erased, messages: 0, attempts: 0 };
+  const list = placeholders(ids.length);
+  const attempts = await tx.run(`DELETE FROM attempt WHERE message_id IN ${list}`, ids);
+  return { ...erased, attempts, messages: await tx.run(`DELETE FROM outbox_message WHERE id IN ${list}`, ids) };
+}
+
+/**
+ * Removes requests that belong to no message (pages of a list, orders that were read back) and are older than `before`; up to
+ * `limit` are looked at, from `afterId` on. Those of messages go with them.
+ */
+export async function pruneAttempts(
+  tx: Tx,
+  before: number,
+  afterId: number,
+  limit: number,
+): Promise<{ attempts: number; lastId: number; more: boolean }> {
+  const rows = await tx.select<{ id: number; message_id: number | null; intended_at: number | string }>(
+    `SELECT id, message_id, intended_at FROM attempt WHERE id>? ORDER BY id LIMIT ${Math.trunc(limit)}`,
+    [afterId],
+  );
+  const old = rows.filter((row) => Number(row.intended_at) < before);
+  const ids = old.filter((row) => row.message_id === null).map((row) => Number(row.id));
+  const attempts =
+    ids.length === 0 ? 0 : await tx.run(`DELETE FROM attempt WHERE id IN ${placeholders(ids.length)}`, ids);
+  // Ids grow with time.
+  return { attempts, lastId: Number(rows.at(-1)?.id ?? afterId), more: old.length === limit };
+}
 
 /** How many rows were removed. */
 export interface PruneResult {

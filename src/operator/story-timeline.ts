@@ -1,4 +1,4 @@
-import type { AuditLine } from '../audit/read-audit.js';
+import type { AuditLine } from '../audit/audit-log.js';
 import type { RecordStory, StoryAttempt } from './tell-story.js';
 
 export interface TimelineEntry {

@@ -1,5 +1,4 @@
-import { type ErrorPlaces, usualErrorPlaces } from '../model/error-places.js';
-import { valueAt } from '../model/value-at.js';
+import { type ErrorPlaces, usualErrorPlaces, valueAt } from '../model/json-place.js';
 import { parseJson } from './parse-json.js';
 
 export interface ErrorBody {

@@ -1,7 +1,7 @@
 import type { ServiceSettings } from '../config/sections/service.js';
 import type { LookUpEndpoint } from '../config/sections/service-endpoints.js';
+import { valueAt } from '../model/json-place.js';
 import type { JsonValue } from '../model/record.js';
-import { valueAt } from '../model/value-at.js';
 import type { FoundRecord, LookUpFinding } from '../model/verdict.js';
 import { acknowledgedId } from './acknowledgement.js';
 import { idIsCode } from './endpoints.js';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { AcknowledgementSettings } from '../config/sections/service-answers.js';
-import { valueAt } from '../model/value-at.js';
+import { valueAt } from '../model/json-place.js';
 import { parseJson } from './parse-json.js';
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not be there

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { Verdict } from '../../src/model/verdict.js';
-import { countOpen, customersOfOrders } from '../../src/operator/open-messages.js';
+import { countOpen, customersOfOrders } from '../../src/operator/sync.js';
 import { knownRecords } from '../../src/outbound/capture/known-records.js';
 import { type ClaimedMessage, claimMessages } from '../../src/outbound/deliver/claim-messages.js';
 import { parkForgottenKeys, settleNothingToSend } from '../../src/outbound/deliver/claims.js';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { usualErrorPlaces } from '../../model/error-places.js';
+import { usualErrorPlaces } from '../../model/json-place.js';
 import type { Partly, Report } from './cross-check.js';
 import { group, place, regularExpression, text, whole } from './value-types.js';
 

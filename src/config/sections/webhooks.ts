@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { webhookSecretProblem } from '../../model/webhook-secret-problem.js';
+import { webhookSecretProblem } from '../../model/secret.js';
 import type { ConfigurationProblem } from '../configuration-error.js';
 import { type Partly, type Report, requireSetting } from './cross-check.js';
 import { readSecretFile } from './secret-file.js';

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import type { InvoicesSettings } from '../../config/sections/invoices.js';
+import { valueAt } from '../../model/json-place.js';
 import type { Invoice } from '../../model/record.js';
-import { valueAt } from '../../model/value-at.js';
 
 const invoice = z.object({
   invoice_no: z.string().min(1).max(255),

@@ -1,6 +1,6 @@
 import type { ReadInvoiceEndpoint } from '../../config/sections/service-endpoints.js';
+import { valueAt } from '../../model/json-place.js';
 import type { Invoice } from '../../model/record.js';
-import { valueAt } from '../../model/value-at.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { raiseForbiddenRead } from '../../outbound/deliver/forbidden-reads.js';
 import type { PullQuestions, Question } from '../../outbound/deliver/pull-questions.js';

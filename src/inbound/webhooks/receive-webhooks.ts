@@ -1,4 +1,4 @@
-import { webhookSecretProblem } from '../../model/webhook-secret-problem.js';
+import { webhookSecretProblem } from '../../model/secret.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { WatchedFiles } from '../../service/credential/watched-files.js';
 import { endAlert, raiseAlert } from '../../store/alerts.js';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { type OldMessage, pruneDecision } from '../../../src/operator/prune-messages.js';
+import { type OldMessage, pruneDecision } from '../../../src/operator/prune.js';
 import { messageStates } from '../../../src/outbound/outbox/message.js';
 
 const horizons = { messagesBefore: 100, bodiesBefore: 200 };
