@@ -88,12 +88,12 @@ function detailOf({ event, outcome, entity, detail = {} }: AuditEntry): { [name:
 
 /** Removes the oldest lines of the log, up to `limit` of them. @returns how many there were */
 export async function pruneAudit(tx: Tx, before: number, limit: number): Promise<number> {
-  const rows = await tx.select<{ id: number }>(
+  const rows = await tx.rows<{ id: number }>(
     `SELECT id FROM audit_log WHERE at<? ORDER BY at, id LIMIT ${Math.trunc(limit)}`,
     [before],
   );
   if (rows.length === 0) return 0;
-  const ids = rows.map((row) => Number(row.id));
+  const ids = rows.map(({ id }) => id);
   return tx.run(`DELETE FROM audit_log WHERE id IN ${placeholders(ids.length)}`, ids);
 }
 
@@ -159,23 +159,12 @@ function filterSql(filter: AuditFilter): { where: string; parameters: SqlValue[]
 /** Lines after `afterId`, in the order in which they were written: one page of a stream. */
 export async function readAuditPage(tx: Tx, filter: AuditFilter, afterId: number, limit: number): Promise<AuditLine[]> {
   const { where, parameters } = filterSql(filter);
-  const rows = await tx.select(
+  const rows = await tx.rows(
     `SELECT id, at, event, outcome, entity, source_key, message_id, attempt_id, actor, detail
        FROM audit_log WHERE ${where} AND id>? ORDER BY id LIMIT ${Math.trunc(limit)}`,
     [...parameters, afterId],
   );
-  return rows.map((row) => ({
-    id: Number(row.id),
-    at: Number(row.at),
-    event: row.event,
-    outcome: row.outcome,
-    entity: row.entity,
-    sourceKey: row.source_key,
-    messageId: row.message_id === null ? null : Number(row.message_id),
-    attemptId: row.attempt_id === null ? null : Number(row.attempt_id),
-    actor: row.actor,
-    detail: JSON.parse(row.detail),
-  }));
+  return rows.map((row) => ({ ...row, detail: JSON.parse(row.detail) }));
 }
 
 /** The id after which the last `count` matching lines begin, and whether there are older ones. */
@@ -185,20 +174,17 @@ export async function startOfLast(
   count: number,
 ): Promise<{ afterId: number; older: boolean }> {
   const { where, parameters } = filterSql(filter);
-  const rows = await tx.select<{ id: number }>(
+  const rows = await tx.rows<{ id: number }>(
     `SELECT id FROM audit_log WHERE ${where} ORDER BY id DESC LIMIT 2 OFFSET ${Math.max(0, Math.trunc(count) - 1)}`,
     parameters,
   );
   const first = rows[0];
-  return first ? { afterId: Number(first.id) - 1, older: rows.length > 1 } : { afterId: 0, older: false };
+  return first ? { afterId: first.id - 1, older: rows.length > 1 } : { afterId: 0, older: false };
 }
 
 /** When an event was last written; null: never, or the line is no longer kept. */
 export async function lastEventAt(tx: Tx, event: string): Promise<number | null> {
-  const [row] = await tx.select<{ at: number }>('SELECT at FROM audit_log WHERE event=? ORDER BY id DESC LIMIT 1', [
-    event,
-  ]);
-  return row ? Number(row.at) : null;
+  return (await tx.value<number>('SELECT at FROM audit_log WHERE event=? ORDER BY id DESC LIMIT 1', [event])) ?? null;
 }
 
 export interface RunningDaemon {
@@ -208,10 +194,9 @@ export interface RunningDaemon {
 
 /** Daemons that said they started and never said they stopped: at work, standing by, or killed. Newest first. */
 export async function startedDaemons(tx: Tx, limit: number): Promise<RunningDaemon[]> {
-  const rows = await tx.select<{ actor: string; at: number }>(
-    `SELECT s.actor, s.at FROM audit_log s WHERE s.event='start'
+  return tx.rows(
+    `SELECT s.actor, s.at AS started_at FROM audit_log s WHERE s.event='start'
         AND NOT EXISTS (SELECT 1 FROM audit_log e WHERE e.event='stop' AND e.actor=s.actor AND e.id>s.id)
       ORDER BY s.id DESC LIMIT ${Math.trunc(limit)}`,
   );
-  return rows.map((row) => ({ actor: row.actor, startedAt: Number(row.at) }));
 }

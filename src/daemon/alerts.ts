@@ -4,7 +4,7 @@ import { type Alert, markTold, postponeAlert, untoldAlerts } from '../store/aler
 import type { Lease } from '../store/lease.js';
 import { alertChanges, writeAlertChanges } from './watch-alerts.js';
 
-/** What somebody is told: once when a cause appears, and once when it is over. Times are ISO 8601 in UTC. */
+/** What the alert command is told: once when a cause appears, and once when it is over. Times are ISO 8601 in UTC. */
 export interface AlertNotice {
   cause: string;
   message: string;
@@ -18,17 +18,17 @@ export interface AlertNotice {
   details: { [name: string]: unknown };
 }
 
-/** Tells somebody; throws when nobody could be told. */
+/** Tells a person; throws when that failed. */
 export type TellAlert = (notice: AlertNotice, signal: AbortSignal) => Promise<void>;
 
 const maxRetryMs = 3_600_000;
 const atOnce = 20;
 
 /**
- * One look at what is wrong: brings the alerts up to date, and tells what has not been told. Runs beside delivery and never
- * in its way. Each notice is claimed before it is told, so that whoever takes over does not tell it at the same time; a crash
- * between telling and writing that down tells it twice.
- * @param tell null when nobody is configured; alerts are still kept, shown by `status`, and audited
+ * Brings the alerts up to date and tells those that were not told yet. Runs beside delivery and never in its way. Each notice is
+ * claimed before it is told, so that a successor does not tell it at the same time; after a crash between telling and
+ * recording that, it is told twice.
+ * @param tell null without an alert command; alerts are still kept, shown by `status`, and audited
  */
 export async function lookAfterAlerts(
   context: JobContext,
@@ -56,7 +56,7 @@ async function tellOne(
   signal: AbortSignal,
 ): Promise<void> {
   const { settings, actor, log, nowMs } = context;
-  // What was over before anybody heard of it is told in its order: that it began, then that it is over.
+  // An alert that was over before it was told is told in order: first that it began, then that it is over.
   const state = alert.raisedToldAt === null ? 'raised' : 'over';
   let failure: string | null = null;
   if (tell) {
@@ -70,9 +70,9 @@ async function tellOne(
     }
   } else if (state === 'raised') log.error(alert.message, { alert: alert.cause });
   else log.info(`Over: ${alert.message}`, { alert: alert.cause });
-  // Our own stop is no failure of theirs: the next start tells it at once.
+  // A telling that our own stop cut short has not failed: the next start tells it at once.
   if (failure !== null && !signal.aborted)
-    log.error('Nobody could be told of an alert; trying again later', { alert: alert.cause, state, error: failure });
+    log.error('The alert command failed; trying again later', { alert: alert.cause, state, error: failure });
   await lease.write('note who was told', async (tx) => {
     const at = nowMs();
     if (failure === null) {

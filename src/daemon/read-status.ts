@@ -16,12 +16,12 @@ import { type AdoptionCounts, countAdoptions } from '../outbound/outbox/adoption
 import { type Alert, openAlerts } from '../store/alerts.js';
 import { type CaptureCursor, readBrakes, readCursor } from '../store/cursors.js';
 import { type JobRun, listJobRuns } from '../store/job-runs.js';
-import { type LanePause, listPauses } from '../store/lane-pauses.js';
+import { describePause, type LanePause, listPauses } from '../store/lane-pauses.js';
 import { type LeaseView, readLease } from '../store/lease.js';
 import type { Tx } from '../store/store.js';
 import { firstAuditAt, silence } from './watch-alerts.js';
 
-/** Which kind of credential is in use, for those who look: never what it is. */
+/** The kind of credential in use; never the credential itself. */
 export function credentialInWords(service: Pick<ServiceSettings, 'credential' | 'tls' | 'proxy'>): string {
   const { tls, proxy } = service;
   const kind = kindInWords(service.credential);
@@ -51,14 +51,14 @@ export interface Status {
   /** Why nothing is delivered yet, or null. */
   notLive: string | null;
   lease: LeaseView;
-  /** Daemons that started and did not stop: the holder, standbys, and such as were killed. */
+  /** Daemons that started and did not say that they stopped: the holder, standbys, and daemons that were killed. */
   daemons: RunningDaemon[];
-  /** Those that hold something now, or only probe. */
+  /** Pauses in force now; during an outage only probes go out. */
   pauses: LanePause[];
   outbox: OutboxCounts;
-  /** Records that the service had already; `open`: with differences that nobody has looked at. */
+  /** Records that the service had already; `open`: with differences that await review. */
   adopted: AdoptionCounts;
-  /** Sources of which all updates and removals are held, until somebody says `waybill confirm` or the cause is gone. */
+  /** Sources whose updates and removals are all held, until a person says `waybill confirm` or the cause is gone. */
   brakes: { entity: Entity; reason: string }[];
   /** Why messages are parked, the most frequent reasons first. */
   parkedReasons: MessageGroup[];
@@ -74,7 +74,7 @@ export interface Status {
   runs: JobRun[];
   /** null: webhooks are not listened for. */
   webhooks: WebhookStatus | null;
-  /** What is written back into the ERP, and how that goes; empty where it is off. */
+  /** What is written back into the ERP, and with what success; empty where it is off. */
   writeBack: WriteBackStatus[];
   /** That nothing at all has succeeded for too long, or null. */
   silence: string | null;
@@ -96,7 +96,7 @@ export interface WriteBackStatus {
 
 const topReasons = 5;
 
-/** Everything that one look at the store tells about how Waybill is. Reads only. */
+/** How Waybill is doing, from one look at the store. Reads only. */
 export async function readStatus(tx: Tx, settings: Settings, erpIdentity: string, nowMs: number): Promise<Status> {
   const pauses = [...(await listPauses(tx)), ...new QuietClock(settings.schedule).pauses(nowMs)];
   const runs = await listJobRuns(tx);
@@ -132,7 +132,7 @@ export async function readStatus(tx: Tx, settings: Settings, erpIdentity: string
 function unprovenInWords(since: number | null, { maxSilenceHours }: Settings['alert'], nowMs: number): string | null {
   if (since === null || nowMs - since < maxSilenceHours * 3_600_000) return null;
   const hours = Math.floor((nowMs - since) / 3_600_000);
-  return `no pull has proven the list of invoices for ${hours} h: what was paid may be listed still. Last pull in \`waybill status\` says why.`;
+  return `no pull has proven the list of invoices for ${hours} h, so paid invoices may still be listed. "Last pull" in \`waybill status\` says why.`;
 }
 
 async function writeBackStatus(tx: Tx, { writeBack }: Settings): Promise<WriteBackStatus[]> {
@@ -167,12 +167,14 @@ export function checkStatus(status: Status): StatusCheck {
   const { lease, pauses, outbox } = status;
 
   if (lease.holder === null)
-    critical.push(lease.lapsed ? `nobody delivers (${lease.lapsed} fell silent)` : 'nobody delivers: no daemon runs');
+    critical.push(
+      `nothing is delivered: ${lease.lapsed ? `${lease.lapsed} stopped responding` : 'no daemon is running'}`,
+    );
   if (status.silence) critical.push(status.silence);
   for (const pause of pauses) {
-    const text = `${pause.lane} paused (${pause.cause}): ${pause.reason}`;
+    const text = describePause(pause);
     if (pause.cause === 'credential') critical.push(text);
-    // "Come back in two seconds" is the service's everyday way of speaking, and quiet hours are our own wish.
+    // Throttling is routine, and quiet hours are our own wish.
     else if (pause.cause !== 'throttled' && pause.cause !== 'quiet') warning.push(text);
   }
   if (status.webhooks?.stopped) warning.push(status.webhooks.stopped);
@@ -183,7 +185,7 @@ export function checkStatus(status: Status): StatusCheck {
     warning.push(`${parked} parked (${outbox.parked.map((p) => `${p.count} ${p.parkClass}`).join(', ')})`);
   if (outbox.stranded > 0)
     warning.push(
-      `${outbox.stranded} messages will never be sent: nobody sends the record, or the customer, that they wait for`,
+      `${outbox.stranded} messages will never be sent: the record or the customer that they wait for is not being sent`,
     );
 
   // Pauses, parked messages and silence are said above, as they are at this moment.

@@ -6,7 +6,7 @@ import { isOutdated } from '../outbound/deliver/profile-notices.js';
 import { quietMs } from '../outbound/deliver/quiet-hours.js';
 import { type Alert, endAlert, openAlerts, raiseAlert } from '../store/alerts.js';
 import { type JobRun, listJobRuns } from '../store/job-runs.js';
-import { type LanePause, listPauses } from '../store/lane-pauses.js';
+import { describePause, type LanePause, listPauses } from '../store/lane-pauses.js';
 import type { Tx } from '../store/store.js';
 
 /** What the causes below are read from: one look at the store. */
@@ -30,13 +30,13 @@ export interface Trouble {
   details: { [name: string]: string | number | null };
 }
 
-/** Causes that are looked for here begin with one of these; all others belong to those who raise them. */
+/** Causes that are looked for here; all others are ended by the code that raises them. */
 const ownCauses = /^(pause\.|parked$|capture\.failing$|pull\.failing$|orders\.gone$|silence$)/;
 export const manyParked = 10_000;
-/** Whoever has not looked at an order by then has decided; `explain` and `status` still say it. */
+/** An alert ends after so long; `explain` and `status` still say it. */
 const goneDays = 7;
 
-/** Everything that needs a person right now. Pure. */
+/** Everything that needs a person now. Pure. */
 export function troubles(now: Circumstances, settings: WatchSettings, nowMs: number): Trouble[] {
   const found: Trouble[] = [];
   const patienceMs = settings.alert.outageMinutes * 60_000;
@@ -44,7 +44,7 @@ export function troubles(now: Circumstances, settings: WatchSettings, nowMs: num
     if (!needsPerson(pause, patienceMs, nowMs)) continue;
     found.push({
       cause: `pause.${pause.lane}.${pause.cause}`,
-      message: `${laneInWords[pause.lane]} stopped (${pause.cause}): ${pause.reason}${remedyOf(pause)}`,
+      message: `${describePause(pause)}${remedyOf(pause)}`,
       details: { lane: pause.lane, pause: pause.cause, until: pause.until_at },
     });
   }
@@ -70,7 +70,7 @@ export function troubles(now: Circumstances, settings: WatchSettings, nowMs: num
     const orders = count === 1 ? 'A delivered order is' : `${count} delivered orders are`;
     found.push({
       cause: 'orders.gone',
-      message: `${orders} not at the service any more (key ${sourceKey}). Nothing is created again. Ask there who removed it; see \`waybill audit --event read_back --outcome gone\`. If it is there, check service.endpoints.readOrder.`,
+      message: `${orders} no longer at the service (key ${sourceKey}). Waybill does not create it again. Ask the service's operator who removed it; \`waybill audit --event read_back --outcome gone\` lists them. If it is there, check service.endpoints.readOrder.`,
       details: { count, sourceKey },
     });
   }
@@ -85,7 +85,7 @@ export function silence(
   { alert, schedule, invoices }: WatchSettings,
   nowMs: number,
 ): { message: string; details: { lastSuccess: number | null } } | null {
-  // Forgetting old messages is no sign that anything is carried anywhere.
+  // A prune is no sign that records or invoices are carried.
   const succeeded = runs.flatMap((run) => (run.succeededAt === null || run.job === 'prune' ? [] : [run.succeededAt]));
   const lastSuccess = succeeded.length > 0 ? Math.max(...succeeded) : null;
   const since = lastSuccess ?? firstAuditAt;
@@ -100,12 +100,12 @@ export function silence(
 
 function needsPerson(pause: LanePause, patienceMs: number, nowMs: number): boolean {
   switch (pause.cause) {
-    // Whoever paused it knows.
+    // The person who paused it knows.
     case 'operator':
       return false;
     case 'outage':
       return nowMs - pause.since_at >= patienceMs;
-    // "Come back in two seconds" is the service's everyday way of speaking; "at four" is not.
+    // "Come back in two seconds" is routine; "at four o'clock" is not.
     case 'throttled':
     case 'limit':
       return pause.until_at !== null && pause.until_at > nowMs && pause.until_at - pause.since_at >= patienceMs;
@@ -117,26 +117,19 @@ function needsPerson(pause: LanePause, patienceMs: number, nowMs: number): boole
 /** What ends it, where a person has to do something at the service's side or ours. */
 function remedyOf({ lane, cause }: LanePause): string {
   if (cause === 'credential')
-    return '. Replace the credential: a new file is tried by itself. When the cause was on the other side: `waybill resume service`.';
+    return '. Replace the credential: a new file is tried without a restart. If the cause was at the service: `waybill resume service`.';
   if (cause === 'misconfigured')
     return `. Check the address and the permissions of the account, then \`waybill resume ${lane}\`.`;
   return '';
 }
 
-const laneInWords = {
-  capture: 'Capture is',
-  deliver: 'Delivery is',
-  pull: 'The invoice pull is',
-  service: 'Everything that talks to the service is',
-};
-
 export async function readCircumstances(tx: Tx, nowMs: number): Promise<Circumstances> {
-  const [parked] = await tx.select<{ n: number }>(
-    `SELECT COUNT(*) AS n FROM (SELECT id FROM outbox_message WHERE state='parked' LIMIT ${manyParked + 1}) AS p`,
+  const parked = await tx.value<number>(
+    `SELECT COUNT(*) FROM (SELECT id FROM outbox_message WHERE state='parked' LIMIT ${manyParked + 1}) AS p`,
   );
   return {
     pauses: await listPauses(tx),
-    parked: Number(parked?.n ?? 0),
+    parked: parked ?? 0,
     runs: await listJobRuns(tx),
     gone: await goneSince(tx, nowMs - goneDays * 86_400_000),
     firstAuditAt: await firstAuditAt(tx),
@@ -145,8 +138,7 @@ export async function readCircumstances(tx: Tx, nowMs: number): Promise<Circumst
 
 /** When the oldest line of the audit was written: as long as this store is known to exist. */
 export async function firstAuditAt(tx: Tx): Promise<number | null> {
-  const [first] = await tx.select<{ at: number }>('SELECT at FROM audit_log ORDER BY id LIMIT 1');
-  return first ? Number(first.at) : null;
+  return (await tx.value<number>('SELECT at FROM audit_log ORDER BY id LIMIT 1')) ?? null;
 }
 
 /** What differs between what is wrong and what is known to be wrong. Pure. */
@@ -166,7 +158,7 @@ export function compareAlerts(
 export async function alertChanges(tx: Tx, settings: WatchSettings & Pick<Settings, 'service'>, nowMs: number) {
   const open = await openAlerts(tx);
   const changes = compareAlerts(troubles(await readCircumstances(tx, nowMs), settings, nowMs), open);
-  // What was held may have been taken back in the ERP, or discarded, and then nobody confirms anything.
+  // Held messages may have been taken back in the ERP or discarded; then there is nothing left to confirm.
   for (const entity of ['customer', 'order'] as const) {
     const cause = `held.${entity}`;
     if (open.some((alert) => alert.cause === cause) && !(await isAnythingHeld(tx, entity))) changes.end.push(cause);

@@ -1,7 +1,7 @@
 import type { Adoption } from '../outbound/outbox/adoptions.js';
 import { keyKnownUntil, mayBeForgotten } from '../outbound/outbox/idempotency-key.js';
 import { isOtherRecord } from '../outbound/outbox/message.js';
-import type { LanePause } from '../store/lane-pauses.js';
+import { describePause, type LanePause } from '../store/lane-pauses.js';
 import type { OperatorContext } from './operator-action.js';
 import type { RecordStory, StoryCustomer, StoryMessage } from './tell-story.js';
 
@@ -36,7 +36,7 @@ export function describeStory(story: RecordStory, context: StoryContext): StoryI
   if (story.adoption) words.why.push(adoptionInWords(story.adoption, context));
   if (!message) {
     words.where = story.adoption
-      ? `At the service as ${story.adoption.serviceId}; Waybill has sent nothing of it.`
+      ? `At the service as ${story.adoption.serviceId}; Waybill has not sent it.`
       : story.binding
         ? `At the service, acknowledged as ${story.binding.serviceId} on ${time(story.binding.acknowledgedAt)}; its messages are no longer kept.`
         : 'In the ERP, not in the outbox yet: it waits for its lines.';
@@ -46,12 +46,12 @@ export function describeStory(story: RecordStory, context: StoryContext): StoryI
     case 'delivered':
       if (message.operation === 'delete') {
         words.where = `Removed from the service, where it was ${message.serviceId}${message.closedAt === null ? '' : `; acknowledged on ${time(message.closedAt)}`}.`;
-        if (message.flag) words.why.push(`Somebody should look at it: ${message.flag}`);
+        if (message.flag) words.why.push(`A person should look at it: ${message.flag}`);
         break;
       }
       words.where = `At the service, acknowledged as ${message.serviceId}${message.closedAt === null ? '' : ` on ${time(message.closedAt)}`}.`;
       if (message.flag) {
-        words.why.push(`Somebody should look at it: ${message.flag}`);
+        words.why.push(`A person should look at it: ${message.flag}`);
         words.todo.push({
           text: `Compare the record ${message.serviceId} at the service with the ERP.`,
           command: null,
@@ -70,12 +70,12 @@ export function describeStory(story: RecordStory, context: StoryContext): StoryI
     case 'discarded':
       words.where = `Discarded by an operator${message.closedAt === null ? '' : ` on ${time(message.closedAt)}`}; it will not be sent.`;
       if (message.reason) words.why.push(message.reason);
-      words.todo.push({ text: 'A change to its row in the ERP makes a new message by itself.', command: null });
+      words.todo.push({ text: 'A change to its row in the ERP creates a new message.', command: null });
       break;
     case 'sending':
       words.where = `Being sent right now (attempt ${message.attempts}).`;
       words.why.push(
-        'Its outcome is on record within the deadline of a request; if the process died, its successor calls it "in doubt".',
+        'Its outcome is recorded within the deadline of a request; if the process died, its successor marks it as in doubt.',
       );
       break;
     case 'pending':
@@ -98,10 +98,10 @@ function adoptionInWords(
     from
   ];
   const found = `The service had ${serviceId} already; adopted on ${time(adoptedAt)}, because ${how}.`;
-  if (differs === null) return `${found} Nobody has compared its fields: only what is edited since is sent.`;
+  if (differs === null) return `${found} Its fields were not compared; only later edits are sent.`;
   if (differs.length === 0) return `${found} Nothing differed.`;
   const names = `${differs.slice(0, 20).join(', ')}${differs.length > 20 ? ` and ${differs.length - 20} more` : ''}`;
-  return `${found} It differed in ${names}; ${reviewedAt === null ? 'nobody has looked yet' : `looked at on ${time(reviewedAt)}`}.`;
+  return `${found} It differed in ${names}; ${reviewedAt === null ? 'not reviewed yet' : `reviewed on ${time(reviewedAt)}`}.`;
 }
 
 function describeWaiting(story: RecordStory, message: StoryMessage, context: StoryContext, words: StoryInWords): void {
@@ -113,7 +113,7 @@ function describeWaiting(story: RecordStory, message: StoryMessage, context: Sto
     mayBeForgotten(message.firstSentAt, nowMs, keyLifetimeMs);
   words.where =
     message.state === 'in_doubt'
-      ? `May have reached the service: attempt ${message.attempts} ended without proof. ${isForgotten ? 'The service may have forgotten its key since, so it is looked up there or parked for a person, and not sent again.' : 'The same key and bytes go out again, which can not make a second record.'}`
+      ? `May have reached the service: attempt ${message.attempts} ended without proof. ${isForgotten ? 'The service may have forgotten its key since, so Waybill looks it up there or parks it for a person, and does not send it again.' : 'The same key and bytes are sent again, which cannot create a second record.'}`
       : `Waiting to be sent${story.binding ? ` (${message.operation === 'delete' ? 'the removal of' : 'a change to'} ${story.binding.serviceId})` : ''}.`;
   const before = words.why.length;
 
@@ -128,17 +128,14 @@ function describeWaiting(story: RecordStory, message: StoryMessage, context: Sto
       `It is a change, and the record itself was never acknowledged${cause ? `: revision ${cause.revision} is ${stateInWords(cause)}: ${cause.reason ?? 'no reason on record'}` : '.'}`,
     );
     if (!older) {
-      words.why.push('Nothing is under way that could change that: it will never be sent.');
+      words.why.push('Nothing under way can change that: it will never be sent.');
       words.todo.push({ text: 'Close it too.', command: operate('discard', story) });
     }
     if (older?.state === 'parked') adviseParked(story, older, context, words);
   }
   if (story.customer && !story.customer.binding) describeCustomer(story.customer, context, words);
   for (const pause of pauses) {
-    const until = pause.until_at === null ? 'until somebody resumes it' : `until ${time(pause.until_at)}`;
-    words.why.push(
-      `${laneInWords[pause.lane]} paused (${pause.cause}) since ${time(pause.since_at)}, ${until}: ${pause.reason}`,
-    );
+    words.why.push(describePause(pause, time));
     if (pause.until_at === null)
       words.todo.push({
         text: pause.cause === 'operator' ? 'End the pause.' : 'Remove the cause, then end the pause.',
@@ -156,8 +153,8 @@ function describeWaiting(story: RecordStory, message: StoryMessage, context: Sto
     if (!isForgotten) words.todo.push({ text: 'Try now instead.', command: operate('retry', story) });
   }
   if (words.why.length === before) {
-    words.why.push('It is due now and goes out as soon as a deliverer gets to it.');
-    words.todo.push({ text: 'If no daemon runs, send it from here.', command: 'waybill sync deliver' });
+    words.why.push('It is due now; the next delivery sends it.');
+    words.todo.push({ text: 'If no daemon is running, send it from here.', command: 'waybill sync deliver' });
   }
 }
 
@@ -210,14 +207,14 @@ function adviseParked(
   }
   switch (message.parkClass) {
     case 'unmapped':
-      words.todo.push({ text: 'Correct its row in the ERP; it is read again by itself.', command: null }, discard);
+      words.todo.push({ text: 'Correct its row in the ERP; Waybill reads it again.', command: null }, discard);
       break;
     case 'refused':
     case null:
       words.todo.push(
-        { text: 'Correct its row in the ERP; a changed row is sent by itself.', command: null },
+        { text: 'Correct its row in the ERP; Waybill sends a changed row.', command: null },
         {
-          text: 'Or, if the cause was at the service and is mended, try the same again.',
+          text: 'Or, if the cause was at the service and is fixed, send the same again.',
           command: operate('retry', story),
         },
         discard,
@@ -235,7 +232,7 @@ function adviseParked(
         message.firstSentAt === null ? null : keyKnownUntil(message.firstSentAt, nowMs, keyLifetimeMs);
       if (message.parkClass === 'unproven' && resendUntil !== null)
         words.todo.push({
-          text: `Until ${time(resendUntil)} the service knows its key, and the same may be sent again.`,
+          text: `Until ${time(resendUntil)} the service remembers its key, so the same bytes may be sent again.`,
           command: operate('retry', story),
         });
       words.todo.push(
@@ -280,18 +277,11 @@ export function stateInWords({ state, parkClass }: Pick<StoryMessage, 'state' | 
 }
 
 const parkClassInWords = {
-  unmapped: 'unmapped: its row could not become a record',
+  unmapped: 'unmapped: its row could not be mapped to a record',
   refused: 'refused: the service said no; nothing took effect',
   conflict: 'conflict: something exists at the service under its key or code',
-  held: 'held: a brake wants somebody to look first; nothing was sent',
-  unproven: 'unproven: it may exist at the service, and proof is out of reach',
-};
-
-const laneInWords = {
-  capture: 'Capture is',
-  deliver: 'Delivery is',
-  pull: 'The invoice pull is',
-  service: 'Everything that talks to the service is',
+  held: 'held: a brake asks a person to look first; nothing was sent',
+  unproven: 'unproven: it may exist at the service, and Waybill cannot prove either',
 };
 
 /** A key as one word of a shell. */

@@ -29,32 +29,31 @@ export interface CustomerTraces {
 
 export async function customerTraces(tx: Tx, sourceKey: string): Promise<CustomerTraces> {
   const own = "m.entity='customer' AND m.source_key=?";
-  const states = await tx.select(`SELECT m.state, COUNT(*) AS n FROM outbox_message m WHERE ${own} GROUP BY m.state`, [
-    sourceKey,
-  ]);
-  const [newest] = await tx.select<{ record: string | null }>(
+  const states = await tx.rows<{ state: MessageState; count: number }>(
+    `SELECT m.state, COUNT(*) AS count FROM outbox_message m WHERE ${own} GROUP BY m.state`,
+    [sourceKey],
+  );
+  const record = await tx.value<string | null>(
     `SELECT b.record FROM message_body b JOIN outbox_message m ON m.id=b.message_id WHERE ${own} ORDER BY m.id DESC LIMIT 1`,
     [sourceKey],
   );
-  const [binding] = await tx.select<{ service_id: string; acknowledged: string | null }>(
+  const [binding] = await tx.rows<{ serviceId: string; acknowledged: string | null }>(
     "SELECT service_id, acknowledged FROM binding WHERE entity='customer' AND source_key=?",
     [sourceKey],
   );
-  const code = customerCodeOf(newest?.record ?? binding?.acknowledged ?? null);
-  const count = async (sql: string) => Number((await tx.select<{ n: number }>(sql, [sourceKey]))[0]?.n ?? 0);
+  const code = customerCodeOf(record ?? binding?.acknowledged ?? null);
+  const count = async (sql: string) => (await tx.value<number>(`SELECT COUNT(*) FROM ${sql}`, [sourceKey])) ?? 0;
   return {
-    states: new Map(states.map((row) => [row.state as MessageState, Number(row.n)])),
-    bodies: await count(
-      `SELECT COUNT(*) AS n FROM message_body b JOIN outbox_message m ON m.id=b.message_id WHERE ${own}`,
-    ),
+    states: new Map(states.map(({ state, count: messages }) => [state, messages])),
+    bodies: await count(`message_body b JOIN outbox_message m ON m.id=b.message_id WHERE ${own}`),
     excerpts: await count(
-      `SELECT COUNT(*) AS n FROM attempt_excerpt e JOIN attempt a ON a.id=e.attempt_id
+      `attempt_excerpt e JOIN attempt a ON a.id=e.attempt_id
          JOIN outbox_message m ON m.id=a.message_id WHERE ${own}`,
     ),
     bound: binding !== undefined,
-    names: [...new Set([code, binding?.service_id ?? null])].filter((name) => name !== null),
+    names: [...new Set([code, binding?.serviceId ?? null])].filter((name) => name !== null),
     orderBodies: await count(
-      "SELECT COUNT(*) AS n FROM message_body b JOIN outbox_message m ON m.id=b.message_id WHERE m.entity='order' AND m.customer_key=?",
+      "message_body b JOIN outbox_message m ON m.id=b.message_id WHERE m.entity='order' AND m.customer_key=?",
     ),
   };
 }
@@ -110,11 +109,11 @@ export async function forgetCustomer(
 }
 
 async function eraseMessages(tx: Tx, sourceKey: string): Promise<Omit<Forgotten, 'webhooks'>> {
-  const rows = await tx.select<{ id: number }>(
+  const rows = await tx.rows<{ id: number }>(
     `SELECT id FROM outbox_message WHERE entity='customer' AND source_key=? ORDER BY id${tx.forUpdate}`,
     [sourceKey],
   );
-  const ids = rows.map((row) => Number(row.id));
+  const ids = rows.map(({ id }) => id);
   const erased = { bodies: 0, excerpts: 0 };
   for (let start = 0; start < ids.length; start += 500) {
     const chunk = ids.slice(start, start + 500);

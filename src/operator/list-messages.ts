@@ -64,35 +64,17 @@ export interface ListedMessage {
 /** The newest messages that match, newest first. */
 export async function listMessages(tx: Tx, filter: MessageFilter, limit: number): Promise<ListedMessage[]> {
   const { where, parameters } = filterSql(filter);
-  const rows = await tx.select(
+  return tx.rows(
     `SELECT m.id, m.entity, m.source_key, m.number, m.revision, m.operation, m.state, m.park_class, m.reason, m.attempts,
             m.next_attempt_at, m.captured_at, m.closed_at, m.service_id, m.flag
        FROM outbox_message m WHERE ${where} ORDER BY m.id DESC LIMIT ${Math.trunc(limit)}`,
     parameters,
   );
-  return rows.map((row) => ({
-    id: Number(row.id),
-    entity: row.entity,
-    sourceKey: row.source_key,
-    number: row.number,
-    revision: row.revision,
-    operation: row.operation,
-    state: row.state,
-    parkClass: row.park_class,
-    reason: row.reason,
-    attempts: row.attempts,
-    nextAttemptAt: Number(row.next_attempt_at),
-    capturedAt: Number(row.captured_at),
-    closedAt: row.closed_at === null ? null : Number(row.closed_at),
-    serviceId: row.service_id,
-    flag: row.flag,
-  }));
 }
 
 export async function countMessages(tx: Tx, filter: MessageFilter): Promise<number> {
   const { where, parameters } = filterSql(filter);
-  const [row] = await tx.select<{ n: number }>(`SELECT COUNT(*) AS n FROM outbox_message m WHERE ${where}`, parameters);
-  return Number(row?.n ?? 0);
+  return (await tx.value<number>(`SELECT COUNT(*) FROM outbox_message m WHERE ${where}`, parameters)) ?? 0;
 }
 
 export const groupings = ['reason', 'state', 'entity'] as const;
@@ -124,21 +106,21 @@ export async function groupMessages(
 ): Promise<MessageGroup[]> {
   const { where, parameters } = filterSql(filter);
   const parkClass = by === 'entity' ? 'NULL' : 'm.park_class';
-  const rows = await tx.select(
-    `SELECT ${groupSql[by]} AS grp, ${parkClass} AS cls, COUNT(*) AS n, MIN(m.captured_at) AS oldest
+  const rows = await tx.rows<{ grp: string; cls: string | null; n: number; oldestAt: number }>(
+    `SELECT ${groupSql[by]} AS grp, ${parkClass} AS cls, COUNT(*) AS n, MIN(m.captured_at) AS oldest_at
        FROM outbox_message m WHERE ${where} GROUP BY grp, cls ORDER BY n DESC LIMIT 10000`,
     parameters,
   );
   const groups = new Map<string, MessageGroup>();
-  for (const row of rows) {
-    const group = by === 'reason' ? String(row.grp).replace(/#+/g, '#') : String(row.grp);
-    const name = JSON.stringify([group, row.cls]);
-    const known = groups.get(name);
+  for (const { grp, cls, n, oldestAt } of rows) {
+    const group = by === 'reason' ? grp.replace(/#+/g, '#') : grp;
+    const name = JSON.stringify([group, cls]);
+    const known = groups.get(name) ?? { count: 0, oldestAt };
     groups.set(name, {
       group,
-      parkClass: row.cls,
-      count: Number(row.n) + (known?.count ?? 0),
-      oldestAt: Math.min(Number(row.oldest), known?.oldestAt ?? Number.POSITIVE_INFINITY),
+      parkClass: cls,
+      count: n + known.count,
+      oldestAt: Math.min(oldestAt, known.oldestAt),
     });
   }
   return [...groups.values()].sort((a, b) => b.count - a.count).slice(0, limit);
@@ -162,26 +144,24 @@ export interface OutboxCounts {
 }
 
 export async function countOutbox(tx: Tx): Promise<OutboxCounts> {
-  const byState = await tx.select(
-    'SELECT state, entity, COUNT(*) AS n FROM outbox_message GROUP BY state, entity ORDER BY state, entity',
-  );
-  const parked = await tx.select(
-    "SELECT park_class, COUNT(*) AS n FROM outbox_message WHERE state='parked' GROUP BY park_class ORDER BY n DESC",
-  );
-  const oldest = await tx.select<{ state: string; at: number }>(
-    "SELECT state, MIN(captured_at) AS at FROM outbox_message WHERE state IN ('pending','in_doubt') GROUP BY state",
-  );
-  const oldestOf = (state: string) => {
-    const row = oldest.find((one) => one.state === state);
-    return row ? Number(row.at) : null;
-  };
-  const [flagged] = await tx.select<{ n: number }>(
-    "SELECT COUNT(*) AS n FROM outbox_message WHERE state='delivered' AND flag IS NOT NULL",
-  );
-  const [unsettled] = await tx.select<{ n: number }>('SELECT COUNT(*) AS n FROM unsettled');
+  const count = async (sql: string) => (await tx.value<number>(`SELECT COUNT(*) FROM ${sql}`)) ?? 0;
+  const oldestAt = async (state: MessageState) =>
+    (await tx.value<number>('SELECT MIN(captured_at) FROM outbox_message WHERE state=?', [state])) ?? null;
   const isUnderWay = "o.state IN ('pending','sending','in_doubt','parked')";
-  const [stranded] = await tx.select<{ n: number }>(
-    `SELECT COUNT(*) AS n FROM (
+  return {
+    byState: await tx.rows(
+      'SELECT state, entity, COUNT(*) AS count FROM outbox_message GROUP BY state, entity ORDER BY state, entity',
+    ),
+    parked: await tx.rows(
+      `SELECT park_class, COUNT(*) AS count FROM outbox_message WHERE state='parked' GROUP BY park_class
+        ORDER BY COUNT(*) DESC`,
+    ),
+    oldestPendingAt: await oldestAt('pending'),
+    oldestInDoubtAt: await oldestAt('in_doubt'),
+    flagged: await count("outbox_message WHERE state='delivered' AND flag IS NOT NULL"),
+    unsettled: await count('unsettled'),
+    stranded: await count(
+      `(
       SELECT m.id FROM outbox_message m LEFT JOIN binding w ON w.entity=m.entity AND w.source_key=m.source_key
        WHERE m.state='pending' AND m.operation<>'create' AND w.source_key IS NULL AND NOT EXISTS
          (SELECT 1 FROM outbox_message o WHERE o.source_key=m.source_key AND o.entity=m.entity AND o.revision<m.revision
@@ -191,14 +171,6 @@ export async function countOutbox(tx: Tx): Promise<OutboxCounts> {
        WHERE m.state='pending' AND m.customer_key IS NOT NULL AND c.source_key IS NULL AND NOT EXISTS
          (SELECT 1 FROM outbox_message o WHERE o.source_key=m.customer_key AND o.entity='customer' AND ${isUnderWay})
     ) AS s`,
-  );
-  return {
-    byState: byState.map((row) => ({ state: row.state, entity: row.entity, count: Number(row.n) })),
-    parked: parked.map((row) => ({ parkClass: row.park_class, count: Number(row.n) })),
-    oldestPendingAt: oldestOf('pending'),
-    oldestInDoubtAt: oldestOf('in_doubt'),
-    flagged: Number(flagged?.n ?? 0),
-    unsettled: Number(unsettled?.n ?? 0),
-    stranded: Number(stranded?.n ?? 0),
+    ),
   };
 }

@@ -70,9 +70,9 @@ export function decideOperatorAction(
       return refuse('a newer revision has replaced it');
     case 'discarded':
       return refuse('it was discarded; `waybill resync` reads a changed record again');
-    // Its outcome is seconds away, and whoever sends it would overwrite what we decide.
+    // Its outcome is seconds away, and would overwrite this decision.
     case 'sending':
-      return refuse('it is being sent right now; ask again when its outcome is known');
+      return refuse('it is being sent right now; try again when its outcome is known');
     case 'pending':
     case 'in_doubt':
     case 'parked':
@@ -99,14 +99,14 @@ function retry(message: OperatedMessage, context: OperatorContext): OperatorDeci
   if (state === 'pending' || state === 'in_doubt') {
     if (state === 'in_doubt' && expired) return refuse(forgotten);
     if (message.nextAttemptAt >= removalAfterThisPass)
-      return refuse('the pass that found it has not ended, and only then it is known whether a brake holds it');
+      return refuse('the pass that found it has not ended; only its end shows whether a brake holds it');
     if (message.nextAttemptAt <= context.nowMs)
       return refuse('it is due already; `waybill explain` says what it waits for');
     return { to: state, generation, newKey: false, firstSentAt };
   }
 
   if (parkClass === 'unmapped') return refuse(unmapped);
-  // The list comes first, and a retry of whatever is parked must not let go what a brake holds.
+  // A retry of everything that is parked must not release what a brake holds.
   if (parkClass === 'held') return refuse('a brake holds it: `waybill confirm` shows what it would do, and sends it');
   if (isOtherRecord(message)) return refuse(otherRecord);
   if (parkClass === 'conflict')
@@ -114,8 +114,8 @@ function retry(message: OperatedMessage, context: OperatorContext): OperatorDeci
   const unsendable = whyNeverAgain(message);
   if (unsendable) return refuse(unsendable);
 
-  // It may exist. The same key and bytes can't make a second one, but only while the service remembers the key; an update
-  // sets absolute values and may be repeated at any time.
+  // It may exist. The same key and bytes can't create a second one while the service remembers the key; an update sets
+  // absolute values and may be repeated at any time.
   if (parkClass === 'unproven') {
     if (expired || (operation === 'create' && firstSentAt === null)) return refuse(forgotten);
     return { to: 'in_doubt', generation, newKey: false, firstSentAt };
@@ -174,12 +174,12 @@ function whyNeverAgain({ operation, boundServiceId, newerRevision }: OperatedMes
   return null;
 }
 
-const unmapped = 'its row in the ERP could not become a record: correct it there, and it is read again by itself';
+const unmapped = 'its row in the ERP could not be mapped to a record: correct it there, and Waybill reads it again';
 
 const forgotten =
-  'the service may have forgotten its key since the first try, so that a resend could make a second record: look there, then `waybill outbox resolve`';
+  'the service may have forgotten its key since the first try, so a resend could create a second record: look there, then `waybill outbox resolve`';
 
-// Nothing of it was sent, and its binding is the other record's: either answer would overwrite that one or lose this one.
+// It was never sent, and its binding is the other record's: either answer would overwrite that one or lose this one.
 const otherRecord =
   'its key belongs to another record than the one at the service: `waybill confirm --key` overwrites that one with it, `waybill outbox discard` closes it';
 

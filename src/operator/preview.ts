@@ -54,7 +54,7 @@ export async function preview(context: JobContext, reader: ErpReader): Promise<P
   let afterId = 0;
   for (;;) {
     const rows = await context.store.read('read what waits in the outbox', (tx) =>
-      tx.select(
+      tx.rows(
         `SELECT m.id, m.entity, m.source_key, m.number, m.source_changed_at, b.record FROM outbox_message m
            JOIN message_body b ON b.message_id=m.id
           WHERE m.id>? AND m.state IN ('pending','sending','in_doubt') ORDER BY m.id LIMIT 500`,
@@ -62,13 +62,13 @@ export async function preview(context: JobContext, reader: ErpReader): Promise<P
       ),
     );
     for (const row of rows) {
-      afterId = Number(row.id);
+      afterId = row.id;
       // The ERP holds a newer form of it, which is counted above.
       if (superseded.has(afterId)) continue;
       open[row.entity === 'order' ? 'orders' : 'customers']++;
       if (row.entity !== 'order') continue;
       total += orderTotal((JSON.parse(row.record) as { items?: OrderItem[] }).items ?? []);
-      meet({ key: row.source_key, number: row.number, changedAt: row.source_changed_at });
+      meet({ key: row.sourceKey, number: row.number, changedAt: row.sourceChangedAt });
     }
     if (rows.length < 500) break;
   }

@@ -47,7 +47,7 @@ export function pruneDecision(message: OldMessage, horizons: Horizons): 'keep' |
 
 /** One page of the outbox in the order of ids, with what the decision needs. Reads along the primary key. */
 export async function oldMessages(tx: Tx, afterId: number, limit: number): Promise<OldMessage[]> {
-  const rows = await tx.select(
+  const rows = await tx.rows(
     `SELECT m.id, m.state, m.revision, m.content_hash, m.captured_at, m.closed_at,
             b.revision AS bound_revision, b.content_hash AS bound_hash, y.message_id AS body_id,
             CASE WHEN EXISTS (SELECT 1 FROM outbox_message n
@@ -60,16 +60,11 @@ export async function oldMessages(tx: Tx, afterId: number, limit: number): Promi
       ORDER BY m.id`,
     [afterId],
   );
-  return rows.map((row) => ({
-    id: Number(row.id),
-    state: row.state,
-    revision: row.revision,
-    contentHash: row.content_hash,
-    capturedAt: Number(row.captured_at),
-    closedAt: row.closed_at === null ? null : Number(row.closed_at),
-    newer: Number(row.newer) === 1,
-    binding: row.bound_revision === null ? null : { revision: row.bound_revision, contentHash: row.bound_hash },
-    hasBody: row.body_id !== null,
+  return rows.map(({ newer, boundRevision, boundHash, bodyId, ...message }) => ({
+    ...message,
+    newer: newer === 1,
+    binding: boundRevision === null ? null : { revision: boundRevision, contentHash: boundHash },
+    hasBody: bodyId !== null,
   }));
 }
 
@@ -77,11 +72,11 @@ export async function oldMessages(tx: Tx, afterId: number, limit: number): Promi
 export async function eraseBodies(tx: Tx, ids: readonly number[]): Promise<{ bodies: number; excerpts: number }> {
   if (ids.length === 0) return { bodies: 0, excerpts: 0 };
   const list = placeholders(ids.length);
-  const attempts = await tx.select<{ id: number }>(`SELECT id FROM attempt WHERE message_id IN ${list}`, ids);
+  const attempts = await tx.rows<{ id: number }>(`SELECT id FROM attempt WHERE message_id IN ${list}`, ids);
   let excerpts = 0;
   // A message that was tried for weeks has thousands of attempts.
   for (let start = 0; start < attempts.length; start += 1_000) {
-    const chunk = attempts.slice(start, start + 1_000).map((row) => Number(row.id));
+    const chunk = attempts.slice(start, start + 1_000).map(({ id }) => id);
     excerpts += await tx.run(`DELETE FROM attempt_excerpt WHERE attempt_id IN ${placeholders(chunk.length)}`, chunk);
   }
   return { bodies: await tx.run(`DELETE FROM message_body WHERE message_id IN ${list}`, ids), excerpts };
@@ -109,16 +104,16 @@ export async function pruneAttempts(
   afterId: number,
   limit: number,
 ): Promise<{ attempts: number; lastId: number; more: boolean }> {
-  const rows = await tx.select<{ id: number; message_id: number | null; intended_at: number | string }>(
+  const rows = await tx.rows<{ id: number; messageId: number | null; intendedAt: number }>(
     `SELECT id, message_id, intended_at FROM attempt WHERE id>? ORDER BY id LIMIT ${Math.trunc(limit)}`,
     [afterId],
   );
-  const old = rows.filter((row) => Number(row.intended_at) < before);
-  const ids = old.filter((row) => row.message_id === null).map((row) => Number(row.id));
+  const old = rows.filter(({ intendedAt }) => intendedAt < before);
+  const ids = old.filter(({ messageId }) => messageId === null).map(({ id }) => id);
   const attempts =
     ids.length === 0 ? 0 : await tx.run(`DELETE FROM attempt WHERE id IN ${placeholders(ids.length)}`, ids);
   // Ids grow with time.
-  return { attempts, lastId: Number(rows.at(-1)?.id ?? afterId), more: old.length === limit };
+  return { attempts, lastId: rows.at(-1)?.id ?? afterId, more: old.length === limit };
 }
 
 /** How many rows were removed. */

@@ -31,11 +31,8 @@ export async function countOpen(store: Store, only: ReadonlyMap<Entity, Readonly
     }
     if (only && filters.length === 0) return 0;
     const filter = filters.length > 0 ? `AND (${filters.join(' OR ')})` : '';
-    const [row] = await tx.select<{ n: number }>(
-      `SELECT COUNT(*) AS n FROM outbox_message WHERE state IN ('pending','sending','in_doubt') ${filter}`,
-      parameters,
-    );
-    return Number(row?.n ?? 0);
+    const sql = `SELECT COUNT(*) FROM outbox_message WHERE state IN ('pending','sending','in_doubt') ${filter}`;
+    return (await tx.value<number>(sql, parameters)) ?? 0;
   });
 }
 
@@ -45,13 +42,13 @@ export async function customersOfOrders(store: Store, orderKeys: readonly string
   for (let start = 0; start < orderKeys.length; start += 500) {
     const chunk = orderKeys.slice(start, start + 500);
     const rows = await store.read('look for the customers of orders', (tx) =>
-      tx.select<{ customer_key: string }>(
+      tx.rows<{ customerKey: string }>(
         `SELECT DISTINCT customer_key FROM outbox_message
           WHERE entity='order' AND customer_key IS NOT NULL AND source_key IN ${placeholders(chunk.length)}`,
         chunk,
       ),
     );
-    for (const row of rows) found.add(row.customer_key);
+    for (const row of rows) found.add(row.customerKey);
   }
   return [...found];
 }
@@ -59,11 +56,11 @@ export async function customersOfOrders(store: Store, orderKeys: readonly string
 /** Keys of the orders that have waited longest. */
 export async function oldestOpenOrders(store: Store, limit: number): Promise<string[]> {
   const rows = await store.read('look for the oldest open orders', (tx) =>
-    tx.select<{ source_key: string }>(
+    tx.rows<{ sourceKey: string }>(
       `SELECT source_key FROM outbox_message WHERE entity='order' AND state IN ('pending','in_doubt') ORDER BY id LIMIT ${Math.trunc(limit)}`,
     ),
   );
-  return rows.map((row) => row.source_key);
+  return rows.map(({ sourceKey }) => sourceKey);
 }
 
 export type SyncStage = 'capture' | 'deliver' | 'pull';

@@ -93,7 +93,6 @@ const maxMessages = 200;
 export async function tellStory(tx: Tx, entity: Entity, sourceKey: string): Promise<RecordStory> {
   const messages = await messagesOf(tx, entity, sourceKey, maxMessages);
   const newest = messages.at(-1) ?? null;
-  const { attempts, leftOut } = await attemptsOf(tx, entity, sourceKey);
   return {
     entity,
     sourceKey,
@@ -101,8 +100,7 @@ export async function tellStory(tx: Tx, entity: Entity, sourceKey: string): Prom
     binding: await bindingOf(tx, entity, sourceKey),
     adoption: await adoptionOf(tx, entity, sourceKey),
     messages,
-    attempts,
-    attemptsLeftOut: leftOut,
+    ...(await attemptsOf(tx, entity, sourceKey)),
     customer: newest?.customerKey ? await customerOf(tx, newest.customerKey) : null,
     unsettled: entity === 'order' ? await unsettledOf(tx, sourceKey) : null,
   };
@@ -117,94 +115,50 @@ async function customerOf(tx: Tx, sourceKey: string): Promise<StoryCustomer> {
 }
 
 async function messagesOf(tx: Tx, entity: Entity, sourceKey: string, limit: number): Promise<StoryMessage[]> {
-  const rows = await tx.select(
+  const rows = await tx.rows<StoryMessage>(
     `SELECT id, revision, operation, generation, number, customer_key, idempotency_key, body_hash, state, park_class, reason,
             next_attempt_at, attempts, first_sent_at, service_id, flag, captured_at, closed_at
        FROM outbox_message WHERE entity=? AND source_key=? ORDER BY revision DESC LIMIT ${limit}`,
     [entity, sourceKey],
   );
-  return rows.reverse().map((row) => ({
-    id: Number(row.id),
-    revision: row.revision,
-    operation: row.operation,
-    generation: row.generation,
-    number: row.number,
-    customerKey: row.customer_key,
-    idempotencyKey: row.idempotency_key,
-    bodyHash: row.body_hash,
-    state: row.state,
-    parkClass: row.park_class,
-    reason: row.reason,
-    nextAttemptAt: Number(row.next_attempt_at),
-    attempts: row.attempts,
-    firstSentAt: numberOrNull(row.first_sent_at),
-    serviceId: row.service_id,
-    flag: row.flag,
-    capturedAt: Number(row.captured_at),
-    closedAt: numberOrNull(row.closed_at),
-  }));
+  return rows.reverse();
 }
 
 async function attemptsOf(
   tx: Tx,
   entity: Entity,
   sourceKey: string,
-): Promise<{ attempts: StoryAttempt[]; leftOut: number }> {
+): Promise<Pick<RecordStory, 'attempts' | 'attemptsLeftOut'>> {
   const from = 'FROM attempt a JOIN outbox_message m ON m.id=a.message_id WHERE m.entity=? AND m.source_key=?';
-  const [all] = await tx.select<{ n: number }>(`SELECT COUNT(*) AS n ${from}`, [entity, sourceKey]);
-  const rows = await tx.select(
-    `SELECT t.*, e.excerpt FROM (SELECT a.* ${from} ORDER BY a.id DESC LIMIT ${maxAttempts}) AS t
+  const all = (await tx.value<number>(`SELECT COUNT(*) ${from}`, [entity, sourceKey])) ?? 0;
+  const attempts = await tx.rows<StoryAttempt>(
+    `SELECT t.id, t.message_id, t.number, t.purpose, t.intended_at, t.started_at, t.duration_ms, t.status, t.verdict,
+            t.reason, t.request_id, e.excerpt
+       FROM (SELECT a.* ${from} ORDER BY a.id DESC LIMIT ${maxAttempts}) AS t
        LEFT JOIN attempt_excerpt e ON e.attempt_id=t.id ORDER BY t.id`,
     [entity, sourceKey],
   );
-  const attempts = rows.map((row) => ({
-    id: Number(row.id),
-    messageId: Number(row.message_id),
-    number: row.number,
-    purpose: row.purpose,
-    intendedAt: Number(row.intended_at),
-    startedAt: numberOrNull(row.started_at),
-    durationMs: numberOrNull(row.duration_ms),
-    status: row.status,
-    verdict: row.verdict,
-    reason: row.reason,
-    requestId: row.request_id,
-    excerpt: row.excerpt,
-  }));
-  return { attempts, leftOut: Number(all?.n ?? 0) - attempts.length };
+  return { attempts, attemptsLeftOut: all - attempts.length };
 }
 
 async function bindingOf(tx: Tx, entity: Entity, sourceKey: string): Promise<StoryBinding | null> {
-  const [row] = await tx.select(
-    `SELECT service_id, revision, acknowledged_at, read_state, read_at, read_id, read_flag, gone_at, service_status, service_total
+  const [row] = await tx.rows(
+    `SELECT service_id, revision, acknowledged_at, read_state, read_at, read_id, read_flag AS flag, gone_at,
+            service_status AS status, service_total AS total
        FROM binding WHERE entity=? AND source_key=?`,
     [entity, sourceKey],
   );
   if (!row) return null;
-  const atService =
-    row.read_at === null || row.read_id !== row.service_id
-      ? null
-      : {
-          status: row.service_status,
-          total: numberOrNull(row.service_total),
-          readAt: Number(row.read_at),
-          isFinal: row.read_state === 'final',
-          goneAt: numberOrNull(row.gone_at),
-          flag: row.read_flag,
-        };
+  const { serviceId, revision, acknowledgedAt, readId, readState, ...read } = row;
+  const wasRead = read.readAt !== null && readId === serviceId;
   return {
-    serviceId: row.service_id,
-    revision: row.revision,
-    acknowledgedAt: Number(row.acknowledged_at),
-    atService,
+    serviceId,
+    revision,
+    acknowledgedAt,
+    atService: wasRead ? { ...read, isFinal: readState === 'final' } : null,
   };
 }
 
 async function unsettledOf(tx: Tx, sourceKey: string): Promise<RecordStory['unsettled']> {
-  const [row] = await tx.select('SELECT first_seen_at, reason FROM unsettled WHERE source_key=?', [sourceKey]);
-  return row ? { firstSeenAt: Number(row.first_seen_at), reason: row.reason } : null;
-}
-
-function numberOrNull(value: unknown): number | null {
-  return value === null || value === undefined ? null : Number(value);
+  return (await tx.rows('SELECT first_seen_at, reason FROM unsettled WHERE source_key=?', [sourceKey]))[0] ?? null;
 }

@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import type { AcknowledgementSettings } from '../config/sections/service-answers.js';
-import type { Entity } from '../model/record.js';
-
 import { valueAt } from '../model/json-place.js';
+import type { Entity } from '../model/record.js';
 import { isExact, parseJson } from './parse-json.js';
 
 /** U+FFFD stands where bytes were no UTF-8, and half of a pair is no text: what came is not what the service meant. */

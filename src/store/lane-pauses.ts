@@ -31,6 +31,19 @@ export async function listPauses(tx: Tx): Promise<LanePause[]> {
   return tx.select('SELECT lane, cause, until_at, reason, actor, since_at FROM lane_pause ORDER BY since_at');
 }
 
+const subjects: Record<Lane, string> = {
+  capture: 'Capture',
+  deliver: 'Delivery',
+  pull: 'The invoice pull',
+  service: 'Everything that talks to the service',
+};
+
+/** A pause in words, without a full stop. With `time`, which writes a time out, also since when and until when. */
+export function describePause({ lane, cause, reason, since_at, until_at }: LanePause, time?: (ms: number) => string) {
+  const until = time && (until_at === null ? 'until somebody resumes it' : `until ${time(until_at)}`);
+  return `${subjects[lane]} is paused (${cause})${time ? ` since ${time(since_at)}, ${until}` : ''}: ${reason}`;
+}
+
 export async function pauseLane(tx: Tx, pause: LanePause): Promise<void> {
   await upsertRows(tx, 'lane_pause', ['lane', 'cause'], [{ ...pause, reason: pause.reason.slice(0, 1000) }]);
 }

@@ -84,7 +84,7 @@ describe('what was read back', () => {
       const { stdout } = await installation.waybill('status');
       expect(stdout).to.match(/Read back .*the oldest reading of the others: .*1 not at the service any more/);
       expect(stdout).to.match(
-        /Alerts +orders\.gone since .*A delivered order is not at the service any more \(key 4711\)/,
+        /Alerts +orders\.gone since .*A delivered order is no longer at the service \(key 4711\)/,
       );
       const audit = await installation.waybill('audit', '--event', 'read_back', '--outcome', 'gone');
       expect(audit.stdout).to.contain('4711');

@@ -164,15 +164,15 @@ describe('waybill status', () => {
         expect(await check()).to.equal('1 WAYBILL WARNING: 1 parked (1 unmapped)');
         await pause({});
         expect(await check()).to.equal(
-          '1 WAYBILL WARNING: deliver paused (operator): stocktaking; 1 parked (1 unmapped)',
+          '1 WAYBILL WARNING: Delivery is paused (operator): stocktaking; 1 parked (1 unmapped)',
         );
       });
 
       it('is 2 when nobody delivers', async () => {
-        expect(await check()).to.equal('2 WAYBILL CRITICAL: nobody delivers: no daemon runs');
+        expect(await check()).to.equal('2 WAYBILL CRITICAL: nothing is delivered: no daemon is running');
         await holdLease();
         await installation.app.store.transaction('fall silent', (tx) => tx.run('UPDATE lease SET expires_at=1'));
-        expect(await check()).to.match(/^2 WAYBILL CRITICAL: nobody delivers \(.*@.* fell silent\)$/);
+        expect(await check()).to.match(/^2 WAYBILL CRITICAL: nothing is delivered: .*@.* stopped responding$/);
       });
 
       it('is 2 when nothing has succeeded for alert.maxSilenceHours, and 0 again when something does', async () => {
@@ -223,7 +223,9 @@ describe('waybill status', () => {
       it('is 2 when the service does not accept the credential', async () => {
         await holdLease();
         await pause({ lane: 'service', cause: 'credential', reason: 'HTTP 401' });
-        expect(await check()).to.equal('2 WAYBILL CRITICAL: service paused (credential): HTTP 401');
+        expect(await check()).to.equal(
+          '2 WAYBILL CRITICAL: Everything that talks to the service is paused (credential): HTTP 401',
+        );
       });
     });
   });

@@ -49,7 +49,7 @@ describe('what needs a person', () => {
     const [one, ...others] = troubles({ ...well, gone: { count: 1, sourceKey: '4711' } }, settings, now);
     expect(others).to.deep.equal([]);
     expect(one?.cause).to.equal('orders.gone');
-    expect(one?.message).to.include('A delivered order is not at the service any more (key 4711)');
+    expect(one?.message).to.include('A delivered order is no longer at the service (key 4711)');
     const [many] = troubles({ ...well, gone: { count: 3, sourceKey: '4711' } }, settings, now);
     expect(many?.message).to.include('3 delivered orders are');
   });
