@@ -1,6 +1,11 @@
 import { type Command, Option } from 'commander';
-import { confirmHeld, type HeldSummary, summariseHeld } from '../operator/confirm-held.js';
-import type { Confirmation, HeldFilter } from '../operator/held-messages.js';
+import {
+  type Confirmation,
+  confirmHeld,
+  type HeldFilter,
+  type HeldSummary,
+  summariseHeld,
+} from '../operator/confirm-held.js';
 import {
   type CommandApp,
   confirm,

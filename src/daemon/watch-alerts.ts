@@ -1,6 +1,6 @@
 import type { Settings } from '../config/settings.js';
 import { goneSince } from '../inbound/orders/order-reads.js';
-import { isAnythingHeld } from '../operator/held-messages.js';
+import { isAnythingHeld } from '../operator/confirm-held.js';
 import { isPastForbiddenRead } from '../outbound/deliver/forbidden-reads.js';
 import { isOutdated } from '../outbound/deliver/profile-notices.js';
 import { quietMs } from '../outbound/deliver/quiet-hours.js';

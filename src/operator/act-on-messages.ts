@@ -2,9 +2,187 @@ import { appendAudit } from '../audit/audit-log.js';
 import type { Entity } from '../model/record.js';
 import type { JobContext } from '../ops/job-context.js';
 import { killPoint } from '../ops/kill-point.js';
-import type { MessageFilter } from './list-messages.js';
-import { decideForMessages, matchingIds, type Operated, writeOperatorDecisions } from './operate-messages.js';
-import type { OperatorAction, OperatorContext } from './operator-action.js';
+import { type Binding, bindRecords, closeBindings } from '../outbound/outbox/bindings.js';
+import { doubtContents, provenRecord, unknownContent } from '../outbound/outbox/content-hash.js';
+import { createKey, keyAfterRefusal } from '../outbound/outbox/idempotency-key.js';
+import type { Operation } from '../outbound/outbox/message.js';
+import { discardMessages, requeueMessages, resolveAsDelivered } from '../outbound/outbox/transitions.js';
+import { fromBeforeRecovery } from '../outbound/recovery/recover-messages.js';
+import { placeholders } from '../store/rows.js';
+import type { Tx } from '../store/store.js';
+import { customerCodeOf } from './forget-customer.js';
+import { filterSql, type MessageFilter } from './list-messages.js';
+import {
+  decideOperatorAction,
+  type OperatedMessage,
+  type OperatorAction,
+  type OperatorContext,
+  type OperatorDecision,
+} from './operator-action.js';
+
+interface OperableMessage extends OperatedMessage {
+  id: number;
+  sourceKey: string;
+  number: string | null;
+  revision: number;
+  reason: string | null;
+  /** Null: it was never claimed, and gets its key then. */
+  idempotencyKey: string | null;
+}
+
+interface Operated {
+  message: OperableMessage;
+  decision: OperatorDecision;
+}
+
+/** Ids of the matching messages after `afterId`, oldest first: a promise of which ones are meant, kept while a person thinks. */
+export async function matchingIds(tx: Tx, filter: MessageFilter, afterId: number, limit: number): Promise<number[]> {
+  const { where, parameters } = filterSql(filter);
+  const rows = await tx.rows<{ id: number }>(
+    `SELECT m.id FROM outbox_message m WHERE ${where} AND m.id>? ORDER BY m.id LIMIT ${Math.trunc(limit)}`,
+    [...parameters, afterId],
+  );
+  return rows.map(({ id }) => id);
+}
+
+/**
+ * Decides an action for these messages, as they are now and as far as they still match; writes nothing.
+ * @param lock holds the rows until the transaction ends, so that no deliverer claims them in between
+ */
+export async function decideForMessages(
+  tx: Tx,
+  ids: readonly number[],
+  filter: MessageFilter,
+  action: OperatorAction,
+  context: OperatorContext,
+  lock = false,
+): Promise<Operated[]> {
+  if (ids.length === 0) return [];
+  const { where, parameters } = filterSql(filter);
+  if (lock)
+    await tx.rows(
+      `SELECT id FROM outbox_message WHERE id IN ${placeholders(ids.length)} ORDER BY id${tx.forUpdate}`,
+      ids,
+    );
+  const rows = await tx.rows(
+    `SELECT m.id, m.entity, m.source_key, m.number, m.revision, m.operation, m.state, m.park_class, m.reason, m.generation,
+            m.next_attempt_at, m.first_sent_at, m.idempotency_key, o.service_id AS bound_service_id,
+            CASE WHEN m.entity='customer' THEN b.record ELSE NULL END AS customer_record,
+            CASE WHEN EXISTS (SELECT 1 FROM outbox_message n WHERE n.entity=m.entity AND n.source_key=m.source_key
+                  AND n.revision>m.revision AND n.state IN ('pending','sending','in_doubt','delivered'))
+                 OR o.revision>m.revision THEN 1 ELSE 0 END AS newer_revision
+       FROM outbox_message m
+       LEFT JOIN message_body b ON b.message_id=m.id
+       LEFT JOIN binding o ON o.entity=m.entity AND o.source_key=m.source_key
+      WHERE m.id IN ${placeholders(ids.length)} AND ${where} ORDER BY m.id`,
+    [...ids, ...parameters],
+  );
+  return rows.map(({ customerRecord, newerRevision, ...row }): Operated => {
+    const customerCode = customerCodeOf(customerRecord);
+    const message: OperableMessage = { ...row, customerCode, newerRevision: newerRevision === 1 };
+    return { message, decision: decideOperatorAction(action, message, context) };
+  });
+}
+
+/**
+ * Writes decisions of `decideForMessages`, which held the rows in the same transaction. The caller writes the audit.
+ * @throws when a message left the state in which it was decided
+ */
+export async function writeOperatorDecisions(
+  tx: Tx,
+  operated: readonly Operated[],
+  installation: string,
+  reason: string,
+  nowMs: number,
+): Promise<void> {
+  for (const state of ['pending', 'in_doubt', 'parked'] as const) {
+    const inState = operated.filter(({ message }) => message.state === state);
+    const queued = inState.flatMap(({ message, decision }) =>
+      decision.to === 'pending' || decision.to === 'in_doubt'
+        ? [
+            {
+              id: message.id,
+              to: decision.to,
+              firstSentAt: decision.firstSentAt,
+              newKey: decision.newKey
+                ? {
+                    generation: decision.generation,
+                    idempotencyKey: newKeyOf(message, installation, decision.generation),
+                  }
+                : null,
+            },
+          ]
+        : [],
+    );
+    await requeueMessages(tx, state, queued, nowMs);
+    const discarded = inState.flatMap(({ message, decision }) => (decision.to === 'discarded' ? [message.id] : []));
+    await discardMessages(tx, state, discarded, reason, nowMs);
+    const delivered = inState.flatMap(({ message, decision }) =>
+      decision.to === 'delivered'
+        ? [{ id: message.id, serviceId: decision.serviceId, isConflict: message.parkClass === 'conflict' }]
+        : [],
+    );
+    await resolveAsDelivered(tx, state, delivered, reason, nowMs);
+    await bindResolved(tx, delivered, nowMs);
+  }
+}
+
+function newKeyOf(message: OperableMessage, installation: string, generation: number): string | null {
+  const { operation, entity, sourceKey, idempotencyKey } = message;
+  if (operation === 'create') return createKey(installation, entity, sourceKey, generation);
+  return idempotencyKey === null ? null : keyAfterRefusal(idempotencyKey);
+}
+
+/** A binding for each, unless a newer revision wrote it already. */
+async function bindResolved(
+  tx: Tx,
+  delivered: readonly { id: number; serviceId: string; isConflict: boolean }[],
+  nowMs: number,
+): Promise<void> {
+  if (delivered.length === 0) return;
+  const ids = delivered.map(({ id }) => id);
+  const serviceIds = new Map(delivered.map(({ id, serviceId }) => [id, serviceId]));
+  const rows = await tx.rows<Omit<Binding, 'serviceId' | 'acknowledged'> & ResolvedRow>(
+    `SELECT m.id, m.entity, m.source_key, m.revision, m.generation, m.content_hash, m.mapping_fingerprint, m.identity, m.operation,
+            b.record
+       FROM outbox_message m
+       LEFT JOIN message_body b ON b.message_id=m.id
+       LEFT JOIN binding o ON o.entity=m.entity AND o.source_key=m.source_key
+      WHERE m.id IN ${placeholders(ids.length)} AND (o.revision IS NULL OR o.revision<=m.revision)
+      ORDER BY m.revision`,
+    ids,
+  );
+  // A store that was lost may have sent it, or the service has something else under its key: what a person found says nothing of
+  // the fields, and a sweep at the next pass brings them up to date.
+  const conflicts = new Set(delivered.filter(({ isConflict }) => isConflict).map(({ id }) => id));
+  const isFromBefore = await fromBeforeRecovery(tx);
+  const found = rows.filter(({ id, operation }) => conflicts.has(id) || (operation === 'create' && isFromBefore(id)));
+  for (const row of found) row.contentHash = unknownContent;
+  await doubtContents(tx, found);
+  await bindRecords(
+    tx,
+    rows
+      .filter((row) => row.operation !== 'delete')
+      .map((row) => ({
+        ...row,
+        serviceId: serviceIds.get(row.id) as string,
+        acknowledged: provenRecord(row.contentHash, row.record),
+      })),
+    nowMs,
+  );
+  await closeBindings(
+    tx,
+    rows.filter((row) => row.operation === 'delete'),
+    nowMs,
+  );
+}
+
+interface ResolvedRow {
+  id: number;
+  operation: Operation;
+  /** The mapped record as canonical JSON. */
+  record: string;
+}
 
 /** What an operator asks for. */
 export interface ActionRequest {

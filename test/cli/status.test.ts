@@ -203,7 +203,7 @@ describe('waybill status', () => {
         await pulled('proven', 13);
         await pulled('unproven', 2);
         await pulled('failed', 1);
-        expect(await check()).to.match(/^1 WAYBILL WARNING: no pull has proven the list of invoices for 13 h: /);
+        expect(await check()).to.match(/^1 WAYBILL WARNING: no pull has proven the list of invoices for 13 h, /);
         await pulled('proven', 0);
         expect(await check()).to.match(/^0 WAYBILL OK/);
       });

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
+import { decideForMessages, matchingIds, writeOperatorDecisions } from '../../src/operator/act-on-messages.js';
 import { confirmHeld, summariseHeld } from '../../src/operator/confirm-held.js';
 import type { MessageFilter } from '../../src/operator/list-messages.js';
-import { decideForMessages, matchingIds, writeOperatorDecisions } from '../../src/operator/operate-messages.js';
 import type { OperatorAction } from '../../src/operator/operator-action.js';
 import { resumeLane } from '../../src/store/lane-pauses.js';
 import type { HistoryStore } from './history-store.js';

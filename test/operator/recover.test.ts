@@ -7,7 +7,7 @@ import {
   wallTimeNow,
 } from '../../src/lab/sample-erp/change-sample-erp.js';
 import type { OrderRecord } from '../../src/model/record.js';
-import { confirmMessages } from '../../src/operator/held-messages.js';
+import { confirmMessages } from '../../src/operator/confirm-held.js';
 import { recover } from '../../src/operator/recover.js';
 import { capture } from '../../src/outbound/capture/capture.js';
 import type { CapturePageResult } from '../../src/outbound/capture/capture-page.js';

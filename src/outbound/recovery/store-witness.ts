@@ -1,6 +1,7 @@
 import type { Logger } from 'winston';
 import type { Store, Tx } from '../../store/store.js';
 import { readStoreInfo, writeStoreInfo } from '../../store/store-info.js';
+import { presumeSent } from './recover-messages.js';
 import {
   compareWitness,
   readWitness,
@@ -8,8 +9,7 @@ import {
   type StoreTrace,
   type Witness,
   writeWitness,
-} from '../../store/witness.js';
-import { presumeSent } from './recover-messages.js';
+} from './witness-file.js';
 
 /** Kept in the store from the discovery of a loss until `waybill recover` has dealt with it. */
 export interface RecoveryHold extends StoreLoss {

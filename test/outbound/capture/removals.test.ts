@@ -5,9 +5,9 @@ import {
   insertSampleOrder,
   wallTimeNow,
 } from '../../../src/lab/sample-erp/change-sample-erp.js';
+import { decideForMessages, matchingIds } from '../../../src/operator/act-on-messages.js';
 import { confirmHeld, summariseHeld } from '../../../src/operator/confirm-held.js';
 import type { MessageFilter } from '../../../src/operator/list-messages.js';
-import { decideForMessages, matchingIds } from '../../../src/operator/operate-messages.js';
 import { capture } from '../../../src/outbound/capture/capture.js';
 import { unknownContent } from '../../../src/outbound/outbox/content-hash.js';
 import { createKey } from '../../../src/outbound/outbox/idempotency-key.js';

@@ -1,5 +1,5 @@
+import { decideForMessages, matchingIds, writeOperatorDecisions } from '../../../src/operator/act-on-messages.js';
 import type { MessageFilter } from '../../../src/operator/list-messages.js';
-import { decideForMessages, matchingIds, writeOperatorDecisions } from '../../../src/operator/operate-messages.js';
 import type { OperatorAction } from '../../../src/operator/operator-action.js';
 import type { StoreKit } from '../../store/both-stores.js';
 

@@ -1,8 +1,8 @@
 import { mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { expect } from 'chai';
-import { compareWitness, readWitness, writeWitness } from '../../src/store/witness.js';
-import { useTempDir } from '../support/temp-dir.js';
+import { compareWitness, readWitness, writeWitness } from '../../../src/outbound/recovery/witness-file.js';
+import { useTempDir } from '../../support/temp-dir.js';
 
 describe('what the witness of a store shows', () => {
   const witness = { incarnation: 'one', auditId: 100, at: Date.UTC(2026, 10, 21, 8) };

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { StoreError } from './store-error.js';
+import { StoreError } from '../../store/store-error.js';
 
 /** What is known outside of the store about how far it had come: it shows when the store is lost, or an older copy of itself. */
 export interface Witness {
