@@ -129,7 +129,7 @@ describe('waybill explain', () => {
       await installation.deliver(() => answers.timeout());
       await change('UPDATE outbox_message SET first_sent_at=?', Date.now() + 72 * 3_600_000);
       const inDoubt = (await explain('order', '4711')).stdout;
-      expect(inDoubt).to.contain('not sent again').and.not.to.contain('The same key and bytes go out again');
+      expect(inDoubt).to.contain('not sent again').and.not.to.contain('The same key and bytes are sent again');
       expect(inDoubt).not.to.contain('outbox retry');
 
       await change("UPDATE outbox_message SET state='parked', park_class='unproven'");
