@@ -1,13 +1,13 @@
 import type { Entity } from '../model/record.js';
 import {
-  customerConditions,
+  eligibleConditions,
   isCancelled,
-  orderConditions,
+  isReferenced,
   pendingConditions,
   type Reading,
   timeFormOf,
 } from './eligibility.js';
-import type { ErpColumn, ErpDatabase, ErpRow } from './erp-database.js';
+import type { ErpColumn, ErpDatabase, ErpRow, ErpSnapshot } from './erp-database.js';
 import {
   type ChangedFrom,
   type ChangePosition,
@@ -16,18 +16,17 @@ import {
   type ErpReader,
   type ErpSource,
   type Presence,
-  type ReadCustomer,
-  type ReadOrder,
+  type ReadRow,
   type RowFilter,
   type SourceEnd,
 } from './erp-reader.js';
 import { readKeysetPage } from './keyset-page.js';
 import { type EntityPlan, type MappingPlan, planMapping } from './mapping/mapping-plan.js';
 import { mapCustomerPage, mapOrderPage } from './mapping/order-page.js';
-import { columnSql, fromQuery, highestValue, keyOf, readRowsByKey } from './query-source.js';
+import { columnSql, fromQuery, highestValue, type KeyColumns, keyOf, readRowsByKey } from './query-source.js';
 import { formatSourceKey, parseSourceKey } from './source-key.js';
 import { allOf, type Sql, sql } from './sql.js';
-import { instantOfValue, writeInstant } from './time/time-form.js';
+import { type Instant, instantOfValue, writeInstant } from './time/time-form.js';
 
 /** Changes in (changedAt, key) order, or everything in key order after a key. */
 type PageStart = ChangedFrom | { afterKey: string[] | null };
@@ -49,52 +48,46 @@ export class DatabaseErpReader implements ErpReader {
     this.#planned = null;
     await this.#read(async (reading) => {
       // This also checks the value of startFrom.
-      const eligible = allOf(await orderConditions(reading));
+      const eligible = allOf(await eligibleConditions(reading, reading.plan.orders));
       const statement = sql`SELECT q.* ${fromQuery(reading.plan.orders.source)} WHERE ${eligible} LIMIT 0`;
       await reading.snapshot.query(statement, 'check orders.startFrom');
     });
   }
 
   nowAsChangedAt(entity: Entity): Promise<string | null> {
-    return this.#read(async (reading) => {
-      const planned = planOf(reading, entity);
-      if (!planned?.changedAt) return null;
-      const form = await timeFormOf(reading, planned.source, planned.changedAt);
+    return this.#readOf(entity, null, async (reading, { source, changedAt }) => {
+      const form = changedAt && (await timeFormOf(reading, source, changedAt));
       return form && writeInstant(reading.now, form, reading.plan.context.timeZone);
     });
   }
 
-  readChangedOrders(from: ChangedFrom, limit: number): Promise<ErpPage<ReadOrder>> {
-    return this.#readOrders(from, limit);
+  readChanged<E extends Entity>(entity: E, from: ChangedFrom, limit: number): Promise<ErpPage<ReadRow<E>>> {
+    return this.#readPage(entity, from, limit);
   }
 
-  readChangedCustomers(from: ChangedFrom, limit: number): Promise<ErpPage<ReadCustomer>> {
-    return this.#readCustomers(from, limit);
+  sweep<E extends Entity>(
+    entity: E,
+    afterKey: string[] | null,
+    limit: number,
+    filter?: RowFilter,
+  ): Promise<ErpPage<ReadRow<E>>> {
+    return this.#readPage(entity, { afterKey }, limit, filter);
   }
 
-  sweepOrders(afterKey: string[] | null, limit: number, filter?: RowFilter): Promise<ErpPage<ReadOrder>> {
-    return this.#readOrders({ afterKey }, limit, filter);
-  }
-
-  sweepCustomers(afterKey: string[] | null, limit: number, filter?: RowFilter): Promise<ErpPage<ReadCustomer>> {
-    return this.#readCustomers({ afterKey }, limit, filter);
-  }
-
-  #readOrders(from: PageStart, limit: number, filter?: RowFilter): Promise<ErpPage<ReadOrder>> {
-    return this.#read(async (reading) => {
-      const { orders } = reading.plan;
-      const { rows, ...end } = await readPage(reading, orders, await orderConditions(reading, filter), from, limit);
-      return { ...(await mapOrderPage(reading, rows)), ...end };
-    });
-  }
-
-  #readCustomers(from: PageStart, limit: number, filter: RowFilter = {}): Promise<ErpPage<ReadCustomer>> {
-    return this.#read(async (reading) => {
-      const { customers } = reading.plan;
-      if (customers === null) return { ...NO_ROWS, customers: [] };
-      const conditions = await customerConditions(reading, customers, filter);
-      const { rows, ...end } = await readPage(reading, customers, conditions, from, limit);
-      return { rows: mapCustomerPage(reading, rows, customers), customers: [], ...end };
+  #readPage<E extends Entity>(
+    entity: E,
+    from: PageStart,
+    limit: number,
+    filter?: RowFilter,
+  ): Promise<ErpPage<ReadRow<E>>> {
+    return this.#readOf(entity, { ...NO_ROWS, customers: [] }, async (reading, planned) => {
+      const eligible = await eligibleConditions(reading, planned, filter);
+      const { rows, ...end } = await readPage(reading, planned, eligible, from, limit);
+      const mapped =
+        entity === 'order'
+          ? await mapOrderPage(reading, rows)
+          : { rows: mapCustomerPage(reading, rows, planned), customers: [] };
+      return { ...mapped, ...end } as ErpPage<ReadRow<E>>;
     });
   }
 
@@ -103,9 +96,8 @@ export class DatabaseErpReader implements ErpReader {
     from: ChangedFrom,
     limit: number,
   ): Promise<{ keys: string[]; last: ChangePosition | null; more: boolean }> {
-    return this.#read(async (reading) => {
-      const planned = planOf(reading, entity);
-      if (!planned?.changedAt || planned.cancelled === null) return { keys: [], last: null, more: false };
+    return this.#readOf(entity, { keys: [], last: null, more: false }, async (reading, planned) => {
+      if (planned.cancelled === null) return { keys: [], last: null, more: false };
       const cancelled = [isCancelled(reading.snapshot, planned)];
       const { rows, ...end } = await readPage(reading, planned, cancelled, from, limit);
       const keys = rows.map((row) => keyOf(row, planned.key)).filter((key) => key !== null);
@@ -114,64 +106,51 @@ export class DatabaseErpReader implements ErpReader {
   }
 
   presence(entity: Entity, keys: readonly string[]): Promise<Presence> {
-    return this.#read(async (reading) => {
-      const { snapshot } = reading;
-      const planned = planOf(reading, entity);
-      if (planned === null) return { existing: null, cancelled: new Set() };
+    return this.#readOf(entity, { existing: null, cancelled: new Set() }, async ({ snapshot }, planned) => {
       const parts = keys.map((key) => parseSourceKey(key, planned.key.length)).filter((found) => found !== null);
-      const look = async (target: EntityPlan['existence'], conditions: Sql[], doing: string) => {
+      const look = async (target: KeyColumns, conditions: Sql[], doing: string) => {
         const rows = await readRowsByKey(snapshot, target, parts, { conditions, doing });
         return new Set(rows.map((row) => formatSourceKey(keyOf(row, target.columns) ?? [])));
       };
-      const { existence, source, key: columns } = planned;
-      return {
-        existing: planned.followsDeleted
-          ? await look(existence, [], `look which records exist (${existence.source.path})`)
-          : null,
-        cancelled:
-          planned.cancelled === null
-            ? new Set()
-            : await look(
-                { source, columns },
-                [isCancelled(snapshot, planned)],
-                `look for cancelled records (${source.path})`,
-              ),
-      };
+      const { existence, source, key: columns, followsDeleted, cancelled } = planned;
+      const existing = followsDeleted
+        ? await look(existence, [], `look which records exist (${existence.source.path})`)
+        : null;
+      if (cancelled === null) return { existing, cancelled: new Set() };
+      const conditions = [isCancelled(snapshot, planned)];
+      const doing = `look for cancelled records (${source.path})`;
+      return { existing, cancelled: await look({ source, columns }, conditions, doing) };
     });
   }
 
   sourceEnd(entity: Entity): Promise<SourceEnd> {
-    return this.#read(async (reading) => {
-      const planned = planOf(reading, entity);
-      if (planned === null) return { isEmpty: false, changedAt: null, key: null };
-      const { existence, source, changedAt } = planned;
+    const notSent = { isEmpty: false, changedAt: null, key: null };
+    return this.#readOf(entity, notSent, async ({ snapshot }, { existence, source, changedAt }) => {
       const [first] = existence.columns as [ErpColumn];
-      const key = await highestValue(reading.snapshot, existence.source, first);
+      const key = await highestValue(snapshot, existence.source, first);
       const isCounter = existence.columns.length === 1 && first.kind === 'number' && /^\d+$/.test(key ?? '');
       return {
         isEmpty: key === null,
-        changedAt: changedAt && (await highestValue(reading.snapshot, source, changedAt)),
+        changedAt: changedAt && (await highestValue(snapshot, source, changedAt)),
         key: isCounter ? key : null,
       };
     });
   }
 
-  count(entity: Entity, filter: RowFilter = {}): Promise<number> {
-    return this.#read(async (reading) => {
-      const { orders, customers } = reading.plan;
-      if (entity === 'order') return countRows(reading, orders, await orderConditions(reading, filter));
-      if (customers === null) return 0;
-      const onlyReferenced = this.settings.customers.send === 'referenced';
-      return countRows(reading, customers, await customerConditions(reading, customers, filter, onlyReferenced));
+  count(entity: Entity, filter?: RowFilter): Promise<number> {
+    return this.#readOf(entity, 0, async (reading, planned) => {
+      const conditions = await eligibleConditions(reading, planned, filter);
+      if (entity === 'customer' && this.settings.customers.send === 'referenced')
+        conditions.push(await isReferenced(reading, planned));
+      return countRows(reading, planned, conditions);
     });
   }
 
   countExcludedByStartFrom(): Promise<number> {
-    return this.#read(async (reading) => {
-      const { orders } = reading.plan;
+    return this.#readOf('order', 0, async (reading, orders) => {
       if (orders.startFrom === null) return 0;
       const pending = await countRows(reading, orders, pendingConditions(reading, orders));
-      return pending - (await countRows(reading, orders, await orderConditions(reading)));
+      return pending - (await countRows(reading, orders, await eligibleConditions(reading, orders)));
     });
   }
 
@@ -183,14 +162,19 @@ export class DatabaseErpReader implements ErpReader {
     return this.database.close();
   }
 
+  /** `notSent`: the answer where records of this kind are not sent. */
+  #readOf<T>(entity: Entity, notSent: T, read: (reading: Reading, planned: EntityPlan) => Promise<T>): Promise<T> {
+    return this.#read(async (reading) => {
+      const planned = entity === 'order' ? reading.plan.orders : reading.plan.customers;
+      return planned === null ? notSent : read(reading, planned);
+    });
+  }
+
   /** One snapshot, with the mapping planned and the ERP's clock read in it. */
   #read<T>(read: (reading: Reading) => Promise<T>): Promise<T> {
     return this.database.snapshot(async (snapshot) => {
       try {
-        const clock = await snapshot.nowUtc();
-        const now = instantOfValue(clock, 'timestamp', 'UTC');
-        if (now === null)
-          throw new ErpError('query', `The clock of the ERP database reads "${clock}", which is no time.`);
+        const now = await readClock(snapshot);
         const planned = this.#planned ?? {
           plan: await planMapping(snapshot, this.settings, this.identity()),
           timeForms: new Map(),
@@ -206,8 +190,12 @@ export class DatabaseErpReader implements ErpReader {
   }
 }
 
-function planOf({ plan }: Reading, entity: Entity): EntityPlan | null {
-  return entity === 'order' ? plan.orders : plan.customers;
+async function readClock(snapshot: ErpSnapshot): Promise<Instant> {
+  const { rows } = await snapshot.query(sql`SELECT ${snapshot.dialect.nowUtc} AS now`, 'read the clock');
+  const text = rows[0]?.now ?? '';
+  const now = instantOfValue(text, 'timestamp', 'UTC');
+  if (now === null) throw new ErpError('query', `The clock of the ERP database reads "${text}", which is no time.`);
+  return now;
 }
 
 /** A column of an empty SQLite table may show its kind only with its first row. */

@@ -19,27 +19,16 @@ export interface Reading {
 
 const NEVER = rawSql('1=0');
 
-/** Which orders may be sent, and which of them were asked for. */
-export async function orderConditions(reading: Reading, filter: RowFilter = {}): Promise<Sql[]> {
-  const { orders } = reading.plan;
-  return [
-    ...pendingConditions(reading, orders),
-    ...(await startConditions(reading)),
-    ...(await filterConditions(reading, orders, filter, [orders.startFrom?.column, orders.changedAt])),
-  ];
-}
-
-/** Which customers may be sent, and which of them were asked for. `onlyReferenced`: those that an eligible order names. */
-export async function customerConditions(
+/** Which rows may be sent, and which of them were asked for. */
+export async function eligibleConditions(
   reading: Reading,
-  customers: EntityPlan,
-  filter: RowFilter,
-  onlyReferenced = false,
+  planned: EntityPlan,
+  filter: RowFilter = {},
 ): Promise<Sql[]> {
   return [
-    ...pendingConditions(reading, customers),
-    ...(onlyReferenced ? [await isReferenced(reading, customers)] : []),
-    ...(await filterConditions(reading, customers, filter, [customers.changedAt])),
+    ...pendingConditions(reading, planned),
+    ...(await startConditions(reading, planned)),
+    ...(await filterConditions(reading, planned, filter)),
   ];
 }
 
@@ -61,16 +50,16 @@ export function isCancelled(snapshot: ErpSnapshot, { cancelled }: EntityPlan): S
   return sql`(${columnSql(snapshot, cancelled.column)} IN (${joinSql(cancelled.values.map((text) => ({ text, kind })))}))`;
 }
 
-async function isReferenced(reading: Reading, customers: EntityPlan): Promise<Sql> {
+/** Customers that an eligible order names. */
+export async function isReferenced(reading: Reading, customers: EntityPlan): Promise<Sql> {
   const { orders } = reading.plan;
   const own = joinSql(customers.key.map((column) => columnSql(reading.snapshot, column)));
   const named = joinSql((orders.customerKey ?? []).map((column) => columnSql(reading.snapshot, column)));
-  const eligible = allOf(await orderConditions(reading));
+  const eligible = allOf(await eligibleConditions(reading, orders));
   return sql`(${own}) IN (SELECT ${named} ${fromQuery(orders.source)} WHERE ${eligible})`;
 }
 
-async function startConditions(reading: Reading): Promise<Sql[]> {
-  const { source, startFrom } = reading.plan.orders;
+async function startConditions(reading: Reading, { source, startFrom }: EntityPlan): Promise<Sql[]> {
   if (startFrom === null) return [];
   const { column, from } = startFrom;
   const form = await timeFormOf(reading, source, column);
@@ -86,16 +75,15 @@ async function startConditions(reading: Reading): Promise<Sql[]> {
   return [sql`${columnSql(reading.snapshot, column)} >= ${{ text: bound ?? from, kind: column.kind }}`];
 }
 
-/** By key, and by the first of the candidates that holds times. */
+/** By key, and by date: in the column of startFrom if it holds times, else in changedAt. */
 async function filterConditions(
   reading: Reading,
-  { source, key }: EntityPlan,
+  { source, key, startFrom, changedAt }: EntityPlan,
   { keys, from, to }: RowFilter,
-  candidates: readonly (ErpColumn | null | undefined)[],
 ): Promise<Sql[]> {
   const conditions = keys === undefined ? [] : [isListed(reading, { source, key }, keys)];
   if (from === undefined && to === undefined) return conditions;
-  const columns = candidates.filter((column) => !!column);
+  const columns = [startFrom?.column ?? null, changedAt].filter((column) => column !== null);
   for (const column of columns) {
     const form = await timeFormOf(reading, source, column);
     if (form === null) continue;

@@ -27,6 +27,8 @@ export interface ErpDialect {
   maxTuples: number;
   /** An expression that names the type of a value: only where a column's kind can be `unknown`. */
   typeOf?(column: Sql): Sql;
+  /** The database's clock in UTC, `YYYY-MM-DD HH:MM:SS.ffffff`, as an expression. */
+  nowUtc: Sql;
   /** Whether a backslash in quotes takes away the meaning of the next character. */
   backslashEscapes: boolean;
   /** The clause that turns an INSERT into an update of the row with the same key. */
@@ -46,10 +48,6 @@ export interface ErpDialect {
 export interface ErpSnapshot {
   readonly dialect: ErpDialect;
   query(statement: Sql, doing: string): Promise<ErpResult>;
-  /** The columns of `SELECT q.* FROM (query) q`, read for no rows. */
-  describe(statement: Sql, doing: string): Promise<ErpColumn[]>;
-  /** The database's clock in UTC, `YYYY-MM-DD HH:MM:SS.ffffff`. */
-  nowUtc(): Promise<string>;
 }
 
 /** The seam to one kind of database for reading. Everything above it is the same for all of them. */

@@ -46,6 +46,8 @@ export interface ReadOrder extends ReadBase {
   totals: { lines: string; header: string } | null;
 }
 
+export type ReadRow<E extends Entity> = E extends 'order' ? ReadOrder : ReadCustomer;
+
 export interface ErpPage<T> {
   rows: T[];
   /** Customers of the orders on this page, read in the same snapshot. Empty when customers are not sent. */
@@ -84,13 +86,15 @@ export interface ErpReader {
   check(): Promise<void>;
   /** The ERP's clock, in the frame and the text form of the entity's changedAt column; null when there is none. */
   nowAsChangedAt(entity: Entity): Promise<string | null>;
-  /** Rows in (changedAt, key) order, strictly after `after`, or from `since` (inclusive) when there is no position yet. */
-  readChangedOrders(from: ChangedFrom, limit: number): Promise<ErpPage<ReadOrder>>;
-  /** The same of every customer that `customers.pending` lets through; empty when customers are not sent. */
-  readChangedCustomers(from: ChangedFrom, limit: number): Promise<ErpPage<ReadCustomer>>;
-  /** Rows in key order, strictly after the key: sweeps, and resync with a filter. `last.changedAt` is '' here. */
-  sweepOrders(afterKey: string[] | null, limit: number, filter?: RowFilter): Promise<ErpPage<ReadOrder>>;
-  sweepCustomers(afterKey: string[] | null, limit: number, filter?: RowFilter): Promise<ErpPage<ReadCustomer>>;
+  /** Eligible rows in (changedAt, key) order; none where the mapping has no changedAt, or this kind is not sent. */
+  readChanged<E extends Entity>(entity: E, from: ChangedFrom, limit: number): Promise<ErpPage<ReadRow<E>>>;
+  /** Eligible rows in key order, strictly after the key: sweeps, and resync with a filter. `last.changedAt` is '' here. */
+  sweep<E extends Entity>(
+    entity: E,
+    afterKey: string[] | null,
+    limit: number,
+    filter?: RowFilter,
+  ): Promise<ErpPage<ReadRow<E>>>;
   /** Looks these keys up, eligible or not, for what was cancelled or deleted. */
   presence(entity: Entity, keys: readonly string[]): Promise<Presence>;
   /** Keys of cancelled rows in (changedAt, key) order, eligible or not. */

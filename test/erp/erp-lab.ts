@@ -115,8 +115,6 @@ export function spyOn(database: ErpDatabase, after: (doing: string) => Promise<v
       database.snapshot((snapshot) =>
         read({
           dialect: snapshot.dialect,
-          describe: (statement, doing) => snapshot.describe(statement, doing),
-          nowUtc: () => snapshot.nowUtc(),
           async query(statement, doing) {
             const result = await snapshot.query(statement, doing);
             asked.push(doing);

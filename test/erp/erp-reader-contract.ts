@@ -1,6 +1,13 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { type ChangePosition, ErpError, type ErpReader, type ReadOrder } from '../../src/erp/erp-reader.js';
+import {
+  type ChangedFrom,
+  type ChangePosition,
+  ErpError,
+  type ErpPage,
+  type ErpReader,
+  type ReadOrder,
+} from '../../src/erp/erp-reader.js';
 import { shiftChangedAt } from '../../src/erp/time/change-cursor.js';
 import { type ErpLab, erpSource, type Mapping, openReader, orderRows, spyOn, TABLES } from './erp-lab.js';
 
@@ -12,7 +19,7 @@ async function sweepAll(reader: ErpReader, limit: number): Promise<ReadOrder[]> 
   const rows: ReadOrder[] = [];
   let after: string[] | null = null;
   for (;;) {
-    const page = await reader.sweepOrders(after, limit);
+    const page: ErpPage<ReadOrder> = await reader.sweep('order', after, limit);
     rows.push(...page.rows);
     if (!page.more) return rows;
     after = page.last?.key ?? null;
@@ -22,9 +29,9 @@ async function sweepAll(reader: ErpReader, limit: number): Promise<ReadOrder[]> 
 /** Everything a pass over the changes yields, page by page. */
 async function changesAll(reader: ErpReader, limit: number, since: string | null = null): Promise<ReadOrder[]> {
   const rows: ReadOrder[] = [];
-  let from: { after: ChangePosition } | { since: string | null } = { since };
+  let from: ChangedFrom = { since };
   for (;;) {
-    const page = await reader.readChangedOrders(from, limit);
+    const page: ErpPage<ReadOrder> = await reader.readChanged('order', from, limit);
     rows.push(...page.rows);
     if (!page.more || page.last === null) return rows;
     from = { after: page.last };
@@ -56,7 +63,7 @@ export function erpReaderContract(lab: ErpLab): void {
         "INSERT INTO order_lines VALUES (9007199254740993, 2, 'B', 1, 10.0100)",
         "INSERT INTO order_lines VALUES (9007199254740993, 1, 'A', 2.000, 10.0100)",
       );
-      const page = await open().readChangedOrders({ since: null }, 10);
+      const page = await open().readChanged('order', { since: null }, 10);
       expect(page.last).to.deep.equal({ changedAt: `${DAY} 10:00:00.123456`, key: ['9007199254740993'] });
       expect(page.more).to.equal(false);
       const [order] = page.rows;
@@ -92,13 +99,13 @@ export function erpReaderContract(lab: ErpLab): void {
       const times = ['10:00:00.000001', '10:00:00.000002', '10:00:00.000002', '10:00:00.000003'];
       for (const [index, time] of times.entries()) await lab.run(...orderRows(index + 1, `${DAY} ${time}`));
       const reader = open();
-      const page = await reader.readChangedOrders({ since: null }, 2);
+      const page = await reader.readChanged('order', { since: null }, 2);
       expect(keysOf(page.rows)).to.deep.equal(['1', '2']);
       expect(page.more).to.equal(true);
-      const next = await reader.readChangedOrders({ after: page.last as ChangePosition }, 2);
+      const next = await reader.readChanged('order', { after: page.last as ChangePosition }, 2);
       expect(keysOf(next.rows)).to.deep.equal(['3', '4']);
       expect(next.more).to.equal(false);
-      const since = await reader.readChangedOrders({ since: `${DAY} 10:00:00.000002` }, 10);
+      const since = await reader.readChanged('order', { since: `${DAY} 10:00:00.000002` }, 10);
       expect(keysOf(since.rows)).to.deep.equal(['2', '3', '4']);
     });
 
@@ -116,7 +123,7 @@ export function erpReaderContract(lab: ErpLab): void {
     it('yields nothing where no column of change is mapped', async () => {
       await lab.run(...orderRows(1, `${DAY} 10:00:00`));
       const reader = open({ orders: { changedAt: undefined } });
-      expect(await reader.readChangedOrders({ since: null }, 10)).to.have.property('last', null);
+      expect(await reader.readChanged('order', { since: null }, 10)).to.have.property('last', null);
       expect(await reader.nowAsChangedAt('order')).to.equal(null);
       expect(keysOf(await sweepAll(reader, 10))).to.deep.equal(['1']);
     });
@@ -124,9 +131,9 @@ export function erpReaderContract(lab: ErpLab): void {
     it('finds a row that was committed late by the overlap, and by the sweep', async () => {
       await lab.run(...orderRows(2, `${DAY} 10:05:00.000000`));
       const reader = open();
-      const cursor = (await reader.readChangedOrders({ since: null }, 10)).last as ChangePosition;
+      const cursor = (await reader.readChanged('order', { since: null }, 10)).last as ChangePosition;
       await lab.run(...orderRows(1, `${DAY} 10:04:00.000000`));
-      expect((await reader.readChangedOrders({ after: cursor }, 10)).rows).to.deep.equal([]);
+      expect((await reader.readChanged('order', { after: cursor }, 10)).rows).to.deep.equal([]);
       expect(keysOf(await changesAll(reader, 10, shiftChangedAt(cursor.changedAt, -600)))).to.deep.equal(['1', '2']);
       expect(keysOf(await sweepAll(reader, 10))).to.deep.equal(['1', '2']);
     });
@@ -186,7 +193,7 @@ export function erpReaderContract(lab: ErpLab): void {
         `INSERT INTO t_orders VALUES ('ANGRY', 'KD-1', '${DAY}'), ('calm', 'kd-1', '${DAY}'), ('other', 'KD-2', '${DAY}')`,
         `INSERT INTO t_lines VALUES ('angry', 1, 'A'), ('ANGRY', 2, 'B'), ('Calm', 1, 'C'), ('OTHER', 1, 'D')`,
       );
-      const page = await open(TEXT_ERP_MAPPING).sweepOrders(null, 10);
+      const page = await open(TEXT_ERP_MAPPING).sweep('order', null, 10);
       const items = page.rows.map(({ sourceKey, customerKey, content }) => ({
         sourceKey,
         customerKey,
@@ -243,8 +250,10 @@ export function erpReaderContract(lab: ErpLab): void {
       expect(rows[1]?.content).to.have.nested.property('record.customer_code', 'Q7');
       expect(rows[1]?.content).to.have.nested.property('record.items').with.length(2);
       expect(rows[3]?.content).to.have.property('reason').that.includes('cust_type, cust_no is empty');
-      expect(keysOf((await reader.sweepOrders(null, 9, { keys: ['30/a%2Fb'] })).rows)).to.deep.equal(['30/a%2Fb']);
-      expect((await failure(reader.sweepOrders(null, 9, { keys: ['30'] }))).message).to.include('write it as type/no');
+      expect(keysOf((await reader.sweep('order', null, 9, { keys: ['30/a%2Fb'] })).rows)).to.deep.equal(['30/a%2Fb']);
+      expect((await failure(reader.sweep('order', null, 9, { keys: ['30'] }))).message).to.include(
+        'write it as type/no',
+      );
       expect(await reader.count('customer')).to.equal(2);
     });
 
@@ -265,7 +274,7 @@ export function erpReaderContract(lab: ErpLab): void {
     it('that are NULL are an error that says so', async () => {
       await lab.run(...orderRows(1, `${DAY} 10:00:00`));
       const reader = open({ orders: { query: 'SELECT NULL + 1 AS no_id, o.* FROM orders o', key: 'no_id' } });
-      expect((await failure(reader.sweepOrders(null, 10))).message).to.include(
+      expect((await failure(reader.sweep('order', null, 10))).message).to.include(
         'orders.query yields a row whose key (no_id) is NULL',
       );
     });
@@ -301,7 +310,7 @@ export function erpReaderContract(lab: ErpLab): void {
         await lab.run(...orderRows(index + 1, '2026-05-01 00:00:00', { createdAt: `${day}.000000` }));
       }
       const reader = open({ orders: { startFrom: { column: 'created_at', from: '2026-01-01' } } });
-      const keys = async (filter: object) => keysOf((await reader.sweepOrders(null, 10, filter)).rows);
+      const keys = async (filter: object) => keysOf((await reader.sweep('order', null, 10, filter)).rows);
       expect(await keys({ from: '2026-02-01', to: '2026-03-01' })).to.deep.equal(['2']);
       expect(await keys({ to: '2026-02-01' })).to.deep.equal(['1']);
       expect(await keys({ keys: ['3', '1', '77', 'abc'] })).to.deep.equal(['1', '3']);
@@ -312,9 +321,9 @@ export function erpReaderContract(lab: ErpLab): void {
       expect(await reader.count('order', { from: '2026-02-01', to: '2026-04-01' })).to.equal(2);
       // Without startFrom, the time of change is what there is.
       expect(
-        keysOf((await open().sweepOrders(null, 10, { from: '2026-05-01', to: '2026-05-02' })).rows),
+        keysOf((await open().sweep('order', null, 10, { from: '2026-05-01', to: '2026-05-02' })).rows),
       ).to.have.length(3);
-      expect((await failure(reader.sweepOrders(null, 10, { from: 'spring' }))).message).to.include(
+      expect((await failure(reader.sweep('order', null, 10, { from: 'spring' }))).message).to.include(
         '"spring" is not a date',
       );
     });
@@ -322,10 +331,10 @@ export function erpReaderContract(lab: ErpLab): void {
     it('of customers is what customers.pending says', async () => {
       await lab.run(...orderRows(1, `${DAY} 10:00:00`), "INSERT INTO customers VALUES (2, 'K2', 'Two', '2026-01-02')");
       const reader = open({ customers: { pending: 'id = 2' } });
-      const page = await reader.sweepOrders(null, 10);
+      const page = await reader.sweep('order', null, 10);
       expect(page.customers).to.deep.equal([]);
       expect(page.rows[0]?.content).to.have.property('reason').that.includes('or customers.pending leaves it out');
-      expect(keysOf((await reader.sweepCustomers(null, 10)).rows)).to.deep.equal(['2']);
+      expect(keysOf((await reader.sweep('customer', null, 10)).rows)).to.deep.equal(['2']);
     });
   });
 
@@ -341,7 +350,7 @@ export function erpReaderContract(lab: ErpLab): void {
     );
 
     it('of a page come with it, those that can not be sent as well, and their orders go on where the code is known', async () => {
-      const page = await open().sweepOrders(null, 10);
+      const page = await open().sweep('order', null, 10);
       expect(page.customers.map(({ sourceKey, content }) => [sourceKey, content.mapped])).to.deep.equal([
         ['1', true],
         ['2', false],
@@ -359,11 +368,11 @@ export function erpReaderContract(lab: ErpLab): void {
 
     it('change and are swept by themselves', async () => {
       const reader = open();
-      const changed = await reader.readChangedCustomers({ since: '2026-01-02' }, 1);
+      const changed = await reader.readChanged('customer', { since: '2026-01-02' }, 1);
       expect(keysOf(changed.rows)).to.deep.equal(['2']);
-      const next = await reader.readChangedCustomers({ after: changed.last as ChangePosition }, 10);
+      const next = await reader.readChanged('customer', { after: changed.last as ChangePosition }, 10);
       expect(keysOf(next.rows)).to.deep.equal(['3']);
-      expect(keysOf((await reader.sweepCustomers(['1'], 10)).rows)).to.deep.equal(['2', '3']);
+      expect(keysOf((await reader.sweep('customer', ['1'], 10)).rows)).to.deep.equal(['2', '3']);
     });
 
     it('are counted as they are sent', async () => {
@@ -372,8 +381,8 @@ export function erpReaderContract(lab: ErpLab): void {
       expect(await open({ customers: { send: 'all' } }).count('customer')).to.equal(4);
       const none = open({ customers: { send: 'none' }, orders: { fields: { customer_code: 'order_no' } } });
       expect(await none.count('customer')).to.equal(0);
-      expect((await none.sweepCustomers(null, 10)).rows).to.deep.equal([]);
-      const page = await none.sweepOrders(null, 10);
+      expect((await none.sweep('customer', null, 10)).rows).to.deep.equal([]);
+      const page = await none.sweep('order', null, 10);
       expect(page.customers).to.deep.equal([]);
       expect(page.rows[0]).to.include({ customerKey: null });
       expect(page.rows[0]?.content).to.have.nested.property('record.customer_code', 'A-1');
@@ -396,7 +405,7 @@ export function erpReaderContract(lab: ErpLab): void {
           );
         }).database,
     );
-    const [order] = (await reader.sweepOrders(null, 10)).rows;
+    const [order] = (await reader.sweep('order', null, 10)).rows;
     expect(order?.totals).to.deep.equal({ lines: '1000', header: '1000' });
     expect(order?.content).to.have.nested.property('record.customer_code', 'K1');
   });
@@ -411,8 +420,8 @@ export function erpReaderContract(lab: ErpLab): void {
         spy = spied.asked;
         return spied.database;
       });
-      await reader.sweepOrders(null, limit);
-      asked.push(spy);
+      await reader.sweep('order', null, limit);
+      asked.push(spy.filter((doing) => doing !== 'read the clock' && !doing.startsWith('check ')));
     }
     expect(asked[1]).to.deep.equal(asked[0]);
     expect(asked[1]).to.have.length(3);
@@ -528,7 +537,7 @@ export function erpReaderContract(lab: ErpLab): void {
     it('tells of mapping faults alone as such, and before anything is read', async () => {
       const reader = open({ orders: { number: 'ordernum' } });
       expect((await failure(reader.check())).kind).to.equal('mapping');
-      expect((await failure(reader.sweepOrders(null, 10))).message).to.include('orders.number: column "ordernum"');
+      expect((await failure(reader.sweep('order', null, 10))).message).to.include('orders.number: column "ordernum"');
     });
 
     it('names a customer that orders need and no setting gives', async () => {
@@ -544,14 +553,14 @@ export function erpReaderContract(lab: ErpLab): void {
   it('notices when a table has lost a column, and reads on when it is back', async () => {
     await lab.run(...orderRows(1, `${DAY} 10:00:00`));
     const reader = open({ orders: { fields: { remark: { column: 'note', optional: true } } } });
-    await reader.sweepOrders(null, 10);
+    await reader.sweep('order', null, 10);
     await lab.run('ALTER TABLE orders RENAME COLUMN note TO remark');
-    await failure(reader.sweepOrders(null, 10));
-    expect((await failure(reader.sweepOrders(null, 10))).message).to.include(
+    await failure(reader.sweep('order', null, 10));
+    expect((await failure(reader.sweep('order', null, 10))).message).to.include(
       'orders.fields.remark: column "note" is not in',
     );
     await lab.run('ALTER TABLE orders RENAME COLUMN remark TO note');
-    expect(keysOf((await reader.sweepOrders(null, 10)).rows)).to.deep.equal(['1']);
+    expect(keysOf((await reader.sweep('order', null, 10)).rows)).to.deep.equal(['1']);
   });
 
   it('names the database it reads, but no account', () => {

@@ -1,4 +1,5 @@
 import type {
+  ChangedFrom,
   ChangePosition,
   ErpPage,
   ErpReader,
@@ -6,6 +7,7 @@ import type {
   Presence,
   ReadCustomer,
   ReadOrder,
+  ReadRow,
   RowFilter,
   SourceEnd,
 } from '../../src/erp/erp-reader.js';
@@ -73,22 +75,27 @@ export class MemoryErp implements ErpReader {
     return asText(this.#nowMs());
   }
 
-  async readChangedOrders(from: { after: ChangePosition } | { since: string | null }, limit: number) {
-    return this.#orderPage(changed(this.#eligible(), from), limit, true);
+  async readChanged<E extends Entity>(entity: E, from: ChangedFrom, limit: number): Promise<ErpPage<ReadRow<E>>> {
+    const page =
+      entity === 'order'
+        ? this.#orderPage(changed(this.#eligible(), from), limit, true)
+        : this.#customerPage(changed([...this.customers.values()], from), limit, true);
+    return page as ErpPage<ReadRow<E>>;
   }
 
-  async readChangedCustomers(from: { after: ChangePosition } | { since: string | null }, limit: number) {
-    return this.#customerPage(changed([...this.customers.values()], from), limit, true);
-  }
-
-  async sweepOrders(afterKey: string[] | null, limit: number, filter?: RowFilter) {
-    return this.#orderPage(swept(this.#eligible(), afterKey, filter), limit, false);
-  }
-
-  async sweepCustomers(afterKey: string[] | null, limit: number, filter?: RowFilter) {
+  async sweep<E extends Entity>(
+    entity: E,
+    afterKey: string[] | null,
+    limit: number,
+    filter?: RowFilter,
+  ): Promise<ErpPage<ReadRow<E>>> {
     const named = new Set(this.#eligible().map(({ customerKey }) => customerKey));
-    const rows = [...this.customers.values()].filter(({ key }) => named.has(key));
-    return this.#customerPage(swept(rows, afterKey, filter), limit, false);
+    const customers = [...this.customers.values()].filter(({ key }) => named.has(key));
+    const page =
+      entity === 'order'
+        ? this.#orderPage(swept(this.#eligible(), afterKey, filter), limit, false)
+        : this.#customerPage(swept(customers, afterKey, filter), limit, false);
+    return page as ErpPage<ReadRow<E>>;
   }
 
   async presence(entity: Entity, keys: readonly string[]): Promise<Presence> {
@@ -99,7 +106,7 @@ export class MemoryErp implements ErpReader {
 
   async readChangedCancelled(
     entity: Entity,
-    from: { after: ChangePosition } | { since: string | null },
+    from: ChangedFrom,
     limit: number,
   ): Promise<{ keys: string[]; last: ChangePosition | null; more: boolean }> {
     const cancelled = [...this.orders.values()].filter(({ status }) => status === 'cancelled');
@@ -187,7 +194,7 @@ interface AnyRow {
   changedAtMs: number;
 }
 
-function changed<R extends AnyRow>(rows: R[], from: { after: ChangePosition } | { since: string | null }): R[] {
+function changed<R extends AnyRow>(rows: R[], from: ChangedFrom): R[] {
   const isWanted = (row: R) => {
     const at = asText(row.changedAtMs);
     if ('since' in from) return from.since === null || at >= from.since;

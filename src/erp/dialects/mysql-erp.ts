@@ -1,5 +1,5 @@
 import mysql from 'mysql2';
-import type { Connection, FieldPacket } from 'mysql2/promise';
+import type { FieldPacket } from 'mysql2/promise';
 import {
   bytesAsText,
   type ErpColumn,
@@ -8,7 +8,7 @@ import {
   type ErpResult,
   type ErpSnapshot,
 } from '../erp-database.js';
-import { ErpError, type ErpSource } from '../erp-reader.js';
+import type { ErpSource } from '../erp-reader.js';
 import { allEqual, isNumberText, joinSql, rawSql, type Sql, type SqlValue, sql } from '../sql.js';
 import { GRACE_MS, MysqlConnection, type MysqlServer } from './mysql-connection.js';
 import { mysqlReadFailure } from './mysql-failure.js';
@@ -32,6 +32,7 @@ export const mysqlDialect: ErpDialect = {
   },
   // MariaDB rewrites longer lists into a join of its own, which can be slower than the list.
   maxTuples: 900,
+  nowUtc: rawSql('UTC_TIMESTAMP(6)'),
   backslashEscapes: true,
   onConflict: () => 'ON DUPLICATE KEY UPDATE',
   insertedValue: (column) => `VALUES(${column})`,
@@ -61,10 +62,16 @@ export class MysqlErp implements ErpDatabase {
       const connection = await connect().catch((error) => {
         throw mysqlReadFailure(error, 'connect', this.identity(), 'unreachable');
       });
-      const snapshot = new MysqlSnapshot(connection, this.identity(), this.#timeoutMs);
-      await snapshot.run('START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY', 'begin a snapshot');
-      const result = await read(snapshot);
-      await snapshot.run('COMMIT', 'end a snapshot');
+      const run = async (text: string, doing: string) => {
+        const statement = { sql: text, rowsAsArray: true, timeout: this.#timeoutMs };
+        return connection.query<never>(statement).catch((error) => {
+          throw mysqlReadFailure(error, doing, this.identity(), 'query');
+        });
+      };
+      const query = async (statement: Sql, doing: string) => resultOf(...(await run(render(statement), doing)));
+      await run('START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY', 'begin a snapshot');
+      const result = await read({ dialect: mysqlDialect, query });
+      await run('COMMIT', 'end a snapshot');
       return result;
     });
   }
@@ -90,41 +97,14 @@ function readingSession({ isMariaDb, sqlModes }: MysqlServer, queryTimeoutSecond
   ];
 }
 
-class MysqlSnapshot implements ErpSnapshot {
-  readonly dialect = mysqlDialect;
-
-  constructor(
-    readonly connection: Connection,
-    readonly place: string,
-    readonly timeoutMs: number,
-  ) {}
-
-  async query(statement: Sql, doing: string): Promise<ErpResult> {
-    const [rows, fields] = await this.run(render(statement), doing);
-    const columns = fields.map(columnOf);
-    const bits = fields.map((field) => field.columnType === Types.BIT);
-    const texts = (rows as (Buffer | null)[][]).map((row) =>
-      Object.fromEntries(columns.map(({ name }, index) => [name, textOf(row[index] ?? null, bits[index] ?? false)])),
-    );
-    return { columns, rows: texts };
-  }
-
-  async describe(statement: Sql, doing: string): Promise<ErpColumn[]> {
-    return (await this.query(statement, doing)).columns;
-  }
-
-  async nowUtc(): Promise<string> {
-    const { rows } = await this.query(rawSql('SELECT UTC_TIMESTAMP(6) AS now'), 'read the clock');
-    return rows[0]?.now ?? '';
-  }
-
-  async run(text: string, doing: string): Promise<[unknown, FieldPacket[]]> {
-    try {
-      return await this.connection.query<never>({ sql: text, rowsAsArray: true, timeout: this.timeoutMs });
-    } catch (error) {
-      throw error instanceof ErpError ? error : mysqlReadFailure(error, doing, this.place, 'query');
-    }
-  }
+function resultOf(rows: unknown, fields: FieldPacket[]): ErpResult {
+  const columns = fields.map(columnOf);
+  const textAt = (row: (Buffer | null)[], index: number) =>
+    textOf(row[index] ?? null, fields[index]?.columnType === Types.BIT);
+  const texts = (rows as (Buffer | null)[][]).map((row) =>
+    Object.fromEntries(columns.map(({ name }, index) => [name, textAt(row, index)])),
+  );
+  return { columns, rows: texts };
 }
 
 function render({ pieces, values }: Sql): string {

@@ -3,15 +3,8 @@ import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import Database from 'better-sqlite3';
 import PQueue from 'p-queue';
-import {
-  bytesAsText,
-  type ErpColumn,
-  type ErpDatabase,
-  type ErpDialect,
-  type ErpResult,
-  type ErpSnapshot,
-} from '../erp-database.js';
-import { ErpError, type ErpSource } from '../erp-reader.js';
+import { bytesAsText, type ErpDatabase, type ErpDialect, type ErpResult, type ErpSnapshot } from '../erp-database.js';
+import { ErpError, type ErpErrorKind, type ErpSource } from '../erp-reader.js';
 import { type ColumnKind, isNumberText, joinSql, rawSql, type Sql, type SqlValue, sql } from '../sql.js';
 
 export type SqliteSettings = Extract<ErpSource['erp'], { type: 'sqlite' }>;
@@ -30,6 +23,7 @@ export const sqliteDialect: ErpDialect = {
   maxTuples: 900,
   typeOf: (column) =>
     sql`CASE typeof(${column}) WHEN 'integer' THEN 'number' WHEN 'real' THEN 'number' ELSE 'text' END`,
+  nowUtc: rawSql("strftime('%Y-%m-%d %H:%M:%f000', 'now')"),
   backslashEscapes: false,
   onConflict: (key) => `ON CONFLICT (${key}) DO UPDATE SET`,
   insertedValue: (column) => `excluded.${column}`,
@@ -54,7 +48,16 @@ export class SqliteErp implements ErpDatabase {
       const database = this.#database();
       await this.#begin(database);
       try {
-        return await read(new SqliteSnapshot(database, this.identity()));
+        return await read({
+          dialect: sqliteDialect,
+          query: async (statement, doing) => {
+            try {
+              return runQuery(database, statement);
+            } catch (error) {
+              throw failure('query', `${doing} in the ERP database ${this.identity()}`, error, '');
+            }
+          },
+        });
       } finally {
         if (database.inTransaction) database.exec('ROLLBACK');
       }
@@ -75,7 +78,8 @@ export class SqliteErp implements ErpDatabase {
       return database;
     } catch (error) {
       this.#close();
-      throw this.#unreachable('open', error, 'Check erp.file, and that this user may read it.');
+      const what = `open the ERP database ${this.identity()}`;
+      throw failure('unreachable', what, error, 'Check erp.file, and that this user may read it.');
     }
   }
 
@@ -94,16 +98,9 @@ export class SqliteErp implements ErpDatabase {
       await untilNotBusy(this.#waitMs, begin);
     } catch (error) {
       if (!isBusy(error)) this.#close();
-      throw this.#unreachable('read', error, 'Another program may hold it locked; it is tried again later.');
+      const advice = 'Another program may hold it locked; it is tried again later.';
+      throw failure('unreachable', `read the ERP database ${this.identity()}`, error, advice);
     }
-  }
-
-  #unreachable(doing: string, cause: unknown, advice: string): ErpError {
-    const detail = cause instanceof Error ? cause.message : String(cause);
-    return new ErpError('unreachable', `Could not ${doing} the ERP database ${this.identity()}: ${detail}. ${advice}`, {
-      cause,
-      detail,
-    });
   }
 
   identity(): string {
@@ -137,56 +134,20 @@ function isBusy(error: unknown): boolean {
   return error instanceof Database.SqliteError && /^SQLITE_(BUSY|LOCKED)/.test(error.code);
 }
 
-class SqliteSnapshot implements ErpSnapshot {
-  readonly dialect = sqliteDialect;
-
-  constructor(
-    readonly database: Database.Database,
-    readonly identity: string,
-  ) {}
-
-  async query(statement: Sql, doing: string): Promise<ErpResult> {
-    return this.#try(doing, () => {
-      const prepared = this.#prepare(statement).safeIntegers(true).raw(true);
-      const columns = columnsOf(prepared);
-      const rows = prepared.all(...statement.values.map(bind)) as unknown[][];
-      return {
-        columns,
-        rows: rows.map((row) => Object.fromEntries(columns.map(({ name }, index) => [name, textOf(row[index])]))),
-      };
-    });
-  }
-
-  async describe(statement: Sql, doing: string): Promise<ErpColumn[]> {
-    return this.#try(doing, () => columnsOf(this.#prepare(statement)));
-  }
-
-  async nowUtc(): Promise<string> {
-    const { rows } = await this.query(rawSql("SELECT strftime('%Y-%m-%d %H:%M:%f', 'now') AS now"), 'read the clock');
-    return `${rows[0]?.now}000`;
-  }
-
-  #prepare(statement: Sql): Database.Statement {
-    return this.database.prepare(statement.pieces.join('?'));
-  }
-
-  #try<T>(doing: string, task: () => T): T {
-    try {
-      return task();
-    } catch (cause) {
-      const detail = cause instanceof Error ? cause.message : String(cause);
-      throw new ErpError('query', `Could not ${doing} in the ERP database ${this.identity}: ${detail}.`, {
-        cause,
-        detail,
-      });
-    }
-  }
+function failure(kind: ErpErrorKind, what: string, cause: unknown, advice: string): ErpError {
+  const detail = cause instanceof Error ? cause.message : String(cause);
+  return new ErpError(kind, `Could not ${what}: ${detail}. ${advice}`.trim(), { cause, detail });
 }
 
-function columnsOf(statement: Database.Statement): ErpColumn[] {
-  return statement
+function runQuery(database: Database.Database, { pieces, values }: Sql): ErpResult {
+  const statement = database.prepare(pieces.join('?')).safeIntegers(true).raw(true);
+  const columns = statement
     .columns()
     .map(({ name, type }) => ({ name, kind: kindOf(type), fractionDigits: null, keyProblem: null }));
+  const rows = (statement.all(...values.map(bind)) as unknown[][]).map((row) =>
+    Object.fromEntries(columns.map(({ name }, index) => [name, textOf(row[index])])),
+  );
+  return { columns, rows };
 }
 
 /** SQLite's columns have an affinity, not a type; an expression hasn't even that. */

@@ -1,10 +1,8 @@
-import type { FieldMapping } from '../../config/sections/record-mapping.js';
 import type { ErpColumn, ErpSnapshot } from '../erp-database.js';
 import { ErpError, type ErpSource } from '../erp-reader.js';
-import { columnSql, conditionIn, fromQuery, type KeyColumns, type QuerySource, stripQuery } from '../query-source.js';
-import { type Sql, sql } from '../sql.js';
-import { type FieldPlanner, planFields } from './field-plans.js';
+import type { KeyColumns, QuerySource } from '../query-source.js';
 import type { FieldContext, FieldPlan } from './map-field.js';
+import { MappingPlanner } from './mapping-planner.js';
 import { currencyScale } from './money.js';
 
 export interface EntityPlan {
@@ -17,11 +15,12 @@ export interface EntityPlan {
   existence: KeyColumns;
   /** Whether anything follows when a record is gone. */
   followsDeleted: boolean;
+  /** The first value that is sent; null: everything. */
+  startFrom: { column: ErpColumn; from: string } | null;
   fields: FieldPlan[];
 }
 
 export interface OrderPlan extends EntityPlan {
-  startFrom: { column: ErpColumn; from: string } | null;
   customerKey: ErpColumn[] | null;
   number: string | null;
   total: string | null;
@@ -49,7 +48,7 @@ export interface MappingPlan {
  * @throws ErpError with all faults at once, each with the path of its setting
  */
 export async function planMapping(snapshot: ErpSnapshot, settings: ErpSource, identity: string): Promise<MappingPlan> {
-  const planner = new Planner(snapshot);
+  const planner = new MappingPlanner(snapshot);
   const customers = settings.customers.send === 'none' ? null : await planCustomers(planner, settings.customers);
   const orders = await planOrders(planner, settings);
   const lines = await planLines(planner, settings.orders);
@@ -68,7 +67,7 @@ export async function planMapping(snapshot: ErpSnapshot, settings: ErpSource, id
 type OrdersSettings = ErpSource['orders'];
 type CustomersSettings = ErpSource['customers'];
 
-async function planCustomers(planner: Planner, customers: CustomersSettings): Promise<EntityPlan | null> {
+async function planCustomers(planner: MappingPlanner, customers: CustomersSettings): Promise<EntityPlan | null> {
   for (const name of ['query', 'key'] as const) {
     if (customers[name] === undefined)
       planner.fault(`customers.${name}`, 'is missing; give it, or set customers.send: none');
@@ -81,7 +80,7 @@ async function planCustomers(planner: Planner, customers: CustomersSettings): Pr
   );
 }
 
-async function planOrders(planner: Planner, { orders, customers }: ErpSource): Promise<OrderPlan | null> {
+async function planOrders(planner: MappingPlanner, { orders, customers }: ErpSource): Promise<OrderPlan | null> {
   const { startFrom } = orders;
   const source = await planner.describe('orders.query', orders.query);
   const base = await planEntity(planner, 'orders', orders, source);
@@ -118,7 +117,7 @@ async function planOrders(planner: Planner, { orders, customers }: ErpSource): P
 
 /** What orders and customers have in common: key, changes, and how cancelled and deleted records are recognised. */
 async function planEntity(
-  planner: Planner,
+  planner: MappingPlanner,
   path: 'orders' | 'customers',
   settings: OrdersSettings | CustomersSettings,
   source: QuerySource | null,
@@ -144,10 +143,11 @@ async function planEntity(
     cancelled: column && { column, values },
     existence: { source: all, columns },
     followsDeleted: onDeleted !== 'nothing',
+    startFrom: null,
   };
 }
 
-async function planLines(planner: Planner, { key, lines }: OrdersSettings): Promise<LinePlan | null> {
+async function planLines(planner: MappingPlanner, { key, lines }: OrdersSettings): Promise<LinePlan | null> {
   const path = 'orders.lines';
   const source = await planner.describe(`${path}.query`, lines.query);
   if (lines.orderKey.length !== key.length) {
@@ -159,95 +159,10 @@ async function planLines(planner: Planner, { key, lines }: OrdersSettings): Prom
   return source && { source, orderKey, sortBy: sortBy.filter((column) => column !== null), fields };
 }
 
-function planContext(planner: Planner, { erp, amounts }: ErpSource): FieldContext | null {
+function planContext(planner: MappingPlanner, { erp, amounts }: ErpSource): FieldContext | null {
   const { currency, rounding } = amounts;
   const scale = amounts.scale ?? currencyScale(currency);
   if (scale !== null) return { timeZone: erp.timeZone, scale, rounding };
   planner.fault('amounts.currency', `${currency} is not a currency of ISO 4217; correct it or give amounts.scale`);
   return null;
-}
-
-/** Collects faults, each with the path of the setting, and finds columns. A null source has its fault already. */
-class Planner {
-  readonly faults: string[] = [];
-  queryFailed = false;
-
-  constructor(readonly snapshot: ErpSnapshot) {}
-
-  fault(path: string, what: string): void {
-    this.faults.push(`${path}: ${what}`);
-  }
-
-  /** Runs the query for no rows, so that the database itself checks it. */
-  async describe(path: string, query: string): Promise<QuerySource | null> {
-    const source = { path, query: stripQuery(query), columns: [] };
-    const columns = await this.#describe(path, sql`SELECT q.* ${fromQuery(source)} LIMIT 0`);
-    return columns && { ...source, columns };
-  }
-
-  async checkCondition(path: string, source: QuerySource, condition: string): Promise<void> {
-    await this.#describe(path, sql`SELECT q.* ${fromQuery(source)} WHERE ${conditionIn(condition)} LIMIT 0`);
-  }
-
-  async #describe(path: string, statement: Sql): Promise<ErpColumn[] | null> {
-    try {
-      return await this.snapshot.describe(statement, `check ${path}`);
-    } catch (error) {
-      if (!(error instanceof ErpError) || error.kind === 'unreachable') throw error;
-      this.queryFailed = true;
-      this.fault(path, error.detail);
-      return null;
-    }
-  }
-
-  /** The column as the database spells it: names in SQL don't mind upper and lower case. */
-  column(path: string, source: QuerySource | null, name: string | undefined): ErpColumn | null {
-    if (source === null || name === undefined) return null;
-    const found =
-      source.columns.find((column) => column.name === name) ??
-      source.columns.find((column) => column.name.toLowerCase() === name.toLowerCase());
-    if (found !== undefined) return found;
-    const names = source.columns.map((column) => column.name).join(', ');
-    this.fault(path, `column "${name}" is not in ${source.path}; it has: ${names}`);
-    return null;
-  }
-
-  fields(
-    path: string,
-    source: QuerySource | null,
-    fields: Record<string, FieldMapping>,
-    required: readonly string[],
-  ): FieldPlan[] {
-    const planner: FieldPlanner = {
-      fault: (at, what) => this.fault(at, what),
-      findColumn: (at, name) => this.column(at, source, name),
-    };
-    return planFields(path, fields, required, planner);
-  }
-
-  /** A column that rows are ordered by or found by: its kind must be known, since it decides how values are bound. */
-  async ordering(path: string, source: QuerySource | null, name: string | undefined): Promise<ErpColumn | null> {
-    const column = this.column(path, source, name);
-    if (column === null || source === null) return null;
-    if (column.keyProblem !== null) {
-      this.fault(path, `column "${column.name}" can not be used here: ${column.keyProblem}`);
-      return null;
-    }
-    const quoted = columnSql(this.snapshot, column);
-    const type = this.snapshot.dialect.typeOf?.(quoted);
-    if (column.kind !== 'unknown' || type === undefined) return column;
-    const statement = sql`SELECT ${type} AS type ${fromQuery(source)} WHERE ${quoted} IS NOT NULL LIMIT 1`;
-    const { rows } = await this.snapshot.query(statement, `look at a value of ${path}`);
-    const found = rows[0]?.type ?? null;
-    return { ...column, kind: found === null ? 'unknown' : found === 'number' ? 'number' : 'text' };
-  }
-
-  async orderings(path: string, source: QuerySource | null, names: readonly string[]): Promise<ErpColumn[]> {
-    const columns: ErpColumn[] = [];
-    for (const name of names) {
-      const column = await this.ordering(path, source, name);
-      if (column !== null) columns.push(column);
-    }
-    return columns;
-  }
 }

@@ -65,9 +65,7 @@ async function changedAtOf(reader: ErpReader, entity: Entity, keys: readonly str
   if (keys.length === 0) return new Map();
   const filter = { keys: [...keys] };
   try {
-    const { rows } = await (entity === 'order'
-      ? reader.sweepOrders(null, sampleSize, filter)
-      : reader.sweepCustomers(null, sampleSize, filter));
+    const { rows } = await reader.sweep(entity, null, sampleSize, filter);
     return new Map(rows.flatMap(({ sourceKey, changedAt }) => (changedAt === null ? [] : [[sourceKey, changedAt]])));
   } catch {
     return new Map();

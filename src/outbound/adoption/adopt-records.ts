@@ -137,10 +137,7 @@ export async function readClaimedRows(
   if (keys.length === 0) return rows;
   try {
     const filter = { keys: [...keys] };
-    const page =
-      entity === 'order'
-        ? await reader.sweepOrders(null, keys.length, filter)
-        : await reader.sweepCustomers(null, keys.length, filter);
+    const page = await reader.sweep(entity, null, keys.length, filter);
     for (const row of page.rows) rows.set(row.sourceKey, row);
     return rows;
   } catch (error) {

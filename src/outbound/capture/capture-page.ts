@@ -25,7 +25,7 @@ import { type FirstSeen, firstSeen, orderReadiness, writeUnsettled } from './uns
 
 export interface CapturePageWork extends RowPass {
   entity: Entity;
-  page: ErpPage<ReadCustomer> | ErpPage<ReadOrder>;
+  page: ErpPage<ReadCustomer | ReadOrder>;
   /** Orders that were asked for because they wait for their lines; those that the page lacks are forgotten. */
   unsettledKeys: readonly string[];
   /** Null in a dry run. */

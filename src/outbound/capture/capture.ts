@@ -1,4 +1,4 @@
-import type { ChangePosition, ErpPage, ErpReader, ReadCustomer, ReadOrder, RowFilter } from '../../erp/erp-reader.js';
+import type { ChangedFrom, ErpPage, ErpReader, ReadCustomer, ReadOrder, RowFilter } from '../../erp/erp-reader.js';
 import { compareChangedAt, laterChangedAt, shiftChangedAt } from '../../erp/time/change-cursor.js';
 import type { Entity } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
@@ -30,7 +30,7 @@ export interface CaptureOptions {
   onProgress?: (progress: { entity: Entity; read: number; total: number | null }) => void;
 }
 
-type AnyPage = ErpPage<ReadCustomer> | ErpPage<ReadOrder>;
+type AnyPage = ErpPage<ReadCustomer | ReadOrder>;
 
 /** Reads the ERP and writes what is new or changed into the outbox: messages and cursor in one transaction a page. */
 export async function capture(
@@ -172,13 +172,10 @@ class CapturePass {
   async #changes(entity: Entity, from: string | null, upper: string): Promise<void> {
     const overlap = this.#context.settings.capture.overlapSeconds;
     const since = from === null ? null : shiftChangedAt(from, -overlap);
-    let position: { after: ChangePosition } | { since: string | null } = { since };
+    let position: ChangedFrom = { since };
     let cursor = from;
     for (;;) {
-      const page: AnyPage =
-        entity === 'order'
-          ? await this.#reader.readChangedOrders(position, this.#pageSize)
-          : await this.#reader.readChangedCustomers(position, this.#pageSize);
+      const page: AnyPage = await this.#reader.readChanged(entity, position, this.#pageSize);
       if (page.last) {
         const reached = compareChangedAt(page.last.changedAt, upper) > 0 ? upper : page.last.changedAt;
         cursor = laterChangedAt(cursor, reached);
@@ -195,10 +192,7 @@ class CapturePass {
     const total = this.#options.onProgress ? await this.#reader.count(entity, filter) : null;
     let after: string[] | null = null;
     for (;;) {
-      const page: AnyPage =
-        entity === 'order'
-          ? await this.#reader.sweepOrders(after, this.#pageSize, filter)
-          : await this.#reader.sweepCustomers(after, this.#pageSize, filter);
+      const page: AnyPage = await this.#reader.sweep(entity, after, this.#pageSize, filter);
       const before = this.result.captured.orders + this.result.captured.customers;
       if (page.rows.length > 0) await this.#page(entity, page, null);
       // A page as small as the limit is right for a fresh store; where everything is known already, it would take for ever.
@@ -219,7 +213,7 @@ class CapturePass {
     );
     for (let start = 0; start < rows.length && !this.result.stopped; start += this.#pageSize) {
       const keys = rows.slice(start, start + this.#pageSize).map((row) => row.source_key);
-      const page = await this.#reader.sweepOrders(null, keys.length, { keys });
+      const page = await this.#reader.sweep('order', null, keys.length, { keys });
       await this.#page('order', page, null, keys);
     }
   }

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
-import { type ChangePosition, ErpError } from '../../../src/erp/erp-reader.js';
+import { type ChangePosition, ErpError, type ErpPage, type ReadOrder } from '../../../src/erp/erp-reader.js';
 import { Secret } from '../../../src/model/secret.js';
 import { freePort } from '../../support/free-port.js';
 import { type MariaDb, startMariaDb } from '../../support/mariadb.js';
@@ -28,12 +28,12 @@ describe('an ERP on MariaDB', () => {
       for (const statement of orderRows(1, '2026-01-01 10:00:00.000000')) await slow.query(statement);
       await lab.run(...orderRows(2, '2026-01-01 10:00:01.000000'));
       const reader = openReader(lab);
-      const page = await reader.readChangedOrders({ since: null }, 10);
+      const page = await reader.readChanged('order', { since: null }, 10);
       expect(page.rows.map(({ sourceKey }) => sourceKey)).to.deep.equal(['2']);
       await slow.query('COMMIT');
-      expect((await reader.readChangedOrders({ after: page.last as ChangePosition }, 10)).rows).to.deep.equal([]);
-      expect((await reader.readChangedOrders({ since: '2026-01-01 09:50:01' }, 10)).rows).to.have.length(2);
-      expect((await reader.sweepOrders(null, 10)).rows).to.have.length(2);
+      expect((await reader.readChanged('order', { after: page.last as ChangePosition }, 10)).rows).to.deep.equal([]);
+      expect((await reader.readChanged('order', { since: '2026-01-01 09:50:01' }, 10)).rows).to.have.length(2);
+      expect((await reader.sweep('order', null, 10)).rows).to.have.length(2);
     } finally {
       await slow.end();
     }
@@ -49,7 +49,7 @@ describe('an ERP on MariaDB', () => {
     );
     const fields = { placed: { column: 'created_at', type: 'datetime' as const } };
     const reader = openReader(lab, { orders: { fields, startFrom: { column: 'created_at', from: '2026-10-25' } } });
-    const page = await reader.readChangedOrders({ since: null }, 10);
+    const page = await reader.readChanged('order', { since: null }, 10);
     expect(page.rows.map(({ content }) => (content.mapped ? content.record.placed : ''))).to.deep.equal([
       '2026-10-25T02:30:00+02:00',
       '2026-10-25T02:30:00+01:00',
@@ -65,13 +65,13 @@ describe('an ERP on MariaDB', () => {
     await lab.run(...orderRows(4, '2026-01-01 10:00:00.000000'));
     const fields = { placed: { column: 'created_at', type: 'date' as const, optional: true } };
     const reader = openReader(lab, { orders: { fields } });
-    const first = await reader.readChangedOrders({ since: null }, 2);
+    const first = await reader.readChanged('order', { since: null }, 2);
     expect(first.rows.map(({ sourceKey, changedAt }) => [sourceKey, changedAt])).to.deep.equal([
       ['1', '0000-00-00 00:00:00.000000'],
       ['2', '0000-00-00 00:00:00.000000'],
     ]);
     expect(first.rows[0]?.content).to.have.property('record').that.does.not.have.property('placed');
-    const second = await reader.readChangedOrders({ after: first.last as ChangePosition }, 2);
+    const second = await reader.readChanged('order', { after: first.last as ChangePosition }, 2);
     expect(second.rows.map(({ sourceKey }) => sourceKey)).to.deep.equal(['3', '4']);
   });
 
@@ -87,7 +87,7 @@ describe('an ERP on MariaDB', () => {
       paid: { column: 'paid', type: 'boolean' as const },
       weight: { column: 'weight', type: 'amount' as const },
     };
-    const [order] = (await openReader(lab, { orders: { query, fields } }).sweepOrders(null, 10)).rows;
+    const [order] = (await openReader(lab, { orders: { query, fields } }).sweep('order', null, 10)).rows;
     expect(order?.content).to.have.property('record').that.includes({ town: 'Köln', paid: true, weight: 7 });
   });
 
@@ -107,7 +107,7 @@ describe('an ERP on MariaDB', () => {
       const reader = openReader(lab, { customers: { send: 'none' }, orders: { ...orders, fields } });
       const found: string[] = [];
       for (let after: string[] | null = null; ; ) {
-        const page = await reader.sweepOrders(after, 1);
+        const page: ErpPage<ReadOrder> = await reader.sweep('order', after, 1);
         found.push(...page.rows.map(({ sourceKey }) => sourceKey));
         after = page.last?.key ?? null;
         if (!page.more) break;
@@ -137,7 +137,7 @@ describe('an ERP on MariaDB', () => {
     const user = await database.createUser(tables.map((table) => `SELECT ON ${table}`));
     const reader = openReader(lab, { erp: lab.settings({ user }) });
     await reader.check();
-    expect((await reader.readChangedOrders({ since: null }, 10)).rows).to.have.length(1);
+    expect((await reader.readChanged('order', { since: null }, 10)).rows).to.have.length(1);
     await user.drop();
 
     const writes: unknown[] = [];
@@ -168,7 +168,7 @@ describe('an ERP on MariaDB', () => {
       orders: { pending: 'SLEEP(30) = 0' },
     });
     const started = performance.now();
-    const error = await failure(reader.sweepOrders(null, 10));
+    const error = await failure(reader.sweep('order', null, 10));
     expect(performance.now() - started).to.be.below(20_000);
     expect(error.kind).to.equal('query');
     expect(error.message).to.include('raise erp.queryTimeoutSeconds');
@@ -182,7 +182,7 @@ describe('an ERP on MariaDB', () => {
     await lab.run(...orderRows(1, '2026-01-01 10:00:00'));
     const reader = openReader(lab);
     await reader.count('order');
-    await failure(reader.sweepOrders(null, 10, { from: 'spring' }));
+    await failure(reader.sweep('order', null, 10, { from: 'spring' }));
     await lab.run(...orderRows(2, '2026-01-01 10:00:00'));
     expect(await reader.count('order')).to.equal(2);
     const open = await lab.mariaDb.database.query('SELECT trx_id FROM information_schema.innodb_trx');

@@ -17,7 +17,7 @@ describe('an ERP in SQLite', () => {
   it('reads real numbers by their shortest decimal text', async () => {
     await lab.run(...orderRows(1, '2026-01-01 10:00:00'));
     await lab.run('UPDATE order_lines SET price = 0.07, qty = 3.0', 'UPDATE orders SET total = 0.21');
-    const [order] = (await openReader(lab).sweepOrders(null, 10)).rows;
+    const [order] = (await openReader(lab).sweep('order', null, 10)).rows;
     expect(order?.totals).to.deep.equal({ lines: '21', header: '21' });
   });
 
@@ -29,8 +29,8 @@ describe('an ERP in SQLite', () => {
       ['t', ['x10', 'x9']],
     ] as const) {
       const reader = openReader(lab, { orders: { ...mapping.orders, key } });
-      const first = await reader.sweepOrders(null, 1);
-      const second = await reader.sweepOrders(first.last?.key ?? null, 1);
+      const first = await reader.sweep('order', null, 1);
+      const second = await reader.sweep('order', first.last?.key ?? null, 1);
       expect([...first.rows, ...second.rows].map(({ sourceKey }) => sourceKey)).to.deep.equal(expected);
       expect(second.more).to.equal(false);
     }
@@ -40,7 +40,7 @@ describe('an ERP in SQLite', () => {
     await lab.run(...orderRows(1, '2025-12-31T23:30:00Z'), ...orderRows(2, '2025-12-31T22:30:00Z'));
     const reader = openReader(lab, { orders: { startFrom: { column: 'created_at', from: '2026-01-01' } } });
     // Half past eleven in UTC is the next year in Berlin already.
-    expect((await reader.sweepOrders(null, 10)).rows.map(({ sourceKey }) => sourceKey)).to.deep.equal(['1']);
+    expect((await reader.sweep('order', null, 10)).rows.map(({ sourceKey }) => sourceKey)).to.deep.equal(['1']);
     expect(await reader.nowAsChangedAt('order')).to.match(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
   });
 

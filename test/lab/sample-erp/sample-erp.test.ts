@@ -7,7 +7,7 @@ import { amountsSettings } from '../../../src/config/sections/amounts.js';
 import { customersSettings } from '../../../src/config/sections/customers.js';
 import { type ErpSettings, erpSettings } from '../../../src/config/sections/erp.js';
 import { ordersSettings } from '../../../src/config/sections/orders.js';
-import type { ErpReader, ReadCustomer, ReadOrder } from '../../../src/erp/erp-reader.js';
+import type { ErpPage, ErpReader, ReadCustomer, ReadOrder } from '../../../src/erp/erp-reader.js';
 import { openErpReader } from '../../../src/erp/open-erp.js';
 import {
   cancelSampleOrder,
@@ -37,7 +37,7 @@ async function readAll(reader: ErpReader): Promise<{ orders: ReadOrder[]; custom
   const customers = new Map<string, ReadCustomer>();
   let after: string[] | null = null;
   for (;;) {
-    const page = await reader.sweepOrders(after, 500);
+    const page: ErpPage<ReadOrder> = await reader.sweep('order', after, 500);
     orders.push(...page.rows);
     for (const customer of page.customers) customers.set(customer.sourceKey, customer);
     if (!page.more) return { orders, customers };
@@ -65,7 +65,7 @@ function sampleErpContract(lab: { target(): SampleErpTarget; erp(): ErpSettings 
     expect(await reader.count('customer')).to.equal(25);
     expect(await reader.countExcludedByStartFrom()).to.be.above(0);
     expect(summary.orders).to.deep.equal({ eligible: 200, ineligible: 20 });
-    expect((await reader.sweepCustomers(null, 100)).rows.length - 25)
+    expect((await reader.sweep('customer', null, 100)).rows.length - 25)
       .to.equal(summary.customers.withoutOrders)
       .and.above(0);
   });
@@ -98,11 +98,11 @@ function sampleErpContract(lab: { target(): SampleErpTarget; erp(): ErpSettings 
       customerId: 2,
       lines: [{ qty: 3 }, { productId: 2, priceCents: 5 }],
     });
-    const find = async () => (await reader.sweepOrders(null, 1, { keys: [`${id}`] })).rows[0];
+    const find = async () => (await reader.sweep('order', null, 1, { keys: [`${id}`] })).rows[0];
     const inserted = await find();
     expect(inserted?.number).to.equal(orderNo);
     expect(inserted?.totals).to.deep.equal({ lines: '6002', header: '6002' });
-    expect((await reader.readChangedOrders({ since: before }, 10)).rows).to.have.length(1);
+    expect((await reader.readChanged('order', { since: before }, 10)).rows).to.have.length(1);
     expect(inserted?.ageSeconds).to.be.within(-1, 10);
     await editSampleLine(target, id, 1, 4);
     const edited = await find();

@@ -22,9 +22,9 @@ function interrupted(reader: ErpReader, nth: number, act: () => Promise<void>): 
     get(target, name) {
       const value = Reflect.get(target, name) as unknown;
       if (typeof value !== 'function') return value;
-      if (name !== 'sweepOrders') return value.bind(target);
+      if (name !== 'sweep') return value.bind(target);
       return async (...parameters: unknown[]) => {
-        if (++pages === nth) await act();
+        if (parameters[0] === 'order' && ++pages === nth) await act();
         return value.apply(target, parameters);
       };
     },
@@ -430,8 +430,9 @@ onBothLabs('capture', (kit) => {
         get(target, name) {
           const value = Reflect.get(target, name) as unknown;
           if (typeof value !== 'function') return value;
-          if (name !== 'sweepOrders') return value.bind(target);
-          return async () => {
+          if (name !== 'sweep') return value.bind(target);
+          return async (...parameters: unknown[]) => {
+            if (parameters[0] !== 'order') return value.apply(target, parameters);
             await loseLease();
             return { rows: [], customers: [], last: null, more: false };
           };

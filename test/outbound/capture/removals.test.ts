@@ -100,7 +100,10 @@ onBothLabs('an order that is removed', (kit) => {
   it('is not sent before its pass has ended, neither as a probe nor because somebody is in a hurry', async () => {
     const { lab, id } = await settled(deletes);
     await cancelSampleOrder(lab.erp, id);
-    const reader = withMethod(lab.reader, 'readChangedOrders', () => Promise.reject(new Error('the ERP is gone')));
+    const reader = withMethod(lab.reader, 'readChanged', async (entity, ...asked) => {
+      if (entity === 'order') throw new Error('the ERP is gone');
+      return lab.reader.readChanged(entity, ...asked);
+    });
     expect(await capture(lab.context, reader).catch((error: Error) => error.message)).to.equal('the ERP is gone');
     expect(await shapeOf(id)).to.deep.equal(['create delivered', 'delete pending']);
     const outage = {

@@ -46,7 +46,7 @@ describe('keys, bodies and hashes of sample records', () => {
     });
     const reader = openErpReader(settings);
     try {
-      const orders: ErpPage<ReadOrder> = await reader.sweepOrders(null, 1_000);
+      const orders: ErpPage<ReadOrder> = await reader.sweep('order', null, 1_000);
       const customers = new Map(orders.customers.map((row) => [row.sourceKey, row]));
       return [...customers.values(), ...orders.rows].map(frozen);
     } finally {

@@ -1,0 +1,137 @@
+import type { FieldMapping } from '../../config/sections/record-mapping.js';
+import type { ErpColumn, ErpSnapshot } from '../erp-database.js';
+import { ErpError } from '../erp-reader.js';
+import { columnSql, conditionIn, fromQuery, type QuerySource, stripQuery } from '../query-source.js';
+import { type Sql, sql } from '../sql.js';
+import type { FieldPlan, FieldType } from './map-field.js';
+
+type FieldOptions = Exclude<FieldMapping, string>;
+
+const PLAIN = { type: 'text', optional: false } as const;
+
+/**
+ * The types that the service accepts for the fields that it knows; the first is the default. A price may be decimal, or
+ * an integer in minor units already.
+ */
+const KNOWN_TYPES = new Map<string, readonly FieldType[]>([
+  ['customers.fields.customer_code', ['text']],
+  ['orders.fields.customer_code', ['text']],
+  ['orders.lines.fields.sku', ['text']],
+  ['orders.lines.fields.qty', ['integer']],
+  ['orders.lines.fields.price', ['amount', 'integer']],
+]);
+
+/** Collects faults, each with the path of the setting, and finds columns. A null source has its fault already. */
+export class MappingPlanner {
+  readonly faults: string[] = [];
+  queryFailed = false;
+
+  constructor(readonly snapshot: ErpSnapshot) {}
+
+  fault(path: string, what: string): void {
+    this.faults.push(`${path}: ${what}`);
+  }
+
+  /** Runs the query for no rows, so that the database itself checks it. */
+  async describe(path: string, query: string): Promise<QuerySource | null> {
+    const source = { path, query: stripQuery(query), columns: [] };
+    const columns = await this.#describe(path, sql`SELECT q.* ${fromQuery(source)} LIMIT 0`);
+    return columns && { ...source, columns };
+  }
+
+  async checkCondition(path: string, source: QuerySource, condition: string): Promise<void> {
+    await this.#describe(path, sql`SELECT q.* ${fromQuery(source)} WHERE ${conditionIn(condition)} LIMIT 0`);
+  }
+
+  async #describe(path: string, statement: Sql): Promise<ErpColumn[] | null> {
+    try {
+      return (await this.snapshot.query(statement, `check ${path}`)).columns;
+    } catch (error) {
+      if (!(error instanceof ErpError) || error.kind === 'unreachable') throw error;
+      this.queryFailed = true;
+      this.fault(path, error.detail);
+      return null;
+    }
+  }
+
+  /** The column as the database spells it: names in SQL don't mind upper and lower case. */
+  column(path: string, source: QuerySource | null, name: string | undefined): ErpColumn | null {
+    if (source === null || name === undefined) return null;
+    const found =
+      source.columns.find((column) => column.name === name) ??
+      source.columns.find((column) => column.name.toLowerCase() === name.toLowerCase());
+    if (found !== undefined) return found;
+    const names = source.columns.map((column) => column.name).join(', ');
+    this.fault(path, `column "${name}" is not in ${source.path}; it has: ${names}`);
+    return null;
+  }
+
+  /** Plans every field of a section. A faulty field is left out, and its fault reported. */
+  fields(
+    path: string,
+    source: QuerySource | null,
+    fields: Record<string, FieldMapping>,
+    required: readonly string[],
+  ): FieldPlan[] {
+    for (const name of required) {
+      if (!(name in fields)) this.fault(`${path}.${name}`, 'is missing; name the column that holds it');
+    }
+    const plans = Object.entries(fields).map(([name, mapping]) =>
+      this.#field(
+        `${path}.${name}`,
+        source,
+        name,
+        typeof mapping === 'string' ? { ...PLAIN, column: mapping } : mapping,
+      ),
+    );
+    return plans.filter((plan) => plan !== null);
+  }
+
+  #field(path: string, source: QuerySource | null, name: string, mapping: FieldOptions): FieldPlan | null {
+    const { column, constant, optional, maxLength } = mapping;
+    const known = KNOWN_TYPES.get(path);
+    // The settings give every field the type text when nothing is said.
+    const type = known === undefined || known.includes(mapping.type) ? mapping.type : (known[0] ?? mapping.type);
+    if ((column === undefined) === (constant === undefined)) {
+      this.fault(path, 'needs either a column or a constant');
+      return null;
+    }
+    if (known !== undefined && optional) this.fault(path, 'can not be optional: the service needs it');
+    const field = { name, type, optional, maxLength };
+    if (constant === undefined) {
+      const found = this.column(path, source, column);
+      return found && { ...field, source: { column: found.name, kind: found.kind } };
+    }
+    const fits = type === 'text' ? typeof constant === 'string' && constant !== '' : Number.isSafeInteger(constant);
+    if (known === undefined || fits) return { ...field, source: { constant } };
+    const wanted = type === 'text' ? 'a text' : 'a whole number';
+    this.fault(path, `the constant ${JSON.stringify(constant)} must be ${wanted}`);
+    return null;
+  }
+
+  /** A column that rows are ordered by or found by: its kind must be known, since it decides how values are bound. */
+  async ordering(path: string, source: QuerySource | null, name: string | undefined): Promise<ErpColumn | null> {
+    const column = this.column(path, source, name);
+    if (column === null || source === null) return null;
+    if (column.keyProblem !== null) {
+      this.fault(path, `column "${column.name}" can not be used here: ${column.keyProblem}`);
+      return null;
+    }
+    const quoted = columnSql(this.snapshot, column);
+    const type = this.snapshot.dialect.typeOf?.(quoted);
+    if (column.kind !== 'unknown' || type === undefined) return column;
+    const statement = sql`SELECT ${type} AS type ${fromQuery(source)} WHERE ${quoted} IS NOT NULL LIMIT 1`;
+    const { rows } = await this.snapshot.query(statement, `look at a value of ${path}`);
+    const found = rows[0]?.type ?? null;
+    return { ...column, kind: found === null ? 'unknown' : found === 'number' ? 'number' : 'text' };
+  }
+
+  async orderings(path: string, source: QuerySource | null, names: readonly string[]): Promise<ErpColumn[]> {
+    const columns: ErpColumn[] = [];
+    for (const name of names) {
+      const column = await this.ordering(path, source, name);
+      if (column !== null) columns.push(column);
+    }
+    return columns;
+  }
+}
