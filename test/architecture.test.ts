@@ -19,7 +19,8 @@ const BELOW_OPERATOR = [...INBOUND, ...OUTBOUND, 'service', 'erp', ...BASE];
  */
 const ALLOWED: Record<string, readonly string[]> = {
   main: ['cli', 'model'],
-  cli: ['app', 'daemon', 'operator', 'config', ...BELOW_OPERATOR],
+  // A command asks operator and daemon. Of the rooms below them it may name lists, files and types, but start no request.
+  cli: ['app', 'daemon', 'operator', 'config', ADOPTION, RECOVERY, OUTBOX, ...INBOUND, 'erp', ...BASE],
   app: ['daemon', 'operator', 'config', ...BELOW_OPERATOR],
   daemon: ['operator', ...BELOW_OPERATOR],
   operator: BELOW_OPERATOR,
@@ -108,6 +109,8 @@ describe('the arrows between the parts of Waybill', () => {
     ['app.ts', `import { seed } from '../bench/seed.js';`],
     ['cli/sync.ts', `import { startSandbox } from '../lab/sandbox/start-sandbox.js';`],
     ['cli/plugin.ts', 'await import(name);'],
+    ['cli/sync.ts', `import { deliver } from '../outbound/deliver/deliver.js';`],
+    ['cli/explain.ts', `import { ServiceClient } from '../service/service-client.js';`],
     ['daemon/schedule.ts', `import { openApp } from '../app.js';`],
     ['operator/story.ts', `import { readStatus } from '../daemon/status.js';`],
     ['outbound/outbox/message.ts', `import type { Verdict } from '../../service/judge.js';`],

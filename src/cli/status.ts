@@ -1,10 +1,7 @@
 import type { Command } from 'commander';
 import { type App, openApp } from '../app.js';
 import { checkStatus, readStatus, type Status } from '../daemon/read-status.js';
-import type { ReadBackCounts } from '../inbound/orders/order-reads.js';
-import type { WebhookStatus } from '../inbound/webhooks/webhook-status.js';
 import { messageStates } from '../outbound/outbox/message.js';
-import type { JobRun } from '../store/job-runs.js';
 import { type CommandApp, type CommonOptions, describeCommand, exitCode, inApp } from './command.js';
 import { span } from './terminal/format.js';
 import { Output, shorten } from './terminal/output.js';
@@ -164,13 +161,13 @@ function liveInWords({ environment, notLive }: Status): string {
   return notLive === null ? 'yes' : `no: ${notLive}`;
 }
 
-function webhooksInWords(webhooks: WebhookStatus, ago: Ago): string {
+function webhooksInWords(webhooks: NonNullable<Status['webhooks']>, ago: Ago): string {
   const waiting = webhooks.pending > 0 ? `; ${webhooks.pending} events wait to be read about` : '';
   const stopped = webhooks.stopped === null ? '' : `; ${webhooks.stopped}`;
   return `last event ${ago(webhooks.lastEventAt)}${waiting}${stopped}`;
 }
 
-function captureInWords({ succeededAt, failures, failure }: JobRun, ago: Ago): string {
+function captureInWords({ succeededAt, failures, failure }: Status['runs'][number], ago: Ago): string {
   return `${ago(succeededAt)}${failures > 0 ? `; since then ${failures} failed: ${failure}` : ''}`;
 }
 
@@ -199,7 +196,10 @@ function pullInWords({ lastPull, unpaidInvoices }: Status, ago: Ago): string {
   return `${ago(lastPull.startedAt)}: ${lastPull.outcome}${reason}; ${lastPull.pages} pages in ${lastPull.passes} readings, ${lastPull.listed} invoices${missed}${malformed}; ${unpaidInvoices} unpaid now`;
 }
 
-function readBackInWords({ orders, read, final, gone, flagged, oldestReadAt }: ReadBackCounts, ago: Ago): string {
+function readBackInWords(
+  { orders, read, final, gone, flagged, oldestReadAt }: NonNullable<Status['readBack']>,
+  ago: Ago,
+): string {
   const more = [
     final > 0 ? `${final} are final` : '',
     oldestReadAt === null ? '' : `the oldest reading of the others: ${ago(oldestReadAt)}`,
