@@ -89,6 +89,7 @@ export async function capturePage(context: JobContext, work: CapturePageWork): P
 
 async function planAndWrite(context: JobContext, work: CapturePageWork, tx: Tx): Promise<CapturePageResult> {
   const nowMs = context.nowMs();
+  const { entity, lease } = work;
   const result: CapturePageResult = {
     captured: { customers: 0, orders: 0 },
     unchanged: 0,
@@ -100,133 +101,119 @@ async function planAndWrite(context: JobContext, work: CapturePageWork, tx: Tx):
     turnedKeys: 0,
     alert: null,
   };
-  const rows = [...work.page.rows] as ReadRow[];
-  const known = await knownRecords(
-    tx,
-    work.entity,
-    rows.map((row) => row.sourceKey),
-    work.lease !== null,
-  );
+  const rows: readonly ReadRow[] = work.page.rows;
+  const keys = rows.map((row) => row.sourceKey);
+  const known = await knownRecords(tx, entity, keys, lease !== null);
+  const seen = await firstSeen(tx, entity === 'order' ? keys : []);
   const plans: Plan[] = [];
-  const refresh: RefreshedBinding[] = [];
-  let room = work.room;
-
-  const seen =
-    work.entity === 'order'
-      ? await firstSeen(
-          tx,
-          rows.map((row) => row.sourceKey),
-        )
-      : new Map<string, FirstSeen>();
+  const refreshed: RefreshedBinding[] = [];
   const waiting: (FirstSeen & { sourceKey: string })[] = [];
-  const settledKeys: string[] = work.unsettledKeys.filter((key) => !known.has(key));
-
+  const settledKeys = work.unsettledKeys.filter((key) => !known.has(key));
   for (const row of rows) {
-    if (room <= 0) break;
-    const record = known.get(row.sourceKey) as KnownRecord;
-    if (work.entity === 'customer' && work.knownCustomersOnly && !record.newest && !record.binding) continue;
-    let parkedReason: string | null = null;
-    if (row.entity === 'order' && row.content.mapped) {
-      const hash = contentHash(row);
-      const before = seen.get(row.sourceKey);
-      const sinceMs = before?.contentHash === hash ? before.firstSeenAt : nowMs;
-      const readiness = isKnown(record, hash)
-        ? { ready: true as const }
-        : orderReadiness({
-            totals: row.totals,
-            ageSeconds: row.ageSeconds,
-            seenSeconds: (nowMs - sinceMs) / 1000,
-            settleSeconds: context.settings.orders.settleSeconds,
-          });
-      const mismatch = readiness.ready ? null : `${orderName(row)}: ${readiness.reason}. Correct the order in the ERP.`;
-      // What is parked for this already does not wait once more.
-      const isParked = mismatch !== null && isKnown(record, contentHash(row, mismatch));
-      if (!readiness.ready && readiness.wait && !isParked) {
-        result.waiting.push(row.sourceKey);
-        waiting.push({ sourceKey: row.sourceKey, firstSeenAt: sinceMs, contentHash: hash, reason: readiness.reason });
-        continue;
-      }
-      parkedReason = mismatch;
+    if (plans.length >= work.room) break;
+    const { sourceKey } = row;
+    const record = known.get(sourceKey) as KnownRecord;
+    if (entity === 'customer' && work.knownCustomersOnly && !record.newest && !record.binding) continue;
+    const lines = judgeLines(row, record, seen.get(sourceKey), context.settings.orders.settleSeconds, nowMs);
+    if (lines.waits) {
+      waiting.push({ sourceKey, ...lines.waits });
+      continue;
     }
-    if (seen.has(row.sourceKey)) settledKeys.push(row.sourceKey);
-    const plan = planRow(context, work, row, record, parkedReason, nowMs);
+    if (seen.has(sourceKey)) settledKeys.push(sourceKey);
+    const plan = planRow(context, work, row, record, lines.parkedReason, nowMs);
     if (plan === 'unchanged') {
       result.unchanged++;
-      const refreshed = refreshedBinding(work, row, record);
-      if (refreshed) refresh.push(refreshed);
+      const binding = refreshedBinding(work, row, record);
+      if (binding) refreshed.push(binding);
     } else if ('reason' in plan) result.skipped.push(plan);
-    else {
-      plans.push(plan);
-      room--;
-    }
+    else plans.push(plan);
   }
-
-  // The customers of the orders that are written now come along, in the same snapshot and the same transaction.
-  if (work.entity === 'order') {
-    const wanted = new Set(plans.map((plan) => plan.message.customerKey));
-    const all = work.room === Number.POSITIVE_INFINITY;
-    const customers = work.page.customers.filter(
-      (customer) => (all || wanted.has(customer.sourceKey)) && !work.shownCustomers.has(customer.sourceKey),
-    );
-    const knownCustomers = await knownRecords(
-      tx,
-      'customer',
-      customers.map((row) => row.sourceKey),
-      work.lease !== null,
-    );
-    const customerPlans = customers.flatMap((row) => {
-      const known = knownCustomers.get(row.sourceKey) as KnownRecord;
-      const plan = planRow(context, { ...work, force: false }, row, known, null, nowMs);
-      // Unchanged customers beside the orders that the page was read for are no news.
-      return plan === 'unchanged' || 'reason' in plan ? [] : [plan];
-    });
-    plans.unshift(...customerPlans);
-  }
-
-  const acknowledged =
-    work.lease === null
-      ? await acknowledgedRecords(
-          tx,
-          work.entity,
-          plans.map((plan) => plan.message.sourceKey),
-        )
-      : new Map<string, string>();
-  for (const { message, row, supersedes } of plans) {
-    if (work.lease === null && message.entity === 'customer') work.shownCustomers.add(message.sourceKey);
-    if (message.parked) result.parked++;
-    if (message.parked?.parkClass === 'conflict') result.turnedKeys++;
-    if (message.parked?.parkClass === 'held')
-      result.held.push({ entity: message.entity, reason: message.parked.reason });
-    if (message.entity === 'order') result.captured.orders++;
-    else result.captured.customers++;
-    result.touched.push({
-      entity: message.entity,
-      sourceKey: message.sourceKey,
-      number: message.number,
-      customerKey: message.customerKey,
-      operation: message.operation,
-      changedAt: row.changedAt,
-      total: row.entity === 'order' && row.content.mapped ? String(orderTotal(row.content.record.items)) : null,
-      parked: message.parked?.reason ?? null,
-      supersedes,
-      fields:
-        work.lease === null && message.operation === 'update'
-          ? changedFields(acknowledged.get(message.sourceKey) ?? null, message.record)
-          : [],
-    });
-  }
-  if (work.lease === null) return result;
+  result.waiting = waiting.map(({ sourceKey }) => sourceKey);
+  if (entity === 'order') plans.unshift(...(await planCustomers(context, work, tx, plans, nowMs)));
+  await report(work, tx, plans, result);
+  if (lease === null) return result;
 
   await writePlans(context, tx, plans, nowMs);
   // In the same transaction: the next pass meets these keys as known.
   const brake = result.turnedKeys > 0 ? turnedKeysBrake(work.turnedKeys + result.turnedKeys) : null;
-  if (brake) result.alert = await brakeSource(tx, context, work.entity, brake);
-  await refreshBindings(tx, refresh);
+  if (brake) result.alert = await brakeSource(tx, context, entity, brake);
+  await refreshBindings(tx, refreshed);
   await writeUnsettled(tx, waiting, settledKeys);
-  if (work.cursor) await writeCursor(tx, work.entity, work.cursor);
+  if (work.cursor) await writeCursor(tx, entity, work.cursor);
   return result;
 }
 
-function orderName(row: ReadOrder): string {
-  return `Order ${row.number ?? row.sourceKey}`;
+/** Whether an order waits for its lines, or is parked because they don't add up. A customer has none. */
+function judgeLines(
+  row: ReadRow,
+  record: KnownRecord,
+  seen: FirstSeen | undefined,
+  settleSeconds: number,
+  nowMs: number,
+): { waits: FirstSeen | null; parkedReason: string | null } {
+  if (row.entity !== 'order' || !row.content.mapped) return { waits: null, parkedReason: null };
+  const hash = contentHash(row);
+  if (isKnown(record, hash)) return { waits: null, parkedReason: null };
+  const firstSeenAt = seen?.contentHash === hash ? seen.firstSeenAt : nowMs;
+  const readiness = orderReadiness({
+    totals: row.totals,
+    ageSeconds: row.ageSeconds,
+    seenSeconds: (nowMs - firstSeenAt) / 1000,
+    settleSeconds,
+  });
+  if (readiness.ready) return { waits: null, parkedReason: null };
+  const { reason } = readiness;
+  const parkedReason = `Order ${row.number ?? row.sourceKey}: ${reason}. Correct the order in the ERP.`;
+  // An order that is parked for this already does not wait once more.
+  const waits = readiness.wait && !isKnown(record, contentHash(row, parkedReason));
+  return { waits: waits ? { firstSeenAt, contentHash: hash, reason } : null, parkedReason };
+}
+
+/** The customers of the orders that are written now come along, in the same snapshot and the same transaction. */
+async function planCustomers(
+  context: JobContext,
+  work: CapturePageWork,
+  tx: Tx,
+  orders: readonly Plan[],
+  nowMs: number,
+): Promise<Plan[]> {
+  const wanted = new Set(orders.map((plan) => plan.message.customerKey));
+  const all = work.room === Number.POSITIVE_INFINITY;
+  const customers = work.page.customers.filter(
+    ({ sourceKey }) => (all || wanted.has(sourceKey)) && !work.shownCustomers.has(sourceKey),
+  );
+  const keys = customers.map((row) => row.sourceKey);
+  const known = await knownRecords(tx, 'customer', keys, work.lease !== null);
+  return customers.flatMap((row) => {
+    const plan = planRow(context, { ...work, force: false }, row, known.get(row.sourceKey) as KnownRecord, null, nowMs);
+    // Unchanged customers beside the orders that the page was read for are no news.
+    return plan === 'unchanged' || 'reason' in plan ? [] : [plan];
+  });
+}
+
+/** Notes in `result` what is written, or would be. */
+async function report(work: CapturePageWork, tx: Tx, plans: readonly Plan[], result: CapturePageResult): Promise<void> {
+  const isDry = work.lease === null;
+  const keys = plans.map((plan) => plan.message.sourceKey);
+  const acknowledged = isDry ? await acknowledgedRecords(tx, work.entity, keys) : new Map<string, string>();
+  for (const { message, row, supersedes } of plans) {
+    const { entity, sourceKey, number, customerKey, operation, parked } = message;
+    if (isDry && entity === 'customer') work.shownCustomers.add(sourceKey);
+    if (parked) result.parked++;
+    if (parked?.parkClass === 'conflict') result.turnedKeys++;
+    if (parked?.parkClass === 'held') result.held.push({ entity, reason: parked.reason });
+    result.captured[entity === 'order' ? 'orders' : 'customers']++;
+    result.touched.push({
+      entity,
+      sourceKey,
+      number,
+      customerKey,
+      operation,
+      changedAt: row.changedAt,
+      total: row.entity === 'order' && row.content.mapped ? String(orderTotal(row.content.record.items)) : null,
+      parked: parked?.reason ?? null,
+      supersedes,
+      fields: isDry && operation === 'update' ? changedFields(acknowledged.get(sourceKey) ?? null, message.record) : [],
+    });
+  }
 }

@@ -1,5 +1,6 @@
+import type { RowFilter } from '../../erp/erp-reader.js';
 import type { Entity } from '../../model/record.js';
-import type { CapturePageResult, TouchedRecord } from './capture-page.js';
+import type { TouchedRecord } from './capture-page.js';
 import type { SkippedRecord } from './plan-row.js';
 
 export interface CaptureResult {
@@ -39,21 +40,19 @@ export function emptyCaptureResult(): CaptureResult {
   };
 }
 
-/**
- * Adds what a page has come to.
- * @param page `isNamed`: of what is to be sent by name all is needed; of the rest an excerpt will do, a first pass may write a million
- */
-export function addPage(
-  result: CaptureResult,
-  page: { entity: Entity; rows: number; isNamed: boolean },
-  work: CapturePageResult,
-): void {
-  result.read[page.entity === 'order' ? 'orders' : 'customers'] += page.rows;
-  result.captured.customers += work.captured.customers;
-  result.captured.orders += work.captured.orders;
-  result.unchanged += work.unchanged;
-  result.parked += work.parked;
-  result.held += work.held.length;
-  result.skipped.push(...work.skipped);
-  if (page.isNamed || result.touched.length < 200) result.touched.push(...work.touched);
+export interface CaptureOptions {
+  /** Without it the pass follows the cursors; with it only these rows are read, and no cursor moves. */
+  filter?: { entity: Entity } & RowFilter;
+  /** Stops after so many orders (or customers, with a filter for them) were written; no cursor moves. */
+  limit?: number;
+  /** Sends unchanged records again, where that can't make a second one. */
+  force?: boolean;
+  /** Decides everything and writes nothing. */
+  dryRun?: boolean;
+  /** Reads everything eligible, whenever the last sweep was. */
+  sweep?: boolean;
+  signal?: AbortSignal;
+  /** What one page wrote, or would write in a dry run. */
+  onTouched?: (records: readonly TouchedRecord[]) => void;
+  onProgress?: (progress: { entity: Entity; read: number; total: number | null }) => void;
 }

@@ -7,28 +7,11 @@ import { beginSweep, isSweepAsked, readCursor, type SourceMarks, writeCursor } f
 import { activePauses, listPauses } from '../../store/lane-pauses.js';
 import { Lease } from '../../store/lease.js';
 import { readRecoveryHold } from '../recovery/store-witness.js';
-import { type CapturePageResult, capturePage, type TouchedRecord } from './capture-page.js';
+import { capturePage } from './capture-page.js';
 import { captureCancelled, type RemovalPass, sweepRemovals } from './capture-removals.js';
-import { addPage, type CaptureResult, emptyCaptureResult } from './capture-result.js';
-import { newestMessageId, PassBrakes } from './pass-brakes.js';
+import { type CaptureOptions, type CaptureResult, emptyCaptureResult } from './capture-result.js';
+import { PassBrakes } from './pass-brakes.js';
 import { mappingFingerprint } from './plan-row.js';
-
-export interface CaptureOptions {
-  /** Without it the pass follows the cursors; with it only these rows are read, and no cursor moves. */
-  filter?: { entity: Entity } & RowFilter;
-  /** Stops after so many orders (or customers, with a filter for them) were written; no cursor moves. */
-  limit?: number;
-  /** Sends unchanged records again, where that can't make a second one. */
-  force?: boolean;
-  /** Decides everything and writes nothing. */
-  dryRun?: boolean;
-  /** Reads everything eligible, whenever the last sweep was. */
-  sweep?: boolean;
-  signal?: AbortSignal;
-  /** What one page wrote, or would write in a dry run. */
-  onTouched?: (records: readonly TouchedRecord[]) => void;
-  onProgress?: (progress: { entity: Entity; read: number; total: number | null }) => void;
-}
 
 type AnyPage = ErpPage<ReadCustomer | ReadOrder>;
 
@@ -61,8 +44,6 @@ class CapturePass {
   readonly #brakes: PassBrakes;
   /** Null in a dry run. */
   readonly #lease: Lease | null;
-  /** What was there before a partial pass: it lets go only what it writes itself. */
-  #afterId = 0;
 
   constructor(context: JobContext, reader: ErpReader, options: CaptureOptions, lease: Lease | null) {
     this.#context = context;
@@ -81,26 +62,18 @@ class CapturePass {
   }
 
   async run(): Promise<CaptureResult> {
-    await this.#brakes.recall();
-    if (this.#isPartial()) this.#afterId = await this.#context.store.read('read the newest message', newestMessageId);
-    const { filter } = this.#options;
-    if (filter) {
-      await this.#sweep(filter.entity, filter);
-      await this.#endPass();
-      return this.result;
+    await this.#brakes.begin(this.#isPartial());
+    const { filter, dryRun } = this.#options;
+    if (filter) await this.#sweep(filter.entity, filter);
+    else {
+      if (this.#context.settings.customers.send !== 'none') await this.#entity('customer');
+      if (!this.result.stopped) await this.#entity('order');
     }
-    const send = this.#context.settings.customers.send;
-    if (send !== 'none') await this.#entity('customer');
-    if (!this.result.stopped) await this.#entity('order');
-    await this.#endPass();
-    return this.result;
-  }
-
-  async #endPass(): Promise<void> {
-    if (this.#options.dryRun || this.result.stopped) return;
-    const held = await this.#brakes.end(this.#writing, this.#afterId);
+    if (dryRun || this.result.stopped) return this.result;
+    const held = await this.#brakes.end(this.#writing);
     this.result.held += held;
     this.result.parked += held;
+    return this.result;
   }
 
   /** One entity by its cursor: changes since the overlap, or everything when a sweep is due. */
@@ -118,38 +91,37 @@ class CapturePass {
     const source = await this.#watchSource(entity, null);
     if (entity === 'order') await this.#unsettled();
     if (whole) {
-      if (!this.#options.dryRun) await startSweep(this.#writing, entity);
+      // A request for a sweep from now on asks for another one.
+      if (!this.#options.dryRun) await this.#writing.write('begin a sweep', (tx) => beginSweep(tx, entity));
       await this.#sweep(entity);
       if (this.#isPartial()) return;
-      const { read } = this.result;
-      const after = await this.#watchSource(entity, entity === 'order' ? read.orders : read.customers);
-      // From an empty table nothing was deleted one by one.
-      if (!this.#options.dryRun && !this.result.stopped && after?.brake?.cause !== 'empty' && !(await this.#isHeld()))
-        await sweepRemovals(this.#context, this.#reader, this.#removalPass(entity), {
-          startedAt,
-          lastStartedAt: cursor.sweptAt,
-        });
-      const changedAt = upper ?? cursor.changedAt;
+      const after = await this.#watchSource(entity, this.result.read[pluralOf(entity)]);
+      const sweep = { startedAt, lastStartedAt: cursor.sweptAt };
+      if (await this.#decidesRemovals(after))
+        await sweepRemovals(this.#context, this.#reader, this.#removalPass(entity), sweep);
       if (this.#options.dryRun || this.result.stopped) return;
-      const reached = { changedAt: laterChangedAt(cursor.changedAt, changedAt), sweptAt: startedAt };
-      await moveCursor(this.#writing, entity, reached);
+      const changedAt = laterChangedAt(cursor.changedAt, upper ?? cursor.changedAt);
+      await moveCursor(this.#writing, entity, { changedAt, sweptAt: startedAt });
       return;
     }
     if (upper === null) return;
-    const decidesRemovals =
-      !this.#options.dryRun && !this.result.stopped && source?.brake?.cause !== 'empty' && !(await this.#isHeld());
-    if (decidesRemovals) {
-      // Before the cursor moves: whoever dies in between meets the same cancellations again.
-      const overlap = this.#context.settings.capture.overlapSeconds;
-      const since = cursor.changedAt === null ? null : shiftChangedAt(cursor.changedAt, -overlap);
-      await captureCancelled(this.#context, this.#reader, this.#removalPass(entity), since);
-    }
+    // Before the cursor moves: a process that dies in between meets the same cancellations again.
+    if (await this.#decidesRemovals(source))
+      await captureCancelled(this.#context, this.#reader, this.#removalPass(entity), this.#since(cursor.changedAt));
     await this.#changes(entity, cursor.changedAt, upper);
   }
 
-  /** While it is not known what was sent, a create that seems unsent may exist: then nothing of it is withdrawn. */
-  async #isHeld(): Promise<boolean> {
-    return (await this.#context.store.read('read the hold', readRecoveryHold)) !== null;
+  /** Where reading begins: an overlap before the cursor, because rows may commit late. */
+  #since(changedAt: string | null): string | null {
+    return changedAt === null ? null : shiftChangedAt(changedAt, -this.#context.settings.capture.overlapSeconds);
+  }
+
+  async #decidesRemovals(source: SourceMarks | null): Promise<boolean> {
+    if (this.#options.dryRun || this.result.stopped) return false;
+    // From an empty table nothing was deleted one by one.
+    if (source?.brake?.cause === 'empty') return false;
+    // While it is not known what was sent, a create that seems unsent may exist: then nothing of it is withdrawn.
+    return (await this.#context.store.read('read the hold', readRecoveryHold)) === null;
   }
 
   async #watchSource(entity: Entity, sweptRows: number | null): Promise<SourceMarks | null> {
@@ -170,9 +142,7 @@ class CapturePass {
   }
 
   async #changes(entity: Entity, from: string | null, upper: string): Promise<void> {
-    const overlap = this.#context.settings.capture.overlapSeconds;
-    const since = from === null ? null : shiftChangedAt(from, -overlap);
-    let position: ChangedFrom = { since };
+    let position: ChangedFrom = { since: this.#since(from) };
     let cursor = from;
     for (;;) {
       const page: AnyPage = await this.#reader.readChanged(entity, position, this.#pageSize);
@@ -198,9 +168,8 @@ class CapturePass {
       // A page as small as the limit is right for a fresh store; where everything is known already, it would take for ever.
       if (this.result.captured.orders + this.result.captured.customers === before)
         this.#pageSize = Math.min(this.#pageSize * 2, this.#context.settings.capture.pageSize);
-      const plural = entity === 'order' ? 'orders' : 'customers';
-      this.#options.onProgress?.({ entity, read: this.result.read[plural], total });
-      if (this.result.stopped || this.#limitReached(entity) || !page.more || !page.last) return;
+      this.#options.onProgress?.({ entity, read: this.result.read[pluralOf(entity)], total });
+      if (this.result.stopped || this.#room(entity) <= 0 || !page.more || !page.last) return;
       after = page.last.key;
     }
   }
@@ -209,10 +178,10 @@ class CapturePass {
   async #unsettled(): Promise<void> {
     if (this.#isPartial() || this.#options.dryRun) return;
     const rows = await this.#context.store.read('read the orders that wait for their lines', (tx) =>
-      tx.select<{ source_key: string }>('SELECT source_key FROM unsettled ORDER BY first_seen_at'),
+      tx.rows<{ sourceKey: string }>('SELECT source_key FROM unsettled ORDER BY first_seen_at'),
     );
     for (let start = 0; start < rows.length && !this.result.stopped; start += this.#pageSize) {
-      const keys = rows.slice(start, start + this.#pageSize).map((row) => row.source_key);
+      const keys = rows.slice(start, start + this.#pageSize).map((row) => row.sourceKey);
       const page = await this.#reader.sweep('order', null, keys.length, { keys });
       await this.#page('order', page, null, keys);
     }
@@ -228,7 +197,7 @@ class CapturePass {
     await this.#mayGoOn();
     if (this.result.stopped) return;
     const keepCursor = cursor !== null && !this.#isPartial() && !this.#options.dryRun;
-    const work: CapturePageResult = await capturePage(this.#context, {
+    const work = await capturePage(this.#context, {
       entity,
       page,
       unsettledKeys,
@@ -247,11 +216,20 @@ class CapturePass {
     });
     this.#brakes.count(work.held, work.turnedKeys);
     if (work.alert !== null) this.#context.log.error(work.alert);
+    const { result } = this;
+    result.read[pluralOf(entity)] += page.rows.length;
+    result.captured.customers += work.captured.customers;
+    result.captured.orders += work.captured.orders;
+    result.unchanged += work.unchanged;
+    result.parked += work.parked;
+    result.held += work.held.length;
+    result.skipped.push(...work.skipped);
+    // Every record that was named, and a sample of the rest: a first pass may write a million.
     const isNamed = this.#options.limit !== undefined || this.#options.filter?.keys !== undefined;
-    addPage(this.result, { entity, rows: page.rows.length, isNamed }, work);
-    // An order that waits is met twice: by its name, and by the pass over the changes.
+    if (isNamed || result.touched.length < 200) result.touched.push(...work.touched);
+    // An order that waits is met twice: by its key, and among the changes.
     for (const key of work.waiting) this.#waiting.add(key);
-    this.result.waiting = this.#waiting.size;
+    result.waiting = this.#waiting.size;
     this.#options.onTouched?.(work.touched);
   }
 
@@ -283,28 +261,23 @@ class CapturePass {
     return this.#options.limit - (counted === 'order' ? captured.orders + waiting : captured.customers);
   }
 
-  #limitReached(entity: Entity): boolean {
-    return this.#options.limit !== undefined && this.#room(entity) <= 0;
-  }
-
   #isPartial(): boolean {
     return this.#options.limit !== undefined || this.#options.filter !== undefined;
   }
 }
 
-/** Puts on record that a sweep begins, so that whoever asks for one from now on asks for another. @throws LeaseLost */
-export async function startSweep(lease: Lease, entity: Entity): Promise<void> {
-  await lease.write('begin a sweep', (tx) => beginSweep(tx, entity));
+function pluralOf(entity: Entity): 'customers' | 'orders' {
+  return entity === 'order' ? 'orders' : 'customers';
 }
 
 /** Puts on record that a sweep came to its end. @throws LeaseLost */
-export async function moveCursor(
+async function moveCursor(
   lease: Lease,
   entity: Entity,
   reached: { changedAt: string | null; sweptAt: number },
 ): Promise<void> {
   await lease.write('move the cursor', async (tx) => {
-    // Whoever asked for another one meanwhile is heard: this one may have passed the record by then.
+    // A request for another one meanwhile is heard: this one may have passed the record by then.
     const isAsked = await isSweepAsked(tx, entity);
     await writeCursor(tx, entity, isAsked ? { changedAt: reached.changedAt } : reached);
     killPoint('before-cursor-commit');

@@ -11,172 +11,13 @@ import { afterThisPass, removalAfterThisPass } from '../outbox/message.js';
 import { holdMessages } from '../outbox/transitions.js';
 import { nextMarks, type PassCounts, passBrake, sourceBrake } from './brake.js';
 
-/** Which messages a pass may let go or hold when it ends. */
-export interface PassScope {
-  entity: Entity;
-  /** 0 for a pass over everything, which answers also for what one before it has left; else the newest message that was there when it began. */
-  afterId: number;
-}
-
-/** The newest message there is; 0 where there is none. */
-export async function newestMessageId(tx: Tx): Promise<number> {
-  const [row] = await tx.select('SELECT MAX(id) AS id FROM outbox_message');
-  return Number(row?.id ?? 0);
-}
-
-/** What the pass would change at the service. */
-export async function countOfPass(tx: Tx, { entity, afterId }: PassScope): Promise<PassCounts> {
-  const rows = await tx.select(
-    `SELECT next_attempt_at AS due, COUNT(*) AS n FROM outbox_message
-      WHERE state='pending' AND entity=? AND next_attempt_at>=? AND id>? GROUP BY next_attempt_at`,
-    [entity, removalAfterThisPass, afterId],
-  );
-  const dueAt = (due: number) => Number(rows.find((row) => Number(row.due) === due)?.n ?? 0);
-  return { updates: dueAt(afterThisPass), removals: dueAt(removalAfterThisPass) };
-}
-
-/** Lets go what the pass wrote. */
-export async function releaseOfPass(tx: Tx, { entity, afterId }: PassScope, nowMs: number): Promise<number> {
-  return tx.run(
-    "UPDATE outbox_message SET next_attempt_at=? WHERE state='pending' AND entity=? AND next_attempt_at>=? AND id>?",
-    [nowMs, entity, removalAfterThisPass, afterId],
-  );
-}
-
-/** Holds some of what the pass wrote: parked until a person confirms. Returns them; none when all are held. */
-export async function holdOfPass(
-  tx: Tx,
-  { entity, afterId }: PassScope,
-  reason: string,
-  nowMs: number,
-  limit: number,
-): Promise<{ id: number; sourceKey: string }[]> {
-  const rows = await tx.rows<{ id: number; sourceKey: string }>(
-    `SELECT id, source_key FROM outbox_message WHERE state='pending' AND entity=? AND next_attempt_at>=? AND id>?
-      ORDER BY id LIMIT ${Math.trunc(limit)}${tx.forUpdate}`,
-    [entity, removalAfterThisPass, afterId],
-  );
-  await holdMessages(
-    tx,
-    rows.map(({ id }) => id),
-    reason,
-    nowMs,
-  );
-  return rows;
-}
-
-/**
- * Puts a brake on a source, which holds its updates and removals until a person confirms, and alerts once.
- * @returns what to say in the log when the transaction is committed; null when the brake was on already
- */
-export async function brakeSource(
-  tx: Tx,
-  { actor, nowMs }: Pick<JobContext, 'actor' | 'nowMs'>,
-  entity: Entity,
-  brake: NonNullable<SourceMarks['brake']>,
-): Promise<string | null> {
-  const before = await readMarks(tx, entity);
-  await writeMarks(tx, entity, { ...before, brake });
-  if (before.brake?.cause === brake.cause) return null;
-  const message = `Updates and removals of ${entity}s are held: ${brake.reason}. Look at the ERP, then \`waybill confirm\`.`;
-  await raiseAlert(tx, `source.${entity}`, message, nowMs(), { cause: brake.cause });
-  await appendAudit(tx, [{ event: 'alert', outcome: brake.cause, entity, actor, detail: { message } }], nowMs());
-  return message;
-}
-
-/** Looks where a source ends, and puts the brake on (or takes it off) in the store. Alerts once, and when it is over. */
-export async function watchSource(
-  context: JobContext,
-  reader: ErpReader,
-  lease: Lease,
-  entity: Entity,
-  sweptRows: number | null,
-): Promise<SourceMarks> {
-  const { settings, log, nowMs } = context;
-  const end = await reader.sourceEnd(entity);
-  const { marks, alert } = await lease.write('note where the ERP ends', async (tx) => {
-    const before = await readMarks(tx, entity);
-    const brake = sourceBrake(before, end, sweptRows, settings.capture.overlapSeconds);
-    const marks = nextMarks(before, end, sweptRows, brake);
-    if (brake !== null) return { marks, alert: await brakeSource(tx, context, entity, brake) };
-    if (JSON.stringify(marks) !== JSON.stringify(before)) await writeMarks(tx, entity, marks);
-    if (before.brake !== null) await endAlert(tx, `source.${entity}`, nowMs());
-    return { marks, alert: null };
-  });
-  if (alert !== null) log.error(alert);
-  return marks;
-}
-
+const entities = ['customer', 'order'] as const;
 const batchSize = 500;
 
 /**
- * Lets the updates and removals of a pass go, or holds them for a person when they are more than anybody would make by hand.
- * @param standing what is wrong with the source as a whole, or null
- * @returns how many are held
+ * What holds the changes of one pass for a person: what is wrong with a source as a whole, how many changes the pass makes, and
+ * what single records were held for. `brake.ts` decides; this is the one place that raises and ends brakes.
  */
-export async function endPass(
-  context: JobContext,
-  lease: Lease,
-  scope: PassScope,
-  standing: string | null,
-): Promise<number> {
-  const { entity } = scope;
-  const { store, settings, nowMs } = context;
-  const guarded = <T>(action: string, work: (tx: Tx) => Promise<T>) =>
-    lease.write(action, async (tx) => {
-      const done = await work(tx);
-      killPoint('before-pass-end');
-      return done;
-    });
-  const counts = await store.read('count what the pass would change', (tx) => countOfPass(tx, scope));
-  if (counts.updates + counts.removals === 0) return 0;
-  const reason = passBrake(counts, settings.capture, standing);
-  if (reason === null) {
-    await guarded('let the pass go', (tx) => releaseOfPass(tx, scope, nowMs()));
-    killPoint('after-pass-end');
-    return 0;
-  }
-  let held = 0;
-  for (;;) {
-    const batch = await guarded('hold the pass', async (tx) => {
-      const messages = await holdOfPass(tx, scope, reason, nowMs(), batchSize);
-      await appendAudit(
-        tx,
-        messages.map(({ id, sourceKey }) => ({
-          event: 'parked',
-          outcome: 'held',
-          entity,
-          sourceKey,
-          messageId: id,
-          actor: context.actor,
-          detail: { reason },
-        })),
-        nowMs(),
-      );
-      return messages.length;
-    });
-    killPoint('after-pass-end');
-    held += batch;
-    if (batch < batchSize) break;
-  }
-  await alertHeld(context, entity, held, reason);
-  return held;
-}
-
-/** Says once that something waits for `waybill confirm`; over when nothing of the entity is held any more. */
-export async function alertHeld(context: JobContext, entity: Entity, held: number, reason: string): Promise<void> {
-  const { store, log, actor, nowMs } = context;
-  const message = `${held} changes to ${entity === 'order' ? 'orders' : 'customers'} are held: ${reason}. Look at them with \`waybill confirm\`.`;
-  await store.transaction('say what is held', async (tx) => {
-    await raiseAlert(tx, `held.${entity}`, message, nowMs(), { held });
-    await appendAudit(tx, [{ event: 'alert', outcome: 'held', entity, actor, detail: { message } }], nowMs());
-  });
-  log.error(message);
-}
-
-const entities = ['customer', 'order'] as const;
-
-/** What holds the changes of one pass for a person: what is wrong with a source as a whole, and what single records were held for. */
 export class PassBrakes {
   readonly #context: JobContext;
   /** What single messages were held for as they were written. */
@@ -187,20 +28,41 @@ export class PassBrakes {
   readonly givenUpTo: Partial<Record<Entity, string>> = {};
   /** Known keys that belong to other records now. */
   turnedKeys = 0;
+  /** A pass over everything also ends for what an earlier one has left (0); a partial pass only for its own messages. */
+  #afterId = 0;
 
   constructor(context: JobContext) {
     this.#context = context;
   }
 
   /** Heeds what earlier passes have found. */
-  async recall(): Promise<void> {
-    for (const entity of entities)
-      this.#heed(entity, await this.#context.store.read('read the brakes', (tx) => readMarks(tx, entity)));
+  async begin(isPartial: boolean): Promise<void> {
+    const { store } = this.#context;
+    await store.read('read the brakes', (tx) => this.#recall(tx));
+    if (!isPartial) return;
+    const [newest] = await store.read('read the newest message', (tx) =>
+      tx.rows<{ id: number | null }>('SELECT MAX(id) AS id FROM outbox_message'),
+    );
+    this.#afterId = newest?.id ?? 0;
   }
 
-  /** Notes where the source ends, and what that says of the ERP. */
+  /**
+   * Looks where a source ends, and raises or ends its brake.
+   * @param sweptRows how many rows a sweep has just read; null before it
+   */
   async watch(reader: ErpReader, lease: Lease, entity: Entity, sweptRows: number | null): Promise<SourceMarks> {
-    const marks = await watchSource(this.#context, reader, lease, entity, sweptRows);
+    const { settings, log, nowMs } = this.#context;
+    const end = await reader.sourceEnd(entity);
+    const { marks, alert } = await lease.write('note where the ERP ends', async (tx) => {
+      const before = await readMarks(tx, entity);
+      const brake = sourceBrake(before, end, sweptRows, settings.capture.overlapSeconds);
+      const marks = nextMarks(before, end, sweptRows, brake);
+      if (brake !== null) return { marks, alert: await brakeSource(tx, this.#context, entity, brake) };
+      if (JSON.stringify(marks) !== JSON.stringify(before)) await writeMarks(tx, entity, marks);
+      if (before.brake !== null) await endAlert(tx, `source.${entity}`, nowMs());
+      return { marks, alert: null };
+    });
+    if (alert !== null) log.error(alert);
     this.#heed(entity, marks);
     return marks;
   }
@@ -212,20 +74,83 @@ export class PassBrakes {
   }
 
   /**
-   * Lets go or holds what was written after `afterId`. What a pass that did not end has written waits for the next one over
-   * everything, and is counted with it. @returns how many are held
+   * Lets the updates and removals of the pass go, or holds them. Those of a pass that did not end wait for the next one over
+   * everything, and are counted with it. @returns how many are held
    */
-  async end(lease: Lease, afterId: number): Promise<number> {
+  async end(lease: Lease): Promise<number> {
     // What the pass itself has found out counts as well.
-    if (this.turnedKeys > 0) await this.recall();
-    const standing = this.#standing.order ?? this.#standing.customer ?? null;
+    if (this.turnedKeys > 0) await this.#context.store.read('read the brakes', (tx) => this.#recall(tx));
     let held = 0;
     for (const entity of entities) {
       const one = this.#held[entity];
-      if (one) await alertHeld(this.#context, entity, one.count, one.reason);
-      held += await endPass(this.#context, lease, { entity, afterId }, standing);
+      if (one) await this.#alertHeld(entity, one.count, one.reason);
+      held += await this.#endOf(lease, entity);
     }
     return held;
+  }
+
+  async #endOf(lease: Lease, entity: Entity): Promise<number> {
+    const { store, settings, nowMs } = this.#context;
+    const write = async <T>(action: string, work: (tx: Tx) => Promise<T>) => {
+      const done = await lease.write(action, async (tx) => {
+        const result = await work(tx);
+        killPoint('before-pass-end');
+        return result;
+      });
+      killPoint('after-pass-end');
+      return done;
+    };
+    const ofPass = `state='pending' AND entity=? AND next_attempt_at>=${removalAfterThisPass} AND id>?`;
+    const parameters = [entity, this.#afterId];
+    const counts = await store.read('count what the pass would change', (tx) => countOfPass(tx, ofPass, parameters));
+    if (counts.updates + counts.removals === 0) return 0;
+    const reason = passBrake(counts, settings.capture, this.#standing.order ?? this.#standing.customer ?? null);
+    if (reason === null) {
+      await write('let the pass go', (tx) =>
+        tx.run(`UPDATE outbox_message SET next_attempt_at=? WHERE ${ofPass}`, [nowMs(), ...parameters]),
+      );
+      return 0;
+    }
+    let held = 0;
+    for (let batch = batchSize; batch === batchSize; held += batch)
+      batch = await write('hold the pass', async (tx) => {
+        const messages = await tx.rows<{ id: number; sourceKey: string }>(
+          `SELECT id, source_key FROM outbox_message WHERE ${ofPass} ORDER BY id LIMIT ${batchSize}${tx.forUpdate}`,
+          parameters,
+        );
+        const ids = messages.map(({ id }) => id);
+        await holdMessages(tx, ids, reason, nowMs());
+        const { actor } = this.#context;
+        await appendAudit(
+          tx,
+          messages.map(({ id, sourceKey }) => ({
+            event: 'parked',
+            outcome: 'held',
+            entity,
+            sourceKey,
+            messageId: id,
+            actor,
+            detail: { reason },
+          })),
+          nowMs(),
+        );
+        return messages.length;
+      });
+    await this.#alertHeld(entity, held, reason);
+    return held;
+  }
+
+  /** Says once that something waits for `waybill confirm`; over when nothing of the entity is held any more. */
+  async #alertHeld(entity: Entity, held: number, reason: string): Promise<void> {
+    const message = `${held} changes to ${entity}s are held: ${reason}. Look at them with \`waybill confirm\`.`;
+    await this.#context.store.transaction('say what is held', (tx) =>
+      raiseBrake(tx, this.#context, { entity, cause: `held.${entity}`, outcome: 'held', message, detail: { held } }),
+    );
+    this.#context.log.error(message);
+  }
+
+  async #recall(tx: Tx): Promise<void> {
+    for (const entity of entities) this.#heed(entity, await readMarks(tx, entity));
   }
 
   #heed(entity: Entity, { brake, highKey }: SourceMarks): void {
@@ -234,4 +159,49 @@ export class PassBrakes {
     if (brake !== null) this.#standing[entity] = brake.reason;
     if (brake?.cause === 'restored' && highKey !== null) this.givenUpTo[entity] = highKey;
   }
+}
+
+/**
+ * Puts a brake on a source, which holds its updates and removals until a person confirms, and alerts once.
+ * @returns what to say in the log when the transaction is committed; null when the brake was on already
+ */
+export async function brakeSource(
+  tx: Tx,
+  context: JobContext,
+  entity: Entity,
+  brake: NonNullable<SourceMarks['brake']>,
+): Promise<string | null> {
+  const before = await readMarks(tx, entity);
+  await writeMarks(tx, entity, { ...before, brake });
+  const { cause } = brake;
+  if (before.brake?.cause === cause) return null;
+  const message = `Updates and removals of ${entity}s are held: ${brake.reason}. Look at the ERP, then \`waybill confirm\`.`;
+  await raiseBrake(tx, context, { entity, cause: `source.${entity}`, outcome: cause, message, detail: { cause } });
+  return message;
+}
+
+async function raiseBrake(
+  tx: Tx,
+  { actor, nowMs }: JobContext,
+  raised: {
+    entity: Entity;
+    cause: string;
+    outcome: string;
+    message: string;
+    detail: { [name: string]: string | number };
+  },
+): Promise<void> {
+  const { entity, cause, outcome, message, detail } = raised;
+  await raiseAlert(tx, cause, message, nowMs(), detail);
+  await appendAudit(tx, [{ event: 'alert', outcome, entity, actor, detail: { message } }], nowMs());
+}
+
+/** How many updates and removals the pass has written. */
+async function countOfPass(tx: Tx, ofPass: string, parameters: readonly (string | number)[]): Promise<PassCounts> {
+  const rows = await tx.rows<{ due: number; n: number }>(
+    `SELECT next_attempt_at AS due, COUNT(*) AS n FROM outbox_message WHERE ${ofPass} GROUP BY next_attempt_at`,
+    parameters,
+  );
+  const dueAt = (due: number) => rows.find((row) => row.due === due)?.n ?? 0;
+  return { updates: dueAt(afterThisPass), removals: dueAt(removalAfterThisPass) };
 }
