@@ -32,34 +32,34 @@ export type AdoptOutcome =
  * differs becomes an update that is held, and so does whatever waits behind the create. The caller's transaction has checked
  * the epoch and writes the audit.
  */
-export async function adoptFound(
+async function adoptFound(
   tx: Tx,
   create: ConflictingCreate,
   found: FoundRecord,
   by: { from: AdoptedFrom; actor: string; method: UpdateMethod },
   nowMs: number,
 ): Promise<AdoptOutcome> {
-  const bound = await tx.select<{ source_key: string; service_id: string }>(
-    `SELECT source_key, service_id FROM binding WHERE service_id=? AND entity='customer'${tx.forUpdate}`,
+  const bound = await tx.rows<{ sourceKey: string }>(
+    `SELECT source_key FROM binding WHERE service_id=? AND entity='customer'${tx.forUpdate}`,
     [found.serviceId],
   );
-  const other = bound.find((row) => row.source_key !== create.sourceKey);
+  const other = bound.find((row) => row.sourceKey !== create.sourceKey);
   if (other)
     return {
       kind: 'refused',
-      reason: `The service's ${found.serviceId} is the customer with the key ${other.source_key} of the ERP: two customers there have one code. Give this one a code of its own.`,
+      reason: `The service's ${found.serviceId} is the customer with the key ${other.sourceKey} of the ERP: two customers there have one code. Give this one a code of its own.`,
     };
-  const [own] = await tx.select<{ service_id: string; content_hash: string }>(
+  const [own] = await tx.rows<{ serviceId: string; contentHash: string }>(
     "SELECT service_id, content_hash FROM binding WHERE entity='customer' AND source_key=?",
     [create.sourceKey],
   );
-  if (own && own.service_id !== found.serviceId)
+  if (own && own.serviceId !== found.serviceId)
     return {
       kind: 'refused',
-      reason: `The service acknowledged it as ${own.service_id}, and shows ${found.serviceId}.`,
+      reason: `The service acknowledged it as ${own.serviceId}, and shows ${found.serviceId}.`,
     };
 
-  const messages = await tx.select(
+  const messages = await tx.rows(
     `SELECT m.id, m.revision, m.operation, m.generation, m.state, m.first_sent_at, m.content_hash, m.mapping_fingerprint,
             m.identity, b.record
        FROM outbox_message m LEFT JOIN message_body b ON b.message_id=m.id
@@ -72,8 +72,8 @@ export async function adoptFound(
   if (own) {
     await closeAsSettled(tx, [create.id], 'The service has acknowledged it already.', nowMs, found.serviceId);
     // It never arrived: what the service holds is what the binding says, and the next pass asks whether the ERP says the same.
-    await setContentHashes(tx, [{ id: create.id, contentHash: own.content_hash }]);
-    if (own.content_hash !== message.content_hash) await sweepAtNextPass(tx, 'customer');
+    await setContentHashes(tx, [{ id: create.id, contentHash: own.contentHash }]);
+    if (own.contentHash !== message.contentHash) await sweepAtNextPass(tx, 'customer');
     return { kind: 'known', serviceId: found.serviceId };
   }
   if (await isOnItsWay(tx, create, message.identity)) return { kind: 'later' };
@@ -84,16 +84,18 @@ export async function adoptFound(
   const record = JSON.parse(wanted.record) as { [name: string]: JsonValue };
   const { base, baseHash, differs } = compareWithShown(record, found.shown, by.method);
   const adoption = { entity: 'customer' as const, sourceKey: create.sourceKey, serviceId: found.serviceId };
+  const { revision, generation, identity, contentHash, mappingFingerprint } = message;
+  const captured = { generation, identity, contentHash, mappingFingerprint, record: message.record };
   await bindRecords(
     tx,
     [
       {
         ...adoption,
-        revision: message.revision,
-        generation: message.generation,
+        revision,
+        generation,
         contentHash: baseHash,
-        mappingFingerprint: wanted.mapping_fingerprint,
-        identity: message.identity,
+        mappingFingerprint: wanted.mappingFingerprint,
+        identity,
         acknowledged: canonicalJson(base),
       },
     ],
@@ -103,10 +105,9 @@ export async function adoptFound(
   await closeAsSettled(tx, [create.id], 'The service had it already: it is adopted.', nowMs, found.serviceId);
 
   const waiting = newer.filter(
-    (one) =>
-      one.state === 'pending' && one.first_sent_at === null && (one.operation === 'delete' || differs.length > 0),
+    (one) => one.state === 'pending' && one.firstSentAt === null && (one.operation === 'delete' || differs.length > 0),
   );
-  const held = waiting.map((one) => Number(one.id));
+  const held = waiting.map((one) => one.id);
   await holdMessages(tx, held, heldAsAdopted, nowMs);
   if (differs.length > 0 && newer.length === 0)
     held.push(
@@ -114,18 +115,13 @@ export async function adoptFound(
         tx,
         [
           {
-            entity: 'customer',
-            sourceKey: create.sourceKey,
-            revision: message.revision + 1,
+            ...adoption,
+            ...captured,
+            revision: revision + 1,
             operation: 'update',
-            generation: message.generation,
             number: null,
             customerKey: null,
-            contentHash: message.content_hash,
-            mappingFingerprint: message.mapping_fingerprint,
-            record: message.record,
             idempotencyKey: null,
-            identity: message.identity,
             parked: { parkClass: 'held', reason: heldAsAdopted },
           },
         ],

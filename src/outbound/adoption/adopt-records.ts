@@ -23,46 +23,37 @@ export async function knownOfClaims(
   const keys = [...new Set(claims.map(({ sourceKey }) => sourceKey))];
   const ids = [...new Set(claims.map(({ serviceId }) => serviceId))];
   const listed = placeholders(keys.length);
-  const messages = await tx.select(
+  const ofKeys = [entity, ...keys];
+  const messages = await tx.rows<AdoptableMessage & { sourceKey: string }>(
     `SELECT id, source_key, revision, operation, generation, state, park_class FROM outbox_message
       WHERE entity=? AND source_key IN ${listed} ORDER BY revision${lock ? tx.forUpdate : ''}`,
-    [entity, ...keys],
+    ofKeys,
   );
-  const bindings = await tx.select<{ source_key: string; service_id: string }>(
+  const bindings = await tx.rows<{ sourceKey: string; serviceId: string }>(
     `SELECT source_key, service_id FROM binding WHERE entity=? AND source_key IN ${listed}`,
-    [entity, ...keys],
+    ofKeys,
   );
-  const closed = await tx.select<{ source_key: string; revision: number; generation: number }>(
+  const closed = await tx.rows<{ sourceKey: string; revision: number; generation: number }>(
     `SELECT source_key, revision, generation FROM closed_binding WHERE entity=? AND source_key IN ${listed}`,
-    [entity, ...keys],
+    ofKeys,
   );
-  const owners = await tx.select<{ source_key: string; service_id: string }>(
+  const owners = await tx.rows<{ sourceKey: string; serviceId: string }>(
     `SELECT source_key, service_id FROM binding WHERE entity=? AND service_id IN ${placeholders(ids.length)}`,
     [entity, ...ids],
   );
   const messagesOf = new Map<string, AdoptableMessage[]>(keys.map((key) => [key, []]));
-  for (const row of messages)
-    messagesOf.get(row.source_key)?.push({
-      id: Number(row.id),
-      revision: row.revision,
-      operation: row.operation,
-      generation: row.generation,
-      state: row.state,
-      parkClass: row.park_class,
-    });
-  const bindingOf = new Map(bindings.map((row) => [row.source_key, { serviceId: row.service_id }]));
-  const closedOf = new Map(closed.map(({ source_key: key, revision, generation }) => [key, { revision, generation }]));
-  const ownersOf = new Map<string, string[]>();
-  for (const row of owners) ownersOf.set(row.service_id, [...(ownersOf.get(row.service_id) ?? []), row.source_key]);
-  const otherOwner = (serviceId: string, key: string) =>
-    ownersOf.get(serviceId)?.find((owner) => owner !== key) ?? null;
-  for (const { sourceKey, serviceId } of claims)
+  for (const message of messages) messagesOf.get(message.sourceKey)?.push(message);
+  const bindingOf = new Map(bindings.map((row) => [row.sourceKey, row]));
+  const closedOf = new Map(closed.map((row) => [row.sourceKey, row]));
+  for (const { sourceKey, serviceId } of claims) {
+    const other = owners.find((owner) => owner.serviceId === serviceId && owner.sourceKey !== sourceKey);
     known.set(sourceKey, {
       binding: bindingOf.get(sourceKey) ?? null,
       closed: closedOf.get(sourceKey) ?? null,
-      idBelongsTo: otherOwner(serviceId, sourceKey),
+      idBelongsTo: other?.sourceKey ?? null,
       messages: messagesOf.get(sourceKey) ?? [],
     });
+  }
   return known;
 }
 
@@ -120,11 +111,11 @@ export async function bindClaimed(
 export async function boundCustomers(tx: Tx, customerKeys: readonly string[]): Promise<Set<string>> {
   const keys = [...new Set(customerKeys)];
   if (keys.length === 0) return new Set();
-  const rows = await tx.select<{ source_key: string }>(
+  const rows = await tx.rows<{ sourceKey: string }>(
     `SELECT source_key FROM binding WHERE entity='customer' AND source_key IN ${placeholders(keys.length)}`,
     keys,
   );
-  return new Set(rows.map((row) => row.source_key));
+  return new Set(rows.map((row) => row.sourceKey));
 }
 
 /** Eligible rows by key. A key in a form that no row can have is not found, and spoils nothing for the others. */

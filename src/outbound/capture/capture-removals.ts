@@ -23,12 +23,11 @@ export async function openCreates(
   afterId: number,
   limit: number,
 ): Promise<{ id: number; sourceKey: string }[]> {
-  const rows = await tx.select<{ id: number; source_key: string }>(
+  return tx.rows<{ id: number; sourceKey: string }>(
     `SELECT id, source_key FROM outbox_message
       WHERE entity=? AND state IN ('pending','sending','in_doubt','parked') AND operation='create' AND id>? ORDER BY id LIMIT ${Math.trunc(limit)}`,
     [entity, afterId],
   );
-  return rows.map((row) => ({ id: Number(row.id), sourceKey: row.source_key }));
 }
 
 /**
@@ -43,20 +42,20 @@ export async function lastRecords(
   const records = new Map<string, string>();
   const keys = [...newest.keys()];
   if (keys.length === 0) return records;
-  const bound = await tx.select(
+  const bound = await tx.rows(
     `SELECT source_key, acknowledged FROM binding WHERE entity=? AND acknowledged IS NOT NULL AND source_key IN ${placeholders(keys.length)}`,
     [entity, ...keys],
   );
-  for (const row of bound) records.set(row.source_key, row.acknowledged);
+  for (const row of bound) records.set(row.sourceKey, row.acknowledged);
   const ids = [...newest.values()].filter((id) => id !== null);
   if (ids.length === 0) return records;
-  const wanted = await tx.select(
+  const wanted = await tx.rows(
     `SELECT m.source_key, m.state, b.record FROM outbox_message m JOIN message_body b ON b.message_id=m.id
       WHERE m.id IN ${placeholders(ids.length)} AND m.operation<>'delete'`,
     ids,
   );
   for (const row of wanted)
-    if (row.state !== 'superseded' || !records.has(row.source_key)) records.set(row.source_key, row.record);
+    if (row.state !== 'superseded' || !records.has(row.sourceKey)) records.set(row.sourceKey, row.record);
   return records;
 }
 

@@ -42,16 +42,11 @@ export interface FirstSeen {
 /** Those of the orders that waited before. */
 export async function firstSeen(tx: Tx, sourceKeys: readonly string[]): Promise<Map<string, FirstSeen>> {
   if (sourceKeys.length === 0) return new Map();
-  const found = await tx.select(
+  const found = await tx.rows<FirstSeen & { sourceKey: string }>(
     `SELECT source_key, first_seen_at, content_hash, reason FROM unsettled WHERE source_key IN ${placeholders(sourceKeys.length)}`,
     sourceKeys,
   );
-  return new Map(
-    found.map((row) => [
-      row.source_key,
-      { firstSeenAt: Number(row.first_seen_at), contentHash: row.content_hash, reason: row.reason },
-    ]),
-  );
+  return new Map(found.map((row) => [row.sourceKey, row]));
 }
 
 /** Notes who waits from now on, and who does not any more. */
@@ -77,10 +72,10 @@ export async function writeUnsettled(
 
 /** Orders that wait, and of which nothing else is known. */
 export async function unsettledStrangers(tx: Tx): Promise<string[]> {
-  const rows = await tx.select<{ source_key: string }>(
+  const rows = await tx.rows<{ sourceKey: string }>(
     `SELECT u.source_key FROM unsettled u
       WHERE NOT EXISTS (SELECT 1 FROM outbox_message m WHERE m.source_key=u.source_key AND m.entity='order')
         AND NOT EXISTS (SELECT 1 FROM binding b WHERE b.source_key=u.source_key AND b.entity='order')`,
   );
-  return rows.map((row) => row.source_key);
+  return rows.map((row) => row.sourceKey);
 }

@@ -120,7 +120,7 @@ export async function nextConflictAt(
   return times.length === 0 ? null : Math.min(...times);
 }
 
-/** What is written here; adopting is `adoptFound`. */
+/** What is written here; adopting is `adoptCustomer`. */
 type SettledLookUp = Exclude<LookUpDecision, { to: 'adopted' }>;
 
 export interface LookUpOutcome {

@@ -25,6 +25,10 @@ export interface Adoption {
   reviewedAt: number | null;
 }
 
+/** Why a change to an adopted record waits. The same words for all, so that lists can count them. */
+export const heldAsAdopted =
+  'the service had it already, with other values: nothing is written over before somebody has looked';
+
 /** Names of fields that are kept; a record that differs in more is another one. */
 const maxNames = 100;
 
@@ -74,7 +78,7 @@ export async function deleteAdoptions(tx: Tx, entity: Entity, sourceKeys: readon
 }
 
 export async function adoptionOf(tx: Tx, entity: Entity, sourceKey: string): Promise<Adoption | null> {
-  const [row] = await tx.select('SELECT * FROM adoption WHERE entity=? AND source_key=?', [entity, sourceKey]);
+  const [row] = await tx.rows('SELECT * FROM adoption WHERE entity=? AND source_key=?', [entity, sourceKey]);
   return row ? adoptionOfRow(row) : null;
 }
 
@@ -102,7 +106,7 @@ export async function listAdoptions(
   if (entity !== undefined) add('entity=?', entity);
   if (onlyOpen) add(isOpen);
   if (after !== null) add('(entity>? OR (entity=? AND source_key>?))', after.entity, after.entity, after.sourceKey);
-  const rows = await tx.select(
+  const rows = await tx.rows(
     `SELECT * FROM adoption WHERE ${conditions.join(' AND ')} ORDER BY entity, source_key LIMIT ${Math.trunc(limit)}`,
     parameters,
   );
@@ -138,31 +142,21 @@ export interface AdoptionCounts {
 }
 
 export async function countAdoptions(tx: Tx): Promise<AdoptionCounts> {
-  const rows = await tx.select(
-    `SELECT entity, COUNT(*) AS n, SUM(CASE WHEN ${isOpen} THEN 1 ELSE 0 END) AS unlooked FROM adoption GROUP BY entity`,
+  const [counts] = await tx.rows<AdoptionCounts>(
+    `SELECT COUNT(CASE WHEN entity='customer' THEN 1 END) AS customers, COUNT(CASE WHEN entity='order' THEN 1 END) AS orders,
+            COUNT(CASE WHEN ${isOpen} THEN 1 END) AS open FROM adoption`,
   );
-  const of = (entity: Entity) => Number(rows.find((row) => row.entity === entity)?.n ?? 0);
-  const open = rows.reduce((sum, row) => sum + Number(row.unlooked), 0);
-  return { customers: of('customer'), orders: of('order'), open };
+  return counts as AdoptionCounts;
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: a row of the queries above
-function adoptionOfRow(row: any): Adoption {
-  return {
-    entity: row.entity,
-    sourceKey: row.source_key,
-    serviceId: row.service_id,
-    from: row.adopted_from,
-    adoptedAt: Number(row.adopted_at),
-    actor: row.actor,
-    differs: row.differs === null ? null : JSON.parse(row.differs),
-    reviewedAt: row.reviewed_at === null ? null : Number(row.reviewed_at),
-  };
+function adoptionOfRow({ adoptedFrom, differs, ...row }: AdoptionColumns): Adoption {
+  return { ...row, from: adoptedFrom, differs: differs === null ? null : JSON.parse(differs) };
 }
 
-/** Why a change to an adopted record waits. The same words for all, so that lists can count them. */
-export const heldAsAdopted =
-  'the service had it already, with other values: nothing is written over before somebody has looked';
+interface AdoptionColumns extends Omit<Adoption, 'from' | 'differs'> {
+  adoptedFrom: AdoptedFrom;
+  differs: string | null;
+}
 
 /** A field in which the ERP and the service differ. Undefined: that side does not have it, or does not show it. */
 export interface DifferingField {
@@ -180,7 +174,7 @@ export async function differingFields(
   for (const entity of ['customer', 'order'] as const) {
     const keys = adoptions.filter((one) => one.entity === entity).map(({ sourceKey }) => sourceKey);
     if (keys.length === 0) continue;
-    const rows = await tx.select<{ source_key: string; acknowledged: string; record: string }>(
+    const rows = await tx.rows<{ sourceKey: string; acknowledged: string; record: string }>(
       `SELECT w.source_key, w.acknowledged, b.record
          FROM binding w
          JOIN outbox_message m ON m.entity=w.entity AND m.source_key=w.source_key AND m.state='parked' AND m.park_class='held'
@@ -194,7 +188,7 @@ export async function differingFields(
       const value = (side: { [name: string]: JsonValue }, name: string) =>
         Object.hasOwn(side, name) ? side[name] : undefined;
       fields.set(
-        `${entity} ${row.source_key}`,
+        `${entity} ${row.sourceKey}`,
         Object.keys(composePatch(service, erp) ?? {})
           .sort()
           .map((field) => ({ field, erp: value(erp, field), service: value(service, field) })),

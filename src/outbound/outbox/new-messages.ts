@@ -74,11 +74,11 @@ export async function insertMessages(tx: Tx, messages: readonly NewMessage[], no
   for (const entity of ['customer', 'order'] as const) {
     const keys = [...new Set(messages.filter((m) => m.entity === entity).map((m) => m.sourceKey))];
     if (keys.length === 0) continue;
-    const rows = await tx.select(
+    const rows = await tx.rows<{ id: number; sourceKey: string; revision: number }>(
       `SELECT id, source_key, revision FROM outbox_message WHERE entity=? AND source_key IN ${placeholders(keys.length)}`,
       [entity, ...keys],
     );
-    for (const row of rows) ids.set(`${entity} ${row.revision} ${row.source_key}`, Number(row.id));
+    for (const { id, revision, sourceKey } of rows) ids.set(`${entity} ${revision} ${sourceKey}`, id);
   }
   const inOrder = messages.map((m) => ids.get(`${m.entity} ${m.revision} ${m.sourceKey}`) as number);
   await insertRows(

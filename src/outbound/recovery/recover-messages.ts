@@ -1,33 +1,29 @@
+import { type AuditEntry, appendAudit } from '../../audit/audit-log.js';
 import type { Entity } from '../../model/record.js';
-import { placeholders } from '../../store/rows.js';
+import { placeholders, updateRows } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { readStoreInfo, writeStoreInfo } from '../../store/store-info.js';
 import { doubtBoundContents } from '../outbox/bindings.js';
 import { setContentHashes, unknownContent } from '../outbox/content-hash.js';
 import { sentUnknownWhen } from '../outbox/idempotency-key.js';
-import { parkAsUnproven, presumeInDoubt } from '../outbox/transitions.js';
+import { type MessageName, parkAsUnproven, presumeInDoubt } from '../outbox/transitions.js';
 
 /** Not acknowledged as far as this store knows. */
 const isUnbound = 'NOT EXISTS (SELECT 1 FROM binding b WHERE b.entity=m.entity AND b.source_key=m.source_key)';
 /** Creates that the lost store may have sent, and that are not closed. */
 const unbound = `m.operation='create' AND m.state='pending' AND ${isUnbound}`;
 
-/** Nobody decides anything else about them until the transaction ends. */
-async function lockIds(tx: Tx, which: string): Promise<number[]> {
-  const rows = await tx.select<{ id: number }>(`SELECT m.id FROM outbox_message m WHERE ${which}${tx.forUpdate}`);
-  return rows.map(({ id }) => Number(id));
-}
-
-function chunks(ids: readonly number[]): number[][] {
-  return Array.from({ length: Math.ceil(ids.length / 5_000) }, (_, i) => ids.slice(i * 5_000, (i + 1) * 5_000));
+/** Locked, so that their fate is decided here alone until the transaction ends. */
+async function lockMessages(tx: Tx, which: string): Promise<MessageName[]> {
+  return tx.rows(`SELECT m.id, m.entity, m.source_key FROM outbox_message m WHERE ${which}${tx.forUpdate}`);
 }
 
 export async function countUnbound(tx: Tx): Promise<{ customers: number; orders: number }> {
-  const rows = await tx.select<{ entity: Entity; n: number }>(
-    `SELECT m.entity, COUNT(*) AS n FROM outbox_message m WHERE ${unbound} GROUP BY m.entity`,
+  const [counts] = await tx.rows<{ customers: number; orders: number }>(
+    `SELECT COUNT(CASE WHEN m.entity='customer' THEN 1 END) AS customers, COUNT(CASE WHEN m.entity='order' THEN 1 END) AS orders
+       FROM outbox_message m WHERE ${unbound}`,
   );
-  const of = (entity: Entity) => Number(rows.find((row) => row.entity === entity)?.n ?? 0);
-  return { customers: of('customer'), orders: of('order') };
+  return counts as { customers: number; orders: number };
 }
 
 export type UnboundFate =
@@ -54,38 +50,30 @@ export async function settleUnbound(tx: Tx, fate: UnboundFate, actor: string, no
     fate.to === 'in_doubt'
       ? 'It may have been sent before the store was lost.'
       : 'It may have been sent before the store was lost, and nothing proves whether it exists. Look at the service, then use outbox resolve.';
-  const all = await lockIds(tx, unbound);
-  await tx.run(
-    `INSERT INTO audit_log (at, event, outcome, entity, source_key, message_id, actor, detail)
-      SELECT ?, ?, ?, m.entity, m.source_key, m.id, ?, ? FROM outbox_message m WHERE ${unbound}`,
-    [
-      nowMs,
-      fate.to,
-      fate.to === 'in_doubt' ? 'unknown' : 'unproven',
-      actor.slice(0, 255),
-      JSON.stringify({ reason, sentSince: fate.to === 'in_doubt' ? fate.sentSince : null }),
-    ],
+  const all = await lockMessages(tx, unbound);
+  const ids = all.map(({ id }) => id);
+  const sentSince = fate.to === 'in_doubt' ? fate.sentSince : null;
+  const outcome = fate.to === 'in_doubt' ? 'unknown' : 'unproven';
+  await auditEach(tx, all, { event: fate.to, outcome, actor, detail: { reason, sentSince } }, nowMs);
+  // Creates that this store sent before it was copied go out again under their key. The service may repeat an answer that it gave
+  // before the lost store sent a change.
+  const underWay = await lockMessages(
+    tx,
+    `m.operation='create' AND m.state IN ('sending','in_doubt') AND ${isUnbound}`,
   );
-  await doubtUnderWay(tx);
-  if (fate.to === 'in_doubt' && !fate.lookUp) await forgetContents(tx, all);
-  if (fate.to === 'in_doubt') await presumeInDoubt(tx, all, fate.sentSince, reason, nowMs);
-  else await parkAsUnproven(tx, all, reason);
+  const resent = fate.to === 'in_doubt' && !fate.lookUp ? all : [];
+  const doubted = [...underWay, ...resent].map(({ id }) => ({ id, contentHash: unknownContent }));
+  await setContentHashes(tx, doubted);
+  if (fate.to === 'in_doubt') await presumeInDoubt(tx, ids, fate.sentSince, reason, nowMs);
+  else await parkAsUnproven(tx, ids, reason);
   return all.length;
 }
 
-/**
- * Creates that this store sent before it was copied: they go out again under their key. The service may repeat an answer that it
- * gave before the lost store sent a change.
- */
-async function doubtUnderWay(tx: Tx): Promise<void> {
-  const ids = await lockIds(tx, `m.operation='create' AND m.state IN ('sending','in_doubt') AND ${isUnbound}`);
-  await forgetContents(tx, ids);
-}
-
-async function forgetContents(tx: Tx, ids: readonly number[]): Promise<void> {
-  await setContentHashes(
+async function auditEach(tx: Tx, messages: readonly MessageName[], entry: AuditEntry, nowMs: number): Promise<void> {
+  await appendAudit(
     tx,
-    ids.map((id) => ({ id, contentHash: unknownContent })),
+    messages.map(({ id, entity, sourceKey }) => ({ ...entry, entity, sourceKey, messageId: id })),
+    nowMs,
   );
 }
 
@@ -97,13 +85,13 @@ export async function doubtParkedCreates(tx: Tx, actor: string, nowMs: number): 
   const parked = `m.operation='create' AND m.state='parked' AND m.park_class IN ('held','refused') AND ${isUnbound}`;
   const reason =
     'Somebody may have let it go before the store was lost, and nothing proves whether it exists. Look at the service, then use outbox resolve.';
-  const all = await lockIds(tx, parked);
-  await tx.run(
-    `INSERT INTO audit_log (at, event, outcome, entity, source_key, message_id, actor, detail)
-      SELECT ?, 'parked', 'unproven', m.entity, m.source_key, m.id, ?, ? FROM outbox_message m WHERE ${parked}`,
-    [nowMs, actor.slice(0, 255), JSON.stringify({ reason })],
+  const all = await lockMessages(tx, parked);
+  await auditEach(tx, all, { event: 'parked', outcome: 'unproven', actor, detail: { reason } }, nowMs);
+  await parkAsUnproven(
+    tx,
+    all.map(({ id }) => id),
+    reason,
   );
-  await parkAsUnproven(tx, all, reason);
   return all.length;
 }
 
@@ -118,8 +106,13 @@ export async function doubtUnmapped(tx: Tx, fate: UnboundFate): Promise<void> {
 
 /** When these may have been sent for the first time; what is known of it stays. */
 async function noteFirstSent(tx: Tx, which: string, atMs: number): Promise<void> {
-  for (const ids of chunks(await lockIds(tx, `${which} AND m.first_sent_at IS NULL`)))
-    await tx.run(`UPDATE outbox_message SET first_sent_at=? WHERE id IN ${placeholders(ids.length)}`, [atMs, ...ids]);
+  const messages = await lockMessages(tx, `${which} AND m.first_sent_at IS NULL`);
+  await updateRows(
+    tx,
+    'outbox_message',
+    ['id'],
+    messages.map(({ id }) => ({ id, first_sent_at: atMs })),
+  );
 }
 
 /**

@@ -67,7 +67,7 @@ export async function checkWitness(store: Store, file: string, nowMs: number): P
       ...loss,
       since: nowMs,
       witness,
-      copyAt: line ? Number(line.at) : null,
+      copyAt: line?.at ?? null,
     };
     await writeStoreInfo(tx, 'recovery', JSON.stringify(hold));
     if (hold.kind === 'older' && hold.copyAt !== null) await presumeSent(tx, hold.copyAt);
@@ -98,7 +98,7 @@ export async function traceOf(tx: Tx): Promise<StoreTrace> {
   const [line] = await tx.select<{ id: number | null }>('SELECT MAX(id) AS id FROM audit_log');
   return {
     incarnation: (await readStoreInfo(tx, 'incarnation')) ?? '',
-    auditId: Math.max(Number(line?.id ?? 0), Number((await readStoreInfo(tx, 'witnessed')) ?? 0)),
+    auditId: Math.max(line?.id ?? 0, Number((await readStoreInfo(tx, 'witnessed')) ?? 0)),
     predecessors: await readPredecessors(tx),
   };
 }
