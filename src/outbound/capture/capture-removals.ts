@@ -9,55 +9,12 @@ import type { Tx } from '../../store/store.js';
 import { boundKeys, type CountingSweep, countMissing } from '../outbox/bindings.js';
 import { isWholeRecord } from '../outbox/compose-update.js';
 import { canonicalJson, sha256 } from '../outbox/content-hash.js';
-import { removalAfterThisPass } from '../outbox/message.js';
+import { type MessageState, removalAfterThisPass } from '../outbox/message.js';
 import { insertMessages, type NewMessage } from '../outbox/new-messages.js';
 import { supersedeUnsent } from '../outbox/transitions.js';
 import { holdReason } from './brake.js';
 import { decideRemoval, replacesRecord } from './decide-removal.js';
-import { type KnownRecord, knownRecords } from './known-records.js';
-
-/** Keys of the records whose create has not come to an end, after `afterId`. */
-export async function openCreates(
-  tx: Tx,
-  entity: Entity,
-  afterId: number,
-  limit: number,
-): Promise<{ id: number; sourceKey: string }[]> {
-  return tx.rows<{ id: number; sourceKey: string }>(
-    `SELECT id, source_key FROM outbox_message
-      WHERE entity=? AND state IN ('pending','sending','in_doubt','parked') AND operation='create' AND id>? ORDER BY id LIMIT ${Math.trunc(limit)}`,
-    [entity, afterId],
-  );
-}
-
-/**
- * The record as it was last wanted: of the newest message, unless that gave way to what the service has; else what the service
- * acknowledged; and where nobody knows what the service holds of it, of the newest message all the same.
- */
-export async function lastRecords(
-  tx: Tx,
-  entity: Entity,
-  newest: ReadonlyMap<string, number | null>,
-): Promise<Map<string, string>> {
-  const records = new Map<string, string>();
-  const keys = [...newest.keys()];
-  if (keys.length === 0) return records;
-  const bound = await tx.rows(
-    `SELECT source_key, acknowledged FROM binding WHERE entity=? AND acknowledged IS NOT NULL AND source_key IN ${placeholders(keys.length)}`,
-    [entity, ...keys],
-  );
-  for (const row of bound) records.set(row.sourceKey, row.acknowledged);
-  const ids = [...newest.values()].filter((id) => id !== null);
-  if (ids.length === 0) return records;
-  const wanted = await tx.rows(
-    `SELECT m.source_key, m.state, b.record FROM outbox_message m JOIN message_body b ON b.message_id=m.id
-      WHERE m.id IN ${placeholders(ids.length)} AND m.operation<>'delete'`,
-    ids,
-  );
-  for (const row of wanted)
-    if (row.state !== 'superseded' || !records.has(row.sourceKey)) records.set(row.sourceKey, row.record);
-  return records;
-}
+import { acknowledgedRecords, type KnownRecord, knownRecords } from './known-records.js';
 
 export interface RemovalPass {
   entity: Entity;
@@ -122,6 +79,11 @@ export async function captureCancelled(
   }
 }
 
+/** What is said of a record that was removed. */
+type PlannedRemoval =
+  | { withdraws: number; sourceKey: string }
+  | { message: NewMessage; supersedes: number | null; because: 'cancelled' | 'deleted' };
+
 async function removePage(
   context: JobContext,
   reader: ErpReader,
@@ -129,119 +91,152 @@ async function removePage(
   keys: readonly string[],
   sweep: CountingSweep | null,
 ): Promise<void> {
-  const { actor, nowMs } = context;
   const { entity, lease } = pass;
-  const presence = await reader.presence(entity, keys);
-  const { onCancelled, onDeleted } = settingsOf(context, entity);
+  const { existing, cancelled } = await reader.presence(entity, keys);
   const written = await lease.write('write what was removed', async (tx) => {
-    const { existing, cancelled } = presence;
-    const absent = existing === null || sweep === null ? [] : keys.filter((key) => !existing.has(key));
-    const missing =
-      existing === null || sweep === null
-        ? new Map<string, number>()
-        : await countMissing(tx, entity, keys, new Set(absent), sweep);
-    const deleted = new Set(absent.filter((key) => (missing.get(key) ?? 0) >= sweepsUntilDeleted));
+    const deleted = new Set<string>();
+    if (existing !== null && sweep !== null) {
+      const absent = new Set(keys.filter((key) => !existing.has(key)));
+      const missing = await countMissing(tx, entity, keys, absent, sweep);
+      for (const [key, sweeps] of missing) if (sweeps >= sweepsUntilDeleted) deleted.add(key);
+    }
     const removed = keys.filter((key) => cancelled.has(key) || deleted.has(key));
     if (removed.length === 0) return 0;
     const known = await knownRecords(tx, entity, removed, true);
-    const records = await lastRecords(
-      tx,
-      entity,
-      new Map(removed.map((key) => [key, known.get(key)?.newest?.id ?? null])),
-    );
-    const withdrawn: { id: number; sourceKey: string }[] = [];
-    const superseded: number[] = [];
-    const messages: NewMessage[] = [];
-    for (const key of removed) {
-      const record = known.get(key) as KnownRecord;
-      const effect = cancelled.has(key) ? onCancelled : onDeleted;
-      const patched = typeof effect === 'object' ? patchedRecord(effect, records.get(key) ?? null) : null;
-      const body = patched === null ? '{}' : canonicalJson(patched);
-      const hash = sha256(patched === null ? 'delete' : body);
-      const kind = typeof effect === 'object' ? 'patch' : effect;
-      const decision = decideRemoval(kind, record.newest, record.binding, hash);
-      if (decision.action === 'withdraw') withdrawn.push({ id: decision.closes, sourceKey: key });
-      if (decision.action !== 'write') continue;
-      if (decision.supersedes !== null) superseded.push(decision.supersedes);
-      const isReplaced = replacesRecord(context.settings, entity);
-      const wouldClear = patched !== null && isReplaced && !isWholeRecord(entity, patched);
-      const held = holdReason({
-        operation: decision.operation,
-        contentHash: hash,
-        // That somebody cancelled it is no change of the mapping.
-        mappingFingerprint: record.binding?.mappingFingerprint ?? record.newest?.mappingFingerprint ?? pass.fingerprint,
-        newest: record.newest,
-        binding: record.binding,
-        replacesRecord: isReplaced,
-        suspiciousCreate: null,
-      });
-      messages.push({
-        entity,
-        sourceKey: key,
-        revision: decision.revision,
-        operation: decision.operation,
-        generation: decision.generation,
-        number: record.newest?.number ?? null,
-        customerKey: null,
-        contentHash: hash,
-        mappingFingerprint: pass.fingerprint,
-        record: body,
-        idempotencyKey: null,
-        identity: record.binding?.identity ?? record.newest?.identity ?? null,
-        nextAttemptAt: removalAfterThisPass,
-        parked: wouldClear
-          ? { parkClass: 'unmapped', reason: nothingToReplace }
-          : held === null
-            ? null
-            : { parkClass: 'held', reason: held },
-      });
-    }
-    await supersedeUnsent(tx, superseded, null, nowMs());
-    await supersedeUnsent(
-      tx,
-      withdrawn.map(({ id }) => id),
-      withdrawnReason,
-      nowMs(),
-    );
-    const ids = await insertMessages(tx, messages, nowMs());
-    await appendAudit(
-      tx,
-      [
-        ...withdrawn.map(
-          ({ id, sourceKey }): AuditEntry => ({
-            event: 'superseded',
-            outcome: 'withdrawn',
-            entity,
-            sourceKey,
-            messageId: id,
-            actor,
-            detail: { reason: withdrawnReason },
-          }),
-        ),
-        ...messages.map(
-          (message, i): AuditEntry => ({
-            event: 'captured',
-            outcome: message.operation,
-            entity,
-            sourceKey: message.sourceKey,
-            messageId: ids[i] as number,
-            actor,
-            detail: { revision: message.revision, because: cancelled.has(message.sourceKey) ? 'cancelled' : 'deleted' },
-          }),
-        ),
-      ],
-      nowMs(),
-    );
-    const count = withdrawn.length + messages.length;
-    if (count > 0) killPoint('before-removal-commit');
-    return count;
+    const last = await lastRecords(tx, entity, known);
+    const planned = removed.flatMap((key) => {
+      const because = cancelled.has(key) ? 'cancelled' : 'deleted';
+      return planRemoval(context, pass, key, known.get(key) as KnownRecord, last.get(key) ?? null, because);
+    });
+    await writeRemovals(context, tx, entity, planned);
+    if (planned.length > 0) killPoint('before-removal-commit');
+    return planned.length;
   });
   if (written > 0) killPoint('after-removal-commit');
 }
 
-/** The record as it was wanted last, with the configured fields; those alone where nobody knows more of it (null). */
-function patchedRecord(effect: { patch: Fields }, record: string | null): Fields {
-  return { ...(JSON.parse(record ?? '{}') as Fields), ...effect.patch };
+/** Pure. @param last the record as it was wanted last, as JSON; null: nothing is known of it */
+function planRemoval(
+  context: JobContext,
+  pass: RemovalPass,
+  sourceKey: string,
+  { newest, binding }: KnownRecord,
+  last: string | null,
+  because: 'cancelled' | 'deleted',
+): PlannedRemoval[] {
+  const { entity } = pass;
+  const { onCancelled, onDeleted } = settingsOf(context, entity);
+  const effect = because === 'cancelled' ? onCancelled : onDeleted;
+  const patched: Fields | null = typeof effect === 'object' ? { ...JSON.parse(last ?? '{}'), ...effect.patch } : null;
+  const body = patched === null ? '{}' : canonicalJson(patched);
+  const hash = sha256(patched === null ? 'delete' : body);
+  const decision = decideRemoval(typeof effect === 'object' ? 'patch' : effect, newest, binding, hash);
+  if (decision.action === 'withdraw') return [{ withdraws: decision.closes, sourceKey }];
+  if (decision.action !== 'write') return [];
+  const { operation, revision, generation, supersedes } = decision;
+  const isReplaced = replacesRecord(context.settings, entity);
+  const wouldClear = patched !== null && isReplaced && !isWholeRecord(entity, patched);
+  const held = holdReason({
+    operation,
+    contentHash: hash,
+    // That somebody cancelled it is no change of the mapping.
+    mappingFingerprint: binding?.mappingFingerprint ?? newest?.mappingFingerprint ?? pass.fingerprint,
+    newest,
+    binding,
+    replacesRecord: isReplaced,
+    suspiciousCreate: null,
+  });
+  const message: NewMessage = {
+    entity,
+    sourceKey,
+    revision,
+    operation,
+    generation,
+    number: newest?.number ?? null,
+    customerKey: null,
+    contentHash: hash,
+    mappingFingerprint: pass.fingerprint,
+    record: body,
+    idempotencyKey: null,
+    identity: binding?.identity ?? newest?.identity ?? null,
+    nextAttemptAt: removalAfterThisPass,
+    parked: wouldClear
+      ? { parkClass: 'unmapped', reason: nothingToReplace }
+      : held === null
+        ? null
+        : { parkClass: 'held', reason: held },
+  };
+  return [{ message, supersedes, because }];
+}
+
+async function writeRemovals(
+  { actor, nowMs }: JobContext,
+  tx: Tx,
+  entity: Entity,
+  planned: readonly PlannedRemoval[],
+): Promise<void> {
+  const withdrawn = planned.flatMap((one) => ('withdraws' in one ? [one] : []));
+  const written = planned.flatMap((one) => ('message' in one ? [one] : []));
+  const superseded = written.flatMap(({ supersedes }) => supersedes ?? []);
+  await supersedeUnsent(tx, superseded, null, nowMs());
+  const withdrawnIds = withdrawn.map(({ withdraws }) => withdraws);
+  await supersedeUnsent(tx, withdrawnIds, withdrawnReason, nowMs());
+  const messages = written.map(({ message }) => message);
+  const ids = await insertMessages(tx, messages, nowMs());
+  const entries = withdrawn.map(
+    ({ withdraws: messageId, sourceKey }): AuditEntry => ({
+      event: 'superseded',
+      outcome: 'withdrawn',
+      entity,
+      sourceKey,
+      messageId,
+      actor,
+      detail: { reason: withdrawnReason },
+    }),
+  );
+  for (const [i, { message, because }] of written.entries()) {
+    const { sourceKey, operation, revision } = message;
+    const messageId = ids[i] as number;
+    const detail = { revision, because };
+    entries.push({ event: 'captured', outcome: operation, entity, sourceKey, messageId, actor, detail });
+  }
+  await appendAudit(tx, entries, nowMs());
+}
+
+/** Keys of the records whose create has not come to an end, after `afterId`. */
+async function openCreates(
+  tx: Tx,
+  entity: Entity,
+  afterId: number,
+  limit: number,
+): Promise<{ id: number; sourceKey: string }[]> {
+  return tx.rows(
+    `SELECT id, source_key FROM outbox_message
+      WHERE entity=? AND state IN ('pending','sending','in_doubt','parked') AND operation='create' AND id>? ORDER BY id LIMIT ${Math.trunc(limit)}`,
+    [entity, afterId],
+  );
+}
+
+/**
+ * The record as it was last wanted: of the newest message, unless that gave way to what the service has; else what the service
+ * acknowledged; and where nobody knows what the service holds of it, of the newest message all the same.
+ */
+async function lastRecords(
+  tx: Tx,
+  entity: Entity,
+  known: ReadonlyMap<string, KnownRecord>,
+): Promise<Map<string, string>> {
+  const records = await acknowledgedRecords(tx, entity, [...known.keys()]);
+  const ids = [...known.values()].flatMap(({ newest }) => newest?.id ?? []);
+  if (ids.length === 0) return records;
+  const wanted = await tx.rows<{ sourceKey: string; state: MessageState; record: string }>(
+    `SELECT m.source_key, m.state, b.record FROM outbox_message m JOIN message_body b ON b.message_id=m.id
+      WHERE m.id IN ${placeholders(ids.length)} AND m.operation<>'delete'`,
+    ids,
+  );
+  for (const { sourceKey, state, record } of wanted)
+    if (state !== 'superseded' || !records.has(sourceKey)) records.set(sourceKey, record);
+  return records;
 }
 
 function settingsOf({ settings }: JobContext, entity: Entity) {

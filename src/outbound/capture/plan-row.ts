@@ -221,40 +221,19 @@ export function mappingFingerprint({ customers, orders, amounts, erp }: Settings
 }
 
 /** Puts planned messages into the outbox and on the audit, and closes the unsent ones that they replace. */
-export async function writePlans(context: JobContext, tx: Tx, plans: readonly Plan[], nowMs: number): Promise<void> {
-  const supersedes = plans.flatMap((plan) => (plan.supersedes === null ? [] : [plan.supersedes]));
-  await supersedeUnsent(tx, supersedes, null, nowMs);
-  const ids = await insertMessages(
-    tx,
-    plans.map((plan) => plan.message),
-    nowMs,
-  );
-  const entries = plans.flatMap(({ message, row, supersedes: older }, i): AuditEntry[] => {
-    const base = {
-      entity: message.entity,
-      sourceKey: message.sourceKey,
-      messageId: ids[i] as number,
-      actor: context.actor,
-    };
-    const captured: AuditEntry = {
-      ...base,
-      event: 'captured',
-      outcome: message.operation,
-      detail: {
-        number: message.number,
-        revision: message.revision,
-        changedAt: row.changedAt,
-        idempotencyKey: message.idempotencyKey,
-        bodyHash: message.idempotencyKey === null ? null : message.contentHash,
-        supersedes: older,
-      },
-    };
-    return message.parked
-      ? [
-          captured,
-          { ...base, event: 'parked', outcome: message.parked.parkClass, detail: { reason: message.parked.reason } },
-        ]
-      : [captured];
+export async function writePlans({ actor }: JobContext, tx: Tx, plans: readonly Plan[], nowMs: number): Promise<void> {
+  const superseded = plans.flatMap(({ supersedes }) => supersedes ?? []);
+  await supersedeUnsent(tx, superseded, null, nowMs);
+  const messages = plans.map((plan) => plan.message);
+  const ids = await insertMessages(tx, messages, nowMs);
+  const entries = plans.flatMap(({ message, row, supersedes }, i): AuditEntry[] => {
+    const { entity, sourceKey, operation, number, revision, idempotencyKey, contentHash, parked } = message;
+    const base = { entity, sourceKey, messageId: ids[i] as number, actor };
+    const bodyHash = idempotencyKey === null ? null : contentHash;
+    const detail = { number, revision, changedAt: row.changedAt, idempotencyKey, bodyHash, supersedes };
+    const captured: AuditEntry = { ...base, event: 'captured', outcome: operation, detail };
+    if (!parked) return [captured];
+    return [captured, { ...base, event: 'parked', outcome: parked.parkClass, detail: { reason: parked.reason } }];
   });
   await appendAudit(tx, entries, nowMs);
 }
