@@ -16,7 +16,7 @@ import type { SandboxOptions } from '../../../src/lab/sandbox/options.js';
 import { type Sandbox, startSandbox } from '../../../src/lab/sandbox/start-sandbox.js';
 import type { JobContext } from '../../../src/ops/job-context.js';
 import { capture } from '../../../src/outbound/capture/capture.js';
-import type { CaptureResult, CaptureOptions } from '../../../src/outbound/capture/capture-result.js';
+import type { CaptureOptions, CaptureResult } from '../../../src/outbound/capture/capture-result.js';
 import { type DeliverOptions, deliver } from '../../../src/outbound/deliver/deliver.js';
 import type { DeliverResult } from '../../../src/outbound/deliver/deliver-result.js';
 import { ServiceLease } from '../../../src/outbound/deliver/service-lease.js';
