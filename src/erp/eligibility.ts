@@ -69,7 +69,7 @@ async function startConditions(reading: Reading, { source, startFrom }: EntityPl
     throw new ErpError(
       'mapping',
       `orders.startFrom.from: "${from}" is a date, but column "${column.name}" holds numbers that are no times; ` +
-        'give the first number that is to be sent',
+        'give the first number to send',
     );
   }
   return [sql`${columnSql(reading.snapshot, column)} >= ${{ text: bound ?? from, kind: column.kind }}`];

@@ -52,7 +52,7 @@ export interface ErpSnapshot {
 
 /** The seam to one kind of database for reading. Everything above it is the same for all of them. */
 export interface ErpDatabase {
-  /** Runs one reader at a time; the snapshot is ended whatever happens. */
+  /** Runs one reader at a time, and ends the snapshot even when the reader fails. */
   snapshot<T>(read: (snapshot: ErpSnapshot) => Promise<T>): Promise<T>;
   /** Host and database, or the file. Never an account or a password. */
   identity(): string;

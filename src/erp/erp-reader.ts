@@ -95,7 +95,7 @@ export interface ErpReader {
     limit: number,
     filter?: RowFilter,
   ): Promise<ErpPage<ReadRow<E>>>;
-  /** Looks these keys up, eligible or not, for what was cancelled or deleted. */
+  /** Looks these keys up, eligible or not, to find cancelled and deleted records. */
   presence(entity: Entity, keys: readonly string[]): Promise<Presence>;
   /** Keys of cancelled rows in (changedAt, key) order, eligible or not. */
   readChangedCancelled(

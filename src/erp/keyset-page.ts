@@ -6,7 +6,7 @@ import { allEqual, allOf, joinSql, rawSql, type Sql, type SqlValue, sql } from '
 export interface PageRequest {
   source: QuerySource;
   conditions: Sql[];
-  /** The columns that the page is ordered by; together they are to name one row. */
+  /** The columns that the page is ordered by; together they should name one row. */
   order: ErpColumn[];
   /** Values of `order` that the last page ended with. */
   after: string[] | null;

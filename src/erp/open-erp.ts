@@ -7,8 +7,7 @@ import { SqliteErp } from './dialects/sqlite-erp.js';
 import { SqliteErpWriter } from './dialects/sqlite-erp-writer.js';
 import type { ErpReader, ErpSource } from './erp-reader.js';
 import { wallText } from './time/wall-time.js';
-import type { ErpWriter } from './write-back/erp-writer.js';
-import { keysQuery, writeBackStatements } from './write-back/write-back-statements.js';
+import { type ErpWriter, keysQuery, writeBackStatements } from './write-back/erp-writer.js';
 
 /**
  * The reader of the configured ERP. It connects with the first read, and again after a failure. `erp.password` is

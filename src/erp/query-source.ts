@@ -61,7 +61,7 @@ export async function readRows(
   if (missing === undefined) return rows;
   throw new ErpError(
     'mapping',
-    `Could not ${doing}: ${source.path} no longer yields the column "${missing.name}". It is checked anew on the next pass.`,
+    `Could not ${doing}: ${source.path} no longer yields the column "${missing.name}". The next read checks it again.`,
   );
 }
 

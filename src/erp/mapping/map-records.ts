@@ -35,7 +35,7 @@ export function mapCustomer(
 export interface OrderMapping extends FieldContext {
   fields: readonly FieldPlan[];
   lineFields: readonly FieldPlan[];
-  /** Column of the order total, if it is to be compared. */
+  /** Column of the order total, where the settings name one. */
   total: string | null;
 }
 

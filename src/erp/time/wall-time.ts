@@ -83,7 +83,6 @@ export function instantToWall(instant: number, timeZone: string): number {
   return instant + offsetSeconds(instant, timeZone);
 }
 
-const zones = new Map<string, IANAZone>();
 const offsets = new Map<string, number>();
 const QUARTER_HOUR = 900;
 
@@ -92,9 +91,7 @@ function offsetSeconds(instant: number, timeZone: string): number {
   const slot = `${timeZone} ${Math.floor(instant / QUARTER_HOUR)}`;
   const known = offsets.get(slot);
   if (known !== undefined) return known;
-  const zone = zones.get(timeZone) ?? IANAZone.create(timeZone);
-  zones.set(timeZone, zone);
-  const seconds = Math.round(zone.offset(instant * 1000) * 60);
+  const seconds = Math.round(IANAZone.create(timeZone).offset(instant * 1000) * 60);
   if (offsets.size >= 10_000) offsets.clear();
   offsets.set(slot, seconds);
   return seconds;

@@ -1,4 +1,7 @@
-import type { WriteBackChange, WriteBackKind } from '../../model/write-back.js';
+import type { WriteBackTarget } from '../../config/sections/write-back.js';
+import { parseNamedParameters } from '../../model/named-parameters.js';
+import { type WriteBackChange, type WriteBackKind, writeBackColumns } from '../../model/write-back.js';
+import type { ErpDialect, WriteStatement } from '../erp-database.js';
 
 /** The only door through which Waybill writes into an ERP: the configured tables and statements, and nothing else. */
 export interface ErpWriter {
@@ -29,4 +32,85 @@ export class WriteBackError extends Error {
   ) {
     super(message, options);
   }
+}
+
+/** Where changes of a kind are written: the side table, or statements of the settings. */
+export interface WriteTarget {
+  kind: WriteBackKind;
+  settings: WriteBackTarget;
+  dialect: ErpDialect;
+}
+
+/** What only the audit knew stays when its line is pruned. */
+const keptWhenUnknown = new Set(['service_status', 'service_total', 'order_number']);
+/** SQLite takes 32,766 values, MySQL 65,535; a statement should stay small. */
+const maxRows = 200;
+
+/** The statements that bring these changes into the ERP. Pure. `now`: wall time of the ERP. */
+export function writeBackStatements(
+  target: WriteTarget,
+  changes: readonly WriteBackChange[],
+  now: string,
+): WriteStatement[] {
+  if (target.settings.upsert !== undefined) return changes.map((change) => ownStatement(target, change));
+  const statements: WriteStatement[] = [];
+  for (let start = 0; start < changes.length; start += maxRows) {
+    const chunk = changes.slice(start, start + maxRows);
+    const written = chunk.filter(({ row }) => row !== null);
+    const gone = chunk.filter(({ row }) => row === null).map(({ key }) => key);
+    if (written.length > 0) statements.push(upsert(target, written, now));
+    if (gone.length > 0) {
+      const { table, key } = sideTable(target);
+      statements.push(statement(`DELETE FROM ${table} WHERE ${key} IN (${gone.map(() => '?').join(',')})`, gone));
+    }
+  }
+  return statements;
+}
+
+/** The query for a page of the keys of a side table, in its order. Pure. */
+export function keysQuery(target: WriteTarget, after: string, limit: number): WriteStatement {
+  const { table, key } = sideTable(target);
+  return statement(`SELECT ${key} FROM ${table} WHERE ${key}>? ORDER BY ${key} LIMIT ${Math.trunc(limit)}`, [after]);
+}
+
+function sideTable({ kind, settings, dialect }: WriteTarget) {
+  const [key, ...columns] = writeBackColumns[kind];
+  return { table: dialect.quoteIdentifier(settings.table), key, columns };
+}
+
+function upsert(target: WriteTarget, changes: readonly WriteBackChange[], now: string): WriteStatement {
+  const { dialect } = target;
+  const { table, key, columns } = sideTable(target);
+  const set = [...columns, 'written_at'].map((column) => {
+    const value = dialect.insertedValue(column);
+    return `${column}=${keptWhenUnknown.has(column) ? `COALESCE(${value}, ${table}.${column})` : value}`;
+  });
+  const rows = changes.map(({ key: id, row }) => [id, ...columns.map((column) => row?.[column] ?? null), now]);
+  const places = rows.map((row) => `(${row.map(() => '?').join(',')})`).join(',');
+  return statement(
+    `INSERT INTO ${table} (${[key, ...columns, 'written_at'].join(',')}) VALUES ${places} ` +
+      `${dialect.onConflict(key)} ${set.join(',')}`,
+    rows.flat(),
+  );
+}
+
+/** Of a text that has `?` only where a value stands, as the names of side tables and columns make sure. */
+function statement(text: string, values: (string | null)[]): WriteStatement {
+  return { pieces: text.split('?'), values };
+}
+
+function ownStatement({ kind, settings, dialect }: WriteTarget, change: WriteBackChange): WriteStatement {
+  const { key, keyParts, row } = change;
+  const { upsert: written = '', gone } = settings;
+  const hasLeft = row === null || (kind === 'invoices' && row.no_longer_listed_at !== null);
+  const { pieces, names } = parseNamedParameters(
+    hasLeft && gone !== undefined ? gone : written,
+    dialect.backslashEscapes,
+  );
+  const valueFor = (name: string): string | null => {
+    if (name === writeBackColumns[kind][0]) return key;
+    const part = /^key_(\d+)$/.exec(name)?.[1];
+    return part === undefined ? (row?.[name] ?? null) : (keyParts[Number(part) - 1] ?? null);
+  };
+  return { pieces, values: names.map(valueFor) };
 }

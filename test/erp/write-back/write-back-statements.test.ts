@@ -4,8 +4,8 @@ import { erpSettings } from '../../../src/config/sections/erp.js';
 import { type WriteBackTarget, writeBackSettings } from '../../../src/config/sections/write-back.js';
 import { mysqlDialect } from '../../../src/erp/dialects/mysql-erp.js';
 import { sqliteDialect } from '../../../src/erp/dialects/sqlite-erp.js';
+import { writeBackStatements } from '../../../src/erp/write-back/erp-writer.js';
 import { sideTables } from '../../../src/erp/write-back/side-tables.js';
-import { writeBackStatements } from '../../../src/erp/write-back/write-back-statements.js';
 import { parseNamedParameters } from '../../../src/model/named-parameters.js';
 import { type WriteBackChange, writeBackColumns, writeBackKinds } from '../../../src/model/write-back.js';
 
