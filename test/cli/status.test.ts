@@ -38,8 +38,7 @@ describe('waybill status', () => {
       await installation.deliver(() => answers.created('ord_1'));
       await installation.app.store.transaction('pull', async (tx) => {
         await writeCursor(tx, 'order', { changedAt: '2026-11-03 09:15:00', sweptAt: Date.now() });
-        const plan = { asks: '', states: ['unpaid'], pageSize: 50, firstCustomer: async () => '' };
-        const { id, progress } = await openPull(tx, plan, Date.now());
+        const { id, progress } = await openPull(tx, installation.app.settings, Date.now());
         await endPull(
           tx,
           id,

@@ -4,7 +4,7 @@ import { markDue } from '../../store/write-back-due.js';
 import type { MissedInvoice, OwnRead } from './own-read.js';
 import { stageOwnRead } from './staging.js';
 
-export type AnnouncedInvoice = MissedInvoice & { isKnown: boolean };
+type AnnouncedInvoice = MissedInvoice & { isKnown: boolean };
 
 /** What is known of an invoice, or an invoice of which nothing is known yet. */
 export async function announcedInvoice(tx: Tx, invoiceNo: string): Promise<AnnouncedInvoice> {
@@ -19,8 +19,8 @@ export async function announcedInvoice(tx: Tx, invoiceNo: string): Promise<Annou
 }
 
 /**
- * Makes what an invoice's own read says the list's truth at once, outside of a pull. A pull that is under way may have met an
- * older state of it, or meet it later, so the read is staged as well; the next pull begins without it.
+ * Brings the list in line with an invoice's own read at once, outside of a pull. A pull that is under way may have met an older
+ * state of it, or may meet one later, so the read is staged as well; the next pull begins without it.
  * @returns what changed, in words; null: nothing
  */
 export async function applyOwnRead(
@@ -30,7 +30,7 @@ export async function applyOwnRead(
   nowMs: number,
 ): Promise<string | null> {
   if ('odd' in said) return null;
-  // An event may come before the invoice can be read: that there is none yet does not mean that it has left.
+  // An event may come before the invoice can be read: an invoice that is not there yet has not left.
   if ('left' in said && said.left === null && !isKnown) return null;
   await stageOwnRead(tx, invoiceNo, 'due' in said ? said.due : null, 'left' in said ? said.left : null);
   const change = await ('left' in said ? takeOff(tx, invoiceNo, said.left, nowMs) : list(tx, said.due, nowMs));

@@ -25,24 +25,23 @@ export function readInvoice(value: unknown): Invoice | string {
   return `${issue?.path.join('.') || 'the invoice'}: ${issue?.message}`;
 }
 
-/** A row of the service's list. One that makes no sense is set aside with the reason, and counts as one that was met. */
+/** A row of the service's list. One that makes no sense is set aside with the reason, and counts as met. */
 export type PageRow = { key: string } & ({ invoice: Invoice } | { malformed: string; invoiceNo: string | null });
 
-/** One page of the service's list. */
 export interface InvoicePage {
   rows: PageRow[];
   /** How many invoices match in all, as the service says. */
   total: number;
   /** The page's own number, where it says one. */
   page: number | null;
-  /** That it has invoices of others than the customer who was asked for, in words; null: it has none. */
+  /** Says that the page has invoices of others than the customer who was asked for; null: it has none. */
   strangers: string | null;
 }
 
 /**
  * Reads the JSON of a page.
  * @param customer whose invoices were asked for; null: everybody's
- * @returns a text that says what is wrong when it is no page at all
+ * @returns a text that says what is wrong, when it is no page at all
  */
 export function readInvoicePage(
   value: unknown,

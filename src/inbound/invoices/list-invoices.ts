@@ -23,7 +23,7 @@ export async function knownInvoices(tx: Tx, numbers: readonly string[]): Promise
   );
 }
 
-/** Numbers of all that is known, in their order, after this one. */
+/** Numbers of all known invoices after this one, in their order. */
 export async function invoiceNumbersAfter(tx: Tx, after: string, limit: number): Promise<string[]> {
   const rows = await tx.rows<KnownInvoice>(
     `SELECT invoice_no FROM invoice WHERE invoice_no>? ORDER BY invoice_no LIMIT ${Math.trunc(limit)}`,
@@ -48,7 +48,7 @@ export interface InvoiceSheet {
   sum: string;
 }
 
-/** What is listed as due now. Credit notes are apart, because they are nothing to chase. */
+/** The invoices that are listed as due now. Credit notes are apart: there is no money to chase. */
 export async function listInvoices(tx: Tx, limit: number): Promise<InvoiceSheet & { creditNotes: InvoiceSheet }> {
   const due = await sheet(tx, 'amount>=0', limit);
   return { ...due, creditNotes: await sheet(tx, 'amount<0', limit) };
@@ -71,13 +71,13 @@ export async function countListedInvoices(tx: Tx): Promise<number> {
   return row?.count ?? 0;
 }
 
-export interface LeftInvoice extends ListedInvoice {
+interface LeftInvoice extends ListedInvoice {
   unlisted_at: number;
-  /** Its state in the service's words, where it was asked for by its number; null: all that is known is that it left. */
+  /** Its state in the service's words, where Waybill asked for it by its number; null: it left, and no more is known. */
   left_status: string | null;
 }
 
-/** What is no longer listed, the last to leave first. */
+/** Invoices that are no longer listed, the last to leave first. */
 export async function listLeftInvoices(tx: Tx, limit: number): Promise<LeftInvoice[]> {
   return tx.select(
     `SELECT invoice_no, customer_code, amount, due_date, status, unlisted_at, left_status FROM invoice
@@ -85,7 +85,7 @@ export async function listLeftInvoices(tx: Tx, limit: number): Promise<LeftInvoi
   );
 }
 
-export interface MalformedInvoice {
+interface MalformedInvoice {
   invoice_no: string | null;
   reason: string;
   since_at: number;

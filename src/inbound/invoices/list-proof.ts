@@ -1,9 +1,10 @@
 /**
- * Reading a list that changes while it is read, until it is proven. Pure: answers go in, the next request or the verdict comes out.
+ * Reads a list that changes while it is read, until it is proven. Pure: answers go in, the next request or the verdict comes
+ * out.
  *
- * A pull reads all pages again and again. What an earlier pass met and the next pass met again was listed at the turn between
- * the two, because what has left the list never comes back. When there are exactly as many of them as the service says there are,
- * on the last page before the turn and on the first one after it, they are the list of that moment, all of it and nothing else.
+ * A pull reads all pages again and again. An invoice that one pass met and the next pass met again was listed at the turn
+ * between the two, because an invoice that has left the list never comes back. If these are exactly as many as the service
+ * counts on the last page before the turn and on the first one after it, they are the whole list of that moment.
  */
 export interface PassState {
   /** Which pass this is, from 1. */
@@ -12,7 +13,7 @@ export interface PassState {
   list: number;
   /** The next page of it, counted from 0. */
   page: number;
-  /** What is asked for at once; learned where the service gives less. */
+  /** How many rows a request asks for; learned where the service gives fewer. */
   limit: number;
   /** Rows that this pass got from the list so far, with repetitions. */
   rows: number;
@@ -54,7 +55,7 @@ export interface PageSeen {
 
 export type PassVerdict = { kind: 'more' } | { kind: 'proven' } | { kind: 'unproven'; reason: string };
 
-/** So many pages in a row without anything new end a list: one of them may be a repetition, or short. */
+/** So many pages in a row that bring nothing new end a list: one alone may be a repetition, or short. */
 const maxBarren = 2;
 
 export function beginPasses(lists: number, limit: number): PassState {
@@ -142,14 +143,14 @@ function turn(state: PassState, maxPasses: number): { state: PassState; verdict:
 }
 
 /**
- * Where the service gives less than it is asked for, it is asked for that, so that what it skips for a page is what it gave on
- * one. A page that is far too short was cut for another reason.
+ * Where the service gives fewer rows than it is asked for, ask for as many as it gives, so that it skips as many for a page as
+ * it gave on one. A page that is far too short was cut for another reason.
  */
 function learnedLimit({ limit, largest }: PassState): number {
   return largest === 0 ? limit : Math.min(limit, Math.max(largest, Math.ceil(limit / 20)));
 }
 
-/** Why the pass that just ended does not prove the list of the moment at which it began; null: it does. */
+/** Why the pass that just ended does not prove the list as it was when the pass began; null: it does. */
 function doubtOf({ lists, hasStrayed }: PassState): string | null {
   for (const { met, again, totalBefore, totalFirst } of lists) {
     if (totalBefore !== totalFirst) return `the total went from ${totalBefore} to ${totalFirst}`;

@@ -11,7 +11,10 @@ import { type OpenPull, type PullProgress, saveProgress } from './pull-record.js
 import { stageOwnRead } from './staging.js';
 import { listIsProven } from './swap-invoices.js';
 
-/** What an invoice's own read says: money is due, or it has left, with its state in the service's words, or nothing (`odd` says why). */
+/**
+ * What an invoice's own read says: money is due; or it has left, with its state in the service's words (null: there is no such
+ * invoice); or nothing, and `odd` says why.
+ */
 export type OwnRead = { due: Invoice } | { left: string | null } | { odd: string };
 
 export interface MissedInvoice {
@@ -19,7 +22,7 @@ export interface MissedInvoice {
   customerCode: string | null;
   /** Its state when it was listed last. */
   status: string;
-  /** It is proven that it is not on the list any more. */
+  /** It is proven to be off the list. */
   isOffList: boolean;
 }
 
@@ -40,7 +43,8 @@ export function readOwnInvoice(
   const value = endpoint.field === undefined ? body : valueAt(body, endpoint.field);
   if (valueAt(value, 'invoice_no') !== known.invoiceNo) return { odd: `the answer is not about ${known.invoiceNo}` };
   const said = valueAt(value, 'status');
-  // The state with which it stands on the list, whatever it is called, is one in which it is due. Of what is not, the amount no longer matters.
+  // An invoice is due in the state with which it stands on the list, whatever its name. Once it is not due, its amount is
+  // nothing to check.
   const isListedSo = said === known.status && !known.isOffList;
   if (typeof said === 'string' && said !== '' && !isListedSo && !states.includes(said))
     return { left: said.slice(0, 64) };
@@ -50,7 +54,7 @@ export function readOwnInvoice(
   return { due: customer === null ? invoice : { ...invoice, customer_code: customer } };
 }
 
-/** Whether it says that there is no such invoice: of any address that leads elsewhere the same is said. */
+/** Whether it says that there is no such invoice. An address that leads elsewhere says so of every invoice. */
 export function isAbsent(said: OwnRead): boolean {
   return 'left' in said && said.left === null;
 }
@@ -59,7 +63,7 @@ function isObject(value: unknown): boolean {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** The question for one invoice by its number; what is kept of the answer is the asker's business. */
+/** The question for one invoice by its number. The caller keeps the answer. */
 export function invoiceQuestion(
   endpoint: ReadInvoiceEndpoint,
   states: readonly string[],
@@ -77,8 +81,8 @@ export function invoiceQuestion(
 }
 
 /**
- * Asks for listed invoices that the pull did not meet, one by one by their numbers: whether money is due still, and if not, what
- * became of them. So many a pull; the longest missed come first, and the rest waits for the next pull.
+ * Asks for listed invoices that the pull did not meet, one by one by their numbers: whether money is still due, and if not,
+ * what became of them. A pull asks for `invoices.readsPerPull` of them, the longest missed first; the rest waits for the next.
  */
 export async function askForMissed(
   { store, settings }: JobContext,
@@ -111,8 +115,8 @@ export async function askForMissed(
 }
 
 /**
- * Whether an invoice that stands on the list is found by its number. An address that leads elsewhere says of each that there
- * is none, and the list would be emptied by it.
+ * Whether an invoice that stands on the list is found by its number. An address that leads elsewhere says that there is no
+ * such invoice, whichever it is asked for, and would empty the list.
  */
 async function findsListed(
   store: Store,
@@ -133,7 +137,7 @@ async function findsListed(
   return 'value' in asked && !('odd' in asked.value) && !isAbsent(asked.value);
 }
 
-/** An address with a segment of dots is another address, however they are encoded. */
+/** A segment of dots makes it another address, however the dots are encoded. */
 export function canStandInPath(invoiceNo: string): boolean {
   return !/^\.{1,2}$/.test(invoiceNo);
 }

@@ -1,12 +1,13 @@
-import { placeholders } from '../../store/rows.js';
+import type { Settings } from '../../config/settings.js';
+import { placeholders, updateRows } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { beginPasses, type PassState } from './list-proof.js';
-import { clearStaging, type StagedCounts } from './staging.js';
+import { clearStaging, isGroupEnded, type StagedCounts } from './staging.js';
 import type { SwapCounts } from './swap-invoices.js';
 
-/** How far a pull has come. It is kept after every page, so that a process that is killed goes on where it was. */
+/** How far a pull has come. It is stored with every page, so that the next process goes on where a killed one was. */
 export interface PullProgress {
-  /** What the pull was asked to read; a pull under other settings does not go on with this one. */
+  /** The settings that say what it reads; a pull under other settings begins anew. */
   asks: string;
   phase: 'reading' | 'asking';
   /** Whose lists are being read; empty: everybody's. */
@@ -20,9 +21,9 @@ export interface PullProgress {
   mostPasses: number;
   /** Invoices that the service says there are, in the groups of lists that were read. */
   serviceTotal: number;
-  /** Why a group of lists was not proven, the first one's reason; null: all were proven so far. */
+  /** Why the first group of lists that was not proven is not; null: all were proven so far. */
   doubt: string | null;
-  /** Why the group of lists that is being read can not be proven, whatever its readings say. */
+  /** Why no reading can prove the group of lists that is being read. */
   groupDoubt?: string;
   /** Invoices that were asked for by their numbers. */
   asked: number;
@@ -34,24 +35,19 @@ export interface OpenPull {
   progress: PullProgress;
 }
 
-export interface PullPlan {
-  asks: string;
-  states: readonly string[];
-  pageSize: number;
-  /** Whose lists come first; null: there is nobody to ask for. Looked for when nothing is staged. */
-  firstCustomer: (tx: Tx) => Promise<string | null>;
-}
-
-/** A pull that was cut short is gone on with for so long after its last page; later the list is read anew. */
-export const resumeWithinMs = 15 * 60_000;
+/** For so long after its last page, a pull that was cut short goes on; later the list is read anew. */
+const resumeWithinMs = 15 * 60_000;
 
 /** Goes on with the pull that was cut short, if there is one that asks the same, else begins one. */
-export async function openPull(tx: Tx, plan: PullPlan, nowMs: number): Promise<OpenPull> {
+export async function openPull(tx: Tx, { invoices, service }: Settings, nowMs: number): Promise<OpenPull> {
+  const { states, scope, pageSize, paging } = invoices;
+  const { baseUrl, endpoints } = service;
+  const asks = JSON.stringify({ baseUrl, path: endpoints.listInvoices.path, states, scope, pageSize, paging });
   const [last] = await tx.rows(
     'SELECT id, started_at, progress, progress_at FROM invoice_pull ORDER BY id DESC LIMIT 1',
   );
   const progress = last?.progress ? (JSON.parse(last.progress) as PullProgress) : null;
-  if (progress?.asks === plan.asks && last.progressAt > nowMs - resumeWithinMs) {
+  if (progress?.asks === asks && last.progressAt > nowMs - resumeWithinMs) {
     await tx.run("UPDATE invoice_pull SET outcome='running', ended_at=NULL, reason=NULL WHERE id=?", [last.id]);
     return { id: last.id, startedAt: last.startedAt, progress };
   }
@@ -63,14 +59,15 @@ export async function openPull(tx: Tx, plan: PullPlan, nowMs: number): Promise<O
   await clearStaging(tx);
   const id = await tx.insertReturningId(
     "INSERT INTO invoice_pull (states, outcome, started_at) VALUES (?, 'running', ?)",
-    [plan.states.join(', ').slice(0, 1500), nowMs],
+    [states.join(', ').slice(0, 1500), nowMs],
   );
-  const firstCustomer = await plan.firstCustomer(tx);
+  const firstCustomer = scope === 'all' ? '' : await nextCustomer(tx, '');
   const begun: PullProgress = {
-    asks: plan.asks,
+    asks,
+    // Without any customer there is no list to read.
     phase: firstCustomer === null ? 'asking' : 'reading',
     customer: firstCustomer ?? '',
-    passes: beginPasses(plan.states.length, plan.pageSize),
+    passes: beginPasses(states.length, pageSize),
     pages: 0,
     requests: 0,
     mostPasses: 0,
@@ -79,6 +76,23 @@ export async function openPull(tx: Tx, plan: PullPlan, nowMs: number): Promise<O
     asked: 0,
   };
   return { id, startedAt: nowMs, progress: begun };
+}
+
+/**
+ * Whose lists a pull per customer reads after this one's: first those of all customers that were delivered, in the order of
+ * their codes at the service, then those of customers without a binding that still have listed invoices; null: all were read.
+ */
+export async function nextCustomer(tx: Tx, after: string): Promise<string | null> {
+  const [bound] = await tx.rows<{ code: string }>(
+    "SELECT service_id AS code FROM binding WHERE entity='customer' AND service_id>? ORDER BY service_id LIMIT 1",
+    [after],
+  );
+  if (bound && !(await isGroupEnded(tx, bound.code))) return bound.code;
+  const [listed] = await tx.rows<{ code: string | null }>(
+    `SELECT MIN(customer_code) AS code FROM invoice WHERE unlisted_at IS NULL AND customer_code<>''
+        AND NOT EXISTS (SELECT 1 FROM invoice_group g WHERE g.list_customer=invoice.customer_code)`,
+  );
+  return listed?.code ?? null;
 }
 
 export async function saveProgress(tx: Tx, pullId: number, progress: PullProgress, nowMs: number): Promise<void> {
@@ -93,46 +107,27 @@ export async function saveProgress(tx: Tx, pullId: number, progress: PullProgres
 }
 
 /** The list stays as it is; the next pull goes on with what was read. */
-export async function failPull(tx: Tx, pullId: number, reason: string, nowMs: number): Promise<void> {
-  await tx.run("UPDATE invoice_pull SET outcome='failed', reason=?, ended_at=? WHERE id=?", [
-    reason.slice(0, 1000),
-    nowMs,
-    pullId,
-  ]);
+export async function failPull(tx: Tx, id: number, reason: string, nowMs: number): Promise<void> {
+  const end = { outcome: 'failed', reason: reason.slice(0, 1000), ended_at: nowMs };
+  await updateRows(tx, 'invoice_pull', ['id'], [{ id, ...end }]);
 }
 
 /** Ends a pull whose list was swapped in. */
 export async function endPull(
   tx: Tx,
-  pullId: number,
-  progress: PullProgress,
+  id: number,
+  { pages, mostPasses: passes, asked, serviceTotal, doubt }: PullProgress,
   counts: StagedCounts & SwapCounts,
   nowMs: number,
 ): Promise<void> {
-  await tx.run(
-    `UPDATE invoice_pull SET outcome=?, reason=?, ended_at=?, pages=?, passes=?, asked=?, service_total=?, listed=?, malformed=?,
-            added=?, changed=?, unlisted=?, missed=?, progress=NULL WHERE id=?`,
-    [
-      progress.doubt === null ? 'proven' : 'unproven',
-      progress.doubt?.slice(0, 1000) ?? null,
-      nowMs,
-      progress.pages,
-      progress.mostPasses,
-      progress.asked,
-      progress.serviceTotal,
-      counts.listed,
-      counts.malformed,
-      counts.added,
-      counts.changed,
-      counts.unlisted,
-      counts.missed,
-      pullId,
-    ],
-  );
+  const outcome = doubt === null ? 'proven' : 'unproven';
+  const end = { outcome, reason: doubt?.slice(0, 1000) ?? null, ended_at: nowMs, progress: null };
+  const row = { id, ...end, pages, passes, asked, service_total: serviceTotal, ...counts };
+  await updateRows(tx, 'invoice_pull', ['id'], [row]);
   await clearStaging(tx);
 }
 
-/** Removes records of old pulls, up to `limit` of them; the newest stays. The invoices themselves stay too. */
+/** Removes up to `limit` records of old pulls, never the newest. The invoices themselves stay. */
 export async function prunePulls(tx: Tx, before: number, limit: number): Promise<number> {
   const rows = await tx.rows<{ id: number }>(
     `SELECT id FROM invoice_pull WHERE started_at<? AND ended_at IS NOT NULL
@@ -162,7 +157,7 @@ export interface LastPull {
   missed: number;
 }
 
-/** The newest pull, whatever became of it; null before the first. */
+/** The newest pull, also one that failed; null before the first. */
 export async function lastPull(tx: Tx): Promise<LastPull | null> {
   const [row] = await tx.rows(
     `SELECT id, outcome, reason, started_at, ended_at, pages, passes, listed, malformed, missed

@@ -6,15 +6,15 @@ import { parseJson } from '../../service/parse-json.js';
 import type { Tx } from '../../store/store.js';
 import { type InvoicePage, readInvoicePage } from './invoice-page.js';
 import { afterPage, beginPasses } from './list-proof.js';
-import { type OpenPull, type PullProgress, saveProgress } from './pull-record.js';
-import { endGroup, forgetDueReads, isGroupEnded, stagePage } from './staging.js';
+import { nextCustomer, type OpenPull, type PullProgress, saveProgress } from './pull-record.js';
+import { endGroup, forgetDueReads, stagePage } from './staging.js';
 
 /** Some services know no page beyond the end of a list. */
 type Answered = InvoicePage | { isBeyondEnd: true };
 
 /**
- * Reads the lists of a pull, page by page, from where it is until all of them are proven or given up. Every page is kept with
- * the progress in one transaction. A customer whose list the service refuses stays unproven, and keeps no other from being read.
+ * Reads the lists of a pull, page by page, from where it is until all of them are proven or given up. Every page is stored with
+ * the progress in one transaction. A customer whose list the service refuses stays unproven, and the others are still read.
  * @returns why a page could not be had, or null
  */
 export async function readLists(
@@ -76,22 +76,16 @@ export async function readLists(
 
     async function keepPage(tx: Tx, answer: Answered, nowMs: number): Promise<PullProgress> {
       const isPage = 'rows' in answer;
-      const counts = isPage
-        ? await stagePage(tx, { customer, state }, passes.pass, answer.rows)
-        : { fresh: 0, again: 0 };
+      const rows = isPage ? answer.rows : [];
       const seen = {
-        ...counts,
-        rows: isPage ? answer.rows.length : 0,
+        ...(await stagePage(tx, { customer, state }, passes.pass, rows)),
+        rows: rows.length,
         total: isPage ? answer.total : null,
         isAnotherPage: isPage && answer.page !== null && answer.page !== page,
       };
       const after = afterPage(passes, seen, maxPasses);
-      const next: PullProgress = {
-        ...progress,
-        passes: after.state,
-        pages: progress.pages + 1,
-        requests: questions.requests,
-      };
+      const { requests } = questions;
+      const next: PullProgress = { ...progress, passes: after.state, pages: progress.pages + 1, requests };
       if (after.state.pass > passes.pass) await forgetDueReads(tx, customer);
       if (isPage && answer.strangers !== null) next.groupDoubt ??= answer.strangers;
       if (after.verdict.kind === 'more') {
@@ -119,22 +113,4 @@ export async function readLists(
     else Object.assign(next, { customer: following, passes: beginPasses(states.length, pageSize) });
     return next;
   }
-}
-
-/**
- * Whose lists a pull per customer reads after this one's: first those of all customers that were delivered, in the order of
- * their codes at the service, then those of others of whom invoices are listed still, because their binding is gone; null: all
- * were read.
- */
-export async function nextCustomer(tx: Tx, after: string): Promise<string | null> {
-  const [bound] = await tx.rows<{ code: string }>(
-    "SELECT service_id AS code FROM binding WHERE entity='customer' AND service_id>? ORDER BY service_id LIMIT 1",
-    [after],
-  );
-  if (bound && !(await isGroupEnded(tx, bound.code))) return bound.code;
-  const [listed] = await tx.rows<{ code: string | null }>(
-    `SELECT MIN(customer_code) AS code FROM invoice WHERE unlisted_at IS NULL AND customer_code<>''
-        AND NOT EXISTS (SELECT 1 FROM invoice_group g WHERE g.list_customer=invoice.customer_code)`,
-  );
-  return listed?.code ?? null;
 }

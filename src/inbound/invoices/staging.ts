@@ -3,7 +3,7 @@ import { placeholders, type Row, upsertRows } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import type { PageRow } from './invoice-page.js';
 
-/** One of the service's lists: a state, of everybody (`customer` is empty) or of one customer. */
+/** One of the service's lists: the invoices in one state, of all customers (`customer` is empty) or of one. */
 export interface InvoiceList {
   customer: string;
   state: string;
@@ -25,7 +25,7 @@ export async function countStaged(tx: Tx): Promise<StagedCounts> {
   return row ?? { listed: 0, malformed: 0 };
 }
 
-/** Forgets the pull in the making. */
+/** Forgets what the pull in the making has read. */
 export async function clearStaging(tx: Tx): Promise<void> {
   await tx.run('DELETE FROM invoice_staging');
   await tx.run('DELETE FROM invoice_group');
@@ -70,7 +70,7 @@ export async function stagePage(
         return hasLeft.has(numberOf(row) ?? '') ? { ...staged, is_newest: 0 } : staged;
       }),
     );
-    // What makes no sense says nothing of the invoice: it displaces no row of another list that does.
+    // A row that makes no sense says nothing of its invoice, so it displaces no row of another list.
     await outdate(
       tx,
       list,
@@ -85,7 +85,7 @@ export async function stagePage(
 
 /**
  * Stages what an invoice's own read says: it is due, or (null) it has left. `said` is its state in the service's words.
- * What has left does not come back, so that no page of this pull counts for it any more, not even one that comes later.
+ * An invoice that has left does not come back, so that no page of this pull counts for it, not even a later one.
  */
 export async function stageOwnRead(tx: Tx, invoiceNo: string, due: Invoice | null, said: string | null): Promise<void> {
   const list: InvoiceList = { customer: '', state: '' };
@@ -102,8 +102,8 @@ export async function stageOwnRead(tx: Tx, invoiceNo: string, due: Invoice | nul
 }
 
 /**
- * Forgets own reads that said "due", when a group of lists is read anew: what is proven from here on is newer. Those that said
- * "left" stay.
+ * Forgets own reads that said "due" when a group of lists is read anew, because what that reading proves is newer. Those that
+ * said "left" stay.
  */
 export async function forgetDueReads(tx: Tx, customer: string): Promise<void> {
   const whose = customer === '' ? '' : ' AND customer_code=?';
@@ -113,7 +113,7 @@ export async function forgetDueReads(tx: Tx, customer: string): Promise<void> {
   );
 }
 
-/** Ends the reading of a group of lists. Of a proven one only what its last pass met was on the list. */
+/** Ends the reading of a group of lists. Where it is proven, only what its last pass met was on the list. */
 export async function endGroup(tx: Tx, customer: string, provenPass: number | null): Promise<void> {
   await upsertRows(
     tx,
@@ -155,7 +155,7 @@ function numberOf(row: PageRow): string | null {
   return 'invoice' in row ? row.invoice.invoice_no : row.invoiceNo;
 }
 
-/** An invoice that goes from one state to another may be met in both lists: what was read last is what counts. */
+/** An invoice that changes its state may be met in both lists: the row that was read last counts. */
 async function outdate(tx: Tx, list: InvoiceList, numbers: readonly string[]): Promise<void> {
   if (numbers.length === 0) return;
   await tx.run(

@@ -2,7 +2,7 @@ import { insertRows, placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { markFoundDue } from '../../store/write-back-due.js';
 
-/** A condition on `invoice`: the list that it would stand on was proven, so that it has left when it is not on it. */
+/** A condition on `invoice`: the list that it would stand on is proven, so an invoice that is not on it has left. */
 export const listIsProven = `EXISTS (SELECT 1 FROM invoice_group g WHERE g.is_proven=1
     AND (g.list_customer='' OR g.list_customer=invoice.customer_code))`;
 
@@ -24,9 +24,8 @@ const isStaged = 'EXISTS (SELECT 1 FROM invoice_staging s WHERE s.invoice_no=inv
 const hasLeft = 'EXISTS (SELECT 1 FROM invoice_staging s WHERE s.invoice_no=invoice.invoice_no AND s.has_left=1)';
 
 /**
- * Makes what was staged the list, in the caller's one transaction, so that no reader sees half of it. Rows that did not
- * change are not written. What has left stays, with the time: "paid" it is only when the service said so. It leaves by the proof
- * of its list, or by its own read.
+ * Makes the staged rows the list, in the caller's transaction, so that no reader sees half of it. Rows that did not change are
+ * not written. An invoice leaves by the proof of its list or by its own read; its row stays, with the time.
  */
 export async function swapInvoices(tx: Tx, nowMs: number): Promise<SwapCounts> {
   const changed =
@@ -61,7 +60,7 @@ export async function swapInvoices(tx: Tx, nowMs: number): Promise<SwapCounts> {
       WHERE unlisted_at IS NULL AND missed_at IS NULL AND NOT ${isStaged}`,
     [nowMs],
   );
-  // It was met, though it makes no sense as it is.
+  // The pull met it, although the row makes no sense.
   await tx.run(`UPDATE invoice SET missed_at=NULL WHERE missed_at IS NOT NULL AND ${isStaged}`);
   await markFoundDue(
     tx,
@@ -74,7 +73,7 @@ export async function swapInvoices(tx: Tx, nowMs: number): Promise<SwapCounts> {
   return { added, changed, unlisted, missed: row?.count ?? 0 };
 }
 
-/** What is set aside: as long as it is met and makes no sense, or was not met by a pull that proves nothing. */
+/** A row stays set aside as long as pulls meet it and it makes no sense, or do not meet it and prove nothing. */
 async function swapMalformed(tx: Tx, nowMs: number): Promise<void> {
   const same = 's.list_customer=m.list_customer AND s.list_state=m.list_state AND s.row_key=m.row_key';
   const odd = `SELECT 1 FROM invoice_staging s WHERE s.list_customer=invoice_malformed.list_customer
@@ -92,13 +91,13 @@ async function swapMalformed(tx: Tx, nowMs: number): Promise<void> {
   );
 }
 
-export interface NewState {
+interface NewState {
   status: string;
   /** One that has it. */
   invoiceNo: string;
 }
 
-/** States among the staged invoices that nobody named and that were never met before. They are reported once, and kept as they are. */
+/** States among the staged invoices that the settings do not name and no pull met before. Each is reported once. */
 export async function noteNewStates(tx: Tx, states: readonly string[], nowMs: number): Promise<NewState[]> {
   const rows = await tx.rows<NewState>(
     `SELECT s.status, MIN(s.invoice_no) AS invoice_no FROM invoice_staging s

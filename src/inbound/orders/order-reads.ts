@@ -36,7 +36,7 @@ export async function boundOrder(
   );
   if (!row) return null;
   const { sourceKey, serviceId, revision, acknowledged } = row;
-  // What was said of another id says nothing of this one.
+  // A reading of another id says nothing of this one.
   const reading =
     row.readId === serviceId
       ? { state: row.readState, status: row.serviceStatus, total: row.serviceTotal, flag: row.readFlag }

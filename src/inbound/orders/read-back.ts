@@ -11,8 +11,8 @@ import { readOrder } from './read-order.js';
 const unknownLimitMs = 1_000;
 
 /**
- * Time between the answer to one reading and the next reading, so that no more than this share of any limit is taken, evenly:
- * a limit of a day is not used up by noon. Pure.
+ * Time between the answer to one reading and the next reading, so that readings take at most this share of any limit, evenly: a
+ * limit of a day is not used up by noon. Pure.
  */
 export function readBackSpacingMs(limits: ServiceSettings['limits'], maxShare: number): number {
   if (limits.length === 0) return unknownLimitMs;
@@ -27,8 +27,8 @@ interface ReadableOrder {
 }
 
 /**
- * Which orders are read next: never the final ones, none before it has rested, and those first that were asked for longest
- * ago. Pure.
+ * Which orders are read next: none that is final or was asked for less than `everyMs` ago, and those first that were asked for
+ * longest ago. Pure.
  */
 export function ordersToRead<T extends ReadableOrder>(
   orders: readonly T[],
@@ -54,7 +54,7 @@ async function staleOrders(tx: Tx, askedBefore: number, limit: number): Promise<
   return orders;
 }
 
-export interface ReadOrdersBackResult {
+interface ReadOrdersBackResult {
   read: number;
   changed: number;
   gone: number;
@@ -64,14 +64,14 @@ export interface ReadOrdersBackResult {
   stopped: string | null;
 }
 
-/** Few, because others change what is due meanwhile: a webhook, a removal. */
+/** Few, because webhooks and removals change meanwhile what is due. */
 const batchSize = 20;
-/** How often it looks whether what is more urgent has gone. */
+/** How often it looks whether more urgent requests have gone. */
 const pollMs = 100;
 
 /**
- * Reads the delivered orders that are due, the stalest first, one at a time: only while nothing else waits for the service, and
- * never more than `orders.readBack.maxShare` of any limit. Where it stops, the next run goes on.
+ * Reads the delivered orders that are due, the stalest first, one at a time, only while nothing else waits for the service, and
+ * with at most `orders.readBack.maxShare` of any limit. Where it stops, the next run goes on.
  */
 export async function readOrdersBack(
   context: JobContext,
@@ -113,7 +113,7 @@ async function heldBy(gate: SendGate, client: ServiceClient): Promise<string | n
   return gate.blockedBy(state, 'pull')?.reason ?? client.usedUp?.reason ?? null;
 }
 
-/** Called once before the first run: other states may be final by now. */
+/** To be called once before the first run: the settings may name other final states by now. */
 export async function prepareReadBack({ settings }: JobContext, { lease }: ServiceLease): Promise<void> {
   await lease.write('prepare to read orders back', async (tx) => {
     await reviseFinal(tx, settings.orders.readBack.finalStates);

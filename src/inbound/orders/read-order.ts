@@ -12,16 +12,16 @@ import type { ServiceClient } from '../../service/service-client.js';
 import type { Tx } from '../../store/store.js';
 import { type BoundOrder, boundOrder, isMoving, type OrderReading } from './order-reads.js';
 
-export type OrderShown = { status: string; total: number | null } | { isAbsent: true };
+type OrderShown = { status: string; total: number | null } | { isAbsent: true };
 
-/** What is new, for the audit. `total`: another one than before, or than what was sent adds up to. */
-export type OrderNews = 'status' | 'total' | 'gone' | 'back';
+/** What is new, for the audit. `total`: not the one before, or not the sum of what was sent. */
+type OrderNews = 'status' | 'total' | 'gone' | 'back';
 
 interface OrderCircumstances {
   finalStates: readonly string[];
-  /** What was acknowledged adds up to so much; null: not known, or not to be compared. */
+  /** The sum of what was acknowledged; null: not known, or not to be compared. */
   expectedTotal: bigint | null;
-  /** A change or a removal of ours may have taken effect already: neither its total nor its absence says anything yet. */
+  /** A change or removal of ours may have taken effect already: neither total nor absence means anything yet. */
   isMoving: boolean;
 }
 
@@ -51,7 +51,7 @@ function flagOf(total: number | null, expectedTotal: bigint | null): string | nu
   return `the service says a total of ${total}, and our lines add up to ${expectedTotal}`;
 }
 
-/** Which order: by the id that the service gave, as a webhook names it, or by its key in the ERP. */
+/** By the id that the service gave, as a webhook names it, or by the key in the ERP. */
 export type OrderToRead = { orderId: string } | { sourceKey: string };
 
 export type OrderRead =
@@ -67,14 +67,14 @@ export type OrderRead =
    */
   | { kind: 'not_read'; reason: string; isRefused: boolean; isItsOwn: boolean };
 
-export interface ReadOrderOptions {
+interface ReadOrderOptions {
   signal?: AbortSignal | undefined;
   /** Lets everything else pass that waits for a slot, and asks once only. */
   isPatient?: boolean;
   tries?: number;
 }
 
-/** Below what is sent and what is in no hurry. */
+/** Below everything that is sent, also below the backlog. */
 const patientPriority = -2;
 
 /**
@@ -142,7 +142,7 @@ export async function readOrder(
   }
 }
 
-/** What these say may hold for one order alone: it must not keep the others from being read. */
+/** These may be about one order alone: the others are still read. */
 const ownVerdicts = ['refused', 'misconfigured', 'invalid', 'in_doubt'];
 
 async function keep(
@@ -154,7 +154,7 @@ async function keep(
 ): Promise<OrderRead> {
   const { sourceKey, serviceId } = asked;
   const now = await boundOrder(tx, { sourceKey }, true);
-  // It was removed, or is another one, since it was asked for.
+  // It was removed or bound anew since it was asked for.
   if (!now || now.serviceId !== serviceId) return { kind: 'unknown' };
   const { service, orders } = settings;
   const { reading, news } = judgeOrderRead(now.reading, shown, {

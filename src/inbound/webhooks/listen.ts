@@ -5,17 +5,17 @@ import type { WebhookHandler } from './webhook-handler.js';
 
 export interface WebhookListener {
   port: number;
-  /** Stops listening; what was being stored is stored, everything else is cut off. */
+  /** Stops listening. Events that are being stored are stored; all other requests are cut off. */
   close(): Promise<void>;
 }
 
-/** All that the header lines of a webhook may take. */
+/** For all header lines of a request. */
 const maxHeaderBytes = 8_192;
 const closeWithinMs = 2_000;
 
 /**
- * Opens the socket. Plain node:http, because nothing here needs more: one path, one method, a bounded body, and limits on
- * how long and how many. A body that will be refused is not read to its end.
+ * Opens the socket. Plain node:http is enough: one path, one method, a bounded body, and limits on time and number. A body that
+ * will be refused is not read to its end.
  */
 export async function listenForWebhooks(
   settings: Pick<WebhookSettings, 'host' | 'port' | 'maxBodyBytes' | 'maxConnections' | 'requestSeconds'>,
@@ -33,9 +33,9 @@ export async function listenForWebhooks(
     (request, response) => serve(request, response, handler, settings.maxBodyBytes),
   );
   server.maxConnections = settings.maxConnections;
-  // Whoever sends half a request, or none that is HTTP, gets no words for it.
+  // Half a request, or one that is no HTTP, gets no answer.
   server.on('clientError', (_error, socket) => socket.destroy());
-  // "Expect: 100-continue" asks before it sends: then a refusal costs no body at all.
+  // "Expect: 100-continue" asks before it sends: a refusal then costs no body at all.
   server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
     const refused = handler.refuse(request as IncomingMessage & { method: string; url: string });
     if (refused !== null) end(response, refused, true);

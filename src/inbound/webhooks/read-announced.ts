@@ -51,8 +51,8 @@ const retryMs = 5_000;
 const pullEveryMs = 30_000;
 
 /**
- * When the daemon reads what events announced: at once when one has come, later again when something stood in the way, and no
- * more than one pull every half a minute, however many events ask for one. Pure, but for what it remembers.
+ * When the daemon reads what events announced: at once when one has come, again later when something stood in the way, and at
+ * most one pull every half minute, however many events ask for one. Pure, but for what it remembers.
  */
 export class AnnouncedTurns {
   /** The first look finds what came while no process delivered. */
@@ -87,7 +87,7 @@ export class AnnouncedTurns {
   }
 }
 
-export interface AnnouncedResult {
+interface AnnouncedResult {
   /** Records that were read because of events. */
   read: number;
   /** Whether the whole list has to be pulled for some of them, which wait until it was. */
@@ -96,13 +96,13 @@ export interface AnnouncedResult {
   waits: boolean;
 }
 
-/** Events looked at in one go, about invoices and about orders each: neither kind holds up the other. */
+/** Events of each kind that one run looks at: neither kind holds up the other. */
 const atOnce = 200;
-/** So many records in a row that can't be read say that the service is out of order: the rest waits for the next turn. */
+/** After so many records in a row that can't be read, the service is out of order: the rest waits for the next turn. */
 const mostFailuresInRow = 5;
-/** An order that may be one of ours, because a create has no answer yet, is waited for so long. */
+/** How long an order that may become ours is waited for, because a create has no answer yet. */
 const mayBecomeOursMs = 120_000;
-/** An event about which nothing could be read for so long is left to the schedule. */
+/** After so long without a reading, an event is left to the schedule. */
 const giveUpMs = 3_600_000;
 const givenUp = 'could not be read for an hour; the schedule finds what changed';
 
@@ -122,8 +122,8 @@ interface Reading {
 type ReadOutcome = 'read' | 'ended' | 'pull' | 'failed' | 'too_early';
 
 /**
- * Reads, through the same gate and pace as everything else, what events announced: an invoice or an order each, once,
- * however many events named it. What an event itself says changes nothing.
+ * Reads the invoices and orders that events announced, through the same gate and pace as everything else, each once, however
+ * many events named it. What an event itself says changes nothing.
  */
 export async function readAnnounced(
   context: JobContext,
@@ -177,7 +177,10 @@ export async function readAnnounced(
   }
 }
 
-/** Ends events about invoices that came before the last pull, if it is over and began since then. @returns whether it did */
+/**
+ * Ends the events about invoices that came before the last pull, if that pull has ended and began at `since` or later.
+ * @returns whether it did
+ */
 export async function endPulled({ nowMs }: JobContext, lease: ServiceLease, since = 0): Promise<boolean> {
   return lease.lease.write('end events', async (tx) => {
     const pull = await lastPull(tx);
@@ -239,14 +242,14 @@ function inWords(read: OrderRead): string {
   return read.kind === 'gone' ? 'the service has no such order' : 'no order of ours';
 }
 
-/** Whether an order that none of ours is known by may turn out to be one: the service told of it before we had its answer. */
+/** Whether an unknown order may turn out to be ours: the service may announce it before it answers our create. */
 async function awaitsOrderId({ store, nowMs }: JobContext, about: readonly StoredEvent[]): Promise<boolean> {
   const lastAt = Math.max(...about.map(({ receivedAt }) => receivedAt));
   if (lastAt < nowMs() - mayBecomeOursMs) return false;
   return store.read('look for orders without an answer', (tx) => hasCreateUnderWay(tx, lastAt));
 }
 
-/** In any order, so that those that fail every time are not always the first. */
+/** In random order, so that records that always fail are not always first. */
 function shuffled<T>(items: Iterable<T>, random: () => number): T[] {
   return [...items]
     .map((item) => ({ item, at: random() }))

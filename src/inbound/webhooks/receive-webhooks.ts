@@ -13,7 +13,10 @@ const many = 20;
 const withinMs = 60_000;
 const overAfterMs = 3_600_000;
 
-/** Makes one alert of a flood of forged webhooks. Pure, but for what it remembers: so many within a minute begin it, an hour without one ends it. */
+/**
+ * Makes one alert of a flood of forged webhooks: so many within a minute begin it, an hour without one ends it. Pure, but for
+ * what it remembers.
+ */
 export class ForgeryWatch {
   #windowAtMs = Number.NEGATIVE_INFINITY;
   #inWindow = 0;
@@ -41,8 +44,8 @@ export class ForgeryWatch {
   }
 }
 
-export interface ReceiveWebhooksOptions {
-  /** Secrets that no output may hold; what is read later is added. */
+interface ReceiveWebhooksOptions {
+  /** Called with each secret that is read: no output may show it. */
   remember: (secret: string) => void;
   /** Called when an event was stored by this process. */
   onEvent: () => void;
@@ -50,17 +53,17 @@ export interface ReceiveWebhooksOptions {
 
 export interface WebhookReceiver {
   handler: WebhookHandler;
-  /** null: it could not be had yet. */
+  /** null: another process still has it. */
   readonly port: number | null;
   close(): Promise<void>;
 }
 
-/** How often what was counted is put on record. */
+/** How often the counts are stored. */
 const tallyMs = 10_000;
 
 /**
- * Listens for webhooks as long as the daemon runs, also while it stands by: an event is stored, and whoever delivers is woken up
- * by a row in the same transaction.
+ * Listens for webhooks as long as the daemon runs, also while it stands by. An event is stored, and a row in the same
+ * transaction wakes the daemon that delivers.
  */
 export async function receiveWebhooks(context: JobContext, options: ReceiveWebhooksOptions): Promise<WebhookReceiver> {
   const { settings, store, log, nowMs } = context;
@@ -77,7 +80,7 @@ export async function receiveWebhooks(context: JobContext, options: ReceiveWebho
         await tellForgeries(tx, change, at);
       });
     } catch (error) {
-      log.warn('What was counted of webhooks is not on record', { error: (error as Error).message });
+      log.warn('The counts of webhooks could not be stored', { error: (error as Error).message });
     }
   };
 
@@ -91,7 +94,7 @@ export async function receiveWebhooks(context: JobContext, options: ReceiveWebho
       log.info('Listening for webhooks', { host, port: listener.port, path });
       await tally(new Map([['listening', 1]]));
     } catch (error) {
-      if (!isTold) log.error('Webhooks can not be listened for; trying again', { error: (error as Error).message });
+      if (!isTold) log.error('Can not listen for webhooks; trying again', { error: (error as Error).message });
       isTold = true;
     }
   };
@@ -111,7 +114,7 @@ export async function receiveWebhooks(context: JobContext, options: ReceiveWebho
   };
 }
 
-/** Where webhooks are no longer listened for, nobody forges any: the alert of an earlier daemon is over. */
+/** Ends the alert of an earlier daemon, where webhooks are switched off. */
 export async function endForgeries({ store, nowMs }: JobContext): Promise<void> {
   await store.transaction('end an alert', (tx) => tellForgeries(tx, 'over', nowMs()));
 }
@@ -135,7 +138,7 @@ export function webhookHandler(context: JobContext, { remember, onEvent }: Recei
         if (isNew && event.about !== null) onEvent();
         return isNew;
       } catch (error) {
-        // One line a minute: a store that is away is told of by whoever else needs it.
+        // One line a minute is enough: other parts report too that the store is away.
         if (clock.monotonicMs() - saidAt > 60_000) {
           saidAt = clock.monotonicMs();
           log.error('An event could not be stored; the service was asked to send it again', {
@@ -148,7 +151,7 @@ export function webhookHandler(context: JobContext, { remember, onEvent }: Recei
   });
 }
 
-/** The secrets of the files as they are now; one that can't be used any more leaves the old one in force. */
+/** The secrets in the files as they are now. A file that became unusable leaves its last secret in force. */
 function webhookSecrets(
   { settings, clock, log }: JobContext,
   remember: (secret: string) => void,
@@ -181,7 +184,7 @@ async function tellForgeries(tx: Tx, change: 'begun' | 'over' | null, nowMs: num
     await raiseAlert(
       tx,
       'webhooks.forged',
-      'Many webhooks come with a signature that none of our secrets made. Nothing was changed by them. Either somebody tries, or the secret was changed on the other side: compare it with webhooks.secretFiles.',
+      'Many webhooks come with a signature that none of our secrets made. They changed nothing. Either somebody forges them, or the secret was changed at the service: compare it with webhooks.secretFiles.',
       nowMs,
     );
   if (change === 'over') await endAlert(tx, 'webhooks.forged', nowMs);

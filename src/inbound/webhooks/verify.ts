@@ -17,7 +17,7 @@ export function headerOf({ headers }: Pick<WebhookRequest, 'headers'>, name: str
 }
 
 /** What the signature covers besides the body: the id of the event, where the scheme has one. */
-export type Verified = { id: string | null } | { refused: 'forged' | 'stale' };
+type Verified = { id: string | null } | { refused: 'forged' | 'stale' };
 
 /** Says whether one of our secrets signed a request, and whether it is fresh. */
 export type Verify = (request: WebhookRequest, secrets: readonly string[], nowMs: number) => Verified;
@@ -26,7 +26,7 @@ function isFresh(signedAtMs: number, toleranceSeconds: number, nowMs: number): b
   return Math.abs(nowMs - signedAtMs) <= toleranceSeconds * 1000;
 }
 
-/** More signatures than these are no rotation of a secret, but work for us. */
+/** More signatures than these are no rotation of a secret, but an attempt to make us work. */
 const mostSignatures = 8;
 /** From here on a number is milliseconds since 1970: as seconds it would be the year 5138. */
 const leastMs = 100_000_000_000;
@@ -97,9 +97,9 @@ export function contentId(body: Buffer, timestamp: string | undefined): string {
 const longestId = 255;
 
 /**
- * Standard Webhooks: `webhook-id`, `webhook-timestamp` and the body, signed with HMAC-SHA256. What is plainly wrong is refused
- * before anything is computed, and what none of our secrets signed before the library is asked: its hash and its errors cost ten
- * times as much, and a flood of forged requests is when that matters.
+ * Standard Webhooks: `webhook-id`, `webhook-timestamp` and the body, signed with HMAC-SHA256. Plainly wrong headers are refused
+ * before anything is computed, and a signature that no secret of ours made is refused before the library is asked: the
+ * library's hash and errors cost ten times as much, which matters in a flood of forged requests.
  */
 export function standardVerify(toleranceSeconds: number): Verify {
   const made = new Map<string, { webhook: Webhook; key: Buffer }>();

@@ -25,7 +25,7 @@ function refuseByHeaders(
   const query = request.url.indexOf('?');
   if ((query < 0 ? request.url : request.url.slice(0, query)) !== path) return 'other_path';
   if (request.method !== 'POST') return 'other_method';
-  // Unpacking is work that a stranger could ask for, and the signature is over what was sent.
+  // A stranger could make us unpack, and the signature covers the bytes as they were sent.
   const encoding = headerOf(request, 'content-encoding');
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity') return 'compressed';
   const type = headerOf(request, 'content-type') ?? '';
@@ -38,7 +38,7 @@ function refuseByHeaders(
 export interface WebhookEvent {
   id: string;
   type: string;
-  /** What Waybill reads because of it; null: the event is only kept. */
+  /** What Waybill reads because of it; null: nothing. */
   about: 'invoice' | 'order' | null;
   /** Number of the invoice, or the order's id at the service. */
   subject: string | null;
@@ -88,7 +88,7 @@ function textAt(value: unknown, path: string): string | null {
   return typeof text === 'string' && text !== '' && text.length <= 255 ? text : null;
 }
 
-/** The ids that were stored last, so that a repetition is known without asking the store. Never more than `most`. */
+/** The ids that were stored last, at most `most`: a repetition is recognised without asking the store. */
 export class RecentIds {
   readonly #most: number;
   readonly #ids = new Set<string>();
@@ -107,7 +107,7 @@ export class RecentIds {
   }
 }
 
-export interface WebhookHandlerOptions {
+interface WebhookHandlerOptions {
   settings: WebhookSettings;
   /** The secrets as they are now. */
   secrets: () => readonly string[];
@@ -117,7 +117,7 @@ export interface WebhookHandlerOptions {
 }
 
 const rememberedIds = 10_000;
-/** Events that wait for the store at once: a store that hangs must not fill the memory. */
+/** Events that may wait for the store at once: a store that hangs must not fill the memory. */
 const mostUnderWay = 64;
 
 /** Judges requests, one by one. What is refused costs no more than the signature, and never asks the store. */

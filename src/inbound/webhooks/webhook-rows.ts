@@ -2,8 +2,8 @@ import { placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import type { WebhookEvent } from './webhook-handler.js';
 
-/** `pending`: to be read about. `done`: it was. `kept`: an event that Waybill does nothing about. */
-export type WebhookState = 'pending' | 'done' | 'kept';
+/** `pending`: its record has to be read. `done`: it was. `kept`: Waybill does nothing about such an event. */
+type WebhookState = 'pending' | 'done' | 'kept';
 
 export interface StoredEvent extends WebhookEvent {
   state: WebhookState;
@@ -12,7 +12,7 @@ export interface StoredEvent extends WebhookEvent {
   handledAt: number | null;
 }
 
-/** Stores an event. @returns false when one with this id is there already: then nothing was written */
+/** Stores an event. @returns false when one with this id is there already, so that nothing was written */
 export async function insertEvent(tx: Tx, event: WebhookEvent, payload: string, nowMs: number): Promise<boolean> {
   const state: WebhookState = event.about === null ? 'kept' : 'pending';
   const inserted = await tx.run(
@@ -24,7 +24,7 @@ export async function insertEvent(tx: Tx, event: WebhookEvent, payload: string, 
 
 const columns = 'event_id AS id, type, about, subject, state, outcome, received_at, handled_at';
 
-/** Events about such a thing that wait to be read about, the oldest first. */
+/** Events whose invoice or order has to be read, the oldest first. */
 export async function pendingEvents(tx: Tx, about: 'invoice' | 'order', limit: number): Promise<StoredEvent[]> {
   return tx.rows(
     `SELECT ${columns} FROM webhook_event
@@ -38,7 +38,7 @@ export async function listEvents(tx: Tx, limit: number): Promise<StoredEvent[]> 
   return tx.rows(`SELECT ${columns} FROM webhook_event ORDER BY received_at DESC, event_id LIMIT ${Math.trunc(limit)}`);
 }
 
-/** Ends events: what came of them, in words. */
+/** Ends events, with what came of them in words. */
 export async function endEvents(tx: Tx, ids: readonly string[], outcome: string, nowMs: number): Promise<void> {
   if (ids.length === 0) return;
   await tx.run(
@@ -55,7 +55,7 @@ export async function endInvoiceEvents(tx: Tx, before: number, outcome: string, 
   );
 }
 
-/** Forgets what was received before this time and waits for nothing, up to `limit` of them. */
+/** Removes up to `limit` events that were received before this time and are not pending. */
 export async function pruneEvents(tx: Tx, before: number, limit: number): Promise<number> {
   const rows = await tx.rows<StoredEvent>(
     `SELECT event_id AS id FROM webhook_event
@@ -68,8 +68,8 @@ export async function pruneEvents(tx: Tx, before: number, limit: number): Promis
 }
 
 /**
- * Erases the bodies of events about a customer: those that say its code or id, and those about its invoices and orders. What
- * came of the events stays.
+ * Erases the bodies of events about a customer: those that contain its code or id, and those about its invoices and orders.
+ * What came of the events stays.
  * @param sourceKey its key in the ERP
  * @param names its code and its id at the service, as far as they are known
  * @returns how many

@@ -1,19 +1,19 @@
 import type { Tx } from '../../store/store.js';
 
-/** A pull that ended, with how many invoices it found to have left the list that nobody had announced. */
-export interface PullFinding {
+/** A pull that ended, and how many unannounced invoices it took off the list. */
+interface PullFinding {
   startedAt: number;
   unlisted: number;
 }
 
-/** So many pulls in a row that found something are no coincidence. */
+/** So many pulls that found something are no coincidence. */
 const findingsInRow = 3;
 
 /**
- * Whether webhooks seem to have stopped: pull after pull finds invoices that were paid, and since before the first of them no
- * event about an invoice has come, whatever else came. Pure.
+ * Whether webhooks seem to have stopped: several pulls found invoices that were paid, and no event about an invoice has come
+ * since before the first of them. Pure.
  * @param pulls in any order
- * @param listeningSince when a listener started last; what was paid before that could not be announced
+ * @param listeningSince when a listener last started; earlier payments could not be announced
  * @returns a sentence for a person, or null
  */
 export function webhooksSeemStopped(
@@ -29,14 +29,14 @@ export function webhooksSeemStopped(
   return `webhooks seem to have stopped: ${unannounced.length} pulls found ${invoices} invoices gone from the list that no event announced. Check the reverse proxy, and the address and the kinds of events that the service was given`;
 }
 
-/** How often something came to the door, and when last. `listening` is the start of a listener. */
-export interface TallyRow {
+/** How often something came, and when last. `listening` is the start of a listener. */
+interface TallyRow {
   name: string;
   number: number;
   lastAt: number;
 }
 
-/** Adds what was counted since the last time. Strangers are counted in memory, so that they cost the store nothing. */
+/** Adds what was counted in memory since the last time: forged requests cost the store nothing. */
 export async function addToTally(tx: Tx, counts: ReadonlyMap<string, number>, nowMs: number): Promise<void> {
   for (const [name, number] of counts)
     await tx.run(

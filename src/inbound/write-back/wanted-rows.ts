@@ -15,7 +15,7 @@ export const entityOf: Record<WriteBackKind, Entity | null> = {
 };
 
 /** How amounts and times are written in this ERP. */
-export interface WriteBackForm {
+interface WriteBackForm {
   currency: string;
   /** Decimal places of the service's integer amounts. */
   scale: number;
@@ -30,7 +30,7 @@ export function writeBackForm({ amounts, erp }: Pick<Settings, 'amounts' | 'erp'
   };
 }
 
-/** The rows that the ERP is to have of these keys; a key that is not in it has none. */
+/** The rows that the ERP should have of these keys; a key that is not in the map has none. */
 export async function wantedRows(
   tx: Tx,
   kind: WriteBackKind,
@@ -47,8 +47,8 @@ export async function wantedRows(
   return new Map(outcomes.map((outcome) => [outcome.sourceKey, toRow(outcome, form)]));
 }
 
-/** What became of one record, as far as somebody in the ERP would ask. */
-export interface RecordOutcome {
+/** What became of one record, as far as a clerk would ask. */
+interface RecordOutcome {
   sourceKey: string;
   number: string | null;
   serviceId: string | null;
@@ -61,7 +61,7 @@ export interface RecordOutcome {
   parked: { parkClass: ParkClass; reason: string | null } | null;
 }
 
-/** The outcome of each of these records that is at the service or waits for a person; the others are left out. */
+/** The outcomes of those of these records that are at the service or wait for a person. */
 async function recordOutcomes(tx: Tx, entity: Entity, keys: readonly string[]): Promise<RecordOutcome[]> {
   if (keys.length === 0) return [];
   const list = placeholders(keys.length);

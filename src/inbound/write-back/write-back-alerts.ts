@@ -9,8 +9,8 @@ export const writeBackCauses = {
   moves: 'write-back.moves',
 } as const;
 
-/** What is said of targets that fail, or null when none does. Pure. */
-export function failureInWords(progress: readonly WriteBackProgress[]): string | null {
+/** The message about targets that fail; null when none does. Pure. */
+function failureInWords(progress: readonly WriteBackProgress[]): string | null {
   const failures = new Set(progress.flatMap(({ failures, failure }) => (failures > 0 && failure ? [failure] : [])));
   if (failures.size === 0) return null;
   return `${[...failures].join(' / ')} Capture, delivery and pull go on; what could not be written is written when this works again.`;

@@ -11,16 +11,16 @@ import { entityOf, wantedRows, writeBackForm } from './wanted-rows.js';
 import { writeBackCauses } from './write-back-alerts.js';
 import { dropWritten, readWritten, saveWritten, type WrittenRow } from './write-back-state.js';
 
-/** A row that the ERP is to have, or no more; `hash` is what is remembered of it. */
-export interface PlannedWrite {
+/** A row that the ERP should have; null: it should have none. `hash` is remembered. */
+interface PlannedWrite {
   key: string;
   row: WriteBackRow | null;
   hash: string;
 }
 
 /**
- * What has to be written so that the ERP holds these rows: nothing that it holds already, and nothing that it refused before
- * that is due again. A key without a row is one of which nothing is known any more. Pure.
+ * The writes after which the ERP holds these rows. Leaves out what it holds already, and what it refused and is not due again.
+ * A key without a row is one of which nothing is known any more. Pure.
  */
 export function planWrites(
   keys: readonly string[],
@@ -60,7 +60,7 @@ async function movesChangedAt(
   return known.every((key) => after.has(key) && after.get(key) !== before.get(key));
 }
 
-/** A reader that fails here fails for capture too, which says so. */
+/** A reader that fails here fails for capture too, which reports it. */
 async function changedAtOf(reader: ErpReader, entity: Entity, keys: readonly string[]): Promise<Map<string, string>> {
   if (keys.length === 0) return new Map();
   const filter = { keys: [...keys] };
@@ -98,7 +98,7 @@ export class WriteBackBatch {
     this.#kind = kind;
   }
 
-  /** Writes what the ERP does not hold yet of these records, and remembers it. A crash in between writes the same once more. */
+  /** Writes what the ERP does not hold yet of these records, and remembers it. After a crash in between, it writes the same again. */
   async write(keys: readonly string[]): Promise<void> {
     if (keys.length === 0) return;
     const { store, settings, nowMs } = this.#context;
@@ -174,7 +174,7 @@ export class WriteBackBatch {
     }
   }
 
-  /** A database may quote the row, and what is kept of a customer is kept where `waybill forget` finds it. */
+  /** A database may quote the row, and personal data stays only where `waybill forget` finds it. */
   #refusalInWords(error: WriteBackError): string {
     if (this.#kind !== 'customers') return error.message;
     return `the ERP refuses the row (${(error.cause as { code?: string } | undefined)?.code ?? 'no code'}).`;

@@ -33,7 +33,7 @@ export interface WriteBackOptions {
 }
 
 /** What one run did about one kind. */
-export interface KindOutcome {
+interface KindOutcome {
   written: number;
   refused: number;
   failure: WriteBackError | null;
@@ -53,7 +53,7 @@ export function writeBackDelayMs(failures: number): number {
   return Math.min(longestDelayMs, firstDelayMs * 2 ** Math.min(Math.max(failures - 1, 0), 20));
 }
 
-/** Writes back the records of one kind: refusals that are due again, what is marked as due, and now and then everything. */
+/** Writes back the records of one kind: refused ones that are due again, those marked as due, and in a sweep all of them. */
 export class WriteBackRun {
   readonly #context: JobContext;
   readonly #partners: WriteBackPartners;
@@ -96,7 +96,7 @@ export class WriteBackRun {
     return { written: this.#batch.written, refused: this.#batch.refused, failure };
   }
 
-  /** Another table, statement or database knows nothing of what was written before. */
+  /** A new table, statement or database holds nothing yet, so everything is written anew. */
   async #begin(): Promise<WriteBackProgress> {
     const { settings } = this.#context;
     const { table, upsert, gone } = settings.writeBack[this.#kind];
@@ -183,7 +183,7 @@ export class WriteBackRun {
     return current;
   }
 
-  /** What an earlier store wrote counts as written, with unknown content: the end of the sweep finds what is known no more. */
+  /** Rows that an earlier store wrote count as written, with unknown content: the end of the sweep removes unknown records. */
   async #noteFound(after: string): Promise<SweepPage> {
     const { batchSize } = this.#context.settings.writeBack;
     const keys = await this.#partners.writer.keysAfter(this.#kind, after, batchSize);
@@ -220,7 +220,7 @@ export class WriteBackRun {
   }
 }
 
-/** First what is known, then what is parked, then what was written and may be known no more: each in its own order. */
+/** First known records, then parked ones, then written ones that may no longer be known: each in their own order. */
 async function sweepPage(tx: Tx, kind: WriteBackKind, position: string, limit: number): Promise<SweepPage> {
   const colon = position.indexOf(':');
   const phase = position.slice(0, colon);

@@ -9,7 +9,7 @@ import { removeAllDue } from '../../store/write-back-due.js';
 /** What the ERP is known to hold of one record. */
 export interface WrittenRow {
   recordKey: string;
-  /** Of what was written, or of what was refused. */
+  /** Of the row that was written or refused. */
   contentHash: string;
   /** Why the ERP refuses it; null: it has it. */
   refusal: string | null;
@@ -56,7 +56,7 @@ export async function forgetWritten(tx: Tx, kind: WriteBackKind): Promise<void> 
   await tx.run('DELETE FROM write_back_row WHERE kind=?', [kind]);
 }
 
-/** Keys of what was written, in their order, after this one. */
+/** Keys of written rows after this one, in their order. */
 export async function writtenKeysAfter(tx: Tx, kind: WriteBackKind, after: string, limit: number): Promise<string[]> {
   const rows = await tx.rows<WrittenRow>(
     `SELECT record_key FROM write_back_row WHERE kind=? AND record_key>? ORDER BY record_key LIMIT ${Math.trunc(limit)}`,
@@ -65,7 +65,7 @@ export async function writtenKeysAfter(tx: Tx, kind: WriteBackKind, after: strin
   return rows.map(({ recordKey }) => recordKey);
 }
 
-/** Keys of what was refused and is due again. */
+/** Keys of refused rows that are due again. */
 export async function dueRefusals(tx: Tx, kind: WriteBackKind, nowMs: number, limit: number): Promise<string[]> {
   const rows = await tx.rows<WrittenRow>(
     `SELECT record_key FROM write_back_row WHERE kind=? AND next_try_at<=? ORDER BY next_try_at LIMIT ${Math.trunc(limit)}`,
@@ -86,7 +86,7 @@ export async function countRefusals(
   );
 }
 
-/** A sweep goes on after the key behind the colon; first through what is known, then what is parked, then what was written. */
+/** A sweep stands behind the key that follows the colon. */
 export const sweepStart = 'known:';
 /** A sweep that first notes what the ERP's table held before. */
 export const foundStart = 'found:';
@@ -150,8 +150,8 @@ export async function switchWriteBack(store: Store, settings: WriteBackSettings)
 const leaseMs = 30_000;
 
 /**
- * Has the next run write everything back once more: nothing counts as written, and what is gone is still known to have been
- * there.
+ * Has the next run write everything back once more: no row counts as written, but all stay known, so that those of unknown
+ * records are still removed.
  * @returns who is writing at this moment, so that nothing was done, or null
  */
 export async function writeAgain({ store, actor, clock }: JobContext): Promise<string | null> {
