@@ -134,12 +134,12 @@ describe('waybill explain', () => {
 
       await change("UPDATE outbox_message SET state='parked', park_class='unproven'");
       const parked = (await explain('order', '4711')).stdout;
-      expect(parked).to.contain('outbox resolve').and.not.to.contain('the service knows its key');
+      expect(parked).to.contain('outbox resolve').and.not.to.contain('the service remembers its key');
       expect(parked).not.to.contain('outbox retry');
       // The same, sent a moment ago by a clock that is right.
       await change('UPDATE outbox_message SET first_sent_at=?', Date.now() - 1000);
       expect((await explain('order', '4711')).stdout)
-        .to.contain('the service knows its key')
+        .to.contain('the service remembers its key')
         .and.contain('outbox retry');
     });
 
