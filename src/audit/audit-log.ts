@@ -1,6 +1,6 @@
 import type { Entity, JsonValue } from '../model/record.js';
-import { insertRows, placeholders } from '../store/rows.js';
-import type { SqlValue, Tx } from '../store/store.js';
+import { type Condition, insertRows, joinConditions, placeholders } from '../store/rows.js';
+import type { Tx } from '../store/store.js';
 import { markDue } from '../store/write-back-due.js';
 
 /**
@@ -129,31 +129,20 @@ export interface AuditLine {
   detail: { [name: string]: JsonValue };
 }
 
-function filterSql(filter: AuditFilter): { where: string; parameters: SqlValue[] } {
-  const conditions: string[] = ['1=1'];
-  const parameters: SqlValue[] = [];
-  const add = (condition: string, ...values: SqlValue[]) => {
-    conditions.push(condition);
-    parameters.push(...values);
-  };
-  if (filter.since !== undefined) add('at>=?', filter.since);
-  if (filter.until !== undefined) add('at<?', filter.until);
-  if (filter.entity !== undefined) add('entity=?', filter.entity);
-  if (filter.outcome !== undefined) add('outcome=?', filter.outcome);
-  if (filter.event !== undefined) add('event=?', filter.event);
-  if (filter.records !== undefined) {
-    const ofEntity = (entity: Entity) =>
-      filter.records?.filter((r) => r.entity === entity).map((r) => r.sourceKey) ?? [];
-    const either: string[] = [];
-    for (const entity of ['customer', 'order'] as const) {
-      const keys = ofEntity(entity);
-      if (keys.length === 0) continue;
-      either.push(`(entity=? AND source_key IN ${placeholders(keys.length)})`);
-      parameters.push(entity, ...keys);
-    }
-    conditions.push(either.length > 0 ? `(${either.join(' OR ')})` : '1=0');
-  }
-  return { where: conditions.join(' AND '), parameters };
+function filterSql({ since, until, records, entity, outcome, event }: AuditFilter) {
+  const ofRecords = (['customer', 'order'] as const).flatMap((kind): Condition[] => {
+    const keys = (records ?? []).filter((record) => record.entity === kind).map(({ sourceKey }) => sourceKey);
+    return keys.length === 0 ? [] : [[`entity=? AND source_key IN ${placeholders(keys.length)}`, kind, ...keys]];
+  });
+  const either = joinConditions('OR', ofRecords);
+  return joinConditions('AND', [
+    ['at>=?', since],
+    ['at<?', until],
+    ['entity=?', entity],
+    ['outcome=?', outcome],
+    ['event=?', event],
+    [either.where, ...(records ? either.parameters : [undefined])],
+  ]);
 }
 
 /** Lines after `afterId`, in the order in which they were written: one page of a stream. */

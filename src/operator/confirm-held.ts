@@ -11,8 +11,8 @@ import type { Operation, ParkClass } from '../outbound/outbox/message.js';
 import { discardMessages, releaseHeld } from '../outbound/outbox/transitions.js';
 import { endAlert } from '../store/alerts.js';
 import { clearBrake, readBrakes } from '../store/cursors.js';
-import { placeholders } from '../store/rows.js';
-import type { SqlValue, Tx } from '../store/store.js';
+import { joinConditions, placeholders } from '../store/rows.js';
+import type { Tx } from '../store/store.js';
 
 interface HeldMessage {
   id: number;
@@ -55,31 +55,19 @@ async function heldMessages(tx: Tx, filter: HeldFilter, afterId: number, limit: 
 
 /** Whether anything of the entity waits for `waybill confirm`. */
 export async function isAnythingHeld(tx: Tx, entity: Entity): Promise<boolean> {
-  const rows = await tx.select(
-    "SELECT id FROM outbox_message WHERE state='parked' AND entity=? AND park_class='held' LIMIT 1",
-    [entity],
-  );
-  return rows.length > 0;
+  const sql = "SELECT id FROM outbox_message WHERE state='parked' AND entity=? AND park_class='held' LIMIT 1";
+  return (await tx.value(sql, [entity])) !== undefined;
 }
 
 /** An update of a never sent identity conflict is sendable; a create of one has no key. */
-function heldSql({ entity, keys }: HeldFilter): { where: string; parameters: SqlValue[] } {
-  const conditions = ["m.state='parked'"];
-  const parameters: SqlValue[] = [];
-  conditions.push(
-    keys === undefined
-      ? "m.park_class='held'"
-      : "(m.park_class='held' OR (m.park_class='conflict' AND m.operation='update' AND m.first_sent_at IS NULL))",
-  );
-  if (entity !== undefined) {
-    conditions.push('m.entity=?');
-    parameters.push(entity);
-  }
-  if (keys !== undefined) {
-    conditions.push(`m.source_key IN ${placeholders(keys.length)}`);
-    parameters.push(...keys);
-  }
-  return { where: conditions.join(' AND '), parameters };
+function heldSql({ entity, keys }: HeldFilter) {
+  const namedByKey = "m.park_class='conflict' AND m.operation='update' AND m.first_sent_at IS NULL";
+  return joinConditions('AND', [
+    ["m.state='parked'"],
+    [keys === undefined ? "m.park_class='held'" : `m.park_class='held' OR (${namedByKey})`],
+    ['m.entity=?', entity],
+    [`m.source_key IN ${placeholders(keys?.length ?? 0)}`, ...(keys ?? [undefined])],
+  ]);
 }
 
 interface ConfirmedRow

@@ -1,7 +1,7 @@
 import type { Entity } from '../model/record.js';
 import type { MessageState, Operation, ParkClass } from '../outbound/outbox/message.js';
-import { placeholders } from '../store/rows.js';
-import type { SqlValue, Tx } from '../store/store.js';
+import { joinConditions, placeholders } from '../store/rows.js';
+import type { Tx } from '../store/store.js';
 
 /** Which messages are meant. What is absent filters nothing. */
 export interface MessageFilter {
@@ -15,32 +15,22 @@ export interface MessageFilter {
 }
 
 /** The filter as a condition over table `m`, with its parameters. */
-export function filterSql(filter: MessageFilter): { where: string; parameters: SqlValue[] } {
-  const conditions: string[] = ['1=1'];
-  const parameters: SqlValue[] = [];
-  if (filter.states) {
-    conditions.push(`m.state IN ${placeholders(filter.states.length)}`);
-    parameters.push(...filter.states);
-  }
-  if (filter.entity) {
-    conditions.push('m.entity=?');
-    parameters.push(filter.entity);
-  }
-  if (filter.keys) {
+export function filterSql({ states, entity, keys, parkClass, reasonLike }: MessageFilter) {
+  const list = placeholders(keys?.length ?? 0);
+  return joinConditions('AND', [
+    [`m.state IN ${placeholders(states?.length ?? 0)}`, ...(states ?? [undefined])],
+    ['m.entity=?', entity],
     // The entities are named so that both indexes, which begin with the entity, can be used.
-    const list = placeholders(filter.keys.length);
-    conditions.push(`m.entity IN ('customer','order') AND (m.source_key IN ${list} OR m.number IN ${list})`);
-    parameters.push(...filter.keys, ...filter.keys);
-  }
-  if (filter.parkClass) {
-    conditions.push("m.state='parked' AND m.park_class=?");
-    parameters.push(filter.parkClass);
-  }
-  if (filter.reasonLike !== undefined) {
-    conditions.push("LOWER(m.reason) LIKE LOWER(?) ESCAPE '!'");
-    parameters.push(`%${filter.reasonLike.replace(/[!%_]/g, '!$&')}%`);
-  }
-  return { where: conditions.join(' AND '), parameters };
+    [
+      `m.entity IN ('customer','order') AND (m.source_key IN ${list} OR m.number IN ${list})`,
+      ...(keys ? [...keys, ...keys] : [undefined]),
+    ],
+    ["m.state='parked' AND m.park_class=?", parkClass],
+    [
+      "LOWER(m.reason) LIKE LOWER(?) ESCAPE '!'",
+      reasonLike === undefined ? undefined : `%${reasonLike.replace(/[!%_]/g, '!$&')}%`,
+    ],
+  ]);
 }
 
 export interface ListedMessage {

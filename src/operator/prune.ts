@@ -163,9 +163,7 @@ export async function prune(context: JobContext, lease: Lease, signal?: AbortSig
   const inBatches = async (work: (tx: Tx, afterId: number) => Promise<Batch>) => {
     let afterId = 0;
     for (let more = true; more && !signal?.aborted; ) {
-      const batch = await lease.write('prune', async (tx) => {
-        return work(tx, afterId);
-      });
+      const batch = await lease.write('prune', (tx) => work(tx, afterId));
       for (const name of Object.keys(batch.removed) as (keyof PruneResult)[]) total[name] += batch.removed[name] ?? 0;
       more = batch.more;
       afterId = batch.lastId ?? afterId;
@@ -191,19 +189,17 @@ export async function prune(context: JobContext, lease: Lease, signal?: AbortSig
     const { attempts, lastId, more } = await pruneAttempts(tx, horizons.messagesBefore, afterId, batchSize);
     return { removed: { attempts }, lastId, more };
   });
-  await inBatches(async (tx) => {
-    const audit = await pruneAudit(tx, auditBefore, batchSize);
-    return { removed: { audit }, more: audit === batchSize };
-  });
-  await inBatches(async (tx) => {
-    const pulls = await prunePulls(tx, auditBefore, batchSize);
-    return { removed: { pulls }, more: pulls === batchSize };
-  });
-  await inBatches(async (tx) => {
-    const webhooks = await pruneEvents(tx, horizons.bodiesBefore, batchSize);
-    return { removed: { webhooks }, more: webhooks === batchSize };
-  });
-  await inBatches(async (tx) => ({ removed: { alerts: await pruneAlerts(tx, auditBefore) }, more: false }));
+  const oldest: [keyof PruneResult, (tx: Tx) => Promise<number>][] = [
+    ['audit', (tx) => pruneAudit(tx, auditBefore, batchSize)],
+    ['pulls', (tx) => prunePulls(tx, auditBefore, batchSize)],
+    ['webhooks', (tx) => pruneEvents(tx, horizons.bodiesBefore, batchSize)],
+    ['alerts', (tx) => pruneAlerts(tx, auditBefore)],
+  ];
+  for (const [name, remove] of oldest)
+    await inBatches(async (tx) => {
+      const count = await remove(tx);
+      return { removed: { [name]: count }, more: count === batchSize };
+    });
 
   if (Object.values(total).some((count) => count > 0))
     await store.transaction('note what was pruned', (tx) =>

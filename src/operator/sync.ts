@@ -16,24 +16,18 @@ import { ServiceLease } from '../outbound/deliver/service-lease.js';
 import { tryNewCredential } from '../outbound/deliver/try-new-credential.js';
 import type { ServiceClient } from '../service/service-client.js';
 import { type RecordedJob, recordSuccess, requestWakeUp } from '../store/job-runs.js';
-import { placeholders } from '../store/rows.js';
-import type { SqlValue, Store } from '../store/store.js';
+import { type Condition, joinConditions, placeholders } from '../store/rows.js';
+import type { Store } from '../store/store.js';
 
 /** How many messages are pending, being sent or in doubt; with `only`, of these records. */
 export async function countOpen(store: Store, only: ReadonlyMap<Entity, ReadonlySet<string>> | null): Promise<number> {
-  return store.read('count open messages', async (tx) => {
-    const parameters: SqlValue[] = [];
-    const filters: string[] = [];
-    for (const [entity, keys] of only ?? []) {
-      if (keys.size === 0) continue;
-      filters.push(`(entity=? AND source_key IN ${placeholders(keys.size)})`);
-      parameters.push(entity, ...keys);
-    }
-    if (only && filters.length === 0) return 0;
-    const filter = filters.length > 0 ? `AND (${filters.join(' OR ')})` : '';
-    const sql = `SELECT COUNT(*) FROM outbox_message WHERE state IN ('pending','sending','in_doubt') ${filter}`;
-    return (await tx.value<number>(sql, parameters)) ?? 0;
-  });
+  const keysOf = [...(only ?? [])].filter(([, keys]) => keys.size > 0);
+  const ofRecords = keysOf.map(
+    ([entity, keys]): Condition => [`entity=? AND source_key IN ${placeholders(keys.size)}`, entity, ...keys],
+  );
+  const { where, parameters } = joinConditions(only ? 'OR' : 'AND', ofRecords);
+  const sql = `SELECT COUNT(*) FROM outbox_message WHERE state IN ('pending','sending','in_doubt') AND (${where})`;
+  return (await store.read('count open messages', (tx) => tx.value<number>(sql, parameters))) ?? 0;
 }
 
 /** Keys of the customers that these orders wait for. */

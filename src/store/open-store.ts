@@ -88,20 +88,24 @@ async function migrate(dataSource: DataSource): Promise<void> {
   }
 }
 
-async function refuseNewerSchema(dataSource: DataSource): Promise<void> {
+/** Names of the migrations that the store has had; none where it is empty. */
+async function migrationsOf(dataSource: DataSource): Promise<string[]> {
   const runner = dataSource.createQueryRunner();
   try {
-    if (!(await runner.hasTable('migration'))) return;
-    const known = new Set(migrations.map((migration) => migration.name));
-    const rows: { name: string }[] = await runner.query('SELECT name FROM migration');
-    const unknown = rows.map((row) => row.name).filter((name) => !known.has(name));
-    if (unknown.length > 0)
-      throw new StoreError(
-        `The store has a newer schema (${unknown.join(', ')}) than this version of Waybill. Install the version that made it.`,
-      );
+    if (!(await runner.hasTable('migration'))) return [];
+    return (await runner.query('SELECT name FROM migration')).map(({ name }: { name: string }) => name);
   } finally {
     await runner.release();
   }
+}
+
+async function refuseNewerSchema(dataSource: DataSource): Promise<void> {
+  const known = new Set(migrations.map(({ name }) => name));
+  const unknown = (await migrationsOf(dataSource)).filter((name) => !known.has(name));
+  if (unknown.length > 0)
+    throw new StoreError(
+      `The store has a newer schema (${unknown.join(', ')}) than this version of Waybill. Install the version that made it.`,
+    );
 }
 
 async function durabilityWarnings(dataSource: DataSource): Promise<string[]> {
@@ -123,26 +127,14 @@ export async function openStoreForReading(settings: StoreSettings): Promise<Open
     throw new StoreError(`There is no store ${settings.file} yet: the daemon makes it at its first start (npm start).`);
   const dataSource = await connect(settings, true);
   try {
-    const runner = dataSource.createQueryRunner();
-    try {
-      const rows: { name: string }[] = (await runner.hasTable('migration'))
-        ? await runner.query('SELECT name FROM migration')
-        : [];
-      if (rows.length === 0)
-        throw new StoreError('The store is empty yet: the daemon fills it at its first start (npm start).');
-      const done = new Set(rows.map((row) => row.name));
-      const missing = migrations.filter(({ name }) => !done.has(name));
-      if (missing.length > 0)
-        throw new StoreError(
-          'The store has an older schema than this version of Waybill: restart the daemon, or say `waybill migrate`.',
-        );
-      if (done.size > migrations.length)
-        throw new StoreError(
-          'The store has a newer schema than this version of Waybill. Install the version that made it.',
-        );
-    } finally {
-      await runner.release();
-    }
+    const done = new Set(await migrationsOf(dataSource));
+    if (done.size === 0)
+      throw new StoreError('The store is empty yet: the daemon fills it at its first start (npm start).');
+    if (migrations.some(({ name }) => !done.has(name)))
+      throw new StoreError(
+        'The store has an older schema than this version of Waybill: restart the daemon, or say `waybill migrate`.',
+      );
+    await refuseNewerSchema(dataSource);
     return { store: new Store(dataSource), warnings: [] };
   } catch (error) {
     await dataSource.destroy();

@@ -76,6 +76,22 @@ export function placeholders(count: number): string {
   return `(${Array.from({ length: count }, () => '?').join(',')})`;
 }
 
+/** A piece of SQL with its parameters. A condition that is compared with undefined filters nothing. */
+export type Condition = readonly [sql: string, ...parameters: (SqlValue | undefined)[]];
+
+/** One condition of many. No condition at all is met by every row with AND, and by none with OR. */
+export function joinConditions(
+  by: 'AND' | 'OR',
+  conditions: readonly Condition[],
+): { where: string; parameters: SqlValue[] } {
+  const wanted = conditions.filter((condition) => !condition.includes(undefined));
+  if (wanted.length === 0) return { where: by === 'AND' ? '1=1' : '1=0', parameters: [] };
+  return {
+    where: wanted.map(([sql]) => `(${sql})`).join(` ${by} `),
+    parameters: wanted.flatMap(([, ...parameters]) => parameters as SqlValue[]),
+  };
+}
+
 async function eachChunk(
   rows: readonly Row[],
   statement: (chunk: readonly Row[], columns: string[]) => [string, SqlValue[]],
