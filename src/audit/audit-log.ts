@@ -8,7 +8,7 @@ import { markDue } from '../store/write-back-due.js';
  * the row, which may be about a person. The words themselves stand with the message and its attempts, where `waybill forget`
  * can erase them. Orders name their customer by its code alone. Pure.
  */
-export function impersonalReason(event: string, outcome: string | null, reason: string): string {
+function impersonalReason(event: string, outcome: string | null, reason: string): string {
   if (event === 'parked' && outcome === 'unmapped')
     return 'Its row in the ERP could not become a record; `waybill explain` says why.';
   if (event !== 'attempt' && event !== 'parked') return reason;
@@ -16,7 +16,7 @@ export function impersonalReason(event: string, outcome: string | null, reason: 
   return /^(HTTP \d{3}[^:]*):/.exec(reason)?.[1] ?? reason;
 }
 
-export type AuditEvent =
+type AuditEvent =
   | 'captured'
   | 'superseded'
   | 'attempt'
@@ -49,7 +49,7 @@ export interface AuditEntry {
   attemptId?: number | null;
   /** Who did it: `daemon@host:pid`, or an operator's name. */
   actor: string;
-  /** Never a body, a secret or anything personal: what may have to be erased has rows of its own. */
+  /** Never a body, a secret or anything personal: data that may have to be erased has rows of its own. */
   detail?: { [name: string]: JsonValue };
 }
 
@@ -105,7 +105,7 @@ export function shownReason(entity: Entity, reason: string): string {
   return entity === 'customer' ? impersonalReason('attempt', null, reason) : reason;
 }
 
-/** Which lines are meant. What is absent filters nothing. Times are milliseconds since 1970, half-open. */
+/** Which lines are meant. An absent field filters nothing. Times are milliseconds since 1970, half-open. */
 export interface AuditFilter {
   since?: number;
   until?: number;

@@ -13,15 +13,15 @@ import type { ServiceLease } from '../outbound/deliver/service-lease.js';
 import { tryNewCredential } from '../outbound/deliver/try-new-credential.js';
 import type { ServiceClient } from '../service/service-client.js';
 import { listJobRuns, type RecordedJob, recordFailure, recordSuccess, takeWakeUps } from '../store/job-runs.js';
-import { lookAfterAlerts, type TellAlert } from './alerts.js';
 import type { JobScheduler } from './job-scheduler.js';
+import { lookAfterAlerts, type TellAlert } from './tell-alerts.js';
 
 export interface DaemonPartners {
   reader: ErpReader;
   client: ServiceClient;
   /** Absent or null: nothing is written back into the ERP. */
   writer?: ErpWriter | null;
-  /** Tells somebody of an alert; absent: nobody is configured. */
+  /** Tells a person of an alert; absent or null: no command is configured. */
   tell?: TellAlert | null;
   /** Emits `event` when this process has stored a webhook that something has to be read for. */
   webhooks?: EventEmitter;
@@ -31,7 +31,7 @@ export interface DaemonPartners {
 const writeBackSweepMs = 20_000;
 /** After so long without a prune, one is made up for. */
 const missedPruneMs = 48 * 3_600_000;
-/** The first look at what is wrong waits for the first capture, but no longer than this. */
+/** The first look for alerts waits for the first capture, but no longer than this. */
 const graceMs = 600_000;
 
 /**

@@ -2,7 +2,7 @@ import cron, { type ScheduledTask } from 'node-cron';
 import type { Logger } from 'winston';
 
 /** Resolves when the run is over; never rejects. */
-export type Job = () => Promise<unknown>;
+type Job = () => Promise<unknown>;
 
 /**
  * The daemon's only scheduler. A job runs by its cron pattern, and at once when something asks for it. It never overlaps
@@ -48,7 +48,7 @@ export class JobScheduler {
     this.#tasks.push(cron.schedule(pattern, job, { name, timezone, noOverlap: true, logger }));
   }
 
-  /** Starts nothing any more, and waits for what is under way. */
+  /** Starts no more jobs, and waits for those under way. */
   async stop(): Promise<void> {
     for (const task of this.#tasks.splice(0)) await task.destroy();
     await Promise.allSettled(this.#running);

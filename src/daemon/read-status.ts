@@ -82,7 +82,7 @@ export interface Status {
   unproven: string | null;
 }
 
-export interface WriteBackStatus {
+interface WriteBackStatus {
   kind: WriteBackKind;
   /** When a pass last came to its end without a failure. */
   succeededAt: number | null;
@@ -155,7 +155,7 @@ async function writeBackStatus(tx: Tx, { writeBack }: Settings): Promise<WriteBa
     });
 }
 
-export interface StatusCheck {
+interface StatusCheck {
   level: 'OK' | 'WARNING' | 'CRITICAL';
   text: string;
 }

@@ -24,7 +24,7 @@ export interface Circumstances {
 /** What decides whether something is trouble. */
 export type WatchSettings = Pick<Settings, 'alert' | 'schedule' | 'invoices'>;
 
-export interface Trouble {
+interface Trouble {
   cause: string;
   message: string;
   details: { [name: string]: string | number | null };
@@ -32,7 +32,7 @@ export interface Trouble {
 
 /** Causes that are looked for here; all others are ended by the code that raises them. */
 const ownCauses = /^(pause\.|parked$|capture\.failing$|pull\.failing$|orders\.gone$|silence$)/;
-export const manyParked = 10_000;
+const manyParked = 10_000;
 /** An alert ends after so long; `explain` and `status` still say it. */
 const goneDays = 7;
 
@@ -123,7 +123,7 @@ function remedyOf({ lane, cause }: LanePause): string {
   return '';
 }
 
-export async function readCircumstances(tx: Tx, nowMs: number): Promise<Circumstances> {
+async function readCircumstances(tx: Tx, nowMs: number): Promise<Circumstances> {
   const parked = await tx.value<number>(
     `SELECT COUNT(*) FROM (SELECT id FROM outbox_message WHERE state='parked' LIMIT ${manyParked + 1}) AS p`,
   );
@@ -141,7 +141,7 @@ export async function firstAuditAt(tx: Tx): Promise<number | null> {
   return (await tx.value<number>('SELECT at FROM audit_log ORDER BY id LIMIT 1')) ?? null;
 }
 
-/** What differs between what is wrong and what is known to be wrong. Pure. */
+/** How the open alerts differ from the troubles found. Pure. */
 export function compareAlerts(
   found: readonly Trouble[],
   open: readonly Alert[],

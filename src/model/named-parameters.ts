@@ -1,5 +1,5 @@
 /** A statement cut at its named parameters: one more piece of text than there are names. */
-export interface NamedStatement {
+interface NamedStatement {
   pieces: string[];
   names: string[];
 }

@@ -16,7 +16,7 @@ const longestPiece = 1_000;
  * The ways in which a secret may be echoed: as it is or in base64; in JSON, whichever characters that escapes and however often
  * it is JSON again (a log line); in an address, a form or HTML. Letters and digits stand for themselves in all of them.
  */
-export function writingsOf(secret: string): RegExp[] {
+function writingsOf(secret: string): RegExp[] {
   if (secret.length < 4) return [];
   // Without its padding, so that it is also found as the beginning of something longer.
   const base64 = Buffer.from(secret).toString('base64').replace(/=+$/, '').slice(0, -1);

@@ -6,7 +6,7 @@ const mostLater = 20;
 /** Everything that must never be printed: the secrets of the settings, and those that were given or read later. */
 export class KnownSecrets {
   readonly #first: readonly string[];
-  /** The same list all the time, so that whoever was handed it sees what is added. */
+  /** Always the same list, so that its readers see later additions. */
   readonly all: readonly string[];
   readonly #list: string[];
 

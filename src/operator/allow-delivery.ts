@@ -19,7 +19,7 @@ export interface LiveState {
   before: GoLiveRecord | null;
   /** Why the store may not deliver, or null. */
   problem: string | null;
-  /** Nobody can say what would be sent before `waybill recover` has found out what was sent. */
+  /** What would be sent is unknown until `waybill recover` has found out what was sent. */
   needsRecovery: boolean;
 }
 

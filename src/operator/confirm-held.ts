@@ -25,9 +25,8 @@ interface HeldMessage {
   fields: string[];
 }
 
-/** What a person says about what is held. */
-export const confirmations = ['send', 'adopt', 'discard'] as const;
-export type Confirmation = (typeof confirmations)[number];
+/** What a person decides about held messages. */
+export type Confirmation = 'send' | 'adopt' | 'discard';
 
 export interface HeldFilter {
   entity?: Entity;
@@ -78,7 +77,7 @@ interface ConfirmedRow
 }
 
 /**
- * Does what the person said, with those of the messages that are still held. `adopt` makes what the ERP says the baseline
+ * Does what the person decided with those of the messages that are still held. `adopt` makes what the ERP says the baseline
  * without sending it: the service keeps what it has until the record changes again. Returns what was done; the caller audits.
  */
 export async function confirmMessages(
@@ -97,7 +96,7 @@ export async function confirmMessages(
       ORDER BY m.id${tx.forUpdate}`,
     [...ids, ...parameters],
   );
-  // There is no baseline for what the service never had: a create waits on, until it is sent or discarded.
+  // A record that the service never had has no baseline: a create stays held until it is sent or discarded.
   const rows = found.filter((row) => confirmation !== 'adopt' || row.operation !== 'create');
   if (rows.length === 0) return [];
   const confirmed = rows.map(({ id }) => id);
@@ -108,7 +107,7 @@ export async function confirmMessages(
       rows.filter((row) => row.entity === entity).map((row) => row.sourceKey),
       nowMs,
     );
-  // Who the record is now is learnt from the next sweep.
+  // The next sweep learns the record's identity anew.
   const renamed = confirmation === 'discard' ? [] : rows.filter((row) => row.parkClass === 'conflict');
   if (renamed.length > 0)
     await tx.run(

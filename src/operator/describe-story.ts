@@ -5,7 +5,7 @@ import { describePause, type LanePause } from '../store/lane-pauses.js';
 import type { OperatorContext } from './operator-action.js';
 import type { RecordStory, StoryCustomer, StoryMessage } from './tell-story.js';
 
-export interface StoryContext extends Pick<OperatorContext, 'nowMs' | 'keyLifetimeMs'> {
+interface StoryContext extends Pick<OperatorContext, 'nowMs' | 'keyLifetimeMs'> {
   /** The pauses that hold delivery now. */
   pauses: readonly LanePause[];
   /** Why nothing may be delivered to this service yet, or null. */
@@ -257,7 +257,7 @@ function isOpen({ state }: StoryMessage): boolean {
 }
 
 /** `is …` */
-export function stateInWords({ state, parkClass }: Pick<StoryMessage, 'state' | 'parkClass'>): string {
+function stateInWords({ state, parkClass }: Pick<StoryMessage, 'state' | 'parkClass'>): string {
   switch (state) {
     case 'pending':
       return 'waiting to be sent';

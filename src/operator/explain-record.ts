@@ -44,7 +44,7 @@ export async function explainRecord(
   });
 }
 
-export interface UnknownRecord {
+interface UnknownRecord {
   /** As what the key was looked up. */
   lookedUp: string[];
   /** Why the record may be unknown. */

@@ -14,7 +14,7 @@ export function customerCodeOf(record: string | null): string | null {
   return typeof code === 'string' ? code : null;
 }
 
-/** What is kept about a customer, before it is forgotten. */
+/** What the store keeps about a customer. */
 export interface CustomerTraces {
   /** Messages by state. */
   states: ReadonlyMap<MessageState, number>;

@@ -1,9 +1,10 @@
 import type { Entity } from '../model/record.js';
-import type { MessageState, Operation, ParkClass } from '../outbound/outbox/message.js';
+import type { MessageState, ParkClass } from '../outbound/outbox/message.js';
 import { joinConditions, placeholders } from '../store/rows.js';
 import type { Tx } from '../store/store.js';
+import type { StoryMessage } from './tell-story.js';
 
-/** Which messages are meant. What is absent filters nothing. */
+/** Which messages are meant. An absent field filters nothing. */
 export interface MessageFilter {
   states?: readonly MessageState[];
   entity?: Entity;
@@ -33,22 +34,10 @@ export function filterSql({ states, entity, keys, parkClass, reasonLike }: Messa
   ]);
 }
 
-export interface ListedMessage {
-  id: number;
+export interface ListedMessage
+  extends Omit<StoryMessage, 'generation' | 'customerKey' | 'idempotencyKey' | 'bodyHash' | 'firstSentAt'> {
   entity: Entity;
   sourceKey: string;
-  number: string | null;
-  revision: number;
-  operation: Operation;
-  state: MessageState;
-  parkClass: ParkClass | null;
-  reason: string | null;
-  attempts: number;
-  nextAttemptAt: number;
-  capturedAt: number;
-  closedAt: number | null;
-  serviceId: string | null;
-  flag: string | null;
 }
 
 /** The newest messages that match, newest first. */
@@ -127,7 +116,7 @@ export interface OutboxCounts {
   /** Orders that wait for their lines. */
   unsettled: number;
   /**
-   * Messages that will never be sent, because nobody sends what they wait for: changes to a record that was never acknowledged
+   * Messages that will never be sent, because the record they wait for is not being sent: changes to a record that was never acknowledged
    * and whose create was discarded, and orders of such a customer.
    */
   stranded: number;

@@ -22,8 +22,8 @@ export interface OldMessage {
   hasBody: boolean;
 }
 
-export interface Horizons {
-  /** What was closed before is forgotten; milliseconds since 1970. */
+interface Horizons {
+  /** Messages that were closed before are forgotten; milliseconds since 1970. */
   messagesBefore: number;
   bodiesBefore: number;
 }
@@ -32,7 +32,7 @@ const closedStates: readonly MessageState[] = ['delivered', 'superseded', 'disca
 
 /** What becomes of an old message. Pure; one question a paragraph. */
 export function pruneDecision(message: OldMessage, horizons: Horizons): 'keep' | 'body' | 'message' {
-  // What is open will be sent, and what is parked waits for a person, however long it takes.
+  // An open message will be sent, and a parked one waits for a person, however long that takes.
   if (!closedStates.includes(message.state) || message.closedAt === null) return 'keep';
   const body = message.hasBody && message.closedAt < horizons.bodiesBefore ? 'body' : 'keep';
   if (message.closedAt >= horizons.messagesBefore) return body;
@@ -46,7 +46,7 @@ export function pruneDecision(message: OldMessage, horizons: Horizons): 'keep' |
 }
 
 /** One page of the outbox in the order of ids, with what the decision needs. Reads along the primary key. */
-export async function oldMessages(tx: Tx, afterId: number, limit: number): Promise<OldMessage[]> {
+async function oldMessages(tx: Tx, afterId: number, limit: number): Promise<OldMessage[]> {
   const rows = await tx.rows(
     `SELECT m.id, m.state, m.revision, m.content_hash, m.captured_at, m.closed_at,
             b.revision AS bound_revision, b.content_hash AS bound_hash, y.message_id AS body_id,
@@ -83,7 +83,7 @@ export async function eraseBodies(tx: Tx, ids: readonly number[]): Promise<{ bod
 }
 
 /** Deletes closed messages with all that hangs on them. */
-export async function deleteMessages(
+async function deleteMessages(
   tx: Tx,
   ids: readonly number[],
 ): Promise<{ messages: number; attempts: number; bodies: number; excerpts: number }> {
@@ -98,7 +98,7 @@ export async function deleteMessages(
  * Removes requests that belong to no message (pages of a list, orders that were read back) and are older than `before`; up to
  * `limit` are looked at, from `afterId` on. Those of messages go with them.
  */
-export async function pruneAttempts(
+async function pruneAttempts(
   tx: Tx,
   before: number,
   afterId: number,
@@ -117,7 +117,7 @@ export async function pruneAttempts(
 }
 
 /** How many rows were removed. */
-export interface PruneResult {
+interface PruneResult {
   messages: number;
   bodies: number;
   excerpts: number;
@@ -139,8 +139,8 @@ const dayMs = 86_400_000;
 const breathMs = 20;
 
 /**
- * Forgets what is older than the settings say, in batches, each a transaction of its own under the lease. Bindings stay, and
- * so does whatever is open, parked, or alone remembers a record.
+ * Removes rows older than `retention` allows, in batches, each a transaction of its own under the lease. Bindings stay, and so
+ * does a message that is open or parked, or the only memory of its record.
  */
 export async function prune(context: JobContext, lease: Lease, signal?: AbortSignal): Promise<PruneResult> {
   const { store, settings, nowMs, clock, actor } = context;

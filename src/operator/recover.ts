@@ -38,7 +38,7 @@ export interface RecoverResult extends TakenOver {
   /** Creates that the lost store may have sent, and what became of them. */
   unbound: number;
   to: UnboundFate['to'];
-  /** Creates that were held or refused here, and that somebody may have let go in the lost store: parked as unproven. */
+  /** Creates that were held or refused here and may have been sent from the lost store: parked as unproven. */
   unproven: number;
 }
 
@@ -70,7 +70,7 @@ export async function recover(context: JobContext, reader: ErpReader, options: R
   const { bindings, doubtedBindings } = await takeOverBindings(context, hold, options.bindings);
   await captureAll(context, reader);
   const ended = await store.transaction('end the recovery', async (tx) => {
-    // What is judged stays as it is: no pass puts another create in its place meanwhile.
+    // Meanwhile no pass may replace a create that is judged here.
     await lockLease(tx, 'capture');
     await lockRecoveryHold(tx, hold);
     const at = nowMs();
@@ -114,7 +114,7 @@ async function captureAll(context: JobContext, reader: ErpReader): Promise<void>
   while (waiting.length > 0) {
     if (performance.now() > giveUpAt)
       throw new Error(
-        `${waiting.length} orders still wait for their lines (the first is ${waiting[0]}), and nobody would know afterwards whether they were sent. Say recover again when nobody works on them.`,
+        `${waiting.length} orders still wait for their lines (the first is ${waiting[0]}), so afterwards it would be unknown whether they were sent. Run recover again when they have their lines.`,
       );
     await sleep(500);
     const { stopped, busy } = await capture(context, reader, {});
@@ -132,7 +132,7 @@ async function succeed(tx: Tx, hold: RecoveryHold): Promise<void> {
   await writeStoreInfo(tx, 'incarnation', randomUUID());
   await writeStoreInfo(tx, 'predecessors', JSON.stringify([...predecessors]));
   await deleteStoreInfo(tx, 'recovery');
-  // Removals were not decided meanwhile, and the cursors have gone past what was cancelled.
+  // Removals were not decided meanwhile, and the cursors have moved past cancelled rows.
   for (const entity of ['customer', 'order'] as const) await sweepAtNextPass(tx, entity);
 }
 

@@ -1,7 +1,7 @@
 import type { AuditLine } from '../audit/audit-log.js';
 import type { RecordStory, StoryAttempt } from './tell-story.js';
 
-export interface TimelineEntry {
+interface TimelineEntry {
   at: number;
   text: string;
   /** What belongs to it: the service's words, the answer's beginning. */

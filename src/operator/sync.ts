@@ -48,7 +48,7 @@ export async function customersOfOrders(store: Store, orderKeys: readonly string
 }
 
 /** Keys of the orders that have waited longest. */
-export async function oldestOpenOrders(store: Store, limit: number): Promise<string[]> {
+async function oldestOpenOrders(store: Store, limit: number): Promise<string[]> {
   const rows = await store.read('look for the oldest open orders', (tx) =>
     tx.rows<{ sourceKey: string }>(
       `SELECT source_key FROM outbox_message WHERE entity='order' AND state IN ('pending','in_doubt') ORDER BY id LIMIT ${Math.trunc(limit)}`,
@@ -211,8 +211,8 @@ async function scopeOf(
 }
 
 /**
- * Somebody else delivers: wait until what we wrote is on its way, as long as that makes progress. A deliverer that was
- * killed keeps its place until the lease ends; then it is ours.
+ * Another process delivers: wait until it has sent what we wrote, as long as it makes progress. A deliverer that was killed
+ * keeps the lease until it ends; then it is ours.
  * @returns the lease when it came free before the work was done, else null
  */
 async function watch(

@@ -40,7 +40,7 @@ export interface StoryAttempt {
   excerpt: string | null;
 }
 
-export interface StoryBinding {
+interface StoryBinding {
   serviceId: string;
   revision: number;
   acknowledgedAt: number;
@@ -75,7 +75,7 @@ export interface RecordStory {
   sourceKey: string;
   number: string | null;
   binding: StoryBinding | null;
-  /** Set when somebody else made it at the service before us. */
+  /** Set when the service had the record before us. */
   adoption: Adoption | null;
   messages: StoryMessage[];
   attempts: StoryAttempt[];
@@ -86,7 +86,7 @@ export interface RecordStory {
   unsettled: { firstSeenAt: number; reason: string } | null;
 }
 
-/** A record that was retried for weeks has thousands; nobody reads them all. */
+/** A record that was retried for weeks has thousands. */
 const maxAttempts = 200;
 const maxMessages = 200;
 

@@ -1,11 +1,11 @@
 import { spawn } from 'node:child_process';
 import { redact } from '../model/redact.js';
 
-export interface AlertCommandOptions {
+interface AlertCommandOptions {
   /** The program and its arguments; no shell reads them. */
   command: readonly string[];
   timeoutMs: number;
-  /** Values that must never be handed over, whoever put them into a message. */
+  /** Values that must never be handed over, wherever they stand in a message. */
   secrets?: readonly string[];
 }
 
@@ -59,7 +59,7 @@ export function runAlertCommand(options: AlertCommandOptions, notice: object, si
     child.stdin.on('error', () => undefined);
     child.on('error', (error) => settle(`can not be started: ${error.message}`));
     child.on('exit', (code, name) => {
-      // Children of it that live on must not hold us: what they still write is nobody's business.
+      // Children that live on must not hold us up; their output is ignored.
       child.stderr.destroy();
       const said = complaint.trim() ? `: ${complaint.trim().replace(/\s+/g, ' ')}` : '';
       if (ended !== null) settle(ended);

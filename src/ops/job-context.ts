@@ -3,7 +3,7 @@ import type { Settings } from '../config/settings.js';
 import type { Clock } from '../store/clock.js';
 import type { Store } from '../store/store.js';
 
-/** What every job is handed: nothing in a job reads a clock, rolls dice or finds its store by itself. */
+/** What every job is handed: a job reads no clock, rolls no dice and opens no store of its own. */
 export interface JobContext {
   store: Store;
   settings: Settings;

@@ -41,7 +41,7 @@ export type KillPoint =
   | (typeof operatorKillPoints)[number]
   | (typeof adoptKillPoints)[number];
 
-/** `NAME`, `NAME:NTH` or `NAME:NTH:SIGSTOP`. Read once; no setting, because nobody should ever set it. */
+/** `NAME`, `NAME:NTH` or `NAME:NTH:SIGSTOP`. Read once. Not a setting: it is for tests alone. */
 const [wanted = '', nth = '1', signal = 'SIGKILL'] = (process.env.TORTURE_KILL_POINT ?? '').split(':');
 let passed = 0;
 

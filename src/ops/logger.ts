@@ -1,11 +1,11 @@
 import winston from 'winston';
 import { redact } from '../model/redact.js';
 
-export interface LoggerOptions {
+interface LoggerOptions {
   level: 'error' | 'warn' | 'info' | 'debug';
   /** `stdout` for the daemon (journald reads it); `stderr` for commands, whose stdout belongs to their answer. */
   stream: 'stdout' | 'stderr';
-  /** Values that must never be printed, whoever puts them into a line. The list may grow while the program runs. */
+  /** Values that must never be printed, wherever they stand in a line. The list may grow while the program runs. */
   secrets: readonly string[];
 }
 

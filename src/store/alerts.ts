@@ -1,7 +1,7 @@
 import type { JsonValue } from '../model/record.js';
 import type { SqlValue, Tx } from './store.js';
 
-/** One thing that somebody should know, from the moment it began until it is over. */
+/** One trouble that a person should know of, from the moment it began until it is over. */
 export interface Alert {
   id: number;
   /** What is wrong, as a name that stays the same: `pause.service.credential`, `parked`. */
@@ -11,10 +11,10 @@ export interface Alert {
   /** Milliseconds since 1970. */
   sinceAt: number;
   overAt: number | null;
-  /** When somebody was told that it began, or that it is over; null: not yet. */
+  /** When a person was told that it began, or that it is over; null: not yet. */
   raisedToldAt: number | null;
   overToldAt: number | null;
-  /** How often telling has failed for what is to be told next. */
+  /** How often the next notice could not be told. */
   tries: number;
 }
 
@@ -53,23 +53,23 @@ export async function endAlert(tx: Tx, cause: string, nowMs: number): Promise<bo
   return (await tx.run(sql, [nowMs, nowMs, cause])) > 0;
 }
 
-/** What is wrong now, the oldest first. */
+/** The alerts that are not over, the oldest first. */
 export async function openAlerts(tx: Tx): Promise<Alert[]> {
   return selectAlerts(tx, 'open_cause IS NOT NULL ORDER BY since_at, id');
 }
 
-/** What somebody has to be told now, in the order in which it happened. */
+/** The alerts that are due to be told, in the order in which they happened. */
 export async function untoldAlerts(tx: Tx, nowMs: number, limit: number): Promise<Alert[]> {
   const due = 'over_told_at IS NULL AND next_try_at<=? AND (raised_told_at IS NULL OR over_at IS NOT NULL)';
   return selectAlerts(tx, `${due} ORDER BY id LIMIT ${Math.trunc(limit)}`, [nowMs]);
 }
 
-/** Nobody tries to tell it before this time, e.g. because somebody is telling it now. */
+/** Keeps an alert from being told before this time, e.g. while it is being told. */
 export async function postponeAlert(tx: Tx, id: number, nextTryAt: number, tries: number): Promise<void> {
   await tx.run('UPDATE alert SET next_try_at=?, tries=? WHERE id=?', [nextTryAt, tries, id]);
 }
 
-/** Somebody was told: that it began, or that it is over. */
+/** Notes that a person was told that it began, or that it is over. */
 export async function markTold(tx: Tx, id: number, state: 'raised' | 'over', nowMs: number): Promise<void> {
   const column = state === 'raised' ? 'raised_told_at' : 'over_told_at';
   await tx.run(`UPDATE alert SET ${column}=?, tries=0, next_try_at=? WHERE id=?`, [nowMs, nowMs, id]);

@@ -25,28 +25,28 @@ export async function writeCursor(
   await upsertRows(tx, 'capture_cursor', ['name'], [row]);
 }
 
-/** Stands for the time of a sweep that is under way: it is due still, should it not come to its end. */
+/** Stands for the time of a sweep under way. It stays due if it does not reach its end. */
 const sweepUnderWay = 0;
 
-/** A sweep begins that answers whoever has asked for one; whoever asks from now on asks for another (`isSweepAsked`). */
+/** Begins the sweep that was asked for; a request from now on asks for another one (`isSweepAsked`). */
 export async function beginSweep(tx: Tx, entity: Entity): Promise<void> {
   const sweptAt = await tx.value<number | null>('SELECT swept_at FROM capture_cursor WHERE name=?', [entity]);
   if (sweptAt === null || sweptAt === undefined)
     await upsertRows(tx, 'capture_cursor', ['name'], [{ name: entity, swept_at: sweepUnderWay }]);
 }
 
-/** Whether somebody asked for a sweep after the one under way began. */
+/** Whether a sweep was asked for after the one under way began. */
 export async function isSweepAsked(tx: Tx, entity: Entity): Promise<boolean> {
-  // Who asks in this very moment is heard too.
+  // The lock waits for a request that is being written at this moment.
   return (await tx.value(`SELECT swept_at FROM capture_cursor WHERE name=?${tx.forUpdate}`, [entity])) === null;
 }
 
-/** Has everything eligible read at the next pass, because something is to be compared that no change in the ERP announces. */
+/** Makes the next pass read everything eligible, to compare what no change in the ERP announces. */
 export async function sweepAtNextPass(tx: Tx, entity: Entity): Promise<void> {
   await tx.run('UPDATE capture_cursor SET swept_at=NULL WHERE name=?', [entity]);
 }
 
-/** Where a source stood at its end when it was looked at last, and what was found wrong with it. */
+/** Where a source ended when it was last read, and what was wrong with it. */
 export interface SourceMarks {
   highChangedAt: string | null;
   highKey: string | null;

@@ -5,7 +5,7 @@ import type { StoreSettings } from '../config/sections/store.js';
 import { Initial1700000000000 } from './migrations/1700000000000-initial.js';
 
 /** The pool lets go of a connection after this time without use; the server has to wait longer than that. */
-export const poolIdleMs = 5_000;
+const poolIdleMs = 5_000;
 
 /**
  * How long the server keeps a session that says nothing, in seconds. A process that is frozen, or cut off from the
@@ -52,7 +52,7 @@ export function storeDataSource(settings: StoreSettings, readOnly = false): Data
         // In WAL mode only FULL makes a commit survive a power cut.
         database.pragma('synchronous = FULL');
         database.pragma('foreign_keys = ON');
-        // What is pruned or forgotten must not stay in the free pages of the file.
+        // Pruned and forgotten data must not stay in the free pages of the file.
         database.pragma('secure_delete = ON');
         // In KiB. The driver takes 16 MB, which a store fills that has become large, and is hardly faster for it.
         database.pragma('cache_size = -4000');
@@ -85,7 +85,7 @@ export function storeDataSource(settings: StoreSettings, readOnly = false): Data
   });
 }
 
-/** Makes the SQLite file with mode 0600 before anything is written into it: order data is nobody else's business. */
+/** Creates the SQLite file with mode 0600 before anything is written into it: order data is private. */
 export function createPrivateFile(file: string): void {
   if (file === ':memory:') return;
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });

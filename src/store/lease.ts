@@ -1,7 +1,7 @@
 import { type Clock, systemClock } from './clock.js';
 import type { Store, Tx } from './store.js';
 
-export type LeaseName = 'capture' | 'service' | 'write-back';
+type LeaseName = 'capture' | 'service' | 'write-back';
 
 export type LeaseAnswer =
   | {
@@ -17,7 +17,7 @@ export type LeaseAnswer =
       freeInMs: number;
     };
 
-/** Somebody else holds the lease now: nothing may be written or sent any more. */
+/** Another process holds the lease now: this one must not write or send any more. */
 export class LeaseLost extends Error {
   constructor(name: LeaseName) {
     super(`The ${name} lease has gone to another process; this one stops writing.`);
@@ -148,12 +148,12 @@ export class Lease {
 }
 
 export interface LeaseView {
-  /** Who holds it now; null when nobody does. */
+  /** Who holds it now, or null. */
   holder: string | null;
   epoch: number;
-  /** Milliseconds until it ends if it is not renewed; 0 when nobody holds it. */
+  /** Milliseconds until it ends if it is not renewed; 0 when it is free. */
   endsInMs: number;
-  /** Who fell silent without letting go, so that its time ran out. */
+  /** The holder that let its lease run out without releasing it. */
   lapsed: string | null;
 }
 

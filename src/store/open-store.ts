@@ -7,7 +7,7 @@ import { Store } from './store.js';
 import { StoreError } from './store-error.js';
 import { readStoreInfo, writeStoreInfo } from './store-info.js';
 
-export interface OpenedStore {
+interface OpenedStore {
   store: Store;
   /** What the administrator should know, e.g. that commits of this server may be lost in a power cut. */
   warnings: string[];
@@ -118,7 +118,7 @@ async function durabilityWarnings(dataSource: DataSource): Promise<string[]> {
 }
 
 /**
- * Opens a store to look at it: nothing is created, migrated or written, so that a monitor that runs as somebody else, or a
+ * Opens a store to look at it: nothing is created, migrated or written, so that a monitor that runs under another account, or a
  * minute before the daemon, changes nothing.
  * @throws StoreError when there is no store yet, or when its schema is not the one of this program
  */

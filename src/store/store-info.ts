@@ -2,7 +2,7 @@ import { upsertRows } from './rows.js';
 import type { Tx } from './store.js';
 
 /** Facts about the store itself, each under one name. */
-export type StoreInfoName =
+type StoreInfoName =
   | 'incarnation'
   | 'go_live'
   | 'environment'
@@ -15,7 +15,7 @@ export type StoreInfoName =
   /** The audit line that the witness was told of last. Retention may remove the line. */
   | 'witnessed';
 
-/** Locks its row where `forUpdate`: nobody else changes or removes it until the transaction ends. */
+/** With `forUpdate`, no other transaction changes or removes the row until this one ends. */
 export async function readStoreInfo(tx: Tx, name: StoreInfoName, forUpdate = false): Promise<string | null> {
   const lock = forUpdate ? tx.forUpdate : '';
   return (await tx.value<string>(`SELECT value FROM store_info WHERE name=?${lock}`, [name])) ?? null;

@@ -74,7 +74,7 @@ export class Store {
     return this.#inLine(() => this.#withRunner(action, (runner) => work(txOf(this, runner))));
   }
 
-  /** Runs SELECTs that all see one moment, however long they take, and hold nobody up. MySQL and MariaDB. */
+  /** Runs SELECTs that all see one moment, however long they take, and block no writer. MySQL and MariaDB. */
   async snapshot<T>(action: string, work: (tx: Tx) => Promise<T>): Promise<T> {
     return this.#withRunner(action, async (runner) => {
       await runner.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ');

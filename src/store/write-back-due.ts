@@ -27,7 +27,7 @@ export async function markFoundDue(tx: Tx, kind: WriteBackKind, select: string, 
   );
 }
 
-export interface DueRecord {
+interface DueRecord {
   /** Of the mark: it is removed when the record is written, and not a younger one of the same record. */
   id: number;
   recordKey: string;

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { parse, stringify } from 'yaml';
 import { openApp } from '../../src/app.js';
-import { lookAfterAlerts } from '../../src/daemon/alerts.js';
+import { lookAfterAlerts } from '../../src/daemon/tell-alerts.js';
 import { readOrder } from '../../src/inbound/orders/read-order.js';
 import { ServiceLease } from '../../src/outbound/deliver/service-lease.js';
 import type { Read, ServiceClient } from '../../src/service/service-client.js';

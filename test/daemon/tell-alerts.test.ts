@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { type AlertNotice, lookAfterAlerts, retryDelayMs, type TellAlert } from '../../src/daemon/alerts.js';
 import { runSchedule } from '../../src/daemon/schedule.js';
+import { type AlertNotice, lookAfterAlerts, retryDelayMs, type TellAlert } from '../../src/daemon/tell-alerts.js';
 import { ServiceLease } from '../../src/outbound/deliver/service-lease.js';
 import { endAlert, raiseAlert } from '../../src/store/alerts.js';
 import { type LanePause, pauseLane, resumeLane } from '../../src/store/lane-pauses.js';
