@@ -224,7 +224,7 @@ export const failureProofs: Readonly<Record<string, readonly Proof[]>> = {
     ],
   ],
   'The ERP is away': [
-    ['daemon/alerts.test.ts', 'tell of an ERP that can not be read and of its return, and never hold delivery up'],
+    ['daemon/tell-alerts.test.ts', 'tell of an ERP that can not be read and of its return, and never hold delivery up'],
     ['e2e/boot.test.ts', 'goes on without the ERP, and ends in peace'],
   ],
   'We cloned the server, or read a copy of the ERP': [
@@ -412,7 +412,7 @@ export const failureProofs: Readonly<Record<string, readonly Proof[]>> = {
     ['store/leases.test.ts', 'of one who died is not waited for until a time to which the clock was wrongly set'],
   ],
   'It failed, and we were not told': [
-    ['daemon/alerts.test.ts', 'are told once per cause, and once when it is over, however often it is looked'],
+    ['daemon/tell-alerts.test.ts', 'are told once per cause, and once when it is over, however often it is looked'],
     [
       'cli/status.test.ts',
       'is 2 when nothing has succeeded for alert.maxSilenceHours, and 0 again when something does',
