@@ -1,9 +1,16 @@
 import { z } from 'zod';
 import { Secret } from '../model/secret.js';
-import type { ConfigurationProblem } from './configuration-error.js';
-import type { Partly, Report } from './sections/cross-check.js';
-import { nearestName, settingList, settingsNode } from './setting-list.js';
-import { allowedInWords, childOf, discriminatorOf, membersOf, type SettingNode } from './setting-node.js';
+import type { ConfigurationProblem, Partly, Report } from './configuration-error.js';
+import {
+  allowedInWords,
+  childOf,
+  discriminatorOf,
+  membersOf,
+  nearestName,
+  type SettingNode,
+  settingList,
+  settingsNode,
+} from './setting-list.js';
 import { crossChecks, type Settings, settingsSchema } from './settings.js';
 import { getIn, isTree, pathInWords, type Segments } from './tree-path.js';
 
@@ -48,7 +55,7 @@ function withoutFaults(value: unknown, faults: readonly Segments[]): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, part(name, inner)]));
 }
 
-/** One fault each: every unknown name by itself, and of a value with several forms the form that was meant. */
+/** One fault for each unknown name; for a value with several forms, the faults of the form that was meant. */
 function flatten(issues: readonly Issue[], above: Segments = []): Fault[] {
   return issues.flatMap((issue) => {
     const segments = [...above, ...((issue.path ?? []) as Segments)];
@@ -127,7 +134,7 @@ const startsWith = (segments: Segments, start: Segments) => start.every((part, i
 
 const sections = Object.keys(settingsSchema.shape);
 
-/** Problems are told in the order of the settings, whichever check found them; unknown sections come last. */
+/** Problems are listed in the order of the settings, whichever check found them; unknown sections come last. */
 const position = ([section]: Segments) => {
   const place = sections.indexOf(String(section));
   return place < 0 ? sections.length : place;
@@ -162,7 +169,7 @@ export function checkSettings(given: unknown, locate: Locate, known: readonly st
   const report: Report = (place, message, more = {}) => {
     const segments = place.split('.').map((part) => (/^\d+$/.test(part) ? Number(part) : part));
     const path = pathInWords(segments);
-    // A part that was refused, as a whole or within, looks like one that is missing; only the first is worth saying.
+    // A setting that was refused, whole or in part, looks like a missing one here; its first problem is enough.
     const isRelated = (other: Segments) => startsWith(segments, other) || startsWith(other, segments);
     if (known.includes(path) || told.some((other) => isRelated(other.segments))) return;
     const where = more.found === undefined ? undefined : locate(segments);

@@ -1,8 +1,7 @@
 import type { ConfigurationProblem } from './configuration-error.js';
-import { nearestName, type SettingEntry, settingList } from './setting-list.js';
-import { allowedInWords, isMap } from './setting-node.js';
+import { allowedInWords, isMap, nearestName, type SettingEntry, settingList } from './setting-list.js';
 
-/** Names that begin like a setting and are none. */
+/** Names that begin like a setting but are not one. */
 export const otherEnvironmentNames: Record<string, string> = {
   WAYBILL_CONFIG: 'The configuration folder, where --config is not given.',
 };
@@ -24,7 +23,7 @@ function convert({ node }: SettingEntry, text: string): unknown {
   return text;
 }
 
-/** Reads every WAYBILL_… variable. An unknown one is an error, because a setting with a slip in its name does nothing. */
+/** Reads every WAYBILL_… variable. An unknown one is an error, because a misspelt setting would silently do nothing. */
 export function environmentOverrides(env: NodeJS.ProcessEnv): {
   overrides: EnvironmentOverride[];
   problems: ConfigurationProblem[];

@@ -21,7 +21,7 @@ export interface LoadOptions {
 export interface LoadedSettings {
   /** Complete, checked and deeply frozen; every path in them is absolute. */
   settings: Settings;
-  /** What works but should be looked at, such as a secret that everyone may read. */
+  /** What works but deserves a look, such as a secret file that every account may read. */
   warnings: string[];
   /** Absolute path of the configuration folder. */
   configDir: string;
@@ -37,7 +37,7 @@ function freezeDeeply<T>(value: T): T {
   return value;
 }
 
-/** systemd gives a service a folder of its own for what it keeps; `data/` is the same thing in a working copy. */
+/** systemd gives a service its own state folder, which takes the place of `data/` in a working copy. */
 function storeFile(file: string, env: NodeJS.ProcessEnv): string {
   const stateDirectory = env.STATE_DIRECTORY?.split(delimiter)[0];
   if (!stateDirectory) return resolve(file);
@@ -69,7 +69,7 @@ function withPaths(store: Settings['store'], env: NodeJS.ProcessEnv): Settings['
   const given = store.witnessFile;
   if (store.type === 'sqlite') {
     const file = storeFile(store.file, env);
-    // In a folder of its own: whoever restores the store's file or its folder's files should leave the witness alone.
+    // A folder of its own, so that restoring the store's file, or all files beside it, leaves the witness alone.
     const beside = join(dirname(file), 'witness', `${basename(file)}.json`);
     return { ...store, file, witnessFile: given ? storeFile(given, env) : beside };
   }

@@ -56,7 +56,7 @@ class FileReader {
   readonly problems: ConfigurationProblem[] = [];
   readonly warnings: string[] = [];
 
-  /** Reads one file's text; what is wrong with it is remembered, so that every file's faults come at once. */
+  /** Reads the text of one file and collects its faults, so that those of all files are reported at once. */
   read(file: string, text: string): Record<string, unknown> {
     const name = shown(file);
     const lines = new LineCounter();
@@ -118,7 +118,7 @@ function offsetOf(document: Document, segments: readonly (string | number)[]): n
   return (pair?.key as { range?: [number, number, number] } | undefined)?.range?.[0];
 }
 
-/** Files that node-config would read in another set-up, and that would be overlooked without a word here. */
+/** Files in formats that node-config could read but Waybill does not; each gives a warning. */
 function overlooked(names: string[], known: string[]): string[] {
   const isSettings = (name: string) => known.includes(basename(name, extname(name)));
   return names.filter((name) => isSettings(name) && !extensions.includes(extname(name).slice(1)));

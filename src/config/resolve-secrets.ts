@@ -19,7 +19,7 @@ const credentialName = (entry: SettingEntry) =>
 
 const fileSegments = (entry: SettingEntry) => [...entry.segments.slice(0, -1), `${entry.segments.at(-1)}File`];
 
-/** A secret in a settings file is refused, whatever the file: such files are copied, mailed and committed. */
+/** Refuses a secret in any settings file, because such files are copied, mailed and committed. */
 export function refuseSecretsInFiles(merged: Record<string, unknown>, files: SettingsFile[]): ConfigurationProblem[] {
   const problems: ConfigurationProblem[] = [];
   for (const entry of secretEntries) {
@@ -41,8 +41,9 @@ export function refuseSecretsInFiles(merged: Record<string, unknown>, files: Set
 }
 
 /**
- * Puts each secret into the settings: from the environment (there already), else from its file, else from systemd's credentials.
- * The `…File` setting then holds the absolute path of what was read, so that the secret can be read again when it changes.
+ * Puts each secret into the settings: from the environment (already there), else from its file, else from systemd's
+ * credentials. The `…File` setting then holds the absolute path of the file that was read, so that the secret can be
+ * read again when it changes.
  */
 export function resolveSecrets(
   merged: Record<string, unknown>,

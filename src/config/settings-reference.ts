@@ -1,11 +1,20 @@
+import { writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { z } from 'zod';
 import { otherEnvironmentNames } from './environment-overrides.js';
 import { fieldMapping } from './sections/record-mapping.js';
 import { answer } from './sections/service-answers.js';
 import { fieldRule } from './sections/service-fields.js';
-import { type SettingEntry, type SettingGroup, settingGroups } from './setting-list.js';
-import { allowedInWords, describeSchema, isGroup, membersOf, type SettingNode } from './setting-node.js';
+import {
+  allowedInWords,
+  describeSchema,
+  isGroup,
+  membersOf,
+  type SettingEntry,
+  type SettingGroup,
+  type SettingNode,
+  settingGroups,
+} from './setting-list.js';
 
 const unitInName = /(seconds|minutes|hours|bytes)$/i;
 
@@ -100,5 +109,7 @@ export function printSettingsReference(): string {
   return `${lines.join('\n').trimEnd()}\n`;
 }
 
-// `npm run docs` runs this file; the tests import it.
-if (process.argv[1] === fileURLToPath(import.meta.url)) process.stdout.write(printSettingsReference());
+// `npm run docs` runs this file in the project's folder; the tests only import it.
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  writeFileSync('docs/settings.md', printSettingsReference());
+}

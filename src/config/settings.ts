@@ -1,8 +1,8 @@
 import { z } from 'zod';
+import type { Partly, Report } from './configuration-error.js';
 import { alertSettings } from './sections/alert.js';
 import { amountsSettings } from './sections/amounts.js';
 import { captureSettings } from './sections/capture.js';
-import type { Partly, Report } from './sections/cross-check.js';
 import { checkCustomers, customersSettings } from './sections/customers.js';
 import { checkDelivery, deliverySettings } from './sections/delivery.js';
 import { erpSettings } from './sections/erp.js';

@@ -63,6 +63,9 @@ const mistakes: [path: string, make: (settings: Settings) => void][] = [
   ['schedule.capture', (s) => Object.assign(s, { schedule: { ...(s.schedule as object), capture: 'every minute' } })],
   ['log', (s) => Object.assign(s, { log: 'info' })],
   ['deliver', (s) => Object.assign(s, { deliver: {} })],
+  ['capture.pageSize', (s) => Object.assign(s, { capture: { pageSize: 1.5 } })],
+  ['service.fields.order[""]', (s) => Object.assign(s.service, { fields: { order: { '': {} } } })],
+  ['alerts', (s) => Object.assign(s, { alerts: null })],
 ];
 
 describe('a wrong configuration', () => {

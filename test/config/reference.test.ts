@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
-import { settingGroups, settingList } from '../../src/config/setting-list.js';
-import { allowedInWords } from '../../src/config/setting-node.js';
+import { allowedInWords, settingGroups, settingList } from '../../src/config/setting-list.js';
 import { printSettingsReference } from '../../src/config/settings-reference.js';
 
 describe('the reference page of the settings', () => {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { group, positive, text, whole } from './value-types.js';
+import { decimal, group, positive, text, whole } from './value-types.js';
 
 export const alertSettings = group('How people are told that something needs them.', {
   command: z
@@ -14,9 +14,7 @@ export const alertSettings = group('How people are told that something needs the
   retrySeconds: positive()
     .default(60)
     .describe('Wait after the program has failed; doubled with each further failure, up to an hour.'),
-  outageMinutes: z
-    .number()
-    .min(0)
+  outageMinutes: decimal(0)
     .default(5)
     .describe('How long the service may be out of reach, or make Waybill wait, before an alert is raised.'),
   failuresInRow: whole(1)

@@ -1,5 +1,5 @@
-import { z } from 'zod';
-import { currency, group, whole } from './value-types.js';
+import type { z } from 'zod';
+import { choice, currency, group, whole } from './value-types.js';
 
 export const amountsSettings = group('How decimal columns become the integer amounts of the service, exactly.', {
   currency: currency.describe('Currency of every amount, as an ISO 4217 code. Never guessed.'),
@@ -9,10 +9,7 @@ export const amountsSettings = group('How decimal columns become the integer amo
       'Decimal places of the service’s integer amounts; 2 sends 19.99 as 1999. Default: the exponent of the currency.',
     )
     .meta({ unit: 'decimal places' }),
-  rounding: z
-    .enum(['refuse', 'half-up', 'half-even'])
-    .default('refuse')
-    .describe('What to do with an amount that has more decimals than scale.'),
+  rounding: choice(['refuse', 'half-up', 'half-even'], 'What to do with an amount that has more decimals than scale.'),
 });
 
 export type AmountsSettings = z.output<typeof amountsSettings>;

@@ -1,11 +1,9 @@
-import { z } from 'zod';
-import { group, positive, whole } from './value-types.js';
+import type { z } from 'zod';
+import { decimal, group, positive, whole } from './value-types.js';
 
 export const captureSettings = group('How the ERP is read.', {
   pageSize: whole(1, 5000).default(500).describe('Records read in one snapshot.').meta({ unit: 'records' }),
-  overlapSeconds: z
-    .number()
-    .min(0)
+  overlapSeconds: decimal(0)
     .default(600)
     .describe('How far behind the cursor each pass starts, so that it finds late commits.'),
   sweepMinutes: positive().default(60).describe('How often everything eligible is read, whatever the cursor says.'),

@@ -1,15 +1,13 @@
-import { z } from 'zod';
-import { type Partly, type Report, requireSetting } from './cross-check.js';
+import type { z } from 'zod';
+import { type Partly, type Report, requireSetting } from '../configuration-error.js';
 import { checkCancelled, checkMappings, fieldMappings, requireField, rowSettings } from './record-mapping.js';
-import { columns, group, query } from './value-types.js';
+import { choice, columns, group, query } from './value-types.js';
 
 export const customersSettings = group('Which customers are sent, and how a row becomes a customer.', {
-  send: z
-    .enum(['referenced', 'all', 'none'])
-    .default('referenced')
-    .describe(
-      'referenced: the customers of eligible orders. all: every pending customer. none: the service knows them already.',
-    ),
+  send: choice(
+    ['referenced', 'all', 'none'],
+    'referenced: the customers of eligible orders. all: every pending customer. none: the service knows them already.',
+  ),
   query: query.optional().describe('SELECT that yields one row per customer. Required unless send is none.'),
   key: columns.optional().describe('Column (or columns) of the primary key. Required unless send is none.'),
   ...rowSettings,

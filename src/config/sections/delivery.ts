@@ -1,15 +1,10 @@
-import { z } from 'zod';
-import type { Partly, Report } from './cross-check.js';
+import type { z } from 'zod';
+import type { Partly, Report } from '../configuration-error.js';
 import type { ServiceSettings } from './service.js';
-import { group, positive, whole } from './value-types.js';
+import { decimal, group, positive, whole } from './value-types.js';
 
 export const deliverySettings = group('How messages are delivered.', {
-  leaseSeconds: z
-    .number()
-    .min(2)
-    .max(600)
-    .default(30)
-    .describe('How long a deliverer that has gone silent keeps its place.'),
+  leaseSeconds: decimal(2, 600).default(30).describe('How long a deliverer that has gone silent keeps its place.'),
   drainSeconds: positive(300).default(20).describe('How long a stop waits for requests under way.'),
   backoffBaseSeconds: positive()
     .default(2)

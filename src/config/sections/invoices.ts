@@ -1,13 +1,13 @@
 import { z } from 'zod';
-import type { Partly, Report } from './cross-check.js';
+import type { Partly, Report } from '../configuration-error.js';
 import type { CustomersSettings } from './customers.js';
-import { group, place, text, whole } from './value-types.js';
+import { choice, flag, group, place, text, whole } from './value-types.js';
 
 const parameter = (standard: string, meaning: string) => text.default(standard).describe(meaning);
 const field = (standard: string, meaning: string) => place('meta.total').default(standard).describe(meaning);
 
 export const invoicesSettings = group('How unpaid invoices are read back.', {
-  enabled: z.boolean().default(true).describe('false: invoices are never read.'),
+  enabled: flag(true, 'false: invoices are never read.'),
   states: z
     .array(text.max(64))
     .min(1)
@@ -16,12 +16,10 @@ export const invoicesSettings = group('How unpaid invoices are read back.', {
     .default(['unpaid'])
     .describe('States that mean that money is due. The list of each is pulled.')
     .meta({ allowed: 'a list of states without repetition, such as [unpaid, overdue]' }),
-  scope: z
-    .enum(['all', 'per-customer'])
-    .default('all')
-    .describe(
-      'all: every invoice that the service shows. per-customer: those of the delivered customers, one customer at a time.',
-    ),
+  scope: choice(
+    ['all', 'per-customer'],
+    'all: every invoice that the service shows. per-customer: those of the delivered customers, one customer at a time.',
+  ),
   pageSize: whole(1, 10_000)
     .default(100)
     .describe('Invoices asked for at once. A service may return fewer per page.')

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { type Partly, type Report, requireSetting } from './cross-check.js';
+import { type Partly, type Report, requireSetting } from '../configuration-error.js';
 import type { CustomersSettings } from './customers.js';
 import { checkCancelled, checkMappings, fieldMappings, requireField, rowSettings } from './record-mapping.js';
-import { columns, group, query, text } from './value-types.js';
+import { columns, decimal, flag, group, query, text } from './value-types.js';
 
 const lines = group('How the lines of an order are read.', {
   query: query.describe('SELECT that yields one row per order line.'),
@@ -12,21 +12,15 @@ const lines = group('How the lines of an order are read.', {
 });
 
 const readBack = group('How the status of delivered orders is read back from the service.', {
-  enabled: z
-    .boolean()
-    .default(false)
-    .describe('true: the status of delivered orders is read regularly (service.endpoints.readOrder).'),
-  everyHours: z.number().min(0.1).max(8_760).default(24).describe('Time between two readings of the same order.'),
+  enabled: flag(false, 'true: the status of delivered orders is read regularly (service.endpoints.readOrder).'),
+  everyHours: decimal(0.1, 8_760).default(24).describe('Time between two readings of the same order.'),
   finalStates: z
     .array(text.max(255))
     .max(100)
     .default([])
     .describe('States after which nothing more happens: an order in one of them is not read any more.')
     .meta({ allowed: 'a list of states, such as [completed, cancelled]' }),
-  maxShare: z
-    .number()
-    .min(0.001)
-    .max(0.5)
+  maxShare: decimal(0.001, 0.5)
     .default(0.05)
     .describe('Largest share of service.limits that reading back may use. Without a limit it reads one order a second.')
     .meta({ unit: 'of 1' }),
@@ -63,9 +57,7 @@ export const ordersSettings = group('Which orders are sent, and how a row become
     ),
   total: text.optional().describe('Column of the order total, to check that the lines add up to it.'),
   ...rowSettings,
-  settleSeconds: z
-    .number()
-    .min(0)
+  settleSeconds: decimal(0)
     .default(10)
     .describe(
       'How long an order that has just changed waits for its lines, when its total is unknown or they do not add up to it.',

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { type Partly, type Report, requireSetting } from './cross-check.js';
-import { query, text, whole } from './value-types.js';
+import { type Partly, type Report, requireSetting } from '../configuration-error.js';
+import { choice, flag, query, text, whole } from './value-types.js';
 
 /** How one field of the service's record is made from the columns of a query. A plain string names the column. */
 export const fieldMapping = z
@@ -13,17 +13,12 @@ export const fieldMapping = z
         .optional()
         .describe('A fixed value instead of a column.')
         .meta({ allowed: 'text, a whole number, true or false' }),
-      type: z
-        .enum(['text', 'integer', 'amount', 'boolean', 'date', 'datetime'])
-        .default('text')
-        .describe(
-          'text: unchanged. integer: a fraction is refused. amount: a decimal, sent as an integer by amounts.scale. ' +
-            'date: YYYY-MM-DD. datetime: ISO 8601 with the offset of erp.timeZone.',
-        ),
-      optional: z
-        .boolean()
-        .default(false)
-        .describe('true: NULL or empty text leaves the field out instead of being an error.'),
+      type: choice(
+        ['text', 'integer', 'amount', 'boolean', 'date', 'datetime'],
+        'text: unchanged. integer: a fraction is refused. amount: a decimal, sent as an integer by amounts.scale. ' +
+          'date: YYYY-MM-DD. datetime: ISO 8601 with the offset of erp.timeZone.',
+      ),
+      optional: flag(false, 'true: NULL or empty text leaves the field out instead of being an error.'),
       maxLength: whole(1).optional().describe('Longer text is refused.').meta({ unit: 'characters' }),
     }),
   ])

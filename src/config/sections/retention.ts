@@ -1,9 +1,9 @@
-import { z } from 'zod';
-import type { Partly, Report } from './cross-check.js';
+import type { z } from 'zod';
+import type { Partly, Report } from '../configuration-error.js';
 import type { ServiceSettings } from './service.js';
-import { group, whole } from './value-types.js';
+import { decimal, group, whole } from './value-types.js';
 
-const days = (standard: number, meaning: string) => z.number().min(1).max(36_500).default(standard).describe(meaning);
+const days = (standard: number, meaning: string) => decimal(1, 36_500).default(standard).describe(meaning);
 
 export const retentionSettings = group('What is deleted, and when. Bindings are never pruned.', {
   messagesDays: days(

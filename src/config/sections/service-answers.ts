@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { usualErrorPlaces } from '../../model/json-place.js';
-import type { Partly, Report } from './cross-check.js';
-import { group, place, regularExpression, text, whole } from './value-types.js';
+import type { Partly, Report } from '../configuration-error.js';
+import { choice, group, place, regularExpression, text, whole } from './value-types.js';
 
 /** One way to recognise an answer: its status, and if given its error code or a pattern found in its body. */
 export const answer = z
@@ -89,12 +89,10 @@ export const statesSettings = group(
 export type StatesSettings = z.output<typeof statesSettings>;
 
 export const adoptionSettings = group('Customers that the service already has, created by somebody else.', {
-  customers: z
-    .enum(['exact', 'off'])
-    .default('exact')
-    .describe(
-      'exact: an existing customer is adopted when its code is exactly ours; differences are held for review. off: a person decides about each. A name or an e-mail address alone never matches.',
-    ),
+  customers: choice(
+    ['exact', 'off'],
+    'exact: an existing customer is adopted when its code is exactly ours; differences are held for review. off: a person decides about each. A name or an e-mail address alone never matches.',
+  ),
   codeField: text
     .default('customer_code')
     .describe(

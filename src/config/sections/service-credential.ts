@@ -1,10 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { createSecureContext } from 'node:tls';
 import { z } from 'zod';
-import type { ConfigurationProblem } from '../configuration-error.js';
-import { type Partly, type Report, requireSetting } from './cross-check.js';
+import { type ConfigurationProblem, type Partly, type Report, requireSetting } from '../configuration-error.js';
 import {
+  choice,
   credentialHeaderName,
+  decimal,
   group,
   httpAddress,
   isReadableOnTheWay,
@@ -51,19 +52,14 @@ export const credentialSettings = variants(
         .optional()
         .describe('Secret of the client. Only from the environment; prefer clientSecretFile.'),
       clientSecretFile: secretFile('the secret of the client', 'service-credential-client-secret'),
-      authentication: z
-        .enum(['basic', 'post', 'certificate'])
-        .default('basic')
-        .describe(
-          'How the client identifies itself when it asks for tokens. basic: in the header Authorization. post: in the body. certificate: by the client certificate of service.tls, without a secret.',
-        ),
+      authentication: choice(
+        ['basic', 'post', 'certificate'],
+        'How the client identifies itself when it asks for tokens. basic: in the header Authorization. post: in the body. certificate: by the client certificate of service.tls, without a secret.',
+      ),
       scope: text.optional().describe('Scopes to ask for, separated by spaces.'),
       audience: text.optional().describe('Parameter `audience`, where the token server wants one.'),
       resource: text.optional().describe('Parameter `resource` (RFC 8707), where the token server wants one.'),
-      refreshBeforeSeconds: z
-        .number()
-        .min(0)
-        .max(3600)
+      refreshBeforeSeconds: decimal(0, 3600)
         .default(60)
         .describe('How long before its expiry a token is replaced; never more than half of its lifetime.'),
     }),
@@ -83,10 +79,10 @@ export const tlsSettings = group('Secure connections to the service and to the t
     .optional()
     .describe('Passphrase of the private key. Only from the environment; prefer passphraseFile.'),
   passphraseFile: secretFile('the passphrase of the private key', 'service-tls-passphrase'),
-  minVersion: z
-    .enum(['TLSv1.2', 'TLSv1.3'])
-    .default('TLSv1.2')
-    .describe('Oldest version of TLS to speak. A certificate without a trusted authority is never accepted.'),
+  minVersion: choice(
+    ['TLSv1.2', 'TLSv1.3'],
+    'Oldest version of TLS to speak. A certificate without a trusted authority is never accepted.',
+  ),
 });
 
 export const proxySettings = z

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import type { Partly, Report } from './cross-check.js';
+import type { Partly, Report } from '../configuration-error.js';
 import type { CustomersSettings } from './customers.js';
 import type { OrdersSettings } from './orders.js';
-import { group, place, text, whole } from './value-types.js';
+import { choice, flag, group, place, text, whole } from './value-types.js';
 
 const pathTemplate = (meaning: string) =>
   z
@@ -29,10 +29,10 @@ const endpoint = (method: 'POST' | 'DELETE', path: string, successStatus: number
 
 const updateEndpoint = (path: string, meaning: string) =>
   group(meaning, {
-    method: z
-      .enum(['PATCH', 'PUT', 'POST'])
-      .default('PATCH')
-      .describe('HTTP method. PUT carries the whole record, any other method only the fields that changed.'),
+    method: choice(
+      ['PATCH', 'PUT', 'POST'],
+      'HTTP method. PUT carries the whole record, any other method only the fields that changed.',
+    ),
     path: changePath(path),
     successStatus: success(200, doneStatus),
   });
@@ -60,12 +60,10 @@ const lookUp = (meaning: string) =>
         'Places of a found record that must equal a field of ours exactly; a record with other values is another record. The fields beside the first are compared with our record. Without any, nothing is ever found.',
       ),
       total: text.optional().describe('Where a found order holds its total, to be compared.'),
-      absenceProves: z
-        .boolean()
-        .default(false)
-        .describe(
-          'true: finding nothing proves that the record does not exist, so that it is sent again. Only for a look-up that sees at once what was created. false: a person decides.',
-        ),
+      absenceProves: flag(
+        false,
+        'true: finding nothing proves that the record does not exist, so that it is sent again. Only for a look-up that sees at once what was created. false: a person decides.',
+      ),
     })
     .optional()
     .describe(meaning);

@@ -1,13 +1,13 @@
 import { z } from 'zod';
-import type { Partly, Report } from './cross-check.js';
+import type { Partly, Report } from '../configuration-error.js';
 import type { CustomersSettings } from './customers.js';
 import type { OrdersSettings } from './orders.js';
-import { group, text, whole } from './value-types.js';
+import { flag, group, text, whole } from './value-types.js';
 
 /** What the service demands of one field. */
 export const fieldRule = z
   .strictObject({
-    required: z.boolean().default(false).describe('true: a record without it is not sent.'),
+    required: flag(false, 'true: a record without it is not sent.'),
     maxLength: whole(1)
       .optional()
       .describe('Most characters of a text, or most entries of a list.')

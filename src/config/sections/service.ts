@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Partly, Report } from './cross-check.js';
+import type { Partly, Report } from '../configuration-error.js';
 import type { CustomersSettings } from './customers.js';
 import type { OrdersSettings } from './orders.js';
 import {
@@ -13,6 +13,8 @@ import { credentialSettings, proxySettings, tlsSettings } from './service-creden
 import { endpointSettings } from './service-endpoints.js';
 import { fieldRuleSettings } from './service-fields.js';
 import {
+  choice,
+  flag,
   group,
   headerName,
   httpAddress,
@@ -34,12 +36,10 @@ const bearerToken = secret.refine((token) => /^[\x21-\x7e]+$/.test(token.reveal(
 });
 
 const idempotency = group('How the service recognises a request that it has seen before.', {
-  in: z
-    .enum(['header', 'body'])
-    .default('header')
-    .describe(
-      'Where the key travels. body: as a field of every JSON body, as part of the frozen bytes; a removal has no body and so carries no key.',
-    ),
+  in: choice(
+    ['header', 'body'],
+    'Where the key travels. body: as a field of every JSON body, as part of the frozen bytes; a removal has no body and so carries no key.',
+  ),
   header: headerName.default('Idempotency-Key').describe('Header that carries the key, where `in` is header.'),
   field: z
     .string()
@@ -47,25 +47,18 @@ const idempotency = group('How the service recognises a request that it has seen
     .default('idempotency_key')
     .describe('Field of the body that carries the key, where `in` is body. No mapped field may have its name.')
     .meta({ allowed: 'a name of at most 64 letters, digits and _ . -' }),
-  quoted: z
-    .boolean()
-    .default(false)
-    .describe('true: the key stands in the header in double quotes, as in the IETF draft.'),
+  quoted: flag(false, 'true: the key stands in the header in double quotes, as in the IETF draft.'),
   lifetimeHours: positive()
     .default(24)
     .describe('How long the service remembers a key. After that nothing is resent blindly.'),
-  replaysRefusals: z
-    .boolean()
-    .default(false)
-    .describe(
-      'true: the service answers a refused key with the same refusal for ever, so that a corrected record needs a new key.',
-    ),
-  comparesBodies: z
-    .boolean()
-    .default(true)
-    .describe(
-      'Whether the service notices that a key comes with another body. false: it repeats its first answer, and no answer counts as service.answers.keyReused.',
-    ),
+  replaysRefusals: flag(
+    false,
+    'true: the service answers a refused key with the same refusal for ever, so that a corrected record needs a new key.',
+  ),
+  comparesBodies: flag(
+    true,
+    'Whether the service notices that a key comes with another body. false: it repeats its first answer, and no answer counts as service.answers.keyReused.',
+  ),
 });
 
 export const serviceSettings = group('The service that receives customers and orders.', {
@@ -110,12 +103,10 @@ export const serviceSettings = group('The service that receives customers and or
   idempotency,
   endpoints: endpointSettings,
   acknowledgement: acknowledgementSettings,
-  checkTotal: z
-    .enum(['exact', 'off'])
-    .default('exact')
-    .describe(
-      'exact: an order whose acknowledged total is not the sum of qty × price is delivered with a flag for review.',
-    ),
+  checkTotal: choice(
+    ['exact', 'off'],
+    'exact: an order whose acknowledged total is not the sum of qty × price is delivered with a flag for review.',
+  ),
   answers: answersSettings,
   adoption: adoptionSettings,
   errorBody: errorBodySettings,

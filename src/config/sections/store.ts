@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Partly, Report } from './cross-check.js';
+import type { Partly, Report } from '../configuration-error.js';
 import { mysqlConnection, text, variants } from './value-types.js';
 
 const kind = <const K extends string>(name: K) =>

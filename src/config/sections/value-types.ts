@@ -10,16 +10,25 @@ import { Secret } from '../../model/secret.js';
 
 export const text = z.string().min(1);
 
+const upTo = (number: z.ZodNumber, most: number | undefined) => (most === undefined ? number : number.max(most));
+
+/** A number from `least`, and to `most` if given. */
+export const decimal = (least: number, most?: number) => upTo(z.number().min(least), most);
+
 /** A whole number from `least`, and to `most` if given. */
-export function whole(least: number, most?: number) {
-  const number = z.number().int().min(least);
-  return most === undefined ? number : number.max(most);
-}
+export const whole = (least: number, most?: number) => upTo(z.number().int().min(least), most);
 
 /** A number above zero, and at most `most` if given. */
-export function positive(most?: number) {
-  const number = z.number().positive();
-  return most === undefined ? number : number.max(most);
+export const positive = (most?: number) => upTo(z.number().positive(), most);
+
+export const flag = (preset: boolean, meaning: string) => z.boolean().default(preset).describe(meaning);
+
+/** One of several names; the first is the default. */
+export function choice<const Names extends readonly [string, ...string[]]>(names: Names, meaning: string) {
+  return z
+    .enum(names)
+    .default(names[0] as never)
+    .describe(meaning);
 }
 
 /** A group of settings. A missing group counts as an empty one, so that everything it requires is reported. */

@@ -1,9 +1,8 @@
 import { z } from 'zod';
 import { webhookSecretProblem } from '../../model/secret.js';
-import type { ConfigurationProblem } from '../configuration-error.js';
-import { type Partly, type Report, requireSetting } from './cross-check.js';
+import { type ConfigurationProblem, type Partly, type Report, requireSetting } from '../configuration-error.js';
 import { readSecretFile } from './secret-file.js';
-import { group, headerName, place, text, whole } from './value-types.js';
+import { choice, decimal, flag, group, headerName, place, text, whole } from './value-types.js';
 
 const field = (standard: string, meaning: string) => place('data.invoice_no').default(standard).describe(meaning);
 
@@ -18,7 +17,7 @@ const eventNames = (standard: string, meaning: string) =>
 export const webhookSettings = group(
   'Webhooks in. An event only announces: an invoice or an order changes by what the service then answers, never by the event.',
   {
-    enabled: z.boolean().default(false).describe('true: the daemon listens for webhooks.'),
+    enabled: flag(false, 'true: the daemon listens for webhooks.'),
     host: text
       .default('127.0.0.1')
       .describe(
@@ -42,16 +41,13 @@ export const webhookSettings = group(
       .default(256)
       .describe('Connections at once; further ones are closed.')
       .meta({ unit: 'connections' }),
-    requestSeconds: z
-      .number()
-      .min(1)
-      .max(60)
+    requestSeconds: decimal(1, 60)
       .default(5)
       .describe('How long a request may take to arrive, headers and body; slower ones are cut off.'),
-    scheme: z
-      .enum(['standard', 'hmac'])
-      .default('standard')
-      .describe('How events are signed. standard: Standard Webhooks. hmac: as webhooks.hmac says.'),
+    scheme: choice(
+      ['standard', 'hmac'],
+      'How events are signed. standard: Standard Webhooks. hmac: as webhooks.hmac says.',
+    ),
     secretFiles: z
       .array(text)
       .max(5)
@@ -64,8 +60,8 @@ export const webhookSettings = group(
       header: headerName
         .default('X-Signature')
         .describe('Header with the signature, or with several separated by commas.'),
-      algorithm: z.enum(['sha256', 'sha384', 'sha512']).default('sha256').describe('Hash of the HMAC.'),
-      encoding: z.enum(['hex', 'base64']).default('hex').describe('How the signature is written.'),
+      algorithm: choice(['sha256', 'sha384', 'sha512'], 'Hash of the HMAC.'),
+      encoding: choice(['hex', 'base64'], 'How the signature is written.'),
       prefix: z.string().max(64).default('').describe('Text before the signature, such as `sha256=`.'),
       timestampHeader: headerName
         .optional()

@@ -1,15 +1,15 @@
 import { z } from 'zod';
 import { parseNamedParameters } from '../../model/named-parameters.js';
 import { writeBackColumns, writeBackKinds } from '../../model/write-back.js';
-import { type Partly, type Report, requireSetting } from './cross-check.js';
+import { type Partly, type Report, requireSetting } from '../configuration-error.js';
 import type { CustomersSettings } from './customers.js';
 import type { ErpSettings } from './erp.js';
 import type { OrdersSettings } from './orders.js';
-import { group, positive, query, secret, secretFile, text, whole } from './value-types.js';
+import { flag, group, positive, query, secret, secretFile, text, whole } from './value-types.js';
 
 const target = (table: string, what: string, gone: string) =>
   group(`Where ${what} are written.`, {
-    enabled: z.boolean().default(true).describe(`false: no ${what} are written back.`),
+    enabled: flag(true, `false: no ${what} are written back.`),
     table: z
       .string()
       .regex(/^[A-Za-z0-9_]{1,64}$/)
@@ -30,7 +30,7 @@ const goneRecord =
 export const writeBackSettings = group(
   'What is written back into the ERP, through an account of its own. Off unless you switch it on.',
   {
-    enabled: z.boolean().default(false).describe('true: the ERP is told what became of its records.'),
+    enabled: flag(false, 'true: the ERP is told what became of its records.'),
     host: text.optional().describe('Server to write to. Default: erp.host.'),
     port: whole(1, 65_535).optional().describe('Port of that server. Default: erp.port.'),
     database: text.optional().describe('Database to write to. Default: erp.database.'),
