@@ -1,16 +1,5 @@
+import type { OrderReading, ReadState } from '../../outbound/outbox/bindings.js';
 import type { Tx } from '../../store/store.js';
-
-/** `open`: read again and again. `final`: nothing more happens to it. `gone`: the service has it no more; asked for still. */
-export type ReadState = 'open' | 'final' | 'gone';
-
-/** What the service said of an order the last time; all null: it was never read. */
-export interface OrderReading {
-  state: ReadState;
-  status: string | null;
-  total: number | null;
-  /** Why a person should look, or null. */
-  flag: string | null;
-}
 
 /** A delivered order with what the service said of it last. */
 export interface BoundOrder {

@@ -2,10 +2,9 @@ import type { ServiceSettings } from '../../config/sections/service.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { SendGate } from '../../outbound/deliver/send-gate.js';
 import type { ServiceLease } from '../../outbound/deliver/service-lease.js';
-import { reviseFinal } from '../../outbound/outbox/bindings.js';
+import { type ReadState, reviseFinal } from '../../outbound/outbox/bindings.js';
 import type { ServiceClient } from '../../service/service-client.js';
 import type { Tx } from '../../store/store.js';
-import type { ReadState } from './order-reads.js';
 import { readOrder } from './read-order.js';
 
 const unknownLimitMs = 1_000;

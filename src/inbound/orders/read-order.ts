@@ -5,12 +5,12 @@ import { noteStates } from '../../outbound/deliver/profile-notices.js';
 import { PullQuestions } from '../../outbound/deliver/pull-questions.js';
 import { SendGate } from '../../outbound/deliver/send-gate.js';
 import type { ServiceLease } from '../../outbound/deliver/service-lease.js';
-import { keepOrderRead, noteOrderAsked } from '../../outbound/outbox/bindings.js';
+import { keepOrderRead, noteOrderAsked, type OrderReading } from '../../outbound/outbox/bindings.js';
 import { fillPath } from '../../service/compose-request.js';
 import { readOrderAnswer } from '../../service/read-order-answer.js';
 import type { ServiceClient } from '../../service/service-client.js';
 import type { Tx } from '../../store/store.js';
-import { type BoundOrder, boundOrder, isMoving, type OrderReading } from './order-reads.js';
+import { type BoundOrder, boundOrder, isMoving } from './order-reads.js';
 
 type OrderShown = { status: string; total: number | null } | { isAbsent: true };
 

@@ -72,10 +72,14 @@ async function changedAtOf(reader: ErpReader, entity: Entity, keys: readonly str
   }
 }
 
-export interface WriteBackPartners {
+/** What one kind is written back with. */
+export interface WriteBackParts {
+  context: JobContext;
   writer: ErpWriter;
   /** Tells whether our own statements move the column that capture follows. */
   reader: ErpReader;
+  lease: Lease;
+  kind: WriteBackKind;
 }
 
 const refusalRetryMs = 900_000;
@@ -85,46 +89,37 @@ export class WriteBackBatch {
   /** So far. */
   written = 0;
   refused = 0;
-  readonly #context: JobContext;
-  readonly #partners: WriteBackPartners;
-  readonly #lease: Lease;
-  readonly #kind: WriteBackKind;
+  readonly #parts: WriteBackParts;
   #watchedOwnChange = false;
 
-  constructor(context: JobContext, partners: WriteBackPartners, lease: Lease, kind: WriteBackKind) {
-    this.#context = context;
-    this.#partners = partners;
-    this.#lease = lease;
-    this.#kind = kind;
+  constructor(parts: WriteBackParts) {
+    this.#parts = parts;
   }
 
   /** Writes what the ERP does not hold yet of these records, and remembers it. After a crash in between, it writes the same again. */
   async write(keys: readonly string[]): Promise<void> {
     if (keys.length === 0) return;
-    const { store, settings, nowMs } = this.#context;
+    const { context, lease, kind } = this.#parts;
+    const { store, settings, nowMs } = context;
     const form = writeBackForm(settings);
     const { rows, written } = await store.read('compare with what was written', async (tx) => ({
-      rows: await wantedRows(tx, this.#kind, keys, form),
-      written: await readWritten(tx, this.#kind, keys),
+      rows: await wantedRows(tx, kind, keys, form),
+      written: await readWritten(tx, kind, keys),
     }));
     const planned = planWrites(keys, rows, written, nowMs());
     if (planned.length === 0) return;
-    await this.#lease.keep();
+    await lease.keep();
     const refusals = await this.#sendWatched(planned);
     const nextTryAt = nowMs() + refusalRetryMs;
-    await this.#lease.write('note what was written back', async (tx) => {
+    await lease.write('note what was written back', async (tx) => {
       const kept = planned.filter(({ key, row }) => row !== null || refusals.has(key));
-      const gone = planned.filter(({ key, row }) => row === null && !refusals.has(key));
+      const gone = planned.filter(({ key, row }) => row === null && !refusals.has(key)).map(({ key }) => key);
       const rowOf = ({ key, hash }: PlannedWrite): WrittenRow => {
         const refusal = refusals.get(key) ?? null;
         return { recordKey: key, contentHash: hash, refusal, nextTryAt: refusal === null ? null : nextTryAt };
       };
-      await saveWritten(tx, this.#kind, kept.map(rowOf));
-      await dropWritten(
-        tx,
-        this.#kind,
-        gone.map(({ key }) => key),
-      );
+      await saveWritten(tx, kind, kept.map(rowOf));
+      await dropWritten(tx, kind, gone);
     });
     this.written += planned.length - refusals.size;
     this.refused += refusals.size;
@@ -132,43 +127,44 @@ export class WriteBackBatch {
 
   /** The first write of a run is watched, where a statement may touch what capture reads. */
   async #sendWatched(planned: readonly PlannedWrite[]): Promise<Map<string, string>> {
-    const { settings, log, nowMs } = this.#context;
-    const entity = entityOf[this.#kind];
-    if (this.#watchedOwnChange || entity === null || settings.writeBack[this.#kind].upsert === undefined)
+    const { context, reader, lease, kind } = this.#parts;
+    const { settings, log, nowMs } = context;
+    const entity = entityOf[kind];
+    if (this.#watchedOwnChange || entity === null || settings.writeBack[kind].upsert === undefined)
       return this.#send(planned);
     this.#watchedOwnChange = true;
     let refusals = new Map<string, string>();
     const keys = planned.map(({ key }) => key);
-    const moves = await movesChangedAt(this.#partners.reader, entity, keys, async () => {
+    const moves = await movesChangedAt(reader, entity, keys, async () => {
       refusals = await this.#send(planned);
     });
     if (moves === null || refusals.size > 0) return refusals;
-    const cause = writeBackCauses.moves;
+    const cause = `${writeBackCauses.moves}.${kind}`;
     const message =
-      `The statement writeBack.${this.#kind}.upsert moves ${this.#kind}.changedAt of the rows that it writes, so that capture reads them all again. ` +
+      `The statement writeBack.${kind}.upsert moves ${kind}.changedAt of the rows that it writes, so that capture reads them all again. ` +
       'Nothing is sent twice, but write to a side table instead, or to a table without that column.';
     if (moves) log.warn(message);
-    await this.#lease.write('note whether capture sees our own change', async (tx) => {
-      if (moves) await raiseAlert(tx, `${cause}.${this.#kind}`, message, nowMs());
-      else await endAlert(tx, `${cause}.${this.#kind}`, nowMs());
-    });
+    await lease.write('note whether capture sees our own change', (tx) =>
+      moves ? raiseAlert(tx, cause, message, nowMs()) : endAlert(tx, cause, nowMs()),
+    );
     return refusals;
   }
 
   /** Writes these together; where the ERP refuses a row, halves them until it stands alone. @returns why, by key */
   async #send(planned: readonly PlannedWrite[]): Promise<Map<string, string>> {
+    const { context, writer, lease, kind } = this.#parts;
+    const { orders, customers } = context.settings;
+    const parts = { orders: orders.key.length, customers: customers.key?.length ?? 1, invoices: 1 }[kind];
     try {
-      await this.#partners.writer.write(
-        this.#kind,
-        planned.map(({ key, row }) => ({ key, keyParts: this.#keyParts(key), row })),
-      );
+      const changes = planned.map(({ key, row }) => ({ key, keyParts: parseSourceKey(key, parts) ?? [], row }));
+      await writer.write(kind, changes);
       return new Map();
     } catch (error) {
       if (!(error instanceof WriteBackError) || error.kind !== 'row') throw error;
       const [only] = planned;
       if (planned.length === 1 && only) return new Map([[only.key, this.#refusalInWords(error)]]);
       const middle = Math.ceil(planned.length / 2);
-      await this.#lease.keep();
+      await lease.keep();
       const first = await this.#send(planned.slice(0, middle));
       return new Map([...first, ...(await this.#send(planned.slice(middle)))]);
     }
@@ -176,13 +172,7 @@ export class WriteBackBatch {
 
   /** A database may quote the row, and personal data stays only where `waybill forget` finds it. */
   #refusalInWords(error: WriteBackError): string {
-    if (this.#kind !== 'customers') return error.message;
+    if (this.#parts.kind !== 'customers') return error.message;
     return `the ERP refuses the row (${(error.cause as { code?: string } | undefined)?.code ?? 'no code'}).`;
-  }
-
-  #keyParts(key: string): readonly string[] {
-    const { orders, customers } = this.#context.settings;
-    const columns = { orders: orders.key, customers: customers.key, invoices: undefined }[this.#kind];
-    return parseSourceKey(key, columns?.length ?? 1) ?? [];
   }
 }

@@ -1,5 +1,5 @@
 import { appendAudit } from '../../audit/audit-log.js';
-import { WriteBackError } from '../../erp/write-back/erp-writer.js';
+import { type ErpWriter, WriteBackError } from '../../erp/write-back/erp-writer.js';
 import type { WriteBackKind } from '../../model/write-back.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { boundKeys } from '../../outbound/outbox/bindings.js';
@@ -10,7 +10,7 @@ import { dueRecords, removeDue } from '../../store/write-back-due.js';
 import { invoiceNumbersAfter } from '../invoices/list-invoices.js';
 import { hasPulled } from '../invoices/pull-record.js';
 import { entityOf } from './wanted-rows.js';
-import { WriteBackBatch, type WriteBackPartners } from './write-back-batch.js';
+import { WriteBackBatch, type WriteBackParts } from './write-back-batch.js';
 import {
   dueRefusals,
   forgetWritten,
@@ -56,25 +56,19 @@ export function writeBackDelayMs(failures: number): number {
 /** Writes back the records of one kind: refused ones that are due again, those marked as due, and in a sweep all of them. */
 export class WriteBackRun {
   readonly #context: JobContext;
-  readonly #partners: WriteBackPartners;
-  readonly #options: WriteBackOptions;
   readonly #lease: Lease;
   readonly #kind: WriteBackKind;
+  readonly #writer: ErpWriter;
+  readonly #options: WriteBackOptions;
   readonly #batch: WriteBackBatch;
 
-  constructor(
-    context: JobContext,
-    partners: WriteBackPartners,
-    options: WriteBackOptions,
-    lease: Lease,
-    kind: WriteBackKind,
-  ) {
-    this.#context = context;
-    this.#partners = partners;
+  constructor(parts: WriteBackParts, options: WriteBackOptions) {
+    this.#context = parts.context;
+    this.#lease = parts.lease;
+    this.#kind = parts.kind;
+    this.#writer = parts.writer;
     this.#options = options;
-    this.#lease = lease;
-    this.#kind = kind;
-    this.#batch = new WriteBackBatch(context, partners, lease, kind);
+    this.#batch = new WriteBackBatch(parts);
   }
 
   async run(): Promise<KindOutcome> {
@@ -101,7 +95,7 @@ export class WriteBackRun {
     const { settings } = this.#context;
     const { table, upsert, gone } = settings.writeBack[this.#kind];
     const place = upsert === undefined ? ['table', table] : ['statements', upsert, gone ?? null];
-    const fingerprint = sha256(canonicalJson([this.#partners.writer.identity(), ...place]));
+    const fingerprint = sha256(canonicalJson([this.#writer.identity(), ...place]));
     const known = await this.#progress();
     if (known?.fingerprint === fingerprint) return known;
     const progress: WriteBackProgress = {
@@ -186,7 +180,7 @@ export class WriteBackRun {
   /** Rows that an earlier store wrote count as written, with unknown content: the end of the sweep removes unknown records. */
   async #noteFound(after: string): Promise<SweepPage> {
     const { batchSize } = this.#context.settings.writeBack;
-    const keys = await this.#partners.writer.keysAfter(this.#kind, after, batchSize);
+    const keys = await this.#writer.keysAfter(this.#kind, after, batchSize);
     await this.#lease.write('note what the ERP held before', async (tx) => {
       const written = await readWritten(tx, this.#kind, keys);
       const unknown = keys.filter((key) => !written.has(key));

@@ -4,7 +4,7 @@ import type { JobContext } from '../../ops/job-context.js';
 import { goLiveProblem } from '../../outbound/deliver/go-live.js';
 import { Lease } from '../../store/lease.js';
 import { noteWriteBackAlerts } from './write-back-alerts.js';
-import type { WriteBackPartners } from './write-back-batch.js';
+import type { WriteBackParts } from './write-back-batch.js';
 import { type WriteBackOptions, WriteBackRun } from './write-back-run.js';
 
 export interface WriteBackResult {
@@ -25,7 +25,7 @@ export interface WriteBackResult {
  */
 export async function writeBack(
   context: JobContext,
-  partners: WriteBackPartners,
+  partners: Pick<WriteBackParts, 'writer' | 'reader'>,
   options: WriteBackOptions = {},
 ): Promise<WriteBackResult> {
   const { store, settings, actor, clock, nowMs } = context;
@@ -49,7 +49,7 @@ export async function writeBack(
     let isCertain = false;
     for (const kind of used) {
       if (options.signal?.aborted) break;
-      const outcome = await new WriteBackRun(context, partners, options, lease, kind).run();
+      const outcome = await new WriteBackRun({ context, ...partners, lease, kind }, options).run();
       result.written[kind] = outcome.written;
       result.refused += outcome.refused;
       if (outcome.failure === null) continue;

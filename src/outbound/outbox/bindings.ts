@@ -181,15 +181,20 @@ export async function countMissing(
   return new Map(rows.map((row) => [row.sourceKey, row.missingSweeps]));
 }
 
-export interface OrderReadState {
-  state: string;
+/** `open`: read again and again. `final`: nothing more happens to it. `gone`: the service has it no more; asked for still. */
+export type ReadState = 'open' | 'final' | 'gone';
+
+/** What the service said of an order the last time; all null: it was never read. */
+export interface OrderReading {
+  state: ReadState;
   status: string | null;
   total: number | null;
+  /** Why a person should look, or null. */
   flag: string | null;
 }
 
 /** Keeps what the service said, with the binding. */
-export async function keepOrderRead(tx: Tx, sourceKey: string, reading: OrderReadState, nowMs: number): Promise<void> {
+export async function keepOrderRead(tx: Tx, sourceKey: string, reading: OrderReading, nowMs: number): Promise<void> {
   await tx.run(
     `UPDATE binding SET read_state=?, read_asked_at=?, read_at=?, read_id=service_id, read_flag=?, service_status=?,
             service_total=?, gone_at=CASE WHEN ?='gone' THEN COALESCE(gone_at, ?) ELSE NULL END
