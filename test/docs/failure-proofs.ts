@@ -111,58 +111,64 @@ export const failureProofs: Readonly<Record<string, readonly Proof[]>> = {
     ],
   ],
   'An order was cancelled or deleted': [
-    ['outbound/capture/removals.test.ts', 'stays at the service by default, whether cancelled or deleted'],
+    ['outbound/capture/capture-removals.test.ts', 'stays at the service by default, whether cancelled or deleted'],
     [
-      'outbound/capture/removals.test.ts',
+      'outbound/capture/capture-removals.test.ts',
       'is deleted there when it is cancelled and that is configured, also between two sweeps',
     ],
     [
-      'outbound/capture/removals.test.ts',
+      'outbound/capture/capture-removals.test.ts',
       'is marked there with the configured fields alone where nothing else is known of it, and whole when it comes back',
     ],
     [
-      'outbound/capture/removals.test.ts',
+      'outbound/capture/capture-removals.test.ts',
       'waits for a person where it would have to be replaced as a whole, and nothing is known of it',
     ],
     [
-      'outbound/capture/removals.test.ts',
+      'outbound/capture/capture-removals.test.ts',
       'is never sent when it was cancelled before, and sent when that is taken back',
     ],
     [
-      'outbound/capture/removals.test.ts',
+      'outbound/capture/capture-removals.test.ts',
       'is removed there by … after its create, also when an edit waits behind that one already',
     ],
-    ['outbound/capture/removals.test.ts', 'is deleted there once it was missing in two sweeps, and not before'],
+    ['outbound/capture/capture-removals.test.ts', 'is deleted there once it was missing in two sweeps, and not before'],
     [
-      'outbound/capture/removals.test.ts',
+      'outbound/capture/capture-removals.test.ts',
       'is not deleted there because one sweep missed it and broke off, and another one missed it at once',
     ],
     [
-      'outbound/capture/removals.test.ts',
+      'outbound/capture/capture-removals.test.ts',
       'is not taken for removed because there is nothing at a mistyped address, and never made twice',
     ],
-    ['outbound/capture/removals.test.ts', 'is done when the service says that it has no such order any more'],
+    ['outbound/capture/capture-removals.test.ts', 'is done when the service says that it has no such order any more'],
     ['cli/explain.test.ts', 'says that a record was removed, or withdrawn before it was sent'],
   ],
   'Very many were edited or cancelled at once': [
-    ['outbound/capture/brakes.test.ts', 'is not ended by a yes to something else, while the person looks at the list'],
-    ['outbound/capture/brakes.test.ts', 'lets go only the messages that were shown, whatever their numbers'],
     [
-      'outbound/capture/brakes.test.ts',
+      'outbound/capture/pass-brakes.test.ts',
+      'is not ended by a yes to something else, while the person looks at the list',
+    ],
+    ['outbound/capture/pass-brakes.test.ts', 'lets go only the messages that were shown, whatever their numbers'],
+    [
+      'outbound/capture/pass-brakes.test.ts',
       'is told as over when what it held is taken back, and told again the next time',
     ],
-    ['outbound/capture/brakes.test.ts', 'holds more updates in a pass than maxUpdates, all of them, and creates go on'],
-    ['outbound/capture/removals.test.ts', 'waits for a person together with many others'],
+    [
+      'outbound/capture/pass-brakes.test.ts',
+      'holds more updates in a pass than maxUpdates, all of them, and creates go on',
+    ],
+    ['outbound/capture/capture-removals.test.ts', 'waits for a person together with many others'],
     ['cli/confirm.test.ts', 'shows the list first: counts, fields, rows'],
     ['cli/confirm.test.ts', 'is the only way: outbox retry lets nothing go that a brake holds'],
   ],
   'Somebody changed the mapping': [
     [
-      'outbound/capture/brakes.test.ts',
+      'outbound/capture/pass-brakes.test.ts',
       'holds a mapping edit that touches … orders, counts it by field, and sends it when a person says so',
     ],
     [
-      'outbound/capture/brakes.test.ts',
+      'outbound/capture/pass-brakes.test.ts',
       'takes a changed mapping as the new baseline without sending anything, and follows edits from there',
     ],
   ],
@@ -198,7 +204,7 @@ export const failureProofs: Readonly<Record<string, readonly Proof[]>> = {
     ['outbound/capture/restored-erp.test.ts', 'overwrites no customer with another who got the key'],
     ['cli/status.test.ts', 'shows what a brake holds, and what to say'],
     [
-      'outbound/capture/removals.test.ts',
+      'outbound/capture/capture-removals.test.ts',
       'is not meant when the ERP was restored from yesterday, and ids are used again',
     ],
   ],

@@ -18,7 +18,7 @@ export interface ConflictingCreate {
 }
 
 export type AdoptOutcome =
-  /** Bound. `held`: messages that wait until somebody has looked at what differs. */
+  /** Bound. `held`: messages that wait until a person has looked at what differs. */
   | { kind: 'adopted'; serviceId: string; differs: string[]; held: number[] }
   /** This record of ours was acknowledged before: its create has nothing more to say. */
   | { kind: 'known'; serviceId: string }
@@ -28,8 +28,8 @@ export type AdoptOutcome =
   | { kind: 'later' };
 
 /**
- * Binds a customer of ours to the one with exactly its code that somebody else made. Nothing there is written over: what
- * differs becomes an update that is held, and so does whatever waits behind the create. The caller's transaction has checked
+ * Binds a customer of ours to the one with exactly its code that others made. Nothing there is written over: the
+ * differences become an update that is held, and messages that wait behind the create are held too. The caller's transaction has checked
  * the epoch and writes the audit.
  */
 async function adoptFound(
@@ -195,8 +195,8 @@ export interface Comparison {
 }
 
 /**
- * Compares our record with the one that the service shows. Pure. A field that it does not show counts as different: nobody
- * knows what is in it. What only the service has differs where updates replace the record (PUT), because they would clear it.
+ * Compares our record with the one that the service shows. Pure. A field that it does not show counts as different: its
+ * value is not known. A field that only the service has differs where updates replace the record (PUT), because they would clear it.
  */
 export function compareWithShown(wanted: Fields, shown: Fields, method: UpdateMethod): Comparison {
   const isShown = (name: string) => Object.hasOwn(shown, name);

@@ -14,7 +14,7 @@ export interface BrakeLimits {
 /**
  * Why the updates and removals of a pass wait for a person, or null. Pure. What a pass would do to so many records at once
  * was hardly done by hand: more likely something happened to the ERP.
- * @param standing what was found wrong with the source itself (empty, restored), as long as nobody confirmed it
+ * @param standing what was found wrong with the source itself (empty, restored), until a person confirms it
  */
 export function passBrake(counts: PassCounts, limits: BrakeLimits, standing: string | null): string | null {
   if (counts.updates + counts.removals === 0) return null;
@@ -46,12 +46,12 @@ export function holdReason(input: HoldInput): string | null {
   if (operation === 'create') return input.suspiciousCreate;
   // It says what the service holds already, so that nothing will be sent.
   if (binding !== null && binding.contentHash === input.contentHash) return null;
-  // Nobody has said yes to the change that this one takes the place of.
+  // No person has agreed to the change that this one replaces.
   if (newest?.state === 'parked' && newest.parkClass === 'held')
     return newest.reason ?? 'an earlier change to it is held';
   if (binding?.adoption && !binding.adoption.isReviewed) {
     const { differs } = binding.adoption;
-    // Of what nobody has compared, an update of single fields says only what was edited since.
+    // Where the record was not compared, an update of single fields says only what was edited since.
     const isWhole = input.replacesRecord || binding.contentHash === unknownContent;
     if (differs === null ? isWhole : differs.length > 0) return heldAsAdopted;
   }

@@ -61,7 +61,7 @@ export async function sweepRemovals(
   }
 }
 
-/** Cancellations among the changes since the cursor, so that nobody has to wait for the next sweep. */
+/** Cancellations among the changes since the cursor: they need not wait for the next sweep. */
 export async function captureCancelled(
   context: JobContext,
   reader: ErpReader,
@@ -139,7 +139,7 @@ function planRemoval(
   const held = holdReason({
     operation,
     contentHash: hash,
-    // That somebody cancelled it is no change of the mapping.
+    // A cancellation is no change of the mapping.
     mappingFingerprint: binding?.mappingFingerprint ?? newest?.mappingFingerprint ?? pass.fingerprint,
     newest,
     binding,
@@ -218,8 +218,8 @@ async function openCreates(
 }
 
 /**
- * The record as it was last wanted: of the newest message, unless that gave way to what the service has; else what the service
- * acknowledged; and where nobody knows what the service holds of it, of the newest message all the same.
+ * The record as it was last wanted: that of the newest message. If that message was superseded, what the service acknowledged,
+ * where that is known.
  */
 async function lastRecords(
   tx: Tx,

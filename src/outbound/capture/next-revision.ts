@@ -18,12 +18,12 @@ export interface KnownBinding {
   revision: number;
   generation: number;
   contentHash: string;
-  /** Set when somebody else made the record at the service, under a key that is not ours. */
+  /** Set when the record was made at the service by others, not under a key of ours. */
   adoption?: KnownAdoption | null;
 }
 
 export interface KnownAdoption {
-  /** Names of the fields that differed; null: nobody has compared. */
+  /** Names of the fields that differed; null: they were not compared. */
   differs: string[] | null;
   /** A person has said what becomes of it. */
   isReviewed: boolean;

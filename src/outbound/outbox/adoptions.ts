@@ -19,9 +19,9 @@ export interface Adoption {
   from: AdoptedFrom;
   adoptedAt: number;
   actor: string;
-  /** Names of the fields that differed when it was adopted; null: nobody has compared. */
+  /** Names of the fields that differed when it was adopted; null: they were not compared. */
   differs: string[] | null;
-  /** When a person said what becomes of it; null: nobody has. */
+  /** When a person said what becomes of it; null: not yet. */
   reviewedAt: number | null;
 }
 
@@ -84,7 +84,7 @@ export async function adoptionOf(tx: Tx, entity: Entity, sourceKey: string): Pro
 
 export interface AdoptionFilter {
   entity?: Entity;
-  /** Only records with differences that nobody has looked at. */
+  /** Only records with differences that no person has looked at. */
   onlyOpen?: boolean;
 }
 
@@ -137,7 +137,7 @@ export async function importAdoptions(tx: Tx, rows: readonly AdoptionRow[]): Pro
 export interface AdoptionCounts {
   customers: number;
   orders: number;
-  /** Differ from the ERP, and nobody has said what becomes of it. */
+  /** Differ from the ERP, and no person has said what becomes of it. */
   open: number;
 }
 

@@ -18,7 +18,7 @@ export interface Binding extends RecordName {
   serviceId: string;
   revision: number;
   generation: number;
-  /** Of what the service holds; `unknownContent` where nobody knows. */
+  /** Of what the service holds; `unknownContent` where that is not known. */
   contentHash: string;
   mappingFingerprint: string;
   /** The columns that never change, as JSON. */
@@ -146,7 +146,7 @@ async function replaceByClosed(tx: Tx, entity: Entity, closed: readonly ClosedBi
 export interface CountingSweep {
   /** When it began. */
   startedAt: number;
-  /** When the last one began that came to its end; null: none has, or somebody asked for another one since. */
+  /** When the last one began that came to its end; null: none has, or another one was asked for since. */
   lastStartedAt: number | null;
 }
 

@@ -7,7 +7,7 @@ type Fields = { [name: string]: JsonValue };
  * The body of an update: the fields that differ from what the service last acknowledged. A field that is gone becomes null.
  * A list such as `items` is sent whole, because a list has no names to address its parts by.
  * @param acknowledged null when it is not known, as after the loss of a store: then every field is sent
- * @param optional names of fields that a record may lack. Where nobody knows what the service holds, it may hold one of them
+ * @param optional names of fields that a record may lack. Where it is not known what the service holds, it may hold one of them
  * @returns null when nothing differs
  */
 export function composePatch(

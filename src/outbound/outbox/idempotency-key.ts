@@ -31,7 +31,7 @@ export function revisionKey(
 /** By this the clocks of two machines may differ, or one be set, without a word about it. */
 export const clockToleranceMs = 5 * 60_000;
 
-/** When something was sent of which nobody knows when: longer ago than any service remembers a key, so that it is never resent blindly. */
+/** Stands for an unknown time of the first send: longer ago than any service remembers a key, so that it is never resent blindly. */
 export const sentUnknownWhen = 1;
 
 /**

@@ -137,8 +137,8 @@ export function settle(message: SendingMessage, verdict: Verdict, context: Settl
     case 'unauthorised':
       return same;
 
-    // The first request with this key is still running: it may well succeed. What has been running for an hour does not end
-    // within a second, and nobody may be asked that often for ever.
+    // The first request with this key is still running: it may well succeed. A request that has run for an hour does not end
+    // within a second, and the service must not be asked that often for ever.
     case 'busy': {
       const waitMs = Math.min(longestOwnWaitMs, Math.max(busyWaitMs, (nowMs - firstSentAt) / 10));
       return { ...same, state: 'in_doubt', nextAttemptAt: nowMs + Math.round(waitMs) };

@@ -1,6 +1,6 @@
 import { type AuditEntry, appendAudit } from '../../audit/audit-log.js';
 import type { Entity } from '../../model/record.js';
-import { placeholders, updateRows } from '../../store/rows.js';
+import { placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { readStoreInfo, writeStoreInfo } from '../../store/store-info.js';
 import { doubtBoundContents } from '../outbox/bindings.js';
@@ -13,9 +13,11 @@ const isUnbound = 'NOT EXISTS (SELECT 1 FROM binding b WHERE b.entity=m.entity A
 /** Creates that the lost store may have sent, and that are not closed. */
 const unbound = `m.operation='create' AND m.state='pending' AND ${isUnbound}`;
 
-/** Locked, so that their fate is decided here alone until the transaction ends. */
-async function lockMessages(tx: Tx, which: string): Promise<MessageName[]> {
-  return tx.rows(`SELECT m.id, m.entity, m.source_key FROM outbox_message m WHERE ${which}${tx.forUpdate}`);
+/** Locked, so that their fate is decided here alone until the transaction ends. A few thousand at a time: there may be a million. */
+async function lockBatches(tx: Tx, which: string): Promise<number[][]> {
+  const rows = await tx.rows<{ id: number }>(`SELECT m.id FROM outbox_message m WHERE ${which}${tx.forUpdate}`);
+  const ids = rows.map(({ id }) => id);
+  return Array.from({ length: Math.ceil(ids.length / 5_000) }, (_, i) => ids.slice(i * 5_000, (i + 1) * 5_000));
 }
 
 export async function countUnbound(tx: Tx): Promise<{ customers: number; orders: number }> {
@@ -33,8 +35,8 @@ export type UnboundFate =
   | { to: 'parked' };
 
 /**
- * Creates of a copy that did not know them as sent: its successor may have sent them after the copy was made. So their
- * bytes stay with their key, and nobody takes them for unsent.
+ * Creates that a copy does not know as sent, although its successor may have sent them after the copy was made. Their bytes
+ * stay with their key, and they no longer count as unsent.
  * @param since when the copy was made
  */
 export async function presumeSent(tx: Tx, since: number): Promise<void> {
@@ -50,26 +52,34 @@ export async function settleUnbound(tx: Tx, fate: UnboundFate, actor: string, no
     fate.to === 'in_doubt'
       ? 'It may have been sent before the store was lost.'
       : 'It may have been sent before the store was lost, and nothing proves whether it exists. Look at the service, then use outbox resolve.';
-  const all = await lockMessages(tx, unbound);
-  const ids = all.map(({ id }) => id);
   const sentSince = fate.to === 'in_doubt' ? fate.sentSince : null;
   const outcome = fate.to === 'in_doubt' ? 'unknown' : 'unproven';
-  await auditEach(tx, all, { event: fate.to, outcome, actor, detail: { reason, sentSince } }, nowMs);
+  const batches = await lockBatches(tx, unbound);
   // Creates that this store sent before it was copied go out again under their key. The service may repeat an answer that it gave
   // before the lost store sent a change.
-  const underWay = await lockMessages(
-    tx,
-    `m.operation='create' AND m.state IN ('sending','in_doubt') AND ${isUnbound}`,
-  );
-  const resent = fate.to === 'in_doubt' && !fate.lookUp ? all : [];
-  const doubted = [...underWay, ...resent].map(({ id }) => ({ id, contentHash: unknownContent }));
-  await setContentHashes(tx, doubted);
-  if (fate.to === 'in_doubt') await presumeInDoubt(tx, ids, fate.sentSince, reason, nowMs);
-  else await parkAsUnproven(tx, ids, reason);
-  return all.length;
+  const underWay = `m.operation='create' AND m.state IN ('sending','in_doubt') AND ${isUnbound}`;
+  for (const ids of await lockBatches(tx, underWay)) await doubtContentsOf(tx, ids);
+  for (const ids of batches) {
+    await auditEach(tx, ids, { event: fate.to, outcome, actor, detail: { reason, sentSince } }, nowMs);
+    if (fate.to === 'in_doubt' && !fate.lookUp) await doubtContentsOf(tx, ids);
+    if (fate.to === 'in_doubt') await presumeInDoubt(tx, ids, fate.sentSince, reason, nowMs);
+    else await parkAsUnproven(tx, ids, reason);
+  }
+  return batches.flat().length;
 }
 
-async function auditEach(tx: Tx, messages: readonly MessageName[], entry: AuditEntry, nowMs: number): Promise<void> {
+async function doubtContentsOf(tx: Tx, ids: readonly number[]): Promise<void> {
+  await setContentHashes(
+    tx,
+    ids.map((id) => ({ id, contentHash: unknownContent })),
+  );
+}
+
+async function auditEach(tx: Tx, ids: readonly number[], entry: AuditEntry, nowMs: number): Promise<void> {
+  const messages = await tx.rows<MessageName>(
+    `SELECT id, entity, source_key FROM outbox_message WHERE id IN ${placeholders(ids.length)} ORDER BY id`,
+    ids,
+  );
   await appendAudit(
     tx,
     messages.map(({ id, entity, sourceKey }) => ({ ...entry, entity, sourceKey, messageId: id })),
@@ -78,21 +88,19 @@ async function auditEach(tx: Tx, messages: readonly MessageName[], entry: AuditE
 }
 
 /**
- * Creates that wait for a person, held or refused: a person may have let them go in the store that was lost. Whatever becomes
- * of the others, nobody has said that these may be sent, so they are parked as unproven, with a line in the audit for each.
+ * Creates that wait for a person, held or refused: a person may have let them go in the store that was lost, but has not
+ * said so here. They are parked as unproven, with a line in the audit for each.
  */
 export async function doubtParkedCreates(tx: Tx, actor: string, nowMs: number): Promise<number> {
   const parked = `m.operation='create' AND m.state='parked' AND m.park_class IN ('held','refused') AND ${isUnbound}`;
   const reason =
     'Somebody may have let it go before the store was lost, and nothing proves whether it exists. Look at the service, then use outbox resolve.';
-  const all = await lockMessages(tx, parked);
-  await auditEach(tx, all, { event: 'parked', outcome: 'unproven', actor, detail: { reason } }, nowMs);
-  await parkAsUnproven(
-    tx,
-    all.map(({ id }) => id),
-    reason,
-  );
-  return all.length;
+  const batches = await lockBatches(tx, parked);
+  for (const ids of batches) {
+    await auditEach(tx, ids, { event: 'parked', outcome: 'unproven', actor, detail: { reason } }, nowMs);
+    await parkAsUnproven(tx, ids, reason);
+  }
+  return batches.flat().length;
 }
 
 /**
@@ -106,13 +114,8 @@ export async function doubtUnmapped(tx: Tx, fate: UnboundFate): Promise<void> {
 
 /** When these may have been sent for the first time; what is known of it stays. */
 async function noteFirstSent(tx: Tx, which: string, atMs: number): Promise<void> {
-  const messages = await lockMessages(tx, `${which} AND m.first_sent_at IS NULL`);
-  await updateRows(
-    tx,
-    'outbox_message',
-    ['id'],
-    messages.map(({ id }) => ({ id, first_sent_at: atMs })),
-  );
+  for (const ids of await lockBatches(tx, `${which} AND m.first_sent_at IS NULL`))
+    await tx.run(`UPDATE outbox_message SET first_sent_at=? WHERE id IN ${placeholders(ids.length)}`, [atMs, ...ids]);
 }
 
 /**
@@ -145,8 +148,8 @@ export async function markRecovered(tx: Tx): Promise<void> {
 }
 
 /**
- * Whether a store that was lost may have sent this message, and changes to its record after it: that it exists at the service,
- * whoever found it there, says nothing of its fields then.
+ * Whether a store that was lost may have sent this message, and changes to its record after it: then its existence at the
+ * service says nothing about its fields.
  */
 export async function fromBeforeRecovery(tx: Tx): Promise<(messageId: number) => boolean> {
   if ((await readStoreInfo(tx, 'recovery')) !== null) return () => true;

@@ -27,8 +27,8 @@ export interface TakenOver {
 }
 
 /**
- * Takes over what an export says, and believes no binding any more. Nobody captures in those transactions: a pass that has read what
- * is known before a binding comes would write a create beside it. Nor does anybody deliver: each of them looks for the hold again.
+ * Takes over what an export says, and believes no binding any more. Each transaction keeps capture out: a pass that has read what
+ * is known before a binding comes would write a create beside it. Each also checks the hold again, which keeps delivery out.
  * @throws when another recovery has ended the hold meanwhile
  */
 export async function takeOverBindings(

@@ -5,7 +5,7 @@ import { type Confirmation, confirmHeld, planUpdates, summariseHeld } from '../.
 import { type Lab, onBothLabs } from '../../support/jobs/job-lab.js';
 import { expectAllAtService, statesOf } from '../../support/jobs/service-of.js';
 
-/** The long form: WAYBILL_BRAKE_ORDERS=5000 npx mocha dist/test/outbound/capture/brakes.test.js */
+/** The long form: WAYBILL_BRAKE_ORDERS=5000 npx mocha dist/test/outbound/capture/pass-brakes.test.js */
 const manyOrders = Number(process.env.WAYBILL_BRAKE_ORDERS ?? 500);
 
 onBothLabs('a brake', (kit) => {
