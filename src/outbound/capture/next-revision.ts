@@ -107,12 +107,10 @@ function decide(
       return again(newest, revision, generation + (burnt ? 1 : 0));
     }
 
+    // The end of a superseded message is known from elsewhere, such as an export: what the service holds is compared with the row.
     case 'sending':
     case 'in_doubt':
     case 'delivered':
-      return update(revision, generation, null);
-
-    // Its end is known from elsewhere, such as an export: what the service holds is compared with the row.
     case 'superseded':
       return update(revision, generation, null);
   }
@@ -200,8 +198,7 @@ export function forcedRevision(
       // A repeated create was refused. The record is there all the same, and a new key would make a second one.
       if (newest.operation === 'create' && binding)
         return { action: 'skip', reason: 'the service acknowledged it before, and refused it when it was sent again' };
-      const burnt = replaysRefusals && newest.parkClass === 'refused' && newest.operation === 'create';
-      return again(newest, revision, newest.generation + (burnt ? 1 : 0));
+      return again(newest, revision, newest.generation + (isBurnt(newest, replaysRefusals) ? 1 : 0));
     }
     case 'discarded':
       return { action: 'skip', reason: 'an operator discarded it' };
