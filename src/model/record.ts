@@ -1,5 +1,6 @@
 /** The two kinds of record that Waybill carries to the service. */
-export type Entity = 'customer' | 'order';
+export const entities = ['customer', 'order'] as const;
+export type Entity = (typeof entities)[number];
 
 /** A value that JSON can hold exactly. Numbers are safe integers; money never travels as a float. */
 export type JsonValue = string | number | boolean | null | JsonValue[] | { [name: string]: JsonValue };

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { appendAudit } from '../audit/audit-log.js';
 import type { ErpReader } from '../erp/erp-reader.js';
+import { entities } from '../model/record.js';
 import type { JobContext } from '../ops/job-context.js';
 import { killPoint } from '../ops/kill-point.js';
 import { capture } from '../outbound/capture/capture.js';
@@ -133,7 +134,7 @@ async function succeed(tx: Tx, hold: RecoveryHold): Promise<void> {
   await writeStoreInfo(tx, 'predecessors', JSON.stringify([...predecessors]));
   await deleteStoreInfo(tx, 'recovery');
   // Removals were not decided meanwhile, and the cursors have moved past cancelled rows.
-  for (const entity of ['customer', 'order'] as const) await sweepAtNextPass(tx, entity);
+  for (const entity of entities) await sweepAtNextPass(tx, entity);
 }
 
 function noClient(): never {

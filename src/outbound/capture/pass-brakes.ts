@@ -1,6 +1,6 @@
 import { appendAudit } from '../../audit/audit-log.js';
 import type { ErpReader } from '../../erp/erp-reader.js';
-import type { Entity } from '../../model/record.js';
+import { type Entity, entities } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
 import { endAlert, raiseAlert } from '../../store/alerts.js';
@@ -11,7 +11,6 @@ import { afterThisPass, removalAfterThisPass } from '../outbox/message.js';
 import { holdMessages } from '../outbox/transitions.js';
 import { nextMarks, type PassCounts, passBrake, sourceBrake } from './brake.js';
 
-const entities = ['customer', 'order'] as const;
 const batchSize = 500;
 
 /**

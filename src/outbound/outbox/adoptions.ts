@@ -1,4 +1,4 @@
-import type { Entity, JsonValue } from '../../model/record.js';
+import { type Entity, entities, type JsonValue } from '../../model/record.js';
 import { placeholders, type Row, upsertRows } from '../../store/rows.js';
 import type { SqlValue, Tx } from '../../store/store.js';
 import { composePatch } from './compose-update.js';
@@ -171,7 +171,7 @@ export async function differingFields(
   adoptions: readonly Pick<Adoption, 'entity' | 'sourceKey'>[],
 ): Promise<Map<string, DifferingField[]>> {
   const fields = new Map<string, DifferingField[]>();
-  for (const entity of ['customer', 'order'] as const) {
+  for (const entity of entities) {
     const keys = adoptions.filter((one) => one.entity === entity).map(({ sourceKey }) => sourceKey);
     if (keys.length === 0) continue;
     const rows = await tx.rows<{ sourceKey: string; acknowledged: string; record: string }>(

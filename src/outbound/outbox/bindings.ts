@@ -1,4 +1,4 @@
-import type { Entity } from '../../model/record.js';
+import { type Entity, entities } from '../../model/record.js';
 import { insertRows, placeholders, type Row, updateRows, upsertRows } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { deleteAdoptions } from './adoptions.js';
@@ -111,7 +111,7 @@ export async function closeBindings(
   removed: readonly (RecordName & { revision: number; generation: number })[],
   nowMs: number,
 ): Promise<void> {
-  for (const entity of ['customer', 'order'] as const) {
+  for (const entity of entities) {
     const ofEntity = removed.filter((one) => one.entity === entity);
     if (ofEntity.length === 0) continue;
     const keys = ofEntity.map((one) => one.sourceKey);

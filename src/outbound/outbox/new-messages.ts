@@ -1,4 +1,4 @@
-import type { Entity } from '../../model/record.js';
+import { type Entity, entities } from '../../model/record.js';
 import { insertRows, placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { unknownContent } from './content-hash.js';
@@ -71,7 +71,7 @@ export async function insertMessages(tx: Tx, messages: readonly NewMessage[], no
   );
   // Ids of a multi-row insert are not promised to be consecutive: ask for them.
   const ids = new Map<string, number>();
-  for (const entity of ['customer', 'order'] as const) {
+  for (const entity of entities) {
     const keys = [...new Set(messages.filter((m) => m.entity === entity).map((m) => m.sourceKey))];
     if (keys.length === 0) continue;
     const rows = await tx.rows<{ id: number; sourceKey: string; revision: number }>(
@@ -99,7 +99,7 @@ async function hurryWhatNewsWaitsFor(tx: Tx, news: readonly NewMessage[]): Promi
     ),
     order: news.flatMap((m) => (m.entity === 'order' ? [m.sourceKey] : [])),
   };
-  for (const entity of ['customer', 'order'] as const) {
+  for (const entity of entities) {
     const keys = [...new Set(waitedFor[entity])];
     if (keys.length === 0) continue;
     await tx.run(

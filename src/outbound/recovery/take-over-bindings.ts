@@ -1,4 +1,4 @@
-import type { Entity } from '../../model/record.js';
+import { type Entity, entities } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { lockLease } from '../../store/lease.js';
 import { inChunks, placeholders, updateRows } from '../../store/rows.js';
@@ -68,7 +68,7 @@ async function importRows(
  */
 async function doubtAllBindings({ store }: JobContext, hold: RecoveryHold): Promise<number> {
   let doubted = 0;
-  for (const entity of ['customer', 'order'] as const)
+  for (const entity of entities)
     for (let after = ''; ; ) {
       const keys = await store.transaction('doubt older bindings', async (tx) => {
         await lockLease(tx, 'capture');
@@ -96,7 +96,7 @@ interface TakenOverBindings {
 /** Takes over bindings that were exported. A create that was captured meanwhile, and never sent, is closed. */
 async function takeOverOpen(tx: Tx, rows: readonly BindingRow[], nowMs: number): Promise<TakenOverBindings> {
   const result: TakenOverBindings = { imported: 0, older: 0, closed: 0 };
-  for (const entity of ['customer', 'order'] as const) {
+  for (const entity of entities) {
     const given = rows.filter((row) => row.entity === entity);
     // Records removed since the export stay removed.
     const newer = await newerThanKnown(tx, entity, given);
@@ -118,7 +118,7 @@ async function takeOverOpen(tx: Tx, rows: readonly BindingRow[], nowMs: number):
  */
 async function takeOverRemovals(tx: Tx, rows: readonly ClosedBindingRow[], nowMs: number): Promise<number> {
   let imported = 0;
-  for (const entity of ['customer', 'order'] as const) {
+  for (const entity of entities) {
     const news = await newerThanKnown(
       tx,
       entity,
