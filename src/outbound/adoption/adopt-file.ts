@@ -18,9 +18,9 @@ import { decideAdoption } from './decide-adoption.js';
 /** One line of a list of adoptions, or what is wrong with it. */
 export type AdoptionLine = { line: number; sourceKey: string; serviceId: string } | { line: number; problem: string };
 
-export type ClaimLine = Extract<AdoptionLine, { sourceKey: string }>;
+type ClaimLine = Extract<AdoptionLine, { sourceKey: string }>;
 
-export interface AdoptFileOptions {
+interface AdoptFileOptions {
   entity: Entity;
   /** Reads the list from its beginning: once to check it, and once to write. */
   lines: () => AsyncIterable<AdoptionLine>;
@@ -45,7 +45,7 @@ export interface AdoptFileResult {
 }
 
 /** Lines that become one transaction: a list that is not longer is written whole or not at all. */
-export const linesPerTransaction = 10_000;
+const linesPerTransaction = 10_000;
 const chunkSize = 500;
 const maxProblems = 100;
 
@@ -75,7 +75,7 @@ export async function adoptFile(
 }
 
 /** Nothing can be adopted now. The message says what to do. */
-export class AdoptionRefused extends Error {
+class AdoptionRefused extends Error {
   override readonly name = 'AdoptionRefused';
 }
 

@@ -12,7 +12,7 @@ import { insertMessages } from '../outbox/new-messages.js';
 import { closeAsSettled, holdMessages } from '../outbox/transitions.js';
 
 /** The create of a customer that the service says is there already. */
-export interface ConflictingCreate {
+interface ConflictingCreate {
   id: number;
   sourceKey: string;
 }
@@ -185,7 +185,7 @@ export async function adoptCustomer(
 
 type Fields = { [name: string]: JsonValue };
 
-export interface Comparison {
+interface Comparison {
   /** What is known of our fields at the service: the base of the next update. Never a field that we don't send. */
   base: Fields;
   /** The content hash of the base; of no content when the service does not show all of our fields. */

@@ -6,7 +6,7 @@ import { unknownContent } from '../outbox/content-hash.js';
 import type { Operation } from '../outbox/message.js';
 import type { KnownBinding, NewestMessage } from './next-revision.js';
 
-export interface BrakeLimits {
+interface BrakeLimits {
   maxUpdates: number;
   maxRemovals: number;
 }

@@ -23,7 +23,7 @@ import {
 } from './plan-row.js';
 import { type FirstSeen, firstSeen, orderReadiness, writeUnsettled } from './unsettled-orders.js';
 
-export interface CapturePageWork extends RowPass {
+interface CapturePageWork extends RowPass {
   entity: Entity;
   page: ErpPage<ReadCustomer | ReadOrder>;
   /** Orders that were asked for because they wait for their lines; those that the page lacks are forgotten. */

@@ -22,7 +22,7 @@ export interface KnownBinding {
   adoption?: KnownAdoption | null;
 }
 
-export interface KnownAdoption {
+interface KnownAdoption {
   /** Names of the fields that differed; null: they were not compared. */
   differs: string[] | null;
   /** A person has said what becomes of it. */
@@ -163,7 +163,7 @@ function update(revision: number, generation: number, supersedes: number | null)
   return { action: 'write', operation: 'update', revision, generation, supersedes };
 }
 
-export type ForcedDecision = RevisionDecision | { action: 'skip'; reason: string };
+type ForcedDecision = RevisionDecision | { action: 'skip'; reason: string };
 
 /**
  * What `resync --force` does with a row that has not changed. Pure. A create goes out again only with the same key and bytes,

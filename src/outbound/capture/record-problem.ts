@@ -4,7 +4,7 @@ import type { Entity, JsonValue } from '../../model/record.js';
 type Fields = { readonly [name: string]: JsonValue };
 
 /** What the service demands of a record, and how large the body may be that carries it. */
-export interface RecordDemands {
+interface RecordDemands {
   fields: FieldRuleSettings;
   maxRequestBytes: number;
 }

@@ -11,7 +11,7 @@ export interface OrderReadinessInput {
   settleSeconds: number;
 }
 
-export type OrderReadiness =
+type OrderReadiness =
   | { ready: true }
   | { ready: false; wait: true; reason: string }
   | { ready: false; wait: false; reason: string };

@@ -82,7 +82,7 @@ export async function adoptionOf(tx: Tx, entity: Entity, sourceKey: string): Pro
   return row ? adoptionOfRow(row) : null;
 }
 
-export interface AdoptionFilter {
+interface AdoptionFilter {
   entity?: Entity;
   /** Only records with differences that no person has looked at. */
   onlyOpen?: boolean;
@@ -159,7 +159,7 @@ interface AdoptionColumns extends Omit<Adoption, 'from' | 'differs'> {
 }
 
 /** A field in which the ERP and the service differ. Undefined: that side does not have it, or does not show it. */
-export interface DifferingField {
+interface DifferingField {
   field: string;
   erp: JsonValue | undefined;
   service: JsonValue | undefined;

@@ -31,8 +31,7 @@ export interface ComposedUpdate {
   body: Fields;
 }
 
-export const updateMethods = ['PATCH', 'PUT', 'POST'] as const;
-export type UpdateMethod = (typeof updateMethods)[number];
+export type UpdateMethod = 'PATCH' | 'PUT' | 'POST';
 
 /**
  * An update in the way the service takes it. Pure. A PUT replaces the record, so it always carries the whole of it: a field

@@ -1,7 +1,7 @@
 import type { Entity } from '../../model/record.js';
 import type { Verdict } from '../../model/verdict.js';
 
-export interface BackoffSettings {
+interface BackoffSettings {
   baseMs: number;
   maxMs: number;
 }

@@ -140,9 +140,9 @@ export async function parkAsUnproven(tx: Tx, ids: readonly number[], reason: str
 }
 
 /** The states that an operator can act on. */
-export type OperableState = 'pending' | 'in_doubt' | 'parked';
+type OperableState = 'pending' | 'in_doubt' | 'parked';
 
-export interface Requeued {
+interface Requeued {
   id: number;
   to: 'pending' | 'in_doubt';
   firstSentAt: number | null;

@@ -94,7 +94,7 @@ export async function renewWitness(store: Store, file: string, nowMs: number): P
   return witness;
 }
 
-export async function traceOf(tx: Tx): Promise<StoreTrace> {
+async function traceOf(tx: Tx): Promise<StoreTrace> {
   const [line] = await tx.select<{ id: number | null }>('SELECT MAX(id) AS id FROM audit_log');
   return {
     incarnation: (await readStoreInfo(tx, 'incarnation')) ?? '',
