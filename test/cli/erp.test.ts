@@ -2,6 +2,7 @@ import { appendFileSync, existsSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { expect } from 'chai';
+import { openApp } from '../../src/app.js';
 import { forgetWritten, saveWriteBack, saveWritten } from '../../src/inbound/write-back/write-back-state.js';
 import { onBothStores } from './installation.js';
 
@@ -20,6 +21,14 @@ describe('waybill erp', () => {
       expect(tables).to.deep.equal(['waybill_customers', 'waybill_invoices', 'waybill_orders']);
       expect(existsSync(join(installation.configDir, 'erp.sqlite')), 'nothing is touched').to.equal(false);
       expect((await json('erp', 'side-tables')).tables).to.have.length(3);
+    });
+
+    it('has what a command changes marked for the write-back, of the kinds that are on', async () => {
+      setting('writeBack: { enabled: true, customers: { enabled: false } }');
+      const app = await openApp({ configDir: installation.configDir, role: 'test', log: 'stderr' });
+      const kinds = [...app.store.writeBackKinds];
+      await app.close();
+      expect(kinds).to.deep.equal(['orders', 'invoices']);
     });
 
     it('shows in status how the write-back goes, and has everything written again', async () => {
