@@ -50,14 +50,28 @@ export function scheduleJobs(
   const { reader, client, writer } = partners;
   const quiet = new QuietClock(settings.schedule);
 
+  /** Puts on record how a job went, for alerts and `status`. @param failure null: it succeeded; undefined: neither */
+  const note = async (job: RecordedJob, failure: string | null | undefined) => {
+    if (failure === undefined) return;
+    await store
+      .transaction(`note how ${job} went`, (tx) =>
+        failure === null ? recordSuccess(tx, job, nowMs()) : recordFailure(tx, job, failure, nowMs()),
+      )
+      // When the store is away, the job itself says so.
+      .catch((error: Error) => log.warn(`How ${job} went is not on record`, { error: error.message }));
+  };
+  const noting = async <T>(job: RecordedJob, run: Promise<T>, failureOf: (result: T) => string | null | undefined) => {
+    const result = await run.catch(async (error: Error) => {
+      await note(job, signal.aborted ? undefined : error.message);
+      throw error;
+    });
+    await note(job, failureOf(result));
+    return result;
+  };
+
   const captureNow = scheduler.job('capture', async () => {
-    const result = await recorded(
-      context,
-      'capture',
-      signal,
-      () => capture(context, reader, { signal }),
-      ({ stopped }) => (stopped ? undefined : null),
-    );
+    const captured = capture(context, reader, { signal });
+    const result = await noting('capture', captured, ({ stopped }) => (stopped ? undefined : null));
     if (result.captured.orders + result.captured.customers + result.parked > 0)
       log.info('captured', { ...result.captured, parked: result.parked, waiting: result.waiting });
     if (result.stopped && !signal.aborted) log.warn('capture did not run', result.stopped);
@@ -72,16 +86,11 @@ export function scheduleJobs(
 
   const pullNow = scheduler.job('pull', async () => {
     if (!settings.invoices.enabled || quiet.isQuiet('pull', nowMs())) return;
-    const result = await recorded(
-      context,
-      'pull',
-      signal,
-      () => pull(context, client, lease, { waitsForTurn: true, signal }),
-      ({ outcome, reason }) => {
-        if (outcome === 'proven' || outcome === 'unproven') return null;
-        return outcome === 'failed' && !signal.aborted ? (reason ?? 'no reason given') : undefined;
-      },
-    );
+    const pulled = pull(context, client, lease, { waitsForTurn: true, signal });
+    const result = await noting('pull', pulled, ({ outcome, reason }) => {
+      if (outcome === 'proven' || outcome === 'unproven') return null;
+      return outcome === 'failed' && !signal.aborted ? (reason ?? 'no reason given') : undefined;
+    });
     if (result.outcome === 'proven') await endPulled(context, lease);
     log.log(result.outcome === 'proven' ? 'info' : 'warn', 'pulled unpaid invoices', result);
     void writeBackNow();
@@ -115,13 +124,8 @@ export function scheduleJobs(
   };
 
   const pruneNow = scheduler.job('prune', async () => {
-    const removed = await recorded(
-      context,
-      'prune',
-      signal,
-      () => prune(context, lease.lease, signal),
-      () => (signal.aborted ? undefined : null),
-    );
+    const pruned = prune(context, lease.lease, signal);
+    const removed = await noting('prune', pruned, () => (signal.aborted ? undefined : null));
     if (!signal.aborted) log.info('pruned', removed);
   });
   /** A machine that is off at night would never prune. */
@@ -171,33 +175,4 @@ export function scheduleJobs(
       void readBackNow();
     });
   return { begin, announce };
-}
-
-/**
- * Runs a job and puts on record how it went, for alerts and `status`.
- * @param failureOf what a run came to: null is a success, a text a failure, undefined neither
- */
-async function recorded<T>(
-  context: JobContext,
-  job: RecordedJob,
-  signal: AbortSignal,
-  run: () => Promise<T>,
-  failureOf: (result: T) => string | null | undefined,
-): Promise<T> {
-  const note = async (failure: string | null) => {
-    const { store, nowMs, log } = context;
-    await store
-      .transaction(`note how ${job} went`, (tx) =>
-        failure === null ? recordSuccess(tx, job, nowMs()) : recordFailure(tx, job, failure, nowMs()),
-      )
-      // When the store is away, the job itself says so.
-      .catch((error: Error) => log.warn(`How ${job} went is not on record`, { error: error.message }));
-  };
-  const result = await run().catch(async (error: Error) => {
-    if (!signal.aborted) await note(error.message);
-    throw error;
-  });
-  const failure = failureOf(result);
-  if (failure !== undefined) await note(failure);
-  return result;
 }

@@ -67,21 +67,15 @@ export async function readMarks(tx: Tx, entity: Entity): Promise<SourceMarks> {
 }
 
 export async function writeMarks(tx: Tx, entity: Entity, marks: SourceMarks): Promise<void> {
-  await upsertRows(
-    tx,
-    'capture_cursor',
-    ['name'],
-    [
-      {
-        name: entity,
-        high_changed_at: marks.highChangedAt,
-        high_key: marks.highKey,
-        swept_rows: marks.sweptRows,
-        brake: marks.brake?.cause ?? null,
-        brake_reason: marks.brake?.reason.slice(0, 1000) ?? null,
-      },
-    ],
-  );
+  const row = {
+    name: entity,
+    high_changed_at: marks.highChangedAt,
+    high_key: marks.highKey,
+    swept_rows: marks.sweptRows,
+    brake: marks.brake?.cause ?? null,
+    brake_reason: marks.brake?.reason.slice(0, 1000) ?? null,
+  };
+  await upsertRows(tx, 'capture_cursor', ['name'], [row]);
 }
 
 export async function readBrakes(tx: Tx): Promise<{ entity: Entity; reason: string }[]> {
