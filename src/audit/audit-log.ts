@@ -189,3 +189,8 @@ export async function startedDaemons(tx: Tx, limit: number): Promise<RunningDaem
       ORDER BY s.id DESC LIMIT ${Math.trunc(limit)}`,
   );
 }
+
+/** When the oldest line of the audit was written: as long as this store is known to exist. */
+export async function firstAuditAt(tx: Tx): Promise<number | null> {
+  return (await tx.value<number>('SELECT at FROM audit_log ORDER BY id LIMIT 1')) ?? null;
+}

@@ -1,4 +1,4 @@
-import { lastEventAt, type RunningDaemon, startedDaemons } from '../audit/audit-log.js';
+import { firstAuditAt, lastEventAt, type RunningDaemon, startedDaemons } from '../audit/audit-log.js';
 import type { ServiceSettings } from '../config/sections/service.js';
 import type { Settings } from '../config/settings.js';
 import { countListedInvoices } from '../inbound/invoices/list-invoices.js';
@@ -19,7 +19,7 @@ import { type JobRun, listJobRuns } from '../store/job-runs.js';
 import { describePause, type LanePause, listPauses } from '../store/lane-pauses.js';
 import { type LeaseView, readLease } from '../store/lease.js';
 import type { Tx } from '../store/store.js';
-import { firstAuditAt, silence } from './watch-alerts.js';
+import { silence } from './watch-alerts.js';
 
 /** The kind of credential in use; never the credential itself. */
 export function credentialInWords(service: Pick<ServiceSettings, 'credential' | 'tls' | 'proxy'>): string {

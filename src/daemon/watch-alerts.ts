@@ -1,3 +1,4 @@
+import { firstAuditAt } from '../audit/audit-log.js';
 import type { Settings } from '../config/settings.js';
 import { goneSince } from '../inbound/orders/order-reads.js';
 import { isAnythingHeld } from '../operator/confirm-held.js';
@@ -134,11 +135,6 @@ async function readCircumstances(tx: Tx, nowMs: number): Promise<Circumstances> 
     gone: await goneSince(tx, nowMs - goneDays * 86_400_000),
     firstAuditAt: await firstAuditAt(tx),
   };
-}
-
-/** When the oldest line of the audit was written: as long as this store is known to exist. */
-export async function firstAuditAt(tx: Tx): Promise<number | null> {
-  return (await tx.value<number>('SELECT at FROM audit_log ORDER BY id LIMIT 1')) ?? null;
 }
 
 /** How the open alerts differ from the troubles found. Pure. */
