@@ -59,24 +59,25 @@ export interface AuditEntry {
  * Every change of a record has its line here, in its own transaction. So this is also where the record is marked as due for
  * write-back, and no change can forget it.
  */
-export async function appendAudit(tx: Tx, entries: readonly AuditEntry[], nowMs: number): Promise<void> {
+export async function appendAudit(tx: Tx, entry: AuditEntry | readonly AuditEntry[], nowMs: number): Promise<void> {
+  const entries: AuditEntry[] = [entry].flat();
   await insertRows(
     tx,
     'audit_log',
-    entries.map((entry) => ({
+    entries.map((one) => ({
       at: nowMs,
-      event: entry.event,
-      outcome: entry.outcome ?? null,
-      entity: entry.entity ?? null,
-      source_key: entry.sourceKey ?? null,
-      message_id: entry.messageId ?? null,
-      attempt_id: entry.attemptId ?? null,
-      actor: entry.actor.slice(0, 255),
-      detail: JSON.stringify(detailOf(entry)),
+      event: one.event,
+      outcome: one.outcome ?? null,
+      entity: one.entity ?? null,
+      source_key: one.sourceKey ?? null,
+      message_id: one.messageId ?? null,
+      attempt_id: one.attemptId ?? null,
+      actor: one.actor.slice(0, 255),
+      detail: JSON.stringify(detailOf(one)),
     })),
   );
   const keysOf = (entity: Entity) =>
-    entries.flatMap((entry) => (entry.entity === entity && entry.sourceKey ? [entry.sourceKey] : []));
+    entries.flatMap((one) => (one.entity === entity && one.sourceKey ? [one.sourceKey] : []));
   await markDue(tx, 'orders', keysOf('order'));
   await markDue(tx, 'customers', keysOf('customer'));
 }

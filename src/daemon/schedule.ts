@@ -109,6 +109,6 @@ async function rest(ms: number, signal: AbortSignal): Promise<void> {
 async function note(context: JobContext, event: 'start' | 'stop'): Promise<void> {
   const { store, actor, nowMs, settings } = context;
   await store.transaction(`note the ${event}`, (tx) =>
-    appendAudit(tx, [{ event, actor, detail: { environment: settings.service.environment } }], nowMs()),
+    appendAudit(tx, { event, actor, detail: { environment: settings.service.environment } }, nowMs()),
   );
 }

@@ -78,7 +78,7 @@ async function tellOne(
     if (failure === null) {
       await markTold(tx, alert.id, state, at);
       const detail = { cause: alert.cause, message: alert.message, told: tell !== null };
-      await appendAudit(tx, [{ event: 'alert', outcome: state, actor, detail }], at);
+      await appendAudit(tx, { event: 'alert', outcome: state, actor, detail }, at);
     } else if (signal.aborted) await postponeAlert(tx, alert.id, at, alert.tries);
     else
       await postponeAlert(tx, alert.id, at + retryDelayMs(alert.tries, settings.alert.retrySeconds), alert.tries + 1);

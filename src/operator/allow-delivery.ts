@@ -41,7 +41,7 @@ export async function goLive(
   await store.transaction('go live', async (tx) => {
     const at = nowMs();
     await writeGoLive(tx, identity, actor, at);
-    await appendAudit(tx, [{ event: 'go_live', outcome: 'operator', actor, detail: { ...identity, reason } }], at);
+    await appendAudit(tx, { event: 'go_live', outcome: 'operator', actor, detail: { ...identity, reason } }, at);
   });
 }
 
@@ -54,11 +54,7 @@ export async function standBy(
   return store.transaction('allow a standby', async (tx) => {
     const problem = await allowStandby(tx, identity);
     if (problem === null)
-      await appendAudit(
-        tx,
-        [{ event: 'go_live', outcome: 'standby', actor, detail: { ...identity, reason } }],
-        nowMs(),
-      );
+      await appendAudit(tx, { event: 'go_live', outcome: 'standby', actor, detail: { ...identity, reason } }, nowMs());
     return problem;
   });
 }

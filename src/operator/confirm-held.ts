@@ -249,11 +249,7 @@ export async function confirmHeld(
       const brake = shown.brakes.find((one) => one.entity === entity);
       if (brake && (await clearBrake(tx, entity, brake.reason))) {
         await endAlert(tx, `source.${entity}`, nowMs());
-        await appendAudit(
-          tx,
-          [{ event: 'operator', outcome: 'end_brake', entity, actor, detail: { reason } }],
-          nowMs(),
-        );
+        await appendAudit(tx, { event: 'operator', outcome: 'end_brake', entity, actor, detail: { reason } }, nowMs());
       }
     }
   });

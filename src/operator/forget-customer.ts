@@ -97,7 +97,7 @@ export async function forgetCustomer(
     const detail = { reason, ...forgotten };
     await appendAudit(
       tx,
-      [{ event: 'forget', outcome: 'operator', entity: 'customer', sourceKey, actor, detail }],
+      { event: 'forget', outcome: 'operator', entity: 'customer', sourceKey, actor, detail },
       nowMs(),
     );
     return forgotten;

@@ -15,7 +15,7 @@ export async function pauseJobs(
     const at = nowMs();
     for (const lane of jobs)
       await pauseLane(tx, { lane, cause: 'operator', until_at: null, reason, actor, since_at: at });
-    await appendAudit(tx, [{ event: 'pause', outcome: 'operator', actor, detail: { lanes: [...jobs], reason } }], at);
+    await appendAudit(tx, { event: 'pause', outcome: 'operator', actor, detail: { lanes: [...jobs], reason } }, at);
   });
 }
 
@@ -29,7 +29,7 @@ export async function resumeLanes(
     let ended = 0;
     for (const lane of lanes) ended += await resumeLane(tx, lane);
     const detail = { lanes: [...lanes], reason, ended };
-    await appendAudit(tx, [{ event: 'resume', outcome: 'operator', actor, detail }], nowMs());
+    await appendAudit(tx, { event: 'resume', outcome: 'operator', actor, detail }, nowMs());
     return ended;
   });
 }

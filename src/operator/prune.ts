@@ -203,7 +203,7 @@ export async function prune(context: JobContext, lease: Lease, signal?: AbortSig
 
   if (Object.values(total).some((count) => count > 0))
     await store.transaction('note what was pruned', (tx) =>
-      appendAudit(tx, [{ event: 'prune', actor, detail: { ...total, messagesDays, bodiesDays, auditDays } }], nowMs()),
+      appendAudit(tx, { event: 'prune', actor, detail: { ...total, messagesDays, bodiesDays, auditDays } }, nowMs()),
     );
   return total;
 }

@@ -84,14 +84,12 @@ export async function recover(context: JobContext, reader: ErpReader, options: R
     await succeed(tx, hold);
     await appendAudit(
       tx,
-      [
-        {
-          event: 'operator',
-          outcome: 'recover',
-          actor,
-          detail: { loss: hold.reason, reason: options.reason, ...result, bindings: { ...bindings } },
-        },
-      ],
+      {
+        event: 'operator',
+        outcome: 'recover',
+        actor,
+        detail: { loss: hold.reason, reason: options.reason, ...result, bindings: { ...bindings } },
+      },
       at,
     );
     killPoint('before-recover-commit');
