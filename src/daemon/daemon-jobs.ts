@@ -106,17 +106,15 @@ export function scheduleJobs(
     }
   });
   const announcedNow = scheduler.job('webhooks', async () => {
-    // Events that come while it reads have their turn right after.
-    while (!signal.aborted && turns.take(nowMs())) {
-      const result = await readAnnounced(context, client, lease, signal).catch((error: Error) => {
-        turns.waitFor(nowMs());
-        throw error;
-      });
-      if (result.read > 0) log.info('read what webhooks announced', { records: result.read });
-      if (result.waits) turns.waitFor(nowMs());
-      // Events that come while a pull is under way ask for one in vain: they wait until it is over.
-      if (result.needsPull && turns.takePull(nowMs())) void pullForEvents().finally(() => turns.waitFor(nowMs()));
-    }
+    if (!turns.take(nowMs())) return;
+    const result = await readAnnounced(context, client, lease, signal).catch((error: Error) => {
+      turns.waitFor(nowMs());
+      throw error;
+    });
+    if (result.read > 0) log.info('read what webhooks announced', { records: result.read });
+    if (result.waits) turns.waitFor(nowMs());
+    // Events that come while a pull is under way ask for one in vain: they wait until it is over.
+    if (result.needsPull && turns.takePull(nowMs())) void pullForEvents().finally(() => turns.waitFor(nowMs()));
   });
   const announce = () => {
     turns.announce();
@@ -162,11 +160,11 @@ export function scheduleJobs(
   scheduler.schedule('pull', settings.schedule.pull, pullNow);
   scheduler.schedule('write-back', settings.schedule.writeBack, writeBackNow);
   scheduler.schedule('prune', settings.schedule.prune, pruneNow);
-  scheduler.schedule('wake-up', '* * * * * *', lookForWakeUps);
-  scheduler.schedule('webhooks', '* * * * * *', announcedNow);
-  scheduler.schedule('alerts', '*/2 * * * * *', alertsNow);
-  scheduler.schedule('credential', '*/2 * * * * *', credentialNow);
-  scheduler.schedule('reading orders back', '*/5 * * * * *', readBackNow);
+  scheduler.every(1_000, lookForWakeUps);
+  scheduler.every(250, announcedNow);
+  scheduler.every(2_000, alertsNow);
+  scheduler.every(2_000, credentialNow);
+  scheduler.every(5_000, readBackNow);
 
   const begin = () =>
     void captureNow().finally(() => {

@@ -5,14 +5,15 @@ import type { Logger } from 'winston';
 type Job = () => Promise<unknown>;
 
 /**
- * The daemon's only scheduler. A job runs by its cron pattern, and at once when something asks for it. It never overlaps
- * itself; a failure is logged, and the next run tries again.
+ * The daemon's only scheduler. A job runs by its cron pattern or every so often, and at once when something asks for it. It
+ * never overlaps itself; a failure is logged, and the next run tries again.
  */
 export class JobScheduler {
   readonly #log: Logger;
   readonly #timeZone: string;
   readonly #signal: AbortSignal;
   readonly #tasks: ScheduledTask[] = [];
+  readonly #timers: NodeJS.Timeout[] = [];
   readonly #running = new Set<Promise<unknown>>();
 
   /** @param signal no job starts once it has aborted */
@@ -48,8 +49,17 @@ export class JobScheduler {
     this.#tasks.push(cron.schedule(pattern, job, { name, timezone, noOverlap: true, logger }));
   }
 
+  /**
+   * Runs the job from now on every so many milliseconds. For looks that must go on when the clock is set back, where a
+   * pattern would wait; and after a machine has slept, node-cron works through every second that it missed.
+   */
+  every(ms: number, job: Job): void {
+    this.#timers.push(setInterval(() => void job(), ms));
+  }
+
   /** Starts no more jobs, and waits for those under way. */
   async stop(): Promise<void> {
+    for (const timer of this.#timers.splice(0)) clearInterval(timer);
     for (const task of this.#tasks.splice(0)) await task.destroy();
     await Promise.allSettled(this.#running);
   }
