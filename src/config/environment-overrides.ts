@@ -7,7 +7,7 @@ export const otherEnvironmentNames: Record<string, string> = {
 };
 
 /** One setting that the environment gives. */
-export interface EnvironmentOverride {
+interface EnvironmentOverride {
   entry: SettingEntry;
   value: unknown;
 }

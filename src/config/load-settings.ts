@@ -11,7 +11,7 @@ import { checkWebhookSecrets } from './sections/webhooks.js';
 import type { Settings } from './settings.js';
 import { setIn } from './tree-path.js';
 
-export interface LoadOptions {
+interface LoadOptions {
   /** Configuration folder. Default: $WAYBILL_CONFIG, else `config` in the working folder. */
   configDir?: string | undefined;
   /** Default: the environment of this process. */

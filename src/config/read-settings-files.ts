@@ -13,7 +13,7 @@ export interface SettingsFile {
   lineOf(segments: readonly (string | number)[]): number | undefined;
 }
 
-export interface SettingsFiles {
+interface SettingsFiles {
   /** The files merged, later ones over earlier ones. */
   merged: Record<string, unknown>;
   /** In the order in which they were merged. */

@@ -6,7 +6,7 @@ import { readSecretFile } from './sections/secret-file.js';
 import { type SettingEntry, settingList } from './setting-list.js';
 import { dropIn, getIn, setIn } from './tree-path.js';
 
-export interface ResolvedSecrets {
+interface ResolvedSecrets {
   problems: ConfigurationProblem[];
   warnings: string[];
 }

@@ -70,8 +70,6 @@ export const ordersSettings = group('Which orders are sent, and how a row become
 });
 
 export type OrdersSettings = z.output<typeof ordersSettings>;
-export type ReadBackSettings = OrdersSettings['readBack'];
-
 function checkSameLength(
   path: string,
   columns: string[] | undefined,

@@ -90,8 +90,6 @@ export const rowSettings = {
   onDeleted: removal('What to do at the service when a record that it has is absent from `existence` in two sweeps.'),
 };
 
-export type RemovalSetting = z.output<typeof rowSettings.onDeleted>;
-
 /** Without a mark nothing is ever cancelled, and an effect that was configured for it would wait for ever. */
 export function checkCancelled(
   path: 'customers' | 'orders',

@@ -36,7 +36,7 @@ export const answersSettings = group('Which answers mean something that a status
   ),
 });
 
-export type AnswersSettings = z.output<typeof answersSettings>;
+type AnswersSettings = z.output<typeof answersSettings>;
 
 const code = place('error.code');
 const places = (defaults: readonly string[], meaning: string) =>
@@ -86,8 +86,6 @@ export const statesSettings = group(
   },
 );
 
-export type StatesSettings = z.output<typeof statesSettings>;
-
 export const adoptionSettings = group('Customers that the service already has, created by somebody else.', {
   customers: choice(
     ['exact', 'off'],
@@ -104,8 +102,6 @@ export const adoptionSettings = group('Customers that the service already has, c
       'Where the answer "already exists" carries the existing customer, such as error.customer. Absent: the service is asked for it.',
     ),
 });
-
-export type AdoptionSettings = z.output<typeof adoptionSettings>;
 
 /** The class of an answer decides what to do about it, so one answer can not have two. */
 export function checkAnswers({ service }: Partly<{ service: { answers: AnswersSettings } }>, report: Report): void {

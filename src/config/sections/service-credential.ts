@@ -99,8 +99,8 @@ export const proxySettings = z
 
 export type CredentialSettings = z.output<typeof credentialSettings>;
 export type OauthSettings = Extract<CredentialSettings, { kind: 'oauth' }>;
-export type TlsSettings = z.output<typeof tlsSettings>;
-export type ProxySettings = z.output<typeof proxySettings>;
+type TlsSettings = z.output<typeof tlsSettings>;
+type ProxySettings = z.output<typeof proxySettings>;
 
 interface Checked {
   environment: 'sandbox' | 'production';

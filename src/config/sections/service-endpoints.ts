@@ -127,7 +127,6 @@ export const endpointSettings = group('Where each kind of request goes.', {
 export type EndpointSettings = z.output<typeof endpointSettings>;
 export type EndpointName = keyof EndpointSettings;
 export type LookUpEndpoint = NonNullable<EndpointSettings['lookUpOrder']>;
-export type ReadOrderEndpoint = NonNullable<EndpointSettings['readOrder']>;
 export type ReadInvoiceEndpoint = NonNullable<EndpointSettings['readInvoice']>;
 
 interface Checked {

@@ -83,7 +83,7 @@ function succeeds(check: () => unknown): boolean {
 }
 
 /** Intl also takes offsets such as +02:00 on newer Node versions; an offset knows no daylight saving time. */
-export function isTimeZone(name: string): boolean {
+function isTimeZone(name: string): boolean {
   return /^[A-Za-z]/.test(name) && succeeds(() => new Intl.DateTimeFormat('en', { timeZone: name }));
 }
 
