@@ -4,7 +4,7 @@ import { prepareReadBack } from '../inbound/orders/read-back.js';
 import { endWriteBackAlerts } from '../inbound/write-back/write-back-alerts.js';
 import type { JobContext } from '../ops/job-context.js';
 import { deliver } from '../outbound/deliver/deliver.js';
-import { recallRequests } from '../outbound/deliver/long-limits.js';
+import { recallRequests } from '../outbound/deliver/lane-keeper.js';
 import { ServiceLease } from '../outbound/deliver/service-lease.js';
 import { type DaemonPartners, scheduleJobs } from './daemon-jobs.js';
 import { JobScheduler } from './job-scheduler.js';
@@ -59,7 +59,7 @@ async function work(
   const scheduler = new JobScheduler(log, settings.schedule.timeZone, signal);
   let stopListening = () => {};
   try {
-    await recallRequests(context, partners.client, lease);
+    await recallRequests(context, partners.client.rateLimiter, lease);
     await prepareReadBack(context, lease);
     if (!partners.writer)
       await store.transaction('end the alerts of the write-back', (tx) => endWriteBackAlerts(tx, nowMs()));

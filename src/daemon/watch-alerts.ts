@@ -2,7 +2,7 @@ import { firstAuditAt } from '../audit/audit-log.js';
 import type { Settings } from '../config/settings.js';
 import { goneSince } from '../inbound/orders/order-reads.js';
 import { isAnythingHeld } from '../operator/confirm-held.js';
-import { isPastForbiddenRead } from '../outbound/deliver/forbidden-reads.js';
+import { isPastForbiddenRead } from '../outbound/deliver/forbidden.js';
 import { isOutdated } from '../outbound/deliver/profile-notices.js';
 import { quietMs } from '../outbound/deliver/quiet-hours.js';
 import { type Alert, endAlert, openAlerts, raiseAlert } from '../store/alerts.js';

@@ -27,16 +27,28 @@ export type Verdict =
   /** The first request with this key is still running at the service. */
   | { kind: 'busy'; reason: string }
   | { kind: 'unknown_customer'; reason: string }
-  /** Something exists at the service under this key, or under another one. */
-  | { kind: 'conflict'; reason: string; what: 'key_reused' | 'already_exists' }
+  /**
+   * Something exists at the service under this key, or under another one. `existing`: the customer that the answer carries,
+   * when it is exactly ours.
+   */
+  | { kind: 'conflict'; reason: string; what: 'key_reused' | 'already_exists'; existing?: FoundRecord }
   /** The service refuses these bytes; nothing took effect. */
   | { kind: 'refused'; reason: string }
   /** We did not let it go: paused, stopped, or the lease was too short. Nothing was sent. */
   | { kind: 'not_sent'; reason: string };
 
 export type VerdictKind = Verdict['kind'];
+export type Delivered = Extract<Verdict, { kind: 'delivered' }>;
+/** Why there is no proper answer, whatever was asked. */
+export type Failure = Exclude<Verdict, Delivered>;
 
-/** What the service says when it is asked whether it has a record. */
+/** What a list page, an invoice or an order was read as. */
+export interface ReadAnswer<Value> {
+  kind: 'read';
+  value: Value;
+}
+
+/** What a look-up, which asks the service whether it has a record, came to. */
 export type LookUpFinding =
   | FoundRecord
   | { kind: 'none' }

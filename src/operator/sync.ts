@@ -10,10 +10,9 @@ import { capture } from '../outbound/capture/capture.js';
 import type { CaptureResult } from '../outbound/capture/capture-result.js';
 import { deliver } from '../outbound/deliver/deliver.js';
 import { type DeliverResult, emptyDeliverResult } from '../outbound/deliver/deliver-result.js';
-import { recallRequests } from '../outbound/deliver/long-limits.js';
+import { recallRequests, tryNewCredential } from '../outbound/deliver/lane-keeper.js';
 import { QuietClock } from '../outbound/deliver/quiet-hours.js';
 import { ServiceLease } from '../outbound/deliver/service-lease.js';
-import { tryNewCredential } from '../outbound/deliver/try-new-credential.js';
 import type { ServiceClient } from '../service/service-client.js';
 import { type RecordedJob, recordSuccess, requestWakeUp } from '../store/job-runs.js';
 import { type Condition, joinConditions, placeholders } from '../store/rows.js';
@@ -131,7 +130,7 @@ async function syncStages(
   result.deliver = null;
   try {
     const client = partners.client();
-    await recallRequests(context, client, lease);
+    await recallRequests(context, client.rateLimiter, lease);
     await tryNewCredential(context, client, lease);
     if (options.stages.includes('deliver')) {
       const total = await countOpen(context.store, only);

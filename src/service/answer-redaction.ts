@@ -1,7 +1,9 @@
 import type { JsonValue } from '../model/record.js';
 import { redact } from '../model/redact.js';
-import type { LookUpFinding, Verdict } from '../model/verdict.js';
+import type { LookUpFinding, ReadAnswer, Verdict } from '../model/verdict.js';
 import type { Exchange, TimedExchange } from './exchange.js';
+
+type Judged = Verdict | LookUpFinding | ReadAnswer<unknown>;
 
 const maxExcerpt = 500;
 
@@ -30,29 +32,25 @@ export class AnswerRedaction {
 
   /**
    * Redacted before anything is cut out of the body. A success stays as it is: it is checked by its exact words.
-   * @param successStatus null: every status below 300 is one
+   * @param answers the statuses that answer what was asked
    */
-  exchange(exchange: Exchange, successStatus: number | null): Exchange {
+  exchange(exchange: Exchange, answers: readonly number[]): Exchange {
     if (exchange.kind !== 'answer') return { ...exchange, reason: redact(exchange.reason, this.#secrets()) };
-    const isSuccess = successStatus === null ? exchange.status < 300 : exchange.status === successStatus;
+    const isSuccess = exchange.status < 300 && answers.includes(exchange.status);
     return isSuccess ? exchange : { ...exchange, body: redact(exchange.body, this.#secrets()) };
   }
 
-  /** @param expectedId what the record is called already; null: the answer may name it */
-  verdict(verdict: Verdict, expectedId: string | null): Verdict {
-    if (verdict.kind === 'delivered' && verdict.serviceId !== expectedId && this.#holdsCredential(verdict.serviceId))
-      return { kind: 'invalid', reason: 'no valid acknowledgement: the id that it names holds our credential' };
-    if (verdict.kind === 'delivered')
-      return verdict.state === undefined ? verdict : { ...verdict, state: redact(verdict.state, this.#secrets()) };
-    return { ...verdict, reason: redact(verdict.reason, this.#secrets()) };
-  }
-
-  finding(finding: LookUpFinding | null, record: { [name: string]: JsonValue }): LookUpFinding | null {
-    if (finding?.kind !== 'found') return finding;
-    const { serviceId } = finding;
-    // Customers may be called by our own code.
-    if (Object.values(record).includes(serviceId) || !this.#holdsCredential(serviceId)) return finding;
-    return { kind: 'odd', reason: 'the id that it names holds our credential' };
+  /** @param knownIds what the record is called already, and a customer by our own code; any other id is the answer's */
+  verdict(verdict: Judged, knownIds: readonly (JsonValue | undefined)[]): Judged {
+    const says = 'serviceId' in verdict && !knownIds.includes(verdict.serviceId) ? verdict.serviceId : null;
+    if (says !== null && this.#holdsCredential(says)) {
+      const reason = 'the id that it names holds our credential';
+      if (verdict.kind === 'found') return { kind: 'odd', reason };
+      return { kind: 'invalid', reason: `no valid acknowledgement: ${reason}` };
+    }
+    if ('reason' in verdict) return { ...verdict, reason: redact(verdict.reason, this.#secrets()) };
+    if (verdict.kind !== 'delivered' || verdict.state === undefined) return verdict;
+    return { ...verdict, state: redact(verdict.state, this.#secrets()) };
   }
 
   /** An id is kept and shown as it is. A short secret may be part of an honest one. */

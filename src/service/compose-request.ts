@@ -1,9 +1,11 @@
 import type { ServiceSettings } from '../config/sections/service.js';
 import type { EndpointName } from '../config/sections/service-endpoints.js';
 import { type CustomerRecord, type Entity, type JsonValue, type OrderItem, orderTotal } from '../model/record.js';
-import { endpointNames, idIsCode } from './endpoints.js';
+import type { Delivered } from '../model/verdict.js';
+import { endpointNames, expectAcknowledgement, idIsCode } from './acknowledgement.js';
 import type { Gate } from './exchange.js';
-import type { VerdictRequest } from './judge.js';
+import type { Expectation } from './judge.js';
+import { customerInAnswer } from './look-up.js';
 import type { TransportRequest } from './wire/transport.js';
 
 /** Puts fields of the record and what the service acknowledged into a path template, percent-encoded so that no value can leave its place. */
@@ -24,8 +26,17 @@ export function fillPath(
   return problem === null ? { filled } : { problem };
 }
 
+/** How a request passes: what it asks right before it leaves, and who goes before whom. */
+export interface Passage {
+  gate: Gate;
+  /** Higher goes first; what is sent has 0, and what is in no hurry -1. */
+  priority?: number;
+  /** It goes to see whether a service that is down is back: once, without resends. */
+  isProbe?: boolean;
+}
+
 /** What is needed to send one message: frozen bytes and their key, never something to compose. */
-export interface SendRequest {
+export interface SendRequest extends Passage {
   entity: Entity;
   operation: 'create' | 'update' | 'delete';
   idempotencyKey: string;
@@ -39,30 +50,26 @@ export interface SendRequest {
   record: string;
   /** The id that the service gave; null before the create is acknowledged. */
   serviceId: string | null;
-  /** Lets everything else pass that waits for a slot. */
-  isPatient?: boolean;
-  /** It goes to see whether a service that is down is back: once, without resends. */
-  isProbe?: boolean;
-  gate: Gate;
 }
 
-export interface ComposedRequest {
+export interface ComposedRequest<Answer> {
   endpoint: EndpointName;
-  request: TransportRequest;
-  /** What its answer has to say. */
-  expected: VerdictRequest;
-  /** The id that the record is known by before the answer; null: it has none yet. */
-  knownId: string | null;
-  record: CustomerRecord & { items?: OrderItem[] };
+  request: Omit<TransportRequest, keyof Passage>;
+  expected: Expectation<Answer>;
+  /** What the record is called before the answer. */
+  knownIds: readonly (JsonValue | undefined)[];
 }
 
 /** Where a message goes, with which headers, and what must come back. Pure. `problem`: why it can't be sent as it is. */
 export function composeRequest(
-  service: Pick<ServiceSettings, 'acknowledgement' | 'endpoints' | 'idempotency' | 'maxRequestBytes'>,
-  message: SendRequest,
-): ComposedRequest | { problem: string } {
+  service: Pick<
+    ServiceSettings,
+    'acknowledgement' | 'adoption' | 'checkTotal' | 'endpoints' | 'idempotency' | 'maxRequestBytes'
+  >,
+  message: Omit<SendRequest, 'gate'>,
+): ComposedRequest<Delivered> | { problem: string } {
   const { entity, operation, serviceId } = message;
-  const record = JSON.parse(message.record) as ComposedRequest['record'];
+  const record = JSON.parse(message.record) as CustomerRecord & { items?: OrderItem[] };
   const name = endpointNames[entity][operation];
   const endpoint = service.endpoints[name];
   // A customer is known by its own code, unless the service gives ids.
@@ -81,6 +88,16 @@ export function composeRequest(
   const hasBody = operation !== 'delete';
   const key = idempotency.quoted ? `"${message.idempotencyKey}"` : message.idempotencyKey;
   const knownId = isKnownByCode ? customerCode : serviceId;
+  const expected = expectAcknowledgement(service, {
+    entity,
+    operation,
+    // A replayed create is answered with the id it had, whatever is bound by now.
+    expectedId: operation === 'create' && !isKnownByCode ? null : knownId,
+    successStatus: endpoint.successStatus,
+    expectedTotal: hasBody && record.items ? orderTotal(record.items) : null,
+  });
+  if (entity === 'customer' && operation === 'create')
+    expected.existing = (body) => customerInAnswer(service, { ...record }, body);
   return {
     endpoint: name,
     request: {
@@ -91,19 +108,8 @@ export function composeRequest(
         ...(message.keyField ? {} : { [idempotency.header]: key }),
       },
       ...(hasBody ? { body: message.body } : {}),
-      priority: message.isPatient ? -1 : 0,
-      isProbe: message.isProbe ?? false,
-      gate: message.gate,
     },
-    expected: {
-      entity,
-      operation,
-      // A replayed create is answered with the id it had, whatever is bound by now.
-      expectedId: operation === 'create' && !isKnownByCode ? null : knownId,
-      successStatus: endpoint.successStatus,
-      expectedTotal: hasBody && record.items ? orderTotal(record.items) : null,
-    },
-    knownId,
-    record,
+    expected,
+    knownIds: [knownId],
   };
 }

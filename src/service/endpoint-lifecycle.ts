@@ -1,5 +1,5 @@
 import type { EndpointName, EndpointSettings } from '../config/sections/service-endpoints.js';
-import { httpDateMs } from './rate-limit/retry-after.js';
+import { httpDateMs } from './rate-limit/rate-limit-headers.js';
 
 /** What a service says of an endpoint's end. At least one of the two is there. */
 export interface EndpointLifecycle {

@@ -25,7 +25,7 @@ export type Exchange =
 /** One request's exchange with its times. */
 export interface TimedExchange {
   exchange: Exchange;
-  /** Wall clock when it left the pacer, in milliseconds; null when it never did. */
+  /** Wall clock when it left the rate limiter, in milliseconds; null when it never did. */
   startedAtMs: number | null;
   durationMs: number | null;
   /** It was answered 401 before, and went again with another credential. */

@@ -1,12 +1,11 @@
 import type { ServiceSettings } from '../config/sections/service.js';
 import type { AnswerPattern } from '../config/sections/service-answers.js';
-import type { Verdict } from '../model/verdict.js';
-import { type AcknowledgementRequest, readAcknowledgement } from './acknowledgement.js';
-import { endpointNames } from './endpoints.js';
+import type { Entity } from '../model/record.js';
+import type { Failure, FoundRecord } from '../model/verdict.js';
 import { errorBody } from './error-body.js';
 import type { Exchange } from './exchange.js';
 import { parseJson } from './parse-json.js';
-import { retryAfterMs } from './rate-limit/retry-after.js';
+import { retryAfterMs } from './rate-limit/rate-limit-headers.js';
 
 /** Whether an answer is one of those that the profile names. Pure. */
 export function matchesAnswer(
@@ -25,8 +24,8 @@ export function matchesAnswer(
 }
 
 /**
- * For how long the service has shut us out, in milliseconds; null where an answer says nothing of the kind. A lack of permission
- * has no end: a 403 that names one is a block, as is whatever the profile calls so. Pure.
+ * How long the service has shut us out, in milliseconds; null where an answer says nothing of the kind. A lack of
+ * permission has no end, so a 403 that names one is a block, as is everything that the profile calls one. Pure.
  */
 export function blockedMs(
   profile: Pick<ServiceSettings, 'answers' | 'blockedSeconds'>,
@@ -40,23 +39,34 @@ export function blockedMs(
   return status === 403 ? named : null;
 }
 
-export interface VerdictRequest extends AcknowledgementRequest {
-  /** 0: no status is a success. */
-  successStatus: number;
-  /** Sum of qty × price of the record; null where there is none to check. */
-  expectedTotal: bigint | null;
+/** What was asked of the service, and how its answer is read. */
+export interface Expectation<Answer> {
+  asks: 'create' | 'update' | 'delete' | 'look_up' | 'read';
+  entity: Entity | 'invoice';
+  /** The statuses that answer. */
+  answers: readonly number[];
+  /** Reads a complete answer with one of them. @returns a text that says why it is none */
+  read: (status: number, body: string) => Answer | string;
+  /** What it means that the record is gone, where this is an answer; see `service.answers.gone`. */
+  gone?: ((reason: string) => Answer) | undefined;
+  /** Reads the record from an answer "already exists". */
+  existing?: ((body: string) => FoundRecord | null) | undefined;
+  /** The setting that names the success status of a write. */
+  successSetting?: string;
 }
 
-export type VerdictProfile = Pick<
-  ServiceSettings,
-  'answers' | 'blockedSeconds' | 'checkTotal' | 'acknowledgement' | 'errorBody' | 'idempotency'
->;
+export type VerdictProfile = Pick<ServiceSettings, 'answers' | 'blockedSeconds' | 'errorBody' | 'idempotency'>;
 
 /**
- * What an exchange proves. Pure; one question a paragraph, in the order of the table in docs/architecture.md. For what is
- * not listed the answer is `in_doubt`: the same key and bytes again can do no harm.
+ * What an exchange proves: of a write, a look-up or a read. Pure; one question a paragraph, in the order of the table in
+ * docs/architecture.md. For what is not listed the answer is `in_doubt`: the same key and bytes again can do no harm.
  */
-export function judge(profile: VerdictProfile, request: VerdictRequest, exchange: Exchange, nowMs: number): Verdict {
+export function judge<Answer>(
+  profile: VerdictProfile,
+  expected: Expectation<Answer>,
+  exchange: Exchange,
+  nowMs: number,
+): Answer | Failure {
   if (exchange.kind === 'not_sent') return { kind: 'not_sent', reason: exchange.reason };
   if (exchange.kind === 'unreachable') return { kind: 'unavailable', reason: exchange.reason, tls: exchange.tls };
   if (exchange.kind === 'no_credential') return { kind: 'unauthorised', reason: exchange.reason };
@@ -66,43 +76,32 @@ export function judge(profile: VerdictProfile, request: VerdictRequest, exchange
   const isCutOff = exchange.kind === 'cut_off';
   const body = isCutOff ? '' : exchange.body;
 
-  if (status === request.successStatus && !isCutOff) {
-    // 204 is complete without a body (RFC 9110, 15.3.5).
-    const acknowledgement = readAcknowledgement(profile, request, status === 204 && body === '' ? '{}' : body);
-    if (!acknowledgement.valid)
-      return { kind: 'invalid', reason: `HTTP ${status}, but no valid acknowledgement: ${acknowledgement.reason}` };
-    return {
-      kind: 'delivered',
-      serviceId: acknowledgement.serviceId,
-      flag: totalFlag(profile, request.expectedTotal, acknowledgement.total),
-      ...(acknowledgement.state === null ? {} : { state: acknowledgement.state }),
-      ...(acknowledgement.total === null ? {} : { total: acknowledgement.total }),
-    };
+  if (expected.answers.includes(status) && !isCutOff) {
+    const answer = expected.read(status, body);
+    return typeof answer === 'string' ? { kind: 'invalid', reason: `HTTP ${status}, but ${answer}` } : answer;
   }
 
   const error = errorBody(body, profile.errorBody);
   const words = isCutOff ? exchange.reason : error.message || 'no reason given';
   const reason = `HTTP ${status}${error.code ? ` ${error.code}` : ''}: ${words}`;
   const matches = (patterns: readonly AnswerPattern[]) => matchesAnswer(patterns, status, error.code, body);
+  const { asks, entity } = expected;
 
-  // What is not there needs no removal: it was removed by an attempt whose answer was lost, or by somebody else.
-  const isRemoval = request.operation === 'delete';
-  const namesCustomer = isRemoval && request.entity === 'order' && matches(profile.answers.unknownCustomer);
-  if (isRemoval && !isCutOff && request.expectedId !== null && matches(profile.answers.gone) && !namesCustomer)
-    return {
-      kind: 'delivered',
-      serviceId: request.expectedId,
-      flag: `The service did not have it any more: ${reason}`,
-    };
+  // What is not there needs no removal: an attempt whose answer was lost removed it, or somebody else did.
+  const namesCustomer = entity === 'order' && matches(profile.answers.unknownCustomer);
+  if (expected.gone && !isCutOff && matches(profile.answers.gone) && !namesCustomer) return expected.gone(reason);
 
   // What the profile names goes before what a status usually means: some services say "in progress" with a 429 or a 503.
-  if (!isCutOff) {
+  // A read carries no key and makes nothing, so none of these names can mean its answer.
+  if (!isCutOff && asks !== 'read') {
     if (matches(profile.answers.inProgress)) return { kind: 'busy', reason };
-    if (profile.idempotency.comparesBodies && matches(profile.answers.keyReused))
-      return { kind: 'conflict', reason, what: 'key_reused' };
-    if (matches(profile.answers.alreadyExists)) return { kind: 'conflict', reason, what: 'already_exists' };
-    if (request.entity === 'order' && matches(profile.answers.unknownCustomer))
-      return { kind: 'unknown_customer', reason };
+    const isKeyReused = profile.idempotency.comparesBodies && matches(profile.answers.keyReused);
+    if (isKeyReused || matches(profile.answers.alreadyExists)) {
+      const existing = expected.existing?.(body);
+      const what = isKeyReused ? 'key_reused' : 'already_exists';
+      return { kind: 'conflict', reason, what, ...(existing ? { existing } : {}) };
+    }
+    if (namesCustomer) return { kind: 'unknown_customer', reason };
   }
 
   const blockMs = blockedMs(profile, { status, headers, code: error.code, body }, nowMs);
@@ -132,18 +131,16 @@ export function judge(profile: VerdictProfile, request: VerdictRequest, exchange
   if (isCutOff) return { kind: 'in_doubt', reason };
 
   // Taken for removed by mistake, the record would be created a second time when it comes back.
-  if (isRemoval && (status === 404 || status === 410))
+  if (asks === 'delete' && (status === 404 || status === 410))
     return {
       kind: 'refused',
       reason: `${reason}. This does not prove that the record is gone: look for it at the service, and check the path of the removal. If this is what it says of a missing record, name it in service.answers.gone.`,
     };
 
-  // Whoever makes records and says so with another status is no outage: the setting is wrong. A page made for people, or
-  // nothing, may come from whatever stands in front of a service that is down.
-  if (request.successStatus > 0 && status >= 200 && status < 300 && isJsonObject(body)) {
-    const setting = `service.endpoints.${endpointNames[request.entity][request.operation]}.successStatus`;
-    return { kind: 'invalid', reason: `HTTP ${status}, but ${setting} is ${request.successStatus}` };
-  }
+  // A service that makes records and says so with another status is not down: the setting is wrong. A page made for
+  // people, or nothing, may come from what stands in front of a service that is down.
+  if (expected.successSetting && status >= 200 && status < 300 && isJsonObject(body))
+    return { kind: 'invalid', reason: `HTTP ${status}, but ${expected.successSetting} is ${expected.answers[0]}` };
 
   // 408 may follow a body that arrived; every other 4xx is the service's own "no".
   if (status >= 400 && status < 500 && status !== 408) return { kind: 'refused', reason };
@@ -154,10 +151,4 @@ export function judge(profile: VerdictProfile, request: VerdictRequest, exchange
 function isJsonObject(body: string): boolean {
   const value = parseJson(body);
   return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-function totalFlag(profile: VerdictProfile, expected: bigint | null, acknowledged: number | null): string | null {
-  if (profile.checkTotal === 'off' || expected === null || acknowledged === null) return null;
-  if (BigInt(acknowledged) === expected) return null;
-  return `The service acknowledged a total of ${acknowledged}; the lines add up to ${expected}.`;
 }

@@ -1,11 +1,10 @@
 import type { ServiceSettings } from '../config/sections/service.js';
 import type { LookUpEndpoint } from '../config/sections/service-endpoints.js';
 import { valueAt } from '../model/json-place.js';
-import type { JsonValue } from '../model/record.js';
+import type { Entity, JsonValue } from '../model/record.js';
 import type { FoundRecord, LookUpFinding } from '../model/verdict.js';
-import { acknowledgedId } from './acknowledgement.js';
-import { idIsCode } from './endpoints.js';
-import type { Exchange } from './exchange.js';
+import { acknowledgedId, idIsCode } from './acknowledgement.js';
+import type { Expectation } from './judge.js';
 import { parseJson } from './parse-json.js';
 
 /** What is found is compared and kept with all that is in it. */
@@ -35,18 +34,27 @@ export function lookUpAddress(
   return problem === null ? { path, query } : { problem };
 }
 
-/** What an answer to a look-up proves. Pure; null when it is no answer to it at all (an error, a timeout). */
-export function readLookUp(
+/** What has to come back for a look-up: that there is exactly one such record, none, or several. */
+export function expectFinding(
   endpoint: LookUpEndpoint,
+  entity: Entity,
   record: Fields,
   idempotencyKey: string,
-  exchange: Exchange,
-): LookUpFinding | null {
-  if (exchange.kind !== 'answer') return null;
-  if (exchange.status === endpoint.absentStatus) return { kind: 'none' };
-  if (exchange.status !== endpoint.successStatus) return null;
+): Expectation<LookUpFinding> {
+  const { absentStatus, successStatus } = endpoint;
+  return {
+    asks: 'look_up',
+    entity,
+    answers: [absentStatus, successStatus],
+    read: (status, body) =>
+      status === absentStatus ? { kind: 'none' } : readLookUp(endpoint, record, idempotencyKey, body),
+  };
+}
+
+/** What the body of a look-up's success proves. */
+function readLookUp(endpoint: LookUpEndpoint, record: Fields, idempotencyKey: string, text: string): LookUpFinding {
   const odd = (reason: string): LookUpFinding => ({ kind: 'odd', reason });
-  const body = parseJson(exchange.body, deepest);
+  const body = parseJson(text, deepest);
   if (!isFields(body) && !Array.isArray(body)) return odd('the answer is no JSON object');
   const list = endpoint.list === undefined ? body : valueAt(body, endpoint.list);
   if (endpoint.list !== undefined && !Array.isArray(list)) return odd(`the answer has no list ${endpoint.list}`);
@@ -109,9 +117,6 @@ export function existingCustomerEndpoint(
   };
 }
 
-/** What is carried is compared and kept with all that is in it. */
-const deepestAnswer = 100;
-
 /**
  * The customer that an answer "already exists" carries, when its code is exactly ours. Pure. Null for every other one, and
  * where the answer carries none: then the service is asked.
@@ -119,15 +124,14 @@ const deepestAnswer = 100;
 export function customerInAnswer(
   service: Pick<ServiceSettings, 'adoption' | 'acknowledgement'>,
   record: { [name: string]: JsonValue },
-  exchange: Exchange,
+  body: string,
 ): FoundRecord | null {
   const { adoption } = service;
-  if (adoption.customers === 'off' || adoption.answerRecord === undefined || exchange.kind !== 'answer') return null;
-  const carried = valueAt(parseJson(exchange.body, deepestAnswer), adoption.answerRecord);
-  if (typeof carried !== 'object' || carried === null || Array.isArray(carried)) return null;
-  const answer: Exchange = { kind: 'answer', status: 200, headers: {}, body: JSON.stringify(carried) };
-  const finding = readLookUp(byCode(service), record, '', answer);
-  return finding?.kind === 'found' ? finding : null;
+  if (adoption.customers === 'off' || adoption.answerRecord === undefined) return null;
+  const carried = valueAt(parseJson(body, deepest), adoption.answerRecord);
+  if (!isFields(carried)) return null;
+  const finding = readLookUp(byCode(service), record, '', JSON.stringify(carried));
+  return finding.kind === 'found' ? finding : null;
 }
 
 function byCode({

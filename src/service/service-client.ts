@@ -1,201 +1,200 @@
+import type { AxiosAdapter } from 'axios';
 import type { ServiceSettings } from '../config/sections/service.js';
-import type { EndpointName, LookUpEndpoint } from '../config/sections/service-endpoints.js';
+import type { LookUpEndpoint } from '../config/sections/service-endpoints.js';
 import type { Entity, JsonValue } from '../model/record.js';
 import { KnownSecrets } from '../model/secret.js';
-import type { FoundRecord, LookUpFinding, Verdict } from '../model/verdict.js';
+import type { Delivered, Failure, LookUpFinding, ReadAnswer } from '../model/verdict.js';
+import { type Clock, systemClock } from '../store/clock.js';
 import { AnswerRedaction } from './answer-redaction.js';
-import { composeRequest, type SendRequest } from './compose-request.js';
+import { type ComposedRequest, composeRequest, type Passage, type SendRequest } from './compose-request.js';
+import { CertificateOnly, type Credential, type CredentialFault, StaticCredential } from './credential/credential.js';
+import { OauthCredential, type OauthCredentialOptions } from './credential/oauth-credential.js';
+import type { FileSource } from './credential/watched-files.js';
 import { type EndpointNotice, EndpointWatch } from './endpoint-lifecycle.js';
-import type { TimedExchange } from './exchange.js';
 import { judge } from './judge.js';
-import { customerInAnswer, lookUpAddress, readLookUp } from './look-up.js';
-import { openWire, type Wire, type WireOptions } from './wire/open-wire.js';
+import { expectFinding, lookUpAddress } from './look-up.js';
+import { concurrencyOf, RateLimiter } from './rate-limit/rate-limiter.js';
+import { AuthorisedTransport } from './wire/authorised-transport.js';
+import { Connections } from './wire/connections.js';
+import { Transport } from './wire/transport.js';
 
-export interface Sent {
-  verdict: Verdict;
+/** What came of one request. */
+export interface Sent<Answer = Delivered> {
+  verdict: Answer | Failure;
+  /** When it left, in milliseconds since 1970; null: it never did. */
   startedAtMs: number | null;
   durationMs: number | null;
   status: number | null;
+  /** The service's own name for the request. */
   requestId: string | null;
+  /** The beginning of the answer, redacted; null: there was no body. */
   excerpt: string | null;
   /** See `TimedExchange`. */
   repeatedAfter401?: true;
-  /** The customer that the answer "already exists" carries, when it is exactly ours. */
-  existing?: FoundRecord | null;
 }
 
-export interface ReadOptions {
-  endpoint?: 'listInvoices' | 'readInvoice' | 'readOrder';
-  /** Higher goes first; what is sent has 0, and what is in no hurry -1. */
-  priority?: number;
-  isProbe?: boolean;
+/** A question for a page of a list, or for one record. */
+export interface ReadQuestion<Value> {
+  endpoint: 'listInvoices' | 'readInvoice' | 'readOrder';
+  path: string;
+  query: Record<string, string>;
+  /** Statuses that answer it. */
+  answers: readonly number[];
+  /** Makes of status and body what was asked for, or a text that says why it is none. */
+  read: (status: number, body: string) => Value | string;
 }
 
-export interface Read {
-  exchange: TimedExchange['exchange'];
-  startedAtMs: number | null;
-  durationMs: number | null;
-  requestId: string | null;
-}
-
-export interface LookedUp extends Omit<Sent, 'verdict'> {
-  finding: LookUpFinding | null;
-  verdict: Extract<Verdict, { reason: string }>;
-}
-
-export interface ServiceClientOptions extends WireOptions {
+export interface ServiceClientOptions {
+  service: ServiceSettings;
+  /** Resends at once of what provably never left. */
+  quickResends: number;
+  nowMs: () => number;
+  /** What the pace is measured by; absent: the system's. */
+  clock?: Clock;
+  /** What puts a request on the wire; absent: Node's own http. */
+  adapter?: AxiosAdapter;
+  /** Learns of every secret that comes while the program runs, and says what is taken out of all that is said. */
+  secrets?: KnownSecrets;
+  /** Told what somebody should know of the files of the credential. */
+  warn?: (message: string) => void;
+  /** Told of each access token that came (null), and of each that did not. */
+  onToken?: (fault: CredentialFault | null) => void;
+  /** What the files of the credential are read by; absent: the disk. */
+  files?: FileSource;
   /** Hears, once for each, that the service announces the end of an endpoint. */
   onEndpointNotice?: (notice: EndpointNotice) => void;
 }
 
-/** The service's HTTP interface: which path, which headers, and what an answer means. */
+/**
+ * The service's HTTP interface: which path, which headers, and what an answer means. Everything goes through one rate
+ * limiter, one set of connections and one credential.
+ */
 export class ServiceClient {
+  readonly rateLimiter: RateLimiter;
   readonly #service: ServiceSettings;
-  readonly #wire: Wire;
+  readonly #transport: Transport;
+  readonly #authorised: AuthorisedTransport;
   readonly #nowMs: () => number;
   readonly #watch: EndpointWatch;
   readonly #redaction: AnswerRedaction;
 
   constructor(options: ServiceClientOptions) {
-    this.#service = options.service;
-    this.#nowMs = options.nowMs;
-    const tell = options.onEndpointNotice ?? (() => undefined);
-    this.#watch = new EndpointWatch(options.service.endpoints, tell, options.nowMs);
-    const known = options.secrets ?? new KnownSecrets();
-    this.#redaction = new AnswerRedaction(() => known.all);
-    this.#wire = openWire({ ...options, secrets: known });
+    const { service, nowMs, clock = systemClock, secrets = new KnownSecrets() } = options;
+    this.#service = service;
+    this.#nowMs = nowMs;
+    this.#watch = new EndpointWatch(service.endpoints, options.onEndpointNotice ?? (() => undefined), nowMs);
+    this.#redaction = new AnswerRedaction(() => secrets.all);
+    const concurrency = concurrencyOf(service);
+    const limits = service.limits.map(({ requests, perSeconds }) => ({ requests, windowMs: perSeconds * 1000 }));
+    this.rateLimiter = new RateLimiter({ concurrency, limits, clock });
+    const watching = {
+      secrets,
+      monotonicMs: clock.monotonicMs,
+      warn: options.warn ?? (() => undefined),
+      ...(options.files ? { files: options.files } : {}),
+    };
+    if (service.token) secrets.add(service.token.reveal());
+    const connections = new Connections({ service, maxSockets: concurrency, ...watching });
+    this.#transport = new Transport({ ...options, rateLimiter: this.rateLimiter, connections });
+    const credential = openCredential(service, {
+      ...watching,
+      send: (request, gate) => this.#transport.askForToken(request, gate),
+      nowMs,
+      random: Math.random,
+      ...(options.onToken ? { onAnswer: options.onToken } : {}),
+    });
+    this.#authorised = new AuthorisedTransport(this.#transport, credential, connections);
   }
 
   /** Sends one message once and judges the answer. */
-  async send(request: SendRequest): Promise<Sent> {
-    const composed = composeRequest(this.#service, request);
-    if ('problem' in composed) return neverSent(composed.problem);
-    const { endpoint, record, expected } = composed;
-    const timed = await this.#wire.transport.exchange(composed.request);
-    this.#heed(endpoint, timed);
-    const exchange = this.#redaction.exchange(timed.exchange, expected.successStatus);
-    const verdict = judge(this.#service, expected, exchange, this.#nowMs());
-    const isThere = request.entity === 'customer' && request.operation === 'create' && verdict.kind === 'conflict';
-    return {
-      ...this.#record(timed),
-      verdict: this.#redaction.verdict(verdict, composed.knownId),
-      ...(isThere ? { existing: customerInAnswer(this.#service, record, exchange) } : {}),
-    };
+  async send(message: SendRequest): Promise<Sent> {
+    const composed = composeRequest(this.#service, message);
+    // A person has to look at the template or the record, so the message is parked with the reason.
+    if ('problem' in composed) return neverSent({ kind: 'refused', reason: composed.problem });
+    return this.#exchange(composed, message);
   }
 
-  /** Asks whether the service has a record. `finding` is null when it did not say; then `verdict` tells why. */
+  /** Asks whether the service has a record. */
   async lookUp(
     endpoint: LookUpEndpoint,
     message: { entity: Entity; record: string; idempotencyKey: string },
-    asking: Pick<SendRequest, 'gate' | 'isProbe'>,
-  ): Promise<LookedUp> {
+    passage: Passage,
+  ): Promise<Sent<LookUpFinding>> {
+    const { entity, idempotencyKey } = message;
     const record = JSON.parse(message.record) as { [name: string]: JsonValue };
-    const address = lookUpAddress(endpoint, record, message.idempotencyKey);
-    if ('problem' in address) {
-      const { verdict: _, ...nothingSent } = neverSent(address.problem);
-      const finding: LookUpFinding = { kind: 'odd', reason: address.problem };
-      return { ...nothingSent, finding, verdict: { kind: 'refused', reason: address.problem } };
-    }
-    const { path, query } = address;
-    const timed = await this.#wire.transport.exchange({
-      method: 'GET',
-      path,
-      query,
-      isProbe: asking.isProbe ?? false,
-      gate: asking.gate,
-    });
-    const { lookUpCustomer } = this.#service.endpoints;
-    const ofCustomer = endpoint === lookUpCustomer ? 'lookUpCustomer' : 'readCustomer';
-    this.#heed(message.entity === 'order' ? 'lookUpOrder' : ofCustomer, timed);
-    const exchange = this.#redaction.exchange(timed.exchange, endpoint.successStatus);
-    const request = { entity: message.entity, operation: 'update' as const, expectedId: null, expectedTotal: null };
-    // No status of a look-up is an acknowledgement: what is asked here is only why there was no answer.
-    const judged = judge(this.#service, { ...request, successStatus: 0 }, exchange, this.#nowMs());
-    const verdict = this.#redaction.verdict(judged, null);
-    return {
-      ...this.#record(timed),
-      finding: this.#redaction.finding(readLookUp(endpoint, record, message.idempotencyKey, exchange), record),
-      verdict: 'reason' in verdict ? verdict : { kind: 'in_doubt', reason: verdict.kind },
+    const address = lookUpAddress(endpoint, record, idempotencyKey);
+    if ('problem' in address) return neverSent({ kind: 'odd', reason: address.problem });
+    const ofCustomer = endpoint === this.#service.endpoints.lookUpCustomer ? 'lookUpCustomer' : 'readCustomer';
+    const composed = {
+      endpoint: entity === 'order' ? 'lookUpOrder' : ofCustomer,
+      request: { method: 'GET', ...address },
+      expected: expectFinding(endpoint, entity, record, idempotencyKey),
+      // Customers may be called by our own code.
+      knownIds: Object.values(record),
+    } as const;
+    return this.#exchange(composed, passage);
+  }
+
+  /** Reads one page of a list, or one record. */
+  async read<Value>(question: ReadQuestion<Value>, passage: Passage): Promise<Sent<ReadAnswer<Value>>> {
+    const { endpoint, path, query, answers } = question;
+    const read = (status: number, body: string): ReadAnswer<Value> | string => {
+      const value = question.read(status, body);
+      return typeof value === 'string' ? `not what was asked for: ${value}` : { kind: 'read', value };
     };
-  }
-
-  /** Reads one page of a list, or one record. What it means is the caller's business. */
-  async get(
-    path: string,
-    query: Record<string, string>,
-    gate: () => Promise<string | null>,
-    { endpoint = 'listInvoices', priority = 0, isProbe = false }: ReadOptions = {},
-  ): Promise<Read> {
-    const timed = await this.#wire.transport.exchange({ method: 'GET', path, query, priority, isProbe, gate });
-    this.#heed(endpoint, timed);
-    return {
-      exchange: this.#redaction.exchange(timed.exchange, null),
-      startedAtMs: timed.startedAtMs,
-      durationMs: timed.durationMs,
-      requestId: this.#redaction.requestId(timed),
-    };
-  }
-
-  /** See `Pacer.recall`. */
-  recall(agesMs: readonly number[], longerThanMs: number): void {
-    this.#wire.pacer.recall(agesMs, longerThanMs);
-  }
-
-  /** See `Pacer.usedUp`. */
-  get usedUp(): { reason: string; waitMs: number } | null {
-    return this.#wire.pacer.usedUp;
-  }
-
-  /** See `Pacer.forgetAdvice`. */
-  forgetAdvice(): void {
-    this.#wire.pacer.forgetAdvice();
-  }
-
-  /** See `Pacer.reconsider`. */
-  reconsider(): void {
-    this.#wire.pacer.reconsider();
+    const entity = endpoint === 'readOrder' ? 'order' : 'invoice';
+    const expected = { asks: 'read', entity, answers, read } as const;
+    return this.#exchange({ endpoint, request: { method: 'GET', path, query }, expected, knownIds: [] }, passage);
   }
 
   /** See `AuthorisedTransport.replacedSince`. */
   credentialReplacedSince(sinceMs: number, whereNothingTells = false): boolean {
-    return this.#wire.transport.replacedSince(sinceMs, whereNothingTells);
-  }
-
-  /** Requests that are waiting for their turn. */
-  get waiting(): number {
-    return this.#wire.pacer.waiting;
+    return this.#authorised.replacedSince(sinceMs, whereNothingTells);
   }
 
   close(): void {
-    this.#wire.close();
+    this.rateLimiter.close();
+    this.#transport.close();
   }
 
-  #heed(endpoint: EndpointName, { exchange }: TimedExchange): void {
-    if (exchange.kind === 'answer' || exchange.kind === 'cut_off') this.#watch.heed(endpoint, exchange.headers);
-  }
-
-  #record(timed: TimedExchange): Omit<Sent, 'verdict'> {
-    const { exchange } = timed;
-    const answered = exchange.kind === 'answer' || exchange.kind === 'cut_off';
+  /** The one way to the service: what is composed goes out, and its answer is redacted and judged. */
+  async #exchange<Answer extends Delivered | LookUpFinding | ReadAnswer<unknown>>(
+    { endpoint, request, expected, knownIds }: ComposedRequest<Answer>,
+    { gate, priority = 0, isProbe = false }: Passage,
+  ): Promise<Sent<Answer>> {
+    const timed = await this.#authorised.exchange({ ...request, gate, priority, isProbe });
+    const { exchange, startedAtMs, durationMs } = timed;
+    const head = exchange.kind === 'answer' || exchange.kind === 'cut_off' ? exchange : null;
+    if (head) this.#watch.heed(endpoint, head.headers);
+    const verdict = judge(this.#service, expected, this.#redaction.exchange(exchange, expected.answers), this.#nowMs());
     return {
-      ...(timed.repeatedAfter401 ? { repeatedAfter401: true as const } : {}),
-      startedAtMs: timed.startedAtMs,
-      durationMs: timed.durationMs,
-      status: answered ? exchange.status : null,
+      verdict: this.#redaction.verdict(verdict, knownIds) as Answer | Failure,
+      startedAtMs,
+      durationMs,
+      status: head?.status ?? null,
       requestId: this.#redaction.requestId(timed),
       excerpt: this.#redaction.excerpt(timed),
+      ...(timed.repeatedAfter401 ? { repeatedAfter401: true } : {}),
     };
   }
 }
 
-/** Parked with the reason, because a person has to look at the template or the record; nothing was sent. */
-function neverSent(reason: string): Sent {
-  return {
-    verdict: { kind: 'refused', reason },
-    startedAtMs: null,
-    durationMs: null,
-    status: null,
-    requestId: null,
-    excerpt: null,
-  };
+function neverSent<V>(verdict: V) {
+  return { verdict, startedAtMs: null, durationMs: null, status: null, requestId: null, excerpt: null };
+}
+
+/** The credential of the settings. */
+function openCredential(
+  service: Pick<ServiceSettings, 'credential' | 'token' | 'tokenFile'>,
+  options: Omit<OauthCredentialOptions, 'settings' | 'secrets'> & { secrets: KnownSecrets },
+): Credential {
+  const { credential, token, tokenFile } = service;
+  switch (credential.kind) {
+    case 'oauth':
+      return new OauthCredential({ ...options, settings: credential });
+    case 'certificate':
+      return new CertificateOnly();
+    default:
+      return new StaticCredential({ ...options, settings: credential, token: token?.reveal() ?? '', tokenFile });
+  }
 }

@@ -5,8 +5,9 @@ import { parse, stringify } from 'yaml';
 import { openApp } from '../../src/app.js';
 import { lookAfterAlerts } from '../../src/daemon/tell-alerts.js';
 import { readOrder } from '../../src/inbound/orders/read-order.js';
+import type { ReadAnswer } from '../../src/model/verdict.js';
 import { ServiceLease } from '../../src/outbound/deliver/service-lease.js';
-import type { Read, ServiceClient } from '../../src/service/service-client.js';
+import type { ReadQuestion, Sent, ServiceClient } from '../../src/service/service-client.js';
 import { answers, onBothStores } from './installation.js';
 
 describe('what was read back', () => {
@@ -22,9 +23,12 @@ describe('what was read back', () => {
       const lease = await ServiceLease.acquire(app.context);
       if (!(lease instanceof ServiceLease)) throw new Error(`${lease.holder} has the lease`);
       for (const [status, body] of said) {
-        const exchange = { kind: 'answer', status, headers: {}, body: JSON.stringify(body) } as const;
-        const read: Read = { exchange, startedAtMs: Date.now(), durationMs: 1, requestId: null };
-        const client = { get: async () => read } as unknown as ServiceClient;
+        const read = async (question: ReadQuestion<unknown>): Promise<Sent<ReadAnswer<unknown>>> => {
+          const value = question.read(status, JSON.stringify(body));
+          const verdict = { kind: 'read', value } as const;
+          return { verdict, startedAtMs: Date.now(), durationMs: 1, status, requestId: null, excerpt: null };
+        };
+        const client = { read } as unknown as ServiceClient;
         await readOrder(app.context, client, lease, { orderId: 'ord_93' });
       }
       await lookAfterAlerts(app.context, lease.lease, async () => undefined, new AbortController().signal);

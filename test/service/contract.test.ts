@@ -49,7 +49,7 @@ for (const [wire, makeLab] of [
           lab.script(answerTo(one, Date.now()));
           let sent = await client.send(sending());
           for (let i = 1; i < (one.times ?? 1); i++) sent = await client.send(sending());
-          expect(one.observe({ sent, usedUp: client.usedUp, notices })).to.deep.equal(one.expected);
+          expect(one.observe({ sent, usedUp: client.rateLimiter.usedUp, notices })).to.deep.equal(one.expected);
         });
     });
 

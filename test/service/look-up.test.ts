@@ -2,7 +2,8 @@ import { expect } from 'chai';
 import { serviceSettings } from '../../src/config/sections/service.js';
 import type { LookUpEndpoint } from '../../src/config/sections/service-endpoints.js';
 import type { Exchange } from '../../src/service/exchange.js';
-import { customerInAnswer, existingCustomerEndpoint, lookUpAddress, readLookUp } from '../../src/service/look-up.js';
+import { judge } from '../../src/service/judge.js';
+import { customerInAnswer, existingCustomerEndpoint, expectFinding, lookUpAddress } from '../../src/service/look-up.js';
 
 const endpoint: LookUpEndpoint = {
   path: '/v1/orders',
@@ -22,8 +23,12 @@ const answer = (body: unknown, status = 200): Exchange => ({
   headers: {},
   body: typeof body === 'string' ? body : JSON.stringify(body),
 });
+const service = (over: object = {}) =>
+  serviceSettings.parse({ environment: 'sandbox', baseUrl: 'https://sandbox.example.com', ...over });
+const judged = (at: LookUpEndpoint, ours: typeof record | { customer_code: string }, exchange: Exchange) =>
+  judge(service(), expectFinding(at, 'order', ours, 'key-1'), exchange, 0);
 const read = (exchange: Exchange, over: Partial<LookUpEndpoint> = {}) =>
-  readLookUp({ ...endpoint, ...over }, record, 'key-1', exchange);
+  judged({ ...endpoint, ...over }, record, exchange);
 
 describe('a look-up at the service', () => {
   it('asks by fields of the record and by the key', () => {
@@ -65,22 +70,22 @@ describe('a look-up at the service', () => {
     const found = { order_id: 'o1', note: 'SO-7' };
     expect(read(answer({ data: [found, { ...found, order_id: 'o2' }] }))).to.deep.equal({ kind: 'several', count: 2 });
     for (const body of ['<html>', '"text"', 'null', { data: {} }, {}, { data: [{ order_id: 'o2', note: 'so-7' }] }])
-      expect(read(answer(body))?.kind, JSON.stringify(body)).to.equal('odd');
-    expect(read(answer({ data: [{ note: 'SO-7' }] }))?.kind).to.equal('odd');
-    expect(read(answer({ data: [found] }), { match: {} })?.kind, 'nothing to compare').to.equal('odd');
+      expect(read(answer(body)).kind, JSON.stringify(body)).to.equal('odd');
+    expect(read(answer({ data: [{ note: 'SO-7' }] })).kind).to.equal('odd');
+    expect(read(answer({ data: [found] }), { match: {} }).kind, 'nothing to compare').to.equal('odd');
   });
 
   it('takes no id that an acknowledgement could not name, and no amount that is none', () => {
     for (const id of ['', 1.5, null, 'x'.repeat(256), 'o\u001b[2J', 'o\ufffd', {}, true])
-      expect(read(answer({ data: [{ order_id: id, note: 'SO-7' }] }))?.kind, JSON.stringify(id)).to.equal('odd');
-    expect(read(answer({ data: [{ order_id: 'o1', note: 'SO-7', total: 13.5 }] }))?.kind).to.equal('odd');
+      expect(read(answer({ data: [{ order_id: id, note: 'SO-7' }] })).kind, JSON.stringify(id)).to.equal('odd');
+    expect(read(answer({ data: [{ order_id: 'o1', note: 'SO-7', total: 13.5 }] })).kind).to.equal('odd');
     const nested = `${'['.repeat(20_000)}${']'.repeat(20_000)}`;
-    expect(read(answer(`{"data":[{"order_id":"o1","note":"SO-7","items":${nested}}]}`))?.kind).to.equal('odd');
+    expect(read(answer(`{"data":[{"order_id":"o1","note":"SO-7","items":${nested}}]}`)).kind).to.equal('odd');
   });
 
   it('takes the answer itself for the record where the endpoint has no list', () => {
     const { list: _, ...single } = endpoint;
-    const one = readLookUp(single, record, 'k', answer({ order_id: 7, note: 'SO-7' }));
+    const one = judged(single, record, answer({ order_id: 7, note: 'SO-7' }));
     expect(one).to.deep.include({ kind: 'found', serviceId: '7', total: null, differs: [] });
   });
 
@@ -99,25 +104,31 @@ describe('a look-up at the service', () => {
       differs: ['customer_code'],
       shown: inside,
     });
-    expect(read(answer({ result: [] }), over)?.kind).to.equal('odd');
+    expect(read(answer({ result: [] }), over).kind).to.equal('odd');
   });
 
   it('says nothing when the service does not answer the question', () => {
-    for (const status of [401, 403, 429, 500, 503, 302]) expect(read(answer({ data: [] }, status))).to.equal(null);
-    expect(read({ kind: 'timeout', reason: 'late' })).to.equal(null);
-    expect(read({ kind: 'cut_off', status: 200, headers: {}, reason: 'broke off' })).to.equal(null);
-    expect(read({ kind: 'not_sent', reason: 'paused' })).to.equal(null);
+    const failures: [Exchange, string][] = [
+      [answer({ data: [] }, 401), 'unauthorised'],
+      [answer({ data: [] }, 403), 'misconfigured'],
+      [answer({ data: [] }, 429), 'throttled'],
+      [answer({ data: [] }, 500), 'in_doubt'],
+      [answer({ data: [] }, 503), 'in_doubt'],
+      [answer({ data: [] }, 302), 'misconfigured'],
+      [{ kind: 'timeout', reason: 'late' }, 'in_doubt'],
+      [{ kind: 'cut_off', status: 200, headers: {}, reason: 'broke off' }, 'in_doubt'],
+      [{ kind: 'not_sent', reason: 'paused' }, 'not_sent'],
+    ];
+    for (const [exchange, kind] of failures) expect(read(exchange).kind).to.equal(kind);
   });
 });
 
 describe('a customer that is at the service already', () => {
-  const service = (over: object) =>
-    serviceSettings.parse({ environment: 'sandbox', baseUrl: 'https://sandbox.example.com', ...over });
   const ours = { customer_code: 'K1', name: 'Ours' };
   const adopted = (over: object, shown: object) => {
     const how = existingCustomerEndpoint(service(over)) as LookUpEndpoint;
-    const finding = readLookUp(how, ours, '', answer(shown));
-    return finding?.kind === 'found' ? finding : null;
+    const finding = judged(how, ours, answer(shown));
+    return finding.kind === 'found' ? finding : null;
   };
 
   it('is known by its code where the service gives no ids', () => {
@@ -130,7 +141,7 @@ describe('a customer that is at the service already', () => {
     const over = { acknowledgement: { customerId: 'id' }, adoption: { answerRecord: 'error.customer' } };
     expect(adopted(over, { customer_code: 'K1', id: 'cus_991' })?.serviceId).to.equal('cus_991');
     expect(adopted(over, { customer_code: 'K1' }), 'an answer without the id').to.equal(null);
-    const carried = answer({ error: { customer: { customer_code: 'K1', id: 'cus_991' } } }, 409);
+    const carried = JSON.stringify({ error: { customer: { customer_code: 'K1', id: 'cus_991' } } });
     expect(customerInAnswer(service(over), ours, carried)?.serviceId).to.equal('cus_991');
   });
 

@@ -3,10 +3,11 @@ import { type AxiosAdapter, AxiosError, type AxiosResponse } from 'axios';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import type { LookUpEndpoint } from '../../src/config/sections/service-endpoints.js';
+import type { ReadAnswer } from '../../src/model/verdict.js';
 import type { SendRequest } from '../../src/service/compose-request.js';
-import type { Read, Sent } from '../../src/service/service-client.js';
+import type { Sent } from '../../src/service/service-client.js';
 import type { Clock } from '../../src/store/clock.js';
-import { acknowledgement, Clients, orderRecord, sending, token } from './wire-client.js';
+import { acknowledgement, Clients, orderRecord, page, sending, token } from './wire-client.js';
 
 /** The long form: WAYBILL_RANDOM_ANSWERS=100000 npm test. */
 const numRuns = Number(process.env.WAYBILL_RANDOM_ANSWERS ?? 5_000);
@@ -170,10 +171,8 @@ const lookUpOrder: LookUpEndpoint = {
 };
 
 /** A page is what was asked for, and read by its exact words; everything else is kept and shown. */
-function withoutPage({ exchange, requestId }: Read): object {
-  if (exchange.kind !== 'answer' && exchange.kind !== 'cut_off') return { exchange, requestId };
-  const { headers: _, ...shown } = exchange;
-  return exchange.status < 300 ? { requestId } : { shown, requestId };
+function withoutPage({ verdict, ...rest }: Sent<ReadAnswer<unknown>>): object {
+  return verdict.kind === 'read' ? rest : { verdict, ...rest };
 }
 
 describe('whatever comes from the network', function () {
@@ -200,7 +199,7 @@ describe('whatever comes from the network', function () {
     await fc.assert(
       fc.asyncProperty(fc.constantFrom(...(Object.keys(requests) as RequestName[])), answer, async (name, drawn) => {
         given = drawn;
-        client.forgetAdvice();
+        client.rateLimiter.forgetAdvice();
         const sent = await client.send(sending(requests[name]));
         check(name, drawn, sent);
         if (ask++ % 5 === 0) {
@@ -211,8 +210,8 @@ describe('whatever comes from the network', function () {
             asking,
           );
           // Of a record that was found only fields of ours are kept.
-          if (looked.finding?.kind === 'found') looked.finding.shown = {};
-          const shown = [looked, withoutPage(await client.get('/v2/invoices', {}, asking.gate))];
+          if (looked.verdict.kind === 'found') looked.verdict.shown = {};
+          const shown = [looked, withoutPage(await client.read(page(), asking))];
           expect(JSON.stringify(shown)).to.not.include(token);
         }
         seen.set(sent.verdict.kind, (seen.get(sent.verdict.kind) ?? 0) + 1);

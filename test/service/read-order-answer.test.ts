@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { readOrderAnswer } from '../../src/service/read-order-answer.js';
+import { readOrderAnswer } from '../../src/service/acknowledgement.js';
 
 const places = { orderId: 'order_id', orderState: 'status', orderTotal: 'total' };
 const read = (value: unknown) =>

@@ -2,8 +2,9 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { serviceSettings } from '../../src/config/sections/service.js';
 import type { Verdict, VerdictKind } from '../../src/model/verdict.js';
+import { type AcknowledgementRequest, expectAcknowledgement } from '../../src/service/acknowledgement.js';
 import type { Exchange } from '../../src/service/exchange.js';
-import { judge, type VerdictRequest } from '../../src/service/judge.js';
+import { judge } from '../../src/service/judge.js';
 
 const service = (changes: object = {}) =>
   serviceSettings.parse({ environment: 'sandbox', baseUrl: 'https://sandbox.example.com', ...changes });
@@ -12,17 +13,22 @@ const nowMs = Date.UTC(2026, 5, 1, 12);
 /** The long form: WAYBILL_RANDOM_ANSWERS=1000000 npm test. */
 const numRuns = Number(process.env.WAYBILL_RANDOM_ANSWERS ?? 30_000);
 
-const order: VerdictRequest = {
+const order: AcknowledgementRequest = {
   entity: 'order',
   operation: 'create',
   expectedId: null,
   successStatus: 201,
   expectedTotal: 1_300n,
 };
-const customer: VerdictRequest = { ...order, entity: 'customer', expectedId: 'C-1', expectedTotal: null };
-const orderUpdate: VerdictRequest = { ...order, operation: 'update', expectedId: 'O-1', successStatus: 200 };
+const customer: AcknowledgementRequest = { ...order, entity: 'customer', expectedId: 'C-1', expectedTotal: null };
+const orderUpdate: AcknowledgementRequest = { ...order, operation: 'update', expectedId: 'O-1', successStatus: 200 };
 
-const orderRemoval: VerdictRequest = { ...orderUpdate, operation: 'delete', successStatus: 204, expectedTotal: null };
+const orderRemoval: AcknowledgementRequest = {
+  ...orderUpdate,
+  operation: 'delete',
+  successStatus: 204,
+  expectedTotal: null,
+};
 
 const ack = { order_id: 'O-1', status: 'accepted', created_at: '2026-06-01T12:00:00+02:00', total: 1300 };
 
@@ -39,12 +45,13 @@ const cutOff = (status: number, headers: Record<string, string> = {}): Exchange 
   reason: 'the body broke off',
 });
 const coded = (code: string, message = 'words') => ({ error: { code, message } });
-const decide = (exchange: Exchange, request = order, of = profile): Verdict => judge(of, request, exchange, nowMs);
+const decide = (exchange: Exchange, request = order, of = profile): Verdict =>
+  judge(of, expectAcknowledgement(of, request), exchange, nowMs);
 
 interface Row {
   title: string;
   exchange: Exchange;
-  request?: VerdictRequest;
+  request?: AcknowledgementRequest;
   expected: Partial<Verdict> & { kind: VerdictKind };
 }
 
@@ -433,7 +440,7 @@ describe('the verdict', () => {
       let delivered = 0;
       fc.assert(
         fc.property(exchange, request, (received, asked) => {
-          const verdict = judge(profile, asked, received, nowMs);
+          const verdict = decide(received, asked);
           if ('reason' in verdict) expect(verdict.reason.length).to.be.at.most(1_000);
           if (verdict.kind !== 'delivered') return;
           delivered++;
@@ -458,7 +465,7 @@ describe('the verdict', () => {
     it('calls nothing refused that may have taken effect, and waits a day at most', () => {
       fc.assert(
         fc.property(exchange, (received) => {
-          const verdict = judge(profile, order, received, nowMs);
+          const verdict = decide(received);
           if (verdict.kind === 'refused') {
             const { status: given } = received as { status: number };
             expect(received.kind).to.equal('answer');

@@ -1,7 +1,12 @@
 import { type ServiceSettings, serviceSettings } from '../../src/config/sections/service.js';
 import type { SendRequest } from '../../src/service/compose-request.js';
 import { realFiles } from '../../src/service/credential/watched-files.js';
-import { type Sent, ServiceClient, type ServiceClientOptions } from '../../src/service/service-client.js';
+import {
+  type ReadQuestion,
+  type Sent,
+  ServiceClient,
+  type ServiceClientOptions,
+} from '../../src/service/service-client.js';
 
 export const token = 'canary-token-0123456789';
 
@@ -36,6 +41,11 @@ export function sending(changes: Partial<SendRequest> = {}): SendRequest {
     gate: async () => null,
     ...changes,
   };
+}
+
+/** The question for a page of a list, which is read as what its answer says. */
+export function page(path = '/v2/invoices', query: Record<string, string> = {}): ReadQuestion<{ body: string }> {
+  return { endpoint: 'listInvoices', path, query, answers: [200], read: (_, body) => ({ body }) };
 }
 
 /** Looked at so often that no test has to wait for it. */

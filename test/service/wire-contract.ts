@@ -2,7 +2,17 @@ import { inspect } from 'node:util';
 import { expect } from 'chai';
 import type { VerdictKind } from '../../src/model/verdict.js';
 import { ServiceClient } from '../../src/service/service-client.js';
-import { acknowledgement, Clients, created, orderRecord, sending, serviceAt, timed, token } from './wire-client.js';
+import {
+  acknowledgement,
+  Clients,
+  created,
+  orderRecord,
+  page,
+  sending,
+  serviceAt,
+  timed,
+  token,
+} from './wire-client.js';
 import type { Reply, WireLab } from './wire-lab.js';
 
 /** How the client behaves on a wire, whichever way the wire is made. */
@@ -143,7 +153,7 @@ export function wireContract(makeLab: () => WireLab): void {
     expect(told).to.have.length(1);
     daysLater = 1;
     await client.send(sending());
-    await client.get('/v2/invoices', {}, async () => null);
+    await client.read(page(), { gate: async () => null });
     const { lookUpOrder } = serviceAt(lab.url, {
       endpoints: { lookUpOrder: { path: '/v1/orders', id: 'order_id', match: {} } },
     }).endpoints;
@@ -167,8 +177,8 @@ export function wireContract(makeLab: () => WireLab): void {
     await clients.at(`${lab.url}/api/`).send(sending());
     const client = clients.at(`${lab.url}/api`);
     const gate = async () => null;
-    await client.get('http://elsewhere.invalid/steal', {}, gate);
-    await client.get('//elsewhere.invalid/steal', {}, gate);
+    await client.read(page('http://elsewhere.invalid/steal'), { gate });
+    await client.read(page('//elsewhere.invalid/steal'), { gate });
     expect(lab.requests.map(({ path }) => path)).to.deep.equal([
       '/api/v1/orders',
       '/api/http://elsewhere.invalid/steal',
@@ -208,7 +218,7 @@ export function wireContract(makeLab: () => WireLab): void {
     ] as Reply[]) {
       lab.script(reply);
       lab.requests.length = 0;
-      await clients.at(lab.url).get('/v2/invoices', {}, async () => null);
+      await clients.at(lab.url).read(page(), { gate: async () => null });
       expect(lab.requests).to.have.length(1);
     }
   });
@@ -227,8 +237,8 @@ export function wireContract(makeLab: () => WireLab): void {
     const body = '{"data":[],"page":1,"total":0}';
     lab.script({ kind: 'answer', status: 200, body, headers: { 'X-Request-Id': 'r-7' } });
     const query = { status: 'unpaid & overdue', limit: '100', page: '1' };
-    const read = await clients.at(lab.url).get('/v2/invoices', query, async () => null);
-    expect(read.exchange).to.deep.include({ kind: 'answer', status: 200, body });
+    const read = await clients.at(lab.url).read(page('/v2/invoices', query), { gate: async () => null });
+    expect(read).to.deep.include({ verdict: { kind: 'read', value: { body } }, status: 200 });
     expect(read.requestId).to.equal('r-7');
     const [request] = lab.requests;
     expect(request?.headers).to.have.property('authorization', `Bearer ${token}`);
@@ -291,7 +301,7 @@ export function wireContract(makeLab: () => WireLab): void {
     }
     for (const reply of [{ kind: 'reset' }, { kind: 'answer', status: 500, body: echo }] as Reply[]) {
       lab.script(reply);
-      const read = await client.get('/v2/invoices', {}, async () => null);
+      const read = await client.read(page(), { gate: async () => null });
       expect(JSON.stringify(read) + inspect(read, { depth: 9, showHidden: true })).to.not.include('canary');
     }
     expect(inspect(client, { depth: 9, showHidden: true })).to.not.include('canary');

@@ -4,19 +4,14 @@ import { countOpen, customersOfOrders } from '../../src/operator/sync.js';
 import { knownRecords } from '../../src/outbound/capture/known-records.js';
 import { type ClaimedMessage, claimMessages } from '../../src/outbound/deliver/claim-messages.js';
 import { parkForgottenKeys, settleNothingToSend } from '../../src/outbound/deliver/claims.js';
+import type { SettledMessage } from '../../src/outbound/deliver/deliver-result.js';
 import { dueMessageIds, nextDueAt, probeMessageId } from '../../src/outbound/deliver/due-messages.js';
-import { promoteWaitingUpdate } from '../../src/outbound/deliver/promote-waiting-update.js';
-import { doubtOlderEpochs } from '../../src/outbound/deliver/service-lease.js';
-import {
-  type AttemptOutcome,
-  type SettledMessage,
-  settleMessages,
-} from '../../src/outbound/deliver/settle-messages.js';
+import { promoteDependent, settleMessages } from '../../src/outbound/deliver/settle-messages.js';
 import { sha256, unknownContent } from '../../src/outbound/outbox/content-hash.js';
 import { createKey } from '../../src/outbound/outbox/idempotency-key.js';
 import { settle } from '../../src/outbound/outbox/message.js';
 import { insertMessages, type NewMessage } from '../../src/outbound/outbox/new-messages.js';
-import { supersedeUnsent } from '../../src/outbound/outbox/transitions.js';
+import { doubtOlderEpochs, supersedeUnsent } from '../../src/outbound/outbox/transitions.js';
 import { onBothStores, useStore } from './both-stores.js';
 
 const all = { only: null };
@@ -62,31 +57,31 @@ onBothStores('the outbox', (kit) => {
   const set = (id: number, columns: string) =>
     write((tx) => tx.run(`UPDATE outbox_message SET ${columns} WHERE id=?`, [id]));
 
-  const outcome = (verdict: Verdict): AttemptOutcome => ({
-    verdict: verdict.kind,
-    reason: 'reason' in verdict ? verdict.reason : null,
-    startedAt: now + 1,
-    durationMs: 5,
-    status: 201,
-    requestId: 'req-1',
-    excerpt: '{"order_id":"O-1"}',
-    excerptHash: sha256('{"order_id":"O-1"}'),
-  });
   const settled = (claimed: ClaimedMessage, verdict: Verdict): SettledMessage => ({
-    message: claimed,
+    about: claimed,
     transition: settle(claimed, verdict, {
       nowMs: now + 10,
       random: 0.5,
       backoff: { baseMs: 100, maxMs: 1000 },
       sentAtMs: now + 1,
     }),
-    outcome: outcome(verdict),
+    sent: {
+      verdict,
+      startedAtMs: now + 1,
+      durationMs: 5,
+      status: 201,
+      requestId: 'req-1',
+      excerpt: '{"order_id":"O-1"}',
+    },
+    isProbe: false,
   });
+  const settleAll = (batch: readonly SettledMessage[], epoch: number, at: number) =>
+    write((tx) => settleMessages(tx, batch, epoch, 'test', at));
   const delivered = (serviceId: string): Verdict => ({ kind: 'delivered', serviceId, flag: null });
   const deliverAll = async (ids: number[], epoch = 1) => {
     const { claimed } = await claim(ids, epoch);
     const done = claimed.map((one) => settled(one, delivered(`S-${one.sourceKey}`)));
-    await write((tx) => settleMessages(tx, done, epoch, now + 10));
+    await settleAll(done, epoch, now + 10);
     return claimed;
   };
 
@@ -167,7 +162,7 @@ onBothStores('the outbox', (kit) => {
       const { claimed } = await claim([customer]);
       expect(await due()).to.deep.equal([]);
       expect(await nextDueAt(kit.store, all)).to.equal(null);
-      await write((tx) => settleMessages(tx, [settled(claimed[0] as ClaimedMessage, delivered('a'))], 1, now));
+      await settleAll([settled(claimed[0] as ClaimedMessage, delivered('a'))], 1, now);
       expect(await due()).to.deep.equal([order]);
     });
 
@@ -280,7 +275,7 @@ onBothStores('the outbox', (kit) => {
       expect(JSON.parse(first.body)).to.deep.equal({ note: 'new' });
       expect(first.boundServiceId).to.equal('S-1');
       expect(first.idempotencyKey).to.match(/^[0-9a-f-]{36}$/);
-      await write((tx) => settleMessages(tx, [settled(first, { kind: 'in_doubt', reason: 'timeout' })], 1, now));
+      await settleAll([settled(first, { kind: 'in_doubt', reason: 'timeout' })], 1, now);
       // Even if the record were acknowledged otherwise by now.
       await write((tx) => tx.run(`UPDATE binding SET acknowledged='{"customer_code":"1","items":[],"note":"new"}'`));
       const again = (await claim([id])).claimed[0] as ClaimedMessage;
@@ -348,7 +343,7 @@ onBothStores('the outbox', (kit) => {
 
     it('message, attempt, excerpt and binding together', async () => {
       const [one] = (await claimOne(message('order', '1'))) as [ClaimedMessage];
-      const ids = await write((tx) => settleMessages(tx, [settled(one, delivered('O-1'))], 1, now + 10));
+      const ids = await settleAll([settled(one, delivered('O-1'))], 1, now + 10);
       expect(await stateOf(one.id)).to.deep.include({
         state: 'delivered',
         service_id: 'O-1',
@@ -360,7 +355,7 @@ onBothStores('the outbox', (kit) => {
         'SELECT a.*, e.excerpt FROM attempt a JOIN attempt_excerpt e ON e.attempt_id=a.id',
       );
       expect(attempt).to.deep.include({
-        id: ids.get(one.id),
+        id: ids[0]?.about.attemptId,
         verdict: 'delivered',
         status: 201,
         started_at: now + 1,
@@ -383,7 +378,7 @@ onBothStores('the outbox', (kit) => {
     it('what a recovery moved behind a binding since it was claimed, without taking that binding back', async () => {
       const [one] = (await claimOne(message('order', '1'))) as [ClaimedMessage];
       await set(one.id, 'revision=7, generation=2');
-      await write((tx) => settleMessages(tx, [settled(one, delivered('O-1'))], 1, now + 10));
+      await settleAll([settled(one, delivered('O-1'))], 1, now + 10);
       expect(await kit.rows('SELECT revision, generation FROM binding')).to.deep.equal([
         { revision: 7, generation: 2 },
       ]);
@@ -392,7 +387,7 @@ onBothStores('the outbox', (kit) => {
     it('no fields of a record that somebody doubts since it was claimed', async () => {
       const [one] = (await claimOne(message('order', '1'))) as [ClaimedMessage];
       await set(one.id, `content_hash='${unknownContent}'`);
-      await write((tx) => settleMessages(tx, [settled(one, delivered('O-1'))], 1, now + 10));
+      await settleAll([settled(one, delivered('O-1'))], 1, now + 10);
       const bound = await kit.rows('SELECT content_hash, acknowledged FROM binding');
       expect(bound).to.deep.equal([{ content_hash: unknownContent, acknowledged: null }]);
     });
@@ -405,7 +400,7 @@ onBothStores('the outbox', (kit) => {
         { kind: 'refused', reason: 'no' },
       ];
       const batch = claimed.map((one, i) => settled(one, verdicts[i % 3] as Verdict));
-      await write((tx) => settleMessages(tx, batch, 1, now + 10));
+      await settleAll(batch, 1, now + 10);
       expect(
         await kit.rows(
           'SELECT state, park_class, COUNT(*) AS n, MIN(failures) AS failures FROM outbox_message GROUP BY state, park_class ORDER BY state',
@@ -424,22 +419,24 @@ onBothStores('the outbox', (kit) => {
         message('order', '2'),
         message('order', '3'),
       )) as [ClaimedMessage, ClaimedMessage, ClaimedMessage];
-      const foreign = await write((tx) => settleMessages(tx, [settled(one, delivered('O-1'))], 2, now));
-      expect(foreign.size).to.equal(0);
+      const foreign = await settleAll([settled(one, delivered('O-1'))], 2, now);
+      expect(foreign).to.deep.equal([]);
       expect((await stateOf(one.id)).state).to.equal('sending');
 
       // As after a commit whose acknowledgement was lost: the same batch comes again, with another one.
-      await write((tx) => settleMessages(tx, [settled(one, delivered('O-1'))], 1, now));
-      const ids = await write((tx) =>
-        settleMessages(tx, [settled(one, { kind: 'in_doubt', reason: 'x' }), settled(two, delivered('O-2'))], 1, now),
+      await settleAll([settled(one, delivered('O-1'))], 1, now);
+      const ids = await settleAll(
+        [settled(one, { kind: 'in_doubt', reason: 'x' }), settled(two, delivered('O-2'))],
+        1,
+        now,
       );
-      expect([...ids.keys()]).to.deep.equal([two.id]);
+      expect(ids.map(({ about }) => about.id)).to.deep.equal([two.id]);
       expect((await stateOf(one.id)).state).to.equal('delivered');
       expect((await stateOf(two.id)).state).to.equal('delivered');
 
       // An older attempt says nothing about a newer one.
       await set(three.id, 'attempts=2');
-      expect((await write((tx) => settleMessages(tx, [settled(three, delivered('O-3'))], 1, now))).size).to.equal(0);
+      expect((await settleAll([settled(three, delivered('O-3'))], 1, now)).length).to.equal(0);
       expect((await stateOf(three.id)).state).to.equal('sending');
     });
   });
@@ -499,7 +496,7 @@ onBothStores('the outbox', (kit) => {
         await set(create, "state='parked', park_class='refused'");
         const refused = { id: create, entity: 'order' as const, sourceKey: '1', revision: 1, generation: 0 };
         const promoted = await write((tx) =>
-          promoteWaitingUpdate(tx, refused, 'test-office', replays, now + 5, [{}, { note: 'CANCELLED' }]),
+          promoteDependent(tx, refused, 'test-office', replays, now + 5, [{}, { note: 'CANCELLED' }]),
         );
         expect(promoted).to.equal(waiting);
         expect((await stateOf(create)).state).to.equal('superseded');
@@ -523,7 +520,7 @@ onBothStores('the outbox', (kit) => {
         const [waiting] = (await insert({ ...correction, record, parked: { parkClass, reason: 'why' } })) as [number];
         await set(create, "state='parked', park_class='refused'");
         const refused = { id: create, entity: 'order' as const, sourceKey: '1', revision: 1, generation: 0 };
-        expect(await write((tx) => promoteWaitingUpdate(tx, refused, 'test-office', true, now))).to.equal(waiting);
+        expect(await write((tx) => promoteDependent(tx, refused, 'test-office', true, now))).to.equal(waiting);
         expect((await stateOf(create)).state).to.equal('superseded');
         expect(await stateOf(waiting)).to.deep.include({
           state: 'parked',
@@ -537,7 +534,7 @@ onBothStores('the outbox', (kit) => {
     it('does nothing when none is waiting', async () => {
       const [create] = (await insert(message('order', '1'), message('order', '2'))) as [number];
       const refused = { id: create, entity: 'order' as const, sourceKey: '1', revision: 1, generation: 0 };
-      expect(await write((tx) => promoteWaitingUpdate(tx, refused, 'test-office', false, now))).to.equal(null);
+      expect(await write((tx) => promoteDependent(tx, refused, 'test-office', false, now))).to.equal(null);
       expect((await stateOf(create)).state).to.equal('pending');
     });
   });

@@ -2,8 +2,8 @@ import type { ReadInvoiceEndpoint } from '../../config/sections/service-endpoint
 import { valueAt } from '../../model/json-place.js';
 import type { Invoice } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
-import { raiseForbiddenRead } from '../../outbound/deliver/forbidden-reads.js';
-import type { PullQuestions, Question } from '../../outbound/deliver/pull-questions.js';
+import { raiseForbiddenRead } from '../../outbound/deliver/forbidden.js';
+import type { Question, ServiceReads } from '../../outbound/deliver/service-reads.js';
 import { parseJson } from '../../service/parse-json.js';
 import type { Store, Tx } from '../../store/store.js';
 import { readInvoice } from './invoice-page.js';
@@ -86,7 +86,7 @@ export function invoiceQuestion(
  */
 export async function askForMissed(
   { store, settings }: JobContext,
-  questions: PullQuestions,
+  questions: ServiceReads,
   pull: OpenPull,
 ): Promise<void> {
   const { states, readsPerPull } = settings.invoices;
@@ -120,7 +120,7 @@ export async function askForMissed(
  */
 async function findsListed(
   store: Store,
-  questions: PullQuestions,
+  questions: ServiceReads,
   endpoint: ReadInvoiceEndpoint,
   states: readonly string[],
 ): Promise<boolean> {

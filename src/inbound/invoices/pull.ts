@@ -2,9 +2,9 @@ import { setFlagsFromString } from 'node:v8';
 import { appendAudit } from '../../audit/audit-log.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
-import { PullQuestions } from '../../outbound/deliver/pull-questions.js';
 import { SendGate } from '../../outbound/deliver/send-gate.js';
 import type { ServiceLease } from '../../outbound/deliver/service-lease.js';
+import { ServiceReads } from '../../outbound/deliver/service-reads.js';
 import type { ServiceClient } from '../../service/service-client.js';
 import { askForMissed } from './own-read.js';
 import { endPull, failPull, type OpenPull, openPull } from './pull-record.js';
@@ -107,8 +107,8 @@ export async function pull(
   signal?.addEventListener('abort', stop, { once: true });
   if (signal?.aborted) stop();
 
-  const open = await lease.lease.write('begin a pull', (tx) => openPull(tx, settings, nowMs()));
-  const questions = new PullQuestions(
+  const open = await lease.write('begin a pull', (tx) => openPull(tx, settings, nowMs()));
+  const questions = new ServiceReads(
     { context, client, lease, gate },
     { id: open.id, requests: open.progress.requests, isProbe: turn.isProbe, signal },
   );
@@ -122,7 +122,7 @@ export async function pull(
   if (failure === null) return swapIn(context, lease, open);
 
   const reason = failure;
-  await lease.lease.write('end a pull', async (tx) => {
+  await lease.write('end a pull', async (tx) => {
     await failPull(tx, open.id, reason, nowMs());
     await appendAudit(tx, [{ event: 'pull', outcome: 'failed', actor, detail: { pullId: open.id, reason } }], nowMs());
   });
@@ -135,7 +135,7 @@ async function swapIn(
   open: OpenPull,
 ): Promise<PullResult> {
   const { id: pullId } = open;
-  const { ended, newStates } = await lease.lease.write('end a pull', async (tx) => {
+  const { ended, newStates } = await lease.write('end a pull', async (tx) => {
     const at = nowMs();
     const staged = await countStaged(tx);
     const states = await noteNewStates(tx, settings.invoices.states, at);

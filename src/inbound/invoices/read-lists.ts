@@ -1,7 +1,7 @@
 import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
-import type { PullQuestions } from '../../outbound/deliver/pull-questions.js';
 import type { ServiceLease } from '../../outbound/deliver/service-lease.js';
+import type { ServiceReads } from '../../outbound/deliver/service-reads.js';
 import { parseJson } from '../../service/parse-json.js';
 import type { Tx } from '../../store/store.js';
 import { type InvoicePage, readInvoicePage } from './invoice-page.js';
@@ -20,7 +20,7 @@ type Answered = InvoicePage | { isBeyondEnd: true };
 export async function readLists(
   { settings, nowMs }: JobContext,
   { lease }: ServiceLease,
-  questions: PullQuestions,
+  questions: ServiceReads,
   pull: OpenPull,
   onProgress?: (progress: { staged: number; total: number }) => void,
 ): Promise<string | null> {

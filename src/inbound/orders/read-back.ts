@@ -91,7 +91,7 @@ export async function readOrdersBack(
     const due = ordersToRead(stale, turn);
     if (due.length === 0) return result;
     for (const { sourceKey } of due) {
-      while (client.waiting > 0 && !signal?.aborted) await clock.sleep(pollMs, signal);
+      while (client.rateLimiter.waiting > 0 && !signal?.aborted) await clock.sleep(pollMs, signal);
       const stopped = signal?.aborted ? 'stopping' : ((await heldBy(gate, client)) ?? null);
       if (stopped !== null) return { ...result, stopped };
       const one = await readOrder(context, client, lease, { sourceKey }, { signal, isPatient: true });
@@ -109,11 +109,11 @@ async function heldBy(gate: SendGate, client: ServiceClient): Promise<string | n
   const state = await gate.state();
   const outage = state.pauses.find(({ cause }) => cause === 'outage');
   if (outage) return `the service is out of reach: ${outage.reason}`;
-  return gate.blockedBy(state, 'pull')?.reason ?? client.usedUp?.reason ?? null;
+  return gate.blockedBy(state, 'pull')?.reason ?? client.rateLimiter.usedUp?.reason ?? null;
 }
 
 /** To be called once before the first run: the settings may name other final states by now. */
-export async function prepareReadBack({ settings }: JobContext, { lease }: ServiceLease): Promise<void> {
+export async function prepareReadBack({ settings }: JobContext, lease: Pick<ServiceLease, 'write'>): Promise<void> {
   await lease.write('prepare to read orders back', async (tx) => {
     await reviseFinal(tx, settings.orders.readBack.finalStates);
   });

@@ -2,12 +2,12 @@ import { appendAudit } from '../../audit/audit-log.js';
 import { type OrderItem, orderTotal } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { noteStates } from '../../outbound/deliver/profile-notices.js';
-import { PullQuestions } from '../../outbound/deliver/pull-questions.js';
 import { SendGate } from '../../outbound/deliver/send-gate.js';
 import type { ServiceLease } from '../../outbound/deliver/service-lease.js';
+import { ServiceReads } from '../../outbound/deliver/service-reads.js';
 import { keepOrderRead, noteOrderAsked, type OrderReading } from '../../outbound/outbox/bindings.js';
+import { readOrderAnswer } from '../../service/acknowledgement.js';
 import { fillPath } from '../../service/compose-request.js';
-import { readOrderAnswer } from '../../service/read-order-answer.js';
 import type { ServiceClient } from '../../service/service-client.js';
 import type { Tx } from '../../store/store.js';
 import { type BoundOrder, boundOrder, isMoving } from './order-reads.js';
@@ -98,7 +98,7 @@ export async function readOrder(
   const { sourceKey, serviceId } = asked;
   const path = fillPath(endpoint.path, { order_id: serviceId, id: serviceId });
   const giveUp = async (reason: string, isRefused: boolean): Promise<OrderRead> => {
-    await lease.lease.write('note that an order was asked for', async (tx) => {
+    await lease.write('note that an order was asked for', async (tx) => {
       await noteOrderAsked(tx, sourceKey, nowMs());
     });
     return { kind: 'not_read', reason, isRefused, isItsOwn: true };
@@ -109,7 +109,7 @@ export async function readOrder(
   const stop = () => gate.stop('stopping');
   signal?.addEventListener('abort', stop, { once: true });
   if (signal?.aborted) stop();
-  const questions = new PullQuestions(
+  const questions = new ServiceReads(
     { context, client, lease, gate },
     {
       id: null,

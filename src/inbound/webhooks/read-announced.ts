@@ -1,8 +1,8 @@
 import { appendAudit } from '../../audit/audit-log.js';
 import type { JobContext } from '../../ops/job-context.js';
-import { PullQuestions } from '../../outbound/deliver/pull-questions.js';
 import { SendGate } from '../../outbound/deliver/send-gate.js';
 import type { ServiceLease } from '../../outbound/deliver/service-lease.js';
+import { ServiceReads } from '../../outbound/deliver/service-reads.js';
 import type { ServiceClient } from '../../service/service-client.js';
 import { announcedInvoice, applyOwnRead } from '../invoices/apply-own-read.js';
 import { canStandInPath, invoiceQuestion, isAbsent } from '../invoices/own-read.js';
@@ -182,7 +182,7 @@ export async function readAnnounced(
  * @returns whether it did
  */
 export async function endPulled({ nowMs }: JobContext, lease: ServiceLease, since = 0): Promise<boolean> {
-  return lease.lease.write('end events', async (tx) => {
+  return lease.write('end events', async (tx) => {
     const pull = await lastPull(tx);
     if (!pull || pull.startedAt < since || (pull.outcome !== 'proven' && pull.outcome !== 'unproven')) return false;
     await endInvoiceEvents(tx, pull.startedAt, `the list was pulled (pull ${pull.id})`, nowMs());
@@ -201,7 +201,7 @@ async function readAnnouncedInvoice(
   if (!endpoint) return 'pull';
   const known = await store.read('look for an invoice', (tx) => announcedInvoice(tx, invoiceNo));
   let isOdd = false;
-  const questions = new PullQuestions(
+  const questions = new ServiceReads(
     { context, client, lease, gate },
     { id: null, requests: 0, isProbe: false, signal, tries: 1 },
   );
@@ -262,5 +262,5 @@ function idsOf(about: readonly StoredEvent[]): string[] {
 }
 
 async function end({ nowMs }: JobContext, lease: ServiceLease, ids: readonly string[], outcome: string): Promise<void> {
-  await lease.lease.write('end events', (tx) => endEvents(tx, ids, outcome, nowMs()));
+  await lease.write('end events', (tx) => endEvents(tx, ids, outcome, nowMs()));
 }

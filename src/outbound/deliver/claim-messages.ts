@@ -1,10 +1,12 @@
 import type { Entity, JsonValue } from '../../model/record.js';
-import { insertRows, placeholders, updateRows } from '../../store/rows.js';
+import { placeholders, updateRows } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { type ComposedUpdate, composeUpdate, isWholeRecord, type UpdateMethod } from '../outbox/compose-update.js';
 import { canonicalJson, sha256 } from '../outbox/content-hash.js';
-import { mayBeForgotten, revisionKey, wireBody } from '../outbox/idempotency-key.js';
+import { keyKnownUntil, revisionKey, wireBody } from '../outbox/idempotency-key.js';
 import { type Operation, removalAfterThisPass, type SendingMessage } from '../outbox/message.js';
+import { claimForSending } from '../outbox/transitions.js';
+import { intendMessages } from './attempts.js';
 import { candidates, ready } from './due-messages.js';
 
 /** A message with its attempt on record: what may be sent now, once. */
@@ -13,6 +15,7 @@ export interface ClaimedMessage extends SendingMessage {
   number: string | null;
   revision: number;
   generation: number;
+  attemptId: number;
   attemptNumber: number;
   idempotencyKey: string;
   bodyHash: string;
@@ -93,7 +96,7 @@ export async function claimMessages(
   const place = new Map(ids.map((id, index) => [id, index]));
   rows.sort((a, b) => (place.get(Number(a.id)) ?? 0) - (place.get(Number(b.id)) ?? 0));
   const incarnation = await incarnationOf(tx);
-  const claimed: ClaimedMessage[] = [];
+  const claimed: Omit<ClaimedMessage, 'attemptId'>[] = [];
   const nothingToSend: NothingToSend[] = [];
   const composed: { message_id: number; body: string }[] = [];
   for (const row of rows) {
@@ -102,9 +105,10 @@ export async function claimMessages(
     let method: string | null = row.method;
     const sentAt = row.first_sent_at === null ? null : Number(row.first_sent_at);
     const repeats = row.operation === 'create' && (row.state === 'in_doubt' || row.bound_service_id !== null);
-    const keyGoodUntilMs = repeats && sentAt !== null ? sentAt + keyLifetimeMs : Number.POSITIVE_INFINITY;
     // The service may have forgotten the key by now, and would make a second record.
-    if (repeats && sentAt !== null && mayBeForgotten(sentAt, nowMs, keyLifetimeMs)) {
+    const keyGoodUntilMs =
+      repeats && sentAt !== null ? keyKnownUntil(sentAt, nowMs, keyLifetimeMs) : Number.POSITIVE_INFINITY;
+    if (keyGoodUntilMs === null) {
       // What is in doubt is looked up instead, where that is possible; else it has been parked by now.
       if (row.state === 'pending') nothingToSend.push(nothingToSendOf(row));
       continue;
@@ -157,36 +161,20 @@ export async function claimMessages(
     });
   }
   await updateRows(tx, 'message_body', ['message_id'], composed);
-  await updateRows(
+  await claimForSending(tx, claimed, epoch);
+  const attemptIds = await intendMessages(
     tx,
-    'outbox_message',
-    ['id'],
-    claimed.map((message) => ({
-      id: message.id,
-      state: 'sending',
-      claimed_from: message.claimedFrom,
-      claim_epoch: epoch,
-      attempts: message.attemptNumber,
-      idempotency_key: message.idempotencyKey,
-      body_hash: message.bodyHash,
-      method: message.method,
-      key_field: message.keyField ?? '',
+    claimed.map(({ id, operation, attemptNumber, idempotencyKey, bodyHash }) => ({
+      messageId: id,
+      purpose: operation,
+      number: attemptNumber,
+      idempotencyKey,
+      bodyHash,
     })),
+    epoch,
+    nowMs,
   );
-  await insertRows(
-    tx,
-    'attempt',
-    claimed.map((message) => ({
-      message_id: message.id,
-      purpose: message.operation,
-      number: message.attemptNumber,
-      epoch,
-      idempotency_key: message.idempotencyKey,
-      body_hash: message.bodyHash,
-      intended_at: nowMs,
-    })),
-  );
-  return { claimed, nothingToSend };
+  return { claimed: claimed.map((one) => ({ ...one, attemptId: attemptIds.get(one.id) as number })), nothingToSend };
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: a row of the query above

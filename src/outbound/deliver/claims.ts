@@ -3,10 +3,12 @@ import type { Settings } from '../../config/settings.js';
 import type { Entity } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
-import { placeholders, updateRows } from '../../store/rows.js';
+import { placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
+import { advanceBindings } from '../outbox/bindings.js';
 import { clockToleranceMs, sentUnknownWhen } from '../outbox/idempotency-key.js';
 import { longestOwnWaitMs, removalAfterThisPass } from '../outbox/message.js';
+import { closeAsSettled, type MessageName, parkAsUnproven } from '../outbox/transitions.js';
 import { type ClaimedMessage, claimMessages, type NothingToSend } from './claim-messages.js';
 import { lookUpEntities } from './look-up.js';
 import type { ServiceLease } from './service-lease.js';
@@ -17,7 +19,7 @@ import type { ServiceLease } from './service-lease.js';
  * @param longestWaitMs the longest that a message waits for its next try
  * @returns how many messages had such a time
  */
-export async function mendTimesAhead(tx: Tx, nowMs: number, longestWaitMs: number): Promise<number> {
+export async function fixFutureTimestamps(tx: Tx, nowMs: number, longestWaitMs: number): Promise<number> {
   // By their ids: on MySQL, an UPDATE over a range would lock the gaps in which a capture writes.
   const sent = await tx.select(
     "SELECT id FROM outbox_message WHERE state='in_doubt' AND operation='create' AND first_sent_at>?",
@@ -44,57 +46,35 @@ export async function mendTimesAhead(tx: Tx, nowMs: number, longestWaitMs: numbe
 }
 
 /**
- * Whatever is past the key's lifetime at the service is never resent blindly: it is parked for a person.
+ * A message that is past the key's lifetime at the service is never resent blindly: a person decides.
  * @param except entities that are looked up instead
  */
 export async function parkForgottenKeys(
   tx: Tx,
   sentBeforeMs: number,
   except: readonly Entity[] = [],
-): Promise<{ id: number; entity: Entity; sourceKey: string }[]> {
-  const found = await tx.select(
+): Promise<MessageName[]> {
+  const found = await tx.rows<MessageName>(
     "SELECT id, entity, source_key FROM outbox_message WHERE state='in_doubt' AND operation='create' AND first_sent_at<?",
     [sentBeforeMs],
   );
-  const rows = found.filter((row) => !except.includes(row.entity));
-  const ids = rows.map((row) => Number(row.id));
-  if (ids.length > 0)
-    await tx.run(
-      `UPDATE outbox_message SET state='parked', park_class='unproven',
-              reason='The service may have forgotten the key since the first try, so a resend could make a second record. Look at the service, then use outbox resolve.'
-        WHERE id IN ${placeholders(ids.length)} AND state='in_doubt'`,
-      ids,
-    );
-  return rows.map((row) => ({ id: Number(row.id), entity: row.entity, sourceKey: row.source_key }));
+  const forgotten = found.filter(({ entity }) => !except.includes(entity));
+  await parkAsUnproven(
+    tx,
+    forgotten.map(({ id }) => id),
+    'The service may have forgotten the key since the first try, so a resend could make a second record. Look at the service, then use outbox resolve.',
+  );
+  return forgotten;
 }
 
 /** Closes updates that have nothing to say any more, and moves their bindings on. */
 export async function settleNothingToSend(tx: Tx, messages: readonly NothingToSend[], nowMs: number): Promise<void> {
-  if (messages.length === 0) return;
-  await updateRows(
-    tx,
-    'outbox_message',
-    ['id'],
-    messages.map(({ id }) => ({
-      id,
-      state: 'superseded',
-      reason: 'The service holds these values already.',
-      closed_at: nowMs,
-    })),
-  );
-  await updateRows(
-    tx,
-    'binding',
-    ['entity', 'source_key'],
-    messages.map((message) => ({
-      entity: message.entity,
-      source_key: message.sourceKey,
-      revision: message.revision,
-      content_hash: message.contentHash,
-      mapping_fingerprint: message.mappingFingerprint,
-    })),
-  );
+  const ids = messages.map(({ id }) => id);
+  await closeAsSettled(tx, ids, holdsAlready, nowMs);
+  await advanceBindings(tx, messages);
 }
+
+const holdsAlready = 'The service holds these values already.';
 
 /** Takes messages for sending, on record before their first byte, and parks those whose key the service may have forgotten. */
 export class Claims {
@@ -122,14 +102,14 @@ export class Claims {
       customer: { method: endpoints.updateCustomer.method, optional: optionalFields(settings.customers) },
       order: { method: endpoints.updateOrder.method, optional: optionalFields(settings.orders) },
     };
-    const done = await this.#lease.lease.write('claim messages', async (tx) => {
+    const done = await this.#lease.write('claim messages', async (tx) => {
       const at = nowMs();
       // Before anything is claimed: a key that is forgotten must not go out once more.
       const parked = await this.#park(tx, at);
       const { claimed, nothingToSend } = await claimMessages(
         tx,
         ids,
-        this.#lease.lease.epoch,
+        this.#lease.epoch,
         at,
         this.#keyLifetimeMs,
         updates,
@@ -144,7 +124,7 @@ export class Claims {
           sourceKey: message.sourceKey,
           messageId: message.id,
           actor,
-          detail: { reason: 'The service holds these values already.' },
+          detail: { reason: holdsAlready },
         })),
         at,
       );
@@ -158,14 +138,14 @@ export class Claims {
   /** @returns how many. @throws LeaseLost */
   async parkForgotten(): Promise<number> {
     const { nowMs } = this.#context;
-    return this.#lease.lease.write('park what the service may have forgotten', async (tx) => {
+    return this.#lease.write('park what the service may have forgotten', async (tx) => {
       return this.#park(tx, nowMs());
     });
   }
 
   async #park(tx: Tx, at: number): Promise<number> {
     const { delivery } = this.#context.settings;
-    const ahead = await mendTimesAhead(tx, at, Math.max(longestOwnWaitMs, delivery.backoffMaxSeconds * 1000));
+    const ahead = await fixFutureTimestamps(tx, at, Math.max(longestOwnWaitMs, delivery.backoffMaxSeconds * 1000));
     if (ahead > 0)
       this.#context.log.warn('The clock was set back: what waited for a time that lies ahead waits no longer', {
         messages: ahead,

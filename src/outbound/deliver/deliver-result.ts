@@ -1,3 +1,10 @@
+import type { Logger } from 'winston';
+import type { Entity } from '../../model/record.js';
+import type { Delivered } from '../../model/verdict.js';
+import type { Transition } from '../outbox/message.js';
+import type { ClaimedMessage } from './claim-messages.js';
+import type { Ended } from './exchange.js';
+
 export interface DeliverResult {
   attempts: number;
   delivered: { customers: number; orders: number };
@@ -12,14 +19,83 @@ export interface DeliverResult {
 }
 
 export function emptyDeliverResult(): DeliverResult {
-  return {
-    attempts: 0,
-    delivered: { customers: 0, orders: 0 },
-    adopted: { customers: 0, differing: 0 },
-    parked: 0,
-    flagged: 0,
-    throttled: 0,
-    inDoubt: 0,
-    stopped: null,
-  };
+  const [delivered, adopted] = [
+    { customers: 0, orders: 0 },
+    { customers: 0, differing: 0 },
+  ];
+  return { attempts: 0, delivered, adopted, parked: 0, flagged: 0, throttled: 0, inDoubt: 0, stopped: null };
+}
+
+/** What became of a look-up (`held`: adopted, with differences that wait for a person); null: it is to be asked again. */
+export type LookUpResult = 'delivered' | 'pending' | 'parked' | 'adopted' | 'held' | null;
+
+/** Counts what delivery brought, and says it in the log. */
+export class DeliveryTally {
+  readonly result = emptyDeliverResult();
+  /** How many conflicts were met: each is something to look up. */
+  conflictsMet = 0;
+  /** What went wrong last, in the service's words or ours. */
+  lastTrouble: string | null = null;
+  readonly #log: Logger;
+  readonly #onProgress: ((result: DeliverResult) => void) | undefined;
+  /** Conflicts that were parked here, and may be adopted yet. */
+  readonly #conflicts = new Set<number>();
+
+  constructor(log: Logger, onProgress?: (result: DeliverResult) => void) {
+    this.#log = log;
+    this.#onProgress = onProgress;
+  }
+
+  countLookUp({ id, entity }: { id: number; entity: Entity }, state: LookUpResult): void {
+    const { result } = this;
+    result.attempts++;
+    if (state === 'adopted' || state === 'held') this.countAdopted(id, state);
+    // As a conflict it was counted when it was parked.
+    if (state === 'parked' && !this.#conflicts.has(id)) result.parked++;
+    if (state !== 'delivered') return;
+    result.delivered[entity === 'order' ? 'orders' : 'customers']++;
+    result.flagged++;
+  }
+
+  countAdopted(id: number, state: 'adopted' | 'held'): void {
+    const { result } = this;
+    result.adopted.customers++;
+    if (state === 'held') result.adopted.differing++;
+    if (this.#conflicts.delete(id)) result.parked--;
+  }
+
+  countMessages(settled: readonly SettledMessage[]): void {
+    const { result } = this;
+    for (const { about, sent, transition } of settled) {
+      const { verdict, startedAtMs, durationMs } = sent;
+      const { state, parkClass, reason, flag, serviceId } = transition;
+      const { entity, sourceKey: key, number, attemptNumber: attempt } = about;
+      const record = { entity, key, number: number ?? undefined, attempt };
+      if (startedAtMs !== null) result.attempts++;
+      if (state !== 'delivered' && 'reason' in verdict) this.lastTrouble = verdict.reason;
+      if (verdict.kind === 'throttled') result.throttled++;
+      if (state === 'in_doubt') result.inDoubt++;
+      if (flag) result.flagged++;
+      if (state === 'delivered') {
+        result.delivered[entity === 'order' ? 'orders' : 'customers']++;
+        this.#log.debug('delivered', { ...record, serviceId, durationMs });
+        if (flag) this.#log.warn('delivered, but look at it', { ...record, flag });
+      } else if (state === 'parked') {
+        result.parked++;
+        if (parkClass === 'conflict') {
+          this.#conflicts.add(about.id);
+          this.conflictsMet++;
+        }
+        this.#log.warn('parked', { ...record, class: parkClass, reason });
+      } else if (verdict.kind !== 'not_sent' && 'reason' in verdict) {
+        this.#log.info('will be tried again', { ...record, verdict: verdict.kind, reason: verdict.reason });
+      }
+    }
+    this.#onProgress?.(result);
+  }
+}
+
+/** A message that was sent, with what became of it. */
+export interface SettledMessage extends Ended<ClaimedMessage, Delivered> {
+  transition: Transition;
 }

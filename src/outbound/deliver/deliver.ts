@@ -1,18 +1,26 @@
 import type { JobContext } from '../../ops/job-context.js';
-import { concurrencyOf, shortestWindowRate } from '../../service/rate-limit/concurrency.js';
+import { concurrencyOf, shortestWindowRate } from '../../service/rate-limit/rate-limiter.js';
 import type { ServiceClient } from '../../service/service-client.js';
 import { LeaseLost } from '../../store/lease.js';
 import type { ClaimedMessage } from './claim-messages.js';
 import { Claims } from './claims.js';
-import type { DeliverResult } from './deliver-result.js';
-import { type ClaimScope, countInDoubt, dueMessageIds, nextDueAt, probeMessageId } from './due-messages.js';
-import { pauseWhenUsedUp } from './long-limits.js';
-import { nextLookUpAt } from './look-up.js';
-import { backlogTurn, orderClaims, probeOrder } from './order-claims.js';
-import { RequestsUnderWay } from './requests-under-way.js';
+import { type DeliverResult, DeliveryTally } from './deliver-result.js';
+import {
+  backlogTurn,
+  type ClaimScope,
+  countInDoubt,
+  dueMessageIds,
+  nextDueAt,
+  orderClaims,
+  probeMessageId,
+  probeOrder,
+} from './due-messages.js';
+import { Exchange, type Manner } from './exchange.js';
+import { pauseWhenUsedUp } from './lane-keeper.js';
+import { LookUps, nextLookUpAt } from './look-up.js';
 import { SendGate } from './send-gate.js';
 import type { ServiceLease } from './service-lease.js';
-import { Settler } from './settler.js';
+import { MessageSettler } from './settle-messages.js';
 
 export interface DeliverOptions {
   /** Ends when nothing is due any more (`sync`); otherwise it goes on until it is stopped (`daemon`). */
@@ -37,7 +45,7 @@ const probeTurnMs = 100;
 /** Look-ups under way at once: they are few, and each is put on record by itself. */
 const maxLookUps = 50;
 
-/** Claims due messages, sends them through the pacer, settles the verdicts in batches. One at a time, under the service lease. */
+/** Claims due messages and sends them, under the service lease. One at a time. */
 export async function deliver(
   context: JobContext,
   client: ServiceClient,
@@ -53,9 +61,11 @@ class Delivery {
   readonly #lease: ServiceLease;
   readonly #options: DeliverOptions;
   readonly #gate: SendGate;
-  readonly #settler: Settler;
+  readonly #exchange: Exchange;
+  readonly #tally: DeliveryTally;
+  readonly #settler: MessageSettler;
+  readonly #lookUps: LookUps;
   readonly #claims: Claims;
-  readonly #underWay: RequestsUnderWay;
   readonly #target: number;
   #newsSinceTurn = 0;
   #filledAt = Number.NEGATIVE_INFINITY;
@@ -74,9 +84,11 @@ class Delivery {
     this.#lease = lease;
     this.#options = options;
     this.#gate = new SendGate(context, lease, options.erpIdentity, options.trial);
-    this.#settler = new Settler(context, lease, options.onProgress);
+    this.#exchange = new Exchange(context, lease, this.#gate);
+    this.#tally = new DeliveryTally(context.log, options.onProgress);
+    this.#settler = new MessageSettler(context, lease.epoch, this.#tally);
+    this.#lookUps = new LookUps(context, lease, this.#tally);
     this.#claims = new Claims(context, lease);
-    this.#underWay = new RequestsUnderWay(context, client, lease, this.#gate, this.#settler);
     this.#target = claimTarget(context);
     this.#progressAt = context.clock.monotonicMs();
   }
@@ -90,76 +102,77 @@ class Delivery {
       while (!signal?.aborted && !this.#lease.lost) {
         const ended = await this.#turn();
         if (ended !== null) {
-          this.#settler.result.stopped = ended === 'drained' ? null : ended;
+          this.#tally.result.stopped = ended === 'drained' ? null : ended;
           break;
         }
       }
-      if (this.#lease.lost) this.#settler.result.stopped = 'the delivery lease went to another process';
-      else if (signal?.aborted) this.#settler.result.stopped = 'stopping';
+      if (this.#lease.lost) this.#tally.result.stopped = 'the delivery lease went to another process';
+      else if (signal?.aborted) this.#tally.result.stopped = 'stopping';
     } catch (error) {
       if (!(error instanceof LeaseLost)) throw error;
       this.#lease.markLost();
-      this.#settler.result.stopped = 'the delivery lease went to another process';
+      this.#tally.result.stopped = 'the delivery lease went to another process';
     } finally {
       // Whatever happened above: requests under way are waited for, and their outcomes go on record.
       this.#stop();
-      await this.#underWay.allEnded();
-      await this.#settler.flushed();
+      await this.#exchange.allEnded();
+      await this.#exchange.flushed();
       signal?.removeEventListener('abort', stop);
     }
-    return this.#settler.result;
+    return this.#tally.result;
   }
 
   /** What waits for a slot is let go, unsent: a slot of a long window may be hours away. */
   #stop(): void {
     this.#gate.stop('stopping');
-    this.#client.reconsider();
+    this.#client.rateLimiter.reconsider();
   }
 
   /** One turn of the loop: `drained`, a reason to end, or null to go on. */
   async #turn(): Promise<string | null> {
     const { nowMs, clock, store } = this.#context;
+    const { rateLimiter } = this.#client;
     const state = await this.#gate.state();
     const blocked = this.#gate.blockedBy(state, 'deliver');
     const stuck = this.#stuck();
     if (stuck) return stuck;
     if (blocked) {
-      if (this.#underWay.count > 0) return this.#wait();
-      await this.#settler.flushed();
+      if (this.#exchange.count > 0) return this.#wait();
+      await this.#exchange.flushed();
       const restMs = blocked.untilMs === null ? Number.POSITIVE_INFINITY : blocked.untilMs - nowMs();
       if (this.#options.untilDrained && restMs > this.#options.retryHorizonMs) return blocked.reason;
       return this.#wait(Math.max(restMs, 1));
     }
-    if (this.#client.usedUp !== null) {
+    if (rateLimiter.usedUp !== null) {
       // What has a slot already may still be at the gate: a pause would take its turn away.
-      if (this.#underWay.count > 0) return this.#wait();
+      if (this.#exchange.count > 0) return this.#wait();
       // Its pause was ended before its time: an operator knows better than the service's own headers.
-      if (this.#limitUntilMs > nowMs()) this.#client.forgetAdvice();
-      this.#limitUntilMs = (await pauseWhenUsedUp(this.#context, this.#client)) ?? 0;
+      if (this.#limitUntilMs > nowMs()) rateLimiter.forgetAdvice();
+      this.#limitUntilMs = (await pauseWhenUsedUp(this.#context, rateLimiter)) ?? 0;
       if (this.#limitUntilMs > 0) return null;
     }
     // While the service is down, one message at a time goes to see whether it is back.
     const probing = state.pauses.some((pause) => pause.cause === 'outage');
-    const room = probing ? 1 : this.#target - this.#underWay.count;
+    const room = probing ? 1 : this.#target - this.#exchange.count;
     // Half a batch at least, so that claims are few and the pipeline never runs dry.
     if (room < 1 || (!probing && room < this.#target / 2)) return this.#wait();
-    const isEarly = this.#underWay.patient > this.#target / 4 && clock.monotonicMs() < this.#filledAt + newsPollMs;
+    const isEarly = this.#exchange.patient > this.#target / 4 && clock.monotonicMs() < this.#filledAt + newsPollMs;
     if (!probing && isEarly) return this.#wait();
     // What the last one found is heeded first; but none waits for one that hangs.
-    if (probing) await this.#settler.flushed();
+    if (probing) await this.#exchange.flushed();
     if (probing && !this.#lease.probeTurns.take(clock.monotonicMs())) return this.#wait(probeTurnMs);
 
     const lookedAt = clock.monotonicMs();
     const started = probing ? await this.#probe() : await this.#fill(room);
     if (started > 0) return null;
     if (probing) this.#lease.probeTurns.giveBack();
-    if (this.#underWay.count > 0) return this.#wait();
-    await this.#settler.flushed();
+    if (this.#exchange.count > 0) return this.#wait();
+    await this.#exchange.flushed();
     const forgotten = await this.#claims.parkForgotten();
-    this.#settler.result.parked += forgotten;
+    this.#tally.result.parked += forgotten;
     if (forgotten > 0) return null;
     // What was settled just now may have become a conflict.
-    if (!probing && (await this.#underWay.lookUp(maxLookUps, this.#options.scope.only)) > 0) return null;
+    if (!probing && (await this.#lookUp(maxLookUps)) > 0) return null;
 
     // Nothing was ready. With a hundred thousand orders behind one parked customer even looking is work: rest ten times as long.
     const idleMs = Math.min(maxIdleMs, Math.max(pollMs, 10 * (clock.monotonicMs() - lookedAt)));
@@ -177,18 +190,18 @@ class Delivery {
 
   /** With untilDrained: why it is no use to go on, when nothing has come to an end for as long as a wait may last. */
   #stuck(): string | null {
-    const { delivered, adopted, parked } = this.#settler.result;
+    const { delivered, adopted, parked } = this.#tally.result;
     const now = this.#context.clock.monotonicMs();
     const progress = JSON.stringify([delivered, adopted, parked]);
     if (progress !== this.#progress) {
       this.#progress = progress;
       this.#progressAt = now;
     }
-    if (!this.#options.untilDrained || this.#underWay.count > 0) return null;
+    if (!this.#options.untilDrained || this.#exchange.count > 0) return null;
     const patienceMs = Math.max(this.#options.retryHorizonMs, 1_000);
     if (now - this.#progressAt <= patienceMs) return null;
     const seconds = Math.round(patienceMs / 1000);
-    return `nothing went through for ${seconds} s: ${this.#settler.lastTrouble ?? 'no answer'}`;
+    return `nothing went through for ${seconds} s: ${this.#tally.lastTrouble ?? 'no answer'}`;
   }
 
   /** @returns how many requests it began */
@@ -196,7 +209,7 @@ class Delivery {
     const { store, nowMs, clock } = this.#context;
     this.#filledAt = clock.monotonicMs();
     // Half of what is under way at most, so that there is always room for news.
-    const backlogRoom = Math.max(0, Math.floor(this.#target / 2) - this.#underWay.patient);
+    const backlogRoom = Math.max(0, Math.floor(this.#target / 2) - this.#exchange.patient);
     const most = Math.min(room, Math.max(backlogRoom, Math.ceil(room / backlogTurn)));
     const { claims, newsSinceTurn } = await store.read('look for due messages', async (tx) => {
       const due = (limit: number, isBacklog: boolean) =>
@@ -206,16 +219,34 @@ class Delivery {
     this.#newsSinceTurn = newsSinceTurn;
     const claimed = await this.#claim(claims.map(({ id }) => id));
     const patient = new Set(claims.flatMap(({ id, isUrgent }) => (isUrgent ? [] : [id])));
-    for (const message of claimed) this.#underWay.send(message, { isPatient: patient.has(message.id) });
+    for (const message of claimed) this.#send(message, { isPatient: patient.has(message.id) });
     return claimed.length + (await this.#lookUpsBesides(Math.min(room - claimed.length, maxLookUps)));
+  }
+
+  #send(message: ClaimedMessage, manner: Manner): void {
+    const { isProbe = false, isPatient = false } = manner;
+    const sending = {
+      ...message,
+      serviceId: message.boundServiceId,
+      priority: isPatient ? -1 : 0,
+      isProbe,
+      gate: this.#gate.of('deliver', isProbe, message.keyGoodUntilMs),
+    };
+    this.#exchange.begin(this.#settler, message, () => this.#client.send(sending), manner);
+  }
+
+  /** @returns how many it began */
+  async #lookUp(most: number, isProbe = false): Promise<number> {
+    const { only } = this.#options.scope;
+    return this.#lookUps.begin(this.#client, this.#exchange, this.#gate, most, only, isProbe);
   }
 
   /** Looking for look-ups is a transaction: where none was found, it is left out for a while, or until there is a conflict. */
   async #lookUpsBesides(room: number): Promise<number> {
-    const { conflictsMet } = this.#settler;
+    const { conflictsMet } = this.#tally;
     const now = this.#context.clock.monotonicMs();
     if (conflictsMet === this.#conflictsLookedUp && now < this.#lookUpsAt) return 0;
-    const started = await this.#underWay.lookUp(room, this.#options.scope.only);
+    const started = await this.#lookUp(room);
     if (started > 0 || room < 1) return started;
     this.#conflictsLookedUp = conflictsMet;
     this.#lookUpsAt = now + maxIdleMs;
@@ -237,7 +268,7 @@ class Delivery {
     };
     for (const kind of probeOrder(probe, inDoubt)) {
       if (kind === 'look_up') {
-        if ((await this.#underWay.lookUp(1, this.#options.scope.only, true)) > 0) return 1;
+        if ((await this.#lookUp(1, true)) > 0) return 1;
         continue;
       }
       const id = await store.read('look for a message to probe with', (tx) =>
@@ -245,7 +276,7 @@ class Delivery {
       );
       const [message] = await this.#claim(id === null ? [] : [id]);
       if (!message) continue;
-      this.#underWay.send(message, { isProbe: true });
+      this.#send(message, { isProbe: true });
       return 1;
     }
     return 0;
@@ -253,7 +284,7 @@ class Delivery {
 
   async #claim(ids: readonly number[]): Promise<ClaimedMessage[]> {
     const { claimed, parked } = await this.#claims.claim(ids);
-    this.#settler.result.parked += parked;
+    this.#tally.result.parked += parked;
     return claimed;
   }
 
@@ -264,7 +295,7 @@ class Delivery {
     const stopped = new Promise<void>((resolve) => {
       this.#options.signal?.addEventListener('abort', () => resolve(), { once: true, signal: timer.signal });
     });
-    await Promise.race([rest, stopped, this.#underWay.oneEnds()]);
+    await Promise.race([rest, stopped, this.#exchange.oneEnds()]);
     timer.abort();
     return null;
   }

@@ -1,8 +1,8 @@
-import type { Verdict } from '../../model/verdict.js';
+import type { LookUpFinding, ReadAnswer, Verdict } from '../../model/verdict.js';
 import type { LanePause } from '../../store/lane-pauses.js';
 
 export interface LaneHealth {
-  /** Requests in a row that failed since the last answer below 500, whichever messages they were for. */
+  /** Writes and look-ups in a row that failed since the last answer below 500, whichever messages they were for. */
   failures: number;
   /** How often the service said "slow down" again, after we had waited. */
   throttles: number;
@@ -31,7 +31,9 @@ export interface LaneEffects {
 }
 
 export interface LaneOutcome {
-  verdict: Verdict;
+  asks: 'write' | 'look_up' | 'list' | 'record';
+  verdict: Verdict | LookUpFinding | ReadAnswer<unknown>;
+  /** The class with which a write was parked. */
   parkedAs: string | null;
   /** The verdict's reason as it may stand in pauses, alerts and the audit, which `waybill forget` does not search. */
   shownReason: string;
@@ -53,7 +55,8 @@ const refusalStorm = 10;
 
 /**
  * What verdicts mean for everything behind them: waiting for the service as a whole is a pause of the lane and costs no
- * message an attempt. Pure; taken verdict by verdict in the order in which they came.
+ * message an attempt. The one back-off of writes, look-ups and reads. Pure; takes the verdicts in the order in which they
+ * came.
  */
 export function laneEffects(
   before: LaneHealth,
@@ -69,11 +72,14 @@ export function laneEffects(
   const alerts: string[] = [];
   let closesBreaker = false;
 
-  for (const { verdict, parkedAs, sentAtMs, shownReason: reason } of outcomes) {
+  for (const { asks, verdict, parkedAs, sentAtMs, shownReason: reason } of outcomes) {
     const failed = isFailure(verdict);
     // What was refused because its path can't be filled never left, and says nothing of the service.
     const answered = !failed && verdict.kind !== 'not_sent' && sentAtMs !== null;
-    if (answered) {
+    // A list or a single record may fail, or be shown, while writes fare otherwise: a read opens no breaker and keeps none
+    // from opening. It is a probe like any other where one is open.
+    const isRead = asks === 'list' || asks === 'record';
+    if (answered && (!isRead || nextProbeAt !== null)) {
       failures = 0;
       nextProbeAt = null;
       closesBreaker = true;
@@ -83,8 +89,9 @@ export function laneEffects(
     if (verdict.kind === 'delivered') refusals = { reason: '', count: 0 };
 
     if (failed) {
-      failures++;
-      const opens = failures >= settings.outageAfterFailures || (verdict.kind === 'unavailable' && verdict.tls);
+      if (!isRead) failures++;
+      const isEnough = failures >= settings.outageAfterFailures || (verdict.kind === 'unavailable' && verdict.tls);
+      const opens = isEnough && !isRead;
       // A probe that fails keeps the breaker open, also right after a restart, when nothing else has failed yet.
       if (opens || nextProbeAt !== null) {
         closesBreaker = false;
@@ -124,15 +131,18 @@ export function laneEffects(
         );
         break;
       case 'misconfigured':
-        if (verdict.others) break;
-        pauses.push({ lane: 'deliver', cause: 'misconfigured', until_at: null, reason });
+        // What is forbidden of one record may be allowed of all others.
+        if (verdict.others || asks === 'record') break;
+        pauses.push({ lane: asks === 'list' ? 'pull' : 'deliver', cause: 'misconfigured', until_at: null, reason });
         alerts.push(
-          `The service does not let us deliver (${reason}). Check the address and the permissions, then \`waybill resume deliver\`.`,
+          asks === 'list'
+            ? `The service does not let us read the invoices (${reason}). Check the address and the permissions, then \`waybill resume pull\`.`
+            : `The service does not let us deliver (${reason}). Check the address and the permissions, then \`waybill resume deliver\`.`,
         );
         break;
       case 'unknown_customer':
       case 'refused': {
-        if (!answered) break;
+        if (!answered || asks !== 'write') break;
         // An order that still waits for the service to see its customer is no refusal yet; one that was given up is.
         if (verdict.kind === 'unknown_customer' && parkedAs === null) break;
         const key = verdict.kind === 'refused' ? verdict.reason.replace(/\d+/g, '#') : verdict.kind;
@@ -173,7 +183,9 @@ export function laneEffects(
 }
 
 /** Any answer below 500 shows that the service is there. "In doubt" covers 5xx, timeouts and broken connections. */
-function isFailure(verdict: Verdict): verdict is Extract<Verdict, { kind: 'in_doubt' | 'unavailable' | 'throttled' }> {
+function isFailure(
+  verdict: LaneOutcome['verdict'],
+): verdict is Extract<Verdict, { kind: 'in_doubt' | 'unavailable' | 'throttled' }> {
   if (verdict.kind === 'throttled') return verdict.mayHaveTakenEffect === true;
   return verdict.kind === 'in_doubt' || verdict.kind === 'unavailable';
 }

@@ -1,9 +1,19 @@
+import PQueue from 'p-queue';
 import { appendAudit } from '../../audit/audit-log.js';
+import type { ServiceSettings } from '../../config/sections/service.js';
 import type { CredentialSettings } from '../../config/sections/service-credential.js';
 import type { JobContext } from '../../ops/job-context.js';
-import { ownWaitMs } from '../../service/rate-limit/concurrency.js';
+import {
+  isOwnLimit,
+  longestRestMs,
+  longestSlotWaitMs,
+  type RateLimiter,
+} from '../../service/rate-limit/rate-limiter.js';
+import type { ServiceClient } from '../../service/service-client.js';
 import { dropEndedPauses, listPauses, pauseLane, resumeLane } from '../../store/lane-pauses.js';
+import type { Lease } from '../../store/lease.js';
 import type { Tx } from '../../store/store.js';
+import { answeredSince } from './attempts.js';
 import { healthy, type LaneEffects, type LaneHealth, type LaneOutcome, laneEffects } from './lane-effects.js';
 
 /**
@@ -34,24 +44,50 @@ export function credentialSetting(credential: CredentialSettings): string {
 /** After an outage nothing waits longer than this for its next try: the service is back. */
 export const afterOutageMs = 60_000;
 
-/** Heeds for the lane what the service answered, to whatever was sent or looked up. */
+/** How long we wait at first where a service that says "slow down" names no time: its shortest window, a second to a minute. */
+function ownWaitMs(limits: ServiceSettings['limits']): number {
+  return Math.max(1_000, Math.min(...limits.map(({ perSeconds }) => perSeconds), 60) * 1000);
+}
+
+/** Turns what the service answered into pauses of the lanes, for everything that talks to the service under one lease. */
 export class LaneKeeper {
   readonly #context: JobContext;
+  /** One at a time, because each decides by the health that the one before it has left. */
+  readonly #line = new PQueue({ concurrency: 1 });
   #health: LaneHealth = healthy;
 
   constructor(context: JobContext) {
     this.#context = context;
   }
 
-  /** Writes what follows, in the transaction that puts these outcomes on record and holds the lease. After its commit: `keep`. */
-  async heed(tx: Tx, outcomes: readonly LaneOutcome[], at: number): Promise<LaneEffects> {
+  /** Until when the service told us to wait, in milliseconds since 1970; 0: it did not. */
+  get throttledUntilMs(): number {
+    return this.#health.throttledUntil;
+  }
+
+  /** Runs the transaction that puts outcomes on record, which hands them to `heed`. */
+  async inTurn<T>(
+    transaction: (heed: (tx: Tx, heard: readonly LaneOutcome[], at: number) => Promise<void>) => Promise<T>,
+  ): Promise<T> {
+    return (await this.#line.add(async () => {
+      let effects: LaneEffects | null = null as LaneEffects | null;
+      const result = await transaction(async (tx, heard, at) => {
+        effects = await this.#heed(tx, heard, at);
+      });
+      if (effects) this.#health = effects.health;
+      for (const alert of effects?.alerts ?? []) this.#context.log.error(alert);
+      return result;
+    })) as T;
+  }
+
+  async #heed(tx: Tx, outcomes: readonly LaneOutcome[], at: number): Promise<LaneEffects> {
     const { settings, actor } = this.#context;
     const { delivery, service } = settings;
     const pauses = await listPauses(tx);
     const outage = pauses.find(({ cause }) => cause === 'outage');
     const throttled = pauses.find(({ cause }) => cause === 'throttled');
     const effects = laneEffects(
-      // On record, because a pull may have written it, and an operator may have ended it.
+      // On record, because another process may have written it, and an operator may have ended it.
       { ...this.#health, throttledUntil: throttled?.until_at ?? 0, throttledSince: throttled?.since_at ?? 0 },
       outcomes,
       {
@@ -81,9 +117,102 @@ export class LaneKeeper {
     );
     return effects;
   }
+}
 
-  keep(effects: LaneEffects): void {
-    this.#health = effects.health;
-    for (const alert of effects.alerts) this.#context.log.error(alert);
+/** A claim holds what leaves within a few seconds, and then it waits for its slot: no request leaves later than this after its intent. */
+const longestLeaveMs = 3_000 + longestSlotWaitMs;
+
+/**
+ * What would wait for a slot longer than a request does is a pause of the lane: visible, durable, and no message is claimed for it.
+ * @returns until when it is paused now, or null
+ */
+export async function pauseWhenUsedUp(
+  context: JobContext,
+  { usedUp }: Pick<RateLimiter, 'usedUp'>,
+): Promise<number | null> {
+  if (usedUp === null) return null;
+  const at = context.nowMs();
+  const untilMs = at + Math.ceil(usedUp.waitMs);
+  await context.store.transaction('pause until the limit allows more', (tx) =>
+    pauseLane(tx, {
+      lane: 'service',
+      cause: 'limit',
+      until_at: untilMs,
+      reason: usedUp.reason,
+      actor: context.actor,
+      since_at: at,
+    }),
+  );
+  return untilMs;
+}
+
+/**
+ * A limit of a day outlives a process: what was sent under an earlier lease counts for it as well. A pause that an earlier
+ * process took from its settings ends: these may be others, and what is used up by them is paused anew.
+ */
+export async function recallRequests(
+  context: JobContext,
+  limiter: Pick<RateLimiter, 'recall' | 'usedUp'>,
+  lease: Pick<Lease, 'write'>,
+): Promise<void> {
+  const { limits, deadlineSeconds } = context.settings.service;
+  const longestMs = Math.max(0, ...limits.map(({ perSeconds }) => perSeconds * 1000));
+  if (longestMs > longestRestMs) {
+    const now = context.nowMs();
+    const times = await context.store.read('count what the limits still count', (tx) =>
+      answeredSince(tx, now - longestMs, longestLeaveMs, deadlineSeconds * 1000),
+    );
+    // A slot rests from the answer on.
+    limiter.recall(
+      times.map((at) => now - at),
+      longestRestMs,
+    );
   }
+  await endOldPause(context, limiter, lease);
+}
+
+async function endOldPause(
+  context: JobContext,
+  limiter: Pick<RateLimiter, 'usedUp'>,
+  lease: Pick<Lease, 'write'>,
+): Promise<void> {
+  const { store, nowMs, actor } = context;
+  const pauses = await store.read('look for a limit that was used up', listPauses);
+  if (!pauses.some(({ lane, cause, reason }) => lane === 'service' && cause === 'limit' && isOwnLimit(reason))) return;
+  if ((await pauseWhenUsedUp(context, limiter)) !== null) return;
+  await lease.write('end the pause of an earlier limit', async (tx) => {
+    await resumeLane(tx, 'service', ['limit']);
+    const detail = { lane: 'service', reason: 'the limits of the settings allow more' };
+    await appendAudit(tx, [{ event: 'resume', outcome: 'limit', actor, detail }], nowMs());
+  });
+}
+
+const mayBeNew = 'the credential may be another one; one request goes to see whether the service takes it';
+
+/**
+ * After our credential was refused everything waits. When its files have changed since, one request goes as a probe: an answer
+ * other than 401 ends the pause, and another 401 begins it anew.
+ * @param begins a daemon that begins also tries what stands in no file and may be new; a command that cron repeats would
+ * knock with the same wrong token for ever
+ */
+export async function tryNewCredential(
+  context: JobContext,
+  client: Pick<ServiceClient, 'credentialReplacedSince'>,
+  lease: Pick<Lease, 'write'>,
+  begins = false,
+): Promise<boolean> {
+  const { store, nowMs, actor, log } = context;
+  const pauses = await store.read('look whether the credential was refused', listPauses);
+  const pause = pauses.find(({ lane, cause }) => lane === 'service' && cause === 'credential');
+  if (!pause || !client.credentialReplacedSince(pause.since_at, begins)) return false;
+  await lease.write('try the new credential', async (tx) => {
+    const at = nowMs();
+    if ((await resumeLane(tx, 'service', ['credential'])) === 0) return;
+    // An outage is what lets one request at a time go, and ends with the first answer.
+    await pauseLane(tx, { lane: 'service', cause: 'outage', until_at: at, reason: mayBeNew, actor, since_at: at });
+    const detail = { lane: 'service', reason: mayBeNew };
+    await appendAudit(tx, [{ event: 'resume', outcome: 'credential', actor, detail }], at);
+  });
+  log.info('The credential may be another one; trying it');
+  return true;
 }

@@ -1,9 +1,13 @@
 import type { Entity } from '../../model/record.js';
-import { insertRows, placeholders, upsertRows } from '../../store/rows.js';
+import type { FoundRecord, LookUpFinding } from '../../model/verdict.js';
+import { placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
+import { type Binding, bindRecords } from '../outbox/bindings.js';
 import { doubtContents, provenRecord, unknownContent } from '../outbox/content-hash.js';
+import type { ParkClass } from '../outbox/message.js';
+import { claimForLookUp, settleSending } from '../outbox/transitions.js';
 import { fromBeforeRecovery } from '../recovery/recover-messages.js';
-import type { LookUpDecision } from './decide-look-up.js';
+import { intendMessages } from './attempts.js';
 
 /** A message that is being looked up: its attempt is on record. */
 export interface LookUpMessage {
@@ -11,6 +15,7 @@ export interface LookUpMessage {
   entity: Entity;
   sourceKey: string;
   cause: 'in_doubt' | 'conflict';
+  attemptId: number;
   attemptNumber: number;
   failures: number;
   idempotencyKey: string;
@@ -45,7 +50,7 @@ export async function claimLookUps(
   limit: number,
   only: ReadonlyMap<Entity, ReadonlySet<string>> | null,
 ): Promise<LookUpMessage[]> {
-  const found: { id: number }[] = [];
+  const found: number[] = [];
   for (const cause of ['in_doubt', 'conflict'] as const) {
     const condition =
       cause === 'in_doubt'
@@ -55,48 +60,33 @@ export async function claimLookUps(
       const keys = only ? [...(only.get(entity) ?? [])] : null;
       if (keys?.length === 0) continue;
       const some = keys ? `AND m.source_key IN ${placeholders(keys.length)}` : '';
-      found.push(
-        ...(await tx.select<{ id: number }>(
-          `SELECT m.id FROM outbox_message m
-            WHERE ${condition} AND m.entity=? AND m.next_attempt_at<=? ${some}
-            ORDER BY m.next_attempt_at, m.id LIMIT ${Math.trunc(limit)}${tx.skipLocked}`,
-          [entity, nowMs, ...(keys ?? [])],
-        )),
+      const rows = await tx.rows<{ id: number }>(
+        `SELECT m.id FROM outbox_message m
+          WHERE ${condition} AND m.entity=? AND m.next_attempt_at<=? ${some}
+          ORDER BY m.next_attempt_at, m.id LIMIT ${Math.trunc(limit)}${tx.skipLocked}`,
+        [entity, nowMs, ...(keys ?? [])],
       );
+      found.push(...rows.map(({ id }) => id));
     }
   }
-  const ids = found.slice(0, limit).map((row) => Number(row.id));
+  const ids = found.slice(0, limit);
   if (ids.length === 0) return [];
-  const rows = await tx.select(
-    `SELECT m.id, m.entity, m.source_key, m.state, m.attempts, m.failures, m.idempotency_key, m.body_hash, b.record
+  const rows = await tx.rows<Omit<LookUpMessage, 'cause' | 'attemptId'> & { state: string }>(
+    `SELECT m.id, m.entity, m.source_key, m.state, m.attempts+1 AS attempt_number, m.failures, m.idempotency_key, b.record
        FROM outbox_message m JOIN message_body b ON b.message_id=m.id WHERE m.id IN ${placeholders(ids.length)}`,
     ids,
   );
-  await tx.run(
-    `UPDATE outbox_message SET claimed_from=state, state='sending', claim_epoch=?, attempts=attempts+1
-      WHERE id IN ${placeholders(rows.length)}`,
-    [epoch, ...rows.map((row) => Number(row.id))],
-  );
-  await insertRows(
+  await claimForLookUp(
     tx,
-    'attempt',
-    rows.map((row) => ({
-      message_id: Number(row.id),
-      purpose: 'look_up',
-      number: row.attempts + 1,
-      epoch,
-      intended_at: nowMs,
-    })),
+    rows.map(({ id }) => id),
+    epoch,
   );
-  return rows.map((row) => ({
-    id: Number(row.id),
-    entity: row.entity,
-    sourceKey: row.source_key,
-    cause: row.state === 'parked' ? 'conflict' : 'in_doubt',
-    attemptNumber: row.attempts + 1,
-    failures: row.failures,
-    idempotencyKey: row.idempotency_key,
-    record: row.record,
+  const intents = rows.map((row) => ({ messageId: row.id, purpose: 'look_up' as const, number: row.attemptNumber }));
+  const attemptIds = await intendMessages(tx, intents, epoch, nowMs);
+  return rows.map(({ state, ...row }) => ({
+    ...row,
+    cause: state === 'parked' ? 'conflict' : 'in_doubt',
+    attemptId: attemptIds.get(row.id) as number,
   }));
 }
 
@@ -127,73 +117,49 @@ export interface LookUpOutcome {
   /** Null: not answered, to be tried again at `nextAttemptAt`. */
   decision: SettledLookUp | null;
   nextAttemptAt: number;
-  /** In one word, for the audit: what was found, or the verdict of the exchange. */
-  verdict: string;
+  /** Why it was not answered. */
   reason: string | null;
-  startedAt: number | null;
-  durationMs: number | null;
-  status: number | null;
-  requestId: string | null;
+  wasSent: boolean;
 }
 
 /**
- * Writes what became of one look-up: message, attempt, binding. The caller's transaction has checked the epoch and writes
- * the audit. @returns the attempt's id, or null when somebody else has the message by now
+ * Writes what became of one look-up: message and binding. The caller's transaction has checked the epoch and ends the
+ * attempt. @returns false when another process has the message by now
  */
 export async function settleLookUp(
   tx: Tx,
   message: LookUpMessage,
-  outcome: LookUpOutcome,
+  { decision, nextAttemptAt, reason, wasSent }: LookUpOutcome,
   epoch: number,
   nowMs: number,
-): Promise<number | null> {
-  const [attempt] = await tx.select<{ id: number }>('SELECT id FROM attempt WHERE message_id=? AND number=?', [
-    message.id,
-    message.attemptNumber,
-  ]);
-  const { decision } = outcome;
-  const back = message.cause === 'conflict' ? 'parked' : 'in_doubt';
-  const set: Record<string, string | number | null> = decision
-    ? {
-        state: decision.to,
-        park_class: null,
-        reason: null,
-        next_attempt_at: decision.to === 'parked' ? neverDue : nowMs,
-        failures: 0,
-      }
-    : { state: back, reason: outcome.reason?.slice(0, 1000) ?? null, next_attempt_at: outcome.nextAttemptAt };
-  if (!decision && outcome.startedAt !== null) set.failures = message.failures + 1;
-  if (decision?.to === 'delivered')
-    Object.assign(set, { service_id: decision.serviceId, flag: decision.flag.slice(0, 500), closed_at: nowMs });
-  if (decision?.to === 'pending') set.first_sent_at = null;
-  if (decision?.to === 'parked')
-    Object.assign(set, { park_class: decision.parkClass, reason: decision.reason.slice(0, 1000) });
-  const matched = await tx.run(
-    `UPDATE outbox_message SET ${Object.keys(set)
-      .map((column) => `${column}=?`)
-      .join(', ')} WHERE id=? AND state='sending' AND claim_epoch=? AND attempts=?`,
-    [...Object.values(set), message.id, epoch, message.attemptNumber],
-  );
-  if (matched === 0 || !attempt) return null;
-  await tx.run(
-    'UPDATE attempt SET started_at=?, duration_ms=?, status=?, verdict=?, reason=?, request_id=? WHERE id=?',
-    [
-      outcome.startedAt,
-      outcome.durationMs,
-      outcome.status,
-      outcome.verdict,
-      outcome.reason?.slice(0, 1000) ?? null,
-      outcome.requestId?.slice(0, 255) ?? null,
-      Number(attempt.id),
-    ],
-  );
-  if (decision?.to === 'delivered') await bind(tx, message.id, decision, nowMs);
-  return Number(attempt.id);
+): Promise<boolean> {
+  const { id, attemptNumber, failures, cause } = message;
+  const back = { state: cause === 'conflict' ? 'parked' : 'in_doubt', reason, nextAttemptAt } as const;
+  const transition = decision ? afterFinding(decision, nowMs) : { ...back, failures: failures + (wasSent ? 1 : 0) };
+  const matched = await settleSending(tx, [{ id, attemptNumber, transition }], epoch, nowMs);
+  if (matched > 0 && decision?.to === 'delivered') await bind(tx, message.id, decision, nowMs);
+  return matched > 0;
+}
+
+function afterFinding(
+  decision: SettledLookUp,
+  nowMs: number,
+): Parameters<typeof settleSending>[1][number]['transition'] {
+  const over = { parkClass: null, reason: null, nextAttemptAt: nowMs, failures: 0 };
+  switch (decision.to) {
+    case 'delivered':
+      return { ...over, state: 'delivered', serviceId: decision.serviceId, flag: decision.flag };
+    case 'pending':
+      return { ...over, state: 'pending', firstSentAt: null };
+    case 'parked': {
+      const { parkClass, reason } = decision;
+      return { ...over, state: 'parked', parkClass, reason, nextAttemptAt: neverDue };
+    }
+  }
 }
 
 /** What was found proves nothing yet: the conflict is looked up once more. */
-export async function lookUpAgain(tx: Tx, attemptId: number, messageId: number, nextAttemptAt: number): Promise<void> {
-  await tx.run("UPDATE attempt SET verdict='too_early' WHERE id=?", [attemptId]);
+export async function postponeLookUp(tx: Tx, messageId: number, nextAttemptAt: number): Promise<void> {
   await tx.run('UPDATE outbox_message SET next_attempt_at=? WHERE id=?', [nextAttemptAt, messageId]);
 }
 
@@ -208,26 +174,84 @@ async function bind(
   nowMs: number,
 ): Promise<void> {
   const isFromBefore = await fromBeforeRecovery(tx);
-  const rows = await tx.select(
+  const rows = await tx.rows<Omit<Binding, 'serviceId' | 'acknowledged'> & { record: string }>(
     `SELECT m.entity, m.source_key, m.revision, m.generation, m.content_hash, m.mapping_fingerprint, m.identity, b.record
        FROM outbox_message m JOIN message_body b ON b.message_id=m.id WHERE m.id=?`,
     [messageId],
   );
-  if (isFromBefore(messageId)) for (const row of rows) row.content_hash = unknownContent;
-  const doubted = rows.filter((row) => row.content_hash === unknownContent);
+  if (isFromBefore(messageId)) for (const row of rows) row.contentHash = unknownContent;
+  const doubted = rows.filter((row) => row.contentHash === unknownContent);
   await doubtContents(
     tx,
     doubted.map(({ entity }) => ({ id: messageId, entity })),
   );
-  await upsertRows(
+  const { serviceId, contentKnown } = decision;
+  await bindRecords(
     tx,
-    'binding',
-    ['entity', 'source_key'],
     rows.map(({ record, ...row }) => ({
       ...row,
-      service_id: decision.serviceId,
-      acknowledged: decision.contentKnown ? provenRecord(row.content_hash, record) : null,
-      acknowledged_at: nowMs,
+      serviceId,
+      acknowledged: contentKnown ? provenRecord(row.contentHash, record) : null,
     })),
+    nowMs,
   );
+}
+
+export interface LookedUpMessage {
+  entity: Entity;
+  /** Why it was looked up: its key may be forgotten (`in_doubt`), or the service said that something exists (`conflict`). */
+  cause: 'in_doubt' | 'conflict';
+  /** Sum of its lines in the service's unit; null where there is nothing to compare. */
+  expectedTotal: bigint | null;
+}
+
+export type LookUpDecision =
+  | { to: 'delivered'; serviceId: string; flag: string; contentKnown: boolean }
+  /** Somebody else made this customer: it is bound, and nothing of it is overwritten before a person has looked. */
+  | { to: 'adopted'; found: FoundRecord }
+  /** It does not exist: the same key and bytes go out as if for the first time. */
+  | { to: 'pending' }
+  | { to: 'parked'; parkClass: ParkClass; reason: string };
+
+/**
+ * What follows from what a look-up found. Pure. Only one exact match proves that a record exists, and only a service whose
+ * look-up sees at once what was created can prove that it does not.
+ */
+export function decideLookUp(
+  message: LookedUpMessage,
+  finding: LookUpFinding,
+  settings: { absenceProves: boolean; checkTotal: 'exact' | 'off' },
+): LookUpDecision {
+  const park = (reason: string): LookUpDecision => ({
+    to: 'parked',
+    parkClass: message.cause === 'conflict' ? 'conflict' : 'unproven',
+    reason: `${reason} Look at the service, then use outbox resolve.`,
+  });
+  switch (finding.kind) {
+    case 'found': {
+      if (message.cause === 'conflict' && message.entity === 'customer') return { to: 'adopted', found: finding };
+      const words = ['Found by look-up.'];
+      const { expectedTotal } = message;
+      const wrongTotal =
+        settings.checkTotal === 'exact' &&
+        expectedTotal !== null &&
+        finding.total !== null &&
+        BigInt(finding.total) !== expectedTotal;
+      if (wrongTotal) words.push(`Its total there is ${finding.total}; the lines add up to ${expectedTotal}.`);
+      if (finding.differs.length > 0) words.push(`It differs there in ${finding.differs.join(', ')}.`);
+      // Something else made or changed it: the next update sends every field.
+      const contentKnown = message.cause === 'in_doubt' && !wrongTotal && finding.differs.length === 0;
+      return { to: 'delivered', serviceId: finding.serviceId, flag: words.join(' '), contentKnown };
+    }
+    case 'none':
+      if (message.cause === 'conflict') return park('The service says that it exists, and a look-up finds nothing.');
+      if (settings.absenceProves) return { to: 'pending' };
+      return park(
+        'The service may have forgotten the key since the first try, and a look-up finds nothing, which proves nothing (absenceProves).',
+      );
+    case 'several':
+      return park(`A look-up finds it ${finding.count} times.`);
+    case 'odd':
+      return park(`A look-up proves nothing: ${finding.reason}.`);
+  }
 }

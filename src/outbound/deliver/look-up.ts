@@ -1,23 +1,28 @@
-import { appendAudit, shownReason } from '../../audit/audit-log.js';
-import { type Entity, type OrderItem, orderTotal } from '../../model/record.js';
-import type { LookUpFinding, Verdict } from '../../model/verdict.js';
+import { shownReason } from '../../audit/audit-log.js';
+import type { Entity, OrderItem } from '../../model/record.js';
+import { orderTotal } from '../../model/record.js';
+import type { Failure, LookUpFinding } from '../../model/verdict.js';
 import type { JobContext } from '../../ops/job-context.js';
-import type { SendRequest } from '../../service/compose-request.js';
 import { existingCustomerEndpoint } from '../../service/look-up.js';
-import type { LookedUp, ServiceClient } from '../../service/service-client.js';
-import { LeaseLost } from '../../store/lease.js';
+import type { ServiceClient } from '../../service/service-client.js';
+import type { Tx } from '../../store/store.js';
 import { type AdoptOutcome, adoptCustomer } from '../adoption/adopt-found.js';
 import { backoffMs } from '../outbox/message.js';
-import { decideLookUp } from './decide-look-up.js';
-import { afterOutageMs, type LaneKeeper } from './lane-keeper.js';
+import { callTooEarly, type EndedAttempt, endAttempts } from './attempts.js';
+import type { DeliveryTally, LookUpResult } from './deliver-result.js';
+import type { ClaimScope } from './due-messages.js';
+import type { Ended, Exchange, Settled, Settler } from './exchange.js';
+import { afterOutageMs } from './lane-keeper.js';
 import {
   claimLookUps,
+  decideLookUp,
+  type LookUpDecision,
   type LookUpMessage,
-  type LookUpOutcome,
-  lookUpAgain,
   nextConflictAt,
+  postponeLookUp,
   settleLookUp,
 } from './look-up-messages.js';
+import type { SendGate } from './send-gate.js';
 import type { ServiceLease } from './service-lease.js';
 
 /** Entities whose records the service can be asked for. */
@@ -46,165 +51,142 @@ export async function nextLookUpAt(
   return context.store.read('look for the next look-up', (tx) => nextConflictAt(tx, conflictEntities(context), only));
 }
 
-/** Messages to look up now, each with its attempt on record. */
-export async function takeLookUps(
-  context: JobContext,
-  lease: ServiceLease,
-  limit: number,
-  only: ReadonlyMap<Entity, ReadonlySet<string>> | null,
-): Promise<LookUpMessage[]> {
-  const entities = { in_doubt: lookUpEntities(context), conflict: conflictEntities(context) };
-  if (entities.in_doubt.length + entities.conflict.length === 0 || limit < 1) return [];
-  const lifetimeMs = context.settings.service.idempotency.lifetimeHours * 3_600_000;
-  return lease.lease.write('take what is to be looked up', async (tx) => {
-    const at = context.nowMs();
-    return claimLookUps(tx, entities, lease.lease.epoch, at, at - lifetimeMs, limit, only);
-  });
-}
-
-export type LookUpResult = 'delivered' | 'pending' | 'parked' | 'adopted' | 'held';
-
-/**
- * Asks the service for one record and puts on record what follows. @returns the state that it came to (`held`: adopted, with
- * differences that wait for a person), or null when it is to be asked again
- */
-export async function lookUp(
-  context: JobContext,
-  client: ServiceClient,
-  lease: ServiceLease,
-  lane: LaneKeeper,
-  message: LookUpMessage,
-  asking: { gate: SendRequest['gate']; isProbe: boolean },
-): Promise<LookUpResult | null> {
-  const { settings, nowMs, random, actor } = context;
-  const endpoint = endpointFor(context, message);
-  if (!endpoint) throw new Error(`There is no look-up for ${message.entity}.`);
-  const looked = await client
-    .lookUp(endpoint, message, asking)
-    .catch((error: Error) => unforeseen(context, message, error));
-  const finding = findingOf(message, looked);
-  const { items } = JSON.parse(message.record) as { items?: OrderItem[] };
-  const expectedTotal = items ? orderTotal(items) : null;
-  const decision =
-    finding &&
-    decideLookUp({ entity: message.entity, cause: message.cause, expectedTotal }, finding, {
-      absenceProves: endpoint.absenceProves,
-      checkTotal: settings.service.checkTotal,
-    });
-  const { delivery } = settings;
-  const put = () =>
-    lease.lease.write('put a look-up on record', async (tx) => {
-      const at = nowMs();
-      const maxMs = delivery.backoffMaxSeconds * 1000;
-      const backoff = {
-        baseMs: delivery.backoffBaseSeconds * 1000,
-        maxMs: asking.isProbe ? Math.min(maxMs, afterOutageMs) : maxMs,
-      };
-      const failed = looked.startedAtMs !== null && looked.verdict.kind !== 'throttled';
-      const outcome: LookUpOutcome = {
-        // Adopting comes right after it; until then it is what it was.
-        decision: decision?.to === 'adopted' ? null : decision,
-        nextAttemptAt: failed ? at + Math.max(1_000, backoffMs(message.failures + 1, backoff, random())) : at,
-        verdict: finding?.kind ?? looked.verdict.kind,
-        reason: decision?.to === 'parked' ? decision.reason : finding ? null : looked.verdict.reason,
-        startedAt: looked.startedAtMs,
-        durationMs: looked.durationMs,
-        status: looked.status,
-        requestId: looked.requestId,
-      };
-      const attemptId = await settleLookUp(tx, message, outcome, lease.lease.epoch, at);
-      if (attemptId === null) return { state: null, effects: null };
-      const base = { entity: message.entity, sourceKey: message.sourceKey, messageId: message.id, actor };
-      await appendAudit(
-        tx,
-        [
-          {
-            ...base,
-            event: 'attempt',
-            outcome: outcome.verdict,
-            attemptId,
-            detail: {
-              purpose: 'look_up',
-              number: message.attemptNumber,
-              idempotencyKey: message.idempotencyKey,
-              startedAt: outcome.startedAt,
-              durationMs: outcome.durationMs,
-              status: outcome.status,
-              requestId: outcome.requestId,
-              reason: outcome.reason,
-            },
-          },
-          ...(decision?.to === 'delivered'
-            ? [
-                {
-                  ...base,
-                  event: 'delivered' as const,
-                  outcome: 'delivered',
-                  detail: { serviceId: decision.serviceId, flag: decision.flag },
-                },
-              ]
-            : []),
-          ...(decision?.to === 'parked'
-            ? [{ ...base, event: 'parked' as const, outcome: decision.parkClass, detail: { reason: decision.reason } }]
-            : []),
-        ],
-        at,
-      );
-      const adoption =
-        decision?.to === 'adopted' ? await adoptCustomer(tx, context, message, decision.found, 'look_up', at) : null;
-      if (adoption?.kind === 'later') await lookUpAgain(tx, attemptId, message.id, at + rivalWaitMs);
-      const verdict = verdictForLane({ ...looked, finding });
-      const reason = 'reason' in verdict ? shownReason(message.entity, verdict.reason) : '';
-      const effects = await lane.heed(
-        tx,
-        [{ verdict, parkedAs: null, shownReason: reason, sentAtMs: looked.startedAtMs }],
-        at,
-      );
-      return { state: adoption ? stateAfter(adoption) : (decision?.to ?? null), effects };
-    });
-  const recorded = await untilOnRecord(context, lease, put);
-  if (recorded.effects) lane.keep(recorded.effects);
-  return recorded.state;
-}
-
-/** Whatever went wrong, the message goes back to where it was, and is looked up again after a while. */
-function unforeseen({ log, nowMs }: JobContext, { entity, sourceKey }: LookUpMessage, error: Error): LookedUp {
-  log.error('A look-up failed in a way that nobody foresaw', { entity, key: sourceKey, error: error.message });
-  const verdict = { kind: 'in_doubt' as const, reason: error.message };
-  const nothing = { durationMs: null, status: null, requestId: null, excerpt: null };
-  return { finding: null, verdict, startedAtMs: nowMs(), ...nothing };
-}
-
-/** The finding is in memory only: tries to write it as long as the lease is ours. Later a successor calls the attempt in doubt. */
-async function untilOnRecord<T>({ clock, log }: JobContext, lease: ServiceLease, put: () => Promise<T>): Promise<T> {
-  for (;;) {
-    try {
-      return await put();
-    } catch (error) {
-      if (error instanceof LeaseLost || lease.lost || clock.monotonicMs() > lease.lease.endsAtMonotonicMs) throw error;
-      log.error('A look-up could not be put on record; trying again', { error: (error as Error).message });
-      await clock.sleep(500);
-    }
-  }
-}
-
 /** How long a customer waits for another one with its code that is on its way. */
 const rivalWaitMs = 1_000;
 
-/**
- * What was found. A service that does not let us read customers says nothing of the one that is there: asking again would bring
- * the same answer.
- */
-function findingOf(
-  { cause, entity }: LookUpMessage,
-  { finding, verdict, startedAtMs }: LookedUp,
-): LookUpFinding | null {
-  if (finding !== null || cause !== 'conflict' || entity !== 'customer' || startedAtMs === null) return finding;
-  const isFinal = verdict.kind === 'refused' || verdict.kind === 'misconfigured' || verdict.kind === 'conflict';
-  return isFinal ? { kind: 'odd', reason: `the service does not show the customer (${verdict.reason})` } : null;
+type EndedLookUp = Ended<LookUpMessage, LookUpFinding>;
+
+/** Looks for creates at the service that must not be resent blindly, where it can be asked. */
+export class LookUps implements Settler<LookUpMessage, LookUpFinding> {
+  readonly #context: JobContext;
+  readonly #lease: ServiceLease;
+  readonly #tally: DeliveryTally;
+
+  constructor(context: JobContext, lease: ServiceLease, tally: DeliveryTally) {
+    this.#context = context;
+    this.#lease = lease;
+    this.#tally = tally;
+  }
+
+  /** Begins look-ups that are due, each with its attempt on record first. @returns how many */
+  async begin(
+    client: ServiceClient,
+    exchange: Exchange,
+    gate: SendGate,
+    most: number,
+    only: ClaimScope['only'],
+    isProbe = false,
+  ): Promise<number> {
+    const messages = await this.#claim(most, only);
+    for (const message of messages) {
+      const passage = { gate: gate.of('deliver', isProbe), isProbe };
+      exchange.begin(this, message, () => this.#ask(client, message, passage), { isProbe });
+    }
+    return messages.length;
+  }
+
+  async #claim(limit: number, only: ClaimScope['only']): Promise<LookUpMessage[]> {
+    const entities = { in_doubt: lookUpEntities(this.#context), conflict: conflictEntities(this.#context) };
+    if (entities.in_doubt.length + entities.conflict.length === 0 || limit < 1) return [];
+    const lifetimeMs = this.#context.settings.service.idempotency.lifetimeHours * 3_600_000;
+    return this.#lease.write('take what is to be looked up', async (tx) => {
+      const at = this.#context.nowMs();
+      return claimLookUps(tx, entities, this.#lease.epoch, at, at - lifetimeMs, limit, only);
+    });
+  }
+
+  async #ask(client: ServiceClient, message: LookUpMessage, passage: Parameters<ServiceClient['lookUp']>[2]) {
+    const endpoint = endpointFor(this.#context, message);
+    if (!endpoint) throw new Error(`There is no look-up for ${message.entity}.`);
+    const sent = await client.lookUp(endpoint, message, passage);
+    return { ...sent, verdict: conclusive(message, sent.verdict, sent.startedAtMs !== null) };
+  }
+
+  async settle(tx: Tx, ended: readonly EndedLookUp[], at: number): Promise<Settled> {
+    const results: { message: LookUpMessage; result: LookUpResult }[] = [];
+    for (const one of ended) results.push({ message: one.about, result: await this.#settleOne(tx, one, at) });
+    return {
+      heard: ended.map(({ about, sent: { verdict, startedAtMs } }) => ({
+        asks: 'look_up',
+        verdict,
+        shownReason: 'reason' in verdict ? shownReason(about.entity, verdict.reason) : '',
+        parkedAs: null,
+        sentAtMs: startedAtMs,
+      })),
+      committed: () => {
+        for (const { message, result } of results) this.#tally.countLookUp(message, result);
+      },
+    };
+  }
+
+  async #settleOne(tx: Tx, { about: message, sent, isProbe }: EndedLookUp, at: number): Promise<LookUpResult> {
+    const { settings, random, actor } = this.#context;
+    const { verdict } = sent;
+    const decision = isFinding(verdict) ? this.#decide(message, verdict) : null;
+    const { backoffBaseSeconds, backoffMaxSeconds } = settings.delivery;
+    const maxMs = backoffMaxSeconds * 1000;
+    const backoff = { baseMs: backoffBaseSeconds * 1000, maxMs: isProbe ? Math.min(maxMs, afterOutageMs) : maxMs };
+    const failed = sent.startedAtMs !== null && verdict.kind !== 'throttled';
+    const outcome = {
+      // Adopting comes right after it; until then it is what it was.
+      decision: decision?.to === 'adopted' ? null : decision,
+      nextAttemptAt: failed ? at + Math.max(1_000, backoffMs(message.failures + 1, backoff, random())) : at,
+      reason: isFinding(verdict) ? null : verdict.reason,
+      wasSent: sent.startedAtMs !== null,
+    };
+    if (!(await settleLookUp(tx, message, outcome, this.#lease.epoch, at))) return null;
+    const { attemptId, attemptNumber: number, idempotencyKey } = message;
+    const detail = { purpose: 'look_up', number, idempotencyKey };
+    const said = decision?.to === 'parked' ? { kind: verdict.kind, reason: decision.reason } : verdict;
+    const shown = { ...sent, verdict: said };
+    await endAttempts(tx, [{ id: attemptId, sent: shown, message, detail, becameOf: linesOf(decision) }], actor, at);
+    if (decision?.to !== 'adopted') return decision?.to ?? null;
+    const adoption = await adoptCustomer(tx, this.#context, message, decision.found, 'look_up', at);
+    if (adoption.kind === 'later') {
+      await callTooEarly(tx, attemptId);
+      await postponeLookUp(tx, message.id, at + rivalWaitMs);
+    }
+    return resultOf(adoption);
+  }
+
+  #decide(message: LookUpMessage, finding: LookUpFinding): LookUpDecision {
+    const { items } = JSON.parse(message.record) as { items?: OrderItem[] };
+    const { checkTotal } = this.#context.settings.service;
+    return decideLookUp({ ...message, expectedTotal: items ? orderTotal(items) : null }, finding, {
+      absenceProves: endpointFor(this.#context, message)?.absenceProves ?? false,
+      checkTotal,
+    });
+  }
 }
 
-function stateAfter(adoption: AdoptOutcome): LookUpResult | null {
+function isFinding(verdict: LookUpFinding | Failure): verdict is LookUpFinding {
+  return verdict.kind === 'found' || verdict.kind === 'none' || verdict.kind === 'several' || verdict.kind === 'odd';
+}
+
+/**
+ * A service that does not let us read customers says nothing of the one that is there: asking again would bring the same
+ * answer.
+ */
+function conclusive(
+  { cause, entity }: LookUpMessage,
+  verdict: LookUpFinding | Failure,
+  wasSent: boolean,
+): LookUpFinding | Failure {
+  if (cause !== 'conflict' || entity !== 'customer' || !wasSent) return verdict;
+  const isFinal = verdict.kind === 'refused' || verdict.kind === 'misconfigured' || verdict.kind === 'conflict';
+  return isFinal ? { kind: 'odd', reason: `the service does not show the customer (${verdict.reason})` } : verdict;
+}
+
+function linesOf(decision: LookUpDecision | null): NonNullable<EndedAttempt['becameOf']> {
+  if (decision?.to === 'delivered') {
+    const { serviceId, flag } = decision;
+    return [{ event: 'delivered', outcome: 'delivered', detail: { serviceId, flag } }];
+  }
+  if (decision?.to !== 'parked') return [];
+  return [{ event: 'parked', outcome: decision.parkClass, detail: { reason: decision.reason } }];
+}
+
+function resultOf(adoption: AdoptOutcome): LookUpResult {
   switch (adoption.kind) {
     case 'adopted':
       return adoption.held.length > 0 ? 'held' : 'adopted';
@@ -214,22 +196,5 @@ function stateAfter(adoption: AdoptOutcome): LookUpResult | null {
       return 'parked';
     case 'later':
       return null;
-  }
-}
-
-/** What a look-up says about the service as a whole. Whatever it finds or refuses concerns one record: only that it answered counts. */
-function verdictForLane({ finding, verdict }: Pick<LookedUp, 'finding' | 'verdict'>): Verdict {
-  const answered: Verdict = { kind: 'busy', reason: 'a look-up was answered' };
-  if (finding !== null) return answered;
-  switch (verdict.kind) {
-    case 'in_doubt':
-    case 'unavailable':
-    case 'not_sent':
-    case 'throttled':
-    case 'unauthorised':
-    case 'misconfigured':
-      return verdict;
-    default:
-      return answered;
   }
 }

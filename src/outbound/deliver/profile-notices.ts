@@ -5,7 +5,6 @@ import type { JobContext } from '../../ops/job-context.js';
 import { type EndpointNotice, endpointAddress } from '../../service/endpoint-lifecycle.js';
 import { type Alert, openAlerts, raiseAlert } from '../../store/alerts.js';
 import type { Tx } from '../../store/store.js';
-import type { SettledMessage } from './settle-messages.js';
 
 /** More states than this are not states: whoever reads the warning has seen enough. */
 const maxStates = 20;
@@ -66,22 +65,6 @@ export async function noteStates(
   const message = `The service gives ${entity}s states that service.states.${entity} does not name: ${list}. They are kept as they are; name them there.`;
   await raiseAlert(tx, cause, message, nowMs, { entity, states: all });
   return added;
-}
-
-/** The states of records that were just delivered, likewise; each is said in the log once. */
-export async function noteSettledStates(
-  tx: Tx,
-  { settings, log }: Pick<JobContext, 'settings' | 'log'>,
-  settled: readonly SettledMessage[],
-  nowMs: number,
-): Promise<void> {
-  for (const entity of ['customer', 'order'] as const) {
-    const states = settled.flatMap(({ message, outcome }) =>
-      message.entity === entity && outcome.serviceState ? [outcome.serviceState] : [],
-    );
-    const unknown = await noteStates(tx, settings.service, entity, states, nowMs);
-    for (const state of unknown) log.warn('The service gives a state that the settings do not name', { entity, state });
-  }
 }
 
 /** Whether what an alert says of the profile has changed since: the endpoint is another one, the states are named. Pure. */

@@ -89,7 +89,7 @@ export class SendGate {
   /** null lets a request go now; a text says why not. */
   async check(lane: Lane, isProbe = false, takesTurn = isProbe): Promise<string | null> {
     if (this.#stopReason) return this.#stopReason;
-    // The pacer starts the next request in the same turn in which the one before it ended: let that one be judged first.
+    // The rate limiter starts the next request in the same turn in which the one before it ended: let that one be judged first.
     await nextTurn();
     let state: GateState;
     try {

@@ -1,45 +1,13 @@
 import { appendAudit } from '../../audit/audit-log.js';
-import type { Entity } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
 import { longestRestMs } from '../../service/rate-limit/rate-limiter.js';
 import { Lease, LeaseLost } from '../../store/lease.js';
 import type { Tx } from '../../store/store.js';
+import { doubtOlderEpochs } from '../outbox/transitions.js';
+import { endOlderEpochs } from './attempts.js';
 import { bindEnvironment } from './go-live.js';
-
-/**
- * After a takeover: what an older epoch was sending may have been sent. A conflict was only looked up, and stays one.
- * @returns the messages that are in doubt now
- */
-export async function doubtOlderEpochs(
-  tx: Tx,
-  epoch: number,
-  nowMs: number,
-): Promise<{ id: number; entity: Entity; sourceKey: string }[]> {
-  await tx.run(
-    "UPDATE outbox_message SET state='parked' WHERE state='sending' AND claim_epoch<? AND claimed_from='parked'",
-    [epoch],
-  );
-  const rows = await tx.select(
-    "SELECT id, entity, source_key FROM outbox_message WHERE state='sending' AND claim_epoch<?",
-    [epoch],
-  );
-  if (rows.length > 0) {
-    await tx.run(
-      `UPDATE outbox_message
-          SET state='in_doubt', next_attempt_at=?, first_sent_at=COALESCE(first_sent_at,
-                (SELECT a.intended_at FROM attempt a WHERE a.message_id=outbox_message.id AND a.number=outbox_message.attempts)),
-              reason='The process that was sending it stopped without an outcome.'
-        WHERE state='sending' AND claim_epoch<?`,
-      [nowMs, epoch],
-    );
-  }
-  await tx.run(
-    "UPDATE attempt SET verdict='unknown', reason='May have been sent: the process stopped before the outcome was on record.' WHERE verdict IS NULL AND epoch<?",
-    [epoch],
-  );
-  return rows.map((row) => ({ id: Number(row.id), entity: row.entity, sourceKey: row.source_key }));
-}
+import { LaneKeeper } from './lane-keeper.js';
 
 /**
  * Who looks next whether a service that is down is back: one request in so many seconds, whether delivery or a pull makes it.
@@ -96,8 +64,9 @@ export class ProbeTurns {
  */
 export class ServiceLease {
   readonly lease: Lease;
-  /** Whoever talks to the service under this lease shares them. */
+  /** Shared, like `lane`, by everything that talks to the service under this lease. */
   readonly probeTurns: ProbeTurns;
+  readonly lane: LaneKeeper;
   /** Attempts to read whose outcome could not be put on record; the next one says so of them. */
   readonly unrecordedReads = new Set<number>();
   readonly #context: JobContext;
@@ -114,6 +83,7 @@ export class ServiceLease {
     this.#leaseMs = context.settings.delivery.leaseSeconds * 1000;
     this.#requestDeadlineMs = context.settings.service.deadlineSeconds * 1000;
     this.probeTurns = new ProbeTurns(context.settings.delivery.probeSeconds * 1000);
+    this.lane = new LaneKeeper(context);
     this.#schedule();
   }
 
@@ -149,6 +119,16 @@ export class ServiceLease {
   /** Whether a request that starts now ends, at its deadline, before the lease could be somebody else's. */
   mayStartRequest(): boolean {
     return !this.#lost && this.#context.clock.monotonicMs() + this.#requestDeadlineMs < this.lease.endsAtMonotonicMs;
+  }
+
+  /** The fencing token. */
+  get epoch(): number {
+    return this.lease.epoch;
+  }
+
+  /** One transaction of the holder; see `Lease.write`. @throws LeaseLost */
+  write<T>(action: string, work: (tx: Tx) => Promise<T>): Promise<T> {
+    return this.lease.write(action, work);
   }
 
   get lost(): boolean {
@@ -194,7 +174,8 @@ export class ServiceLease {
     return store.transaction('take over from an earlier deliverer', async (tx) => {
       const at = nowMs();
       await bindEnvironment(tx, this.#context.settings.service.environment);
-      const doubted = await doubtOlderEpochs(tx, this.lease.epoch, at);
+      const doubted = await doubtOlderEpochs(tx, this.epoch, at);
+      await endOlderEpochs(tx, this.epoch);
       await appendAudit(
         tx,
         doubted.map((message) => ({

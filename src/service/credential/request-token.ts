@@ -4,7 +4,7 @@ import { redact } from '../../model/redact.js';
 import type { KnownSecrets } from '../../model/secret.js';
 import { errorBody } from '../error-body.js';
 import type { Exchange } from '../exchange.js';
-import { retryAfterMs } from '../rate-limit/retry-after.js';
+import { retryAfterMs } from '../rate-limit/rate-limit-headers.js';
 import type { CredentialFault } from './credential.js';
 
 /** Tokens learnt from one answer at most, so that a hostile one can't push older secrets out of what is remembered. */

@@ -1,15 +1,15 @@
 import PQueue from 'p-queue';
+import type { ServiceSettings } from '../../config/sections/service.js';
 import { type Clock, systemClock } from '../../store/clock.js';
 import { faster, firstPace, type Pace, slower } from './adaptive-pace.js';
-import { shortestWindowRate } from './concurrency.js';
 import type { RateLimitAdvice } from './rate-limit-headers.js';
-import { type PacerLimit, SlidingSlots } from './sliding-slots.js';
+import { type RateLimit, SlidingSlots } from './sliding-slots.js';
 
-export interface PacerOptions {
+export interface RateLimiterOptions {
   /** Requests under way at once. */
   concurrency: number;
   /** All of them hold at once; none: the limit is not known, and is felt for. */
-  limits: readonly PacerLimit[];
+  limits: readonly RateLimit[];
   clock?: Clock;
 }
 
@@ -17,7 +17,7 @@ export interface PacerOptions {
 export interface Turn {
   /** Why it has no slot and must not be sent, or null. */
   notNow: string | null;
-  /** Tells the pacer that the service said "slow down", or how much it still takes. */
+  /** Tells the rate limiter that the service said "slow down", or how much it still takes. */
   heed(throttled: boolean, advice: RateLimitAdvice | null): void;
 }
 
@@ -31,7 +31,7 @@ const longestTimerMs = 2 ** 31 - 1;
  * Spaces requests so that a service which counts sliding windows has no cause to answer 429: a place among those under way,
  * then, one request after the other in the order of their priorities, a slot of every limit.
  */
-export class Pacer {
+export class RateLimiter {
   readonly #connections: PQueue;
   readonly #turnstile = new PQueue({ concurrency: 1 });
   readonly #limits: SlidingSlots[];
@@ -48,7 +48,7 @@ export class Pacer {
   #isClosed = false;
   #wakeUp = new AbortController();
 
-  constructor(options: PacerOptions) {
+  constructor(options: RateLimiterOptions) {
     this.#clock = options.clock ?? systemClock;
     this.#connections = new PQueue({ concurrency: options.concurrency });
     this.#limits = options.limits.map((limit) => new SlidingSlots(limit));
@@ -212,7 +212,7 @@ export class Pacer {
   }
 }
 
-function usedUpInWords({ requests, windowMs }: PacerLimit): string {
+function usedUpInWords({ requests, windowMs }: RateLimit): string {
   return `${requests} requests in ${windowMs / 1000} s are used up`;
 }
 
@@ -226,3 +226,27 @@ export function isOwnLimit(reason: string): boolean {
  * not by minutes. Longer ones are counted from what is on record.
  */
 export const longestRestMs = 10_000;
+
+/**
+ * Requests a second that the limit with the shortest window allows: how fast requests follow each other. What a longer window
+ * allows on average (10,000 a day are 0.12/s) says nothing of that; its slots are counted. Null: no limit is known.
+ */
+export function shortestWindowRate(limits: readonly { requests: number; perSeconds: number }[]): number | null {
+  if (limits.length === 0) return null;
+  const shortest = Math.min(...limits.map(({ perSeconds }) => perSeconds));
+  const rates = limits.filter(({ perSeconds }) => perSeconds === shortest).map(({ requests }) => requests / shortest);
+  return Math.min(...rates);
+}
+
+const leastConcurrency = 16;
+const mostConcurrency = 256;
+/** With answers as slow as this a limit is still used: 200 requests a second are 100 under way. */
+const answerSeconds = 0.5;
+
+/** Requests under way at once: what is configured, else what the limits need. */
+export function concurrencyOf({ concurrency, limits }: Pick<ServiceSettings, 'concurrency' | 'limits'>): number {
+  if (concurrency !== undefined) return concurrency;
+  const perSecond = shortestWindowRate(limits);
+  if (perSecond === null) return leastConcurrency;
+  return Math.min(mostConcurrency, Math.max(leastConcurrency, Math.ceil(perSecond * answerSeconds)));
+}

@@ -1,4 +1,4 @@
-export interface PacerLimit {
+export interface RateLimit {
   requests: number;
   windowMs: number;
 }
@@ -18,7 +18,7 @@ export class SlidingSlots {
   #freeAt: number[] = [];
   #first = 0;
 
-  constructor({ requests, windowMs }: PacerLimit) {
+  constructor({ requests, windowMs }: RateLimit) {
     this.requests = requests;
     this.windowMs = windowMs;
   }

@@ -19,7 +19,7 @@ export class AuthorisedTransport {
 
   /**
    * A 401 is decided before anything takes effect, so the same bytes may go again under the same attempt: once, as a request
-   * of its own past gate and pacer.
+   * of its own past gate and rate limiter.
    */
   async exchange(request: TransportRequest): Promise<TimedExchange> {
     const connection = this.#connections.version;

@@ -10,14 +10,13 @@ import type { ServiceSettings } from '../../config/sections/service.js';
 import type { Credential, CredentialFault } from '../credential/credential.js';
 import { type Exchange, exchangeOfError, type Gate, plainHeaders, type TimedExchange } from '../exchange.js';
 import { readRateLimit } from '../rate-limit/rate-limit-headers.js';
-import type { Pacer, Turn } from '../rate-limit/rate-limiter.js';
+import type { RateLimiter, Turn } from '../rate-limit/rate-limiter.js';
 import type { Connections } from './connections.js';
-import { deadlineCode, readBody } from './read-body.js';
-import { NotSent, watchedTransport } from './watched-transport.js';
+import { deadlineCode, NotSent, readBody, watchedTransport } from './watched-transport.js';
 
 export interface TransportOptions {
   service: ServiceSettings;
-  pacer: Pacer;
+  rateLimiter: RateLimiter;
   connections: Connections;
   /** Resends at once of what provably never left. */
   quickResends: number;
@@ -55,19 +54,12 @@ declare module 'axios' {
   }
 }
 
-/** Thrown inside the adapter when there is nothing to show. */
-class NoProof extends Error {
-  constructor(readonly fault: CredentialFault) {
-    super(fault.reason);
-  }
-}
-
 /** Before everything that waits for the token. */
 const tokenPriority = 1_000_000;
 
 /**
- * The one door to the wire: credential, slot, gate, send, bounded and timed body. The pacer sits inside the axios adapter, because
- * axios-retry re-enters the instance and its resends must be paced as well.
+ * The one door to the wire: credential, slot, gate, send, bounded and timed body. The rate limiter sits inside the axios adapter, because
+ * axios-retry re-enters the instance and its resends must wait for their slots as well.
  */
 export class Transport {
   readonly #client: AxiosInstance;
@@ -155,8 +147,7 @@ export class Transport {
     } catch (error) {
       if (!(error instanceof AxiosError)) throw error;
       sent = error.config;
-      if (error.cause instanceof NotSent) exchange = { kind: 'not_sent', reason: error.cause.message };
-      else if (error.cause instanceof NoProof) exchange = exchangeOfFault(error.cause.fault);
+      if (error.cause instanceof NotSent) exchange = error.cause.exchange;
       else exchange = exchangeOfError(error, sent?.waybillNeverConnected);
     }
     const startedAtMs = sent?.waybillStartedAtMs ?? null;
@@ -172,13 +163,13 @@ export class Transport {
 }
 
 function pacedAdapter(options: TransportOptions, isClosed: () => boolean): AxiosAdapter {
-  const { pacer, service, nowMs, connections } = options;
+  const { rateLimiter, service, nowMs, connections } = options;
   const send = options.adapter ?? axios.getAdapter('http');
   return async (config) => {
     type Result = { error: AxiosError; held: boolean } | { response: Awaited<ReturnType<AxiosAdapter>> } | 'no proof';
     const task = async ({ notNow, heed }: Turn): Promise<Result> => {
       const shut = isClosed() ? 'the client is closed' : (notNow ?? (await askGate(config)));
-      if (shut !== null) return { error: notSent(shut, config), held: true };
+      if (shut !== null) return { error: caused(new NotSent({ kind: 'not_sent', reason: shut }), config), held: true };
       if (config.waybillCredential) {
         const proof = config.waybillCredential.proof();
         // It ran out, or was refused, while this one waited for its turn.
@@ -207,7 +198,7 @@ function pacedAdapter(options: TransportOptions, isClosed: () => boolean): Axios
         const shut = [error, (error as Error).cause].find((one) => one instanceof NotSent);
         if (shut) {
           delete config.waybillStartedAtMs;
-          return { error: notSent((shut as NotSent).message, config), held: true };
+          return { error: caused(shut as NotSent, config), held: true };
         }
         const wrapped = error instanceof AxiosError ? error : AxiosError.from(error as Error, undefined, config);
         wrapped.config = config;
@@ -219,8 +210,8 @@ function pacedAdapter(options: TransportOptions, isClosed: () => boolean): Axios
     for (;;) {
       connections.look();
       const fault = await config.waybillCredential?.ready(config.waybillGate ?? (async () => null));
-      if (fault) throw caused(new NoProof(fault), config);
-      const result = await pacer.run(
+      if (fault) throw caused(new NotSent(exchangeOfFault(fault)), config);
+      const result = await rateLimiter.run(
         task,
         (r) => r !== 'no proof' && !('held' in r && r.held),
         config.waybillPriority ?? 0,
@@ -242,18 +233,14 @@ async function askGate(config: InternalAxiosRequestConfig): Promise<string | nul
   }
 }
 
-function notSent(reason: string, config: InternalAxiosRequestConfig): AxiosError {
-  return caused(new NotSent(reason), config);
-}
-
-function caused(cause: Error, config: InternalAxiosRequestConfig): AxiosError {
+function caused(cause: NotSent, config: InternalAxiosRequestConfig): AxiosError {
   const error = new AxiosError(cause.message, 'WAYBILL_NOT_SENT', config);
   error.cause = cause;
   return error;
 }
 
 /** What a request came to that had nothing to show. */
-export function exchangeOfFault(fault: CredentialFault): Exchange {
+export function exchangeOfFault(fault: CredentialFault): NotSent['exchange'] {
   if (fault.kind === 'refused') return { kind: 'no_credential', reason: fault.reason };
   if (fault.kind === 'not_sent') return { kind: 'not_sent', reason: fault.reason };
   return { kind: 'unreachable', reason: fault.reason, tls: fault.tls };
@@ -261,7 +248,7 @@ export function exchangeOfFault(fault: CredentialFault): Exchange {
 
 /** Only what provably never left, and neither a certificate nor a silent address gets better within a second. */
 function mayGoAgainAtOnce(error: AxiosError): boolean {
-  if (error.cause instanceof NotSent || error.cause instanceof NoProof || error.code === deadlineCode) return false;
+  if (error.cause instanceof NotSent || error.code === deadlineCode) return false;
   const exchange = exchangeOfError(error, error.config?.waybillNeverConnected);
   return exchange.kind === 'unreachable' && !exchange.tls;
 }

@@ -1,13 +1,19 @@
 import http, { type ClientRequest, type IncomingMessage, type RequestOptions } from 'node:http';
 import https from 'node:https';
 import { Socket } from 'node:net';
+import type { Readable } from 'node:stream';
 import { TLSSocket } from 'node:tls';
-import type { InternalAxiosRequestConfig } from 'axios';
+import { AxiosError, type AxiosResponse, type InternalAxiosRequestConfig } from 'axios';
+import type { Exchange } from '../exchange.js';
 
-/** Thrown inside the adapter when the gate is shut, so that axios-retry leaves it alone. */
-export class NotSent extends Error {}
+/** Thrown inside the adapter for a request that was never sent, so that axios-retry leaves it alone. */
+export class NotSent extends Error {
+  constructor(readonly exchange: Exclude<Exchange, { kind: 'answer' }>) {
+    super(exchange.reason);
+  }
+}
 
-const shutMeanwhile = 'the right to send was lost before the bytes could leave';
+const shutMeanwhile = { kind: 'not_sent', reason: 'the right to send was lost before the bytes could leave' } as const;
 
 /**
  * Node's own request, and a note of whether its connection came about. It is the only proof that nothing left when a
@@ -43,4 +49,35 @@ export function watchedTransport(config: InternalAxiosRequestConfig, isTunnelled
       return request;
     },
   };
+}
+
+export const deadlineCode = 'ERR_CANCELED';
+
+/** Reads a body as UTF-8 text, bounded and within the deadline. What breaks off keeps its status (`response` on the error). */
+export async function readBody(
+  stream: Readable,
+  maxBytes: number,
+  deadline: AbortSignal,
+  response: AxiosResponse,
+): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  const abort = () => stream.destroy(new AxiosError('the deadline passed while the body was coming in', deadlineCode));
+  deadline.addEventListener('abort', abort, { once: true });
+  if (deadline.aborted) abort();
+  try {
+    for await (const chunk of stream) {
+      bytes += (chunk as Buffer).length;
+      if (bytes > maxBytes) throw new AxiosError(`the body is larger than ${maxBytes} bytes`, 'WAYBILL_BODY_TOO_LARGE');
+      chunks.push(chunk as Buffer);
+    }
+    return Buffer.concat(chunks).toString('utf8');
+  } catch (cause) {
+    const error = AxiosError.from(cause as Error, (cause as { code?: string }).code, response.config);
+    error.response = response;
+    throw error;
+  } finally {
+    deadline.removeEventListener('abort', abort);
+    stream.destroy();
+  }
 }

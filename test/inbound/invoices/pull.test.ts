@@ -438,7 +438,7 @@ onBothLabs('pull', (kit) => {
     const { store } = lab.context;
     let tried = 0;
     const transaction: typeof store.transaction = (action, work) =>
-      action === 'put an answer on record' && ++tried === 2
+      action === 'put outcomes on record' && ++tried === 2
         ? Promise.reject(new Error('Connection lost: The server closed the connection.'))
         : store.transaction(action, work);
     const failing = { ...lab.context, store: withMethod(store, 'transaction', transaction) };
@@ -565,7 +565,7 @@ onBothLabs('pull', (kit) => {
       const until = Date.now() + hours;
       const transaction: typeof store.transaction = (action, work) =>
         store.transaction(action, async (tx) => {
-          if (action === 'put an answer on record')
+          if (action === 'put outcomes on record')
             await pauseLane(tx, {
               lane: 'service',
               cause: 'throttled',

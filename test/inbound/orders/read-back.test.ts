@@ -3,7 +3,7 @@ import { runSchedule } from '../../../src/daemon/schedule.js';
 import { alertChanges, writeAlertChanges } from '../../../src/daemon/watch-alerts.js';
 import { prepareReadBack, readOrdersBack } from '../../../src/inbound/orders/read-back.js';
 import { type OrderToRead, readOrder } from '../../../src/inbound/orders/read-order.js';
-import { recallRequests } from '../../../src/outbound/deliver/long-limits.js';
+import { recallRequests } from '../../../src/outbound/deliver/lane-keeper.js';
 import type { ServiceClient } from '../../../src/service/service-client.js';
 import { openAlerts } from '../../../src/store/alerts.js';
 import { type Lab, type LabOptions, onBothLabs, withServiceLease } from '../../support/jobs/job-lab.js';
@@ -261,7 +261,7 @@ onBothLabs('reading orders back', (kit) => {
     const limits = [{ requests: sent + 1, perSeconds: 86_400 }];
     const limited = lab.another({ settings: { service: { limits } } });
     await withServiceLease(limited.context, async (lease) => {
-      await recallRequests(limited.context, limited.client, lease);
+      await recallRequests(limited.context, limited.client.rateLimiter, lease);
       const orderId = ordersOf(lab)[1]?.order_id as string;
       expect(await readOrder(limited.context, limited.client, lease, { orderId })).to.include({ kind: 'read' });
       expect((await readOrdersBack(limited.context, limited.client, lease)).stopped).to.contain('used up');
@@ -320,12 +320,19 @@ onBothLabs('reading orders back', (kit) => {
     const asked: object[] = [];
     let looks = 0;
     const client = Object.create(lab.client, {
-      waiting: { get: () => (++looks < 4 ? 1 : 0) },
-      usedUp: { value: null },
-      get: {
-        value: (...[path, query, gate, more]: Parameters<ServiceClient['get']>) => {
-          asked.push({ looks, ...more });
-          return lab.client.get(path, query, gate, more);
+      rateLimiter: {
+        value: {
+          get waiting() {
+            return ++looks < 4 ? 1 : 0;
+          },
+          usedUp: null,
+        },
+      },
+      read: {
+        value: (...[question, passage]: Parameters<ServiceClient['read']>) => {
+          const { gate: _, ...more } = passage;
+          asked.push({ looks, endpoint: question.endpoint, ...more });
+          return lab.client.read(question, passage);
         },
       },
     }) as ServiceClient;

@@ -106,14 +106,14 @@ onBothLabs('events that were announced', (kit) => {
     });
     const pulling = new EventEmitter();
     let asks = 0;
-    const get = lab.client.get.bind(lab.client);
-    lab.client.get = async (...call) => {
+    const read = lab.client.read.bind(lab.client);
+    lab.client.read = async (...call) => {
       if (++asks === 1) {
         const free = once(pulling, 'free');
         pulling.emit('asks');
         await free;
       }
-      return get(...call);
+      return read(...call);
     };
     const bell = new EventEmitter();
     const stop = new AbortController();

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import type { TokenRules } from '../../../src/lab/sandbox/options.js';
 import { sync } from '../../../src/operator/sync.js';
 import { deliver } from '../../../src/outbound/deliver/deliver.js';
-import { tryNewCredential } from '../../../src/outbound/deliver/try-new-credential.js';
+import { tryNewCredential } from '../../../src/outbound/deliver/lane-keeper.js';
 import { realFiles } from '../../../src/service/credential/watched-files.js';
 import { ServiceClient } from '../../../src/service/service-client.js';
 import { type Lab, onBothLabs, withServiceLease } from '../../support/jobs/job-lab.js';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { decideLookUp } from '../../../src/outbound/deliver/decide-look-up.js';
+import { decideLookUp } from '../../../src/outbound/deliver/look-up-messages.js';
 
 const settings = { absenceProves: false, checkTotal: 'exact' as const };
 const doubt = { entity: 'order' as const, cause: 'in_doubt' as const, expectedTotal: 100n };

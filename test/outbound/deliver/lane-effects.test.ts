@@ -20,6 +20,7 @@ const settings: LaneSettings = {
 const start = 1_800_000_000_000;
 
 const of = (verdict: Verdict, parkedAs: string | null = null, sentAtMs: number | null = start): LaneOutcome => ({
+  asks: 'write',
   verdict,
   parkedAs,
   sentAtMs,

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { pull } from '../../../src/inbound/invoices/pull.js';
 import { sync } from '../../../src/operator/sync.js';
+import { answeredSince } from '../../../src/outbound/deliver/attempts.js';
 import { deliver } from '../../../src/outbound/deliver/deliver.js';
-import { answeredSince } from '../../../src/outbound/deliver/long-limits.js';
 import { resumeLane } from '../../../src/store/lane-pauses.js';
 import { insertRows } from '../../../src/store/rows.js';
 import { type Lab, onBothLabs, withServiceLease } from '../../support/jobs/job-lab.js';

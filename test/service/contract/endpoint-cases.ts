@@ -49,8 +49,8 @@ const writtenCases = written.flatMap(([name, send, method, body]): SettingCase[]
 });
 
 const findingOf = ({ lookedUp }: WireRun) => {
-  const finding = lookedUp?.finding ?? null;
-  return finding?.kind === 'found' ? { id: finding.serviceId, total: finding.total } : (finding?.kind ?? null);
+  const verdict = lookedUp?.verdict;
+  return verdict?.kind === 'found' ? { id: verdict.serviceId, total: verdict.total } : (verdict?.kind ?? null);
 };
 const found = { id: 'S-1', nr: 'S-2', note: orderRecord.note, customer_code: 'C1', code: 'C1', sum: 9 };
 

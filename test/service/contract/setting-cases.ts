@@ -29,7 +29,8 @@ const acknowledgedAs = ({ sent: { verdict } }: WireRun) =>
   verdict.kind === 'delivered' ? { id: verdict.serviceId, state: verdict.state ?? null } : verdict.kind;
 const odd = (status: number) => json(status, { error: { code: 'E1', message: 'odd' } });
 const existing = { error: { code: 'already_exists', message: 'there', customer: { code: 'C1', customer_code: 'C1' } } };
-const existingOf = ({ sent }: WireRun) => sent.existing?.serviceId ?? null;
+const existingOf = ({ sent: { verdict } }: WireRun) =>
+  verdict.kind === 'conflict' ? (verdict.existing?.serviceId ?? null) : null;
 const wide = {
   kind: 'answer' as const,
   status: 201,
@@ -88,7 +89,7 @@ export const settingCases: readonly SettingCase[] = [
     setting: 'service.limits',
     service: { limits: [{ requests: 1, perSeconds: 600 }] },
     replies: [created],
-    observe: ({ client }) => client.usedUp?.reason ?? null,
+    observe: ({ client }) => client.rateLimiter.usedUp?.reason ?? null,
     expected: '1 requests in 600 s are used up',
   },
   {

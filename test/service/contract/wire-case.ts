@@ -1,14 +1,15 @@
 import type { ServiceSettings } from '../../../src/config/sections/service.js';
+import type { LookUpFinding } from '../../../src/model/verdict.js';
 import type { SendRequest } from '../../../src/service/compose-request.js';
 import { existingCustomerEndpoint } from '../../../src/service/look-up.js';
-import type { LookedUp, Sent, ServiceClient } from '../../../src/service/service-client.js';
+import type { Sent, ServiceClient } from '../../../src/service/service-client.js';
 import { type Clients, sending, serviceAt } from '../wire-client.js';
 import type { Reply, SeenRequest, WireLab } from '../wire-lab.js';
 
 /** What came of one case on the wire. */
 export interface WireRun {
   sent: Sent;
-  lookedUp: LookedUp | null;
+  lookedUp: Sent<LookUpFinding> | null;
   client: ServiceClient;
   requests: readonly SeenRequest[];
 }
@@ -41,7 +42,7 @@ export async function runOnWire(
   const client = clients.at(lab.url, changes, 0);
   const request = sending(send);
   let sent: Sent | null = null;
-  let lookedUp: LookedUp | null = null;
+  let lookedUp: Sent<LookUpFinding> | null = null;
   for (let i = 0; i < times; i++)
     if (lookUp) lookedUp = await ask(client, serviceAt(lab.url, changes), lookUp, request);
     else sent = await client.send(request);

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { retryAfterMs } from '../../../src/service/rate-limit/retry-after.js';
+import { retryAfterMs } from '../../../src/service/rate-limit/rate-limit-headers.js';
 
 const nowMs = Date.UTC(2026, 5, 1, 12);
 const day = 86_400_000;

@@ -2,7 +2,7 @@ import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
-import { Pacer } from '../../../src/service/rate-limit/rate-limiter.js';
+import { RateLimiter } from '../../../src/service/rate-limit/rate-limiter.js';
 import { type Clock, systemClock } from '../../../src/store/clock.js';
 
 /** A service that notes when each request came in, and answers after a while. */
@@ -55,7 +55,7 @@ class ArrivalLog {
   }
 }
 
-describe('the pacer', () => {
+describe('the rate limiter', () => {
   const shapes = [
     { requests: 20, windowMs: 200, delayMs: 20, total: 80 },
     { requests: 3, windowMs: 100, delayMs: 5, total: 21 },
@@ -66,23 +66,23 @@ describe('the pacer', () => {
     it(`lets no window of ${windowMs} ms hold more than ${requests}, with up to ${delayMs} ms each way`, async () => {
       const log = new ArrivalLog(() => Math.random() * delayMs);
       await log.open();
-      const pacer = new Pacer({ concurrency: 64, limits: [{ requests, windowMs }] });
-      await Promise.all(Array.from({ length: total }, () => pacer.run(() => log.ask())));
+      const limiter = new RateLimiter({ concurrency: 64, limits: [{ requests, windowMs }] });
+      await Promise.all(Array.from({ length: total }, () => limiter.run(() => log.ask())));
       expect(log.arrivals).to.have.length(total);
       expect(log.mostIn(windowMs)).to.be.at.most(requests);
-      pacer.close();
+      limiter.close();
       await log.close();
     });
   }
 
   it('is exact in a long turn of the event loop too, from whose beginning timers count', async () => {
     const limit = { requests: 5, windowMs: 40 };
-    const pacer = new Pacer({ concurrency: 64, limits: [limit] });
+    const limiter = new RateLimiter({ concurrency: 64, limits: [limit] });
     const answered: number[] = [];
     const started: number[] = [];
     await Promise.all(
       Array.from({ length: 40 }, () =>
-        pacer.run(async () => {
+        limiter.run(async () => {
           started.push(performance.now());
           // Time passes within the turn of the loop in which the answer is read.
           const until = performance.now() + 6;
@@ -91,7 +91,7 @@ describe('the pacer', () => {
         }),
       ),
     );
-    pacer.close();
+    limiter.close();
     started.forEach((at, i) => {
       const before = answered[i - limit.requests];
       if (before !== undefined) expect(at - before, `request ${i}`).to.be.at.least(limit.windowMs);
@@ -102,53 +102,53 @@ describe('the pacer', () => {
     const limit = { requests: 25, windowMs: 150 };
     const log = new ArrivalLog(() => Math.random() * 2);
     await log.open();
-    const pacer = new Pacer({ concurrency: 64, limits: [limit] });
-    await Promise.all(Array.from({ length: 200 }, () => pacer.run(() => log.ask())));
+    const limiter = new RateLimiter({ concurrency: 64, limits: [limit] });
+    await Promise.all(Array.from({ length: 200 }, () => limiter.run(() => log.ask())));
     const spanMs = (log.arrivals.at(-1) as number) - (log.arrivals[0] as number);
     // Eight windows' worth goes out in seven windows at best; a machine under load may take its time, yet not a window each.
     expect(spanMs).to.be.within(7 * 150, 100 * 150);
-    pacer.close();
+    limiter.close();
     await log.close();
   });
 
   it('gives the answer at once, and the slot back a window later', async () => {
-    const pacer = new Pacer({ concurrency: 4, limits: [{ requests: 1, windowMs: 1_000 }] });
+    const limiter = new RateLimiter({ concurrency: 4, limits: [{ requests: 1, windowMs: 1_000 }] });
     const began = performance.now();
-    expect(await pacer.run(async () => 'first')).to.equal('first');
+    expect(await limiter.run(async () => 'first')).to.equal('first');
     expect(performance.now() - began).to.be.below(900);
-    await pacer.run(async () => 'second');
+    await limiter.run(async () => 'second');
     expect(performance.now() - began).to.be.at.least(1_000);
-    pacer.close();
+    limiter.close();
   });
 
   it('takes no slot for a request that was held back', async () => {
-    const pacer = new Pacer({ concurrency: 4, limits: [{ requests: 1, windowMs: 60_000 }] });
+    const limiter = new RateLimiter({ concurrency: 4, limits: [{ requests: 1, windowMs: 60_000 }] });
     for (let i = 0; i < 20; i++)
-      await pacer.run(
+      await limiter.run(
         async () => 'held',
         (result) => result !== 'held',
       );
-    expect(await pacer.run(async () => 'sent')).to.equal('sent');
-    pacer.close();
+    expect(await limiter.run(async () => 'sent')).to.equal('sent');
+    limiter.close();
   });
 
   it('gives the slot of a failed task back after a window, and hands the failure on', async () => {
-    const pacer = new Pacer({ concurrency: 4, limits: [{ requests: 1, windowMs: 80 }] });
+    const limiter = new RateLimiter({ concurrency: 4, limits: [{ requests: 1, windowMs: 80 }] });
     const began = performance.now();
-    const failed = await pacer
+    const failed = await limiter
       .run(async () => {
         throw new Error('broke');
       })
       .catch((error) => error.message);
     expect(failed).to.equal('broke');
-    await pacer.run(async () => undefined);
+    await limiter.run(async () => undefined);
     expect(performance.now() - began).to.be.at.least(80);
-    pacer.close();
+    limiter.close();
   });
 
   it('lets no more than the concurrency be under way, whatever the limit', async () => {
     for (const limits of [[{ requests: 10_000, windowMs: 1 }], [{ requests: 100, windowMs: 10 }]]) {
-      const pacer = new Pacer({ concurrency: 3, limits });
+      const limiter = new RateLimiter({ concurrency: 3, limits });
       let running = 0;
       let most = 0;
       const task = async () => {
@@ -156,18 +156,18 @@ describe('the pacer', () => {
         await sleep(2);
         running--;
       };
-      await Promise.all(Array.from({ length: 30 }, () => pacer.run(task)));
+      await Promise.all(Array.from({ length: 30 }, () => limiter.run(task)));
       expect(most).to.equal(3);
-      pacer.close();
+      limiter.close();
     }
   });
 
   it('lets higher priorities go first, whatever they wait for', async () => {
     for (const concurrency of [1, 64]) {
-      const pacer = new Pacer({ concurrency, limits: [{ requests: 1, windowMs: 10 }] });
+      const limiter = new RateLimiter({ concurrency, limits: [{ requests: 1, windowMs: 10 }] });
       const order: number[] = [];
       const run = (priority: number) =>
-        pacer.run(
+        limiter.run(
           async () => {
             order.push(priority);
           },
@@ -176,7 +176,7 @@ describe('the pacer', () => {
         );
       await Promise.all([run(0), run(1), run(5), run(1), run(9)]);
       expect(order).to.deep.equal([0, 9, 5, 1, 1]);
-      pacer.close();
+      limiter.close();
     }
   });
 
@@ -189,27 +189,27 @@ describe('the pacer', () => {
         now += ms + 30;
       },
     };
-    const pacer = new Pacer({ concurrency: 4, limits: [], clock });
+    const limiter = new RateLimiter({ concurrency: 4, limits: [], clock });
     const left: number[] = [];
     for (let i = 0; i < 100; i++)
-      await pacer.run(async () => {
+      await limiter.run(async () => {
         left.push(now);
       });
     // Ten a second, as long as nothing is heeded; a late one is followed by one in time, and never by a volley.
     expect(now).to.be.within(9_700, 10_200);
     for (const [i, at] of left.entries()) if (i > 1) expect(at - (left[i - 2] as number)).to.be.at.least(100);
-    pacer.close();
+    limiter.close();
   });
 
   it('says how many wait, and lets sleeping slots go when it is closed', async () => {
-    const pacer = new Pacer({ concurrency: 8, limits: [{ requests: 1, windowMs: 9_000 }] });
-    await pacer.run(async () => undefined);
-    const rest = [1, 2, 3].map(() => pacer.run(async () => 'ran'));
+    const limiter = new RateLimiter({ concurrency: 8, limits: [{ requests: 1, windowMs: 9_000 }] });
+    await limiter.run(async () => undefined);
+    const rest = [1, 2, 3].map(() => limiter.run(async () => 'ran'));
     await sleep(5);
-    expect(pacer.waiting).to.equal(3);
-    pacer.close();
+    expect(limiter.waiting).to.equal(3);
+    limiter.close();
     expect(await Promise.all(rest)).to.deep.equal(['ran', 'ran', 'ran']);
-    expect(pacer.waiting).to.equal(0);
+    expect(limiter.waiting).to.equal(0);
   });
 
   it('slows down from the limit of a second, not from the average of a day', async () => {
@@ -217,37 +217,37 @@ describe('the pacer', () => {
       { requests: 10, windowMs: 1_000 },
       { requests: 10_000, windowMs: 86_400_000 },
     ];
-    const pacer = new Pacer({ concurrency: 16, limits });
-    await pacer.run(async ({ heed }) => heed(true, null));
+    const limiter = new RateLimiter({ concurrency: 16, limits });
+    await limiter.run(async ({ heed }) => heed(true, null));
     const began = performance.now();
-    await pacer.run(async () => undefined);
-    await pacer.run(async () => undefined);
+    await limiter.run(async () => undefined);
+    await limiter.run(async () => undefined);
     expect(performance.now() - began).to.be.below(1_500);
-    pacer.close();
+    limiter.close();
   });
 
   it('tells at once who would wait for long, and lets nobody wait for what will not go anyway', async () => {
-    const pacer = new Pacer({ concurrency: 8, limits: [{ requests: 1, windowMs: 9_000 }] });
-    expect(pacer.usedUp).to.equal(null);
-    await pacer.run(async () => undefined);
+    const limiter = new RateLimiter({ concurrency: 8, limits: [{ requests: 1, windowMs: 9_000 }] });
+    expect(limiter.usedUp).to.equal(null);
+    await limiter.run(async () => undefined);
     let isShut = false;
-    const waiting = pacer.run(
+    const waiting = limiter.run(
       async () => 'let go',
       undefined,
       0,
       () => isShut,
     );
     isShut = true;
-    pacer.reconsider();
+    limiter.reconsider();
     expect(await waiting).to.equal('let go');
 
-    pacer.recall([], 1_000);
-    expect(await pacer.run(async ({ notNow }) => notNow)).to.equal(null);
-    const daily = new Pacer({ concurrency: 8, limits: [{ requests: 2, windowMs: 86_400_000 }] });
+    limiter.recall([], 1_000);
+    expect(await limiter.run(async ({ notNow }) => notNow)).to.equal(null);
+    const daily = new RateLimiter({ concurrency: 8, limits: [{ requests: 2, windowMs: 86_400_000 }] });
     daily.recall([3_600_000, 60_000], 10_000);
     expect(await daily.run(async ({ notNow }) => notNow)).to.equal('2 requests in 86400 s are used up');
     expect(daily.usedUp?.waitMs).to.be.closeTo(82_800_000, 1_000);
-    pacer.close();
+    limiter.close();
     daily.close();
   });
 });

@@ -1,0 +1,225 @@
+import { type AuditEntry, appendAudit } from '../../audit/audit-log.js';
+import type { Entity, JsonValue } from '../../model/record.js';
+import type { Sent } from '../../service/service-client.js';
+import { insertRows, placeholders, updateRows } from '../../store/rows.js';
+import type { Tx } from '../../store/store.js';
+import { sha256 } from '../outbox/content-hash.js';
+import type { Operation } from '../outbox/message.js';
+
+/** What a request is made for. */
+export type Purpose = Operation | 'look_up' | 'list_invoices' | 'read_invoice' | 'read_order';
+
+/** A message that is about to be sent or looked up. */
+export interface MessageIntent {
+  messageId: number;
+  purpose: Operation | 'look_up';
+  number: number;
+  idempotencyKey?: string;
+  bodyHash?: string;
+}
+
+/** Puts on record, before the first byte leaves, that these messages may be sent. @returns the attempts' ids, by message */
+export async function intendMessages(
+  tx: Tx,
+  intents: readonly MessageIntent[],
+  epoch: number,
+  nowMs: number,
+): Promise<ReadonlyMap<number, number>> {
+  if (intents.length === 0) return new Map();
+  await insertRows(
+    tx,
+    'attempt',
+    intents.map((intent) => ({
+      message_id: intent.messageId,
+      purpose: intent.purpose,
+      number: intent.number,
+      epoch,
+      idempotency_key: intent.idempotencyKey ?? null,
+      body_hash: intent.bodyHash ?? null,
+      intended_at: nowMs,
+    })),
+  );
+  const numbers = new Map(intents.map(({ messageId, number }) => [messageId, number]));
+  const rows = await tx.rows<{ id: number; messageId: number; number: number }>(
+    `SELECT id, message_id, number FROM attempt WHERE message_id IN ${placeholders(numbers.size)}`,
+    [...numbers.keys()],
+  );
+  return new Map(
+    rows.flatMap(({ id, messageId, number }) => (numbers.get(messageId) === number ? [[messageId, id] as const] : [])),
+  );
+}
+
+/** The same of a read, which belongs to no message. @returns the attempt's id */
+export async function intendRead(
+  tx: Tx,
+  purpose: Purpose,
+  number: number,
+  epoch: number,
+  nowMs: number,
+): Promise<number> {
+  return tx.insertReturningId('INSERT INTO attempt (purpose, number, epoch, intended_at) VALUES (?, ?, ?, ?)', [
+    purpose,
+    number,
+    epoch,
+    nowMs,
+  ]);
+}
+
+/** An attempt that came to its end, and what the audit says of it. */
+export interface EndedAttempt {
+  id: number;
+  sent: Sent<{ kind: string }>;
+  /** Whose record it was about; null: it was a read. */
+  message: { id: number; entity: Entity; sourceKey: string } | null;
+  /** What was asked, and by which key. */
+  detail: { [name: string]: JsonValue };
+  /** What became of the message, in lines of their own. */
+  becameOf?: Pick<AuditEntry, 'event' | 'outcome' | 'detail'>[];
+}
+
+/** Puts outcomes on record: on the attempts, and on the audit. The caller's transaction has checked the epoch. */
+export async function endAttempts(tx: Tx, ended: readonly EndedAttempt[], actor: string, nowMs: number): Promise<void> {
+  await updateRows(
+    tx,
+    'attempt',
+    ['id'],
+    ended.map(({ id, sent }) => ({
+      id,
+      started_at: sent.startedAtMs,
+      duration_ms: sent.durationMs,
+      status: sent.status,
+      verdict: sent.verdict.kind,
+      reason: reasonOf(sent)?.slice(0, 1000) ?? null,
+      request_id: sent.requestId?.slice(0, 255) ?? null,
+      excerpt_hash: hashOf(sent),
+    })),
+  );
+  await insertRows(
+    tx,
+    'attempt_excerpt',
+    ended.flatMap(({ id, sent: { excerpt } }) => (excerpt === null ? [] : [{ attempt_id: id, excerpt }])),
+  );
+  const lines = ended.flatMap((one): AuditEntry[] => {
+    const { message } = one;
+    const base = message && { entity: message.entity, sourceKey: message.sourceKey, messageId: message.id };
+    return [attemptLine(one, actor), ...(one.becameOf ?? []).map((line) => ({ ...base, actor, ...line }))];
+  });
+  await appendAudit(tx, lines, nowMs);
+}
+
+/** What the audit says of one attempt. */
+function attemptLine({ id, sent, message, detail }: EndedAttempt, actor: string): AuditEntry {
+  const { startedAtMs: startedAt, durationMs, status, requestId, repeatedAfter401 } = sent;
+  const hash = hashOf(sent);
+  return {
+    ...(message && { entity: message.entity, sourceKey: message.sourceKey, messageId: message.id }),
+    event: 'attempt',
+    outcome: sent.verdict.kind,
+    attemptId: id,
+    actor,
+    detail: {
+      ...detail,
+      startedAt,
+      durationMs,
+      status,
+      ...(repeatedAfter401 ? { repeatedAfter401 } : {}),
+      requestId,
+      reason: reasonOf(sent),
+      ...(hash === null ? {} : { excerptHash: hash }),
+    },
+  };
+}
+
+function reasonOf({ verdict }: EndedAttempt['sent']): string | null {
+  return 'reason' in verdict ? (verdict.reason as string) : null;
+}
+
+function hashOf({ excerpt }: EndedAttempt['sent']): string | null {
+  return excerpt === null ? null : sha256(excerpt);
+}
+
+/** What was found proves nothing yet: this look-up does not count, and another one follows. */
+export async function callTooEarly(tx: Tx, attemptId: number): Promise<void> {
+  await tx.run("UPDATE attempt SET verdict='too_early' WHERE id=?", [attemptId]);
+}
+
+/** Says of attempts whose outcome could not be written that it is unknown. Where the commit was done all the same, it stands. */
+export async function endUnrecorded(tx: Tx, ids: readonly number[]): Promise<void> {
+  if (ids.length === 0) return;
+  await tx.run(
+    `UPDATE attempt SET verdict='unknown', reason='The store failed before the outcome was on record.'
+      WHERE verdict IS NULL AND id IN ${placeholders(ids.length)}`,
+    [...ids],
+  );
+}
+
+/** Says it of all that an older epoch has left without an outcome. */
+export async function endOlderEpochs(tx: Tx, epoch: number): Promise<void> {
+  await tx.run(
+    "UPDATE attempt SET verdict='unknown', reason='May have been sent: the process stopped before the outcome was on record.' WHERE verdict IS NULL AND epoch<?",
+    [epoch],
+  );
+}
+
+/** Erases the service's words from the attempts of these messages. */
+export async function eraseReasons(tx: Tx, messageIds: readonly number[]): Promise<void> {
+  await tx.run(`UPDATE attempt SET reason=NULL WHERE message_id IN ${placeholders(messageIds.length)}`, [
+    ...messageIds,
+  ]);
+}
+
+/**
+ * When the requests that a limit with a long window still counts were answered at the latest, whichever process sent
+ * them. Intents count too, because an attempt without an outcome may have been sent. Reads backwards along the primary
+ * key, since intents ascend with it.
+ * @param waitMs how long after its intent a request leaves at the latest
+ * @param deadlineMs how long after that it is answered at the latest
+ * @returns milliseconds since 1970, ascending; none before `sinceMs`
+ */
+export async function answeredSince(tx: Tx, sinceMs: number, waitMs: number, deadlineMs: number): Promise<number[]> {
+  const pageSize = 2_000;
+  const times: number[] = [];
+  for (let beforeId = Number.MAX_SAFE_INTEGER; ; ) {
+    const rows = await tx.rows<{
+      id: number;
+      intendedAt: number;
+      startedAt: number | null;
+      durationMs: number | null;
+      verdict: string | null;
+    }>(
+      `SELECT id, intended_at, started_at, duration_ms, verdict FROM attempt WHERE id<? ORDER BY id DESC LIMIT ${pageSize}`,
+      [beforeId],
+    );
+    for (const { intendedAt, startedAt, durationMs, verdict } of rows) {
+      if (verdict === 'not_sent') continue;
+      const answeredBy = (startedAt ?? intendedAt + waitMs) + (durationMs ?? deadlineMs);
+      if (answeredBy > sinceMs) times.push(answeredBy);
+    }
+    const last = rows.at(-1);
+    if (rows.length < pageSize || last === undefined || last.intendedAt <= sinceMs - waitMs - deadlineMs)
+      return times.sort((a, b) => a - b);
+    beforeId = last.id;
+  }
+}
+
+/** Whether the last request of this kind that was answered by success or 403 was a success. Read backwards along the primary key. */
+export async function passedSinceForbidden(tx: Tx, entity: Entity, operation: Operation): Promise<boolean> {
+  const [last] = await tx.rows<{ verdict: string }>(
+    `SELECT a.verdict FROM attempt a JOIN outbox_message m ON m.id=a.message_id
+      WHERE a.purpose=? AND m.entity=? AND (a.verdict='delivered' OR (a.verdict='misconfigured' AND a.status=403))
+      ORDER BY a.id DESC LIMIT 1`,
+    [operation, entity],
+  );
+  return last?.verdict === 'delivered';
+}
+
+/** Those of these messages of which an earlier request was answered 403. */
+export async function forbiddenBefore(tx: Tx, messageIds: readonly number[]): Promise<Set<number>> {
+  if (messageIds.length === 0) return new Set();
+  const rows = await tx.rows<{ messageId: number }>(
+    `SELECT DISTINCT message_id FROM attempt
+      WHERE verdict='misconfigured' AND status=403 AND message_id IN ${placeholders(messageIds.length)}`,
+    [...messageIds],
+  );
+  return new Set(rows.map(({ messageId }) => messageId));
+}

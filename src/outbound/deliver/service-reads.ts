@@ -1,0 +1,154 @@
+import type { JsonValue } from '../../model/record.js';
+import type { Failure, ReadAnswer } from '../../model/verdict.js';
+import type { JobContext } from '../../ops/job-context.js';
+import type { ReadQuestion, ServiceClient } from '../../service/service-client.js';
+import type { Tx } from '../../store/store.js';
+import { endAttempts, endUnrecorded, intendRead } from './attempts.js';
+import { type Ended, Exchange, type Settled, type Settler } from './exchange.js';
+import { raiseForbiddenRead } from './forbidden.js';
+import type { SendGate } from './send-gate.js';
+import type { ServiceLease } from './service-lease.js';
+
+export interface Question<Value> extends Omit<ReadQuestion<Value>, 'endpoint'> {
+  purpose: 'list_invoices' | 'read_invoice' | 'read_order';
+  /** Keeps what was asked for, in the transaction that puts the request on record. */
+  keep: (tx: Tx, value: Value, nowMs: number) => Promise<void>;
+  /** Named in the audit. */
+  detail: Record<string, JsonValue>;
+}
+
+/** Why there was no answer. `isRefused`: the service refuses this very question, and may answer others. */
+export interface NoAnswer {
+  noAnswer: string;
+  verdict: string;
+  isRefused: boolean;
+}
+
+const endpoints = { list_invoices: 'listInvoices', read_invoice: 'readInvoice', read_order: 'readOrder' } as const;
+
+/** After these the same question may be answered a moment later. */
+const passing: ReadonlySet<Failure['kind']> = new Set(['in_doubt', 'unavailable', 'invalid', 'throttled']);
+
+/** How often a question is asked, and how long we wait in between at most; longer waits are left to the pause. */
+const maxTries = 4;
+const longestWaitMs = 60_000;
+
+type EndedRead = Ended<{ question: Question<unknown>; attemptId: number }, ReadAnswer<unknown>>;
+
+/** What a pull, or a reading of orders, asks the service: a few tries for each question, every request on record before and after. */
+export class ServiceReads implements Settler<EndedRead['about'], ReadAnswer<unknown>> {
+  readonly #context: JobContext;
+  readonly #client: ServiceClient;
+  readonly #lease: ServiceLease;
+  readonly #gate: SendGate;
+  readonly #exchange: Exchange;
+  readonly #pullId: number | null;
+  readonly #priority: number;
+  readonly #maxTries: number;
+  readonly #signal: AbortSignal | undefined;
+  #isProbe: boolean;
+  #requests: number;
+
+  constructor(
+    parts: { context: JobContext; client: ServiceClient; lease: ServiceLease; gate: SendGate },
+    pull: {
+      /** null: it belongs to no pull. */
+      id: number | null;
+      requests: number;
+      isProbe: boolean;
+      signal: AbortSignal | undefined;
+      priority?: number;
+      tries?: number;
+    },
+  ) {
+    this.#context = parts.context;
+    this.#client = parts.client;
+    this.#lease = parts.lease;
+    this.#gate = parts.gate;
+    this.#exchange = new Exchange(parts.context, parts.lease, parts.gate);
+    this.#pullId = pull.id;
+    this.#priority = pull.priority ?? 0;
+    this.#maxTries = pull.tries ?? maxTries;
+    this.#requests = pull.requests;
+    this.#isProbe = pull.isProbe;
+    this.#signal = pull.signal;
+  }
+
+  /** Requests made so far, those of an earlier process in the same pull included. */
+  get requests(): number {
+    return this.#requests;
+  }
+
+  async ask<Value>(question: Question<Value>): Promise<{ value: Value } | NoAnswer> {
+    const tries = this.#isProbe ? 1 : this.#maxTries;
+    for (let nth = 1; ; nth++) {
+      const verdict = await this.#askOnce(question);
+      if (verdict.kind === 'read') return { value: verdict.value };
+      const { kind, reason } = verdict;
+      const waitMs = this.#waitMs(verdict);
+      if (!passing.has(kind) || waitMs > longestWaitMs || nth === tries)
+        return { noAnswer: reason, verdict: kind, isRefused: refusesRecord(question.purpose, verdict) };
+      await this.#context.clock.sleep(waitMs, this.#signal);
+    }
+  }
+
+  async #askOnce<Value>(question: Question<Value>): Promise<ReadAnswer<Value> | Failure> {
+    const attemptId = await this.#intend(question);
+    const isProbe = this.#isProbe;
+    const passage = { gate: this.#gate.of('pull', isProbe), priority: this.#priority, isProbe };
+    const { path, query, answers, read } = question;
+    const asked = { endpoint: endpoints[question.purpose], path, query, answers, read };
+    const send = () => this.#client.read(asked, passage);
+    try {
+      const about = { question: question as Question<unknown>, attemptId };
+      const { verdict } = await this.#exchange.run(this, about, send, { isProbe });
+      // Any answer below 500 has closed the breaker.
+      const isThere = verdict.kind !== 'in_doubt' && verdict.kind !== 'unavailable' && verdict.kind !== 'not_sent';
+      if (isThere) this.#isProbe = false;
+      return verdict as ReadAnswer<Value> | Failure;
+    } catch (error) {
+      this.#lease.unrecordedReads.add(attemptId);
+      throw error;
+    }
+  }
+
+  async #intend({ purpose }: Pick<Question<unknown>, 'purpose'>): Promise<number> {
+    this.#requests++;
+    const unrecorded = [...this.#lease.unrecordedReads];
+    const id = await this.#lease.write('put an attempt on record', async (tx) => {
+      await endUnrecorded(tx, unrecorded);
+      return intendRead(tx, purpose, this.#requests, this.#lease.epoch, this.#context.nowMs());
+    });
+    for (const one of unrecorded) this.#lease.unrecordedReads.delete(one);
+    return id;
+  }
+
+  async settle(tx: Tx, ended: readonly EndedRead[], at: number): Promise<Settled> {
+    const heard: Settled['heard'] = [];
+    for (const { about, sent } of ended) {
+      const { question, attemptId } = about;
+      const { purpose } = question;
+      const { verdict, startedAtMs: sentAtMs } = sent;
+      const detail = { purpose, ...(this.#pullId !== null && { pullId: this.#pullId }), ...question.detail };
+      await endAttempts(tx, [{ id: attemptId, sent, message: null, detail }], this.#context.actor, at);
+      if (verdict.kind === 'read') await question.keep(tx, verdict.value, at);
+      if (purpose !== 'list_invoices' && verdict.kind === 'misconfigured')
+        await raiseForbiddenRead(tx, purpose, verdict.reason, question.detail, at);
+      const asks = purpose === 'list_invoices' ? 'list' : 'record';
+      heard.push({ asks, verdict, parkedAs: null, shownReason: 'reason' in verdict ? verdict.reason : '', sentAtMs });
+    }
+    return { heard };
+  }
+
+  /** How long to wait before the question is asked again. */
+  #waitMs({ kind }: Failure): number {
+    if (kind !== 'throttled') return this.#context.settings.delivery.probeSeconds * 1000;
+    // A timer may end a moment early, and the gate would still be shut.
+    return Math.max(0, this.#lease.lane.throttledUntilMs + 1 - this.#context.nowMs());
+  }
+}
+
+/** A lack of rights, or an address that leads elsewhere, may be about one record alone, but not about a list. */
+function refusesRecord(purpose: Question<unknown>['purpose'], { kind }: Failure): boolean {
+  return kind === 'refused' || (kind === 'misconfigured' && purpose !== 'list_invoices');
+}
