@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import type { Verdict } from '../../src/model/verdict.js';
 import { countOpen, customersOfOrders } from '../../src/operator/sync.js';
 import { knownRecords } from '../../src/outbound/capture/known-records.js';
+import { endOlderEpochs } from '../../src/outbound/deliver/attempts.js';
 import { type ClaimedMessage, claimMessages } from '../../src/outbound/deliver/claim-messages.js';
 import { parkForgottenKeys, settleNothingToSend } from '../../src/outbound/deliver/claims.js';
 import type { SettledMessage } from '../../src/outbound/deliver/deliver-result.js';
@@ -452,6 +453,7 @@ onBothStores('the outbox', (kit) => {
       await set(b, `first_sent_at=${now - 500}`);
       await claim([c], 2, now);
       const doubted = await write((tx) => doubtOlderEpochs(tx, 2, now + 100));
+      await write((tx) => endOlderEpochs(tx, 2));
       expect(doubted.map(({ id }) => id)).to.have.members([a, b]);
       expect(await stateOf(a)).to.deep.include({ state: 'in_doubt', first_sent_at: now, next_attempt_at: now + 100 });
       expect(await stateOf(b)).to.deep.include({ state: 'in_doubt', first_sent_at: now - 500 });

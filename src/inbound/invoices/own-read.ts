@@ -2,7 +2,7 @@ import type { ReadInvoiceEndpoint } from '../../config/sections/service-endpoint
 import { valueAt } from '../../model/json-place.js';
 import type { Invoice } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
-import { raiseForbiddenRead } from '../../outbound/deliver/forbidden.js';
+import { raiseForbiddenRead } from '../../outbound/deliver/profile-notices.js';
 import type { Question, ServiceReads } from '../../outbound/deliver/service-reads.js';
 import { parseJson } from '../../service/parse-json.js';
 import type { Store, Tx } from '../../store/store.js';

@@ -4,16 +4,14 @@ import type { Tx } from '../../store/store.js';
 import { type ComposedUpdate, composeUpdate, isWholeRecord, type UpdateMethod } from '../outbox/compose-update.js';
 import { canonicalJson, sha256 } from '../outbox/content-hash.js';
 import { keyKnownUntil, revisionKey, wireBody } from '../outbox/idempotency-key.js';
-import { type Operation, removalAfterThisPass, type SendingMessage } from '../outbox/message.js';
+import { removalAfterThisPass, type SendingMessage } from '../outbox/message.js';
 import { claimForSending } from '../outbox/transitions.js';
 import { intendMessages } from './attempts.js';
 import { candidates, ready } from './due-messages.js';
 
 /** A message with its attempt on record: what may be sent now, once. */
-export interface ClaimedMessage extends SendingMessage {
-  sourceKey: string;
+export interface ClaimedMessage extends SendingMessage, NothingToSend {
   number: string | null;
-  revision: number;
   generation: number;
   attemptId: number;
   attemptNumber: number;
@@ -25,8 +23,6 @@ export interface ClaimedMessage extends SendingMessage {
   keyField: string | null;
   /** The mapped record as canonical JSON: for a create the same text as the body. */
   record: string;
-  contentHash: string;
-  mappingFingerprint: string;
   /** The columns that never change, as JSON. */
   identity: string | null;
   /** The id that the service gave to the record; null before its create is acknowledged. */
@@ -36,6 +32,20 @@ export interface ClaimedMessage extends SendingMessage {
   /** The method of an update, frozen with its bytes: a PATCH sent as a PUT would clear fields. Null: as the endpoint says. */
   method: string | null;
 }
+
+/** What the claim reads of a message. */
+type Candidate = Omit<
+  ClaimedMessage,
+  'attemptId' | 'attemptNumber' | 'bodyHash' | 'body' | 'claimedFrom' | 'keyGoodUntilMs'
+> & {
+  state: 'pending' | 'in_doubt';
+  attempts: number;
+  bodyHash: string | null;
+  body: string | null;
+  /** What the service acknowledged, as JSON. */
+  acknowledged: string | null;
+  doubtful: 0 | 1;
+};
 
 /** How updates are sent, by entity, and the names of the fields that a record may lack. */
 export type Updates = Readonly<Record<Entity, { method: UpdateMethod; optional: readonly string[] }>>;
@@ -65,7 +75,7 @@ const doubtfulUpdate = `EXISTS
  * Claims messages under an epoch: bytes frozen, attempt on record, state `sending`, all in the caller's transaction, which
  * must have checked the epoch. Rows that another transaction holds are skipped, and what waits for the end of its pass, which a
  * brake may hold yet; the others come in the order of `ids`.
- * @param keyField field of the body that carries the key of what was never sent yet; null: a header does
+ * @param newKeyField field of the body that carries the key of what was never sent yet; null: a header does
  * @param keyLifetimeMs a create that was acknowledged and goes out once more (`resync --force`) is left when it is older
  */
 export async function claimMessages(
@@ -75,18 +85,18 @@ export async function claimMessages(
   nowMs: number,
   keyLifetimeMs = Number.POSITIVE_INFINITY,
   updates: Updates = { customer: patch, order: patch },
-  keyField: string | null = null,
+  newKeyField: string | null = null,
 ): Promise<{ claimed: ClaimedMessage[]; nothingToSend: NothingToSend[] }> {
   if (ids.length === 0) return { claimed: [], nothingToSend: [] };
   // A plain SELECT may show yesterday's state; the locking one shows what is.
-  const locked = await tx.select<{ id: number }>(
+  const locked = await tx.rows<{ id: number }>(
     `SELECT id FROM outbox_message
       WHERE id IN ${placeholders(ids.length)} AND state IN ('pending','in_doubt') AND next_attempt_at<?${tx.skipLocked}`,
     [...ids, removalAfterThisPass],
   );
   if (locked.length === 0) return { claimed: [], nothingToSend: [] };
-  const mine = locked.map((row) => Number(row.id));
-  const rows = await tx.select(
+  const mine = locked.map(({ id }) => id);
+  const rows = await tx.rows<Candidate>(
     `SELECT m.*, b.record, b.body, w.service_id AS bound_service_id, w.acknowledged, ${doubtfulUpdate} AS doubtful
        FROM ${candidates}
        JOIN message_body b ON b.message_id=m.id
@@ -94,71 +104,45 @@ export async function claimMessages(
     mine,
   );
   const place = new Map(ids.map((id, index) => [id, index]));
-  rows.sort((a, b) => (place.get(Number(a.id)) ?? 0) - (place.get(Number(b.id)) ?? 0));
+  rows.sort((a, b) => (place.get(a.id) ?? 0) - (place.get(b.id) ?? 0));
   const incarnation = await incarnationOf(tx);
   const claimed: Omit<ClaimedMessage, 'attemptId'>[] = [];
   const nothingToSend: NothingToSend[] = [];
   const composed: { message_id: number; body: string }[] = [];
   for (const row of rows) {
-    let body: string | null = row.body ?? row.record;
-    let idempotencyKey: string = row.idempotency_key;
-    let method: string | null = row.method;
-    const sentAt = row.first_sent_at === null ? null : Number(row.first_sent_at);
-    const repeats = row.operation === 'create' && (row.state === 'in_doubt' || row.bound_service_id !== null);
+    let body = row.body ?? row.record;
+    let idempotencyKey = row.idempotencyKey;
+    let method = row.method;
+    const { firstSentAt: sentAt } = row;
+    const repeats = row.operation === 'create' && (row.state === 'in_doubt' || row.boundServiceId !== null);
     // The service may have forgotten the key by now, and would make a second record.
     const keyGoodUntilMs =
       repeats && sentAt !== null ? keyKnownUntil(sentAt, nowMs, keyLifetimeMs) : Number.POSITIVE_INFINITY;
     if (keyGoodUntilMs === null) {
       // What is in doubt is looked up instead, where that is possible; else it has been parked by now.
-      if (row.state === 'pending') nothingToSend.push(nothingToSendOf(row));
+      if (row.state === 'pending') nothingToSend.push(row);
       continue;
     }
-    if (row.operation === 'delete' && row.body_hash === null) {
-      body = '';
-      idempotencyKey = revisionKey(incarnation, row.entity, row.source_key, row.operation, row.revision);
-      composed.push({ message_id: Number(row.id), body });
-    }
-    if (row.operation === 'update' && row.body_hash === null) {
-      const update = compose(row.entity, updates, row.doubtful ? null : row.acknowledged, row.record);
+    if (row.operation !== 'create' && row.bodyHash === null) {
+      const update =
+        row.operation === 'update' && compose(row.entity, updates, row.doubtful ? null : row.acknowledged, row.record);
       if (update === null) {
-        nothingToSend.push(nothingToSendOf(row));
+        nothingToSend.push(row);
         continue;
       }
-      body = canonicalJson(update.body);
-      method = update.method;
-      idempotencyKey = revisionKey(incarnation, row.entity, row.source_key, row.operation, row.revision);
-      composed.push({ message_id: Number(row.id), body });
+      body = update ? canonicalJson(update.body) : '';
+      if (update) method = update.method;
+      idempotencyKey = revisionKey(incarnation, row.entity, row.sourceKey, row.operation, row.revision);
+      composed.push({ message_id: row.id, body });
     }
     // A message that may have been sent stays as it was, whatever the settings say by now.
-    const frozenField: string | null = sentAt === null ? null : row.key_field;
-    const field = frozenField === null ? keyField : frozenField || null;
-    const bytes = wireBody(body as string, idempotencyKey, field);
-    claimed.push({
-      id: Number(row.id),
-      entity: row.entity,
-      operation: row.operation as Operation,
-      claimedFrom: row.state,
-      failures: row.failures,
-      invalidAnswers: row.invalid_answers,
-      customerWaits: row.customer_waits,
-      firstSentAt: row.first_sent_at,
-      sourceKey: row.source_key,
-      number: row.number,
-      revision: row.revision,
-      generation: row.generation,
-      attemptNumber: row.attempts + 1,
-      idempotencyKey,
-      bodyHash: sha256(bytes),
-      body: bytes,
-      keyField: field,
-      record: row.record,
-      contentHash: row.content_hash,
-      mappingFingerprint: row.mapping_fingerprint,
-      identity: row.identity,
-      boundServiceId: row.bound_service_id,
-      method,
-      keyGoodUntilMs,
-    });
+    const frozenField = sentAt === null ? null : row.keyField;
+    const keyField = frozenField === null ? newKeyField : frozenField || null;
+    const bytes = wireBody(body, idempotencyKey, keyField);
+    const bodyHash = sha256(bytes);
+    const { state: claimedFrom, attempts } = row;
+    const frozen = { body: bytes, bodyHash, idempotencyKey, keyField, method };
+    claimed.push({ ...row, ...frozen, claimedFrom, attemptNumber: attempts + 1, keyGoodUntilMs });
   }
   await updateRows(tx, 'message_body', ['message_id'], composed);
   await claimForSending(tx, claimed, epoch);
@@ -177,18 +161,6 @@ export async function claimMessages(
   return { claimed: claimed.map((one) => ({ ...one, attemptId: attemptIds.get(one.id) as number })), nothingToSend };
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: a row of the query above
-function nothingToSendOf(row: any): NothingToSend {
-  return {
-    id: Number(row.id),
-    entity: row.entity,
-    sourceKey: row.source_key,
-    revision: row.revision,
-    contentHash: row.content_hash,
-    mappingFingerprint: row.mapping_fingerprint,
-  };
-}
-
 function compose(entity: Entity, updates: Updates, acknowledged: string | null, record: string): ComposedUpdate | null {
   const wanted = JSON.parse(record) as { [name: string]: JsonValue };
   // A part never replaces the whole, whatever the settings said when it was captured. A service without PATCH refuses it.
@@ -197,7 +169,7 @@ function compose(entity: Entity, updates: Updates, acknowledged: string | null, 
 }
 
 async function incarnationOf(tx: Tx): Promise<string> {
-  const [row] = await tx.select<{ value: string }>("SELECT value FROM store_info WHERE name='incarnation'");
+  const [row] = await tx.rows<{ value: string }>("SELECT value FROM store_info WHERE name='incarnation'");
   if (!row) throw new Error('The store has no incarnation; it was not opened by openStore.');
   return row.value;
 }

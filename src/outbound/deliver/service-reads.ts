@@ -5,7 +5,7 @@ import type { ReadQuestion, ServiceClient } from '../../service/service-client.j
 import type { Tx } from '../../store/store.js';
 import { endAttempts, endUnrecorded, intendRead } from './attempts.js';
 import { type Ended, Exchange, type Settled, type Settler } from './exchange.js';
-import { raiseForbiddenRead } from './forbidden.js';
+import { raiseForbiddenRead } from './profile-notices.js';
 import type { SendGate } from './send-gate.js';
 import type { ServiceLease } from './service-lease.js';
 

@@ -14,11 +14,11 @@ import { createKey } from '../outbox/idempotency-key.js';
 import { settle } from '../outbox/message.js';
 import { settleSending, supersedeUnsent } from '../outbox/transitions.js';
 import { fromBeforeRecovery } from '../recovery/recover-messages.js';
-import { type EndedAttempt, endAttempts } from './attempts.js';
+import { type EndedAttempt, endAttempts, forbiddenBefore, passedSinceForbidden } from './attempts.js';
 import type { ClaimedMessage } from './claim-messages.js';
 import type { DeliveryTally, SettledMessage } from './deliver-result.js';
 import type { Ended, Settled, Settler } from './exchange.js';
-import { heedForbidden } from './forbidden.js';
+import { endpointKey, judgeForbidden } from './lane-effects.js';
 import { afterOutageMs } from './lane-keeper.js';
 import { noteStates } from './profile-notices.js';
 
@@ -139,6 +139,27 @@ function endedAttempt({ about, sent, transition }: SettledMessage): EndedAttempt
     },
     becameOf,
   };
+}
+
+/** A 403 may be about one record alone: then it stops no others. */
+async function heedForbidden(
+  tx: Tx,
+  ended: readonly Ended<ClaimedMessage, Delivered>[],
+): Promise<Ended<ClaimedMessage, Delivered>[]> {
+  const forbidden = ended.filter(({ sent }) => sent.verdict.kind === 'misconfigured' && sent.status === 403);
+  if (forbidden.length === 0) return [...ended];
+  const passed = new Set<string>();
+  for (const { about } of forbidden)
+    if (await passedSinceForbidden(tx, about.entity, about.operation)) passed.add(endpointKey(about));
+  const before = await forbiddenBefore(
+    tx,
+    forbidden.map(({ about }) => about.id),
+  );
+  const verdicts = judgeForbidden(
+    ended.map(({ about, sent }) => ({ ...about, ...sent, wasForbidden: before.has(about.id) })),
+    passed,
+  );
+  return ended.map((one, i) => ({ ...one, sent: { ...one.sent, verdict: verdicts[i] ?? one.sent.verdict } }));
 }
 
 /**

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { Verdict } from '../../../src/model/verdict.js';
-import { type ForbiddenCandidate, judgeForbidden } from '../../../src/outbound/deliver/forbidden.js';
+import { type ForbiddenCandidate, judgeForbidden } from '../../../src/outbound/deliver/lane-effects.js';
 import { onBothLabs } from '../../support/jobs/job-lab.js';
 import { pausesOf, statesOf } from '../../support/jobs/service-of.js';
 
