@@ -1,7 +1,7 @@
 import type { JsonValue } from '../model/record.js';
 import { redact } from '../model/redact.js';
 import type { LookUpFinding, ReadAnswer, Verdict } from '../model/verdict.js';
-import type { Exchange, TimedExchange } from './exchange.js';
+import type { TimedExchange, WireExchange } from './wire/wire-exchange.js';
 
 type Judged = Verdict | LookUpFinding | ReadAnswer<unknown>;
 
@@ -34,7 +34,7 @@ export class AnswerRedaction {
    * Redacted before anything is cut out of the body. A success stays as it is: it is checked by its exact words.
    * @param answers the statuses that answer what was asked
    */
-  exchange(exchange: Exchange, answers: readonly number[]): Exchange {
+  exchange(exchange: WireExchange, answers: readonly number[]): WireExchange {
     if (exchange.kind !== 'answer') return { ...exchange, reason: redact(exchange.reason, this.#secrets()) };
     const isSuccess = exchange.status < 300 && answers.includes(exchange.status);
     return isSuccess ? exchange : { ...exchange, body: redact(exchange.body, this.#secrets()) };

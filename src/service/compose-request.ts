@@ -3,10 +3,10 @@ import type { EndpointName } from '../config/sections/service-endpoints.js';
 import { type CustomerRecord, type Entity, type JsonValue, type OrderItem, orderTotal } from '../model/record.js';
 import type { Delivered } from '../model/verdict.js';
 import { endpointNames, expectAcknowledgement, idIsCode } from './acknowledgement.js';
-import type { Gate } from './exchange.js';
 import type { Expectation } from './judge.js';
 import { customerInAnswer } from './look-up.js';
 import type { TransportRequest } from './wire/transport.js';
+import type { Gate } from './wire/wire-exchange.js';
 
 /** Puts fields of the record and what the service acknowledged into a path template, percent-encoded so that no value can leave its place. */
 export function fillPath(

@@ -3,9 +3,9 @@ import type { AnswerPattern } from '../config/sections/service-answers.js';
 import type { Entity } from '../model/record.js';
 import type { Failure, FoundRecord } from '../model/verdict.js';
 import { errorBody } from './error-body.js';
-import type { Exchange } from './exchange.js';
 import { parseJson } from './parse-json.js';
 import { retryAfterMs } from './rate-limit/rate-limit-headers.js';
+import type { WireExchange } from './wire/wire-exchange.js';
 
 /** Whether an answer is one of those that the profile names. Pure. */
 export function matchesAnswer(
@@ -64,7 +64,7 @@ export type VerdictProfile = Pick<ServiceSettings, 'answers' | 'blockedSeconds' 
 export function judge<Answer>(
   profile: VerdictProfile,
   expected: Expectation<Answer>,
-  exchange: Exchange,
+  exchange: WireExchange,
   nowMs: number,
 ): Answer | Failure {
   if (exchange.kind === 'not_sent') return { kind: 'not_sent', reason: exchange.reason };

@@ -1,6 +1,6 @@
 import { AxiosError } from 'axios';
 import { expect } from 'chai';
-import { exchangeOfError } from '../../src/service/exchange.js';
+import { exchangeOfError } from '../../src/service/wire/wire-exchange.js';
 
 describe('what an error on the way to the service proves', () => {
   /** As Node says it, and axios wraps it. */

@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import { serviceSettings } from '../../src/config/sections/service.js';
 import type { LookUpEndpoint } from '../../src/config/sections/service-endpoints.js';
-import type { Exchange } from '../../src/service/exchange.js';
 import { judge } from '../../src/service/judge.js';
 import { customerInAnswer, existingCustomerEndpoint, expectFinding, lookUpAddress } from '../../src/service/look-up.js';
+import type { WireExchange } from '../../src/service/wire/wire-exchange.js';
 
 const endpoint: LookUpEndpoint = {
   path: '/v1/orders',
@@ -17,7 +17,7 @@ const endpoint: LookUpEndpoint = {
   absenceProves: false,
 };
 const record = { customer_code: 'K1', note: 'SO-7', items: [{ sku: 'A', qty: 2, price: 50 }] };
-const answer = (body: unknown, status = 200): Exchange => ({
+const answer = (body: unknown, status = 200): WireExchange => ({
   kind: 'answer',
   status,
   headers: {},
@@ -25,9 +25,9 @@ const answer = (body: unknown, status = 200): Exchange => ({
 });
 const service = (over: object = {}) =>
   serviceSettings.parse({ environment: 'sandbox', baseUrl: 'https://sandbox.example.com', ...over });
-const judged = (at: LookUpEndpoint, ours: typeof record | { customer_code: string }, exchange: Exchange) =>
+const judged = (at: LookUpEndpoint, ours: typeof record | { customer_code: string }, exchange: WireExchange) =>
   judge(service(), expectFinding(at, 'order', ours, 'key-1'), exchange, 0);
-const read = (exchange: Exchange, over: Partial<LookUpEndpoint> = {}) =>
+const read = (exchange: WireExchange, over: Partial<LookUpEndpoint> = {}) =>
   judged({ ...endpoint, ...over }, record, exchange);
 
 describe('a look-up at the service', () => {
@@ -108,7 +108,7 @@ describe('a look-up at the service', () => {
   });
 
   it('says nothing when the service does not answer the question', () => {
-    const failures: [Exchange, string][] = [
+    const failures: [WireExchange, string][] = [
       [answer({ data: [] }, 401), 'unauthorised'],
       [answer({ data: [] }, 403), 'misconfigured'],
       [answer({ data: [] }, 429), 'throttled'],

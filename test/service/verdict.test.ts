@@ -3,8 +3,8 @@ import fc from 'fast-check';
 import { serviceSettings } from '../../src/config/sections/service.js';
 import type { Verdict, VerdictKind } from '../../src/model/verdict.js';
 import { type AcknowledgementRequest, expectAcknowledgement } from '../../src/service/acknowledgement.js';
-import type { Exchange } from '../../src/service/exchange.js';
 import { judge } from '../../src/service/judge.js';
+import type { WireExchange } from '../../src/service/wire/wire-exchange.js';
 
 const service = (changes: object = {}) =>
   serviceSettings.parse({ environment: 'sandbox', baseUrl: 'https://sandbox.example.com', ...changes });
@@ -32,25 +32,25 @@ const orderRemoval: AcknowledgementRequest = {
 
 const ack = { order_id: 'O-1', status: 'accepted', created_at: '2026-06-01T12:00:00+02:00', total: 1300 };
 
-const answer = (status: number, body: unknown = '', headers: Record<string, string> = {}): Exchange => ({
+const answer = (status: number, body: unknown = '', headers: Record<string, string> = {}): WireExchange => ({
   kind: 'answer',
   status,
   headers,
   body: typeof body === 'string' ? body : JSON.stringify(body),
 });
-const cutOff = (status: number, headers: Record<string, string> = {}): Exchange => ({
+const cutOff = (status: number, headers: Record<string, string> = {}): WireExchange => ({
   kind: 'cut_off',
   status,
   headers,
   reason: 'the body broke off',
 });
 const coded = (code: string, message = 'words') => ({ error: { code, message } });
-const decide = (exchange: Exchange, request = order, of = profile): Verdict =>
+const decide = (exchange: WireExchange, request = order, of = profile): Verdict =>
   judge(of, expectAcknowledgement(of, request), exchange, nowMs);
 
 interface Row {
   title: string;
-  exchange: Exchange;
+  exchange: WireExchange;
   request?: AcknowledgementRequest;
   expected: Partial<Verdict> & { kind: VerdictKind };
 }
@@ -433,7 +433,7 @@ describe('the verdict', () => {
     const exchange = fc.oneof(
       { weight: 8, arbitrary: fc.record({ kind: fc.constant('answer' as const), status, headers, body }) },
       fc.record({ kind: fc.constant('cut_off' as const), status, headers, reason: fc.string() }),
-    ) as fc.Arbitrary<Exchange>;
+    ) as fc.Arbitrary<WireExchange>;
     const request = fc.constantFrom(order, customer, orderUpdate);
 
     it('never throws, and delivers only on the exact status with a valid acknowledgement', () => {

@@ -10,6 +10,7 @@ import { clockToleranceMs, sentUnknownWhen } from '../outbox/idempotency-key.js'
 import { longestOwnWaitMs, removalAfterThisPass } from '../outbox/message.js';
 import { closeAsSettled, type MessageName, parkAsUnproven } from '../outbox/transitions.js';
 import { type ClaimedMessage, claimMessages, type NothingToSend } from './claim-messages.js';
+import type { DeliveryTally } from './deliver-result.js';
 import { lookUpEntities } from './look-up.js';
 import type { ServiceLease } from './service-lease.js';
 
@@ -78,11 +79,13 @@ const holdsAlready = 'The service holds these values already.';
 export class Claims {
   readonly #context: JobContext;
   readonly #lease: ServiceLease;
+  readonly #tally: DeliveryTally;
   readonly #keyLifetimeMs: number;
 
-  constructor(context: JobContext, lease: ServiceLease) {
+  constructor(context: JobContext, lease: ServiceLease, tally: DeliveryTally) {
     this.#context = context;
     this.#lease = lease;
+    this.#tally = tally;
     this.#keyLifetimeMs = context.settings.service.idempotency.lifetimeHours * 3_600_000;
   }
 
@@ -91,16 +94,16 @@ export class Claims {
     return this.#context.nowMs() - this.#keyLifetimeMs;
   }
 
-  /** @returns what may be sent now, and how many were parked on the way. @throws LeaseLost */
-  async claim(ids: readonly number[]): Promise<{ claimed: ClaimedMessage[]; parked: number }> {
+  /** @returns what may be sent now. @throws LeaseLost */
+  async claim(ids: readonly number[]): Promise<ClaimedMessage[]> {
     const { nowMs, settings, actor } = this.#context;
-    if (ids.length === 0) return { claimed: [], parked: 0 };
+    if (ids.length === 0) return [];
     const { endpoints, idempotency } = settings.service;
     const updates = {
       customer: { method: endpoints.updateCustomer.method, optional: optionalFields(settings.customers) },
       order: { method: endpoints.updateOrder.method, optional: optionalFields(settings.orders) },
     };
-    const done = await this.#lease.write('claim messages', async (tx) => {
+    const { claimed, parked } = await this.#lease.write('claim messages', async (tx) => {
       const at = nowMs();
       // Before anything is claimed: a key that is forgotten must not go out once more.
       const parked = await this.#park(tx, at);
@@ -129,16 +132,18 @@ export class Claims {
       if (claimed.length > 0) killPoint('before-claim-commit');
       return { claimed, parked };
     });
-    if (done.claimed.length > 0) killPoint('after-claim-commit');
-    return done;
+    if (claimed.length > 0) killPoint('after-claim-commit');
+    this.#tally.result.parked += parked;
+    return claimed;
   }
 
   /** @returns how many. @throws LeaseLost */
   async parkForgotten(): Promise<number> {
-    const { nowMs } = this.#context;
-    return this.#lease.write('park what the service may have forgotten', async (tx) => {
-      return this.#park(tx, nowMs());
-    });
+    const parked = await this.#lease.write('park what the service may have forgotten', (tx) =>
+      this.#park(tx, this.#context.nowMs()),
+    );
+    this.#tally.result.parked += parked;
+    return parked;
   }
 
   async #park(tx: Tx, at: number): Promise<number> {

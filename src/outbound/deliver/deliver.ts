@@ -88,7 +88,7 @@ class Delivery {
     this.#tally = new DeliveryTally(context.log, options.onProgress);
     this.#settler = new MessageSettler(context, lease.epoch, this.#tally);
     this.#lookUps = new LookUps(context, lease, this.#tally);
-    this.#claims = new Claims(context, lease);
+    this.#claims = new Claims(context, lease, this.#tally);
     this.#target = claimTarget(context);
     this.#progressAt = context.clock.monotonicMs();
   }
@@ -168,9 +168,7 @@ class Delivery {
     if (probing) this.#lease.probeTurns.giveBack();
     if (this.#exchange.count > 0) return this.#wait();
     await this.#exchange.flushed();
-    const forgotten = await this.#claims.parkForgotten();
-    this.#tally.result.parked += forgotten;
-    if (forgotten > 0) return null;
+    if ((await this.#claims.parkForgotten()) > 0) return null;
     // What was settled just now may have become a conflict.
     if (!probing && (await this.#lookUp(maxLookUps)) > 0) return null;
 
@@ -217,7 +215,7 @@ class Delivery {
       return orderClaims(await due(room, false), await due(most, true), room, backlogRoom, this.#newsSinceTurn);
     });
     this.#newsSinceTurn = newsSinceTurn;
-    const claimed = await this.#claim(claims.map(({ id }) => id));
+    const claimed = await this.#claims.claim(claims.map(({ id }) => id));
     const patient = new Set(claims.flatMap(({ id, isUrgent }) => (isUrgent ? [] : [id])));
     for (const message of claimed) this.#send(message, { isPatient: patient.has(message.id) });
     return claimed.length + (await this.#lookUpsBesides(Math.min(room - claimed.length, maxLookUps)));
@@ -274,18 +272,12 @@ class Delivery {
       const id = await store.read('look for a message to probe with', (tx) =>
         probeMessageId(tx, kind, which[kind], this.#options.scope, this.#claims.forgottenBefore),
       );
-      const [message] = await this.#claim(id === null ? [] : [id]);
+      const [message] = await this.#claims.claim(id === null ? [] : [id]);
       if (!message) continue;
       this.#send(message, { isProbe: true });
       return 1;
     }
     return 0;
-  }
-
-  async #claim(ids: readonly number[]): Promise<ClaimedMessage[]> {
-    const { claimed, parked } = await this.#claims.claim(ids);
-    this.#tally.result.parked += parked;
-    return claimed;
   }
 
   /** Until a request ends, but no longer than the poll. */

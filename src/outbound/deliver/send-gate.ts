@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
-import type { Gate } from '../../service/exchange.js';
+import type { Gate } from '../../service/wire/wire-exchange.js';
 import { activePauses, type Lane, type LanePause, listPauses } from '../../store/lane-pauses.js';
 import { recoveryProblem } from '../recovery/store-witness.js';
 import { goLiveProblem } from './go-live.js';

@@ -1,6 +1,6 @@
 import type { CredentialSettings } from '../../config/sections/service-credential.js';
 import type { KnownSecrets } from '../../model/secret.js';
-import type { Gate } from '../exchange.js';
+import type { Gate } from '../wire/wire-exchange.js';
 import { WatchedFiles, type WatchedFilesOptions } from './watched-files.js';
 
 /** Why a request has nothing to show. */

@@ -1,6 +1,6 @@
 import type { OauthSettings } from '../../config/sections/service-credential.js';
 import type { KnownSecrets } from '../../model/secret.js';
-import type { Gate } from '../exchange.js';
+import type { Gate } from '../wire/wire-exchange.js';
 import { type Credential, type CredentialFault, type Proof, secretText } from './credential.js';
 import { requestToken, type SendTokenRequest } from './request-token.js';
 import { WatchedFiles, type WatchedFilesOptions } from './watched-files.js';

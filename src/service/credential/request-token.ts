@@ -3,8 +3,8 @@ import type { OauthSettings } from '../../config/sections/service-credential.js'
 import { redact } from '../../model/redact.js';
 import type { KnownSecrets } from '../../model/secret.js';
 import { errorBody } from '../error-body.js';
-import type { Exchange } from '../exchange.js';
 import { retryAfterMs } from '../rate-limit/rate-limit-headers.js';
+import type { WireExchange } from '../wire/wire-exchange.js';
 import type { CredentialFault } from './credential.js';
 
 /** Tokens learnt from one answer at most, so that a hostile one can't push older secrets out of what is remembered. */
@@ -35,7 +35,7 @@ export type SendTokenRequest = (request: {
   url: string;
   headers: Record<string, string>;
   body: string;
-}) => Promise<Exchange>;
+}) => Promise<WireExchange>;
 
 export type TokenAnswer =
   | { kind: 'token'; token: string; lifetimeMs: number | null }
@@ -43,7 +43,7 @@ export type TokenAnswer =
 
 /** Thrown through the library, which only knows answers. */
 class NoAnswer extends Error {
-  constructor(readonly exchange: Exclude<Exchange, { kind: 'answer' }>) {
+  constructor(readonly exchange: Exclude<WireExchange, { kind: 'answer' }>) {
     super(exchange.kind);
   }
 }
@@ -71,7 +71,7 @@ export async function requestToken(
   const parameters = Object.entries({ scope, audience, resource }).flatMap(([name, value]) =>
     value === undefined ? [] : [[name, value]],
   );
-  let answer: Extract<Exchange, { kind: 'answer' }> | null = null;
+  let answer: Extract<WireExchange, { kind: 'answer' }> | null = null;
   try {
     const response = await oauth.clientCredentialsGrantRequest(
       server,
@@ -109,7 +109,7 @@ function authenticationOf({ authentication }: OauthSettings, secret: string | nu
   return authentication === 'post' ? oauth.ClientSecretPost(secret) : oauth.ClientSecretBasic(secret);
 }
 
-function responseOf({ status, headers, body }: Extract<Exchange, { kind: 'answer' }>): Response {
+function responseOf({ status, headers, body }: Extract<WireExchange, { kind: 'answer' }>): Response {
   return new Response(bodiless.has(status) ? null : body, { status, headers });
 }
 
@@ -125,7 +125,7 @@ function ofNoAnswer(exchange: NoAnswer['exchange'], where: string): CredentialFa
  * answer of a token endpoint at all, is waited out.
  */
 export function judgeTokenRefusal(
-  answer: Extract<Exchange, { kind: 'answer' }> | null,
+  answer: Extract<WireExchange, { kind: 'answer' }> | null,
   error: Error,
   where: string,
   nowMs: number,

@@ -1,7 +1,7 @@
 import type { Credential } from '../credential/credential.js';
-import type { Exchange, TimedExchange } from '../exchange.js';
 import type { Connections } from './connections.js';
 import { exchangeOfFault, type Transport, type TransportRequest } from './transport.js';
+import type { TimedExchange, WireExchange } from './wire-exchange.js';
 
 /** Requests that show who we are, and show it once more with something newer when the service answers 401. */
 export class AuthorisedTransport {
@@ -58,11 +58,11 @@ export class AuthorisedTransport {
 
   /** Whether a 401 has something newer to go with; an exchange: why there is none. */
   async #hasOther(
-    exchange: Exchange,
+    exchange: WireExchange,
     proof: number | undefined,
     connection: number,
     request: TransportRequest,
-  ): Promise<boolean | Exchange> {
+  ): Promise<boolean | WireExchange> {
     if (exchange.kind === 'no_credential') {
       // It may have been the proxy's.
       this.#connections.look(true);
@@ -92,7 +92,7 @@ export class AuthorisedTransport {
 }
 
 /** The first try did leave, and was answered 401: nothing took effect, but "not sent" would be no true word for it. */
-function afterRefusal(exchange: Exchange): Exchange {
+function afterRefusal(exchange: WireExchange): WireExchange {
   if (exchange.kind !== 'not_sent') return exchange;
   return { kind: 'unreachable', reason: `HTTP 401, and it did not go again: ${exchange.reason}`, tls: false };
 }

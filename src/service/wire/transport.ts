@@ -8,11 +8,11 @@ import axios, {
 import axiosRetry from 'axios-retry';
 import type { ServiceSettings } from '../../config/sections/service.js';
 import type { Credential, CredentialFault } from '../credential/credential.js';
-import { type Exchange, exchangeOfError, type Gate, plainHeaders, type TimedExchange } from '../exchange.js';
 import { readRateLimit } from '../rate-limit/rate-limit-headers.js';
 import type { RateLimiter, Turn } from '../rate-limit/rate-limiter.js';
 import type { Connections } from './connections.js';
 import { deadlineCode, NotSent, readBody, watchedTransport } from './watched-transport.js';
+import { exchangeOfError, type Gate, plainHeaders, type TimedExchange, type WireExchange } from './wire-exchange.js';
 
 export interface TransportOptions {
   service: ServiceSettings;
@@ -106,7 +106,7 @@ export class Transport {
   async askForToken(
     { url, ...request }: { url: string; headers: Record<string, string>; body: string },
     gate: Gate,
-  ): Promise<Exchange> {
+  ): Promise<WireExchange> {
     const asked = {
       ...request,
       method: 'POST' as const,
@@ -133,7 +133,7 @@ export class Transport {
       ...(credential ? { waybillCredential: credential } : {}),
       ...(request.isProbe ? { 'axios-retry': { retries: 0 } } : {}),
     };
-    let exchange: Exchange;
+    let exchange: WireExchange;
     let sent: InternalAxiosRequestConfig | undefined;
     try {
       const response = await client.request(config);

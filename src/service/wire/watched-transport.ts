@@ -4,11 +4,11 @@ import { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import { TLSSocket } from 'node:tls';
 import { AxiosError, type AxiosResponse, type InternalAxiosRequestConfig } from 'axios';
-import type { Exchange } from '../exchange.js';
+import type { WireExchange } from './wire-exchange.js';
 
 /** Thrown inside the adapter for a request that was never sent, so that axios-retry leaves it alone. */
 export class NotSent extends Error {
-  constructor(readonly exchange: Exclude<Exchange, { kind: 'answer' }>) {
+  constructor(readonly exchange: Exclude<WireExchange, { kind: 'answer' }>) {
     super(exchange.reason);
   }
 }

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import type { OauthSettings } from '../../../src/config/sections/service-credential.js';
 import { KnownSecrets } from '../../../src/model/secret.js';
 import { requestToken } from '../../../src/service/credential/request-token.js';
-import type { Exchange } from '../../../src/service/exchange.js';
+import type { WireExchange } from '../../../src/service/wire/wire-exchange.js';
 
 const settings = {
   kind: 'oauth',
@@ -13,7 +13,7 @@ const settings = {
   refreshBeforeSeconds: 60,
 } as OauthSettings;
 
-const ask = (exchange: Exchange, secrets = new KnownSecrets()) =>
+const ask = (exchange: WireExchange, secrets = new KnownSecrets()) =>
   requestToken(
     settings,
     'secret',
@@ -21,7 +21,7 @@ const ask = (exchange: Exchange, secrets = new KnownSecrets()) =>
     () => 0,
     secrets,
   );
-const answer = (status: number, body: string, headers: Record<string, string> = {}): Exchange => ({
+const answer = (status: number, body: string, headers: Record<string, string> = {}): WireExchange => ({
   kind: 'answer',
   status,
   headers: { 'content-type': 'application/json', ...headers },
@@ -37,7 +37,7 @@ describe('an answer to a request for a token', () => {
     expect(await ask(answer(200, json(endless)))).to.include({ lifetimeMs: null });
   });
 
-  const cases: [string, Exchange, string, RegExp][] = [
+  const cases: [string, WireExchange, string, RegExp][] = [
     ['invalid_client', answer(401, json({ error: 'invalid_client' })), 'refused', /HTTP 401 invalid_client/],
     [
       'invalid_client with a challenge',

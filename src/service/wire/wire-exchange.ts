@@ -1,7 +1,7 @@
 import type { AxiosError } from 'axios';
 
 /** What came of one request, before it is judged. */
-export type Exchange =
+export type WireExchange =
   | {
       kind: 'answer';
       status: number;
@@ -24,7 +24,7 @@ export type Exchange =
 
 /** One request's exchange with its times. */
 export interface TimedExchange {
-  exchange: Exchange;
+  exchange: WireExchange;
   /** Wall clock when it left the rate limiter, in milliseconds; null when it never did. */
   startedAtMs: number | null;
   durationMs: number | null;
@@ -47,7 +47,7 @@ const tlsCode = /^(ERR_TLS_|ERR_SSL_|EPROTO)/;
  * `unreachable`, because only then may the request go out again at once.
  * @param neverConnected whether the request was seen to wait for a connection that did not come about
  */
-export function exchangeOfError(error: AxiosError, neverConnected = false): Exchange {
+export function exchangeOfError(error: AxiosError, neverConnected = false): WireExchange {
   const cause = error.cause as (Error & { code?: string; syscall?: string }) | undefined;
   const code = error.code ?? cause?.code ?? '';
   const reason = describe(error, code);
