@@ -42,7 +42,7 @@ const maxIdleMs = 10_000;
 const newsPollMs = 100;
 /** How often it looks whether it is its turn to probe. */
 const probeTurnMs = 100;
-/** Look-ups under way at once: they are few, and each is put on record by itself. */
+/** Look-ups under way at once: they are few. */
 const maxLookUps = 50;
 
 /** Claims due messages and sends them, under the service lease. One at a time. */
@@ -95,7 +95,11 @@ class Delivery {
 
   async run(): Promise<DeliverResult> {
     const { signal } = this.#options;
-    const stop = () => this.#stop();
+    // Requests that wait for a slot are let go, unsent: a slot of a long window may be hours away.
+    const stop = () => {
+      this.#gate.stop('stopping');
+      this.#client.rateLimiter.reconsider();
+    };
     signal?.addEventListener('abort', stop, { once: true });
     if (signal?.aborted) stop();
     try {
@@ -114,18 +118,12 @@ class Delivery {
       this.#tally.result.stopped = 'the delivery lease went to another process';
     } finally {
       // Whatever happened above: requests under way are waited for, and their outcomes go on record.
-      this.#stop();
+      stop();
       await this.#exchange.allEnded();
       await this.#exchange.flushed();
       signal?.removeEventListener('abort', stop);
     }
     return this.#tally.result;
-  }
-
-  /** What waits for a slot is let go, unsent: a slot of a long window may be hours away. */
-  #stop(): void {
-    this.#gate.stop('stopping');
-    this.#client.rateLimiter.reconsider();
   }
 
   /** One turn of the loop: `drained`, a reason to end, or null to go on. */
