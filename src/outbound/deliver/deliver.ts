@@ -87,7 +87,8 @@ class Delivery {
     this.#exchange = new Exchange(context, lease, this.#gate);
     this.#tally = new DeliveryTally(context.log, options.onProgress);
     this.#settler = new MessageSettler(context, lease.epoch, this.#tally);
-    this.#lookUps = new LookUps(context, lease, this.#tally);
+    const parts = { client, gate: this.#gate, exchange: this.#exchange, tally: this.#tally };
+    this.#lookUps = new LookUps(context, lease, parts, options.scope.only);
     this.#claims = new Claims(context, lease, this.#tally);
     this.#target = claimTarget(context);
     this.#progressAt = context.clock.monotonicMs();
@@ -168,7 +169,7 @@ class Delivery {
     await this.#exchange.flushed();
     if ((await this.#claims.parkForgotten()) > 0) return null;
     // What was settled just now may have become a conflict.
-    if (!probing && (await this.#lookUp(maxLookUps)) > 0) return null;
+    if (!probing && (await this.#lookUps.begin(maxLookUps)) > 0) return null;
 
     // Nothing was ready. With a hundred thousand orders behind one parked customer even looking is work: rest ten times as long.
     const idleMs = Math.min(maxIdleMs, Math.max(pollMs, 10 * (clock.monotonicMs() - lookedAt)));
@@ -231,18 +232,12 @@ class Delivery {
     this.#exchange.begin(this.#settler, message, () => this.#client.send(sending), manner);
   }
 
-  /** @returns how many it began */
-  async #lookUp(most: number, isProbe = false): Promise<number> {
-    const { only } = this.#options.scope;
-    return this.#lookUps.begin(this.#client, this.#exchange, this.#gate, most, only, isProbe);
-  }
-
   /** Looking for look-ups is a transaction: where none was found, it is left out for a while, or until there is a conflict. */
   async #lookUpsBesides(room: number): Promise<number> {
     const { conflictsMet } = this.#tally;
     const now = this.#context.clock.monotonicMs();
     if (conflictsMet === this.#conflictsLookedUp && now < this.#lookUpsAt) return 0;
-    const started = await this.#lookUp(room);
+    const started = await this.#lookUps.begin(room);
     if (started > 0 || room < 1) return started;
     this.#conflictsLookedUp = conflictsMet;
     this.#lookUpsAt = now + maxIdleMs;
@@ -264,7 +259,7 @@ class Delivery {
     };
     for (const kind of probeOrder(probe, inDoubt)) {
       if (kind === 'look_up') {
-        if ((await this.#lookUp(1, true)) > 0) return 1;
+        if ((await this.#lookUps.begin(1, true)) > 0) return 1;
         continue;
       }
       const id = await store.read('look for a message to probe with', (tx) =>

@@ -3,6 +3,7 @@ import type { Entity, OrderItem } from '../../model/record.js';
 import { orderTotal } from '../../model/record.js';
 import type { Failure, LookUpFinding } from '../../model/verdict.js';
 import type { JobContext } from '../../ops/job-context.js';
+import type { Passage } from '../../service/compose-request.js';
 import { existingCustomerEndpoint } from '../../service/look-up.js';
 import type { ServiceClient } from '../../service/service-client.js';
 import type { Tx } from '../../store/store.js';
@@ -54,51 +55,54 @@ export async function nextLookUpAt(
 /** How long a customer waits for another one with its code that is on its way. */
 const rivalWaitMs = 1_000;
 
+interface LookUpParts {
+  client: ServiceClient;
+  exchange: Exchange;
+  gate: SendGate;
+  tally: DeliveryTally;
+}
+
 type EndedLookUp = Ended<LookUpMessage, LookUpFinding>;
 
 /** Looks for creates at the service that must not be resent blindly, where it can be asked. */
 export class LookUps implements Settler<LookUpMessage, LookUpFinding> {
   readonly #context: JobContext;
   readonly #lease: ServiceLease;
-  readonly #tally: DeliveryTally;
+  readonly #parts: LookUpParts;
+  readonly #only: ClaimScope['only'];
 
-  constructor(context: JobContext, lease: ServiceLease, tally: DeliveryTally) {
+  constructor(context: JobContext, lease: ServiceLease, parts: LookUpParts, only: ClaimScope['only']) {
     this.#context = context;
     this.#lease = lease;
-    this.#tally = tally;
+    this.#parts = parts;
+    this.#only = only;
   }
 
   /** Begins look-ups that are due, each with its attempt on record first. @returns how many */
-  async begin(
-    client: ServiceClient,
-    exchange: Exchange,
-    gate: SendGate,
-    most: number,
-    only: ClaimScope['only'],
-    isProbe = false,
-  ): Promise<number> {
-    const messages = await this.#claim(most, only);
+  async begin(most: number, isProbe = false): Promise<number> {
+    const { exchange, gate } = this.#parts;
+    const messages = await this.#claim(most);
     for (const message of messages) {
       const passage = { gate: gate.of('deliver', isProbe), isProbe };
-      exchange.begin(this, message, () => this.#ask(client, message, passage), { isProbe });
+      exchange.begin(this, message, () => this.#ask(message, passage), { isProbe });
     }
     return messages.length;
   }
 
-  async #claim(limit: number, only: ClaimScope['only']): Promise<LookUpMessage[]> {
+  async #claim(limit: number): Promise<LookUpMessage[]> {
     const entities = { in_doubt: lookUpEntities(this.#context), conflict: conflictEntities(this.#context) };
     if (entities.in_doubt.length + entities.conflict.length === 0 || limit < 1) return [];
     const lifetimeMs = this.#context.settings.service.idempotency.lifetimeHours * 3_600_000;
     return this.#lease.write('take what is to be looked up', async (tx) => {
       const at = this.#context.nowMs();
-      return claimLookUps(tx, entities, this.#lease.epoch, at, at - lifetimeMs, limit, only);
+      return claimLookUps(tx, entities, this.#lease.epoch, at, at - lifetimeMs, limit, this.#only);
     });
   }
 
-  async #ask(client: ServiceClient, message: LookUpMessage, passage: Parameters<ServiceClient['lookUp']>[2]) {
+  async #ask(message: LookUpMessage, passage: Passage) {
     const endpoint = endpointFor(this.#context, message);
     if (!endpoint) throw new Error(`There is no look-up for ${message.entity}.`);
-    const sent = await client.lookUp(endpoint, message, passage);
+    const sent = await this.#parts.client.lookUp(endpoint, message, passage);
     return { ...sent, verdict: conclusive(message, sent.verdict, sent.startedAtMs !== null) };
   }
 
@@ -114,7 +118,7 @@ export class LookUps implements Settler<LookUpMessage, LookUpFinding> {
         sentAtMs: startedAtMs,
       })),
       committed: () => {
-        for (const { message, result } of results) this.#tally.countLookUp(message, result);
+        for (const { message, result } of results) this.#parts.tally.countLookUp(message, result);
       },
     };
   }
