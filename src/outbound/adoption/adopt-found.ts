@@ -186,7 +186,7 @@ export async function adoptCustomer(
 type Fields = { [name: string]: JsonValue };
 
 interface Comparison {
-  /** What is known of our fields at the service: the base of the next update. Never a field that we don't send. */
+  /** Our fields as the service shows them: the base of the next update. Never a field that we don't send. */
   base: Fields;
   /** The content hash of the base; of no content when the service does not show all of our fields. */
   baseHash: string;

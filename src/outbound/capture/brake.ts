@@ -12,8 +12,8 @@ interface BrakeLimits {
 }
 
 /**
- * Why the updates and removals of a pass wait for a person, or null. Pure. What a pass would do to so many records at once
- * was hardly done by hand: more likely something happened to the ERP.
+ * Why the updates and removals of a pass wait for a person, or null. Pure. Changes to so many records at once were hardly
+ * made by hand: more likely something happened to the ERP.
  * @param standing what was found wrong with the source itself (empty, restored), until a person confirms it
  */
 export function passBrake(counts: PassCounts, limits: BrakeLimits, standing: string | null): string | null {

@@ -45,7 +45,7 @@ export interface CapturePageResult {
   captured: { customers: number; orders: number };
   unchanged: number;
   parked: number;
-  /** What waits for `waybill confirm`, and why. */
+  /** The records that wait for `waybill confirm`, and why. */
   held: { entity: Entity; reason: string }[];
   /** Keys of the orders that wait for their lines. */
   waiting: string[];

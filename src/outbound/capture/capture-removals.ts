@@ -79,7 +79,7 @@ export async function captureCancelled(
   }
 }
 
-/** What is said of a record that was removed. */
+/** What is written for a record that was removed. */
 type PlannedRemoval =
   | { withdraws: number; sourceKey: string }
   | { message: NewMessage; supersedes: number | null; because: 'cancelled' | 'deleted' };

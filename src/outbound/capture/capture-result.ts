@@ -8,12 +8,12 @@ export interface CaptureResult {
   captured: { customers: number; orders: number };
   unchanged: number;
   parked: number;
-  /** Of these, what waits for `waybill confirm`. */
+  /** How many of the parked records wait for `waybill confirm`. */
   held: number;
   /** Orders that wait for their lines. */
   waiting: number;
   skipped: SkippedRecord[];
-  /** What was written; only partial passes keep it, because a first pass may write a million. */
+  /** The records that were written: all of a partial pass, else a sample, because a first pass may write a million. */
   touched: TouchedRecord[];
   /** Set when the pass did not run or did not end. */
   stopped: { reason: string } | null;

@@ -37,7 +37,7 @@ export function decideRemoval(
   if (newest?.operation === 'create' && !binding) {
     if (newest.state === 'superseded' || newest.state === 'discarded' || newest.state === 'delivered')
       return { action: 'none' };
-    // What can't be mapped was sent only by a store that is lost: a person says first whether it is there.
+    // An unmapped record can have been sent only by a store that is lost: a person says first whether it is there.
     if (newest.parkClass === 'unmapped' && !neverSent) return { action: 'none' };
     if ((newest.state === 'pending' && neverSent) || parkedWithoutEffect)
       return { action: 'withdraw', closes: newest.id };

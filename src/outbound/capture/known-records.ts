@@ -6,7 +6,7 @@ import type { ClosedBinding, KnownBinding, NewestMessage } from './next-revision
 export interface KnownRecord {
   newest: (NewestMessage & KnownDetails & { reason: string | null; number: string | null }) | null;
   binding: (KnownBinding & KnownDetails) | null;
-  /** Of a record that was deleted at the service. */
+  /** The binding of a record that was deleted at the service. */
   closed: ClosedBinding | null;
 }
 

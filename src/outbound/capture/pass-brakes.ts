@@ -21,9 +21,9 @@ export class PassBrakes {
   readonly #context: JobContext;
   /** What single messages were held for as they were written. */
   readonly #held: Partial<Record<Entity, { count: number; reason: string }>> = {};
-  /** What is wrong with a source as a whole. An ERP that was restored was restored with all its tables. */
+  /** What is wrong with a source as a whole. A restored ERP was restored with all its tables. */
   readonly #standing: Partial<Record<Entity, string>> = {};
-  /** Of a restored ERP: up to which key records were given up, so that a new one below it is suspicious. */
+  /** The highest key before the ERP was restored: a new record with a lower key is suspicious. */
   readonly givenUpTo: Partial<Record<Entity, string>> = {};
   /** Known keys that belong to other records now. */
   turnedKeys = 0;

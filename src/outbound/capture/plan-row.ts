@@ -154,7 +154,7 @@ export function identityOf(row: ReadRow): string | null {
   return row.content.mapped ? JSON.stringify({ customer_code: row.content.record.customer_code }) : null;
 }
 
-/** Who a record is at the service, or may be. What never had an effect there can still become another one. */
+/** The identity that a record has, or may have, at the service. A message that never had an effect there leaves none. */
 function identityAtService({ binding, newest }: KnownRecord): string | null {
   if (binding?.identity) return binding.identity;
   if (newest === null) return null;

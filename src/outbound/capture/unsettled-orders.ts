@@ -70,7 +70,7 @@ export async function writeUnsettled(
     await tx.run(`DELETE FROM unsettled WHERE source_key IN ${placeholders(settledKeys.length)}`, settledKeys);
 }
 
-/** Orders that wait, and of which nothing else is known. */
+/** Keys of waiting orders that have neither a message nor a binding. */
 export async function unsettledStrangers(tx: Tx): Promise<string[]> {
   const rows = await tx.rows<{ sourceKey: string }>(
     `SELECT u.source_key FROM unsettled u

@@ -90,7 +90,7 @@ interface AdoptionFilter {
 
 const isOpen = "reviewed_at IS NULL AND differs IS NOT NULL AND differs<>'[]'";
 
-/** Adopted records in the order of their keys, after that one. */
+/** Adopted records in the order of their keys, from the one after `after`. */
 export async function listAdoptions(
   tx: Tx,
   { entity, onlyOpen }: AdoptionFilter,

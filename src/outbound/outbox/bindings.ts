@@ -18,7 +18,7 @@ export interface Binding extends RecordName {
   serviceId: string;
   revision: number;
   generation: number;
-  /** Of what the service holds; `unknownContent` where that is not known. */
+  /** Hash of the content that the service holds; `unknownContent` where that is not known. */
   contentHash: string;
   mappingFingerprint: string;
   /** The columns that never change, as JSON. */

@@ -131,7 +131,7 @@ export async function holdMessages(tx: Tx, ids: readonly number[], reason: strin
 }
 
 /**
- * Messages of which nothing proves whether they took effect wait for a person. Where the first try is not on record, it counts
+ * Messages wait for a person because nothing proves whether they took effect. Where the first try is not on record, it counts
  * as older than the lifetime of any key.
  */
 export async function parkAsUnproven(tx: Tx, ids: readonly number[], reason: string): Promise<void> {

@@ -146,8 +146,8 @@ interface Proof {
 }
 
 /**
- * Closes the messages of records of which an export tells the end: all that are no newer than the export, even those that a copy
- * was sending. An unsent message is closed also when it is newer: of a removed record every one, of a bound one its create. The
+ * Closes the messages of records that an export says are bound or removed: all messages no newer than the export, even those that
+ * a copy was sending. An unsent message is closed also when it is newer: of a removed record every one, of a bound one its create. The
  * updates of a bound record go on, because a brake may hold them. Nothing is sent meanwhile.
  * @returns how many
  */
@@ -211,7 +211,7 @@ async function moveBehind(tx: Tx, entity: Entity, bindings: readonly BindingRow[
   );
 }
 
-/** Those of which neither a binding nor a closed binding tells as much. */
+/** The exported rows that are newer than the store's own bindings, open or closed. */
 async function newerThanKnown<T extends Proof>(tx: Tx, entity: Entity, given: readonly T[]): Promise<T[]> {
   const open = await newestRevisions(tx, 'binding', entity, keysOf(given));
   const closed = await newestRevisions(tx, 'closed_binding', entity, keysOf(given));
