@@ -50,9 +50,10 @@ const chunkSize = 500;
 const maxProblems = 100;
 
 /**
- * Makes bindings as a list says, and sends nothing. The whole list is checked before anything is written, and checked again as
- * it is written; what a stop left out is made by the next run, which takes what is bound already for done. Nothing is captured
- * meanwhile, and nothing delivered while a transaction runs.
+ * Makes bindings as a list says, and sends nothing. The whole list is checked before anything is
+ * written, and checked again as it is written; what a stop left out is made by the next run, which
+ * takes what is bound already for done. Nothing is captured meanwhile, and nothing delivered while
+ * a transaction runs.
  */
 export async function adoptFile(
   context: JobContext,

@@ -28,9 +28,9 @@ export type AdoptOutcome =
   | { kind: 'later' };
 
 /**
- * Binds a customer of ours to the one with exactly its code that others made. Nothing there is written over: the
- * differences become an update that is held, and messages that wait behind the create are held too. The caller's transaction has checked
- * the epoch and writes the audit.
+ * Binds a customer of ours to the one with exactly its code that others made. Nothing there is
+ * written over: the differences become an update that is held, and messages that wait behind the
+ * create are held too. The caller's transaction has checked the epoch and writes the audit.
  */
 async function adoptFound(
   tx: Tx,
@@ -195,8 +195,9 @@ interface Comparison {
 }
 
 /**
- * Compares our record with the one that the service shows. Pure. A field that it does not show counts as different: its
- * value is not known. A field that only the service has differs where updates replace the record (PUT), because they would clear it.
+ * Compares our record with the one that the service shows. Pure. A field that it does not show
+ * counts as different: its value is not known. A field that only the service has differs where
+ * updates replace the record (PUT), because they would clear it.
  */
 export function compareWithShown(wanted: Fields, shown: Fields, method: UpdateMethod): Comparison {
   const isShown = (name: string) => Object.hasOwn(shown, name);

@@ -10,7 +10,8 @@ import type { AdoptableMessage, AdoptableRecord, AdoptionClaim, AdoptionDecision
 
 /**
  * What the store knows of some records that a person wants to adopt: all but the row of the ERP.
- * @param lock holds the messages until the transaction ends, so that none of them is claimed in between
+ * @param lock holds the messages until the transaction ends, so that none of them is claimed in
+ * between
  */
 export async function knownOfClaims(
   tx: Tx,
@@ -67,8 +68,9 @@ export interface AdoptedRecord extends AdoptionClaim {
 }
 
 /**
- * Binds records as a person said. What the ERP says is the baseline: nothing is sent now, and a later update carries what was
- * edited since. The caller's transaction keeps everybody else from claiming and capturing, and writes the audit.
+ * Binds records as a person said. What the ERP says is the baseline: nothing is sent now, and a
+ * later update carries what was edited since. The caller's transaction keeps everybody else from
+ * claiming and capturing, and writes the audit.
  */
 export async function bindClaimed(
   tx: Tx,

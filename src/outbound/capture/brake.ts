@@ -12,9 +12,10 @@ interface BrakeLimits {
 }
 
 /**
- * Why the updates and removals of a pass wait for a person, or null. Pure. Changes to so many records at once were hardly
- * made by hand: more likely something happened to the ERP.
- * @param standing what was found wrong with the source itself (empty, restored), until a person confirms it
+ * Why the updates and removals of a pass wait for a person, or null. Pure. Changes to so many
+ * records at once were hardly made by hand: more likely something happened to the ERP.
+ * @param standing what was found wrong with the source itself (empty, restored), until a person
+ * confirms it
  */
 export function passBrake(counts: PassCounts, limits: BrakeLimits, standing: string | null): string | null {
   if (counts.updates + counts.removals === 0) return null;
@@ -74,7 +75,8 @@ function isOlder(newest: NewestMessage, binding: KnownBinding | null): boolean {
 }
 
 /**
- * What tells that a key belongs to another record now: the columns that never change (number, creation time) did. Pure.
+ * What tells that a key belongs to another record now: the columns that never change (number,
+ * creation time) did. Pure.
  * @param before as JSON of column → value; null when it is not known
  * @returns the columns that differ in words, or null
  */
@@ -96,8 +98,9 @@ type Columns = { [name: string]: string | null };
 const manyRows = 20;
 
 /**
- * What is wrong with a source as a whole, or null. Pure. Keys and times only ever grow, unless the ERP was restored from a
- * backup: then numbers are given again, and what is missing was not deleted.
+ * What is wrong with a source as a whole, or null. Pure. Keys and times only ever grow, unless the
+ * ERP was restored from a backup: then numbers are given again, and what is missing was not
+ * deleted.
  * @param sweptRows eligible rows that a sweep has just read; null before it
  */
 export function sourceBrake(
@@ -133,8 +136,8 @@ function restored(what: string): SourceMarks['brake'] {
 const manyTurnedKeys = 2;
 
 /**
- * What it says of a source when known keys belong to other records now, or null. Pure. A restored ERP that was worked with
- * before anybody looked shows no lower key and no older change.
+ * What it says of a source when known keys belong to other records now, or null. Pure. A restored
+ * ERP that was worked with before anybody looked shows no lower key and no older change.
  * @param turnedKeys how many of them a pass has met
  */
 export function turnedKeysBrake(turnedKeys: number): SourceMarks['brake'] {

@@ -218,8 +218,8 @@ async function openCreates(
 }
 
 /**
- * The record as it was last wanted: that of the newest message. If that message was superseded, what the service acknowledged,
- * where that is known.
+ * The record as it was last wanted: that of the newest message. If that message was superseded,
+ * what the service acknowledged, where that is known.
  */
 async function lastRecords(
   tx: Tx,

@@ -17,10 +17,10 @@ interface KnownDetails {
 }
 
 /**
- * What is known of many records: the newest message and the bindings of each, by source key. Three queries, whatever the number
- * of keys.
- * @param lock holds the messages until the transaction ends: a message that was unsent when we looked must not be claimed
- *   before its successor is written, or two bodies would share one key
+ * What is known of many records: the newest message and the bindings of each, by source key. Three
+ * queries, whatever the number of keys.
+ * @param lock holds the messages until the transaction ends: a message that was unsent when we
+ * looked must not be claimed   before its successor is written, or two bodies would share one key
  */
 export async function knownRecords(
   tx: Tx,

@@ -42,9 +42,10 @@ export type RevisionDecision =
 /**
  * What capture does with a mapped row, given what is known of its record. Pure.
  *
- * A create is written again only while nothing can exist at the service: never sent, or refused with proof. Everywhere else
- * a change is an update, which waits until the record is acknowledged.
- * @param replaysRefusals whether the service answers a refused key with the same refusal for ever (a setting)
+ * A create is written again only while nothing can exist at the service: never sent, or refused
+ * with proof. Everywhere else a change is an update, which waits until the record is acknowledged.
+ * @param replaysRefusals whether the service answers a refused key with the same refusal for ever
+ * (a setting)
  */
 export function nextRevision(
   contentHash: string,
@@ -99,8 +100,8 @@ function decide(
       const nothingExists = newest.parkClass === 'unmapped' || newest.parkClass === 'refused' || isUnsent;
       // What may exist must not be created again: the update waits for `outbox resolve`.
       if (!nothingExists) return update(revision, generation, null);
-      // The service acknowledged the record before: whatever became of a repeated create (`resync --force`), a change to it
-      // is an update, and a new key would make a second record.
+      // The service acknowledged the record before: whatever became of a repeated create (`resync
+      // --force`), a change to it is an update, and a new key would make a second record.
       if (newest.operation === 'create' && binding)
         return update(revision, generation, newest.state === 'parked' ? newest.id : null);
       const burnt = replaysRefusals && newest.parkClass === 'refused' && newest.operation === 'create';
@@ -166,8 +167,9 @@ function update(revision: number, generation: number, supersedes: number | null)
 type ForcedDecision = RevisionDecision | { action: 'skip'; reason: string };
 
 /**
- * What `resync --force` does with a row that has not changed. Pure. A create goes out again only with the same key and bytes,
- * and only while the service remembers the key: then the service answers with the record it has.
+ * What `resync --force` does with a row that has not changed. Pure. A create goes out again only
+ * with the same key and bytes, and only while the service remembers the key: then the service
+ * answers with the record it has.
  */
 export function forcedRevision(
   newest: NewestMessage | null,

@@ -14,8 +14,9 @@ import { nextMarks, type PassCounts, passBrake, sourceBrake } from './brake.js';
 const batchSize = 500;
 
 /**
- * What holds the changes of one pass for a person: what is wrong with a source as a whole, how many changes the pass makes, and
- * what single records were held for. `brake.ts` decides; this is the one place that raises and ends brakes.
+ * What holds the changes of one pass for a person: what is wrong with a source as a whole, how many
+ * changes the pass makes, and what single records were held for. `brake.ts` decides; this is the
+ * one place that raises and ends brakes.
  */
 export class PassBrakes {
   readonly #context: JobContext;
@@ -73,8 +74,8 @@ export class PassBrakes {
   }
 
   /**
-   * Lets the updates and removals of the pass go, or holds them. Those of a pass that did not end wait for the next one over
-   * everything, and are counted with it. @returns how many are held
+   * Lets the updates and removals of the pass go, or holds them. Those of a pass that did not end
+   * wait for the next one over everything, and are counted with it. @returns how many are held
    */
   async end(lease: Lease): Promise<number> {
     // What the pass itself has found out counts as well.
@@ -161,8 +162,10 @@ export class PassBrakes {
 }
 
 /**
- * Puts a brake on a source, which holds its updates and removals until a person confirms, and alerts once.
- * @returns what to say in the log when the transaction is committed; null when the brake was on already
+ * Puts a brake on a source, which holds its updates and removals until a person confirms, and
+ * alerts once.
+ * @returns what to say in the log when the transaction is committed; null when the brake was on
+ * already
  */
 export async function brakeSource(
   tx: Tx,

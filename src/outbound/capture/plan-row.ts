@@ -141,8 +141,9 @@ function mayHaveBeenSent({ newest, binding }: KnownRecord): boolean {
 }
 
 /**
- * Whether a row says again what the service has, after something that was never sent. Nothing will be said to the service, so
- * that it does not count as an update: a table that was empty for a minute would bring thousands.
+ * Whether a row says again what the service has, after something that was never sent. Nothing will
+ * be said to the service, so that it does not count as an update: a table that was empty for a
+ * minute would bring thousands.
  */
 function isTakenBack(hash: string, supersedes: number | null, { binding }: KnownRecord): boolean {
   return supersedes !== null && binding !== null && binding.contentHash === hash;

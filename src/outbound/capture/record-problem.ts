@@ -10,7 +10,8 @@ interface RecordDemands {
 }
 
 /**
- * Why the service would refuse this record, as far as its profile tells; null when nothing is known against it. Pure.
+ * Why the service would refuse this record, as far as its profile tells; null when nothing is known
+ * against it. Pure.
  * @param bytes size of the record as JSON
  */
 export function recordProblem(

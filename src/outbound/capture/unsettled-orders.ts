@@ -17,8 +17,9 @@ type OrderReadiness =
   | { ready: false; wait: false; reason: string };
 
 /**
- * Whether an order's lines are all there. Some ERPs save header and lines apart, so that a reader sees two lines of five.
- * Lines that add up to the header's total are proof; without a total only time helps; and when time did not help, a person must.
+ * Whether an order's lines are all there. Some ERPs save header and lines apart, so that a reader
+ * sees two lines of five. Lines that add up to the header's total are proof; without a total only
+ * time helps; and when time did not help, a person must.
  */
 export function orderReadiness(input: OrderReadinessInput): OrderReadiness {
   const { totals, ageSeconds, seenSeconds, settleSeconds } = input;

@@ -5,8 +5,9 @@ import { deleteAdoptions } from './adoptions.js';
 import { unknownContent } from './content-hash.js';
 
 /**
- * The only file that writes bindings: which record of the service is which of the ERP, and what the service last acknowledged of
- * it. A closed binding remembers a record that was removed at the service, so that its keys are not used again.
+ * The only file that writes bindings: which record of the service is which of the ERP, and what the
+ * service last acknowledged of it. A closed binding remembers a record that was removed at the
+ * service, so that its keys are not used again.
  */
 
 export interface RecordName {
@@ -151,8 +152,9 @@ export interface CountingSweep {
 }
 
 /**
- * In how many sweeps in a row these keys were absent, this one included; those that were found start over. A sweep that broke
- * off is tried again within seconds, so that it does not count: only what the last whole one counted goes on from there.
+ * In how many sweeps in a row these keys were absent, this one included; those that were found
+ * start over. A sweep that broke off is tried again within seconds, so that it does not count: only
+ * what the last whole one counted goes on from there.
  */
 export async function countMissing(
   tx: Tx,
@@ -209,8 +211,9 @@ export async function noteOrderAsked(tx: Tx, sourceKey: string, nowMs: number): 
 }
 
 /**
- * Brings in line which orders are final: other states may be final now, an update of ours may have followed, or the order may
- * have another id. Reads every binding of an order, so it is done once at the start.
+ * Brings in line which orders are final: other states may be final now, an update of ours may have
+ * followed, or the order may have another id. Reads every binding of an order, so it is done once
+ * at the start.
  */
 export async function reviseFinal(tx: Tx, finalStates: readonly string[]): Promise<void> {
   const isFinal = finalStates.length === 0 ? '1=0' : `service_status IN ${placeholders(finalStates.length)}`;

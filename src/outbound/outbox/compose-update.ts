@@ -4,10 +4,13 @@ import type { Entity, JsonValue } from '../../model/record.js';
 type Fields = { [name: string]: JsonValue };
 
 /**
- * The body of an update: the fields that differ from what the service last acknowledged. A field that is gone becomes null.
- * A list such as `items` is sent whole, because a list has no names to address its parts by.
- * @param acknowledged null when it is not known, as after the loss of a store: then every field is sent
- * @param optional names of fields that a record may lack. Where it is not known what the service holds, it may hold one of them
+ * The body of an update: the fields that differ from what the service last acknowledged. A field
+ * that is gone becomes null. A list such as `items` is sent whole, because a list has no names to
+ * address its parts by.
+ * @param acknowledged null when it is not known, as after the loss of a store: then every field is
+ * sent
+ * @param optional names of fields that a record may lack. Where it is not known what the service
+ * holds, it may hold one of them
  * @returns null when nothing differs
  */
 export function composePatch(
@@ -34,8 +37,9 @@ export interface ComposedUpdate {
 export type UpdateMethod = 'PATCH' | 'PUT' | 'POST';
 
 /**
- * An update in the way the service takes it. Pure. A PUT replaces the record, so it always carries the whole of it: a field
- * that a partial PUT leaves out would be cleared. Every other method carries what changed.
+ * An update in the way the service takes it. Pure. A PUT replaces the record, so it always carries
+ * the whole of it: a field that a partial PUT leaves out would be cleared. Every other method
+ * carries what changed.
  * @returns null when the service holds these values already
  */
 export function composeUpdate(
@@ -57,8 +61,9 @@ export function changedFields(acknowledged: string | null, record: string | null
 }
 
 /**
- * Whether this is a whole record and may replace the one at the service. The mark of an order that was cancelled is none where
- * nothing but its id is known (docs/failures.md, "An order was cancelled or deleted").
+ * Whether this is a whole record and may replace the one at the service. The mark of an order that
+ * was cancelled is none where nothing but its id is known (docs/failures.md, "An order was
+ * cancelled or deleted").
  */
 export function isWholeRecord(entity: Entity, record: { [name: string]: JsonValue }): boolean {
   return ['customer_code', ...(entity === 'order' ? ['items'] : [])].every((name) => Object.hasOwn(record, name));

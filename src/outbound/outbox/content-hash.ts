@@ -6,8 +6,9 @@ import { updateRows } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 
 /**
- * JSON with sorted names: the same record gives the same bytes, whatever the order of the mapping. The bytes of a create
- * must be reproducible after the store was lost, or the service would answer "key reused with another body".
+ * JSON with sorted names: the same record gives the same bytes, whatever the order of the mapping.
+ * The bytes of a create must be reproducible after the store was lost, or the service would answer
+ * "key reused with another body".
  */
 export function canonicalJson(value: JsonValue): string {
   const text = stringify(value);
@@ -24,8 +25,8 @@ export function sha256(text: string): string {
 export const unknownContent = '?'.repeat(64);
 
 /**
- * What the acknowledgement of a message proves that the service holds: its record, unless a store that is lost may have
- * changed it since; then nothing, and the next update carries every field.
+ * What the acknowledgement of a message proves that the service holds: its record, unless a store
+ * that is lost may have changed it since; then nothing, and the next update carries every field.
  */
 export function provenRecord(contentHash: string, record: string): string | null {
   return contentHash === unknownContent ? null : record;

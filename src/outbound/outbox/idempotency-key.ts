@@ -5,8 +5,8 @@ import type { Entity } from '../../model/record.js';
 const namespace = '6f2d3c1e-8a54-5b0f-9d7c-2e41b7a90c35';
 
 /**
- * The key of a create. It is a function of the record, never of the run, so that it survives the loss of the store.
- * The parts are joined as JSON, because a source key may hold any separator.
+ * The key of a create. It is a function of the record, never of the run, so that it survives the
+ * loss of the store. The parts are joined as JSON, because a source key may hold any separator.
  */
 export function createKey(installation: string, entity: Entity, sourceKey: string, generation: number): string {
   return uuidv5(JSON.stringify([entity, sourceKey, 'create', generation]), uuidv5(installation, namespace));
@@ -35,8 +35,9 @@ export const clockToleranceMs = 5 * 60_000;
 export const sentUnknownWhen = 1;
 
 /**
- * Until when the service remembers a key that it was first shown then; null: it may have forgotten it. Pure. A first send in the
- * future says that the clock was set back since, and nothing about how long ago it was.
+ * Until when the service remembers a key that it was first shown then; null: it may have forgotten
+ * it. Pure. A first send in the future says that the clock was set back since, and nothing about
+ * how long ago it was.
  */
 export function keyKnownUntil(firstSentAtMs: number, nowMs: number, keyLifetimeMs: number): number | null {
   const ageMs = nowMs - firstSentAtMs;
@@ -49,8 +50,9 @@ export function mayBeForgotten(firstSentAtMs: number, nowMs: number, keyLifetime
 }
 
 /**
- * The bytes that leave for the service: the frozen body, with the key as its first field where the service wants it there.
- * Made from the text, not from the value, so that the same body and key are the same bytes for ever.
+ * The bytes that leave for the service: the frozen body, with the key as its first field where the
+ * service wants it there. Made from the text, not from the value, so that the same body and key are
+ * the same bytes for ever.
  * @param body a JSON object, or nothing for a removal, which then carries no key
  * @param keyField null where a header carries the key
  */

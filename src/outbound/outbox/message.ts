@@ -7,10 +7,12 @@ interface BackoffSettings {
 }
 
 /**
- * Full jitter: anywhere between nothing and the exponential ceiling, so that many waiting messages do not return together.
+ * Full jitter: anywhere between nothing and the exponential ceiling, so that many waiting messages
+ * do not return together.
  * @param failures failed attempts so far, from 1
  * @param random a number in [0, 1)
- * @returns milliseconds to wait; at least a tenth of the base, so that a lucky draw does not hammer, and never above the maximum
+ * @returns milliseconds to wait; at least a tenth of the base, so that a lucky draw does not
+ * hammer, and never above the maximum
  */
 export function backoffMs(failures: number, settings: BackoffSettings, random: number): number {
   const ceiling = Math.min(settings.maxMs, settings.baseMs * 2 ** Math.min(failures - 1, 30));
@@ -137,8 +139,9 @@ export function settle(message: SendingMessage, verdict: Verdict, context: Settl
     case 'unauthorised':
       return same;
 
-    // The first request with this key is still running: it may well succeed. A request that has run for an hour does not end
-    // within a second, and the service must not be asked that often for ever.
+    // The first request with this key is still running: it may well succeed. A request that has run
+    // for an hour does not end within a second, and the service must not be asked that often for
+    // ever.
     case 'busy': {
       const waitMs = Math.min(longestOwnWaitMs, Math.max(busyWaitMs, (nowMs - firstSentAt) / 10));
       return { ...same, state: 'in_doubt', nextAttemptAt: nowMs + Math.round(waitMs) };

@@ -5,9 +5,10 @@ import { sentUnknownWhen } from './idempotency-key.js';
 import type { Transition } from './message.js';
 
 /**
- * The only file that changes the state of a message (`insertMessages` gives it the first one). Each function is one kind of
- * move and names the states it starts from: a message that has left them meanwhile stays as it is. What follows from a verdict
- * is decided by `settle`, what a person may do by `decideOperatorAction`.
+ * The only file that changes the state of a message (`insertMessages` gives it the first one). Each
+ * function is one kind of move and names the states it starts from: a message that has left them
+ * meanwhile stays as it is. What follows from a verdict is decided by `settle`, what a person may
+ * do by `decideOperatorAction`.
  */
 
 /** A message as the audit names it. */
@@ -32,21 +33,18 @@ export interface Claim {
 
 /** Due messages become `sending`, with the key and the hash of the bytes that go out. The attempt is written by the caller. */
 export async function claimForSending(tx: Tx, claims: readonly Claim[], epoch: number): Promise<void> {
-  await updateMessages(
-    tx,
-    claims.map((claim) => ({
-      id: claim.id,
-      state: 'sending',
-      claimed_from: claim.claimedFrom,
-      claim_epoch: epoch,
-      attempts: claim.attemptNumber,
-      idempotency_key: claim.idempotencyKey,
-      body_hash: claim.bodyHash,
-      method: claim.method,
-      key_field: claim.keyField ?? '',
-    })),
-    "t.state IN ('pending','in_doubt')",
-  );
+  const rows = claims.map((claim) => ({
+    id: claim.id,
+    state: 'sending',
+    claimed_from: claim.claimedFrom,
+    claim_epoch: epoch,
+    attempts: claim.attemptNumber,
+    idempotency_key: claim.idempotencyKey,
+    body_hash: claim.bodyHash,
+    method: claim.method,
+    key_field: claim.keyField ?? '',
+  }));
+  await updateRows(tx, 'outbox_message', ['id'], rows, "t.state IN ('pending','in_doubt')");
 }
 
 /** Messages in doubt and conflicts become `sending` while the service is asked for their records. */
@@ -68,7 +66,8 @@ export interface Settled {
 }
 
 /**
- * From `sending` to what the verdict says. A message that is no longer sending this attempt under this epoch stays as it is.
+ * From `sending` to what the verdict says. A message that is no longer sending this attempt under
+ * this epoch stays as it is.
  * @param settled all with the same fields
  * @returns how many were still sending
  */
@@ -100,7 +99,8 @@ export async function settleSending(
 }
 
 /**
- * After a takeover: what an older epoch was sending may have been sent. A conflict was only looked up, and stays one.
+ * After a takeover: what an older epoch was sending may have been sent. A conflict was only looked
+ * up, and stays one.
  * @returns the messages that are in doubt now
  */
 export async function doubtOlderEpochs(tx: Tx, epoch: number, nowMs: number): Promise<MessageName[]> {
@@ -131,8 +131,8 @@ export async function holdMessages(tx: Tx, ids: readonly number[], reason: strin
 }
 
 /**
- * Messages wait for a person because nothing proves whether they took effect. Where the first try is not on record, it counts
- * as older than the lifetime of any key.
+ * Messages wait for a person because nothing proves whether they took effect. Where the first try
+ * is not on record, it counts as older than the lifetime of any key.
  */
 export async function parkAsUnproven(tx: Tx, ids: readonly number[], reason: string): Promise<void> {
   const set = "state='parked', park_class='unproven', first_sent_at=COALESCE(first_sent_at, ?), reason=?";
@@ -151,7 +151,8 @@ interface Requeued {
 }
 
 /**
- * Due now. A parked message starts over; one that only comes sooner keeps its counters, so that its backoff goes on.
+ * Due now. A parked message starts over; one that only comes sooner keeps its counters, so that its
+ * backoff goes on.
  * @throws when a message has left the state it was decided in
  */
 export async function requeueMessages(
@@ -186,7 +187,8 @@ export async function releaseHeld(tx: Tx, ids: readonly number[], nowMs: number)
 }
 
 /**
- * A person closes messages. The park class stays: capture must know later whether something may exist at the service.
+ * A person closes messages. The park class stays: capture must know later whether something may
+ * exist at the service.
  * @throws when a message has left the state it was decided in
  */
 export async function discardMessages(
@@ -226,7 +228,8 @@ export async function resolveAsDelivered(
 }
 
 /**
- * A newer revision takes the place of these messages, or their record was cancelled. Only of those that are unsent or parked.
+ * A newer revision takes the place of these messages, or their record was cancelled. Only of those
+ * that are unsent or parked.
  * @param reason null: the one on record stays
  */
 export async function supersedeUnsent(
@@ -240,7 +243,8 @@ export async function supersedeUnsent(
 }
 
 /**
- * These messages have nothing to say any more, because the service holds (or has lost) their records already.
+ * These messages have nothing to say any more, because the service holds (or has lost) their
+ * records already.
  * @param serviceId the id that the service has given to the one record
  */
 export async function closeAsSettled(
@@ -286,12 +290,8 @@ async function run(
 }
 
 async function leave(tx: Tx, from: OperableState, rows: readonly Row[]): Promise<void> {
-  const matched = await updateMessages(tx, rows, 't.state=?', [from]);
+  const matched = await updateRows(tx, 'outbox_message', ['id'], rows, 't.state=?', [from]);
   if (matched !== rows.length) throw new Error(`${rows.length - matched} messages left the state ${from} meanwhile.`);
-}
-
-async function updateMessages(tx: Tx, rows: readonly Row[], guard?: string, values?: SqlValue[]): Promise<number> {
-  return updateRows(tx, 'outbox_message', ['id'], rows, guard, values);
 }
 
 function shortened<T extends string | null | undefined>(text: T, length = 1000): T {

@@ -35,8 +35,8 @@ export type UnboundFate =
   | { to: 'parked' };
 
 /**
- * Creates that a copy does not know as sent, although its successor may have sent them after the copy was made. Their bytes
- * stay with their key, and they no longer count as unsent.
+ * Creates that a copy does not know as sent, although its successor may have sent them after the
+ * copy was made. Their bytes stay with their key, and they no longer count as unsent.
  * @param since when the copy was made
  */
 export async function presumeSent(tx: Tx, since: number): Promise<void> {
@@ -44,8 +44,9 @@ export async function presumeSent(tx: Tx, since: number): Promise<void> {
 }
 
 /**
- * Decides what becomes of every create that the lost store may have sent, with a line in the audit for each. What goes out again
- * is followed by an update; what is looked up, or found by a person, is doubted when it is found: see `fromBeforeRecovery`.
+ * Decides what becomes of every create that the lost store may have sent, with a line in the audit
+ * for each. What goes out again is followed by an update; what is looked up, or found by a person,
+ * is doubted when it is found: see `fromBeforeRecovery`.
  */
 export async function settleUnbound(tx: Tx, fate: UnboundFate, actor: string, nowMs: number): Promise<number> {
   const reason =
@@ -55,8 +56,8 @@ export async function settleUnbound(tx: Tx, fate: UnboundFate, actor: string, no
   const sentSince = fate.to === 'in_doubt' ? fate.sentSince : null;
   const outcome = fate.to === 'in_doubt' ? 'unknown' : 'unproven';
   const batches = await lockBatches(tx, unbound);
-  // Creates that this store sent before it was copied go out again under their key. The service may repeat an answer that it gave
-  // before the lost store sent a change.
+  // Creates that this store sent before it was copied go out again under their key. The service may
+  // repeat an answer that it gave before the lost store sent a change.
   const underWay = `m.operation='create' AND m.state IN ('sending','in_doubt') AND ${isUnbound}`;
   for (const ids of await lockBatches(tx, underWay)) await doubtContentsOf(tx, ids);
   for (const ids of batches) {
@@ -88,8 +89,9 @@ async function auditEach(tx: Tx, ids: readonly number[], entry: AuditEntry, nowM
 }
 
 /**
- * Creates that wait for a person, held or refused: a person may have let them go in the store that was lost, but has not
- * said so here. They are parked as unproven, with a line in the audit for each.
+ * Creates that wait for a person, held or refused: a person may have let them go in the store that
+ * was lost, but has not said so here. They are parked as unproven, with a line in the audit for
+ * each.
  */
 export async function doubtParkedCreates(tx: Tx, actor: string, nowMs: number): Promise<number> {
   const parked = `m.operation='create' AND m.state='parked' AND m.park_class IN ('held','refused') AND ${isUnbound}`;
@@ -104,8 +106,8 @@ export async function doubtParkedCreates(tx: Tx, actor: string, nowMs: number): 
 }
 
 /**
- * Creates whose rows can't be mapped: the lost store may have sent them when they could. When they can again, they are parked as
- * unproven (`planRow`).
+ * Creates whose rows can't be mapped: the lost store may have sent them when they could. When they
+ * can again, they are parked as unproven (`planRow`).
  */
 export async function doubtUnmapped(tx: Tx, fate: UnboundFate): Promise<void> {
   const unmapped = `m.operation='create' AND m.state='parked' AND m.park_class='unmapped' AND ${isUnbound}`;
@@ -119,10 +121,11 @@ async function noteFirstSent(tx: Tx, which: string, atMs: number): Promise<void>
 }
 
 /**
- * Forgets what the service was believed to hold of these bound records, because an update may have been sent that this store
- * does not know: the next capture sends every field of them. Frozen bytes that may go out again prove nothing when they are
- * acknowledged: the service may repeat an answer that it gave before something newer. What waits of an adopted record said single
- * fields, and would say all of them now: it is judged anew.
+ * Forgets what the service was believed to hold of these bound records, because an update may have
+ * been sent that this store does not know: the next capture sends every field of them. Frozen bytes
+ * that may go out again prove nothing when they are acknowledged: the service may repeat an answer
+ * that it gave before something newer. What waits of an adopted record said single fields, and
+ * would say all of them now: it is judged anew.
  */
 export async function doubtBindings(tx: Tx, entity: Entity, sourceKeys: readonly string[]): Promise<void> {
   if (sourceKeys.length === 0) return;
@@ -148,8 +151,8 @@ export async function markRecovered(tx: Tx): Promise<void> {
 }
 
 /**
- * Whether a store that was lost may have sent this message, and changes to its record after it: then its existence at the
- * service says nothing about its fields.
+ * Whether a store that was lost may have sent this message, and changes to its record after it:
+ * then its existence at the service says nothing about its fields.
  */
 export async function fromBeforeRecovery(tx: Tx): Promise<(messageId: number) => boolean> {
   if ((await readStoreInfo(tx, 'recovery')) !== null) return () => true;

@@ -29,8 +29,8 @@ function parseHold(value: string | null): RecoveryHold | null {
 }
 
 /**
- * Keeps the hold in its place until the transaction ends. To be called in every transaction that relies on nothing being
- * delivered: another recovery may have ended the hold since it was read.
+ * Keeps the hold in its place until the transaction ends. To be called in every transaction that
+ * relies on nothing being delivered: another recovery may have ended the hold since it was read.
  * @throws when it is gone, or another one by now
  */
 export async function lockRecoveryHold(tx: Tx, hold: RecoveryHold): Promise<void> {
@@ -52,8 +52,9 @@ export async function recoveryProblem(tx: Tx): Promise<string | null> {
 }
 
 /**
- * Compares the store with what the witness outside of it remembers, and puts a loss on record in the store, which holds
- * delivery in every process. To be called before anything else is written to the store.
+ * Compares the store with what the witness outside of it remembers, and puts a loss on record in
+ * the store, which holds delivery in every process. To be called before anything else is written to
+ * the store.
  */
 export async function checkWitness(store: Store, file: string, nowMs: number): Promise<RecoveryHold | null> {
   const witness = await readWitness(file);
@@ -76,8 +77,8 @@ export async function checkWitness(store: Store, file: string, nowMs: number): P
 }
 
 /**
- * Tells the witness how far the store has come: what it says was committed before. A store that is held, or that was
- * replaced while this process ran, tells it nothing.
+ * Tells the witness how far the store has come: what it says was committed before. A store that is
+ * held, or that was replaced while this process ran, tells it nothing.
  * @returns what is in the file now; null when it was left as it is
  */
 export async function renewWitness(store: Store, file: string, nowMs: number): Promise<Witness | null> {

@@ -27,8 +27,9 @@ export interface TakenOver {
 }
 
 /**
- * Takes over what an export says, and believes no binding any more. Each transaction keeps capture out: a pass that has read what
- * is known before a binding comes would write a create beside it. Each also checks the hold again, which keeps delivery out.
+ * Takes over what an export says, and believes no binding any more. Each transaction keeps capture
+ * out: a pass that has read what is known before a binding comes would write a create beside it.
+ * Each also checks the hold again, which keeps delivery out.
  * @throws when another recovery has ended the hold meanwhile
  */
 export async function takeOverBindings(
@@ -63,8 +64,8 @@ async function importRows(
 }
 
 /**
- * A copy and an export tell what the service held when they were made. No changed-at proves that a row is as it was then:
- * many ERPs write lines without touching it.
+ * A copy and an export tell what the service held when they were made. No changed-at proves that a
+ * row is as it was then: many ERPs write lines without touching it.
  */
 async function doubtAllBindings({ store }: JobContext, hold: RecoveryHold): Promise<number> {
   let doubted = 0;
@@ -112,8 +113,9 @@ async function takeOverOpen(tx: Tx, rows: readonly BindingRow[], nowMs: number):
 }
 
 /**
- * Takes over removals that were exported, unless the store knows something newer. What still waits to be said of these records
- * is closed: a row that is there is captured as a new record, with the key of the next generation.
+ * Takes over removals that were exported, unless the store knows something newer. What still waits
+ * to be said of these records is closed: a row that is there is captured as a new record, with the
+ * key of the next generation.
  * @returns how many were news
  */
 async function takeOverRemovals(tx: Tx, rows: readonly ClosedBindingRow[], nowMs: number): Promise<number> {
@@ -146,9 +148,10 @@ interface Proof {
 }
 
 /**
- * Closes the messages of records that an export says are bound or removed: all messages no newer than the export, even those that
- * a copy was sending. An unsent message is closed also when it is newer: of a removed record every one, of a bound one its create. The
- * updates of a bound record go on, because a brake may hold them. Nothing is sent meanwhile.
+ * Closes the messages of records that an export says are bound or removed: all messages no newer
+ * than the export, even those that a copy was sending. An unsent message is closed also when it is
+ * newer: of a removed record every one, of a bound one its create. The updates of a bound record go
+ * on, because a brake may hold them. Nothing is sent meanwhile.
  * @returns how many
  */
 async function closeProven(
@@ -187,8 +190,9 @@ interface OpenMessage {
 }
 
 /**
- * The open messages of a copy speak of the record that is there by now, so they follow everything that the export tells of:
- * else their acknowledgement would take the binding back, and the next export would count as older than this one.
+ * The open messages of a copy speak of the record that is there by now, so they follow everything
+ * that the export tells of: else their acknowledgement would take the binding back, and the next
+ * export would count as older than this one.
  */
 async function moveBehind(tx: Tx, entity: Entity, bindings: readonly BindingRow[]): Promise<void> {
   const bound = new Map(bindings.map((row) => [row.source_key, row]));
