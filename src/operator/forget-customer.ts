@@ -1,6 +1,7 @@
 import { appendAudit } from '../audit/audit-log.js';
 import { erasePayloads } from '../inbound/webhooks/webhook-rows.js';
 import type { JobContext } from '../ops/job-context.js';
+import { eraseReasons } from '../outbound/deliver/attempts.js';
 import { eraseAcknowledged } from '../outbound/outbox/bindings.js';
 import type { MessageState } from '../outbound/outbox/message.js';
 import { placeholders } from '../store/rows.js';
@@ -123,7 +124,7 @@ async function eraseMessages(tx: Tx, sourceKey: string): Promise<Omit<Forgotten,
     const list = placeholders(chunk.length);
     // The service's words and an operator's may be about the person. Its identity stays with its binding: it is its id at the service.
     await tx.run(`UPDATE outbox_message SET reason=NULL, flag=NULL, identity=NULL WHERE id IN ${list}`, chunk);
-    await tx.run(`UPDATE attempt SET reason=NULL WHERE message_id IN ${list}`, chunk);
+    await eraseReasons(tx, chunk);
   }
   await eraseAcknowledged(tx, { entity: 'customer', sourceKey });
   return { messages: ids.length, ...erased };

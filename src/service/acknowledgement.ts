@@ -11,7 +11,7 @@ import { isExact, parseJson } from './parse-json.js';
 const unfit = /[\u0000-\u001f\u007f-\u009f\ufffd\p{Surrogate}]/u;
 
 /** A text of the service that is kept as it is. */
-export const acknowledgedText = z
+const acknowledgedText = z
   .string()
   .min(1)
   .max(255)
@@ -47,7 +47,7 @@ export interface AcknowledgementRequest {
   expectedTotal: bigint | null;
 }
 
-export interface AcknowledgementProfile {
+interface AcknowledgementProfile {
   acknowledgement: AcknowledgementSettings;
   checkTotal: 'exact' | 'off';
 }

@@ -9,7 +9,7 @@ const maxExcerpt = 500;
 
 /**
  * A bounded excerpt of a body for the audit, with everything taken out that looks like a credential, and without control
- * characters, which would reach the terminal of whoever reads it.
+ * characters, which would reach a reader's terminal.
  * @param secrets the values that are known, e.g. the token in use
  */
 export function excerptOf(body: string, secrets: readonly string[]): string {

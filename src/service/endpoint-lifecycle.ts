@@ -2,7 +2,7 @@ import type { EndpointName, EndpointSettings } from '../config/sections/service-
 import { httpDateMs } from './rate-limit/rate-limit-headers.js';
 
 /** What a service says of an endpoint's end. At least one of the two is there. */
-export interface EndpointLifecycle {
+interface EndpointLifecycle {
   /** Since when, or from when, it is deprecated, in milliseconds since 1970; `true` without a date; null: it is not said. */
   deprecatedAt: number | true | null;
   /** When it is expected to stop working, in milliseconds since 1970; null: it is not said. */

@@ -1,7 +1,7 @@
 import { type ErrorPlaces, usualErrorPlaces, valueAt } from '../model/json-place.js';
 import { parseJson } from './parse-json.js';
 
-export interface ErrorBody {
+interface ErrorBody {
   code: string | null;
   /** One readable line of bounded length. */
   message: string;

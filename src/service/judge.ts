@@ -8,12 +8,7 @@ import { retryAfterMs } from './rate-limit/rate-limit-headers.js';
 import type { WireExchange } from './wire/wire-exchange.js';
 
 /** Whether an answer is one of those that the profile names. Pure. */
-export function matchesAnswer(
-  patterns: readonly AnswerPattern[],
-  status: number,
-  code: string | null,
-  body: string,
-): boolean {
+function matchesAnswer(patterns: readonly AnswerPattern[], status: number, code: string | null, body: string): boolean {
   return patterns.some(
     (pattern) =>
       pattern.status === status &&
@@ -55,7 +50,7 @@ export interface Expectation<Answer> {
   successSetting?: string;
 }
 
-export type VerdictProfile = Pick<ServiceSettings, 'answers' | 'blockedSeconds' | 'errorBody' | 'idempotency'>;
+type VerdictProfile = Pick<ServiceSettings, 'answers' | 'blockedSeconds' | 'errorBody' | 'idempotency'>;
 
 /**
  * What an exchange proves: of a write, a look-up or a read. Pure; one question a paragraph, in the order of the table in

@@ -4,10 +4,10 @@
  * Stricter than JSON.parse, because what is read here decides whether something counts:
  * - A name that stands twice in one object makes the whole ambiguous (RFC 8259, 4): no JSON.
  * - A number that JavaScript would round comes as the text of its digits. So an id keeps every digit, and an amount is
- *   refused by whoever asks for a number.
+ *   refused by a caller that asks for a number.
  *
  * A byte order mark before it is no reason to doubt an acknowledgement (RFC 8259, 8.1).
- * @param deepest what is nested deeper is no JSON; for whoever walks through all of it, and would run out of stack
+ * @param deepest what is nested deeper is no JSON; for callers that walk through all of it and would run out of stack
  */
 export function parseJson(text: string, deepest = Number.POSITIVE_INFINITY): unknown {
   const json = text.replace(/^\uFEFF/, '');

@@ -55,7 +55,7 @@ export interface ServiceClientOptions {
   adapter?: AxiosAdapter;
   /** Learns of every secret that comes while the program runs, and says what is taken out of all that is said. */
   secrets?: KnownSecrets;
-  /** Told what somebody should know of the files of the credential. */
+  /** Told what a person should know of the files of the credential. */
   warn?: (message: string) => void;
   /** Told of each access token that came (null), and of each that did not. */
   onToken?: (fault: CredentialFault | null) => void;

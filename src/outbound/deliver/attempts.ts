@@ -7,10 +7,10 @@ import { sha256 } from '../outbox/content-hash.js';
 import type { Operation } from '../outbox/message.js';
 
 /** What a request is made for. */
-export type Purpose = Operation | 'look_up' | 'list_invoices' | 'read_invoice' | 'read_order';
+type Purpose = Operation | 'look_up' | 'list_invoices' | 'read_invoice' | 'read_order';
 
 /** A message that is about to be sent or looked up. */
-export interface MessageIntent {
+interface MessageIntent {
   messageId: number;
   purpose: Operation | 'look_up';
   number: number;

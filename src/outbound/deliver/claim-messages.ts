@@ -63,8 +63,8 @@ export interface NothingToSend {
 }
 
 /**
- * Whether an update since the last acknowledgement ended without proof. It may have taken effect, so that nobody knows what
- * the service holds: the next update says everything.
+ * Whether an update since the last acknowledgement ended without proof. It may have taken effect, so what the service holds
+ * is unknown: the next update carries every field.
  */
 const doubtfulUpdate = `EXISTS
               (SELECT 1 FROM outbox_message d WHERE d.source_key=m.source_key AND d.entity=m.entity

@@ -20,7 +20,7 @@ import type { ServiceLease } from './service-lease.js';
  * @param longestWaitMs the longest that a message waits for its next try
  * @returns how many messages had such a time
  */
-export async function fixFutureTimestamps(tx: Tx, nowMs: number, longestWaitMs: number): Promise<number> {
+async function fixFutureTimestamps(tx: Tx, nowMs: number, longestWaitMs: number): Promise<number> {
   // By their ids: on MySQL, an UPDATE over a range would lock the gaps in which a capture writes.
   const sent = await tx.rows<{ id: number }>(
     "SELECT id FROM outbox_message WHERE state='in_doubt' AND operation='create' AND first_sent_at>?",

@@ -118,7 +118,7 @@ class Delivery {
       this.#lease.markLost();
       this.#tally.result.stopped = 'the delivery lease went to another process';
     } finally {
-      // Whatever happened above: requests under way are waited for, and their outcomes go on record.
+      // Always wait for the requests under way and put their outcomes on record.
       stop();
       await this.#exchange.allEnded();
       await this.#exchange.flushed();

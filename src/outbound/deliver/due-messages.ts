@@ -64,7 +64,7 @@ export async function probeMessageId(
   scope: ClaimScope,
   sentSince: number,
 ): Promise<number | null> {
-  // What waits for the end of its pass is for nobody: a brake may hold it yet.
+  // Leave out what waits for the end of its pass: a brake may hold it yet.
   const ever = removalAfterThisPass - 1;
   const found = [
     ...(await readyMessages(tx, state, 'customer', ever, 1, scope, sentSince, which)),
@@ -156,7 +156,7 @@ export async function nextDueAt(store: Store, scope: ClaimScope): Promise<number
 /** Of so many messages one is of the backlog, as long as there is one. */
 export const backlogTurn = 10;
 
-export interface ClaimOrder {
+interface ClaimOrder {
   /** In the order of sending. `isUrgent`: goes before whatever of the backlog still waits for its slot. */
   claims: { id: number; isUrgent: boolean }[];
   /** Messages of news since the backlog had its turn. */
@@ -194,7 +194,7 @@ export function orderClaims(
   return { claims, newsSinceTurn: since };
 }
 
-export type ProbeKind = 'pending' | 'in_doubt' | 'look_up';
+type ProbeKind = 'pending' | 'in_doubt' | 'look_up';
 
 /** So many in doubt are a price that an outage may have; each may have to be looked at by a person if it lasts for days. */
 const freelyInDoubt = 50;

@@ -85,7 +85,7 @@ function changedNames(record: GoLiveRecord, now: LiveIdentity): (keyof LiveIdent
 }
 
 /** The store belongs to another environment than the settings say. */
-export class WrongEnvironment extends Error {
+class WrongEnvironment extends Error {
   override readonly name = 'WrongEnvironment';
 }
 

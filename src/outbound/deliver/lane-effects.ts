@@ -28,7 +28,7 @@ export interface LaneEffects {
   pauses: Omit<LanePause, 'actor' | 'since_at'>[];
   /** The service answers again: the breaker closes. */
   closesBreaker: boolean;
-  /** What somebody should know, once. */
+  /** What a person should know, once. */
   alerts: string[];
 }
 
@@ -68,7 +68,7 @@ export function laneEffects(
 ): LaneEffects {
   let { throttles, throttledUntil, throttledSince, refusals } = before;
   let { nextProbeAt } = settings;
-  // Somebody else closed the breaker, an operator or a pull that got through: it takes as many failures to open it again.
+  // An operator, or another process, closed the breaker: it takes as many failures to open it again.
   let failures = nextProbeAt === null && before.failures >= settings.outageAfterFailures ? 0 : before.failures;
   let pauses: LaneEffects['pauses'] = [];
   const alerts: string[] = [];
@@ -159,7 +159,7 @@ export function laneEffects(
           alerts.push(
             `${refusalStorm} equal refusals in a row (${reason}): one wrong setting? Look at \`waybill outbox --state parked\`, then \`waybill resume deliver\`.`,
           );
-          // Whoever resumes without a remedy is stopped again after as many.
+          // A resume without a remedy ends after as many.
           refusals = { reason: '', count: 0 };
         }
         break;

@@ -24,7 +24,7 @@ export interface LookUpMessage {
 }
 
 /** Which records the service can be asked for, by the reason to ask. */
-export type LookUpEntities = Readonly<Record<LookUpMessage['cause'], readonly Entity[]>>;
+type LookUpEntities = Readonly<Record<LookUpMessage['cause'], readonly Entity[]>>;
 
 /** A conflict that was looked up waits for a person: so long that no claim meets it again. */
 const neverDue = 8_640_000_000_000_000;
@@ -113,7 +113,7 @@ export async function nextConflictAt(
 /** What is written here; adopting is `adoptCustomer`. */
 type SettledLookUp = Exclude<LookUpDecision, { to: 'adopted' }>;
 
-export interface LookUpOutcome {
+interface LookUpOutcome {
   /** Null: not answered, to be tried again at `nextAttemptAt`. */
   decision: SettledLookUp | null;
   nextAttemptAt: number;
@@ -197,7 +197,7 @@ async function bind(
   );
 }
 
-export interface LookedUpMessage {
+interface LookedUpMessage {
   entity: Entity;
   /** Why it was looked up: its key may be forgotten (`in_doubt`), or the service said that something exists (`conflict`). */
   cause: 'in_doubt' | 'conflict';
@@ -207,7 +207,7 @@ export interface LookedUpMessage {
 
 export type LookUpDecision =
   | { to: 'delivered'; serviceId: string; flag: string; contentKnown: boolean }
-  /** Somebody else made this customer: it is bound, and nothing of it is overwritten before a person has looked. */
+  /** Another party made this customer: it is bound, and nothing of it is overwritten before a person has looked. */
   | { to: 'adopted'; found: FoundRecord }
   /** It does not exist: the same key and bytes go out as if for the first time. */
   | { to: 'pending' }

@@ -6,7 +6,7 @@ import { type EndpointNotice, endpointAddress } from '../../service/endpoint-lif
 import { type Alert, openAlerts, raiseAlert } from '../../store/alerts.js';
 import type { Tx } from '../../store/store.js';
 
-/** More states than this are not states: whoever reads the warning has seen enough. */
+/** More states than this are not states, and a reader of the warning has seen enough. */
 const maxStates = 20;
 
 /** Puts on record, once an endpoint, that the service announces its end. It stays until the endpoint is another one. */
@@ -39,7 +39,7 @@ function endpointInWords({ endpoint, address, lifecycle: { deprecatedAt, sunsetA
 }
 
 /** Which of these states the profile does not name. Pure. */
-export function unknownStates(known: readonly string[], states: readonly string[]): string[] {
+function unknownStates(known: readonly string[], states: readonly string[]): string[] {
   return known.length === 0 ? [] : [...new Set(states)].filter((state) => !known.includes(state));
 }
 

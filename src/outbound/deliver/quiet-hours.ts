@@ -11,7 +11,7 @@ const dayMs = 24 * 60 * minuteMs;
  * that there is a first and a last moment; a time that they skip is taken to be the moment of the change.
  * @param minutes since midnight; 1440 is the midnight that follows
  */
-export function wallInstants(
+function wallInstants(
   zone: string,
   day: { year: number; month: number; day: number },
   minutes: number,
@@ -32,7 +32,7 @@ export function wallInstants(
   return { first: after, last: after };
 }
 
-export interface Period {
+interface Period {
   fromMs: number;
   /** The first moment that does not belong to it. */
   toMs: number;
@@ -121,7 +121,7 @@ export class QuietClock {
     this.#schedule = schedule;
   }
 
-  /** As a pause of the lane that nobody has to write down or to end. */
+  /** The quiet period as a pause of the lane, which needs no row in the store. */
   pauses(nowMs: number): LanePause[] {
     const { timeZone } = this.#schedule;
     return lanes.flatMap((lane) => {

@@ -8,7 +8,7 @@ import { goLiveProblem } from './go-live.js';
 import { QuietClock } from './quiet-hours.js';
 import type { ServiceLease } from './service-lease.js';
 
-export interface GateState {
+interface GateState {
   pauses: readonly LanePause[];
   /** Why a production service may not be written to, or null. */
   notLive: string | null;
@@ -98,7 +98,7 @@ export class SendGate {
         state = await this.state();
       } while (this.#holds.size > 0);
     } catch (error) {
-      // Nobody can say whether a person pressed pause: then nothing goes.
+      // It is unknown whether a person pressed pause: then nothing goes.
       return `the store can not be asked whether requests may go: ${(error as Error).message}`;
     }
     // Asked again after the read: it may have taken its time.

@@ -13,7 +13,7 @@ import { LaneKeeper } from './lane-keeper.js';
  * Who looks next whether a service that is down is back: one request in so many seconds, whether delivery or a pull makes it.
  * Delivery looks all the time; a pull comes rarely and reserves the next turn. Times are those of a monotonic clock.
  */
-export class ProbeTurns {
+class ProbeTurns {
   readonly #everyMs: number;
   #takenAtMs = Number.NEGATIVE_INFINITY;
   #beforeMs = Number.NEGATIVE_INFINITY;
@@ -24,7 +24,7 @@ export class ProbeTurns {
     this.#everyMs = everyMs;
   }
 
-  /** Takes the turn when it has come, and nobody else has reserved it. */
+  /** Takes the turn when it has come and no one has reserved it. */
   take(atMs: number): boolean {
     return !this.#isReserved && this.takeReserved(atMs);
   }
@@ -90,7 +90,7 @@ export class ServiceLease {
   /**
    * Takes the lease, waits until the predecessor's requests have left the service's window, and turns what it was sending
    * into "may have been sent".
-   * @returns null with the holder's name when somebody else has it
+   * @returns the holder's name, and when it is free, when another process has it
    */
   static async acquire(
     context: JobContext,
@@ -116,7 +116,7 @@ export class ServiceLease {
     }
   }
 
-  /** Whether a request that starts now ends, at its deadline, before the lease could be somebody else's. */
+  /** Whether a request that starts now ends, at its deadline, before another process could have the lease. */
   mayStartRequest(): boolean {
     return !this.#lost && this.#context.clock.monotonicMs() + this.#requestDeadlineMs < this.lease.endsAtMonotonicMs;
   }

@@ -46,7 +46,7 @@ export function secretText(text: string): string {
   return value;
 }
 
-export interface StaticCredentialOptions extends Pick<WatchedFilesOptions<string>, 'monotonicMs' | 'warn' | 'files'> {
+interface StaticCredentialOptions extends Pick<WatchedFilesOptions<string>, 'monotonicMs' | 'warn' | 'files'> {
   settings: Extract<CredentialSettings, { kind: 'bearer' | 'apiKey' }>;
   token: string;
   tokenFile: string | undefined;

@@ -88,7 +88,7 @@ export class OauthCredential implements Credential {
     const token = this.#token;
     const now = this.#options.monotonicMs();
     if (!token || !isGood(token, now)) return this.#renewed(gate);
-    // Before it expires: whoever comes meanwhile goes on with the one we have, also when no new one is to be had yet.
+    // Renew before it expires: requests meanwhile go on with the old one, also when no new one is to be had yet.
     if (token.renewAtMs !== null && now >= token.renewAtMs) this.#renewed(gate).catch(() => undefined);
     return null;
   }

@@ -14,7 +14,7 @@ const inJson = /"(?:access|refresh|id)_token"\s*:\s*"((?:[^"\\]|\\.){1,8192})"?/
 const inForm = /\b(?:access|refresh|id)_token=([^&\s"]{1,8192})/g;
 
 /** The tokens that an answer of a token endpoint carries, wherever they stand in it, also where it is cut off or no JSON. Pure. */
-export function tokensIn(body: string): string[] {
+function tokensIn(body: string): string[] {
   const found = [
     ...Array.from(body.matchAll(inJson), ([, text = '']) => unescaped(text)),
     ...Array.from(body.matchAll(inForm), ([, text = '']) => text),
@@ -37,7 +37,7 @@ export type SendTokenRequest = (request: {
   body: string;
 }) => Promise<WireExchange>;
 
-export type TokenAnswer =
+type TokenAnswer =
   | { kind: 'token'; token: string; lifetimeMs: number | null }
   | { kind: 'fault'; fault: CredentialFault; retryAfterMs: number | null };
 
@@ -124,7 +124,7 @@ function ofNoAnswer(exchange: NoAnswer['exchange'], where: string): CredentialFa
  * What an answer without a token means. Pure. A person has to look where we are refused; whatever may pass by itself, or is no
  * answer of a token endpoint at all, is waited out.
  */
-export function judgeTokenRefusal(
+function judgeTokenRefusal(
   answer: Extract<WireExchange, { kind: 'answer' }> | null,
   error: Error,
   where: string,

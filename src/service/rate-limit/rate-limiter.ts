@@ -5,7 +5,7 @@ import { faster, firstPace, type Pace, slower } from './adaptive-pace.js';
 import type { RateLimitAdvice } from './rate-limit-headers.js';
 import { type RateLimit, SlidingSlots } from './sliding-slots.js';
 
-export interface RateLimiterOptions {
+interface RateLimiterOptions {
   /** Requests under way at once. */
   concurrency: number;
   /** All of them hold at once; none: the limit is not known, and is felt for. */
@@ -21,7 +21,7 @@ export interface Turn {
   heed(throttled: boolean, advice: RateLimitAdvice | null): void;
 }
 
-/** How long a request waits for its slot. Whoever would wait longer is told so: a limit of a day may be used up by noon. */
+/** How long a request waits for its slot. One that would wait longer is told so: a limit of a day may be used up by noon. */
 export const longestSlotWaitMs = 10_000;
 
 /** Node runs a timer that is longer at once. */
@@ -124,13 +124,13 @@ export class RateLimiter {
     this.reconsider();
   }
 
-  /** Whoever waits for a slot asks again whether it is any use. */
+  /** Makes requests that wait for a slot ask again whether waiting is any use. */
   reconsider(): void {
     this.#wakeUp.abort();
     this.#wakeUp = new AbortController();
   }
 
-  /** Lets go at once whatever only waits for its turn, so that the process can end. */
+  /** Lets go at once the requests that only wait for their turn, so that the process can end. */
   close(): void {
     this.#isClosed = true;
     this.reconsider();
@@ -222,7 +222,7 @@ export function isOwnLimit(reason: string): boolean {
 }
 
 /**
- * Windows up to this length are waited out by whoever takes over: its clock may differ from its predecessor's by seconds, and
+ * A successor waits out windows up to this length: its clock may differ from its predecessor's by seconds, and
  * not by minutes. Longer ones are counted from what is on record.
  */
 export const longestRestMs = 10_000;

@@ -9,7 +9,7 @@ import { ProxyTunnel, type TunnelOptions } from './proxy-tunnel.js';
 
 type Watching = Pick<WatchedFilesOptions<Material>, 'monotonicMs' | 'warn' | 'files'>;
 
-export interface ConnectionsOptions extends Watching {
+interface ConnectionsOptions extends Watching {
   service: Pick<ServiceSettings, 'tls' | 'proxy'>;
   maxSockets: number;
   secrets: KnownSecrets;
@@ -87,7 +87,7 @@ export class Connections {
     const { service, maxSockets } = this.#options;
     const { proxyPassword, ...tls } = this.#material.value;
     const kept = { keepAlive: true, maxSockets };
-    // Whatever the environment says: a certificate that nobody vouches for is not accepted.
+    // Never accept a certificate without a trusted authority, even where the environment says so.
     const secure = { ...tls, minVersion: service.tls.minVersion, rejectUnauthorized: true };
     const { proxy } = service;
     if (!proxy) return { http: new http.Agent(kept), https: new https.Agent({ ...kept, ...secure }) };

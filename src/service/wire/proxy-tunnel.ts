@@ -5,14 +5,11 @@ import { HttpsProxyAgent, type HttpsProxyAgentOptions } from 'https-proxy-agent'
 
 export type TunnelOptions = HttpsProxyAgentOptions<string>;
 /** How the service is spoken to inside of the tunnel. */
-export type InnerTls = Pick<
-  ConnectionOptions,
-  'ca' | 'cert' | 'key' | 'passphrase' | 'minVersion' | 'rejectUnauthorized'
->;
+type InnerTls = Pick<ConnectionOptions, 'ca' | 'cert' | 'key' | 'passphrase' | 'minVersion' | 'rejectUnauthorized'>;
 type ConnectOptions = Parameters<HttpsProxyAgent<string>['connect']>[1];
 
 /** What the proxy said instead of opening a tunnel. Nothing has left for the service. */
-export class ProxyRefusal extends Error {
+class ProxyRefusal extends Error {
   readonly code = 'WAYBILL_PROXY_REFUSAL';
 
   constructor(readonly status: number) {

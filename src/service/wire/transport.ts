@@ -14,7 +14,7 @@ import type { Connections } from './connections.js';
 import { deadlineCode, NotSent, readBody, watchedTransport } from './watched-transport.js';
 import { exchangeOfError, type Gate, plainHeaders, type TimedExchange, type WireExchange } from './wire-exchange.js';
 
-export interface TransportOptions {
+interface TransportOptions {
   service: ServiceSettings;
   rateLimiter: RateLimiter;
   connections: Connections;
@@ -40,7 +40,7 @@ export interface TransportRequest {
 }
 
 /** An exchange, and which proof it showed; absent: none. */
-export type ProvenExchange = TimedExchange & { proof?: number | undefined };
+type ProvenExchange = TimedExchange & { proof?: number | undefined };
 
 declare module 'axios' {
   interface InternalAxiosRequestConfig {

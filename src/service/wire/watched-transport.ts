@@ -29,7 +29,7 @@ export function watchedTransport(config: InternalAxiosRequestConfig, isTunnelled
       const way = isTunnelled ? { ...options, waybillDeadline: deadline } : options;
       const request = (isSecure ? https : http).request(way, onResponse);
       if (isTunnelled) config.waybillNeverConnected = true;
-      // Whoever goes over a kept connection waits here for all that run in the same turn: bytes leave right after this.
+      // Over a kept connection, a request waits here for all others of the same turn: bytes leave right after this.
       request.once('socket', (socket) => {
         if (isShut()) {
           socket.destroy(new NotSent(shutMeanwhile));

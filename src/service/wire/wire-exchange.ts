@@ -17,7 +17,7 @@ export type WireExchange =
   | { kind: 'broken'; reason: string }
   /** Provably nothing left: the connection was never made. */
   | { kind: 'unreachable'; reason: string; tls: boolean }
-  /** The proxy, or whoever gives tokens, does not know us: nothing left for the service. */
+  /** The proxy, or the token endpoint, does not know us: nothing left for the service. */
   | { kind: 'no_credential'; reason: string }
   /** We did not let it go. */
   | { kind: 'not_sent'; reason: string };
@@ -99,7 +99,7 @@ export function plainHeaders(headers: unknown): Record<string, string> {
 export type Gate = (() => Promise<string | null>) & {
   /**
    * Asked once more, without waiting, in the very moment in which the bytes leave: a process that was frozen between the
-   * gate and the wire must not send when it wakes up and somebody else has its place.
+   * gate and the wire must not send when it wakes up and another process has its place.
    */
   stillOpen?: () => boolean;
   /** Whether it has been shut for good, so that waiting for a slot is no use. */
