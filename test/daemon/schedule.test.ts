@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import { runSchedule } from '../../src/daemon/schedule.js';
-import { insertSampleOrder } from '../../src/lab/sample-erp/change-sample-erp.js';
 import { requestWakeUp } from '../../src/store/job-runs.js';
 import type { Store, Tx } from '../../src/store/store.js';
 import { useStore } from '../store/both-stores.js';
+import { insertSampleOrder } from '../support/change-sample-erp.js';
 import { type Lab, onBothLabs, useLab } from '../support/jobs/job-lab.js';
 import { expectAllAtService, expectAttemptsFor, expectOneBodyPerKey, statesOf } from '../support/jobs/service-of.js';
 import { waitFor } from '../support/wait-for.js';

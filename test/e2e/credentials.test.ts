@@ -1,11 +1,11 @@
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { insertSampleOrder } from '../../src/lab/sample-erp/change-sample-erp.js';
 import { createSampleErp } from '../../src/lab/sample-erp/create-sample-erp.js';
 import type { SandboxOptions, TokenRules } from '../../src/lab/sandbox/options.js';
 import { startSandbox } from '../../src/lab/sandbox/start-sandbox.js';
 import { Authority } from '../support/certificates.js';
+import { insertSampleOrder } from '../support/change-sample-erp.js';
 import { ConnectProxy } from '../support/connect-proxy.js';
 import { useTempDir } from '../support/temp-dir.js';
 import { expectNoSecret } from './expect-no-secret.js';

@@ -1,11 +1,5 @@
 import { expect } from 'chai';
 import type { Connection, RowDataPacket } from 'mysql2/promise';
-import {
-  cancelSampleOrder,
-  editSampleLine,
-  insertSampleOrder,
-  wallTimeNow,
-} from '../../src/lab/sample-erp/change-sample-erp.js';
 import type { OrderRecord } from '../../src/model/record.js';
 import { confirmMessages } from '../../src/operator/confirm-held.js';
 import { recover } from '../../src/operator/recover.js';
@@ -15,6 +9,7 @@ import type { BindingRow } from '../../src/outbound/outbox/bindings.js';
 import { createKey } from '../../src/outbound/outbox/idempotency-key.js';
 import { presumeSent } from '../../src/outbound/recovery/recover-messages.js';
 import type { Store, Tx } from '../../src/store/store.js';
+import { cancelSampleOrder, editSampleLine, insertSampleOrder, wallTimeNow } from '../support/change-sample-erp.js';
 import { askAsAnother } from '../support/jobs/ask-as-another.js';
 import { type Lab, type LabKit, onBothLabs } from '../support/jobs/job-lab.js';
 import { each, exportRows, holdAsLost, loseEverything } from '../support/jobs/lost-store.js';

@@ -1,13 +1,58 @@
 import { isCancelled, type Reading } from '../eligibility.js';
-import type { ErpRow } from '../erp-database.js';
+import type { ErpRow, ErpSnapshot } from '../erp-database.js';
 import { ErpError, type ReadCustomer, type ReadOrder } from '../erp-reader.js';
 import { conditionIn, findEqualKeys, keyOf, readRowsByKey } from '../query-source.js';
 import { formatSourceKey } from '../source-key.js';
 import type { Sql } from '../sql.js';
 import { instantOfValue } from '../time/time-form.js';
 import { type MappedCustomer, mapCustomer, mapOrder, type OrderCustomer } from './map-records.js';
-import type { EntityPlan, OrderPlan } from './mapping-plan.js';
-import { readOrderLines } from './order-lines.js';
+import type { EntityPlan, LinePlan, MappingPlan, OrderPlan } from './mapping-plan.js';
+
+/** The lines of the orders of a page, by the order's key parts as JSON. */
+export async function readOrderLines(
+  snapshot: ErpSnapshot,
+  { orders, lines }: Pick<MappingPlan, 'orders' | 'lines'>,
+  keys: readonly string[][],
+): Promise<Map<string, ErpRow[]>> {
+  const byOrder = new Map<string, ErpRow[]>(keys.map((key) => [JSON.stringify(key), []]));
+  const { source, sortBy } = lines;
+  const doing = 'read the lines of orders (orders.lines.query)';
+  const rows = await readRowsByKey(snapshot, { source, columns: lines.orderKey }, keys, { sortBy, doing });
+
+  // Under a collation a line may spell the key of its order another way.
+  const strangers = new Map<string, ErpRow[]>();
+  for (const row of rows) {
+    const key = JSON.stringify(keyOf(row, lines.orderKey));
+    const own = byOrder.get(key) ?? strangers.get(key) ?? [];
+    if (!byOrder.has(key)) strangers.set(key, own);
+    own.push(row);
+  }
+  const orderKeys = { source: orders.source, columns: orders.key };
+  const equal = await findEqualKeys(snapshot, orderKeys, [...strangers.keys()], 'match lines with orders');
+  for (const [key, found] of equal) {
+    // An order that spells it just so has the better claim, even when it isn't on this page.
+    const owner = found.includes(key) ? key : found.find((candidate) => byOrder.has(candidate));
+    byOrder.get(owner ?? '')?.push(...(strangers.get(key) ?? []));
+  }
+  return new Map([...byOrder].map(([key, own]) => [key, inFixedOrder(own, lines)]));
+}
+
+/** Lines that share their sort value come in any order; a fixed one keeps the order's content hash from changing. */
+function inFixedOrder(rows: readonly ErpRow[], { sortBy }: LinePlan): ErpRow[] {
+  const groups: { position: string; rows: ErpRow[] }[] = [];
+  for (const row of rows) {
+    const position = JSON.stringify(sortBy.map(({ name }) => row[name]));
+    const last = groups.at(-1);
+    if (last?.position === position) last.rows.push(row);
+    else groups.push({ position, rows: [row] });
+  }
+  const sorted = (tied: ErpRow[]): ErpRow[] =>
+    tied
+      .map((row) => JSON.stringify(row))
+      .sort()
+      .map((text) => JSON.parse(text));
+  return groups.flatMap((group) => (group.rows.length === 1 ? group.rows : sorted(group.rows)));
+}
 
 /** Rows of one key; more than one is a query that multiplies rows. */
 interface KeyedRows {

@@ -5,50 +5,15 @@ interface ListedInvoice extends Invoice {
   place: number;
 }
 
-/** Invoices in order of their place. Pages and changes stay cheap with 100,000 of them. */
-class InvoiceList {
-  readonly #invoices: ListedInvoice[] = [];
-
-  get total(): number {
-    return this.#invoices.length;
-  }
-
-  page(offset: number, limit: number): ListedInvoice[] {
-    return this.#invoices.slice(offset, offset + limit);
-  }
-
-  insert(invoice: ListedInvoice): void {
-    const last = this.#invoices.at(-1);
-    if (!last || last.place < invoice.place) this.#invoices.push(invoice);
-    else this.#invoices.splice(this.#find(invoice.place), 0, invoice);
-  }
-
-  remove(invoice: ListedInvoice): void {
-    const at = this.#find(invoice.place);
-    if (this.#invoices[at] === invoice) this.#invoices.splice(at, 1);
-  }
-
-  /** The first index whose place is not below the one asked for. */
-  #find(place: number): number {
-    let low = 0;
-    let high = this.#invoices.length;
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if ((this.#invoices[middle]?.place ?? 0) < place) low = middle + 1;
-      else high = middle;
-    }
-    return low;
-  }
-}
-
 /** Which invoices to list; what is absent matches all. */
 type InvoiceFilter = { status?: string | undefined; customer_code?: string | undefined };
 
-/** All invoices, with one list for each combination of filters, so that no page is found by scanning. */
+/** All invoices, and which order each of them bills. */
 export class InvoiceBook {
   readonly #byNumber = new Map<string, ListedInvoice>();
   readonly #numberByOrder = new Map<string, string>();
-  readonly #lists = new Map<string, InvoiceList>();
+  /** Lists by their filter, kept until an invoice changes: a pull reads thousands of pages of the same list. */
+  readonly #lists = new Map<string, ListedInvoice[]>();
   #nextPlace = 1;
 
   get total(): number {
@@ -67,7 +32,7 @@ export class InvoiceBook {
     const listed: ListedInvoice = { ...invoice, invoice_no: invoiceNo, place };
     this.#byNumber.set(invoiceNo, listed);
     if (orderId !== undefined) this.#numberByOrder.set(orderId, invoiceNo);
-    for (const list of this.#listsOf(listed)) list.insert(listed);
+    this.#lists.clear();
     return listed;
   }
 
@@ -81,9 +46,9 @@ export class InvoiceBook {
   }
 
   remove(invoiceNo: string): void {
-    const invoice = this.#require(invoiceNo);
-    for (const list of this.#listsOf(invoice)) list.remove(invoice);
+    this.#require(invoiceNo);
     this.#byNumber.delete(invoiceNo);
+    this.#lists.clear();
   }
 
   /** The invoice follows its order while it is unpaid; a paid one is history. */
@@ -99,8 +64,20 @@ export class InvoiceBook {
   }
 
   page(filter: InvoiceFilter, offset: number, limit: number): { data: Invoice[]; total: number } {
-    const list = this.#lists.get(listName(filter));
-    return { data: list?.page(offset, limit) ?? [], total: list?.total ?? 0 };
+    const list = this.#list(filter);
+    return { data: list.slice(offset, offset + limit), total: list.length };
+  }
+
+  #list({ status, customer_code }: InvoiceFilter): ListedInvoice[] {
+    const name = JSON.stringify([status, customer_code]);
+    const known = this.#lists.get(name);
+    if (known) return known;
+    const list = [...this.#byNumber.values()]
+      .filter((one) => status === undefined || one.status === status)
+      .filter((one) => customer_code === undefined || one.customer_code === customer_code)
+      .sort((a, b) => a.place - b.place);
+    this.#lists.set(name, list);
+    return list;
   }
 
   #require(invoiceNo: string): ListedInvoice {
@@ -115,24 +92,7 @@ export class InvoiceBook {
   }
 
   #change(invoice: ListedInvoice, changes: Partial<ListedInvoice>): Invoice {
-    for (const list of this.#listsOf(invoice)) list.remove(invoice);
-    Object.assign(invoice, changes);
-    for (const list of this.#listsOf(invoice)) list.insert(invoice);
-    return invoice;
+    this.#lists.clear();
+    return Object.assign(invoice, changes);
   }
-
-  #listsOf({ status, customer_code }: Invoice): InvoiceList[] {
-    const filters: InvoiceFilter[] = [{}, { status }];
-    if (customer_code !== undefined) filters.push({ customer_code }, { status, customer_code });
-    return filters.map((filter) => {
-      const name = listName(filter);
-      const list = this.#lists.get(name) ?? new InvoiceList();
-      this.#lists.set(name, list);
-      return list;
-    });
-  }
-}
-
-function listName({ status, customer_code }: InvoiceFilter): string {
-  return JSON.stringify([status, customer_code]);
 }

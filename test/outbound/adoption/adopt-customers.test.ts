@@ -1,8 +1,8 @@
 import { expect } from 'chai';
-import { wallTimeNow } from '../../../src/lab/sample-erp/change-sample-erp.js';
 import type { SandboxOptions } from '../../../src/lab/sandbox/options.js';
 import { confirmHeld, summariseHeld } from '../../../src/operator/confirm-held.js';
 import { insertRows } from '../../../src/store/rows.js';
+import { wallTimeNow } from '../../support/change-sample-erp.js';
 import { type Lab, onBothLabs } from '../../support/jobs/job-lab.js';
 import { expectAllAtService } from '../../support/jobs/service-of.js';
 

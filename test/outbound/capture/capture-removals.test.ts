@@ -1,10 +1,4 @@
 import { expect } from 'chai';
-import {
-  cancelSampleOrder,
-  editSampleLine,
-  insertSampleOrder,
-  wallTimeNow,
-} from '../../../src/lab/sample-erp/change-sample-erp.js';
 import { decideForMessages, matchingIds } from '../../../src/operator/act-on-messages.js';
 import { confirmHeld, summariseHeld } from '../../../src/operator/confirm-held.js';
 import type { MessageFilter } from '../../../src/operator/list-messages.js';
@@ -13,6 +7,7 @@ import { unknownContent } from '../../../src/outbound/outbox/content-hash.js';
 import { createKey } from '../../../src/outbound/outbox/idempotency-key.js';
 import { sweepAtNextPass } from '../../../src/store/cursors.js';
 import { pauseLane, resumeLane } from '../../../src/store/lane-pauses.js';
+import { cancelSampleOrder, editSampleLine, insertSampleOrder, wallTimeNow } from '../../support/change-sample-erp.js';
 import { askAsAnother } from '../../support/jobs/ask-as-another.js';
 import { type Lab, onBothLabs } from '../../support/jobs/job-lab.js';
 import { expectAllAtService, expectOneBodyPerKey, statesOf } from '../../support/jobs/service-of.js';

@@ -2,12 +2,12 @@ import { expect } from 'chai';
 import type { RowDataPacket } from 'mysql2/promise';
 import type { ErpReader } from '../../../src/erp/erp-reader.js';
 import { compareChangedAt } from '../../../src/erp/time/change-cursor.js';
-import { editSampleLine, insertSampleOrder, wallTimeNow } from '../../../src/lab/sample-erp/change-sample-erp.js';
 import { readCursor, sweepAtNextPass } from '../../../src/store/cursors.js';
 import { pauseLane, resumeLane } from '../../../src/store/lane-pauses.js';
 import { Lease, LeaseLost } from '../../../src/store/lease.js';
 import { oneOfEachBadRow } from '../../lab/sample-erp/one-of-each-bad-row.js';
 import { useStore } from '../../store/both-stores.js';
+import { editSampleLine, insertSampleOrder, wallTimeNow } from '../../support/change-sample-erp.js';
 import { type Lab, type LabKit, onBothLabs, useLab } from '../../support/jobs/job-lab.js';
 
 const minute = 60_000;

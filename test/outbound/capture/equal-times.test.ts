@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { insertSampleOrder } from '../../../src/lab/sample-erp/change-sample-erp.js';
+import { insertSampleOrder } from '../../support/change-sample-erp.js';
 import { onBothLabs } from '../../support/jobs/job-lab.js';
 
 onBothLabs('orders that changed at the same moment', (kit) => {

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { alertChanges, writeAlertChanges } from '../../../src/daemon/watch-alerts.js';
-import { editSampleLine } from '../../../src/lab/sample-erp/change-sample-erp.js';
 import { type Confirmation, confirmHeld, planUpdates, summariseHeld } from '../../../src/operator/confirm-held.js';
+import { editSampleLine } from '../../support/change-sample-erp.js';
 import { type Lab, onBothLabs } from '../../support/jobs/job-lab.js';
 import { expectAllAtService, statesOf } from '../../support/jobs/service-of.js';
 

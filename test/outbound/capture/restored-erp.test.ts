@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { editSampleLine, insertSampleOrder } from '../../../src/lab/sample-erp/change-sample-erp.js';
 import { confirmHeld, summariseHeld } from '../../../src/operator/confirm-held.js';
+import { editSampleLine, insertSampleOrder } from '../../support/change-sample-erp.js';
 import { type Lab, onBothLabs } from '../../support/jobs/job-lab.js';
 import { expectAllAtService, statesOf } from '../../support/jobs/service-of.js';
 

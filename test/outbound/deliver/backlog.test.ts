@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { editSampleLine, insertSampleOrder } from '../../../src/lab/sample-erp/change-sample-erp.js';
 import { deliver } from '../../../src/outbound/deliver/deliver.js';
+import { editSampleLine, insertSampleOrder } from '../../support/change-sample-erp.js';
 import { onBothLabs, withServiceLease } from '../../support/jobs/job-lab.js';
 import { waitFor } from '../../support/wait-for.js';
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { editSampleLine, insertSampleOrder } from '../../../src/lab/sample-erp/change-sample-erp.js';
 import { createKey } from '../../../src/outbound/outbox/idempotency-key.js';
+import { editSampleLine, insertSampleOrder } from '../../support/change-sample-erp.js';
 import { askAsAnother } from '../../support/jobs/ask-as-another.js';
 import { type Lab, onBothLabs } from '../../support/jobs/job-lab.js';
 import { say } from '../../support/jobs/say.js';

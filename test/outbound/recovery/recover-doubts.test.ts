@@ -1,11 +1,11 @@
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { editSampleLine } from '../../../src/lab/sample-erp/change-sample-erp.js';
 import { recover } from '../../../src/operator/recover.js';
 import type { BindingRow } from '../../../src/outbound/outbox/bindings.js';
 import { checkWitness, renewWitness } from '../../../src/outbound/recovery/store-witness.js';
 import { readWitness } from '../../../src/outbound/recovery/witness-file.js';
 import { readStoreInfo, writeStoreInfo } from '../../../src/store/store-info.js';
+import { editSampleLine } from '../../support/change-sample-erp.js';
 import { type Lab, type LabOptions, onBothLabs } from '../../support/jobs/job-lab.js';
 import { copyStore, each, exportRows, holdAsLost, loseEverything } from '../../support/jobs/lost-store.js';
 import { expectAllAtService, statesOf } from '../../support/jobs/service-of.js';

@@ -1,14 +1,9 @@
 import { expect } from 'chai';
-import {
-  cancelSampleOrder,
-  editSampleLine,
-  insertSampleOrder,
-  wallTimeNow,
-} from '../../../src/lab/sample-erp/change-sample-erp.js';
 import { recover } from '../../../src/operator/recover.js';
 import { unknownContent } from '../../../src/outbound/outbox/content-hash.js';
 import { presumeSent } from '../../../src/outbound/recovery/recover-messages.js';
 import { insertRows } from '../../../src/store/rows.js';
+import { cancelSampleOrder, editSampleLine, insertSampleOrder, wallTimeNow } from '../../support/change-sample-erp.js';
 import { askAsAnother } from '../../support/jobs/ask-as-another.js';
 import { type Lab, type LabOptions, onBothLabs } from '../../support/jobs/job-lab.js';
 import { copyStore, each, exportRows, holdAsLost, loseEverything } from '../../support/jobs/lost-store.js';

@@ -1,5 +1,9 @@
-import { type SampleErpDatabase, type SampleErpTarget, withSampleErp } from './sample-erp-target.js';
-import { decimal } from './sample-rows.js';
+import {
+  type SampleErpDatabase,
+  type SampleErpTarget,
+  withSampleErp,
+} from '../../src/lab/sample-erp/sample-erp-target.js';
+import { decimal } from '../../src/lab/sample-erp/sample-rows.js';
 
 interface NewSampleOrder {
   /** The first customer by default. */
