@@ -36,51 +36,36 @@ type Planned = Pick<Reading, 'plan' | 'timeForms'>;
 const NO_ROWS = { rows: [], last: null, more: false };
 
 /** Reads any ERP through a configured mapping: it knows no table, and each method is one snapshot. */
-export class DatabaseErpReader implements ErpReader {
-  #planned: Planned | null = null;
+export function databaseErpReader(database: ErpDatabase, settings: ErpSource): ErpReader {
+  let known: Planned | null = null;
 
-  constructor(
-    readonly database: ErpDatabase,
-    readonly settings: ErpSource,
-  ) {}
-
-  async check(): Promise<void> {
-    this.#planned = null;
-    await this.#read(async (reading) => {
-      // This also checks the value of startFrom.
-      const eligible = allOf(await eligibleConditions(reading, reading.plan.orders));
-      const statement = sql`SELECT q.* ${fromQuery(reading.plan.orders.source)} WHERE ${eligible} LIMIT 0`;
-      await reading.snapshot.query(statement, 'check orders.startFrom');
+  /** One snapshot, with the mapping planned and the ERP's clock read in it. */
+  const read = <T>(ask: (reading: Reading) => Promise<T>): Promise<T> =>
+    database.snapshot(async (snapshot) => {
+      try {
+        const now = await readClock(snapshot);
+        const planned = known ?? {
+          plan: await planMapping(snapshot, settings, database.identity()),
+          timeForms: new Map(),
+        };
+        if (everyKindIsKnown(planned.plan)) known = planned;
+        return await ask({ snapshot, now, ...planned });
+      } catch (error) {
+        // A table may have changed: the next read looks at the columns again.
+        known = null;
+        throw error;
+      }
     });
-  }
 
-  nowAsChangedAt(entity: Entity): Promise<string | null> {
-    return this.#readOf(entity, null, async (reading, { source, changedAt }) => {
-      const form = changedAt && (await timeFormOf(reading, source, changedAt));
-      return form && writeInstant(reading.now, form, reading.plan.context.timeZone);
+  /** `notSent`: the answer where records of this kind are not sent. */
+  const readOf = <T>(entity: Entity, notSent: T, ask: (reading: Reading, planned: EntityPlan) => Promise<T>) =>
+    read((reading) => {
+      const planned = entity === 'order' ? reading.plan.orders : reading.plan.customers;
+      return planned === null ? Promise.resolve(notSent) : ask(reading, planned);
     });
-  }
 
-  readChanged<E extends Entity>(entity: E, from: ChangedFrom, limit: number): Promise<ErpPage<ReadRow<E>>> {
-    return this.#readPage(entity, from, limit);
-  }
-
-  sweep<E extends Entity>(
-    entity: E,
-    afterKey: string[] | null,
-    limit: number,
-    filter?: RowFilter,
-  ): Promise<ErpPage<ReadRow<E>>> {
-    return this.#readPage(entity, { afterKey }, limit, filter);
-  }
-
-  #readPage<E extends Entity>(
-    entity: E,
-    from: PageStart,
-    limit: number,
-    filter?: RowFilter,
-  ): Promise<ErpPage<ReadRow<E>>> {
-    return this.#readOf(entity, { ...NO_ROWS, customers: [] }, async (reading, planned) => {
+  const readRecords = <E extends Entity>(entity: E, from: PageStart, limit: number, filter?: RowFilter) =>
+    readOf<ErpPage<ReadRow<E>>>(entity, { ...NO_ROWS, customers: [] }, async (reading, planned) => {
       const eligible = await eligibleConditions(reading, planned, filter);
       const { rows, ...end } = await readPage(reading, planned, eligible, from, limit);
       const mapped =
@@ -89,105 +74,86 @@ export class DatabaseErpReader implements ErpReader {
           : { rows: mapCustomerPage(reading, rows, planned), customers: [] };
       return { ...mapped, ...end } as ErpPage<ReadRow<E>>;
     });
-  }
 
-  readChangedCancelled(
-    entity: Entity,
-    from: ChangedFrom,
-    limit: number,
-  ): Promise<{ keys: string[]; last: ChangePosition | null; more: boolean }> {
-    return this.#readOf(entity, { keys: [], last: null, more: false }, async (reading, planned) => {
-      if (planned.cancelled === null) return { keys: [], last: null, more: false };
-      const cancelled = [isCancelled(reading.snapshot, planned)];
-      const { rows, ...end } = await readPage(reading, planned, cancelled, from, limit);
-      const keys = rows.map((row) => keyOf(row, planned.key)).filter((key) => key !== null);
-      return { keys: keys.map(formatSourceKey), ...end };
-    });
-  }
+  return {
+    async check() {
+      known = null;
+      await read(async (reading) => {
+        // This also checks the value of startFrom.
+        const eligible = allOf(await eligibleConditions(reading, reading.plan.orders));
+        const statement = sql`SELECT q.* ${fromQuery(reading.plan.orders.source)} WHERE ${eligible} LIMIT 0`;
+        await reading.snapshot.query(statement, 'check orders.startFrom');
+      });
+    },
 
-  presence(entity: Entity, keys: readonly string[]): Promise<Presence> {
-    return this.#readOf(entity, { existing: null, cancelled: new Set() }, async ({ snapshot }, planned) => {
-      const parts = keys.map((key) => parseSourceKey(key, planned.key.length)).filter((found) => found !== null);
-      const look = async (target: KeyColumns, conditions: Sql[], doing: string) => {
-        const rows = await readRowsByKey(snapshot, target, parts, { conditions, doing });
-        return new Set(rows.map((row) => formatSourceKey(keyOf(row, target.columns) ?? [])));
-      };
-      const { existence, source, key: columns, followsDeleted, cancelled } = planned;
-      const existing = followsDeleted
-        ? await look(existence, [], `look which records exist (${existence.source.path})`)
-        : null;
-      if (cancelled === null) return { existing, cancelled: new Set() };
-      const conditions = [isCancelled(snapshot, planned)];
-      const doing = `look for cancelled records (${source.path})`;
-      return { existing, cancelled: await look({ source, columns }, conditions, doing) };
-    });
-  }
+    nowAsChangedAt: (entity) =>
+      readOf(entity, null, async (reading, { source, changedAt }) => {
+        const form = changedAt && (await timeFormOf(reading, source, changedAt));
+        return form && writeInstant(reading.now, form, reading.plan.context.timeZone);
+      }),
 
-  sourceEnd(entity: Entity): Promise<SourceEnd> {
-    const notSent = { isEmpty: false, changedAt: null, key: null };
-    return this.#readOf(entity, notSent, async ({ snapshot }, { existence, source, changedAt }) => {
-      const [first] = existence.columns as [ErpColumn];
-      const key = await highestValue(snapshot, existence.source, first);
-      const isCounter = existence.columns.length === 1 && first.kind === 'number' && /^\d+$/.test(key ?? '');
-      return {
-        isEmpty: key === null,
-        changedAt: changedAt && (await highestValue(snapshot, source, changedAt)),
-        key: isCounter ? key : null,
-      };
-    });
-  }
+    readChanged: readRecords,
 
-  count(entity: Entity, filter?: RowFilter): Promise<number> {
-    return this.#readOf(entity, 0, async (reading, planned) => {
-      const conditions = await eligibleConditions(reading, planned, filter);
-      if (entity === 'customer' && this.settings.customers.send === 'referenced')
-        conditions.push(await isReferenced(reading, planned));
-      return countRows(reading, planned, conditions);
-    });
-  }
+    sweep: (entity, afterKey, limit, filter) => readRecords(entity, { afterKey }, limit, filter),
 
-  countExcludedByStartFrom(): Promise<number> {
-    return this.#readOf('order', 0, async (reading, orders) => {
-      if (orders.startFrom === null) return 0;
-      const pending = await countRows(reading, orders, pendingConditions(reading, orders));
-      return pending - (await countRows(reading, orders, await eligibleConditions(reading, orders)));
-    });
-  }
+    readChangedCancelled: (entity, from, limit) =>
+      readOf(entity, { keys: [], last: null, more: false }, async (reading, planned) => {
+        if (planned.cancelled === null) return { keys: [], last: null, more: false };
+        const cancelled = [isCancelled(reading.snapshot, planned)];
+        const { rows, ...end } = await readPage(reading, planned, cancelled, from, limit);
+        const keys = rows.map((row) => keyOf(row, planned.key)).filter((key) => key !== null);
+        return { keys: keys.map(formatSourceKey), ...end };
+      }),
 
-  identity(): string {
-    return this.database.identity();
-  }
-
-  close(): Promise<void> {
-    return this.database.close();
-  }
-
-  /** `notSent`: the answer where records of this kind are not sent. */
-  #readOf<T>(entity: Entity, notSent: T, read: (reading: Reading, planned: EntityPlan) => Promise<T>): Promise<T> {
-    return this.#read(async (reading) => {
-      const planned = entity === 'order' ? reading.plan.orders : reading.plan.customers;
-      return planned === null ? notSent : read(reading, planned);
-    });
-  }
-
-  /** One snapshot, with the mapping planned and the ERP's clock read in it. */
-  #read<T>(read: (reading: Reading) => Promise<T>): Promise<T> {
-    return this.database.snapshot(async (snapshot) => {
-      try {
-        const now = await readClock(snapshot);
-        const planned = this.#planned ?? {
-          plan: await planMapping(snapshot, this.settings, this.identity()),
-          timeForms: new Map(),
+    presence: (entity, keys) =>
+      readOf<Presence>(entity, { existing: null, cancelled: new Set() }, async ({ snapshot }, planned) => {
+        const parts = keys.map((key) => parseSourceKey(key, planned.key.length)).filter((found) => found !== null);
+        const look = async (target: KeyColumns, conditions: Sql[], doing: string) => {
+          const rows = await readRowsByKey(snapshot, target, parts, { conditions, doing });
+          return new Set(rows.map((row) => formatSourceKey(keyOf(row, target.columns) ?? [])));
         };
-        if (everyKindIsKnown(planned.plan)) this.#planned = planned;
-        return await read({ snapshot, now, ...planned });
-      } catch (error) {
-        // A table may have changed: the next read looks at the columns again.
-        this.#planned = null;
-        throw error;
-      }
-    });
-  }
+        const { existence, source, key: columns, followsDeleted, cancelled } = planned;
+        const existing = followsDeleted
+          ? await look(existence, [], `look which records exist (${existence.source.path})`)
+          : null;
+        if (cancelled === null) return { existing, cancelled: new Set() };
+        const conditions = [isCancelled(snapshot, planned)];
+        const doing = `look for cancelled records (${source.path})`;
+        return { existing, cancelled: await look({ source, columns }, conditions, doing) };
+      }),
+
+    sourceEnd(entity) {
+      const notSent = { isEmpty: false, changedAt: null, key: null };
+      return readOf<SourceEnd>(entity, notSent, async ({ snapshot }, { existence, source, changedAt }) => {
+        const [first] = existence.columns as [ErpColumn];
+        const key = await highestValue(snapshot, existence.source, first);
+        const isCounter = existence.columns.length === 1 && first.kind === 'number' && /^\d+$/.test(key ?? '');
+        return {
+          isEmpty: key === null,
+          changedAt: changedAt && (await highestValue(snapshot, source, changedAt)),
+          key: isCounter ? key : null,
+        };
+      });
+    },
+
+    count: (entity, filter) =>
+      readOf(entity, 0, async (reading, planned) => {
+        const conditions = await eligibleConditions(reading, planned, filter);
+        if (entity === 'customer' && settings.customers.send === 'referenced')
+          conditions.push(await isReferenced(reading, planned));
+        return countRows(reading, planned, conditions);
+      }),
+
+    countExcludedByStartFrom: () =>
+      readOf('order', 0, async (reading, orders) => {
+        if (orders.startFrom === null) return 0;
+        const pending = await countRows(reading, orders, pendingConditions(reading, orders));
+        return pending - (await countRows(reading, orders, await eligibleConditions(reading, orders)));
+      }),
+
+    identity: () => database.identity(),
+    close: () => database.close(),
+  };
 }
 
 async function readClock(snapshot: ErpSnapshot): Promise<Instant> {

@@ -59,9 +59,9 @@ export interface ErpDatabase {
   close(): Promise<void>;
 }
 
-/** A statement as pieces of text with a value between each two. */
+/** A statement with a `?` where each value goes. */
 export interface WriteStatement {
-  pieces: readonly string[];
+  sql: string;
   values: readonly (string | null)[];
 }
 

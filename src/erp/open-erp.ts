@@ -1,6 +1,6 @@
 import type { Settings } from '../config/settings.js';
 import type { WriteBackKind } from '../model/write-back.js';
-import { DatabaseErpReader } from './database-erp-reader.js';
+import { databaseErpReader } from './database-erp-reader.js';
 import { MysqlErp } from './dialects/mysql-erp.js';
 import { MysqlErpWriter } from './dialects/mysql-erp-writer.js';
 import { SqliteErp } from './dialects/sqlite-erp.js';
@@ -15,7 +15,7 @@ import { type ErpWriter, keysQuery, writeBackStatements } from './write-back/erp
  */
 export function openErpReader(settings: ErpSource): ErpReader {
   const database = settings.erp.type === 'mysql' ? new MysqlErp(settings.erp) : new SqliteErp(settings.erp);
-  return new DatabaseErpReader(database, settings);
+  return databaseErpReader(database, settings);
 }
 
 /** The configured ERP's writer; null where the write-back is off. It connects with the first write. */

@@ -7,11 +7,11 @@ import { type AmountsSettings, amountsSettings } from '../../src/config/sections
 import { customersSettings } from '../../src/config/sections/customers.js';
 import { type ErpSettings, erpSettings } from '../../src/config/sections/erp.js';
 import { ordersSettings } from '../../src/config/sections/orders.js';
-import { DatabaseErpReader } from '../../src/erp/database-erp-reader.js';
+import { databaseErpReader } from '../../src/erp/database-erp-reader.js';
 import { MysqlErp } from '../../src/erp/dialects/mysql-erp.js';
 import { SqliteErp } from '../../src/erp/dialects/sqlite-erp.js';
 import type { ErpDatabase } from '../../src/erp/erp-database.js';
-import type { ErpSource } from '../../src/erp/erp-reader.js';
+import type { ErpReader, ErpSource } from '../../src/erp/erp-reader.js';
 import type { SampleErpTarget } from '../../src/lab/sample-erp/sample-erp-target.js';
 import { Secret } from '../../src/model/secret.js';
 import type { TestUser } from '../support/mariadb-database.js';
@@ -97,12 +97,12 @@ export function erpDatabase(settings: ErpSettings): ErpDatabase {
 /** A reader of the contract's tables, closed after the test. */
 export function openReader(lab: ErpLab, mapping: Mapping = {}, wrap = (database: ErpDatabase) => database) {
   const source = erpSource(lab, mapping);
-  const reader = new DatabaseErpReader(wrap(erpDatabase(source.erp)), source);
+  const reader = databaseErpReader(wrap(erpDatabase(source.erp)), source);
   opened.push(reader);
   return reader;
 }
 
-const opened: DatabaseErpReader[] = [];
+const opened: ErpReader[] = [];
 async function closeReaders(): Promise<void> {
   for (const reader of opened.splice(0)) await reader.close();
 }

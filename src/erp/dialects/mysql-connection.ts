@@ -24,7 +24,7 @@ export interface MysqlServer {
 }
 
 /** One connection for one task after the other. It is opened when it is first needed, and again after a failure. */
-export class MysqlConnection {
+export abstract class MysqlConnection {
   readonly #queue = new PQueue({ concurrency: 1 });
   readonly #account: MysqlAccount;
   readonly #session: (server: MysqlServer) => string[];
@@ -37,7 +37,7 @@ export class MysqlConnection {
   }
 
   /** Runs the task when those before it are done. A failed task drops the connection with all that is open on it. */
-  run<T>(task: (connect: () => Promise<Connection>) => Promise<T>): Promise<T> {
+  protected run<T>(task: (connect: () => Promise<Connection>) => Promise<T>): Promise<T> {
     return this.#queue.add(async () => {
       try {
         return await task(() => this.#connect());

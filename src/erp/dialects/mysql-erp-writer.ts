@@ -6,9 +6,8 @@ import { type MysqlSettings, mysqlDialect } from './mysql-erp.js';
 import { mysqlWriteFailure } from './mysql-failure.js';
 
 /** An ERP on MySQL or MariaDB, written with the write-back's own account and a connection of its own. */
-export class MysqlErpWriter implements WritableErpDatabase {
+export class MysqlErpWriter extends MysqlConnection implements WritableErpDatabase {
   readonly dialect = mysqlDialect;
-  readonly #connection: MysqlConnection;
   readonly #limitMs: number;
 
   constructor(erp: MysqlSettings, { host, port, database, user, password, timeoutSeconds }: WriteBackSettings) {
@@ -19,12 +18,12 @@ export class MysqlErpWriter implements WritableErpDatabase {
       user,
       password,
     };
-    this.#connection = new MysqlConnection(account, (server) => writingSession(server, timeoutSeconds));
+    super(account, (server) => writingSession(server, timeoutSeconds));
     this.#limitMs = timeoutSeconds * 1000 + GRACE_MS;
   }
 
   transaction(statements: readonly WriteStatement[], what: string): Promise<void> {
-    return this.#run(what, async (connection) => {
+    return this.#write(what, async (connection) => {
       await this.#inTime(connection.query('START TRANSACTION'));
       for (const statement of statements) await this.#execute(connection, statement);
       await this.#inTime(connection.query('COMMIT'));
@@ -32,31 +31,22 @@ export class MysqlErpWriter implements WritableErpDatabase {
   }
 
   firstColumn(query: WriteStatement, what: string): Promise<string[]> {
-    return this.#run(what, async (connection) => {
+    return this.#write(what, async (connection) => {
       const rows = await this.#execute(connection, query);
       return (rows as unknown[][]).map(([first]) => String(first));
     });
   }
 
-  identity(): string {
-    return this.#connection.identity();
-  }
-
-  close(): Promise<void> {
-    return this.#connection.close();
-  }
-
-  async #run<T>(what: string, task: (connection: Connection) => Promise<T>): Promise<T> {
+  async #write<T>(what: string, task: (connection: Connection) => Promise<T>): Promise<T> {
     try {
-      return await this.#connection.run(async (connect) => task(await connect()));
+      return await this.run(async (connect) => task(await connect()));
     } catch (error) {
       throw mysqlWriteFailure(error, what, this.identity());
     }
   }
 
-  async #execute(connection: Connection, { pieces, values }: WriteStatement): Promise<unknown> {
-    const statement = { sql: pieces.join('?'), values: [...values], rowsAsArray: true };
-    const [rows] = await this.#inTime(connection.execute<never>(statement));
+  async #execute(connection: Connection, { sql, values }: WriteStatement): Promise<unknown> {
+    const [rows] = await this.#inTime(connection.execute<never>({ sql, values: [...values], rowsAsArray: true }));
     return rows;
   }
 

@@ -48,17 +48,16 @@ function accountName(...parts: [user: string, from: string]): string {
 }
 
 /** An ERP on MySQL or MariaDB, read through one connection that may only read. */
-export class MysqlErp implements ErpDatabase {
-  readonly #connection: MysqlConnection;
+export class MysqlErp extends MysqlConnection implements ErpDatabase {
   readonly #timeoutMs: number;
 
   constructor(settings: MysqlSettings) {
-    this.#connection = new MysqlConnection(settings, (server) => readingSession(server, settings.queryTimeoutSeconds));
+    super(settings, (server) => readingSession(server, settings.queryTimeoutSeconds));
     this.#timeoutMs = settings.queryTimeoutSeconds * 1000 + GRACE_MS;
   }
 
   snapshot<T>(read: (snapshot: ErpSnapshot) => Promise<T>): Promise<T> {
-    return this.#connection.run(async (connect) => {
+    return this.run(async (connect) => {
       const connection = await connect().catch((error) => {
         throw mysqlReadFailure(error, 'connect', this.identity(), 'unreachable');
       });
@@ -74,14 +73,6 @@ export class MysqlErp implements ErpDatabase {
       await run('COMMIT', 'end a snapshot');
       return result;
     });
-  }
-
-  identity(): string {
-    return this.#connection.identity();
-  }
-
-  close(): Promise<void> {
-    return this.#connection.close();
   }
 }
 

@@ -20,17 +20,20 @@ export class SqliteErpWriter implements WritableErpDatabase {
   transaction(statements: readonly WriteStatement[], what: string): Promise<void> {
     return this.#whenFree(what, (database) => {
       const run = database.transaction(() => {
-        for (const { pieces, values } of statements) database.prepare(pieces.join('?')).run(...values);
+        for (const { sql, values } of statements) database.prepare(sql).run(...values);
       });
       run.immediate();
     });
   }
 
-  firstColumn({ pieces, values }: WriteStatement, what: string): Promise<string[]> {
-    return this.#whenFree(what, (database) => {
-      const statement = database.prepare(pieces.join('?')).pluck();
-      return statement.all(...values).map(String);
-    });
+  firstColumn({ sql, values }: WriteStatement, what: string): Promise<string[]> {
+    return this.#whenFree(what, (database) =>
+      database
+        .prepare(sql)
+        .pluck()
+        .all(...values)
+        .map(String),
+    );
   }
 
   identity(): string {
@@ -44,20 +47,18 @@ export class SqliteErpWriter implements WritableErpDatabase {
   #whenFree<T>(what: string, work: (database: Database.Database) => T): Promise<T> {
     return this.#queue.add(async () => {
       try {
-        return await untilNotBusy(this.#waitMs, () => this.#withFile(work));
+        return await untilNotBusy(this.#waitMs, () => {
+          const database = new Database(this.#file, { fileMustExist: true, timeout: 0 });
+          try {
+            return work(database);
+          } finally {
+            database.close();
+          }
+        });
       } catch (error) {
         throw this.#failure(error, what);
       }
     });
-  }
-
-  #withFile<T>(work: (database: Database.Database) => T): T {
-    const database = new Database(this.#file, { fileMustExist: true, timeout: 0 });
-    try {
-      return work(database);
-    } finally {
-      database.close();
-    }
   }
 
   #failure(cause: unknown, what: string): WriteBackError {

@@ -10,19 +10,16 @@ import type { MappedContent, ReadOrder } from '../erp-reader.js';
 import { type FieldContext, type FieldPlan, mapFields, type Outcome, readAmount } from './map-field.js';
 import { isSafe } from './money.js';
 
-export interface MappedCustomer {
-  content: MappedContent<CustomerRecord>;
-  /** Known even where another field is wrong: orders of this customer can go on. */
-  customerCode: string | null;
-}
-
-/** One customer row as a record, or the reasons why it can't be one. */
+/**
+ * One customer row as a record, or the reasons why it can't be one. Its code may be known even where another field is
+ * wrong: orders of this customer can go on.
+ */
 export function mapCustomer(
   sourceKey: string,
   row: ErpRow,
   fields: readonly FieldPlan[],
   context: FieldContext,
-): MappedCustomer {
+): { content: MappedContent<CustomerRecord>; customerCode: string | null } {
   const { values, problems } = mapFields(row, fields, context);
   const customerCode = typeof values.customer_code === 'string' ? values.customer_code : null;
   if (customerCode === null || problems.length > 0) {

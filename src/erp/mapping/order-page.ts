@@ -1,58 +1,12 @@
 import { isCancelled, type Reading } from '../eligibility.js';
-import type { ErpRow, ErpSnapshot } from '../erp-database.js';
+import type { ErpRow } from '../erp-database.js';
 import { ErpError, type ReadCustomer, type ReadOrder } from '../erp-reader.js';
 import { conditionIn, findEqualKeys, keyOf, readRowsByKey } from '../query-source.js';
 import { formatSourceKey } from '../source-key.js';
 import type { Sql } from '../sql.js';
 import { instantOfValue } from '../time/time-form.js';
-import { type MappedCustomer, mapCustomer, mapOrder, type OrderCustomer } from './map-records.js';
-import type { EntityPlan, LinePlan, MappingPlan, OrderPlan } from './mapping-plan.js';
-
-/** The lines of the orders of a page, by the order's key parts as JSON. */
-export async function readOrderLines(
-  snapshot: ErpSnapshot,
-  { orders, lines }: Pick<MappingPlan, 'orders' | 'lines'>,
-  keys: readonly string[][],
-): Promise<Map<string, ErpRow[]>> {
-  const byOrder = new Map<string, ErpRow[]>(keys.map((key) => [JSON.stringify(key), []]));
-  const { source, sortBy } = lines;
-  const doing = 'read the lines of orders (orders.lines.query)';
-  const rows = await readRowsByKey(snapshot, { source, columns: lines.orderKey }, keys, { sortBy, doing });
-
-  // Under a collation a line may spell the key of its order another way.
-  const strangers = new Map<string, ErpRow[]>();
-  for (const row of rows) {
-    const key = JSON.stringify(keyOf(row, lines.orderKey));
-    const own = byOrder.get(key) ?? strangers.get(key) ?? [];
-    if (!byOrder.has(key)) strangers.set(key, own);
-    own.push(row);
-  }
-  const orderKeys = { source: orders.source, columns: orders.key };
-  const equal = await findEqualKeys(snapshot, orderKeys, [...strangers.keys()], 'match lines with orders');
-  for (const [key, found] of equal) {
-    // An order that spells it just so has the better claim, even when it isn't on this page.
-    const owner = found.includes(key) ? key : found.find((candidate) => byOrder.has(candidate));
-    byOrder.get(owner ?? '')?.push(...(strangers.get(key) ?? []));
-  }
-  return new Map([...byOrder].map(([key, own]) => [key, inFixedOrder(own, lines)]));
-}
-
-/** Lines that share their sort value come in any order; a fixed one keeps the order's content hash from changing. */
-function inFixedOrder(rows: readonly ErpRow[], { sortBy }: LinePlan): ErpRow[] {
-  const groups: { position: string; rows: ErpRow[] }[] = [];
-  for (const row of rows) {
-    const position = JSON.stringify(sortBy.map(({ name }) => row[name]));
-    const last = groups.at(-1);
-    if (last?.position === position) last.rows.push(row);
-    else groups.push({ position, rows: [row] });
-  }
-  const sorted = (tied: ErpRow[]): ErpRow[] =>
-    tied
-      .map((row) => JSON.stringify(row))
-      .sort()
-      .map((text) => JSON.parse(text));
-  return groups.flatMap((group) => (group.rows.length === 1 ? group.rows : sorted(group.rows)));
-}
+import { mapCustomer, mapOrder, type OrderCustomer } from './map-records.js';
+import type { EntityPlan, LinePlan, OrderPlan } from './mapping-plan.js';
 
 /** Rows of one key; more than one is a query that multiplies rows. */
 interface KeyedRows {
@@ -67,15 +21,12 @@ export async function mapOrderPage(
   reading: Reading,
   rows: readonly ErpRow[],
 ): Promise<{ rows: ReadOrder[]; customers: ReadCustomer[] }> {
-  const { snapshot, plan } = reading;
+  const { plan } = reading;
   const { orders } = plan;
   const keyed = groupByKey(rows, orders);
   const customers = await readCustomers(reading, rows);
-  const lines = await readOrderLines(
-    snapshot,
-    plan,
-    keyed.map(({ key }) => key),
-  );
+  const orderKeys = keyed.map(({ key }) => key);
+  const lines = await readOrderLines(reading, orderKeys);
   const mapping = { ...plan.context, fields: orders.fields, lineFields: plan.lines.fields, total: orders.total };
   const read = keyed.map(({ key, sourceKey, row, count }): ReadOrder => {
     const number = (orders.number && row[orders.number]) || null;
@@ -106,14 +57,8 @@ export function mapCustomerPage(reading: Reading, rows: readonly ErpRow[], custo
   return groupByKey(rows, customers).map((keyed) => readCustomer(reading, keyed, customers).read);
 }
 
-interface CustomerOfPage {
-  read: ReadCustomer;
-  customerCode: string | null;
-  row: ErpRow;
-}
-
-function readCustomer(reading: Reading, { sourceKey, row, count }: KeyedRows, customers: EntityPlan): CustomerOfPage {
-  const { content, customerCode }: MappedCustomer =
+function readCustomer(reading: Reading, { sourceKey, row, count }: KeyedRows, customers: EntityPlan) {
+  const { content, customerCode } =
     count > 1
       ? { content: multiplied('customer', sourceKey, row, count, customers), customerCode: null }
       : mapCustomer(sourceKey, row, customers.fields, reading.plan.context);
@@ -189,6 +134,49 @@ async function readCustomers(reading: Reading, orderRows: readonly ErpRow[]): Pr
       return { key: read.sourceKey, outcome: { found: 'yes', key: read.sourceKey, customerCode, reason, row } };
     },
   };
+}
+
+/** The lines of the orders of a page, by the order's key parts as JSON. */
+async function readOrderLines({ snapshot, plan }: Reading, keys: readonly string[][]): Promise<Map<string, ErpRow[]>> {
+  const { orders, lines } = plan;
+  const byOrder = new Map<string, ErpRow[]>(keys.map((key) => [JSON.stringify(key), []]));
+  const { source, sortBy } = lines;
+  const doing = 'read the lines of orders (orders.lines.query)';
+  const rows = await readRowsByKey(snapshot, { source, columns: lines.orderKey }, keys, { sortBy, doing });
+
+  // Under a collation a line may spell the key of its order another way.
+  const strangers = new Map<string, ErpRow[]>();
+  for (const row of rows) {
+    const key = JSON.stringify(keyOf(row, lines.orderKey));
+    const own = byOrder.get(key) ?? strangers.get(key) ?? [];
+    if (!byOrder.has(key)) strangers.set(key, own);
+    own.push(row);
+  }
+  const orderKeys = { source: orders.source, columns: orders.key };
+  const equal = await findEqualKeys(snapshot, orderKeys, [...strangers.keys()], 'match lines with orders');
+  for (const [key, found] of equal) {
+    // An order that spells it just so has the better claim, even when it isn't on this page.
+    const owner = found.includes(key) ? key : found.find((candidate) => byOrder.has(candidate));
+    byOrder.get(owner ?? '')?.push(...(strangers.get(key) ?? []));
+  }
+  return new Map([...byOrder].map(([key, own]) => [key, inFixedOrder(own, lines)]));
+}
+
+/** Lines that share their sort value come in any order; a fixed one keeps the order's content hash from changing. */
+function inFixedOrder(rows: readonly ErpRow[], { sortBy }: LinePlan): ErpRow[] {
+  const groups: { position: string; rows: ErpRow[] }[] = [];
+  for (const row of rows) {
+    const position = JSON.stringify(sortBy.map(({ name }) => row[name]));
+    const last = groups.at(-1);
+    if (last?.position === position) last.rows.push(row);
+    else groups.push({ position, rows: [row] });
+  }
+  const sorted = (tied: ErpRow[]): ErpRow[] =>
+    tied
+      .map((row) => JSON.stringify(row))
+      .sort()
+      .map((text) => JSON.parse(text));
+  return groups.flatMap((group) => (group.rows.length === 1 ? group.rows : sorted(group.rows)));
 }
 
 function groupByKey(rows: readonly ErpRow[], { key, source }: EntityPlan): KeyedRows[] {

@@ -61,7 +61,7 @@ export function writeBackStatements(
     if (written.length > 0) statements.push(upsert(target, written, now));
     if (gone.length > 0) {
       const { table, key } = sideTable(target);
-      statements.push(statement(`DELETE FROM ${table} WHERE ${key} IN (${gone.map(() => '?').join(',')})`, gone));
+      statements.push({ sql: `DELETE FROM ${table} WHERE ${key} IN (${gone.map(() => '?').join(',')})`, values: gone });
     }
   }
   return statements;
@@ -70,7 +70,8 @@ export function writeBackStatements(
 /** The query for a page of the keys of a side table, in its order. Pure. */
 export function keysQuery(target: WriteTarget, after: string, limit: number): WriteStatement {
   const { table, key } = sideTable(target);
-  return statement(`SELECT ${key} FROM ${table} WHERE ${key}>? ORDER BY ${key} LIMIT ${Math.trunc(limit)}`, [after]);
+  const sql = `SELECT ${key} FROM ${table} WHERE ${key}>? ORDER BY ${key} LIMIT ${Math.trunc(limit)}`;
+  return { sql, values: [after] };
 }
 
 function sideTable({ kind, settings, dialect }: WriteTarget) {
@@ -87,16 +88,8 @@ function upsert(target: WriteTarget, changes: readonly WriteBackChange[], now: s
   });
   const rows = changes.map(({ key: id, row }) => [id, ...columns.map((column) => row?.[column] ?? null), now]);
   const places = rows.map((row) => `(${row.map(() => '?').join(',')})`).join(',');
-  return statement(
-    `INSERT INTO ${table} (${[key, ...columns, 'written_at'].join(',')}) VALUES ${places} ` +
-      `${dialect.onConflict(key)} ${set.join(',')}`,
-    rows.flat(),
-  );
-}
-
-/** Of a text that has `?` only where a value stands, as the names of side tables and columns make sure. */
-function statement(text: string, values: (string | null)[]): WriteStatement {
-  return { pieces: text.split('?'), values };
+  const insert = `INSERT INTO ${table} (${[key, ...columns, 'written_at'].join(',')}) VALUES ${places}`;
+  return { sql: `${insert} ${dialect.onConflict(key)} ${set.join(',')}`, values: rows.flat() };
 }
 
 function ownStatement({ kind, settings, dialect }: WriteTarget, change: WriteBackChange): WriteStatement {
@@ -112,5 +105,5 @@ function ownStatement({ kind, settings, dialect }: WriteTarget, change: WriteBac
     const part = /^key_(\d+)$/.exec(name)?.[1];
     return part === undefined ? (row?.[name] ?? null) : (keyParts[Number(part) - 1] ?? null);
   };
-  return { pieces, values: names.map(valueFor) };
+  return { sql: pieces.join('?'), values: names.map(valueFor) };
 }

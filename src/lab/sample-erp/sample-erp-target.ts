@@ -18,10 +18,9 @@ export async function withSampleErp<T>(
   target: SampleErpTarget,
   change: (database: SampleErpDatabase) => Promise<T>,
 ): Promise<T> {
-  const { database, begin, close } =
-    target.type === 'sqlite' ? openSqlite(target.file) : borrowMysql(target.connection);
+  const database = target.type === 'sqlite' ? openSqlite(target.file) : borrowMysql(target.connection);
   try {
-    await database.run(begin);
+    await database.run(database.begin);
     const result = await change(database);
     await database.run('COMMIT');
     return result;
@@ -29,33 +28,34 @@ export async function withSampleErp<T>(
     await database.run('ROLLBACK').catch(() => {});
     throw error;
   } finally {
-    close();
+    database.close();
   }
 }
 
-interface OpenDatabase {
-  database: SampleErpDatabase;
+interface OpenDatabase extends SampleErpDatabase {
   begin: string;
   close(): void;
 }
 
 function openSqlite(file: string): OpenDatabase {
   const sqlite = new Database(file, { timeout: 5000 });
-  const database: SampleErpDatabase = {
+  return {
+    begin: 'BEGIN IMMEDIATE',
     run: async (sql, values = []) => void sqlite.prepare(sql).run(...values),
     value: async (sql) => sqlite.prepare(sql).pluck().get(),
+    close: () => sqlite.close(),
   };
-  return { database, begin: 'BEGIN IMMEDIATE', close: () => sqlite.close() };
 }
 
 function borrowMysql(connection: Connection): OpenDatabase {
-  const database: SampleErpDatabase = {
+  return {
+    begin: 'START TRANSACTION',
     run: async (sql, values = []) => void (await connection.query(sql, [...values])),
     value: async (sql) => {
       const [rows] = await connection.query<never>({ sql, rowsAsArray: true });
       return (rows as unknown[][])[0]?.[0];
     },
+    // The connection is the caller's to close.
+    close: () => {},
   };
-  // The connection is the caller's to close.
-  return { database, begin: 'START TRANSACTION', close: () => {} };
 }

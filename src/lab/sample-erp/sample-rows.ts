@@ -1,15 +1,18 @@
 import { SeededRandom } from '../seeded-random.js';
 import type { SampleValue } from './sample-erp-target.js';
 
+const FLAWS = [
+  'ordersWithoutLines',
+  'fractionalQuantities',
+  'negativeQuantities',
+  'pricesWithThreeDecimals',
+  'missingCustomers',
+  'totalMismatches',
+] as const;
+type Flaw = (typeof FLAWS)[number];
+
 /** How many rows to make of each kind that a reader must show to a person instead of sending. */
-export interface BadRows {
-  ordersWithoutLines?: number;
-  fractionalQuantities?: number;
-  negativeQuantities?: number;
-  pricesWithThreeDecimals?: number;
-  missingCustomers?: number;
-  totalMismatches?: number;
-}
+export type BadRows = Partial<Record<Flaw, number>>;
 
 interface SampleCounts {
   /** Customers that an eligible order names. */
@@ -26,7 +29,7 @@ interface SampleRows {
   lines: SampleValue[][];
   ineligibleOrders: number;
   /** Ids of the orders with bad rows, by what is wrong with them. */
-  bad: Record<keyof BadRows, number[]>;
+  bad: Record<Flaw, number[]>;
 }
 
 type Place = readonly [postcode: string, city: string, country: string];
@@ -73,7 +76,7 @@ interface OrderDraft {
   customerId: number;
   status: string;
   from: number;
-  flaw: keyof BadRows | null;
+  flaw: Flaw | null;
 }
 
 /** The rows of a sample ERP: the same seed and counts give the same rows. */
@@ -89,14 +92,7 @@ export function makeSampleRows(seed: number, { customers, orders, bad }: SampleC
     orders: [],
     lines: [],
     ineligibleOrders: 0,
-    bad: {
-      ordersWithoutLines: [],
-      fractionalQuantities: [],
-      negativeQuantities: [],
-      pricesWithThreeDecimals: [],
-      missingCustomers: [],
-      totalMismatches: [],
-    },
+    bad: Object.fromEntries(FLAWS.map((flaw): [Flaw, number[]] => [flaw, []])) as SampleRows['bad'],
   };
   const drafts = draftOrders(random, { customers, orders, bad });
   const step = Math.max(1, Math.min(61_000, Math.floor(LONGEST_SPAN / drafts.length)));
@@ -111,14 +107,14 @@ export function makeSampleRows(seed: number, { customers, orders, bad }: SampleC
 }
 
 function draftOrders(random: SeededRandom, { customers, orders, bad }: SampleCounts): OrderDraft[] {
-  const eligible = (index: number, flaw: OrderDraft['flaw'] = null): OrderDraft => ({
+  const eligible = (index: number, flaw: Flaw | null = null): OrderDraft => ({
     customerId: index < customers ? index + 1 : random.between(1, customers),
     status: 'confirmed',
     from: FIRST_DAY,
     flaw,
   });
   const drafts = Array.from({ length: orders }, (_, index) => eligible(index));
-  for (const [flaw, count] of Object.entries(bad) as [keyof BadRows, number][]) {
+  for (const [flaw, count] of Object.entries(bad) as [Flaw, number][]) {
     for (let index = 0; index < count; index += 1) {
       const draft = eligible(customers, flaw);
       drafts.push(flaw === 'missingCustomers' ? { ...draft, customerId: NO_SUCH_CUSTOMER + index } : draft);
@@ -176,7 +172,7 @@ function addOrder(rows: SampleRows, id: number, draft: OrderDraft, time: string,
   rows.orders.push([id, orderNo, customerId, status, time.slice(0, 10), 'EUR', total, remark, time, time]);
 }
 
-function flawOfLine(flaw: OrderDraft['flaw'], cents: number): { qty?: string; price?: string } {
+function flawOfLine(flaw: Flaw | null, cents: number): { qty?: string; price?: string } {
   if (flaw === 'fractionalQuantities') return { qty: '1.500' };
   if (flaw === 'negativeQuantities') return { qty: '-2.000' };
   return flaw === 'pricesWithThreeDecimals' ? { price: `${decimal(cents)}5` } : {};

@@ -87,7 +87,7 @@ export function createControls(state: SandboxState) {
     /** Takes an order away, as the service's own staff would. */
     removeOrder: (orderId: string): void => records.deleteOrder(orderOf(orderId)),
 
-    /** Absent fields are filled in: the next number, unpaid, due in `paymentTermDays`. */
+    /** Absent fields are filled in: the next number, unpaid, due in 30 days. */
     addInvoices: (added: readonly (Pick<Invoice, 'amount'> & Partial<Invoice>)[]): Invoice[] => {
       const due_date = dueDate(state.options, state.options.nowMs());
       return added.map((invoice) => showInvoice(invoices.add({ due_date, status: 'unpaid', ...invoice })));

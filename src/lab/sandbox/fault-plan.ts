@@ -1,13 +1,19 @@
 import { z } from 'zod';
 
+const regex = z.union([
+  z.strictObject({ regex: z.string() }).transform(({ regex }) => new RegExp(regex)),
+  // The flags g and y would make a regular expression remember its last match.
+  z.instanceof(RegExp).transform(({ source, flags }) => new RegExp(source, flags.replace(/[gy]/g, ''))),
+]);
+
 /**
  * Which requests a fault may hit: those that meet all given conditions. Throttled, unauthorised and admin requests are
  * never matched.
  */
 const match = z.strictObject({
-  method: z.string().optional(),
+  method: z.string().toUpperCase().optional(),
   /** The beginning of the path with its query, or a regular expression (over HTTP: `{"regex":"…"}`). */
-  path: z.union([z.string(), z.instanceof(RegExp), z.strictObject({ regex: z.string() })]).optional(),
+  path: z.union([z.string(), regex]).optional(),
   /** The idempotency key, unquoted. */
   key: z.string().optional(),
   /** A piece of the body's text, e.g. the reference of one record. */
@@ -98,7 +104,6 @@ interface FaultTarget {
 
 interface PlannedFault {
   readonly fault: Fault;
-  readonly matches: (target: FaultTarget) => boolean;
   seen: number;
   fired: number;
 }
@@ -111,15 +116,16 @@ export class FaultPlan {
 
   /** Replaces all faults. */
   set(faults: readonly Fault[]): void {
-    this.#planned = faults.map(planned);
+    this.#planned = [];
+    this.add(faults);
   }
 
   add(faults: readonly Fault[]): void {
-    this.#planned.push(...faults.map(planned));
+    this.#planned.push(...faults.map((fault) => ({ fault, seen: 0, fired: 0 })));
   }
 
-  list(): { fault: Fault; seen: number; fired: number }[] {
-    return this.#planned.map(({ fault, seen, fired }) => ({ fault, seen, fired }));
+  list(): PlannedFault[] {
+    return this.#planned.map((one) => ({ ...one }));
   }
 
   /**
@@ -129,7 +135,7 @@ export class FaultPlan {
   draw(target: FaultTarget): Fault | null {
     let drawn: PlannedFault | null = null;
     for (const one of this.#planned) {
-      if (!one.matches(target)) continue;
+      if (!matches(one.fault.match, target)) continue;
       one.seen++;
       if (!drawn && this.#fires(one)) drawn = one;
     }
@@ -146,24 +152,11 @@ export class FaultPlan {
   }
 }
 
-function planned(fault: Fault): PlannedFault {
-  return { fault, matches: matcher(fault.match), seen: 0, fired: 0 };
-}
-
-function matcher(match: Fault['match']): (target: FaultTarget) => boolean {
-  const { path, key, bodyIncludes } = match;
-  const method = match.method?.toUpperCase();
-  // The flags g and y would make a regular expression remember its last match.
-  const regex =
-    path instanceof RegExp
-      ? new RegExp(path.source, path.flags.replace(/[gy]/g, ''))
-      : typeof path === 'object'
-        ? new RegExp(path.regex)
-        : null;
-  return (target) =>
+function matches({ method, path, key, bodyIncludes }: Fault['match'], target: FaultTarget): boolean {
+  return (
     (method === undefined || target.method === method) &&
-    (typeof path !== 'string' || target.path.startsWith(path)) &&
-    (regex === null || regex.test(target.path)) &&
+    (path === undefined || (typeof path === 'string' ? target.path.startsWith(path) : path.test(target.path))) &&
     (key === undefined || target.key === key) &&
-    (bodyIncludes === undefined || target.body.includes(bodyIncludes));
+    (bodyIncludes === undefined || target.body.includes(bodyIncludes))
+  );
 }

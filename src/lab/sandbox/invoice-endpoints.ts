@@ -5,10 +5,13 @@ import type { SandboxOptions } from './options.js';
 import { checkParameters } from './request-rules.js';
 import type { SandboxState } from './state.js';
 
+const PAYMENT_TERM_MS = 30 * 24 * 60 * 60 * 1000;
+/** Page size of a request without `limit`. */
+const DEFAULT_PAGE_SIZE = 50;
+
 /** The date, YYYY-MM-DD, on which an invoice made now is due. */
-export function dueDate({ paymentTermDays, utcOffsetMinutes }: SandboxOptions, nowMs: number): string {
-  const localMs = nowMs + utcOffsetMinutes * 60_000;
-  return new Date(localMs + paymentTermDays * 24 * 60 * 60 * 1000).toISOString().slice(0, 10);
+export function dueDate({ utcOffsetMinutes }: SandboxOptions, nowMs: number): string {
+  return new Date(nowMs + utcOffsetMinutes * 60_000 + PAYMENT_TERM_MS).toISOString().slice(0, 10);
 }
 
 /** An invoice as the service shows it, without its place in the list. */
@@ -38,8 +41,8 @@ function changeInvoices({ options, invoices, invoiceLog, invoiceRandom: random, 
 
 const listInvoices: Endpoint = (state, { query }) => {
   checkParameters(query, ['status', 'customer_code', 'limit', 'page']);
-  const { firstPage, defaultPageSize, maxPageSize } = state.options;
-  const limit = Math.min(integer(query, 'limit', 1) ?? defaultPageSize, maxPageSize);
+  const { firstPage, maxPageSize } = state.options;
+  const limit = Math.min(integer(query, 'limit', 1) ?? DEFAULT_PAGE_SIZE, maxPageSize);
   const page = integer(query, 'page', firstPage) ?? firstPage;
   const filter = { status: query.get('status') ?? undefined, customer_code: query.get('customer_code') ?? undefined };
   changeInvoices(state);

@@ -133,16 +133,12 @@ const changeableDefaults = {
   invoicePerOrder: true,
   /** The share of invoices that are paid from the start, 0 to 1. */
   paidShare: 0.25,
-  /** Days from an order to its invoice's due date. */
-  paymentTermDays: 30,
   /** How many invoices, on average, are paid, added or moved before each page of them is read. */
   invoiceChanges: 0,
   /** Announce paid invoices and changed orders to this address. */
   webhooks: null as WebhookOptions | null,
   /** The number of a list's first page. */
   firstPage: 1,
-  /** Page size of a request without `limit`. */
-  defaultPageSize: 50,
   /** Larger limits are silently clamped to this, as real services do. */
   maxPageSize: 100,
   /** UTC offset of the timestamps in answers. */

@@ -19,7 +19,7 @@ const createCustomer: Endpoint = ({ options, records }, call) => {
   }
   const ids = { customer_code: record.customer_code, created_at: timestamp(call.nowMs, options.utcOffsetMinutes) };
   const customer: LedgerCustomer = { ...ids, key: call.key, requests: [], record };
-  records.addCustomer(customer);
+  records.customers.set(customer.customer_code, customer);
   return { status: 201, body: { ...ids, status: 'active' }, touched: customer };
 };
 

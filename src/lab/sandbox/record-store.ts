@@ -40,10 +40,6 @@ export class RecordStore {
 
   constructor(readonly orderReferenceField: string) {}
 
-  addCustomer(customer: LedgerCustomer): void {
-    this.customers.set(customer.customer_code, customer);
-  }
-
   deleteCustomer({ customer_code: id, key }: LedgerCustomer): void {
     this.customers.delete(id);
     this.deleted.push({ entity: 'customer', id, reference: id, key });

@@ -48,17 +48,11 @@ export function addForeignCustomers(
   { options, records }: { options: SandboxOptions; records: RecordStore },
   customers: readonly CustomerRecord[],
 ): void {
-  const createdAt = timestamp(options.nowMs(), options.utcOffsetMinutes);
+  const created_at = timestamp(options.nowMs(), options.utcOffsetMinutes);
   for (const record of customers) {
-    const customerCode = record.customer_code;
-    if (records.customers.has(customerCode)) throw new TypeError(`There is a customer ${customerCode} already`);
+    const { customer_code } = record;
+    if (records.customers.has(customer_code)) throw new TypeError(`There is a customer ${customer_code} already`);
     const key = `somebody-else-${records.customers.size + 1}`;
-    records.addCustomer({
-      customer_code: customerCode,
-      key,
-      created_at: createdAt,
-      requests: [],
-      record: { ...record },
-    });
+    records.customers.set(customer_code, { customer_code, key, created_at, requests: [], record: { ...record } });
   }
 }
