@@ -23,8 +23,6 @@ export interface ErpDialect {
   quoteIdentifier(name: string): string;
   /** `(a, b) IN (…)` in the form that this database serves from an index. At least one tuple. */
   tupleIn(columns: readonly Sql[], tuples: readonly (readonly SqlValue[])[]): Sql;
-  /** The most tuples that `tupleIn` should list in one statement. */
-  maxTuples: number;
   /** An expression that names the type of a value: only where a column's kind can be `unknown`. */
   typeOf?(column: Sql): Sql;
   /** The database's clock in UTC, `YYYY-MM-DD HH:MM:SS.ffffff`, as an expression. */

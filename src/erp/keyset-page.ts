@@ -3,7 +3,7 @@ import { ErpError } from './erp-reader.js';
 import { columnSql, fromQuery, type QuerySource, readRows } from './query-source.js';
 import { allEqual, allOf, joinSql, rawSql, type Sql, type SqlValue, sql } from './sql.js';
 
-export interface PageRequest {
+interface PageRequest {
   source: QuerySource;
   conditions: Sql[];
   /** The columns that the page is ordered by; together they should name one row. */
@@ -14,19 +14,16 @@ export interface PageRequest {
   doing: string;
 }
 
-export interface KeysetPage {
-  rows: ErpRow[];
-  /** Values of `order` in the last row; null when there is none. */
-  last: string[] | null;
-  more: boolean;
-}
-
 /**
  * One page in the database's own order. Where several rows share the last position (texts that are equal under the
  * collation, a key that isn't one) all of them come on this page, so that the next one can start strictly after it.
+ * @returns with the rows the values of `order` in the last one, null when there is none
  * @throws ErpError when the page ends where it began, because such a source would be read for ever
  */
-export async function readKeysetPage(snapshot: ErpSnapshot, request: PageRequest): Promise<KeysetPage> {
+export async function readKeysetPage(
+  snapshot: ErpSnapshot,
+  request: PageRequest,
+): Promise<{ rows: ErpRow[]; last: string[] | null; more: boolean }> {
   const { source, conditions, order, after, limit, doing } = request;
   const columns = order.map((column) => columnSql(snapshot, column));
   const valuesAt = (position: readonly string[]): SqlValue[] =>

@@ -16,20 +16,17 @@ export interface KeyColumns {
 }
 
 const PROBES_PER_STATEMENT = 50;
-
-/** People paste queries with a semicolon at the end, which can't stand inside brackets. */
-export function stripQuery(query: string): string {
-  return query.replace(/[;\s]+$/, '').trim();
-}
+/** MariaDB rewrites longer lists into a join of its own, which can be slower than the list. */
+const KEYS_PER_STATEMENT = 900;
 
 /** `FROM (query) q`. The line break ends a comment at the end of the query. */
 export function fromQuery(source: Pick<QuerySource, 'query'>): Sql {
   return rawSql(`FROM (\n${source.query}\n) q`);
 }
 
-/** A configured condition, closed off from what stands beside it. */
+/** A configured condition, closed off from what stands beside it. A semicolon at its end can't stand in brackets. */
 export function conditionIn(condition: string): Sql {
-  return rawSql(`(\n${stripQuery(condition)}\n)`);
+  return rawSql(`(\n${condition.replace(/[;\s]+$/, '')}\n)`);
 }
 
 /** The column as a statement names it. */
@@ -79,20 +76,19 @@ export async function highestValue(
   return rows[0]?.highest ?? null;
 }
 
-/** Rows whose key is one of those given: one statement for a page, as long as the dialect can list its keys. */
+/** Rows whose key is one of those given: one statement for a page, unless it has very many. */
 export async function readRowsByKey(
   snapshot: ErpSnapshot,
   { source, columns }: KeyColumns,
   keys: readonly (readonly string[])[],
   { conditions = [], sortBy = [], doing }: { conditions?: Sql[]; sortBy?: ErpColumn[]; doing: string },
 ): Promise<ErpRow[]> {
-  const { dialect } = snapshot;
   const names = columns.map((column) => columnSql(snapshot, column));
   const order = joinSql([...names, ...sortBy.map((column) => columnSql(snapshot, column))]);
   const tuples = keys.map((parts) => keyValues(columns, parts)).filter((values) => values !== null);
   const rows: ErpRow[] = [];
-  for (let start = 0; start < tuples.length; start += dialect.maxTuples) {
-    const listed = dialect.tupleIn(names, tuples.slice(start, start + dialect.maxTuples));
+  for (let start = 0; start < tuples.length; start += KEYS_PER_STATEMENT) {
+    const listed = snapshot.dialect.tupleIn(names, tuples.slice(start, start + KEYS_PER_STATEMENT));
     const statement = sql`SELECT q.* ${fromQuery(source)} WHERE ${allOf([...conditions, listed])} ORDER BY ${order}`;
     rows.push(...(await readRows(snapshot, source, statement, doing)));
   }

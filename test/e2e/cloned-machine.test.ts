@@ -1,8 +1,7 @@
 import { copyFileSync, cpSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { createSampleErp } from '../../src/lab/sample-erp/create-sample-erp.js';
-import type { SampleErpTarget } from '../../src/lab/sample-erp/sample-erp-target.js';
+import { createSampleErp, type SampleErpTarget } from '../../src/lab/sample-erp/create-sample-erp.js';
 import { type Sandbox, startSandbox } from '../../src/lab/sandbox/start-sandbox.js';
 import { insertSampleOrder } from '../support/change-sample-erp.js';
 import { useTempDir } from '../support/temp-dir.js';

@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { compareChangedAt, shiftChangedAt } from '../../src/erp/time/change-cursor.js';
-import { timeFormOfValue } from '../../src/erp/time/time-form.js';
+import { compareChangedAt, shiftChangedAt, timeFormOfValue } from '../../src/erp/time/time-form.js';
 
 describe('a change cursor moved back for the overlap', () => {
   it('keeps its form', () => {

@@ -12,7 +12,7 @@ import { MysqlErp } from '../../src/erp/dialects/mysql-erp.js';
 import { SqliteErp } from '../../src/erp/dialects/sqlite-erp.js';
 import type { ErpDatabase } from '../../src/erp/erp-database.js';
 import type { ErpReader, ErpSource } from '../../src/erp/erp-reader.js';
-import type { SampleErpTarget } from '../../src/lab/sample-erp/sample-erp-target.js';
+import type { SampleErpTarget } from '../../src/lab/sample-erp/create-sample-erp.js';
 import { Secret } from '../../src/model/secret.js';
 import type { TestUser } from '../support/mariadb-database.js';
 import { useMariaDb } from '../support/use-mariadb.js';

@@ -8,7 +8,7 @@ import {
   type ErpReader,
   type ReadOrder,
 } from '../../src/erp/erp-reader.js';
-import { shiftChangedAt } from '../../src/erp/time/change-cursor.js';
+import { shiftChangedAt } from '../../src/erp/time/time-form.js';
 import { type ErpLab, erpSource, type Mapping, openReader, orderRows, spyOn, TABLES } from './erp-lab.js';
 
 const DAY = '2026-01-01';

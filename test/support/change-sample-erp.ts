@@ -2,7 +2,7 @@ import {
   type SampleErpDatabase,
   type SampleErpTarget,
   withSampleErp,
-} from '../../src/lab/sample-erp/sample-erp-target.js';
+} from '../../src/lab/sample-erp/create-sample-erp.js';
 import { decimal } from '../../src/lab/sample-erp/sample-rows.js';
 
 interface NewSampleOrder {

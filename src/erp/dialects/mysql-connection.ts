@@ -9,7 +9,7 @@ const PING_TIMEOUT_MS = 2_000;
 /** How much later than the server we give up on a statement: a server that is frozen can't keep its own limit. */
 export const GRACE_MS = 5_000;
 
-export interface MysqlAccount {
+interface MysqlAccount {
   host: string;
   port: number;
   database: string;

@@ -30,8 +30,6 @@ export const mysqlDialect: ErpDialect = {
       ' OR ',
     )})`;
   },
-  // MariaDB rewrites longer lists into a join of its own, which can be slower than the list.
-  maxTuples: 900,
   nowUtc: rawSql('UTC_TIMESTAMP(6)'),
   backslashEscapes: true,
   onConflict: () => 'ON DUPLICATE KEY UPDATE',

@@ -20,7 +20,6 @@ export const sqliteDialect: ErpDialect = {
     const rows = tuples.map((tuple) => sql`(${joinSql(tuple)})`);
     return sql`(${joinSql(columns)}) IN (VALUES ${joinSql(rows)})`;
   },
-  maxTuples: 900,
   typeOf: (column) =>
     sql`CASE typeof(${column}) WHEN 'integer' THEN 'number' WHEN 'real' THEN 'number' ELSE 'text' END`,
   nowUtc: rawSql("strftime('%Y-%m-%d %H:%M:%f000', 'now')"),

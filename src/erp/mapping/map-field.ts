@@ -24,19 +24,14 @@ export interface FieldContext {
 /** A problem reads on after "order 4711: " and says what to do. */
 export type Outcome<T> = { value: T } | { problem: string };
 
-/** The fields of one record or line, and everything that is wrong with it, to be corrected in one go. */
-export interface MappedFields {
-  values: Record<string, JsonValue>;
-  problems: string[];
-}
-
 /** The earliest year that is believed. Before it lie the stand-ins for "no date": 1000-01-01, 1753-01-01, 1899-12-30, 1900-01-01. */
 const EARLIEST_YEAR = '1901';
 const WHOLE = { scale: 0, rounding: 'refuse' } as const;
 const TRUE = new Set(['1', 'true', 't', 'yes', 'y']);
 const FALSE = new Set(['0', 'false', 'f', 'no', 'n']);
 
-export function mapFields(row: ErpRow, fields: readonly FieldPlan[], context: FieldContext): MappedFields {
+/** The fields of one record or line, and everything that is wrong with it, to be corrected in one go. */
+export function mapFields(row: ErpRow, fields: readonly FieldPlan[], context: FieldContext) {
   const values: Record<string, JsonValue> = {};
   const problems: string[] = [];
   for (const field of fields) {

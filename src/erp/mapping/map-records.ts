@@ -43,7 +43,7 @@ export type OrderCustomer =
   | { found: 'yes'; key: string; customerCode: string | null; reason: string | null; row: ErpRow }
   | { found: 'no'; reason: string };
 
-export interface OrderRows {
+interface OrderRows {
   sourceKey: string;
   number: string | null;
   row: ErpRow;
@@ -56,7 +56,8 @@ export function mapOrder(order: OrderRows, mapping: OrderMapping): Pick<ReadOrde
   const { sourceKey, number, row, customer } = order;
   const header = mapFields(row, mapping.fields, mapping);
   const code = customerCode(customer, header.values.customer_code);
-  const total = headerTotal(row, mapping);
+  const totalText = mapping.total && row[mapping.total];
+  const total = mapping.total && totalText ? readAmount(totalText, mapping.total, 'total', mapping) : null;
   const lines = order.lines.map((line) => mapLine(line, mapping));
   const items = lines.flatMap(({ item }) => (item === null ? [] : [item]));
   const linesTotal = orderTotal(items);
@@ -95,11 +96,6 @@ function customerCode(customer: OrderCustomer, own: JsonValue | undefined): Outc
   if (customer.found === 'not-needed') return { value: null };
   if (customer.customerCode !== null) return { value: customer.customerCode };
   return { problem: `its customer can not be sent: ${customer.reason ?? `customer ${customer.key}`}` };
-}
-
-function headerTotal(row: ErpRow, mapping: OrderMapping): Outcome<bigint> | null {
-  const text = mapping.total === null ? '' : (row[mapping.total] ?? '');
-  return mapping.total === null || text === '' ? null : readAmount(text, mapping.total, 'total', mapping);
 }
 
 function mapLine(row: ErpRow, mapping: OrderMapping): { item: OrderItem | null; problems: string[] } {

@@ -52,16 +52,19 @@ export async function planMapping(snapshot: ErpSnapshot, settings: ErpSource, id
   const customers = settings.customers.send === 'none' ? null : await planCustomers(planner, settings.customers);
   const orders = await planOrders(planner, settings);
   const lines = await planLines(planner, settings.orders);
-  const context = planContext(planner, settings);
+  const { currency, rounding } = settings.amounts;
+  const scale = settings.amounts.scale ?? currencyScale(currency);
+  if (scale === null)
+    planner.fault('amounts.currency', `${currency} is not a currency of ISO 4217; correct it or give amounts.scale`);
 
   const { faults } = planner;
-  if (faults.length > 0 || orders === null || lines === null || context === null) {
+  if (faults.length > 0 || orders === null || lines === null || scale === null) {
     const kind = planner.queryFailed ? 'query' : 'mapping';
     const count = faults.length === 1 ? 'One setting does' : `${faults.length} settings do`;
     const list = faults.map((fault) => `  ${fault}`).join('\n');
     throw new ErpError(kind, `${count} not fit the ERP database ${identity}:\n${list}`);
   }
-  return { orders, lines, customers, context };
+  return { orders, lines, customers, context: { timeZone: settings.erp.timeZone, scale, rounding } };
 }
 
 type OrdersSettings = ErpSource['orders'];
@@ -157,12 +160,4 @@ async function planLines(planner: MappingPlanner, { key, lines }: OrdersSettings
   const sortBy = lines.sortBy.map((name) => planner.column(`${path}.sortBy`, source, name));
   const fields = planner.fields(`${path}.fields`, source, lines.fields, ['sku', 'qty', 'price']);
   return source && { source, orderKey, sortBy: sortBy.filter((column) => column !== null), fields };
-}
-
-function planContext(planner: MappingPlanner, { erp, amounts }: ErpSource): FieldContext | null {
-  const { currency, rounding } = amounts;
-  const scale = amounts.scale ?? currencyScale(currency);
-  if (scale !== null) return { timeZone: erp.timeZone, scale, rounding };
-  planner.fault('amounts.currency', `${currency} is not a currency of ISO 4217; correct it or give amounts.scale`);
-  return null;
 }

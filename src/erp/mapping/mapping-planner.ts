@@ -1,7 +1,7 @@
 import type { FieldMapping } from '../../config/sections/record-mapping.js';
 import type { ErpColumn, ErpSnapshot } from '../erp-database.js';
 import { ErpError } from '../erp-reader.js';
-import { columnSql, conditionIn, fromQuery, type QuerySource, stripQuery } from '../query-source.js';
+import { columnSql, conditionIn, fromQuery, type QuerySource } from '../query-source.js';
 import { type Sql, sql } from '../sql.js';
 import type { FieldPlan, FieldType } from './map-field.js';
 
@@ -34,9 +34,8 @@ export class MappingPlanner {
 
   /** Runs the query for no rows, so that the database itself checks it. */
   async describe(path: string, query: string): Promise<QuerySource | null> {
-    const source = { path, query: stripQuery(query), columns: [] };
-    const columns = await this.#describe(path, sql`SELECT q.* ${fromQuery(source)} LIMIT 0`);
-    return columns && { ...source, columns };
+    const columns = await this.#describe(path, sql`SELECT q.* ${fromQuery({ query })} LIMIT 0`);
+    return columns && { path, query, columns };
   }
 
   async checkCondition(path: string, source: QuerySource, condition: string): Promise<void> {
@@ -77,17 +76,13 @@ export class MappingPlanner {
       if (!(name in fields)) this.fault(`${path}.${name}`, 'is missing; name the column that holds it');
     }
     const plans = Object.entries(fields).map(([name, mapping]) =>
-      this.#field(
-        `${path}.${name}`,
-        source,
-        name,
-        typeof mapping === 'string' ? { ...PLAIN, column: mapping } : mapping,
-      ),
+      this.#field(`${path}.${name}`, source, name, mapping),
     );
     return plans.filter((plan) => plan !== null);
   }
 
-  #field(path: string, source: QuerySource | null, name: string, mapping: FieldOptions): FieldPlan | null {
+  #field(path: string, source: QuerySource | null, name: string, given: FieldMapping): FieldPlan | null {
+    const mapping: FieldOptions = typeof given === 'string' ? { ...PLAIN, column: given } : given;
     const { column, constant, optional, maxLength } = mapping;
     const known = KNOWN_TYPES.get(path);
     // The settings give every field the type text when nothing is said.

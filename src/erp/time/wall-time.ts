@@ -48,19 +48,18 @@ function parseOffset(text: string): number {
 export function formatWrittenTime(written: WrittenTime): string {
   const date = formatDate(written.wallSeconds);
   if (written.dateOnly) return date;
-  const time = formatTime(written.wallSeconds).slice(0, written.hasSeconds ? 8 : 5);
+  const time = isoText(written.wallSeconds).slice(11, written.hasSeconds ? 19 : 16);
   const fraction = written.fraction === '' ? '' : `.${written.fraction}`;
   return `${date}${written.separator}${time}${fraction}${written.offsetText}`;
 }
 
 /** `YYYY-MM-DD` of seconds since 1970, read as UTC. */
 export function formatDate(wallSeconds: number): string {
-  return new Date(wallSeconds * 1000).toISOString().slice(0, 10);
+  return isoText(wallSeconds).slice(0, 10);
 }
 
-/** `HH:MM:SS` of seconds since 1970, read as UTC. */
-function formatTime(wallSeconds: number): string {
-  return new Date(wallSeconds * 1000).toISOString().slice(11, 19);
+function isoText(wallSeconds: number): string {
+  return new Date(wallSeconds * 1000).toISOString();
 }
 
 /**
@@ -111,6 +110,7 @@ export function writtenToInstant(written: WrittenTime, kind: string, timeZone: s
 
 /** An instant as the clock on the wall of that zone shows it, `2026-01-31 08:05:00`. Pure. */
 export function wallText(ms: number, timeZone: string): string {
-  const wallSeconds = instantToWall(Math.floor(ms / 1000), timeZone);
-  return `${formatDate(wallSeconds)} ${formatTime(wallSeconds)}`;
+  return isoText(instantToWall(Math.floor(ms / 1000), timeZone))
+    .slice(0, 19)
+    .replace('T', ' ');
 }

@@ -35,7 +35,7 @@ export class WriteBackError extends Error {
 }
 
 /** Where changes of a kind are written: the side table, or statements of the settings. */
-export interface WriteTarget {
+interface WriteTarget {
   kind: WriteBackKind;
   settings: WriteBackTarget;
   dialect: ErpDialect;

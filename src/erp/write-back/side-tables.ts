@@ -4,7 +4,7 @@ import { mysqlDialect } from '../dialects/mysql-erp.js';
 import { sqliteDialect } from '../dialects/sqlite-erp.js';
 
 /** What an administrator of the ERP runs once. */
-export interface SideTables {
+interface SideTables {
   /** `CREATE TABLE` for each side table that the settings use. */
   tables: string[];
   /** The statement that makes the account; null where the database knows no accounts. */

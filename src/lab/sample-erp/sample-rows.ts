@@ -1,5 +1,6 @@
 import { SeededRandom } from '../seeded-random.js';
-import type { SampleValue } from './sample-erp-target.js';
+
+export type SampleValue = string | number | null;
 
 const FLAWS = [
   'ordersWithoutLines',
@@ -180,8 +181,7 @@ function flawOfLine(flaw: Flaw | null, cents: number): { qty?: string; price?: s
 
 /** An amount in cents as decimal text. */
 export function decimal(cents: number): string {
-  const digits = String(cents).padStart(3, '0');
-  return `${digits.slice(0, -2)}.${digits.slice(-2)}`;
+  return (cents / 100).toFixed(2);
 }
 
 /** Wall time with microseconds. The hours of the sample's days are those on the wall, so no zone is applied. */

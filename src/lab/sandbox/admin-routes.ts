@@ -42,6 +42,17 @@ export function addAdminRoutes(app: FastifyInstance, { requests, records }: Sand
     admin.get('/_ledger/customers', (_request, reply) => sendLines(reply, records.customers.values()));
     admin.get('/_ledger/orders', (_request, reply) => sendLines(reply, records.orders.values()));
 
+    /** Acts and answers 204. */
+    const act = (method: 'POST' | 'DELETE', url: string, effect: (request: FastifyRequest<ById>) => void) =>
+      admin.route<ById>({
+        method,
+        url,
+        handler: (request, reply) => {
+          effect(request);
+          return reply.code(204).send();
+        },
+      });
+
     const faults = () => controls.faults().map(printable);
     admin.get('/_faults', faults);
     admin.post('/_faults', ({ body }) => {
@@ -49,18 +60,12 @@ export function addAdminRoutes(app: FastifyInstance, { requests, records }: Sand
       controls.setFaults(body as FaultInput[]);
       return faults();
     });
-    admin.delete<ById>('/_faults', thenEmpty(controls.clearFaults));
-    admin.post<ById>(
-      '/_limit',
-      thenEmpty(({ body }) => controls.setLimit(limitsInput.parse(body))),
-    );
-    admin.delete<ById>('/_keys', thenEmpty(controls.forgetKeys));
+    act('DELETE', '/_faults', controls.clearFaults);
+    act('POST', '/_limit', ({ body }) => controls.setLimit(limitsInput.parse(body)));
+    act('DELETE', '/_keys', controls.forgetKeys);
 
     admin.post<ById>('/_orders/:id', ({ params, body }) => controls.setOrder(params.id, orderInput.parse(body)));
-    admin.delete<ById>(
-      '/_orders/:id',
-      thenEmpty(({ params }) => controls.removeOrder(params.id)),
-    );
+    act('DELETE', '/_orders/:id', ({ params }) => controls.removeOrder(params.id));
 
     admin.post('/_invoices', ({ body }, reply) =>
       reply.code(201).send(controls.addInvoices(invoicesInput.parse(body))),
@@ -69,10 +74,7 @@ export function addAdminRoutes(app: FastifyInstance, { requests, records }: Sand
     admin.post<ById>('/_invoices/:id/status', ({ params, body }) =>
       controls.setInvoiceStatus(params.id, statusInput.parse(body).status),
     );
-    admin.delete<ById>(
-      '/_invoices/:id',
-      thenEmpty(({ params }) => controls.removeInvoice(params.id)),
-    );
+    act('DELETE', '/_invoices/:id', ({ params }) => controls.removeInvoice(params.id));
   });
 }
 
@@ -80,14 +82,6 @@ async function refuseStrangers(request: FastifyRequest, reply: FastifyReply): Pr
   if (!/^(127\.|::1$|::ffff:127\.)/.test(request.socket.remoteAddress ?? '')) {
     await reply.code(403).send({ error: { code: 'forbidden', message: 'Only from this machine' } });
   }
-}
-
-/** A handler that acts and answers 204. */
-function thenEmpty(act: (request: FastifyRequest<ById>) => void) {
-  return (request: FastifyRequest<ById>, reply: FastifyReply): FastifyReply => {
-    act(request);
-    return reply.code(204).send();
-  };
 }
 
 /** One JSON text a line, so that a large ledger is never held as one string. */

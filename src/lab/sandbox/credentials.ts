@@ -38,12 +38,13 @@ export class TokenDesk {
   readonly #expiry = new Map<string, number>();
   #last: string | null = null;
 
-  /** Answers a request for a token. `echo` replaces the description of a refusal. */
+  /** Answers a request for a token. */
   answer(
     rules: TokenRules,
-    request: { authorization: string | undefined; body: string; nowMs: number; echo: string | undefined },
+    { echoCredentials, nowMs }: SandboxOptions,
+    authorization: string | undefined,
+    body: string,
   ): Answer {
-    const { authorization, body, nowMs, echo } = request;
     this.counts.requests++;
     if (rules.trouble === 'down') return new Refusal(503, 'unavailable', 'No tokens at the moment').toAnswer();
     if (rules.trouble === 'html') {
@@ -52,12 +53,13 @@ export class TokenDesk {
     const error = errorOf(rules, authorization, new URLSearchParams(body));
     if (error) {
       this.counts.refused++;
-      return { status: error === 'invalid_client' ? 401 : 400, body: { error, error_description: echo ?? 'No' } };
+      const error_description = echoCredentials ? `${authorization} ${body}` : 'No';
+      return { status: error === 'invalid_client' ? 401 : 400, body: { error, error_description } };
     }
     this.counts.issued++;
     if (rules.trouble !== 'same-token' || this.#last === null) {
       this.#last = `access-${randomBytes(24).toString('base64url')}`;
-      this.#expiry.set(this.#last, nowMs + rules.lifetimeMs);
+      this.#expiry.set(this.#last, nowMs() + rules.lifetimeMs);
     }
     const life = rules.saysLifetime ? { expires_in: rules.lifetimeMs / 1000 } : {};
     return { status: 200, body: { access_token: this.#last, token_type: 'Bearer', ...life } };

@@ -1,32 +1,31 @@
+import { DateTime, FixedOffsetZone } from 'luxon';
 import type { OrderRecord } from '../../model/record.js';
 import type { DeletedRecord, LedgerCustomer, LedgerOrder } from './ledger.js';
 
 /** Orders by a value that several of them may carry. */
 class OrderIndex {
-  readonly #orders = new Map<string, LedgerOrder[]>();
+  readonly #orders = new Map<string, Set<LedgerOrder>>();
   /** The number of values that more than one order carries. */
   repeatedCount = 0;
 
   add(value: string, order: LedgerOrder): void {
-    const orders = this.#orders.get(value) ?? [];
-    this.#orders.set(value, orders);
-    if (orders.push(order) === 2) this.repeatedCount++;
+    const orders = this.#orders.get(value) ?? new Set();
+    this.#orders.set(value, orders.add(order));
+    if (orders.size === 2) this.repeatedCount++;
   }
 
   remove(value: string, order: LedgerOrder): void {
-    const orders = this.get(value);
-    const others = orders.filter((one) => one !== order);
-    if (others.length > 0) this.#orders.set(value, others);
-    else this.#orders.delete(value);
-    if (orders.length === 2 && others.length === 1) this.repeatedCount--;
+    const orders = this.#orders.get(value);
+    if (orders?.delete(order) && orders.size === 1) this.repeatedCount--;
   }
 
-  get(value: string): readonly LedgerOrder[] {
-    return this.#orders.get(value) ?? [];
+  get(value: string): LedgerOrder[] {
+    return [...(this.#orders.get(value) ?? [])];
   }
 
-  repeated(): [value: string, orders: readonly LedgerOrder[]][] {
-    return this.repeatedCount === 0 ? [] : [...this.#orders].filter(([, orders]) => orders.length > 1);
+  repeated(): [value: string, orders: LedgerOrder[]][] {
+    if (this.repeatedCount === 0) return [];
+    return [...this.#orders].filter(([, { size }]) => size > 1).map(([value, orders]) => [value, [...orders]]);
   }
 }
 
@@ -92,8 +91,6 @@ export function idSequence(name: string, random: () => number): () => string {
 
 /** ISO 8601 with a UTC offset, to the second, e.g. `2026-01-05T10:20:30+07:00`. */
 export function timestamp(ms: number, utcOffsetMinutes: number): string {
-  const local = new Date(ms + utcOffsetMinutes * 60_000).toISOString().slice(0, 19);
-  // The offset reads like a time of day: 420 minutes are 07:00.
-  const offset = new Date(Math.abs(utcOffsetMinutes) * 60_000).toISOString().slice(11, 16);
-  return `${local}${utcOffsetMinutes < 0 ? '-' : '+'}${offset}`;
+  const time = DateTime.fromMillis(ms, { zone: FixedOffsetZone.instance(utcOffsetMinutes) });
+  return time.toFormat("yyyy-MM-dd'T'HH:mm:ssZZ");
 }

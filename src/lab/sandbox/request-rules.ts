@@ -5,7 +5,7 @@ import type { SandboxOptions } from './options.js';
 
 export type JsonObject = Record<string, JsonValue>;
 /** POST names all that is needed, PUT replaces all, PATCH changes what it names. */
-export type BodyUse = 'create' | 'replace' | 'change';
+type BodyUse = 'create' | 'replace' | 'change';
 
 /** A byte order mark is left in, so that JSON.parse refuses it, as RFC 8259 allows. */
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });

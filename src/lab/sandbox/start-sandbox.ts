@@ -122,13 +122,11 @@ async function listen(state: SandboxState, controls: SandboxControls, port: numb
     });
   }
   app.post('/oauth/token', (request, reply) => {
-    const { oauth, nowMs, echoCredentials } = state.options;
+    const { oauth } = state.options;
     if (!oauth) return void serve(request, reply, null);
     reply.hijack();
     const body = bodyOf(request).toString('utf8');
-    const { authorization } = request.headers;
-    const echo = echoCredentials ? `${authorization} ${body}` : undefined;
-    const issued = state.tokens.answer(oauth, { authorization, body, nowMs: nowMs(), echo });
+    const issued = state.tokens.answer(oauth, state.options, request.headers.authorization, body);
     sendAnswer(reply.raw, state.nextRequestId(), issued);
   });
   addAdminRoutes(app, state, controls);

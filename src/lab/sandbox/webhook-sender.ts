@@ -2,7 +2,7 @@ import { createHmac, randomUUID } from 'node:crypto';
 import type { SandboxOptions, WebhookOptions } from './options.js';
 
 /** A webhook as it went out, with the status of each answer; null for none. */
-export interface SentWebhook {
+interface SentWebhook {
   id: string;
   type: string;
   body: string;

@@ -1,5 +1,5 @@
 import type { SourceEnd } from '../../erp/erp-reader.js';
-import { compareChangedAt, shiftChangedAt } from '../../erp/time/change-cursor.js';
+import { compareChangedAt, shiftChangedAt } from '../../erp/time/time-form.js';
 import type { SourceMarks } from '../../store/cursors.js';
 import { heldAsAdopted } from '../outbox/adoptions.js';
 import { unknownContent } from '../outbox/content-hash.js';

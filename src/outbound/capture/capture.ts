@@ -1,5 +1,5 @@
 import type { ChangedFrom, ErpPage, ErpReader, ReadCustomer, ReadOrder, RowFilter } from '../../erp/erp-reader.js';
-import { compareChangedAt, laterChangedAt, shiftChangedAt } from '../../erp/time/change-cursor.js';
+import { compareChangedAt, laterChangedAt, shiftChangedAt } from '../../erp/time/time-form.js';
 import type { Entity } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';

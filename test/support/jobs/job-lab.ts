@@ -8,9 +8,12 @@ import type { Settings } from '../../../src/config/settings.js';
 import type { ErpReader } from '../../../src/erp/erp-reader.js';
 import { openErpReader } from '../../../src/erp/open-erp.js';
 import { type PullOptions, type PullResult, pull } from '../../../src/inbound/invoices/pull.js';
-import { createSampleErp, type SampleErpSummary } from '../../../src/lab/sample-erp/create-sample-erp.js';
+import {
+  createSampleErp,
+  type SampleErpSummary,
+  type SampleErpTarget,
+} from '../../../src/lab/sample-erp/create-sample-erp.js';
 import { sampleErpMapping } from '../../../src/lab/sample-erp/sample-erp-mapping.js';
-import type { SampleErpTarget } from '../../../src/lab/sample-erp/sample-erp-target.js';
 import type { BadRows } from '../../../src/lab/sample-erp/sample-rows.js';
 import type { SandboxOptions } from '../../../src/lab/sandbox/options.js';
 import { type Sandbox, startSandbox } from '../../../src/lab/sandbox/start-sandbox.js';
