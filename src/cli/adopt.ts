@@ -1,15 +1,15 @@
 import { createReadStream } from 'node:fs';
-import { open } from 'node:fs/promises';
 import { pipeline } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
 import { CsvError, type Info, parse } from 'csv-parse';
 import { type AdoptFileResult, type AdoptionLine, adoptFile } from '../outbound/adoption/adopt-file.js';
 import {
   type CommandApp,
-  describeCommand,
   entityOf,
   exitCode,
   inApp,
+  jsonCommand,
   type Plural,
   pluralArgument,
   UsageError,
@@ -31,7 +31,8 @@ const separators = [',', ';', '\t'] as const;
 export async function* readAdoptionFile(file: string): AsyncGenerator<AdoptionLine> {
   let order: readonly [number, number] | null = null;
   try {
-    const start = await startOf(file);
+    // The beginning of the file, with its first line.
+    const start = await text(createReadStream(file, { end: 4_095 }));
     if (start === '') throw new UsageError(`${file} is empty.`);
     const format = {
       delimiter: separatorOf(start),
@@ -53,17 +54,6 @@ export async function* readAdoptionFile(file: string): AsyncGenerator<AdoptionLi
     if (!(error instanceof CsvError)) throw error;
     // A quote that does not end swallows the rest of the file.
     yield { line: Number(error.lines ?? 0), problem: `the quotes or the length are wrong: ${error.message}` };
-  }
-}
-
-/** The beginning of the file, with its first line. */
-async function startOf(file: string): Promise<string> {
-  const handle = await open(file);
-  try {
-    const { buffer, bytesRead } = await handle.read(Buffer.alloc(4_096));
-    return buffer.toString('utf8', 0, bytesRead);
-  } finally {
-    await handle.close();
   }
 }
 
@@ -112,12 +102,11 @@ interface AdoptOptions {
 const shownProblems = 20;
 
 export function adoptCommand(): Command {
-  return describeCommand({
-    name: 'adopt',
-    summary: 'Bind records that the service already has, without sending them. Later edits are sent as updates.',
-    example: 'waybill adopt customers --file customers.csv --dry-run',
-    json: true,
-  })
+  return jsonCommand(
+    'adopt',
+    'Bind records that the service already has, without sending them. Later edits are sent as updates.',
+    'waybill adopt customers --file customers.csv --dry-run',
+  )
     .addArgument(pluralArgument('<entity>', 'what the list is about'))
     .requiredOption(
       '--file <csv>',
@@ -155,8 +144,8 @@ function showProblems(
   output.table(
     ['line', 'key', 'what is wrong'],
     problems.slice(0, shownProblems).map(({ line, sourceKey, why }) => [line, sourceKey, shorten(why, 160)]),
+    { total: problemCount },
   );
-  if (problemCount > shownProblems) output.line(`… and ${problemCount - shownProblems} more.`);
   output.line(
     bound === 0 || dryRun
       ? `${problemCount} of ${lines} lines of ${file} are wrong. Nothing was adopted.`

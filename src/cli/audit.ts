@@ -6,10 +6,9 @@ import { findRecords } from '../operator/find-records.js';
 import {
   type CommandApp,
   defined,
-  describeCommand,
   entityOption,
-  exitCode,
   inApp,
+  jsonCommand,
   limitOption,
   parseRange,
   repeatable,
@@ -32,12 +31,11 @@ const pageSize = 500;
 const defaultLimit = 100;
 
 export function auditCommand(): Command {
-  return describeCommand({
-    name: 'audit',
-    summary: 'Print the append-only log: what was done, when, by whom, and with what outcome.',
-    example: 'waybill audit --since 2026-11-01 --outcome refused',
-    json: true,
-  })
+  return jsonCommand(
+    'audit',
+    'Print the append-only log: what was done, when, by whom, and with what outcome.',
+    'waybill audit --since 2026-11-01 --outcome refused',
+  )
     .option('--since <date>', 'from this date or time on (included), in erp.timeZone')
     .option('--until <date>', 'before this date or time, in erp.timeZone')
     .addOption(repeatable('--key <key>', 'only this ERP key or number'))
@@ -49,20 +47,19 @@ export function auditCommand(): Command {
     .action(inApp(showAudit));
 }
 
-async function showAudit(app: CommandApp, options: AuditOptions): Promise<number> {
+async function showAudit(app: CommandApp, options: AuditOptions): Promise<void> {
   const filter = await filterOf(app, options);
   const limit = options.limit ?? (options.csv ? null : defaultLimit);
   const start =
     limit === null
       ? { afterId: 0, older: false }
       : await app.store.read('look where the audit begins', (tx) => startOfLast(tx, filter, limit));
-  const { output } = app;
-  const iso = isoFormatter(app.settings.erp.timeZone);
+  const { output, settings } = app;
+  const iso = isoFormatter(settings.erp.timeZone);
   const pages = readPages(app, filter, start.afterId);
   if (options.csv) await writeCsv(output, pages, iso);
   else if (output.isJson) await writeJson(output, pages, iso);
   else await writeText(output, pages, start.older ? limit : null);
-  return exitCode.done;
 }
 
 async function filterOf(app: CommandApp, options: AuditOptions): Promise<AuditFilter> {
@@ -72,10 +69,7 @@ async function filterOf(app: CommandApp, options: AuditOptions): Promise<AuditFi
 }
 
 /** The log knows keys only, so numbers are looked up. A key may still be in the log when its messages are gone. */
-async function recordsOf(
-  { store }: CommandApp,
-  keys: readonly string[],
-): Promise<{ entity: Entity; sourceKey: string }[]> {
+function recordsOf({ store }: CommandApp, keys: readonly string[]): Promise<AuditFilter['records']> {
   return store.read('look for records', async (tx) => {
     const records: { entity: Entity; sourceKey: string }[] = [];
     for (const entity of ['customer', 'order'] as const) {
@@ -111,11 +105,7 @@ async function writePages(
   return count;
 }
 
-async function writeText(
-  output: Output,
-  pages: AsyncGenerator<AuditLine[]>,
-  shortenedTo: number | null,
-): Promise<void> {
+async function writeText(output: Output, pages: AsyncGenerator<AuditLine[]>, shortenedTo: number | null) {
   const textOf = (line: AuditLine) => {
     const record = line.entity === null ? '' : `${line.entity} ${line.sourceKey}`;
     const what = `${line.event}${line.outcome === null || line.outcome === line.event ? '' : ` ${line.outcome}`}`;
@@ -150,28 +140,17 @@ async function writeJson(output: Output, pages: AsyncGenerator<AuditLine[]>, iso
   await writeOut(count === 0 ? '[]\n' : '\n]\n');
 }
 
-const csvColumns = [
-  'id',
-  'at',
-  'event',
-  'outcome',
-  'entity',
-  'sourceKey',
-  'messageId',
-  'attemptId',
-  'actor',
-  'detail',
-] as const;
+const csvHead = 'id,at,event,outcome,entity,sourceKey,messageId,attemptId,actor,detail';
 
 async function writeCsv(output: Output, pages: AsyncGenerator<AuditLine[]>, iso: WriteTime): Promise<void> {
-  await writeOut(stringify([[...csvColumns]]));
-  const cellsOf = (line: AuditLine) =>
-    csvColumns.map((column) => {
-      if (column === 'at') return iso(line.at);
-      if (column === 'detail') return output.jsonText(line.detail);
-      const value = line[column];
-      return typeof value === 'string' ? output.clean(value) : value;
-    });
-  // A spreadsheet would run `=HYPERLINK(…)` in a text that came from the ERP or the service.
-  await writePages(pages, (page) => stringify(page.map(cellsOf), { escape_formulas: true }));
+  await writeOut(`${csvHead}\n`);
+  const columns = csvHead.split(',');
+  const cast = { string: (text: string) => output.clean(text), object: (detail: object) => output.jsonText(detail) };
+  const textOf = (page: readonly AuditLine[]) =>
+    // A spreadsheet would run `=HYPERLINK(…)` in a text that came from the ERP or the service.
+    stringify(
+      page.map((line) => ({ ...line, at: iso(line.at) })),
+      { columns, cast, escape_formulas: true },
+    );
+  await writePages(pages, textOf);
 }

@@ -2,60 +2,54 @@ import type { Command } from 'commander';
 import type { Entity, JsonValue } from '../model/record.js';
 import { type Adoption, countAdoptions, differingFields, listAdoptions } from '../outbound/outbox/adoptions.js';
 import { exportBindings } from './bindings-file.js';
-import { type CommandApp, defined, describeCommand, entityOption, exitCode, inApp, limitOption } from './command.js';
+import { type CommandApp, defined, describeCommand, entityOption, inApp, jsonCommand, limitOption } from './command.js';
 import { shorten } from './terminal/output.js';
 
 const maxFields = 20;
 const maxValueLength = 60;
 
 export function bindingsCommand(): Command {
-  return describeCommand({
-    name: 'bindings',
-    summary: 'Export what the service has acknowledged of each record, regularly: it helps to recover a lost store.',
-    example: 'waybill bindings export bindings-2026-11-21.jsonl',
-  })
+  return describeCommand(
+    'bindings',
+    'Export what the service has acknowledged of each record, regularly: it helps to recover a lost store.',
+    'waybill bindings export bindings-2026-11-21.jsonl',
+  )
     .addCommand(exportCommand())
     .addCommand(adoptedCommand());
 }
 
 function exportCommand(): Command {
-  return describeCommand({
-    name: 'export',
-    summary: 'Write every binding into a new file, as JSON lines. `waybill recover --bindings FILE` reads it.',
-    example: 'waybill bindings export bindings-2026-11-21.jsonl',
-    json: true,
-  })
+  return jsonCommand(
+    'export',
+    'Write every binding into a new file, as JSON lines. `waybill recover --bindings FILE` reads it.',
+    'waybill bindings export bindings-2026-11-21.jsonl',
+  )
     .argument('<file>', 'a file that does not exist yet; it will hold personal data (mode 0600)')
     .action(
       inApp(async ({ store, settings, output }, _options: unknown, file: string) => {
         const bindings = await exportBindings(store, settings, file);
         output.json({ file, bindings });
         output.line(`${bindings} bindings are in ${file}.`);
-        return exitCode.done;
       }),
     );
 }
 
-interface AdoptedOptions {
-  open?: boolean;
-  entity?: Entity;
-  limit: number;
-}
-
 function adoptedCommand(): Command {
-  return describeCommand({
-    name: 'adopted',
-    summary: 'List the records that the service already had, and the fields in which they differ from the ERP.',
-    example: 'waybill bindings adopted --open',
-    json: true,
-  })
+  return jsonCommand(
+    'adopted',
+    'List the records that the service already had, and the fields in which they differ from the ERP.',
+    'waybill bindings adopted --open',
+  )
     .option('--open', 'only those with differences that `waybill confirm` has not settled yet')
     .addOption(entityOption())
     .addOption(limitOption('how many at most', 50))
     .action(inApp(showAdopted, { readOnly: true }));
 }
 
-async function showAdopted({ store, output }: CommandApp, { open, entity, limit }: AdoptedOptions): Promise<number> {
+async function showAdopted(
+  { store, output }: CommandApp,
+  { open, entity, limit }: { open?: boolean; entity?: Entity; limit: number },
+): Promise<void> {
   const { counts, adoptions, fields } = await store.read('list adopted records', async (tx) => {
     const adoptions = await listAdoptions(tx, defined({ entity, onlyOpen: open }), null, limit);
     return { counts: await countAdoptions(tx), adoptions, fields: await differingFields(tx, adoptions) };
@@ -70,7 +64,7 @@ async function showAdopted({ store, output }: CommandApp, { open, entity, limit 
   output.line(
     `${counts.customers} customers and ${counts.orders} orders were adopted. ${counts.open} of them differ and wait for a person.`,
   );
-  if (adopted.length === 0) return exitCode.done;
+  if (adopted.length === 0) return;
   output.table(
     ['entity', 'key', 'at the service', 'adopted', 'from', 'differed in', 'looked at'],
     adopted.map((one) => [
@@ -91,7 +85,6 @@ async function showAdopted({ store, output }: CommandApp, { open, entity, limit 
     output.line('To send what the ERP says, or to leave the service as it is: waybill confirm --help');
   }
   if (adopted.length === limit) output.line(`At most ${limit} are shown (--limit).`);
-  return exitCode.done;
 }
 
 const sources: Record<Adoption['from'], string> = { answer: 'the answer', look_up: 'a look-up', file: 'a list' };

@@ -10,23 +10,17 @@ export interface CommonOptions {
   json?: boolean;
 }
 
-export interface CommandDescription {
-  name: string;
-  summary: string;
-  /** A command that can be typed as it stands. */
-  example: string;
-  /** Whether it prints data, and so can print JSON. */
-  json?: boolean;
-}
-
-/** A command with what every command has: --config, --json where there is data, and an example in its help. */
-export function describeCommand({ name, summary, example, json }: CommandDescription): Command {
-  const command = new Command(name)
+/** A command with what every command has: --config, and in its help an example that can be typed as it stands. */
+export function describeCommand(name: string, summary: string, example: string): Command {
+  return new Command(name)
     .description(summary)
     .option('--config <dir>', 'configuration folder (default: $WAYBILL_CONFIG, else ./config)')
     .addHelpText('after', `\nExample:\n  ${example}`);
-  if (json) command.option('--json', 'print JSON on stdout');
-  return command;
+}
+
+/** As `describeCommand`, for a command that prints data. */
+export function jsonCommand(name: string, summary: string, example: string): Command {
+  return describeCommand(name, summary, example).option('--json', 'print JSON on stdout');
 }
 
 /** The open parts of Waybill, and where the command prints. */
@@ -36,11 +30,11 @@ export interface CommandApp extends App {
 
 /**
  * An action for commander that opens the app, works, and closes the app whatever happens.
- * @param work is given the app, the options, and the arguments of the command; returns the exit code
+ * @param work is given the app, the options, and the arguments of the command; returns the exit code, unless all is done
  * @param check refuses options before anything is opened. @throws UsageError
  */
 export function inApp<Options, Given extends unknown[]>(
-  work: (app: CommandApp, options: Options, ...given: Given) => Promise<number>,
+  work: (app: CommandApp, options: Options, ...given: Given) => Promise<number> | Promise<void>,
   { readOnly = false, check }: { readOnly?: boolean; check?: (options: Options, command: Command) => void } = {},
 ): (...args: unknown[]) => Promise<void> {
   return async (...args) => {
@@ -53,7 +47,7 @@ export function inApp<Options, Given extends unknown[]>(
     const app = await openApp({ configDir: options.config, role, log: 'stderr', readOnly });
     try {
       const output = new Output({ ...options, secrets: app.secrets, timeZone: app.settings.erp.timeZone });
-      process.exitCode = await work({ ...app, output }, options, ...(args.slice(0, -2) as Given));
+      process.exitCode = (await work({ ...app, output }, options, ...(args.slice(0, -2) as Given))) ?? exitCode.done;
     } finally {
       await app.close();
     }

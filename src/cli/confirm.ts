@@ -10,10 +10,10 @@ import {
   type CommandApp,
   confirm,
   defined,
-  describeCommand,
   entityOf,
   exitCode,
   inApp,
+  jsonCommand,
   type Plural,
   pluralArgument,
   repeatable,
@@ -31,12 +31,11 @@ interface ConfirmOptions {
 }
 
 export function confirmCommand(): Command {
-  return describeCommand({
-    name: 'confirm',
-    summary: 'Show the updates and removals that a brake holds, and send, adopt or discard them.',
-    example: 'waybill confirm --dry-run',
-    json: true,
-  })
+  return jsonCommand(
+    'confirm',
+    'Show the updates and removals that a brake holds, and send, adopt or discard them.',
+    'waybill confirm --dry-run',
+  )
     .addArgument(pluralArgument('[entity]', 'only these'))
     .addOption(repeatable('--key <key>', 'only the record with this key of the ERP'))
     .option('--dry-run', 'show the list, change nothing')
@@ -67,13 +66,13 @@ async function confirmChanges(
     output.json(dryRun ? held : { ...held, done: 0 });
     return isNothing ? exitCode.done : exitCode.waitsForPerson;
   }
-  if (!(await confirm(`${questions[confirmation]} ${held.held} changes?`, yes))) {
+  if (!(await confirm(`${words[confirmation].question} ${held.held} changes?`, yes))) {
     output.line('Nothing was done.');
     return exitCode.failed;
   }
   const done = await confirmHeld(context, filter, confirmation, shown, reason);
   output.json({ ...held, done });
-  output.line(`${outcomes[confirmation]}: ${done}.`);
+  output.line(`${words[confirmation].outcome}: ${done}.`);
   return exitCode.done;
 }
 
@@ -96,18 +95,12 @@ function show(output: Output, held: HeldSummary): void {
   output.table(
     ['entity', 'key', 'number', 'what', 'fields'],
     held.first.map((one) => [one.entity, one.sourceKey, one.number, one.operation, shorten(one.fields.join(', '), 60)]),
+    { total: held.held },
   );
-  if (held.held > held.first.length) output.line(`… and ${held.held - held.first.length} more.`);
 }
 
-const questions: Record<Confirmation, string> = {
-  send: 'Send to the service:',
-  adopt: 'Adopt as the baseline, without sending:',
-  discard: 'Discard for good:',
-};
-
-const outcomes: Record<Confirmation, string> = {
-  send: 'Will be sent now',
-  adopt: 'Adopted without sending',
-  discard: 'Discarded',
+const words: Record<Confirmation, { question: string; outcome: string }> = {
+  send: { question: 'Send to the service:', outcome: 'Will be sent now' },
+  adopt: { question: 'Adopt as the baseline, without sending:', outcome: 'Adopted without sending' },
+  discard: { question: 'Discard for good:', outcome: 'Discarded' },
 };

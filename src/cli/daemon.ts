@@ -16,11 +16,11 @@ const storeWaitMs = 5_000;
 const lingerMs = 2_000;
 
 export function daemonCommand(): Command {
-  return describeCommand({
-    name: 'daemon',
-    summary: 'Capture, deliver and pull on schedule until SIGTERM. A second daemon on the same store stands by.',
-    example: 'waybill daemon --config /etc/waybill',
-  }).action(runDaemon);
+  return describeCommand(
+    'daemon',
+    'Capture, deliver and pull on schedule until SIGTERM. A second daemon on the same store stands by.',
+    'waybill daemon --config /etc/waybill',
+  ).action(runDaemon);
 }
 
 async function runDaemon(options: CommonOptions): Promise<void> {

@@ -8,7 +8,7 @@ import { listInvoices } from '../inbound/invoices/list-invoices.js';
 import type { Sandbox } from '../lab/sandbox/start-sandbox.js';
 import { listMessages } from '../operator/list-messages.js';
 import { type SyncResult, sync } from '../operator/sync.js';
-import { describeCommand, exitCode, positiveInteger } from './command.js';
+import { exitCode, jsonCommand, positiveInteger } from './command.js';
 import { Output } from './terminal/output.js';
 import { progressBar } from './terminal/progress-bar.js';
 
@@ -20,12 +20,11 @@ interface DemoOptions {
 }
 
 export function demoCommand(): Command {
-  return describeCommand({
-    name: 'demo',
-    summary: 'Run everything once on made-up data: an ERP in a file, a sandbox service, orders out, invoices back.',
-    example: 'waybill demo --orders 500 --json',
-    json: true,
-  })
+  return jsonCommand(
+    'demo',
+    'Run everything once on made-up data: an ERP in a file, a sandbox service, orders out, invoices back.',
+    'waybill demo --orders 500 --json',
+  )
     .option('--orders <n>', 'orders in the ERP', positiveInteger, 200)
     .option('--customers <n>', 'customers who ordered', positiveInteger, 25)
     .option('--limit <n>', 'requests per second that the service allows', positiveInteger, 50)

@@ -3,33 +3,38 @@ import { loadSettings } from '../config/load-settings.js';
 import { sideTables } from '../erp/write-back/side-tables.js';
 import { writeAgain } from '../inbound/write-back/write-back-state.js';
 import { writeBackKinds } from '../model/write-back.js';
-import { allOptions, type CommandApp, type CommonOptions, describeCommand, exitCode, inApp } from './command.js';
+import {
+  allOptions,
+  type CommandApp,
+  type CommonOptions,
+  describeCommand,
+  exitCode,
+  inApp,
+  jsonCommand,
+} from './command.js';
 import { Output } from './terminal/output.js';
 
 export function erpCommand(): Command {
-  return describeCommand({
-    name: 'erp',
-    summary: 'Print the side tables of the write-back into the ERP, or write everything back again.',
-    example: 'waybill erp side-tables',
-  })
+  return describeCommand(
+    'erp',
+    'Print the side tables of the write-back into the ERP, or write everything back again.',
+    'waybill erp side-tables',
+  )
     .addCommand(
-      describeCommand({
-        name: 'side-tables',
-        summary:
-          'Print the side tables of the write-back and its grants as SQL, for an administrator of the ERP. Writes nothing.',
-        example: 'waybill erp side-tables --from 192.0.2.10',
-        json: true,
-      })
+      jsonCommand(
+        'side-tables',
+        'Print the side tables of the write-back and its grants as SQL, for an administrator of the ERP. Writes nothing.',
+        'waybill erp side-tables --from 192.0.2.10',
+      )
         .option('--from <host>', 'the host that the account connects from', '%')
         .action((_options, command: Command) => printSideTables(allOptions(command))),
     )
     .addCommand(
-      describeCommand({
-        name: 'write-again',
-        summary: 'Write everything back once more, for example after a restore of the ERP or its side tables.',
-        example: 'waybill erp write-again',
-        json: true,
-      }).action(inApp(writeEverythingAgain)),
+      jsonCommand(
+        'write-again',
+        'Write everything back once more, for example after a restore of the ERP or its side tables.',
+        'waybill erp write-again',
+      ).action(inApp(writeEverythingAgain)),
     );
 }
 

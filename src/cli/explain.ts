@@ -5,21 +5,16 @@ import { type Explanation, explainRecord, explainUnknown } from '../operator/exp
 import { type FindBy, type FoundRecord, findRecords } from '../operator/find-records.js';
 import { storyTimeline } from '../operator/story-timeline.js';
 import type { OrderAtService, RecordStory } from '../operator/tell-story.js';
-import { type CommandApp, describeCommand, exitCode, inApp } from './command.js';
+import { type CommandApp, exitCode, inApp, jsonCommand } from './command.js';
 import { amountFormatter } from './terminal/format.js';
 import type { Output } from './terminal/output.js';
 
-interface ExplainOptions {
-  by: FindBy;
-}
-
 export function explainCommand(): Command {
-  return describeCommand({
-    name: 'explain',
-    summary: 'Tell the whole story of one record: where it is, why, what happened to it, and what you can do.',
-    example: 'waybill explain order 4711',
-    json: true,
-  })
+  return jsonCommand(
+    'explain',
+    'Tell the whole story of one record: where it is, why, what happened to it, and what you can do.',
+    'waybill explain order 4711',
+  )
     .addArgument(new Argument('<entity>', 'what it is').choices(['customer', 'order']))
     .argument('<key>', "the ERP's key, or the number that people know")
     .addOption(
@@ -28,18 +23,14 @@ export function explainCommand(): Command {
     .action(inApp(explain));
 }
 
-async function explain(app: CommandApp, options: ExplainOptions, entity: Entity, key: string): Promise<number> {
-  const found = await app.store.read('look for a record', (tx) => findRecords(tx, entity, key, options.by));
+async function explain(app: CommandApp, { by }: { by: FindBy }, entity: Entity, key: string): Promise<number> {
+  const found = await app.store.read('look for a record', (tx) => findRecords(tx, entity, key, by));
   const [record] = found;
-  if (!record) return showUnknown(app, options, entity, key);
-  if (found.length > 1) return showMatches(app.output, found, key, options);
-  const erpIdentity = app.reader().identity();
-  const { output } = app;
-  const explanation = await explainRecord(
-    app.context,
-    { entity, sourceKey: record.sourceKey, erpIdentity },
-    output.time,
-  );
+  if (!record) return showUnknown(app, by, entity, key);
+  if (found.length > 1) return showMatches(app.output, found, key, by);
+  const { context, output } = app;
+  const name = { entity, sourceKey: record.sourceKey, erpIdentity: app.reader().identity() };
+  const explanation = await explainRecord(context, name, output.time);
   const { words, story, audit } = explanation;
   output.jsonWithTimes({ ...words, ...story, audit });
   showStory(output, explanation, app.settings);
@@ -69,23 +60,23 @@ function showStory(output: Output, { story, words, audit, olderAudit }: Explanat
 function showHead(output: Output, story: RecordStory, settings: Settings, { where, why }: Explanation['words']): void {
   const { entity, sourceKey, number, binding } = story;
   const title = entity === 'order' ? 'Order' : 'Customer';
-  const row = (name: string, texts: readonly string[]) => {
-    for (const [i, text] of texts.entries()) output.line(`${(i === 0 ? name : '').padEnd(10)}${text}`);
-  };
   output.line(number === null ? `${title} ${sourceKey}` : `${title} ${number} (key ${sourceKey} in the ERP)`);
   output.line();
-  row('Where:', [where]);
-  row('Why:', why);
-  row('Binding:', [
-    binding
-      ? `${binding.serviceId} at the service, revision ${binding.revision}, acknowledged ${output.time(binding.acknowledgedAt)}`
-      : isRemoved(story)
-        ? 'none any more'
-        : 'none; the service has not acknowledged the record yet',
-  ]);
-  if (entity !== 'order' || !binding) return;
-  if (binding.atService) row('Service:', orderAtService(binding.atService, output.time, settings.amounts));
-  else if (settings.service.endpoints.readOrder) row('Service:', ['not read back yet']);
+  const bound = binding
+    ? `${binding.serviceId} at the service, revision ${binding.revision}, acknowledged ${output.time(binding.acknowledgedAt)}`
+    : isRemoved(story)
+      ? 'none any more'
+      : 'none; the service has not acknowledged the record yet';
+  const rows: [string, ...string[]][] = [
+    ['Where:', where],
+    ['Why:', ...why],
+    ['Binding:', bound],
+  ];
+  if (entity === 'order' && binding?.atService)
+    rows.push(['Service:', ...orderAtService(binding.atService, output.time, settings.amounts)]);
+  else if (entity === 'order' && binding && settings.service.endpoints.readOrder)
+    rows.push(['Service:', 'not read back yet']);
+  output.rows(10, rows);
 }
 
 /** What the service said of an order when Waybill read it back, a line each. */
@@ -104,7 +95,7 @@ function orderAtService(
   ];
 }
 
-function showMatches(output: Output, found: readonly FoundRecord[], key: string, { by }: ExplainOptions): number {
+function showMatches(output: Output, found: readonly FoundRecord[], key: string, by: FindBy): number {
   output.json({ found: found.length, matches: found });
   output.line(`${key} names ${found.length} records:`);
   output.table(
@@ -115,12 +106,7 @@ function showMatches(output: Output, found: readonly FoundRecord[], key: string,
   return exitCode.usage;
 }
 
-async function showUnknown(
-  { context, output }: CommandApp,
-  { by }: ExplainOptions,
-  entity: Entity,
-  key: string,
-): Promise<number> {
+async function showUnknown({ context, output }: CommandApp, by: FindBy, entity: Entity, key: string): Promise<number> {
   const { lookedUp, hints } = await explainUnknown(context, entity, by, output.time);
   output.json({ found: 0, entity, key, lookedUp, hints });
   output.line(`Waybill knows nothing of ${entity} ${key}. Looked up as: ${lookedUp.join(', ')}.`);

@@ -1,21 +1,15 @@
 import { Argument, type Command } from 'commander';
 import { findRecords } from '../operator/find-records.js';
 import { type CustomerTraces, customerTraces, forgetCustomer, whyNotForget } from '../operator/forget-customer.js';
-import { type CommandApp, confirm, describeCommand, exitCode, inApp, UsageError } from './command.js';
+import { type CommandApp, confirm, exitCode, inApp, jsonCommand, UsageError } from './command.js';
 import type { Output } from './terminal/output.js';
 
-interface ForgetOptions {
-  reason: string;
-  yes?: boolean;
-}
-
 export function forgetCommand(): Command {
-  return describeCommand({
-    name: 'forget',
-    summary: 'Erase personal data of a customer: bodies, answers, reasons. Key, id and hashes stay.',
-    example: 'waybill forget customer 4711 --reason "request of 3 November" --yes',
-    json: true,
-  })
+  return jsonCommand(
+    'forget',
+    'Erase personal data of a customer: bodies, answers, reasons. Key, id and hashes stay.',
+    'waybill forget customer 4711 --reason "request of 3 November" --yes',
+  )
     .addArgument(new Argument('<entity>', 'what it is').choices(['customer']))
     .argument('<key>', 'its key in the ERP')
     .requiredOption('--reason <text>', 'why, for the audit; do not write a name into it')
@@ -23,8 +17,12 @@ export function forgetCommand(): Command {
     .action(inApp(forget));
 }
 
-async function forget(app: CommandApp, options: ForgetOptions, _entity: string, given: string): Promise<number> {
-  const { store, context, output } = app;
+async function forget(
+  { store, context, output }: CommandApp,
+  { reason, yes }: { reason: string; yes?: boolean },
+  _entity: string,
+  given: string,
+): Promise<number> {
   const found = await store.read('look for the customer', (tx) => findRecords(tx, 'customer', given));
   if (found.length > 1)
     throw new UsageError(
@@ -40,9 +38,9 @@ async function forget(app: CommandApp, options: ForgetOptions, _entity: string, 
   const problem = whyNotForget(traces);
   if (problem) return refuse(problem);
   describeTraces(output, key, traces);
-  if (!(await confirm('Erase this for good?', options.yes))) return exitCode.failed;
+  if (!(await confirm('Erase this for good?', yes))) return exitCode.failed;
 
-  const result = await forgetCustomer(context, key, options.reason);
+  const result = await forgetCustomer(context, key, reason);
   if (typeof result === 'string') return refuse(result);
   output.json({ forgotten: true, key, ...result, orderBodies: traces.orderBodies });
   output.line(

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { goLive, type LiveState, readLiveState, standBy } from '../operator/allow-delivery.js';
 import { type Preview, type PreviewOrder, preview } from '../operator/preview.js';
-import { type CommandApp, confirm, describeCommand, exitCode, inApp, UsageError } from './command.js';
+import { type CommandApp, confirm, exitCode, inApp, jsonCommand, UsageError } from './command.js';
 import { amountFormatter } from './terminal/format.js';
 
 interface GoLiveOptions {
@@ -12,12 +12,11 @@ interface GoLiveOptions {
 }
 
 export function goLiveCommand(): Command {
-  return describeCommand({
-    name: 'go-live',
-    summary: 'Show what would be sent to the production service, and allow this store to send it.',
-    example: 'waybill go-live --dry-run',
-    json: true,
-  })
+  return jsonCommand(
+    'go-live',
+    'Show what would be sent to the production service, and allow this store to send it.',
+    'waybill go-live --dry-run',
+  )
     .option('--dry-run', 'show it, allow nothing')
     .option('--standby', 'allow this machine to take over from the one that is live, on the same store')
     .option('--yes', 'do not ask')
@@ -56,18 +55,19 @@ async function allow(app: CommandApp, { dryRun, yes, reason }: GoLiveOptions): P
 }
 
 function show({ output, settings }: CommandApp, shown: Preview, { identity, problem }: LiveState): void {
-  const row = (name: string, text: string) => output.line(`${name.padEnd(14)}${text}`);
   const { captured, open } = shown;
-  row('Service', `${identity.service} (${identity.environment})`);
-  row('ERP', identity.erp);
-  row('Installation', `${identity.installation} on ${identity.machine}`);
-  row('Would send', `${captured.orders + open.orders} orders and ${captured.customers + open.customers} customers`);
-  row('Total', `${amountFormatter(settings.amounts)(shown.ordersTotal)} ${settings.amounts.currency}`);
-  row('Oldest', orderInWords(shown.oldest));
-  row('Newest', orderInWords(shown.newest));
-  row('Left out', `${shown.excludedByStartFrom} older orders (orders.startFrom), for good`);
-  if (shown.parked > 0) row('Parked', `${shown.parked} cannot be sent as they are`);
-  if (problem) row('Now', problem);
+  output.rows(14, [
+    ['Service', `${identity.service} (${identity.environment})`],
+    ['ERP', identity.erp],
+    ['Installation', `${identity.installation} on ${identity.machine}`],
+    ['Would send', `${captured.orders + open.orders} orders and ${captured.customers + open.customers} customers`],
+    ['Total', `${amountFormatter(settings.amounts)(shown.ordersTotal)} ${settings.amounts.currency}`],
+    ['Oldest', orderInWords(shown.oldest)],
+    ['Newest', orderInWords(shown.newest)],
+    ['Left out', `${shown.excludedByStartFrom} older orders (orders.startFrom), for good`],
+    ...(shown.parked > 0 ? [['Parked', `${shown.parked} cannot be sent as they are`] as const] : []),
+    ...(problem ? [['Now', problem] as const] : []),
+  ]);
 }
 
 /** Another machine on the same store may stand by. A machine on a copy of the store would be a second sender. */

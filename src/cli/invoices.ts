@@ -6,22 +6,15 @@ import {
   listMalformedInvoices,
 } from '../inbound/invoices/list-invoices.js';
 import { type LastPull, lastPull } from '../inbound/invoices/pull-record.js';
-import { type CommandApp, describeCommand, exitCode, inApp, limitOption } from './command.js';
+import { type CommandApp, inApp, jsonCommand, limitOption } from './command.js';
 import { amountFormatter } from './terminal/format.js';
 
-interface InvoicesOptions {
-  limit: number;
-  left?: boolean;
-  malformed?: boolean;
-}
-
 export function invoicesCommand(): Command {
-  return describeCommand({
-    name: 'invoices',
-    summary: 'List the unpaid invoices of the last pull, the ones due first at the top.',
-    example: 'waybill invoices --limit 20',
-    json: true,
-  })
+  return jsonCommand(
+    'invoices',
+    'List the unpaid invoices of the last pull, the ones due first at the top.',
+    'waybill invoices --limit 20',
+  )
     .addOption(limitOption('how many are shown', 50))
     .option('--left', 'instead, the invoices that are no longer listed, the last to leave first')
     .addOption(
@@ -30,10 +23,9 @@ export function invoicesCommand(): Command {
       ),
     )
     .action(
-      inApp(async (app, { left, malformed, limit }: InvoicesOptions) => {
-        await (left ? showLeft(app, limit) : malformed ? showMalformed(app, limit) : showListed(app, limit));
-        return exitCode.done;
-      }),
+      inApp((app, { left, malformed, limit }: { left?: boolean; malformed?: boolean; limit: number }) =>
+        left ? showLeft(app, limit) : malformed ? showMalformed(app, limit) : showListed(app, limit),
+      ),
     );
 }
 

@@ -1,28 +1,29 @@
 import { type Command, Option } from 'commander';
 import type { Entity } from '../model/record.js';
+import { type ActionPlan, type ActionRequest, actOnMessages, planAction } from '../operator/act-on-messages.js';
 import {
   countMessages,
   type Grouping,
   groupings,
   groupMessages,
-  type ListedMessage,
   listMessages,
   type MessageFilter,
 } from '../operator/list-messages.js';
+import type { OperatorAction } from '../operator/operator-action.js';
 import { type MessageState, messageStates, type ParkClass } from '../outbound/outbox/message.js';
 import {
   type CommandApp,
+  confirm,
   defined,
-  describeCommand,
   entityOption,
   exitCode,
   inApp,
+  jsonCommand,
   limitOption,
   repeatable,
   UsageError,
 } from './command.js';
-import { actOnOutbox } from './outbox-action.js';
-import { shorten } from './terminal/output.js';
+import { type Output, shorten } from './terminal/output.js';
 
 interface FilterOptions {
   state?: MessageState;
@@ -48,47 +49,36 @@ interface ActionOptions extends FilterOptions {
 const parkClasses = ['unmapped', 'refused', 'conflict', 'unproven', 'held'] as const satisfies readonly ParkClass[];
 
 export function outboxCommand(): Command {
-  return (
-    withFilters(
-      describeCommand({
-        name: 'outbox',
-        summary: 'List the messages that wait, with their state and reason. Subcommands act on them.',
-        example: 'waybill outbox --state parked --group-by reason',
-        json: true,
-      }),
-    )
-      .addOption(new Option('--group-by <what>', 'count them by what they have in common').choices(groupings))
-      .addOption(limitOption('how many to show', 50))
-      // Without this, commander gives the options behind `retry` to this command, even those that retry does not know.
-      .enablePositionalOptions()
-      .action(inApp(listOutbox))
-      .addCommand(
-        actionCommand({
-          name: 'retry',
-          summary: 'Try parked or waiting messages again now, where that cannot make a second record.',
-          example:
-            'waybill outbox retry --class refused --reason-like "unknown sku" --reason "sku added at the service"',
-        }),
-      )
-      .addCommand(
-        actionCommand({
-          name: 'discard',
-          summary: 'Close messages for good: parked ones, and ones of which nothing was sent.',
-          example: 'waybill outbox discard --key 4711 --entity order --reason "test order"',
-        }),
-      )
-      .addCommand(
-        actionCommand({
-          name: 'resolve',
-          summary: 'Say what you found at the service about messages that may exist there.',
-          example:
-            'waybill outbox resolve --key 4711 --entity order --delivered --service-id ord_93 --reason "found by its note"',
-        })
-          .option('--delivered', 'it exists there')
-          .option('--not-delivered', 'it does not exist there: Waybill sends it again')
-          .option('--service-id <id>', 'the id that the service gave to it (needed for orders)'),
-      )
+  const outbox = jsonCommand(
+    'outbox',
+    'List the messages that wait, with their state and reason. Subcommands act on them.',
+    'waybill outbox --state parked --group-by reason',
   );
+  const retry = actionCommand(
+    'retry',
+    'Try parked or waiting messages again now, where that cannot make a second record.',
+    'waybill outbox retry --class refused --reason-like "unknown sku" --reason "sku added at the service"',
+  );
+  const discard = actionCommand(
+    'discard',
+    'Close messages for good: parked ones, and ones of which nothing was sent.',
+    'waybill outbox discard --key 4711 --entity order --reason "test order"',
+  );
+  const resolve = actionCommand(
+    'resolve',
+    'Say what you found at the service about messages that may exist there.',
+    'waybill outbox resolve --key 4711 --entity order --delivered --service-id ord_93 --reason "found by its note"',
+  )
+    .option('--delivered', 'it exists there')
+    .option('--not-delivered', 'it does not exist there: Waybill sends it again')
+    .option('--service-id <id>', 'the id that the service gave to it (needed for orders)');
+  const list = withFilters(outbox)
+    .addOption(new Option('--group-by <what>', 'count them by what they have in common').choices(groupings))
+    .addOption(limitOption('how many to show', 50))
+    // Without this, commander gives the options behind `retry` to this command, even those that retry does not know.
+    .enablePositionalOptions()
+    .action(inApp(listOutbox));
+  return list.addCommand(retry).addCommand(discard).addCommand(resolve);
 }
 
 function withFilters(command: Command): Command {
@@ -100,18 +90,13 @@ function withFilters(command: Command): Command {
     .option('--reason-like <text>', 'only where the reason contains this text');
 }
 
-function actionCommand(description: {
-  name: 'retry' | 'discard' | 'resolve';
-  summary: string;
-  example: string;
-}): Command {
-  const { name } = description;
+function actionCommand(name: 'retry' | 'discard' | 'resolve', summary: string, example: string): Command {
   const act = (app: CommandApp, options: ActionOptions) => {
-    const { serviceId = null, reason, yes } = options;
-    const action = name === 'resolve' ? (options.delivered ? 'delivered' : 'not_delivered') : name;
+    const { delivered, serviceId = null, reason, yes } = options;
+    const action = name === 'resolve' ? (delivered ? 'delivered' : 'not_delivered') : name;
     return actOnOutbox(app, { action, filter: filterOf(options), serviceId, reason }, yes);
   };
-  return withFilters(describeCommand({ ...description, json: true }))
+  return withFilters(jsonCommand(name, summary, example))
     .requiredOption('--reason <text>', 'why, for the audit')
     .option('--yes', 'do it without asking')
     .action(inApp(act, { check: checkAction }));
@@ -141,7 +126,7 @@ function filterOf({ state, entity, key: keys, class: parkClass, reasonLike }: Fi
 const openOrParked: readonly MessageState[] = ['pending', 'sending', 'in_doubt', 'parked'];
 
 /** The messages that match, the newest first, or how many there are of each kind. */
-async function listOutbox({ store, output }: CommandApp, options: ListOptions): Promise<number> {
+async function listOutbox({ store, output }: CommandApp, options: ListOptions): Promise<void> {
   const given = filterOf(options);
   // Without a state or a key, the list shows what waits, not the million messages that arrived.
   const filter = given.states || given.keys ? given : { ...given, states: openOrParked };
@@ -149,13 +134,11 @@ async function listOutbox({ store, output }: CommandApp, options: ListOptions): 
   if (groupBy) {
     const groups = await store.read('count messages', (tx) => groupMessages(tx, filter, groupBy, limit));
     output.jsonWithTimes(groups);
-    if (groups.length === 0) output.line('Nothing matches.');
-    else
-      output.table(
-        ['messages', groupBy, 'class', 'oldest since'],
-        groups.map((g) => [g.count, shorten(g.group, 90), g.parkClass, output.time(g.oldestAt)]),
-      );
-    return exitCode.done;
+    if (groups.length === 0) return output.line('Nothing matches.');
+    return output.table(
+      ['messages', groupBy, 'class', 'oldest since'],
+      groups.map((g) => [g.count, shorten(g.group, 90), g.parkClass, output.time(g.oldestAt)]),
+    );
   }
 
   const { messages, count } = await store.read('list messages', async (tx) => ({
@@ -163,33 +146,98 @@ async function listOutbox({ store, output }: CommandApp, options: ListOptions): 
     count: await countMessages(tx, filter),
   }));
   output.jsonWithTimes({ count, messages });
-  if (messages.length === 0) {
-    output.line(filter === given ? 'Nothing matches.' : 'Nothing waits. (--state delivered lists what arrived.)');
-    return exitCode.done;
-  }
+  if (messages.length === 0)
+    return output.line(
+      filter === given ? 'Nothing matches.' : 'Nothing waits. (--state delivered lists what arrived.)',
+    );
   output.table(
     ['entity', 'key', 'number', 'what', 'state', 'tries', 'next try / closed', 'reason'],
-    messages.map((message) => listRow(message, output.time)),
+    messages.map((message) => {
+      const { entity, sourceKey, number, operation, state, parkClass, attempts, nextAttemptAt, closedAt } = message;
+      const at = state === 'pending' || state === 'in_doubt' ? nextAttemptAt : closedAt;
+      const stands = parkClass && state === 'parked' ? `parked (${parkClass})` : state;
+      const why = shorten(message.flag ?? message.reason ?? '', 60);
+      const when = at === null ? '' : output.time(at);
+      return [entity, sourceKey, number, operation, stands, attempts, when, why];
+    }),
   );
   const shown =
     messages.length < count
       ? `The newest ${messages.length} of ${count}. For more use --limit, for sums --group-by reason.`
       : `${count} in all.`;
   output.line(`${shown} The story of one record: waybill explain <customer|order> KEY`);
-  return exitCode.done;
 }
 
-function listRow(message: ListedMessage, time: (ms: number) => string): (string | number | null)[] {
-  const { state, parkClass, nextAttemptAt, closedAt, flag, reason } = message;
-  const when = state === 'pending' || state === 'in_doubt' ? nextAttemptAt : closedAt;
-  return [
-    message.entity,
-    message.sourceKey,
-    message.number,
-    message.operation,
-    parkClass && state === 'parked' ? `parked (${parkClass})` : state,
-    message.attempts,
-    when === null ? '' : time(when),
-    shorten(flag ?? reason ?? '', 60),
-  ];
+/** Shows what the action would do to which messages, asks, and does it. @returns the exit code */
+async function actOnOutbox(
+  { context, output }: CommandApp,
+  request: ActionRequest,
+  yes: boolean | undefined,
+): Promise<number> {
+  const { action } = request;
+  const plan = await planAction(context, request);
+  const { matched, ids, leftExamples: left } = plan;
+  if (ids.length === 0) output.json({ action, matched, done: 0, left });
+  if (matched === 0) {
+    output.line('No message matches.');
+    return exitCode.failed;
+  }
+  if (request.serviceId !== null && ids.length > 1)
+    throw new UsageError(`--service-id names one record, but ${ids.length} messages match. Add --key and --entity.`);
+  showPlan(output, action, plan);
+  if (ids.length === 0) return exitCode.failed;
+  if (!(await confirm(`${words[action].question} ${plural(ids.length)}?`, yes))) {
+    output.line('Nothing was done.');
+    return exitCode.failed;
+  }
+  const done = await actOnMessages(context, request, ids);
+  output.json({ action, matched, done, left });
+  output.line(`${words[action].outcome}: ${plural(done)}.`);
+  if (done < ids.length) output.line(`${plural(ids.length - done)} had moved on meanwhile and were left alone.`);
+  return matched > done ? exitCode.waitsForPerson : exitCode.done;
+}
+
+function showPlan(output: Output, action: OperatorAction, plan: ActionPlan): void {
+  const { matched, ids, examples, leftByReason, leftExamples } = plan;
+  if (ids.length > 0)
+    output.table(
+      ['entity', 'key', 'number', 'what', 'state', 'reason', 'becomes'],
+      examples.map(({ message, decision }) => [
+        message.entity,
+        message.sourceKey,
+        message.number,
+        message.operation,
+        message.parkClass ? `${message.state} (${message.parkClass})` : message.state,
+        shorten(message.reason ?? '', 60),
+        decision.to === 'delivered'
+          ? `delivered as ${decision.serviceId}`
+          : `${decision.to}${'newKey' in decision && decision.newKey ? ', with a new key' : ''}`,
+      ]),
+      { total: ids.length },
+    );
+  output.line(`${plural(matched)} match; ${words[action].possible} ${ids.length} of them.`);
+  for (const [why, count] of leftByReason) {
+    const example = leftExamples.find((left) => left.why === why);
+    const named = example ? ` (${count > 1 ? 'for one ' : ''}${example.entity} ${example.number ?? example.key})` : '';
+    output.line(`Left alone: ${count}${named}: ${why}.`);
+  }
+}
+
+const words: Record<OperatorAction, { question: string; possible: string; outcome: string }> = {
+  retry: { question: 'Try again now:', possible: 'can be tried again:', outcome: 'Will be tried again now' },
+  discard: { question: 'Discard for good:', possible: 'can be discarded:', outcome: 'Discarded' },
+  delivered: {
+    question: 'Record as delivered:',
+    possible: 'can be resolved:',
+    outcome: 'Recorded as delivered',
+  },
+  not_delivered: {
+    question: 'Record as not delivered, and send again:',
+    possible: 'can be resolved:',
+    outcome: 'Recorded as not delivered; will be sent again now',
+  },
+};
+
+function plural(count: number): string {
+  return count === 1 ? '1 message' : `${count} messages`;
 }

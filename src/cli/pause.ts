@@ -1,18 +1,14 @@
 import { Argument, type Command } from 'commander';
 import { pausableJobs, pauseJobs, resumeLanes } from '../operator/pause-jobs.js';
 import type { Lane } from '../store/lane-pauses.js';
-import { describeCommand, exitCode, inApp } from './command.js';
-
-interface PauseOptions {
-  reason: string;
-}
+import { describeCommand, inApp } from './command.js';
 
 export function pauseCommand(): Command {
-  return describeCommand({
-    name: 'pause',
-    summary: 'Stop a job (or all) before its next request, until `resume`. A pause survives restarts.',
-    example: 'waybill pause deliver --reason "service is being migrated"',
-  })
+  return describeCommand(
+    'pause',
+    'Stop a job (or all) before its next request, until `resume`. A pause survives restarts.',
+    'waybill pause deliver --reason "service is being migrated"',
+  )
     .addArgument(
       new Argument(
         '[lane]',
@@ -21,21 +17,20 @@ export function pauseCommand(): Command {
     )
     .requiredOption('--reason <text>', 'why, for the audit')
     .action(
-      inApp(async ({ context, output }, { reason }: PauseOptions, lane: Lane | undefined) => {
+      inApp(async ({ context, output }, { reason }: { reason: string }, lane: Lane | undefined) => {
         const jobs = lane ? [lane] : pausableJobs;
         await pauseJobs(context, jobs, reason);
         output.line(`Paused: ${jobs.join(', ')}. Go on with: waybill resume${lane ? ` ${lane}` : ''} --reason "…"`);
-        return exitCode.done;
       }),
     );
 }
 
 export function resumeCommand(): Command {
-  return describeCommand({
-    name: 'resume',
-    summary: 'End all pauses of a job (or of all jobs), by an operator or by Waybill itself.',
-    example: 'waybill resume deliver --reason "migration is over"',
-  })
+  return describeCommand(
+    'resume',
+    'End all pauses of a job (or of all jobs), by an operator or by Waybill itself.',
+    'waybill resume deliver --reason "migration is over"',
+  )
     .addArgument(
       new Argument(
         '[lane]',
@@ -44,13 +39,12 @@ export function resumeCommand(): Command {
     )
     .option('--reason <text>', 'why, for the audit', 'no reason given')
     .action(
-      inApp(async ({ context, output }, { reason }: PauseOptions, lane: Lane | undefined) => {
+      inApp(async ({ context, output }, { reason }: { reason: string }, lane: Lane | undefined) => {
         const lanes: readonly Lane[] = lane ? [lane] : [...pausableJobs, 'service'];
         const ended = await resumeLanes(context, lanes, reason);
         output.line(
           ended > 0 ? `Ended ${ended} pause${ended > 1 ? 's' : ''}: ${lanes.join(', ')}.` : 'Nothing was paused.',
         );
-        return exitCode.done;
       }),
     );
 }

@@ -5,7 +5,7 @@ import { mayBeForgotten, sentUnknownWhen } from '../outbound/outbox/idempotency-
 import type { UnboundFate } from '../outbound/recovery/recover-messages.js';
 import type { RecoveryHold } from '../outbound/recovery/store-witness.js';
 import { readBindings } from './bindings-file.js';
-import { type CommandApp, confirm, describeCommand, exitCode, inApp, parseTime, UsageError } from './command.js';
+import { type CommandApp, confirm, exitCode, inApp, jsonCommand, parseTime, UsageError } from './command.js';
 import type { Output } from './terminal/output.js';
 
 interface RecoverOptions {
@@ -19,12 +19,11 @@ interface RecoverOptions {
 }
 
 export function recoverCommand(): Command {
-  return describeCommand({
-    name: 'recover',
-    summary: 'After the store was lost or replaced by an older copy: find out what was sent, and release delivery.',
-    example: 'waybill recover --dry-run',
-    json: true,
-  })
+  return jsonCommand(
+    'recover',
+    'After the store was lost or replaced by an older copy: find out what was sent, and release delivery.',
+    'waybill recover --dry-run',
+  )
     .option('--bindings <file>', 'take over the bindings that `waybill bindings export` wrote')
     .option(
       '--from-service',

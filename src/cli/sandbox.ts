@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import type { CustomerRecord } from '../model/record.js';
-import { defined, describeCommand, exitCode, positiveInteger, UsageError } from './command.js';
+import { defined, exitCode, jsonCommand, positiveInteger, UsageError } from './command.js';
 import { Output } from './terminal/output.js';
 import { stopSignal } from './terminal/stop-signal.js';
 
@@ -19,12 +19,11 @@ interface SandboxOptions {
 }
 
 export function sandboxCommand(): Command {
-  return describeCommand({
-    name: 'sandbox',
-    summary: 'Run a strict stand-in for the service on 127.0.0.1, to try things out. It keeps nothing when it stops.',
-    example: 'waybill sandbox --port 8080 --limit 50',
-    json: true,
-  })
+  return jsonCommand(
+    'sandbox',
+    'Run a strict stand-in for the service on 127.0.0.1, to try things out. It keeps nothing when it stops.',
+    'waybill sandbox --port 8080 --limit 50',
+  )
     .option('--port <n>', 'port on 127.0.0.1', positiveInteger, 8080)
     .option('--limit <n>', 'answer 429 to more requests than this in any second', positiveInteger)
     .option('--delay-ms <n>', 'answer after 0 to n milliseconds', positiveInteger)

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { type App, openApp } from '../app.js';
 import { checkStatus, readStatus, type Status } from '../daemon/read-status.js';
 import { messageStates } from '../outbound/outbox/message.js';
-import { type CommandApp, type CommonOptions, describeCommand, exitCode, inApp } from './command.js';
+import { type CommandApp, type CommonOptions, exitCode, inApp, jsonCommand } from './command.js';
 import { span } from './terminal/format.js';
 import { Output, shorten } from './terminal/output.js';
 
@@ -12,12 +12,11 @@ interface StatusOptions extends CommonOptions {
 
 export function statusCommand(): Command {
   const show = inApp(showStatus, { readOnly: true });
-  return describeCommand({
-    name: 'status',
-    summary: 'Show who delivers, what is paused, what waits, and what came last.',
-    example: 'waybill status --check',
-    json: true,
-  })
+  return jsonCommand(
+    'status',
+    'Show who delivers, what is paused, what waits, and what came last.',
+    'waybill status --check',
+  )
     .option('--check', 'print one line for a monitor; exit code 0 fine, 1 warning, 2 critical')
     .action((options: StatusOptions, command: Command) => (options.check ? check(options) : show(options, command)));
 }

@@ -1,33 +1,27 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { backupStore, migrationsOf, restoreStore } from '../store/backup.js';
-import { type CommandApp, describeCommand, exitCode, inApp, UsageError } from './command.js';
+import { type CommandApp, describeCommand, inApp, jsonCommand, UsageError } from './command.js';
 
 export function migrateCommand(): Command {
-  return describeCommand({
-    name: 'migrate',
-    summary: 'Bring the schema of the store up to date. Most commands do it too; this one does nothing else.',
-    example: 'waybill migrate',
-  }).action(
+  return describeCommand(
+    'migrate',
+    'Bring the schema of the store up to date. Most commands do it too; this one does nothing else.',
+    'waybill migrate',
+  ).action(
     inApp(async ({ store, output }) => {
       const names = await store.read('read the migrations', migrationsOf);
       output.line(`The store is up to date: ${names.join(', ')}.`);
-      return exitCode.done;
     }),
   );
 }
 
-interface BackupOptions {
-  restore?: boolean;
-}
-
 export function backupCommand(): Command {
-  return describeCommand({
-    name: 'backup',
-    summary: 'Copy the store while it is in use. After you restore a copy, run `waybill recover`.',
-    example: 'waybill backup waybill-2026-11-21.copy',
-    json: true,
-  })
+  return jsonCommand(
+    'backup',
+    'Copy the store while it is in use. After you restore a copy, run `waybill recover`.',
+    'waybill backup waybill-2026-11-21.copy',
+  )
     .argument('<file>', 'a file that does not exist yet; it will hold personal data (mode 0600)')
     .option('--restore', 'read such a copy into the empty MySQL or MariaDB store of the settings')
     .action(inApp(backup));
@@ -35,9 +29,9 @@ export function backupCommand(): Command {
 
 async function backup(
   { store, settings, output }: CommandApp,
-  { restore = false }: BackupOptions,
+  { restore = false }: { restore?: boolean },
   given: string,
-): Promise<number> {
+): Promise<void> {
   const file = resolve(given);
   if (restore && settings.store.type === 'sqlite')
     throw new UsageError(
@@ -48,5 +42,4 @@ async function backup(
   output.line(
     restore ? `${rows} rows are restored. Next: waybill recover --dry-run` : `The store is copied to ${file}.`,
   );
-  return exitCode.done;
 }

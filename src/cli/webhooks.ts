@@ -1,25 +1,20 @@
 import type { Command } from 'commander';
 import { listEvents } from '../inbound/webhooks/webhook-rows.js';
 import { readWebhookStatus } from '../inbound/webhooks/webhook-status.js';
-import { type CommandApp, describeCommand, exitCode, inApp, limitOption } from './command.js';
+import { type CommandApp, inApp, jsonCommand, limitOption } from './command.js';
 import { shorten } from './terminal/output.js';
 
-interface WebhooksOptions {
-  limit: number;
-}
-
 export function webhooksCommand(): Command {
-  return describeCommand({
-    name: 'webhooks',
-    summary: 'List the events that the service pushed, what came of each, and which requests were refused.',
-    example: 'waybill webhooks --limit 20',
-    json: true,
-  })
+  return jsonCommand(
+    'webhooks',
+    'List the events that the service pushed, what came of each, and which requests were refused.',
+    'waybill webhooks --limit 20',
+  )
     .addOption(limitOption('how many events at most', 50))
     .action(inApp(showWebhooks, { readOnly: true }));
 }
 
-async function showWebhooks({ store, settings, output }: CommandApp, { limit }: WebhooksOptions): Promise<number> {
+async function showWebhooks({ store, settings, output }: CommandApp, { limit }: { limit: number }): Promise<void> {
   const { events, status } = await store.read('list events', async (tx) => ({
     events: await listEvents(tx, limit),
     status: await readWebhookStatus(tx),
@@ -33,10 +28,7 @@ async function showWebhooks({ store, settings, output }: CommandApp, { limit }: 
       ['what came to the door', 'requests', 'last'],
       status.tally.map(({ name, number, lastAt }) => [tallyInWords[name] ?? name, number, output.time(lastAt)]),
     );
-  if (events.length === 0) {
-    output.line('No event is kept.');
-    return exitCode.done;
-  }
+  if (events.length === 0) return output.line('No event is kept.');
   output.table(
     ['received', 'type', 'about', 'state', 'what came of it', 'id'],
     events.map((event) => [
@@ -49,7 +41,6 @@ async function showWebhooks({ store, settings, output }: CommandApp, { limit }: 
     ]),
   );
   if (events.length === limit) output.line(`At most ${limit} are shown (--limit).`);
-  return exitCode.done;
 }
 
 const tallyInWords: Record<string, string> = {

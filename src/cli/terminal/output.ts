@@ -39,17 +39,27 @@ export class Output {
     if (!this.isJson) write(`${this.clean(text)}\n`);
   }
 
-  /** A table for people. */
+  /** Lines of a name, padded to `width`, and a text. Further texts stand below the first; a name without any is left out. */
+  rows(width: number, rows: readonly (readonly [name: string, ...texts: string[]])[]): void {
+    for (const [name, ...texts] of rows)
+      for (const [i, text] of texts.entries()) this.line(`${(i === 0 ? name : '').padEnd(width)}${text}`);
+  }
+
+  /**
+   * A table for people.
+   * @param options.total how many rows there are in all; a line below the table says how many are not in it
+   */
   table(
     head: readonly string[],
     rows: readonly (readonly (string | number | null)[])[],
-    { rightColumn }: { rightColumn?: number } = {},
+    { rightColumn, total = 0 }: { rightColumn?: number; total?: number } = {},
   ): void {
     if (this.isJson) return;
     const colAligns = head.map((_, column) => (column === rightColumn ? 'right' : 'left'));
     const table = new Table({ head: [...head], colAligns, style: { head: [], border: [] } });
     for (const row of rows) table.push(row.map((cell) => this.clean(String(cell ?? ''))));
     write(`${table.toString()}\n`);
+    if (total > rows.length) this.line(`… and ${total - rows.length} more.`);
   }
 
   /** The command's answer for programs. */
