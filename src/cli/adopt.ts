@@ -122,13 +122,9 @@ async function adopt(app: CommandApp, options: AdoptOptions, plural: Plural): Pr
     throw new UsageError('customers.send is `none`: Waybill sends no customers, so there are none to adopt.');
   const reader = app.reader();
   await reader.check();
-  const dryRun = options.dryRun ?? false;
-  const result = await adoptFile(app.context, reader, {
-    entity: entityOf(plural),
-    lines: () => readAdoptionFile(options.file),
-    dryRun,
-    reason: options.reason,
-  });
+  const { file, reason, dryRun = false } = options;
+  const lines = () => readAdoptionFile(file);
+  const result = await adoptFile(app.context, reader, { entity: entityOf(plural), lines, dryRun, reason });
   app.output.json({ dryRun, ...result });
   if (result.problemCount > 0) showProblems(app.output, plural, result, options);
   else showAdopted(app.output, plural, result, dryRun);
@@ -154,15 +150,12 @@ function showProblems(
 }
 
 function showAdopted(output: Output, plural: Plural, result: AdoptFileResult, dryRun: boolean): void {
-  output.line(
-    `${dryRun ? 'Would adopt' : 'Adopted'} ${result.bound} ${plural}; ${result.known} were bound to the same ids before.`,
+  const { bound, known, superseded, ordersWithoutCustomer } = result;
+  output.lines(
+    `${dryRun ? 'Would adopt' : 'Adopted'} ${bound} ${plural}; ${known} were bound to the same ids before.`,
+    superseded > 0 && `${superseded} waiting messages ${dryRun ? 'would not be' : 'are not'} sent any more.`,
+    ordersWithoutCustomer > 0 &&
+      `Waybill does not know whether the service has the customers of ${ordersWithoutCustomer} orders. Changes to these orders wait for their customers.`,
+    !dryRun && bound > 0 && 'Nothing was sent. From now on, Waybill sends edits in the ERP as updates.',
   );
-  if (result.superseded > 0)
-    output.line(`${result.superseded} waiting messages ${dryRun ? 'would not be' : 'are not'} sent any more.`);
-  if (result.ordersWithoutCustomer > 0)
-    output.line(
-      `Waybill does not know whether the service has the customers of ${result.ordersWithoutCustomer} orders. Changes to these orders wait for their customers.`,
-    );
-  if (!dryRun && result.bound > 0)
-    output.line('Nothing was sent. From now on, Waybill sends edits in the ERP as updates.');
 }

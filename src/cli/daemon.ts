@@ -45,20 +45,11 @@ async function runDaemon(options: CommonOptions): Promise<void> {
       }, settings.delivery.drainSeconds * 1000).unref();
     });
     const webhooks = new EventEmitter();
-    if (settings.webhooks.enabled)
-      listener = await receiveWebhooks(context, {
-        remember: app.rememberSecret,
-        onEvent: () => webhooks.emit('event'),
-      });
+    const onEvent = () => webhooks.emit('event');
+    if (settings.webhooks.enabled) listener = await receiveWebhooks(context, { remember: app.rememberSecret, onEvent });
     else await endForgeries(context);
-    const partners = {
-      reader: app.reader(),
-      client: app.client(),
-      writer: app.writer(),
-      tell: tellAlertOf(app),
-      webhooks,
-    };
-    await runSchedule(context, partners, stop.signal);
+    const [reader, client, writer, tell] = [app.reader(), app.client(), app.writer(), tellAlertOf(app)];
+    await runSchedule(context, { reader, client, writer, tell, webhooks }, stop.signal);
     log.info('Stopped');
   } finally {
     stop.release();

@@ -45,11 +45,14 @@ function printSideTables(options: CommonOptions & { from: string }): void {
   const user = settings.writeBack.user ?? 'waybill_writer';
   const { tables, account, grants, byStatement } = sideTables(settings, user, options.from);
   output.json({ tables, grants, byStatement });
-  for (const line of tables.flatMap((table) => [...table.split('\n'), ''])) output.line(line);
-  if (grants.length > 0) output.line(`-- If the account does not exist yet: ${account}`);
-  for (const grant of grants) output.line(grant);
-  for (const kind of byStatement)
-    output.line(`-- The statements of writeBack.${kind} write ${kind}: grant what these statements need.`);
+  output.lines(
+    ...tables.flatMap((table) => [...table.split('\n'), '']),
+    grants.length > 0 && `-- If the account does not exist yet: ${account}`,
+    ...grants,
+    ...byStatement.map(
+      (kind) => `-- The statements of writeBack.${kind} write ${kind}: grant what these statements need.`,
+    ),
+  );
 }
 
 async function writeEverythingAgain({ context, settings, output }: CommandApp): Promise<number> {

@@ -40,28 +40,24 @@ async function explain(app: CommandApp, { by }: { by: FindBy }, entity: Entity, 
 function showStory(output: Output, { story, words, audit, olderAudit }: Explanation, settings: Settings): void {
   const { entity, sourceKey } = story;
   showHead(output, story, settings, words);
-  output.line();
-  output.line(`What happened (times in ${settings.erp.timeZone}):`);
-  if (olderAudit || story.attemptsLeftOut > 0)
-    output.line(`  … older lines: waybill audit --entity ${entity} --key ${sourceKey} --csv`);
+  output.lines(
+    '',
+    `What happened (times in ${settings.erp.timeZone}):`,
+    (olderAudit || story.attemptsLeftOut > 0) &&
+      `  … older lines: waybill audit --entity ${entity} --key ${sourceKey} --csv`,
+  );
   for (const { at, text, more } of storyTimeline(story, audit)) {
-    output.line(`  ${output.time(at)}  ${text}`);
-    for (const one of more) output.line(`${' '.repeat(30)}${one}`);
+    output.lines(`  ${output.time(at)}  ${text}`, ...more.map((one) => `${' '.repeat(30)}${one}`));
   }
   if (words.todo.length === 0) return;
-  output.line();
-  output.line('What you can do:');
-  for (const { text, command } of words.todo) {
-    output.line(`  ${text}`);
-    if (command) output.line(`      ${command}`);
-  }
+  output.lines('', 'What you can do:');
+  for (const { text, command } of words.todo) output.lines(`  ${text}`, command && `      ${command}`);
 }
 
 function showHead(output: Output, story: RecordStory, settings: Settings, { where, why }: Explanation['words']): void {
   const { entity, sourceKey, number, binding } = story;
   const title = entity === 'order' ? 'Order' : 'Customer';
-  output.line(number === null ? `${title} ${sourceKey}` : `${title} ${number} (key ${sourceKey} in the ERP)`);
-  output.line();
+  output.lines(number === null ? `${title} ${sourceKey}` : `${title} ${number} (key ${sourceKey} in the ERP)`, '');
   const bound = binding
     ? `${binding.serviceId} at the service, revision ${binding.revision}, acknowledged ${output.time(binding.acknowledgedAt)}`
     : isRemoved(story)
@@ -110,15 +106,14 @@ async function showUnknown({ context, output }: CommandApp, by: FindBy, entity: 
   const { lookedUp, hints } = await explainUnknown(context, entity, by, output.time);
   output.json({ found: 0, entity, key, lookedUp, hints });
   output.line(`Waybill knows nothing of ${entity} ${key}. Looked up as: ${lookedUp.join(', ')}.`);
-  output.line();
-  output.line('Possible reasons:');
-  for (const hint of hints) output.line(`  - ${hint}`);
-  if (entity === 'order') {
-    output.line();
-    output.line('What you can do:');
-    output.line('  See what capture makes of it (KEY is the key of the ERP here):');
-    output.line(`      waybill sync capture --dry-run --key ${key}`);
-  }
+  output.lines('', 'Possible reasons:', ...hints.map((hint) => `  - ${hint}`));
+  if (entity === 'order')
+    output.lines(
+      '',
+      'What you can do:',
+      '  See what capture makes of it (KEY is the key of the ERP here):',
+      `      waybill sync capture --dry-run --key ${key}`,
+    );
   return exitCode.failed;
 }
 

@@ -65,8 +65,8 @@ function show({ output, settings }: CommandApp, shown: Preview, { identity, prob
     ['Oldest', orderInWords(shown.oldest)],
     ['Newest', orderInWords(shown.newest)],
     ['Left out', `${shown.excludedByStartFrom} older orders (orders.startFrom), for good`],
-    ...(shown.parked > 0 ? [['Parked', `${shown.parked} cannot be sent as they are`] as const] : []),
-    ...(problem ? [['Now', problem] as const] : []),
+    ['Parked', shown.parked > 0 && `${shown.parked} cannot be sent as they are`],
+    ['Now', problem],
   ]);
 }
 

@@ -1,12 +1,11 @@
 import type { Command } from 'commander';
 import type { Settings } from '../config/settings.js';
-import { previewRecovery, type RecoverResult, recover } from '../operator/recover.js';
+import { previewRecovery, recover } from '../operator/recover.js';
 import { mayBeForgotten, sentUnknownWhen } from '../outbound/outbox/idempotency-key.js';
 import type { UnboundFate } from '../outbound/recovery/recover-messages.js';
 import type { RecoveryHold } from '../outbound/recovery/store-witness.js';
 import { readBindings } from './bindings-file.js';
 import { type CommandApp, confirm, exitCode, inApp, jsonCommand, parseTime, UsageError } from './command.js';
-import type { Output } from './terminal/output.js';
 
 interface RecoverOptions {
   fromService?: boolean;
@@ -72,30 +71,19 @@ async function recoverStore(app: CommandApp, options: RecoverOptions): Promise<n
   if (!(await confirm('Do this, and let delivery go on?', options.yes))) return exitCode.failed;
   const bindings = options.bindings ? readBindings(options.bindings, settings) : null;
   const result = await recover(context, reader, { fate, bindings, reason: options.reason });
+  const { bindings: taken, doubtedBindings, to, unbound, unproven } = result;
   output.json({ environment, dryRun: false, ...result });
-  if (bindings)
-    output.line(
-      `${result.bindings.imported} bindings were taken over, and ${result.bindings.removed} records that were removed.`,
-    );
-  showResult(output, result);
-  const parked = result.unproven + (result.to === 'parked' ? result.unbound : 0);
-  return parked > 0 ? exitCode.waitsForPerson : exitCode.done;
-}
-
-function showResult(output: Output, { doubtedBindings, to, unbound, unproven }: RecoverResult): void {
-  if (doubtedBindings > 0)
-    output.line(
+  output.lines(
+    bindings !== null && `${taken.imported} bindings were taken over, and ${taken.removed} records that were removed.`,
+    doubtedBindings > 0 &&
       `The lost store may have changed ${doubtedBindings} records since: Waybill sends every field of them again (more than capture.maxUpdates wait for: waybill confirm).`,
-    );
-  output.line(
     to === 'parked'
       ? `${unbound} records wait for a person: waybill outbox --state parked`
       : `${unbound} records are in doubt now. A running daemon settles them. Without one: waybill sync`,
-  );
-  if (unproven > 0)
-    output.line(
+    unproven > 0 &&
       `The lost store may have sent ${unproven} records that were held or refused: waybill outbox --state parked`,
-    );
+  );
+  return unproven > 0 || (to === 'parked' && unbound > 0) ? exitCode.waitsForPerson : exitCode.done;
 }
 
 /** What becomes of creates that may have been sent. Only a person can say that the service still knows their keys. */

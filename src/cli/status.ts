@@ -2,9 +2,9 @@ import type { Command } from 'commander';
 import { type App, openApp } from '../app.js';
 import { checkStatus, readStatus, type Status } from '../daemon/read-status.js';
 import { messageStates } from '../outbound/outbox/message.js';
-import { type CommandApp, type CommonOptions, exitCode, inApp, jsonCommand } from './command.js';
+import { type CommandApp, type CommonOptions, inApp, jsonCommand } from './command.js';
 import { span } from './terminal/format.js';
-import { Output, shorten } from './terminal/output.js';
+import { type MaybeText, Output, shorten } from './terminal/output.js';
 
 interface StatusOptions extends CommonOptions {
   check?: boolean;
@@ -48,50 +48,50 @@ async function check(options: StatusOptions): Promise<void> {
 
 type Ago = (ms: number | null) => string;
 
-async function showStatus(app: CommandApp): Promise<number> {
+async function showStatus(app: CommandApp): Promise<void> {
   const { output, context } = app;
   const status = await statusOf(app);
   const result = checkStatus(status);
   output.jsonWithTimes({ ...result, ...status });
-  const nowMs = context.nowMs();
   const { time } = output;
+  const nowMs = context.nowMs();
   const ago: Ago = (ms) => (ms === null ? 'never' : `${time(ms)} (${span(nowMs - ms)} ago)`);
-  const row = (name: string, ...texts: string[]) => {
-    for (const [i, text] of texts.entries()) output.line(`${(i === 0 ? name : '').padEnd(17)}${text}`);
-  };
-
-  row('Installation', `${status.installation}, ${status.environment}: ${status.service}`);
-  row('Credential', status.credential);
-  row('Health', `${result.level}: ${result.text}`);
-  row('Live', liveInWords(status));
-  row('Delivering', ...delivererInWords(status, ago));
-  row('Pauses', ...pausesInWords(status, ago, time));
-  row('Held', ...heldInWords(status));
-  row('Adopted', ...adoptedInWords(status));
-  row('Alerts', ...status.alerts.map((alert) => `${alert.cause} since ${ago(alert.sinceAt)}: ${alert.message}`));
-  const captured = status.runs.find(({ job }) => job === 'capture');
-  if (captured) row('Last capture', captureInWords(captured, ago));
-  row('Last delivery', ago(status.lastDeliveryAt));
-  row('Last pull', pullInWords(status, ago));
-  if (status.readBack) row('Read back', readBackInWords(status.readBack, ago));
-  if (status.webhooks) row('Webhooks', webhooksInWords(status.webhooks, ago));
-  row('Written back', ...status.writeBack.map((one) => writeBackInWords(one, ago, time)));
-  row('Orders read', cursorInWords(status.cursors.order, ago));
-  row('Customers read', cursorInWords(status.cursors.customer, ago));
-  const { oldestPendingAt, oldestInDoubtAt, unsettled, stranded, flagged } = status.outbox;
-  if (oldestPendingAt !== null) row('Oldest waiting', `captured ${ago(oldestPendingAt)}`);
-  if (oldestInDoubtAt !== null) row('Oldest in doubt', `captured ${ago(oldestInDoubtAt)}`);
-  if (unsettled > 0) row('Unsettled', `${unsettled} orders wait for their lines`);
-  if (stranded > 0)
-    row(
+  const { alerts, runs, readBack, webhooks, writeBack, cursors, outbox } = status;
+  const { oldestPendingAt, oldestInDoubtAt, unsettled, stranded, flagged } = outbox;
+  const captured = runs.find(({ job }) => job === 'capture');
+  output.rows(17, [
+    ['Installation', `${status.installation}, ${status.environment}: ${status.service}`],
+    ['Credential', status.credential],
+    ['Health', `${result.level}: ${result.text}`],
+    ['Live', liveInWords(status)],
+    ['Delivering', ...delivererInWords(status, ago)],
+    ['Pauses', ...pausesInWords(status, ago, time)],
+    ['Held', ...heldInWords(status)],
+    ['Adopted', adoptedInWords(status)],
+    ['Alerts', ...alerts.map(({ cause, sinceAt, message }) => `${cause} since ${ago(sinceAt)}: ${message}`)],
+    ['Last capture', captured !== undefined && captureInWords(captured, ago)],
+    ['Last delivery', ago(status.lastDeliveryAt)],
+    ['Last pull', pullInWords(status, ago)],
+    ['Read back', readBack && readBackInWords(readBack, ago)],
+    ['Webhooks', webhooks && webhooksInWords(webhooks, ago)],
+    ['Written back', ...writeBack.map((one) => writeBackInWords(one, ago, time))],
+    ['Orders read', cursorInWords(cursors.order, ago)],
+    ['Customers read', cursorInWords(cursors.customer, ago)],
+    ['Oldest waiting', oldestPendingAt !== null && `captured ${ago(oldestPendingAt)}`],
+    ['Oldest in doubt', oldestInDoubtAt !== null && `captured ${ago(oldestInDoubtAt)}`],
+    ['Unsettled', unsettled > 0 && `${unsettled} orders wait for their lines`],
+    [
       'Stranded',
-      `${stranded} messages will never be sent: nobody sends the record, or the customer, that they wait for`,
-    );
-  if (flagged > 0)
-    row('Flagged', `${flagged} were delivered, but a person should look at them: waybill audit --event delivered`);
+      stranded > 0 &&
+        `${stranded} messages will never be sent: nobody sends the record, or the customer, that they wait for`,
+    ],
+    [
+      'Flagged',
+      flagged > 0 && `${flagged} were delivered, but a person should look at them: waybill audit --event delivered`,
+    ],
+  ]);
   output.line();
   showOutbox(output, status, ago);
-  return exitCode.done;
 }
 
 function showOutbox(output: Output, { outbox, parkedReasons }: Status, ago: Ago): void {
@@ -111,15 +111,11 @@ function showOutbox(output: Output, { outbox, parkedReasons }: Status, ago: Ago)
 
 function delivererInWords({ lease, daemons }: Status, ago: Ago): string[] {
   const holder = daemons.find(({ actor }) => actor === lease.holder);
-  const delivering =
-    lease.holder !== null
-      ? `${lease.holder}, epoch ${lease.epoch}${holder ? `, started ${ago(holder.startedAt)}` : ''}`
-      : lease.lapsed
-        ? `nobody; ${lease.lapsed} fell silent`
-        : 'nobody (start the daemon: npm start)';
+  const nobody = lease.lapsed ? `nobody; ${lease.lapsed} fell silent` : 'nobody (start the daemon: npm start)';
+  const started = holder ? `, started ${ago(holder.startedAt)}` : '';
   const others = daemons.filter(({ actor }) => actor !== lease.holder);
   return [
-    delivering,
+    lease.holder === null ? nobody : `${lease.holder}, epoch ${lease.epoch}${started}`,
     ...others.map(
       ({ actor, startedAt }) =>
         `${actor} started ${ago(startedAt)} and has not said that it stopped: it stands by, or was killed`,
@@ -129,16 +125,20 @@ function delivererInWords({ lease, daemons }: Status, ago: Ago): string[] {
 
 function pausesInWords({ pauses }: Status, ago: Ago, time: (ms: number) => string): string[] {
   if (pauses.length === 0) return ['none'];
-  return pauses.map(
-    ({ lane, cause, since_at, until_at, actor, reason }) =>
-      `${lane} (${cause}) since ${ago(since_at)}, ${until_at === null ? 'until resumed' : `until ${time(until_at)}`}, by ${actor}: ${reason}`,
-  );
+  return pauses.map(({ lane, cause, since_at, until_at, actor, reason }) => {
+    const until = until_at === null ? 'until resumed' : `until ${time(until_at)}`;
+    return `${lane} (${cause}) since ${ago(since_at)}, ${until}, by ${actor}: ${reason}`;
+  });
 }
 
-function adoptedInWords({ adopted: { customers, orders, open } }: Status): string[] {
-  if (customers + orders === 0) return [];
-  const differing = open > 0 ? `; ${open} differ and wait for a person: waybill bindings adopted --open` : '';
-  return [`${customers} customers and ${orders} orders that the service had already${differing}`];
+function adoptedInWords({ adopted: { customers, orders, open } }: Status): MaybeText {
+  return (
+    customers + orders > 0 &&
+    clauses(
+      `${customers} customers and ${orders} orders that the service had already`,
+      open > 0 && `${open} differ and wait for a person: waybill bindings adopted --open`,
+    )
+  );
 }
 
 function cursorInWords({ changedAt, sweptAt }: Status['cursors']['order'], ago: Ago): string {
@@ -146,12 +146,12 @@ function cursorInWords({ changedAt, sweptAt }: Status['cursors']['order'], ago: 
   return `changes up to ${changedAt ?? '(no change column)'}; everything: ${ago(sweptAt)}`;
 }
 
-function heldInWords({ brakes, outbox }: Status): string[] {
+function heldInWords({ brakes, outbox }: Status): MaybeText[] {
   const held = outbox.parked.find(({ parkClass }) => parkClass === 'held')?.count ?? 0;
   return [
     ...brakes.map(({ entity, reason }) => `all updates and removals of ${entity}s: ${reason}`),
-    ...(held > 0 ? [`${held} changes wait for a person`] : []),
-    ...(held > 0 || brakes.length > 0 ? ['look: waybill confirm --dry-run; then: waybill confirm'] : []),
+    held > 0 && `${held} changes wait for a person`,
+    (held > 0 || brakes.length > 0) && 'look: waybill confirm --dry-run; then: waybill confirm',
   ];
 }
 
@@ -160,14 +160,12 @@ function liveInWords({ environment, notLive }: Status): string {
   return notLive === null ? 'yes' : `no: ${notLive}`;
 }
 
-function webhooksInWords(webhooks: NonNullable<Status['webhooks']>, ago: Ago): string {
-  const waiting = webhooks.pending > 0 ? `; ${webhooks.pending} events wait to be read about` : '';
-  const stopped = webhooks.stopped === null ? '' : `; ${webhooks.stopped}`;
-  return `last event ${ago(webhooks.lastEventAt)}${waiting}${stopped}`;
+function webhooksInWords({ lastEventAt, pending, stopped }: NonNullable<Status['webhooks']>, ago: Ago): string {
+  return clauses(`last event ${ago(lastEventAt)}`, pending > 0 && `${pending} events wait to be read about`, stopped);
 }
 
 function captureInWords({ succeededAt, failures, failure }: Status['runs'][number], ago: Ago): string {
-  return `${ago(succeededAt)}${failures > 0 ? `; since then ${failures} failed: ${failure}` : ''}`;
+  return clauses(ago(succeededAt), failures > 0 && `since then ${failures} failed: ${failure}`);
 }
 
 function writeBackInWords(
@@ -175,35 +173,38 @@ function writeBackInWords(
   ago: Ago,
   time: (ms: number) => string,
 ): string {
-  const more = [
-    ...(sweeps ? ['everything is being compared'] : []),
-    ...(refused > 0 ? [`${refused} refused by the ERP`] : []),
-    ...(failing ? [`failing, tried again at ${time(failing.nextTryAt)}: ${failing.reason}`] : []),
-  ];
-  return [`${kind}: ${ago(succeededAt)}`, ...more].join('; ');
+  return clauses(
+    `${kind}: ${ago(succeededAt)}`,
+    sweeps && 'everything is being compared',
+    refused > 0 && `${refused} refused by the ERP`,
+    failing && `failing, tried again at ${time(failing.nextTryAt)}: ${failing.reason}`,
+  );
 }
 
 function pullInWords({ lastPull, unpaidInvoices }: Status, ago: Ago): string {
   if (!lastPull) return 'never';
-  const reason = lastPull.reason ? `: ${lastPull.reason}` : '';
-  const missed =
-    lastPull.missed > 0
-      ? `; ${lastPull.missed} that were not met stay listed, because nothing proves that they left`
-      : '';
-  const malformed =
-    lastPull.malformed > 0 ? `; ${lastPull.malformed} make no sense (waybill invoices --malformed)` : '';
-  return `${ago(lastPull.startedAt)}: ${lastPull.outcome}${reason}; ${lastPull.pages} pages in ${lastPull.passes} readings, ${lastPull.listed} invoices${missed}${malformed}; ${unpaidInvoices} unpaid now`;
+  const { startedAt, outcome, reason, pages, passes, listed, missed, malformed } = lastPull;
+  return clauses(
+    `${ago(startedAt)}: ${outcome}${reason ? `: ${reason}` : ''}`,
+    `${pages} pages in ${passes} readings, ${listed} invoices`,
+    missed > 0 && `${missed} that were not met stay listed, because nothing proves that they left`,
+    malformed > 0 && `${malformed} make no sense (waybill invoices --malformed)`,
+    `${unpaidInvoices} unpaid now`,
+  );
 }
 
-function readBackInWords(
-  { orders, read, final, gone, flagged, oldestReadAt }: NonNullable<Status['readBack']>,
-  ago: Ago,
-): string {
-  const more = [
-    final > 0 ? `${final} are final` : '',
-    oldestReadAt === null ? '' : `the oldest reading of the others: ${ago(oldestReadAt)}`,
-    gone > 0 ? `${gone} not at the service any more (waybill audit --event read_back --outcome gone)` : '',
-    flagged > 0 ? `${flagged} with another total (waybill audit --event read_back --outcome total)` : '',
-  ].filter((text) => text !== '');
-  return [`${read} of ${orders} orders`, ...more].join('; ');
+function readBackInWords(readBack: NonNullable<Status['readBack']>, ago: Ago): string {
+  const { orders, read, final, gone, flagged, oldestReadAt } = readBack;
+  return clauses(
+    `${read} of ${orders} orders`,
+    final > 0 && `${final} are final`,
+    oldestReadAt !== null && `the oldest reading of the others: ${ago(oldestReadAt)}`,
+    gone > 0 && `${gone} not at the service any more (waybill audit --event read_back --outcome gone)`,
+    flagged > 0 && `${flagged} with another total (waybill audit --event read_back --outcome total)`,
+  );
+}
+
+/** One sentence of those clauses that there are. */
+function clauses(...texts: MaybeText[]): string {
+  return texts.filter(Boolean).join('; ');
 }

@@ -61,11 +61,9 @@ async function syncOnce(app: CommandApp, options: SyncCommandOptions, stage: Syn
   });
 }
 
-interface ResyncOptions {
-  key?: string[];
+interface ResyncOptions extends Pick<SyncCommandOptions, 'key' | 'dryRun'> {
   from?: string;
   to?: string;
-  dryRun?: boolean;
   force?: boolean;
   plan?: boolean;
 }
@@ -99,13 +97,14 @@ async function resync(app: CommandApp, options: ResyncOptions, plural: Plural): 
   });
 }
 
-async function showPlan(app: CommandApp, plural: Plural): Promise<number> {
-  const { context, output } = app;
-  const plan = await planUpdates(context, app.reader(), entityOf(plural));
+async function showPlan({ context, reader, output }: CommandApp, plural: Plural): Promise<number> {
+  const plan = await planUpdates(context, reader(), entityOf(plural));
   output.json(plan);
-  output.line(`Would update ${plan.updates} ${plural} and create ${plan.creates}. By field that changes:`);
-  for (const { field, count } of plan.fields) output.line(`  ${field}: ${count}`);
-  output.line('Nothing was sent. Waybill holds a change of the mapping until `waybill confirm` sends or adopts it.');
+  output.lines(
+    `Would update ${plan.updates} ${plural} and create ${plan.creates}. By field that changes:`,
+    ...plan.fields.map(({ field, count }) => `  ${field}: ${count}`),
+    'Nothing was sent. Waybill holds a change of the mapping until `waybill confirm` sends or adopts it.',
+  );
   return exitCode.done;
 }
 
@@ -175,18 +174,17 @@ function printCapture(
   dryRun: boolean,
   settleSeconds: number,
 ): void {
-  output.line(
+  output.lines(
     `${dryRun ? 'Would capture' : 'Captured'} ${captured.orders} orders and ${captured.customers} customers ` +
       `(read ${read.orders} and ${read.customers}; ${unchanged} unchanged, ${waiting} waiting for their lines, ${parked} parked).`,
-  );
-  if (waiting > 0)
-    output.line(
+    waiting > 0 &&
       `Orders that wait for their lines may go in ${settleSeconds} s (orders.settleSeconds): run it again then.`,
-    );
-  for (const { entity, sourceKey, reason } of skipped.slice(0, shownRecords))
-    output.line(`  left alone: ${entity} ${sourceKey}: ${reason}`);
-  if (skipped.length > shownRecords) output.line(`  … and ${skipped.length - shownRecords} more left alone`);
-  if (stopped) output.line(`Capture stopped: ${stopped.reason}`);
+    ...skipped
+      .slice(0, shownRecords)
+      .map(({ entity, sourceKey, reason }) => `  left alone: ${entity} ${sourceKey}: ${reason}`),
+    skipped.length > shownRecords && `  … and ${skipped.length - shownRecords} more left alone`,
+    stopped && `Capture stopped: ${stopped.reason}`,
+  );
   if (!dryRun || touched.length === 0) return;
   // People look for orders; the customers would fill the page.
   const ordered = [...touched].sort((a, b) => Number(b.entity === 'order') - Number(a.entity === 'order'));
@@ -204,31 +202,29 @@ function printDelivery(
   { delivered, adopted, attempts, parked, flagged, watched, stopped }: NonNullable<SyncResult['deliver']>,
   open: number,
 ): void {
-  output.line(
+  const differing =
+    adopted.differing > 0 ? `; ${adopted.differing} of them differ: waybill bindings adopted --open` : '';
+  output.lines(
     watched
       ? `${watched} delivers; this command watched it. ${open} messages are still open.`
       : `Delivered ${delivered.orders} orders and ${delivered.customers} customers in ${attempts} attempts.`,
+    adopted.customers > 0 && `The service already had ${adopted.customers} customers, which are adopted${differing}.`,
+    parked > 0 && `${parked} wait for a person: waybill outbox --state parked`,
+    flagged > 0 && `${flagged} were delivered with a total that differs: waybill audit --event delivered`,
   );
-  if (adopted.customers > 0)
-    output.line(
-      `The service already had ${adopted.customers} customers, which are adopted${adopted.differing > 0 ? `; ${adopted.differing} of them differ: waybill bindings adopted --open` : ''}.`,
-    );
-  if (parked > 0) output.line(`${parked} wait for a person: waybill outbox --state parked`);
-  if (flagged > 0) output.line(`${flagged} were delivered with a total that differs: waybill audit --event delivered`);
   if (stopped && !watched) output.line(`Delivery stopped: ${stopped}`);
   else if (open > 0 && !watched) output.line(`${open} wait for their next try or for their customer: waybill outbox`);
 }
 
 function printPull(output: Output, pull: NonNullable<SyncResult['pull']>): void {
-  const read = `Unpaid invoices: ${pull.unpaid}, read ${pull.passes} times on ${pull.pages} pages in all`;
-  const changes = `${pull.added} new, ${pull.unlisted} no longer listed`;
-  if (pull.outcome === 'proven') output.line(`${read} (${changes}).`);
-  else if (pull.outcome === 'unproven')
-    output.line(
-      `${read} (${changes}); the list is not proven, so ${pull.missed} that were not met stay listed: ${pull.reason}`,
-    );
-  else output.line(`Invoices were not pulled: ${pull.reason}`);
-  if (pull.malformed > 0) output.line(`${pull.malformed} invoices make no sense: waybill invoices --malformed`);
+  const { outcome, unpaid, passes, pages, added, unlisted, missed, reason, malformed } = pull;
+  const read = `Unpaid invoices: ${unpaid}, read ${passes} times on ${pages} pages in all (${added} new, ${unlisted} no longer listed)`;
+  output.lines(
+    outcome === 'proven' && `${read}.`,
+    outcome === 'unproven' && `${read}; the list is not proven, so ${missed} that were not met stay listed: ${reason}`,
+    (outcome === 'failed' || outcome === 'held') && `Invoices were not pulled: ${reason}`,
+    malformed > 0 && `${malformed} invoices make no sense: waybill invoices --malformed`,
+  );
 }
 
 function printWriteBack(
@@ -240,7 +236,9 @@ function printWriteBack(
     return;
   }
   const { orders, customers, invoices } = written;
-  output.line(`Written back into the ERP: ${orders} orders, ${customers} customers, ${invoices} invoices.`);
-  if (refused > 0) output.line(`The ERP refused ${refused}: waybill status`);
-  for (const reason of new Set(failures.map((failure) => failure.reason))) output.line(`Not written back: ${reason}`);
+  output.lines(
+    `Written back into the ERP: ${orders} orders, ${customers} customers, ${invoices} invoices.`,
+    refused > 0 && `The ERP refused ${refused}: waybill status`,
+    ...[...new Set(failures.map(({ reason }) => reason))].map((reason) => `Not written back: ${reason}`),
+  );
 }

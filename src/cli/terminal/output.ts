@@ -7,6 +7,9 @@ import { timeFormatter, withIsoTimes } from './format.js';
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern finds control characters
 const controls = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]+/g;
 
+/** A text, or that there is none to print. */
+export type MaybeText = string | null | false;
+
 export interface OutputOptions {
   /** Prints JSON values alone; without it, lines and tables alone. */
   json?: boolean | undefined;
@@ -39,10 +42,16 @@ export class Output {
     if (!this.isJson) write(`${this.clean(text)}\n`);
   }
 
-  /** Lines of a name, padded to `width`, and a text. Further texts stand below the first; a name without any is left out. */
-  rows(width: number, rows: readonly (readonly [name: string, ...texts: string[]])[]): void {
+  /** A line for each text that there is. */
+  lines(...texts: readonly MaybeText[]): void {
+    for (const text of texts) if (text !== null && text !== false) this.line(text);
+  }
+
+  /** Names, padded to `width`, each with its texts below one another. A name without any text is left out. */
+  rows(width: number, rows: readonly (readonly [name: string, ...texts: MaybeText[]])[]): void {
     for (const [name, ...texts] of rows)
-      for (const [i, text] of texts.entries()) this.line(`${(i === 0 ? name : '').padEnd(width)}${text}`);
+      for (const [i, text] of texts.filter((one) => one !== null && one !== false).entries())
+        this.line(`${(i === 0 ? name : '').padEnd(width)}${text}`);
   }
 
   /**
