@@ -36,9 +36,7 @@ export interface App {
   store: Store;
   log: Logger;
   /** What no output may hold. It grows with every secret that comes while the program runs. */
-  secrets: readonly string[];
-  /** Adds a secret that came while the program runs. */
-  rememberSecret: (secret: string) => void;
+  secrets: KnownSecrets;
   /** Built when it is first asked for: most commands need no ERP. */
   reader(): ErpReader;
   client(): ServiceClient;
@@ -87,8 +85,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     settings,
     store,
     log,
-    secrets: secrets.all,
-    rememberSecret: (secret) => secrets.add(secret),
+    secrets,
     reader: () => {
       reader ??= openErpReader(settings);
       return reader;

@@ -16,13 +16,10 @@ import {
 import { isoFormatter } from './terminal/format.js';
 import { type Output, readerLeft, writeOut } from './terminal/output.js';
 
-interface AuditOptions {
+interface AuditOptions extends Pick<AuditFilter, 'entity' | 'outcome' | 'event'> {
   since?: string;
   until?: string;
   key?: string[];
-  entity?: Entity;
-  outcome?: string;
-  event?: string;
   limit?: number;
   csv?: boolean;
 }

@@ -46,7 +46,7 @@ export function inApp<Options, Given extends unknown[]>(
       .join(' ');
     const app = await openApp({ configDir: options.config, role, log: 'stderr', readOnly });
     try {
-      const output = new Output({ ...options, secrets: app.secrets, timeZone: app.settings.erp.timeZone });
+      const output = new Output({ ...options, secrets: app.secrets.all, timeZone: app.settings.erp.timeZone });
       process.exitCode = (await work({ ...app, output }, options, ...(args.slice(0, -2) as Given))) ?? exitCode.done;
     } finally {
       await app.close();

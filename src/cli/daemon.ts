@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { type App, openApp } from '../app.js';
 import { runSchedule } from '../daemon/schedule.js';
-import type { TellAlert } from '../daemon/tell-alerts.js';
+import type { AlertNotice } from '../daemon/tell-alerts.js';
 import { ErpError } from '../erp/erp-reader.js';
 import { endForgeries, receiveWebhooks, type WebhookReceiver } from '../inbound/webhooks/receive-webhooks.js';
 import { runAlertCommand } from '../ops/alert-command.js';
@@ -30,7 +30,7 @@ async function runDaemon(options: CommonOptions): Promise<void> {
   try {
     app = await openWhenReachable(options, stop.signal);
     if (!app) return;
-    const { context, log, settings } = app;
+    const { context, log, secrets, settings } = app;
     await checkMapping(app);
     log.info('Started', {
       installation: settings.installation,
@@ -45,11 +45,20 @@ async function runDaemon(options: CommonOptions): Promise<void> {
       }, settings.delivery.drainSeconds * 1000).unref();
     });
     const webhooks = new EventEmitter();
+    const remember = (secret: string) => secrets.add(secret);
     const onEvent = () => webhooks.emit('event');
-    if (settings.webhooks.enabled) listener = await receiveWebhooks(context, { remember: app.rememberSecret, onEvent });
+    if (settings.webhooks.enabled) listener = await receiveWebhooks(context, { remember, onEvent });
     else await endForgeries(context);
-    const [reader, client, writer, tell] = [app.reader(), app.client(), app.writer(), tellAlertOf(app)];
-    await runSchedule(context, { reader, client, writer, tell, webhooks }, stop.signal);
+    const { command, timeoutSeconds } = settings.alert;
+    const alert = command && { command, timeoutMs: timeoutSeconds * 1000, secrets: secrets.all };
+    const partners = {
+      reader: app.reader(),
+      client: app.client(),
+      writer: app.writer(),
+      tell: alert ? (notice: AlertNotice, signal: AbortSignal) => runAlertCommand(alert, notice, signal) : null,
+      webhooks,
+    };
+    await runSchedule(context, partners, stop.signal);
     log.info('Stopped');
   } finally {
     stop.release();
@@ -87,11 +96,4 @@ async function checkMapping({ reader, log }: App): Promise<void> {
     if (!(error instanceof ErpError && error.kind === 'unreachable')) throw error;
     log.warn('The ERP cannot be reached yet, so its mapping was not checked', { error: error.message });
   }
-}
-
-/** Runs the configured alert command, or null when there is none. */
-function tellAlertOf({ settings, secrets }: App): TellAlert | null {
-  const { command, timeoutSeconds } = settings.alert;
-  if (!command) return null;
-  return (notice, signal) => runAlertCommand({ command, timeoutMs: timeoutSeconds * 1000, secrets }, notice, signal);
 }

@@ -45,11 +45,8 @@ async function runDemo(folder: string, options: DemoOptions): Promise<number> {
   const output = new Output(options);
 
   const erpFile = join(folder, 'erp.sqlite');
-  const made = await createSampleErp({
-    target: { type: 'sqlite', file: erpFile },
-    customers: options.customers,
-    orders: options.orders,
-  });
+  const { customers, orders } = options;
+  const made = await createSampleErp({ target: { type: 'sqlite', file: erpFile }, customers, orders });
   const sandbox = await startSandbox({
     limits: [{ requests: options.limit, windowMs: 1000 }],
     delayMs: [0, 20],
@@ -68,11 +65,12 @@ async function runDemo(folder: string, options: DemoOptions): Promise<number> {
     },
     log: { level: 'error' },
   });
-  output.line(
-    `An ERP with ${made.orders.eligible + made.orders.ineligible} orders: ${made.orders.eligible} may be sent, ${made.orders.ineligible} are drafts, cancelled or too old.`,
+  const { eligible, ineligible } = made.orders;
+  output.lines(
+    `An ERP with ${eligible + ineligible} orders: ${eligible} may be sent, ${ineligible} are drafts, cancelled or too old.`,
+    `A service on ${sandbox.url} that allows ${options.limit} requests in any second.`,
+    '',
   );
-  output.line(`A service on ${sandbox.url} that allows ${options.limit} requests in any second.`);
-  output.line();
 
   const app = await openApp({ settings, role: 'demo', log: 'stderr' });
   const bar = progressBar();
@@ -87,14 +85,14 @@ async function runDemo(folder: string, options: DemoOptions): Promise<number> {
     const summary = summarise(result, sandbox.ledger(), options.limit, (performance.now() - startedAt) / 1000);
     output.json(summary);
     await show(output, app, summary, [
-      ['may be sent by the ERP', made.customers.referenced, made.orders.eligible],
+      ['may be sent by the ERP', made.customers.referenced, eligible],
       ['captured in the outbox', summary.captured.customers, summary.captured.orders],
       ['acknowledged by the service', summary.delivered.customers, summary.delivered.orders],
       ['there more than once', 0, summary.duplicatesAtService],
     ]);
     const good =
-      summary.delivered.orders === options.orders &&
-      summary.delivered.customers === options.customers &&
+      summary.delivered.orders === orders &&
+      summary.delivered.customers === customers &&
       summary.duplicatesAtService === 0 &&
       result.pull?.outcome === 'proven';
     return good ? exitCode.done : exitCode.failed;
@@ -104,8 +102,6 @@ async function runDemo(folder: string, options: DemoOptions): Promise<number> {
     await sandbox.close();
   }
 }
-
-type Summary = ReturnType<typeof summarise>;
 
 function summarise(
   { capture, deliver, pull }: SyncResult,
@@ -129,32 +125,35 @@ function summarise(
   };
 }
 
-async function show(output: Output, { store }: App, summary: Summary, counts: (string | number)[][]): Promise<void> {
+async function show(
+  output: Output,
+  { store }: App,
+  { attempts, seconds, rateUtilisation, throttled, invoices: { unpaid, pages } }: ReturnType<typeof summarise>,
+  counts: (string | number)[][],
+): Promise<void> {
   const { messages, invoices } = await store.read('read what arrived', async (tx) => ({
     messages: await listMessages(tx, { entity: 'order', states: ['delivered'] }, 1),
     invoices: await listInvoices(tx, 5),
   }));
   output.table(['', 'customers', 'orders'], counts);
-  output.line(
-    `${summary.attempts} attempts in ${summary.seconds} s, ${Math.round(summary.rateUtilisation * 100)} % of the allowed rate, ` +
-      `${summary.throttled} answers of "too many".`,
-  );
-  for (const { number, serviceId } of messages)
-    output.line(`Order ${number} of the ERP is order ${serviceId} of the service.`);
-  output.line();
-  output.line(
-    `Unpaid invoices: ${summary.invoices.unpaid}, read from ${summary.invoices.pages} pages. The next ones due:`,
+  output.lines(
+    `${attempts} attempts in ${seconds} s, ${Math.round(rateUtilisation * 100)} % of the allowed rate, ${throttled} answers of "too many".`,
+    ...messages.map(({ number, serviceId }) => `Order ${number} of the ERP is order ${serviceId} of the service.`),
+    '',
+    `Unpaid invoices: ${unpaid}, read from ${pages} pages. The next ones due:`,
   );
   output.table(
     ['invoice', 'customer', 'amount in cents', 'due'],
     invoices.rows.map((row) => [row.invoice_no, row.customer_code, row.amount, row.due_date]),
     { rightColumn: 2 },
   );
-  output.line();
-  output.line('Try next:');
-  output.line('  npm run demo -- --orders 500 --json      the same with more orders, as JSON');
-  output.line('  npm run sandbox -- --port 8080           a service to try your own configuration on');
-  output.line('  cp config/example/local.yaml config/     then name your own ERP in config/local.yaml (README)');
+  output.lines(
+    '',
+    'Try next:',
+    '  npm run demo -- --orders 500 --json      the same with more orders, as JSON',
+    '  npm run sandbox -- --port 8080           a service to try your own configuration on',
+    '  cp config/example/local.yaml config/     then name your own ERP in config/local.yaml (README)',
+  );
 }
 
 /** Requests made, by the most that the sliding window allowed: t seconds have room for ⌊t⌋ + 1 bursts of the limit. */

@@ -1,8 +1,7 @@
 import { Argument, type Command } from 'commander';
 import { findRecords } from '../operator/find-records.js';
-import { type CustomerTraces, customerTraces, forgetCustomer, whyNotForget } from '../operator/forget-customer.js';
+import { customerTraces, forgetCustomer, whyNotForget } from '../operator/forget-customer.js';
 import { type CommandApp, confirm, exitCode, inApp, jsonCommand, UsageError } from './command.js';
-import type { Output } from './terminal/output.js';
 
 export function forgetCommand(): Command {
   return jsonCommand(
@@ -37,25 +36,22 @@ async function forget(
   const traces = await store.read('look at what is kept', (tx) => customerTraces(tx, key));
   const problem = whyNotForget(traces);
   if (problem) return refuse(problem);
-  describeTraces(output, key, traces);
+  const { bodies, excerpts, orderBodies } = traces;
+  output.lines(
+    `Customer ${key}: ${bodies} bodies, ${excerpts} answers of the service, and what it last acknowledged.`,
+    'Its key, its id at the service and the hashes stay, so that nothing is sent twice.',
+    orderBodies > 0 &&
+      `${orderBodies} bodies of its orders stay until retention prunes them. They name the customer by its code alone, unless the mapping adds more.`,
+  );
   if (!(await confirm('Erase this for good?', yes))) return exitCode.failed;
 
   const result = await forgetCustomer(context, key, reason);
   if (typeof result === 'string') return refuse(result);
-  output.json({ forgotten: true, key, ...result, orderBodies: traces.orderBodies });
-  output.line(
+  output.json({ forgotten: true, key, ...result, orderBodies });
+  output.lines(
     `Forgotten: ${result.bodies} bodies, ${result.excerpts} answers of ${result.messages} messages, ${result.webhooks} bodies of webhooks.`,
+    'While its row is in the ERP, Waybill captures a change there and sends it whole.',
+    'Backups of the store, and the service itself, still hold the data.',
   );
-  output.line('While its row is in the ERP, Waybill captures a change there and sends it whole.');
-  output.line('Backups of the store, and the service itself, still hold the data.');
   return exitCode.done;
-}
-
-function describeTraces(output: Output, key: string, { bodies, excerpts, orderBodies }: CustomerTraces): void {
-  output.line(`Customer ${key}: ${bodies} bodies, ${excerpts} answers of the service, and what it last acknowledged.`);
-  output.line('Its key, its id at the service and the hashes stay, so that nothing is sent twice.');
-  if (orderBodies > 0)
-    output.line(
-      `${orderBodies} bodies of its orders stay until retention prunes them. They name the customer by its code alone, unless the mapping adds more.`,
-    );
 }

@@ -33,11 +33,6 @@ interface FilterOptions {
   reasonLike?: string;
 }
 
-interface ListOptions extends FilterOptions {
-  groupBy?: Grouping;
-  limit: number;
-}
-
 interface ActionOptions extends FilterOptions {
   reason: string;
   yes?: boolean;
@@ -126,11 +121,13 @@ function filterOf({ state, entity, key: keys, class: parkClass, reasonLike }: Fi
 const openOrParked: readonly MessageState[] = ['pending', 'sending', 'in_doubt', 'parked'];
 
 /** The messages that match, the newest first, or how many there are of each kind. */
-async function listOutbox({ store, output }: CommandApp, options: ListOptions): Promise<void> {
+async function listOutbox(
+  { store, output }: CommandApp,
+  { groupBy, limit, ...options }: FilterOptions & { groupBy?: Grouping; limit: number },
+): Promise<void> {
   const given = filterOf(options);
   // Without a state or a key, the list shows what waits, not the million messages that arrived.
   const filter = given.states || given.keys ? given : { ...given, states: openOrParked };
-  const { groupBy, limit } = options;
   if (groupBy) {
     const groups = await store.read('count messages', (tx) => groupMessages(tx, filter, groupBy, limit));
     output.jsonWithTimes(groups);

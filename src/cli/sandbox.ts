@@ -53,10 +53,10 @@ async function runSandbox(options: SandboxOptions): Promise<void> {
   });
   const output = new Output(options);
   output.json({ url: sandbox.url, token: 'sandbox-token' });
-  output.line(
+  output.lines(
     `The sandbox listens on ${sandbox.url}. Its token is sandbox-token. It shows what it got: ${sandbox.url}/_ledger`,
+    'Stop it with Ctrl-C.',
   );
-  output.line('Stop it with Ctrl-C.');
   if (!stop.signal.aborted) await once(stop.signal, 'abort');
   stop.release();
   await sandbox.close();

@@ -35,7 +35,7 @@ async function check(options: StatusOptions): Promise<void> {
   let result: { level: keyof typeof checkExitCodes; text: string };
   try {
     app = await openApp({ configDir: options.config, role: 'status', log: 'stderr', readOnly: true });
-    output = new Output({ ...options, secrets: app.secrets });
+    output = new Output({ ...options, secrets: app.secrets.all });
     result = checkStatus(await statusOf(app));
   } catch (error) {
     result = { level: 'CRITICAL', text: (error as Error).message };
