@@ -1,5 +1,4 @@
 import { hostname, userInfo } from 'node:os';
-import type { Logger } from 'winston';
 import { ConfigurationError } from './config/configuration-error.js';
 import { loadSettings } from './config/load-settings.js';
 import type { Settings } from './config/settings.js';
@@ -30,11 +29,8 @@ export interface AppOptions {
 }
 
 /** The parts of Waybill, built once for a command and closed in the opposite order. */
-export interface App {
+export interface App extends Pick<JobContext, 'settings' | 'store' | 'log'> {
   context: JobContext;
-  settings: Settings;
-  store: Store;
-  log: Logger;
   /** What no output may hold. It grows with every secret that comes while the program runs. */
   secrets: KnownSecrets;
   /** Built when it is first asked for: most commands need no ERP. */

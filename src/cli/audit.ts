@@ -61,7 +61,8 @@ async function showAudit(app: CommandApp, options: AuditOptions): Promise<void> 
 
 async function filterOf(app: CommandApp, options: AuditOptions): Promise<AuditFilter> {
   const { entity, outcome, event, key } = options;
-  const [since, until] = parseRange('since', 'until', options, app.settings.erp.timeZone);
+  const { timeZone } = app.settings.erp;
+  const [since, until] = parseRange(['--since', options.since], ['--until', options.until], timeZone);
   return defined({ since, until, entity, outcome, event, records: key && (await recordsOf(app, key)) });
 }
 

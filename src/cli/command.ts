@@ -138,22 +138,18 @@ export function parseTime(option: string, text: string, timeZone: string): numbe
   return time.toMillis();
 }
 
+/** An option and its value. */
+type Given = readonly [option: string, text: string | undefined];
+
 /**
- * Reads the two ends of a half-open range, given as options named `start` and `end`; undefined is an open end.
+ * Reads the two ends of a half-open range; undefined is an open end.
  * @throws UsageError for what is not a date, and for a range that holds nothing
  */
-export function parseRange<Start extends string, End extends string>(
-  start: Start,
-  end: End,
-  options: { [name in Start | End]?: string },
-  timeZone: string,
-): [number | undefined, number | undefined] {
-  const [from, to] = [start, end].map((name) => {
-    const text = options[name as Start | End];
-    return text === undefined ? undefined : parseTime(`--${name}`, text, timeZone);
-  });
+export function parseRange(start: Given, end: Given, timeZone: string): [number | undefined, number | undefined] {
+  const parse = ([option, text]: Given) => (text === undefined ? undefined : parseTime(option, text, timeZone));
+  const [from, to] = [parse(start), parse(end)];
   if (from !== undefined && to !== undefined && to <= from)
-    throw new UsageError(`--${end} ${options[end]} is not after --${start} ${options[start]}: the range is empty.`);
+    throw new UsageError(`${end.join(' ')} is not after ${start.join(' ')}: the range is empty.`);
   return [from, to];
 }
 

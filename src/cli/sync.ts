@@ -87,7 +87,7 @@ export function resyncCommand(): Command {
 async function resync(app: CommandApp, options: ResyncOptions, plural: Plural): Promise<number> {
   const { key: keys, from, to, plan, force = false } = options;
   const entity = entityOf(plural);
-  parseRange('from', 'to', options, app.settings.erp.timeZone);
+  parseRange(['--from', from], ['--to', to], app.settings.erp.timeZone);
   await app.reader().check();
   if (plan) return showPlan(app, plural);
   return syncAndReport(app, options, {
