@@ -1,6 +1,15 @@
 import { z } from 'zod';
 import { Secret } from '../model/secret.js';
-import type { ConfigurationProblem, Partly, Report } from './configuration-error.js';
+import { checkDelivery, checkRetention, checkSchedule, checkStore, checkWebhooks } from './checks/check-operation.js';
+import { checkCustomers, checkInvoices, checkOrders, checkWriteBack } from './checks/check-records.js';
+import {
+  checkAnswers,
+  checkCredential,
+  checkEndpoints,
+  checkFieldRules,
+  checkService,
+} from './checks/check-service.js';
+import type { ConfigurationProblem, Given, Report } from './configuration-error.js';
 import {
   allowedInWords,
   childOf,
@@ -11,7 +20,7 @@ import {
   settingList,
   settingsNode,
 } from './setting-list.js';
-import { crossChecks, type Settings, settingsSchema } from './settings.js';
+import { type Settings, settingsSchema } from './settings.js';
 import { getIn, isTree, pathInWords, type Segments } from './tree-path.js';
 
 /** Tells where a setting was found: a file and its line, or an environment variable. */
@@ -22,6 +31,24 @@ export interface CheckedSettings {
   settings: Settings | undefined;
   problems: ConfigurationProblem[];
 }
+
+/** The second round: what only several settings together can get wrong. */
+const crossChecks: ((settings: Given, report: Report) => void)[] = [
+  checkCustomers,
+  checkOrders,
+  checkService,
+  checkCredential,
+  checkAnswers,
+  checkEndpoints,
+  checkFieldRules,
+  checkDelivery,
+  checkInvoices,
+  checkWriteBack,
+  checkWebhooks,
+  checkRetention,
+  checkSchedule,
+  checkStore,
+];
 
 type Issue = z.core.$ZodIssue;
 
@@ -175,7 +202,7 @@ export function checkSettings(given: unknown, locate: Locate, known: readonly st
     const where = more.found === undefined ? undefined : locate(segments);
     told.push({ segments, problem: { path, message, ...more, ...(where !== undefined && { where }) } });
   };
-  for (const check of crossChecks) check((sound ?? {}) as Partly<Settings>, report);
+  for (const check of crossChecks) check((sound ?? {}) as Given, report);
   if (told.length === 0) return { settings: sound as Settings, problems: [] };
   const inOrder = told.toSorted((a, b) => position(a.segments) - position(b.segments));
   return { settings: undefined, problems: inOrder.map(({ problem }) => problem) };

@@ -1,13 +1,12 @@
 import { basename, delimiter, dirname, join, resolve } from 'node:path';
 import { Secret } from '../model/secret.js';
 import { checkSettings } from './check-settings.js';
+import { checkTlsFiles, checkWebhookSecrets } from './checks/check-files.js';
 import { ConfigurationError } from './configuration-error.js';
 import { environmentOverrides } from './environment-overrides.js';
 import { readSettingsFiles } from './read-settings-files.js';
 import { refuseSecretsInFiles, resolveSecrets } from './resolve-secrets.js';
-import { checkTlsFiles } from './sections/service-credential.js';
 import { isLoopback } from './sections/value-types.js';
-import { checkWebhookSecrets } from './sections/webhooks.js';
 import type { Settings } from './settings.js';
 import { setIn } from './tree-path.js';
 

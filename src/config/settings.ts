@@ -1,24 +1,19 @@
 import { z } from 'zod';
-import type { Partly, Report } from './configuration-error.js';
 import { alertSettings } from './sections/alert.js';
 import { amountsSettings } from './sections/amounts.js';
 import { captureSettings } from './sections/capture.js';
-import { checkCustomers, customersSettings } from './sections/customers.js';
-import { checkDelivery, deliverySettings } from './sections/delivery.js';
+import { customersSettings } from './sections/customers.js';
+import { deliverySettings } from './sections/delivery.js';
 import { erpSettings } from './sections/erp.js';
-import { checkInvoices, invoicesSettings } from './sections/invoices.js';
-import { checkOrders, ordersSettings } from './sections/orders.js';
-import { checkRetention, retentionSettings } from './sections/retention.js';
-import { checkSchedule, scheduleSettings } from './sections/schedule.js';
-import { checkService, serviceSettings } from './sections/service.js';
-import { checkAnswers } from './sections/service-answers.js';
-import { checkCredential } from './sections/service-credential.js';
-import { checkEndpoints } from './sections/service-endpoints.js';
-import { checkFieldRules } from './sections/service-fields.js';
-import { checkStore, storeSettings } from './sections/store.js';
+import { invoicesSettings } from './sections/invoices.js';
+import { ordersSettings } from './sections/orders.js';
+import { retentionSettings } from './sections/retention.js';
+import { scheduleSettings } from './sections/schedule.js';
+import { serviceSettings } from './sections/service.js';
+import { storeSettings } from './sections/store.js';
 import { group } from './sections/value-types.js';
-import { checkWebhooks, webhookSettings } from './sections/webhooks.js';
-import { checkWriteBack, writeBackSettings } from './sections/write-back.js';
+import { webhookSettings } from './sections/webhooks.js';
+import { writeBackSettings } from './sections/write-back.js';
 
 /** Every setting of Waybill: its name, default, unit (in the name) and meaning. docs/settings.md is printed from it. */
 export const settingsSchema = z.strictObject({
@@ -50,21 +45,3 @@ export const settingsSchema = z.strictObject({
 });
 
 export type Settings = z.output<typeof settingsSchema>;
-
-/** The second round: what only several settings together can get wrong. */
-export const crossChecks: ((settings: Partly<Settings>, report: Report) => void)[] = [
-  checkCustomers,
-  checkOrders,
-  checkService,
-  checkCredential,
-  checkAnswers,
-  checkEndpoints,
-  checkFieldRules,
-  checkDelivery,
-  checkInvoices,
-  checkWriteBack,
-  checkWebhooks,
-  checkRetention,
-  checkSchedule,
-  checkStore,
-];

@@ -27,5 +27,3 @@ export const alertSettings = group('How people are told that something needs the
     .default(12)
     .describe('How long capture, delivery and pull may all go without a success before an alert is raised.'),
 });
-
-export type AlertSettings = z.output<typeof alertSettings>;

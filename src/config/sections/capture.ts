@@ -1,4 +1,3 @@
-import type { z } from 'zod';
 import { decimal, group, positive, whole } from './value-types.js';
 
 export const captureSettings = group('How the ERP is read.', {
@@ -16,5 +15,3 @@ export const captureSettings = group('How the ERP is read.', {
     .describe('When one pass finds more cancelled or deleted records than this, they wait for `waybill confirm`.')
     .meta({ unit: 'records' }),
 });
-
-export type CaptureSettings = z.output<typeof captureSettings>;

@@ -1,6 +1,5 @@
 import type { z } from 'zod';
-import { type Partly, type Report, requireSetting } from '../configuration-error.js';
-import { checkCancelled, checkMappings, fieldMappings, requireField, rowSettings } from './record-mapping.js';
+import { fieldMappings, rowSettings } from './record-mapping.js';
 import { choice, columns, group, query } from './value-types.js';
 
 export const customersSettings = group('Which customers are sent, and how a row becomes a customer.', {
@@ -17,13 +16,3 @@ export const customersSettings = group('Which customers are sent, and how a row 
 });
 
 export type CustomersSettings = z.output<typeof customersSettings>;
-
-export function checkCustomers({ customers = {} }: Partly<{ customers: CustomersSettings }>, report: Report): void {
-  checkMappings('customers.fields', customers.fields, report);
-  checkCancelled('customers', customers, report);
-  if (customers.send === undefined || customers.send === 'none') return;
-  const why = 'customers.send is not none';
-  requireSetting(customers.query, 'customers.query', `a SELECT, because ${why}`, report);
-  requireSetting(customers.key, 'customers.key', `a column or a list of columns, because ${why}`, report);
-  requireField('customers.fields', customers.fields, 'customer_code', why, report);
-}

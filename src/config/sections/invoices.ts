@@ -1,6 +1,4 @@
 import { z } from 'zod';
-import type { Partly, Report } from '../configuration-error.js';
-import type { CustomersSettings } from './customers.js';
 import { choice, flag, group, place, text, whole } from './value-types.js';
 
 const parameter = (standard: string, meaning: string) => text.default(standard).describe(meaning);
@@ -54,15 +52,3 @@ export const invoicesSettings = group('How unpaid invoices are read back.', {
 });
 
 export type InvoicesSettings = z.output<typeof invoicesSettings>;
-
-/** Customers are asked for by their bindings: where none is sent, no invoice would ever be asked for. */
-export function checkInvoices(
-  { customers, invoices }: Partly<{ customers: CustomersSettings; invoices: InvoicesSettings }>,
-  report: Report,
-): void {
-  if (invoices?.scope !== 'per-customer' || customers?.send !== 'none') return;
-  report('invoices.scope', 'asks for the invoices of customers, but none is ever sent', {
-    found: 'per-customer, with customers.send: none',
-    allowed: 'all, unless customers.send is not none',
-  });
-}

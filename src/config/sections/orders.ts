@@ -1,7 +1,5 @@
 import { z } from 'zod';
-import { type Partly, type Report, requireSetting } from '../configuration-error.js';
-import type { CustomersSettings } from './customers.js';
-import { checkCancelled, checkMappings, fieldMappings, requireField, rowSettings } from './record-mapping.js';
+import { fieldMappings, rowSettings } from './record-mapping.js';
 import { columns, decimal, flag, group, query, text } from './value-types.js';
 
 const lines = group('How the lines of an order are read.', {
@@ -70,39 +68,3 @@ export const ordersSettings = group('Which orders are sent, and how a row become
 });
 
 export type OrdersSettings = z.output<typeof ordersSettings>;
-function checkSameLength(
-  path: string,
-  columns: string[] | undefined,
-  keyPath: string,
-  key: string[] | undefined,
-  report: Report,
-): void {
-  if (columns === undefined || key === undefined || columns.length === key.length) return;
-  const count = (names: string[]) => (names.length === 1 ? 'one column' : `${names.length} columns`);
-  report(path, `has ${count(columns)}, but ${keyPath} has ${count(key)}`, {
-    found: columns.join(', '),
-    allowed: 'the same columns in the same order',
-  });
-}
-
-export function checkOrders(
-  { orders = {}, customers = {} }: Partly<{ orders: OrdersSettings; customers: CustomersSettings }>,
-  report: Report,
-): void {
-  checkMappings('orders.fields', orders.fields, report);
-  if (orders.fields?.items !== undefined)
-    report('orders.fields.items', 'can not be mapped', { hint: 'map the lines in orders.lines.fields' });
-  checkCancelled('orders', orders, report);
-  if (customers.send === 'none') {
-    const why = 'customers.send is none, so that no customer supplies its code';
-    requireField('orders.fields', orders.fields, 'customer_code', why, report);
-  } else if (customers.send !== undefined) {
-    const why = 'a column or a list of columns, because customers.send is not none';
-    requireSetting(orders.customerKey, 'orders.customerKey', why, report);
-    checkSameLength('orders.customerKey', orders.customerKey, 'customers.key', customers.key, report);
-  }
-  checkMappings('orders.lines.fields', orders.lines?.fields, report);
-  for (const name of ['sku', 'qty', 'price'])
-    requireField('orders.lines.fields', orders.lines?.fields, name, 'every order line has one', report);
-  checkSameLength('orders.lines.orderKey', orders.lines?.orderKey, 'orders.key', orders.key, report);
-}

@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { type Partly, type Report, requireSetting } from '../configuration-error.js';
 import { choice, flag, query, text, whole } from './value-types.js';
 
 /** How one field of the service's record is made from the columns of a query. A plain string names the column. */
@@ -27,26 +26,6 @@ export const fieldMapping = z
 export type FieldMapping = z.output<typeof fieldMapping>;
 
 export const fieldMappings = z.record(text, fieldMapping);
-
-type Fields = Partly<Record<string, FieldMapping>> | undefined;
-
-export function checkMappings(path: string, fields: Fields, report: Report): void {
-  for (const [name, mapping] of Object.entries(fields ?? {})) {
-    if (typeof mapping !== 'object') continue;
-    const given = [mapping.column, mapping.constant].filter((part) => part !== undefined).length;
-    if (given === 1) continue;
-    const message = given === 0 ? 'names neither a column nor a constant' : 'names a column and a constant';
-    report(`${path}.${name}`, message, { allowed: 'exactly one of column and constant' });
-  }
-}
-
-/** A field that the service needs has to be mapped, and no record may leave it out. */
-export function requireField(path: string, fields: Fields, name: string, why: string, report: Report): void {
-  const mapping = fields?.[name];
-  requireSetting(mapping, `${path}.${name}`, `a column, because ${why}`, report);
-  if (typeof mapping === 'object' && mapping.optional)
-    report(`${path}.${name}.optional`, 'must not be true', { found: 'true', allowed: `false, because ${why}` });
-}
 
 const removal = (when: string) =>
   z
@@ -89,14 +68,3 @@ export const rowSettings = {
   onCancelled: removal('What to do at the service when a record that it has is cancelled.'),
   onDeleted: removal('What to do at the service when a record that it has is absent from `existence` in two sweeps.'),
 };
-
-/** Without a mark nothing is ever cancelled, and an effect that was configured for it would wait for ever. */
-export function checkCancelled(
-  path: 'customers' | 'orders',
-  { cancelled, onCancelled }: { cancelled?: unknown; onCancelled?: unknown },
-  report: Report,
-): void {
-  if (onCancelled === undefined || onCancelled === 'nothing') return;
-  const why = `a column and its values, because ${path}.onCancelled is set`;
-  requireSetting(cancelled, `${path}.cancelled`, why, report);
-}

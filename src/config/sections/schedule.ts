@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import type { Partly, Report } from '../configuration-error.js';
 import { cronExpression, group, timeZone } from './value-types.js';
 
 const days = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as const;
@@ -42,17 +41,4 @@ export const scheduleSettings = group('When the jobs run.', {
       unit: '',
     }),
 });
-
-export type ScheduleSettings = z.output<typeof scheduleSettings>;
 export type QuietHours = z.output<typeof quietHours>;
-
-export function checkSchedule({ schedule }: Partly<{ schedule: ScheduleSettings }>, report: Report): void {
-  for (const [index, entry] of (schedule?.quietHours ?? []).entries()) {
-    const { from, to } = (entry ?? {}) as Partial<QuietHours>;
-    if (from !== undefined && from === to)
-      report(`schedule.quietHours.${index}.to`, 'is when it begins', {
-        found: to,
-        allowed: 'another time; a whole day is from "00:00" to "24:00"',
-      });
-  }
-}

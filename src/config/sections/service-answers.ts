@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import { usualErrorPlaces } from '../../model/json-place.js';
-import type { Partly, Report } from '../configuration-error.js';
 import { choice, group, place, regularExpression, text, whole } from './value-types.js';
 
 /** One way to recognise an answer: its status, and if given its error code or a pattern found in its body. */
@@ -35,8 +34,6 @@ export const answersSettings = group('Which answers mean something that a status
     'The service shuts us out for a while: everything rests as long as Retry-After says, else service.blockedSeconds. A 403 with Retry-After always means this.',
   ),
 });
-
-type AnswersSettings = z.output<typeof answersSettings>;
 
 const code = place('error.code');
 const places = (defaults: readonly string[], meaning: string) =>
@@ -102,20 +99,3 @@ export const adoptionSettings = group('Customers that the service already has, c
       'Where the answer "already exists" carries the existing customer, such as error.customer. Absent: the service is asked for it.',
     ),
 });
-
-/** The class of an answer decides what to do about it, so one answer can not have two. */
-export function checkAnswers({ service }: Partly<{ service: { answers: AnswersSettings } }>, report: Report): void {
-  const seen = new Map<string, string>();
-  for (const [meaning, patterns] of Object.entries(service?.answers ?? {})) {
-    // `gone` applies to removals only, so it contradicts no other class.
-    if (meaning === 'gone') continue;
-    for (const [index, entry] of ((patterns ?? []) as (Partly<AnswerPattern> | undefined)[]).entries()) {
-      if (entry?.status === undefined) continue;
-      const key = JSON.stringify([entry.status, entry.code, entry.pattern]);
-      const other = seen.get(key);
-      if (other === undefined) seen.set(key, `service.answers.${meaning}[${index}]`);
-      else
-        report(`service.answers.${meaning}.${index}`, `is the same answer as ${other}`, { hint: 'remove one of them' });
-    }
-  }
-}

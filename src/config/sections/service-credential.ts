@@ -1,14 +1,10 @@
-import { readFileSync } from 'node:fs';
-import { createSecureContext } from 'node:tls';
 import { z } from 'zod';
-import { type ConfigurationProblem, type Partly, type Report, requireSetting } from '../configuration-error.js';
 import {
   choice,
   credentialHeaderName,
   decimal,
   group,
   httpAddress,
-  isReadableOnTheWay,
   secret,
   secretFile,
   text,
@@ -99,86 +95,3 @@ export const proxySettings = z
 
 export type CredentialSettings = z.output<typeof credentialSettings>;
 export type OauthSettings = Extract<CredentialSettings, { kind: 'oauth' }>;
-type TlsSettings = z.output<typeof tlsSettings>;
-type ProxySettings = z.output<typeof proxySettings>;
-
-interface Checked {
-  environment: 'sandbox' | 'production';
-  credential: CredentialSettings;
-  tls: TlsSettings;
-  proxy: ProxySettings;
-  token: unknown;
-}
-
-/** What the chosen kind of credential still needs, and what contradicts it. */
-export function checkCredential({ service }: Partly<{ service: Checked }>, report: Report): void {
-  if (service === undefined) return;
-  const { credential, tls, proxy, environment, token } = service;
-  const kind = credential?.kind ?? 'bearer';
-  if ((kind === 'bearer' || kind === 'apiKey') && token === undefined)
-    report('service.tokenFile', `a ${kind === 'bearer' ? 'token' : 'key'} is required, but there is none`, {
-      allowed: `a file that holds the ${kind === 'bearer' ? 'bearer token' : 'API key'}`,
-      hint: 'set service.tokenFile, or WAYBILL_SERVICE_TOKEN, or give systemd the credential service-token',
-    });
-  let byCertificate = kind === 'certificate';
-  if (credential?.kind === 'oauth') {
-    byCertificate = credential.authentication === 'certificate';
-    if (credential.clientSecret === undefined && !byCertificate)
-      report('service.credential.clientSecretFile', 'the secret of the client is required, but there is none', {
-        allowed: 'a file that holds it, unless service.credential.authentication is certificate',
-        hint: 'set it, or WAYBILL_SERVICE_CREDENTIAL_CLIENT_SECRET, or give systemd the credential service-credential-client-secret',
-      });
-    const { tokenUrl } = credential;
-    if (tokenUrl !== undefined && environment === 'production' && isReadableOnTheWay(tokenUrl))
-      report('service.credential.tokenUrl', 'begins with http, so the secret would travel in the clear', {
-        found: tokenUrl,
-        allowed: 'https, unless it is on this machine or service.environment is sandbox',
-      });
-  }
-  if (tls?.certificateFile !== undefined) {
-    const why = 'the file with the private key of service.tls.certificateFile';
-    requireSetting(tls.key, 'service.tls.keyFile', why, report);
-  } else if (byCertificate || tls?.key !== undefined) {
-    const why = byCertificate
-      ? 'a PEM file, because service.credential is a certificate'
-      : 'the certificate that belongs to the private key';
-    requireSetting(undefined, 'service.tls.certificateFile', why, report);
-  }
-  if (proxy?.user !== undefined)
-    requireSetting(proxy.password, 'service.proxy.passwordFile', 'a file that holds the password', report);
-}
-
-/** Whether the files of `service.tls` can be read, hold what they should, and belong together. */
-export function checkTlsFiles({ caFile, certificateFile, key, passphrase }: TlsSettings): ConfigurationProblem[] {
-  const problems: ConfigurationProblem[] = [];
-  const check = (path: string, file: string | undefined, hint: string, use: (pem: string) => void) => {
-    if (file === undefined) return;
-    let pem: string;
-    try {
-      pem = readFileSync(file, 'utf8');
-    } catch (error) {
-      const message = `the file can not be read (${(error as NodeJS.ErrnoException).code})`;
-      problems.push({ path, message, found: file, hint: 'create it, or give it to the account that runs Waybill' });
-      return;
-    }
-    try {
-      use(pem);
-    } catch (error) {
-      const { reason, code } = error as { reason?: string; code?: string };
-      const message = `is refused by TLS (${reason ?? code ?? 'no reason given'})`;
-      problems.push({ path, message, found: file, hint });
-    }
-  };
-  check('service.tls.caFile', caFile, 'it has to be PEM', (ca) => {
-    // OpenSSL takes a file without a single certificate for an empty list of authorities.
-    if (!ca.includes('-----BEGIN CERTIFICATE-----'))
-      throw Object.assign(new Error('no certificate'), { reason: 'no certificate in it' });
-    createSecureContext({ ca });
-  });
-  const together = 'check that certificate, private key and passphrase belong together, and that both files are PEM';
-  check('service.tls.certificateFile', certificateFile, together, (cert) => {
-    if (key === undefined) return;
-    createSecureContext({ cert, key: key.reveal(), ...(passphrase ? { passphrase: passphrase.reveal() } : {}) });
-  });
-  return problems;
-}

@@ -1,7 +1,4 @@
 import { z } from 'zod';
-import type { Partly, Report } from '../configuration-error.js';
-import type { CustomersSettings } from './customers.js';
-import type { OrdersSettings } from './orders.js';
 import { choice, flag, group, place, text, whole } from './value-types.js';
 
 const pathTemplate = (meaning: string) =>
@@ -128,41 +125,3 @@ export type EndpointSettings = z.output<typeof endpointSettings>;
 export type EndpointName = keyof EndpointSettings;
 export type LookUpEndpoint = NonNullable<EndpointSettings['lookUpOrder']>;
 export type ReadInvoiceEndpoint = NonNullable<EndpointSettings['readInvoice']>;
-
-interface Checked {
-  service: { endpoints: EndpointSettings };
-  customers: CustomersSettings;
-  orders: OrdersSettings;
-}
-
-/** A template that no record can fill would park every record; reading orders back needs its endpoint. */
-export function checkEndpoints({ service, customers, orders }: Partly<Checked>, report: Report): void {
-  const endpoints = service?.endpoints;
-  const check = (name: EndpointName, known: readonly string[]) => {
-    const path = endpoints?.[name]?.path ?? '';
-    for (const [, field = ''] of path.matchAll(/\{([^}]+)\}/g))
-      if (!known.includes(field))
-        report(`service.endpoints.${name}.path`, `names {${field}}, which nothing fills`, {
-          found: path,
-          allowed: `any of ${known.map((one) => `{${one}}`).join(', ')}`,
-        });
-  };
-  if (customers?.send !== 'none') {
-    const ofCustomer = [...Object.keys(customers?.fields ?? {}), 'customer_code'];
-    check('createCustomer', ofCustomer);
-    for (const name of ['updateCustomer', 'deleteCustomer'] as const) check(name, [...ofCustomer, 'id']);
-    check('readCustomer', ofCustomer);
-    check('lookUpCustomer', [...ofCustomer, 'idempotency_key']);
-  }
-  const ofOrder = [...Object.keys(orders?.fields ?? {}), 'customer_code', ...(orders?.number ? ['note'] : [])];
-  check('createOrder', ofOrder);
-  for (const name of ['updateOrder', 'deleteOrder'] as const) check(name, [...ofOrder, 'order_id', 'id']);
-  check('lookUpOrder', [...ofOrder, 'idempotency_key']);
-  check('readOrder', ['order_id', 'id']);
-
-  if (orders?.readBack?.enabled && endpoints !== undefined && endpoints.readOrder === undefined)
-    report('orders.readBack.enabled', 'is true, but nothing says where to read an order', {
-      found: 'true',
-      hint: 'set service.endpoints.readOrder; {} takes the usual path',
-    });
-}

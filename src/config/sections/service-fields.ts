@@ -1,7 +1,4 @@
 import { z } from 'zod';
-import type { Partly, Report } from '../configuration-error.js';
-import type { CustomersSettings } from './customers.js';
-import type { OrdersSettings } from './orders.js';
 import { flag, group, text, whole } from './value-types.js';
 
 /** What the service demands of one field. */
@@ -35,25 +32,3 @@ export const fieldRuleSettings = group(
 
 export type FieldRules = Readonly<Record<string, z.output<typeof fieldRule>>>;
 export type FieldRuleSettings = z.output<typeof fieldRuleSettings>;
-
-interface Checked {
-  service: { fields: FieldRuleSettings };
-  customers: CustomersSettings;
-  orders: OrdersSettings;
-}
-
-/** A required field that is not mapped would park every record. */
-export function checkFieldRules({ service, customers, orders }: Partly<Checked>, report: Report): void {
-  const check = (of: 'customer' | 'order' | 'item', path: string, fields: object = {}, always: readonly string[]) => {
-    for (const [name, rule] of Object.entries(service?.fields?.[of] ?? {}))
-      if (rule?.required && !always.includes(name) && !Object.hasOwn(fields, name))
-        report(`service.fields.${of}.${name}.required`, `is true, but ${path} does not map ${name}`, {
-          found: 'true',
-          hint: `map it, or every ${of} would be parked`,
-        });
-  };
-  if (customers?.send !== 'none') check('customer', 'customers.fields', customers?.fields, ['customer_code']);
-  const note = orders?.number ? ['note'] : [];
-  check('order', 'orders.fields', orders?.fields, ['customer_code', 'items', ...note]);
-  check('item', 'orders.lines.fields', orders?.lines?.fields, ['sku', 'qty', 'price']);
-}

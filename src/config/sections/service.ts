@@ -1,7 +1,4 @@
 import { z } from 'zod';
-import type { Partly, Report } from '../configuration-error.js';
-import type { CustomersSettings } from './customers.js';
-import type { OrdersSettings } from './orders.js';
 import {
   acknowledgementSettings,
   adoptionSettings,
@@ -12,18 +9,7 @@ import {
 import { credentialSettings, proxySettings, tlsSettings } from './service-credential.js';
 import { endpointSettings } from './service-endpoints.js';
 import { fieldRuleSettings } from './service-fields.js';
-import {
-  choice,
-  flag,
-  group,
-  headerName,
-  httpAddress,
-  isReadableOnTheWay,
-  positive,
-  secret,
-  secretFile,
-  whole,
-} from './value-types.js';
+import { choice, flag, group, headerName, httpAddress, positive, secret, secretFile, whole } from './value-types.js';
 
 const baseUrl = httpAddress('https://api.example.com', 'credentials go into service.tokenFile').refine(
   (address) => !/[?#]/.test(address),
@@ -118,31 +104,3 @@ export const serviceSettings = group('The service that receives customers and or
 });
 
 export type ServiceSettings = z.output<typeof serviceSettings>;
-
-interface Checked {
-  service: ServiceSettings;
-  customers: CustomersSettings;
-  orders: OrdersSettings;
-}
-
-export function checkService({ service = {}, customers, orders }: Partly<Checked>, report: Report): void {
-  const { baseUrl, environment, idempotency } = service;
-  if (baseUrl !== undefined && environment === 'production' && isReadableOnTheWay(baseUrl))
-    report('service.baseUrl', 'begins with http, so the token would travel in the clear', {
-      found: baseUrl,
-      allowed: 'https, unless the service is on this machine or service.environment is sandbox',
-    });
-  if (idempotency?.in !== 'body') return;
-  if (idempotency.quoted)
-    report('service.idempotency.quoted', 'is about a header, but the key travels in the body', {
-      found: 'true',
-      allowed: 'false, unless service.idempotency.in is header',
-    });
-  const { field } = idempotency;
-  const taken = ['items', 'customer_code', ...Object.keys({ ...customers?.fields, ...orders?.fields })];
-  if (field !== undefined && taken.includes(field))
-    report('service.idempotency.field', 'is the name of a mapped field', {
-      found: field,
-      allowed: 'a name that no record uses',
-    });
-}

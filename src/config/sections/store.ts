@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import type { Partly, Report } from '../configuration-error.js';
 import { mysqlConnection, text, variants } from './value-types.js';
 
 const kind = <const K extends string>(name: K) =>
@@ -40,11 +39,3 @@ export const storeSettings = variants(
 );
 
 export type StoreSettings = z.output<typeof storeSettings>;
-
-export function checkStore({ store }: Partly<{ store: StoreSettings }>, report: Report): void {
-  if (store?.type !== 'sqlite' || !/^(:memory:|file:)/.test(store.file ?? '')) return;
-  report('store.file', 'is not the name of a file', {
-    found: store.file ?? '',
-    allowed: 'a file, because what Waybill knows has to outlive it',
-  });
-}

@@ -1,10 +1,4 @@
 import { z } from 'zod';
-import { parseNamedParameters } from '../../model/named-parameters.js';
-import { writeBackColumns, writeBackKinds } from '../../model/write-back.js';
-import { type Partly, type Report, requireSetting } from '../configuration-error.js';
-import type { CustomersSettings } from './customers.js';
-import type { ErpSettings } from './erp.js';
-import type { OrdersSettings } from './orders.js';
 import { flag, group, positive, query, secret, secretFile, text, whole } from './value-types.js';
 
 const target = (table: string, what: string, gone: string) =>
@@ -60,44 +54,3 @@ export const writeBackSettings = group(
 
 export type WriteBackSettings = z.output<typeof writeBackSettings>;
 export type WriteBackTarget = WriteBackSettings['orders'];
-
-interface Checked {
-  writeBack: WriteBackSettings;
-  erp: ErpSettings;
-  orders: OrdersSettings;
-  customers: CustomersSettings;
-}
-
-/** The account that writes is never the one that reads, and a statement names only parameters that exist. */
-export function checkWriteBack({ writeBack, erp, orders, customers }: Partly<Checked>, report: Report): void {
-  if (writeBack?.enabled !== true) return;
-  if (erp?.type === 'mysql') {
-    const why = 'an account of its own, because writeBack.enabled is true';
-    requireSetting(writeBack.user, 'writeBack.user', why, report);
-    const isSamePlace = (writeBack.host ?? erp.host) === erp.host && (writeBack.port ?? erp.port) === erp.port;
-    if (writeBack.user !== undefined && writeBack.user === erp.user && isSamePlace)
-      report('writeBack.user', 'is the account that reads the ERP', {
-        found: writeBack.user,
-        allowed: 'another account than erp.user, which may only SELECT',
-      });
-  }
-  for (const kind of writeBackKinds) {
-    const target = writeBack[kind];
-    if (target?.enabled === false) continue;
-    if (target?.gone !== undefined && target.upsert === undefined)
-      report(`writeBack.${kind}.gone`, 'is given without upsert', {
-        allowed: 'both statements, or neither and the side table',
-      });
-    const keyColumns = { orders: orders?.key, customers: customers?.key, invoices: undefined }[kind] ?? [];
-    const known: string[] = [...writeBackColumns[kind], ...keyColumns.map((_, index) => `key_${index + 1}`)];
-    for (const name of ['upsert', 'gone'] as const) {
-      const { names } = parseNamedParameters(target?.[name] ?? '', erp?.type === 'mysql');
-      const unknown = names.filter((parameter) => !known.includes(parameter));
-      if (unknown.length > 0)
-        report(`writeBack.${kind}.${name}`, 'has parameters that nothing fills', {
-          found: unknown.map((parameter) => `:${parameter}`).join(', '),
-          allowed: known.map((parameter) => `:${parameter}`).join(', '),
-        });
-    }
-  }
-}

@@ -1,0 +1,65 @@
+import { readFileSync } from 'node:fs';
+import { createSecureContext } from 'node:tls';
+import { webhookSecretProblem } from '../../model/secret.js';
+import type { ConfigurationProblem } from '../configuration-error.js';
+import { readSecretFile } from '../sections/secret-file.js';
+import type { Settings } from '../settings.js';
+
+/** Whether the files of `service.tls` can be read, hold what they should, and belong together. */
+export function checkTlsFiles({
+  caFile,
+  certificateFile,
+  key,
+  passphrase,
+}: Settings['service']['tls']): ConfigurationProblem[] {
+  const problems: ConfigurationProblem[] = [];
+  const check = (path: string, file: string | undefined, hint: string, use: (pem: string) => void) => {
+    if (file === undefined) return;
+    let pem: string;
+    try {
+      pem = readFileSync(file, 'utf8');
+    } catch (error) {
+      const message = `the file can not be read (${(error as NodeJS.ErrnoException).code})`;
+      problems.push({ path, message, found: file, hint: 'create it, or give it to the account that runs Waybill' });
+      return;
+    }
+    try {
+      use(pem);
+    } catch (error) {
+      const { reason, code } = error as { reason?: string; code?: string };
+      const message = `is refused by TLS (${reason ?? code ?? 'no reason given'})`;
+      problems.push({ path, message, found: file, hint });
+    }
+  };
+  check('service.tls.caFile', caFile, 'it has to be PEM', (ca) => {
+    // OpenSSL takes a file without a single certificate for an empty list of authorities.
+    if (!ca.includes('-----BEGIN CERTIFICATE-----'))
+      throw Object.assign(new Error('no certificate'), { reason: 'no certificate in it' });
+    createSecureContext({ ca });
+  });
+  const together = 'check that certificate, private key and passphrase belong together, and that both files are PEM';
+  check('service.tls.certificateFile', certificateFile, together, (cert) => {
+    if (key === undefined) return;
+    createSecureContext({ cert, key: key.reveal(), ...(passphrase ? { passphrase: passphrase.reveal() } : {}) });
+  });
+  return problems;
+}
+
+/** Whether the files of `webhooks.secretFiles` hold secrets that can be used. */
+export function checkWebhookSecrets(webhooks: Settings['webhooks']) {
+  const problems: ConfigurationProblem[] = [];
+  const warnings: string[] = [];
+  for (const [index, file] of webhooks.enabled ? webhooks.secretFiles.entries() : []) {
+    const path = `webhooks.secretFiles.${index}`;
+    const read = readSecretFile(file);
+    if ('fault' in read) {
+      problems.push({ path, message: `the file ${read.fault}`, found: file, hint: read.hint });
+      continue;
+    }
+    const problem = webhookSecretProblem(webhooks.scheme, read.secret.reveal());
+    if (problem)
+      problems.push({ path, message: `the secret in the file ${problem}`, found: file, hint: 'copy it again' });
+    if (read.warning !== undefined) warnings.push(read.warning);
+  }
+  return { problems, warnings };
+}

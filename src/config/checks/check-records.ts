@@ -1,0 +1,122 @@
+import { parseNamedParameters } from '../../model/named-parameters.js';
+import { writeBackColumns, writeBackKinds } from '../../model/write-back.js';
+import { type Given, type Partly, type Report, requireSetting } from '../configuration-error.js';
+import type { FieldMapping } from '../sections/record-mapping.js';
+
+type Fields = Partly<Record<string, FieldMapping>> | undefined;
+
+export function checkMappings(path: string, fields: Fields, report: Report): void {
+  for (const [name, mapping] of Object.entries(fields ?? {})) {
+    if (typeof mapping !== 'object') continue;
+    const given = [mapping.column, mapping.constant].filter((part) => part !== undefined).length;
+    if (given === 1) continue;
+    const message = given === 0 ? 'names neither a column nor a constant' : 'names a column and a constant';
+    report(`${path}.${name}`, message, { allowed: 'exactly one of column and constant' });
+  }
+}
+
+/** A field that the service needs has to be mapped, and no record may leave it out. */
+export function requireField(path: string, fields: Fields, name: string, why: string, report: Report): void {
+  const mapping = fields?.[name];
+  requireSetting(mapping, `${path}.${name}`, `a column, because ${why}`, report);
+  if (typeof mapping === 'object' && mapping.optional)
+    report(`${path}.${name}.optional`, 'must not be true', { found: 'true', allowed: `false, because ${why}` });
+}
+
+/** Without a mark nothing is ever cancelled, and an effect that was configured for it would wait for ever. */
+export function checkCancelled(
+  path: 'customers' | 'orders',
+  { cancelled, onCancelled }: { cancelled?: unknown; onCancelled?: unknown },
+  report: Report,
+): void {
+  if (onCancelled === undefined || onCancelled === 'nothing') return;
+  const why = `a column and its values, because ${path}.onCancelled is set`;
+  requireSetting(cancelled, `${path}.cancelled`, why, report);
+}
+
+export function checkCustomers({ customers = {} }: Given, report: Report): void {
+  checkMappings('customers.fields', customers.fields, report);
+  checkCancelled('customers', customers, report);
+  if (customers.send === undefined || customers.send === 'none') return;
+  const why = 'customers.send is not none';
+  requireSetting(customers.query, 'customers.query', `a SELECT, because ${why}`, report);
+  requireSetting(customers.key, 'customers.key', `a column or a list of columns, because ${why}`, report);
+  requireField('customers.fields', customers.fields, 'customer_code', why, report);
+}
+
+function checkSameLength(
+  path: string,
+  columns: string[] | undefined,
+  keyPath: string,
+  key: string[] | undefined,
+  report: Report,
+): void {
+  if (columns === undefined || key === undefined || columns.length === key.length) return;
+  const count = (names: string[]) => (names.length === 1 ? 'one column' : `${names.length} columns`);
+  report(path, `has ${count(columns)}, but ${keyPath} has ${count(key)}`, {
+    found: columns.join(', '),
+    allowed: 'the same columns in the same order',
+  });
+}
+
+export function checkOrders({ orders = {}, customers = {} }: Given, report: Report): void {
+  checkMappings('orders.fields', orders.fields, report);
+  if (orders.fields?.items !== undefined)
+    report('orders.fields.items', 'can not be mapped', { hint: 'map the lines in orders.lines.fields' });
+  checkCancelled('orders', orders, report);
+  if (customers.send === 'none') {
+    const why = 'customers.send is none, so that no customer supplies its code';
+    requireField('orders.fields', orders.fields, 'customer_code', why, report);
+  } else if (customers.send !== undefined) {
+    const why = 'a column or a list of columns, because customers.send is not none';
+    requireSetting(orders.customerKey, 'orders.customerKey', why, report);
+    checkSameLength('orders.customerKey', orders.customerKey, 'customers.key', customers.key, report);
+  }
+  checkMappings('orders.lines.fields', orders.lines?.fields, report);
+  for (const name of ['sku', 'qty', 'price'])
+    requireField('orders.lines.fields', orders.lines?.fields, name, 'every order line has one', report);
+  checkSameLength('orders.lines.orderKey', orders.lines?.orderKey, 'orders.key', orders.key, report);
+}
+
+/** Customers are asked for by their bindings: where none is sent, no invoice would ever be asked for. */
+export function checkInvoices({ customers, invoices }: Given, report: Report): void {
+  if (invoices?.scope !== 'per-customer' || customers?.send !== 'none') return;
+  report('invoices.scope', 'asks for the invoices of customers, but none is ever sent', {
+    found: 'per-customer, with customers.send: none',
+    allowed: 'all, unless customers.send is not none',
+  });
+}
+
+/** The account that writes is never the one that reads, and a statement names only parameters that exist. */
+export function checkWriteBack({ writeBack, erp, orders, customers }: Given, report: Report): void {
+  if (writeBack?.enabled !== true) return;
+  if (erp?.type === 'mysql') {
+    const why = 'an account of its own, because writeBack.enabled is true';
+    requireSetting(writeBack.user, 'writeBack.user', why, report);
+    const isSamePlace = (writeBack.host ?? erp.host) === erp.host && (writeBack.port ?? erp.port) === erp.port;
+    if (writeBack.user !== undefined && writeBack.user === erp.user && isSamePlace)
+      report('writeBack.user', 'is the account that reads the ERP', {
+        found: writeBack.user,
+        allowed: 'another account than erp.user, which may only SELECT',
+      });
+  }
+  for (const kind of writeBackKinds) {
+    const target = writeBack[kind];
+    if (target?.enabled === false) continue;
+    if (target?.gone !== undefined && target.upsert === undefined)
+      report(`writeBack.${kind}.gone`, 'is given without upsert', {
+        allowed: 'both statements, or neither and the side table',
+      });
+    const keyColumns = { orders: orders?.key, customers: customers?.key, invoices: undefined }[kind] ?? [];
+    const known: string[] = [...writeBackColumns[kind], ...keyColumns.map((_, index) => `key_${index + 1}`)];
+    for (const name of ['upsert', 'gone'] as const) {
+      const { names } = parseNamedParameters(target?.[name] ?? '', erp?.type === 'mysql');
+      const unknown = names.filter((parameter) => !known.includes(parameter));
+      if (unknown.length > 0)
+        report(`writeBack.${kind}.${name}`, 'has parameters that nothing fills', {
+          found: unknown.map((parameter) => `:${parameter}`).join(', '),
+          allowed: known.map((parameter) => `:${parameter}`).join(', '),
+        });
+    }
+  }
+}
