@@ -3,8 +3,8 @@ import { fileURLToPath } from 'node:url';
 import type { z } from 'zod';
 import { otherEnvironmentNames } from './environment-overrides.js';
 import { fieldMapping } from './sections/record-mapping.js';
+import { fieldRule } from './sections/service.js';
 import { answer } from './sections/service-answers.js';
-import { fieldRule } from './sections/service-fields.js';
 import {
   allowedInWords,
   describeSchema,

@@ -48,12 +48,6 @@ export async function pauseLane(tx: Tx, pause: LanePause): Promise<void> {
   await upsertRows(tx, 'lane_pause', ['lane', 'cause'], [{ ...pause, reason: pause.reason.slice(0, 1000) }]);
 }
 
-/** Pauses at least until then: an answer that names no time takes back none that was named before. */
-export async function pauseLaneNoShorter(tx: Tx, pause: LanePause & { until_at: number }): Promise<void> {
-  const going = (await listPauses(tx)).find(({ lane, cause }) => lane === pause.lane && cause === pause.cause);
-  await pauseLane(tx, going && (going.until_at === null || going.until_at > pause.until_at) ? going : pause);
-}
-
 /** Ends pauses and returns how many there were. Without `causes` all of the lane. */
 export async function resumeLane(tx: Tx, lane: Lane, causes?: readonly PauseCause[]): Promise<number> {
   const some = causes ? ` AND cause IN (${causes.map(() => '?').join(',')})` : '';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import type { DataSource } from 'typeorm';
-import type { StoreSettings } from '../config/sections/store.js';
+import type { StoreSettings } from '../config/sections/databases.js';
 import { createPrivateFile, limitSessions, migrations, storeDataSource } from './data-source.js';
 import { Store } from './store.js';
 import { StoreError } from './store-error.js';
@@ -15,7 +15,7 @@ interface OpenedStore {
 
 /**
  * Connects to the store and brings its schema up to date.
- * @throws StoreError when it can't be reached, or when its schema is newer than this program.
+ * @throws StoreError when it can't be reached, or when another version made its schema.
  */
 export async function openStore(settings: StoreSettings): Promise<OpenedStore> {
   const dataSource = await connect(settings);
@@ -61,7 +61,7 @@ async function migrate(dataSource: DataSource): Promise<void> {
       // SQLite has one connection, so that the migrations run inside this transaction.
       await runner.query('BEGIN IMMEDIATE');
       try {
-        await refuseNewerSchema(dataSource);
+        await refuseForeignSchema(dataSource);
         await dataSource.runMigrations({ transaction: 'none' });
         await runner.query('COMMIT');
       } catch (error) {
@@ -78,7 +78,7 @@ async function migrate(dataSource: DataSource): Promise<void> {
         'Another process has been bringing the schema up to date for a minute. Look after it, then try again.',
       );
     try {
-      await refuseNewerSchema(dataSource);
+      await refuseForeignSchema(dataSource);
       await dataSource.runMigrations({ transaction: 'each' });
     } finally {
       await runner.query(`SELECT RELEASE_LOCK(${lock})`).catch(() => undefined);
@@ -99,12 +99,12 @@ async function migrationsOf(dataSource: DataSource): Promise<string[]> {
   }
 }
 
-async function refuseNewerSchema(dataSource: DataSource): Promise<void> {
+async function refuseForeignSchema(dataSource: DataSource): Promise<void> {
   const known = new Set(migrations.map(({ name }) => name));
   const unknown = (await migrationsOf(dataSource)).filter((name) => !known.has(name));
   if (unknown.length > 0)
     throw new StoreError(
-      `The store has a newer schema (${unknown.join(', ')}) than this version of Waybill. Install the version that made it.`,
+      `The store has the schema of another version of Waybill (${unknown.join(', ')}). Install the version that made it.`,
     );
 }
 
@@ -134,7 +134,7 @@ export async function openStoreForReading(settings: StoreSettings): Promise<Open
       throw new StoreError(
         'The store has an older schema than this version of Waybill: restart the daemon, or say `waybill migrate`.',
       );
-    await refuseNewerSchema(dataSource);
+    await refuseForeignSchema(dataSource);
     return { store: new Store(dataSource), warnings: [] };
   } catch (error) {
     await dataSource.destroy();

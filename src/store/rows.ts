@@ -9,31 +9,30 @@ const maxCharacters = 2_000_000;
 
 /** Inserts many rows with as few statements as fit. All rows have the columns of the first. */
 export async function insertRows(tx: Tx, table: string, rows: readonly Row[]): Promise<void> {
-  await eachChunk(
-    rows,
-    (chunk, columns) => {
-      const values = chunk.map(() => `(${columns.map(() => '?').join(',')})`).join(',');
-      return [`INSERT INTO ${table} (${columns.join(',')}) VALUES ${values}`, flatten(chunk, columns)];
-    },
-    (sql, parameters) => tx.run(sql, parameters),
-  );
+  await insertChunks(tx, table, rows, () => '');
 }
 
 /** Inserts many rows; where the key is there already, the other columns take the new values. */
 export async function upsertRows(tx: Tx, table: string, keys: readonly string[], rows: readonly Row[]): Promise<void> {
-  await eachChunk(
-    rows,
-    (chunk, columns) => {
-      const values = chunk.map(() => `(${columns.map(() => '?').join(',')})`).join(',');
-      const rest = columns.filter((column) => !keys.includes(column));
-      const update =
-        tx.dialect === 'sqlite'
-          ? `ON CONFLICT (${keys.join(',')}) DO UPDATE SET ${rest.map((c) => `${c}=excluded.${c}`).join(',')}`
-          : `ON DUPLICATE KEY UPDATE ${rest.map((c) => `${c}=VALUES(${c})`).join(',')}`;
-      return [`INSERT INTO ${table} (${columns.join(',')}) VALUES ${values} ${update}`, flatten(chunk, columns)];
-    },
-    (sql, parameters) => tx.run(sql, parameters),
-  );
+  await insertChunks(tx, table, rows, (columns) => {
+    const rest = columns.filter((column) => !keys.includes(column));
+    return tx.dialect === 'sqlite'
+      ? ` ON CONFLICT (${keys.join(',')}) DO UPDATE SET ${rest.map((c) => `${c}=excluded.${c}`).join(',')}`
+      : ` ON DUPLICATE KEY UPDATE ${rest.map((c) => `${c}=VALUES(${c})`).join(',')}`;
+  });
+}
+
+async function insertChunks(
+  tx: Tx,
+  table: string,
+  rows: readonly Row[],
+  ending: (columns: string[]) => string,
+): Promise<void> {
+  await eachChunk(rows, async (chunk, columns) => {
+    const values = chunk.map(() => placeholders(columns.length)).join(',');
+    const sql = `INSERT INTO ${table} (${columns.join(',')}) VALUES ${values}${ending(columns)}`;
+    await tx.run(sql, flatten(chunk, columns));
+  });
 }
 
 /**
@@ -51,7 +50,7 @@ export async function updateRows(
   let matched = 0;
   await eachChunk(
     rows,
-    (chunk, columns) => {
+    async (chunk, columns) => {
       const first = `SELECT ${columns.map((c) => `? AS ${c}`).join(',')}`;
       const others = chunk.slice(1).map(() => `UNION ALL SELECT ${columns.map(() => '?').join(',')}`);
       const source = [first, ...others].join(' ');
@@ -61,10 +60,7 @@ export async function updateRows(
         tx.dialect === 'sqlite'
           ? `UPDATE ${table} AS t SET ${rest.map((c) => `${c}=v.${c}`).join(',')} FROM (${source}) AS v WHERE ${on} AND ${guard}`
           : `UPDATE ${table} AS t JOIN (${source}) AS v ON ${on} SET ${rest.map((c) => `t.${c}=v.${c}`).join(',')} WHERE ${guard}`;
-      return [sql, [...flatten(chunk, columns), ...guardParameters]];
-    },
-    async (sql, parameters) => {
-      matched += await tx.run(sql, parameters);
+      matched += await tx.run(sql, [...flatten(chunk, columns), ...guardParameters]);
     },
     400,
   );
@@ -94,8 +90,7 @@ export function joinConditions(
 
 async function eachChunk(
   rows: readonly Row[],
-  statement: (chunk: readonly Row[], columns: string[]) => [string, SqlValue[]],
-  run: (sql: string, parameters: SqlValue[]) => Promise<unknown>,
+  work: (chunk: readonly Row[], columns: string[]) => Promise<void>,
   maxRows = 1_000,
 ): Promise<void> {
   const first = rows[0];
@@ -107,8 +102,7 @@ async function eachChunk(
     let characters = 0;
     do characters += charactersOf(rows[end++] as Row);
     while (end < rows.length && end - start < size && characters + charactersOf(rows[end] as Row) <= maxCharacters);
-    const [sql, parameters] = statement(rows.slice(start, end), columns);
-    await run(sql, parameters);
+    await work(rows.slice(start, end), columns);
     start = end;
   }
 }

@@ -3,10 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import type { z } from 'zod';
-import { type AmountsSettings, amountsSettings } from '../../src/config/sections/amounts.js';
-import { customersSettings } from '../../src/config/sections/customers.js';
-import { type ErpSettings, erpSettings } from '../../src/config/sections/erp.js';
-import { ordersSettings } from '../../src/config/sections/orders.js';
+import { erpSettings } from '../../src/config/sections/databases.js';
+import { amountsSettings, customersSettings, ordersSettings } from '../../src/config/sections/records.js';
+import type { Settings } from '../../src/config/settings.js';
 import { databaseErpReader } from '../../src/erp/database-erp-reader.js';
 import { MysqlErp } from '../../src/erp/dialects/mysql-erp.js';
 import { SqliteErp } from '../../src/erp/dialects/sqlite-erp.js';
@@ -22,7 +21,7 @@ export interface ErpLab {
   readonly type: 'sqlite' | 'mysql';
   /** Runs statements as somebody at the ERP's desk would: each one committed at once. */
   run(...statements: string[]): Promise<void>;
-  settings(change?: { timeZone?: string; queryTimeoutSeconds?: number; user?: TestUser }): ErpSettings;
+  settings(change?: { timeZone?: string; queryTimeoutSeconds?: number; user?: TestUser }): Settings['erp'];
   sampleTarget(): SampleErpTarget;
 }
 
@@ -30,8 +29,8 @@ type Input<T extends z.ZodType> = NonNullable<z.input<T>>;
 export interface Mapping {
   customers?: Input<typeof customersSettings>;
   orders?: Partial<Input<typeof ordersSettings>>;
-  amounts?: AmountsSettings;
-  erp?: ErpSettings;
+  amounts?: Settings['amounts'];
+  erp?: Settings['erp'];
 }
 
 const CUSTOMERS: Input<typeof customersSettings> = {
@@ -90,7 +89,7 @@ export function erpSource(lab: ErpLab, { customers = {}, orders = {}, amounts, e
   };
 }
 
-export function erpDatabase(settings: ErpSettings): ErpDatabase {
+export function erpDatabase(settings: Settings['erp']): ErpDatabase {
   return settings.type === 'mysql' ? new MysqlErp(settings) : new SqliteErp(settings);
 }
 
@@ -197,7 +196,7 @@ export function useMariaDbLab(): ErpLab & { mariaDb: ReturnType<typeof useMariaD
         timeZone,
         queryTimeoutSeconds,
       });
-      return { ...parsed, password } as ErpSettings;
+      return { ...parsed, password } as Settings['erp'];
     },
     sampleTarget: () => ({ type: 'mysql', connection }),
   };

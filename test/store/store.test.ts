@@ -188,7 +188,9 @@ onBothStores('the store', (kit) => {
 
     const error = await errorOf(() => openStore(settings));
     expect(error).to.be.instanceOf(StoreError);
-    expect(error.message).to.match(/newer schema \(Future1999999999999\).*Install the version that made it/);
+    expect(error.message).to.match(
+      /schema of another version of Waybill \(Future1999999999999\).*Install the version that made it/,
+    );
   });
 
   it('goes down to nothing with its migrations and up again', async () => {

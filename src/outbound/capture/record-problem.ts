@@ -1,4 +1,4 @@
-import type { FieldRuleSettings, FieldRules } from '../../config/sections/service-fields.js';
+import type { FieldRuleSettings, FieldRules } from '../../config/sections/service.js';
 import type { Entity, JsonValue } from '../../model/record.js';
 
 type Fields = { readonly [name: string]: JsonValue };

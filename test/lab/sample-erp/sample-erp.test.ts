@@ -3,10 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import type { Connection } from 'mysql2/promise';
-import { amountsSettings } from '../../../src/config/sections/amounts.js';
-import { customersSettings } from '../../../src/config/sections/customers.js';
-import { type ErpSettings, erpSettings } from '../../../src/config/sections/erp.js';
-import { ordersSettings } from '../../../src/config/sections/orders.js';
+import { erpSettings } from '../../../src/config/sections/databases.js';
+import { amountsSettings, customersSettings, ordersSettings } from '../../../src/config/sections/records.js';
+import type { Settings } from '../../../src/config/settings.js';
 import type { ErpPage, ErpReader, ReadCustomer, ReadOrder } from '../../../src/erp/erp-reader.js';
 import { openErpReader } from '../../../src/erp/open-erp.js';
 import { createSampleErp, type SampleErpTarget } from '../../../src/lab/sample-erp/create-sample-erp.js';
@@ -17,7 +16,7 @@ import { cancelSampleOrder, editSampleLine, insertSampleOrder, wallTimeNow } fro
 import { useMariaDb } from '../../support/use-mariadb.js';
 import { oneOfEachBadRow } from './one-of-each-bad-row.js';
 
-function readSample(erp: ErpSettings): ErpReader {
+function readSample(erp: Settings['erp']): ErpReader {
   return openErpReader({
     erp,
     customers: customersSettings.parse(sampleErpMapping.customers),
@@ -40,7 +39,7 @@ async function readAll(reader: ErpReader): Promise<{ orders: ReadOrder[]; custom
 }
 
 /** What the sample promises, in either database. */
-function sampleErpContract(lab: { target(): SampleErpTarget; erp(): ErpSettings }): void {
+function sampleErpContract(lab: { target(): SampleErpTarget; erp(): Settings['erp'] }): void {
   let reader: ErpReader;
   beforeEach(() => {
     reader = readSample(lab.erp());
