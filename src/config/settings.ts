@@ -10,17 +10,16 @@ import {
 } from './sections/operation.js';
 import { amountsSettings, customersSettings, ordersSettings } from './sections/records.js';
 import { serviceSettings } from './sections/service.js';
-import { group } from './sections/value-types.js';
+import { group, textLike } from './sections/value-types.js';
 import { webhookSettings } from './sections/webhooks.js';
 import { writeBackSettings } from './sections/write-back.js';
 
 /** Every setting of Waybill: its name, default, unit (in the name) and meaning. docs/settings.md is printed from it. */
 export const settingsSchema = z.strictObject({
-  installation: z
-    .string()
-    .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{2,63}$/)
-    .describe('Name of this installation. Every idempotency key is made from it: never change it, never use it twice.')
-    .meta({ allowed: '3 to 64 letters, digits, dots, dashes or underscores' }),
+  installation: textLike(
+    /^[A-Za-z0-9][A-Za-z0-9._-]{2,63}$/,
+    '3 to 64 letters, digits, dots, dashes or underscores',
+  ).describe('Name of this installation. Every idempotency key is made from it: never change it, never use it twice.'),
   erp: erpSettings,
   customers: customersSettings,
   orders: ordersSettings,

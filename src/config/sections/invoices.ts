@@ -18,26 +18,23 @@ export const invoicesSettings = group('How unpaid invoices are read back.', {
     ['all', 'per-customer'],
     'all: every invoice that the service shows. per-customer: those of the delivered customers, one customer at a time.',
   ),
-  pageSize: whole(1, 10_000)
+  pageSize: whole(1, 10_000, 'invoices')
     .default(100)
-    .describe('Invoices asked for at once. A service may return fewer per page.')
-    .meta({ unit: 'invoices' }),
-  maxPasses: whole(2, 20)
+    .describe('Invoices asked for at once. A service may return fewer per page.'),
+  maxPasses: whole(2, 20, 'readings')
     .default(5)
-    .describe('How often one pull may read the list until two readings in a row prove it.')
-    .meta({ unit: 'readings' }),
-  readsPerPull: whole(0, 1_000)
+    .describe('How often one pull may read the list until two readings in a row prove it.'),
+  readsPerPull: whole(0, 1_000, 'invoices')
     .default(50)
     .describe(
       'How many invoices that left the list one pull reads by number (service.endpoints.readInvoice). The rest waits for the next pull.',
-    )
-    .meta({ unit: 'invoices' }),
+    ),
   paging: group('How the service pages its list of invoices.', {
     page: parameter('page', 'Query parameter with the number of the page.'),
     limit: parameter('limit', 'Query parameter with the size of a page.'),
     status: parameter('status', 'Query parameter with the state.'),
     customer: parameter('customer_code', 'Query parameter with the customer, where scope is per-customer.'),
-    firstPage: whole(0, 1).default(1).describe('Number of the first page.').meta({ unit: '0 or 1' }),
+    firstPage: whole(0, 1, '0 or 1').default(1).describe('Number of the first page.'),
     query: z
       .record(text, z.string())
       .default({})

@@ -1,20 +1,20 @@
 import { z } from 'zod';
-import { cronExpression, decimal, group, positive, text, timeZone, whole } from './value-types.js';
+import { cronExpression, decimal, group, positive, text, textLike, timeZone, whole } from './value-types.js';
 
 export const captureSettings = group('How the ERP is read.', {
-  pageSize: whole(1, 5000).default(500).describe('Records read in one snapshot.').meta({ unit: 'records' }),
+  pageSize: whole(1, 5000, 'records').default(500).describe('Records read in one snapshot.'),
   overlapSeconds: decimal(0)
     .default(600)
     .describe('How far behind the cursor each pass starts, so that it finds late commits.'),
   sweepMinutes: positive().default(60).describe('How often everything eligible is read, whatever the cursor says.'),
   maxUpdates: whole(0)
+    .meta({ unit: 'records' })
     .default(200)
-    .describe('When one pass finds more changed records than this, they wait for `waybill confirm`.')
-    .meta({ unit: 'records' }),
+    .describe('When one pass finds more changed records than this, they wait for `waybill confirm`.'),
   maxRemovals: whole(0)
+    .meta({ unit: 'records' })
     .default(10)
-    .describe('When one pass finds more cancelled or deleted records than this, they wait for `waybill confirm`.')
-    .meta({ unit: 'records' }),
+    .describe('When one pass finds more cancelled or deleted records than this, they wait for `waybill confirm`.'),
 });
 
 export const deliverySettings = group('How messages are delivered.', {
@@ -24,20 +24,15 @@ export const deliverySettings = group('How messages are delivered.', {
     .default(2)
     .describe('Longest wait before the second attempt; doubled with each further one.'),
   backoffMaxSeconds: positive().default(900).describe('Longest wait between two attempts of one record.'),
-  quickResends: whole(0, 5)
-    .default(2)
-    .describe('Immediate resends of a request that provably never left.')
-    .meta({ unit: 'requests' }),
+  quickResends: whole(0, 5, 'requests').default(2).describe('Immediate resends of a request that provably never left.'),
   outageAfterFailures: whole(1)
+    .meta({ unit: 'requests' })
     .default(5)
-    .describe('Failed requests in a row, of any messages, that open the breaker.')
-    .meta({ unit: 'requests' }),
+    .describe('Failed requests in a row, of any messages, that open the breaker.'),
   probeSeconds: positive().default(5).describe('Time between two probes of a service that is down.'),
 });
 
 const days = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as const;
-
-const timeOfDay = (pattern: RegExp, allowed: string) => z.string().regex(pattern).meta({ allowed });
 
 const quietHours = z.strictObject({
   lanes: z
@@ -45,8 +40,8 @@ const quietHours = z.strictObject({
     .min(1)
     .default(['deliver', 'pull'])
     .describe('What is quiet: deliver sends, resends, looks up and probes; pull reads invoices.'),
-  from: timeOfDay(/^([01]\d|2[0-3]):[0-5]\d$/, 'a time such as "22:00"').describe('When it begins.'),
-  to: timeOfDay(/^(([01]\d|2[0-3]):[0-5]\d|24:00)$/, 'a time such as "06:00", or "24:00"').describe(
+  from: textLike(/^([01]\d|2[0-3]):[0-5]\d$/, 'a time such as "22:00"').describe('When it begins.'),
+  to: textLike(/^(([01]\d|2[0-3]):[0-5]\d|24:00)$/, 'a time such as "06:00", or "24:00"').describe(
     'When it ends. A time that is not after `from` is on the next day.',
   ),
   days: z
@@ -94,11 +89,11 @@ export const alertSettings = group('How people are told that something needs the
     .default(5)
     .describe('How long the service may be out of reach, or make Waybill wait, before an alert is raised.'),
   failuresInRow: whole(1)
+    .meta({ unit: 'runs' })
     .default(3)
     .describe(
       'Captures, pulls, or write-backs to an ERP out of reach that may fail in a row before an alert is raised.',
-    )
-    .meta({ unit: 'runs' }),
+    ),
   maxSilenceHours: positive()
     .default(12)
     .describe('How long capture, delivery and pull may all go without a success before an alert is raised.'),
@@ -113,8 +108,7 @@ export const retentionSettings = group('What is deleted, and when. Bindings are 
   ),
   bodiesDays: keptDays(90, 'How long webhooks and the bodies and excerpts of closed messages are kept.'),
   auditDays: keptDays(730, 'How long audit lines, pulls and past alerts are kept.'),
-  batchSize: whole(10, 5_000)
+  batchSize: whole(10, 5_000, 'rows')
     .default(500)
-    .describe('Rows that one transaction handles; a small number keeps other work from waiting.')
-    .meta({ unit: 'rows' }),
+    .describe('Rows that one transaction handles; a small number keeps other work from waiting.'),
 });

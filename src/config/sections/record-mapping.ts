@@ -18,7 +18,7 @@ export const fieldMapping = z
           'date: YYYY-MM-DD. datetime: ISO 8601 with the offset of erp.timeZone.',
       ),
       optional: flag(false, 'true: NULL or empty text leaves the field out instead of being an error.'),
-      maxLength: whole(1).optional().describe('Longer text is refused.').meta({ unit: 'characters' }),
+      maxLength: whole(1).meta({ unit: 'characters' }).optional().describe('Longer text is refused.'),
     }),
   ])
   .meta({ shape: 'Field mapping', allowed: 'the name of a column, or a field mapping' });

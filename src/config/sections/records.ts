@@ -4,12 +4,11 @@ import { choice, columns, currency, decimal, flag, group, query, text, whole } f
 
 export const amountsSettings = group('How decimal columns become the integer amounts of the service, exactly.', {
   currency: currency.describe('Currency of every amount, as an ISO 4217 code. Never guessed.'),
-  scale: whole(0, 6)
+  scale: whole(0, 6, 'decimal places')
     .optional()
     .describe(
       'Decimal places of the service’s integer amounts; 2 sends 19.99 as 1999. Default: the exponent of the currency.',
-    )
-    .meta({ unit: 'decimal places' }),
+    ),
   rounding: choice(['refuse', 'half-up', 'half-even'], 'What to do with an amount that has more decimals than scale.'),
 });
 
@@ -42,10 +41,11 @@ const readBack = group('How the status of delivered orders is read back from the
     .default([])
     .describe('States after which nothing more happens: an order in one of them is not read any more.')
     .meta({ allowed: 'a list of states, such as [completed, cancelled]' }),
-  maxShare: decimal(0.001, 0.5)
+  maxShare: decimal(0.001, 0.5, 'of 1')
     .default(0.05)
-    .describe('Largest share of service.limits that reading back may use. Without a limit it reads one order a second.')
-    .meta({ unit: 'of 1' }),
+    .describe(
+      'Largest share of service.limits that reading back may use. Without a limit it reads one order a second.',
+    ),
 });
 
 export const ordersSettings = group('Which orders are sent, and how a row becomes an order.', {

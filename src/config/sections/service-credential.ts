@@ -8,6 +8,7 @@ import {
   secret,
   secretFile,
   text,
+  textLike,
   variants,
 } from './value-types.js';
 
@@ -31,12 +32,9 @@ export const credentialSettings = variants(
       kind: kind('apiKey'),
       header: credentialHeaderName.default('X-Api-Key').describe('Header that carries the key.'),
       // An HTTP token (RFC 9110, 5.6.2).
-      scheme: z
-        .string()
-        .regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/)
+      scheme: textLike(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, 'one word, such as ApiKey')
         .optional()
-        .describe('Word before the key, as in `Authorization: ApiKey …`. Absent: the key alone.')
-        .meta({ allowed: 'one word, such as ApiKey' }),
+        .describe('Word before the key, as in `Authorization: ApiKey …`. Absent: the key alone.'),
     }),
     z.strictObject({
       kind: kind('oauth'),

@@ -1,12 +1,8 @@
 import { z } from 'zod';
-import { choice, flag, group, place, text, whole } from './value-types.js';
+import { choice, flag, group, place, text, textLike, whole } from './value-types.js';
 
 const pathTemplate = (meaning: string) =>
-  z
-    .string()
-    .regex(/^\/(?!\/)[^?#\s]*$/)
-    .describe(meaning)
-    .meta({ allowed: 'a path that begins with one / and has no query' });
+  textLike(/^\/(?!\/)[^?#\s]*$/, 'a path that begins with one / and has no query').describe(meaning);
 
 const success = (standard: number, meaning: string) => whole(200, 299).default(standard).describe(meaning);
 const absent = (meaning: string) => whole(400, 499).default(404).describe(meaning);
@@ -78,11 +74,10 @@ export const endpointSettings = group('Where each kind of request goes.', {
   }),
   readInvoice: z
     .strictObject({
-      path: z
-        .string()
-        .regex(/^\/(?!\/)[^?#\s]*\{invoice_no\}[^?#\s]*$/)
-        .describe('Path with its version. {invoice_no} is replaced by the number of the invoice.')
-        .meta({ allowed: 'a path with {invoice_no}, such as /v2/invoices/{invoice_no}' }),
+      path: textLike(
+        /^\/(?!\/)[^?#\s]*\{invoice_no\}[^?#\s]*$/,
+        'a path with {invoice_no}, such as /v2/invoices/{invoice_no}',
+      ).describe('Path with its version. {invoice_no} is replaced by the number of the invoice.'),
       successStatus: success(200, 'Status of an answer with the invoice.'),
       absentStatus: absent(
         'Status that says that there is no such invoice. Believed only if its body is a JSON object, as an error of the service is, and if an invoice on the list can be read in this way.',
@@ -95,12 +90,12 @@ export const endpointSettings = group('Where each kind of request goes.', {
     .describe('One invoice by its number. Absent: an invoice that a pull misses stays listed until a pull is proven.'),
   readOrder: z
     .strictObject({
-      path: z
-        .string()
-        .regex(/^\/(?!\/)(?=[^?#\s]*\{(order_id|id)\})[^?#\s]*$/)
+      path: textLike(
+        /^\/(?!\/)(?=[^?#\s]*\{(order_id|id)\})[^?#\s]*$/,
+        'a path with {order_id}, such as /v1/orders/{order_id}',
+      )
         .default('/v1/orders/{order_id}')
-        .describe('Path with its version. {order_id} (or {id}) is replaced by the id that the service gave.')
-        .meta({ allowed: 'a path with {order_id}, such as /v1/orders/{order_id}' }),
+        .describe('Path with its version. {order_id} (or {id}) is replaced by the id that the service gave.'),
       successStatus: success(200, 'Status of an answer with the order.'),
       absentStatus: absent('Status that says that there is no such order (any more).'),
     })

@@ -18,6 +18,7 @@ import {
   secret,
   secretFile,
   text,
+  textLike,
   whole,
 } from './value-types.js';
 
@@ -26,9 +27,9 @@ export const fieldRule = z
   .strictObject({
     required: flag(false, 'true: a record without it is not sent.'),
     maxLength: whole(1)
+      .meta({ unit: 'characters or entries' })
       .optional()
-      .describe('Most characters of a text, or most entries of a list.')
-      .meta({ unit: 'characters or entries' }),
+      .describe('Most characters of a text, or most entries of a list.'),
   })
   .meta({ shape: 'Field rule', allowed: 'a field rule: {required: true, maxLength: 140}' });
 
@@ -69,12 +70,9 @@ const idempotency = group('How the service recognises a request that it has seen
     'Where the key travels. body: as a field of every JSON body, as part of the frozen bytes; a removal has no body and so carries no key.',
   ),
   header: headerName.default('Idempotency-Key').describe('Header that carries the key, where `in` is header.'),
-  field: z
-    .string()
-    .regex(/^[A-Za-z_][A-Za-z0-9_.-]{0,63}$/)
+  field: textLike(/^[A-Za-z_][A-Za-z0-9_.-]{0,63}$/, 'a name of at most 64 letters, digits and _ . -')
     .default('idempotency_key')
-    .describe('Field of the body that carries the key, where `in` is body. No mapped field may have its name.')
-    .meta({ allowed: 'a name of at most 64 letters, digits and _ . -' }),
+    .describe('Field of the body that carries the key, where `in` is body. No mapped field may have its name.'),
   quoted: flag(false, 'true: the key stands in the header in double quotes, as in the IETF draft.'),
   lifetimeHours: positive()
     .default(24)
@@ -108,17 +106,16 @@ export const serviceSettings = group('The service that receives customers and or
   tokenFile: secretFile('the bearer token or API key', 'service-token'),
   deadlineSeconds: positive(300).default(10).describe('Longest time of one request: connect, headers and body.'),
   maxResponseBytes: whole(1).default(1_048_576).describe('Largest answer that is read, after decompression.'),
-  concurrency: whole(1, 256)
+  concurrency: whole(1, 256, 'requests')
     .optional()
-    .describe('Requests under way at once. Absent: 16, or as many as the limits need at answers of half a second.')
-    .meta({ unit: 'requests' }),
+    .describe('Requests under way at once. Absent: 16, or as many as the limits need at answers of half a second.'),
   blockedSeconds: positive(86_400)
     .default(900)
     .describe('How long everything rests after an answer of service.answers.blocked that names no time.'),
   limits: z
     .array(
       z.strictObject({
-        requests: whole(1, 1_000_000).describe('Most requests in the window.').meta({ unit: 'requests' }),
+        requests: whole(1, 1_000_000, 'requests').describe('Most requests in the window.'),
         perSeconds: positive(2_678_400).default(1).describe('Length of the window.'),
       }),
     )

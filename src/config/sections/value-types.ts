@@ -10,16 +10,22 @@ import { Secret } from '../../model/secret.js';
 
 export const text = z.string().min(1);
 
-const upTo = (number: z.ZodNumber, most: number | undefined) => (most === undefined ? number : number.max(most));
+const upTo = (number: z.ZodNumber, most?: number, unit?: string) => {
+  const bounded = most === undefined ? number : number.max(most);
+  return unit === undefined ? bounded : bounded.meta({ unit });
+};
 
 /** A number from `least`, and to `most` if given. */
-export const decimal = (least: number, most?: number) => upTo(z.number().min(least), most);
+export const decimal = (least: number, most?: number, unit?: string) => upTo(z.number().min(least), most, unit);
 
 /** A whole number from `least`, and to `most` if given. */
-export const whole = (least: number, most?: number) => upTo(z.number().int().min(least), most);
+export const whole = (least: number, most?: number, unit?: string) => upTo(z.number().int().min(least), most, unit);
 
 /** A number above zero, and at most `most` if given. */
 export const positive = (most?: number) => upTo(z.number().positive(), most);
+
+/** Text of a form that `allowed` puts in words. */
+export const textLike = (pattern: RegExp, allowed: string) => z.string().regex(pattern).meta({ allowed });
 
 export const flag = (preset: boolean, meaning: string) => z.boolean().default(preset).describe(meaning);
 

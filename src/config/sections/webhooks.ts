@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { choice, decimal, flag, group, headerName, place, text, whole } from './value-types.js';
+import { choice, decimal, flag, group, headerName, place, text, textLike, whole } from './value-types.js';
 
 const field = (standard: string, meaning: string) => place('data.invoice_no').default(standard).describe(meaning);
 
@@ -21,23 +21,16 @@ export const webhookSettings = group(
         'Address to listen on. Leave it on this machine, behind a reverse proxy that speaks https; anything else gives a warning.',
       ),
     port: whole(0, 65_535).default(8787).describe('TCP port. 0: the system chooses one, and the log names it.'),
-    path: z
-      .string()
-      .regex(/^\/[^?#\s]*$/)
+    path: textLike(/^\/[^?#\s]*$/, 'a path such as /webhooks, without a query')
       .default('/webhooks')
-      .describe('The only path that is answered; every other one gets a 404.')
-      .meta({ allowed: 'a path such as /webhooks, without a query' }),
-    maxBodyBytes: whole(1_024, 1_048_576)
-      .default(65_536)
-      .describe('Largest body; a larger one gets a 413.')
-      .meta({ unit: 'bytes' }),
+      .describe('The only path that is answered; every other one gets a 404.'),
+    maxBodyBytes: whole(1_024, 1_048_576, 'bytes').default(65_536).describe('Largest body; a larger one gets a 413.'),
     toleranceSeconds: whole(1, 300)
       .default(300)
       .describe('How far the time of an event may be from ours, before or after. Other events are refused.'),
-    maxConnections: whole(1, 10_000)
+    maxConnections: whole(1, 10_000, 'connections')
       .default(256)
-      .describe('Connections at once; further ones are closed.')
-      .meta({ unit: 'connections' }),
+      .describe('Connections at once; further ones are closed.'),
     requestSeconds: decimal(1, 60)
       .default(5)
       .describe('How long a request may take to arrive, headers and body; slower ones are cut off.'),

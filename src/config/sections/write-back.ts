@@ -1,15 +1,12 @@
-import { z } from 'zod';
-import { flag, group, positive, query, secret, secretFile, text, whole } from './value-types.js';
+import type { z } from 'zod';
+import { flag, group, positive, query, secret, secretFile, text, textLike, whole } from './value-types.js';
 
 const target = (table: string, what: string, gone: string) =>
   group(`Where ${what} are written.`, {
     enabled: flag(true, `false: no ${what} are written back.`),
-    table: z
-      .string()
-      .regex(/^[A-Za-z0-9_]{1,64}$/)
+    table: textLike(/^[A-Za-z0-9_]{1,64}$/, 'letters, digits and underscores')
       .default(table)
-      .describe('Side table; `waybill erp side-tables` prints how to create it. Not used where `upsert` is given.')
-      .meta({ allowed: 'letters, digits and underscores' }),
+      .describe('Side table; `waybill erp side-tables` prints how to create it. Not used where `upsert` is given.'),
     upsert: query
       .optional()
       .describe(
@@ -33,7 +30,7 @@ export const writeBackSettings = group(
       .describe('An account of its own, with no more than the grants that `waybill erp side-tables` prints.'),
     password: secret.optional().describe('Password of that account. Only from the environment; prefer passwordFile.'),
     passwordFile: secretFile('the password', 'write-back-password'),
-    batchSize: whole(1, 1000).default(200).describe('Records written in one transaction.').meta({ unit: 'records' }),
+    batchSize: whole(1, 1000, 'records').default(200).describe('Records written in one transaction.'),
     timeoutSeconds: positive(60)
       .default(20)
       .describe(
