@@ -91,7 +91,7 @@ describe('the arrows between the parts of Waybill', () => {
     ['main.ts', `import { run } from './cli/run.js';`],
     ['outbound/capture/capture.ts', `import { read } from '../../erp/reader.js';`],
     ['outbound/deliver/deliver.ts', `import { createKey } from '../outbox/idempotency-key.js';`],
-    ['erp/sub/reader.ts', `import type { ErpSettings } from '../../config/sections/erp.js';`],
+    ['erp/sub/reader.ts', `import type { WriteBackSettings } from '../../config/sections/write-back.js';`],
     ['erp/reader.ts', `import { Money } from './money.js';`],
     ['cli/sandbox.ts', `import { startSandbox } from '../lab/sandbox/start-sandbox.js';`],
     ['cli/demo/run.ts', `const { fill } = await import('../../lab/sample-erp/fill.js');`],

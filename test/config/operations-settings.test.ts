@@ -1,6 +1,6 @@
+import { expect } from 'chai';
 import { alertSettings } from '../../src/config/sections/operation.js';
 import { problemsOf, removeFolders, validSettings } from './folder.js';
-import { expect } from 'chai';
 
 describe('the settings of alerts and retention', () => {
   after(removeFolders);

@@ -1,9 +1,9 @@
+import { expect } from 'chai';
 import { alertSettings, scheduleSettings } from '../../src/config/sections/operation.js';
 import { type Circumstances, compareAlerts, troubles, type WatchSettings } from '../../src/daemon/watch-alerts.js';
 import type { Alert } from '../../src/store/alerts.js';
 import type { JobRun } from '../../src/store/job-runs.js';
 import type { LanePause } from '../../src/store/lane-pauses.js';
-import { expect } from 'chai';
 
 const now = 1_000_000_000;
 const minute = 60_000;

@@ -1,12 +1,12 @@
-import { deliverySettings } from '../../src/config/sections/operation.js';
-import { ensureSystemdAnalyze } from '../support/ensure-systemd-analyze.js';
-import { projectRoot } from '../support/project-root.js';
-import { useTempDir } from '../support/temp-dir.js';
-import { expect } from 'chai';
 import { execFile } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { expect } from 'chai';
+import { deliverySettings } from '../../src/config/sections/operation.js';
+import { ensureSystemdAnalyze } from '../support/ensure-systemd-analyze.js';
+import { projectRoot } from '../support/project-root.js';
+import { useTempDir } from '../support/temp-dir.js';
 
 const UNIT_FILE = join(projectRoot, 'systemd/waybill.service');
 /** In tenths, as systemd-analyze wants it: 1.2, of which 0.5 are the network itself and 0.1 is V8's compiler. */

@@ -1,6 +1,6 @@
+import { expect } from 'chai';
 import { fieldRuleSettings } from '../../../src/config/sections/service.js';
 import { recordProblem } from '../../../src/outbound/capture/record-problem.js';
-import { expect } from 'chai';
 
 const demands = (fields: object = {}, maxRequestBytes = 1_000) => ({
   fields: fieldRuleSettings.parse(fields),

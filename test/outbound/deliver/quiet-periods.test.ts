@@ -1,8 +1,8 @@
-import { type QuietHours, scheduleSettings } from '../../../src/config/sections/operation.js';
-import { quietMs, quietPeriods } from '../../../src/outbound/deliver/quiet-hours.js';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { DateTime } from 'luxon';
+import { type QuietHours, scheduleSettings } from '../../../src/config/sections/operation.js';
+import { quietMs, quietPeriods } from '../../../src/outbound/deliver/quiet-hours.js';
 
 const hourMs = 3_600_000;
 const berlin = 'Europe/Berlin';
