@@ -1,0 +1,142 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import Database from 'better-sqlite3';
+import { expect } from 'chai';
+import { createSampleErp } from '../../src/lab/sample-erp/create-sample-erp.js';
+import { startSandbox } from '../../src/lab/sandbox/start-sandbox.js';
+import { deliver } from '../../src/outbound/deliver/deliver.js';
+import type { ServiceLease } from '../../src/outbound/deliver/service-lease.js';
+import { eventually, Installation } from '../e2e/installation.js';
+import { useStore } from '../store/both-stores.js';
+import { insertSampleOrder } from '../support/change-sample-erp.js';
+import { ExecutedFiles } from '../support/executed-files.js';
+import { type Lab, useLab, withServiceLease } from '../support/jobs/job-lab.js';
+import { projectRoot } from '../support/project-root.js';
+import { useTempDir } from '../support/temp-dir.js';
+
+interface Way {
+  /** Its heading in docs/architecture.md. */
+  heading: string;
+  /** How many files a reader follows, at most. */
+  mostToRead: number;
+  /** How many files execute at all, at most: those to read, and what they stand on. */
+  mostExecuted: number;
+}
+
+const order: Way = { heading: 'An order, from its ERP row to its acknowledgement', mostToRead: 30, mostExecuted: 85 };
+const tooMany: Way = { heading: 'A 429, from the answer to the pause', mostToRead: 12, mostExecuted: 46 };
+const stop: Way = { heading: 'A SIGTERM, from the signal to the end', mostToRead: 12, mostExecuted: 30 };
+
+/** The files that docs/architecture.md lists under a heading, in its order. */
+function listed(heading: string): string[] {
+  const page = readFileSync(join(projectRoot, 'docs/architecture.md'), 'utf8');
+  const section = page.split(`### ${heading}\n`)[1]?.split(/^#/m)[0] ?? '';
+  return [...section.matchAll(/\]\(\.\.\/src\/([^)]+)\)/g)].map(([, file]) => file as string);
+}
+
+function expectWay({ heading, mostToRead, mostExecuted }: Way, executed: readonly string[]): void {
+  const files = listed(heading);
+  expect(files, 'the list in docs/architecture.md').to.have.length.within(5, mostToRead);
+  expect(new Set(files).size, 'a file is listed twice').to.equal(files.length);
+  expect(files.filter((file) => !existsSync(join(projectRoot, 'src', file)))).to.deep.equal([]);
+  expect(
+    files.filter((file) => !executed.includes(file)),
+    `listed, but not executed; executed: ${executed.join(' ')}`,
+  ).to.deep.equal([]);
+  expect(executed.length, `executed: ${executed.join(' ')}`).to.be.at.most(mostExecuted);
+}
+
+describe('the ways in docs/architecture.md', () => {
+  const kit = useLab(useStore('sqlite'));
+  const dir = useTempDir();
+  const deliverAll = (lab: Lab, lease: ServiceLease, retryHorizonMs: number) =>
+    deliver(lab.context, lab.client, lease, {
+      untilDrained: true,
+      scope: { only: null },
+      retryHorizonMs,
+      trial: false,
+      erpIdentity: lab.reader.identity(),
+    });
+  let executed: ExecutedFiles;
+  beforeEach(() => {
+    executed = new ExecutedFiles();
+  });
+  afterEach(() => executed.end());
+
+  it('are the way of an order', async () => {
+    const lab = await kit.start({ orders: 4, customers: 1 });
+    await withServiceLease(lab.context, async (lease) => {
+      await lab.capture();
+      await deliverAll(lab, lease, 20_000);
+      await insertSampleOrder(lab.erp);
+      executed.reset();
+      await lab.capture();
+      const { delivered } = await deliverAll(lab, lease, 20_000);
+      expect(delivered.orders).to.equal(1);
+    });
+    expectWay(order, executed.take());
+  });
+
+  it('are the way of a 429', async () => {
+    const service = createServer((_request, response) => {
+      executed.reset();
+      response.writeHead(429, { 'content-type': 'application/json' }).end('{}');
+    });
+    await new Promise<void>((resolve) => service.listen(0, '127.0.0.1', resolve));
+    const { port } = service.address() as AddressInfo;
+    const first = await kit.start({ orders: 1, customers: 1 });
+    const lab = first.another({ settings: { service: { baseUrl: `http://127.0.0.1:${port}` } } });
+    await lab.capture();
+    const { store } = lab.context;
+    const transaction = store.transaction.bind(store);
+    let files: string[] = [];
+    store.transaction = async (action, work) => {
+      const done = await transaction(action, work);
+      const pauses = await kit.rows('SELECT cause FROM lane_pause');
+      if (pauses.length > 0 && files.length === 0) files = executed.take();
+      return done;
+    };
+    await withServiceLease(lab.context, (lease) => deliverAll(lab, lease, 0));
+    service.close();
+    expectWay(tooMany, files);
+  });
+
+  it('are the way of a SIGTERM', async function () {
+    this.timeout(120_000);
+    const file = dir.file('erp.sqlite');
+    await createSampleErp({ target: { type: 'sqlite', file }, customers: 2, orders: 3 });
+    const sandbox = await startSandbox({ token: 'sandbox-token' });
+    const waybill = new Installation({
+      folder: dir.path,
+      serviceUrl: sandbox.url,
+      erp: { type: 'sqlite', file },
+      store: { type: 'sqlite' },
+      token: 'sandbox-token',
+      nodeFlags: ['--import', pathToFileURL(join(projectRoot, 'dist/test/ways/trace-signal.js')).href],
+    });
+    const output = dir.file('executed.json');
+    waybill.env.WAYS_OUTPUT = output;
+    const daemon = waybill.daemon();
+    await eventually(
+      'everything is delivered, and on record',
+      () => {
+        if (sandbox.counts().orders === 0) return false;
+        const store = new Database(waybill.storeFile, { readonly: true });
+        const open = store.prepare(
+          "SELECT COUNT(*) AS n FROM outbox_message WHERE state NOT IN ('delivered', 'parked')",
+        );
+        const { n } = open.get() as { n: number };
+        store.close();
+        return n === 0;
+      },
+      60_000,
+    );
+    daemon.kill('SIGTERM');
+    expect(await daemon.ended).to.equal(0);
+    await sandbox.close();
+    expectWay(stop, JSON.parse(readFileSync(output, 'utf8')));
+  });
+});
