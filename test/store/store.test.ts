@@ -179,7 +179,7 @@ onBothStores('the store', (kit) => {
     }
   });
 
-  it('refuses a schema that is newer than the program, and leaves it as it is', async () => {
+  it('refuses a schema of another version, and leaves it as it is', async () => {
     const settings = await kit.emptyDatabase();
     const { store } = await openStore(settings);
     const future = "INSERT INTO migration (timestamp, name) VALUES (1999999999999, 'Future1999999999999')";
