@@ -27,7 +27,10 @@ export interface Sent<Answer = Delivered> {
   status: number | null;
   /** The service's own name for the request. */
   requestId: string | null;
-  /** The beginning of the answer, redacted; null: there was no body. */
+  /**
+   * The beginning of the answer to a write, redacted; null: there was no body. What a read or a look-up shows may be about
+   * other people than the record, where `waybill forget` would not find it.
+   */
   excerpt: string | null;
   /** See `TimedExchange`. */
   repeatedAfter401?: true;
@@ -166,6 +169,7 @@ export class ServiceClient {
     const { exchange, startedAtMs, durationMs } = timed;
     const head = exchange.kind === 'answer' || exchange.kind === 'cut_off' ? exchange : null;
     if (head) this.#watch.heed(endpoint, head.headers);
+    const isWrite = expected.asks !== 'look_up' && expected.asks !== 'read';
     const verdict = judge(this.#service, expected, this.#redaction.exchange(exchange, expected.answers), this.#nowMs());
     return {
       verdict: this.#redaction.verdict(verdict, knownIds) as Answer | Failure,
@@ -173,7 +177,7 @@ export class ServiceClient {
       durationMs,
       status: head?.status ?? null,
       requestId: this.#redaction.requestId(timed),
-      excerpt: this.#redaction.excerpt(timed),
+      excerpt: isWrite ? this.#redaction.excerpt(timed) : null,
       ...(timed.repeatedAfter401 ? { repeatedAfter401: true } : {}),
     };
   }

@@ -144,6 +144,13 @@ describe('a wrong configuration', () => {
     expect(problem).to.include({ found: '"silent"', where: `${configDir}/local.yaml:2` });
   });
 
+  it('is told of a query of which nothing is left but its semicolon', () => {
+    const settings = validSettings();
+    Object.assign(settings.customers, { query: ' ;\n' });
+    Object.assign(settings.orders, { query: ' ' });
+    expect(pathsOf(problemsOf(settings))).to.deep.equal(['customers.query', 'orders.query']);
+  });
+
   it('checks what every kind of database has when the kind is wrong', () => {
     const settings = { ...validSettings(), erp: { type: 'oracle', timeZone: 'Mars/Olympus', usr: 'x' } };
     expect(pathsOf(problemsOf(settings))).to.have.members(['erp.type', 'erp.timeZone', 'erp.usr']);

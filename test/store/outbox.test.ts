@@ -485,6 +485,20 @@ onBothStores('the outbox', (kit) => {
     expect((await stateOf(pending)).state).to.equal('pending');
   });
 
+  it('parks no create that was resolved between the look and the write', async () => {
+    const [id] = (await insert(message('order', '1'))) as [number];
+    await set(id, "state='in_doubt', first_sent_at=1");
+    await write((tx) => {
+      const rows: typeof tx.rows = async (...query) => {
+        const found = await tx.rows(...query);
+        await tx.run("UPDATE outbox_message SET state='pending', first_sent_at=NULL WHERE id=?", [id]);
+        return found;
+      };
+      return parkForgottenKeys({ ...tx, rows }, now);
+    });
+    expect(await stateOf(id)).to.include({ state: 'pending', park_class: null, first_sent_at: null });
+  });
+
   describe('when a create is refused', () => {
     for (const [replays, generation] of [
       [false, 0],

@@ -163,7 +163,9 @@ export const secretFile = (content: string, credential: string) =>
     );
 
 /** One SQL statement. A semicolon at its end is dropped, because the query is read as part of a larger one. */
-export const query = text.transform((sql) => sql.replace(/[;\s]+$/, ''));
+export const query = text
+  .refine((sql) => /[^;\s]/.test(sql), { abort: true })
+  .transform((sql) => sql.replace(/[;\s]+$/, ''));
 
 /** One column or several; several make a composite key. */
 export const columns = z

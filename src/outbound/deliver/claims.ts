@@ -60,6 +60,7 @@ export async function parkForgottenKeys(
   const forgotten = found.filter(({ entity }) => !except.includes(entity));
   await parkAsUnproven(
     tx,
+    'in_doubt',
     forgotten.map(({ id }) => id),
     'The service may have forgotten the key since the first try, so a resend could make a second record. Look at the service, then use outbox resolve.',
   );

@@ -130,17 +130,17 @@ export async function holdMessages(tx: Tx, ids: readonly number[], reason: strin
   await run(tx, ids, set, [shortened(reason), nowMs], "state='pending'");
 }
 
+/** The states in which a message waits, so that a person can act on it. */
+type OperableState = 'pending' | 'in_doubt' | 'parked';
+
 /**
  * Messages wait for a person because nothing proves whether they took effect. Where the first try
  * is not on record, it counts as older than the lifetime of any key.
  */
-export async function parkAsUnproven(tx: Tx, ids: readonly number[], reason: string): Promise<void> {
+export async function parkAsUnproven(tx: Tx, from: OperableState, ids: readonly number[], reason: string) {
   const set = "state='parked', park_class='unproven', first_sent_at=COALESCE(first_sent_at, ?), reason=?";
-  await run(tx, ids, set, [sentUnknownWhen, shortened(reason)], "state IN ('pending','in_doubt','parked')");
+  await run(tx, ids, set, [sentUnknownWhen, shortened(reason)], `state='${from}'`);
 }
-
-/** The states that an operator can act on. */
-type OperableState = 'pending' | 'in_doubt' | 'parked';
 
 interface Requeued {
   id: number;

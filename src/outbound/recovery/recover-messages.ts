@@ -64,7 +64,7 @@ export async function settleUnbound(tx: Tx, fate: UnboundFate, actor: string, no
     await auditEach(tx, ids, { event: fate.to, outcome, actor, detail: { reason, sentSince } }, nowMs);
     if (fate.to === 'in_doubt' && !fate.lookUp) await doubtContentsOf(tx, ids);
     if (fate.to === 'in_doubt') await presumeInDoubt(tx, ids, fate.sentSince, reason, nowMs);
-    else await parkAsUnproven(tx, ids, reason);
+    else await parkAsUnproven(tx, 'pending', ids, reason);
   }
   return batches.flat().length;
 }
@@ -100,7 +100,7 @@ export async function doubtParkedCreates(tx: Tx, actor: string, nowMs: number): 
   const batches = await lockBatches(tx, parked);
   for (const ids of batches) {
     await auditEach(tx, ids, { event: 'parked', outcome: 'unproven', actor, detail: { reason } }, nowMs);
-    await parkAsUnproven(tx, ids, reason);
+    await parkAsUnproven(tx, 'parked', ids, reason);
   }
   return batches.flat().length;
 }

@@ -41,6 +41,8 @@ onBothLabs('pull', (kit) => {
     const attempts = await kit.rows('SELECT purpose, status, verdict FROM attempt');
     expect(attempts).to.have.length(10);
     expect(attempts[0]).to.deep.equal({ purpose: 'list_invoices', status: 200, verdict: 'read' });
+    // Nothing would find it there that has to be forgotten.
+    expect(await kit.rows('SELECT excerpt FROM attempt_excerpt')).to.deep.equal([]);
     expect((await kit.rows("SELECT outcome FROM audit_log WHERE event='pull'"))[0]).to.deep.equal({
       outcome: 'proven',
     });

@@ -55,6 +55,11 @@ onBothLabs('what can not be resent is looked up at the service', (kit) => {
     for (const attempt of looked) expect(attempt).to.deep.include({ verdict: 'found', status: 200 });
     const requests = lab.sandbox.ledger().requests.filter(({ method }) => method === 'GET');
     expect(requests).to.have.length(looked.length);
+    // A service that searches loosely shows other customers too, and nothing would find them there that has to be forgotten.
+    const kept = await kit.rows(
+      "SELECT e.excerpt FROM attempt_excerpt e JOIN attempt a ON a.id=e.attempt_id WHERE a.purpose='look_up'",
+    );
+    expect(kept).to.deep.equal([]);
     const flags = await kit.rows("SELECT flag FROM outbox_message WHERE flag LIKE 'Found by look-up%'");
     expect(flags).to.have.length(looked.length);
   });
