@@ -12,12 +12,6 @@ import { readLists } from './read-lists.js';
 import { countStaged } from './staging.js';
 import { noteNewStates, swapInvoices } from './swap-invoices.js';
 
-interface TurnOptions {
-  /** While the service is down: waits for a turn of the probes, instead of leaving it to them. */
-  waitsForTurn?: boolean;
-  signal?: AbortSignal;
-}
-
 const turnPollMs = 50;
 
 /**
@@ -25,11 +19,13 @@ const turnPollMs = 50;
  * takes one of these turns, and its first page is the probe.
  */
 async function pullTurn(
-  { nowMs, clock }: JobContext,
-  { probeTurns }: ServiceLease,
-  gate: SendGate,
-  { waitsForTurn, signal }: TurnOptions,
+  context: JobContext,
+  lease: ServiceLease,
+  { waitsForTurn, signal }: PullOptions,
 ): Promise<{ isProbe: boolean } | { held: string }> {
+  const { nowMs, clock } = context;
+  const { probeTurns } = lease;
+  const gate = new SendGate(context, lease, null);
   try {
     for (;;) {
       const state = await gate.state();
@@ -84,7 +80,10 @@ export interface PullResult {
   asked: number;
 }
 
-export interface PullOptions extends TurnOptions {
+export interface PullOptions {
+  /** While the service is down: waits for a turn of the probes, instead of leaving it to them. */
+  waitsForTurn?: boolean;
+  signal?: AbortSignal | undefined;
   onProgress?: (progress: { staged: number; total: number }) => void;
 }
 
@@ -100,28 +99,16 @@ export async function pull(
 ): Promise<PullResult> {
   const { settings, nowMs, actor } = context;
   const { signal, onProgress } = options;
-  const gate = new SendGate(context, lease, '', true);
-  const turn = await pullTurn(context, lease, gate, options);
+  const turn = await pullTurn(context, lease, options);
   if ('held' in turn) return { ...nothing, outcome: 'held', reason: turn.held };
-  const stop = () => gate.stop('stopping');
-  signal?.addEventListener('abort', stop, { once: true });
-  if (signal?.aborted) stop();
-
   const open = await lease.write('begin a pull', (tx) => openPull(tx, settings, nowMs()));
-  const questions = new ServiceReads(
-    { context, client, lease, gate },
-    { id: open.id, requests: open.progress.requests, isProbe: turn.isProbe, signal },
-  );
-  let failure: string | null;
-  try {
-    failure = await withLittleMemory(() => readLists(context, lease, questions, open, onProgress));
-    if (failure === null) await askForMissed(context, questions, open);
-  } finally {
-    signal?.removeEventListener('abort', stop);
+  const { requests } = open.progress;
+  const questions = new ServiceReads(context, client, lease, { signal, pull: { id: open.id, requests, ...turn } });
+  const reason = await withLittleMemory(() => readLists(context, lease, questions, open, onProgress));
+  if (reason === null) {
+    await askForMissed(context, questions, open);
+    return swapIn(context, lease, open);
   }
-  if (failure === null) return swapIn(context, lease, open);
-
-  const reason = failure;
   await lease.write('end a pull', async (tx) => {
     await failPull(tx, open.id, reason, nowMs());
     await appendAudit(tx, [{ event: 'pull', outcome: 'failed', actor, detail: { pullId: open.id, reason } }], nowMs());

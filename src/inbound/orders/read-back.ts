@@ -82,7 +82,7 @@ export async function readOrdersBack(
   const { everyHours, maxShare } = settings.orders.readBack;
   const result: ReadOrdersBackResult = { read: 0, changed: 0, gone: 0, failed: 0, stopped: null };
   const spacingMs = readBackSpacingMs(settings.service.limits, maxShare);
-  const gate = new SendGate(context, lease, '', true);
+  const gate = new SendGate(context, lease, null);
   for (;;) {
     const turn = { nowMs: nowMs(), everyMs: everyHours * 3_600_000, most: batchSize };
     const stale = await store.read('look for orders to read', (tx) =>

@@ -2,7 +2,6 @@ import { appendAudit } from '../../audit/audit-log.js';
 import { type OrderItem, orderTotal } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { noteStates } from '../../outbound/deliver/profile-notices.js';
-import { SendGate } from '../../outbound/deliver/send-gate.js';
 import type { ServiceLease } from '../../outbound/deliver/service-lease.js';
 import { ServiceReads } from '../../outbound/deliver/service-reads.js';
 import { keepOrderRead, noteOrderAsked, type OrderReading } from '../../outbound/outbox/bindings.js';
@@ -104,42 +103,24 @@ export async function readOrder(
     return { kind: 'not_read', reason, isRefused, isItsOwn: true };
   };
   if ('problem' in path) return giveUp(path.problem, true);
-
-  const gate = new SendGate(context, lease, '', true);
-  const stop = () => gate.stop('stopping');
-  signal?.addEventListener('abort', stop, { once: true });
-  if (signal?.aborted) stop();
-  const questions = new ServiceReads(
-    { context, client, lease, gate },
-    {
-      id: null,
-      requests: 0,
-      isProbe: false,
-      signal,
-      ...(isPatient ? { priority: patientPriority, tries: 1 } : tries === undefined ? {} : { tries }),
-    },
-  );
+  const manner = isPatient ? { priority: patientPriority, tries: 1 } : { tries };
   let kept: OrderRead = { kind: 'unknown' };
-  try {
-    const answer = await questions.ask<OrderShown>({
-      purpose: 'read_order',
-      path: path.filled,
-      query: {},
-      answers: [endpoint.successStatus, endpoint.absentStatus],
-      read: (status, body) =>
-        status === endpoint.absentStatus ? { isAbsent: true } : readOrderAnswer(acknowledgement, serviceId, body),
-      keep: async (tx, shown, at) => {
-        kept = await keep(tx, context, asked, shown, at);
-      },
-      detail: { orderId: serviceId },
-    });
-    if (!('noAnswer' in answer)) return kept;
-    const { noAnswer, verdict, isRefused } = answer;
-    if (ownVerdicts.includes(verdict)) return giveUp(noAnswer, isRefused);
-    return { kind: 'not_read', reason: noAnswer, isRefused, isItsOwn: false };
-  } finally {
-    signal?.removeEventListener('abort', stop);
-  }
+  const answer = await new ServiceReads(context, client, lease, { signal, ...manner }).ask<OrderShown>({
+    purpose: 'read_order',
+    path: path.filled,
+    query: {},
+    answers: [endpoint.successStatus, endpoint.absentStatus],
+    read: (status, body) =>
+      status === endpoint.absentStatus ? { isAbsent: true } : readOrderAnswer(acknowledgement, serviceId, body),
+    keep: async (tx, shown, at) => {
+      kept = await keep(tx, context, asked, shown, at);
+    },
+    detail: { orderId: serviceId },
+  });
+  if (!('noAnswer' in answer)) return kept;
+  const { noAnswer, verdict, isRefused } = answer;
+  if (ownVerdicts.includes(verdict)) return giveUp(noAnswer, isRefused);
+  return { kind: 'not_read', reason: noAnswer, isRefused, isItsOwn: false };
 }
 
 /** These may be about one order alone: the others are still read. */

@@ -111,7 +111,6 @@ interface Reading {
   context: JobContext;
   client: ServiceClient;
   lease: ServiceLease;
-  gate: SendGate;
   signal: AbortSignal | undefined;
 }
 
@@ -139,42 +138,35 @@ export async function readAnnounced(
   ]);
   const events = pending.flat();
   if (events.length === 0) return result;
-  const gate = new SendGate(context, lease, '', true);
-  const stop = () => gate.stop('stopping');
-  signal?.addEventListener('abort', stop, { once: true });
-  if (signal?.aborted) stop();
-  try {
-    const { readInvoice, readOrder } = settings.service.endpoints;
-    const reads = announcedReads(events, {
-      invoices: settings.invoices.enabled,
-      ownRead: readInvoice !== undefined,
-      orders: readOrder !== undefined,
-    });
-    for (const { ids, outcome } of reads.endAtOnce) await end(context, lease, ids, outcome);
-    result.needsPull = reads.needPull.length > 0;
-    result.waits = pending.some(({ length }) => length === atOnce);
-    const reading: Reading = { context, client, lease, gate, signal };
-    for (const [records, readOne] of [
-      [reads.invoices, readAnnouncedInvoice],
-      [reads.orders, readAnnouncedOrder],
-    ] as const) {
-      let failures = 0;
-      for (const [subject, about] of shuffled(records, random)) {
-        if ((await gate.check('pull')) !== null) return { ...result, waits: true };
-        const outcome = await readOne(reading, subject, about);
-        const isOld = about.every(({ receivedAt }) => receivedAt < nowMs() - giveUpMs);
-        if (outcome === 'failed' && isOld) await end(context, lease, idsOf(about), givenUp);
-        else if (outcome === 'failed' || outcome === 'too_early') result.waits = true;
-        else if (outcome === 'pull') result.needsPull = true;
-        else if (outcome === 'read') result.read++;
-        failures = outcome === 'failed' ? failures + 1 : 0;
-        if (failures === mostFailuresInRow) break;
-      }
+  const gate = new SendGate(context, lease, null, signal);
+  const { readInvoice, readOrder } = settings.service.endpoints;
+  const reads = announcedReads(events, {
+    invoices: settings.invoices.enabled,
+    ownRead: readInvoice !== undefined,
+    orders: readOrder !== undefined,
+  });
+  for (const { ids, outcome } of reads.endAtOnce) await end(context, lease, ids, outcome);
+  result.needsPull = reads.needPull.length > 0;
+  result.waits = pending.some(({ length }) => length === atOnce);
+  const reading: Reading = { context, client, lease, signal };
+  for (const [records, readOne] of [
+    [reads.invoices, readAnnouncedInvoice],
+    [reads.orders, readAnnouncedOrder],
+  ] as const) {
+    let failures = 0;
+    for (const [subject, about] of shuffled(records, random)) {
+      if ((await gate.check('pull')) !== null) return { ...result, waits: true };
+      const outcome = await readOne(reading, subject, about);
+      const isOld = about.every(({ receivedAt }) => receivedAt < nowMs() - giveUpMs);
+      if (outcome === 'failed' && isOld) await end(context, lease, idsOf(about), givenUp);
+      else if (outcome === 'failed' || outcome === 'too_early') result.waits = true;
+      else if (outcome === 'pull') result.needsPull = true;
+      else if (outcome === 'read') result.read++;
+      failures = outcome === 'failed' ? failures + 1 : 0;
+      if (failures === mostFailuresInRow) break;
     }
-    return result;
-  } finally {
-    signal?.removeEventListener('abort', stop);
   }
+  return result;
 }
 
 /**
@@ -191,7 +183,7 @@ export async function endPulled({ nowMs }: JobContext, lease: ServiceLease, sinc
 }
 
 async function readAnnouncedInvoice(
-  { context, client, lease, gate, signal }: Reading,
+  { context, client, lease, signal }: Reading,
   invoiceNo: string,
   about: readonly StoredEvent[],
 ): Promise<ReadOutcome> {
@@ -201,11 +193,7 @@ async function readAnnouncedInvoice(
   if (!endpoint) return 'pull';
   const known = await store.read('look for an invoice', (tx) => announcedInvoice(tx, invoiceNo));
   let isOdd = false;
-  const questions = new ServiceReads(
-    { context, client, lease, gate },
-    { id: null, requests: 0, isProbe: false, signal, tries: 1 },
-  );
-  const asked = await questions.ask({
+  const asked = await new ServiceReads(context, client, lease, { signal, tries: 1 }).ask({
     ...invoiceQuestion(endpoint, states, known),
     keep: async (tx, said, nowMs) => {
       // An address that leads elsewhere says that each invoice is absent: the pull finds that out. And with a list for each

@@ -83,7 +83,7 @@ class Delivery {
     this.#client = client;
     this.#lease = lease;
     this.#options = options;
-    this.#gate = new SendGate(context, lease, options.erpIdentity, options.trial);
+    this.#gate = new SendGate(context, lease, options.trial ? null : options.erpIdentity);
     this.#exchange = new Exchange(context, lease, this.#gate);
     this.#tally = new DeliveryTally(context.log, options.onProgress);
     this.#settler = new MessageSettler(context, lease.epoch, this.#tally);
@@ -98,7 +98,7 @@ class Delivery {
     const { signal } = this.#options;
     // Requests that wait for a slot are let go, unsent: a slot of a long window may be hours away.
     const stop = () => {
-      this.#gate.stop('stopping');
+      this.#gate.stop();
       this.#client.rateLimiter.reconsider();
     };
     signal?.addEventListener('abort', stop, { once: true });

@@ -21,25 +21,33 @@ interface GateState {
 export class SendGate {
   readonly #context: JobContext;
   readonly #lease: ServiceLease;
-  readonly #erpIdentity: string;
-  readonly #trial: boolean;
+  readonly #liveErp: string | null;
+  readonly #signal: AbortSignal | undefined;
   readonly #quiet: QuietClock;
   #reading: Promise<unknown> = Promise.resolve();
   #next: Promise<GateState> | null = null;
-  #stopReason: string | null = null;
+  #hasStopped = false;
   readonly #holds = new Set<Promise<void>>();
 
-  constructor(context: JobContext, lease: ServiceLease, erpIdentity: string, trial: boolean) {
+  /**
+   * @param liveErp the ERP that has to be live before anything is written; null: reads and trials need no go-live
+   * @param signal once it has aborted, nothing more is let go
+   */
+  constructor(context: JobContext, lease: ServiceLease, liveErp: string | null, signal?: AbortSignal) {
     this.#context = context;
     this.#lease = lease;
-    this.#erpIdentity = erpIdentity;
-    this.#trial = trial;
+    this.#liveErp = liveErp;
+    this.#signal = signal;
     this.#quiet = new QuietClock(context.settings.schedule);
   }
 
   /** From now on nothing more is let go. */
-  stop(reason: string): void {
-    this.#stopReason ??= reason;
+  stop(): void {
+    this.#hasStopped = true;
+  }
+
+  get #isStopped(): boolean {
+    return this.#hasStopped || (this.#signal?.aborted ?? false);
   }
 
   /** Nothing is let go before `recorded` ends: what the service said may pause the lane, once it is on record. */
@@ -79,7 +87,7 @@ export class SendGate {
     };
     const more = {
       stillOpen: () => this.#lease.mayStartRequest() && !this.#quiet.isQuiet(lane, this.#context.nowMs()) && !isLate(),
-      isShut: () => this.#stopReason !== null,
+      isShut: () => this.#isStopped,
     };
     // A token that has to be had first must not use up the turn of the probe that needs it.
     const beforeIt = Object.assign(() => this.check(lane, isProbe, false), more);
@@ -88,7 +96,7 @@ export class SendGate {
 
   /** null lets a request go now; a text says why not. */
   async check(lane: Lane, isProbe = false, takesTurn = isProbe): Promise<string | null> {
-    if (this.#stopReason) return this.#stopReason;
+    if (this.#isStopped) return 'stopping';
     // The rate limiter starts the next request in the same turn in which the one before it ended: let that one be judged first.
     await nextTurn();
     let state: GateState;
@@ -102,7 +110,7 @@ export class SendGate {
       return `the store can not be asked whether requests may go: ${(error as Error).message}`;
     }
     // Asked again after the read: it may have taken its time.
-    if (this.#stopReason) return this.#stopReason;
+    if (this.#isStopped) return 'stopping';
     if (!this.#lease.mayStartRequest()) return 'the delivery lease is about to end or was lost';
     // What was on its way when the breaker opened must not follow the probes.
     const pauses = state.pauses.filter(({ cause }) => cause !== 'outage');
@@ -127,9 +135,10 @@ export class SendGate {
     return this.#context.store.read('read the pauses', async (tx) => ({
       pauses: await listPauses(tx),
       // A trial needs no go-live. But a store that lost what it knew may send nothing at all.
-      notLive: this.#trial
-        ? await recoveryProblem(tx)
-        : await goLiveProblem(tx, this.#context.settings, this.#erpIdentity),
+      notLive:
+        this.#liveErp === null
+          ? await recoveryProblem(tx)
+          : await goLiveProblem(tx, this.#context.settings, this.#liveErp),
     }));
   }
 }

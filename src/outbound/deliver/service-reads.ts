@@ -6,7 +6,7 @@ import type { Tx } from '../../store/store.js';
 import { endAttempts, endUnrecorded, intendRead } from './attempts.js';
 import { type Ended, Exchange, type Settled, type Settler } from './exchange.js';
 import { raiseForbiddenRead } from './profile-notices.js';
-import type { SendGate } from './send-gate.js';
+import { SendGate } from './send-gate.js';
 import type { ServiceLease } from './service-lease.js';
 
 export interface Question<Value> extends Omit<ReadQuestion<Value>, 'endpoint'> {
@@ -33,6 +33,15 @@ const passing: ReadonlySet<Failure['kind']> = new Set(['in_doubt', 'unavailable'
 const maxTries = 4;
 const longestWaitMs = 60_000;
 
+interface ReadOptions {
+  signal?: AbortSignal | undefined;
+  priority?: number | undefined;
+  /** How often each question is asked. */
+  tries?: number | undefined;
+  /** The pull that asks, with the requests that it made so far; `isProbe`: its first one sees whether the service is back. */
+  pull?: { id: number; requests: number; isProbe: boolean };
+}
+
 type EndedRead = Ended<{ question: Question<unknown>; attemptId: number }, ReadAnswer<unknown>>;
 
 /** What a pull, or a reading of orders, asks the service: a few tries for each question, every request on record before and after. */
@@ -49,29 +58,18 @@ export class ServiceReads implements Settler<EndedRead['about'], ReadAnswer<unkn
   #isProbe: boolean;
   #requests: number;
 
-  constructor(
-    parts: { context: JobContext; client: ServiceClient; lease: ServiceLease; gate: SendGate },
-    pull: {
-      /** null: it belongs to no pull. */
-      id: number | null;
-      requests: number;
-      isProbe: boolean;
-      signal: AbortSignal | undefined;
-      priority?: number;
-      tries?: number;
-    },
-  ) {
-    this.#context = parts.context;
-    this.#client = parts.client;
-    this.#lease = parts.lease;
-    this.#gate = parts.gate;
-    this.#exchange = new Exchange(parts.context, parts.lease, parts.gate);
-    this.#pullId = pull.id;
-    this.#priority = pull.priority ?? 0;
-    this.#maxTries = pull.tries ?? maxTries;
-    this.#requests = pull.requests;
-    this.#isProbe = pull.isProbe;
-    this.#signal = pull.signal;
+  constructor(context: JobContext, client: ServiceClient, lease: ServiceLease, options: ReadOptions) {
+    this.#context = context;
+    this.#client = client;
+    this.#lease = lease;
+    this.#gate = new SendGate(context, lease, null, options.signal);
+    this.#exchange = new Exchange(context, lease, this.#gate);
+    this.#pullId = options.pull?.id ?? null;
+    this.#priority = options.priority ?? 0;
+    this.#maxTries = options.tries ?? maxTries;
+    this.#requests = options.pull?.requests ?? 0;
+    this.#isProbe = options.pull?.isProbe ?? false;
+    this.#signal = options.signal;
   }
 
   /** Requests made so far, those of an earlier process in the same pull included. */

@@ -68,7 +68,7 @@ onBothLabs('waiting for the service as a whole', (kit) => {
       },
     });
     const answer = await withServiceLease(context, (lease) =>
-      new SendGate({ ...context, store }, lease, '', true).check('deliver'),
+      new SendGate({ ...context, store }, lease, null).check('deliver'),
     );
     expect(answer).to.contain('the server has gone away');
   });
