@@ -7,32 +7,29 @@ const maxValues = 8_000;
 /** Characters in one statement: a MariaDB server takes 16 MB, and a character may have four bytes. */
 const maxCharacters = 2_000_000;
 
-/** Inserts many rows with as few statements as fit. All rows have the columns of the first. */
+/**
+ * Inserts many rows with as few statements as fit. All rows have the fields of the first; `sourceKey` is the column
+ * `source_key`, as in the rows that are read.
+ */
 export async function insertRows(tx: Tx, table: string, rows: readonly Row[]): Promise<void> {
-  await insertChunks(tx, table, rows, () => '');
+  await eachChunk(tx, rows, (count, columns) => insertInto(table, count, columns));
 }
 
 /** Inserts many rows; where the key is there already, the other columns take the new values. */
 export async function upsertRows(tx: Tx, table: string, keys: readonly string[], rows: readonly Row[]): Promise<void> {
-  await insertChunks(tx, table, rows, (columns) => {
+  await eachChunk(tx, rows, (count, columns) => {
     const rest = columns.filter((column) => !keys.includes(column));
-    return tx.dialect === 'sqlite'
-      ? ` ON CONFLICT (${keys.join(',')}) DO UPDATE SET ${rest.map((c) => `${c}=excluded.${c}`).join(',')}`
-      : ` ON DUPLICATE KEY UPDATE ${rest.map((c) => `${c}=VALUES(${c})`).join(',')}`;
+    const update =
+      tx.dialect === 'sqlite'
+        ? `ON CONFLICT (${keys.join(',')}) DO UPDATE SET ${rest.map((c) => `${c}=excluded.${c}`).join(',')}`
+        : `ON DUPLICATE KEY UPDATE ${rest.map((c) => `${c}=VALUES(${c})`).join(',')}`;
+    return `${insertInto(table, count, columns)} ${update}`;
   });
 }
 
-async function insertChunks(
-  tx: Tx,
-  table: string,
-  rows: readonly Row[],
-  ending: (columns: string[]) => string,
-): Promise<void> {
-  await eachChunk(rows, async (chunk, columns) => {
-    const values = chunk.map(() => placeholders(columns.length)).join(',');
-    const sql = `INSERT INTO ${table} (${columns.join(',')}) VALUES ${values}${ending(columns)}`;
-    await tx.run(sql, flatten(chunk, columns));
-  });
+function insertInto(table: string, count: number, columns: readonly string[]): string {
+  const values = Array.from({ length: count }, () => placeholders(columns.length));
+  return `INSERT INTO ${table} (${columns.join(',')}) VALUES ${values.join(',')}`;
 }
 
 /**
@@ -47,24 +44,17 @@ export async function updateRows(
   guard = '1=1',
   guardParameters: readonly SqlValue[] = [],
 ): Promise<number> {
-  let matched = 0;
-  await eachChunk(
-    rows,
-    async (chunk, columns) => {
-      const first = `SELECT ${columns.map((c) => `? AS ${c}`).join(',')}`;
-      const others = chunk.slice(1).map(() => `UNION ALL SELECT ${columns.map(() => '?').join(',')}`);
-      const source = [first, ...others].join(' ');
-      const on = keys.map((key) => `t.${key}=v.${key}`).join(' AND ');
-      const rest = columns.filter((column) => !keys.includes(column));
-      const sql =
-        tx.dialect === 'sqlite'
-          ? `UPDATE ${table} AS t SET ${rest.map((c) => `${c}=v.${c}`).join(',')} FROM (${source}) AS v WHERE ${on} AND ${guard}`
-          : `UPDATE ${table} AS t JOIN (${source}) AS v ON ${on} SET ${rest.map((c) => `t.${c}=v.${c}`).join(',')} WHERE ${guard}`;
-      matched += await tx.run(sql, [...flatten(chunk, columns), ...guardParameters]);
-    },
-    400,
-  );
-  return matched;
+  const statement = (count: number, columns: readonly string[]) => {
+    const first = `SELECT ${columns.map((c) => `? AS ${c}`).join(',')}`;
+    const other = `UNION ALL SELECT ${columns.map(() => '?').join(',')}`;
+    const source = [first, ...Array.from({ length: count - 1 }, () => other)].join(' ');
+    const on = keys.map((key) => `t.${key}=v.${key}`).join(' AND ');
+    const rest = columns.filter((column) => !keys.includes(column));
+    return tx.dialect === 'sqlite'
+      ? `UPDATE ${table} AS t SET ${rest.map((c) => `${c}=v.${c}`).join(',')} FROM (${source}) AS v WHERE ${on} AND ${guard}`
+      : `UPDATE ${table} AS t JOIN (${source}) AS v ON ${on} SET ${rest.map((c) => `t.${c}=v.${c}`).join(',')} WHERE ${guard}`;
+  };
+  return eachChunk(tx, rows, statement, guardParameters, 400);
 }
 
 /** `(?,?,…)` for an IN list. */
@@ -88,33 +78,36 @@ export function joinConditions(
   };
 }
 
+/** Runs the statement for as many rows at a time as fit. @returns how many rows all of them matched */
 async function eachChunk(
+  tx: Tx,
   rows: readonly Row[],
-  work: (chunk: readonly Row[], columns: string[]) => Promise<void>,
+  statement: (count: number, columns: readonly string[]) => string,
+  moreParameters: readonly SqlValue[] = [],
   maxRows = 1_000,
-): Promise<void> {
+): Promise<number> {
   const first = rows[0];
-  if (!first) return;
-  const columns = Object.keys(first);
+  if (!first) return 0;
+  const fields = Object.keys(first);
+  const columns = fields.map((field) => field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`));
   const size = Math.max(1, Math.min(maxRows, Math.floor(maxValues / columns.length)));
+  let matched = 0;
   for (let start = 0; start < rows.length; ) {
     let end = start;
     let characters = 0;
     do characters += charactersOf(rows[end++] as Row);
     while (end < rows.length && end - start < size && characters + charactersOf(rows[end] as Row) <= maxCharacters);
-    await work(rows.slice(start, end), columns);
+    const values = rows.slice(start, end).flatMap((row) => fields.map((field) => row[field] ?? null));
+    matched += await tx.run(statement(end - start, columns), [...values, ...moreParameters]);
     start = end;
   }
+  return matched;
 }
 
 function charactersOf(row: Row): number {
   let characters = 0;
   for (const value of Object.values(row)) if (typeof value === 'string') characters += value.length;
   return characters;
-}
-
-function flatten(rows: readonly Row[], columns: readonly string[]): SqlValue[] {
-  return rows.flatMap((row) => columns.map((column) => row[column] ?? null));
 }
 
 /** Rows as they come, so many at a time; none where there is no source. */

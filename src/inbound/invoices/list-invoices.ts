@@ -67,8 +67,7 @@ async function sheet(tx: Tx, which: string, limit: number): Promise<InvoiceSheet
 
 /** How many invoices are listed as due now, credit notes among them. */
 export async function countListedInvoices(tx: Tx): Promise<number> {
-  const [row] = await tx.rows<{ count: number }>('SELECT COUNT(*) AS count FROM invoice WHERE unlisted_at IS NULL');
-  return row?.count ?? 0;
+  return (await tx.value<number>('SELECT COUNT(*) FROM invoice WHERE unlisted_at IS NULL')) ?? 0;
 }
 
 interface LeftInvoice extends ListedInvoice {

@@ -68,9 +68,9 @@ export async function swapInvoices(tx: Tx, nowMs: number): Promise<SwapCounts> {
     'SELECT invoice_no FROM invoice WHERE last_listed_at=? UNION SELECT invoice_no FROM invoice WHERE unlisted_at=?',
     [nowMs, nowMs],
   );
-  const [row] = await tx.rows<{ count: number }>('SELECT COUNT(*) AS count FROM invoice WHERE missed_at IS NOT NULL');
+  const missed = await tx.value<number>('SELECT COUNT(*) FROM invoice WHERE missed_at IS NOT NULL');
   await swapMalformed(tx, nowMs);
-  return { added, changed, unlisted, missed: row?.count ?? 0 };
+  return { added, changed, unlisted, missed: missed ?? 0 };
 }
 
 /** A row stays set aside as long as pulls meet it and it makes no sense, or do not meet it and prove nothing. */
@@ -109,7 +109,7 @@ export async function noteNewStates(tx: Tx, states: readonly string[], nowMs: nu
   await insertRows(
     tx,
     'invoice_state',
-    rows.map(({ status, invoiceNo }) => ({ status, invoice_no: invoiceNo, since_at: nowMs })),
+    rows.map((row) => ({ ...row, sinceAt: nowMs })),
   );
   return rows;
 }

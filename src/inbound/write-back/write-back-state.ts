@@ -35,13 +35,7 @@ export async function saveWritten(tx: Tx, kind: WriteBackKind, rows: readonly Wr
     tx,
     'write_back_row',
     ['kind', 'record_key'],
-    rows.map(({ recordKey, contentHash, refusal, nextTryAt }) => ({
-      kind,
-      record_key: recordKey,
-      content_hash: contentHash,
-      refusal: refusal?.slice(0, 1000) ?? null,
-      next_try_at: nextTryAt,
-    })),
+    rows.map((row) => ({ kind, ...row, refusal: row.refusal?.slice(0, 1000) ?? null })),
   );
 }
 
@@ -113,18 +107,8 @@ export async function listWriteBack(tx: Tx): Promise<WriteBackProgress[]> {
 }
 
 export async function saveWriteBack(tx: Tx, progress: WriteBackProgress): Promise<void> {
-  const row = {
-    kind: progress.kind,
-    fingerprint: progress.fingerprint,
-    sweep_after: progress.sweepAfter,
-    swept_at: progress.sweptAt,
-    succeeded_at: progress.succeededAt,
-    failures: progress.failures,
-    failing_since: progress.failingSince,
-    failure: progress.failure?.slice(0, 1000) ?? null,
-    next_try_at: progress.nextTryAt,
-  };
-  await upsertRows(tx, 'write_back_target', ['kind'], [row]);
+  const failure = progress.failure?.slice(0, 1000) ?? null;
+  await upsertRows(tx, 'write_back_target', ['kind'], [{ ...progress, failure }]);
 }
 
 /**
