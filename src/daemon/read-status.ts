@@ -1,23 +1,22 @@
-import { firstAuditAt, lastEventAt, type RunningDaemon, startedDaemons } from '../audit/audit-log.js';
+import { firstAuditAt, lastEventAt, startedDaemons } from '../audit/audit-log.js';
 import type { ServiceSettings } from '../config/sections/service.js';
 import type { Settings } from '../config/settings.js';
 import { countListedInvoices } from '../inbound/invoices/list-invoices.js';
-import { type LastPull, lastPull, unprovenSince } from '../inbound/invoices/pull-record.js';
-import { countReadBack, type ReadBackCounts } from '../inbound/orders/order-reads.js';
-import { readWebhookStatus, type WebhookStatus } from '../inbound/webhooks/webhook-status.js';
+import { lastPull, unprovenSince } from '../inbound/invoices/pull-record.js';
+import { countReadBack } from '../inbound/orders/order-reads.js';
+import { readWebhookStatus } from '../inbound/webhooks/webhook-status.js';
 import { countRefusals, listWriteBack } from '../inbound/write-back/write-back-state.js';
-import type { Entity } from '../model/record.js';
-import { type WriteBackKind, writeBackKinds } from '../model/write-back.js';
-import { countOutbox, groupMessages, type MessageGroup, type OutboxCounts } from '../operator/list-messages.js';
+import { writeBackKinds } from '../model/write-back.js';
+import { countOutbox, groupMessages } from '../operator/list-messages.js';
 import { goLiveProblem } from '../outbound/deliver/go-live.js';
 import { isOutdated } from '../outbound/deliver/profile-notices.js';
 import { QuietClock } from '../outbound/deliver/quiet-hours.js';
-import { type AdoptionCounts, countAdoptions } from '../outbound/outbox/adoptions.js';
-import { type Alert, openAlerts } from '../store/alerts.js';
-import { type CaptureCursor, readBrakes, readCursor } from '../store/cursors.js';
-import { type JobRun, listJobRuns } from '../store/job-runs.js';
-import { describePause, type LanePause, listPauses } from '../store/lane-pauses.js';
-import { type LeaseView, readLease } from '../store/lease.js';
+import { countAdoptions } from '../outbound/outbox/adoptions.js';
+import { openAlerts } from '../store/alerts.js';
+import { readBrakes, readCursor } from '../store/cursors.js';
+import { listJobRuns } from '../store/job-runs.js';
+import { describePause, listPauses } from '../store/lane-pauses.js';
+import { readLease } from '../store/lease.js';
 import type { Tx } from '../store/store.js';
 import { silence } from './watch-alerts.js';
 
@@ -42,62 +41,12 @@ function kindInWords(credential: ServiceSettings['credential']): string {
   }
 }
 
-export interface Status {
-  environment: string;
-  installation: string;
-  service: string;
-  /** The kind of credential in use, in words. */
-  credential: string;
-  /** Why nothing is delivered yet, or null. */
-  notLive: string | null;
-  lease: LeaseView;
-  /** Daemons that started and did not say that they stopped: the holder, standbys, and daemons that were killed. */
-  daemons: RunningDaemon[];
-  /** Pauses in force now; during an outage only probes go out. */
-  pauses: LanePause[];
-  outbox: OutboxCounts;
-  /** Records that the service had already; `open`: with differences that await review. */
-  adopted: AdoptionCounts;
-  /** Sources whose updates and removals are all held, until a person says `waybill confirm` or the cause is gone. */
-  brakes: { entity: Entity; reason: string }[];
-  /** Why messages are parked, the most frequent reasons first. */
-  parkedReasons: MessageGroup[];
-  cursors: { customer: CaptureCursor; order: CaptureCursor };
-  lastPull: LastPull | null;
-  unpaidInvoices: number;
-  /** null: orders can not be read at the service (service.endpoints.readOrder). */
-  readBack: ReadBackCounts | null;
-  lastDeliveryAt: number | null;
-  /** What needs a person, the oldest first. */
-  alerts: Alert[];
-  /** How the last runs of the jobs went. */
-  runs: JobRun[];
-  /** null: webhooks are not listened for. */
-  webhooks: WebhookStatus | null;
-  /** What is written back into the ERP, and with what success; empty where it is off. */
-  writeBack: WriteBackStatus[];
-  /** That nothing at all has succeeded for too long, or null. */
-  silence: string | null;
-  /** That no pull was proven for too long, or null. */
-  unproven: string | null;
-}
-
-interface WriteBackStatus {
-  kind: WriteBackKind;
-  /** When a pass last came to its end without a failure. */
-  succeededAt: number | null;
-  /** Everything is compared or written for the first time. */
-  sweeps: boolean;
-  /** Records that the ERP refuses. */
-  refused: number;
-  /** Why the last passes failed, since when, and when it is tried again. */
-  failing: { reason: string; sinceAt: number | null; nextTryAt: number } | null;
-}
+export type Status = Awaited<ReturnType<typeof readStatus>>;
 
 const topReasons = 5;
 
 /** How Waybill is doing, from one look at the store. Reads only. */
-export async function readStatus(tx: Tx, settings: Settings, erpIdentity: string, nowMs: number): Promise<Status> {
+export async function readStatus(tx: Tx, settings: Settings, erpIdentity: string, nowMs: number) {
   const pauses = [...(await listPauses(tx)), ...new QuietClock(settings.schedule).pauses(nowMs)];
   const runs = await listJobRuns(tx);
   const silent = silence({ runs, firstAuditAt: await firstAuditAt(tx) }, settings, nowMs);
@@ -105,26 +54,38 @@ export async function readStatus(tx: Tx, settings: Settings, erpIdentity: string
     environment: settings.service.environment,
     installation: settings.installation,
     service: settings.service.baseUrl,
+    /** The kind of credential in use, in words. */
     credential: credentialInWords(settings.service),
+    /** Why nothing is delivered yet, or null. */
     notLive: await goLiveProblem(tx, settings, erpIdentity),
     lease: await readLease(tx, 'service'),
+    /** Daemons that started and did not say that they stopped: the holder, standbys, and daemons that were killed. */
     daemons: await startedDaemons(tx, 5),
-    // An outage stays on record, and only probes go out, until the service answers.
+    /** In force now. An outage stays on record, and only probes go out, until the service answers. */
     pauses: pauses.filter((p) => p.cause === 'outage' || p.until_at === null || p.until_at > nowMs),
     outbox: await countOutbox(tx),
+    /** Records that the service had already; `open`: with differences that await review. */
     adopted: await countAdoptions(tx),
+    /** Sources whose updates and removals are all held, until a person says `waybill confirm` or the cause is gone. */
     brakes: await readBrakes(tx),
+    /** Why messages are parked, the most frequent reasons first. */
     parkedReasons: await groupMessages(tx, { states: ['parked'] }, 'reason', topReasons),
     cursors: { customer: await readCursor(tx, 'customer'), order: await readCursor(tx, 'order') },
     lastPull: await lastPull(tx),
     unpaidInvoices: await countListedInvoices(tx),
+    /** null: orders can not be read at the service (service.endpoints.readOrder). */
     readBack: settings.service.endpoints.readOrder ? await countReadBack(tx) : null,
     lastDeliveryAt: runs.find(({ job }) => job === 'deliver')?.succeededAt ?? (await lastEventAt(tx, 'delivered')),
+    /** What needs a person, the oldest first. */
     alerts: (await openAlerts(tx)).filter((alert) => !isOutdated(alert, settings.service)),
     runs,
+    /** null: webhooks are not listened for. */
     webhooks: settings.webhooks.enabled ? await readWebhookStatus(tx) : null,
+    /** What is written back into the ERP, and with what success; empty where it is off. */
     writeBack: await writeBackStatus(tx, settings),
+    /** That nothing at all has succeeded for too long, or null. */
     silence: silent?.message ?? null,
+    /** That no pull was proven for too long, or null. */
     unproven: settings.invoices.enabled ? unprovenInWords(await unprovenSince(tx), settings.alert, nowMs) : null,
   };
 }
@@ -135,7 +96,7 @@ function unprovenInWords(since: number | null, { maxSilenceHours }: Settings['al
   return `no pull has proven the list of invoices for ${hours} h, so paid invoices may still be listed. "Last pull" in \`waybill status\` says why.`;
 }
 
-async function writeBackStatus(tx: Tx, { writeBack }: Settings): Promise<WriteBackStatus[]> {
+async function writeBackStatus(tx: Tx, { writeBack }: Settings) {
   if (!writeBack.enabled) return [];
   const progress = await listWriteBack(tx);
   const refusals = await countRefusals(tx);
@@ -145,9 +106,13 @@ async function writeBackStatus(tx: Tx, { writeBack }: Settings): Promise<WriteBa
       const known = progress.find((one) => one.kind === kind);
       return {
         kind,
+        /** When a pass last came to its end without a failure. */
         succeededAt: known?.succeededAt ?? null,
+        /** Everything is compared or written for the first time. */
         sweeps: known === undefined || known.sweepAfter !== null,
+        /** Records that the ERP refuses. */
         refused: refusals.find((one) => one.kind === kind)?.count ?? 0,
+        /** Why the last passes failed, since when, and when it is tried again. */
         failing: known?.failure
           ? { reason: known.failure, sinceAt: known.failingSince, nextTryAt: known.nextTryAt }
           : null,

@@ -2,7 +2,6 @@ import { appendAudit } from '../audit/audit-log.js';
 import type { JobContext } from '../ops/job-context.js';
 import {
   allowStandby,
-  type GoLiveRecord,
   goLiveProblem,
   type LiveIdentity,
   liveIdentity,
@@ -11,23 +10,18 @@ import {
 } from '../outbound/deliver/go-live.js';
 import { recoveryProblem } from '../outbound/recovery/store-witness.js';
 
-/** Whether this store may deliver to its service. */
-export interface LiveState {
-  /** What the store would be allowed to deliver for. */
-  identity: LiveIdentity;
-  /** The last go-live, or null. */
-  before: GoLiveRecord | null;
-  /** Why the store may not deliver, or null. */
-  problem: string | null;
-  /** What would be sent is unknown until `waybill recover` has found out what was sent. */
-  needsRecovery: boolean;
-}
+export type LiveState = Awaited<ReturnType<typeof readLiveState>>;
 
-export async function readLiveState({ store, settings }: JobContext, erpIdentity: string): Promise<LiveState> {
+/** Whether this store may deliver to its service. */
+export async function readLiveState({ store, settings }: JobContext, erpIdentity: string) {
   return store.read('read go-live', async (tx) => ({
+    /** What the store would be allowed to deliver for. */
     identity: liveIdentity(settings, erpIdentity),
+    /** The last go-live, or null. */
     before: await readGoLive(tx),
+    /** Why the store may not deliver, or null. */
     problem: await goLiveProblem(tx, settings, erpIdentity),
+    /** What would be sent is unknown until `waybill recover` has found out what was sent. */
     needsRecovery: (await recoveryProblem(tx)) !== null,
   }));
 }

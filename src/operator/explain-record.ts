@@ -1,21 +1,15 @@
-import { type AuditLine, readAuditPage, startOfLast } from '../audit/audit-log.js';
+import { readAuditPage, startOfLast } from '../audit/audit-log.js';
 import type { Entity } from '../model/record.js';
 import type { JobContext } from '../ops/job-context.js';
 import { goLiveProblem } from '../outbound/deliver/go-live.js';
 import { QuietClock } from '../outbound/deliver/quiet-hours.js';
 import { readCursor } from '../store/cursors.js';
 import { activePauses, listPauses } from '../store/lane-pauses.js';
-import { describeStory, type StoryInWords } from './describe-story.js';
+import { describeStory } from './describe-story.js';
 import type { FindBy } from './find-records.js';
-import { type RecordStory, tellStory } from './tell-story.js';
+import { tellStory } from './tell-story.js';
 
-export interface Explanation {
-  story: RecordStory;
-  words: StoryInWords;
-  audit: AuditLine[];
-  /** The audit holds older lines of the record than `audit`. */
-  olderAudit: boolean;
-}
+export type Explanation = Awaited<ReturnType<typeof explainRecord>>;
 
 /** The newest audit lines of a record are shown; `waybill audit` prints the older ones. */
 const maxAuditLines = 500;
@@ -25,7 +19,7 @@ export async function explainRecord(
   { store, settings, nowMs }: JobContext,
   { entity, sourceKey, erpIdentity }: { entity: Entity; sourceKey: string; erpIdentity: string },
   time: (ms: number) => string,
-): Promise<Explanation> {
+) {
   const now = nowMs();
   return store.read('tell the story of a record', async (tx) => {
     const filter = { records: [{ entity, sourceKey }] };
@@ -40,24 +34,18 @@ export async function explainRecord(
       time,
     });
     const audit = await readAuditPage(tx, filter, start.afterId, maxAuditLines);
+    // `olderAudit`: the audit holds older lines of the record than these.
     return { story, words, audit, olderAudit: start.older };
   });
 }
 
-interface UnknownRecord {
-  /** As what the key was looked up. */
-  lookedUp: string[];
-  /** Why the record may be unknown. */
-  hints: string[];
-}
-
-/** Why nothing may be known of a record that `findRecords` did not find. */
+/** Why nothing may be known of a record that `findRecords` did not find: as what its key was looked up, and hints. */
 export async function explainUnknown(
   { store, settings }: JobContext,
   entity: Entity,
   by: FindBy,
   time: (ms: number) => string,
-): Promise<UnknownRecord> {
+) {
   const { orders, customers } = settings;
   const cursor = await store.read('read the cursor', (tx) => readCursor(tx, entity));
   const lookedUp = [

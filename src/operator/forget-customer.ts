@@ -15,20 +15,10 @@ export function customerCodeOf(record: string | null): string | null {
   return typeof code === 'string' ? code : null;
 }
 
-/** What the store keeps about a customer. */
-export interface CustomerTraces {
-  /** Messages by state. */
-  states: ReadonlyMap<MessageState, number>;
-  bodies: number;
-  excerpts: number;
-  bound: boolean;
-  /** Its code and its id at the service, as far as they are kept. */
-  names: readonly string[];
-  /** Bodies of its orders. In them it appears by its code alone, unless the mapping says otherwise. */
-  orderBodies: number;
-}
+export type CustomerTraces = Awaited<ReturnType<typeof customerTraces>>;
 
-export async function customerTraces(tx: Tx, sourceKey: string): Promise<CustomerTraces> {
+/** What the store keeps about a customer. */
+export async function customerTraces(tx: Tx, sourceKey: string) {
   const own = "m.entity='customer' AND m.source_key=?";
   const states = await tx.rows<{ state: MessageState; count: number }>(
     `SELECT m.state, COUNT(*) AS count FROM outbox_message m WHERE ${own} GROUP BY m.state`,
@@ -45,6 +35,7 @@ export async function customerTraces(tx: Tx, sourceKey: string): Promise<Custome
   const code = customerCodeOf(record ?? binding?.acknowledged ?? null);
   const count = async (sql: string) => (await tx.value<number>(`SELECT COUNT(*) FROM ${sql}`, [sourceKey])) ?? 0;
   return {
+    /** Messages by state. */
     states: new Map(states.map(({ state, count: messages }) => [state, messages])),
     bodies: await count(`message_body b JOIN outbox_message m ON m.id=b.message_id WHERE ${own}`),
     excerpts: await count(
@@ -52,7 +43,9 @@ export async function customerTraces(tx: Tx, sourceKey: string): Promise<Custome
          JOIN outbox_message m ON m.id=a.message_id WHERE ${own}`,
     ),
     bound: binding !== undefined,
+    /** Its code and its id at the service, as far as they are kept. */
     names: [...new Set([code, binding?.serviceId ?? null])].filter((name) => name !== null),
+    /** Bodies of its orders. In them it appears by its code alone, unless the mapping says otherwise. */
     orderBodies: await count(
       "message_body b JOIN outbox_message m ON m.id=b.message_id WHERE m.entity='order' AND m.customer_key=?",
     ),

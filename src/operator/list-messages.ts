@@ -105,40 +105,31 @@ export async function groupMessages(
   return [...groups.values()].sort((a, b) => b.count - a.count).slice(0, limit);
 }
 
-export interface OutboxCounts {
-  byState: { state: MessageState; entity: Entity; count: number }[];
-  parked: { parkClass: ParkClass; count: number }[];
-  /** When the oldest message that is still open was captured; null: none is. */
-  oldestPendingAt: number | null;
-  oldestInDoubtAt: number | null;
-  /** Delivered, but with a flag that asks a person to look. */
-  flagged: number;
-  /** Orders that wait for their lines. */
-  unsettled: number;
-  /**
-   * Messages that will never be sent, because the record they wait for is not being sent: changes to a record that was never acknowledged
-   * and whose create was discarded, and orders of such a customer.
-   */
-  stranded: number;
-}
-
-export async function countOutbox(tx: Tx): Promise<OutboxCounts> {
+/** What the outbox holds. */
+export async function countOutbox(tx: Tx) {
   const count = async (sql: string) => (await tx.value<number>(`SELECT COUNT(*) FROM ${sql}`)) ?? 0;
   const oldestAt = async (state: MessageState) =>
     (await tx.value<number>('SELECT MIN(captured_at) FROM outbox_message WHERE state=?', [state])) ?? null;
   const isUnderWay = "o.state IN ('pending','sending','in_doubt','parked')";
   return {
-    byState: await tx.rows(
+    byState: await tx.rows<{ state: MessageState; entity: Entity; count: number }>(
       'SELECT state, entity, COUNT(*) AS count FROM outbox_message GROUP BY state, entity ORDER BY state, entity',
     ),
-    parked: await tx.rows(
+    parked: await tx.rows<{ parkClass: ParkClass; count: number }>(
       `SELECT park_class, COUNT(*) AS count FROM outbox_message WHERE state='parked' GROUP BY park_class
         ORDER BY COUNT(*) DESC`,
     ),
+    /** When the oldest message that is still open was captured; null: none is. */
     oldestPendingAt: await oldestAt('pending'),
     oldestInDoubtAt: await oldestAt('in_doubt'),
+    /** Delivered, but with a flag that asks a person to look. */
     flagged: await count("outbox_message WHERE state='delivered' AND flag IS NOT NULL"),
+    /** Orders that wait for their lines. */
     unsettled: await count('unsettled'),
+    /**
+     * Messages that will never be sent, because the record they wait for is not being sent: changes to a record that was
+     * never acknowledged and whose create was discarded, and orders of such a customer.
+     */
     stranded: await count(
       `(
       SELECT m.id FROM outbox_message m LEFT JOIN binding w ON w.entity=m.entity AND w.source_key=m.source_key

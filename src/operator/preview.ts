@@ -4,20 +4,7 @@ import type { JobContext } from '../ops/job-context.js';
 import { capture } from '../outbound/capture/capture.js';
 import type { TouchedRecord } from '../outbound/capture/capture-page.js';
 
-export interface Preview {
-  /** What the ERP holds that is not in the outbox yet. */
-  captured: { customers: number; orders: number };
-  parked: number;
-  waiting: number;
-  /** What is in the outbox and not delivered yet. */
-  open: { customers: number; orders: number };
-  /** Sum of qty × price of all these orders, in minor units. */
-  ordersTotal: string;
-  oldest: PreviewOrder | null;
-  newest: PreviewOrder | null;
-  /** Orders that startFrom keeps out for good. */
-  excludedByStartFrom: number;
-}
+export type Preview = Awaited<ReturnType<typeof preview>>;
 
 export interface PreviewOrder {
   key: string;
@@ -26,10 +13,10 @@ export interface PreviewOrder {
 }
 
 /** What delivery would send if it began now: read from the ERP and the outbox, in memory bounded by a page. */
-export async function preview(context: JobContext, reader: ErpReader): Promise<Preview> {
+export async function preview(context: JobContext, reader: ErpReader) {
   let total = 0n;
-  let oldest: PreviewOrder | null = null;
-  let newest: PreviewOrder | null = null;
+  let oldest = null as PreviewOrder | null;
+  let newest = null as PreviewOrder | null;
   const meet = (order: PreviewOrder) => {
     if (!oldest || comparable(order) < comparable(oldest)) oldest = order;
     if (!newest || comparable(order) > comparable(newest)) newest = order;
@@ -73,13 +60,17 @@ export async function preview(context: JobContext, reader: ErpReader): Promise<P
     if (rows.length < 500) break;
   }
   return {
+    /** What the ERP holds that is not in the outbox yet. */
     captured,
     parked: result.parked,
     waiting: result.waiting,
+    /** What is in the outbox and not delivered yet. */
     open,
+    /** Sum of qty × price of all these orders, in minor units. */
     ordersTotal: String(total),
     oldest,
     newest,
+    /** Orders that startFrom keeps out for good. */
     excludedByStartFrom: await reader.countExcludedByStartFrom(),
   };
 }

@@ -82,51 +82,10 @@ export async function eraseBodies(tx: Tx, ids: readonly number[]): Promise<{ bod
   return { bodies: await tx.run(`DELETE FROM message_body WHERE message_id IN ${list}`, ids), excerpts };
 }
 
-/** Deletes closed messages with all that hangs on them. */
-async function deleteMessages(
-  tx: Tx,
-  ids: readonly number[],
-): Promise<{ messages: number; attempts: number; bodies: number; excerpts: number }> {
-  const erased = await eraseBodies(tx, ids);
-  if (ids.length === 0) return { ...erased, messages: 0, attempts: 0 };
-  const list = placeholders(ids.length);
-  const attempts = await tx.run(`DELETE FROM attempt WHERE message_id IN ${list}`, ids);
-  return { ...erased, attempts, messages: await tx.run(`DELETE FROM outbox_message WHERE id IN ${list}`, ids) };
-}
-
-/**
- * Removes requests that belong to no message (pages of a list, orders that were read back) and are older than `before`; up to
- * `limit` are looked at, from `afterId` on. Those of messages go with them.
- */
-async function pruneAttempts(
-  tx: Tx,
-  before: number,
-  afterId: number,
-  limit: number,
-): Promise<{ attempts: number; lastId: number; more: boolean }> {
-  const rows = await tx.rows<{ id: number; messageId: number | null; intendedAt: number }>(
-    `SELECT id, message_id, intended_at FROM attempt WHERE id>? ORDER BY id LIMIT ${Math.trunc(limit)}`,
-    [afterId],
-  );
-  const old = rows.filter(({ intendedAt }) => intendedAt < before);
-  const ids = old.filter(({ messageId }) => messageId === null).map(({ id }) => id);
-  const attempts =
-    ids.length === 0 ? 0 : await tx.run(`DELETE FROM attempt WHERE id IN ${placeholders(ids.length)}`, ids);
-  // Ids grow with time.
-  return { attempts, lastId: rows.at(-1)?.id ?? afterId, more: old.length === limit };
-}
-
 /** How many rows were removed. */
-interface PruneResult {
-  messages: number;
-  bodies: number;
-  excerpts: number;
-  attempts: number;
-  audit: number;
-  pulls: number;
-  alerts: number;
-  webhooks: number;
-}
+type PruneResult = typeof nothing;
+
+const nothing = { messages: 0, bodies: 0, excerpts: 0, attempts: 0, audit: 0, pulls: 0, alerts: 0, webhooks: 0 };
 
 interface Batch {
   removed: Partial<PruneResult>;
@@ -148,16 +107,7 @@ export async function prune(context: JobContext, lease: Lease, signal?: AbortSig
   const at = nowMs();
   const horizons = { messagesBefore: at - messagesDays * dayMs, bodiesBefore: at - bodiesDays * dayMs };
   const auditBefore = at - auditDays * dayMs;
-  const total: PruneResult = {
-    messages: 0,
-    bodies: 0,
-    excerpts: 0,
-    attempts: 0,
-    audit: 0,
-    pulls: 0,
-    alerts: 0,
-    webhooks: 0,
-  };
+  const total = { ...nothing };
 
   /** One batch after the other until `work` says that it was the last; nothing counts that was not committed. */
   const inBatches = async (work: (tx: Tx, afterId: number) => Promise<Batch>) => {
@@ -175,19 +125,31 @@ export async function prune(context: JobContext, lease: Lease, signal?: AbortSig
     const page = await oldMessages(tx, afterId, batchSize);
     const decided = page.map((message) => ({ id: message.id, decision: pruneDecision(message, horizons) }));
     const chosen = (wanted: string) => decided.filter(({ decision }) => decision === wanted).map(({ id }) => id);
-    const erased = await eraseBodies(tx, chosen('body'));
-    const deleted = await deleteMessages(tx, chosen('message'));
+    const ids = chosen('message');
+    const erased = await eraseBodies(tx, [...chosen('body'), ...ids]);
+    const list = placeholders(ids.length);
+    const attempts = ids.length && (await tx.run(`DELETE FROM attempt WHERE message_id IN ${list}`, ids));
+    const messages = ids.length && (await tx.run(`DELETE FROM outbox_message WHERE id IN ${list}`, ids));
     const youngest = Math.max(horizons.messagesBefore, horizons.bodiesBefore);
     return {
-      removed: { ...deleted, bodies: erased.bodies + deleted.bodies, excerpts: erased.excerpts + deleted.excerpts },
+      removed: { ...erased, messages, attempts },
       lastId: page.at(-1)?.id ?? afterId,
       // Ids grow with time: behind a page that is all young there is nothing old.
       more: page.length === batchSize && page.some(({ capturedAt }) => capturedAt < youngest),
     };
   });
+  // Requests that belong to no message: pages of a list, orders that were read back. Those of messages go with them.
   await inBatches(async (tx, afterId) => {
-    const { attempts, lastId, more } = await pruneAttempts(tx, horizons.messagesBefore, afterId, batchSize);
-    return { removed: { attempts }, lastId, more };
+    const rows = await tx.rows<{ id: number; messageId: number | null; intendedAt: number }>(
+      `SELECT id, message_id, intended_at FROM attempt WHERE id>? ORDER BY id LIMIT ${batchSize}`,
+      [afterId],
+    );
+    const old = rows.filter(({ intendedAt }) => intendedAt < horizons.messagesBefore);
+    const ids = old.filter(({ messageId }) => messageId === null).map(({ id }) => id);
+    const list = placeholders(ids.length);
+    const attempts = ids.length && (await tx.run(`DELETE FROM attempt WHERE id IN ${list}`, ids));
+    // Ids grow with time.
+    return { removed: { attempts }, lastId: rows.at(-1)?.id ?? afterId, more: old.length === batchSize };
   });
   const oldest: [keyof PruneResult, (tx: Tx) => Promise<number>][] = [
     ['audit', (tx) => pruneAudit(tx, auditBefore, batchSize)],

@@ -53,34 +53,31 @@ export async function hasCreateUnderWay(tx: Tx, sentBefore: number): Promise<boo
   return rows.length > 0;
 }
 
-export interface ReadBackCounts {
-  /** Delivered orders. */
-  orders: number;
-  /** Of these: read at least once. */
-  read: number;
-  final: number;
-  gone: number;
-  /** With a total that a person should look at. */
-  flagged: number;
-  /** The oldest reading of an order that is still read; null: none was read. */
-  oldestReadAt: number | null;
-}
-
-export async function countReadBack(tx: Tx): Promise<ReadBackCounts> {
-  const rows = await tx.rows(
+/** The delivered orders, by what came of reading them back. */
+export async function countReadBack(tx: Tx) {
+  const rows = await tx.rows<{
+    state: ReadState;
+    orders: number;
+    readings: number;
+    flagged: number;
+    oldest: number | null;
+  }>(
     `SELECT read_state AS state, COUNT(*) AS orders, COUNT(read_at) AS readings, COUNT(read_flag) AS flagged,
             MIN(read_at) AS oldest
        FROM binding WHERE entity='order' GROUP BY read_state`,
   );
   const of = (state: ReadState) => rows.find((row) => row.state === state)?.orders ?? 0;
-  const sum = (column: string) => rows.reduce((total, row) => total + row[column], 0);
+  const sum = (column: 'orders' | 'readings' | 'flagged') => rows.reduce((total, row) => total + row[column], 0);
   const oldest = rows.flatMap((row) => (row.state === 'final' || row.oldest === null ? [] : [row.oldest]));
   return {
     orders: sum('orders'),
+    /** Of these: read at least once. */
     read: sum('readings'),
     final: of('final'),
     gone: of('gone'),
+    /** With a total that a person should look at. */
     flagged: sum('flagged'),
+    /** The oldest reading of an order that is still read; null: none was read. */
     oldestReadAt: oldest.length === 0 ? null : Math.min(...oldest),
   };
 }

@@ -49,41 +49,30 @@ export async function addToTally(tx: Tx, counts: ReadonlyMap<string, number>, no
     );
 }
 
-export interface WebhookStatus {
-  /** When an event was stored last; null: never. */
-  lastEventAt: number | null;
-  /** When a listener started last; null: never. */
-  listeningSinceAt: number | null;
-  /** Events that have to be read about. */
-  pending: number;
-  tally: TallyRow[];
-  /** That webhooks seem to have stopped, in words, or null. */
-  stopped: string | null;
-}
-
 /** Pulls that are looked at. */
 const newestPulls = 200;
 
-export async function readWebhookStatus(tx: Tx): Promise<WebhookStatus> {
+export async function readWebhookStatus(tx: Tx) {
   const tally = await tx.rows<TallyRow>('SELECT name, number, last_at FROM webhook_tally ORDER BY name');
   const listeningSinceAt = tally.find(({ name }) => name === 'listening')?.lastAt ?? null;
   const pulls = await tx.rows<PullFinding>(
     `SELECT started_at, unlisted FROM invoice_pull WHERE outcome IN ('proven','unproven') ORDER BY id DESC LIMIT ${newestPulls}`,
   );
-  const [waiting] = await tx.rows<{ count: number }>(
-    "SELECT COUNT(*) AS count FROM webhook_event WHERE state='pending'",
-  );
+  const pending = await tx.value<number>("SELECT COUNT(*) FROM webhook_event WHERE state='pending'");
   return {
+    /** When an event was stored last; null: never. */
     lastEventAt: await lastReceivedAt(tx, ''),
+    /** When a listener started last; null: never. */
     listeningSinceAt,
-    pending: waiting?.count ?? 0,
+    /** Events that have to be read about. */
+    pending: pending ?? 0,
     tally: tally.filter(({ name }) => name !== 'listening'),
+    /** That webhooks seem to have stopped, in words, or null. */
     stopped: webhooksSeemStopped(pulls, await lastReceivedAt(tx, "WHERE about='invoice'"), listeningSinceAt),
   };
 }
 
 async function lastReceivedAt(tx: Tx, where: string): Promise<number | null> {
   const sql = `SELECT received_at FROM webhook_event ${where} ORDER BY received_at DESC LIMIT 1`;
-  const [last] = await tx.rows<{ receivedAt: number }>(sql);
-  return last?.receivedAt ?? null;
+  return (await tx.value<number>(sql)) ?? null;
 }
