@@ -52,10 +52,7 @@ async function work(
   const { settings, store, log, nowMs } = context;
   log.info('Delivering from here', { epoch: lease.lease.epoch, environment: settings.service.environment });
   const ending = new AbortController();
-  const end = () => ending.abort();
-  stop.addEventListener('abort', end, { once: true });
-  if (stop.aborted) end();
-  const { signal } = ending;
+  const signal = AbortSignal.any([stop, ending.signal]);
   const scheduler = new JobScheduler(log, settings.schedule.timeZone, signal);
   let stopListening = () => {};
   try {
@@ -78,8 +75,7 @@ async function work(
     if (result.stopped && !stop.aborted) log.warn('delivery stopped', { reason: result.stopped });
   } finally {
     // Delivery has drained. The jobs stop next, and the lease goes last: a successor may begin at once.
-    end();
-    stop.removeEventListener('abort', end);
+    ending.abort();
     stopListening();
     await scheduler.stop();
     await lease

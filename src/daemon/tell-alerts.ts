@@ -38,10 +38,7 @@ export async function lookAfterAlerts(
 ): Promise<void> {
   const { store, settings, nowMs } = context;
   const changes = await store.read('look for trouble', (tx) => alertChanges(tx, settings, nowMs()));
-  if (changes)
-    await lease.write('note the alerts', async (tx) => {
-      await writeAlertChanges(tx, changes, nowMs());
-    });
+  if (changes) await lease.write('note the alerts', (tx) => writeAlertChanges(tx, changes, nowMs()));
   for (const alert of await store.read('look for alerts to tell', (tx) => untoldAlerts(tx, nowMs(), atOnce))) {
     if (signal.aborted) return;
     await tellOne(context, lease, alert, tell, signal);
@@ -60,9 +57,9 @@ async function tellOne(
   const state = alert.raisedToldAt === null ? 'raised' : 'over';
   let failure: string | null = null;
   if (tell) {
-    await lease.write('claim an alert', async (tx) => {
-      await postponeAlert(tx, alert.id, nowMs() + settings.alert.timeoutSeconds * 1000 + 5_000, alert.tries);
-    });
+    await lease.write('claim an alert', (tx) =>
+      postponeAlert(tx, alert.id, nowMs() + settings.alert.timeoutSeconds * 1000 + 5_000, alert.tries),
+    );
     try {
       await tell(noticeOf(context, alert, state), signal);
     } catch (error) {

@@ -142,7 +142,8 @@ async function bindResolved(
   if (delivered.length === 0) return;
   const ids = delivered.map(({ id }) => id);
   const serviceIds = new Map(delivered.map(({ id, serviceId }) => [id, serviceId]));
-  const rows = await tx.rows<Omit<Binding, 'serviceId' | 'acknowledged'> & ResolvedRow>(
+  type ResolvedRow = Omit<Binding, 'serviceId' | 'acknowledged'> & { id: number; operation: Operation; record: string };
+  const rows = await tx.rows<ResolvedRow>(
     `SELECT m.id, m.entity, m.source_key, m.revision, m.generation, m.content_hash, m.mapping_fingerprint, m.identity, m.operation,
             b.record
        FROM outbox_message m
@@ -175,13 +176,6 @@ async function bindResolved(
     rows.filter((row) => row.operation === 'delete'),
     nowMs,
   );
-}
-
-interface ResolvedRow {
-  id: number;
-  operation: Operation;
-  /** The mapped record as canonical JSON. */
-  record: string;
 }
 
 /** What an operator asks for. */
@@ -240,18 +234,11 @@ export async function actOnMessages(
   request: ActionRequest,
   ids: readonly number[],
 ): Promise<number> {
-  let done = 0;
-  for (let start = 0; start < ids.length; start += batchSize)
-    done += await actOnBatch(context, request, ids.slice(start, start + batchSize));
-  return done;
-}
-
-/** Decides again with the rows locked, and writes the decisions and the audit in the same transaction. */
-async function actOnBatch(context: JobContext, request: ActionRequest, ids: readonly number[]): Promise<number> {
   const { store, settings, actor } = context;
   const { action, filter, reason } = request;
-  const done = await store.transaction(`record the operator's ${action}`, async (tx) => {
-    const decided = await decideForMessages(tx, ids, filter, action, operatorContext(context, request), true);
+  // Decides again with the rows locked, and writes the decisions and the audit in the same transaction.
+  const actOnBatch = async (tx: Tx, batch: readonly number[]) => {
+    const decided = await decideForMessages(tx, batch, filter, action, operatorContext(context, request), true);
     const possible = decided.filter(({ decision }) => decision.to !== null);
     const at = context.nowMs();
     await writeOperatorDecisions(tx, possible, settings.installation, reason, at);
@@ -277,8 +264,13 @@ async function actOnBatch(context: JobContext, request: ActionRequest, ids: read
     );
     killPoint('before-resolve-commit');
     return possible.length;
-  });
-  killPoint('after-resolve-commit');
+  };
+  let done = 0;
+  for (let start = 0; start < ids.length; start += batchSize) {
+    const batch = ids.slice(start, start + batchSize);
+    done += await store.transaction(`record the operator's ${action}`, (tx) => actOnBatch(tx, batch));
+    killPoint('after-resolve-commit');
+  }
   return done;
 }
 

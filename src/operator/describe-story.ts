@@ -83,7 +83,9 @@ export function describeStory(story: RecordStory, context: StoryContext): StoryI
       describeWaiting(story, message, context, words);
       break;
     case 'parked':
-      describeParked(story, message, context, words);
+      words.where = `Parked: it waits for a person (${parkClassInWords[message.parkClass ?? 'refused']}).`;
+      if (message.reason) words.why.push(message.reason);
+      adviseParked(story, message, context, words);
       break;
   }
   return words;
@@ -160,29 +162,17 @@ function describeWaiting(story: RecordStory, message: StoryMessage, context: Sto
 
 function describeCustomer(customer: StoryCustomer, { time, nowMs }: StoryContext, words: StoryInWords): void {
   const { newest, sourceKey } = customer;
-  const explain = {
+  let how = 'was never captured: is its row in the ERP, and eligible?';
+  if (newest?.state === 'parked') how = `is ${stateInWords(newest)}: ${newest.reason ?? 'no reason on record'}`;
+  else if (newest) {
+    const next = isOpen(newest) && newest.nextAttemptAt > nowMs ? `; next try at ${time(newest.nextAttemptAt)}` : '';
+    how = `is ${stateInWords(newest)}${next}.`;
+  }
+  words.why.push(`It waits for its customer ${sourceKey}, which ${how}`);
+  words.todo.push({
     text: 'Read the story of its customer.',
     command: `waybill explain customer ${shellWord(sourceKey)}`,
-  };
-  if (!newest) {
-    words.why.push(
-      `It waits for its customer ${sourceKey}, which was never captured: is its row in the ERP, and eligible?`,
-    );
-  } else if (newest.state === 'parked') {
-    words.why.push(
-      `It waits for its customer ${sourceKey}, which is ${stateInWords(newest)}: ${newest.reason ?? 'no reason on record'}`,
-    );
-  } else {
-    const next = isOpen(newest) && newest.nextAttemptAt > nowMs ? `; next try at ${time(newest.nextAttemptAt)}` : '';
-    words.why.push(`It waits for its customer ${sourceKey}, which is ${stateInWords(newest)}${next}.`);
-  }
-  words.todo.push(explain);
-}
-
-function describeParked(story: RecordStory, message: StoryMessage, context: StoryContext, words: StoryInWords): void {
-  words.where = `Parked: it waits for a person (${parkClassInWords[message.parkClass ?? 'refused']}).`;
-  if (message.reason) words.why.push(message.reason);
-  adviseParked(story, message, context, words);
+  });
 }
 
 function adviseParked(

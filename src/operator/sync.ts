@@ -103,7 +103,7 @@ export async function sync(
     result.writeBack = await writeBack(
       context,
       { writer, reader: partners.reader },
-      { triesAtOnce: true, ...(options.signal ? { signal: options.signal } : {}) },
+      { triesAtOnce: true, signal: options.signal },
     );
   return result;
 }
@@ -146,7 +146,7 @@ async function syncStages(
         retryHorizonMs,
         trial: options.trial ?? false,
         erpIdentity: partners.reader.identity(),
-        ...(options.signal ? { signal: options.signal } : {}),
+        signal: options.signal,
         onProgress: progress,
       });
       result.deliver = { ...delivered, watched: null };
@@ -154,7 +154,7 @@ async function syncStages(
     }
     if (options.stages.includes('pull') && context.settings.invoices.enabled && !options.signal?.aborted) {
       result.pull = await pull(context, client, lease, {
-        ...(options.signal ? { signal: options.signal } : {}),
+        signal: options.signal,
         onProgress: ({ staged, total }) => options.onProgress?.({ stage: 'pull', done: staged, total }),
       });
       if (result.pull.outcome === 'proven' || result.pull.outcome === 'unproven') await noteSuccess(context, 'pull');
@@ -174,12 +174,12 @@ async function captureWhenFree(context: JobContext, reader: ErpReader, options: 
   const giveUpAt = performance.now() + (context.settings.delivery.leaseSeconds + 5) * 1000;
   for (;;) {
     const result = await capture(context, reader, {
-      ...(options.filter ? { filter: options.filter } : {}),
-      ...(options.limit === undefined ? {} : { limit: options.limit }),
-      force: options.force ?? false,
-      dryRun: options.dryRun ?? false,
+      filter: options.filter,
+      limit: options.limit,
+      force: options.force,
+      dryRun: options.dryRun,
       sweep: true,
-      ...(options.signal ? { signal: options.signal } : {}),
+      signal: options.signal,
       onProgress: ({ read, total }) => options.onProgress?.({ stage: 'capture', done: read, total }),
     });
     if (!result.busy || performance.now() > giveUpAt || options.signal?.aborted) return result;

@@ -93,6 +93,11 @@ const maxMessages = 200;
 export async function tellStory(tx: Tx, entity: Entity, sourceKey: string): Promise<RecordStory> {
   const messages = await messagesOf(tx, entity, sourceKey, maxMessages);
   const newest = messages.at(-1) ?? null;
+  const customerKey = newest?.customerKey ?? null;
+  const [unsettled = null] =
+    entity === 'order'
+      ? await tx.rows('SELECT first_seen_at, reason FROM unsettled WHERE source_key=?', [sourceKey])
+      : [];
   return {
     entity,
     sourceKey,
@@ -101,16 +106,15 @@ export async function tellStory(tx: Tx, entity: Entity, sourceKey: string): Prom
     adoption: await adoptionOf(tx, entity, sourceKey),
     messages,
     ...(await attemptsOf(tx, entity, sourceKey)),
-    customer: newest?.customerKey ? await customerOf(tx, newest.customerKey) : null,
-    unsettled: entity === 'order' ? await unsettledOf(tx, sourceKey) : null,
-  };
-}
-
-async function customerOf(tx: Tx, sourceKey: string): Promise<StoryCustomer> {
-  return {
-    sourceKey,
-    binding: await bindingOf(tx, 'customer', sourceKey),
-    newest: (await messagesOf(tx, 'customer', sourceKey, 1)).at(-1) ?? null,
+    customer:
+      customerKey === null
+        ? null
+        : {
+            sourceKey: customerKey,
+            binding: await bindingOf(tx, 'customer', customerKey),
+            newest: (await messagesOf(tx, 'customer', customerKey, 1))[0] ?? null,
+          },
+    unsettled,
   };
 }
 
@@ -157,8 +161,4 @@ async function bindingOf(tx: Tx, entity: Entity, sourceKey: string): Promise<Sto
     acknowledgedAt,
     atService: wasRead ? { ...read, isFinal: readState === 'final' } : null,
   };
-}
-
-async function unsettledOf(tx: Tx, sourceKey: string): Promise<RecordStory['unsettled']> {
-  return (await tx.rows('SELECT first_seen_at, reason FROM unsettled WHERE source_key=?', [sourceKey]))[0] ?? null;
 }

@@ -114,7 +114,5 @@ async function heldBy(gate: SendGate, client: ServiceClient): Promise<string | n
 
 /** To be called once before the first run: the settings may name other final states by now. */
 export async function prepareReadBack({ settings }: JobContext, lease: Pick<ServiceLease, 'write'>): Promise<void> {
-  await lease.write('prepare to read orders back', async (tx) => {
-    await reviseFinal(tx, settings.orders.readBack.finalStates);
-  });
+  await lease.write('prepare to read orders back', (tx) => reviseFinal(tx, settings.orders.readBack.finalStates));
 }

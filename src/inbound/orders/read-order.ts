@@ -97,9 +97,7 @@ export async function readOrder(
   const { sourceKey, serviceId } = asked;
   const path = fillPath(endpoint.path, { order_id: serviceId, id: serviceId });
   const giveUp = async (reason: string, isRefused: boolean): Promise<OrderRead> => {
-    await lease.write('note that an order was asked for', async (tx) => {
-      await noteOrderAsked(tx, sourceKey, nowMs());
-    });
+    await lease.write('note that an order was asked for', (tx) => noteOrderAsked(tx, sourceKey, nowMs()));
     return { kind: 'not_read', reason, isRefused, isItsOwn: true };
   };
   if ('problem' in path) return giveUp(path.problem, true);

@@ -123,9 +123,7 @@ export class WriteBackRun {
   }
 
   async #save(progress: WriteBackProgress): Promise<void> {
-    await this.#lease.write('note how far the write-back is', async (tx) => {
-      await saveWriteBack(tx, progress);
-    });
+    await this.#lease.write('note how far the write-back is', (tx) => saveWriteBack(tx, progress));
   }
 
   async #writeRefused(): Promise<void> {
