@@ -1,6 +1,6 @@
 import { appendAudit } from '../audit/audit-log.js';
 import type { ErpReader } from '../erp/erp-reader.js';
-import type { Entity } from '../model/record.js';
+import { type Entity, entities } from '../model/record.js';
 import type { JobContext } from '../ops/job-context.js';
 import { killPoint } from '../ops/kill-point.js';
 import { capture } from '../outbound/capture/capture.js';
@@ -11,7 +11,7 @@ import type { Operation, ParkClass } from '../outbound/outbox/message.js';
 import { discardMessages, releaseHeld } from '../outbound/outbox/transitions.js';
 import { endAlert } from '../store/alerts.js';
 import { clearBrake, readBrakes } from '../store/cursors.js';
-import { joinConditions, placeholders } from '../store/rows.js';
+import { joinConditions, placeholders, updateRows } from '../store/rows.js';
 import type { Tx } from '../store/store.js';
 
 interface HeldMessage {
@@ -100,24 +100,16 @@ export async function confirmMessages(
   const rows = found.filter((row) => confirmation !== 'adopt' || row.operation !== 'create');
   if (rows.length === 0) return [];
   const confirmed = rows.map(({ id }) => id);
-  for (const entity of ['customer', 'order'] as const)
-    await reviewAdoptions(
-      tx,
-      entity,
-      rows.filter((row) => row.entity === entity).map((row) => row.sourceKey),
-      nowMs,
-    );
+  for (const entity of entities) {
+    const keys = rows.filter((row) => row.entity === entity).map((row) => row.sourceKey);
+    await reviewAdoptions(tx, entity, keys, nowMs);
+  }
   // The next sweep learns the record's identity anew.
   const renamed = confirmation === 'discard' ? [] : rows.filter((row) => row.parkClass === 'conflict');
-  if (renamed.length > 0)
-    await tx.run(
-      `UPDATE outbox_message SET identity=NULL WHERE id IN ${placeholders(renamed.length)}`,
-      renamed.map(({ id }) => id),
-    );
-  await refreshBindings(
-    tx,
-    renamed.map(({ entity, sourceKey }) => ({ entity, sourceKey, identity: null })),
-  );
+  const messages = renamed.map(({ id }) => ({ id, identity: null }));
+  await updateRows(tx, 'outbox_message', ['id'], messages);
+  const bindings = renamed.map(({ entity, sourceKey }) => ({ entity, sourceKey, identity: null }));
+  await refreshBindings(tx, bindings);
   if (confirmation === 'send') await releaseHeld(tx, confirmed, nowMs);
   else {
     const said = confirmation === 'adopt' ? `Adopted as the new baseline: ${reason}` : reason;
@@ -243,7 +235,7 @@ export async function confirmHeld(
     killPoint('after-confirm-commit');
   }
   await store.transaction('end the brakes', async (tx) => {
-    for (const entity of ['customer', 'order'] as const) {
+    for (const entity of entities) {
       if (!(await isAnythingHeld(tx, entity))) await endAlert(tx, `held.${entity}`, nowMs());
       if (filter.keys !== undefined || (filter.entity !== undefined && filter.entity !== entity)) continue;
       const brake = shown.brakes.find((one) => one.entity === entity);

@@ -54,7 +54,7 @@ onBothLabs('pruning', (kit) => {
       await insertEvent(tx, { id: 'waits', ...about }, '{}', Date.now());
       await insertEvent(tx, { id: 'kept', type: 'other', about: null, subject: null }, '{}', Date.now());
       await insertEvent(tx, { id: 'done', ...about }, '{}', Date.now());
-      await endEvents(tx, ['done'], 'nothing had changed', Date.now());
+      await endEvents(tx, [{ id: 'done' }], 'nothing had changed', Date.now());
     });
     expect(await pruned(later(lab, 89))).to.include({ webhooks: 0 });
     expect(await pruned(later(lab, 91))).to.include({ webhooks: 2 });

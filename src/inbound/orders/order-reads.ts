@@ -55,13 +55,8 @@ export async function hasCreateUnderWay(tx: Tx, sentBefore: number): Promise<boo
 
 /** The delivered orders, by what came of reading them back. */
 export async function countReadBack(tx: Tx) {
-  const rows = await tx.rows<{
-    state: ReadState;
-    orders: number;
-    readings: number;
-    flagged: number;
-    oldest: number | null;
-  }>(
+  type Counts = { state: ReadState; orders: number; readings: number; flagged: number; oldest: number | null };
+  const rows = await tx.rows<Counts>(
     `SELECT read_state AS state, COUNT(*) AS orders, COUNT(read_at) AS readings, COUNT(read_flag) AS flagged,
             MIN(read_at) AS oldest
        FROM binding WHERE entity='order' GROUP BY read_state`,

@@ -92,7 +92,7 @@ export async function readOrdersBack(
     if (due.length === 0) return result;
     for (const { sourceKey } of due) {
       while (client.rateLimiter.waiting > 0 && !signal?.aborted) await clock.sleep(pollMs, signal);
-      const stopped = signal?.aborted ? 'stopping' : ((await heldBy(gate, client)) ?? null);
+      const stopped = signal?.aborted ? 'stopping' : await heldBy(gate, client);
       if (stopped !== null) return { ...result, stopped };
       const one = await readOrder(context, client, lease, { sourceKey }, { signal, isPatient: true });
       if (one.kind === 'not_read' && !one.isItsOwn) return { ...result, stopped: one.reason };

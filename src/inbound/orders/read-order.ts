@@ -16,19 +16,19 @@ type OrderShown = { status: string; total: number | null } | { isAbsent: true };
 /** What is new, for the audit. `total`: not the one before, or not the sum of what was sent. */
 type OrderNews = 'status' | 'total' | 'gone' | 'back';
 
-interface OrderCircumstances {
-  finalStates: readonly string[];
-  /** The sum of what was acknowledged; null: not known, or not to be compared. */
-  expectedTotal: bigint | null;
-  /** A change or removal of ours may have taken effect already: neither total nor absence means anything yet. */
-  isMoving: boolean;
-}
-
-/** What an answer means for what is known of an order. Pure. */
+/**
+ * What an answer means for what is known of an order. Pure.
+ * @param expectedTotal the sum of what was acknowledged; null: not known, or not to be compared
+ * @param isMoving a change or removal of ours may have taken effect already: neither total nor absence means anything yet
+ */
 export function judgeOrderRead(
   known: OrderReading,
   shown: OrderShown,
-  { finalStates, expectedTotal, isMoving }: OrderCircumstances,
+  {
+    finalStates,
+    expectedTotal,
+    isMoving,
+  }: { finalStates: readonly string[]; expectedTotal: bigint | null; isMoving: boolean },
 ): { reading: OrderReading; news: OrderNews[] } {
   if ('isAbsent' in shown) {
     if (isMoving || known.state === 'gone') return { reading: known, news: [] };
@@ -36,7 +36,9 @@ export function judgeOrderRead(
   }
   const { status, total } = shown;
   const state = finalStates.includes(status) ? 'final' : 'open';
-  const flag = isMoving ? known.flag : flagOf(total, expectedTotal);
+  const differs = total !== null && expectedTotal !== null && BigInt(total) !== expectedTotal;
+  const said = differs ? `the service says a total of ${total}, and our lines add up to ${expectedTotal}` : null;
+  const flag = isMoving ? known.flag : said;
   const news: OrderNews[] = [];
   if (known.state === 'gone') news.push('back');
   if (known.status !== status) news.push('status');
@@ -44,14 +46,6 @@ export function judgeOrderRead(
   if (isOtherTotal || (flag !== null && flag !== known.flag)) news.push('total');
   return { reading: { state, status, total, flag }, news };
 }
-
-function flagOf(total: number | null, expectedTotal: bigint | null): string | null {
-  if (total === null || expectedTotal === null || BigInt(total) === expectedTotal) return null;
-  return `the service says a total of ${total}, and our lines add up to ${expectedTotal}`;
-}
-
-/** By the id that the service gave, as a webhook names it, or by the key in the ERP. */
-export type OrderToRead = { orderId: string } | { sourceKey: string };
 
 export type OrderRead =
   /** The service showed it. `changed`: something is new, and on the audit. */
@@ -66,26 +60,21 @@ export type OrderRead =
    */
   | { kind: 'not_read'; reason: string; isRefused: boolean; isItsOwn: boolean };
 
-interface ReadOrderOptions {
-  signal?: AbortSignal | undefined;
-  /** Lets everything else pass that waits for a slot, and asks once only. */
-  isPatient?: boolean;
-  tries?: number;
-}
-
 /** Below everything that is sent, also below the backlog. */
 const patientPriority = -2;
 
 /**
  * Asks the service for the status and the total of one delivered order, within the limit and past the gate of the lane `pull`
  * like every read, and keeps them with its binding.
+ * @param order by the id that the service gave, as a webhook names it, or by the key in the ERP
+ * @param isPatient lets everything else pass that waits for a slot, and asks once only
  */
 export async function readOrder(
   context: JobContext,
   client: ServiceClient,
   lease: ServiceLease,
-  order: OrderToRead,
-  { signal, isPatient = false, tries }: ReadOrderOptions = {},
+  order: { orderId: string } | { sourceKey: string },
+  { signal, isPatient = false, tries }: { signal?: AbortSignal; isPatient?: boolean; tries?: number } = {},
 ): Promise<OrderRead> {
   const { store, settings, nowMs } = context;
   const { acknowledgement, endpoints } = settings.service;

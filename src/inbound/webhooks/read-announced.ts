@@ -17,8 +17,8 @@ interface AnnouncedReads {
   orders: Map<string, StoredEvent[]>;
   /** Ids of events for which the whole list has to be pulled. */
   needPull: string[];
-  /** Events for which there is nothing to read, with the reason. */
-  endAtOnce: { ids: string[]; outcome: string }[];
+  /** Events for which there is nothing to read, by the reason. */
+  endAtOnce: Map<string, StoredEvent[]>;
 }
 
 /** Sorts events by what has to be read for them. Pure. @param can what this installation reads */
@@ -26,23 +26,20 @@ export function announcedReads(
   events: readonly StoredEvent[],
   can: { invoices: boolean; ownRead: boolean; orders: boolean },
 ): AnnouncedReads {
-  const reads: AnnouncedReads = { invoices: new Map(), orders: new Map(), needPull: [], endAtOnce: [] };
-  const add = (to: Map<string, StoredEvent[]>, subject: string, event: StoredEvent) =>
-    to.set(subject, [...(to.get(subject) ?? []), event]);
-  const unread = new Map<string, string[]>();
-  const leave = (outcome: string, id: string) => unread.set(outcome, [...(unread.get(outcome) ?? []), id]);
+  const reads: AnnouncedReads = { invoices: new Map(), orders: new Map(), needPull: [], endAtOnce: new Map() };
+  const add = (to: Map<string, StoredEvent[]>, name: string, event: StoredEvent) =>
+    to.set(name, [...(to.get(name) ?? []), event]);
   for (const event of events) {
-    const { about, id } = event;
+    const { about } = event;
     const subject = event.subject !== null && canStandInPath(event.subject) ? event.subject : null;
     if (about === 'invoice') {
-      if (!can.invoices) leave('invoices are not read (invoices.enabled)', id);
+      if (!can.invoices) add(reads.endAtOnce, 'invoices are not read (invoices.enabled)', event);
       else if (can.ownRead && subject !== null) add(reads.invoices, subject, event);
-      else reads.needPull.push(id);
-    } else if (!can.orders) leave('orders are not read (service.endpoints.readOrder)', id);
+      else reads.needPull.push(event.id);
+    } else if (!can.orders) add(reads.endAtOnce, 'orders are not read (service.endpoints.readOrder)', event);
     else if (subject !== null) add(reads.orders, subject, event);
-    else leave('it names no order (webhooks.fields.orderId)', id);
+    else add(reads.endAtOnce, 'it names no order (webhooks.fields.orderId)', event);
   }
-  reads.endAtOnce = [...unread].map(([outcome, ids]) => ({ ids, outcome }));
   return reads;
 }
 
@@ -106,14 +103,6 @@ const mayBecomeOursMs = 120_000;
 const giveUpMs = 3_600_000;
 const givenUp = 'could not be read for an hour; the schedule finds what changed';
 
-/** What one record is read with. */
-interface Reading {
-  context: JobContext;
-  client: ServiceClient;
-  lease: ServiceLease;
-  signal: AbortSignal | undefined;
-}
-
 /**
  * What came of one record. `read` and `ended`: its events are over. `pull`: only the whole list can tell. `failed`: it could
  * not be read now. `too_early`: it may be ours once an answer is there.
@@ -145,10 +134,9 @@ export async function readAnnounced(
     ownRead: readInvoice !== undefined,
     orders: readOrder !== undefined,
   });
-  for (const { ids, outcome } of reads.endAtOnce) await end(context, lease, ids, outcome);
+  for (const [outcome, unread] of reads.endAtOnce) await end(context, lease, unread, outcome);
   result.needsPull = reads.needPull.length > 0;
   result.waits = pending.some(({ length }) => length === atOnce);
-  const reading: Reading = { context, client, lease, signal };
   for (const [records, readOne] of [
     [reads.invoices, readAnnouncedInvoice],
     [reads.orders, readAnnouncedOrder],
@@ -156,9 +144,9 @@ export async function readAnnounced(
     let failures = 0;
     for (const [subject, about] of shuffled(records, random)) {
       if ((await gate.check('pull')) !== null) return { ...result, waits: true };
-      const outcome = await readOne(reading, subject, about);
+      const outcome = await readOne(context, client, lease, subject, about, signal);
       const isOld = about.every(({ receivedAt }) => receivedAt < nowMs() - giveUpMs);
-      if (outcome === 'failed' && isOld) await end(context, lease, idsOf(about), givenUp);
+      if (outcome === 'failed' && isOld) await end(context, lease, about, givenUp);
       else if (outcome === 'failed' || outcome === 'too_early') result.waits = true;
       else if (outcome === 'pull') result.needsPull = true;
       else if (outcome === 'read') result.read++;
@@ -183,9 +171,12 @@ export async function endPulled({ nowMs }: JobContext, lease: ServiceLease, sinc
 }
 
 async function readAnnouncedInvoice(
-  { context, client, lease, signal }: Reading,
+  context: JobContext,
+  client: ServiceClient,
+  lease: ServiceLease,
   invoiceNo: string,
   about: readonly StoredEvent[],
+  signal?: AbortSignal,
 ): Promise<ReadOutcome> {
   const { store, settings, actor } = context;
   const { states, scope } = settings.invoices;
@@ -201,7 +192,7 @@ async function readAnnouncedInvoice(
       isOdd = 'odd' in said || (known.isKnown ? isAbsent(said) : 'due' in said && scope !== 'all');
       if (isOdd) return;
       const change = await applyOwnRead(tx, known, said, nowMs);
-      await endEvents(tx, idsOf(about), change ?? 'nothing had changed', nowMs);
+      await endEvents(tx, about, change ?? 'nothing had changed', nowMs);
       const outcome = change === null ? 'same' : 'changed';
       const detail = { invoiceNo, change, events: about.length };
       await appendAudit(tx, [{ event: 'webhook', outcome, actor, detail }], nowMs);
@@ -212,15 +203,18 @@ async function readAnnouncedInvoice(
 }
 
 async function readAnnouncedOrder(
-  { context, client, lease, signal }: Reading,
+  context: JobContext,
+  client: ServiceClient,
+  lease: ServiceLease,
   orderId: string,
   about: readonly StoredEvent[],
+  signal?: AbortSignal,
 ): Promise<ReadOutcome> {
   const mayBecomeOurs = await awaitsOrderId(context, about);
   const read = await readOrder(context, client, lease, { orderId }, { signal, tries: 1 });
   if (read.kind === 'unknown' && mayBecomeOurs) return 'too_early';
   if (read.kind === 'not_read' && !read.isRefused) return 'failed';
-  await end(context, lease, idsOf(about), inWords(read));
+  await end(context, lease, about, inWords(read));
   return read.kind === 'read' ? 'read' : 'ended';
 }
 
@@ -245,10 +239,11 @@ function shuffled<T>(items: Iterable<T>, random: () => number): T[] {
     .map(({ item }) => item);
 }
 
-function idsOf(about: readonly StoredEvent[]): string[] {
-  return about.map(({ id }) => id);
-}
-
-async function end({ nowMs }: JobContext, lease: ServiceLease, ids: readonly string[], outcome: string): Promise<void> {
-  await lease.write('end events', (tx) => endEvents(tx, ids, outcome, nowMs()));
+async function end(
+  { nowMs }: JobContext,
+  lease: ServiceLease,
+  about: readonly StoredEvent[],
+  outcome: string,
+): Promise<void> {
+  await lease.write('end events', (tx) => endEvents(tx, about, outcome, nowMs()));
 }

@@ -39,11 +39,16 @@ export async function listEvents(tx: Tx, limit: number): Promise<StoredEvent[]> 
 }
 
 /** Ends events, with what came of them in words. */
-export async function endEvents(tx: Tx, ids: readonly string[], outcome: string, nowMs: number): Promise<void> {
-  if (ids.length === 0) return;
+export async function endEvents(
+  tx: Tx,
+  events: readonly Pick<StoredEvent, 'id'>[],
+  outcome: string,
+  nowMs: number,
+): Promise<void> {
+  if (events.length === 0) return;
   await tx.run(
-    `UPDATE webhook_event SET state='done', outcome=?, handled_at=? WHERE state='pending' AND event_id IN ${placeholders(ids.length)}`,
-    [outcome.slice(0, 500), nowMs, ...ids],
+    `UPDATE webhook_event SET state='done', outcome=?, handled_at=? WHERE state='pending' AND event_id IN ${placeholders(events.length)}`,
+    [outcome.slice(0, 500), nowMs, ...events.map(({ id }) => id)],
   );
 }
 

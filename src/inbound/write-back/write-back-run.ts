@@ -32,13 +32,6 @@ export interface WriteBackOptions {
   triesAtOnce?: boolean;
 }
 
-/** What one run did about one kind. */
-interface KindOutcome {
-  written: number;
-  refused: number;
-  failure: WriteBackError | null;
-}
-
 /** One page of a sweep: its keys, and where the next one begins; null: the sweep is done. */
 interface SweepPage {
   keys: string[];
@@ -71,7 +64,8 @@ export class WriteBackRun {
     this.#batch = new WriteBackBatch(parts);
   }
 
-  async run(): Promise<KindOutcome> {
+  /** What was written and refused, and why it came to no end, or null. */
+  async run(): Promise<{ written: number; refused: number; failure: WriteBackError | null }> {
     const { nowMs } = this.#context;
     let progress = await this.#begin();
     let failure: WriteBackError | null = null;

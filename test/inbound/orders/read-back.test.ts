@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { runSchedule } from '../../../src/daemon/schedule.js';
 import { alertChanges, writeAlertChanges } from '../../../src/daemon/watch-alerts.js';
 import { prepareReadBack, readOrdersBack } from '../../../src/inbound/orders/read-back.js';
-import { type OrderToRead, readOrder } from '../../../src/inbound/orders/read-order.js';
+import { readOrder } from '../../../src/inbound/orders/read-order.js';
 import { recallRequests } from '../../../src/outbound/deliver/lane-keeper.js';
 import type { ServiceClient } from '../../../src/service/service-client.js';
 import { openAlerts } from '../../../src/store/alerts.js';
@@ -35,7 +35,7 @@ onBothLabs('reading orders back', (kit) => {
       await prepareReadBack(lab.context, lease);
       return readOrdersBack(lab.context, lab.client, lease);
     });
-  const read = (lab: Lab, order: OrderToRead) =>
+  const read = (lab: Lab, order: { orderId: string } | { sourceKey: string }) =>
     withServiceLease(lab.context, (lease) => readOrder(lab.context, lab.client, lease, order));
   const rested = () => kit.rows("UPDATE binding SET read_asked_at=0 WHERE entity='order'");
   const bindings = () =>
