@@ -1,5 +1,5 @@
 import type { Entity, JsonValue } from '../model/record.js';
-import { type Condition, insertRows, joinConditions, placeholders } from '../store/rows.js';
+import { type Condition, deleteOldest, insertRows, joinConditions, placeholders } from '../store/rows.js';
 import type { Tx } from '../store/store.js';
 import { markDue } from '../store/write-back-due.js';
 
@@ -89,13 +89,7 @@ function detailOf({ event, outcome, entity, detail = {} }: AuditEntry): { [name:
 
 /** Removes the oldest lines of the log, up to `limit` of them. @returns how many there were */
 export async function pruneAudit(tx: Tx, before: number, limit: number): Promise<number> {
-  const rows = await tx.rows<{ id: number }>(
-    `SELECT id FROM audit_log WHERE at<? ORDER BY at, id LIMIT ${Math.trunc(limit)}`,
-    [before],
-  );
-  if (rows.length === 0) return 0;
-  const ids = rows.map(({ id }) => id);
-  return tx.run(`DELETE FROM audit_log WHERE id IN ${placeholders(ids.length)}`, ids);
+  return deleteOldest(tx, { table: 'audit_log', key: 'id', where: 'at<? ORDER BY at, id', before }, limit);
 }
 
 /**

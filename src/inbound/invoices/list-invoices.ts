@@ -84,15 +84,9 @@ export async function listLeftInvoices(tx: Tx, limit: number): Promise<LeftInvoi
   );
 }
 
-interface MalformedInvoice {
-  invoice_no: string | null;
-  reason: string;
-  since_at: number;
-}
-
 /** Rows of the service's list that make no sense. */
-export async function listMalformedInvoices(tx: Tx, limit: number): Promise<MalformedInvoice[]> {
-  return tx.select(
+export async function listMalformedInvoices(tx: Tx, limit: number) {
+  return tx.select<{ invoice_no: string | null; reason: string; since_at: number }>(
     `SELECT invoice_no, reason, since_at FROM invoice_malformed ORDER BY since_at, invoice_no LIMIT ${Math.trunc(limit)}`,
   );
 }

@@ -58,8 +58,9 @@ export type PassVerdict = { kind: 'more' } | { kind: 'proven' } | { kind: 'unpro
 /** So many pages in a row that bring nothing new end a list: one alone may be a repetition, or short. */
 const maxBarren = 2;
 
+const unread: ListState = { totalBegin: null, met: 0, again: 0, totalBefore: null, totalFirst: null, totalLast: null };
+
 export function beginPasses(lists: number, limit: number): PassState {
-  const none: ListState = { totalBegin: null, met: 0, again: 0, totalBefore: null, totalFirst: null, totalLast: null };
   return {
     pass: 1,
     list: 0,
@@ -69,7 +70,7 @@ export function beginPasses(lists: number, limit: number): PassState {
     barren: 0,
     largest: 0,
     hasStrayed: false,
-    lists: Array.from({ length: lists }, () => ({ ...none })),
+    lists: Array.from({ length: lists }, () => ({ ...unread })),
   };
 }
 
@@ -115,14 +116,10 @@ function isListOver(state: PassState, { total, isAnotherPage }: PageSeen): boole
 function turn(state: PassState, maxPasses: number): { state: PassState; verdict: PassVerdict } {
   const doubt = state.pass === 1 ? null : doubtOf(state);
   if (state.pass > 1 && doubt === null) return { state, verdict: { kind: 'proven' } };
-  if (state.pass >= maxPasses)
-    return {
-      state,
-      verdict: {
-        kind: 'unproven',
-        reason: `the list changed in each of ${state.pass} readings: in the last one ${doubt}`,
-      },
-    };
+  if (state.pass >= maxPasses) {
+    const reason = `the list changed in each of ${state.pass} readings: in the last one ${doubt}`;
+    return { state, verdict: { kind: 'unproven', reason } };
+  }
   const next: PassState = {
     ...state,
     pass: state.pass + 1,
@@ -130,14 +127,7 @@ function turn(state: PassState, maxPasses: number): { state: PassState; verdict:
     largest: 0,
     hasStrayed: false,
     limit: learnedLimit(state),
-    lists: state.lists.map(({ totalBegin, totalLast }) => ({
-      totalBegin,
-      met: 0,
-      again: 0,
-      totalBefore: totalLast,
-      totalFirst: null,
-      totalLast: null,
-    })),
+    lists: state.lists.map(({ totalBegin, totalLast }) => ({ ...unread, totalBegin, totalBefore: totalLast })),
   };
   return { state: next, verdict: { kind: 'more' } };
 }

@@ -39,7 +39,9 @@ export function readOwnInvoice(
 ): OwnRead {
   // A page for people, or nothing at all, may come from a gateway that has lost the service behind it.
   if (status === endpoint.absentStatus)
-    return isObject(body) ? { left: null } : { odd: `HTTP ${status}, without the JSON in which the service says why` };
+    return typeof body === 'object' && body !== null && !Array.isArray(body)
+      ? { left: null }
+      : { odd: `HTTP ${status}, without the JSON in which the service says why` };
   const value = endpoint.field === undefined ? body : valueAt(body, endpoint.field);
   if (valueAt(value, 'invoice_no') !== known.invoiceNo) return { odd: `the answer is not about ${known.invoiceNo}` };
   const said = valueAt(value, 'status');
@@ -57,10 +59,6 @@ export function readOwnInvoice(
 /** Whether it says that there is no such invoice. An address that leads elsewhere says so of every invoice. */
 export function isAbsent(said: OwnRead): boolean {
   return 'left' in said && said.left === null;
-}
-
-function isObject(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** The question for one invoice by its number. The caller keeps the answer. */
@@ -124,7 +122,7 @@ async function findsListed(
   endpoint: ReadInvoiceEndpoint,
   states: readonly string[],
 ): Promise<boolean> {
-  const listed = await store.read('look for an invoice that was met', (tx) => metInvoice(tx));
+  const listed = await store.read('look for an invoice that was met', metInvoice);
   if (listed === null || !canStandInPath(listed.invoiceNo)) return false;
   const asked = await questions.ask<OwnRead>({
     ...invoiceQuestion(endpoint, states, listed),

@@ -1,9 +1,8 @@
 import type { Settings } from '../../config/settings.js';
-import { placeholders, updateRows } from '../../store/rows.js';
+import { deleteOldest, type Row, updateRows } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { beginPasses, type PassState } from './list-proof.js';
-import { clearStaging, isGroupEnded, type StagedCounts } from './staging.js';
-import type { SwapCounts } from './swap-invoices.js';
+import { clearStaging, isGroupEnded } from './staging.js';
 
 /** How far a pull has come. It is stored with every page, so that the next process goes on where a killed one was. */
 export interface PullProgress {
@@ -112,12 +111,12 @@ export async function failPull(tx: Tx, id: number, reason: string, nowMs: number
   await updateRows(tx, 'invoice_pull', ['id'], [{ id, ...end }]);
 }
 
-/** Ends a pull whose list was swapped in. */
+/** Ends a pull whose list was swapped in. @param counts the columns that say what it found and changed */
 export async function endPull(
   tx: Tx,
   id: number,
   { pages, mostPasses: passes, asked, serviceTotal, doubt }: PullProgress,
-  counts: StagedCounts & SwapCounts,
+  counts: Readonly<Row>,
   nowMs: number,
 ): Promise<void> {
   const outcome = doubt === null ? 'proven' : 'unproven';
@@ -129,14 +128,8 @@ export async function endPull(
 
 /** Removes up to `limit` records of old pulls, never the newest. The invoices themselves stay. */
 export async function prunePulls(tx: Tx, before: number, limit: number): Promise<number> {
-  const rows = await tx.rows<{ id: number }>(
-    `SELECT id FROM invoice_pull WHERE started_at<? AND ended_at IS NOT NULL
-        AND id<(SELECT MAX(n.id) FROM invoice_pull n) ORDER BY id LIMIT ${Math.trunc(limit)}`,
-    [before],
-  );
-  if (rows.length === 0) return 0;
-  const ids = rows.map(({ id }) => id);
-  return tx.run(`DELETE FROM invoice_pull WHERE id IN ${placeholders(ids.length)}`, ids);
+  const where = 'started_at<? AND ended_at IS NOT NULL AND id<(SELECT MAX(n.id) FROM invoice_pull n) ORDER BY id';
+  return deleteOldest(tx, { table: 'invoice_pull', key: 'id', where, before }, limit);
 }
 
 export interface LastPull {

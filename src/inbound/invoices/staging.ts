@@ -11,13 +11,9 @@ export interface InvoiceList {
 
 const chunkSize = 1_000;
 
-export interface StagedCounts {
-  listed: number;
-  malformed: number;
-}
-
-export async function countStaged(tx: Tx): Promise<StagedCounts> {
-  const [row] = await tx.rows<StagedCounts>(
+/** How many rows the pull in the making has staged. */
+export async function countStaged(tx: Tx) {
+  const [row] = await tx.rows<{ listed: number; malformed: number }>(
     `SELECT COALESCE(SUM(CASE WHEN malformed IS NULL THEN 1 ELSE 0 END), 0) AS listed,
             COALESCE(SUM(CASE WHEN malformed IS NULL THEN 0 ELSE 1 END), 0) AS malformed
        FROM invoice_staging WHERE is_newest=1 AND has_left=0`,
@@ -41,20 +37,20 @@ export async function stagePage(
   pass: number,
   rows: readonly PageRow[],
 ): Promise<{ fresh: number; again: number }> {
-  const byKey = new Map(rows.map((row) => [row.key, row]));
+  const different = [...new Map(rows.map((row) => [row.key, row])).values()];
   const counts = { fresh: 0, again: 0 };
-  const keys = [...byKey.keys()];
-  for (let start = 0; start < keys.length; start += chunkSize) {
-    const chunk = keys.slice(start, start + chunkSize);
+  for (let start = 0; start < different.length; start += chunkSize) {
+    const chunk = different.slice(start, start + chunkSize);
+    const keys = chunk.map(({ key }) => key);
     const known = await tx.rows<{ rowKey: string; firstPass: number; lastPass: number }>(
       `SELECT row_key, first_pass, last_pass FROM invoice_staging
         WHERE list_customer=? AND list_state=? AND row_key IN ${placeholders(chunk.length)}`,
-      [list.customer, list.state, ...chunk],
+      [list.customer, list.state, ...keys],
     );
     const left = await tx.rows<{ invoiceNo: string }>(
       `SELECT invoice_no FROM invoice_staging WHERE has_left=1 AND row_key IN ${placeholders(chunk.length)}
           AND list_customer='' AND list_state=''`,
-      chunk,
+      keys,
     );
     const hasLeft = new Set(left.map(({ invoiceNo }) => invoiceNo));
     const firstPasses = new Map(known.map(({ rowKey, firstPass }) => [rowKey, firstPass]));
@@ -64,21 +60,14 @@ export async function stagePage(
       tx,
       'invoice_staging',
       ['list_customer', 'list_state', 'row_key'],
-      chunk.map((key) => {
-        const row = byKey.get(key) as PageRow;
-        const staged = stagedRow(list, row, firstPasses.get(key) ?? pass, pass);
+      chunk.map((row) => {
+        const staged = stagedRow(list, row, firstPasses.get(row.key) ?? pass, pass);
         return hasLeft.has(numberOf(row) ?? '') ? { ...staged, is_newest: 0 } : staged;
       }),
     );
     // A row that makes no sense says nothing of its invoice, so it displaces no row of another list.
-    await outdate(
-      tx,
-      list,
-      chunk.flatMap((key) => {
-        const row = byKey.get(key) as PageRow;
-        return 'invoice' in row ? [row.invoice.invoice_no] : [];
-      }),
-    );
+    const numbers = chunk.flatMap((row) => ('invoice' in row ? [row.invoice.invoice_no] : []));
+    await outdate(tx, list, numbers);
   }
   return counts;
 }
@@ -115,12 +104,8 @@ export async function forgetDueReads(tx: Tx, customer: string): Promise<void> {
 
 /** Ends the reading of a group of lists. Where it is proven, only what its last pass met was on the list. */
 export async function endGroup(tx: Tx, customer: string, provenPass: number | null): Promise<void> {
-  await upsertRows(
-    tx,
-    'invoice_group',
-    ['list_customer'],
-    [{ list_customer: customer, is_proven: provenPass === null ? 0 : 1 }],
-  );
+  const group = { listCustomer: customer, isProven: provenPass === null ? 0 : 1 };
+  await upsertRows(tx, 'invoice_group', ['list_customer'], [group]);
   if (provenPass !== null)
     await tx.run("DELETE FROM invoice_staging WHERE list_customer=? AND list_state<>'' AND last_pass<?", [
       customer,

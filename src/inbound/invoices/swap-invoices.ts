@@ -6,14 +6,6 @@ import { markFoundDue } from '../../store/write-back-due.js';
 export const listIsProven = `EXISTS (SELECT 1 FROM invoice_group g WHERE g.is_proven=1
     AND (g.list_customer='' OR g.list_customer=invoice.customer_code))`;
 
-export interface SwapCounts {
-  added: number;
-  changed: number;
-  unlisted: number;
-  /** Listed still, although this pull did not meet them: nothing proves that they have left. */
-  missed: number;
-}
-
 const staged = `SELECT * FROM invoice_staging WHERE is_newest=1 AND malformed IS NULL AND has_left=0`;
 
 const differs = `(i.amount<>s.amount OR i.due_date<>s.due_date OR i.status<>s.status
@@ -27,7 +19,7 @@ const hasLeft = 'EXISTS (SELECT 1 FROM invoice_staging s WHERE s.invoice_no=invo
  * Makes the staged rows the list, in the caller's transaction, so that no reader sees half of it. Rows that did not change are
  * not written. An invoice leaves by the proof of its list or by its own read; its row stays, with the time.
  */
-export async function swapInvoices(tx: Tx, nowMs: number): Promise<SwapCounts> {
+export async function swapInvoices(tx: Tx, nowMs: number) {
   const changed =
     tx.dialect === 'sqlite'
       ? await tx.run(
@@ -70,6 +62,7 @@ export async function swapInvoices(tx: Tx, nowMs: number): Promise<SwapCounts> {
   );
   const missed = await tx.value<number>('SELECT COUNT(*) FROM invoice WHERE missed_at IS NOT NULL');
   await swapMalformed(tx, nowMs);
+  // `missed`: listed still, although this pull did not meet them: nothing proves that they have left.
   return { added, changed, unlisted, missed: missed ?? 0 };
 }
 

@@ -1,4 +1,4 @@
-import { placeholders } from '../../store/rows.js';
+import { deleteOldest, placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import type { WebhookEvent } from './webhook-handler.js';
 
@@ -62,14 +62,8 @@ export async function endInvoiceEvents(tx: Tx, before: number, outcome: string, 
 
 /** Removes up to `limit` events that were received before this time and are not pending. */
 export async function pruneEvents(tx: Tx, before: number, limit: number): Promise<number> {
-  const rows = await tx.rows<StoredEvent>(
-    `SELECT event_id AS id FROM webhook_event
-      WHERE received_at<? AND state<>'pending' ORDER BY received_at LIMIT ${Math.trunc(limit)}`,
-    [before],
-  );
-  if (rows.length === 0) return 0;
-  const ids = rows.map(({ id }) => id);
-  return tx.run(`DELETE FROM webhook_event WHERE event_id IN ${placeholders(ids.length)}`, ids);
+  const where = "received_at<? AND state<>'pending' ORDER BY received_at";
+  return deleteOldest(tx, { table: 'webhook_event', key: 'event_id', where, before }, limit);
 }
 
 /**

@@ -58,13 +58,10 @@ export async function writeBack(
     }
     await lease.write('note how the write-back went', async (tx) => {
       const at = nowMs();
+      const detail = { ...result.written, refused: result.refused };
       await noteWriteBackAlerts(tx, used, { failuresInRow: settings.alert.failuresInRow, isCertain, nowMs: at });
       if (Object.values(result.written).some((count) => count > 0) || result.refused > 0)
-        await appendAudit(
-          tx,
-          [{ event: 'write_back', outcome: 'written', actor, detail: { ...result.written, refused: result.refused } }],
-          at,
-        );
+        await appendAudit(tx, { event: 'write_back', outcome: 'written', actor, detail }, at);
     });
   } finally {
     await lease.release();
