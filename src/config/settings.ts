@@ -1,15 +1,16 @@
 import { z } from 'zod';
-import { erpSettings, storeSettings } from './sections/databases.js';
+import { alertSettings } from './sections/alert.js';
+import { amountsSettings } from './sections/amounts.js';
+import { captureSettings } from './sections/capture.js';
+import { customersSettings } from './sections/customers.js';
+import { deliverySettings } from './sections/delivery.js';
+import { erpSettings } from './sections/erp.js';
 import { invoicesSettings } from './sections/invoices.js';
-import {
-  alertSettings,
-  captureSettings,
-  deliverySettings,
-  retentionSettings,
-  scheduleSettings,
-} from './sections/operation.js';
-import { amountsSettings, customersSettings, ordersSettings } from './sections/records.js';
+import { ordersSettings } from './sections/orders.js';
+import { retentionSettings } from './sections/retention.js';
+import { scheduleSettings } from './sections/schedule.js';
 import { serviceSettings } from './sections/service.js';
+import { storeSettings } from './sections/store.js';
 import { group, textLike } from './sections/value-types.js';
 import { webhookSettings } from './sections/webhooks.js';
 import { writeBackSettings } from './sections/write-back.js';

@@ -1,7 +1,7 @@
 import { chmodSync, closeSync, mkdirSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DataSource } from 'typeorm';
-import type { StoreSettings } from '../config/sections/databases.js';
+import type { StoreSettings } from '../config/sections/store.js';
 import { Initial1700000000000 } from './migrations/1700000000000-initial.js';
 
 /** The pool lets go of a connection after this time without use; the server has to wait longer than that. */

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import type { DataSource } from 'typeorm';
-import type { StoreSettings } from '../config/sections/databases.js';
+import type { StoreSettings } from '../config/sections/store.js';
 import { createPrivateFile, limitSessions, migrations, storeDataSource } from './data-source.js';
 import { Store } from './store.js';
 import { StoreError } from './store-error.js';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { alertSettings } from '../../src/config/sections/operation.js';
+import { alertSettings } from '../../src/config/sections/alert.js';
 import { problemsOf, removeFolders, validSettings } from './folder.js';
 
 describe('the settings of alerts and retention', () => {

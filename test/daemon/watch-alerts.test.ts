@@ -1,5 +1,6 @@
 import { expect } from 'chai';
-import { alertSettings, scheduleSettings } from '../../src/config/sections/operation.js';
+import { alertSettings } from '../../src/config/sections/alert.js';
+import { scheduleSettings } from '../../src/config/sections/schedule.js';
 import { type Circumstances, compareAlerts, troubles, type WatchSettings } from '../../src/daemon/watch-alerts.js';
 import type { Alert } from '../../src/store/alerts.js';
 import type { JobRun } from '../../src/store/job-runs.js';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { settingsFrom } from '../../src/config/load-settings.js';
-import type { StoreSettings } from '../../src/config/sections/databases.js';
+import type { StoreSettings } from '../../src/config/sections/store.js';
 import { openStore } from '../../src/store/open-store.js';
 import type { Dialect, SqlValue, Store } from '../../src/store/store.js';
 import { type TempDir, useTempDir } from '../support/temp-dir.js';

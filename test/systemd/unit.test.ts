@@ -3,7 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
-import { deliverySettings } from '../../src/config/sections/operation.js';
+import { deliverySettings } from '../../src/config/sections/delivery.js';
 import { ensureSystemdAnalyze } from '../support/ensure-systemd-analyze.js';
 import { projectRoot } from '../support/project-root.js';
 import { useTempDir } from '../support/temp-dir.js';

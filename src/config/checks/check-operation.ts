@@ -1,5 +1,5 @@
 import { type Given, type Report, requireSetting } from '../configuration-error.js';
-import type { QuietHours } from '../sections/operation.js';
+import type { QuietHours } from '../sections/schedule.js';
 
 export function checkDelivery({ delivery = {}, service = {} }: Given, report: Report): void {
   const { leaseSeconds, drainSeconds, backoffBaseSeconds, backoffMaxSeconds } = delivery;

@@ -1,5 +1,5 @@
 import { DateTime, IANAZone } from 'luxon';
-import type { QuietHours } from '../../config/sections/operation.js';
+import type { QuietHours } from '../../config/sections/schedule.js';
 import type { Settings } from '../../config/settings.js';
 import type { LanePause } from '../../store/lane-pauses.js';
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { erpSettings } from '../../../src/config/sections/databases.js';
+import { erpSettings } from '../../../src/config/sections/erp.js';
 import { type WriteBackTarget, writeBackSettings } from '../../../src/config/sections/write-back.js';
 import { mysqlDialect } from '../../../src/erp/dialects/mysql-erp.js';
 import { sqliteDialect } from '../../../src/erp/dialects/sqlite-erp.js';

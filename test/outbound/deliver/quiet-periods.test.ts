@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { DateTime } from 'luxon';
-import { type QuietHours, scheduleSettings } from '../../../src/config/sections/operation.js';
+import { type QuietHours, scheduleSettings } from '../../../src/config/sections/schedule.js';
 import { quietMs, quietPeriods } from '../../../src/outbound/deliver/quiet-hours.js';
 
 const hourMs = 3_600_000;

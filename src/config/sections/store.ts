@@ -1,37 +1,5 @@
 import { z } from 'zod';
-import { mysqlConnection, positive, text, timeZone, variants } from './value-types.js';
-
-const erpKind = 'Kind of database. mysql: MySQL or MariaDB. sqlite: a SQLite file.';
-
-const common = {
-  timeZone: timeZone.describe(
-    'Time zone of the dates and times in the ERP, such as Europe/Berlin. Never guessed, because a wrong one shifts every date.',
-  ),
-  queryTimeoutSeconds: positive(3600)
-    .default(60)
-    .describe('Longest time one query may take; where the ERP can, it stops the query itself.'),
-};
-
-export const erpSettings = variants(
-  'The database that Waybill reads. Nothing is written through this account; see writeBack.',
-  z.discriminatedUnion('type', [
-    z.strictObject({
-      type: z.literal('mysql').describe(erpKind),
-      ...mysqlConnection({
-        host: 'Server of the ERP database.',
-        database: 'Name of the ERP database.',
-        user: 'An account that may only SELECT.',
-        credential: 'erp-password',
-      }),
-      ...common,
-    }),
-    z.strictObject({
-      type: z.literal('sqlite').describe(erpKind),
-      file: text.describe('The database file, relative to the configuration folder. Waybill only reads it.'),
-      ...common,
-    }),
-  ]),
-);
+import { mysqlConnection, text, variants } from './value-types.js';
 
 const storeKind = 'Kind of database. sqlite: a file, nothing to install. mysql: MySQL or MariaDB, also for a standby.';
 

@@ -1,29 +1,6 @@
 import { z } from 'zod';
 import { fieldMappings, rowSettings } from './record-mapping.js';
-import { choice, columns, currency, decimal, flag, group, query, text, whole } from './value-types.js';
-
-export const amountsSettings = group('How decimal columns become the integer amounts of the service, exactly.', {
-  currency: currency.describe('Currency of every amount, as an ISO 4217 code. Never guessed.'),
-  scale: whole(0, 6, 'decimal places')
-    .optional()
-    .describe(
-      'Decimal places of the service’s integer amounts; 2 sends 19.99 as 1999. Default: the exponent of the currency.',
-    ),
-  rounding: choice(['refuse', 'half-up', 'half-even'], 'What to do with an amount that has more decimals than scale.'),
-});
-
-export const customersSettings = group('Which customers are sent, and how a row becomes a customer.', {
-  send: choice(
-    ['referenced', 'all', 'none'],
-    'referenced: the customers of eligible orders. all: every pending customer. none: the service knows them already.',
-  ),
-  query: query.optional().describe('SELECT that yields one row per customer. Required unless send is none.'),
-  key: columns.optional().describe('Column (or columns) of the primary key. Required unless send is none.'),
-  ...rowSettings,
-  fields: fieldMappings
-    .optional()
-    .describe('Field of the service: column. customer_code is required unless send is none.'),
-});
+import { columns, decimal, flag, group, query, text } from './value-types.js';
 
 const lines = group('How the lines of an order are read.', {
   query: query.describe('SELECT that yields one row per order line.'),

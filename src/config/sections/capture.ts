@@ -1,0 +1,17 @@
+import { decimal, group, positive, whole } from './value-types.js';
+
+export const captureSettings = group('How the ERP is read.', {
+  pageSize: whole(1, 5000, 'records').default(500).describe('Records read in one snapshot.'),
+  overlapSeconds: decimal(0)
+    .default(600)
+    .describe('How far behind the cursor each pass starts, so that it finds late commits.'),
+  sweepMinutes: positive().default(60).describe('How often everything eligible is read, whatever the cursor says.'),
+  maxUpdates: whole(0)
+    .meta({ unit: 'records' })
+    .default(200)
+    .describe('When one pass finds more changed records than this, they wait for `waybill confirm`.'),
+  maxRemovals: whole(0)
+    .meta({ unit: 'records' })
+    .default(10)
+    .describe('When one pass finds more cancelled or deleted records than this, they wait for `waybill confirm`.'),
+});
