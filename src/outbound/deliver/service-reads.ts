@@ -29,7 +29,7 @@ const endpoints = { list_invoices: 'listInvoices', read_invoice: 'readInvoice', 
 /** After these the same question may be answered a moment later. */
 const passing: ReadonlySet<Failure['kind']> = new Set(['in_doubt', 'unavailable', 'invalid', 'throttled']);
 
-/** How often a question is asked, and how long we wait in between at most; longer waits are left to the pause. */
+/** How often a question is asked, and how long we wait in between at most; what the service wants longer is left to the pause. */
 const maxTries = 4;
 const longestWaitMs = 60_000;
 
@@ -140,7 +140,7 @@ export class ServiceReads implements Settler<EndedRead['about'], ReadAnswer<unkn
 
   /** How long to wait before the question is asked again. */
   #waitMs({ kind }: Failure): number {
-    if (kind !== 'throttled') return this.#context.settings.delivery.probeSeconds * 1000;
+    if (kind !== 'throttled') return Math.min(longestWaitMs, this.#context.settings.delivery.probeSeconds * 1000);
     // A timer may end a moment early, and the gate would still be shut.
     return Math.max(0, this.#lease.lane.throttledUntilMs + 1 - this.#context.nowMs());
   }

@@ -435,6 +435,18 @@ onBothLabs('pull', (kit) => {
     ]);
   });
 
+  it('asks again within a minute, however seldom a service that is down is probed', async () => {
+    const lab = await start(2, { settings: { delivery: { probeSeconds: 90 } } });
+    lab.sandbox.setFaults([{ kind: 'status', status: 500, times: 1, match: { path: { regex: 'invoices' } } }]);
+    const waits: number[] = [];
+    const sleep = async (ms: number) => void waits.push(ms);
+    const hasty = { ...lab.context, clock: { ...lab.context.clock, sleep } };
+    await withServiceLease(hasty, async (lease) => {
+      expect(await pull(hasty, lab.client, lease)).to.deep.include({ outcome: 'proven', unpaid: 2 });
+    });
+    expect(waits).to.deep.equal([60_000]);
+  });
+
   it('says of a request whose outcome the store did not take that nobody knows it, with the next one', async () => {
     const lab = await start(4, { sandbox: { maxPageSize: 2 } });
     const { store } = lab.context;
