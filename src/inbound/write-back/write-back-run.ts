@@ -6,7 +6,7 @@ import { boundKeys } from '../../outbound/outbox/bindings.js';
 import { canonicalJson, sha256 } from '../../outbound/outbox/content-hash.js';
 import type { Lease } from '../../store/lease.js';
 import type { Tx } from '../../store/store.js';
-import { dueRecords, removeDue } from '../../store/write-back-due.js';
+import { dueRecords, removeAllDue, removeDue } from '../../store/write-back-due.js';
 import { invoiceNumbersAfter } from '../invoices/list-invoices.js';
 import { hasPulled } from '../invoices/pull-record.js';
 import { entityOf } from './wanted-rows.js';
@@ -106,6 +106,8 @@ export class WriteBackRun {
     };
     await this.#lease.write('begin to write back', async (tx) => {
       await forgetWritten(tx, this.#kind);
+      // The sweep that begins here looks at every record. Before a first go-live the marks may be a million.
+      await removeAllDue(tx, this.#kind);
       await saveWriteBack(tx, progress);
     });
     return progress;
