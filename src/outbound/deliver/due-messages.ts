@@ -75,8 +75,8 @@ export async function probeMessageId(
 }
 
 export async function countInDoubt(tx: Tx): Promise<number> {
-  const [row] = await tx.select<{ n: number }>("SELECT COUNT(*) AS n FROM outbox_message WHERE state='in_doubt'");
-  return Number(row?.n);
+  const [row] = await tx.rows<{ n: number }>("SELECT COUNT(*) AS n FROM outbox_message WHERE state='in_doubt'");
+  return row?.n ?? 0;
 }
 
 type SendableState = 'pending' | 'in_doubt';
@@ -105,14 +105,13 @@ async function readyMessages(
     return both.sort((a, b) => sign * (a.dueAt - b.dueAt || a.id - b.id)).slice(0, limit);
   }
   const remembered = "AND (m.operation<>'create' OR m.first_sent_at IS NULL OR m.first_sent_at>=?)";
-  const rows = await tx.select<{ id: number; next_attempt_at: number }>(
-    `SELECT m.id, m.next_attempt_at FROM ${candidates}
+  return tx.rows<{ id: number; dueAt: number }>(
+    `SELECT m.id, m.next_attempt_at AS due_at FROM ${candidates}
       WHERE m.state=? AND m.entity=? AND m.is_backlog=? AND m.next_attempt_at<=? ${keys ? `AND m.source_key IN ${placeholders(keys.length)}` : ''}
         ${state === 'in_doubt' ? remembered : ''} ${which === 'first' ? '' : 'AND m.attempts=0'} AND ${ready}
       ORDER BY m.next_attempt_at ${order}, m.id ${order} LIMIT ${Math.trunc(limit)}`,
     [state, entity, isBacklog ? 1 : 0, dueBy, ...(keys ?? []), ...(state === 'in_doubt' ? [sentSince] : [])],
   );
-  return rows.map((row) => ({ id: Number(row.id), dueAt: Number(row.next_attempt_at) }));
 }
 
 /** Message `m` with what it may have to wait for: its customer's binding `c` and its own binding `w`. */
@@ -144,12 +143,12 @@ export async function nextDueAt(store: Store, scope: ClaimScope): Promise<number
       if (filter.length === 0) return null;
     }
     const only = filter.length > 0 ? `AND (${filter.join(' OR ')})` : '';
-    const [row] = await tx.select<{ due: number | null }>(
+    const [row] = await tx.rows<{ due: number | null }>(
       `SELECT MIN(m.next_attempt_at) AS due FROM ${candidates}
         WHERE m.state IN ('pending','in_doubt') ${only} AND ${ready}`,
       parameters,
     );
-    return row?.due === null || row?.due === undefined ? null : Number(row.due);
+    return row?.due ?? null;
   });
 }
 

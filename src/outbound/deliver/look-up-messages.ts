@@ -100,14 +100,15 @@ export async function nextConflictAt(
   for (const entity of entities) {
     const keys = only ? [...(only.get(entity) ?? [])] : null;
     if (keys?.length === 0) continue;
-    const [row] = await tx.select<{ due: number | null }>(
+    const [row] = await tx.rows<{ due: number | null }>(
       `SELECT MIN(m.next_attempt_at) AS due FROM outbox_message m
         WHERE ${openConflict} AND m.entity=? ${keys ? `AND m.source_key IN ${placeholders(keys.length)}` : ''}`,
       [entity, ...(keys ?? [])],
     );
-    if (row?.due !== null && row?.due !== undefined) times.push(Number(row.due));
+    times.push(row?.due ?? Number.POSITIVE_INFINITY);
   }
-  return times.length === 0 ? null : Math.min(...times);
+  const due = Math.min(...times);
+  return Number.isFinite(due) ? due : null;
 }
 
 /** What is written here; adopting is `adoptCustomer`. */
