@@ -23,21 +23,17 @@ const leastTelling = 12;
 
 /** What of an answer may be kept, shown and logged: everything but our secrets, which a service may echo. */
 export class AnswerRedaction {
-  readonly #secrets: () => readonly string[];
-
   /** @param secrets asked each time: a credential may be replaced while the program runs */
-  constructor(secrets: () => readonly string[]) {
-    this.#secrets = secrets;
-  }
+  constructor(private readonly secrets: () => readonly string[]) {}
 
   /**
    * Redacted before anything is cut out of the body. A success stays as it is: it is checked by its exact words.
    * @param answers the statuses that answer what was asked
    */
   exchange(exchange: WireExchange, answers: readonly number[]): WireExchange {
-    if (exchange.kind !== 'answer') return { ...exchange, reason: redact(exchange.reason, this.#secrets()) };
+    if (exchange.kind !== 'answer') return { ...exchange, reason: redact(exchange.reason, this.secrets()) };
     const isSuccess = exchange.status < 300 && answers.includes(exchange.status);
-    return isSuccess ? exchange : { ...exchange, body: redact(exchange.body, this.#secrets()) };
+    return isSuccess ? exchange : { ...exchange, body: redact(exchange.body, this.secrets()) };
   }
 
   /** @param knownIds what the record is called already, and a customer by our own code; any other id is the answer's */
@@ -48,9 +44,9 @@ export class AnswerRedaction {
       if (verdict.kind === 'found') return { kind: 'odd', reason };
       return { kind: 'invalid', reason: `no valid acknowledgement: ${reason}` };
     }
-    if ('reason' in verdict) return { ...verdict, reason: redact(verdict.reason, this.#secrets()) };
+    if ('reason' in verdict) return { ...verdict, reason: redact(verdict.reason, this.secrets()) };
     if (verdict.kind !== 'delivered' || verdict.state === undefined) return verdict;
-    return { ...verdict, state: redact(verdict.state, this.#secrets()) };
+    return { ...verdict, state: redact(verdict.state, this.secrets()) };
   }
 
   /** An id is kept and shown as it is. A short secret may be part of an honest one. */
@@ -58,7 +54,7 @@ export class AnswerRedaction {
     return (
       redact(
         id,
-        this.#secrets().filter(({ length }) => length >= leastTelling),
+        this.secrets().filter(({ length }) => length >= leastTelling),
       ) !== id
     );
   }
@@ -67,10 +63,10 @@ export class AnswerRedaction {
   requestId({ exchange }: TimedExchange): string | null {
     if (exchange.kind !== 'answer' && exchange.kind !== 'cut_off') return null;
     const id = exchange.headers['x-request-id'] ?? exchange.headers['request-id'];
-    return id === undefined ? null : redact(id, this.#secrets());
+    return id === undefined ? null : redact(id, this.secrets());
   }
 
   excerpt({ exchange }: TimedExchange): string | null {
-    return exchange.kind === 'answer' && exchange.body !== '' ? excerptOf(exchange.body, this.#secrets()) : null;
+    return exchange.kind === 'answer' && exchange.body !== '' ? excerptOf(exchange.body, this.secrets()) : null;
   }
 }

@@ -50,26 +50,23 @@ const tellEveryMs = 86_400_000;
 
 /** Reads the answers of each endpoint for notices, and passes on what is new to this process, once a day at most. */
 export class EndpointWatch {
-  readonly #endpoints: EndpointSettings;
-  readonly #tell: (notice: EndpointNotice) => void;
-  readonly #nowMs: () => number;
   readonly #told = new Map<EndpointName, { said: string; atMs: number }>();
 
-  constructor(endpoints: EndpointSettings, tell: (notice: EndpointNotice) => void, nowMs: () => number) {
-    this.#endpoints = endpoints;
-    this.#tell = tell;
-    this.#nowMs = nowMs;
-  }
+  constructor(
+    private readonly endpoints: EndpointSettings,
+    private readonly tell: (notice: EndpointNotice) => void,
+    private readonly nowMs: () => number,
+  ) {}
 
   heed(endpoint: EndpointName, headers: Readonly<Record<string, string>>): void {
     const lifecycle = readLifecycle(headers);
-    const address = endpointAddress(this.#endpoints, endpoint);
+    const address = endpointAddress(this.endpoints, endpoint);
     if (lifecycle === null || address === null) return;
     const said = JSON.stringify(lifecycle);
     const told = this.#told.get(endpoint);
-    const atMs = this.#nowMs();
+    const atMs = this.nowMs();
     if (told && (told.said === said || atMs < told.atMs + tellEveryMs)) return;
     this.#told.set(endpoint, { said, atMs });
-    this.#tell({ endpoint, address, lifecycle });
+    this.tell({ endpoint, address, lifecycle });
   }
 }

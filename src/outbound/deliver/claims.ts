@@ -78,40 +78,38 @@ const holdsAlready = 'The service holds these values already.';
 
 /** Takes messages for sending, on record before their first byte, and parks those whose key the service may have forgotten. */
 export class Claims {
-  readonly #context: JobContext;
-  readonly #lease: ServiceLease;
-  readonly #tally: DeliveryTally;
   readonly #keyLifetimeMs: number;
 
-  constructor(context: JobContext, lease: ServiceLease, tally: DeliveryTally) {
-    this.#context = context;
-    this.#lease = lease;
-    this.#tally = tally;
+  constructor(
+    private readonly context: JobContext,
+    private readonly lease: ServiceLease,
+    private readonly tally: DeliveryTally,
+  ) {
     this.#keyLifetimeMs = context.settings.service.idempotency.lifetimeHours * 3_600_000;
   }
 
   /** Messages that were first sent before this must not be sent blindly again. */
   get forgottenBefore(): number {
-    return this.#context.nowMs() - this.#keyLifetimeMs;
+    return this.context.nowMs() - this.#keyLifetimeMs;
   }
 
   /** @returns what may be sent now. @throws LeaseLost */
   async claim(ids: readonly number[]): Promise<ClaimedMessage[]> {
-    const { nowMs, settings, actor } = this.#context;
+    const { nowMs, settings, actor } = this.context;
     if (ids.length === 0) return [];
     const { endpoints, idempotency } = settings.service;
     const updates = {
       customer: { method: endpoints.updateCustomer.method, optional: optionalFields(settings.customers) },
       order: { method: endpoints.updateOrder.method, optional: optionalFields(settings.orders) },
     };
-    const { claimed, parked } = await this.#lease.write('claim messages', async (tx) => {
+    const { claimed, parked } = await this.lease.write('claim messages', async (tx) => {
       const at = nowMs();
       // Before anything is claimed: a key that is forgotten must not go out once more.
       const parked = await this.#park(tx, at);
       const { claimed, nothingToSend } = await claimMessages(
         tx,
         ids,
-        this.#lease.epoch,
+        this.lease.epoch,
         at,
         this.#keyLifetimeMs,
         updates,
@@ -134,27 +132,27 @@ export class Claims {
       return { claimed, parked };
     });
     if (claimed.length > 0) killPoint('after-claim-commit');
-    this.#tally.result.parked += parked;
+    this.tally.result.parked += parked;
     return claimed;
   }
 
   /** @returns how many. @throws LeaseLost */
   async parkForgotten(): Promise<number> {
-    const parked = await this.#lease.write('park what the service may have forgotten', (tx) =>
-      this.#park(tx, this.#context.nowMs()),
+    const parked = await this.lease.write('park what the service may have forgotten', (tx) =>
+      this.#park(tx, this.context.nowMs()),
     );
-    this.#tally.result.parked += parked;
+    this.tally.result.parked += parked;
     return parked;
   }
 
   async #park(tx: Tx, at: number): Promise<number> {
-    const { delivery } = this.#context.settings;
+    const { delivery } = this.context.settings;
     const ahead = await fixFutureTimestamps(tx, at, Math.max(longestOwnWaitMs, delivery.backoffMaxSeconds * 1000));
     if (ahead > 0)
-      this.#context.log.warn('The clock was set back: what waited for a time that lies ahead waits no longer', {
+      this.context.log.warn('The clock was set back: what waited for a time that lies ahead waits no longer', {
         messages: ahead,
       });
-    const messages = await parkForgottenKeys(tx, at - this.#keyLifetimeMs, lookUpEntities(this.#context));
+    const messages = await parkForgottenKeys(tx, at - this.#keyLifetimeMs, lookUpEntities(this.context));
     await appendAudit(
       tx,
       messages.map((message) => ({
@@ -163,7 +161,7 @@ export class Claims {
         entity: message.entity,
         sourceKey: message.sourceKey,
         messageId: message.id,
-        actor: this.#context.actor,
+        actor: this.context.actor,
         detail: { reason: 'Its first try is older than the lifetime of keys at the service.' },
       })),
       at,

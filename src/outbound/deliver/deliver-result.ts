@@ -36,15 +36,13 @@ export class DeliveryTally {
   conflictsMet = 0;
   /** What went wrong last, in the service's words or ours. */
   lastTrouble: string | null = null;
-  readonly #log: Logger;
-  readonly #onProgress: ((result: DeliverResult) => void) | undefined;
   /** Conflicts that were parked here, and may be adopted yet. */
   readonly #conflicts = new Set<number>();
 
-  constructor(log: Logger, onProgress?: (result: DeliverResult) => void) {
-    this.#log = log;
-    this.#onProgress = onProgress;
-  }
+  constructor(
+    private readonly log: Logger,
+    private readonly onProgress?: (result: DeliverResult) => void,
+  ) {}
 
   countLookUp({ id, entity }: { id: number; entity: Entity }, state: LookUpResult): void {
     const { result } = this;
@@ -78,20 +76,20 @@ export class DeliveryTally {
       if (flag) result.flagged++;
       if (state === 'delivered') {
         result.delivered[entity === 'order' ? 'orders' : 'customers']++;
-        this.#log.debug('delivered', { ...record, serviceId, durationMs });
-        if (flag) this.#log.warn('delivered, but look at it', { ...record, flag });
+        this.log.debug('delivered', { ...record, serviceId, durationMs });
+        if (flag) this.log.warn('delivered, but look at it', { ...record, flag });
       } else if (state === 'parked') {
         result.parked++;
         if (parkClass === 'conflict') {
           this.#conflicts.add(about.id);
           this.conflictsMet++;
         }
-        this.#log.warn('parked', { ...record, class: parkClass, reason });
+        this.log.warn('parked', { ...record, class: parkClass, reason });
       } else if (verdict.kind !== 'not_sent' && 'reason' in verdict) {
-        this.#log.info('will be tried again', { ...record, verdict: verdict.kind, reason: verdict.reason });
+        this.log.info('will be tried again', { ...record, verdict: verdict.kind, reason: verdict.reason });
       }
     }
-    this.#onProgress?.(result);
+    this.onProgress?.(result);
   }
 }
 

@@ -56,10 +56,6 @@ export async function deliver(
 }
 
 class Delivery {
-  readonly #context: JobContext;
-  readonly #client: ServiceClient;
-  readonly #lease: ServiceLease;
-  readonly #options: DeliverOptions;
   readonly #gate: SendGate;
   readonly #exchange: Exchange;
   readonly #tally: DeliveryTally;
@@ -78,11 +74,12 @@ class Delivery {
   /** Until when we paused the lane for a limit that is used up. */
   #limitUntilMs = 0;
 
-  constructor(context: JobContext, client: ServiceClient, lease: ServiceLease, options: DeliverOptions) {
-    this.#context = context;
-    this.#client = client;
-    this.#lease = lease;
-    this.#options = options;
+  constructor(
+    private readonly context: JobContext,
+    private readonly client: ServiceClient,
+    private readonly lease: ServiceLease,
+    private readonly options: DeliverOptions,
+  ) {
     this.#gate = new SendGate(context, lease, options.trial ? null : options.erpIdentity);
     this.#exchange = new Exchange(context, lease, this.#gate);
     this.#tally = new DeliveryTally(context.log, options.onProgress);
@@ -95,27 +92,27 @@ class Delivery {
   }
 
   async run(): Promise<DeliverResult> {
-    const { signal } = this.#options;
+    const { signal } = this.options;
     // Requests that wait for a slot are let go, unsent: a slot of a long window may be hours away.
     const stop = () => {
       this.#gate.stop();
-      this.#client.rateLimiter.reconsider();
+      this.client.rateLimiter.reconsider();
     };
     signal?.addEventListener('abort', stop, { once: true });
     if (signal?.aborted) stop();
     try {
-      while (!signal?.aborted && !this.#lease.lost) {
+      while (!signal?.aborted && !this.lease.lost) {
         const ended = await this.#turn();
         if (ended !== null) {
           this.#tally.result.stopped = ended === 'drained' ? null : ended;
           break;
         }
       }
-      if (this.#lease.lost) this.#tally.result.stopped = 'the delivery lease went to another process';
+      if (this.lease.lost) this.#tally.result.stopped = 'the delivery lease went to another process';
       else if (signal?.aborted) this.#tally.result.stopped = 'stopping';
     } catch (error) {
       if (!(error instanceof LeaseLost)) throw error;
-      this.#lease.markLost();
+      this.lease.markLost();
       this.#tally.result.stopped = 'the delivery lease went to another process';
     } finally {
       // Always wait for the requests under way and put their outcomes on record.
@@ -129,8 +126,8 @@ class Delivery {
 
   /** One turn of the loop: `drained`, a reason to end, or null to go on. */
   async #turn(): Promise<string | null> {
-    const { nowMs, clock, store } = this.#context;
-    const { rateLimiter } = this.#client;
+    const { nowMs, clock, store } = this.context;
+    const { rateLimiter } = this.client;
     const state = await this.#gate.state();
     const blocked = this.#gate.blockedBy(state, 'deliver');
     const stuck = this.#stuck();
@@ -139,7 +136,7 @@ class Delivery {
       if (this.#exchange.count > 0) return this.#wait();
       await this.#exchange.flushed();
       const restMs = blocked.untilMs === null ? Number.POSITIVE_INFINITY : blocked.untilMs - nowMs();
-      if (this.#options.untilDrained && restMs > this.#options.retryHorizonMs) return blocked.reason;
+      if (this.options.untilDrained && restMs > this.options.retryHorizonMs) return blocked.reason;
       return this.#wait(Math.max(restMs, 1));
     }
     if (rateLimiter.usedUp !== null) {
@@ -147,7 +144,7 @@ class Delivery {
       if (this.#exchange.count > 0) return this.#wait();
       // Its pause was ended before its time: an operator knows better than the service's own headers.
       if (this.#limitUntilMs > nowMs()) rateLimiter.forgetAdvice();
-      this.#limitUntilMs = (await pauseWhenUsedUp(this.#context, rateLimiter)) ?? 0;
+      this.#limitUntilMs = (await pauseWhenUsedUp(this.context, rateLimiter)) ?? 0;
       if (this.#limitUntilMs > 0) return null;
     }
     // While the service is down, one message at a time goes to see whether it is back.
@@ -159,12 +156,12 @@ class Delivery {
     if (!probing && isEarly) return this.#wait();
     // What the last one found is heeded first; but none waits for one that hangs.
     if (probing) await this.#exchange.flushed();
-    if (probing && !this.#lease.probeTurns.take(clock.monotonicMs())) return this.#wait(probeTurnMs);
+    if (probing && !this.lease.probeTurns.take(clock.monotonicMs())) return this.#wait(probeTurnMs);
 
     const lookedAt = clock.monotonicMs();
     const started = probing ? await this.#probe() : await this.#fill(room);
     if (started > 0) return null;
-    if (probing) this.#lease.probeTurns.giveBack();
+    if (probing) this.lease.probeTurns.giveBack();
     if (this.#exchange.count > 0) return this.#wait();
     await this.#exchange.flushed();
     if ((await this.#claims.parkForgotten()) > 0) return null;
@@ -173,11 +170,11 @@ class Delivery {
 
     // Nothing was ready. With a hundred thousand orders behind one parked customer even looking is work: rest ten times as long.
     const idleMs = Math.min(maxIdleMs, Math.max(pollMs, 10 * (clock.monotonicMs() - lookedAt)));
-    if (!this.#options.untilDrained) return this.#wait(idleMs, idleMs);
-    const due = await nextDueAt(store, this.#options.scope);
-    const lookUpDue = await nextLookUpAt(this.#context, this.#options.scope.only);
+    if (!this.options.untilDrained) return this.#wait(idleMs, idleMs);
+    const due = await nextDueAt(store, this.options.scope);
+    const lookUpDue = await nextLookUpAt(this.context, this.options.scope.only);
     const restMs = Math.min(due ?? Number.POSITIVE_INFINITY, lookUpDue ?? Number.POSITIVE_INFINITY) - nowMs();
-    if (restMs > this.#options.retryHorizonMs) {
+    if (restMs > this.options.retryHorizonMs) {
       // The last outcome may have stopped the lane until a person looks.
       const stopped = this.#gate.blockedBy(await this.#gate.state(), 'deliver');
       return stopped && stopped.untilMs === null ? stopped.reason : 'drained';
@@ -188,14 +185,14 @@ class Delivery {
   /** With untilDrained: why it is no use to go on, when nothing has come to an end for as long as a wait may last. */
   #stuck(): string | null {
     const { delivered, adopted, parked } = this.#tally.result;
-    const now = this.#context.clock.monotonicMs();
+    const now = this.context.clock.monotonicMs();
     const progress = JSON.stringify([delivered, adopted, parked]);
     if (progress !== this.#progress) {
       this.#progress = progress;
       this.#progressAt = now;
     }
-    if (!this.#options.untilDrained || this.#exchange.count > 0) return null;
-    const patienceMs = Math.max(this.#options.retryHorizonMs, 1_000);
+    if (!this.options.untilDrained || this.#exchange.count > 0) return null;
+    const patienceMs = Math.max(this.options.retryHorizonMs, 1_000);
     if (now - this.#progressAt <= patienceMs) return null;
     const seconds = Math.round(patienceMs / 1000);
     return `nothing went through for ${seconds} s: ${this.#tally.lastTrouble ?? 'no answer'}`;
@@ -203,14 +200,14 @@ class Delivery {
 
   /** @returns how many requests it began */
   async #fill(room: number): Promise<number> {
-    const { store, nowMs, clock } = this.#context;
+    const { store, nowMs, clock } = this.context;
     this.#filledAt = clock.monotonicMs();
     // Half of what is under way at most, so that there is always room for news.
     const backlogRoom = Math.max(0, Math.floor(this.#target / 2) - this.#exchange.patient);
     const most = Math.min(room, Math.max(backlogRoom, Math.ceil(room / backlogTurn)));
     const { claims, newsSinceTurn } = await store.read('look for due messages', async (tx) => {
       const due = (limit: number, isBacklog: boolean) =>
-        dueMessageIds(tx, nowMs(), limit, this.#options.scope, this.#claims.forgottenBefore, isBacklog);
+        dueMessageIds(tx, nowMs(), limit, this.options.scope, this.#claims.forgottenBefore, isBacklog);
       return orderClaims(await due(room, false), await due(most, true), room, backlogRoom, this.#newsSinceTurn);
     });
     this.#newsSinceTurn = newsSinceTurn;
@@ -229,13 +226,13 @@ class Delivery {
       isProbe,
       gate: this.#gate.of('deliver', isProbe, message.keyGoodUntilMs),
     };
-    this.#exchange.begin(this.#settler, message, () => this.#client.send(sending), manner);
+    this.#exchange.begin(this.#settler, message, () => this.client.send(sending), manner);
   }
 
   /** Looking for look-ups is a transaction: where none was found, it is left out for a while, or until there is a conflict. */
   async #lookUpsBesides(room: number): Promise<number> {
     const { conflictsMet } = this.#tally;
-    const now = this.#context.clock.monotonicMs();
+    const now = this.context.clock.monotonicMs();
     if (conflictsMet === this.#conflictsLookedUp && now < this.#lookUpsAt) return 0;
     const started = await this.#lookUps.begin(room);
     if (started > 0 || room < 1) return started;
@@ -249,7 +246,7 @@ class Delivery {
    * that may be long after the service is back. @returns how many it began
    */
   async #probe(): Promise<number> {
-    const { store } = this.#context;
+    const { store } = this.context;
     const inDoubt = await store.read('count what is in doubt', (tx) => countInDoubt(tx));
     const probe = this.#probes++;
     // Where the oldest of the new ones are those at which it fails, the latest may not be.
@@ -263,7 +260,7 @@ class Delivery {
         continue;
       }
       const id = await store.read('look for a message to probe with', (tx) =>
-        probeMessageId(tx, kind, which[kind], this.#options.scope, this.#claims.forgottenBefore),
+        probeMessageId(tx, kind, which[kind], this.options.scope, this.#claims.forgottenBefore),
       );
       const [message] = await this.#claims.claim(id === null ? [] : [id]);
       if (!message) continue;
@@ -276,9 +273,9 @@ class Delivery {
   /** Until a request ends, but no longer than the poll. */
   async #wait(ms = pollMs, mostMs = pollMs): Promise<null> {
     const timer = new AbortController();
-    const rest = this.#context.clock.sleep(Math.min(ms, mostMs), timer.signal);
+    const rest = this.context.clock.sleep(Math.min(ms, mostMs), timer.signal);
     const stopped = new Promise<void>((resolve) => {
-      this.#options.signal?.addEventListener('abort', () => resolve(), { once: true, signal: timer.signal });
+      this.options.signal?.addEventListener('abort', () => resolve(), { once: true, signal: timer.signal });
     });
     await Promise.race([rest, stopped, this.#exchange.oneEnds()]);
     timer.abort();

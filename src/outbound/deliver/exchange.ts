@@ -52,20 +52,17 @@ const gatherMs = 5;
  * way and settles them in batches (`begin`); a read is settled by itself, at once (`run`).
  */
 export class Exchange {
-  readonly #context: JobContext;
-  readonly #lease: ServiceLease;
-  readonly #gate: SendGate;
   readonly #underWay = new Set<Promise<void>>();
   #patient = 0;
   #oneEnded: () => void = () => undefined;
   #waiting: Outcome[] = [];
   #flushing: Promise<void> | null = null;
 
-  constructor(context: JobContext, lease: ServiceLease, gate: SendGate) {
-    this.#context = context;
-    this.#lease = lease;
-    this.#gate = gate;
-  }
+  constructor(
+    private readonly context: JobContext,
+    private readonly lease: ServiceLease,
+    private readonly gate: SendGate,
+  ) {}
 
   /** Requests that were sent and have not ended. */
   get count(): number {
@@ -102,7 +99,7 @@ export class Exchange {
         this.#add({ settler: settler as Settler, ended: { about, sent, isProbe } });
         // The very next request heeds a "slow down" or a refusal, not the one after the next commit.
         const { kind } = sent.verdict;
-        if (kind !== 'delivered' && kind !== 'not_sent') this.#gate.holdUntil(this.flushed());
+        if (kind !== 'delivered' && kind !== 'not_sent') this.gate.holdUntil(this.flushed());
       })
       .finally(() => {
         if (isPatient) this.#patient--;
@@ -131,9 +128,9 @@ export class Exchange {
 
   /** Never throws: whatever goes wrong unforeseen, the request may have left, and its outcome goes on record. */
   async #send<Answer>(send: () => Promise<Sent<Answer>>): Promise<Sent<Answer>> {
-    const startedAtMs = this.#context.nowMs();
+    const startedAtMs = this.context.nowMs();
     return send().catch((error: Error) => {
-      this.#context.log.error('A request failed in an unforeseen way', { error: error.message });
+      this.context.log.error('A request failed in an unforeseen way', { error: error.message });
       const verdict = { kind: 'in_doubt' as const, reason: error.message };
       return { verdict, startedAtMs, durationMs: null, status: null, requestId: null, excerpt: null };
     });
@@ -149,19 +146,19 @@ export class Exchange {
   }
 
   async #flush(): Promise<void> {
-    const { clock, log } = this.#context;
+    const { clock, log } = this.context;
     await clock.sleep(gatherMs);
-    while (this.#waiting.length > 0 && !this.#lease.lost) {
+    while (this.#waiting.length > 0 && !this.lease.lost) {
       const batch = this.#waiting.slice(0, maxBatch);
       try {
         await this.#settle(batch);
       } catch (error) {
         if (error instanceof LeaseLost) {
-          this.#lease.markLost();
+          this.lease.markLost();
           break;
         }
         // The outcomes are in memory only: try as long as the lease is ours. Later the successor calls them "in doubt".
-        if (clock.monotonicMs() > this.#lease.lease.endsAtMonotonicMs) throw error;
+        if (clock.monotonicMs() > this.lease.lease.endsAtMonotonicMs) throw error;
         log.error('Outcomes could not be put on record; trying again', { error: (error as Error).message });
         await clock.sleep(500);
         continue;
@@ -178,9 +175,9 @@ export class Exchange {
       if (some) some.push(ended);
       else bySettler.set(settler, [ended]);
     }
-    const all = await this.#lease.lane.inTurn((heed) =>
-      this.#lease.write('put outcomes on record', async (tx) => {
-        const at = this.#context.nowMs();
+    const all = await this.lease.lane.inTurn((heed) =>
+      this.lease.write('put outcomes on record', async (tx) => {
+        const at = this.context.nowMs();
         const settled: Settled[] = [];
         for (const [settler, ended] of bySettler) settled.push(await settler.settle(tx, ended, at));
         await heed(

@@ -51,14 +51,11 @@ function ownWaitMs(limits: ServiceSettings['limits']): number {
 
 /** Turns what the service answered into pauses of the lanes, for everything that talks to the service under one lease. */
 export class LaneKeeper {
-  readonly #context: JobContext;
   /** One at a time, because each decides by the health that the one before it has left. */
   readonly #line = new PQueue({ concurrency: 1 });
   #health: LaneHealth = healthy;
 
-  constructor(context: JobContext) {
-    this.#context = context;
-  }
+  constructor(private readonly context: JobContext) {}
 
   /** Until when the service told us to wait, in milliseconds since 1970; 0: it did not. */
   get throttledUntilMs(): number {
@@ -75,13 +72,13 @@ export class LaneKeeper {
         effects = await this.#heed(tx, heard, at);
       });
       if (effects) this.#health = effects.health;
-      for (const alert of effects?.alerts ?? []) this.#context.log.error(alert);
+      for (const alert of effects?.alerts ?? []) this.context.log.error(alert);
       return result;
     })) as T;
   }
 
   async #heed(tx: Tx, outcomes: readonly LaneOutcome[], at: number): Promise<LaneEffects> {
-    const { settings, actor } = this.#context;
+    const { settings, actor } = this.context;
     const { delivery, service } = settings;
     const pauses = await listPauses(tx);
     const outage = pauses.find(({ cause }) => cause === 'outage');

@@ -66,21 +66,16 @@ type EndedLookUp = Ended<LookUpMessage, LookUpFinding>;
 
 /** Looks for creates at the service that must not be resent blindly, where it can be asked. */
 export class LookUps implements Settler<LookUpMessage, LookUpFinding> {
-  readonly #context: JobContext;
-  readonly #lease: ServiceLease;
-  readonly #parts: LookUpParts;
-  readonly #only: ClaimScope['only'];
-
-  constructor(context: JobContext, lease: ServiceLease, parts: LookUpParts, only: ClaimScope['only']) {
-    this.#context = context;
-    this.#lease = lease;
-    this.#parts = parts;
-    this.#only = only;
-  }
+  constructor(
+    private readonly context: JobContext,
+    private readonly lease: ServiceLease,
+    private readonly parts: LookUpParts,
+    private readonly only: ClaimScope['only'],
+  ) {}
 
   /** Begins look-ups that are due, each with its attempt on record first. @returns how many */
   async begin(most: number, isProbe = false): Promise<number> {
-    const { exchange, gate } = this.#parts;
+    const { exchange, gate } = this.parts;
     const messages = await this.#claim(most);
     for (const message of messages) {
       const passage = { gate: gate.of('deliver', isProbe), isProbe };
@@ -90,19 +85,19 @@ export class LookUps implements Settler<LookUpMessage, LookUpFinding> {
   }
 
   async #claim(limit: number): Promise<LookUpMessage[]> {
-    const entities = { in_doubt: lookUpEntities(this.#context), conflict: conflictEntities(this.#context) };
+    const entities = { in_doubt: lookUpEntities(this.context), conflict: conflictEntities(this.context) };
     if (entities.in_doubt.length + entities.conflict.length === 0 || limit < 1) return [];
-    const lifetimeMs = this.#context.settings.service.idempotency.lifetimeHours * 3_600_000;
-    return this.#lease.write('take what is to be looked up', async (tx) => {
-      const at = this.#context.nowMs();
-      return claimLookUps(tx, entities, this.#lease.epoch, at, at - lifetimeMs, limit, this.#only);
+    const lifetimeMs = this.context.settings.service.idempotency.lifetimeHours * 3_600_000;
+    return this.lease.write('take what is to be looked up', async (tx) => {
+      const at = this.context.nowMs();
+      return claimLookUps(tx, entities, this.lease.epoch, at, at - lifetimeMs, limit, this.only);
     });
   }
 
   async #ask(message: LookUpMessage, passage: Passage) {
-    const endpoint = endpointFor(this.#context, message);
+    const endpoint = endpointFor(this.context, message);
     if (!endpoint) throw new Error(`There is no look-up for ${message.entity}.`);
-    const sent = await this.#parts.client.lookUp(endpoint, message, passage);
+    const sent = await this.parts.client.lookUp(endpoint, message, passage);
     return { ...sent, verdict: conclusive(message, sent.verdict, sent.startedAtMs !== null) };
   }
 
@@ -118,13 +113,13 @@ export class LookUps implements Settler<LookUpMessage, LookUpFinding> {
         sentAtMs: startedAtMs,
       })),
       committed: () => {
-        for (const { message, result } of results) this.#parts.tally.countLookUp(message, result);
+        for (const { message, result } of results) this.parts.tally.countLookUp(message, result);
       },
     };
   }
 
   async #settleOne(tx: Tx, { about: message, sent, isProbe }: EndedLookUp, at: number): Promise<LookUpResult> {
-    const { settings, random, actor } = this.#context;
+    const { settings, random, actor } = this.context;
     const { verdict } = sent;
     const decision = isFinding(verdict) ? this.#decide(message, verdict) : null;
     const { backoffBaseSeconds, backoffMaxSeconds } = settings.delivery;
@@ -138,14 +133,14 @@ export class LookUps implements Settler<LookUpMessage, LookUpFinding> {
       reason: isFinding(verdict) ? null : verdict.reason,
       wasSent: sent.startedAtMs !== null,
     };
-    if (!(await settleLookUp(tx, message, outcome, this.#lease.epoch, at))) return null;
+    if (!(await settleLookUp(tx, message, outcome, this.lease.epoch, at))) return null;
     const { attemptId, attemptNumber: number, idempotencyKey } = message;
     const detail = { purpose: 'look_up', number, idempotencyKey };
     const said = decision?.to === 'parked' ? { kind: verdict.kind, reason: decision.reason } : verdict;
     const shown = { ...sent, verdict: said };
     await endAttempts(tx, [{ id: attemptId, sent: shown, message, detail, becameOf: linesOf(decision) }], actor, at);
     if (decision?.to !== 'adopted') return decision?.to ?? null;
-    const adoption = await adoptCustomer(tx, this.#context, message, decision.found, 'look_up', at);
+    const adoption = await adoptCustomer(tx, this.context, message, decision.found, 'look_up', at);
     if (adoption.kind === 'later') {
       await callTooEarly(tx, attemptId);
       await postponeLookUp(tx, message.id, at + rivalWaitMs);
@@ -155,9 +150,9 @@ export class LookUps implements Settler<LookUpMessage, LookUpFinding> {
 
   #decide(message: LookUpMessage, finding: LookUpFinding): LookUpDecision {
     const { items } = JSON.parse(message.record) as { items?: OrderItem[] };
-    const { checkTotal } = this.#context.settings.service;
+    const { checkTotal } = this.context.settings.service;
     return decideLookUp({ ...message, expectedTotal: items ? orderTotal(items) : null }, finding, {
-      absenceProves: endpointFor(this.#context, message)?.absenceProves ?? false,
+      absenceProves: endpointFor(this.context, message)?.absenceProves ?? false,
       checkTotal,
     });
   }

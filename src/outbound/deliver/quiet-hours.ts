@@ -114,16 +114,13 @@ const aheadMs = 10 * oneDayMs;
 
 /** Tells which lanes are quiet now. Periods are worked out once a day, because every request asks. */
 export class QuietClock {
-  readonly #schedule: Pick<Settings['schedule'], 'quietHours' | 'timeZone'>;
   #known: { fromMs: number; periods: Record<(typeof lanes)[number], Period[]> } | null = null;
 
-  constructor(schedule: Pick<Settings['schedule'], 'quietHours' | 'timeZone'>) {
-    this.#schedule = schedule;
-  }
+  constructor(private readonly schedule: Pick<Settings['schedule'], 'quietHours' | 'timeZone'>) {}
 
   /** The quiet period as a pause of the lane, which needs no row in the store. */
   pauses(nowMs: number): LanePause[] {
-    const { timeZone } = this.#schedule;
+    const { timeZone } = this.schedule;
     return lanes.flatMap((lane) => {
       const period = this.#periodOf(lane, nowMs);
       if (!period) return [];
@@ -147,11 +144,11 @@ export class QuietClock {
   }
 
   #periodOf(lane: (typeof lanes)[number], nowMs: number): Period | undefined {
-    if (this.#schedule.quietHours.length === 0) return undefined;
+    if (this.schedule.quietHours.length === 0) return undefined;
     if (!this.#known || nowMs < this.#known.fromMs || nowMs >= this.#known.fromMs + oneDayMs) {
       const span = { fromMs: nowMs, toMs: nowMs + aheadMs };
       const of = (name: (typeof lanes)[number]) =>
-        quietPeriods(this.#schedule.quietHours, name, this.#schedule.timeZone, span);
+        quietPeriods(this.schedule.quietHours, name, this.schedule.timeZone, span);
       this.#known = { fromMs: nowMs, periods: { deliver: of('deliver'), pull: of('pull') } };
     }
     return this.#known.periods[lane].find(({ fromMs, toMs }) => fromMs <= nowMs && nowMs < toMs);

@@ -19,10 +19,6 @@ interface GateState {
  * that ask while a read of the store is under way share the one read that begins after it: fresh for all, one at a time.
  */
 export class SendGate {
-  readonly #context: JobContext;
-  readonly #lease: ServiceLease;
-  readonly #liveErp: string | null;
-  readonly #signal: AbortSignal | undefined;
   readonly #quiet: QuietClock;
   #reading: Promise<unknown> = Promise.resolve();
   #next: Promise<GateState> | null = null;
@@ -33,11 +29,12 @@ export class SendGate {
    * @param liveErp the ERP that has to be live before anything is written; null: reads and trials need no go-live
    * @param signal once it has aborted, nothing more is let go
    */
-  constructor(context: JobContext, lease: ServiceLease, liveErp: string | null, signal?: AbortSignal) {
-    this.#context = context;
-    this.#lease = lease;
-    this.#liveErp = liveErp;
-    this.#signal = signal;
+  constructor(
+    private readonly context: JobContext,
+    private readonly lease: ServiceLease,
+    private readonly liveErp: string | null,
+    private readonly signal?: AbortSignal,
+  ) {
     this.#quiet = new QuietClock(context.settings.schedule);
   }
 
@@ -47,7 +44,7 @@ export class SendGate {
   }
 
   get #isStopped(): boolean {
-    return this.#hasStopped || (this.#signal?.aborted ?? false);
+    return this.#hasStopped || (this.signal?.aborted ?? false);
   }
 
   /** Nothing is let go before `recorded` ends: what the service said may pause the lane, once it is on record. */
@@ -77,7 +74,7 @@ export class SendGate {
    * @param notAfterMs it may have waited for its turn, or been frozen, until its key is forgotten at the service
    */
   of(lane: Lane, isProbe = false, notAfterMs = Number.POSITIVE_INFINITY): Gate {
-    const isLate = () => this.#context.nowMs() > notAfterMs;
+    const isLate = () => this.context.nowMs() > notAfterMs;
     const ask = async () => {
       // Before it takes the turn of a probe.
       if (isLate()) return 'the service may have forgotten its key since it was claimed';
@@ -86,7 +83,7 @@ export class SendGate {
       return shut;
     };
     const more = {
-      stillOpen: () => this.#lease.mayStartRequest() && !this.#quiet.isQuiet(lane, this.#context.nowMs()) && !isLate(),
+      stillOpen: () => this.lease.mayStartRequest() && !this.#quiet.isQuiet(lane, this.context.nowMs()) && !isLate(),
       isShut: () => this.#isStopped,
     };
     // A token that has to be had first must not use up the turn of the probe that needs it.
@@ -111,20 +108,20 @@ export class SendGate {
     }
     // Asked again after the read: it may have taken its time.
     if (this.#isStopped) return 'stopping';
-    if (!this.#lease.mayStartRequest()) return 'the delivery lease is about to end or was lost';
+    if (!this.lease.mayStartRequest()) return 'the delivery lease is about to end or was lost';
     // What was on its way when the breaker opened must not follow the probes.
     const pauses = state.pauses.filter(({ cause }) => cause !== 'outage');
     const outage = state.pauses.find(({ cause }) => cause === 'outage');
     if (outage && !isProbe) return `the service is out of reach: ${outage.reason}`;
     const blocked = this.blockedBy({ ...state, pauses }, lane);
     if (blocked) return blocked.reason;
-    if (takesTurn && !this.#lease.probeTurns.send(this.#context.clock.monotonicMs()))
+    if (takesTurn && !this.lease.probeTurns.send(this.context.clock.monotonicMs()))
       return 'another request has just gone to see whether the service is back';
     return null;
   }
 
   blockedBy(state: GateState, lane: Lane): { reason: string; untilMs: number | null } | null {
-    const now = this.#context.nowMs();
+    const now = this.context.nowMs();
     const [pause] = activePauses([...state.pauses, ...this.#quiet.pauses(now)], lane, now);
     if (pause) return { reason: `${pause.lane} is paused (${pause.cause}): ${pause.reason}`, untilMs: pause.until_at };
     if (lane === 'deliver' && state.notLive) return { reason: state.notLive, untilMs: null };
@@ -132,13 +129,13 @@ export class SendGate {
   }
 
   async #read(): Promise<GateState> {
-    return this.#context.store.read('read the pauses', async (tx) => ({
+    return this.context.store.read('read the pauses', async (tx) => ({
       pauses: await listPauses(tx),
       // A trial needs no go-live. But a store that lost what it knew may send nothing at all.
       notLive:
-        this.#liveErp === null
+        this.liveErp === null
           ? await recoveryProblem(tx)
-          : await goLiveProblem(tx, this.#context.settings, this.#liveErp),
+          : await goLiveProblem(tx, this.context.settings, this.liveErp),
     }));
   }
 }

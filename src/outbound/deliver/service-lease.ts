@@ -69,7 +69,6 @@ export class ServiceLease {
   readonly lane: LaneKeeper;
   /** Attempts to read whose outcome could not be put on record; the next one says so of them. */
   readonly unrecordedReads = new Set<number>();
-  readonly #context: JobContext;
   readonly #leaseMs: number;
   readonly #requestDeadlineMs: number;
   #renewing: Promise<void> = Promise.resolve();
@@ -77,8 +76,10 @@ export class ServiceLease {
   #lost = false;
   #released = false;
 
-  private constructor(context: JobContext, lease: Lease) {
-    this.#context = context;
+  private constructor(
+    private readonly context: JobContext,
+    lease: Lease,
+  ) {
     this.lease = lease;
     this.#leaseMs = context.settings.delivery.leaseSeconds * 1000;
     this.#requestDeadlineMs = context.settings.service.deadlineSeconds * 1000;
@@ -118,7 +119,7 @@ export class ServiceLease {
 
   /** Whether a request that starts now ends, at its deadline, before another process could have the lease. */
   mayStartRequest(): boolean {
-    return !this.#lost && this.#context.clock.monotonicMs() + this.#requestDeadlineMs < this.lease.endsAtMonotonicMs;
+    return !this.#lost && this.context.clock.monotonicMs() + this.#requestDeadlineMs < this.lease.endsAtMonotonicMs;
   }
 
   /** The fencing token. */
@@ -152,7 +153,7 @@ export class ServiceLease {
   }
 
   #schedule(): void {
-    this.#cancelRenewal = this.#context.clock.after(this.#leaseMs / 3, () => {
+    this.#cancelRenewal = this.context.clock.after(this.#leaseMs / 3, () => {
       this.#renewing = this.#renew().then(() => {
         if (!this.#lost && !this.#released) this.#schedule();
       });
@@ -165,15 +166,15 @@ export class ServiceLease {
     } catch (error) {
       if (error instanceof LeaseLost) this.markLost();
       // An unreachable store is no loss yet: mayStartRequest holds requests back long before the lease ends.
-      this.#context.log.warn('The delivery lease could not be renewed', { error: (error as Error).message });
+      this.context.log.warn('The delivery lease could not be renewed', { error: (error as Error).message });
     }
   }
 
   async #takeOver(): Promise<number> {
-    const { store, nowMs, actor } = this.#context;
+    const { store, nowMs, actor } = this.context;
     return store.transaction('take over from an earlier deliverer', async (tx) => {
       const at = nowMs();
-      await bindEnvironment(tx, this.#context.settings.service.environment);
+      await bindEnvironment(tx, this.context.settings.service.environment);
       const doubted = await doubtOlderEpochs(tx, this.epoch, at);
       await endOlderEpochs(tx, this.epoch);
       await appendAudit(

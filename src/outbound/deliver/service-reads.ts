@@ -46,9 +46,6 @@ type EndedRead = Ended<{ question: Question<unknown>; attemptId: number }, ReadA
 
 /** What a pull, or a reading of orders, asks the service: a few tries for each question, every request on record before and after. */
 export class ServiceReads implements Settler<EndedRead['about'], ReadAnswer<unknown>> {
-  readonly #context: JobContext;
-  readonly #client: ServiceClient;
-  readonly #lease: ServiceLease;
   readonly #gate: SendGate;
   readonly #exchange: Exchange;
   readonly #pullId: number | null;
@@ -58,10 +55,12 @@ export class ServiceReads implements Settler<EndedRead['about'], ReadAnswer<unkn
   #isProbe: boolean;
   #requests: number;
 
-  constructor(context: JobContext, client: ServiceClient, lease: ServiceLease, options: ReadOptions) {
-    this.#context = context;
-    this.#client = client;
-    this.#lease = lease;
+  constructor(
+    private readonly context: JobContext,
+    private readonly client: ServiceClient,
+    private readonly lease: ServiceLease,
+    options: ReadOptions,
+  ) {
     this.#gate = new SendGate(context, lease, null, options.signal);
     this.#exchange = new Exchange(context, lease, this.#gate);
     this.#pullId = options.pull?.id ?? null;
@@ -86,7 +85,7 @@ export class ServiceReads implements Settler<EndedRead['about'], ReadAnswer<unkn
       const waitMs = this.#waitMs(verdict);
       if (!passing.has(kind) || waitMs > longestWaitMs || nth === tries)
         return { noAnswer: reason, verdict: kind, isRefused: refusesRecord(question.purpose, verdict) };
-      await this.#context.clock.sleep(waitMs, this.#signal);
+      await this.context.clock.sleep(waitMs, this.#signal);
     }
   }
 
@@ -96,7 +95,7 @@ export class ServiceReads implements Settler<EndedRead['about'], ReadAnswer<unkn
     const passage = { gate: this.#gate.of('pull', isProbe), priority: this.#priority, isProbe };
     const { path, query, answers, read } = question;
     const asked = { endpoint: endpoints[question.purpose], path, query, answers, read };
-    const send = () => this.#client.read(asked, passage);
+    const send = () => this.client.read(asked, passage);
     try {
       const about = { question: question as Question<unknown>, attemptId };
       const { verdict } = await this.#exchange.run(this, about, send, { isProbe });
@@ -105,19 +104,19 @@ export class ServiceReads implements Settler<EndedRead['about'], ReadAnswer<unkn
       if (isThere) this.#isProbe = false;
       return verdict as ReadAnswer<Value> | Failure;
     } catch (error) {
-      this.#lease.unrecordedReads.add(attemptId);
+      this.lease.unrecordedReads.add(attemptId);
       throw error;
     }
   }
 
   async #intend({ purpose }: Pick<Question<unknown>, 'purpose'>): Promise<number> {
     this.#requests++;
-    const unrecorded = [...this.#lease.unrecordedReads];
-    const id = await this.#lease.write('put an attempt on record', async (tx) => {
+    const unrecorded = [...this.lease.unrecordedReads];
+    const id = await this.lease.write('put an attempt on record', async (tx) => {
       await endUnrecorded(tx, unrecorded);
-      return intendRead(tx, purpose, this.#requests, this.#lease.epoch, this.#context.nowMs());
+      return intendRead(tx, purpose, this.#requests, this.lease.epoch, this.context.nowMs());
     });
-    for (const one of unrecorded) this.#lease.unrecordedReads.delete(one);
+    for (const one of unrecorded) this.lease.unrecordedReads.delete(one);
     return id;
   }
 
@@ -128,7 +127,7 @@ export class ServiceReads implements Settler<EndedRead['about'], ReadAnswer<unkn
       const { purpose } = question;
       const { verdict, startedAtMs: sentAtMs } = sent;
       const detail = { purpose, ...(this.#pullId !== null && { pullId: this.#pullId }), ...question.detail };
-      await endAttempts(tx, [{ id: attemptId, sent, message: null, detail }], this.#context.actor, at);
+      await endAttempts(tx, [{ id: attemptId, sent, message: null, detail }], this.context.actor, at);
       if (verdict.kind === 'read') await question.keep(tx, verdict.value, at);
       if (purpose !== 'list_invoices' && verdict.kind === 'misconfigured')
         await raiseForbiddenRead(tx, purpose, verdict.reason, question.detail, at);
@@ -140,9 +139,9 @@ export class ServiceReads implements Settler<EndedRead['about'], ReadAnswer<unkn
 
   /** How long to wait before the question is asked again. */
   #waitMs({ kind }: Failure): number {
-    if (kind !== 'throttled') return Math.min(longestWaitMs, this.#context.settings.delivery.probeSeconds * 1000);
+    if (kind !== 'throttled') return Math.min(longestWaitMs, this.context.settings.delivery.probeSeconds * 1000);
     // A timer may end a moment early, and the gate would still be shut.
-    return Math.max(0, this.#lease.lane.throttledUntilMs + 1 - this.#context.nowMs());
+    return Math.max(0, this.lease.lane.throttledUntilMs + 1 - this.context.nowMs());
   }
 }
 

@@ -24,18 +24,14 @@ import { noteStates } from './profile-notices.js';
 
 /** Settles what was sent, in batches: message, attempt, binding and audit. */
 export class MessageSettler implements Settler<ClaimedMessage, Delivered> {
-  readonly #context: JobContext;
-  readonly #epoch: number;
-  readonly #tally: DeliveryTally;
-
-  constructor(context: JobContext, epoch: number, tally: DeliveryTally) {
-    this.#context = context;
-    this.#epoch = epoch;
-    this.#tally = tally;
-  }
+  constructor(
+    private readonly context: JobContext,
+    private readonly epoch: number,
+    private readonly tally: DeliveryTally,
+  ) {}
 
   async settle(tx: Tx, ended: readonly Ended<ClaimedMessage, Delivered>[], at: number): Promise<Settled> {
-    const { settings, actor, random } = this.#context;
+    const { settings, actor, random } = this.context;
     const { backoffBaseSeconds, backoffMaxSeconds } = settings.delivery;
     const maxMs = backoffMaxSeconds * 1000;
     const all = (await heedForbidden(tx, ended)).map((one): SettledMessage => {
@@ -48,7 +44,7 @@ export class MessageSettler implements Settler<ClaimedMessage, Delivered> {
       });
       return { ...one, transition };
     });
-    const settled = await settleMessages(tx, all, this.#epoch, actor, at);
+    const settled = await settleMessages(tx, all, this.epoch, actor, at);
     await this.#promoteDependents(tx, settled, at);
     if (settled.some(({ transition }) => transition.state === 'delivered')) await recordSuccess(tx, 'deliver', at);
     await this.#noteStates(tx, settled, at);
@@ -64,8 +60,8 @@ export class MessageSettler implements Settler<ClaimedMessage, Delivered> {
       })),
       committed: () => {
         killPoint('after-settle-commit');
-        this.#tally.countMessages(all);
-        for (const [id, outcome] of adopted) this.#tally.countAdopted(id, outcome);
+        this.tally.countMessages(all);
+        for (const [id, outcome] of adopted) this.tally.countAdopted(id, outcome);
       },
     };
   }
@@ -76,7 +72,7 @@ export class MessageSettler implements Settler<ClaimedMessage, Delivered> {
     for (const { about, sent } of settled) {
       const existing = sent.verdict.kind === 'conflict' ? sent.verdict.existing : undefined;
       if (!existing) continue;
-      const outcome = await adoptCustomer(tx, this.#context, about, existing, 'answer', at);
+      const outcome = await adoptCustomer(tx, this.context, about, existing, 'answer', at);
       if (outcome.kind === 'known') adopted.set(about.id, 'adopted');
       if (outcome.kind === 'adopted') adopted.set(about.id, outcome.held.length > 0 ? 'held' : 'adopted');
     }
@@ -85,7 +81,7 @@ export class MessageSettler implements Settler<ClaimedMessage, Delivered> {
 
   /** A correction that came in while its refused create was under way takes its place. */
   async #promoteDependents(tx: Tx, settled: readonly SettledMessage[], at: number): Promise<void> {
-    const { installation, service, customers, orders } = this.#context.settings;
+    const { installation, service, customers, orders } = this.context.settings;
     const { replaysRefusals } = service.idempotency;
     for (const { about, transition } of settled) {
       if (about.operation !== 'create' || transition.parkClass !== 'refused') continue;
@@ -95,14 +91,14 @@ export class MessageSettler implements Settler<ClaimedMessage, Delivered> {
       const by = await promoteDependent(tx, about, installation, replaysRefusals, at, removals);
       if (by === null) continue;
       const detail = { by, reason: 'A newer revision takes the place of the refused create.' };
-      const { actor } = this.#context;
+      const { actor } = this.context;
       await appendAudit(tx, [{ event: 'superseded', entity, sourceKey, messageId, actor, detail }], at);
     }
   }
 
   /** States that the settings do not name go on record; each is said in the log once. */
   async #noteStates(tx: Tx, settled: readonly SettledMessage[], at: number): Promise<void> {
-    const { settings, log } = this.#context;
+    const { settings, log } = this.context;
     for (const entity of ['customer', 'order'] as const) {
       const states = settled.flatMap(({ about, sent: { verdict } }) =>
         about.entity === entity && verdict.kind === 'delivered' && verdict.state ? [verdict.state] : [],

@@ -5,32 +5,29 @@ import type { TimedExchange, WireExchange } from './wire-exchange.js';
 
 /** Requests that show who we are, and show it once more with something newer when the service answers 401. */
 export class AuthorisedTransport {
-  readonly #transport: Transport;
-  readonly #credential: Credential;
-  readonly #connections: Connections;
   /** What was in use when the service, or the one who gives tokens, refused us for good; null: that has not happened. */
   #refusedWith: string | null = null;
 
-  constructor(transport: Transport, credential: Credential, connections: Connections) {
-    this.#transport = transport;
-    this.#credential = credential;
-    this.#connections = connections;
-  }
+  constructor(
+    private readonly transport: Transport,
+    private readonly credential: Credential,
+    private readonly connections: Connections,
+  ) {}
 
   /**
    * A 401 is decided before anything takes effect, so the same bytes may go again under the same attempt: once, as a request
    * of its own past gate and rate limiter.
    */
   async exchange(request: TransportRequest): Promise<TimedExchange> {
-    const connection = this.#connections.version;
-    const { proof, ...first } = await this.#transport.exchange(request, this.#credential);
+    const connection = this.connections.version;
+    const { proof, ...first } = await this.transport.exchange(request, this.credential);
     const hasOther = await this.#hasOther(first.exchange, proof, connection, request);
     if (hasOther === false) return this.#heeded(first);
     if (hasOther !== true) return this.#heeded({ ...first, exchange: hasOther });
-    const { proof: second, ...repeated } = await this.#transport.exchange(request, this.#credential);
+    const { proof: second, ...repeated } = await this.transport.exchange(request, this.credential);
     if (second !== undefined && repeated.exchange.kind === 'answer') {
-      if (repeated.exchange.status === 401) this.#credential.refused(second);
-      else this.#credential.accepted(second);
+      if (repeated.exchange.status === 401) this.credential.refused(second);
+      else this.credential.accepted(second);
     }
     return this.#heeded({
       ...repeated,
@@ -48,12 +45,12 @@ export class AuthorisedTransport {
    * one since this process began, until it is refused once
    */
   replacedSince(sinceMs: number, whereNothingTells: boolean): boolean {
-    this.#connections.look();
-    this.#credential.look();
+    this.connections.look();
+    this.credential.look();
     if (this.#refusedWith !== null) return this.#refusedWith !== this.#inUse();
-    const changedAtMs = this.#credential.changedAtMs();
+    const changedAtMs = this.credential.changedAtMs();
     if (changedAtMs === null) return whereNothingTells;
-    return Math.max(this.#connections.changedAtMs() ?? 0, changedAtMs) > sinceMs;
+    return Math.max(this.connections.changedAtMs() ?? 0, changedAtMs) > sinceMs;
   }
 
   /** Whether a 401 has something newer to go with; an exchange: why there is none. */
@@ -65,17 +62,17 @@ export class AuthorisedTransport {
   ): Promise<boolean | WireExchange> {
     if (exchange.kind === 'no_credential') {
       // It may have been the proxy's.
-      this.#connections.look(true);
-      return this.#connections.version !== connection;
+      this.connections.look(true);
+      return this.connections.version !== connection;
     }
     if (exchange.kind !== 'answer' || proof === undefined) return false;
     if (exchange.status !== 401) {
-      this.#credential.accepted(proof);
+      this.credential.accepted(proof);
       return false;
     }
-    this.#connections.look(true);
-    if (this.#connections.version !== connection) return true;
-    const renewed = await this.#credential.renew(proof, request.gate);
+    this.connections.look(true);
+    if (this.connections.version !== connection) return true;
+    const renewed = await this.credential.renew(proof, request.gate);
     return typeof renewed === 'boolean' ? renewed : afterRefusal(exchangeOfFault(renewed));
   }
 
@@ -87,7 +84,7 @@ export class AuthorisedTransport {
   }
 
   #inUse(): string {
-    return `${this.#credential.version}.${this.#connections.version}`;
+    return `${this.credential.version}.${this.connections.version}`;
   }
 }
 
