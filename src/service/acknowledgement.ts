@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { ServiceSettings } from '../config/sections/service.js';
 import type { AcknowledgementSettings } from '../config/sections/service-answers.js';
 import { valueAt } from '../model/json-place.js';
 import type { Entity } from '../model/record.js';
@@ -47,10 +48,7 @@ export interface AcknowledgementRequest {
   expectedTotal: bigint | null;
 }
 
-interface AcknowledgementProfile {
-  acknowledgement: AcknowledgementSettings;
-  checkTotal: 'exact' | 'off';
-}
+type AcknowledgementProfile = Pick<ServiceSettings, 'acknowledgement' | 'checkTotal'>;
 
 /** What has to come back for a write: an acknowledgement of exactly this record. */
 export function expectAcknowledgement(

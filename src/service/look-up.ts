@@ -110,11 +110,8 @@ export function existingCustomerEndpoint(
   const { endpoints, adoption } = service;
   if (adoption.customers === 'off') return null;
   if (endpoints.lookUpCustomer) return endpoints.lookUpCustomer;
-  return {
-    ...byCode(service),
-    path: endpoints.readCustomer.path,
-    successStatus: endpoints.readCustomer.successStatus,
-  };
+  const { path, successStatus } = endpoints.readCustomer;
+  return { ...byCode(service), path, successStatus };
 }
 
 /**
@@ -134,10 +131,8 @@ export function customerInAnswer(
   return finding.kind === 'found' ? finding : null;
 }
 
-function byCode({
-  adoption: { codeField },
-  acknowledgement,
-}: Pick<ServiceSettings, 'adoption' | 'acknowledgement'>): LookUpEndpoint {
+function byCode({ adoption, acknowledgement }: Pick<ServiceSettings, 'adoption' | 'acknowledgement'>): LookUpEndpoint {
+  const { codeField } = adoption;
   return {
     path: '/',
     query: {},

@@ -1,4 +1,3 @@
-import type { AxiosAdapter } from 'axios';
 import type { ServiceSettings } from '../config/sections/service.js';
 import type { LookUpEndpoint } from '../config/sections/service-endpoints.js';
 import type { Entity, JsonValue } from '../model/record.js';
@@ -7,7 +6,7 @@ import type { Delivered, Failure, LookUpFinding, ReadAnswer } from '../model/ver
 import { type Clock, systemClock } from '../store/clock.js';
 import { AnswerRedaction } from './answer-redaction.js';
 import { type ComposedRequest, composeRequest, type Passage, type SendRequest } from './compose-request.js';
-import { CertificateOnly, type Credential, type CredentialFault, StaticCredential } from './credential/credential.js';
+import { type Credential, type CredentialFault, certificateOnly, StaticCredential } from './credential/credential.js';
 import { OauthCredential, type OauthCredentialOptions } from './credential/oauth-credential.js';
 import type { FileSource } from './credential/watched-files.js';
 import { type EndpointNotice, EndpointWatch } from './endpoint-lifecycle.js';
@@ -16,7 +15,7 @@ import { expectFinding, lookUpAddress } from './look-up.js';
 import { concurrencyOf, RateLimiter } from './rate-limit/rate-limiter.js';
 import { AuthorisedTransport } from './wire/authorised-transport.js';
 import { Connections } from './wire/connections.js';
-import { Transport } from './wire/transport.js';
+import { Transport, type TransportOptions } from './wire/transport.js';
 
 /** What came of one request. */
 export interface Sent<Answer = Delivered> {
@@ -47,15 +46,9 @@ export interface ReadQuestion<Value> {
   read: (status: number, body: string) => Value | string;
 }
 
-export interface ServiceClientOptions {
-  service: ServiceSettings;
-  /** Resends at once of what provably never left. */
-  quickResends: number;
-  nowMs: () => number;
+export interface ServiceClientOptions extends Omit<TransportOptions, 'rateLimiter' | 'connections'> {
   /** What the pace is measured by; absent: the system's. */
   clock?: Clock;
-  /** What puts a request on the wire; absent: Node's own http. */
-  adapter?: AxiosAdapter;
   /** Learns of every secret that comes while the program runs, and says what is taken out of all that is said. */
   secrets?: KnownSecrets;
   /** Told what a person should know of the files of the credential. */
@@ -90,12 +83,8 @@ export class ServiceClient {
     const concurrency = concurrencyOf(service);
     const limits = service.limits.map(({ requests, perSeconds }) => ({ requests, windowMs: perSeconds * 1000 }));
     this.rateLimiter = new RateLimiter({ concurrency, limits, clock });
-    const watching = {
-      secrets,
-      monotonicMs: clock.monotonicMs,
-      warn: options.warn ?? (() => undefined),
-      ...(options.files ? { files: options.files } : {}),
-    };
+    const { files, warn = () => undefined } = options;
+    const watching = { secrets, monotonicMs: clock.monotonicMs, warn, files };
     if (service.token) secrets.add(service.token.reveal());
     const connections = new Connections({ service, maxSockets: concurrency, ...watching });
     this.#transport = new Transport({ ...options, rateLimiter: this.rateLimiter, connections });
@@ -104,7 +93,7 @@ export class ServiceClient {
       send: (request, gate) => this.#transport.askForToken(request, gate),
       nowMs,
       random: Math.random,
-      ...(options.onToken ? { onAnswer: options.onToken } : {}),
+      onAnswer: options.onToken,
     });
     this.#authorised = new AuthorisedTransport(this.#transport, credential, connections);
   }
@@ -197,7 +186,7 @@ function openCredential(
     case 'oauth':
       return new OauthCredential({ ...options, settings: credential });
     case 'certificate':
-      return new CertificateOnly();
+      return certificateOnly;
     default:
       return new StaticCredential({ ...options, settings: credential, token: token?.reveal() ?? '', tokenFile });
   }

@@ -6,9 +6,6 @@ import type { Tx } from '../../store/store.js';
 import { sha256 } from '../outbox/content-hash.js';
 import type { Operation } from '../outbox/message.js';
 
-/** What a request is made for. */
-type Purpose = Operation | 'look_up' | 'list_invoices' | 'read_invoice' | 'read_order';
-
 /** A message that is about to be sent or looked up. */
 interface MessageIntent {
   messageId: number;
@@ -26,19 +23,10 @@ export async function intendMessages(
   nowMs: number,
 ): Promise<ReadonlyMap<number, number>> {
   if (intents.length === 0) return new Map();
-  await insertRows(
-    tx,
-    'attempt',
-    intents.map((intent) => ({
-      message_id: intent.messageId,
-      purpose: intent.purpose,
-      number: intent.number,
-      epoch,
-      idempotency_key: intent.idempotencyKey ?? null,
-      body_hash: intent.bodyHash ?? null,
-      intended_at: nowMs,
-    })),
-  );
+  const attempts = intents.map(({ messageId, purpose, number, idempotencyKey = null, bodyHash = null }) => {
+    return { messageId, purpose, number, epoch, idempotencyKey, bodyHash, intendedAt: nowMs };
+  });
+  await insertRows(tx, 'attempt', attempts);
   const numbers = new Map(intents.map(({ messageId, number }) => [messageId, number]));
   const rows = await tx.rows<{ id: number; messageId: number; number: number }>(
     `SELECT id, message_id, number FROM attempt WHERE message_id IN ${placeholders(numbers.size)}`,
@@ -52,7 +40,7 @@ export async function intendMessages(
 /** The same of a read, which belongs to no message. @returns the attempt's id */
 export async function intendRead(
   tx: Tx,
-  purpose: Purpose,
+  purpose: 'list_invoices' | 'read_invoice' | 'read_order',
   number: number,
   epoch: number,
   nowMs: number,
@@ -85,19 +73,19 @@ export async function endAttempts(tx: Tx, ended: readonly EndedAttempt[], actor:
     ['id'],
     ended.map(({ id, sent }) => ({
       id,
-      started_at: sent.startedAtMs,
-      duration_ms: sent.durationMs,
+      startedAt: sent.startedAtMs,
+      durationMs: sent.durationMs,
       status: sent.status,
       verdict: sent.verdict.kind,
       reason: reasonOf(sent)?.slice(0, 1000) ?? null,
-      request_id: sent.requestId?.slice(0, 255) ?? null,
-      excerpt_hash: hashOf(sent),
+      requestId: sent.requestId?.slice(0, 255) ?? null,
+      excerptHash: hashOf(sent),
     })),
   );
   await insertRows(
     tx,
     'attempt_excerpt',
-    ended.flatMap(({ id, sent: { excerpt } }) => (excerpt === null ? [] : [{ attempt_id: id, excerpt }])),
+    ended.flatMap(({ id, sent: { excerpt } }) => (excerpt === null ? [] : [{ attemptId: id, excerpt }])),
   );
   const lines = ended.flatMap((one): AuditEntry[] => {
     const { message } = one;

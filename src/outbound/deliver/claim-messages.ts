@@ -1,6 +1,7 @@
 import type { Entity, JsonValue } from '../../model/record.js';
 import { placeholders, updateRows } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
+import type { Binding } from '../outbox/bindings.js';
 import { type ComposedUpdate, composeUpdate, isWholeRecord, type UpdateMethod } from '../outbox/compose-update.js';
 import { canonicalJson, sha256 } from '../outbox/content-hash.js';
 import { keyKnownUntil, revisionKey, wireBody } from '../outbox/idempotency-key.js';
@@ -53,14 +54,10 @@ export type Updates = Readonly<Record<Entity, { method: UpdateMethod; optional: 
 const patch = { method: 'PATCH', optional: [] } as const;
 
 /** An update that would change nothing any more, because the service holds these values already. */
-export interface NothingToSend {
-  id: number;
-  entity: Entity;
-  sourceKey: string;
-  revision: number;
-  contentHash: string;
-  mappingFingerprint: string;
-}
+export type NothingToSend = { id: number } & Pick<
+  Binding,
+  'entity' | 'sourceKey' | 'revision' | 'contentHash' | 'mappingFingerprint'
+>;
 
 /**
  * Whether an update since the last acknowledgement ended without proof. It may have taken effect, so what the service holds
@@ -108,7 +105,7 @@ export async function claimMessages(
   const incarnation = await incarnationOf(tx);
   const claimed: Omit<ClaimedMessage, 'attemptId'>[] = [];
   const nothingToSend: NothingToSend[] = [];
-  const composed: { message_id: number; body: string }[] = [];
+  const composed: { messageId: number; body: string }[] = [];
   for (const row of rows) {
     let body = row.body ?? row.record;
     let idempotencyKey = row.idempotencyKey;
@@ -133,7 +130,7 @@ export async function claimMessages(
       body = update ? canonicalJson(update.body) : '';
       if (update) method = update.method;
       idempotencyKey = revisionKey(incarnation, row.entity, row.sourceKey, row.operation, row.revision);
-      composed.push({ message_id: row.id, body });
+      composed.push({ messageId: row.id, body });
     }
     // A message that may have been sent stays as it was, whatever the settings say by now.
     const frozenField = sentAt === null ? null : row.keyField;

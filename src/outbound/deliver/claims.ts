@@ -1,4 +1,4 @@
-import { appendAudit } from '../../audit/audit-log.js';
+import { type AuditEntry, appendAudit } from '../../audit/audit-log.js';
 import type { Settings } from '../../config/settings.js';
 import type { Entity } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
@@ -116,18 +116,11 @@ export class Claims {
         idempotency.in === 'body' ? idempotency.field : null,
       );
       await settleNothingToSend(tx, nothingToSend, at);
-      await appendAudit(
-        tx,
-        nothingToSend.map((message) => ({
-          event: 'superseded',
-          entity: message.entity,
-          sourceKey: message.sourceKey,
-          messageId: message.id,
-          actor,
-          detail: { reason: holdsAlready },
-        })),
-        at,
-      );
+      const detail = { reason: holdsAlready };
+      const superseded = nothingToSend.map(({ id: messageId, entity, sourceKey }): AuditEntry => {
+        return { event: 'superseded', entity, sourceKey, messageId, actor, detail };
+      });
+      await appendAudit(tx, superseded, at);
       if (claimed.length > 0) killPoint('before-claim-commit');
       return { claimed, parked };
     });
@@ -153,19 +146,12 @@ export class Claims {
         messages: ahead,
       });
     const messages = await parkForgottenKeys(tx, at - this.#keyLifetimeMs, lookUpEntities(this.context));
-    await appendAudit(
-      tx,
-      messages.map((message) => ({
-        event: 'parked',
-        outcome: 'unproven',
-        entity: message.entity,
-        sourceKey: message.sourceKey,
-        messageId: message.id,
-        actor: this.context.actor,
-        detail: { reason: 'Its first try is older than the lifetime of keys at the service.' },
-      })),
-      at,
-    );
+    const { actor } = this.context;
+    const detail = { reason: 'Its first try is older than the lifetime of keys at the service.' };
+    const parked = messages.map(({ id: messageId, entity, sourceKey }): AuditEntry => {
+      return { event: 'parked', outcome: 'unproven', entity, sourceKey, messageId, actor, detail };
+    });
+    await appendAudit(tx, parked, at);
     return messages.length;
   }
 }

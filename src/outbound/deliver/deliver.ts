@@ -249,18 +249,15 @@ class Delivery {
     const { store } = this.context;
     const inDoubt = await store.read('count what is in doubt', (tx) => countInDoubt(tx));
     const probe = this.#probes++;
-    // Where the oldest of the new ones are those at which it fails, the latest may not be.
-    const which = {
-      pending: probe % 2 === 0 ? ('first' as const) : ('last untried' as const),
-      in_doubt: 'first' as const,
-    };
     for (const kind of probeOrder(probe, inDoubt)) {
       if (kind === 'look_up') {
         if ((await this.#lookUps.begin(1, true)) > 0) return 1;
         continue;
       }
+      // Where the oldest of the new ones are those at which it fails, the latest may not be.
+      const which = kind === 'pending' && probe % 2 === 1 ? 'last untried' : 'first';
       const id = await store.read('look for a message to probe with', (tx) =>
-        probeMessageId(tx, kind, which[kind], this.options.scope, this.#claims.forgottenBefore),
+        probeMessageId(tx, kind, which, this.options.scope, this.#claims.forgottenBefore),
       );
       const [message] = await this.#claims.claim(id === null ? [] : [id]);
       if (!message) continue;

@@ -1,6 +1,6 @@
 import type { Entity } from '../../model/record.js';
-import { placeholders } from '../../store/rows.js';
-import type { SqlValue, Store, Tx } from '../../store/store.js';
+import { type Condition, joinConditions, placeholders } from '../../store/rows.js';
+import type { Store, Tx } from '../../store/store.js';
 import { removalAfterThisPass } from '../outbox/message.js';
 
 /** Which messages a deliverer looks at. */
@@ -27,18 +27,9 @@ export async function dueMessageIds(
   const inState = async (state: SendableState, most: number) => {
     const ids: number[] = [];
     for (const entity of ['customer', 'order'] as const) {
-      if (ids.length >= most) break;
-      const rows = await readyMessages(
-        tx,
-        state,
-        entity,
-        nowMs,
-        most - ids.length,
-        scope,
-        sentSince,
-        'first',
-        isBacklog,
-      );
+      const left = most - ids.length;
+      if (left <= 0) break;
+      const rows = await readyMessages(tx, state, entity, nowMs, left, scope, sentSince, 'first', isBacklog);
       ids.push(...rows.map(({ id }) => id));
     }
     return ids;
@@ -89,7 +80,7 @@ async function readyMessages(
   limit: number,
   scope: ClaimScope,
   sentSince: number,
-  which: 'first' | 'last untried' = 'first',
+  which: 'first' | 'last untried',
   isBacklog?: boolean,
 ): Promise<{ id: number; dueAt: number }[]> {
   const order = which === 'first' ? 'ASC' : 'DESC';
@@ -132,20 +123,13 @@ export const ready = `(m.customer_key IS NULL OR c.source_key IS NOT NULL)
 /** When the next message that is ready would be due; null when none is waiting for its time. */
 export async function nextDueAt(store: Store, scope: ClaimScope): Promise<number | null> {
   return store.read('look for the next due message', async (tx) => {
-    const filter: string[] = [];
-    const parameters: SqlValue[] = [];
-    if (scope.only) {
-      for (const [entity, keys] of scope.only) {
-        if (keys.size === 0) continue;
-        filter.push(`(m.entity=? AND m.source_key IN ${placeholders(keys.size)})`);
-        parameters.push(entity, ...keys);
-      }
-      if (filter.length === 0) return null;
-    }
-    const only = filter.length > 0 ? `AND (${filter.join(' OR ')})` : '';
+    const only = [...(scope.only ?? [])].flatMap(([entity, keys]): Condition[] =>
+      keys.size === 0 ? [] : [[`m.entity=? AND m.source_key IN ${placeholders(keys.size)}`, entity, ...keys]],
+    );
+    const { where, parameters } = joinConditions(scope.only ? 'OR' : 'AND', only);
     const [row] = await tx.rows<{ due: number | null }>(
       `SELECT MIN(m.next_attempt_at) AS due FROM ${candidates}
-        WHERE m.state IN ('pending','in_doubt') ${only} AND ${ready}`,
+        WHERE m.state IN ('pending','in_doubt') AND (${where}) AND ${ready}`,
       parameters,
     );
     return row?.due ?? null;
@@ -155,19 +139,13 @@ export async function nextDueAt(store: Store, scope: ClaimScope): Promise<number
 /** Of so many messages one is of the backlog, as long as there is one. */
 export const backlogTurn = 10;
 
-interface ClaimOrder {
-  /** In the order of sending. `isUrgent`: goes before whatever of the backlog still waits for its slot. */
-  claims: { id: number; isUrgent: boolean }[];
-  /** Messages of news since the backlog had its turn. */
-  newsSinceTurn: number;
-}
-
 /**
  * What goes next: news first, and in every tenth place one of the backlog, which goes then as if it were news, so that it still
  * moves however much is new. What is left of the room is filled with the backlog, which lets pass all that comes meanwhile. Pure.
  * @param news what is due, in its order
  * @param backlog the same of the backlog
- * @param newsSinceTurn as the last call returned it
+ * @param newsSinceTurn as the last call returned it: messages of news since the backlog had its turn
+ * @returns claims in the order of sending; `isUrgent`: goes before whatever of the backlog still waits for its slot
  */
 export function orderClaims(
   news: readonly number[],
@@ -175,8 +153,8 @@ export function orderClaims(
   room: number,
   backlogRoom: number,
   newsSinceTurn: number,
-): ClaimOrder {
-  const claims: ClaimOrder['claims'] = [];
+) {
+  const claims: { id: number; isUrgent: boolean }[] = [];
   let since = newsSinceTurn;
   let taken = 0;
   for (const id of news) {

@@ -16,29 +16,12 @@ import type { Tx } from '../../store/store.js';
 import { answeredSince } from './attempts.js';
 import { healthy, type LaneEffects, type LaneHealth, type LaneOutcome, laneEffects } from './lane-effects.js';
 
-/**
- * Brings the next try of messages in doubt forward to `notLaterThan`: how long they had to wait came from an outage that is
- * over. @returns how many there were
- */
-async function hastenInDoubt(tx: Tx, notLaterThan: number): Promise<number> {
-  return tx.run("UPDATE outbox_message SET next_attempt_at=? WHERE state='in_doubt' AND next_attempt_at>?", [
-    notLaterThan,
-    notLaterThan,
-  ]);
-}
-
 /** Where a person replaces the credential. */
 export function credentialSetting(credential: CredentialSettings): string {
-  switch (credential.kind) {
-    case 'oauth':
-      return credential.authentication === 'certificate'
-        ? 'service.tls.certificateFile'
-        : 'service.credential.clientSecretFile';
-    case 'certificate':
-      return 'service.tls.certificateFile';
-    default:
-      return 'service.tokenFile';
-  }
+  const isOauth = credential.kind === 'oauth';
+  if (credential.kind === 'certificate' || (isOauth && credential.authentication === 'certificate'))
+    return 'service.tls.certificateFile';
+  return isOauth ? 'service.credential.clientSecretFile' : 'service.tokenFile';
 }
 
 /** After an outage nothing waits longer than this for its next try: the service is back. */
@@ -96,8 +79,11 @@ export class LaneKeeper {
       },
       at,
     );
-    if (effects.closesBreaker && (await resumeLane(tx, 'service', ['outage'])) > 0)
-      await hastenInDoubt(tx, at + afterOutageMs);
+    if (effects.closesBreaker && (await resumeLane(tx, 'service', ['outage'])) > 0) {
+      // How long messages in doubt had to wait came from the outage, which is over.
+      const hasten = "UPDATE outbox_message SET next_attempt_at=? WHERE state='in_doubt' AND next_attempt_at>?";
+      await tx.run(hasten, [at + afterOutageMs, at + afterOutageMs]);
+    }
     await dropEndedPauses(tx, at);
     for (const pause of effects.pauses) {
       // A probe that failed makes an outage longer; it is still the same one.
@@ -130,15 +116,9 @@ export async function pauseWhenUsedUp(
   if (usedUp === null) return null;
   const at = context.nowMs();
   const untilMs = at + Math.ceil(usedUp.waitMs);
+  const { reason } = usedUp;
   await context.store.transaction('pause until the limit allows more', (tx) =>
-    pauseLane(tx, {
-      lane: 'service',
-      cause: 'limit',
-      until_at: untilMs,
-      reason: usedUp.reason,
-      actor: context.actor,
-      since_at: at,
-    }),
+    pauseLane(tx, { lane: 'service', cause: 'limit', until_at: untilMs, reason, actor: context.actor, since_at: at }),
   );
   return untilMs;
 }
@@ -152,11 +132,12 @@ export async function recallRequests(
   limiter: Pick<RateLimiter, 'recall' | 'usedUp'>,
   lease: Pick<Lease, 'write'>,
 ): Promise<void> {
-  const { limits, deadlineSeconds } = context.settings.service;
+  const { settings, store, nowMs, actor } = context;
+  const { limits, deadlineSeconds } = settings.service;
   const longestMs = Math.max(0, ...limits.map(({ perSeconds }) => perSeconds * 1000));
   if (longestMs > longestRestMs) {
-    const now = context.nowMs();
-    const times = await context.store.read('count what the limits still count', (tx) =>
+    const now = nowMs();
+    const times = await store.read('count what the limits still count', (tx) =>
       answeredSince(tx, now - longestMs, longestLeaveMs, deadlineSeconds * 1000),
     );
     // A slot rests from the answer on.
@@ -165,15 +146,6 @@ export async function recallRequests(
       longestRestMs,
     );
   }
-  await endOldPause(context, limiter, lease);
-}
-
-async function endOldPause(
-  context: JobContext,
-  limiter: Pick<RateLimiter, 'usedUp'>,
-  lease: Pick<Lease, 'write'>,
-): Promise<void> {
-  const { store, nowMs, actor } = context;
   const pauses = await store.read('look for a limit that was used up', listPauses);
   if (!pauses.some(({ lane, cause, reason }) => lane === 'service' && cause === 'limit' && isOwnLimit(reason))) return;
   if ((await pauseWhenUsedUp(context, limiter)) !== null) return;

@@ -14,6 +14,7 @@ export interface LookUpMessage {
   id: number;
   entity: Entity;
   sourceKey: string;
+  /** Why it is looked up: its key may be forgotten (`in_doubt`), or the service said that something exists (`conflict`). */
   cause: 'in_doubt' | 'conflict';
   attemptId: number;
   attemptNumber: number;
@@ -22,9 +23,6 @@ export interface LookUpMessage {
   /** The mapped record as canonical JSON. */
   record: string;
 }
-
-/** Which records the service can be asked for, by the reason to ask. */
-type LookUpEntities = Readonly<Record<LookUpMessage['cause'], readonly Entity[]>>;
 
 /** A conflict that was looked up waits for a person: so long that no claim meets it again. */
 const neverDue = 8_640_000_000_000_000;
@@ -39,11 +37,12 @@ const openConflict = `m.state='parked' AND m.park_class='conflict' AND m.operati
 /**
  * Takes creates that can't be resent blindly and can be looked up: those in doubt past the lifetime of their key, and
  * conflicts. Each gets an attempt on record first. The caller's transaction has checked the epoch.
+ * @param entities which records the service can be asked for, by the reason to ask
  * @param sentBefore the first try of a message in doubt lies before this time
  */
 export async function claimLookUps(
   tx: Tx,
-  entities: LookUpEntities,
+  entities: Readonly<Record<LookUpMessage['cause'], readonly Entity[]>>,
   epoch: number,
   nowMs: number,
   sentBefore: number,
@@ -198,14 +197,6 @@ async function bind(
   );
 }
 
-interface LookedUpMessage {
-  entity: Entity;
-  /** Why it was looked up: its key may be forgotten (`in_doubt`), or the service said that something exists (`conflict`). */
-  cause: 'in_doubt' | 'conflict';
-  /** Sum of its lines in the service's unit; null where there is nothing to compare. */
-  expectedTotal: bigint | null;
-}
-
 export type LookUpDecision =
   | { to: 'delivered'; serviceId: string; flag: string; contentKnown: boolean }
   /** Another party made this customer: it is bound, and nothing of it is overwritten before a person has looked. */
@@ -217,9 +208,10 @@ export type LookUpDecision =
 /**
  * What follows from what a look-up found. Pure. Only one exact match proves that a record exists, and only a service whose
  * look-up sees at once what was created can prove that it does not.
+ * @param message.expectedTotal sum of its lines in the service's unit; null where there is nothing to compare
  */
 export function decideLookUp(
-  message: LookedUpMessage,
+  message: Pick<LookUpMessage, 'entity' | 'cause'> & { expectedTotal: bigint | null },
   finding: LookUpFinding,
   settings: { absenceProves: boolean; checkTotal: 'exact' | 'off' },
 ): LookUpDecision {

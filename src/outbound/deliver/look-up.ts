@@ -186,14 +186,6 @@ function linesOf(decision: LookUpDecision | null): NonNullable<EndedAttempt['bec
 }
 
 function resultOf(adoption: AdoptOutcome): LookUpResult {
-  switch (adoption.kind) {
-    case 'adopted':
-      return adoption.held.length > 0 ? 'held' : 'adopted';
-    case 'known':
-      return 'adopted';
-    case 'refused':
-      return 'parked';
-    case 'later':
-      return null;
-  }
+  if (adoption.kind === 'adopted') return adoption.held.length > 0 ? 'held' : 'adopted';
+  return ({ known: 'adopted', refused: 'parked', later: null } as const)[adoption.kind];
 }

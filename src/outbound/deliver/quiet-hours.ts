@@ -108,9 +108,8 @@ function minutesOf(time: string): number {
 }
 
 const lanes = ['deliver', 'pull'] as const;
-const oneDayMs = 24 * 3_600_000;
 /** Longer than a week of quiet days that meet, so that the end of a long one is seen. */
-const aheadMs = 10 * oneDayMs;
+const aheadMs = 10 * dayMs;
 
 /** Tells which lanes are quiet now. Periods are worked out once a day, because every request asks. */
 export class QuietClock {
@@ -125,7 +124,7 @@ export class QuietClock {
       const period = this.#periodOf(lane, nowMs);
       if (!period) return [];
       const until = DateTime.fromMillis(period.toMs, { zone: timeZone });
-      const isSoon = period.toMs - nowMs < oneDayMs;
+      const isSoon = period.toMs - nowMs < dayMs;
       return [
         {
           lane,
@@ -145,7 +144,7 @@ export class QuietClock {
 
   #periodOf(lane: (typeof lanes)[number], nowMs: number): Period | undefined {
     if (this.schedule.quietHours.length === 0) return undefined;
-    if (!this.#known || nowMs < this.#known.fromMs || nowMs >= this.#known.fromMs + oneDayMs) {
+    if (!this.#known || nowMs < this.#known.fromMs || nowMs >= this.#known.fromMs + dayMs) {
       const span = { fromMs: nowMs, toMs: nowMs + aheadMs };
       const of = (name: (typeof lanes)[number]) =>
         quietPeriods(this.schedule.quietHours, name, this.schedule.timeZone, span);

@@ -58,14 +58,12 @@ export class SendGate {
   }
 
   state(): Promise<GateState> {
-    if (!this.#next) {
-      this.#next = this.#reading.then(() => {
-        this.#next = null;
-        const read = this.#read();
-        this.#reading = read.catch(() => undefined);
-        return read;
-      });
-    }
+    this.#next ??= this.#reading.then(() => {
+      this.#next = null;
+      const read = this.#read();
+      this.#reading = read.catch(() => undefined);
+      return read;
+    });
     return this.#next;
   }
 

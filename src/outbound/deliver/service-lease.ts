@@ -1,4 +1,4 @@
-import { appendAudit } from '../../audit/audit-log.js';
+import { type AuditEntry, appendAudit } from '../../audit/audit-log.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
 import { longestRestMs } from '../../service/rate-limit/rate-limiter.js';
@@ -14,15 +14,12 @@ import { LaneKeeper } from './lane-keeper.js';
  * Delivery looks all the time; a pull comes rarely and reserves the next turn. Times are those of a monotonic clock.
  */
 class ProbeTurns {
-  readonly #everyMs: number;
   #takenAtMs = Number.NEGATIVE_INFINITY;
   #beforeMs = Number.NEGATIVE_INFINITY;
   #sentAtMs = Number.NEGATIVE_INFINITY;
   #isReserved = false;
 
-  constructor(everyMs: number) {
-    this.#everyMs = everyMs;
-  }
+  constructor(private readonly everyMs: number) {}
 
   /** Takes the turn when it has come and no one has reserved it. */
   take(atMs: number): boolean {
@@ -40,7 +37,7 @@ class ProbeTurns {
   }
 
   takeReserved(atMs: number): boolean {
-    if (atMs - Math.max(this.#takenAtMs, this.#sentAtMs) < this.#everyMs) return false;
+    if (atMs - Math.max(this.#takenAtMs, this.#sentAtMs) < this.everyMs) return false;
     this.#beforeMs = this.#takenAtMs;
     this.#takenAtMs = atMs;
     return true;
@@ -52,7 +49,7 @@ class ProbeTurns {
 
   /** Asked right before a probe leaves, which may have waited for its slot. @returns whether it may */
   send(atMs: number): boolean {
-    if (atMs - this.#sentAtMs < this.#everyMs) return false;
+    if (atMs - this.#sentAtMs < this.everyMs) return false;
     this.#sentAtMs = atMs;
     return true;
   }
@@ -63,14 +60,11 @@ class ProbeTurns {
  * limit. It renews itself until it is released or lost.
  */
 export class ServiceLease {
-  readonly lease: Lease;
   /** Shared, like `lane`, by everything that talks to the service under this lease. */
   readonly probeTurns: ProbeTurns;
   readonly lane: LaneKeeper;
   /** Attempts to read whose outcome could not be put on record; the next one says so of them. */
   readonly unrecordedReads = new Set<number>();
-  readonly #leaseMs: number;
-  readonly #requestDeadlineMs: number;
   #renewing: Promise<void> = Promise.resolve();
   #cancelRenewal: () => void = () => undefined;
   #lost = false;
@@ -78,11 +72,8 @@ export class ServiceLease {
 
   private constructor(
     private readonly context: JobContext,
-    lease: Lease,
+    readonly lease: Lease,
   ) {
-    this.lease = lease;
-    this.#leaseMs = context.settings.delivery.leaseSeconds * 1000;
-    this.#requestDeadlineMs = context.settings.service.deadlineSeconds * 1000;
     this.probeTurns = new ProbeTurns(context.settings.delivery.probeSeconds * 1000);
     this.lane = new LaneKeeper(context);
     this.#schedule();
@@ -119,7 +110,9 @@ export class ServiceLease {
 
   /** Whether a request that starts now ends, at its deadline, before another process could have the lease. */
   mayStartRequest(): boolean {
-    return !this.#lost && this.context.clock.monotonicMs() + this.#requestDeadlineMs < this.lease.endsAtMonotonicMs;
+    const { clock, settings } = this.context;
+    const endsAtMs = clock.monotonicMs() + settings.service.deadlineSeconds * 1000;
+    return !this.#lost && endsAtMs < this.lease.endsAtMonotonicMs;
   }
 
   /** The fencing token. */
@@ -153,7 +146,8 @@ export class ServiceLease {
   }
 
   #schedule(): void {
-    this.#cancelRenewal = this.context.clock.after(this.#leaseMs / 3, () => {
+    const leaseMs = this.context.settings.delivery.leaseSeconds * 1000;
+    this.#cancelRenewal = this.context.clock.after(leaseMs / 3, () => {
       this.#renewing = this.#renew().then(() => {
         if (!this.#lost && !this.#released) this.#schedule();
       });
@@ -177,21 +171,11 @@ export class ServiceLease {
       await bindEnvironment(tx, this.context.settings.service.environment);
       const doubted = await doubtOlderEpochs(tx, this.epoch, at);
       await endOlderEpochs(tx, this.epoch);
-      await appendAudit(
-        tx,
-        doubted.map((message) => ({
-          event: 'in_doubt',
-          outcome: 'unknown',
-          entity: message.entity,
-          sourceKey: message.sourceKey,
-          messageId: message.id,
-          actor,
-          detail: {
-            reason: 'The process that was sending it stopped before its outcome was on record; it may have been sent.',
-          },
-        })),
-        at,
-      );
+      const reason = 'The process that was sending it stopped before its outcome was on record; it may have been sent.';
+      const lines = doubted.map(({ id: messageId, entity, sourceKey }): AuditEntry => {
+        return { event: 'in_doubt', outcome: 'unknown', entity, sourceKey, messageId, actor, detail: { reason } };
+      });
+      await appendAudit(tx, lines, at);
       killPoint('before-takeover');
       return doubted.length;
     });

@@ -48,10 +48,6 @@ type EndedRead = Ended<{ question: Question<unknown>; attemptId: number }, ReadA
 export class ServiceReads implements Settler<EndedRead['about'], ReadAnswer<unknown>> {
   readonly #gate: SendGate;
   readonly #exchange: Exchange;
-  readonly #pullId: number | null;
-  readonly #priority: number;
-  readonly #maxTries: number;
-  readonly #signal: AbortSignal | undefined;
   #isProbe: boolean;
   #requests: number;
 
@@ -59,16 +55,12 @@ export class ServiceReads implements Settler<EndedRead['about'], ReadAnswer<unkn
     private readonly context: JobContext,
     private readonly client: ServiceClient,
     private readonly lease: ServiceLease,
-    options: ReadOptions,
+    private readonly options: ReadOptions,
   ) {
     this.#gate = new SendGate(context, lease, null, options.signal);
     this.#exchange = new Exchange(context, lease, this.#gate);
-    this.#pullId = options.pull?.id ?? null;
-    this.#priority = options.priority ?? 0;
-    this.#maxTries = options.tries ?? maxTries;
     this.#requests = options.pull?.requests ?? 0;
     this.#isProbe = options.pull?.isProbe ?? false;
-    this.#signal = options.signal;
   }
 
   /** Requests made so far, those of an earlier process in the same pull included. */
@@ -77,7 +69,7 @@ export class ServiceReads implements Settler<EndedRead['about'], ReadAnswer<unkn
   }
 
   async ask<Value>(question: Question<Value>): Promise<{ value: Value } | NoAnswer> {
-    const tries = this.#isProbe ? 1 : this.#maxTries;
+    const tries = this.#isProbe ? 1 : (this.options.tries ?? maxTries);
     for (let nth = 1; ; nth++) {
       const verdict = await this.#askOnce(question);
       if (verdict.kind === 'read') return { value: verdict.value };
@@ -85,14 +77,14 @@ export class ServiceReads implements Settler<EndedRead['about'], ReadAnswer<unkn
       const waitMs = this.#waitMs(verdict);
       if (!passing.has(kind) || waitMs > longestWaitMs || nth === tries)
         return { noAnswer: reason, verdict: kind, isRefused: refusesRecord(question.purpose, verdict) };
-      await this.context.clock.sleep(waitMs, this.#signal);
+      await this.context.clock.sleep(waitMs, this.options.signal);
     }
   }
 
   async #askOnce<Value>(question: Question<Value>): Promise<ReadAnswer<Value> | Failure> {
     const attemptId = await this.#intend(question);
     const isProbe = this.#isProbe;
-    const passage = { gate: this.#gate.of('pull', isProbe), priority: this.#priority, isProbe };
+    const passage = { gate: this.#gate.of('pull', isProbe), priority: this.options.priority, isProbe };
     const { path, query, answers, read } = question;
     const asked = { endpoint: endpoints[question.purpose], path, query, answers, read };
     const send = () => this.client.read(asked, passage);
@@ -122,11 +114,12 @@ export class ServiceReads implements Settler<EndedRead['about'], ReadAnswer<unkn
 
   async settle(tx: Tx, ended: readonly EndedRead[], at: number): Promise<Settled> {
     const heard: Settled['heard'] = [];
+    const { pull } = this.options;
     for (const { about, sent } of ended) {
       const { question, attemptId } = about;
       const { purpose } = question;
       const { verdict, startedAtMs: sentAtMs } = sent;
-      const detail = { purpose, ...(this.#pullId !== null && { pullId: this.#pullId }), ...question.detail };
+      const detail = { purpose, ...(pull && { pullId: pull.id }), ...question.detail };
       await endAttempts(tx, [{ id: attemptId, sent, message: null, detail }], this.context.actor, at);
       if (verdict.kind === 'read') await question.keep(tx, verdict.value, at);
       if (purpose !== 'list_invoices' && verdict.kind === 'misconfigured')

@@ -62,7 +62,6 @@ interface Token {
 
 /** Access tokens by OAuth 2.0 client credentials: one request for a token at a time, for all who wait for it. */
 export class OauthCredential implements Credential {
-  readonly #options: OauthCredentialOptions;
   readonly #secret: WatchedFiles<string | null>;
   #token: Token | null = null;
   #tokens = 0;
@@ -71,8 +70,7 @@ export class OauthCredential implements Credential {
   #failed: { fault: CredentialFault; untilMs: number } | null = null;
   #secretVersion = 0;
 
-  constructor(options: OauthCredentialOptions) {
-    this.#options = options;
+  constructor(private readonly options: OauthCredentialOptions) {
     const { clientSecret, clientSecretFile } = options.settings;
     this.#secret = new WatchedFiles<string | null>({
       ...options,
@@ -86,7 +84,7 @@ export class OauthCredential implements Credential {
   async ready(gate: Gate): Promise<CredentialFault | null> {
     this.look();
     const token = this.#token;
-    const now = this.#options.monotonicMs();
+    const now = this.options.monotonicMs();
     if (!token || !isGood(token, now)) return this.#renewed(gate);
     // Renew before it expires: requests meanwhile go on with the old one, also when no new one is to be had yet.
     if (token.renewAtMs !== null && now >= token.renewAtMs) this.#renewed(gate).catch(() => undefined);
@@ -95,7 +93,7 @@ export class OauthCredential implements Credential {
 
   proof(): Proof | null {
     const token = this.#token;
-    if (!token || !isGood(token, this.#options.monotonicMs())) return null;
+    if (!token || !isGood(token, this.options.monotonicMs())) return null;
     return { headers: { Authorization: `Bearer ${token.value}` }, version: token.version };
   }
 
@@ -140,7 +138,7 @@ export class OauthCredential implements Credential {
   #renewed(gate: Gate): Promise<CredentialFault | null> {
     if (this.#flight) return this.#flight;
     const failed = this.#failed;
-    if (failed && this.#options.monotonicMs() < failed.untilMs) return Promise.resolve(failed.fault);
+    if (failed && this.options.monotonicMs() < failed.untilMs) return Promise.resolve(failed.fault);
     this.#flight = this.#ask(gate).finally(() => {
       this.#flight = null;
     });
@@ -148,7 +146,7 @@ export class OauthCredential implements Credential {
   }
 
   async #ask(gate: Gate): Promise<CredentialFault | null> {
-    const { settings, send, nowMs, monotonicMs, random, secrets, onAnswer } = this.#options;
+    const { settings, send, nowMs, monotonicMs, random, secrets, onAnswer } = this.options;
     const askedAtMs = monotonicMs();
     const answer = await requestToken(settings, this.#secret.value, (request) => send(request, gate), nowMs, secrets);
     if (answer.kind === 'fault') {
@@ -177,7 +175,7 @@ export class OauthCredential implements Credential {
 
   /** A new secret of the client: it is asked with at once, and none of its writings may be printed. */
   #learnSecret(): void {
-    const { secrets, settings } = this.#options;
+    const { secrets, settings } = this.options;
     const { value, version } = this.#secret;
     if (value !== null) {
       secrets.add(value);

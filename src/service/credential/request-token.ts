@@ -130,12 +130,9 @@ function judgeTokenRefusal(
   where: string,
   nowMs: number,
 ): Extract<TokenAnswer, { kind: 'fault' }> {
-  if (answer === null)
-    return {
-      kind: 'fault',
-      fault: { kind: 'unavailable', reason: `${where}: ${error.message}`, tls: false },
-      retryAfterMs: null,
-    };
+  const unavailable = (reason: string, retryAfterMs: number | null) =>
+    ({ kind: 'fault', fault: { kind: 'unavailable', reason, tls: false }, retryAfterMs }) as const;
+  if (answer === null) return unavailable(`${where}: ${error.message}`, null);
   const { status, headers } = answer;
   const named = retryAfterMs(headers['retry-after'], nowMs);
   const { code, message } = errorBody(answer.body);
@@ -146,5 +143,5 @@ function judgeTokenRefusal(
   const refuses = status >= 300 && status < 500 && status !== 408 && status !== 429;
   if (refuses && !(code !== null && passing.has(code)))
     return { kind: 'fault', fault: { kind: 'refused', reason }, retryAfterMs: null };
-  return { kind: 'fault', fault: { kind: 'unavailable', reason, tls: false }, retryAfterMs: named };
+  return unavailable(reason, named);
 }

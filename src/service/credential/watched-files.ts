@@ -38,7 +38,6 @@ export interface WatchedFilesOptions<T> {
  * look to the next, because a file that is written in place is half a secret for a moment.
  */
 export class WatchedFiles<T> {
-  readonly #options: WatchedFilesOptions<T>;
   readonly #files: FileSource;
   #value: T;
   #version = 0;
@@ -48,8 +47,7 @@ export class WatchedFiles<T> {
   #refused = '';
   #lookedAtMs = Number.NEGATIVE_INFINITY;
 
-  constructor(options: WatchedFilesOptions<T>) {
-    this.#options = options;
+  constructor(private readonly options: WatchedFilesOptions<T>) {
     this.#files = options.files ?? realFiles;
     this.#value = options.initial;
     this.look(true);
@@ -67,7 +65,7 @@ export class WatchedFiles<T> {
 
   /** When the files changed last, in milliseconds since 1970; null: there are none. */
   changedAtMs(): number | null {
-    const times = this.#options.paths.flatMap((path) => this.#look(path)?.changedAtMs ?? []);
+    const times = this.options.paths.flatMap((path) => this.#look(path)?.changedAtMs ?? []);
     return times.length === 0 ? null : Math.max(...times);
   }
 
@@ -77,7 +75,7 @@ export class WatchedFiles<T> {
    * @returns whether there is something new
    */
   look(atOnce = false): boolean {
-    const { paths, monotonicMs } = this.#options;
+    const { paths, monotonicMs } = this.options;
     if (paths.length === 0) return false;
     const now = monotonicMs();
     if (!atOnce && now - this.#lookedAtMs < this.#files.lookEveryMs) return false;
@@ -92,7 +90,7 @@ export class WatchedFiles<T> {
   }
 
   #take(stamp: string): boolean {
-    const { paths, load, warn } = this.#options;
+    const { paths, load, warn } = this.options;
     try {
       const texts = paths.map((path) => this.#files.read(path));
       const value = load(texts);
@@ -114,7 +112,7 @@ export class WatchedFiles<T> {
   }
 
   #stamp(): string {
-    return this.#options.paths.map((path) => this.#look(path)?.stamp ?? 'absent').join('\n');
+    return this.options.paths.map((path) => this.#look(path)?.stamp ?? 'absent').join('\n');
   }
 
   #look(path: string): { stamp: string; changedAtMs: number } | null {

@@ -31,14 +31,12 @@ interface Agents {
 
 /** Kept connections, with the client certificate, private authorities and proxy of the settings. New files make new ones. */
 export class Connections {
-  readonly #options: ConnectionsOptions;
   readonly #material: WatchedFiles<Material>;
   readonly #retired = new Set<http.Agent>();
   #agents: Agents;
   #version: number;
 
-  constructor(options: ConnectionsOptions) {
-    this.#options = options;
+  constructor(private readonly options: ConnectionsOptions) {
     this.#material = watchMaterial(options);
     this.#version = this.#material.version;
     this.#agents = this.#open();
@@ -50,7 +48,7 @@ export class Connections {
 
   /** Whether requests go through a proxy, so that a connection proves nothing of the service. */
   get isTunnelled(): boolean {
-    return this.#options.service.proxy !== undefined;
+    return this.options.service.proxy !== undefined;
   }
 
   get version(): number {
@@ -84,7 +82,7 @@ export class Connections {
   }
 
   #open(): Agents {
-    const { service, maxSockets } = this.#options;
+    const { service, maxSockets } = this.options;
     const { proxyPassword, ...tls } = this.#material.value;
     const kept = { keepAlive: true, maxSockets };
     // Never accept a certificate without a trusted authority, even where the environment says so.
@@ -139,8 +137,6 @@ function checkedPem(text: string): string {
   return text;
 }
 
-function defined<T extends object>(value: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
-  return Object.fromEntries(Object.entries(value).filter(([, part]) => part !== undefined)) as {
-    [K in keyof T]?: Exclude<T[K], undefined>;
-  };
+function defined(material: Material): Material {
+  return Object.fromEntries(Object.entries(material).filter(([, part]) => part !== undefined));
 }

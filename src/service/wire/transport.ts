@@ -14,7 +14,7 @@ import type { Connections } from './connections.js';
 import { deadlineCode, NotSent, readBody, watchedTransport } from './watched-transport.js';
 import { exchangeOfError, type Gate, plainHeaders, type TimedExchange, type WireExchange } from './wire-exchange.js';
 
-interface TransportOptions {
+export interface TransportOptions {
   service: ServiceSettings;
   rateLimiter: RateLimiter;
   connections: Connections;
@@ -107,13 +107,8 @@ export class Transport {
     { url, ...request }: { url: string; headers: Record<string, string>; body: string },
     gate: Gate,
   ): Promise<WireExchange> {
-    const asked = {
-      ...request,
-      method: 'POST' as const,
-      path: url,
-      priority: tokenPriority,
-      gate: gate.beforeIt ?? gate,
-    };
+    const passage = { priority: tokenPriority, gate: gate.beforeIt ?? gate };
+    const asked = { ...request, ...passage, method: 'POST', path: url } as const;
     return (await this.#exchange(this.#elsewhere, asked, null)).exchange;
   }
 
