@@ -6,8 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { openApp } from '../src/app.js';
-import { createSampleErp } from '../src/lab/sample-erp/create-sample-erp.js';
-import { sampleErpMapping } from '../src/lab/sample-erp/sample-erp-mapping.js';
+import { createSampleErp, sampleErpMapping } from '../src/lab/sample-erp/create-sample-erp.js';
 import { startSandbox } from '../src/lab/sandbox/start-sandbox.js';
 
 export interface OutageOptions {

@@ -17,7 +17,7 @@ import { systemClock } from './store/clock.js';
 import { openStore, openStoreForReading } from './store/open-store.js';
 import type { Store } from './store/store.js';
 
-export interface AppOptions {
+interface AppOptions {
   configDir?: string | undefined;
   /** Settings made in the program (the demo) instead of a configuration folder. */
   settings?: Settings;

@@ -171,7 +171,7 @@ export async function lastEventAt(tx: Tx, event: string): Promise<number | null>
   return (await tx.value<number>('SELECT at FROM audit_log WHERE event=? ORDER BY id DESC LIMIT 1', [event])) ?? null;
 }
 
-export interface RunningDaemon {
+interface RunningDaemon {
   actor: string;
   startedAt: number;
 }

@@ -41,7 +41,7 @@ export function demoCommand(): Command {
 async function runDemo(folder: string, options: DemoOptions): Promise<number> {
   const { startSandbox } = await import('../lab/sandbox/start-sandbox.js');
   const { createSampleErp } = await import('../lab/sample-erp/create-sample-erp.js');
-  const { sampleErpMapping } = await import('../lab/sample-erp/sample-erp-mapping.js');
+  const { sampleErpMapping } = await import('../lab/sample-erp/create-sample-erp.js');
   const output = new Output(options);
 
   const erpFile = join(folder, 'erp.sqlite');

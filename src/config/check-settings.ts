@@ -24,10 +24,10 @@ import { type Settings, settingsSchema } from './settings.js';
 import { getIn, isTree, pathInWords, type Segments } from './tree-path.js';
 
 /** Tells where a setting was found: a file and its line, or an environment variable. */
-export type Locate = (segments: Segments) => string | undefined;
+type Locate = (segments: Segments) => string | undefined;
 
 /** `settings` are complete when there are no problems. */
-export interface CheckedSettings {
+interface CheckedSettings {
   settings: Settings | undefined;
   problems: ConfigurationProblem[];
 }

@@ -28,7 +28,7 @@ export interface SettingNode {
 }
 
 /** A setting of a group. */
-export interface Member {
+interface Member {
   name: string;
   node: SettingNode;
   required: boolean;

@@ -9,27 +9,24 @@ type Job = () => Promise<unknown>;
  * never overlaps itself; a failure is logged, and the next run tries again.
  */
 export class JobScheduler {
-  readonly #log: Logger;
-  readonly #timeZone: string;
-  readonly #signal: AbortSignal;
   readonly #tasks: ScheduledTask[] = [];
   readonly #timers: NodeJS.Timeout[] = [];
   readonly #running = new Set<Promise<unknown>>();
 
   /** @param signal no job starts once it has aborted */
-  constructor(log: Logger, timeZone: string, signal: AbortSignal) {
-    this.#log = log;
-    this.#timeZone = timeZone;
-    this.#signal = signal;
-  }
+  constructor(
+    private readonly log: Logger,
+    private readonly timeZone: string,
+    private readonly signal: AbortSignal,
+  ) {}
 
   /** Makes a job of `run`. Asked for while it runs, it answers with the run under way. */
   job(name: string, run: () => Promise<unknown>): Job {
     let current: Promise<unknown> | null = null;
     return () => {
-      if (current || this.#signal.aborted) return current ?? Promise.resolve();
+      if (current || this.signal.aborted) return current ?? Promise.resolve();
       const started = run()
-        .catch((error: Error) => this.#log.error(`${name} failed`, { error: error.message }))
+        .catch((error: Error) => this.log.error(`${name} failed`, { error: error.message }))
         .finally(() => {
           this.#running.delete(started);
           current = null;
@@ -43,9 +40,9 @@ export class JobScheduler {
   /** Runs the job from now on whenever the pattern matches (six fields: seconds come first). */
   schedule(name: string, pattern: string, job: Job): void {
     const quietly = (message: string | Error) =>
-      this.#log.debug(`schedule: ${(message as Error).message ?? message}`, { job: name });
+      this.log.debug(`schedule: ${(message as Error).message ?? message}`, { job: name });
     const logger = { debug: quietly, info: quietly, warn: quietly, error: quietly };
-    const timezone = zoneOf(pattern, this.#timeZone);
+    const timezone = zoneOf(pattern, this.timeZone);
     this.#tasks.push(cron.schedule(pattern, job, { name, timezone, noOverlap: true, logger }));
   }
 

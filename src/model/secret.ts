@@ -33,15 +33,12 @@ const MASK = '[secret]';
  * `reveal()` is the only way to the value, so that a search for it lists every place that handles one.
  */
 export class Secret {
-  readonly #value: string;
-
-  constructor(value: string) {
-    this.#value = value;
+  constructor(private readonly value: string) {
     Object.freeze(this);
   }
 
   reveal(): string {
-    return this.#value;
+    return this.value;
   }
 
   toString(): string {

@@ -14,7 +14,7 @@ interface StoryContext extends Pick<OperatorContext, 'nowMs' | 'keyLifetimeMs'> 
   time: (ms: number) => string;
 }
 
-export interface StoryInWords {
+interface StoryInWords {
   /** Where the record is now, in one sentence. */
   where: string;
   /** What it waits for, and why: a sentence each; the first one is the first to look at. */

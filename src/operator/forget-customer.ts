@@ -15,7 +15,7 @@ export function customerCodeOf(record: string | null): string | null {
   return typeof code === 'string' ? code : null;
 }
 
-export type CustomerTraces = Awaited<ReturnType<typeof customerTraces>>;
+type CustomerTraces = Awaited<ReturnType<typeof customerTraces>>;
 
 /** What the store keeps about a customer. */
 export async function customerTraces(tx: Tx, sourceKey: string) {
@@ -63,7 +63,7 @@ export function whyNotForget({ states, bound }: CustomerTraces): string | null {
   return null;
 }
 
-export interface Forgotten {
+interface Forgotten {
   messages: number;
   bodies: number;
   excerpts: number;

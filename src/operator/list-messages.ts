@@ -34,7 +34,7 @@ export function filterSql({ states, entity, keys, parkClass, reasonLike }: Messa
   ]);
 }
 
-export interface ListedMessage
+interface ListedMessage
   extends Omit<StoryMessage, 'generation' | 'customerKey' | 'idempotencyKey' | 'bodyHash' | 'firstSentAt'> {
   entity: Entity;
   sourceKey: string;
@@ -59,7 +59,7 @@ export async function countMessages(tx: Tx, filter: MessageFilter): Promise<numb
 export const groupings = ['reason', 'state', 'entity'] as const;
 export type Grouping = (typeof groupings)[number];
 
-export interface MessageGroup {
+interface MessageGroup {
   /** The state, the entity, or the reason with every number written as `#`. */
   group: string;
   parkClass: string | null;

@@ -28,14 +28,14 @@ import type { Tx } from '../store/store.js';
 import { deleteStoreInfo, readStoreInfo, writeStoreInfo } from '../store/store-info.js';
 import { sync } from './sync.js';
 
-export interface RecoverOptions {
+interface RecoverOptions {
   fate: UnboundFate;
   /** In the order of the file. */
   bindings: AsyncIterable<ExportedRow> | null;
   reason: string;
 }
 
-export interface RecoverResult extends TakenOver {
+interface RecoverResult extends TakenOver {
   /** Creates that the lost store may have sent, and what became of them. */
   unbound: number;
   to: UnboundFate['to'];

@@ -35,7 +35,7 @@ export const operatorKillPoints = [
   'after-resolve-commit',
 ] as const;
 /** The same in a command that no torture run gives. */
-export const adoptKillPoints = ['before-adopt-commit', 'after-adopt-commit'] as const;
+const adoptKillPoints = ['before-adopt-commit', 'after-adopt-commit'] as const;
 export type KillPoint =
   | (typeof killPoints)[number]
   | (typeof operatorKillPoints)[number]

@@ -2,7 +2,7 @@ import type { Entity } from '../model/record.js';
 import { type Row, upsertRows } from './rows.js';
 import type { Tx } from './store.js';
 
-export interface CaptureCursor {
+interface CaptureCursor {
   /** The change cursor as the ERP wrote it; null before the first pass. */
   changedAt: string | null;
   /** When everything eligible was read for the last time; null: never. */

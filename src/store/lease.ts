@@ -63,17 +63,18 @@ export class Lease {
   readonly name: LeaseName;
   /** The fencing token: it grows with every new holder. */
   readonly epoch: number;
-  readonly #store: Store;
-  readonly #leaseMs: number;
-  readonly #clock: Clock;
   #endsAtMonotonicMs: number;
 
-  private constructor(store: Store, name: LeaseName, epoch: number, leaseMs: number, clock: Clock, askedAtMs: number) {
-    this.#store = store;
+  private constructor(
+    private readonly store: Store,
+    name: LeaseName,
+    epoch: number,
+    private readonly leaseMs: number,
+    private readonly clock: Clock,
+    askedAtMs: number,
+  ) {
     this.name = name;
     this.epoch = epoch;
-    this.#leaseMs = leaseMs;
-    this.#clock = clock;
     this.#endsAtMonotonicMs = askedAtMs + leaseMs;
   }
 
@@ -115,7 +116,7 @@ export class Lease {
 
   /** The fence: one transaction of the holder. @throws LeaseLost */
   async write<T>(action: string, work: (tx: Tx) => Promise<T>): Promise<T> {
-    return this.#store.transaction(action, async (tx) => {
+    return this.store.transaction(action, async (tx) => {
       const row = await lockRow(tx, this.name);
       if (row?.epoch !== this.epoch || row.holder === null) throw new LeaseLost(this.name);
       return work(tx);
@@ -124,21 +125,21 @@ export class Lease {
 
   /** Moves the end of the lease; the same epoch goes on. @throws LeaseLost */
   async renew(): Promise<void> {
-    const askedAt = this.#clock.monotonicMs();
+    const askedAt = this.clock.monotonicMs();
     await this.write(`renew the ${this.name} lease`, (tx) =>
-      tx.run(`UPDATE lease SET expires_at=${tx.nowMs}+? WHERE name=?`, [this.#leaseMs, this.name]),
+      tx.run(`UPDATE lease SET expires_at=${tx.nowMs}+? WHERE name=?`, [this.leaseMs, this.name]),
     );
-    this.#endsAtMonotonicMs = askedAt + this.#leaseMs;
+    this.#endsAtMonotonicMs = askedAt + this.leaseMs;
   }
 
   /** Renews the lease once a third of it has passed. @throws LeaseLost */
   async keep(): Promise<void> {
-    if (this.#endsAtMonotonicMs - this.#clock.monotonicMs() <= (this.#leaseMs * 2) / 3) await this.renew();
+    if (this.#endsAtMonotonicMs - this.clock.monotonicMs() <= (this.leaseMs * 2) / 3) await this.renew();
   }
 
   /** Lets go, so that a successor need not wait. Losing the lease first is no error. */
   async release(): Promise<void> {
-    await this.#store.transaction(`release the ${this.name} lease`, (tx) =>
+    await this.store.transaction(`release the ${this.name} lease`, (tx) =>
       tx.run(`UPDATE lease SET holder=NULL, expires_at=0, released_at=${tx.nowMs} WHERE name=? AND epoch=?`, [
         this.name,
         this.epoch,
@@ -147,7 +148,7 @@ export class Lease {
   }
 }
 
-export interface LeaseView {
+interface LeaseView {
   /** Who holds it now, or null. */
   holder: string | null;
   epoch: number;

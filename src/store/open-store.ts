@@ -36,7 +36,7 @@ export async function openStore(settings: StoreSettings): Promise<OpenedStore> {
 }
 
 /** @throws StoreError that says which store, and what to look at */
-export async function connect(settings: StoreSettings, readOnly = false): Promise<DataSource> {
+async function connect(settings: StoreSettings, readOnly = false): Promise<DataSource> {
   const place =
     settings.type === 'sqlite'
       ? settings.file

@@ -55,11 +55,9 @@ export class Store {
   readonly dialect: Dialect;
   /** What is written back into the ERP: transactions mark the records of these kinds that they change (`markDue`). */
   writeBackKinds: ReadonlySet<WriteBackKind> = new Set();
-  readonly #dataSource: DataSource;
   readonly #line: PQueue | null;
 
-  constructor(dataSource: DataSource) {
-    this.#dataSource = dataSource;
+  constructor(private readonly dataSource: DataSource) {
     this.dialect = dataSource.options.type === 'better-sqlite3' ? 'sqlite' : 'mysql';
     this.#line = this.dialect === 'sqlite' ? new PQueue({ concurrency: 1 }) : null;
   }
@@ -89,7 +87,7 @@ export class Store {
 
   async close(): Promise<void> {
     await this.#line?.onIdle();
-    if (this.#dataSource.isInitialized) await this.#dataSource.destroy();
+    if (this.dataSource.isInitialized) await this.dataSource.destroy();
   }
 
   async #inLine<T>(work: () => Promise<T>): Promise<T> {
@@ -102,7 +100,7 @@ export class Store {
 
   async #withRunner<T>(action: string, work: (runner: QueryRunner) => Promise<T>): Promise<T> {
     for (let attempt = 1; ; attempt++) {
-      const runner = this.#dataSource.createQueryRunner();
+      const runner = this.dataSource.createQueryRunner();
       try {
         return await work(runner);
       } catch (error) {

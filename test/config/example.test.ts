@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { loadSettings, settingsFrom } from '../../src/config/load-settings.js';
-import { sampleErpMapping } from '../../src/lab/sample-erp/sample-erp-mapping.js';
+import { sampleErpMapping } from '../../src/lab/sample-erp/create-sample-erp.js';
 
 describe('the example configuration', () => {
   const env = { WAYBILL_SERVICE_TOKEN: 'token', WAYBILL_ERP_PASSWORD: 'password' };

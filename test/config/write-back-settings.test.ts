@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { secretsOf } from '../../src/app.js';
 import type { ConfigurationError } from '../../src/config/configuration-error.js';
 import { loadSettings, settingsFrom } from '../../src/config/load-settings.js';
-import { sampleErpMapping } from '../../src/lab/sample-erp/sample-erp-mapping.js';
+import { sampleErpMapping } from '../../src/lab/sample-erp/create-sample-erp.js';
 
 const mysql = { ...sampleErpMapping.erp, type: 'mysql', database: 'erp', user: 'waybill_reader' };
 const base = {

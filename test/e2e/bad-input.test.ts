@@ -1,6 +1,9 @@
 import { expect } from 'chai';
-import { createSampleErp, type SampleErpSummary } from '../../src/lab/sample-erp/create-sample-erp.js';
-import { sampleErpMapping } from '../../src/lab/sample-erp/sample-erp-mapping.js';
+import {
+  createSampleErp,
+  type SampleErpSummary,
+  sampleErpMapping,
+} from '../../src/lab/sample-erp/create-sample-erp.js';
 import { type Sandbox, startSandbox } from '../../src/lab/sandbox/start-sandbox.js';
 import { oneOfEachBadRow } from '../lab/sample-erp/one-of-each-bad-row.js';
 import { freePort } from '../support/free-port.js';

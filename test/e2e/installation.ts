@@ -4,7 +4,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { sampleErpMapping } from '../../src/lab/sample-erp/sample-erp-mapping.js';
+import { sampleErpMapping } from '../../src/lab/sample-erp/create-sample-erp.js';
 import type { TestDatabase } from '../support/mariadb-database.js';
 
 /** Names that would be a scandal in any output; the tests look for them everywhere. */

@@ -1,6 +1,6 @@
 import { settingsFrom } from '../../src/config/load-settings.js';
 import type { Settings } from '../../src/config/settings.js';
-import { sampleErpMapping } from '../../src/lab/sample-erp/sample-erp-mapping.js';
+import { sampleErpMapping } from '../../src/lab/sample-erp/create-sample-erp.js';
 import { keyLifetimeMs, limit } from './profile.js';
 import type { Setup } from './step.js';
 

@@ -1,4 +1,4 @@
-import { sampleErpMapping } from '../../src/lab/sample-erp/sample-erp-mapping.js';
+import { sampleErpMapping } from '../../src/lab/sample-erp/create-sample-erp.js';
 import { sandboxLookUps } from '../support/sandbox-look-ups.js';
 import type { Plan } from './plan.js';
 

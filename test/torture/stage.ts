@@ -1,8 +1,7 @@
 import { mkdir, mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createSampleErp } from '../../src/lab/sample-erp/create-sample-erp.js';
-import { sampleErpMapping } from '../../src/lab/sample-erp/sample-erp-mapping.js';
+import { createSampleErp, sampleErpMapping } from '../../src/lab/sample-erp/create-sample-erp.js';
 import { type Sandbox, startSandbox } from '../../src/lab/sandbox/start-sandbox.js';
 import type { MariaDb } from '../support/mariadb.js';
 import type { TestDatabase, TestUser } from '../support/mariadb-database.js';

@@ -10,7 +10,7 @@ const controls = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u20
 /** A text, or that there is none to print. */
 export type MaybeText = string | null | false;
 
-export interface OutputOptions {
+interface OutputOptions {
   /** Prints JSON values alone; without it, lines and tables alone. */
   json?: boolean | undefined;
   secrets?: readonly string[];

@@ -1,7 +1,7 @@
 import { Presets, SingleBar } from 'cli-progress';
 import type { SyncProgress } from '../../operator/sync.js';
 
-export interface ProgressBar {
+interface ProgressBar {
   show(progress: SyncProgress): void;
   stop(): void;
 }

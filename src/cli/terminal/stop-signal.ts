@@ -1,4 +1,4 @@
-export interface StopSignal {
+interface StopSignal {
   signal: AbortSignal;
   /** Gives the signals back to Node. */
   release(): void;

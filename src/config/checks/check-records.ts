@@ -5,7 +5,7 @@ import type { FieldMapping } from '../sections/record-mapping.js';
 
 type Fields = Partly<Record<string, FieldMapping>> | undefined;
 
-export function checkMappings(path: string, fields: Fields, report: Report): void {
+function checkMappings(path: string, fields: Fields, report: Report): void {
   for (const [name, mapping] of Object.entries(fields ?? {})) {
     if (typeof mapping !== 'object') continue;
     const given = [mapping.column, mapping.constant].filter((part) => part !== undefined).length;
@@ -16,7 +16,7 @@ export function checkMappings(path: string, fields: Fields, report: Report): voi
 }
 
 /** A field that the service needs has to be mapped, and no record may leave it out. */
-export function requireField(path: string, fields: Fields, name: string, why: string, report: Report): void {
+function requireField(path: string, fields: Fields, name: string, why: string, report: Report): void {
   const mapping = fields?.[name];
   requireSetting(mapping, `${path}.${name}`, `a column, because ${why}`, report);
   if (typeof mapping === 'object' && mapping.optional)
@@ -24,7 +24,7 @@ export function requireField(path: string, fields: Fields, name: string, why: st
 }
 
 /** Without a mark nothing is ever cancelled, and an effect that was configured for it would wait for ever. */
-export function checkCancelled(
+function checkCancelled(
   path: 'customers' | 'orders',
   { cancelled, onCancelled }: { cancelled?: unknown; onCancelled?: unknown },
   report: Report,

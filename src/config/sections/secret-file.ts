@@ -3,7 +3,7 @@ import { Secret } from '../../model/secret.js';
 
 const largestBytes = 65_536;
 
-export type SecretFile = { secret: Secret; warning?: string } | { fault: string; hint: string };
+type SecretFile = { secret: Secret; warning?: string } | { fault: string; hint: string };
 
 /**
  * Reads a secret from a file, less one line break at its end. Called again when a secret is rotated.

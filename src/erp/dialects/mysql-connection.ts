@@ -26,15 +26,13 @@ export interface MysqlServer {
 /** One connection for one task after the other. It is opened when it is first needed, and again after a failure. */
 export abstract class MysqlConnection {
   readonly #queue = new PQueue({ concurrency: 1 });
-  readonly #account: MysqlAccount;
-  readonly #session: (server: MysqlServer) => string[];
   #connection: Connection | null = null;
 
   /** @param session the statements that prepare a new connection */
-  constructor(account: MysqlAccount, session: (server: MysqlServer) => string[]) {
-    this.#account = account;
-    this.#session = session;
-  }
+  constructor(
+    private readonly account: MysqlAccount,
+    private readonly session: (server: MysqlServer) => string[],
+  ) {}
 
   /** Runs the task when those before it are done. A failed task drops the connection with all that is open on it. */
   protected run<T>(task: (connect: () => Promise<Connection>) => Promise<T>): Promise<T> {
@@ -50,7 +48,7 @@ export abstract class MysqlConnection {
 
   /** The database, without the account. */
   identity(): string {
-    const { host, port, database } = this.#account;
+    const { host, port, database } = this.account;
     return `mysql://${host}:${port}/${database}`;
   }
 
@@ -74,7 +72,7 @@ export abstract class MysqlConnection {
   }
 
   async #open(): Promise<Connection> {
-    const { host, port, database, user, password } = this.#account;
+    const { host, port, database, user, password } = this.account;
     const connection = await createConnection({
       host,
       port,
@@ -93,7 +91,7 @@ export abstract class MysqlConnection {
       const [rows] = await connection.query<never>({ sql: 'SELECT VERSION(), @@sql_mode', rowsAsArray: true, timeout });
       const [version = '', modes = ''] = (rows as Buffer[][])[0]?.map(String) ?? [];
       const server = { isMariaDb: version.includes('MariaDB'), sqlModes: modes.split(',') };
-      for (const sql of this.#session(server)) await connection.query({ sql, timeout });
+      for (const sql of this.session(server)) await connection.query({ sql, timeout });
       return connection;
     } catch (error) {
       connection.destroy();

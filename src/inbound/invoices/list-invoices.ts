@@ -33,7 +33,7 @@ export async function invoiceNumbersAfter(tx: Tx, after: string, limit: number):
 }
 
 /** A row as `waybill invoices --json` prints it. */
-export interface ListedInvoice {
+interface ListedInvoice {
   invoice_no: string;
   customer_code: string | null;
   amount: number;

@@ -4,7 +4,7 @@ import type { Tx } from '../../store/store.js';
 import type { PageRow } from './invoice-page.js';
 
 /** One of the service's lists: the invoices in one state, of all customers (`customer` is empty) or of one. */
-export interface InvoiceList {
+interface InvoiceList {
   customer: string;
   state: string;
 }

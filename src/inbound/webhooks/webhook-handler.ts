@@ -90,12 +90,9 @@ function textAt(value: unknown, path: string): string | null {
 
 /** The ids that were stored last, at most `most`: a repetition is recognised without asking the store. */
 export class RecentIds {
-  readonly #most: number;
   readonly #ids = new Set<string>();
 
-  constructor(most: number) {
-    this.#most = most;
-  }
+  constructor(private readonly most: number) {}
 
   has(id: string): boolean {
     return this.#ids.has(id);
@@ -103,7 +100,7 @@ export class RecentIds {
 
   add(id: string): void {
     this.#ids.add(id);
-    if (this.#ids.size > this.#most) this.#ids.delete(this.#ids.values().next().value as string);
+    if (this.#ids.size > this.most) this.#ids.delete(this.#ids.values().next().value as string);
   }
 }
 
@@ -122,21 +119,19 @@ const mostUnderWay = 64;
 
 /** Judges requests, one by one. What is refused costs no more than the signature, and never asks the store. */
 export class WebhookHandler {
-  readonly #options: WebhookHandlerOptions;
   readonly #verify: Verify;
   readonly #recent = new RecentIds(rememberedIds);
   #counts = new Map<string, number>();
   #underWay = 0;
 
-  constructor(options: WebhookHandlerOptions) {
-    this.#options = options;
+  constructor(private readonly options: WebhookHandlerOptions) {
     const { settings } = options;
     this.#verify = settings.scheme === 'standard' ? standardVerify(settings.toleranceSeconds) : hmacVerify(settings);
   }
 
   /** What can be refused before the body is read. Counted. */
   refuse(request: Pick<WebhookRequest, 'method' | 'url' | 'headers'>): number | null {
-    const refusal = refuseByHeaders(request, this.#options.settings);
+    const refusal = refuseByHeaders(request, this.options.settings);
     return refusal === null ? null : this.turnAway(refusal);
   }
 
@@ -148,7 +143,7 @@ export class WebhookHandler {
 
   /** @returns the status of the answer: 2xx only when the event is stored, now or earlier */
   async handle(request: WebhookRequest): Promise<number> {
-    const { settings, secrets, keep, nowMs } = this.#options;
+    const { settings, secrets, keep, nowMs } = this.options;
     const refused = this.refuse(request);
     if (refused !== null) return refused;
     if (request.body.length > settings.maxBodyBytes) return this.turnAway('too_large');

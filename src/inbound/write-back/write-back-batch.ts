@@ -89,17 +89,14 @@ export class WriteBackBatch {
   /** So far. */
   written = 0;
   refused = 0;
-  readonly #parts: WriteBackParts;
   #watchedOwnChange = false;
 
-  constructor(parts: WriteBackParts) {
-    this.#parts = parts;
-  }
+  constructor(private readonly parts: WriteBackParts) {}
 
   /** Writes what the ERP does not hold yet of these records, and remembers it. After a crash in between, it writes the same again. */
   async write(keys: readonly string[]): Promise<void> {
     if (keys.length === 0) return;
-    const { context, lease, kind } = this.#parts;
+    const { context, lease, kind } = this.parts;
     const { store, settings, nowMs } = context;
     const form = writeBackForm(settings);
     const { rows, written } = await store.read('compare with what was written', async (tx) => ({
@@ -127,7 +124,7 @@ export class WriteBackBatch {
 
   /** The first write of a run is watched, where a statement may touch what capture reads. */
   async #sendWatched(planned: readonly PlannedWrite[]): Promise<Map<string, string>> {
-    const { context, reader, lease, kind } = this.#parts;
+    const { context, reader, lease, kind } = this.parts;
     const { settings, log, nowMs } = context;
     const entity = entityOf[kind];
     if (this.#watchedOwnChange || entity === null || settings.writeBack[kind].upsert === undefined)
@@ -152,7 +149,7 @@ export class WriteBackBatch {
 
   /** Writes these together; where the ERP refuses a row, halves them until it stands alone. @returns why, by key */
   async #send(planned: readonly PlannedWrite[]): Promise<Map<string, string>> {
-    const { context, writer, lease, kind } = this.#parts;
+    const { context, writer, lease, kind } = this.parts;
     const { orders, customers } = context.settings;
     const parts = { orders: orders.key.length, customers: customers.key?.length ?? 1, invoices: 1 }[kind];
     try {
@@ -172,7 +169,7 @@ export class WriteBackBatch {
 
   /** A database may quote the row, and personal data stays only where `waybill forget` finds it. */
   #refusalInWords(error: WriteBackError): string {
-    if (this.#parts.kind !== 'customers') return error.message;
+    if (this.parts.kind !== 'customers') return error.message;
     return `the ERP refuses the row (${(error.cause as { code?: string } | undefined)?.code ?? 'no code'}).`;
   }
 }

@@ -52,15 +52,16 @@ export class WriteBackRun {
   readonly #lease: Lease;
   readonly #kind: WriteBackKind;
   readonly #writer: ErpWriter;
-  readonly #options: WriteBackOptions;
   readonly #batch: WriteBackBatch;
 
-  constructor(parts: WriteBackParts, options: WriteBackOptions) {
+  constructor(
+    parts: WriteBackParts,
+    private readonly options: WriteBackOptions,
+  ) {
     this.#context = parts.context;
     this.#lease = parts.lease;
     this.#kind = parts.kind;
     this.#writer = parts.writer;
-    this.#options = options;
     this.#batch = new WriteBackBatch(parts);
   }
 
@@ -69,7 +70,7 @@ export class WriteBackRun {
     const { nowMs } = this.#context;
     let progress = await this.#begin();
     let failure: WriteBackError | null = null;
-    if (this.#options.triesAtOnce || progress.nextTryAt <= nowMs())
+    if (this.options.triesAtOnce || progress.nextTryAt <= nowMs())
       try {
         await this.#writeRefused();
         await this.#writeDue();
@@ -157,7 +158,7 @@ export class WriteBackRun {
       !(await store.read('look for a pull', hasPulled))
     )
       return current;
-    const endsAt = clock.monotonicMs() + (this.#options.sweepMs ?? Number.POSITIVE_INFINITY);
+    const endsAt = clock.monotonicMs() + (this.options.sweepMs ?? Number.POSITIVE_INFINITY);
     while (position !== null && !this.#stops && clock.monotonicMs() < endsAt) {
       const from: string = position;
       const page = from.startsWith(foundStart)
@@ -185,7 +186,7 @@ export class WriteBackRun {
   }
 
   get #stops(): boolean {
-    return this.#options.signal?.aborted ?? false;
+    return this.options.signal?.aborted ?? false;
   }
 
   async #fail(error: WriteBackError): Promise<void> {

@@ -28,7 +28,7 @@ export type Endpoint = (state: SandboxState, call: Call) => Answer;
 export type Endpoints = Record<string, Endpoint>;
 
 /** A request as it came in, its body whole. */
-export interface Arrival {
+interface Arrival {
   method: string;
   /** With its query, as sent. */
   path: string;

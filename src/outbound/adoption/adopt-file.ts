@@ -91,24 +91,20 @@ async function captureLease(context: JobContext): Promise<Lease> {
 }
 
 class Adopting {
-  readonly #context: JobContext;
-  readonly #reader: ErpReader;
-  readonly #lease: Lease;
-  readonly #options: AdoptFileOptions;
   result: AdoptFileResult = emptyResult();
 
-  constructor(context: JobContext, reader: ErpReader, lease: Lease, options: AdoptFileOptions) {
-    this.#context = context;
-    this.#reader = reader;
-    this.#lease = lease;
-    this.#options = options;
-  }
+  constructor(
+    private readonly context: JobContext,
+    private readonly reader: ErpReader,
+    private readonly lease: Lease,
+    private readonly options: AdoptFileOptions,
+  ) {}
 
   /** Reads the whole list, and notes what would be done and what is wrong. */
   async check(): Promise<void> {
     const firstOf = { key: new Map<string, number>(), id: new Map<string, number>() };
-    for await (const chunk of inChunks(this.#options.lines(), chunkSize)) {
-      await this.#lease.keep();
+    for await (const chunk of inChunks(this.options.lines(), chunkSize)) {
+      await this.lease.keep();
       const claims: ClaimLine[] = [];
       for (const one of chunk) {
         this.result.lines++;
@@ -123,7 +119,7 @@ class Adopting {
         else this.#problem(one.line, one.sourceKey, twice);
       }
       const rows = await this.#rowsOf(claims);
-      await this.#context.store.read('look what is known of a list', (tx) =>
+      await this.context.store.read('look what is known of a list', (tx) =>
         this.#decide(tx, claims, rows, this.result),
       );
     }
@@ -131,12 +127,12 @@ class Adopting {
 
   async write(): Promise<void> {
     this.result = { ...emptyResult(), lines: this.result.lines };
-    const claimed = claimsOnly(this.#options.lines());
+    const claimed = claimsOnly(this.options.lines());
     for await (const batch of inChunks(claimed, linesPerTransaction)) {
       const rows = new Map<string, ReadCustomer | ReadOrder>();
       for (let start = 0; start < batch.length; start += chunkSize)
         for (const [key, row] of await this.#rowsOf(batch.slice(start, start + chunkSize))) rows.set(key, row);
-      const written = await this.#lease
+      const written = await this.lease
         .write('adopt records', async (tx) => {
           const result = emptyResult();
           await lockLease(tx, 'service');
@@ -168,7 +164,7 @@ class Adopting {
     rows: ReadonlyMap<string, ReadCustomer | ReadOrder>,
     result: AdoptFileResult,
   ): Promise<void> {
-    const { actor, nowMs } = this.#context;
+    const { actor, nowMs } = this.context;
     const records = await this.#decide(tx, claims, rows, result, true);
     if (result.problemCount > 0) return;
     const at = nowMs();
@@ -182,7 +178,7 @@ class Adopting {
           entity,
           sourceKey,
           actor,
-          detail: { serviceId, reason: this.#options.reason },
+          detail: { serviceId, reason: this.options.reason },
         },
         ...decision.supersedes.map(
           (messageId): AuditEntry => ({
@@ -207,7 +203,7 @@ class Adopting {
     result: AdoptFileResult,
     lock = false,
   ): Promise<AdoptedRecord[]> {
-    const { entity } = this.#options;
+    const { entity } = this.options;
     const known = await knownOfClaims(tx, entity, claims, lock);
     const records: AdoptedRecord[] = [];
     const customerKeys: string[] = [];
@@ -221,7 +217,7 @@ class Adopting {
           customerCode: row.content.mapped ? row.content.record.customer_code : null,
         },
       };
-      const decision = decideAdoption(claim, record, idIsCode(this.#context.settings.service.acknowledgement));
+      const decision = decideAdoption(claim, record, idIsCode(this.context.settings.service.acknowledgement));
       if (decision.to === 'known') result.known++;
       if (decision.to === 'refused') this.#problem(line, sourceKey, decision.why, result);
       if (decision.to !== 'bound' || row === null || !row.content.mapped) continue;
@@ -232,7 +228,7 @@ class Adopting {
         ...claim,
         decision,
         contentHash: contentHash(row),
-        mappingFingerprint: mappingFingerprint(this.#context.settings, entity),
+        mappingFingerprint: mappingFingerprint(this.context.settings, entity),
         identity: identityOf(row),
         record: canonicalJson(row.content.record),
       });
@@ -243,10 +239,10 @@ class Adopting {
   }
 
   async #rowsOf(claims: readonly ClaimLine[]): Promise<Map<string, ReadCustomer | ReadOrder>> {
-    await this.#lease.keep();
+    await this.lease.keep();
     return readClaimedRows(
-      this.#reader,
-      this.#options.entity,
+      this.reader,
+      this.options.entity,
       claims.map(({ sourceKey }) => sourceKey),
     );
   }

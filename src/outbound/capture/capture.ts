@@ -33,24 +33,20 @@ export async function capture(
 
 class CapturePass {
   readonly result = emptyCaptureResult();
-  readonly #context: JobContext;
-  readonly #reader: ErpReader;
-  readonly #options: CaptureOptions;
   #pageSize: number;
   readonly #fingerprints: Record<Entity, string>;
   readonly #waiting = new Set<string>();
   /** In a dry run nothing is written, so that the customers of the next page would count again. */
   readonly #shownCustomers = new Set<string>();
   readonly #brakes: PassBrakes;
-  /** Null in a dry run. */
-  readonly #lease: Lease | null;
 
-  constructor(context: JobContext, reader: ErpReader, options: CaptureOptions, lease: Lease | null) {
-    this.#context = context;
-    this.#lease = lease;
+  constructor(
+    private readonly context: JobContext,
+    private readonly reader: ErpReader,
+    private readonly options: CaptureOptions /** Null in a dry run. */,
+    private readonly lease: Lease | null,
+  ) {
     this.#brakes = new PassBrakes(context);
-    this.#reader = reader;
-    this.#options = options;
     const { settings } = context;
     const { capture } = settings;
     // A trial of five orders must not read five hundred.
@@ -63,10 +59,10 @@ class CapturePass {
 
   async run(): Promise<CaptureResult> {
     await this.#brakes.begin(this.#isPartial());
-    const { filter, dryRun } = this.#options;
+    const { filter, dryRun } = this.options;
     if (filter) await this.#sweep(filter.entity, filter);
     else {
-      if (this.#context.settings.customers.send !== 'none') await this.#entity('customer');
+      if (this.context.settings.customers.send !== 'none') await this.#entity('customer');
       if (!this.result.stopped) await this.#entity('order');
     }
     if (dryRun || this.result.stopped) return this.result;
@@ -78,28 +74,28 @@ class CapturePass {
 
   /** One entity by its cursor: changes since the overlap, or everything when a sweep is due. */
   async #entity(entity: Entity): Promise<void> {
-    const { store, settings, nowMs } = this.#context;
+    const { store, settings, nowMs } = this.context;
     const cursor = await store.read('read the cursor', (tx) => readCursor(tx, entity));
     const startedAt = nowMs();
     const sinceSweepMs = cursor.sweptAt === null ? Number.POSITIVE_INFINITY : startedAt - cursor.sweptAt;
     // One in the future says that the clock was set back since, and nothing of how long ago it was.
     const due = sinceSweepMs >= settings.capture.sweepMinutes * 60_000 || sinceSweepMs < 0;
     // The upper bound comes from the ERP's clock, before anything is read: a row from the future must not move the cursor.
-    const upper = await this.#reader.nowAsChangedAt(entity);
+    const upper = await this.reader.nowAsChangedAt(entity);
     // A sweep reads every change as well, so that the first pass, and each one after that, needs no second read.
-    const whole = due || this.#options.sweep || this.#options.limit !== undefined;
+    const whole = due || this.options.sweep || this.options.limit !== undefined;
     const source = await this.#watchSource(entity, null);
     if (entity === 'order') await this.#unsettled();
     if (whole) {
       // A request for a sweep from now on asks for another one.
-      if (!this.#options.dryRun) await this.#writing.write('begin a sweep', (tx) => beginSweep(tx, entity));
+      if (!this.options.dryRun) await this.#writing.write('begin a sweep', (tx) => beginSweep(tx, entity));
       await this.#sweep(entity);
       if (this.#isPartial()) return;
       const after = await this.#watchSource(entity, this.result.read[pluralOf(entity)]);
       const sweep = { startedAt, lastStartedAt: cursor.sweptAt };
       if (await this.#decidesRemovals(after))
-        await sweepRemovals(this.#context, this.#reader, this.#removalPass(entity), sweep);
-      if (this.#options.dryRun || this.result.stopped) return;
+        await sweepRemovals(this.context, this.reader, this.#removalPass(entity), sweep);
+      if (this.options.dryRun || this.result.stopped) return;
       const changedAt = laterChangedAt(cursor.changedAt, upper ?? cursor.changedAt);
       await moveCursor(this.#writing, entity, { changedAt, sweptAt: startedAt });
       return;
@@ -107,26 +103,26 @@ class CapturePass {
     if (upper === null) return;
     // Before the cursor moves: a process that dies in between meets the same cancellations again.
     if (await this.#decidesRemovals(source))
-      await captureCancelled(this.#context, this.#reader, this.#removalPass(entity), this.#since(cursor.changedAt));
+      await captureCancelled(this.context, this.reader, this.#removalPass(entity), this.#since(cursor.changedAt));
     await this.#changes(entity, cursor.changedAt, upper);
   }
 
   /** Where reading begins: an overlap before the cursor, because rows may commit late. */
   #since(changedAt: string | null): string | null {
-    return changedAt === null ? null : shiftChangedAt(changedAt, -this.#context.settings.capture.overlapSeconds);
+    return changedAt === null ? null : shiftChangedAt(changedAt, -this.context.settings.capture.overlapSeconds);
   }
 
   async #decidesRemovals(source: SourceMarks | null): Promise<boolean> {
-    if (this.#options.dryRun || this.result.stopped) return false;
+    if (this.options.dryRun || this.result.stopped) return false;
     // From an empty table nothing was deleted one by one.
     if (source?.brake?.cause === 'empty') return false;
     // While it is not known what was sent, a create that seems unsent may exist: then nothing of it is withdrawn.
-    return (await this.#context.store.read('read the hold', readRecoveryHold)) === null;
+    return (await this.context.store.read('read the hold', readRecoveryHold)) === null;
   }
 
   async #watchSource(entity: Entity, sweptRows: number | null): Promise<SourceMarks | null> {
-    if (this.#options.dryRun || this.#isPartial() || this.result.stopped) return null;
-    return this.#brakes.watch(this.#reader, this.#writing, entity, sweptRows);
+    if (this.options.dryRun || this.#isPartial() || this.result.stopped) return null;
+    return this.#brakes.watch(this.reader, this.#writing, entity, sweptRows);
   }
 
   #removalPass(entity: Entity): RemovalPass {
@@ -145,7 +141,7 @@ class CapturePass {
     let position: ChangedFrom = { since: this.#since(from) };
     let cursor = from;
     for (;;) {
-      const page: AnyPage = await this.#reader.readChanged(entity, position, this.#pageSize);
+      const page: AnyPage = await this.reader.readChanged(entity, position, this.#pageSize);
       if (page.last) {
         const reached = compareChangedAt(page.last.changedAt, upper) > 0 ? upper : page.last.changedAt;
         cursor = laterChangedAt(cursor, reached);
@@ -159,16 +155,16 @@ class CapturePass {
 
   /** Everything eligible (or what the filter names) in key order. */
   async #sweep(entity: Entity, filter?: RowFilter): Promise<void> {
-    const total = this.#options.onProgress ? await this.#reader.count(entity, filter) : null;
+    const total = this.options.onProgress ? await this.reader.count(entity, filter) : null;
     let after: string[] | null = null;
     for (;;) {
-      const page: AnyPage = await this.#reader.sweep(entity, after, this.#pageSize, filter);
+      const page: AnyPage = await this.reader.sweep(entity, after, this.#pageSize, filter);
       const before = this.result.captured.orders + this.result.captured.customers;
       if (page.rows.length > 0) await this.#page(entity, page, null);
       // A page as small as the limit is right for a fresh store; where everything is known already, it would take for ever.
       if (this.result.captured.orders + this.result.captured.customers === before)
-        this.#pageSize = Math.min(this.#pageSize * 2, this.#context.settings.capture.pageSize);
-      this.#options.onProgress?.({ entity, read: this.result.read[pluralOf(entity)], total });
+        this.#pageSize = Math.min(this.#pageSize * 2, this.context.settings.capture.pageSize);
+      this.options.onProgress?.({ entity, read: this.result.read[pluralOf(entity)], total });
       if (this.result.stopped || this.#room(entity) <= 0 || !page.more || !page.last) return;
       after = page.last.key;
     }
@@ -176,13 +172,13 @@ class CapturePass {
 
   /** Orders that waited for their lines in an earlier pass: their changed-at may lie behind the overlap by now. */
   async #unsettled(): Promise<void> {
-    if (this.#isPartial() || this.#options.dryRun) return;
-    const rows = await this.#context.store.read('read the orders that wait for their lines', (tx) =>
+    if (this.#isPartial() || this.options.dryRun) return;
+    const rows = await this.context.store.read('read the orders that wait for their lines', (tx) =>
       tx.rows<{ sourceKey: string }>('SELECT source_key FROM unsettled ORDER BY first_seen_at'),
     );
     for (let start = 0; start < rows.length && !this.result.stopped; start += this.#pageSize) {
       const keys = rows.slice(start, start + this.#pageSize).map((row) => row.sourceKey);
-      const page = await this.#reader.sweep('order', null, keys.length, { keys });
+      const page = await this.reader.sweep('order', null, keys.length, { keys });
       await this.#page('order', page, null, keys);
     }
   }
@@ -193,29 +189,29 @@ class CapturePass {
     cursor: { changedAt: string } | null,
     unsettledKeys: readonly string[] = [],
   ): Promise<void> {
-    const { settings } = this.#context;
+    const { settings } = this.context;
     await this.#mayGoOn();
     if (this.result.stopped) return;
-    const keepCursor = cursor !== null && !this.#isPartial() && !this.#options.dryRun;
-    const work = await capturePage(this.#context, {
+    const keepCursor = cursor !== null && !this.#isPartial() && !this.options.dryRun;
+    const work = await capturePage(this.context, {
       entity,
       page,
       unsettledKeys,
       fingerprints: this.#fingerprints,
       givenUpTo: this.#brakes.givenUpTo,
-      lease: this.#lease,
-      force: this.#options.force ?? false,
+      lease: this.lease,
+      force: this.options.force ?? false,
       // Who names records wants them now.
-      isResync: this.#options.filter !== undefined && this.#options.filter.keys === undefined,
+      isResync: this.options.filter !== undefined && this.options.filter.keys === undefined,
       // Customers that no eligible order refers to are only followed once they are known.
-      knownCustomersOnly: settings.customers.send === 'referenced' && !this.#options.filter?.keys,
+      knownCustomersOnly: settings.customers.send === 'referenced' && !this.options.filter?.keys,
       room: this.#room(entity),
       cursor: keepCursor ? cursor : null,
       shownCustomers: this.#shownCustomers,
       turnedKeys: this.#brakes.turnedKeys,
     });
     this.#brakes.count(work.held, work.turnedKeys);
-    if (work.alert !== null) this.#context.log.error(work.alert);
+    if (work.alert !== null) this.context.log.error(work.alert);
     const { result } = this;
     result.read[pluralOf(entity)] += page.rows.length;
     result.captured.customers += work.captured.customers;
@@ -225,44 +221,44 @@ class CapturePass {
     result.held += work.held.length;
     result.skipped.push(...work.skipped);
     // Every record that was named, and a sample of the rest: a first pass may write a million.
-    const isNamed = this.#options.limit !== undefined || this.#options.filter?.keys !== undefined;
+    const isNamed = this.options.limit !== undefined || this.options.filter?.keys !== undefined;
     if (isNamed || result.touched.length < 200) result.touched.push(...work.touched);
     // An order that waits is met twice: by its key, and among the changes.
     for (const key of work.waiting) this.#waiting.add(key);
     result.waiting = this.#waiting.size;
-    this.#options.onTouched?.(work.touched);
+    this.options.onTouched?.(work.touched);
   }
 
   /** The lease to write under. A dry run has none: whatever writes asks for it, and fails there. */
   get #writing(): Lease {
-    if (this.#lease === null) throw new Error('A dry run writes nothing.');
-    return this.#lease;
+    if (this.lease === null) throw new Error('A dry run writes nothing.');
+    return this.lease;
   }
 
   /** Asked before each page: an operator's pause or a stop ends the pass. */
   async #mayGoOn(): Promise<void> {
-    const { store, nowMs } = this.#context;
+    const { store, nowMs } = this.context;
     const pauses = await store.read('read the pauses', listPauses);
     const pause = activePauses(pauses, 'capture', nowMs())[0];
-    if (pause && !this.#options.dryRun) {
+    if (pause && !this.options.dryRun) {
       this.result.stopped = { reason: `capture is paused: ${pause.reason}` };
       this.result.paused = true;
-    } else if (this.#options.signal?.aborted) this.result.stopped = { reason: 'stopping' };
-    else await this.#lease?.keep();
+    } else if (this.options.signal?.aborted) this.result.stopped = { reason: 'stopping' };
+    else await this.lease?.keep();
   }
 
   #room(entity: Entity): number {
-    if (this.#options.limit === undefined) return Number.POSITIVE_INFINITY;
+    if (this.options.limit === undefined) return Number.POSITIVE_INFINITY;
     // The limit counts what was asked for; the customers of five orders come along.
-    const counted = this.#options.filter?.entity ?? 'order';
+    const counted = this.options.filter?.entity ?? 'order';
     if (counted !== entity) return 0;
     const { captured, waiting } = this.result;
     // Five orders that wait for their lines are five as well, or a trial would read the whole ERP.
-    return this.#options.limit - (counted === 'order' ? captured.orders + waiting : captured.customers);
+    return this.options.limit - (counted === 'order' ? captured.orders + waiting : captured.customers);
   }
 
   #isPartial(): boolean {
-    return this.#options.limit !== undefined || this.#options.filter !== undefined;
+    return this.options.limit !== undefined || this.options.filter !== undefined;
   }
 }
 

@@ -4,7 +4,7 @@ import { isOtherRecord, type MessageState } from '../outbox/message.js';
 import type { KnownBinding, NewestMessage } from './next-revision.js';
 
 /** What follows when a record is cancelled or deleted in the ERP (a setting). */
-export type RemovalEffect = 'nothing' | 'delete' | 'patch';
+type RemovalEffect = 'nothing' | 'delete' | 'patch';
 
 export type RemovalDecision =
   | { action: 'none' }

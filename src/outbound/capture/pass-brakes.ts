@@ -19,7 +19,6 @@ const batchSize = 500;
  * one place that raises and ends brakes.
  */
 export class PassBrakes {
-  readonly #context: JobContext;
   /** What single messages were held for as they were written. */
   readonly #held: Partial<Record<Entity, { count: number; reason: string }>> = {};
   /** What is wrong with a source as a whole. A restored ERP was restored with all its tables. */
@@ -31,13 +30,11 @@ export class PassBrakes {
   /** A pass over everything also ends for what an earlier one has left (0); a partial pass only for its own messages. */
   #afterId = 0;
 
-  constructor(context: JobContext) {
-    this.#context = context;
-  }
+  constructor(private readonly context: JobContext) {}
 
   /** Heeds what earlier passes have found. */
   async begin(isPartial: boolean): Promise<void> {
-    const { store } = this.#context;
+    const { store } = this.context;
     await store.read('read the brakes', (tx) => this.#recall(tx));
     if (!isPartial) return;
     const [newest] = await store.read('read the newest message', (tx) =>
@@ -51,13 +48,13 @@ export class PassBrakes {
    * @param sweptRows how many rows a sweep has just read; null before it
    */
   async watch(reader: ErpReader, lease: Lease, entity: Entity, sweptRows: number | null): Promise<SourceMarks> {
-    const { settings, log, nowMs } = this.#context;
+    const { settings, log, nowMs } = this.context;
     const end = await reader.sourceEnd(entity);
     const { marks, alert } = await lease.write('note where the ERP ends', async (tx) => {
       const before = await readMarks(tx, entity);
       const brake = sourceBrake(before, end, sweptRows, settings.capture.overlapSeconds);
       const marks = nextMarks(before, end, sweptRows, brake);
-      if (brake !== null) return { marks, alert: await brakeSource(tx, this.#context, entity, brake) };
+      if (brake !== null) return { marks, alert: await brakeSource(tx, this.context, entity, brake) };
       if (JSON.stringify(marks) !== JSON.stringify(before)) await writeMarks(tx, entity, marks);
       if (before.brake !== null) await endAlert(tx, `source.${entity}`, nowMs());
       return { marks, alert: null };
@@ -79,7 +76,7 @@ export class PassBrakes {
    */
   async end(lease: Lease): Promise<number> {
     // What the pass itself has found out counts as well.
-    if (this.turnedKeys > 0) await this.#context.store.read('read the brakes', (tx) => this.#recall(tx));
+    if (this.turnedKeys > 0) await this.context.store.read('read the brakes', (tx) => this.#recall(tx));
     let held = 0;
     for (const entity of entities) {
       const one = this.#held[entity];
@@ -90,7 +87,7 @@ export class PassBrakes {
   }
 
   async #endOf(lease: Lease, entity: Entity): Promise<number> {
-    const { store, settings, nowMs } = this.#context;
+    const { store, settings, nowMs } = this.context;
     const write = async <T>(action: string, work: (tx: Tx) => Promise<T>) => {
       const done = await lease.write(action, async (tx) => {
         const result = await work(tx);
@@ -120,7 +117,7 @@ export class PassBrakes {
         );
         const ids = messages.map(({ id }) => id);
         await holdMessages(tx, ids, reason, nowMs());
-        const { actor } = this.#context;
+        const { actor } = this.context;
         await appendAudit(
           tx,
           messages.map(({ id, sourceKey }) => ({
@@ -143,10 +140,10 @@ export class PassBrakes {
   /** Says once that something waits for `waybill confirm`; over when nothing of the entity is held any more. */
   async #alertHeld(entity: Entity, held: number, reason: string): Promise<void> {
     const message = `${held} changes to ${entity}s are held: ${reason}. Look at them with \`waybill confirm\`.`;
-    await this.#context.store.transaction('say what is held', (tx) =>
-      raiseBrake(tx, this.#context, { entity, cause: `held.${entity}`, outcome: 'held', message, detail: { held } }),
+    await this.context.store.transaction('say what is held', (tx) =>
+      raiseBrake(tx, this.context, { entity, cause: `held.${entity}`, outcome: 'held', message, detail: { held } }),
     );
-    this.#context.log.error(message);
+    this.context.log.error(message);
   }
 
   async #recall(tx: Tx): Promise<void> {

@@ -49,7 +49,7 @@ type Candidate = Omit<
 };
 
 /** How updates are sent, by entity, and the names of the fields that a record may lack. */
-export type Updates = Readonly<Record<Entity, { method: UpdateMethod; optional: readonly string[] }>>;
+type Updates = Readonly<Record<Entity, { method: UpdateMethod; optional: readonly string[] }>>;
 
 const patch = { method: 'PATCH', optional: [] } as const;
 

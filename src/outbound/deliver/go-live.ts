@@ -15,7 +15,7 @@ export interface LiveIdentity {
   service: string;
 }
 
-export interface GoLiveRecord extends LiveIdentity {
+interface GoLiveRecord extends LiveIdentity {
   at: number;
   actor: string;
   /** Other machines on the same store that may take over, as a person said on each of them. */

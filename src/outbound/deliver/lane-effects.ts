@@ -205,7 +205,7 @@ function latest(pauses: LaneEffects['pauses']): LaneEffects['pauses'] {
 }
 
 /** What is done in one way at the service, and so at one endpoint. */
-export interface Operated {
+interface Operated {
   entity: Entity;
   operation: Operation;
 }

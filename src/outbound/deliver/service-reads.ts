@@ -18,7 +18,7 @@ export interface Question<Value> extends Omit<ReadQuestion<Value>, 'endpoint'> {
 }
 
 /** Why there was no answer. `isRefused`: the service refuses this very question, and may answer others. */
-export interface NoAnswer {
+interface NoAnswer {
   noAnswer: string;
   verdict: string;
   isRefused: boolean;

@@ -134,7 +134,7 @@ export async function importAdoptions(tx: Tx, rows: readonly AdoptionRow[]): Pro
   await upsertRows(tx, 'adoption', ['entity', 'source_key'], rows);
 }
 
-export interface AdoptionCounts {
+interface AdoptionCounts {
   customers: number;
   orders: number;
   /** Differ from the ERP, and no person has said what becomes of it. */

@@ -10,7 +10,7 @@ import { unknownContent } from './content-hash.js';
  * service, so that its keys are not used again.
  */
 
-export interface RecordName {
+interface RecordName {
   entity: Entity;
   sourceKey: string;
 }

@@ -21,7 +21,7 @@ export interface MessageName {
 const unsentOrParked = "((state='pending' AND first_sent_at IS NULL) OR state='parked')";
 const notClosed = "state IN ('pending','parked','sending','in_doubt')";
 
-export interface Claim {
+interface Claim {
   id: number;
   claimedFrom: 'pending' | 'in_doubt';
   attemptNumber: number;
@@ -58,7 +58,7 @@ export async function claimForLookUp(tx: Tx, ids: readonly number[], epoch: numb
   );
 }
 
-export interface Settled {
+interface Settled {
   id: number;
   attemptNumber: number;
   /** Fields that are left out stay as they are. */

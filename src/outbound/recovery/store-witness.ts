@@ -113,19 +113,16 @@ const everyMs = 3_000;
 
 /** Compares the store with its witness when a process begins, and keeps the witness up to date until it ends. */
 export class WitnessKeeper {
-  readonly #store: Store;
-  readonly #file: string;
-  readonly #log: Logger;
   #renewing: Promise<void> = Promise.resolve();
   #failed = false;
   #stopped = false;
   #timer: NodeJS.Timeout | null = null;
 
-  private constructor(store: Store, file: string, log: Logger) {
-    this.#store = store;
-    this.#file = file;
-    this.#log = log;
-  }
+  private constructor(
+    private readonly store: Store,
+    private readonly file: string,
+    private readonly log: Logger,
+  ) {}
 
   /** @throws StoreError when there is a witness that can't be read */
   static async start(store: Store, file: string, log: Logger): Promise<WitnessKeeper> {
@@ -155,12 +152,12 @@ export class WitnessKeeper {
 
   async #renew(): Promise<void> {
     try {
-      await renewWitness(this.#store, this.#file, Date.now());
+      await renewWitness(this.store, this.file, Date.now());
       this.#failed = false;
     } catch (error) {
       if (!this.#failed)
-        this.#log.warn('The witness of the store could not be renewed', {
-          file: this.#file,
+        this.log.warn('The witness of the store could not be renewed', {
+          file: this.file,
           error: (error as Error).message,
         });
       this.#failed = true;

@@ -23,11 +23,13 @@ class ProxyRefusal extends Error {
  */
 export class ProxyTunnel extends HttpsProxyAgent<string> {
   readonly #connectOpts = this.connectOpts;
-  readonly #inner: InnerTls;
 
-  constructor(proxy: string, options: TunnelOptions, inner: InnerTls) {
+  constructor(
+    proxy: string,
+    options: TunnelOptions,
+    private readonly inner: InnerTls,
+  ) {
     super(proxy, options);
-    this.#inner = inner;
   }
 
   override async connect(request: ClientRequest, options: ConnectOptions): Promise<Socket> {
@@ -49,7 +51,7 @@ export class ProxyTunnel extends HttpsProxyAgent<string> {
     // The library opens the socket before it waits for anything, so that this is the attempt's own signal.
     this.connectOpts = { ...this.#connectOpts, signal: attempt.signal } as ProxyTunnel['connectOpts'];
     try {
-      return await super.connect(request, { ...options, ...this.#inner } as ConnectOptions);
+      return await super.connect(request, { ...options, ...this.inner } as ConnectOptions);
     } finally {
       request.removeListener('proxyConnect', hear).removeListener('proxy', judge);
       waybillDeadline?.removeEventListener('abort', stop);

@@ -31,35 +31,21 @@ const tables = (id: string, longText: string): Record<string, string> => ({
   // key_field: where the key travels, frozen with the bytes. '' is a header, a name is that field of the body.
   // is_backlog: one of the many that a resync or a changed mapping brings; they go after what is new.
   outbox_message: `
-    id ${id},
-    entity VARCHAR(16) NOT NULL, source_key VARCHAR(255) NOT NULL,
-    revision INT NOT NULL,
-    operation VARCHAR(8) NOT NULL,
-    generation INT NOT NULL,
-    number VARCHAR(255) NULL,
-    source_changed_at VARCHAR(64) NULL,
-    customer_key VARCHAR(255) NULL,
-    idempotency_key VARCHAR(64) NULL,
+    id ${id}, entity VARCHAR(16) NOT NULL, source_key VARCHAR(255) NOT NULL, revision INT NOT NULL,
+    operation VARCHAR(8) NOT NULL, generation INT NOT NULL, number VARCHAR(255) NULL,
+    source_changed_at VARCHAR(64) NULL, customer_key VARCHAR(255) NULL, idempotency_key VARCHAR(64) NULL,
     body_hash CHAR(64) NULL, content_hash CHAR(64) NOT NULL, mapping_fingerprint CHAR(64) NOT NULL,
-    state VARCHAR(12) NOT NULL, park_class VARCHAR(12) NULL,
-    reason VARCHAR(1000) NULL,
-    next_attempt_at BIGINT NOT NULL, claim_epoch BIGINT NULL,
-    claimed_from VARCHAR(12) NULL,
+    state VARCHAR(12) NOT NULL, park_class VARCHAR(12) NULL, reason VARCHAR(1000) NULL,
+    next_attempt_at BIGINT NOT NULL, claim_epoch BIGINT NULL, claimed_from VARCHAR(12) NULL,
     attempts INT NOT NULL DEFAULT 0, failures INT NOT NULL DEFAULT 0,
-    invalid_answers INT NOT NULL DEFAULT 0, customer_waits INT NOT NULL DEFAULT 0,
-    first_sent_at BIGINT NULL,
-    service_id VARCHAR(255) NULL,
-    flag VARCHAR(500) NULL,
-    captured_at BIGINT NOT NULL, closed_at BIGINT NULL,
-    method VARCHAR(8) NULL,
-    identity VARCHAR(500) NULL,
-    is_backlog TINYINT NOT NULL DEFAULT 0,
+    invalid_answers INT NOT NULL DEFAULT 0, customer_waits INT NOT NULL DEFAULT 0, first_sent_at BIGINT NULL,
+    service_id VARCHAR(255) NULL, flag VARCHAR(500) NULL, captured_at BIGINT NOT NULL, closed_at BIGINT NULL,
+    method VARCHAR(8) NULL, identity VARCHAR(500) NULL, is_backlog TINYINT NOT NULL DEFAULT 0,
     key_field VARCHAR(64) NULL,
     UNIQUE (source_key, entity, revision)`,
 
   message_body: `
-    message_id BIGINT NOT NULL PRIMARY KEY,
-    record ${longText} NOT NULL, body ${longText} NULL`,
+    message_id BIGINT NOT NULL PRIMARY KEY, record ${longText} NOT NULL, body ${longText} NULL`,
 
   // read_… and service_…: what the service says of a delivered order, in its own words, when it was read and of which id.
   // read_asked_at: when it was last asked for, which is where reading goes on.
@@ -67,47 +53,31 @@ const tables = (id: string, longText: string): Record<string, string> => ({
   binding: `
     entity VARCHAR(16) NOT NULL, source_key VARCHAR(255) NOT NULL, service_id VARCHAR(255) NOT NULL,
     revision INT NOT NULL, generation INT NOT NULL,
-    content_hash CHAR(64) NOT NULL, mapping_fingerprint CHAR(64) NOT NULL,
-    acknowledged ${longText} NULL,
-    acknowledged_at BIGINT NOT NULL,
-    identity VARCHAR(500) NULL,
-    missing_sweeps INT NOT NULL DEFAULT 0,
+    content_hash CHAR(64) NOT NULL, mapping_fingerprint CHAR(64) NOT NULL, acknowledged ${longText} NULL,
+    acknowledged_at BIGINT NOT NULL, identity VARCHAR(500) NULL, missing_sweeps INT NOT NULL DEFAULT 0,
     read_state VARCHAR(8) NOT NULL DEFAULT 'open',
     read_asked_at BIGINT NOT NULL DEFAULT 0, read_at BIGINT NULL, gone_at BIGINT NULL,
-    read_id VARCHAR(255) NULL,
-    read_flag VARCHAR(500) NULL,
-    service_status VARCHAR(255) NULL,
+    read_id VARCHAR(255) NULL, read_flag VARCHAR(500) NULL, service_status VARCHAR(255) NULL,
     service_total BIGINT NULL, missing_in_sweep_at BIGINT NULL,
     PRIMARY KEY (entity, source_key)`,
 
   closed_binding: `
     entity VARCHAR(16) NOT NULL, source_key VARCHAR(255) NOT NULL, service_id VARCHAR(255) NOT NULL,
-    revision INT NOT NULL, generation INT NOT NULL,
-    closed_at BIGINT NOT NULL,
+    revision INT NOT NULL, generation INT NOT NULL, closed_at BIGINT NOT NULL,
     PRIMARY KEY (entity, source_key)`,
 
   // differs: names of fields as a JSON array; null where they were not compared. reviewed_at: when a person decided.
   adoption: `
     entity VARCHAR(16) NOT NULL, source_key VARCHAR(255) NOT NULL, service_id VARCHAR(255) NOT NULL,
-    adopted_from VARCHAR(16) NOT NULL,
-    adopted_at BIGINT NOT NULL,
-    actor VARCHAR(255) NOT NULL,
-    differs TEXT NULL,
-    reviewed_at BIGINT NULL,
+    adopted_from VARCHAR(16) NOT NULL, adopted_at BIGINT NOT NULL, actor VARCHAR(255) NOT NULL,
+    differs TEXT NULL, reviewed_at BIGINT NULL,
     PRIMARY KEY (entity, source_key)`,
 
   attempt: `
-    id ${id},
-    message_id BIGINT NULL,
-    purpose VARCHAR(16) NOT NULL,
-    number INT NOT NULL, epoch BIGINT NOT NULL,
-    idempotency_key VARCHAR(64) NULL,
-    body_hash CHAR(64) NULL,
-    intended_at BIGINT NOT NULL, started_at BIGINT NULL,
-    duration_ms INT NULL, status INT NULL,
-    verdict VARCHAR(20) NULL,
-    reason VARCHAR(1000) NULL,
-    request_id VARCHAR(255) NULL,
+    id ${id}, message_id BIGINT NULL, purpose VARCHAR(16) NOT NULL, number INT NOT NULL, epoch BIGINT NOT NULL,
+    idempotency_key VARCHAR(64) NULL, body_hash CHAR(64) NULL,
+    intended_at BIGINT NOT NULL, started_at BIGINT NULL, duration_ms INT NULL, status INT NULL,
+    verdict VARCHAR(20) NULL, reason VARCHAR(1000) NULL, request_id VARCHAR(255) NULL,
     excerpt_hash CHAR(64) NULL,
     UNIQUE (message_id, number)`,
 
@@ -115,86 +85,52 @@ const tables = (id: string, longText: string): Record<string, string> => ({
     attempt_id BIGINT NOT NULL PRIMARY KEY, excerpt TEXT NOT NULL`,
 
   audit_log: `
-    id ${id},
-    at BIGINT NOT NULL,
-    event VARCHAR(32) NOT NULL,
-    outcome VARCHAR(20) NULL,
-    entity VARCHAR(16) NULL, source_key VARCHAR(255) NULL,
-    message_id BIGINT NULL, attempt_id BIGINT NULL,
-    actor VARCHAR(255) NOT NULL,
-    detail TEXT NOT NULL`,
+    id ${id}, at BIGINT NOT NULL, event VARCHAR(32) NOT NULL, outcome VARCHAR(20) NULL,
+    entity VARCHAR(16) NULL, source_key VARCHAR(255) NULL, message_id BIGINT NULL, attempt_id BIGINT NULL,
+    actor VARCHAR(255) NOT NULL, detail TEXT NOT NULL`,
 
   capture_cursor: `
-    name VARCHAR(64) NOT NULL PRIMARY KEY, changed_at VARCHAR(64) NULL,
-    swept_at BIGINT NULL,
-    mapping_fingerprint CHAR(64) NULL,
-    high_changed_at VARCHAR(64) NULL,
-    high_key VARCHAR(255) NULL,
-    swept_rows BIGINT NULL,
-    brake VARCHAR(16) NULL,
-    brake_reason VARCHAR(1000) NULL`,
+    name VARCHAR(64) NOT NULL PRIMARY KEY, changed_at VARCHAR(64) NULL, swept_at BIGINT NULL,
+    mapping_fingerprint CHAR(64) NULL, high_changed_at VARCHAR(64) NULL, high_key VARCHAR(255) NULL,
+    swept_rows BIGINT NULL, brake VARCHAR(16) NULL, brake_reason VARCHAR(1000) NULL`,
 
   unsettled: `
-    source_key VARCHAR(255) NOT NULL PRIMARY KEY,
-    first_seen_at BIGINT NOT NULL,
-    content_hash CHAR(64) NOT NULL,
+    source_key VARCHAR(255) NOT NULL PRIMARY KEY, first_seen_at BIGINT NOT NULL, content_hash CHAR(64) NOT NULL,
     reason VARCHAR(1000) NOT NULL`,
 
   lease: `
-    name VARCHAR(32) NOT NULL PRIMARY KEY,
-    epoch BIGINT NOT NULL,
-    holder VARCHAR(255) NULL,
+    name VARCHAR(32) NOT NULL PRIMARY KEY, epoch BIGINT NOT NULL, holder VARCHAR(255) NULL,
     expires_at BIGINT NOT NULL, released_at BIGINT NULL`,
 
   lane_pause: `
-    lane VARCHAR(16) NOT NULL, cause VARCHAR(16) NOT NULL,
-    until_at BIGINT NULL,
-    reason VARCHAR(1000) NOT NULL,
-    actor VARCHAR(255) NOT NULL,
-    since_at BIGINT NOT NULL,
+    lane VARCHAR(16) NOT NULL, cause VARCHAR(16) NOT NULL, until_at BIGINT NULL, reason VARCHAR(1000) NOT NULL,
+    actor VARCHAR(255) NOT NULL, since_at BIGINT NOT NULL,
     PRIMARY KEY (lane, cause)`,
 
   wake_up: `
-    job VARCHAR(16) NOT NULL PRIMARY KEY, requested_at BIGINT NOT NULL,
-    actor VARCHAR(255) NOT NULL`,
+    job VARCHAR(16) NOT NULL PRIMARY KEY, requested_at BIGINT NOT NULL, actor VARCHAR(255) NOT NULL`,
 
   job_run: `
-    job VARCHAR(16) NOT NULL PRIMARY KEY,
-    succeeded_at BIGINT NULL,
-    failures INT NOT NULL,
-    failing_since BIGINT NULL,
-    failure VARCHAR(1000) NULL`,
+    job VARCHAR(16) NOT NULL PRIMARY KEY, succeeded_at BIGINT NULL, failures INT NOT NULL,
+    failing_since BIGINT NULL, failure VARCHAR(1000) NULL`,
 
   // open_cause holds the cause while it lasts, so that each cause is open once at most.
   alert: `
-    id ${id},
-    cause VARCHAR(64) NOT NULL, open_cause VARCHAR(64) NULL UNIQUE,
-    message VARCHAR(1000) NOT NULL,
-    details TEXT NOT NULL,
-    since_at BIGINT NOT NULL, over_at BIGINT NULL, raised_told_at BIGINT NULL,
-    over_told_at BIGINT NULL,
-    tries INT NOT NULL DEFAULT 0,
-    next_try_at BIGINT NOT NULL`,
+    id ${id}, cause VARCHAR(64) NOT NULL, open_cause VARCHAR(64) NULL UNIQUE, message VARCHAR(1000) NOT NULL,
+    details TEXT NOT NULL, since_at BIGINT NOT NULL, over_at BIGINT NULL, raised_told_at BIGINT NULL,
+    over_told_at BIGINT NULL, tries INT NOT NULL DEFAULT 0, next_try_at BIGINT NOT NULL`,
 
   invoice: `
-    invoice_no VARCHAR(255) NOT NULL PRIMARY KEY, customer_code VARCHAR(255) NULL,
-    amount BIGINT NOT NULL,
-    due_date CHAR(10) NOT NULL,
-    status VARCHAR(64) NOT NULL,
+    invoice_no VARCHAR(255) NOT NULL PRIMARY KEY, customer_code VARCHAR(255) NULL, amount BIGINT NOT NULL,
+    due_date CHAR(10) NOT NULL, status VARCHAR(64) NOT NULL,
     first_listed_at BIGINT NOT NULL, last_listed_at BIGINT NOT NULL, unlisted_at BIGINT NULL,
-    missed_at BIGINT NULL,
-    left_status VARCHAR(64) NULL`,
+    missed_at BIGINT NULL, left_status VARCHAR(64) NULL`,
 
   // The one pull in the making. list_customer is empty where the invoices of all customers are asked for at once.
   invoice_staging: `
-    list_customer VARCHAR(255) NOT NULL,
-    list_state VARCHAR(64) NOT NULL,
-    row_key VARCHAR(260) NOT NULL,
-    invoice_no VARCHAR(255) NULL, customer_code VARCHAR(255) NULL,
-    amount BIGINT NULL,
-    due_date CHAR(10) NULL,
-    status VARCHAR(64) NULL,
-    malformed VARCHAR(500) NULL,
+    list_customer VARCHAR(255) NOT NULL, list_state VARCHAR(64) NOT NULL, row_key VARCHAR(260) NOT NULL,
+    invoice_no VARCHAR(255) NULL, customer_code VARCHAR(255) NULL, amount BIGINT NULL, due_date CHAR(10) NULL,
+    status VARCHAR(64) NULL, malformed VARCHAR(500) NULL,
     has_left INT NOT NULL DEFAULT 0, is_newest INT NOT NULL DEFAULT 1, first_pass INT NOT NULL,
     last_pass INT NOT NULL,
     PRIMARY KEY (list_customer, list_state, row_key)`,
@@ -203,68 +139,46 @@ const tables = (id: string, longText: string): Record<string, string> => ({
     list_customer VARCHAR(255) NOT NULL PRIMARY KEY, is_proven INT NOT NULL`,
 
   invoice_malformed: `
-    list_customer VARCHAR(255) NOT NULL,
-    list_state VARCHAR(64) NOT NULL,
-    row_key VARCHAR(260) NOT NULL,
-    invoice_no VARCHAR(255) NULL,
-    reason VARCHAR(500) NOT NULL,
-    since_at BIGINT NOT NULL,
+    list_customer VARCHAR(255) NOT NULL, list_state VARCHAR(64) NOT NULL, row_key VARCHAR(260) NOT NULL,
+    invoice_no VARCHAR(255) NULL, reason VARCHAR(500) NOT NULL, since_at BIGINT NOT NULL,
     PRIMARY KEY (list_customer, list_state, row_key)`,
 
   invoice_state: `
-    status VARCHAR(64) NOT NULL PRIMARY KEY,
-    invoice_no VARCHAR(255) NOT NULL,
-    since_at BIGINT NOT NULL`,
+    status VARCHAR(64) NOT NULL PRIMARY KEY, invoice_no VARCHAR(255) NOT NULL, since_at BIGINT NOT NULL`,
 
   invoice_pull: `
-    id ${id},
-    outcome VARCHAR(16) NOT NULL,
-    reason VARCHAR(1000) NULL,
+    id ${id}, outcome VARCHAR(16) NOT NULL, reason VARCHAR(1000) NULL,
     started_at BIGINT NOT NULL, ended_at BIGINT NULL,
     pages INT NOT NULL DEFAULT 0, listed INT NOT NULL DEFAULT 0, service_total INT NULL,
     added INT NOT NULL DEFAULT 0, changed INT NOT NULL DEFAULT 0, unlisted INT NOT NULL DEFAULT 0,
-    malformed INT NOT NULL DEFAULT 0,
-    states VARCHAR(1500) NOT NULL DEFAULT 'unpaid',
+    malformed INT NOT NULL DEFAULT 0, states VARCHAR(1500) NOT NULL DEFAULT 'unpaid',
     passes INT NOT NULL DEFAULT 0, asked INT NOT NULL DEFAULT 0, missed INT NOT NULL DEFAULT 0,
-    progress TEXT NULL,
-    progress_at BIGINT NULL`,
+    progress TEXT NULL, progress_at BIGINT NULL`,
 
   // about: invoice or order; null is an event that is only kept.
   webhook_event: `
-    event_id VARCHAR(255) NOT NULL PRIMARY KEY, type VARCHAR(255) NOT NULL,
-    about VARCHAR(16) NULL,
-    subject VARCHAR(255) NULL,
-    state VARCHAR(16) NOT NULL,
-    outcome VARCHAR(500) NULL,
-    received_at BIGINT NOT NULL, handled_at BIGINT NULL,
-    payload ${longText} NULL`,
+    event_id VARCHAR(255) NOT NULL PRIMARY KEY, type VARCHAR(255) NOT NULL, about VARCHAR(16) NULL,
+    subject VARCHAR(255) NULL, state VARCHAR(16) NOT NULL, outcome VARCHAR(500) NULL,
+    received_at BIGINT NOT NULL, handled_at BIGINT NULL, payload ${longText} NULL`,
 
   webhook_tally: `
     name VARCHAR(32) NOT NULL PRIMARY KEY, number BIGINT NOT NULL, last_at BIGINT NOT NULL`,
 
   // content_hash: of what the ERP has, or of what it refused where refusal is not null; that is tried again at next_try_at.
   write_back_row: `
-    kind VARCHAR(16) NOT NULL, record_key VARCHAR(255) NOT NULL,
-    content_hash CHAR(64) NOT NULL,
-    refusal VARCHAR(1000) NULL,
-    next_try_at BIGINT NULL,
+    kind VARCHAR(16) NOT NULL, record_key VARCHAR(255) NOT NULL, content_hash CHAR(64) NOT NULL,
+    refusal VARCHAR(1000) NULL, next_try_at BIGINT NULL,
     PRIMARY KEY (kind, record_key)`,
 
   // The records that are due for write-back, marked by the transactions that change them.
   write_back_due: `
-    id ${id},
-    kind VARCHAR(16) NOT NULL, record_key VARCHAR(255) NOT NULL`,
+    id ${id}, kind VARCHAR(16) NOT NULL, record_key VARCHAR(255) NOT NULL`,
 
   // sweep_after is null between two sweeps.
   write_back_target: `
-    kind VARCHAR(16) NOT NULL PRIMARY KEY,
-    fingerprint CHAR(64) NOT NULL,
-    sweep_after VARCHAR(300) NULL,
-    swept_at BIGINT NULL, succeeded_at BIGINT NULL,
-    failures INT NOT NULL DEFAULT 0,
-    failing_since BIGINT NULL,
-    failure VARCHAR(1000) NULL,
-    next_try_at BIGINT NOT NULL DEFAULT 0`,
+    kind VARCHAR(16) NOT NULL PRIMARY KEY, fingerprint CHAR(64) NOT NULL, sweep_after VARCHAR(300) NULL,
+    swept_at BIGINT NULL, succeeded_at BIGINT NULL, failures INT NOT NULL DEFAULT 0, failing_since BIGINT NULL,
+    failure VARCHAR(1000) NULL, next_try_at BIGINT NOT NULL DEFAULT 0`,
 });
 
 const indexes = [

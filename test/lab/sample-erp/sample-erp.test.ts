@@ -10,8 +10,11 @@ import { ordersSettings } from '../../../src/config/sections/orders.js';
 import type { Settings } from '../../../src/config/settings.js';
 import type { ErpPage, ErpReader, ReadCustomer, ReadOrder } from '../../../src/erp/erp-reader.js';
 import { openErpReader } from '../../../src/erp/open-erp.js';
-import { createSampleErp, type SampleErpTarget } from '../../../src/lab/sample-erp/create-sample-erp.js';
-import { sampleErpMapping } from '../../../src/lab/sample-erp/sample-erp-mapping.js';
+import {
+  createSampleErp,
+  type SampleErpTarget,
+  sampleErpMapping,
+} from '../../../src/lab/sample-erp/create-sample-erp.js';
 import { makeSampleRows } from '../../../src/lab/sample-erp/sample-rows.js';
 import { Secret } from '../../../src/model/secret.js';
 import { cancelSampleOrder, editSampleLine, insertSampleOrder, wallTimeNow } from '../../support/change-sample-erp.js';

@@ -12,8 +12,8 @@ import {
   createSampleErp,
   type SampleErpSummary,
   type SampleErpTarget,
+  sampleErpMapping,
 } from '../../../src/lab/sample-erp/create-sample-erp.js';
-import { sampleErpMapping } from '../../../src/lab/sample-erp/sample-erp-mapping.js';
 import type { BadRows } from '../../../src/lab/sample-erp/sample-rows.js';
 import type { SandboxOptions } from '../../../src/lab/sandbox/options.js';
 import { type Sandbox, startSandbox } from '../../../src/lab/sandbox/start-sandbox.js';
