@@ -66,12 +66,8 @@ function mappingOf(newest: HoldInput['newest'], binding: HoldInput['binding']): 
   const isUnderWay =
     newest !== null &&
     ['pending', 'sending', 'in_doubt', 'delivered'].includes(newest.state) &&
-    !isOlder(newest, binding);
+    !(binding !== null && newest.revision <= binding.revision);
   return isUnderWay ? newest.mappingFingerprint : (binding?.mappingFingerprint ?? newest?.mappingFingerprint ?? null);
-}
-
-function isOlder(newest: NewestMessage, binding: KnownBinding | null): boolean {
-  return binding !== null && newest.revision <= binding.revision;
 }
 
 /**
