@@ -33,12 +33,15 @@ const MASK = '[secret]';
  * `reveal()` is the only way to the value, so that a search for it lists every place that handles one.
  */
 export class Secret {
-  constructor(private readonly value: string) {
+  readonly #value: string;
+
+  constructor(value: string) {
+    this.#value = value;
     Object.freeze(this);
   }
 
   reveal(): string {
-    return this.value;
+    return this.#value;
   }
 
   toString(): string {

@@ -11,7 +11,7 @@ import type { Operation, ParkClass } from '../outbound/outbox/message.js';
 import { discardMessages, releaseHeld } from '../outbound/outbox/transitions.js';
 import { endAlert } from '../store/alerts.js';
 import { clearBrake, readBrakes } from '../store/cursors.js';
-import { joinConditions, placeholders, updateRows } from '../store/rows.js';
+import { joinConditions, placeholders } from '../store/rows.js';
 import type { Tx } from '../store/store.js';
 
 interface HeldMessage {
@@ -106,8 +106,7 @@ export async function confirmMessages(
   }
   // The next sweep learns the record's identity anew.
   const renamed = confirmation === 'discard' ? [] : rows.filter((row) => row.parkClass === 'conflict');
-  const messages = renamed.map(({ id }) => ({ id, identity: null }));
-  await updateRows(tx, 'outbox_message', ['id'], messages);
+  for (const { id } of renamed) await tx.run('UPDATE outbox_message SET identity=NULL WHERE id=?', [id]);
   const bindings = renamed.map(({ entity, sourceKey }) => ({ entity, sourceKey, identity: null }));
   await refreshBindings(tx, bindings);
   if (confirmation === 'send') await releaseHeld(tx, confirmed, nowMs);

@@ -75,8 +75,8 @@ function decide(
   }
   const revision = Math.max(newest.revision, binding?.revision ?? 0, closed?.revision ?? 0) + 1;
   // The service has it no more, and whatever was said of it was said before.
-  if (!binding && closed && closed.revision >= newest.revision && isClosed(newest.state))
-    return create(revision, newest.generation);
+  const isClosed = ['delivered', 'superseded', 'discarded'].includes(newest.state);
+  if (!binding && closed && closed.revision >= newest.revision && isClosed) return create(revision, newest.generation);
   // A store that was restored may know less of the record than the binding that was imported.
   const generation = Math.max(newest.generation, binding?.generation ?? 0);
   if (newest.operation === 'delete')
@@ -141,10 +141,6 @@ function afterRemoval(
   const withoutEffect = neverSent || newest.parkClass === 'refused' || newest.parkClass === 'held';
   const supersedes = withoutEffect && (newest.state === 'pending' || newest.state === 'parked') ? newest.id : null;
   return update(revision, generation, supersedes);
-}
-
-function isClosed(state: MessageState): boolean {
-  return state === 'delivered' || state === 'superseded' || state === 'discarded';
 }
 
 function isBurnt(newest: NewestMessage, replaysRefusals: boolean): boolean {
