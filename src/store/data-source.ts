@@ -9,7 +9,7 @@ const poolIdleMs = 5_000;
 
 /**
  * How long the server keeps a session that says nothing, in seconds. A process that is frozen, or cut off from the
- * store, in the middle of a transaction holds its row locks, and nobody could take over from it until the server let go:
+ * store, in the middle of a transaction holds its row locks, and no other process could take over until the server let go:
  * by default after eight hours. MariaDB (10.3 and newer) tells a session inside a transaction from one that rests.
  */
 const limits = 'SET SESSION wait_timeout=10 /*M!100300 , SESSION idle_transaction_timeout=5 */';
