@@ -23,12 +23,12 @@ export interface PassState {
   largest: number;
   /** In this pass the service gave another page than the one asked for. */
   hasStrayed: boolean;
+  /** In this pass a page brought rows, and none that an earlier page had not brought. */
+  hasRepeated: boolean;
   lists: ListState[];
 }
 
 interface ListState {
-  /** What the service said there are when the pull began. */
-  totalBegin: number | null;
   /** Different invoices that this pass met. */
   met: number;
   /** Those among them that an earlier pass had met. */
@@ -58,7 +58,7 @@ export type PassVerdict = { kind: 'more' } | { kind: 'proven' } | { kind: 'unpro
 /** So many pages in a row that bring nothing new end a list: one alone may be a repetition, or short. */
 const maxBarren = 2;
 
-const unread: ListState = { totalBegin: null, met: 0, again: 0, totalBefore: null, totalFirst: null, totalLast: null };
+const unread: ListState = { met: 0, again: 0, totalBefore: null, totalFirst: null, totalLast: null };
 
 export function beginPasses(lists: number, limit: number): PassState {
   return {
@@ -70,6 +70,7 @@ export function beginPasses(lists: number, limit: number): PassState {
     barren: 0,
     largest: 0,
     hasStrayed: false,
+    hasRepeated: false,
     lists: Array.from({ length: lists }, () => ({ ...unread })),
   };
 }
@@ -86,6 +87,7 @@ export function afterPage(
     rows: state.rows + seen.rows,
     barren: seen.fresh > 0 ? 0 : state.barren + 1,
     hasStrayed: state.hasStrayed || seen.isAnotherPage,
+    hasRepeated: state.hasRepeated || (seen.rows > 0 && seen.fresh === 0),
     lists: state.lists.map((one) => ({ ...one })),
   };
   const list = next.lists[next.list] as ListState;
@@ -93,7 +95,6 @@ export function afterPage(
   list.again += seen.again;
   if (seen.total !== null) list.totalLast = seen.total;
   if (state.page === 0) list.totalFirst = seen.total;
-  list.totalBegin ??= seen.total;
   if (!isListOver(next, seen)) {
     next.largest = Math.max(next.largest, seen.rows);
     return { state: next, verdict: { kind: 'more' } };
@@ -105,19 +106,21 @@ export function afterPage(
 
 /** `total` decides. A short page proves nothing: the service may give fewer than were asked for, or hide some of them. */
 function isListOver(state: PassState, { total, isAnotherPage }: PageSeen): boolean {
-  const { met, totalBegin } = state.lists[state.list] as ListState;
+  const { met, totalFirst } = state.lists[state.list] as ListState;
   if (total === null || met >= total) return true;
   // A service that knows no such page gives its last one, or its first, for ever.
   if (isAnotherPage || state.barren >= maxBarren) return true;
-  // A list that grows faster than it is read has no end.
-  return state.rows >= 2 * (totalBegin ?? 0) + 10 * state.limit;
+  // A list that grows faster than it is read has no end. The measure is this reading's own first page: between two
+  // readings, or while the pull was cut short, the list may have grown to any size.
+  return state.rows >= 2 * (totalFirst ?? 0) + 10 * state.limit;
 }
 
 function turn(state: PassState, maxPasses: number): { state: PassState; verdict: PassVerdict } {
   const doubt = state.pass === 1 ? null : doubtOf(state);
   if (state.pass > 1 && doubt === null) return { state, verdict: { kind: 'proven' } };
   if (state.pass >= maxPasses) {
-    const reason = `the list changed in each of ${state.pass} readings: in the last one ${doubt}`;
+    const reason =
+      pagingProblem(state) ?? `the list changed in each of ${state.pass} readings: in the last one ${doubt}`;
     return { state, verdict: { kind: 'unproven', reason } };
   }
   const next: PassState = {
@@ -126,8 +129,9 @@ function turn(state: PassState, maxPasses: number): { state: PassState; verdict:
     list: 0,
     largest: 0,
     hasStrayed: false,
+    hasRepeated: false,
     limit: learnedLimit(state),
-    lists: state.lists.map(({ totalBegin, totalLast }) => ({ ...unread, totalBegin, totalBefore: totalLast })),
+    lists: state.lists.map(({ totalLast }) => ({ ...unread, totalBefore: totalLast })),
   };
   return { state: next, verdict: { kind: 'more' } };
 }
@@ -138,6 +142,28 @@ function turn(state: PassState, maxPasses: number): { state: PassState; verdict:
  */
 function learnedLimit({ limit, largest }: PassState): number {
   return largest === 0 ? limit : Math.min(limit, Math.max(largest, Math.ceil(limit / 20)));
+}
+
+/**
+ * Readings that meet the same invoices under the same total, and fewer than that total, saw no change of the list: the service
+ * counts its pages in another way than the settings say, or hides some. @returns what to check; null: the list changed
+ */
+function pagingProblem({ lists, hasStrayed, hasRepeated }: PassState): string | null {
+  const isSame = lists.every(
+    ({ met, again, totalBefore, totalFirst }) =>
+      totalBefore === totalFirst && again === met && met <= (totalFirst ?? 0),
+  );
+  const short = lists.find(({ met, totalFirst }) => met !== totalFirst);
+  if (!isSame || !short) return null;
+  const why = hasStrayed
+    ? ', and the service gave another page than the one asked for'
+    : hasRepeated
+      ? ', and a later page repeated an earlier one'
+      : '';
+  return (
+    `${short.met} of ${short.totalFirst} were met, the same in the last two readings${why}, and the pages do not cover the ` +
+    'list. Check invoices.paging.firstPage, invoices.paging.page and invoices.paging.limit'
+  );
 }
 
 /** Why the pass that just ended does not prove the list as it was when the pass began; null: it does. */

@@ -30,7 +30,9 @@ const endpoints = { list_invoices: 'listInvoices', read_invoice: 'readInvoice', 
 const passing: ReadonlySet<Failure['kind']> = new Set(['in_doubt', 'unavailable', 'invalid', 'throttled']);
 
 /** How often a question is asked, and how long we wait in between at most; what the service wants longer is left to the pause. */
-const maxTries = 4;
+const maxTries = 5;
+/** The first waits: one page that fails among many is no outage. After them, the service is asked as seldom as by a probe. */
+const quickWaitsMs = [250, 1_000];
 const longestWaitMs = 60_000;
 
 interface ReadOptions {
@@ -74,7 +76,7 @@ export class ServiceReads implements Settler<EndedRead['about'], ReadAnswer<unkn
       const verdict = await this.#askOnce(question);
       if (verdict.kind === 'read') return { value: verdict.value };
       const { kind, reason } = verdict;
-      const waitMs = this.#waitMs(verdict);
+      const waitMs = this.#waitMs(verdict, nth);
       if (!passing.has(kind) || waitMs > longestWaitMs || nth === tries)
         return { noAnswer: reason, verdict: kind, isRefused: refusesRecord(question.purpose, verdict) };
       await this.context.clock.sleep(waitMs, this.options.signal);
@@ -130,9 +132,13 @@ export class ServiceReads implements Settler<EndedRead['about'], ReadAnswer<unkn
     return { heard };
   }
 
-  /** How long to wait before the question is asked again. */
-  #waitMs({ kind }: Failure): number {
-    if (kind !== 'throttled') return Math.min(longestWaitMs, this.context.settings.delivery.probeSeconds * 1000);
+  /** How long to wait before the question is asked again, after its nth time. */
+  #waitMs({ kind }: Failure, nth: number): number {
+    if (kind !== 'throttled') {
+      const { settings, random } = this.context;
+      const quickMs = (quickWaitsMs[nth - 1] ?? Number.POSITIVE_INFINITY) * (0.5 + random() / 2);
+      return Math.min(longestWaitMs, quickMs, settings.delivery.probeSeconds * 1000);
+    }
     // A timer may end a moment early, and the gate would still be shut.
     return Math.max(0, this.lease.lane.throttledUntilMs + 1 - this.context.nowMs());
   }

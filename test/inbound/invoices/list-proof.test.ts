@@ -104,7 +104,10 @@ describe('the proof of a list', () => {
         [[], 2],
         [[], 2],
       ]),
-    ).to.equal('1 of 2 were met');
+    ).to.equal(
+      '1 of 2 were met, the same in the last two readings, and the pages do not cover the list. Check ' +
+        'invoices.paging.firstPage, invoices.paging.page and invoices.paging.limit',
+    );
   });
 
   it('takes a page twice, and one that is short or empty, for no end', () => {
@@ -132,6 +135,10 @@ describe('the proof of a list', () => {
         [[], null],
       ]).state.pass,
     ).to.equal(2);
+    // However small the list was when the pull began: what counts is the first page of the reading itself.
+    const later = [['a'], 1] as [string[], number];
+    const grown = Array.from({ length: 30 }, (_, i): [string[], number] => [[`n${i}`], 30]);
+    expect(read([later, ...grown, ...grown], 5, 1).verdict).to.deep.equal({ kind: 'proven' });
     const growing = Array.from({ length: 22 }, (_, i): [string[], number] => [[`n${i}`], 1 + 2 * i]).slice(1);
     expect(read(growing, 5, 1).state.pass).to.equal(2);
   });

@@ -268,7 +268,19 @@ onBothLabs('pull', (kit) => {
 
   it('proves nothing when the service counts its pages in another way than the settings say', async () => {
     const lab = await start(5, { sandbox: { maxPageSize: 2, firstPage: 0 } });
-    expect(await lab.pull()).to.deep.include({ outcome: 'unproven', unpaid: 3, unlisted: 0 });
+    const { reason, ...result } = await lab.pull();
+    expect(result).to.deep.include({ outcome: 'unproven', unpaid: 3, unlisted: 0 });
+    expect(reason).to.match(/^3 of 5 were met.* the pages do not cover the list. Check invoices\.paging\.firstPage/);
+  });
+
+  it('names the settings when the service does not know the parameter for the page, and repeats its first one', async () => {
+    const lab = await start(5);
+    const due = { due_date: '2026-12-01', status: 'unpaid', amount: 1 };
+    const first = { data: ['A', 'B'].map((no) => ({ invoice_no: no, ...due })), total: 5 };
+    lab.sandbox.setFaults([{ kind: 'status', status: 200, body: first, match: { path: '/v2/invoices' } }]);
+    const { reason, outcome } = await lab.pull();
+    expect(outcome).to.equal('unproven');
+    expect(reason).to.match(/^2 of 5 were met.* a later page repeated an earlier one.*invoices\.paging\.page/);
   });
 
   describe('of each customer by itself', () => {
@@ -417,6 +429,30 @@ onBothLabs('pull', (kit) => {
     expect(await lab.pull()).to.deep.include({ outcome: 'proven', pages: 6 });
   });
 
+  it('proves a list that grew to many times its size while the pull was cut short', async () => {
+    const lab = await start(10, { settings: { invoices: { pageSize: 2 } } });
+    lab.sandbox.setFaults([{ kind: 'status', status: 400, match: { path: { regex: 'page=3' } } }]);
+    expect((await lab.pull()).outcome).to.equal('failed');
+    lab.sandbox.clearFaults();
+    lab.sandbox.addInvoices(Array.from({ length: 50 }, (_, i) => ({ amount: 100 + i })));
+    expect(await lab.pull()).to.deep.include({ outcome: 'proven', unpaid: 60, reason: null });
+  });
+
+  it('asks again for a page that fails twice within two seconds, not after the time between two probes', async () => {
+    const settings = { delivery: { probeSeconds: 5 } };
+    const lab = await start(4, { sandbox: { maxPageSize: 2 }, settings });
+    lab.sandbox.setFaults([{ kind: 'status', status: 502, times: 2, match: { path: { regex: 'page=2' } } }]);
+    const slept: number[] = [];
+    const clock = { ...lab.context.clock, sleep: async (ms: number) => void slept.push(ms) };
+    const { outcome } = await withServiceLease(lab.context, (lease) =>
+      pull({ ...lab.context, clock }, lab.client, lease),
+    );
+    expect(outcome).to.equal('proven');
+    expect(slept).to.have.length(2);
+    expect(slept[0]).to.be.within(125, 250);
+    expect(slept[1]).to.be.within(500, 1_000);
+  });
+
   it('takes a page that the service does not know for the end of the list', async () => {
     const lab = await start(4, { sandbox: { maxPageSize: 2 } });
     lab.sandbox.setFaults([{ kind: 'status', status: 404, match: { path: { regex: 'page=2' } }, times: 1 }]);
@@ -437,14 +473,15 @@ onBothLabs('pull', (kit) => {
 
   it('asks again within a minute, however seldom a service that is down is probed', async () => {
     const lab = await start(2, { settings: { delivery: { probeSeconds: 90 } } });
-    lab.sandbox.setFaults([{ kind: 'status', status: 500, times: 1, match: { path: { regex: 'invoices' } } }]);
+    lab.sandbox.setFaults([{ kind: 'status', status: 500, times: 3, match: { path: { regex: 'invoices' } } }]);
     const waits: number[] = [];
     const sleep = async (ms: number) => void waits.push(ms);
     const hasty = { ...lab.context, clock: { ...lab.context.clock, sleep } };
     await withServiceLease(hasty, async (lease) => {
       expect(await pull(hasty, lab.client, lease)).to.deep.include({ outcome: 'proven', unpaid: 2 });
     });
-    expect(waits).to.deep.equal([60_000]);
+    expect(waits).to.have.length(3);
+    expect(waits[2]).to.equal(60_000);
   });
 
   it('says of a request whose outcome the store did not take that nobody knows it, with the next one', async () => {
