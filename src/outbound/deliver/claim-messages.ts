@@ -6,8 +6,9 @@ import { type ComposedUpdate, composeUpdate, isWholeRecord, type UpdateMethod } 
 import { canonicalJson, sha256 } from '../outbox/content-hash.js';
 import { keyKnownUntil, revisionKey, wireBody } from '../outbox/idempotency-key.js';
 import { removalAfterThisPass, type SendingMessage } from '../outbox/message.js';
-import { claimForSending } from '../outbox/transitions.js';
+import { claimForSending, type HeldForCustomer, holdForCustomer, postponeMessages } from '../outbox/transitions.js';
 import { intendMessages } from './attempts.js';
+import { checkCustomerCode, type OrderForCustomer } from './customer-code.js';
 import { candidates, ready } from './due-messages.js';
 
 /** A message with its attempt on record: what may be sent now, once. */
@@ -46,7 +47,7 @@ type Candidate = Omit<
   /** What the service acknowledged, as JSON. */
   acknowledged: string | null;
   doubtful: 0 | 1;
-};
+} & OrderForCustomer;
 
 /** How updates are sent, by entity, and the names of the fields that a record may lack. */
 type Updates = Readonly<Record<Entity, { method: UpdateMethod; optional: readonly string[] }>>;
@@ -68,6 +69,14 @@ const doubtfulUpdate = `EXISTS
                   AND d.revision<m.revision AND d.revision>w.revision AND d.operation='update'
                   AND d.park_class IN ('unproven','conflict') AND d.first_sent_at IS NOT NULL)`;
 
+/** An open message of an order's customer. */
+const openCustomer = `EXISTS
+              (SELECT 1 FROM outbox_message u WHERE u.source_key=m.customer_key AND u.entity='customer'
+                  AND u.state IN ('pending','sending','in_doubt'))`;
+
+/** How long an order waits before it is claimed again when its customer's update has to go first. */
+const customerWaitMs = 2_000;
+
 /**
  * Claims messages under an epoch: bytes frozen, attempt on record, state `sending`, all in the caller's transaction, which
  * must have checked the epoch. Rows that another transaction holds are skipped, and what waits for the end of its pass, which a
@@ -83,18 +92,20 @@ export async function claimMessages(
   keyLifetimeMs = Number.POSITIVE_INFINITY,
   updates: Updates = { customer: patch, order: patch },
   newKeyField: string | null = null,
-): Promise<{ claimed: ClaimedMessage[]; nothingToSend: NothingToSend[] }> {
-  if (ids.length === 0) return { claimed: [], nothingToSend: [] };
+): Promise<{ claimed: ClaimedMessage[]; nothingToSend: NothingToSend[]; held: HeldForCustomer[] }> {
+  if (ids.length === 0) return { claimed: [], nothingToSend: [], held: [] };
   // A plain SELECT may show yesterday's state; the locking one shows what is.
   const locked = await tx.rows<{ id: number }>(
     `SELECT id FROM outbox_message
       WHERE id IN ${placeholders(ids.length)} AND state IN ('pending','in_doubt') AND next_attempt_at<?${tx.skipLocked}`,
     [...ids, removalAfterThisPass],
   );
-  if (locked.length === 0) return { claimed: [], nothingToSend: [] };
+  if (locked.length === 0) return { claimed: [], nothingToSend: [], held: [] };
   const mine = locked.map(({ id }) => id);
   const rows = await tx.rows<Candidate>(
-    `SELECT m.*, b.record, b.body, w.service_id AS bound_service_id, w.acknowledged, ${doubtfulUpdate} AS doubtful
+    `SELECT m.*, b.record, b.body, w.service_id AS bound_service_id, w.acknowledged, ${doubtfulUpdate} AS doubtful,
+            c.identity AS customer_identity, c.acknowledged AS customer_acknowledged, c.service_id AS customer_service_id,
+            ${openCustomer} AS customer_is_open
        FROM ${candidates}
        JOIN message_body b ON b.message_id=m.id
       WHERE m.id IN ${placeholders(mine.length)} AND ${ready}`,
@@ -106,6 +117,8 @@ export async function claimMessages(
   const claimed: Omit<ClaimedMessage, 'attemptId'>[] = [];
   const nothingToSend: NothingToSend[] = [];
   const composed: { messageId: number; body: string }[] = [];
+  const held: HeldForCustomer[] = [];
+  const postponed: number[] = [];
   for (const row of rows) {
     let body = row.body ?? row.record;
     let idempotencyKey = row.idempotencyKey;
@@ -130,8 +143,14 @@ export async function claimMessages(
       body = update ? canonicalJson(update.body) : '';
       if (update) method = update.method;
       idempotencyKey = revisionKey(incarnation, row.entity, row.sourceKey, row.operation, row.revision);
-      composed.push({ messageId: row.id, body });
     }
+    const check = checkCustomerCode(row, body);
+    if (check !== 'send') {
+      if (check === 'wait') postponed.push(row.id);
+      else held.push({ ...row, ...check });
+      continue;
+    }
+    if (row.operation !== 'create' && row.bodyHash === null) composed.push({ messageId: row.id, body });
     // A message that may have been sent stays as it was, whatever the settings say by now.
     const frozenField = sentAt === null ? null : row.keyField;
     const keyField = frozenField === null ? newKeyField : frozenField || null;
@@ -141,6 +160,8 @@ export async function claimMessages(
     const frozen = { body: bytes, bodyHash, idempotencyKey, keyField, method };
     claimed.push({ ...row, ...frozen, claimedFrom, attemptNumber: attempts + 1, keyGoodUntilMs });
   }
+  await holdForCustomer(tx, held, nowMs);
+  await postponeMessages(tx, postponed, nowMs + customerWaitMs);
   await updateRows(tx, 'message_body', ['message_id'], composed);
   await claimForSending(tx, claimed, epoch);
   const attemptIds = await intendMessages(
@@ -155,7 +176,8 @@ export async function claimMessages(
     epoch,
     nowMs,
   );
-  return { claimed: claimed.map((one) => ({ ...one, attemptId: attemptIds.get(one.id) as number })), nothingToSend };
+  const intended = claimed.map((one) => ({ ...one, attemptId: attemptIds.get(one.id) as number }));
+  return { claimed: intended, nothingToSend, held };
 }
 
 function compose(entity: Entity, updates: Updates, acknowledged: string | null, record: string): ComposedUpdate | null {

@@ -8,7 +8,7 @@ import type { Tx } from '../../store/store.js';
 import { advanceBindings } from '../outbox/bindings.js';
 import { clockToleranceMs, sentUnknownWhen } from '../outbox/idempotency-key.js';
 import { longestOwnWaitMs, removalAfterThisPass } from '../outbox/message.js';
-import { closeAsSettled, type MessageName, parkAsUnproven } from '../outbox/transitions.js';
+import { closeAsSettled, type MessageName, parkAsUnproven, parkedForCustomer } from '../outbox/transitions.js';
 import { type ClaimedMessage, claimMessages, type NothingToSend } from './claim-messages.js';
 import type { DeliveryTally } from './deliver-result.js';
 import { lookUpEntities } from './look-up.js';
@@ -106,7 +106,7 @@ export class Claims {
       const at = nowMs();
       // Before anything is claimed: a key that is forgotten must not go out once more.
       const parked = await this.#park(tx, at);
-      const { claimed, nothingToSend } = await claimMessages(
+      const { claimed, nothingToSend, held } = await claimMessages(
         tx,
         ids,
         this.lease.epoch,
@@ -120,9 +120,13 @@ export class Claims {
       const superseded = nothingToSend.map(({ id: messageId, entity, sourceKey }): AuditEntry => {
         return { event: 'superseded', entity, sourceKey, messageId, actor, detail };
       });
-      await appendAudit(tx, superseded, at);
+      const parkedOrders = held.map(({ id: messageId, entity, sourceKey, state, firstSentAt, reason }): AuditEntry => {
+        const outcome = parkedForCustomer({ state, firstSentAt });
+        return { event: 'parked', outcome, entity, sourceKey, messageId, actor, detail: { reason } };
+      });
+      await appendAudit(tx, [...superseded, ...parkedOrders], at);
       if (claimed.length > 0) killPoint('before-claim-commit');
-      return { claimed, parked };
+      return { claimed, parked: parked + held.length };
     });
     if (claimed.length > 0) killPoint('after-claim-commit');
     this.tally.result.parked += parked;

@@ -130,6 +130,30 @@ export async function holdMessages(tx: Tx, ids: readonly number[], reason: strin
   await run(tx, ids, set, [shortened(reason), nowMs], "state='pending'");
 }
 
+/** An order that would go to another customer than its own, and why a person has to look. */
+export interface HeldForCustomer extends MessageName {
+  state: 'pending' | 'in_doubt';
+  firstSentAt: number | null;
+  reason: string;
+}
+
+/** What the service has seen may exist there; of the rest nothing does. */
+export function parkedForCustomer({ state, firstSentAt }: Pick<HeldForCustomer, 'state' | 'firstSentAt'>) {
+  return state === 'pending' && firstSentAt === null ? 'held' : 'unproven';
+}
+
+/** Orders that wait for a person: see `checkCustomerCode`. */
+export async function holdForCustomer(tx: Tx, held: readonly HeldForCustomer[], nowMs: number): Promise<void> {
+  for (const { id, state, firstSentAt, reason } of held)
+    if (parkedForCustomer({ state, firstSentAt }) === 'held') await holdMessages(tx, [id], reason, nowMs);
+    else await parkAsUnproven(tx, state, [id], reason);
+}
+
+/** These messages wait for another one, which goes first. */
+export async function postponeMessages(tx: Tx, ids: readonly number[], nextAttemptAt: number): Promise<void> {
+  await run(tx, ids, 'next_attempt_at=?', [nextAttemptAt], "state IN ('pending','in_doubt')");
+}
+
 /** The states in which a message waits, so that a person can act on it. */
 type OperableState = 'pending' | 'in_doubt' | 'parked';
 

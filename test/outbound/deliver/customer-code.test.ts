@@ -1,0 +1,87 @@
+import { expect } from 'chai';
+import { checkCustomerCode, type OrderForCustomer } from '../../../src/outbound/deliver/customer-code.js';
+import { insertSampleOrder } from '../../support/change-sample-erp.js';
+import { type Lab, onBothLabs } from '../../support/jobs/job-lab.js';
+
+describe('the customer code of an order', () => {
+  const body = JSON.stringify({ customer_code: 'K1', items: [] });
+  const order: OrderForCustomer = {
+    entity: 'order',
+    operation: 'create',
+    customerKey: '1',
+    customerIdentity: JSON.stringify({ customer_code: 'K1' }),
+    customerAcknowledged: null,
+    customerServiceId: 'c-1',
+    customerIsOpen: 0,
+  };
+  const other = { customerIdentity: JSON.stringify({ customer_code: 'K2' }) };
+
+  it('is the one that its customer is bound under', () => {
+    expect(checkCustomerCode(order, body)).to.equal('send');
+    expect(checkCustomerCode({ ...order, ...other }, body))
+      .to.have.property('reason')
+      .that.includes('as K2');
+  });
+
+  it('waits for an update of the customer that is on its way', () => {
+    expect(checkCustomerCode({ ...order, ...other, customerIsOpen: 1 }, body)).to.equal('wait');
+  });
+
+  it('is compared with what the service acknowledged, or with the id, where the identity is not known', () => {
+    const unknown = { ...order, customerIdentity: null };
+    expect(checkCustomerCode({ ...unknown, customerAcknowledged: body }, body)).to.equal('send');
+    expect(checkCustomerCode({ ...unknown, customerServiceId: 'K1' }, body)).to.equal('send');
+    expect(checkCustomerCode(unknown, body)).to.have.property('reason');
+  });
+
+  it('matters only where the body names it', () => {
+    expect(checkCustomerCode({ ...order, ...other }, '{"items":[]}')).to.equal('send');
+    expect(checkCustomerCode({ ...order, ...other, operation: 'delete' }, '')).to.equal('send');
+    expect(checkCustomerCode({ ...order, ...other, customerKey: null }, body)).to.equal('send');
+  });
+});
+
+onBothLabs('a customer takes over the code of another', (kit) => {
+  const ordersAtService = (lab: Lab) =>
+    lab.sandbox.ledger().orders.map(({ reference, record }) => `${reference}: ${record.customer_code}`);
+  const takeOver = async () => {
+    const lab = await kit.start({ customers: 2, orders: 4 });
+    await insertSampleOrder(lab.erp, { customerId: 2 });
+    await lab.capture();
+    await lab.deliver();
+    const before = ordersAtService(lab);
+    await lab.changeErp("UPDATE sales_orders SET status='done' WHERE customer_id=1");
+    await lab.changeErp('DELETE FROM customers WHERE id=1');
+    await lab.changeErp("UPDATE customers SET customer_no='K10001', updated_at='2026-12-01 10:00:00' WHERE id=2");
+    return { lab, before };
+  };
+  const heldOrders = () =>
+    kit.rows(
+      "SELECT m.operation FROM outbox_message m WHERE m.entity='order' AND m.state='parked' AND m.park_class='held' ORDER BY m.id",
+    );
+
+  it('neither its orders nor new ones go to the other record', async () => {
+    const { lab, before } = await takeOver();
+    await insertSampleOrder(lab.erp, { customerId: 2 });
+    await lab.capture({ sweep: true });
+    const { parked } = await lab.deliver();
+    expect(ordersAtService(lab)).to.deep.equal(before);
+    const held = await heldOrders();
+    expect(held.map(({ operation }) => operation)).to.include.members(['create', 'update']);
+    expect(parked).to.equal(held.length);
+    const audit = await kit.rows("SELECT outcome FROM audit_log WHERE event='parked' AND entity='order'");
+    expect(audit).to.have.length(held.length);
+  });
+
+  it('when the code is put back, the orders go to their own customer', async () => {
+    const { lab, before } = await takeOver();
+    const { orderNo } = await insertSampleOrder(lab.erp, { customerId: 2 });
+    await lab.capture({ sweep: true });
+    await lab.deliver();
+    await lab.changeErp("UPDATE customers SET customer_no='K10002', updated_at='2026-12-02 10:00:00' WHERE id=2");
+    await lab.capture({ sweep: true });
+    await lab.deliver();
+    expect(await heldOrders()).to.deep.equal([]);
+    expect(ordersAtService(lab)).to.deep.equal([...before, `${orderNo}: K10002`]);
+  });
+});
