@@ -72,7 +72,7 @@ export async function appendAudit(tx: Tx, entry: AuditEntry | readonly AuditEntr
       source_key: one.sourceKey ?? null,
       message_id: one.messageId ?? null,
       attempt_id: one.attemptId ?? null,
-      actor: one.actor.slice(0, 255),
+      actor: one.actor,
       detail: JSON.stringify(detailOf(one)),
     })),
   );

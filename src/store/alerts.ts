@@ -1,4 +1,5 @@
 import type { JsonValue } from '../model/record.js';
+import { boundedText } from './bounded-text.js';
 import type { SqlValue, Tx } from './store.js';
 
 /** One trouble that a person should know of, from the moment it began until it is over. */
@@ -31,7 +32,7 @@ export async function raiseAlert(
   nowMs: number,
   details: { [name: string]: JsonValue } = {},
 ): Promise<boolean> {
-  const text = message.slice(0, 1000);
+  const text = boundedText('alert.message', message);
   const json = JSON.stringify(details);
   const [open] = await tx.rows('SELECT message, details FROM alert WHERE open_cause=?', [cause]);
   if (open) {

@@ -73,7 +73,7 @@ export async function writeMarks(tx: Tx, entity: Entity, marks: SourceMarks): Pr
     high_key: marks.highKey,
     swept_rows: marks.sweptRows,
     brake: marks.brake?.cause ?? null,
-    brake_reason: marks.brake?.reason.slice(0, 1000) ?? null,
+    brake_reason: marks.brake?.reason ?? null,
   };
   await upsertRows(tx, 'capture_cursor', ['name'], [row]);
 }

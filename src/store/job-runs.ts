@@ -27,7 +27,7 @@ export async function recordFailure(tx: Tx, job: RecordedJob, failure: string, n
     succeeded_at: before?.succeededAt ?? null,
     failures: (before?.failures ?? 0) + 1,
     failing_since: before?.failingSince ?? nowMs,
-    failure: failure.slice(0, 1000),
+    failure,
   };
   await upsertRows(tx, 'job_run', ['job'], [row]);
 }

@@ -45,7 +45,7 @@ export function describePause({ lane, cause, reason, since_at, until_at }: LaneP
 }
 
 export async function pauseLane(tx: Tx, pause: LanePause): Promise<void> {
-  await upsertRows(tx, 'lane_pause', ['lane', 'cause'], [{ ...pause, reason: pause.reason.slice(0, 1000) }]);
+  await upsertRows(tx, 'lane_pause', ['lane', 'cause'], [{ ...pause }]);
 }
 
 /** Ends pauses and returns how many there were. Without `causes` all of the lane. */

@@ -1,3 +1,4 @@
+import { bounded } from './bounded-text.js';
 import type { SqlValue, Tx } from './store.js';
 
 export type Row = Record<string, SqlValue>;
@@ -9,15 +10,15 @@ const maxCharacters = 2_000_000;
 
 /**
  * Inserts many rows with as few statements as fit. All rows have the fields of the first; `sourceKey` is the column
- * `source_key`, as in the rows that are read.
+ * `source_key`, as in the rows that are read. Words that are too long for their column are cut (`bounded`).
  */
 export async function insertRows(tx: Tx, table: string, rows: readonly Row[]): Promise<void> {
-  await eachChunk(tx, rows, (count, columns) => insertInto(table, count, columns));
+  await eachChunk(tx, table, rows, (count, columns) => insertInto(table, count, columns));
 }
 
 /** Inserts many rows; where the key is there already, the other columns take the new values. */
 export async function upsertRows(tx: Tx, table: string, keys: readonly string[], rows: readonly Row[]): Promise<void> {
-  await eachChunk(tx, rows, (count, columns) => {
+  await eachChunk(tx, table, rows, (count, columns) => {
     const rest = columns.filter((column) => !keys.includes(column));
     const update =
       tx.dialect === 'sqlite'
@@ -54,7 +55,7 @@ export async function updateRows(
       ? `UPDATE ${table} AS t SET ${rest.map((c) => `${c}=v.${c}`).join(',')} FROM (${source}) AS v WHERE ${on} AND ${guard}`
       : `UPDATE ${table} AS t JOIN (${source}) AS v ON ${on} SET ${rest.map((c) => `t.${c}=v.${c}`).join(',')} WHERE ${guard}`;
   };
-  return eachChunk(tx, rows, statement, guardParameters, 400);
+  return eachChunk(tx, table, rows, statement, guardParameters, 400);
 }
 
 /**
@@ -94,9 +95,10 @@ export function joinConditions(
   };
 }
 
-/** Runs the statement for as many rows at a time as fit. @returns how many rows all of them matched */
+/** Runs the statement for as many rows at a time as fit, each text bounded by its column. @returns how many rows all of them matched */
 async function eachChunk(
   tx: Tx,
+  table: string,
   rows: readonly Row[],
   statement: (count: number, columns: readonly string[]) => string,
   moreParameters: readonly SqlValue[] = [],
@@ -106,6 +108,7 @@ async function eachChunk(
   if (!first) return 0;
   const fields = Object.keys(first);
   const columns = fields.map((field) => field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`));
+  const places = columns.map((column) => `${table}.${column}`);
   const size = Math.max(1, Math.min(maxRows, Math.floor(maxValues / columns.length)));
   let matched = 0;
   for (let start = 0; start < rows.length; ) {
@@ -113,7 +116,9 @@ async function eachChunk(
     let characters = 0;
     do characters += charactersOf(rows[end++] as Row);
     while (end < rows.length && end - start < size && characters + charactersOf(rows[end] as Row) <= maxCharacters);
-    const values = rows.slice(start, end).flatMap((row) => fields.map((field) => row[field] ?? null));
+    const values = rows
+      .slice(start, end)
+      .flatMap((row) => fields.map((field, i) => bounded(places[i] as string, row[field] ?? null)));
     matched += await tx.run(statement(end - start, columns), [...values, ...moreParameters]);
     start = end;
   }

@@ -21,7 +21,9 @@ export function mapCustomer(
   context: FieldContext,
 ): { content: MappedContent<CustomerRecord>; customerCode: string | null } {
   const { values, problems } = mapFields(row, fields, context);
-  const customerCode = typeof values.customer_code === 'string' ? values.customer_code : null;
+  const code = typeof values.customer_code === 'string' ? values.customer_code : null;
+  problems.push(...tooLong('customer_code', code));
+  const customerCode = code !== null && code.length > maxNameLength ? null : code;
   if (customerCode === null || problems.length > 0) {
     const reason = `customer ${sourceKey}: ${problems.join('. Also: ')}`;
     return { content: { mapped: false, reason, fingerprint: JSON.stringify(row) }, customerCode };
@@ -64,7 +66,8 @@ export function mapOrder(order: OrderRows, mapping: OrderMapping): Pick<ReadOrde
   const isWhole = items.length === lines.length;
 
   const problems = [
-    ...('problem' in code ? [code.problem] : []),
+    ...('problem' in code ? [code.problem] : tooLong('customer_code', code.value)),
+    ...tooLong('its number', number),
     ...header.problems,
     ...(total !== null && 'problem' in total ? [total.problem] : []),
     ...(lines.length === 0 ? ['it has no lines; add them in the ERP, or cancel the order there'] : []),
@@ -85,8 +88,20 @@ export function mapOrder(order: OrderRows, mapping: OrderMapping): Pick<ReadOrde
     return { content: { mapped: false, reason, fingerprint }, totals };
   }
   const record: OrderRecord = { ...header.values, customer_code: code.value, items };
-  if (number !== null && number !== '' && !('note' in header.values)) record.note = number;
+  // A note that is mapped and empty says that there is none.
+  const hasOwnNote = mapping.fields.some(({ name }) => name === 'note');
+  if (number !== null && number !== '' && !hasOwnNote) record.note = number;
   return { content: { mapped: true, record }, totals };
+}
+
+/** Characters of what names a record: the store keeps no more, and a name is never cut. */
+const maxNameLength = 255;
+
+function tooLong(name: string, text: string | null): string[] {
+  if (text === null || text.length <= maxNameLength) return [];
+  return [
+    `${name} has ${text.length} characters, more than the ${maxNameLength} that name a record; correct it in the ERP`,
+  ];
 }
 
 /** Null where the order's own field has a problem, which is told with the other fields. */

@@ -5,6 +5,7 @@ import type { JobContext } from '../../ops/job-context.js';
 import { raiseForbiddenRead } from '../../outbound/deliver/profile-notices.js';
 import type { Question, ServiceReads } from '../../outbound/deliver/service-reads.js';
 import { parseJson } from '../../service/parse-json.js';
+import { boundedText } from '../../store/bounded-text.js';
 import type { Store, Tx } from '../../store/store.js';
 import { readInvoice } from './invoice-page.js';
 import { type OpenPull, type PullProgress, saveProgress } from './pull-record.js';
@@ -49,7 +50,7 @@ export function readOwnInvoice(
   // nothing to check.
   const isListedSo = said === known.status && !known.isOffList;
   if (typeof said === 'string' && said !== '' && !isListedSo && !states.includes(said))
-    return { left: said.slice(0, 64) };
+    return { left: boundedText('invoice.left_status', said) };
   const invoice = readInvoice(value);
   if (typeof invoice === 'string') return { odd: invoice };
   const customer = invoice.customer_code ?? known.customerCode;

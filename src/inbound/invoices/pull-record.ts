@@ -1,4 +1,5 @@
 import type { Settings } from '../../config/settings.js';
+import { boundedText } from '../../store/bounded-text.js';
 import { deleteOldest, type Row, updateRows } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { beginPasses, type PassState } from './list-proof.js';
@@ -58,7 +59,7 @@ export async function openPull(tx: Tx, { invoices, service }: Settings, nowMs: n
   await clearStaging(tx);
   const id = await tx.insertReturningId(
     "INSERT INTO invoice_pull (states, outcome, started_at) VALUES (?, 'running', ?)",
-    [states.join(', ').slice(0, 1500), nowMs],
+    [boundedText('invoice_pull.states', states.join(', ')), nowMs],
   );
   const firstCustomer = scope === 'all' ? '' : await nextCustomer(tx, '');
   const begun: PullProgress = {
@@ -107,7 +108,7 @@ export async function saveProgress(tx: Tx, pullId: number, progress: PullProgres
 
 /** The list stays as it is; the next pull goes on with what was read. */
 export async function failPull(tx: Tx, id: number, reason: string, nowMs: number): Promise<void> {
-  const end = { outcome: 'failed', reason: reason.slice(0, 1000), ended_at: nowMs };
+  const end = { outcome: 'failed', reason, ended_at: nowMs };
   await updateRows(tx, 'invoice_pull', ['id'], [{ id, ...end }]);
 }
 
@@ -120,7 +121,7 @@ export async function endPull(
   nowMs: number,
 ): Promise<void> {
   const outcome = doubt === null ? 'proven' : 'unproven';
-  const end = { outcome, reason: doubt?.slice(0, 1000) ?? null, ended_at: nowMs, progress: null };
+  const end = { outcome, reason: doubt, ended_at: nowMs, progress: null };
   const row = { id, ...end, pages, passes, asked, service_total: serviceTotal, ...counts };
   await updateRows(tx, 'invoice_pull', ['id'], [row]);
   await clearStaging(tx);

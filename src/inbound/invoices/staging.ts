@@ -128,7 +128,7 @@ function stagedRow(list: InvoiceList, row: PageRow, firstPass: number, lastPass:
     amount: invoice?.amount ?? null,
     due_date: invoice?.due_date ?? null,
     status: invoice?.status ?? null,
-    malformed: 'malformed' in row ? row.malformed.slice(0, 500) : null,
+    malformed: 'malformed' in row ? row.malformed : null,
     has_left: 0,
     is_newest: 1,
     first_pass: firstPass,

@@ -1,3 +1,4 @@
+import { boundedText } from '../../store/bounded-text.js';
 import { deleteOldest, placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import type { WebhookEvent } from './webhook-handler.js';
@@ -48,7 +49,7 @@ export async function endEvents(
   if (events.length === 0) return;
   await tx.run(
     `UPDATE webhook_event SET state='done', outcome=?, handled_at=? WHERE state='pending' AND event_id IN ${placeholders(events.length)}`,
-    [outcome.slice(0, 500), nowMs, ...events.map(({ id }) => id)],
+    [boundedText('webhook_event.outcome', outcome), nowMs, ...events.map(({ id }) => id)],
   );
 }
 
@@ -56,7 +57,7 @@ export async function endEvents(
 export async function endInvoiceEvents(tx: Tx, before: number, outcome: string, nowMs: number): Promise<void> {
   await tx.run(
     "UPDATE webhook_event SET state='done', outcome=?, handled_at=? WHERE state='pending' AND about='invoice' AND received_at<?",
-    [outcome, nowMs, before],
+    [boundedText('webhook_event.outcome', outcome), nowMs, before],
   );
 }
 

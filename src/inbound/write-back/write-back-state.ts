@@ -35,7 +35,7 @@ export async function saveWritten(tx: Tx, kind: WriteBackKind, rows: readonly Wr
     tx,
     'write_back_row',
     ['kind', 'record_key'],
-    rows.map((row) => ({ kind, ...row, refusal: row.refusal?.slice(0, 1000) ?? null })),
+    rows.map((row) => ({ kind, ...row })),
   );
 }
 
@@ -107,8 +107,7 @@ export async function listWriteBack(tx: Tx): Promise<WriteBackProgress[]> {
 }
 
 export async function saveWriteBack(tx: Tx, progress: WriteBackProgress): Promise<void> {
-  const failure = progress.failure?.slice(0, 1000) ?? null;
-  await upsertRows(tx, 'write_back_target', ['kind'], [{ ...progress, failure }]);
+  await upsertRows(tx, 'write_back_target', ['kind'], [{ ...progress }]);
 }
 
 /**

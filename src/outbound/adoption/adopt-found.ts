@@ -3,6 +3,7 @@ import type { JsonValue } from '../../model/record.js';
 import type { FoundRecord } from '../../model/verdict.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { sweepAtNextPass } from '../../store/cursors.js';
+import { updateRows } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { type AdoptedFrom, heldAsAdopted, insertAdoptions } from '../outbox/adoptions.js';
 import { bindRecords } from '../outbox/bindings.js';
@@ -176,7 +177,7 @@ export async function adoptCustomer(
   if (outcome.kind === 'known')
     entries.push({ ...base, event: 'superseded', detail: { reason: 'The service has acknowledged it already.' } });
   if (outcome.kind === 'refused') {
-    await tx.run('UPDATE outbox_message SET reason=? WHERE id=?', [outcome.reason.slice(0, 1000), create.id]);
+    await updateRows(tx, 'outbox_message', ['id'], [{ id: create.id, reason: outcome.reason }]);
     entries.push({ ...base, event: 'parked', outcome: 'conflict', detail: { reason: outcome.reason } });
   }
   await appendAudit(tx, entries, nowMs);

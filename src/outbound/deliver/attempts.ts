@@ -77,8 +77,8 @@ export async function endAttempts(tx: Tx, ended: readonly EndedAttempt[], actor:
       durationMs: sent.durationMs,
       status: sent.status,
       verdict: sent.verdict.kind,
-      reason: reasonOf(sent)?.slice(0, 1000) ?? null,
-      requestId: sent.requestId?.slice(0, 255) ?? null,
+      reason: reasonOf(sent),
+      requestId: sent.requestId,
       excerptHash: hashOf(sent),
     })),
   );

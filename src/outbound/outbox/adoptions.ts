@@ -47,7 +47,7 @@ export async function insertAdoptions(
       service_id: serviceId,
       adopted_from: from,
       adopted_at: nowMs,
-      actor: actor.slice(0, 255),
+      actor,
       differs: differs && JSON.stringify(differs.slice(0, maxNames)),
       reviewed_at: null,
     })),

@@ -1,4 +1,5 @@
 import { type Entity, entities } from '../../model/record.js';
+import { boundedText } from '../../store/bounded-text.js';
 import { insertRows, placeholders, type Row, updateRows, upsertRows } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { deleteAdoptions } from './adoptions.js';
@@ -197,11 +198,12 @@ export interface OrderReading {
 
 /** Keeps what the service said, with the binding. */
 export async function keepOrderRead(tx: Tx, sourceKey: string, reading: OrderReading, nowMs: number): Promise<void> {
+  const flag = boundedText('binding.read_flag', reading.flag);
   await tx.run(
     `UPDATE binding SET read_state=?, read_asked_at=?, read_at=?, read_id=service_id, read_flag=?, service_status=?,
             service_total=?, gone_at=CASE WHEN ?='gone' THEN COALESCE(gone_at, ?) ELSE NULL END
       WHERE entity='order' AND source_key=?`,
-    [reading.state, nowMs, nowMs, reading.flag, reading.status, reading.total, reading.state, nowMs, sourceKey],
+    [reading.state, nowMs, nowMs, flag, reading.status, reading.total, reading.state, nowMs, sourceKey],
   );
 }
 

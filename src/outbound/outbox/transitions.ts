@@ -1,4 +1,5 @@
 import type { Entity } from '../../model/record.js';
+import { boundedText } from '../../store/bounded-text.js';
 import { placeholders, type Row, updateRows } from '../../store/rows.js';
 import type { SqlValue, Tx } from '../../store/store.js';
 import { sentUnknownWhen } from './idempotency-key.js';
@@ -83,14 +84,14 @@ export async function settleSending(
       attempts: attemptNumber,
       state: transition.state,
       park_class: transition.parkClass,
-      reason: shortened(transition.reason),
+      reason: transition.reason,
       next_attempt_at: transition.nextAttemptAt,
       failures: transition.failures,
       invalid_answers: transition.invalidAnswers,
       customer_waits: transition.customerWaits,
       first_sent_at: transition.firstSentAt,
       service_id: transition.serviceId,
-      flag: shortened(transition.flag, 500),
+      flag: transition.flag,
       closed_at: transition.state === 'delivered' ? nowMs : null,
     };
     return Object.fromEntries(Object.entries(columns).filter(([, value]) => value !== undefined)) as Row;
@@ -127,7 +128,7 @@ export async function doubtOlderEpochs(tx: Tx, epoch: number, nowMs: number): Pr
 /** Unsent messages wait until a person confirms them. */
 export async function holdMessages(tx: Tx, ids: readonly number[], reason: string, nowMs: number): Promise<void> {
   const set = "state='parked', park_class='held', reason=?, next_attempt_at=?";
-  await run(tx, ids, set, [shortened(reason), nowMs], "state='pending'");
+  await run(tx, ids, set, [words(reason), nowMs], "state='pending'");
 }
 
 /** An order that would go to another customer than its own, and why a person has to look. */
@@ -163,7 +164,7 @@ type OperableState = 'pending' | 'in_doubt' | 'parked';
  */
 export async function parkAsUnproven(tx: Tx, from: OperableState, ids: readonly number[], reason: string) {
   const set = "state='parked', park_class='unproven', first_sent_at=COALESCE(first_sent_at, ?), reason=?";
-  await run(tx, ids, set, [sentUnknownWhen, shortened(reason)], `state='${from}'`);
+  await run(tx, ids, set, [sentUnknownWhen, words(reason)], `state='${from}'`);
 }
 
 interface Requeued {
@@ -225,7 +226,7 @@ export async function discardMessages(
   await leave(
     tx,
     from,
-    ids.map((id) => ({ id, state: 'discarded', reason: shortened(reason), closed_at: nowMs })),
+    ids.map((id) => ({ id, state: 'discarded', reason, closed_at: nowMs })),
   );
 }
 
@@ -244,7 +245,7 @@ export async function resolveAsDelivered(
       id,
       state: 'delivered',
       park_class: null,
-      reason: shortened(reason),
+      reason,
       service_id: serviceId,
       closed_at: nowMs,
     })),
@@ -263,7 +264,7 @@ export async function supersedeUnsent(
   nowMs: number,
 ): Promise<number> {
   const set = "state='superseded', reason=COALESCE(?, reason), closed_at=?";
-  return run(tx, ids, set, [reason, nowMs], unsentOrParked);
+  return run(tx, ids, set, [words(reason), nowMs], unsentOrParked);
 }
 
 /**
@@ -279,7 +280,7 @@ export async function closeAsSettled(
   serviceId: string | null = null,
 ): Promise<void> {
   const set = "state='superseded', park_class=NULL, reason=?, service_id=COALESCE(?, service_id), closed_at=?";
-  await run(tx, ids, set, [reason, serviceId, nowMs], notClosed);
+  await run(tx, ids, set, [words(reason), serviceId, nowMs], notClosed);
 }
 
 /** Unsent messages that the lost store may have sent: the same key and bytes go out again, or they are looked up. */
@@ -292,7 +293,7 @@ export async function presumeInDoubt(
 ): Promise<void> {
   const set = `state='in_doubt', first_sent_at=CASE WHEN first_sent_at<? THEN first_sent_at ELSE ? END,
       next_attempt_at=?, reason=?`;
-  await run(tx, ids, set, [sentSince, sentSince, nowMs, reason], "state='pending'");
+  await run(tx, ids, set, [sentSince, sentSince, nowMs, words(reason)], "state='pending'");
 }
 
 async function run(
@@ -318,6 +319,7 @@ async function leave(tx: Tx, from: OperableState, rows: readonly Row[]): Promise
   if (matched !== rows.length) throw new Error(`${rows.length - matched} messages left the state ${from} meanwhile.`);
 }
 
-function shortened<T extends string | null | undefined>(text: T, length = 1000): T {
-  return typeof text === 'string' ? (text.slice(0, length) as T) : text;
+/** A reason as SQL that names its columns itself has to pass it; rows are bounded as they are written. */
+function words(reason: string | null): string | null {
+  return boundedText('outbox_message.reason', reason);
 }

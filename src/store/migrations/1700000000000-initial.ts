@@ -70,7 +70,7 @@ const tables = (id: string, longText: string): Record<string, string> => ({
   adoption: `
     entity VARCHAR(16) NOT NULL, source_key VARCHAR(255) NOT NULL, service_id VARCHAR(255) NOT NULL,
     adopted_from VARCHAR(16) NOT NULL, adopted_at BIGINT NOT NULL, actor VARCHAR(255) NOT NULL,
-    differs TEXT NULL, reviewed_at BIGINT NULL,
+    differs ${longText} NULL, reviewed_at BIGINT NULL,
     PRIMARY KEY (entity, source_key)`,
 
   attempt: `
@@ -87,7 +87,7 @@ const tables = (id: string, longText: string): Record<string, string> => ({
   audit_log: `
     id ${id}, at BIGINT NOT NULL, event VARCHAR(32) NOT NULL, outcome VARCHAR(20) NULL,
     entity VARCHAR(16) NULL, source_key VARCHAR(255) NULL, message_id BIGINT NULL, attempt_id BIGINT NULL,
-    actor VARCHAR(255) NOT NULL, detail TEXT NOT NULL`,
+    actor VARCHAR(255) NOT NULL, detail ${longText} NOT NULL`,
 
   capture_cursor: `
     name VARCHAR(64) NOT NULL PRIMARY KEY, changed_at VARCHAR(64) NULL, swept_at BIGINT NULL,
@@ -117,7 +117,7 @@ const tables = (id: string, longText: string): Record<string, string> => ({
   // open_cause holds the cause while it lasts, so that each cause is open once at most.
   alert: `
     id ${id}, cause VARCHAR(64) NOT NULL, open_cause VARCHAR(64) NULL UNIQUE, message VARCHAR(1000) NOT NULL,
-    details TEXT NOT NULL, since_at BIGINT NOT NULL, over_at BIGINT NULL, raised_told_at BIGINT NULL,
+    details ${longText} NOT NULL, since_at BIGINT NOT NULL, over_at BIGINT NULL, raised_told_at BIGINT NULL,
     over_told_at BIGINT NULL, tries INT NOT NULL DEFAULT 0, next_try_at BIGINT NOT NULL`,
 
   invoice: `
@@ -153,7 +153,7 @@ const tables = (id: string, longText: string): Record<string, string> => ({
     added INT NOT NULL DEFAULT 0, changed INT NOT NULL DEFAULT 0, unlisted INT NOT NULL DEFAULT 0,
     malformed INT NOT NULL DEFAULT 0, states VARCHAR(1500) NOT NULL DEFAULT 'unpaid',
     passes INT NOT NULL DEFAULT 0, asked INT NOT NULL DEFAULT 0, missed INT NOT NULL DEFAULT 0,
-    progress TEXT NULL, progress_at BIGINT NULL`,
+    progress ${longText} NULL, progress_at BIGINT NULL`,
 
   // about: invoice or order; null is an event that is only kept.
   webhook_event: `
@@ -180,6 +180,9 @@ const tables = (id: string, longText: string): Record<string, string> => ({
     swept_at BIGINT NULL, succeeded_at BIGINT NULL, failures INT NOT NULL DEFAULT 0, failing_since BIGINT NULL,
     failure VARCHAR(1000) NULL, next_try_at BIGINT NOT NULL DEFAULT 0`,
 });
+
+/** For what has to know how wide a column is. */
+export const initialTables: Readonly<Record<string, string>> = tables('', 'MEDIUMTEXT');
 
 const indexes = [
   // What is new is found without reading past a hundred thousand messages that are backlog.
