@@ -2,8 +2,8 @@ import { type AuditEntry, appendAudit } from '../../audit/audit-log.js';
 import type { JsonValue } from '../../model/record.js';
 import type { FoundRecord } from '../../model/verdict.js';
 import type { JobContext } from '../../ops/job-context.js';
+import { boundedText } from '../../store/bounded-text.js';
 import { sweepAtNextPass } from '../../store/cursors.js';
-import { updateRows } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { type AdoptedFrom, heldAsAdopted, insertAdoptions } from '../outbox/adoptions.js';
 import { bindRecords } from '../outbox/bindings.js';
@@ -177,7 +177,10 @@ export async function adoptCustomer(
   if (outcome.kind === 'known')
     entries.push({ ...base, event: 'superseded', detail: { reason: 'The service has acknowledged it already.' } });
   if (outcome.kind === 'refused') {
-    await updateRows(tx, 'outbox_message', ['id'], [{ id: create.id, reason: outcome.reason }]);
+    await tx.run('UPDATE outbox_message SET reason=? WHERE id=?', [
+      boundedText('outbox_message.reason', outcome.reason),
+      create.id,
+    ]);
     entries.push({ ...base, event: 'parked', outcome: 'conflict', detail: { reason: outcome.reason } });
   }
   await appendAudit(tx, entries, nowMs);
