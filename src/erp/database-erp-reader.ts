@@ -23,9 +23,18 @@ import {
 import { readKeysetPage } from './keyset-page.js';
 import { type EntityPlan, type MappingPlan, planMapping } from './mapping/mapping-plan.js';
 import { mapCustomerPage, mapOrderPage } from './mapping/order-page.js';
-import { columnSql, fromQuery, highestValue, type KeyColumns, keyOf, readRowsByKey } from './query-source.js';
+import {
+  columnSql,
+  findEqualKeys,
+  fromQuery,
+  highestValue,
+  type KeyColumns,
+  keyOf,
+  keyValues,
+  readRowsByKey,
+} from './query-source.js';
 import { formatSourceKey, parseSourceKey } from './source-key.js';
-import { allOf, type Sql, sql } from './sql.js';
+import { allOf, joinSql, type Sql, sql } from './sql.js';
 import { type Instant, instantOfValue, writeInstant } from './time/time-form.js';
 
 /** Changes in (changedAt, key) order, or everything in key order after a key. */
@@ -107,15 +116,35 @@ export function databaseErpReader(database: ErpDatabase, settings: ErpSource): E
 
     presence: (entity, keys) =>
       readOf<Presence>(entity, { existing: null, cancelled: new Set() }, async ({ snapshot }, planned) => {
-        const parts = keys.map((key) => parseSourceKey(key, planned.key.length)).filter((found) => found !== null);
+        const asked = new Map<string, string[]>();
+        for (const key of keys) {
+          const parts = parseSourceKey(key, planned.key.length);
+          if (parts !== null && keyValues(planned.key, parts) !== null) asked.set(key, parts);
+        }
+        const parts = [...asked.values()];
         const look = async (target: KeyColumns, conditions: Sql[], doing: string) => {
           const rows = await readRowsByKey(snapshot, target, parts, { conditions, doing });
           return new Set(rows.map((row) => formatSourceKey(keyOf(row, target.columns) ?? [])));
         };
         const { existence, source, key: columns, followsDeleted, cancelled } = planned;
-        const existing = followsDeleted
-          ? await look(existence, [], `look which records exist (${existence.source.path})`)
-          : null;
+        const doingExistence = `look which records exist (${existence.source.path})`;
+        const existing = followsDeleted ? await look(existence, [], doingExistence) : null;
+        if (existing !== null) {
+          const hasTexts = existence.columns.some(({ kind }) => kind === 'text' || kind === 'unknown');
+          const absent = [...asked].flatMap(([key, own]) =>
+            existing.has(key) || !hasTexts ? [] : [{ key, json: JSON.stringify(own) }],
+          );
+          // Under a collation the database may have the record under another spelling of its key.
+          const equal = await findEqualKeys(
+            snapshot,
+            existence,
+            absent.map(({ json }) => json),
+            doingExistence,
+          );
+          for (const { key, json } of absent) if (equal.get(json)?.length) existing.add(key);
+          // A key that can't be asked for is not known to be absent.
+          for (const key of keys) if (!asked.has(key)) existing.add(key);
+        }
         if (cancelled === null) return { existing, cancelled: new Set() };
         const conditions = [isCancelled(snapshot, planned)];
         const doing = `look for cancelled records (${source.path})`;
@@ -142,6 +171,13 @@ export function databaseErpReader(database: ErpDatabase, settings: ErpSource): E
         if (entity === 'customer' && settings.customers.send === 'referenced')
           conditions.push(await isReferenced(reading, planned));
         return countRows(reading, planned, conditions);
+      }),
+
+    countWithoutKey: (entity) =>
+      readOf(entity, 0, async (reading, planned) => {
+        const missing = planned.key.map((column) => sql`${columnSql(reading.snapshot, column)} IS NULL`);
+        const conditions = await eligibleConditions(reading, planned);
+        return countRows(reading, planned, [...conditions, sql`(${joinSql(missing, ' OR ')})`]);
       }),
 
     countExcludedByStartFrom: () =>
@@ -185,8 +221,9 @@ async function readPage(
   from: PageStart,
   limit: number,
 ): Promise<{ rows: ErpRow[]; last: ChangePosition | null; more: boolean }> {
+  const keyed = key.map((column) => sql`${columnSql(snapshot, column)} IS NOT NULL`);
   const read = async (order: ErpColumn[], also: Sql[], after: string[] | null, doing: string) => {
-    const request = { source, conditions: [...conditions, ...also], order, after, limit, doing };
+    const request = { source, conditions: [...conditions, ...keyed, ...also], order, after, limit, doing };
     const { rows, last, more } = await readKeysetPage(snapshot, request);
     const [at = '', ...parts] = order === key ? ['', ...(last ?? [])] : (last ?? []);
     return { rows, last: last && { changedAt: at, key: parts }, more };

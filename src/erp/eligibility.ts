@@ -2,7 +2,7 @@ import type { ErpColumn, ErpSnapshot } from './erp-database.js';
 import { ErpError, type RowFilter } from './erp-reader.js';
 import type { EntityPlan, MappingPlan } from './mapping/mapping-plan.js';
 import { columnSql, conditionIn, fromQuery, highestValue, keyValues, type QuerySource } from './query-source.js';
-import { parseSourceKey } from './source-key.js';
+import { isShortened, parseSourceKey } from './source-key.js';
 import { allOf, joinSql, rawSql, type Sql, sql } from './sql.js';
 import { type Instant, type TimeForm, timeFormOfColumn, timeFormOfValue, writeBound } from './time/time-form.js';
 import { parseWrittenTime } from './time/wall-time.js';
@@ -110,6 +110,7 @@ function isListed({ snapshot }: Reading, { key, source }: Pick<EntityPlan, 'key'
   const tuples = keys.map((sourceKey) => {
     const parts = parseSourceKey(sourceKey, key.length);
     if (parts !== null) return keyValues(key, parts);
+    if (isShortened(sourceKey)) return null;
     const names = key.map(({ name }) => name).join('/');
     throw new ErpError('request', `"${sourceKey}" is not a key of ${source.path}; write it as ${names}.`);
   });

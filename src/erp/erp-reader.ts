@@ -95,7 +95,10 @@ export interface ErpReader {
     limit: number,
     filter?: RowFilter,
   ): Promise<ErpPage<ReadRow<E>>>;
-  /** Looks these keys up, eligible or not, to find cancelled and deleted records. */
+  /**
+   * Looks these keys up, eligible or not, to find cancelled and deleted records. A key exists as well where the database
+   * calls another spelling equal, and where it can't be asked for because it was shortened.
+   */
   presence(entity: Entity, keys: readonly string[]): Promise<Presence>;
   /** Keys of cancelled rows in (changedAt, key) order, eligible or not. */
   readChangedCancelled(
@@ -106,6 +109,8 @@ export interface ErpReader {
   sourceEnd(entity: Entity): Promise<SourceEnd>;
   /** Counts the eligible rows; of customers with `send: referenced`, those that an eligible order names. */
   count(entity: Entity, filter?: RowFilter): Promise<number>;
+  /** Eligible rows with a NULL in their key: no other method yields them, because nothing tells one from another. */
+  countWithoutKey(entity: Entity): Promise<number>;
   /** How many pending orders `orders.startFrom` keeps out: for go-live. */
   countExcludedByStartFrom(): Promise<number>;
   /** The database that is read (host and database, or the file), for go-live. */

@@ -2,6 +2,8 @@ import { createHash } from 'node:crypto';
 
 /** Characters that the store has room for. */
 const maxLength = 255;
+/** Characters that stay of a longer key, before its hash. */
+const keptLength = 150;
 
 /**
  * The primary key as one text. A key of one column stands as it is. Parts of a composite key are joined with `/`,
@@ -14,13 +16,19 @@ export function formatSourceKey(parts: readonly string[]): string {
       : parts.map((part) => part.replaceAll('%', '%25').replaceAll('/', '%2F')).join('/');
   if (text.length <= maxLength) return text;
   // The store's columns end somewhere. A hash keeps two long keys apart, and one of them can't spoil its whole page.
-  return `${text.slice(0, 150)}…${createHash('sha256').update(text).digest('hex')}`;
+  return `${text.slice(0, keptLength)}…${createHash('sha256').update(text).digest('hex')}`;
 }
 
-/** The parts of a key, or null when it doesn't have that many. */
+/** The parts of a key, or null when it doesn't have that many, or was shortened: then they are not known any more. */
 export function parseSourceKey(sourceKey: string, parts: number): string[] | null {
+  if (isShortened(sourceKey)) return null;
   if (parts === 1) return [sourceKey];
   const found = sourceKey.split('/');
   if (found.length !== parts) return null;
   return found.map((part) => part.replaceAll(/%2F/gi, '/').replaceAll('%25', '%'));
+}
+
+/** Whether the key was too long for the store: no statement can ask for its record by what is left of it. */
+export function isShortened(sourceKey: string): boolean {
+  return sourceKey.length === keptLength + 65 && /^…[0-9a-f]{64}$/.test(sourceKey.slice(keptLength));
 }

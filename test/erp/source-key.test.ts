@@ -22,5 +22,6 @@ describe('the source key', () => {
     expect(new Set(keys)).to.have.length(4);
     for (const key of keys) expect(key.length).to.be.at.most(255);
     expect(formatSourceKey(['y'.repeat(255)])).to.equal('y'.repeat(255));
+    for (const key of keys) for (const parts of [1, 2]) expect(parseSourceKey(key, parts)).to.equal(null);
   });
 });

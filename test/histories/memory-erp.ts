@@ -126,6 +126,10 @@ export class MemoryErp implements ErpReader {
     return entity === 'order' ? this.#eligible().length : this.customers.size;
   }
 
+  async countWithoutKey(): Promise<number> {
+    return 0;
+  }
+
   async countExcludedByStartFrom(): Promise<number> {
     return 0;
   }

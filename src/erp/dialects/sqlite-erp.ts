@@ -162,7 +162,11 @@ function kindOf(declared: string | null): ColumnKind {
 /** A text that is bound where a column has an affinity is converted by SQLite itself. */
 function bind({ text, kind }: SqlValue): string | number | bigint {
   if (kind !== 'number') return text;
-  if (/^-?\d{1,18}$/.test(text)) return BigInt(text);
+  if (/^-?\d{1,19}$/.test(text)) {
+    // As a double, a key of 17 digits or more would be another one.
+    const exact = BigInt(text);
+    if (BigInt.asIntN(64, exact) === exact) return exact;
+  }
   return isNumberText(text) ? Number(text) : text;
 }
 

@@ -1,6 +1,6 @@
 import { isCancelled, type Reading } from '../eligibility.js';
 import type { ErpRow } from '../erp-database.js';
-import { ErpError, type ReadCustomer, type ReadOrder } from '../erp-reader.js';
+import type { ReadCustomer, ReadOrder } from '../erp-reader.js';
 import { conditionIn, findEqualKeys, keyOf, readRowsByKey } from '../query-source.js';
 import { formatSourceKey } from '../source-key.js';
 import type { Sql } from '../sql.js';
@@ -179,18 +179,12 @@ function inFixedOrder(rows: readonly ErpRow[], { sortBy }: LinePlan): ErpRow[] {
   return groups.flatMap((group) => (group.rows.length === 1 ? group.rows : sorted(group.rows)));
 }
 
-function groupByKey(rows: readonly ErpRow[], { key, source }: EntityPlan): KeyedRows[] {
+function groupByKey(rows: readonly ErpRow[], { key }: EntityPlan): KeyedRows[] {
   const groups = new Map<string, KeyedRows>();
   for (const row of rows) {
     const parts = keyOf(row, key);
-    if (parts === null) {
-      const names = key.map(({ name }) => name).join(', ');
-      throw new ErpError(
-        'query',
-        `${source.path} yields a row whose key (${names}) is NULL, so that it can't be told from others. ` +
-          'Leave such rows out in the query.',
-      );
-    }
+    // The reader asks for no such rows, and counts them.
+    if (parts === null) continue;
     const sourceKey = formatSourceKey(parts);
     const count = (groups.get(sourceKey)?.count ?? 0) + 1;
     groups.set(sourceKey, { key: parts, sourceKey, row, count });

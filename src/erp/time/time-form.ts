@@ -127,3 +127,33 @@ export function laterChangedAt(a: string | null, b: string | null): string | nul
   if (b === null) return a;
   return compareChangedAt(a, b) >= 0 ? a : b;
 }
+
+const DAY_MICROS = 86_400_000_000n;
+
+/** Whether two texts may be one time in two precisions: the finer one, cut or rounded, is the coarser one. */
+export function isSameTime(a: string, b: string): boolean {
+  const [first, second] = [microsOf(a), microsOf(b)];
+  if (first === null || second === null || first.frame !== second.frame) return false;
+  const [coarse, fine] = first.step >= second.step ? [first, second] : [second, first];
+  const { step } = coarse;
+  const cut = coarse.at - (coarse.at % step);
+  return [fine.at, fine.at + step / 2n].some((at) => at - (at % step) === cut);
+}
+
+/** Microseconds since 1970, the unit that the text ends with, and whether they are those of a wall clock or of UTC. */
+function microsOf(text: string): { at: bigint; step: bigint; frame: 'wall' | 'utc' } | null {
+  const found = timeFormOfValue(text, 'text');
+  if (found?.form === 'epoch') {
+    const step = 1_000_000n / found.unitsPerSecond;
+    return { at: BigInt(text) * step, step, frame: 'utc' };
+  }
+  if (found === null) return null;
+  const { like } = found;
+  const digits = Math.min(like.fraction.length, 6);
+  const micros = BigInt(like.fraction.slice(0, 6).padEnd(6, '0'));
+  return {
+    at: BigInt(inUtcIfKnown(like)) * 1_000_000n + micros,
+    step: like.dateOnly ? DAY_MICROS : like.hasSeconds ? 10n ** BigInt(6 - digits) : 60_000_000n,
+    frame: like.offsetMinutes === null ? 'wall' : 'utc',
+  };
+}

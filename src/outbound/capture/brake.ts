@@ -1,5 +1,5 @@
 import type { SourceEnd } from '../../erp/erp-reader.js';
-import { compareChangedAt, shiftChangedAt } from '../../erp/time/time-form.js';
+import { compareChangedAt, isSameTime, laterChangedAt, shiftChangedAt } from '../../erp/time/time-form.js';
 import type { SourceMarks } from '../../store/cursors.js';
 import { heldAsAdopted } from '../outbox/adoptions.js';
 import { unknownContent } from '../outbox/content-hash.js';
@@ -82,10 +82,15 @@ export function changedIdentity(before: string | null, now: string | null): stri
   const names = Object.keys(old);
   // Other columns were configured meanwhile: that says nothing about the record.
   if (names.join('\n') !== Object.keys(current).join('\n')) return null;
-  const changed = names.filter((name) => old[name] !== current[name]);
+  const changed = names.filter((name) => !isSameValue(old[name] ?? null, current[name] ?? null));
   return (
     changed.map((name) => `${name} was ${old[name] ?? 'empty'} and is ${current[name] ?? 'empty'}`).join(', ') || null
   );
+}
+
+/** A column that got another precision writes the same time in another way. */
+function isSameValue(old: string | null, current: string | null): boolean {
+  return old === current || (old !== null && current !== null && isSameTime(old, current));
 }
 
 type Columns = { [name: string]: string | null };
@@ -141,17 +146,37 @@ export function turnedKeysBrake(turnedKeys: number): SourceMarks['brake'] {
   return restored('known keys belong to other records now');
 }
 
-/** The marks after a look at the source. They stay where they were while something is wrong. */
+/** Where the rows end that a pass has captured or found unchanged. */
+export type SeenEnd = Pick<SourceEnd, 'changedAt' | 'key'>;
+
+export const nothingSeen: SeenEnd = { changedAt: null, key: null };
+
+/** The higher of both ends. A key that is no counter has no order in time. */
+export function laterEnd(a: SeenEnd, b: SeenEnd): SeenEnd {
+  return { changedAt: laterChangedAt(a.changedAt, b.changedAt), key: higherKey(a.key, b.key) };
+}
+
+function higherKey(a: string | null, b: string | null): string | null {
+  const [first, second] = [a, b].map((key) => (key !== null && /^\d+$/.test(key) ? BigInt(key) : null));
+  if (first == null || second == null) return first == null ? (second == null ? null : b) : a;
+  return first >= second ? a : b;
+}
+
+/**
+ * The marks after a look at the source. They stay where they were while something is wrong. Only rows
+ * that were read for the service raise them: a draft that is thrown away is no sign of a restored ERP.
+ */
 export function nextMarks(
   marks: SourceMarks,
-  end: SourceEnd,
+  seen: SeenEnd | null,
   sweptRows: number | null,
   brake: SourceMarks['brake'],
 ): SourceMarks {
   if (brake !== null) return { ...marks, brake };
+  const high = laterEnd({ changedAt: marks.highChangedAt, key: marks.highKey }, seen ?? nothingSeen);
   return {
-    highChangedAt: end.changedAt ?? marks.highChangedAt,
-    highKey: end.key ?? marks.highKey,
+    highChangedAt: high.changedAt,
+    highKey: high.key,
     sweptRows: sweptRows ?? marks.sweptRows,
     brake: null,
   };

@@ -7,7 +7,7 @@ import type { Lease } from '../../store/lease.js';
 import type { Tx } from '../../store/store.js';
 import { type RefreshedBinding, refreshBindings } from '../outbox/bindings.js';
 import { changedFields } from '../outbox/compose-update.js';
-import { turnedKeysBrake } from './brake.js';
+import { laterEnd, nothingSeen, type SeenEnd, turnedKeysBrake } from './brake.js';
 import { acknowledgedRecords, type KnownRecord, knownRecords } from './known-records.js';
 import { brakeSource } from './pass-brakes.js';
 import {
@@ -53,6 +53,8 @@ export interface CapturePageResult {
   touched: TouchedRecord[];
   /** Known keys that belong to another record now. */
   turnedKeys: number;
+  /** Where the rows end that the outbox knows by now. */
+  seen: SeenEnd;
   /** What to say in the log now that it is written, or null. */
   alert: string | null;
 }
@@ -99,6 +101,7 @@ async function planAndWrite(context: JobContext, work: CapturePageWork, tx: Tx):
     skipped: [],
     touched: [],
     turnedKeys: 0,
+    seen: nothingSeen,
     alert: null,
   };
   const rows: readonly ReadRow[] = work.page.rows;
@@ -119,6 +122,7 @@ async function planAndWrite(context: JobContext, work: CapturePageWork, tx: Tx):
       waiting.push({ sourceKey, ...lines.waits });
       continue;
     }
+    result.seen = laterEnd(result.seen, { changedAt: row.changedAt, key: sourceKey });
     if (seen.has(sourceKey)) settledKeys.push(sourceKey);
     const plan = planRow(context, work, row, record, lines.parkedReason, nowMs);
     if (plan === 'unchanged') {

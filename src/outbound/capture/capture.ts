@@ -1,4 +1,5 @@
 import type { ChangedFrom, ErpPage, ErpReader, ReadCustomer, ReadOrder, RowFilter } from '../../erp/erp-reader.js';
+import { isShortened } from '../../erp/source-key.js';
 import { compareChangedAt, laterChangedAt, shiftChangedAt } from '../../erp/time/time-form.js';
 import type { Entity } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
@@ -176,8 +177,10 @@ class CapturePass {
     const rows = await this.context.store.read('read the orders that wait for their lines', (tx) =>
       tx.rows<{ sourceKey: string }>('SELECT source_key FROM unsettled ORDER BY first_seen_at'),
     );
-    for (let start = 0; start < rows.length && !this.result.stopped; start += this.#pageSize) {
-      const keys = rows.slice(start, start + this.#pageSize).map((row) => row.sourceKey);
+    // An order with a shortened key is met among the changes and by the sweep.
+    const all = rows.map((row) => row.sourceKey).filter((key) => !isShortened(key));
+    for (let start = 0; start < all.length && !this.result.stopped; start += this.#pageSize) {
+      const keys = all.slice(start, start + this.#pageSize);
       const page = await this.reader.sweep('order', null, keys.length, { keys });
       await this.#page('order', page, null, keys);
     }
@@ -211,6 +214,7 @@ class CapturePass {
       turnedKeys: this.#brakes.turnedKeys,
     });
     this.#brakes.count(work.held, work.turnedKeys);
+    this.#brakes.see(entity, work.seen);
     if (work.alert !== null) this.context.log.error(work.alert);
     const { result } = this;
     result.read[pluralOf(entity)] += page.rows.length;

@@ -9,7 +9,7 @@ import type { Lease } from '../../store/lease.js';
 import type { Tx } from '../../store/store.js';
 import { afterThisPass, removalAfterThisPass } from '../outbox/message.js';
 import { holdMessages } from '../outbox/transitions.js';
-import { nextMarks, type PassCounts, passBrake, sourceBrake } from './brake.js';
+import { laterEnd, nextMarks, nothingSeen, type PassCounts, passBrake, type SeenEnd, sourceBrake } from './brake.js';
 
 const batchSize = 500;
 
@@ -27,6 +27,8 @@ export class PassBrakes {
   readonly givenUpTo: Partial<Record<Entity, string>> = {};
   /** Known keys that belong to other records now. */
   turnedKeys = 0;
+  readonly #seen: Partial<Record<Entity, SeenEnd>> = {};
+  readonly #countsKeys: Partial<Record<Entity, boolean>> = {};
   /** A pass over everything also ends for what an earlier one has left (0); a partial pass only for its own messages. */
   #afterId = 0;
 
@@ -50,10 +52,12 @@ export class PassBrakes {
   async watch(reader: ErpReader, lease: Lease, entity: Entity, sweptRows: number | null): Promise<SourceMarks> {
     const { settings, log, nowMs } = this.context;
     const end = await reader.sourceEnd(entity);
+    this.#countsKeys[entity] = end.key !== null;
+    if (sweptRows !== null) await this.#watchKeys(lease, entity, await reader.countWithoutKey(entity));
     const { marks, alert } = await lease.write('note where the ERP ends', async (tx) => {
       const before = await readMarks(tx, entity);
       const brake = sourceBrake(before, end, sweptRows, settings.capture.overlapSeconds);
-      const marks = nextMarks(before, end, sweptRows, brake);
+      const marks = nextMarks(before, null, sweptRows, brake);
       if (brake !== null) return { marks, alert: await brakeSource(tx, this.context, entity, brake) };
       if (JSON.stringify(marks) !== JSON.stringify(before)) await writeMarks(tx, entity, marks);
       if (before.brake !== null) await endAlert(tx, `source.${entity}`, nowMs());
@@ -62,6 +66,38 @@ export class PassBrakes {
     if (alert !== null) log.error(alert);
     this.#heed(entity, marks);
     return marks;
+  }
+
+  /** Rows without a key can't be sent, and no other row waits for them. */
+  async #watchKeys(lease: Lease, entity: Entity, rows: number): Promise<void> {
+    const { log, nowMs } = this.context;
+    const cause = `keyless.${entity}`;
+    const [what, them] = rows === 1 ? ['1 row', 'it'] : [`${rows} rows`, 'them'];
+    const advice = `Give ${them} a key in the ERP, or leave ${them} out in the query.`;
+    const message = `${what} of ${entity}s.query can not be sent: the key is NULL. ${advice}`;
+    const isNew = await lease.write('note the rows without a key', async (tx) => {
+      if (rows > 0) return raiseAlert(tx, cause, message, nowMs(), { rows });
+      await endAlert(tx, cause, nowMs());
+      return false;
+    });
+    if (isNew) log.warn(message);
+  }
+
+  /** @param seen where the rows of a page end that the outbox knows by now */
+  see(entity: Entity, seen: SeenEnd): void {
+    this.#seen[entity] = laterEnd(this.#seen[entity] ?? nothingSeen, seen);
+  }
+
+  /** Raises the marks to what the pass has seen; keys that are no counter have no order in time. */
+  async #raiseMarks(lease: Lease, entity: Entity): Promise<void> {
+    const seen = this.#seen[entity];
+    const countsKeys = this.#countsKeys[entity];
+    if (seen === undefined || countsKeys === undefined) return;
+    await lease.write('note what was read of the ERP', async (tx) => {
+      const before = await readMarks(tx, entity);
+      const marks = nextMarks(before, countsKeys ? seen : { ...seen, key: null }, null, before.brake);
+      if (JSON.stringify(marks) !== JSON.stringify(before)) await writeMarks(tx, entity, marks);
+    });
   }
 
   /** @param held what a page has held as it was written */
@@ -79,6 +115,7 @@ export class PassBrakes {
     if (this.turnedKeys > 0) await this.context.store.read('read the brakes', (tx) => this.#recall(tx));
     let held = 0;
     for (const entity of entities) {
+      await this.#raiseMarks(lease, entity);
       const one = this.#held[entity];
       if (one) await this.#alertHeld(entity, one.count, one.reason);
       held += await this.#endOf(lease, entity);

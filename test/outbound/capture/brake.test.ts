@@ -115,6 +115,18 @@ describe('the identity of a record', () => {
     expect(changedIdentity(identity('A-1'), identity('A-7'))).to.equal('number was A-1 and is A-7');
   });
 
+  it('is the same one when a time is written in another precision, cut or rounded', () => {
+    const same = (a: string, b: string) => changedIdentity(identity('A-1', a), identity('A-1', b)) === null;
+    for (const other of ['2026-01-02 10:00:00', '2026-01-02 10:00:01', '2026-01-02 10:00:00.60', '2026-01-02']) {
+      expect(same('2026-01-02 10:00:00.600000', other), other).to.equal(true);
+      expect(same(other, '2026-01-02 10:00:00.600000'), other).to.equal(true);
+    }
+    expect(same('1767348000', '1767348000600')).to.equal(true);
+    expect(same('2026-01-02T10:00:00Z', '2026-01-02T11:00:00.000+01:00')).to.equal(true);
+    for (const other of ['2026-01-02 10:00:02', '2026-01-02 10:00:00.5', '2026-01-02 10:00:00.600001', '2026-01-04'])
+      expect(same('2026-01-02 10:00:00.600000', other), other).to.equal(false);
+  });
+
   it('says nothing where it was not known, or where other columns were configured', () => {
     expect(changedIdentity(null, identity('A-1'))).to.equal(null);
     expect(changedIdentity(identity('A-1'), null)).to.equal(null);

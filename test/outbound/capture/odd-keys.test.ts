@@ -1,0 +1,116 @@
+import { expect } from 'chai';
+import { editSampleLine, insertSampleOrder, wallTimeNow } from '../../support/change-sample-erp.js';
+import { type Lab, onBothLabs } from '../../support/jobs/job-lab.js';
+import { expectAllAtService, statesOf } from '../../support/jobs/service-of.js';
+
+onBothLabs('an ERP with odd keys', (kit) => {
+  const works = async (lab: Lab, times = 3) => {
+    for (let i = 0; i < times; i++) {
+      await lab.capture({ sweep: true });
+      await lab.deliver();
+    }
+  };
+  const writesAt = (lab: Lab) => lab.sandbox.ledger().requests.filter(({ method }) => method !== 'GET').length;
+  const removalsAt = (lab: Lab) => lab.sandbox.ledger().requests.filter(({ method }) => method === 'DELETE');
+  const concat = (...parts: string[]) =>
+    kit.dialect === 'sqlite' ? parts.join(' || ') : `CONCAT(${parts.join(', ')})`;
+
+  it('is read to its end where keys have 19 digits', async () => {
+    const settings = { capture: { pageSize: 5 }, orders: { onDeleted: 'delete' } };
+    const lab = await kit.start({ customers: 2, orders: 60, settings });
+    if (kit.dialect === 'mysql')
+      for (const column of ['sales_orders MODIFY id', 'sales_order_lines MODIFY order_id'])
+        await lab.changeErp(`ALTER TABLE ${column} BIGINT NOT NULL`);
+    await lab.changeErp('UPDATE sales_orders SET id=id+1234567890123456918');
+    await lab.changeErp('UPDATE sales_order_lines SET order_id=order_id+1234567890123456918');
+    await works(lab);
+    await expectAllAtService(lab);
+    expect(removalsAt(lab)).to.deep.equal([]);
+  });
+
+  const queriesBy = (key: (order: string) => string) => ({
+    query: `SELECT ${key('o')} AS k, o.* FROM sales_orders o`,
+    key: 'k',
+    lines: {
+      query: `SELECT ${key('o')} AS k, l.line_no, p.sku, l.qty, l.unit_price FROM sales_order_lines l
+                JOIN sales_orders o ON o.id=l.order_id JOIN products p ON p.id=l.product_id`,
+      orderKey: 'k',
+    },
+  });
+
+  it('loses no record whose key is too long to be asked for', async () => {
+    const orders = { ...queriesBy((o) => concat(`'${'K'.repeat(300)}'`, `${o}.id`)), onDeleted: 'delete' };
+    const lab = await kit.start({ customers: 1, orders: 3, settings: { orders } });
+    await works(lab, 1);
+    await expectAllAtService(lab);
+    const before = writesAt(lab);
+    await works(lab, 4);
+    expect(writesAt(lab)).to.equal(before);
+    await expectAllAtService(lab);
+    // An order that waits for its lines goes on waiting from when it was first seen.
+    await insertSampleOrder(lab.erp);
+    await lab.changeErp(
+      'UPDATE sales_orders SET total=total+1, updated_at=? WHERE id=(SELECT id FROM (SELECT MAX(id) AS id FROM sales_orders) q)',
+      [wallTimeNow()],
+    );
+    await works(lab, 1);
+    const waiting = await kit.rows('SELECT first_seen_at FROM unsettled');
+    expect(waiting).to.have.length(1);
+    await works(lab, 1);
+    expect(await kit.rows('SELECT first_seen_at FROM unsettled')).to.deep.equal(waiting);
+  });
+
+  it('goes on past a row without a key, and says how many there are until they have one', async () => {
+    const lab = await kit.start({
+      customers: 1,
+      orders: 4,
+      settings: { orders: queriesBy((o) => `CASE WHEN ${o}.remark='no key' THEN NULL ELSE ${o}.id END`) },
+    });
+    const { id } = await insertSampleOrder(lab.erp);
+    await lab.changeErp("UPDATE sales_orders SET remark='no key' WHERE id=?", [id]);
+    await lab.capture();
+    await lab.deliver();
+    const expected = await lab.expectedOrders();
+    expect(lab.sandbox.ledger().orders).to.have.length(expected.size - 1);
+    const alerts = () => kit.rows("SELECT message FROM alert WHERE open_cause='keyless.order'");
+    expect(await alerts()).to.deep.equal([
+      {
+        message:
+          '1 row of orders.query can not be sent: the key is NULL. Give it a key in the ERP, or leave it out in the query.',
+      },
+    ]);
+    await lab.changeErp('UPDATE sales_orders SET remark=NULL WHERE id=?', [id]);
+    await works(lab, 1);
+    await expectAllAtService(lab);
+    expect(await alerts()).to.deep.equal([]);
+  });
+
+  it('has the same records when the column of their creation time gets another precision', async () => {
+    const lab = await kit.start({ customers: 1, orders: 4 });
+    const { id } = await insertSampleOrder(lab.erp, { time: '2026-06-01 09:00:00.600000' });
+    await works(lab, 1);
+    if (kit.dialect === 'mysql') await lab.changeErp('ALTER TABLE sales_orders MODIFY created_at DATETIME NOT NULL');
+    else await lab.changeErp('UPDATE sales_orders SET created_at=substr(created_at, 1, 19)');
+    await editSampleLine(lab.erp, id, 1, 77);
+    await works(lab, 1);
+    await expectAllAtService(lab);
+    expect((await statesOf(kit)).parked ?? 0).to.equal(0);
+  });
+
+  it('is not taken for a restored one when the newest draft is thrown away, and its key given again', async () => {
+    const lab = await kit.start({ customers: 2, orders: 4 });
+    const sent = await insertSampleOrder(lab.erp, { time: '2026-05-01 09:00:00.000000' });
+    const draft = await insertSampleOrder(lab.erp, { status: 'draft', time: '2026-06-01 09:00:00.000000' });
+    await works(lab, 1);
+    await lab.changeErp('DELETE FROM sales_order_lines WHERE order_id=?', [draft.id]);
+    await lab.changeErp('DELETE FROM sales_orders WHERE id=?', [draft.id]);
+    await editSampleLine(lab.erp, sent.id, 1, 77);
+    await works(lab, 1);
+    await expectAllAtService(lab);
+    const next = await insertSampleOrder(lab.erp, { time: '2026-06-01 10:00:00.000000' });
+    expect(next.id).to.equal(draft.id);
+    await works(lab, 1);
+    await expectAllAtService(lab);
+    expect(await kit.rows('SELECT cause FROM alert WHERE open_cause IS NOT NULL')).to.deep.equal([]);
+  });
+});
