@@ -27,7 +27,12 @@ describe('waybill webhooks', () => {
           '{}',
           1_700_000_002_000,
         );
-        await endEvents(tx, [{ id: 'evt_1' }], 'no longer listed: paid', 1_700_000_003_000);
+        await endEvents(
+          tx,
+          [{ id: 'evt_1', receivedAt: 1_700_000_000_000 }],
+          'no longer listed: paid',
+          1_700_000_003_000,
+        );
         await addToTally(tx, new Map([['forged', 7]]), 1_700_000_004_000);
         await addToTally(
           tx,

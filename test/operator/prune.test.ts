@@ -53,8 +53,9 @@ onBothLabs('pruning', (kit) => {
       const about = { type: 'payment.succeeded', about: 'invoice' as const, subject: 'I-1' };
       await insertEvent(tx, { id: 'waits', ...about }, '{}', Date.now());
       await insertEvent(tx, { id: 'kept', type: 'other', about: null, subject: null }, '{}', Date.now());
-      await insertEvent(tx, { id: 'done', ...about }, '{}', Date.now());
-      await endEvents(tx, [{ id: 'done' }], 'nothing had changed', Date.now());
+      const receivedAt = Date.now();
+      await insertEvent(tx, { id: 'done', ...about }, '{}', receivedAt);
+      await endEvents(tx, [{ id: 'done', receivedAt }], 'nothing had changed', Date.now());
     });
     expect(await pruned(later(lab, 89))).to.include({ webhooks: 0 });
     expect(await pruned(later(lab, 91))).to.include({ webhooks: 2 });

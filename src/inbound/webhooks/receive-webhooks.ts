@@ -130,12 +130,13 @@ export function webhookHandler(context: JobContext, { remember, onEvent }: Recei
     secrets,
     keep: async (event, payload) => {
       try {
+        const asksForRead = (isNew: boolean) => (isNew || event.isNameless) && event.about !== null;
         const isNew = await store.transaction('store an event', async (tx) => {
-          const inserted = await insertEvent(tx, event, payload, nowMs());
-          if (inserted && event.about !== null) await requestWakeUp(tx, 'webhooks', actor, nowMs());
-          return inserted;
+          const stored = await insertEvent(tx, event, payload, nowMs());
+          if (asksForRead(stored)) await requestWakeUp(tx, 'webhooks', actor, nowMs());
+          return stored;
         });
-        if (isNew && event.about !== null) onEvent();
+        if (asksForRead(isNew)) onEvent();
         return isNew;
       } catch (error) {
         // One line a minute is enough: other parts report too that the store is away.

@@ -37,6 +37,8 @@ function refuseByHeaders(
 /** What an event says: that something happened, and to what. */
 export interface WebhookEvent {
   id: string;
+  /** It has no id of its own, so that a later event of the same content has the same `id`. */
+  isNameless?: boolean;
   type: string;
   /** What Waybill reads because of it; null: nothing. */
   about: 'invoice' | 'order' | null;
@@ -69,8 +71,10 @@ export function readWebhookEvent(
     : events.orderStatusChanged.includes(type)
       ? 'order'
       : null;
+  const ownId = id ?? textAt(value, fields.id);
   return {
-    id: id ?? textAt(value, fields.id) ?? contentId(),
+    id: ownId ?? contentId(),
+    ...(ownId === null && { isNameless: true }),
     type,
     about,
     subject: about === null ? null : textAt(value, about === 'invoice' ? fields.invoiceNo : fields.orderId),
@@ -108,7 +112,7 @@ interface WebhookHandlerOptions {
   settings: WebhookSettings;
   /** The secrets as they are now. */
   secrets: () => readonly string[];
-  /** Stores an event durably. @returns false: its id is there already */
+  /** Stores an event durably. @returns false: it is a repetition */
   keep: (event: WebhookEvent, payload: string) => Promise<boolean>;
   nowMs: () => number;
 }
@@ -158,7 +162,8 @@ export class WebhookHandler {
     this.#underWay++;
     try {
       const isNew = await keep(event, request.body.toString('utf8'));
-      this.#recent.add(event.id);
+      // Only the store knows whether an event of the same content was handled meanwhile.
+      if (!event.isNameless) this.#recent.add(event.id);
       if (!isNew) return this.#repeated();
       this.#count('stored');
       return 204;

@@ -1,5 +1,5 @@
 import { boundedText } from '../../store/bounded-text.js';
-import { deleteOldest, placeholders } from '../../store/rows.js';
+import { deleteOldest } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import type { WebhookEvent } from './webhook-handler.js';
 
@@ -13,14 +13,27 @@ export interface StoredEvent extends WebhookEvent {
   handledAt: number | null;
 }
 
-/** Stores an event. @returns false when one with this id is there already, so that nothing was written */
+/**
+ * Stores an event. One without an id that comes again may be a repetition or a later event of the same content: its record is
+ * read once more, by a read that begins after it came (`endEvents`).
+ * @returns false: it is a repetition: one with this id is there, or is not handled yet
+ */
 export async function insertEvent(tx: Tx, event: WebhookEvent, payload: string, nowMs: number): Promise<boolean> {
   const state: WebhookState = event.about === null ? 'kept' : 'pending';
   const inserted = await tx.run(
     `${tx.insertIgnore} webhook_event (event_id, type, about, subject, state, received_at, payload) VALUES (?,?,?,?,?,?,?)`,
     [event.id, event.type, event.about, event.subject, state, nowMs, payload],
   );
-  return inserted > 0;
+  if (inserted > 0 || !event.isNameless || event.about === null) return inserted > 0;
+  const before = await tx.value<string>(`SELECT state FROM webhook_event WHERE event_id=?${tx.forUpdate}`, [event.id]);
+  // Later by a millisecond at least, so that a read under way for the event before does not end this one.
+  await tx.run(
+    `UPDATE webhook_event SET state='pending', outcome=NULL, handled_at=NULL,
+            received_at=CASE WHEN received_at<? THEN ? ELSE received_at+1 END
+      WHERE event_id=?`,
+    [nowMs, nowMs, event.id],
+  );
+  return before === 'done';
 }
 
 const columns = 'event_id AS id, type, about, subject, state, outcome, received_at, handled_at';
@@ -39,18 +52,20 @@ export async function listEvents(tx: Tx, limit: number): Promise<StoredEvent[]> 
   return tx.rows(`SELECT ${columns} FROM webhook_event ORDER BY received_at DESC, event_id LIMIT ${Math.trunc(limit)}`);
 }
 
-/** Ends events, with what came of them in words. */
+/** Ends events, with what came of them in words. One that came once more since it was looked up stays pending. */
 export async function endEvents(
   tx: Tx,
-  events: readonly Pick<StoredEvent, 'id'>[],
+  events: readonly Pick<StoredEvent, 'id' | 'receivedAt'>[],
   outcome: string,
   nowMs: number,
 ): Promise<void> {
   if (events.length === 0) return;
-  await tx.run(
-    `UPDATE webhook_event SET state='done', outcome=?, handled_at=? WHERE state='pending' AND event_id IN ${placeholders(events.length)}`,
-    [boundedText('webhook_event.outcome', outcome), nowMs, ...events.map(({ id }) => id)],
-  );
+  const same = events.map(() => '(event_id=? AND received_at=?)').join(' OR ');
+  await tx.run(`UPDATE webhook_event SET state='done', outcome=?, handled_at=? WHERE state='pending' AND (${same})`, [
+    boundedText('webhook_event.outcome', outcome),
+    nowMs,
+    ...events.flatMap(({ id, receivedAt }) => [id, receivedAt]),
+  ]);
 }
 
 /** Ends events about invoices that came before this time. */

@@ -1,3 +1,4 @@
+import { createHmac } from 'node:crypto';
 import { EventEmitter, once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -5,8 +6,13 @@ import { expect } from 'chai';
 import { readStatus } from '../../../src/daemon/read-status.js';
 import { runSchedule } from '../../../src/daemon/schedule.js';
 import { readAnnounced } from '../../../src/inbound/webhooks/read-announced.js';
-import { endForgeries, receiveWebhooks, type WebhookReceiver } from '../../../src/inbound/webhooks/receive-webhooks.js';
-import { insertEvent } from '../../../src/inbound/webhooks/webhook-rows.js';
+import {
+  endForgeries,
+  receiveWebhooks,
+  type WebhookReceiver,
+  webhookHandler,
+} from '../../../src/inbound/webhooks/receive-webhooks.js';
+import { endEvents, insertEvent, pendingEvents } from '../../../src/inbound/webhooks/webhook-rows.js';
 import type { SandboxOptions } from '../../../src/lab/sandbox/options.js';
 import { type Lab, onBothLabs, withServiceLease } from '../../support/jobs/job-lab.js';
 import { waitFor } from '../../support/wait-for.js';
@@ -126,6 +132,50 @@ onBothLabs('webhooks', (kit) => {
       expect(reads(lab)).to.have.length(2);
       expect(await kit.rows('SELECT event_id FROM webhook_event')).to.have.length(2);
     });
+
+  it('without an id are read about each time that they come, also while an earlier one is being read about', async () => {
+    const secretFile = join(kit.folder, 'secret-nameless');
+    writeFileSync(secretFile, hmacSecret, { mode: 0o600 });
+    const hmac = { header: 'X-Signature', signedPayload: '{body}' };
+    const { lab } = await start(
+      'standard',
+      { readOrder: {} },
+      {},
+      {
+        webhooks: { enabled: true, scheme: 'hmac', secretFiles: [secretFile], hmac },
+      },
+    );
+    await lab.capture();
+    await lab.deliver();
+    const [bound] = await kit.rows("SELECT service_id FROM binding WHERE entity='order'");
+    let rings = 0;
+    const handler = webhookHandler(lab.context, { remember: () => undefined, onEvent: () => rings++ });
+    const body = Buffer.from(JSON.stringify({ type: 'order.status_changed', data: { order_id: bound.service_id } }));
+    const signature = createHmac('sha256', hmacSecret).update(body).digest('hex');
+    const headers = { 'content-type': 'application/json', 'x-signature': signature };
+    const arrives = () => handler.handle({ method: 'POST', url: '/webhooks', headers, body });
+    const known = async () => (await kit.rows("SELECT service_status FROM binding WHERE entity='order'"))[0];
+    for (const status of ['shipped', 'completed', 'cancelled']) {
+      lab.sandbox.setOrder(bound.service_id, { status });
+      expect(await arrives()).to.equal(204);
+      await readNow(lab);
+      expect(await known()).to.deep.equal({ service_status: status });
+    }
+    expect([...handler.takeCounts()]).to.deep.equal([['stored', 3]]);
+
+    await arrives();
+    const before = await kit.store.read('look', (tx) => pendingEvents(tx, 'order', 9));
+    expect(await arrives(), 'it waits still').to.equal(204);
+    expect([...handler.takeCounts()]).to.deep.equal([
+      ['stored', 1],
+      ['repeated', 1],
+    ]);
+    // What was read for the first one does not end the second one.
+    await kit.store.transaction('end', (tx) => endEvents(tx, before, 'read: cancelled', Date.now()));
+    expect(await kit.store.read('look', (tx) => pendingEvents(tx, 'order', 9))).to.have.length(1);
+    expect(rings).to.equal(5);
+    expect(await kit.rows('SELECT event_id FROM webhook_event')).to.have.length(1);
+  });
 
   it('change nothing by themselves: an invoice that the service says is due stays, whatever the event says', async () => {
     const { lab } = await start('standard');
