@@ -1,6 +1,6 @@
 import type { Logger } from 'winston';
 import type { Settings } from '../config/settings.js';
-import type { Clock } from '../store/clock.js';
+import type { MachineClock } from '../store/clock.js';
 import type { Store } from '../store/store.js';
 
 /** What every job is handed: a job reads no clock, rolls no dice and opens no store of its own. */
@@ -12,7 +12,7 @@ export interface JobContext {
   log: Logger;
   nowMs: () => number;
   /** What deadlines and waits are measured by. */
-  clock: Clock;
+  clock: MachineClock;
   /** In [0, 1). */
   random: () => number;
 }

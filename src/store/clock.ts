@@ -1,3 +1,6 @@
+import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { uptime } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /** How time passes for a process: leases, windows and waits are measured by it, never by the clock on the wall, which may be set. */
@@ -10,7 +13,31 @@ export interface Clock {
   after(ms: number, work: () => void): () => void;
 }
 
-export const systemClock: Clock = {
+/** A clock that all processes of a machine share, and that goes on while they are down. */
+export interface MachineClock extends Clock {
+  /** Milliseconds since the machine started, and the name of that start: two moments compare only within one. */
+  sinceBoot(): { bootId: string; bootMs: number };
+}
+
+/** By this the clocks of two machines may differ, or one be set, without a word about it. */
+export const clockToleranceMs = 5 * 60_000;
+
+let bootId: string | null = null;
+
+/** Where the system does not name its starts, each process counts as one. */
+function readBootId(): string {
+  try {
+    return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim().slice(0, 64);
+  } catch {
+    return randomUUID();
+  }
+}
+
+export const systemClock: MachineClock = {
+  sinceBoot: () => {
+    bootId ??= readBootId();
+    return { bootId, bootMs: Math.round(uptime() * 1000) };
+  },
   monotonicMs: () => performance.now(),
   sleep: (ms, signal) => sleep(ms, undefined, signal ? { signal } : {}).catch(() => undefined),
   after: (ms, work) => {

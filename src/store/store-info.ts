@@ -13,7 +13,9 @@ type StoreInfoName =
   /** The newest message when the last recovery ended. */
   | 'recovered_to'
   /** The audit line that the witness was told of last. Retention may remove the line. */
-  | 'witnessed';
+  | 'witnessed'
+  /** What the clock on the wall showed last, beside the time since the machine started. */
+  | 'clock';
 
 /** With `forUpdate`, no other transaction changes or removes the row until this one ends. */
 export async function readStoreInfo(tx: Tx, name: StoreInfoName, forUpdate = false): Promise<string | null> {

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Clock } from '../../src/store/clock.js';
+import type { MachineClock } from '../../src/store/clock.js';
 
 /** Whose timer it is: those of a frozen process wait until it wakes, those of a dead one are dropped. */
 export interface Sleeper {
@@ -32,9 +32,10 @@ export class VirtualTime {
     this.#signs++;
   }
 
-  clockOf(owner: Sleeper): Clock {
+  clockOf(owner: Sleeper): MachineClock {
     return {
       monotonicMs: () => this.nowMs,
+      sinceBoot: () => ({ bootId: 'virtual', bootMs: this.nowMs }),
       sleep: (ms, signal) =>
         new Promise((resolve) => {
           if (signal?.aborted) return resolve();

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Clock } from '../../src/store/clock.js';
+import type { MachineClock } from '../../src/store/clock.js';
 
 /** Turns of the event loop in which nothing may be left to do before time goes on. */
 const quietTurns = 4;
@@ -8,7 +8,7 @@ const quietTurns = 4;
  * Time that passes only when nothing else happens: then it jumps to the next moment that somebody waits for. Good for whatever
  * waits for nothing but this clock, so not for sockets or for a database server.
  */
-export class VirtualClock implements Clock {
+export class VirtualClock implements MachineClock {
   #nowMs: number;
   #timers: { atMs: number; run: () => void }[] = [];
 
@@ -21,6 +21,10 @@ export class VirtualClock implements Clock {
 
   monotonicMs(): number {
     return this.#nowMs;
+  }
+
+  sinceBoot(): { bootId: string; bootMs: number } {
+    return { bootId: 'virtual', bootMs: this.#nowMs };
   }
 
   sleep(ms: number, signal?: AbortSignal): Promise<void> {

@@ -4,6 +4,7 @@ import { SendGate } from '../../outbound/deliver/send-gate.js';
 import type { ServiceLease } from '../../outbound/deliver/service-lease.js';
 import { type ReadState, reviseFinal } from '../../outbound/outbox/bindings.js';
 import type { ServiceClient } from '../../service/service-client.js';
+import { clockToleranceMs } from '../../store/clock.js';
 import type { Tx } from '../../store/store.js';
 import { readOrder } from './read-order.js';
 
@@ -25,29 +26,37 @@ interface ReadableOrder {
   askedAt: number;
 }
 
+interface ReadingTurn {
+  nowMs: number;
+  everyMs: number;
+  most: number;
+}
+
 /**
  * Which orders are read next: none that is final or was asked for less than `everyMs` ago, and those first that were asked for
  * longest ago. Pure.
  */
 export function ordersToRead<T extends ReadableOrder>(
   orders: readonly T[],
-  { nowMs, everyMs, most }: { nowMs: number; everyMs: number; most: number },
+  { nowMs, everyMs, most }: ReadingTurn,
 ): T[] {
   return orders
-    .filter(({ state, askedAt }) => state !== 'final' && askedAt + everyMs <= nowMs)
+    .filter(
+      ({ state, askedAt }) => state !== 'final' && (askedAt + everyMs <= nowMs || askedAt > nowMs + clockToleranceMs),
+    )
     .sort((a, b) => a.askedAt - b.askedAt || (a.sourceKey < b.sourceKey ? -1 : 1))
     .slice(0, most);
 }
 
-/** Orders that were asked for before this time, the stalest of each state first. */
-async function staleOrders(tx: Tx, askedBefore: number, limit: number): Promise<ReadableOrder[]> {
+/** Orders that were not asked for lately, the stalest of each state first. A time that lies ahead is that of a fast clock. */
+async function staleOrders(tx: Tx, { nowMs, everyMs, most: limit }: ReadingTurn): Promise<ReadableOrder[]> {
   const orders: ReadableOrder[] = [];
   for (const state of ['open', 'gone'] as const)
     orders.push(
       ...(await tx.rows<ReadableOrder>(
         `SELECT source_key, read_state AS state, read_asked_at AS asked_at FROM binding
-          WHERE entity='order' AND read_state=? AND read_asked_at<=? ORDER BY read_asked_at LIMIT ${Math.trunc(limit)}`,
-        [state, askedBefore],
+          WHERE entity='order' AND read_state=? AND (read_asked_at<=? OR read_asked_at>?) ORDER BY read_asked_at LIMIT ${Math.trunc(limit)}`,
+        [state, nowMs - everyMs, nowMs + clockToleranceMs],
       )),
     );
   return orders;
@@ -85,9 +94,7 @@ export async function readOrdersBack(
   const gate = new SendGate(context, lease, null);
   for (;;) {
     const turn = { nowMs: nowMs(), everyMs: everyHours * 3_600_000, most: batchSize };
-    const stale = await store.read('look for orders to read', (tx) =>
-      staleOrders(tx, turn.nowMs - turn.everyMs, batchSize),
-    );
+    const stale = await store.read('look for orders to read', (tx) => staleOrders(tx, turn));
     const due = ordersToRead(stale, turn);
     if (due.length === 0) return result;
     for (const { sourceKey } of due) {

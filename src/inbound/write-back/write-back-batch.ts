@@ -9,7 +9,14 @@ import { endAlert, raiseAlert } from '../../store/alerts.js';
 import type { Lease } from '../../store/lease.js';
 import { entityOf, wantedRows, writeBackForm } from './wanted-rows.js';
 import { writeBackCauses } from './write-back-alerts.js';
-import { dropWritten, readWritten, saveWritten, type WrittenRow } from './write-back-state.js';
+import {
+  dropWritten,
+  isWaitOver,
+  readWritten,
+  refusalRetryMs,
+  saveWritten,
+  type WrittenRow,
+} from './write-back-state.js';
 
 /** A row that the ERP should have; null: it should have none. `hash` is remembered. */
 interface PlannedWrite {
@@ -34,7 +41,7 @@ export function planWrites(
     if (row === null && last === undefined) return [];
     const hash = sha256(canonicalJson(row));
     const isKnown = last !== undefined && last.contentHash === hash;
-    if (isKnown && (last.refusal === null || (last.nextTryAt ?? 0) > nowMs)) return [];
+    if (isKnown && (last.refusal === null || !isWaitOver(last.nextTryAt ?? 0, nowMs, refusalRetryMs))) return [];
     return [{ key, row, hash }];
   });
 }
@@ -81,8 +88,6 @@ export interface WriteBackParts {
   lease: Lease;
   kind: WriteBackKind;
 }
-
-const refusalRetryMs = 900_000;
 
 /** Brings records of one kind into the ERP, some at a time. */
 export class WriteBackBatch {

@@ -15,6 +15,7 @@ import {
   dueRefusals,
   forgetWritten,
   foundStart,
+  isWaitOver,
   listWriteBack,
   readWritten,
   saveWriteBack,
@@ -70,7 +71,7 @@ export class WriteBackRun {
     const { nowMs } = this.#context;
     let progress = await this.#begin();
     let failure: WriteBackError | null = null;
-    if (this.options.triesAtOnce || progress.nextTryAt <= nowMs())
+    if (this.options.triesAtOnce || isWaitOver(progress.nextTryAt, nowMs(), longestDelayMs))
       try {
         await this.#writeRefused();
         await this.#writeDue();

@@ -1,6 +1,7 @@
 import type { WriteBackSettings } from '../../config/sections/write-back.js';
 import { type WriteBackKind, writeBackKinds } from '../../model/write-back.js';
 import type { JobContext } from '../../ops/job-context.js';
+import { clockToleranceMs } from '../../store/clock.js';
 import { Lease } from '../../store/lease.js';
 import { placeholders, upsertRows } from '../../store/rows.js';
 import type { Store, Tx } from '../../store/store.js';
@@ -59,11 +60,19 @@ export async function writtenKeysAfter(tx: Tx, kind: WriteBackKind, after: strin
   return rows.map(({ recordKey }) => recordKey);
 }
 
+/** How long a row that the ERP refuses rests. */
+export const refusalRetryMs = 900_000;
+
+/** Whether a wait is over. Pure. One that ends later than the longest wait was noted by a fast clock. */
+export function isWaitOver(untilMs: number, nowMs: number, longestWaitMs: number): boolean {
+  return untilMs <= nowMs || untilMs > nowMs + longestWaitMs + clockToleranceMs;
+}
+
 /** Keys of refused rows that are due again. */
 export async function dueRefusals(tx: Tx, kind: WriteBackKind, nowMs: number, limit: number): Promise<string[]> {
   const rows = await tx.rows<WrittenRow>(
-    `SELECT record_key FROM write_back_row WHERE kind=? AND next_try_at<=? ORDER BY next_try_at LIMIT ${Math.trunc(limit)}`,
-    [kind, nowMs],
+    `SELECT record_key FROM write_back_row WHERE kind=? AND (next_try_at<=? OR next_try_at>?) ORDER BY next_try_at LIMIT ${Math.trunc(limit)}`,
+    [kind, nowMs, nowMs + refusalRetryMs + clockToleranceMs],
   );
   return rows.map(({ recordKey }) => recordKey);
 }

@@ -158,7 +158,8 @@ function judgeLines(
   if (row.entity !== 'order' || !row.content.mapped) return { waits: null, parkedReason: null };
   const hash = contentHash(row);
   if (isKnown(record, hash)) return { waits: null, parkedReason: null };
-  const firstSeenAt = seen?.contentHash === hash ? seen.firstSeenAt : nowMs;
+  // A time that lies ahead is that of a fast clock: it has waited from now on at the latest.
+  const firstSeenAt = seen?.contentHash === hash ? Math.min(seen.firstSeenAt, nowMs) : nowMs;
   const readiness = orderReadiness({
     totals: row.totals,
     ageSeconds: row.ageSeconds,

@@ -5,6 +5,7 @@ import { insertRows, placeholders, updateRows } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { sha256 } from '../outbox/content-hash.js';
 import type { Operation } from '../outbox/message.js';
+import { type ClockCorrection, latestTime } from './clock-trace.js';
 
 /** A message that is about to be sent or looked up. */
 interface MessageIntent {
@@ -162,9 +163,16 @@ export async function eraseReasons(tx: Tx, messageIds: readonly number[]): Promi
  * key, since intents ascend with it.
  * @param waitMs how long after its intent a request leaves at the latest
  * @param deadlineMs how long after that it is answered at the latest
+ * @param corrections by which the clock was set since
  * @returns milliseconds since 1970, ascending; none before `sinceMs`
  */
-export async function answeredSince(tx: Tx, sinceMs: number, waitMs: number, deadlineMs: number): Promise<number[]> {
+export async function answeredSince(
+  tx: Tx,
+  sinceMs: number,
+  waitMs: number,
+  deadlineMs: number,
+  corrections: readonly ClockCorrection[] = [],
+): Promise<number[]> {
   const pageSize = 2_000;
   const times: number[] = [];
   for (let beforeId = Number.MAX_SAFE_INTEGER; ; ) {
@@ -178,14 +186,16 @@ export async function answeredSince(tx: Tx, sinceMs: number, waitMs: number, dea
       `SELECT id, intended_at, started_at, duration_ms, verdict FROM attempt WHERE id<? ORDER BY id DESC LIMIT ${pageSize}`,
       [beforeId],
     );
-    for (const { intendedAt, startedAt, durationMs, verdict } of rows) {
+    for (const { id, intendedAt, startedAt, durationMs, verdict } of rows) {
       if (verdict === 'not_sent') continue;
-      const answeredBy = (startedAt ?? intendedAt + waitMs) + (durationMs ?? deadlineMs);
+      const leftBy = latestTime(id, startedAt ?? intendedAt + waitMs, corrections, waitMs);
+      const answeredBy = leftBy + (durationMs ?? deadlineMs);
       if (answeredBy > sinceMs) times.push(answeredBy);
     }
     const last = rows.at(-1);
-    if (rows.length < pageSize || last === undefined || last.intendedAt <= sinceMs - waitMs - deadlineMs)
-      return times.sort((a, b) => a - b);
+    if (rows.length < pageSize || last === undefined) return times.sort((a, b) => a - b);
+    const lastIntendedBy = latestTime(last.id, last.intendedAt, corrections, waitMs);
+    if (lastIntendedBy <= sinceMs - waitMs - deadlineMs) return times.sort((a, b) => a - b);
     beforeId = last.id;
   }
 }

@@ -3,13 +3,15 @@ import type { Settings } from '../../config/settings.js';
 import type { Entity } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
+import { clockToleranceMs } from '../../store/clock.js';
 import { placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { advanceBindings } from '../outbox/bindings.js';
-import { clockToleranceMs, sentUnknownWhen } from '../outbox/idempotency-key.js';
+import { sentUnknownWhen } from '../outbox/idempotency-key.js';
 import { longestOwnWaitMs, removalAfterThisPass } from '../outbox/message.js';
 import { closeAsSettled, type MessageName, parkAsUnproven, parkedForCustomer } from '../outbox/transitions.js';
 import { type ClaimedMessage, claimMessages, type NothingToSend } from './claim-messages.js';
+import { followClock } from './clock-trace.js';
 import type { DeliveryTally } from './deliver-result.js';
 import { lookUpEntities } from './look-up.js';
 import type { ServiceLease } from './service-lease.js';
@@ -144,6 +146,7 @@ export class Claims {
 
   async #park(tx: Tx, at: number): Promise<number> {
     const { delivery } = this.context.settings;
+    await followClock(tx, this.context);
     const ahead = await fixFutureTimestamps(tx, at, Math.max(longestOwnWaitMs, delivery.backoffMaxSeconds * 1000));
     if (ahead > 0)
       this.context.log.warn('The clock was set back: what waited for a time that lies ahead waits no longer', {

@@ -14,6 +14,7 @@ import { dropEndedPauses, listPauses, pauseLane, resumeLane } from '../../store/
 import type { Lease } from '../../store/lease.js';
 import type { Tx } from '../../store/store.js';
 import { answeredSince } from './attempts.js';
+import { readClockTrace } from './clock-trace.js';
 import { healthy, type LaneEffects, type LaneHealth, type LaneOutcome, laneEffects } from './lane-effects.js';
 
 /** Where a person replaces the credential. */
@@ -137,9 +138,10 @@ export async function recallRequests(
   const longestMs = Math.max(0, ...limits.map(({ perSeconds }) => perSeconds * 1000));
   if (longestMs > longestRestMs) {
     const now = nowMs();
-    const times = await store.read('count what the limits still count', (tx) =>
-      answeredSince(tx, now - longestMs, longestLeaveMs, deadlineSeconds * 1000),
-    );
+    const times = await store.read('count what the limits still count', async (tx) => {
+      const corrections = (await readClockTrace(tx))?.corrections ?? [];
+      return answeredSince(tx, now - longestMs, longestLeaveMs, deadlineSeconds * 1000, corrections);
+    });
     // A slot rests from the answer on.
     limiter.recall(
       times.map((at) => now - at),

@@ -6,6 +6,7 @@ import { Lease, LeaseLost } from '../../store/lease.js';
 import type { Tx } from '../../store/store.js';
 import { doubtOlderEpochs } from '../outbox/transitions.js';
 import { endOlderEpochs } from './attempts.js';
+import { followClock } from './clock-trace.js';
 import { bindEnvironment } from './go-live.js';
 import { LaneKeeper } from './lane-keeper.js';
 
@@ -176,6 +177,8 @@ export class ServiceLease {
         return { event: 'in_doubt', outcome: 'unknown', entity, sourceKey, messageId, actor, detail: { reason } };
       });
       await appendAudit(tx, lines, at);
+      // After what was being sent has its time of the first send.
+      await followClock(tx, this.context);
       killPoint('before-takeover');
       return doubted.length;
     });

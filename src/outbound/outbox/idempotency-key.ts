@@ -1,5 +1,6 @@
 import { v5 as uuidv5 } from 'uuid';
 import type { Entity } from '../../model/record.js';
+import { clockToleranceMs } from '../../store/clock.js';
 
 /** Made once for Waybill and never changed: every key of every installation hangs on it. */
 const namespace = '6f2d3c1e-8a54-5b0f-9d7c-2e41b7a90c35';
@@ -27,9 +28,6 @@ export function revisionKey(
 ): string {
   return uuidv5(JSON.stringify([entity, sourceKey, operation, revision]), uuidv5(incarnation, namespace));
 }
-
-/** By this the clocks of two machines may differ, or one be set, without a word about it. */
-export const clockToleranceMs = 5 * 60_000;
 
 /** Stands for an unknown time of the first send: longer ago than any service remembers a key, so that it is never resent blindly. */
 export const sentUnknownWhen = 1;

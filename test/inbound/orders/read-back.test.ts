@@ -59,6 +59,15 @@ onBothLabs('reading orders back', (kit) => {
       return (await openAlerts(tx)).map(({ cause }) => cause);
     });
 
+  it('reads what a fast clock says was asked for days from now', async () => {
+    const lab = await delivered();
+    await sweep(lab);
+    await kit.rows(`UPDATE binding SET read_asked_at=${Date.now() + 72 * 3_600_000} WHERE entity='order'`);
+    const count = ordersOf(lab).length;
+    expect((await sweep(lab)).read).to.equal(count);
+    expect((await sweep(lab)).read).to.equal(0);
+  });
+
   it('keeps status and total of each, puts each request on record, and rests until it is due again', async () => {
     const lab = await delivered();
     const count = ordersOf(lab).length;

@@ -1,5 +1,13 @@
 import { expect } from 'chai';
-import { type Lab, onBothLabs } from '../../support/jobs/job-lab.js';
+import {
+  dueRefusals,
+  isWaitOver,
+  refusalRetryMs,
+  saveWritten,
+} from '../../../src/inbound/write-back/write-back-state.js';
+import { recallRequests } from '../../../src/outbound/deliver/lane-keeper.js';
+import { insertSampleOrder } from '../../support/change-sample-erp.js';
+import { type Lab, onBothLabs, withServiceLease } from '../../support/jobs/job-lab.js';
 import { expectAllAtService } from '../../support/jobs/service-of.js';
 import { sandboxLookUps } from '../../support/sandbox-look-ups.js';
 
@@ -52,6 +60,30 @@ onBothLabs('a clock that ran ahead and is set right', (kit) => {
     expect(lab.sandbox.counts()).to.include({ orders: 1, duplicateReferences: 0 });
   });
 
+  it('does not make an order wait for its lines any longer', async () => {
+    const lab = await kit.start({ settings: { orders: { settleSeconds: 3600, total: undefined } } });
+    await lab.capture();
+    await insertSampleOrder(lab.erp);
+    await threeDaysAhead(lab, async () => expect((await lab.capture()).waiting).to.equal(1));
+    expect((await lab.capture()).waiting).to.equal(1);
+    lab.context.nowMs = () => Date.now() + 1.1 * hourMs;
+    expect((await lab.capture()).captured.orders).to.equal(1);
+  });
+
+  it('does not put off rows that the ERP refused', async () => {
+    await kit.start({ customers: 1, orders: 1 });
+    const now = Date.now();
+    const row = (recordKey: string, nextTryAt: number) => ({ recordKey, contentHash: '0', refusal: 'no', nextTryAt });
+    const due = await kit.store.transaction('refused rows', async (tx) => {
+      const rows = [row('ahead', now + 72 * hourMs), row('waits', now + refusalRetryMs), row('due', now)];
+      await saveWritten(tx, 'orders', rows);
+      return dueRefusals(tx, 'orders', now, 10);
+    });
+    expect(due).to.deep.equal(['due', 'ahead']);
+    expect(isWaitOver(now + 72 * hourMs, now, refusalRetryMs)).to.equal(true);
+    expect(isWaitOver(now + refusalRetryMs, now, refusalRetryMs)).to.equal(false);
+  });
+
   it('is not waited for: what was captured goes out, and the next pass sweeps', async () => {
     const lab = await kit.start({ customers: 2, orders: 3 });
     await threeDaysAhead(lab, () => lab.capture({ sweep: true }));
@@ -62,5 +94,82 @@ onBothLabs('a clock that ran ahead and is set right', (kit) => {
     const swept = await kit.rows('SELECT swept_at FROM capture_cursor');
     expect(swept).to.have.length(2);
     for (const { swept_at } of swept) expect(Number(swept_at)).to.be.within(1, Date.now());
+  });
+});
+
+onBothLabs('a clock that is set while the machine runs', (kit) => {
+  /** Real hours since the beginning, and by how many the clock on the wall is wrong. */
+  const setClock = (lab: Lab, time: { hours: number; wrong: number }) => {
+    lab.context.nowMs = () => Date.now() + (time.hours + time.wrong) * hourMs;
+    const { clock } = lab.context;
+    const sinceBoot = () => ({ bootId: 'one', bootMs: Date.now() + time.hours * hourMs });
+    lab.context.clock = { ...clock, sinceBoot };
+  };
+  const resume = () => kit.store.transaction('end pauses', (tx) => tx.run('DELETE FROM lane_pause'));
+
+  it('makes no key look younger: the clock was two hours fast at the first send', async () => {
+    const lab = await kit.start({ customers: 1, orders: 1 });
+    const time = { hours: 0, wrong: 2 };
+    setClock(lab, time);
+    const fault = (kind: 'reset-after-commit' | 'reset-before') =>
+      lab.sandbox.setFaults([{ kind, match: { method: 'POST', path: '/v1/orders' } }]);
+    fault('reset-after-commit');
+    await lab.capture({ sweep: true });
+    await lab.deliver({ retryHorizonMs: 0 });
+    fault('reset-before');
+    Object.assign(time, { hours: 23, wrong: 0 });
+    await resume();
+    await lab.deliver({ retryHorizonMs: 0 });
+    const state = () => kit.rows("SELECT state, park_class FROM outbox_message WHERE entity='order'");
+    expect(await state(), 'after 23 h the service remembers the key').to.deep.equal([
+      { state: 'in_doubt', park_class: null },
+    ]);
+    lab.sandbox.clearFaults();
+    lab.sandbox.forgetKeys();
+    time.hours = 25;
+    await resume();
+    await lab.deliver();
+    expect(await state()).to.deep.equal([{ state: 'parked', park_class: 'unproven' }]);
+    expect(lab.sandbox.counts()).to.include({ orders: 1, duplicateReferences: 0 });
+  });
+
+  /** A process that begins at this time and delivers what the limits allow. */
+  const pass = (lab: Lab) =>
+    withServiceLease(lab.context, (lease) => recallRequests(lab.context, lab.client.rateLimiter, lease)).then(() =>
+      lab.deliver({ retryHorizonMs: 0 }),
+    );
+  const burst = { requests: 1000, perSeconds: 0.1 };
+
+  it('holds no limit used up for as long as the clock was fast', async () => {
+    const limits = [burst, { requests: 7, perSeconds: 3600 }];
+    const lab = await kit.start({ customers: 2, orders: 14, settings: { service: { limits } } });
+    setClock(lab, { hours: 0, wrong: 72 });
+    await lab.capture({ sweep: true });
+    await pass(lab);
+    const sent = () => lab.sandbox.counts().requests;
+    expect(sent()).to.equal(7);
+    for (const [hours, requests] of [
+      [0, 7],
+      [1.1, 14],
+    ] as const) {
+      const next = lab.another({ actor: `after-${hours}` });
+      setClock(next, { hours, wrong: 0 });
+      await resume();
+      await pass(next);
+      expect(sent(), `${hours} h after it was set right`).to.equal(requests);
+    }
+  });
+
+  it('does not free a limit of a day when it was slow', async () => {
+    const limits = [burst, { requests: 7, perSeconds: 86_400 }];
+    const lab = await kit.start({ customers: 2, orders: 14, settings: { service: { limits } } });
+    setClock(lab, { hours: 0, wrong: -25 });
+    await lab.capture({ sweep: true });
+    await pass(lab);
+    const next = lab.another({ actor: 'after' });
+    setClock(next, { hours: 0, wrong: 0 });
+    await resume();
+    await pass(next);
+    expect(lab.sandbox.counts().requests).to.equal(7);
   });
 });

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
-import { clockToleranceMs, mayBeForgotten, sentUnknownWhen } from '../../../src/outbound/outbox/idempotency-key.js';
+import { mayBeForgotten, sentUnknownWhen } from '../../../src/outbound/outbox/idempotency-key.js';
+import { clockToleranceMs } from '../../../src/store/clock.js';
 
 describe('whether the service may have forgotten a key', () => {
   const now = 1_800_000_000_000;

@@ -1,0 +1,119 @@
+import type { JobContext } from '../../ops/job-context.js';
+import { clockToleranceMs } from '../../store/clock.js';
+import { placeholders } from '../../store/rows.js';
+import type { Tx } from '../../store/store.js';
+import { readStoreInfo, writeStoreInfo } from '../../store/store-info.js';
+import { sentUnknownWhen } from '../outbox/idempotency-key.js';
+
+/** What the clock on the wall showed at a moment, beside a clock that cannot be set. */
+export interface ClockReading {
+  bootId: string;
+  bootMs: number;
+  wallMs: number;
+}
+
+/** That the clock was set between two requests, so that their times on record do not compare. */
+export interface ClockCorrection {
+  /** The last attempt before it. */
+  attemptId: number;
+  /** When it was noticed, by the corrected clock. */
+  atMs: number;
+  /** How far the clock was set forward; 0: it was set back. */
+  forwardMs: number;
+}
+
+interface ClockTrace extends ClockReading {
+  /** The oldest first. */
+  corrections: ClockCorrection[];
+}
+
+/**
+ * By how many milliseconds the clock was set since a reading: below 0 is back, null is back by an unknown time. Pure. After a
+ * restart of the machine only a time before the reading tells that the clock was set.
+ */
+export function clockSetBy(before: ClockReading, now: ClockReading): number | null {
+  const shownMs = now.wallMs - before.wallMs;
+  if (!isSameBoot(before, now)) return shownMs < -clockToleranceMs ? null : 0;
+  const setMs = shownMs - (now.bootMs - before.bootMs);
+  return Math.abs(setMs) > clockToleranceMs ? setMs : 0;
+}
+
+/** The reading to compare with from now on. Pure. Small steps back add up, or a key would look younger by all of them. */
+export function nextReading(before: ClockReading | null, now: ClockReading): ClockReading {
+  if (before === null || !isSameBoot(before, now) || clockSetBy(before, now) !== 0) return now;
+  return { ...now, wallMs: Math.max(now.wallMs, before.wallMs + now.bootMs - before.bootMs) };
+}
+
+function isSameBoot(before: ClockReading, now: ClockReading): boolean {
+  return before.bootId === now.bootId && before.bootMs <= now.bootMs;
+}
+
+/**
+ * When an attempt was made at the latest, by the clock as it is now. Pure.
+ * @param waitMs how long after a correction an attempt from before it may have left
+ */
+export function latestTime(
+  attemptId: number,
+  atMs: number,
+  corrections: readonly ClockCorrection[],
+  waitMs: number,
+): number {
+  return corrections
+    .filter((one) => attemptId <= one.attemptId)
+    .reduce((time, one) => Math.min(time + one.forwardMs, one.atMs + waitMs), atMs);
+}
+
+/** How often the reading is written down while nothing is wrong. */
+const everyMs = 60_000;
+/** Older ones lie outside any limit's window, unless the clock is set every few days. */
+const mostCorrections = 20;
+
+export async function readClockTrace(tx: Tx): Promise<ClockTrace | null> {
+  const text = await readStoreInfo(tx, 'clock');
+  return text === null ? null : (JSON.parse(text) as ClockTrace);
+}
+
+/**
+ * Notes what the clock shows. Where it was set back since the last time, first sends are moved back as far, so that no key
+ * looks younger than it is. Where it was set forward, keys look older, which only makes us more careful.
+ */
+export async function followClock(tx: Tx, { nowMs, clock, log, settings }: JobContext): Promise<void> {
+  const now: ClockReading = { ...clock.sinceBoot(), wallMs: nowMs() };
+  const known = await readClockTrace(tx);
+  const setMs = known === null ? 0 : clockSetBy(known, now);
+  if (known && setMs === 0 && isSameBoot(known, now) && now.bootMs - known.bootMs < everyMs) return;
+  const corrections = known?.corrections ?? [];
+  if (setMs !== 0) {
+    const attemptId = Number((await tx.value<number>('SELECT MAX(id) AS id FROM attempt')) ?? 0);
+    corrections.push({ attemptId, atMs: now.wallMs, forwardMs: Math.max(setMs ?? 0, 0) });
+    if (setMs === null || setMs < 0) {
+      const keyLifetimeMs = settings.service.idempotency.lifetimeHours * 3_600_000;
+      await moveFirstSends(tx, setMs, now.wallMs - keyLifetimeMs);
+    }
+    const minutes = setMs === null ? 'an unknown time' : `${Math.round(Math.abs(setMs) / 60_000)} min`;
+    log.warn(`The clock was set ${setMs !== null && setMs > 0 ? 'forward' : 'back'} by ${minutes}; ages are corrected`);
+  }
+  const trace: ClockTrace = { ...nextReading(known, now), corrections: corrections.slice(-mostCorrections) };
+  await writeStoreInfo(tx, 'clock', JSON.stringify(trace));
+}
+
+/**
+ * @param byMs below 0; null: it is unknown from now on when they were first sent
+ * @param closedSinceMs of what is delivered, older ones count as forgotten anyway
+ */
+async function moveFirstSends(tx: Tx, byMs: number | null, closedSinceMs: number): Promise<void> {
+  // By their ids: on MySQL, an UPDATE over a range would lock the gaps in which a capture writes.
+  const rows = await tx.rows<{ id: number }>(
+    `SELECT id FROM outbox_message
+      WHERE operation='create' AND (first_sent_at>? OR (first_sent_at>? AND state IN ('pending','sending','in_doubt','parked')))
+      ORDER BY id`,
+    [closedSinceMs, sentUnknownWhen],
+  );
+  for (let from = 0; from < rows.length; from += 500) {
+    const ids = rows.slice(from, from + 500).map(({ id }) => id);
+    await tx.run(
+      `UPDATE outbox_message SET first_sent_at=COALESCE(first_sent_at+?, ?) WHERE id IN ${placeholders(ids.length)}`,
+      [byMs, sentUnknownWhen, ...ids],
+    );
+  }
+}
