@@ -57,7 +57,7 @@ export function databaseErpReader(database: ErpDatabase, settings: ErpSource): E
           plan: await planMapping(snapshot, settings, database.identity()),
           timeForms: new Map(),
         };
-        if (everyKindIsKnown(planned.plan)) known = planned;
+        if (planned.plan.isTried && everyKindIsKnown(planned.plan)) known = planned;
         return await ask({ snapshot, now, ...planned });
       } catch (error) {
         // A table may have changed: the next read looks at the columns again.

@@ -8,6 +8,8 @@ export interface ErpColumn {
   fractionDigits: number | null;
   /** Why this column can't be a key or a cursor, with what to do instead. */
   keyProblem: string | null;
+  /** The type of a column in floating point, where the database tells it apart from an exact one. */
+  float: 'FLOAT' | 'DOUBLE' | null;
 }
 
 /** Column name → the value as the database writes it. Nothing passes through a float or a Date. */
@@ -25,6 +27,12 @@ export interface ErpDialect {
   tupleIn(columns: readonly Sql[], tuples: readonly (readonly SqlValue[])[]): Sql;
   /** An expression that names the type of a value: only where a column's kind can be `unknown`. */
   typeOf?(column: Sql): Sql;
+  /** Sets the session's zone to an offset, where the value of an expression may depend on it. */
+  setTimeZone?(offset: string): Sql;
+  /** Null where the server does not know the zone by its name. */
+  zoneIsKnown?(timeZone: string): Sql;
+  /** What the last statement had to convert: its column Message, code 1292. Only where that is no error. */
+  warnings?: Sql;
   /** The database's clock in UTC, `YYYY-MM-DD HH:MM:SS.ffffff`, as an expression. */
   nowUtc: Sql;
   /** Whether a backslash in quotes takes away the meaning of the next character. */

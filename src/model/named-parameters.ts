@@ -11,13 +11,26 @@ const quoted = `'[^']*(?:'|$)|"[^"]*(?:"|$)`;
 const quotedWithBackslashes = String.raw`'(?:\\[\s\S]|[^'\\])*(?:'|\\?$)|"(?:\\[\s\S]|[^"\\])*(?:"|\\?$)`;
 const commentOrCast = String.raw`--[^\n]*|/\*[\s\S]*?(?:\*/|$)|::`;
 
+function opaque(backslashEscapes: boolean): string[] {
+  return [backslashEscapes ? quotedWithBackslashes : quoted, quotedIdentifier, commentOrCast];
+}
+
+/** Whether a SELECT, or one that it selects from, yields no more than a number of rows. One in other brackets may. Pure. */
+export function hasLimit(query: string, backslashEscapes: boolean): boolean {
+  let left = query.replace(new RegExp(opaque(backslashEscapes).join('|'), 'g'), ' ').replace(/\bFROM\s*\(/gi, 'FROM {');
+  for (let before = ''; before !== left; ) {
+    before = left;
+    left = left.replace(/([({])([^(){}]*)[)]/g, (_, open: string, inner: string) => (open === '{' ? inner : ' '));
+  }
+  return /\b(LIMIT|FETCH\s+(FIRST|NEXT))\b/i.test(left);
+}
+
 /**
  * Finds the parameters `:name` of a statement, but not in quotes or comments, and not behind `::`. Pure.
  * @param backslashEscapes whether a backslash in quotes takes the next character's meaning away, as in MySQL
  */
 export function parseNamedParameters(statement: string, backslashEscapes: boolean): NamedStatement {
-  const texts = backslashEscapes ? quotedWithBackslashes : quoted;
-  const tokens = new RegExp([texts, quotedIdentifier, commentOrCast, parameter].join('|'), 'g');
+  const tokens = new RegExp([...opaque(backslashEscapes), parameter].join('|'), 'g');
   const found: NamedStatement = { pieces: [], names: [] };
   let end = 0;
   for (const { 0: token, 1: name, index } of statement.matchAll(tokens)) {

@@ -30,6 +30,10 @@ export const mysqlDialect: ErpDialect = {
       ' OR ',
     )})`;
   },
+  setTimeZone: (offset) => sql`SET time_zone = ${{ text: offset, kind: 'text' }}`,
+  zoneIsKnown: (timeZone) =>
+    sql`SELECT CONVERT_TZ('2026-01-01 00:00:00', '+00:00', ${{ text: timeZone, kind: 'text' }}) AS known`,
+  warnings: rawSql('SHOW WARNINGS'),
   nowUtc: rawSql('UTC_TIMESTAMP(6)'),
   backslashEscapes: true,
   onConflict: () => 'ON DUPLICATE KEY UPDATE',
@@ -86,7 +90,9 @@ function readingSession({ isMariaDb, sqlModes }: MysqlServer, queryTimeoutSecond
   ];
 }
 
-function resultOf(rows: unknown, fields: FieldPacket[]): ErpResult {
+/** A statement that sets something has no fields. */
+function resultOf(rows: unknown, fields: FieldPacket[] | undefined): ErpResult {
+  if (fields === undefined) return { columns: [], rows: [] };
   const columns = fields.map(columnOf);
   const textAt = (row: (Buffer | null)[], index: number) =>
     textOf(row[index] ?? null, fields[index]?.columnType === Types.BIT);
@@ -135,11 +141,17 @@ function columnOf(field: FieldPacket): ErpColumn {
     kind: time ?? (NUMBERS.has(type) ? 'number' : 'text'),
     fractionDigits: time === undefined ? null : digits,
     keyProblem: keyProblemOf(field, type),
+    float: floatOf(type),
   };
 }
 
+function floatOf(type: number): ErpColumn['float'] {
+  return type === Types.FLOAT ? 'FLOAT' : type === Types.DOUBLE ? 'DOUBLE' : null;
+}
+
 function keyProblemOf(field: FieldPacket, type: number): string | null {
-  if (type === Types.FLOAT) return 'a FLOAT is not exact; write CAST(… AS DECIMAL(20, 6)) in the query';
+  const float = floatOf(type);
+  if (float !== null) return `a ${float} is not exact; write CAST(… AS DECIMAL(20, 6)) in the query`;
   const flags = typeof field.flags === 'number' ? field.flags : 0;
   if (flags & ENUM_OR_SET)
     return 'an ENUM is sorted by number and compared by name; write CAST(… AS CHAR) in the query';

@@ -142,7 +142,7 @@ function runQuery(database: Database.Database, { pieces, values }: Sql): ErpResu
   const statement = database.prepare(pieces.join('?')).safeIntegers(true).raw(true);
   const columns = statement
     .columns()
-    .map(({ name, type }) => ({ name, kind: kindOf(type), fractionDigits: null, keyProblem: null }));
+    .map(({ name, type }) => ({ name, kind: kindOf(type), fractionDigits: null, keyProblem: null, float: null }));
   const rows = (statement.all(...values.map(bind)) as unknown[][]).map((row) =>
     Object.fromEntries(columns.map(({ name }, index) => [name, textOf(row[index])])),
   );

@@ -1,7 +1,14 @@
 import type { JsonValue } from '../../model/record.js';
 import type { ErpRow } from '../erp-database.js';
 import type { ColumnKind } from '../sql.js';
-import { formatDate, formatInstant, instantToWall, parseWrittenTime, writtenToInstant } from '../time/wall-time.js';
+import {
+  formatDate,
+  formatInstant,
+  formatWrittenTime,
+  instantToWall,
+  parseWrittenTime,
+  writtenToInstant,
+} from '../time/wall-time.js';
 import { isSafe, parseDecimal, type Rounding, toScaledInteger } from './money.js';
 
 export type FieldType = 'text' | 'integer' | 'amount' | 'boolean' | 'date' | 'datetime';
@@ -50,7 +57,7 @@ export function mapField(row: ErpRow, field: FieldPlan, context: FieldContext): 
   if (text === null || text === '') return missing(field, `${column} is empty`);
   switch (field.type) {
     case 'text':
-      return mapText(text, column, field.maxLength);
+      return mapText(wallTextOf(text, field.source.kind, context.timeZone), column, field.maxLength);
     case 'integer':
       return mapNumber(readScaled(text, column, WHOLE, 'is not a whole number; correct it in the ERP'), text, column);
     case 'amount':
@@ -67,6 +74,13 @@ export function mapField(row: ErpRow, field: FieldPlan, context: FieldContext): 
 function missing(field: FieldPlan, what: string): Outcome<undefined> {
   if (field.optional) return { value: undefined };
   return { problem: `${what}; correct it in the ERP, or set optional: true for ${field.name}` };
+}
+
+/** A TIMESTAMP is read in UTC; as a text it is the wall time that the ERP shows. */
+function wallTextOf(text: string, kind: ColumnKind, timeZone: string): string {
+  const written = kind === 'timestamp' ? parseWrittenTime(text) : null;
+  if (written === null || isStandIn(text)) return text;
+  return formatWrittenTime({ ...written, wallSeconds: instantToWall(written.wallSeconds, timeZone) });
 }
 
 function mapText(text: string, column: string, maxLength = Number.POSITIVE_INFINITY): Outcome<string> {

@@ -4,6 +4,7 @@ import type { KeyColumns, QuerySource } from '../query-source.js';
 import type { FieldContext, FieldPlan } from './map-field.js';
 import { MappingPlanner } from './mapping-planner.js';
 import { currencyScale } from './money.js';
+import { tryConditions } from './try-conditions.js';
 
 export interface EntityPlan {
   source: QuerySource;
@@ -39,6 +40,8 @@ export interface MappingPlan {
   orders: OrderPlan;
   lines: LinePlan;
   customers: EntityPlan | null;
+  /** Whether there were rows to check every condition and expression with. */
+  isTried: boolean;
   context: FieldContext;
 }
 
@@ -48,15 +51,20 @@ export interface MappingPlan {
  * @throws ErpError with all faults at once, each with the path of its setting
  */
 export async function planMapping(snapshot: ErpSnapshot, settings: ErpSource, identity: string): Promise<MappingPlan> {
-  const planner = new MappingPlanner(snapshot);
+  const { currency, rounding } = settings.amounts;
+  const { timeZone } = settings.erp;
+  const planner = new MappingPlanner(snapshot, rounding);
   const customers = settings.customers.send === 'none' ? null : await planCustomers(planner, settings.customers);
   const orders = await planOrders(planner, settings);
   const lines = await planLines(planner, settings.orders);
-  const { currency, rounding } = settings.amounts;
   const scale = settings.amounts.scale ?? currencyScale(currency);
   if (scale === null)
     planner.fault('amounts.currency', `${currency} is not a currency of ISO 4217; correct it or give amounts.scale`);
 
+  const tried = [orders, lines && { ...lines, key: lines.orderKey, pending: null }, customers].filter(
+    (one) => one !== null,
+  );
+  const isTried = planner.faults.length === 0 && (await tryConditions(planner, tried, timeZone));
   const { faults } = planner;
   if (faults.length > 0 || orders === null || lines === null || scale === null) {
     const kind = planner.queryFailed ? 'query' : 'mapping';
@@ -64,7 +72,7 @@ export async function planMapping(snapshot: ErpSnapshot, settings: ErpSource, id
     const list = faults.map((fault) => `  ${fault}`).join('\n');
     throw new ErpError(kind, `${count} not fit the ERP database ${identity}:\n${list}`);
   }
-  return { orders, lines, customers, context: { timeZone: settings.erp.timeZone, scale, rounding } };
+  return { orders, lines, customers, isTried, context: { timeZone, scale, rounding } };
 }
 
 type OrdersSettings = ErpSource['orders'];
@@ -103,7 +111,7 @@ async function planOrders(planner: MappingPlanner, { orders, customers }: ErpSou
   if ('items' in orders.fields)
     planner.fault('orders.fields.items', 'is made from the lines; name its fields in orders.lines.fields');
   const number = planner.column('orders.number', source, orders.number);
-  const total = planner.column('orders.total', source, orders.total);
+  const total = planner.amount('orders.total', source, orders.total);
   const identity = orders.identity?.map((name) => planner.column('orders.identity', source, name));
   return (
     base && {

@@ -1,9 +1,11 @@
 import type { FieldMapping } from '../../config/sections/record-mapping.js';
+import { hasLimit } from '../../model/named-parameters.js';
 import type { ErpColumn, ErpSnapshot } from '../erp-database.js';
 import { ErpError } from '../erp-reader.js';
 import { columnSql, conditionIn, fromQuery, type QuerySource } from '../query-source.js';
 import { type Sql, sql } from '../sql.js';
 import type { FieldPlan, FieldType } from './map-field.js';
+import type { Rounding } from './money.js';
 
 type FieldOptions = Exclude<FieldMapping, string>;
 
@@ -26,7 +28,13 @@ export class MappingPlanner {
   readonly faults: string[] = [];
   queryFailed = false;
 
-  constructor(readonly snapshot: ErpSnapshot) {}
+  /** The columns that were found, with the path of the setting that names each. */
+  readonly used: { path: string; source: QuerySource; column: ErpColumn }[] = [];
+
+  constructor(
+    readonly snapshot: ErpSnapshot,
+    private readonly rounding: Rounding,
+  ) {}
 
   fault(path: string, what: string): void {
     this.faults.push(`${path}: ${what}`);
@@ -34,6 +42,11 @@ export class MappingPlanner {
 
   /** Runs the query for no rows, so that the database itself checks it. */
   async describe(path: string, query: string): Promise<QuerySource | null> {
+    if (hasLimit(query, this.snapshot.dialect.backslashEscapes))
+      this.fault(
+        path,
+        'has a LIMIT; every record beyond it would count as deleted: choose rows by a condition instead',
+      );
     const columns = await this.#describe(path, sql`SELECT q.* ${fromQuery({ query })} LIMIT 0`);
     return columns && { path, query, columns };
   }
@@ -59,10 +72,25 @@ export class MappingPlanner {
     const found =
       source.columns.find((column) => column.name === name) ??
       source.columns.find((column) => column.name.toLowerCase() === name.toLowerCase());
-    if (found !== undefined) return found;
+    if (found !== undefined) {
+      this.used.push({ path, source, column: found });
+      return found;
+    }
     const names = source.columns.map((column) => column.name).join(', ');
     this.fault(path, `column "${name}" is not in ${source.path}; it has: ${names}`);
     return null;
+  }
+
+  /** A column of amounts. What a double stands for is lost before it is rounded; a FLOAT is not even read whole. */
+  amount(path: string, source: QuerySource | null, name: string | undefined): ErpColumn | null {
+    const found = this.column(path, source, name);
+    if (found?.float === 'FLOAT' || (found?.float === 'DOUBLE' && this.rounding !== 'refuse'))
+      this.fault(
+        path,
+        `column "${found.name}" is a ${found.float}, which is not exact; write CAST(… AS DECIMAL(20, 6)) in the query ` +
+          'around each column in floating point',
+      );
+    return found;
   }
 
   /** Plans every field of a section. A faulty field is left out, and its fault reported. */
@@ -94,7 +122,8 @@ export class MappingPlanner {
     if (known !== undefined && optional) this.fault(path, 'can not be optional: the service needs it');
     const field = { name, type, optional, maxLength };
     if (constant === undefined) {
-      const found = this.column(path, source, column);
+      const isNumber = type === 'amount' || type === 'integer';
+      const found = isNumber ? this.amount(path, source, column) : this.column(path, source, column);
       return found && { ...field, source: { column: found.name, kind: found.kind } };
     }
     const fits = type === 'text' ? typeof constant === 'string' && constant !== '' : Number.isSafeInteger(constant);
