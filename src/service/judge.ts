@@ -119,7 +119,11 @@ export function judge<Answer>(
     };
 
   if (status === 401) return { kind: 'unauthorised', reason };
-  if (status === 403 || status === 407) return { kind: 'misconfigured', reason };
+  if (status === 403 || status === 407)
+    return {
+      kind: 'misconfigured',
+      reason: status === 403 && soundsBlocked.test(reason) ? `${reason}${ifBlocked}` : reason,
+    };
   if (status >= 300 && status < 400) return { kind: 'misconfigured', reason, mayHaveTakenEffect: true };
 
   // Without its body a success does not say what it acknowledged, nor a 409 whether something exists.
@@ -142,6 +146,10 @@ export function judge<Answer>(
 
   return { kind: 'in_doubt', reason };
 }
+
+/** Words of services, and of what stands before them, that shut us out for a while rather than for good. */
+const soundsBlocked = /\bblock|\bbann?(ed|s)?\b|\brate|throttl|too.many|\bquota|suspen|\babus|temporar/i;
+const ifBlocked = '. If this is a block that ends by itself, name the answer in service.answers.blocked';
 
 function isJsonObject(body: string): boolean {
   const value = parseJson(body);

@@ -480,3 +480,31 @@ describe('the verdict', () => {
     });
   });
 });
+
+describe('a 403', () => {
+  it('that speaks of a block names the setting for it', () => {
+    const said = [
+      'blocked',
+      'Your IP was banned',
+      'rate limit exceeded',
+      '<html><body>Too many requests</body></html>',
+    ];
+    for (const body of said)
+      expect(decide(answer(403, body)), body)
+        .to.include({ kind: 'misconfigured' })
+        .and.have.property('reason')
+        .that.matches(/service\.answers\.blocked/);
+  });
+
+  it('that speaks of anything else does not', () => {
+    for (const body of ['', 'forbidden', 'operation not permitted', 'no moderate access', 'urban area'])
+      expect(decide(answer(403, body)), body)
+        .to.have.property('reason')
+        .that.does.not.match(/answers/);
+  });
+
+  it('that is named there rests instead', () => {
+    const named = service({ answers: { blocked: [{ status: 403, pattern: 'blocked' }] } });
+    expect(decide(answer(403, 'blocked'), order, named)).to.include({ kind: 'throttled', reason: 'HTTP 403: blocked' });
+  });
+});

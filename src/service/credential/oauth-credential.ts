@@ -2,7 +2,7 @@ import type { OauthSettings } from '../../config/sections/service-credential.js'
 import type { KnownSecrets } from '../../model/secret.js';
 import type { Gate } from '../wire/wire-exchange.js';
 import { type Credential, type CredentialFault, type Proof, secretText } from './credential.js';
-import { requestToken, type SendTokenRequest } from './request-token.js';
+import { basicCredentials, formEncoded, requestToken, type SendTokenRequest } from './request-token.js';
 import { WatchedFiles, type WatchedFilesOptions } from './watched-files.js';
 
 /** However short a token is said to live, it is used for so long: its end is answered by 401 anyway. */
@@ -179,10 +179,8 @@ export class OauthCredential implements Credential {
     const { value, version } = this.#secret;
     if (value !== null) {
       secrets.add(value);
-      // As it stands in the header: both parts are form-encoded before (RFC 6749, 2.3.1).
-      const encode = (text: string) => new URLSearchParams([['', text]]).toString().slice(1);
-      secrets.add(encode(value));
-      secrets.add(Buffer.from(`${encode(settings.clientId)}:${encode(value)}`).toString('base64'));
+      secrets.add(formEncoded(value));
+      secrets.add(basicCredentials(settings.clientId, value));
     }
     if (version === this.#secretVersion) return;
     this.#secretVersion = version;

@@ -104,9 +104,30 @@ export async function requestToken(
   }
 }
 
+/**
+ * A part of the credentials in the header, form-encoded (RFC 6749, 2.3.1). Pure. Unreserved characters (RFC 3986, 2.3) stay as
+ * they are: many servers never decode, and those that do decode read them the same.
+ */
+export function formEncoded(text: string): string {
+  return encodeURIComponent(text)
+    .replace(/[!'()*]/g, (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`)
+    .replaceAll('%20', '+');
+}
+
+/** What stands in the header after "Basic". Pure. */
+export function basicCredentials(clientId: string, secret: string): string {
+  return Buffer.from(`${formEncoded(clientId)}:${formEncoded(secret)}`).toString('base64');
+}
+
+/** The library's own ClientSecretBasic encodes `-`, `.`, `_` and `~` too. */
+function clientSecretBasic(secret: string): oauth.ClientAuth {
+  return (_, { client_id }, __, headers) =>
+    headers.set('authorization', `Basic ${basicCredentials(client_id, secret)}`);
+}
+
 function authenticationOf({ authentication }: OauthSettings, secret: string | null): oauth.ClientAuth {
   if (authentication === 'certificate' || secret === null) return oauth.TlsClientAuth();
-  return authentication === 'post' ? oauth.ClientSecretPost(secret) : oauth.ClientSecretBasic(secret);
+  return authentication === 'post' ? oauth.ClientSecretPost(secret) : clientSecretBasic(secret);
 }
 
 function responseOf({ status, headers, body }: Extract<WireExchange, { kind: 'answer' }>): Response {

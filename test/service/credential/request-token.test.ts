@@ -30,6 +30,41 @@ const answer = (status: number, body: string, headers: Record<string, string> = 
 const json = (value: object) => JSON.stringify(value);
 const good = { access_token: 'a-token', token_type: 'Bearer', expires_in: 60 };
 
+describe('a client that says who it is in the header', () => {
+  const sent = async (clientId: string, secret: string) => {
+    let header = '';
+    await requestToken(
+      { ...settings, clientId, authentication: 'basic' },
+      secret,
+      async ({ headers }) => {
+        header = Object.entries(headers).find(([name]) => name.toLowerCase() === 'authorization')?.[1] ?? '';
+        return answer(200, json(good));
+      },
+      () => 0,
+      new KnownSecrets(),
+    );
+    return Buffer.from(header.replace(/^Basic /, ''), 'base64').toString();
+  };
+
+  it('leaves unreserved characters of id and secret as they are', async () => {
+    expect(await sent('way-bill_1.a~b', 'hold-out_secret.1~')).to.equal('way-bill_1.a~b:hold-out_secret.1~');
+  });
+
+  it('encodes every other character so that a form decodes it to the same', () =>
+    fc.assert(
+      fc.asyncProperty(
+        fc.string({ unit: 'grapheme', minLength: 1 }),
+        fc.string({ minLength: 1 }),
+        async (id, secret) => {
+          const parts = (await sent(id, secret)).split(':');
+          expect(parts.map((part) => new URLSearchParams(`x=${part}`).get('x'))).to.deep.equal([id, secret]);
+          expect(parts.join('')).to.match(/^[\w.~%+-]*$/);
+        },
+      ),
+      { numRuns: 200 },
+    ));
+});
+
 describe('an answer to a request for a token', () => {
   it('is a token, with its life where that is said', async () => {
     expect(await ask(answer(200, json(good)))).to.deep.equal({ kind: 'token', token: 'a-token', lifetimeMs: 60_000 });
