@@ -104,7 +104,9 @@ export async function forgetCustomer(
 
 async function eraseMessages(tx: Tx, sourceKey: string): Promise<Omit<Forgotten, 'webhooks'>> {
   const rows = await tx.rows<{ id: number }>(
-    `SELECT id FROM outbox_message WHERE entity='customer' AND source_key=? ORDER BY id${tx.forUpdate}`,
+    // What capture writes at this moment is still to be sent, and keeps its bytes.
+    `SELECT id FROM outbox_message WHERE entity='customer' AND source_key=?
+        AND state IN ('delivered','discarded','superseded') ORDER BY id${tx.forUpdate}`,
     [sourceKey],
   );
   const ids = rows.map(({ id }) => id);

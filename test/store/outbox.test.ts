@@ -49,6 +49,23 @@ onBothStores('the outbox', (kit) => {
       idempotencyKey: null,
     });
   };
+  it('parks a due message whose content was erased, instead of claiming it for ever', async () => {
+    const [unsent = 0, doubted = 0, whole = 0] = await insert(
+      message('customer', 'a'),
+      message('customer', 'b'),
+      message('customer', 'c'),
+    );
+    await set(doubted, `state='in_doubt', first_sent_at=${now - 1}`);
+    await write((tx) => tx.run('DELETE FROM message_body WHERE message_id<>?', [whole]));
+    const { claimed, held } = await claim([unsent, doubted, whole]);
+    expect(claimed.map(({ id }) => id)).to.deep.equal([whole]);
+    expect(held.map(({ id }) => id)).to.have.members([unsent, doubted]);
+    expect(await stateOf(unsent)).to.include({ state: 'parked', park_class: 'held' });
+    expect(await stateOf(doubted)).to.include({ state: 'parked', park_class: 'unproven' });
+    expect((await stateOf(unsent)).reason).to.include('Its content was erased');
+    expect(await due()).to.deep.equal([]);
+  });
+
   const insert = (...messages: NewMessage[]) => write((tx) => insertMessages(tx, messages, now));
   const due = (limit = 100, scope: Parameters<typeof dueMessageIds>[3] = all, at = now) =>
     kit.store.read('look', (tx) => dueMessageIds(tx, at, limit, scope));

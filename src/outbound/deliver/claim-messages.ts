@@ -102,12 +102,12 @@ export async function claimMessages(
   );
   if (locked.length === 0) return { claimed: [], nothingToSend: [], held: [] };
   const mine = locked.map(({ id }) => id);
-  const rows = await tx.rows<Candidate>(
+  const rows = await tx.rows<Candidate | (Omit<Candidate, 'record'> & { record: null })>(
     `SELECT m.*, b.record, b.body, w.service_id AS bound_service_id, w.acknowledged, ${doubtfulUpdate} AS doubtful,
             c.identity AS customer_identity, c.acknowledged AS customer_acknowledged, c.service_id AS customer_service_id,
             ${openCustomer} AS customer_is_open
        FROM ${candidates}
-       JOIN message_body b ON b.message_id=m.id
+       LEFT JOIN message_body b ON b.message_id=m.id
       WHERE m.id IN ${placeholders(mine.length)} AND ${ready}`,
     mine,
   );
@@ -120,6 +120,11 @@ export async function claimMessages(
   const held: HeldForCustomer[] = [];
   const postponed: number[] = [];
   for (const row of rows) {
+    if (!hasRecord(row)) {
+      // Left out, it would stay due and be claimed again at once, for ever.
+      held.push({ ...row, reason: row.state === 'pending' ? erasedUnsent : erasedInDoubt });
+      continue;
+    }
     let body = row.body ?? row.record;
     let idempotencyKey = row.idempotencyKey;
     let method = row.method;
@@ -178,6 +183,16 @@ export async function claimMessages(
   );
   const intended = claimed.map((one) => ({ ...one, attemptId: attemptIds.get(one.id) as number }));
   return { claimed: intended, nothingToSend, held };
+}
+
+const erasedUnsent =
+  'Its content was erased, so there is nothing to send. Close it with `waybill outbox discard`, then capture its row again with `waybill resync --force`.';
+
+const erasedInDoubt =
+  'It may have reached the service, and its content was erased, so it cannot be sent again. Look at the service, then use `waybill outbox resolve`.';
+
+function hasRecord(row: { record: string | null }): row is { record: string } & Candidate {
+  return row.record !== null;
 }
 
 function compose(entity: Entity, updates: Updates, acknowledged: string | null, record: string): ComposedUpdate | null {

@@ -143,7 +143,7 @@ export function parkedForCustomer({ state, firstSentAt }: Pick<HeldForCustomer, 
   return state === 'pending' && firstSentAt === null ? 'held' : 'unproven';
 }
 
-/** Orders that wait for a person: see `checkCustomerCode`. */
+/** Messages that wait for a person: see `checkCustomerCode`; and those whose content was erased. */
 export async function holdForCustomer(tx: Tx, held: readonly HeldForCustomer[], nowMs: number): Promise<void> {
   for (const { id, state, firstSentAt, reason } of held)
     if (parkedForCustomer({ state, firstSentAt }) === 'held') await holdMessages(tx, [id], reason, nowMs);

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
 import { StoreError } from '../../store/store-error.js';
 
 /** What is known outside of the store about how far it had come: it shows when the store is lost, or an older copy of itself. */
@@ -48,6 +48,7 @@ export async function readWitness(file: string): Promise<Witness | null> {
 export async function writeWitness(file: string, witness: Witness): Promise<void> {
   const folder = dirname(file);
   await mkdir(folder, { recursive: true, mode: 0o700 });
+  await removeStaleDrafts(file);
   // Several may write at the same time, and in containers each of them is process 1.
   const draft = `${file}.${randomUUID()}`;
   try {
@@ -68,6 +69,21 @@ export async function writeWitness(file: string, witness: Witness): Promise<void
     await entry.sync();
   } finally {
     await entry.close();
+  }
+}
+
+/** A draft is written within seconds: an older one was left by a process that was killed. */
+const staleDraftMs = 60 * 60_000;
+const draftSuffix = /^\.[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+async function removeStaleDrafts(file: string): Promise<void> {
+  const name = basename(file);
+  for (const entry of await readdir(dirname(file))) {
+    if (!entry.startsWith(name) || !draftSuffix.test(entry.slice(name.length))) continue;
+    const draft = join(dirname(file), entry);
+    // Another process may remove it first.
+    const found = await stat(draft).catch(() => null);
+    if (found && Date.now() - found.mtimeMs > staleDraftMs) await rm(draft, { force: true });
   }
 }
 

@@ -1,5 +1,6 @@
-import { mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { randomUUID } from 'node:crypto';
+import { mkdirSync, readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { expect } from 'chai';
 import { compareWitness, readWitness, writeWitness } from '../../../src/outbound/recovery/witness-file.js';
 import { useTempDir } from '../../support/temp-dir.js';
@@ -61,6 +62,16 @@ describe('a witness file', () => {
     );
     expect((await readWitness(file))?.auditId).to.be.within(0, 19);
     expect(readdirSync(dirname(file))).to.deep.equal(['witness.json']);
+  });
+
+  it('removes the drafts that killed processes left, and neither a fresh one nor another file', async () => {
+    const file = dir.file('killed/witness.json');
+    await writeWitness(file, { incarnation: 'one', auditId: 1, at: 1 });
+    const names = [`witness.json.${randomUUID()}`, `witness.json.${randomUUID()}`, 'witness.json.kept'];
+    for (const name of names) writeFileSync(join(dirname(file), name), '');
+    for (const name of [names[0], names[2]]) utimesSync(join(dirname(file), name as string), new Date(0), new Date(0));
+    await writeWitness(file, { incarnation: 'one', auditId: 2, at: 1 });
+    expect(readdirSync(dirname(file))).to.have.members(['witness.json', names[1], names[2]]);
   });
 
   it('leaves no draft behind when it can not be written', async () => {
