@@ -66,7 +66,7 @@ function auditEntry({ event, outcome, actor, detail }: AuditLine, revision: stri
     case 'captured':
       return {
         text:
-          `captured: ${outcome}, revision ${text('revision')}${text('changedAt') ? `, changed in the ERP at ${text('changedAt')}` : ''}` +
+          `captured: ${text('because') ? `removal (${text('because')} in the ERP), sent as ${outcome}` : outcome}, revision ${text('revision')}${text('changedAt') ? `, changed in the ERP at ${text('changedAt')}` : ''}` +
           `${keyAndHash(text('idempotencyKey'), text('bodyHash'))}; by ${actor}`,
         more: [],
       };
