@@ -16,6 +16,7 @@ import { invoicesCommand } from './invoices.js';
 import { outboxCommand } from './outbox.js';
 import { pauseCommand, resumeCommand } from './pause.js';
 import { recoverCommand } from './recover.js';
+import { rekeyCommand } from './rekey.js';
 import { sandboxCommand } from './sandbox.js';
 import { statusCommand } from './status.js';
 import { backupCommand, migrateCommand } from './store.js';
@@ -40,6 +41,7 @@ export function allCommands(): Command[] {
     webhooksCommand(),
     statusCommand(),
     recoverCommand(),
+    rekeyCommand(),
     adoptCommand(),
     bindingsCommand(),
     erpCommand(),

@@ -156,8 +156,8 @@ function heldInWords({ brakes, outbox }: Status): MaybeText[] {
 }
 
 function liveInWords({ environment, notLive }: Status): string {
-  if (environment === 'sandbox') return 'a sandbox needs no go-live';
-  return notLive === null ? 'yes' : `no: ${notLive}`;
+  if (notLive !== null) return `no: ${notLive}`;
+  return environment === 'sandbox' ? 'a sandbox needs no go-live' : 'yes';
 }
 
 function webhooksInWords({ lastEventAt, pending, stopped }: NonNullable<Status['webhooks']>, ago: Ago): string {

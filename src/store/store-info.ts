@@ -6,6 +6,9 @@ type StoreInfoName =
   | 'incarnation'
   | 'go_live'
   | 'environment'
+  /** What the keys of an entity mean. */
+  | 'source_keys.customer'
+  | 'source_keys.order'
   /** Why delivery waits for `waybill recover`. */
   | 'recovery'
   /** Incarnations that this one has replaced. */

@@ -7,6 +7,7 @@ import { killPoint } from '../../ops/kill-point.js';
 import { beginSweep, isSweepAsked, readCursor, type SourceMarks, writeCursor } from '../../store/cursors.js';
 import { activePauses, listPauses } from '../../store/lane-pauses.js';
 import { Lease } from '../../store/lease.js';
+import { changedKeys } from '../recovery/source-keys.js';
 import { readRecoveryHold } from '../recovery/store-witness.js';
 import { capturePage } from './capture-page.js';
 import { captureCancelled, type RemovalPass, sweepRemovals } from './capture-removals.js';
@@ -59,8 +60,13 @@ class CapturePass {
   }
 
   async run(): Promise<CaptureResult> {
-    await this.#brakes.begin(this.#isPartial());
     const { filter, dryRun } = this.options;
+    const rekeyed = await changedKeys(this.context, this.reader.identity(), this.lease);
+    if (rekeyed !== null) {
+      this.result.stopped = { reason: rekeyed };
+      return this.result;
+    }
+    await this.#brakes.begin(this.#isPartial());
     if (filter) await this.#sweep(filter.entity, filter);
     else {
       if (this.context.settings.customers.send !== 'none') await this.#entity('customer');

@@ -3,6 +3,7 @@ import { hostname } from 'node:os';
 import type { Settings } from '../../config/settings.js';
 import type { Tx } from '../../store/store.js';
 import { readStoreInfo, writeStoreInfo } from '../../store/store-info.js';
+import { sourceKeysProblem } from '../recovery/source-keys.js';
 import { recoveryProblem } from '../recovery/store-witness.js';
 
 /** What a store was allowed to deliver for. When one of these changes, a person must say go-live again. */
@@ -53,12 +54,12 @@ export async function writeGoLive(tx: Tx, identity: LiveIdentity, actor: string,
 export async function goLiveProblem(tx: Tx, settings: Settings, erpIdentity: string): Promise<string | null> {
   const lost = await recoveryProblem(tx);
   if (lost !== null) return lost;
-  if (settings.service.environment === 'sandbox') return null;
+  if (settings.service.environment === 'sandbox') return sourceKeysProblem(tx, settings, erpIdentity);
   const record = await readGoLive(tx);
   if (!record) return 'not live yet: nothing is sent to a production service before `waybill go-live`';
   const now = liveIdentity(settings, erpIdentity);
   const changed = changedNames(record, now);
-  if (changed.length === 0) return null;
+  if (changed.length === 0) return sourceKeysProblem(tx, settings, erpIdentity);
   const list = changed.map((name) => `${meanings[name]} was ${record[name]} and is ${now[name]}`).join('; ');
   return `held since something changed: ${list}. If that is right, say \`waybill go-live\` again`;
 }

@@ -1,0 +1,79 @@
+import type { Settings } from '../../config/settings.js';
+import { type Entity, entities } from '../../model/record.js';
+import type { JobContext } from '../../ops/job-context.js';
+import type { Lease } from '../../store/lease.js';
+import type { Tx } from '../../store/store.js';
+import { readStoreInfo, writeStoreInfo } from '../../store/store-info.js';
+
+/**
+ * What the source keys of an entity mean: which columns of which database. Under other keys every record would look new and go
+ * out a second time, so the store remembers the meaning from the first capture on.
+ */
+interface SourceKeys {
+  erp: string;
+  key: string[];
+}
+
+type KeySettings = Pick<Settings, 'customers' | 'orders'>;
+
+function sourceKeys(settings: KeySettings, entity: Entity, erp: string): SourceKeys {
+  return { erp, key: (entity === 'order' ? settings.orders.key : settings.customers.key) ?? [] };
+}
+
+export async function writeSourceKeys(tx: Tx, settings: KeySettings, entity: Entity, erp: string): Promise<void> {
+  await writeStoreInfo(tx, `source_keys.${entity}`, JSON.stringify(sourceKeys(settings, entity, erp)));
+}
+
+/** Why the keys of this entity can't be trusted, or null. Asks for records only where something differs. */
+export async function sourceKeysChange(
+  tx: Tx,
+  settings: KeySettings,
+  entity: Entity,
+  erp: string,
+): Promise<string | null> {
+  if (entity === 'customer' && settings.customers.send === 'none') return null;
+  const value = await readStoreInfo(tx, `source_keys.${entity}`);
+  const now = sourceKeys(settings, entity, erp);
+  if (value === null || value === JSON.stringify(now)) return null;
+  const known =
+    (await tx.value('SELECT 1 FROM binding WHERE entity=? LIMIT 1', [entity])) ??
+    (await tx.value('SELECT 1 FROM closed_binding WHERE entity=? LIMIT 1', [entity])) ??
+    (await tx.value('SELECT 1 FROM outbox_message WHERE entity=? LIMIT 1', [entity]));
+  return known === undefined ? null : `${inWords(JSON.parse(value))}, and now ${inWords(now)}`;
+}
+
+/** Why nothing may be captured or delivered before a person has said what the keys mean, or null. */
+export async function sourceKeysProblem(tx: Tx, settings: KeySettings, erp: string): Promise<string | null> {
+  for (const entity of entities) {
+    const change = await sourceKeysChange(tx, settings, entity, erp);
+    if (change !== null)
+      return `the keys of ${entity}s were ${change}: every ${entity} would go out a second time. Put \`${entity}s.key\` and \`erp\` back, or, if each key still names the same record, say \`waybill rekey ${entity}s --same\``;
+  }
+  return null;
+}
+
+/** Remembers what the keys mean. @returns why a person has to look first, or null */
+async function bindSourceKeys(tx: Tx, settings: KeySettings, erp: string): Promise<string | null> {
+  const problem = await sourceKeysProblem(tx, settings, erp);
+  if (problem !== null) return problem;
+  for (const entity of entities) {
+    if (entity === 'customer' && settings.customers.send === 'none') continue;
+    const value = await readStoreInfo(tx, `source_keys.${entity}`);
+    if (value !== JSON.stringify(sourceKeys(settings, entity, erp))) await writeSourceKeys(tx, settings, entity, erp);
+  }
+  return null;
+}
+
+/** The same at the beginning of a pass. A dry run has no lease, and remembers nothing. */
+export async function changedKeys(
+  { store, settings }: Pick<JobContext, 'store' | 'settings'>,
+  erp: string,
+  lease: Lease | null,
+): Promise<string | null> {
+  if (lease === null) return store.read('read the keys', (tx) => sourceKeysProblem(tx, settings, erp));
+  return lease.write('note what the keys mean', (tx) => bindSourceKeys(tx, settings, erp));
+}
+
+function inWords({ erp, key }: SourceKeys): string {
+  return `${key.join(' + ')} in ${erp}`;
+}

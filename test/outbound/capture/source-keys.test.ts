@@ -1,0 +1,75 @@
+import { expect } from 'chai';
+import { checkKeys, keepKeys, whyNotSame } from '../../../src/operator/rekey.js';
+import { goLiveProblem } from '../../../src/outbound/deliver/go-live.js';
+import { insertSampleOrder } from '../../support/change-sample-erp.js';
+import { onBothLabs } from '../../support/jobs/job-lab.js';
+
+onBothLabs('source keys', (kit) => {
+  const byNumber = {
+    orders: {
+      key: 'order_no',
+      lines: {
+        query:
+          'SELECT o.order_no, l.line_no, p.sku, l.qty, l.unit_price FROM sales_order_lines l JOIN sales_orders o ON o.id=l.order_id LEFT JOIN products p ON p.id=l.product_id',
+        orderKey: 'order_no',
+        sortBy: 'line_no',
+        fields: { sku: 'sku', qty: 'qty', price: 'unit_price' },
+      },
+    },
+  };
+
+  it('that name other columns hold capture and delivery before anything is written', async () => {
+    const lab = await kit.start({ customers: 3, orders: 10 });
+    await lab.capture();
+    await lab.deliver();
+    const before = lab.sandbox.counts();
+    const messages = await kit.rows('SELECT id FROM outbox_message');
+    const other = lab.another({ settings: byNumber });
+    for (const options of [{ sweep: true }, { dryRun: true }]) {
+      const { stopped, captured } = await other.capture(options);
+      expect(stopped?.reason).to.include('waybill rekey orders --same').and.include('order_no in');
+      expect(captured).to.deep.equal({ customers: 0, orders: 0 });
+    }
+    await other.deliver({ retryHorizonMs: 0 });
+    expect(lab.sandbox.counts()).to.deep.equal(before);
+    expect(await kit.rows('SELECT id FROM outbox_message')).to.deep.equal(messages);
+    const problem = await kit.store.read('', (tx) => goLiveProblem(tx, other.settings, other.reader.identity()));
+    expect(problem).to.include('every order would go out a second time');
+    // Under the old keys everything goes on.
+    expect((await lab.capture({ sweep: true })).stopped).to.equal(null);
+  });
+
+  it('that no longer find their records are not taken for the same', async () => {
+    const lab = await kit.start({ customers: 3, orders: 10 });
+    await lab.capture();
+    await lab.deliver();
+    const other = lab.another({ settings: byNumber });
+    expect(whyNotSame(await checkKeys(other.context, other.reader, 'order'))).to.include('under its key');
+  });
+
+  it('of a database that moved are the same once a person says so', async () => {
+    const lab = await kit.start({ customers: 3, orders: 10 });
+    await lab.capture();
+    await lab.deliver();
+    const before = lab.sandbox.counts();
+    const moved = Object.assign(Object.create(lab.reader), { identity: () => 'another place' });
+    lab.reader = moved;
+    expect((await lab.capture({ sweep: true })).stopped?.reason).to.include('waybill rekey customers --same');
+    for (const entity of ['customer', 'order'] as const) {
+      const check = await checkKeys(lab.context, moved, entity);
+      expect(whyNotSame(check)).to.equal(null);
+      expect(check.same).to.be.greaterThan(0);
+      await keepKeys(lab.context, moved.identity(), entity, check.change ?? '', 'moved');
+    }
+    await insertSampleOrder(lab.erp);
+    expect((await lab.capture({ sweep: true })).stopped).to.equal(null);
+    await lab.deliver({ erpIdentity: moved.identity() });
+    expect(lab.sandbox.counts().orders).to.equal(before.orders + 1);
+  });
+
+  it('may change as long as nothing is known under them', async () => {
+    const lab = await kit.start({ customers: 0, orders: 0 });
+    await lab.capture();
+    expect((await lab.another({ settings: byNumber }).capture()).stopped).to.equal(null);
+  });
+});
