@@ -9,7 +9,7 @@ import {
   bindingsAfter,
   type ClosedBindingRow,
   closedBindingsAfter,
-} from '../outbound/outbox/bindings.js';
+} from '../outbound/outbox/exported-bindings.js';
 import type { ExportedRow } from '../outbound/recovery/take-over-bindings.js';
 import type { Store, Tx } from '../store/store.js';
 import { UsageError } from './command.js';

@@ -75,6 +75,8 @@ async function recoverStore(app: CommandApp, options: RecoverOptions): Promise<n
   output.json({ environment, dryRun: false, ...result });
   output.lines(
     bindings !== null && `${taken.imported} bindings were taken over, and ${taken.removed} records that were removed.`,
+    taken.taken > 0 &&
+      `${taken.taken} bindings were left out, because another record has their id at the service: waybill outbox`,
     doubtedBindings > 0 &&
       `The lost store may have changed ${doubtedBindings} records since: Waybill sends every field of them again (more than capture.maxUpdates wait for: waybill confirm).`,
     to === 'parked'

@@ -2,6 +2,7 @@ import { appendAudit } from '../audit/audit-log.js';
 import type { Entity } from '../model/record.js';
 import type { JobContext } from '../ops/job-context.js';
 import { killPoint } from '../ops/kill-point.js';
+import { BindingHolders } from '../outbound/outbox/binding-holders.js';
 import { type Binding, bindRecords, closeBindings } from '../outbound/outbox/bindings.js';
 import { doubtContents, provenRecord, unknownContent } from '../outbound/outbox/content-hash.js';
 import { createKey, keyAfterRefusal } from '../outbound/outbox/idempotency-key.js';
@@ -77,10 +78,27 @@ export async function decideForMessages(
       WHERE m.id IN ${placeholders(ids.length)} AND ${where} ORDER BY m.id`,
     [...ids, ...parameters],
   );
-  return rows.map(({ customerRecord, newerRevision, ...row }): Operated => {
+  const operated = rows.map(({ customerRecord, newerRevision, ...row }): Operated => {
     const customerCode = customerCodeOf(customerRecord);
     const message: OperableMessage = { ...row, customerCode, newerRevision: newerRevision === 1 };
     return { message, decision: decideOperatorAction(action, message, context) };
+  });
+  return unlessHeld(tx, operated);
+}
+
+/** An id of the service that belongs to another record can't be this one's, whatever a person says. */
+async function unlessHeld(tx: Tx, operated: readonly Operated[]): Promise<Operated[]> {
+  const claimsOf = ({ message, decision }: Operated) =>
+    decision.to === 'delivered' && message.operation !== 'delete'
+      ? [{ ...message, serviceId: decision.serviceId }]
+      : [];
+  const holders = await BindingHolders.of(tx, operated.flatMap(claimsOf));
+  return operated.map((one) => {
+    const [claim] = claimsOf(one);
+    const other = claim ? holders.otherThan(claim) : null;
+    if (!claim || other === null) return one;
+    const why = `${claim.serviceId} is the ${claim.entity} with the key ${other} already: look at the service which of the two it is`;
+    return { ...one, decision: { to: null, why } };
   });
 }
 
@@ -160,17 +178,14 @@ async function bindResolved(
   const found = rows.filter(({ id, operation }) => conflicts.has(id) || (operation === 'create' && isFromBefore(id)));
   for (const row of found) row.contentHash = unknownContent;
   await doubtContents(tx, found);
-  await bindRecords(
-    tx,
-    rows
-      .filter((row) => row.operation !== 'delete')
-      .map((row) => ({
-        ...row,
-        serviceId: serviceIds.get(row.id) as string,
-        acknowledged: provenRecord(row.contentHash, row.record),
-      })),
-    nowMs,
-  );
+  const bindings = rows
+    .filter((row) => row.operation !== 'delete')
+    .map((row) => ({
+      ...row,
+      serviceId: serviceIds.get(row.id) as string,
+      acknowledged: provenRecord(row.contentHash, row.record),
+    }));
+  await bindRecords(tx, bindings, await BindingHolders.of(tx, bindings), nowMs);
   await closeBindings(
     tx,
     rows.filter((row) => row.operation === 'delete'),

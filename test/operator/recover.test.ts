@@ -5,7 +5,7 @@ import { confirmMessages } from '../../src/operator/confirm-held.js';
 import { recover } from '../../src/operator/recover.js';
 import { capture } from '../../src/outbound/capture/capture.js';
 import type { CapturePageResult } from '../../src/outbound/capture/capture-page.js';
-import type { BindingRow } from '../../src/outbound/outbox/bindings.js';
+import type { BindingRow } from '../../src/outbound/outbox/exported-bindings.js';
 import { createKey } from '../../src/outbound/outbox/idempotency-key.js';
 import { presumeSent } from '../../src/outbound/recovery/recover-messages.js';
 import type { Store, Tx } from '../../src/store/store.js';

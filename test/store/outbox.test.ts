@@ -7,7 +7,8 @@ import { type ClaimedMessage, claimMessages } from '../../src/outbound/deliver/c
 import { parkForgottenKeys, settleNothingToSend } from '../../src/outbound/deliver/claims.js';
 import type { SettledMessage } from '../../src/outbound/deliver/deliver-result.js';
 import { dueMessageIds, nextDueAt, probeMessageId } from '../../src/outbound/deliver/due-messages.js';
-import { promoteDependent, settleMessages } from '../../src/outbound/deliver/settle-messages.js';
+import { promoteDependent } from '../../src/outbound/deliver/promote-dependent.js';
+import { settleMessages } from '../../src/outbound/deliver/settle-messages.js';
 import { sha256, unknownContent } from '../../src/outbound/outbox/content-hash.js';
 import { createKey } from '../../src/outbound/outbox/idempotency-key.js';
 import { settle } from '../../src/outbound/outbox/message.js';
@@ -412,12 +413,12 @@ onBothStores('the outbox', (kit) => {
 
     it('many with different outcomes in one batch', async () => {
       const claimed = await claimOne(...Array.from({ length: 900 }, (_, i) => message('order', `${i}`)));
-      const verdicts: Verdict[] = [
-        delivered('O'),
+      const verdictsOf = (i: number): Verdict[] => [
+        delivered(`O-${i}`),
         { kind: 'in_doubt', reason: 'a timeout' },
         { kind: 'refused', reason: 'no' },
       ];
-      const batch = claimed.map((one, i) => settled(one, verdicts[i % 3] as Verdict));
+      const batch = claimed.map((one, i) => settled(one, verdictsOf(i)[i % 3] as Verdict));
       await settleAll(batch, 1, now + 10);
       expect(
         await kit.rows(

@@ -6,6 +6,7 @@ import { boundedText } from '../../store/bounded-text.js';
 import { sweepAtNextPass } from '../../store/cursors.js';
 import type { Tx } from '../../store/store.js';
 import { type AdoptedFrom, heldAsAdopted, insertAdoptions } from '../outbox/adoptions.js';
+import { BindingHolders } from '../outbox/binding-holders.js';
 import { bindRecords } from '../outbox/bindings.js';
 import { composePatch, type UpdateMethod } from '../outbox/compose-update.js';
 import { canonicalJson, setContentHashes, sha256, unknownContent } from '../outbox/content-hash.js';
@@ -40,15 +41,13 @@ async function adoptFound(
   by: { from: AdoptedFrom; actor: string; method: UpdateMethod },
   nowMs: number,
 ): Promise<AdoptOutcome> {
-  const bound = await tx.rows<{ sourceKey: string }>(
-    `SELECT source_key FROM binding WHERE service_id=? AND entity='customer'${tx.forUpdate}`,
-    [found.serviceId],
-  );
-  const other = bound.find((row) => row.sourceKey !== create.sourceKey);
-  if (other)
+  const claim = { entity: 'customer' as const, sourceKey: create.sourceKey, serviceId: found.serviceId };
+  const holders = await BindingHolders.of(tx, [claim]);
+  const other = holders.otherThan(claim);
+  if (other !== null)
     return {
       kind: 'refused',
-      reason: `The service's ${found.serviceId} is the customer with the key ${other.sourceKey} of the ERP: two customers there have one code. Give this one a code of its own.`,
+      reason: `The service's ${found.serviceId} is the customer with the key ${other} of the ERP: two customers there have one code. Give this one a code of its own.`,
     };
   const [own] = await tx.rows<{ serviceId: string; contentHash: string }>(
     "SELECT service_id, content_hash FROM binding WHERE entity='customer' AND source_key=?",
@@ -84,14 +83,13 @@ async function adoptFound(
   const wanted = newer.findLast((one) => one.operation === 'update' && one.record !== null) ?? message;
   const record = JSON.parse(wanted.record) as { [name: string]: JsonValue };
   const { base, baseHash, differs } = compareWithShown(record, found.shown, by.method);
-  const adoption = { entity: 'customer' as const, sourceKey: create.sourceKey, serviceId: found.serviceId };
   const { revision, generation, identity, contentHash, mappingFingerprint } = message;
   const captured = { generation, identity, contentHash, mappingFingerprint, record: message.record };
   await bindRecords(
     tx,
     [
       {
-        ...adoption,
+        ...claim,
         revision,
         generation,
         contentHash: baseHash,
@@ -100,9 +98,10 @@ async function adoptFound(
         acknowledged: canonicalJson(base),
       },
     ],
+    holders,
     nowMs,
   );
-  await insertAdoptions(tx, [{ ...adoption, from: by.from, actor: by.actor, differs }], nowMs);
+  await insertAdoptions(tx, [{ ...claim, from: by.from, actor: by.actor, differs }], nowMs);
   await closeAsSettled(tx, [create.id], 'The service had it already: it is adopted.', nowMs, found.serviceId);
 
   const waiting = newer.filter(
@@ -116,7 +115,7 @@ async function adoptFound(
         tx,
         [
           {
-            ...adoption,
+            ...claim,
             ...captured,
             revision: revision + 1,
             operation: 'update',

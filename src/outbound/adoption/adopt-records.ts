@@ -3,7 +3,8 @@ import type { Entity } from '../../model/record.js';
 import { placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { insertAdoptions } from '../outbox/adoptions.js';
-import { bindNewRecords } from '../outbox/bindings.js';
+import { BindingHolders } from '../outbox/binding-holders.js';
+import { bindRecords } from '../outbox/bindings.js';
 import { setContentHashes } from '../outbox/content-hash.js';
 import { closeAsSettled } from '../outbox/transitions.js';
 import type { AdoptableMessage, AdoptableRecord, AdoptionClaim, AdoptionDecision } from './decide-adoption.js';
@@ -78,7 +79,7 @@ export async function bindClaimed(
   actor: string,
   nowMs: number,
 ): Promise<void> {
-  await bindNewRecords(
+  await bindRecords(
     tx,
     records.map(({ decision, record, ...one }) => ({
       ...one,
@@ -86,6 +87,7 @@ export async function bindClaimed(
       generation: decision.generation,
       acknowledged: record,
     })),
+    await BindingHolders.of(tx, records),
     nowMs,
   );
   await insertAdoptions(

@@ -39,7 +39,7 @@ export async function knownRecords(
     if (record) Object.assign(record, facts);
   };
   const messages = await tx.rows<{ sourceKey: string } & NonNullable<KnownRecord['newest']>>(
-    `SELECT id, source_key, revision, operation, generation, state, park_class, content_hash, first_sent_at, reason, number,
+    `SELECT id, source_key, revision, operation, generation, state, park_class, content_hash, first_sent_at, found_at, reason, number,
             mapping_fingerprint, identity
        FROM outbox_message
       WHERE entity=? AND source_key IN ${listed}

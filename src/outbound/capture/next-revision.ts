@@ -12,6 +12,8 @@ export interface NewestMessage {
   contentHash: string;
   /** When its bytes may have left for the first time; null: never. */
   firstSentAt: number | null;
+  /** When a person or a look-up found its record at the service; null: the service acknowledged its own key, or nothing. */
+  foundAt: number | null;
 }
 
 export interface KnownBinding {
@@ -184,6 +186,9 @@ export function forcedRevision(
     case 'delivered':
       if (newest.operation !== 'create')
         return { action: 'skip', reason: 'the service acknowledged its latest update' };
+      // Its key may never have arrived: the service would take it for a new create.
+      if (newest.foundAt !== null)
+        return { action: 'skip', reason: 'it was found at the service, which never acknowledged its key' };
       if (newest.firstSentAt === null || mayBeForgotten(newest.firstSentAt, nowMs, keyLifetimeMs))
         return {
           action: 'skip',

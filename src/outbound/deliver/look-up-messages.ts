@@ -2,6 +2,7 @@ import type { Entity } from '../../model/record.js';
 import type { FoundRecord, LookUpFinding } from '../../model/verdict.js';
 import { placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
+import type { BindingHolders } from '../outbox/binding-holders.js';
 import { type Binding, bindRecords } from '../outbox/bindings.js';
 import { doubtContents, provenRecord, unknownContent } from '../outbox/content-hash.js';
 import type { ParkClass } from '../outbox/message.js';
@@ -116,6 +117,8 @@ type SettledLookUp = Exclude<LookUpDecision, { to: 'adopted' }>;
 interface LookUpOutcome {
   /** Null: not answered, to be tried again at `nextAttemptAt`. */
   decision: SettledLookUp | null;
+  /** Asked for the record that was found. */
+  holders: BindingHolders;
   nextAttemptAt: number;
   /** Why it was not answered. */
   reason: string | null;
@@ -129,7 +132,7 @@ interface LookUpOutcome {
 export async function settleLookUp(
   tx: Tx,
   message: LookUpMessage,
-  { decision, nextAttemptAt, reason, wasSent }: LookUpOutcome,
+  { decision, holders, nextAttemptAt, reason, wasSent }: LookUpOutcome,
   epoch: number,
   nowMs: number,
 ): Promise<boolean> {
@@ -137,7 +140,7 @@ export async function settleLookUp(
   const back = { state: cause === 'conflict' ? 'parked' : 'in_doubt', reason, nextAttemptAt } as const;
   const transition = decision ? afterFinding(decision, nowMs) : { ...back, failures: failures + (wasSent ? 1 : 0) };
   const matched = await settleSending(tx, [{ id, attemptNumber, transition }], epoch, nowMs);
-  if (matched > 0 && decision?.to === 'delivered') await bind(tx, message.id, decision, nowMs);
+  if (matched > 0 && decision?.to === 'delivered') await bind(tx, message.id, decision, holders, nowMs);
   return matched > 0;
 }
 
@@ -148,7 +151,7 @@ function afterFinding(
   const over = { parkClass: null, reason: null, nextAttemptAt: nowMs, failures: 0 };
   switch (decision.to) {
     case 'delivered':
-      return { ...over, state: 'delivered', serviceId: decision.serviceId, flag: decision.flag };
+      return { ...over, state: 'delivered', serviceId: decision.serviceId, flag: decision.flag, foundAt: nowMs };
     case 'pending':
       return { ...over, state: 'pending', firstSentAt: null };
     case 'parked': {
@@ -171,6 +174,7 @@ async function bind(
   tx: Tx,
   messageId: number,
   decision: Extract<LookUpDecision, { to: 'delivered' }>,
+  holders: BindingHolders,
   nowMs: number,
 ): Promise<void> {
   const isFromBefore = await fromBeforeRecovery(tx);
@@ -193,6 +197,7 @@ async function bind(
       serviceId,
       acknowledged: contentKnown ? provenRecord(row.contentHash, record) : null,
     })),
+    holders,
     nowMs,
   );
 }
@@ -223,17 +228,23 @@ export function decideLookUp(
   switch (finding.kind) {
     case 'found': {
       if (message.cause === 'conflict' && message.entity === 'customer') return { to: 'adopted', found: finding };
-      const words = ['Found by look-up.'];
       const { expectedTotal } = message;
       const wrongTotal =
         settings.checkTotal === 'exact' &&
         expectedTotal !== null &&
         finding.total !== null &&
         BigInt(finding.total) !== expectedTotal;
-      if (wrongTotal) words.push(`Its total there is ${finding.total}; the lines add up to ${expectedTotal}.`);
+      // Numbers of orders repeat: what has another customer or total may be another order.
+      if (wrongTotal)
+        return park(
+          `A look-up finds ${finding.serviceId}, which proves nothing: its total there is ${finding.total}, and the lines add up to ${expectedTotal}.`,
+        );
+      if (finding.differs.includes('customer_code'))
+        return park(`A look-up finds ${finding.serviceId}, which proves nothing: it is another customer's.`);
+      const words = ['Found by look-up.'];
       if (finding.differs.length > 0) words.push(`It differs there in ${finding.differs.join(', ')}.`);
       // Something else made or changed it: the next update sends every field.
-      const contentKnown = message.cause === 'in_doubt' && !wrongTotal && finding.differs.length === 0;
+      const contentKnown = message.cause === 'in_doubt' && finding.differs.length === 0;
       return { to: 'delivered', serviceId: finding.serviceId, flag: words.join(' '), contentKnown };
     }
     case 'none':
@@ -247,4 +258,18 @@ export function decideLookUp(
     case 'odd':
       return park(`A look-up proves nothing: ${finding.reason}.`);
   }
+}
+
+/** What was found may be another record's already: then it is not this one's. */
+export function unlessHeld(
+  decision: LookUpDecision,
+  { entity, sourceKey }: Pick<LookUpMessage, 'entity' | 'sourceKey'>,
+  holders: BindingHolders,
+): LookUpDecision {
+  if (decision.to !== 'delivered') return decision;
+  const { serviceId } = decision;
+  const other = holders.otherThan({ entity, sourceKey, serviceId });
+  if (other === null) return decision;
+  const reason = `A look-up finds ${serviceId}, which is the ${entity} with the key ${other} already. Look at the service, then use outbox resolve.`;
+  return { to: 'parked', parkClass: 'conflict', reason };
 }

@@ -8,6 +8,7 @@ import { existingCustomerEndpoint } from '../../service/look-up.js';
 import type { ServiceClient } from '../../service/service-client.js';
 import type { Tx } from '../../store/store.js';
 import { type AdoptOutcome, adoptCustomer } from '../adoption/adopt-found.js';
+import { BindingHolders } from '../outbox/binding-holders.js';
 import { backoffMs } from '../outbox/message.js';
 import { callTooEarly, type EndedAttempt, endAttempts } from './attempts.js';
 import type { DeliveryTally, LookUpResult } from './deliver-result.js';
@@ -22,6 +23,7 @@ import {
   nextConflictAt,
   postponeLookUp,
   settleLookUp,
+  unlessHeld,
 } from './look-up-messages.js';
 import type { SendGate } from './send-gate.js';
 import type { ServiceLease } from './service-lease.js';
@@ -121,7 +123,10 @@ export class LookUps implements Settler<LookUpMessage, LookUpFinding> {
   async #settleOne(tx: Tx, { about: message, sent, isProbe }: EndedLookUp, at: number): Promise<LookUpResult> {
     const { settings, random, actor } = this.context;
     const { verdict } = sent;
-    const decision = isFinding(verdict) ? this.#decide(message, verdict) : null;
+    const finding = isFinding(verdict) ? this.#decide(message, verdict) : null;
+    const claims = finding?.to === 'delivered' ? [{ ...message, serviceId: finding.serviceId }] : [];
+    const holders = await BindingHolders.of(tx, claims);
+    const decision = finding && unlessHeld(finding, message, holders);
     const { backoffBaseSeconds, backoffMaxSeconds } = settings.delivery;
     const maxMs = backoffMaxSeconds * 1000;
     const backoff = { baseMs: backoffBaseSeconds * 1000, maxMs: isProbe ? Math.min(maxMs, afterOutageMs) : maxMs };
@@ -129,6 +134,7 @@ export class LookUps implements Settler<LookUpMessage, LookUpFinding> {
     const outcome = {
       // Adopting comes right after it; until then it is what it was.
       decision: decision?.to === 'adopted' ? null : decision,
+      holders,
       nextAttemptAt: failed ? at + Math.max(1_000, backoffMs(message.failures + 1, backoff, random())) : at,
       reason: isFinding(verdict) ? null : verdict.reason,
       wasSent: sent.startedAtMs !== null,

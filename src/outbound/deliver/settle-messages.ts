@@ -1,6 +1,4 @@
-import { isDeepStrictEqual } from 'node:util';
 import { appendAudit, shownReason } from '../../audit/audit-log.js';
-import type { Entity, JsonValue } from '../../model/record.js';
 import type { Delivered } from '../../model/verdict.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
@@ -8,11 +6,11 @@ import { recordSuccess } from '../../store/job-runs.js';
 import { placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { adoptCustomer } from '../adoption/adopt-found.js';
+import { type BindingClaim, BindingHolders } from '../outbox/binding-holders.js';
 import { bindRecords, closeBindings } from '../outbox/bindings.js';
 import { doubtContents, provenRecord, unknownContent } from '../outbox/content-hash.js';
-import { createKey } from '../outbox/idempotency-key.js';
 import { settle } from '../outbox/message.js';
-import { settleSending, supersedeUnsent } from '../outbox/transitions.js';
+import { settleSending } from '../outbox/transitions.js';
 import { fromBeforeRecovery } from '../recovery/recover-messages.js';
 import { type EndedAttempt, endAttempts, forbiddenBefore, passedSinceForbidden } from './attempts.js';
 import type { ClaimedMessage } from './claim-messages.js';
@@ -21,6 +19,7 @@ import type { Ended, Settled, Settler } from './exchange.js';
 import { endpointKey, judgeForbidden } from './lane-effects.js';
 import { afterOutageMs } from './lane-keeper.js';
 import { noteStates } from './profile-notices.js';
+import { promoteDependent } from './promote-dependent.js';
 
 /** Settles what was sent, in batches: message, attempt, binding and audit. */
 export class MessageSettler implements Settler<ClaimedMessage, Delivered> {
@@ -34,7 +33,7 @@ export class MessageSettler implements Settler<ClaimedMessage, Delivered> {
     const { settings, actor, random } = this.context;
     const { backoffBaseSeconds, backoffMaxSeconds } = settings.delivery;
     const maxMs = backoffMaxSeconds * 1000;
-    const all = (await heedForbidden(tx, ended)).map((one): SettledMessage => {
+    const judged = (await heedForbidden(tx, ended)).map((one): SettledMessage => {
       const transition = settle(one.about, one.sent.verdict, {
         nowMs: at,
         random: random(),
@@ -44,7 +43,9 @@ export class MessageSettler implements Settler<ClaimedMessage, Delivered> {
       });
       return { ...one, transition };
     });
-    const settled = await settleMessages(tx, all, this.epoch, actor, at);
+    const settled = await settleMessages(tx, judged, this.epoch, actor, at);
+    const settledById = new Map(settled.map((one) => [one.about.id, one]));
+    const all = judged.map((one) => settledById.get(one.about.id) ?? one);
     await this.#promoteDependents(tx, settled, at);
     if (settled.some(({ transition }) => transition.state === 'delivered')) await recordSuccess(tx, 'deliver', at);
     await this.#noteStates(tx, settled, at);
@@ -113,7 +114,7 @@ function endedAttempt({ about, sent, transition }: SettledMessage): EndedAttempt
   const { verdict } = sent;
   const { state, parkClass, reason, nextAttemptAt } = transition;
   const becameOf: EndedAttempt['becameOf'] = [];
-  if (verdict.kind === 'delivered') {
+  if (verdict.kind === 'delivered' && state === 'delivered') {
     const { serviceId, flag, state: serviceState = null, total: serviceTotal = null } = verdict;
     becameOf.push({
       event: 'delivered',
@@ -171,8 +172,13 @@ export async function settleMessages(
   actor: string,
   nowMs: number,
 ): Promise<SettledMessage[]> {
-  const settled = await doubtOldAnswers(tx, await stillSending(tx, all, epoch));
-  if (settled.length === 0) return [];
+  const sending = await stillSending(tx, all, epoch);
+  if (sending.length === 0) return [];
+  const holders = await BindingHolders.of(tx, sending.flatMap(claimsOf));
+  const settled = await doubtOldAnswers(
+    tx,
+    sending.map((one) => unlessTaken(one, holders)),
+  );
   await settleSending(
     tx,
     settled.map(({ about, transition }) => ({ id: about.id, attemptNumber: about.attemptNumber, transition })),
@@ -190,6 +196,7 @@ export async function settleMessages(
         serviceId: transition.serviceId as string,
         acknowledged: provenRecord(about.contentHash, about.record),
       })),
+    holders,
     nowMs,
   );
   await closeBindings(
@@ -198,6 +205,26 @@ export async function settleMessages(
     nowMs,
   );
   return settled;
+}
+
+/** What the acknowledgement binds, if anything. */
+function claimsOf({ about, transition }: SettledMessage): BindingClaim[] {
+  const { entity, sourceKey } = about;
+  if (transition.state !== 'delivered' || about.operation === 'delete') return [];
+  return [{ entity, sourceKey, serviceId: transition.serviceId as string }];
+}
+
+/** An acknowledgement that names the record of another one acknowledges nothing: a person has to look. */
+function unlessTaken(one: SettledMessage, holders: BindingHolders): SettledMessage {
+  const [claim] = claimsOf(one);
+  const other = claim ? holders.otherThan(claim) : null;
+  if (!claim || other === null) return one;
+  const reason = `The service acknowledged it as ${claim.serviceId}, which is the ${claim.entity} with the key ${other} already. Look at the service, then use outbox resolve.`;
+  const { transition } = one;
+  return {
+    ...one,
+    transition: { ...transition, state: 'parked', parkClass: 'conflict', reason, serviceId: null, flag: null },
+  };
 }
 
 /**
@@ -234,53 +261,4 @@ async function stillSending(tx: Tx, settled: readonly SettledMessage[], epoch: n
     const { attempts, ...now } = sending.get(one.about.id) ?? {};
     return attempts === one.about.attemptNumber ? [{ ...one, about: { ...one.about, ...now } }] : [];
   });
-}
-
-/**
- * A create was refused with proof while a newer revision was waiting behind it as an update: that one becomes the create,
- * also when it waits for a person (held, or not mappable): as an update it would wait for ever for the record.
- * Not when the record is bound: then the refused one was a repetition, and the update finds its record at the service.
- * @param removals fields that say at the service that a record was removed; what carries them needs no create
- * @returns the id of the promoted message, or null
- */
-export async function promoteDependent(
-  tx: Tx,
-  refused: { id: number; entity: Entity; sourceKey: string; revision: number; generation: number },
-  installation: string,
-  replaysRefusals: boolean,
-  nowMs: number,
-  removals: readonly { [field: string]: JsonValue }[] = [],
-): Promise<number | null> {
-  const [next] = await tx.rows<{ id: number; operation: string; parkClass: string | null; record: string | null }>(
-    `SELECT id, operation, park_class, (SELECT b.record FROM message_body b WHERE b.message_id=outbox_message.id) AS record
-       FROM outbox_message
-      WHERE entity=? AND source_key=? AND revision>? AND operation IN ('update','delete') AND first_sent_at IS NULL
-        AND (state='pending' OR (state='parked' AND park_class IN ('held','unmapped')))
-        AND NOT EXISTS (SELECT 1 FROM binding b WHERE b.entity=? AND b.source_key=?)
-      ORDER BY revision DESC LIMIT 1`,
-    [refused.entity, refused.sourceKey, refused.revision, refused.entity, refused.sourceKey],
-  );
-  if (!next) return null;
-  // Nothing was made, so that nothing has to be removed.
-  if (next.operation === 'delete' || removals.some((patch) => carries(next.record, patch))) {
-    await supersedeUnsent(tx, [refused.id, next.id], null, nowMs);
-    return next.id;
-  }
-  const generation = refused.generation + (replaysRefusals ? 1 : 0);
-  if (next.parkClass === 'unmapped')
-    await tx.run("UPDATE outbox_message SET operation='create', generation=? WHERE id=?", [generation, next.id]);
-  else
-    await tx.run(
-      `UPDATE outbox_message SET operation='create', generation=?, idempotency_key=?, body_hash=content_hash, next_attempt_at=? WHERE id=?`,
-      [generation, createKey(installation, refused.entity, refused.sourceKey, generation), nowMs, next.id],
-    );
-  await supersedeUnsent(tx, [refused.id], null, nowMs);
-  return next.id;
-}
-
-function carries(record: string | null, patch: { [field: string]: JsonValue }): boolean {
-  const fields = JSON.parse(record ?? '{}') as { [field: string]: JsonValue };
-  const said = Object.entries(patch);
-  // Fields that say nothing are carried by every record.
-  return said.length > 0 && said.every(([name, value]) => isDeepStrictEqual(fields[name], value));
 }

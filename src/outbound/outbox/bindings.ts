@@ -1,9 +1,11 @@
 import { type Entity, entities } from '../../model/record.js';
 import { boundedText } from '../../store/bounded-text.js';
-import { insertRows, placeholders, type Row, updateRows, upsertRows } from '../../store/rows.js';
+import { insertRows, placeholders, updateRows, upsertRows } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { deleteAdoptions } from './adoptions.js';
+import type { BindingHolders } from './binding-holders.js';
 import { unknownContent } from './content-hash.js';
+import type { BindingRow, ClosedBindingRow } from './exported-bindings.js';
 
 /**
  * The only file that writes bindings: which record of the service is which of the ERP, and what the
@@ -31,17 +33,37 @@ export interface Binding extends RecordName {
 
 const key = ['entity', 'source_key'];
 
-/** Binds records, or brings their bindings up to date. */
-export async function bindRecords(tx: Tx, bindings: readonly Binding[], nowMs: number): Promise<void> {
-  await upsertRows(tx, 'binding', key, bindingRows(bindings, nowMs));
+/**
+ * Binds records, or brings their bindings up to date; of several for one record the last counts.
+ * @param holders what was asked for these bindings in this transaction
+ * @throws when another record holds one of the ids: the caller has parked or refused it before
+ */
+export async function bindRecords(
+  tx: Tx,
+  bindings: readonly Binding[],
+  holders: BindingHolders,
+  nowMs: number,
+): Promise<void> {
+  await writeBindings(tx, bindingRows(bindings, nowMs), holders);
 }
 
-/** Binds records that are not bound yet. @throws when one is */
-export async function bindNewRecords(tx: Tx, bindings: readonly Binding[], nowMs: number): Promise<void> {
-  await insertRows(tx, 'binding', bindingRows(bindings, nowMs));
+/** No upsert: on MySQL it would write over the row of another record that holds the id. */
+async function writeBindings(tx: Tx, bindings: readonly BindingRow[], holders: BindingHolders): Promise<void> {
+  const rows = [...new Map(bindings.map((row) => [`${row.entity} ${row.source_key}`, row])).values()];
+  for (const { entity, source_key: sourceKey, service_id: serviceId } of rows) {
+    const other = holders.otherThan({ entity, sourceKey, serviceId });
+    if (other !== null) throw new Error(`The ${entity} ${sourceKey} must not take the id of ${other}: ${serviceId}`);
+  }
+  const isBound = (row: BindingRow) => holders.isBound(row.entity, row.source_key);
+  await updateRows(tx, 'binding', key, rows.filter(isBound));
+  await insertRows(
+    tx,
+    'binding',
+    rows.filter((row) => !isBound(row)),
+  );
 }
 
-function bindingRows(bindings: readonly Binding[], nowMs: number): Row[] {
+function bindingRows(bindings: readonly Binding[], nowMs: number): BindingRow[] {
   return bindings.map((one) => ({
     entity: one.entity,
     source_key: one.sourceKey,
@@ -231,50 +253,9 @@ export async function reviseFinal(tx: Tx, finalStates: readonly string[]): Promi
   );
 }
 
-export interface BindingRow extends Row {
-  entity: string;
-  source_key: string;
-  service_id: string;
-  revision: number;
-  generation: number;
-  content_hash: string;
-}
-
-/** What is remembered of a record that was removed at the service. */
-export interface ClosedBindingRow extends Row {
-  entity: string;
-  source_key: string;
-  service_id: string;
-  revision: number;
-  generation: number;
-  closed_at: number;
-}
-
-/** Rows of an entity in the order of their keys, after `afterKey`. */
-export async function bindingsAfter(tx: Tx, entity: Entity, afterKey: string, limit: number): Promise<BindingRow[]> {
-  return rowsAfter(tx, 'binding', entity, afterKey, limit);
-}
-
-/** The same of what was removed at the service. */
-export async function closedBindingsAfter(
-  tx: Tx,
-  entity: Entity,
-  afterKey: string,
-  limit: number,
-): Promise<ClosedBindingRow[]> {
-  return rowsAfter(tx, 'closed_binding', entity, afterKey, limit);
-}
-
-async function rowsAfter<T>(tx: Tx, table: string, entity: Entity, afterKey: string, limit: number): Promise<T[]> {
-  return tx.select<T>(
-    `SELECT * FROM ${table} WHERE entity=? AND source_key>? ORDER BY source_key LIMIT ${Math.trunc(limit)}`,
-    [entity, afterKey],
-  );
-}
-
-/** Takes over exported bindings, open ones or those of removed records, in place of what the store has of them. */
-export async function importBindings(tx: Tx, bindings: readonly BindingRow[]): Promise<void> {
-  await upsertRows(tx, 'binding', key, bindings);
+/** Takes over exported bindings in place of what the store has of them. @throws as `bindRecords` does */
+export async function importBindings(tx: Tx, bindings: readonly BindingRow[], holders: BindingHolders): Promise<void> {
+  await writeBindings(tx, bindings, holders);
 }
 
 export async function importClosedBindings(tx: Tx, entity: Entity, closed: readonly ClosedBindingRow[]): Promise<void> {

@@ -63,7 +63,7 @@ interface Settled {
   id: number;
   attemptNumber: number;
   /** Fields that are left out stay as they are. */
-  transition: Pick<Transition, 'state'> & Partial<Transition>;
+  transition: Pick<Transition, 'state'> & Partial<Transition> & { foundAt?: number };
 }
 
 /**
@@ -92,6 +92,7 @@ export async function settleSending(
       first_sent_at: transition.firstSentAt,
       service_id: transition.serviceId,
       flag: transition.flag,
+      found_at: transition.foundAt,
       closed_at: transition.state === 'delivered' ? nowMs : null,
     };
     return Object.fromEntries(Object.entries(columns).filter(([, value]) => value !== undefined)) as Row;
@@ -247,6 +248,7 @@ export async function resolveAsDelivered(
       park_class: null,
       reason,
       service_id: serviceId,
+      found_at: nowMs,
       closed_at: nowMs,
     })),
   );

@@ -4,13 +4,9 @@ import { lockLease } from '../../store/lease.js';
 import { inChunks, placeholders, updateRows } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { type AdoptionRow, importAdoptions } from '../outbox/adoptions.js';
-import {
-  type BindingRow,
-  boundKeys,
-  type ClosedBindingRow,
-  importBindings,
-  importClosedBindings,
-} from '../outbox/bindings.js';
+import { BindingHolders } from '../outbox/binding-holders.js';
+import { boundKeys, importBindings, importClosedBindings } from '../outbox/bindings.js';
+import type { BindingRow, ClosedBindingRow } from '../outbox/exported-bindings.js';
 import type { Operation } from '../outbox/message.js';
 import { closeAsSettled } from '../outbox/transitions.js';
 import { doubtBindings } from './recover-messages.js';
@@ -37,10 +33,10 @@ export async function takeOverBindings(
   hold: RecoveryHold,
   exported: AsyncIterable<ExportedRow> | null,
 ): Promise<TakenOver> {
-  const bindings = { imported: 0, older: 0, closed: 0, removed: 0 };
+  const bindings = { imported: 0, older: 0, taken: 0, closed: 0, removed: 0 };
   for await (const chunk of inChunks(exported, 500)) {
     const done = await context.store.transaction('import bindings', (tx) => importRows(context, tx, hold, chunk));
-    for (const name of ['imported', 'older', 'closed', 'removed'] as const) bindings[name] += done[name];
+    for (const name of ['imported', 'older', 'taken', 'closed', 'removed'] as const) bindings[name] += done[name];
   }
   return { bindings, doubtedBindings: await doubtAllBindings(context, hold) };
 }
@@ -90,21 +86,28 @@ interface TakenOverBindings {
   imported: number;
   /** The store knew the record better already. */
   older: number;
+  /** Not taken over, because another record holds the id at the service. */
+  taken: number;
   /** Creates and removals that wait no more, because the record is there: capture compares its row with the binding. */
   closed: number;
 }
 
 /** Takes over bindings that were exported. A create that was captured meanwhile, and never sent, is closed. */
 async function takeOverOpen(tx: Tx, rows: readonly BindingRow[], nowMs: number): Promise<TakenOverBindings> {
-  const result: TakenOverBindings = { imported: 0, older: 0, closed: 0 };
+  const result: TakenOverBindings = { imported: 0, older: 0, taken: 0, closed: 0 };
   for (const entity of entities) {
     const given = rows.filter((row) => row.entity === entity);
     // Records removed since the export stay removed.
-    const newer = await newerThanKnown(tx, entity, given);
+    const known = await newerThanKnown(tx, entity, given);
+    const claimOf = (row: BindingRow) => ({ entity, sourceKey: row.source_key, serviceId: row.service_id });
+    const holders = await BindingHolders.of(tx, known.map(claimOf));
+    // Another record holds its id by now. Its create stays in doubt, and a person finds which of the two it is.
+    const newer = known.filter((row) => holders.otherThan(claimOf(row)) === null);
     result.imported += newer.length;
-    result.older += given.length - newer.length;
+    result.taken += known.length - newer.length;
+    result.older += given.length - known.length;
     if (newer.length === 0) continue;
-    await importBindings(tx, newer);
+    await importBindings(tx, newer, holders);
     const reason = 'The service has it already: its binding was imported.';
     result.closed += await closeProven(tx, entity, newer, { isBound: true, reason }, nowMs);
     await moveBehind(tx, entity, newer);

@@ -136,6 +136,7 @@ describe('what follows when a person says which record at the service is ours', 
           parkClass: null,
           contentHash: 'A',
           firstSentAt: null,
+          foundAt: null,
         };
         const binding = { revision: decision.revision, generation: decision.generation, contentHash: 'A' };
         const next = nextRevision(isEdited ? 'B' : 'A', newest ?? null, binding, replays);

@@ -41,6 +41,7 @@ describe('the brake of a single message', () => {
     parkClass: null,
     contentHash: 'A',
     firstSentAt: 1,
+    foundAt: null,
     mappingFingerprint: 'old',
     reason: null,
   };

@@ -19,6 +19,7 @@ const newest = (changes: Partial<NewestMessage> = {}): NewestMessage => ({
   parkClass: null,
   contentHash: 'A',
   firstSentAt: 1,
+  foundAt: null,
   ...changes,
 });
 const binding: KnownBinding = { revision: 1, generation: 0, contentHash: 'A' };

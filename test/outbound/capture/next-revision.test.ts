@@ -17,6 +17,7 @@ const newest = (changes: Partial<NewestMessage> = {}): NewestMessage => ({
   parkClass: null,
   contentHash: 'A',
   firstSentAt: null,
+  foundAt: null,
   ...changes,
 });
 const binding: KnownBinding = { revision: 3, generation: 1, contentHash: 'A' };
@@ -167,6 +168,11 @@ describe('what resync --force does with a row that has not changed', () => {
   it('never after the lifetime of the key, nor when nobody knows when it was first sent', () => {
     expect(forced({ state: 'delivered', ...sent }, sentAt + day + 1)).to.have.property('action', 'skip');
     expect(forced({ state: 'delivered' })).to.have.property('action', 'skip');
+  });
+
+  it('never what a person or a look-up found: the service never acknowledged its key', () => {
+    const found = forced({ state: 'delivered', ...sent, foundAt: sentAt });
+    expect(found).to.have.property('reason').that.contains('never acknowledged its key');
   });
 
   it('sends again what was refused or could not be mapped', () => {

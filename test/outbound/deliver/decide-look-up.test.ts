@@ -14,13 +14,19 @@ describe('what follows from a look-up', () => {
       flag: 'Found by look-up.',
       contentKnown: true,
     });
-    const wrong = decideLookUp(doubt, { ...found, total: 99 }, settings);
-    expect(wrong).to.deep.include({ to: 'delivered', contentKnown: false });
-    expect(wrong).to.have.property('flag').that.contains('99').and.contains('100');
     expect(decideLookUp(doubt, { ...found, total: 99 }, { ...settings, checkTotal: 'off' })).to.have.property(
       'flag',
       'Found by look-up.',
     );
+  });
+
+  it('another total or another customer proves nothing: numbers of orders repeat', () => {
+    const total = decideLookUp(doubt, { ...found, total: 99 }, settings);
+    expect(total).to.deep.include({ to: 'parked', parkClass: 'unproven' });
+    expect(total).to.have.property('reason').that.contains('99').and.contains('100').and.contains('resolve');
+    const differs = ['customer_code'];
+    for (const message of [doubt, conflict])
+      expect(decideLookUp(message, { ...found, total: null, differs }, settings)).to.have.property('to', 'parked');
   });
 
   it('a conflict of a customer that is found is adopted', () => {

@@ -108,6 +108,7 @@ export class RecordModel {
       parkClass: unmapped ? 'unmapped' : null,
       contentHash: content,
       firstSentAt: null,
+      foundAt: null,
       failures: 0,
       invalidAnswers: 0,
       customerWaits: 0,

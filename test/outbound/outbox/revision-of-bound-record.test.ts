@@ -18,6 +18,7 @@ describe('a change to a record that the service acknowledged', () => {
           state,
           parkClass,
           contentHash: 'a',
+          foundAt: null,
         } as const;
         const binding = { revision: 1, generation: 0, contentHash: 'a' };
         for (const replaysRefusals of [false, true])

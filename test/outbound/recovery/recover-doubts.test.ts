@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { recover } from '../../../src/operator/recover.js';
-import type { BindingRow } from '../../../src/outbound/outbox/bindings.js';
+import type { BindingRow } from '../../../src/outbound/outbox/exported-bindings.js';
 import { checkWitness, renewWitness } from '../../../src/outbound/recovery/store-witness.js';
 import { readWitness } from '../../../src/outbound/recovery/witness-file.js';
 import { readStoreInfo, writeStoreInfo } from '../../../src/store/store-info.js';

@@ -3,7 +3,7 @@ import {
   bindingsAfter,
   type ClosedBindingRow,
   closedBindingsAfter,
-} from '../../../src/outbound/outbox/bindings.js';
+} from '../../../src/outbound/outbox/exported-bindings.js';
 import { insertRows, type Row } from '../../../src/store/rows.js';
 import { writeStoreInfo } from '../../../src/store/store-info.js';
 import type { StoreKit } from '../../store/both-stores.js';

@@ -1,0 +1,63 @@
+import { placeholders } from '../../store/rows.js';
+import type { Tx } from '../../store/store.js';
+
+/** A record of the ERP, and the id at the service that it is to be bound to. */
+export interface BindingClaim {
+  entity: string;
+  sourceKey: string;
+  serviceId: string;
+}
+
+/**
+ * Which record of the ERP holds which id of the service, as far as some claims are concerned. An id belongs to one record:
+ * a second one that was bound to it would overwrite the first with its next edit. Bindings are written only with the
+ * answer of this question (`bindRecords`), and the schema forbids what slips through between two transactions.
+ */
+export class BindingHolders {
+  readonly #keysById = new Map<string, string>();
+  readonly #bound = new Set<string>();
+
+  /** Asks once for all claims. Where several claim an id that is free, the first of them gets it. */
+  static async of(tx: Tx, claims: readonly BindingClaim[]): Promise<BindingHolders> {
+    const holders = new BindingHolders();
+    const parts: string[] = [];
+    const parameters: string[] = [];
+    for (const entity of new Set(claims.map((claim) => claim.entity))) {
+      const some = claims.filter((claim) => claim.entity === entity);
+      for (const [column, values] of [
+        ['service_id', some.map(({ serviceId }) => serviceId)],
+        ['source_key', some.map(({ sourceKey }) => sourceKey)],
+      ] as const) {
+        parts.push(
+          `SELECT entity, source_key, service_id FROM binding WHERE entity=? AND ${column} IN ${placeholders(values.length)}`,
+        );
+        parameters.push(entity, ...values);
+      }
+    }
+    const rows = parts.length === 0 ? [] : await tx.rows<BindingClaim>(parts.join(' UNION ALL '), parameters);
+    for (const { entity, sourceKey, serviceId } of rows) {
+      holders.#bound.add(nameOf(entity, sourceKey));
+      holders.#keysById.set(nameOf(entity, serviceId), sourceKey);
+    }
+    for (const { entity, sourceKey, serviceId } of claims) {
+      const id = nameOf(entity, serviceId);
+      if (!holders.#keysById.has(id)) holders.#keysById.set(id, sourceKey);
+    }
+    return holders;
+  }
+
+  /** The key of another record that holds the id which is claimed; null: the claim may be bound. */
+  otherThan({ entity, sourceKey, serviceId }: BindingClaim): string | null {
+    const holder = this.#keysById.get(nameOf(entity, serviceId));
+    if (holder === undefined) throw new Error(`Nobody asked who holds the ${entity} ${serviceId}.`);
+    return holder === sourceKey ? null : holder;
+  }
+
+  isBound(entity: string, sourceKey: string): boolean {
+    return this.#bound.has(nameOf(entity, sourceKey));
+  }
+}
+
+function nameOf(entity: string, value: string): string {
+  return `${entity} ${value}`;
+}

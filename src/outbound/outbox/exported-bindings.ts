@@ -1,0 +1,45 @@
+import type { Entity } from '../../model/record.js';
+import type { Row } from '../../store/rows.js';
+import type { Tx } from '../../store/store.js';
+
+/** Bindings with every column they have, as they are exported and imported. */
+export interface BindingRow extends Row {
+  entity: string;
+  source_key: string;
+  service_id: string;
+  revision: number;
+  generation: number;
+  content_hash: string;
+}
+
+/** What is remembered of a record that was removed at the service. */
+export interface ClosedBindingRow extends Row {
+  entity: string;
+  source_key: string;
+  service_id: string;
+  revision: number;
+  generation: number;
+  closed_at: number;
+}
+
+/** Rows of an entity in the order of their keys, after `afterKey`. */
+export async function bindingsAfter(tx: Tx, entity: Entity, afterKey: string, limit: number): Promise<BindingRow[]> {
+  return rowsAfter(tx, 'binding', entity, afterKey, limit);
+}
+
+/** The same of what was removed at the service. */
+export async function closedBindingsAfter(
+  tx: Tx,
+  entity: Entity,
+  afterKey: string,
+  limit: number,
+): Promise<ClosedBindingRow[]> {
+  return rowsAfter(tx, 'closed_binding', entity, afterKey, limit);
+}
+
+async function rowsAfter<T>(tx: Tx, table: string, entity: Entity, afterKey: string, limit: number): Promise<T[]> {
+  return tx.select<T>(
+    `SELECT * FROM ${table} WHERE entity=? AND source_key>? ORDER BY source_key LIMIT ${Math.trunc(limit)}`,
+    [entity, afterKey],
+  );
+}
