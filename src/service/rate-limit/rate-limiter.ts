@@ -37,8 +37,8 @@ export class RateLimiter {
   readonly #limits: SlidingSlots[];
   readonly #knownPerSecond: number | null;
   readonly #clock: Clock;
-  /** Limits that the service names itself. */
-  #announced = new Map<string, SlidingSlots>();
+  /** Limits that the service names itself, each until its window has passed since: endpoints may name different ones in turn. */
+  #announced = new Map<string, { slots: SlidingSlots; untilMs: number }>();
   #advised: { remaining: number; untilMs: number } | null = null;
   #pace: Pace;
   /** When the requests of the last second left. */
@@ -147,12 +147,13 @@ export class RateLimiter {
       advice.remaining === null || advice.resetMs === null
         ? null
         : { remaining: advice.remaining, untilMs: now + advice.resetMs };
-    const announced = new Map<string, SlidingSlots>();
     for (const limit of advice.policies) {
       const name = `${limit.requests}/${limit.windowMs}`;
-      announced.set(name, this.#announced.get(name) ?? new SlidingSlots(limit));
+      const slots = this.#announced.get(name)?.slots ?? new SlidingSlots(limit);
+      this.#announced.set(name, { slots, untilMs: now + limit.windowMs });
     }
-    if (announced.size > 0) this.#announced = announced;
+    if (advice.policies.length > 0)
+      for (const [name, { untilMs }] of this.#announced) if (untilMs <= now) this.#announced.delete(name);
   }
 
   async #take(isPointless: () => boolean): Promise<{ slots: SlidingSlots[]; notNow: string | null }> {
@@ -163,7 +164,7 @@ export class RateLimiter {
       if (this.#isClosed || isPointless()) return { slots: [], notNow: null };
       const [longest] = this.#waits(now);
       if (!longest) {
-        const slots = [...this.#limits, ...this.#announced.values()];
+        const slots = [...this.#limits, ...[...this.#announced.values()].map((one) => one.slots)];
         for (const one of slots) one.take();
         this.#sentInLastSecond(now);
         this.#lastSecond.push(now);
@@ -188,9 +189,9 @@ export class RateLimiter {
     if (advised && advised.untilMs <= now) this.#advised = null;
     return [
       ...this.#limits.map((one) => ({ reason: usedUpInWords(one), waitMs: one.waitMs(now) })),
-      ...[...this.#announced.values()].map((one) => ({
-        reason: `the service says: ${usedUpInWords(one)}`,
-        waitMs: one.waitMs(now),
+      ...[...this.#announced.values()].map(({ slots }) => ({
+        reason: `the service says: ${usedUpInWords(slots)}`,
+        waitMs: slots.waitMs(now),
       })),
       {
         reason: 'the service asked us to slow down, request by request',

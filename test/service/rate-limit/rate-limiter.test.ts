@@ -180,6 +180,25 @@ describe('the rate limiter', () => {
     }
   });
 
+  it('keeps count of limits that endpoints name in turn', async () => {
+    let now = 0;
+    const clock: Clock = {
+      ...systemClock,
+      monotonicMs: () => now,
+      sleep: async (ms) => {
+        now += ms;
+      },
+    };
+    const limiter = new RateLimiter({ concurrency: 1, limits: [{ requests: 1000, windowMs: 1 }], clock });
+    for (let i = 0; i < 40; i++)
+      await limiter.run(async ({ heed }) => {
+        const requests = i % 2 === 0 ? 10 : 12;
+        heed(false, { remaining: null, resetMs: null, policies: [{ requests, windowMs: 1_000 }] });
+      });
+    expect(now).to.be.at.least(2_000);
+    limiter.close();
+  });
+
   it('keeps the pace on the whole where every timer is late', async () => {
     let now = 0;
     const clock: Clock = {
