@@ -113,6 +113,15 @@ describe('A cloned server', function () {
         const { orderNo } = await insertSampleOrder(erpOf('test-copy'));
         const before = atService();
         const copy = installation('original', 'test-copy');
+        const held = await copy.run('sync');
+        expect(held.code, held.stdout).to.equal(3);
+        expect(held.stdout + held.stderr).to.match(
+          /keys of customers were .*erp\.sqlite.*, and now .*test-copy\.sqlite/,
+        );
+        for (const entity of ['customers', 'orders']) {
+          const rekeyed = await copy.run('rekey', entity, '--same', '--yes', '--reason', 'the ERP moved');
+          expect(rekeyed.code, rekeyed.stderr).to.equal(0);
+        }
         expect(await heldFor(copy)).to.match(/the ERP database was .*erp\.sqlite and is .*test-copy\.sqlite/);
         expect(atService()).to.deep.equal(before);
         expect((await copy.run('go-live', '--yes')).code).to.equal(0);
