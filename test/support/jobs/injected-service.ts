@@ -28,7 +28,8 @@ export function injectedService(clock: VirtualClock, deadlineMs: number): Inject
     adapter: async (config) => {
       const method = (config.method ?? 'get').toUpperCase();
       const { away } = service;
-      service.requests.push({ atMs: clock.nowMs(), method, served: away === null });
+      // Of several that are under way at once each gets its own id.
+      const id = `o-${service.requests.push({ atMs: clock.nowMs(), method, served: away === null })}`;
       const fail = (message: string, code: string) => new AxiosError(message, code, config);
       const answer = (status: number, body: object, headers: Record<string, string> = {}) => ({
         status,
@@ -61,7 +62,6 @@ export function injectedService(clock: VirtualClock, deadlineMs: number): Inject
         (sum: number, item: { qty: number; price: number }) => sum + item.qty * item.price,
         0,
       );
-      const id = `o-${service.requests.length}`;
       return answer(201, { order_id: id, status: 'accepted', created_at: '2026-01-01T00:00:00Z', total });
     },
   };
