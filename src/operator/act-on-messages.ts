@@ -83,16 +83,19 @@ export async function decideForMessages(
     const message: OperableMessage = { ...row, customerCode, newerRevision: newerRevision === 1 };
     return { message, decision: decideOperatorAction(action, message, context) };
   });
-  return unlessHeld(tx, operated);
+  return unlessHeld(tx, operated, context.serviceId !== null);
 }
 
 /** An id of the service that belongs to another record can't be this one's, whatever a person says. */
-async function unlessHeld(tx: Tx, operated: readonly Operated[]): Promise<Operated[]> {
+async function unlessHeld(tx: Tx, operated: Operated[], isIdNamed: boolean): Promise<Operated[]> {
   const claimsOf = ({ message, decision }: Operated) =>
     decision.to === 'delivered' && message.operation !== 'delete'
       ? [{ ...message, serviceId: decision.serviceId }]
       : [];
-  const holders = await BindingHolders.of(tx, operated.flatMap(claimsOf));
+  const claims = operated.flatMap(claimsOf);
+  // An id that a person names for several records is the command's to refuse: none of them may get it by its place in a list.
+  if (isIdNamed && claims.length > 1) return operated;
+  const holders = await BindingHolders.of(tx, claims);
   return operated.map((one) => {
     const [claim] = claimsOf(one);
     const other = claim ? holders.otherThan(claim) : null;

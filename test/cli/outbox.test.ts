@@ -262,7 +262,7 @@ describe('waybill outbox', () => {
           'x',
           '--yes',
         );
-        expect(two.code).to.equal(2);
+        expect(two.code, two.stdout + two.stderr).to.equal(2);
         const one = await waybill(
           'outbox',
           'resolve',
