@@ -1,5 +1,5 @@
 import type { JsonValue } from '../model/record.js';
-import { boundedText } from './bounded-text.js';
+import { boundedText } from './rows.js';
 import type { SqlValue, Tx } from './store.js';
 
 /** One trouble that a person should know of, from the moment it began until it is over. */

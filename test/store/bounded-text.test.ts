@@ -1,8 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { bounded, boundedText } from '../../src/store/bounded-text.js';
 import { initialTables } from '../../src/store/migrations/1700000000000-initial.js';
-import { insertRows, type Row, updateRows, upsertRows } from '../../src/store/rows.js';
+import { bounded, boundedText, insertRows, type Row, updateRows, upsertRows } from '../../src/store/rows.js';
 import { onBothStores } from './both-stores.js';
 
 const column = 'outbox_message.flag';

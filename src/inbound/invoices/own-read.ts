@@ -5,7 +5,7 @@ import type { JobContext } from '../../ops/job-context.js';
 import { raiseForbiddenRead } from '../../outbound/deliver/profile-notices.js';
 import type { Question, ServiceReads } from '../../outbound/deliver/service-reads.js';
 import { parseJson } from '../../service/parse-json.js';
-import { boundedText } from '../../store/bounded-text.js';
+import { boundedText } from '../../store/rows.js';
 import type { Store, Tx } from '../../store/store.js';
 import { readInvoice } from './invoice-page.js';
 import { type OpenPull, type PullProgress, saveProgress } from './pull-record.js';

@@ -1,6 +1,5 @@
 import type { Settings } from '../../config/settings.js';
-import { boundedText } from '../../store/bounded-text.js';
-import { deleteOldest, type Row, updateRows } from '../../store/rows.js';
+import { boundedText, deleteOldest, type Row, updateRows } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { beginPasses, type PassState } from './list-proof.js';
 import { clearStaging, isGroupEnded } from './staging.js';

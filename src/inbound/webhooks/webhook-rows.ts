@@ -1,5 +1,4 @@
-import { boundedText } from '../../store/bounded-text.js';
-import { deleteOldest } from '../../store/rows.js';
+import { boundedText, deleteOldest } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import type { WebhookEvent } from './webhook-handler.js';
 

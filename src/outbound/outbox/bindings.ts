@@ -1,6 +1,5 @@
 import { type Entity, entities } from '../../model/record.js';
-import { boundedText } from '../../store/bounded-text.js';
-import { insertRows, placeholders, updateRows, upsertRows } from '../../store/rows.js';
+import { boundedText, insertRows, placeholders, updateRows, upsertRows } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { deleteAdoptions } from './adoptions.js';
 import type { BindingHolders } from './binding-holders.js';

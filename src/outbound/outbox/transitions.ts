@@ -1,6 +1,5 @@
 import type { Entity } from '../../model/record.js';
-import { boundedText } from '../../store/bounded-text.js';
-import { placeholders, type Row, updateRows } from '../../store/rows.js';
+import { boundedText, placeholders, type Row, updateRows } from '../../store/rows.js';
 import type { SqlValue, Tx } from '../../store/store.js';
 import { sentUnknownWhen } from './idempotency-key.js';
 import type { Transition } from './message.js';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { fieldRuleSettings } from '../../../src/config/sections/service.js';
-import { recordProblem } from '../../../src/outbound/capture/record-problem.js';
+import { recordProblem } from '../../../src/outbound/capture/plan-row.js';
 
 const demands = (fields: object = {}, maxRequestBytes = 1_000) => ({
   fields: fieldRuleSettings.parse(fields),

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { checkCustomerCode, type OrderForCustomer } from '../../../src/outbound/deliver/customer-code.js';
+import { checkCustomerCode, type OrderForCustomer } from '../../../src/outbound/deliver/claim-messages.js';
 import { insertSampleOrder } from '../../support/change-sample-erp.js';
 import { type Lab, onBothLabs } from '../../support/jobs/job-lab.js';
 
