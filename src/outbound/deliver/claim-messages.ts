@@ -6,7 +6,7 @@ import { type ComposedUpdate, composeUpdate, isWholeRecord, type UpdateMethod } 
 import { canonicalJson, sha256 } from '../outbox/content-hash.js';
 import { keyKnownUntil, revisionKey, wireBody } from '../outbox/idempotency-key.js';
 import { type Operation, removalAfterThisPass, type SendingMessage } from '../outbox/message.js';
-import { claimForSending, type HeldForCustomer, holdForCustomer, postponeMessages } from '../outbox/transitions.js';
+import { claimForSending, holdMessages, type MessageName, parkAsUnproven } from '../outbox/transitions.js';
 import { intendMessages } from './attempts.js';
 import { candidates, ready } from './due-messages.js';
 
@@ -127,7 +127,7 @@ export async function claimMessages(
   keyLifetimeMs = Number.POSITIVE_INFINITY,
   updates: Updates = { customer: patch, order: patch },
   newKeyField: string | null = null,
-): Promise<{ claimed: ClaimedMessage[]; nothingToSend: NothingToSend[]; held: HeldForCustomer[] }> {
+): Promise<{ claimed: ClaimedMessage[]; nothingToSend: NothingToSend[]; held: Unsendable[] }> {
   if (ids.length === 0) return { claimed: [], nothingToSend: [], held: [] };
   // A plain SELECT may show yesterday's state; the locking one shows what is.
   const locked = await tx.rows<{ id: number }>(
@@ -152,7 +152,7 @@ export async function claimMessages(
   const claimed: Omit<ClaimedMessage, 'attemptId'>[] = [];
   const nothingToSend: NothingToSend[] = [];
   const composed: { messageId: number; body: string }[] = [];
-  const held: HeldForCustomer[] = [];
+  const held: Unsendable[] = [];
   const postponed: number[] = [];
   for (const row of rows) {
     if (!hasRecord(row)) {
@@ -200,7 +200,7 @@ export async function claimMessages(
     const frozen = { body: bytes, bodyHash, idempotencyKey, keyField, method };
     claimed.push({ ...row, ...frozen, claimedFrom, attemptNumber: attempts + 1, keyGoodUntilMs });
   }
-  await holdForCustomer(tx, held, nowMs);
+  await parkUnsendable(tx, held, nowMs);
   await postponeMessages(tx, postponed, nowMs + customerWaitMs);
   await updateRows(tx, 'message_body', ['message_id'], composed);
   await claimForSending(tx, claimed, epoch);
@@ -218,6 +218,32 @@ export async function claimMessages(
   );
   const intended = claimed.map((one) => ({ ...one, attemptId: attemptIds.get(one.id) as number }));
   return { claimed: intended, nothingToSend, held };
+}
+
+/** A message that must not go out as it is, and why a person has to look. */
+interface Unsendable extends MessageName {
+  state: 'pending' | 'in_doubt';
+  firstSentAt: number | null;
+  reason: string;
+}
+
+/** What the service has seen may exist there; of the rest nothing does. */
+export function unsendableClass({ state, firstSentAt }: Pick<Unsendable, 'state' | 'firstSentAt'>) {
+  return state === 'pending' && firstSentAt === null ? 'held' : 'unproven';
+}
+
+async function parkUnsendable(tx: Tx, messages: readonly Unsendable[], nowMs: number): Promise<void> {
+  for (const { id, reason, ...message } of messages)
+    if (unsendableClass(message) === 'held') await holdMessages(tx, [id], reason, nowMs);
+    else await parkAsUnproven(tx, message.state, [id], reason);
+}
+
+async function postponeMessages(tx: Tx, ids: readonly number[], nextAttemptAt: number): Promise<void> {
+  if (ids.length === 0) return;
+  await tx.run(`UPDATE outbox_message SET next_attempt_at=? WHERE id IN ${placeholders(ids.length)}`, [
+    nextAttemptAt,
+    ...ids,
+  ]);
 }
 
 const erasedUnsent =

@@ -9,8 +9,8 @@ import type { Tx } from '../../store/store.js';
 import { advanceBindings } from '../outbox/bindings.js';
 import { sentUnknownWhen } from '../outbox/idempotency-key.js';
 import { longestOwnWaitMs, removalAfterThisPass } from '../outbox/message.js';
-import { closeAsSettled, type MessageName, parkAsUnproven, parkedForCustomer } from '../outbox/transitions.js';
-import { type ClaimedMessage, claimMessages, type NothingToSend } from './claim-messages.js';
+import { closeAsSettled, type MessageName, parkAsUnproven } from '../outbox/transitions.js';
+import { type ClaimedMessage, claimMessages, type NothingToSend, unsendableClass } from './claim-messages.js';
 import { followClock } from './clock-trace.js';
 import type { DeliveryTally } from './deliver-result.js';
 import { lookUpEntities } from './look-up.js';
@@ -123,7 +123,7 @@ export class Claims {
         return { event: 'superseded', entity, sourceKey, messageId, actor, detail };
       });
       const parkedOrders = held.map(({ id: messageId, entity, sourceKey, state, firstSentAt, reason }): AuditEntry => {
-        const outcome = parkedForCustomer({ state, firstSentAt });
+        const outcome = unsendableClass({ state, firstSentAt });
         return { event: 'parked', outcome, entity, sourceKey, messageId, actor, detail: { reason } };
       });
       await appendAudit(tx, [...superseded, ...parkedOrders], at);

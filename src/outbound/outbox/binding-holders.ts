@@ -49,7 +49,8 @@ export class BindingHolders {
   /** The key of another record that holds the id which is claimed; null: the claim may be bound. */
   otherThan({ entity, sourceKey, serviceId }: BindingClaim): string | null {
     const holder = this.#keysById.get(nameOf(entity, serviceId));
-    if (holder === undefined) throw new Error(`Nobody asked who holds the ${entity} ${serviceId}.`);
+    if (holder === undefined)
+      throw new Error(`The ${entity} ${serviceId} was not among the claims whose holders were asked for.`);
     return holder === sourceKey ? null : holder;
   }
 

@@ -100,8 +100,7 @@ export async function settleSending(
 }
 
 /**
- * After a takeover: what an older epoch was sending may have been sent. A conflict was only looked
- * up, and stays one.
+ * After a takeover: what an older epoch was sending may have been sent. A looked-up conflict stays one.
  * @returns the messages that are in doubt now
  */
 export async function doubtOlderEpochs(tx: Tx, epoch: number, nowMs: number): Promise<MessageName[]> {
@@ -129,30 +128,6 @@ export async function doubtOlderEpochs(tx: Tx, epoch: number, nowMs: number): Pr
 export async function holdMessages(tx: Tx, ids: readonly number[], reason: string, nowMs: number): Promise<void> {
   const set = "state='parked', park_class='held', reason=?, next_attempt_at=?";
   await run(tx, ids, set, [words(reason), nowMs], "state='pending'");
-}
-
-/** An order that would go to another customer than its own, and why a person has to look. */
-export interface HeldForCustomer extends MessageName {
-  state: 'pending' | 'in_doubt';
-  firstSentAt: number | null;
-  reason: string;
-}
-
-/** What the service has seen may exist there; of the rest nothing does. */
-export function parkedForCustomer({ state, firstSentAt }: Pick<HeldForCustomer, 'state' | 'firstSentAt'>) {
-  return state === 'pending' && firstSentAt === null ? 'held' : 'unproven';
-}
-
-/** Messages that wait for a person: see `checkCustomerCode`; and those whose content was erased. */
-export async function holdForCustomer(tx: Tx, held: readonly HeldForCustomer[], nowMs: number): Promise<void> {
-  for (const { id, state, firstSentAt, reason } of held)
-    if (parkedForCustomer({ state, firstSentAt }) === 'held') await holdMessages(tx, [id], reason, nowMs);
-    else await parkAsUnproven(tx, state, [id], reason);
-}
-
-/** These messages wait for another one, which goes first. */
-export async function postponeMessages(tx: Tx, ids: readonly number[], nextAttemptAt: number): Promise<void> {
-  await run(tx, ids, 'next_attempt_at=?', [nextAttemptAt], "state IN ('pending','in_doubt')");
 }
 
 /** The states in which a message waits, so that a person can act on it. */
@@ -254,8 +229,7 @@ export async function resolveAsDelivered(
 }
 
 /**
- * A newer revision takes the place of these messages, or their record was cancelled. Only of those
- * that are unsent or parked.
+ * A newer revision takes the place of these unsent or parked messages, or their record was cancelled.
  * @param reason null: the one on record stays
  */
 export async function supersedeUnsent(
@@ -320,7 +294,7 @@ async function leave(tx: Tx, from: OperableState, rows: readonly Row[]): Promise
   if (matched !== rows.length) throw new Error(`${rows.length - matched} messages left the state ${from} meanwhile.`);
 }
 
-/** A reason as SQL that names its columns itself has to pass it; rows are bounded as they are written. */
+/** For SQL that names its own columns; `updateRows` bounds its rows itself. */
 function words(reason: string | null): string | null {
   return boundedText('outbox_message.reason', reason);
 }
