@@ -189,6 +189,12 @@ export const doctored: Record<string, Record<string, (history: Doctored) => void
     'a wrong total raised no flag': (h) => {
       last(h.ledger.requests).fault = 'wrong-total';
     },
+    'what a look-up found raised no flag, and the line of the person who said so is not there': (h) => {
+      last(h.attempts).purpose = 'look_up';
+      last(h.attempts).verdict = 'found';
+      resolveAs(h, 'delivered');
+      h.operated = [];
+    },
     'the service has no such order': (h) => {
       last(h.messages).service_id = 'o9';
     },

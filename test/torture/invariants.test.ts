@@ -92,6 +92,14 @@ describe('the invariants', () => {
     expect(violationsOf(history)).to.deep.equal([]);
   });
 
+  it('let an order go that a look-up found with another total, and then a person', () => {
+    const history = soundHistory();
+    last(history.attempts).purpose = 'look_up';
+    last(history.attempts).verdict = 'found';
+    resolveAs(history, 'delivered');
+    expect(invariants['delivered-means-acknowledged']?.(history)).to.deep.equal([]);
+  });
+
   it('let an attempt go whose request never arrived, whatever it is called', () => {
     for (const verdict of ['in_doubt', 'unknown', 'unavailable', 'not_sent']) {
       const history = soundHistory();

@@ -57,6 +57,8 @@ function howNotAcknowledged(
     const isSaid = history.resolved.get(`${entity} ${message.source_key}`) === 'delivered';
     return isSaid ? wrong : [...wrong, 'is delivered without an answer that says so'];
   }
+  // A look-up that found another total proved nothing, and then a person looked.
+  if (attempt.purpose === 'look_up' && isResolvedAsDelivered(history, message)) return wrong;
   const { status, fault } = request;
   const isGone = operation === 'delete' && (status === 404 || status === 410);
   if (!isGone && (status === null || status < 200 || status > 299 || unreadable.has(fault ?? '')))
@@ -68,6 +70,11 @@ function howNotAcknowledged(
   if (isToBeReviewed !== (message.flag !== null))
     wrong.push(`met ${fault ?? 'no fault'} and ${status}, and its flag says: ${message.flag}`);
   return wrong;
+}
+
+function isResolvedAsDelivered({ operated, resolved }: History, { id, entity, source_key }: MessageRow): boolean {
+  const isLogged = operated.some((line) => line.message_id === id && line.outcome === 'delivered');
+  return isLogged && resolved.get(`${entity} ${source_key}`) === 'delivered';
 }
 
 const legal: Record<string, readonly string[]> = {
