@@ -43,7 +43,7 @@ export async function preview(context: JobContext, reader: ErpReader) {
     const rows = await context.store.read('read what waits in the outbox', (tx) =>
       tx.rows(
         `SELECT m.id, m.entity, m.source_key, m.number, m.source_changed_at, b.record FROM outbox_message m
-           JOIN message_body b ON b.message_id=m.id
+           LEFT JOIN message_body b ON b.message_id=m.id
           WHERE m.id>? AND m.state IN ('pending','sending','in_doubt') ORDER BY m.id LIMIT 500`,
         [afterId],
       ),
@@ -54,7 +54,7 @@ export async function preview(context: JobContext, reader: ErpReader) {
       if (superseded.has(afterId)) continue;
       open[row.entity === 'order' ? 'orders' : 'customers']++;
       if (row.entity !== 'order') continue;
-      total += orderTotal((JSON.parse(row.record) as { items?: OrderItem[] }).items ?? []);
+      total += orderTotal((JSON.parse(row.record ?? '{}') as { items?: OrderItem[] }).items ?? []);
       meet({ key: row.sourceKey, number: row.number, changedAt: row.sourceChangedAt });
     }
     if (rows.length < 500) break;

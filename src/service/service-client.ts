@@ -106,13 +106,14 @@ export class ServiceClient {
     return this.#exchange(composed, message);
   }
 
-  /** Asks whether the service has a record. */
+  /** Asks whether the service has a record. Where ours was erased, nothing is left to ask by or to compare with. */
   async lookUp(
     endpoint: LookUpEndpoint,
-    message: { entity: Entity; record: string; idempotencyKey: string },
+    message: { entity: Entity; record: string | null; idempotencyKey: string },
     passage: Passage,
   ): Promise<Sent<LookUpFinding>> {
     const { entity, idempotencyKey } = message;
+    if (message.record === null) return neverSent({ kind: 'odd', reason: 'its content was erased' });
     const record = JSON.parse(message.record) as { [name: string]: JsonValue };
     const address = lookUpAddress(endpoint, record, idempotencyKey);
     if ('problem' in address) return neverSent({ kind: 'odd', reason: address.problem });

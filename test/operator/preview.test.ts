@@ -42,4 +42,14 @@ onBothLabs('what go-live shows', (kit) => {
     expect(captured.customers).to.equal(1);
     expect(parked).to.equal(1);
   });
+
+  it('counts an order that waits though its content was erased', async () => {
+    const lab = await kit.start({ customers: 2, orders: 6 });
+    await lab.capture();
+    await kit.store.transaction('erase one', async (tx) => {
+      const [order] = await tx.rows("SELECT id FROM outbox_message WHERE entity='order' ORDER BY id LIMIT 1");
+      await tx.run('DELETE FROM message_body WHERE message_id=?', [order.id]);
+    });
+    expect(await shown(lab)).to.include({ customers: 2, orders: 6 });
+  });
 });

@@ -21,8 +21,8 @@ export interface LookUpMessage {
   attemptNumber: number;
   failures: number;
   idempotencyKey: string;
-  /** The mapped record as canonical JSON. */
-  record: string;
+  /** The mapped record as canonical JSON; null: it was erased. */
+  record: string | null;
 }
 
 /** A conflict that was looked up waits for a person: so long that no claim meets it again. */
@@ -73,7 +73,7 @@ export async function claimLookUps(
   if (ids.length === 0) return [];
   const rows = await tx.rows<Omit<LookUpMessage, 'cause' | 'attemptId'> & { state: string }>(
     `SELECT m.id, m.entity, m.source_key, m.state, m.attempts+1 AS attempt_number, m.failures, m.idempotency_key, b.record
-       FROM outbox_message m JOIN message_body b ON b.message_id=m.id WHERE m.id IN ${placeholders(ids.length)}`,
+       FROM outbox_message m LEFT JOIN message_body b ON b.message_id=m.id WHERE m.id IN ${placeholders(ids.length)}`,
     ids,
   );
   await claimForLookUp(
@@ -178,9 +178,9 @@ async function bind(
   nowMs: number,
 ): Promise<void> {
   const isFromBefore = await fromBeforeRecovery(tx);
-  const rows = await tx.rows<Omit<Binding, 'serviceId' | 'acknowledged'> & { record: string }>(
+  const rows = await tx.rows<Omit<Binding, 'serviceId' | 'acknowledged'> & { record: string | null }>(
     `SELECT m.entity, m.source_key, m.revision, m.generation, m.content_hash, m.mapping_fingerprint, m.identity, b.record
-       FROM outbox_message m JOIN message_body b ON b.message_id=m.id WHERE m.id=?`,
+       FROM outbox_message m LEFT JOIN message_body b ON b.message_id=m.id WHERE m.id=?`,
     [messageId],
   );
   if (isFromBefore(messageId)) for (const row of rows) row.contentHash = unknownContent;

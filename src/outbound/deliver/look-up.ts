@@ -155,7 +155,7 @@ export class LookUps implements Settler<LookUpMessage, LookUpFinding> {
   }
 
   #decide(message: LookUpMessage, finding: LookUpFinding): LookUpDecision {
-    const { items } = JSON.parse(message.record) as { items?: OrderItem[] };
+    const { items } = JSON.parse(message.record ?? '{}') as { items?: OrderItem[] };
     const { checkTotal } = this.context.settings.service;
     return decideLookUp({ ...message, expectedTotal: items ? orderTotal(items) : null }, finding, {
       absenceProves: endpointFor(this.context, message)?.absenceProves ?? false,

@@ -87,6 +87,41 @@ onBothLabs('what can not be resent is looked up at the service', (kit) => {
       );
     });
 
+  it('leaves to a person, unasked, what was erased meanwhile, and delivery comes to its end', async () => {
+    const lab = await kit.start({ customers: 1, orders: 2, settings: { service: { endpoints } } });
+    await lab.capture();
+    const orders = (await kit.rows("SELECT id FROM outbox_message WHERE entity='order' ORDER BY id")).map(
+      ({ id }) => id,
+    );
+    await kit.store.transaction('as they were sent once', async (tx) => {
+      await tx.run("UPDATE outbox_message SET state='in_doubt', first_sent_at=1, next_attempt_at=1 WHERE id=?", [
+        orders[0],
+      ]);
+      const conflict = "state='parked', park_class='conflict', first_sent_at=?, attempts=1, next_attempt_at=1";
+      await tx.run(`UPDATE outbox_message SET ${conflict} WHERE id=?`, [Date.now(), orders[1]]);
+      await tx.run('DELETE FROM message_body WHERE message_id IN (?, ?)', orders);
+    });
+    const { stopped } = await lab.deliver({ retryHorizonMs: 1_000 });
+    expect(stopped).to.equal(null);
+    const left = await kit.rows(
+      "SELECT state, park_class, reason FROM outbox_message WHERE entity='order' ORDER BY id",
+    );
+    expect(left.map(({ state, park_class }) => [state, park_class])).to.deep.equal([
+      ['parked', 'unproven'],
+      ['parked', 'conflict'],
+    ]);
+    for (const { reason } of left)
+      expect(reason).to.equal(
+        'A look-up proves nothing: its content was erased. Look at the service, then use outbox resolve.',
+      );
+    expect(await kit.rows("SELECT DISTINCT verdict FROM attempt WHERE purpose='look_up'")).to.deep.equal([
+      { verdict: 'odd' },
+    ]);
+    expect(lab.sandbox.ledger().requests.map(({ method, path }) => [method, path])).to.deep.equal([
+      ['POST', '/v1/customers'],
+    ]);
+  });
+
   it('asks again later when the service does not answer, and heeds its "slow down"', async () => {
     const lab = await kit.start({ customers: 1, orders: 1, settings: { service: { endpoints } } });
     await lab.capture();
