@@ -44,11 +44,13 @@ export function storeDataSource(settings: StoreSettings, readOnly = false): Data
       ...common,
       type: 'better-sqlite3',
       database: file,
+      // For the opening only: afterwards `Store` waits, and timers and sockets go on meanwhile.
       timeout: 10_000,
       ...(readOnly ? { readonly: true, fileMustExist: true } : {}),
       prepareDatabase: (database: { pragma(text: string): unknown }) => {
+        if (!readOnly) database.pragma('journal_mode = WAL');
+        database.pragma('busy_timeout = 0');
         if (readOnly) return;
-        database.pragma('journal_mode = WAL');
         // In WAL mode only FULL makes a commit survive a power cut.
         database.pragma('synchronous = FULL');
         database.pragma('foreign_keys = ON');

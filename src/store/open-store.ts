@@ -20,10 +20,10 @@ interface OpenedStore {
 export async function openStore(settings: StoreSettings): Promise<OpenedStore> {
   const dataSource = await connect(settings);
   try {
-    await migrate(dataSource);
+    const store = new Store(dataSource);
+    await migrate(store, dataSource);
     // Afterwards: the session that holds the migrations' lock rests while another one works.
     if (dataSource.options.type === 'mysql') limitSessions(dataSource);
-    const store = new Store(dataSource);
     await store.transaction('name itself', async (tx) => {
       // Updates take their keys from the incarnation: a store made anew must not use an old store's keys again.
       if ((await readStoreInfo(tx, 'incarnation')) === null) await writeStoreInfo(tx, 'incarnation', randomUUID());
@@ -54,22 +54,16 @@ async function connect(settings: StoreSettings, readOnly = false): Promise<DataS
 }
 
 /** A daemon and a command may open a new store at the same moment: one migrates, the other waits for it. */
-async function migrate(dataSource: DataSource): Promise<void> {
+async function migrate(store: Store, dataSource: DataSource): Promise<void> {
+  if (store.dialect === 'sqlite') {
+    // SQLite has one connection, so that the migrations run inside this transaction.
+    return store.transaction('bring its schema up to date', async () => {
+      refuseForeignSchema(await migrationsOf(dataSource));
+      await dataSource.runMigrations({ transaction: 'none' });
+    });
+  }
   const runner = dataSource.createQueryRunner();
   try {
-    if (dataSource.options.type !== 'mysql') {
-      // SQLite has one connection, so that the migrations run inside this transaction.
-      await runner.query('BEGIN IMMEDIATE');
-      try {
-        await refuseForeignSchema(dataSource);
-        await dataSource.runMigrations({ transaction: 'none' });
-        await runner.query('COMMIT');
-      } catch (error) {
-        await runner.query('ROLLBACK').catch(() => undefined);
-        throw error;
-      }
-      return;
-    }
     // The name of a lock counts for the whole server, and has 64 characters at most.
     const lock = "CONCAT('waybill ', MD5(DATABASE()))";
     const [row] = await runner.query(`SELECT GET_LOCK(${lock}, 60) AS taken`);
@@ -78,7 +72,7 @@ async function migrate(dataSource: DataSource): Promise<void> {
         'Another process has been bringing the schema up to date for a minute. Look after it, then try again.',
       );
     try {
-      await refuseForeignSchema(dataSource);
+      refuseForeignSchema(await migrationsOf(dataSource));
       await dataSource.runMigrations({ transaction: 'each' });
     } finally {
       await runner.query(`SELECT RELEASE_LOCK(${lock})`).catch(() => undefined);
@@ -99,9 +93,9 @@ async function migrationsOf(dataSource: DataSource): Promise<string[]> {
   }
 }
 
-async function refuseForeignSchema(dataSource: DataSource): Promise<void> {
+function refuseForeignSchema(names: readonly string[]): void {
   const known = new Set(migrations.map(({ name }) => name));
-  const unknown = (await migrationsOf(dataSource)).filter((name) => !known.has(name));
+  const unknown = names.filter((name) => !known.has(name));
   if (unknown.length > 0)
     throw new StoreError(
       `The store has the schema of another version of Waybill (${unknown.join(', ')}). Install the version that made it.`,
@@ -127,15 +121,16 @@ export async function openStoreForReading(settings: StoreSettings): Promise<Open
     throw new StoreError(`There is no store ${settings.file} yet: the daemon makes it at its first start (npm start).`);
   const dataSource = await connect(settings, true);
   try {
-    const done = new Set(await migrationsOf(dataSource));
+    const store = new Store(dataSource);
+    const done = new Set(await store.read('read its schema', () => migrationsOf(dataSource)));
     if (done.size === 0)
       throw new StoreError('The store is empty yet: the daemon fills it at its first start (npm start).');
     if (migrations.some(({ name }) => !done.has(name)))
       throw new StoreError(
         'The store has an older schema than this version of Waybill: restart the daemon, or say `waybill migrate`.',
       );
-    await refuseForeignSchema(dataSource);
-    return { store: new Store(dataSource), warnings: [] };
+    refuseForeignSchema([...done]);
+    return { store, warnings: [] };
   } catch (error) {
     await dataSource.destroy();
     throw StoreError.wrap('open', error);

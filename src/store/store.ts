@@ -42,6 +42,9 @@ export interface Tx {
 const retryableErrnos = new Set([1213, 1205, 1020]);
 const maxTries = 10;
 
+/** How long a call waits while another process writes to the SQLite file. */
+const busyPatienceMs = 10_000;
+
 /** The stores whose call is under way here. One for all: on Node 20 each further instance slows every promise down, for ever. */
 const storesInside = new AsyncLocalStorage<readonly Store[]>();
 
@@ -49,7 +52,8 @@ const storesInside = new AsyncLocalStorage<readonly Store[]>();
  * The store's database: transactions that are whole or not there at all.
  *
  * SQLite has one connection, so transactions stand in line and begin with the write lock (a transaction that reads first
- * and writes later can be refused at once). MySQL and MariaDB use a pool at READ COMMITTED.
+ * and writes later can be refused at once). While another process holds that lock they wait here, and not in the driver,
+ * which would stop every timer and socket of this process. MySQL and MariaDB use a pool at READ COMMITTED.
  */
 export class Store {
   readonly dialect: Dialect;
@@ -99,17 +103,18 @@ export class Store {
   }
 
   async #withRunner<T>(action: string, work: (runner: QueryRunner) => Promise<T>): Promise<T> {
-    for (let attempt = 1; ; attempt++) {
+    const begunAt = performance.now();
+    for (let tries = 1; ; tries++) {
       const runner = this.dataSource.createQueryRunner();
       try {
         return await work(runner);
       } catch (error) {
-        if (!isRetryable(error) || attempt === maxTries) throw StoreError.wrap(action, error);
+        if (!mayRunAgain(error, tries, performance.now() - begunAt)) throw StoreError.wrap(action, error);
       } finally {
         // An unreleased runner keeps its connection for ever.
         await runner.release();
       }
-      await sleep(Math.random() * 20 * attempt);
+      await sleep(Math.random() * 20 * Math.min(tries, maxTries));
     }
   }
 
@@ -182,7 +187,13 @@ function camelCased(row: Record<string, SqlValue>): Record<string, SqlValue> {
   return named;
 }
 
-function isRetryable(error: unknown): boolean {
-  const driverError = (error as { driverError?: { errno?: number; code?: string } }).driverError;
-  return retryableErrnos.has(driverError?.errno ?? 0) || driverError?.code === 'SQLITE_BUSY';
+/**
+ * Whether a call that failed is run again, whole. Pure.
+ * @param elapsedMs since its first try
+ */
+export function mayRunAgain(error: unknown, tries: number, elapsedMs: number): boolean {
+  const { errno, code } = (error as { driverError?: { errno?: number; code?: string } }).driverError ?? {};
+  // Another process writes, restores the log after a crash, or has written since this one read: SQLITE_BUSY_SNAPSHOT and the like.
+  if (code?.startsWith('SQLITE_BUSY')) return elapsedMs < busyPatienceMs;
+  return retryableErrnos.has(errno ?? 0) && tries < maxTries;
 }

@@ -85,7 +85,7 @@ onBothLabs('the schedule', (kit) => {
     const lab = await kit.start({ settings: everySecond });
     const first = run(lab.another({ actor: 'the first' }));
     await waitFor('the first orders', () => lab.sandbox.counts().orders === 12);
-    const standby = lab.another({ actor: 'the second', store: await kit.neighbour() });
+    const standby = lab.another({ actor: 'the second', store: await kit.connect() });
     const second = run(standby);
     const standsBy = () => standby.log.filter((line) => line.includes('Standing by'));
     await waitFor('the second to stand by', () => standsBy().length > 0);
@@ -106,7 +106,7 @@ onBothLabs('the schedule', (kit) => {
     lab.sandbox.addInvoices([{ amount: 7 }]);
     const daemon = run(lab);
     await waitFor('the first orders', () => lab.sandbox.counts().orders === 12);
-    const webhook = await kit.neighbour();
+    const webhook = await kit.connect();
     await webhook.transaction('wake', (tx) => requestWakeUp(tx, 'pull', 'a webhook', Date.now()));
     await waitFor(
       'the pull',

@@ -108,7 +108,7 @@ onBothLabs('a store that was lost', (kit) => {
   if (kit.dialect === 'mysql')
     it('judges also what a person lets go, in whatever moment of its end', async () => {
       const lab = await kit.start({ customers: 1, orders: 1 });
-      const neighbour = await kit.neighbour();
+      const neighbour = await kit.connect();
       // Of so many that the judgements lock only what they judge.
       await kit.store.transaction('as after a while', (tx) =>
         tx.run(`INSERT INTO outbox_message (entity, source_key, revision, operation, generation, content_hash, mapping_fingerprint,

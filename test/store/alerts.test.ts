@@ -42,7 +42,7 @@ onBothStores('alerts', (kit) => {
   });
 
   it('are raised once when two notice the same thing at the same moment', async () => {
-    const other = await kit.neighbour();
+    const other = await kit.connect();
     const raised = await Promise.all(
       [kit.store, other, kit.store, other].map((store) =>
         store.transaction('raise', (tx) => raiseAlert(tx, 'parked', '1 parked', 100)),

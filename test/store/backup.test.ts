@@ -50,7 +50,7 @@ onBothStores('a copy of a store in use', (kit) => {
     await fill();
     const file = newFile();
     const before = await everything(kit.store);
-    const writer = await kit.neighbour();
+    const writer = await kit.connect();
     const [rows] = await Promise.all([
       backupStore(kit.store, file),
       writer.transaction('write meanwhile', (tx) =>

@@ -17,11 +17,6 @@ export interface StoreKit {
   readonly mariaDb: MariaDbHandle;
   /** Another connection to the same database, as another process would have it; closed after the test. */
   connect(): Promise<Store>;
-  /**
-   * Somebody else who writes at the same time: on MariaDB another connection. Two connections to one SQLite file in one
-   * process would block each other, because better-sqlite3 waits without letting the event loop turn; so there it is the store.
-   */
-  neighbour(): Promise<Store>;
   /** Settings of a database in which nothing is yet. */
   emptyDatabase(): Promise<StoreSettings>;
   // biome-ignore lint/suspicious/noExplicitAny: the test names what it selects
@@ -112,7 +107,6 @@ export function useStore(dialect: Dialect): StoreKit {
       connections.push(store);
       return store;
     },
-    neighbour: async () => (mariaDb ? kit.connect() : kit.store),
     async emptyDatabase() {
       if (!mariaDb) return storeSettings({ type: 'sqlite', file: emptyFile(folder, ++databases) });
       const database = await mariaDb.server.createDatabase();

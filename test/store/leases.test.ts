@@ -132,7 +132,7 @@ onBothStores('a lease', (kit) => {
   });
 
   it('goes to exactly one of many who ask at the same time', async () => {
-    const connections = [kit.store, await kit.neighbour(), await kit.neighbour()];
+    const connections = [kit.store, await kit.connect(), await kit.connect()];
     for (let round = 1; round <= 5; round++) {
       const answers = await Promise.all(
         connections.flatMap((store, i) => [take(`${i}a`, long, store), take(`${i}b`, long, store)]),

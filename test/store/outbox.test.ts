@@ -344,7 +344,7 @@ onBothStores('the outbox', (kit) => {
     it('each message once, when two claim at the same time', async () => {
       const ids = await insert(...Array.from({ length: 200 }, (_, i) => message('order', `${i}`)));
       const claims = await Promise.all(
-        Array.from({ length: 4 }, async (_, i) => claim(ids, i + 1, now, await kit.neighbour())),
+        Array.from({ length: 4 }, async (_, i) => claim(ids, i + 1, now, await kit.connect())),
       );
       const taken = claims.flatMap(({ claimed }) => claimed.map(({ id }) => id));
       expect(taken.sort((a, b) => a - b)).to.deep.equal(ids);

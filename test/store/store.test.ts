@@ -6,8 +6,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { storeDataSource } from '../../src/store/data-source.js';
-import { openStore } from '../../src/store/open-store.js';
-import type { Store, Tx } from '../../src/store/store.js';
+import { openStore, openStoreForReading } from '../../src/store/open-store.js';
+import { mayRunAgain, type Store, type Tx } from '../../src/store/store.js';
 import { StoreError } from '../../src/store/store-error.js';
 import { readStoreInfo, writeStoreInfo } from '../../src/store/store-info.js';
 import { projectRoot } from '../support/project-root.js';
@@ -267,23 +267,71 @@ describe('a store in a SQLite file', () => {
     expect(statSync(settings.file).mode & 0o777).to.equal(0o600);
   });
 
-  it('waits for another process that is writing', async () => {
-    // Takes the write lock, says so, and lets go a moment later.
+  it('waits for another process that is writing, while timers go on', async () => {
+    // Takes the write lock, says so, and lets go when it is told to.
     const script = `
       const Database = require('better-sqlite3');
       const database = new Database(process.argv[1]);
       database.exec("BEGIN IMMEDIATE; INSERT INTO store_info (name, value) VALUES ('other', 'process')");
       process.stdout.write('locked');
-      setTimeout(() => database.exec('COMMIT'), 300);`;
+      process.stdin.once('data', () => { database.exec('COMMIT'); process.exit(); });`;
     const other = spawn(process.execPath, ['-e', script, fileOf()], { cwd: projectRoot });
     const ended = once(other, 'exit');
     await once(other.stdout, 'data');
-    const seen = await kit.store.transaction('write beside it', async (tx) => {
+    let runs = 0;
+    const seen = kit.store.transaction('write beside it', async (tx) => {
+      runs++;
       await put(tx, 'own', '1');
       return tx.select("SELECT value FROM store_info WHERE name='other'");
     });
-    expect(seen).to.deep.equal([{ value: 'process' }]);
+    // Were the driver to wait, not one of these would come before it gave up, and the other process would hear nothing.
+    for (let tick = 0; tick < 50; tick++) await sleep(10);
+    expect(runs).to.equal(0);
+    other.stdin.write('go');
+    expect(await seen).to.deep.equal([{ value: 'process' }]);
     expect((await ended)[0]).to.equal(0);
+    expect(runs).to.equal(1);
+  });
+
+  it('runs a transaction again, whole, that another process has overtaken', async () => {
+    const other = await kit.connect();
+    let runs = 0;
+    await kit.store.transaction('write', async (tx) => {
+      // As if it had begun with a read: its snapshot is older than what the other one writes.
+      if (++runs > 1) return put(tx, 'own', '1');
+      await tx.run('COMMIT');
+      await tx.run('BEGIN');
+      await tx.select('SELECT * FROM store_info');
+      await other.transaction('overtake it', (its) => put(its, 'other', '1'));
+      return put(tx, 'own', '1');
+    });
+    expect([runs, await factOf(kit.store, 'own'), await factOf(kit.store, 'other')]).to.deep.equal([2, '1', '1']);
+  });
+
+  it('waits ten seconds for it, and no longer', () => {
+    const failed = (code: string) => ({ driverError: { code } });
+    for (const code of ['SQLITE_BUSY', 'SQLITE_BUSY_SNAPSHOT', 'SQLITE_BUSY_RECOVERY']) {
+      expect(mayRunAgain(failed(code), 500, 9_999), code).to.equal(true);
+      expect(mayRunAgain(failed(code), 2, 10_000), code).to.equal(false);
+    }
+    expect(mayRunAgain(failed('SQLITE_FULL'), 1, 0)).to.equal(false);
+  });
+
+  it('is opened, to write and to look at it, beside a transaction of the same process', async () => {
+    let looked = false;
+    const [, opened] = await Promise.all([
+      kit.store.transaction('write for a while', async (tx) => {
+        await put(tx, 'own', '1');
+        const { store } = await openStoreForReading(kit.settings);
+        looked = (await factOf(store, 'incarnation')) !== null;
+        await store.close();
+        await sleep(50);
+      }),
+      sleep(10).then(() => openStore(kit.settings)),
+    ]);
+    expect(looked).to.equal(true);
+    expect(await factOf(opened.store, 'own')).to.equal('1');
+    await opened.store.close();
   });
 
   it('says which file can not be opened', async () => {

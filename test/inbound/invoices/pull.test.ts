@@ -548,7 +548,7 @@ onBothLabs('pull', (kit) => {
 
   it('stops before its next page at an operator’s pause', async () => {
     const lab = await start(6, { sandbox: { maxPageSize: 2, delayAfterMs: 30 } });
-    const operator = await kit.neighbour();
+    const operator = await kit.connect();
     const running = lab.pull();
     await waitFor('the first page', () => lab.sandbox.counts().requests > 0);
     await operator.transaction('pause', (tx) =>
@@ -575,7 +575,7 @@ onBothLabs('pull', (kit) => {
 
   it('writes nothing when its lease went to another process', async () => {
     const lab = await start(6, { sandbox: { maxPageSize: 2, delayAfterMs: 50 } });
-    const neighbour = await kit.neighbour();
+    const neighbour = await kit.connect();
     const running = lab.pull().then(
       () => null,
       (error: unknown) => error,

@@ -222,7 +222,7 @@ onBothLabs('webhooks', (kit) => {
     await lab.pull();
     daemon(lab);
     await delivering(lab);
-    const standby = lab.another({ store: await kit.neighbour(), actor: 'standby' });
+    const standby = lab.another({ store: await kit.connect(), actor: 'standby' });
     await listen(standby, 'standard', new EventEmitter());
     lab.sandbox.payInvoice('I-1');
     await waitFor('the paid invoice', async () => (await listed()).length === 0);

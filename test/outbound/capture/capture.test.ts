@@ -370,7 +370,7 @@ onBothLabs('capture', (kit) => {
 
   it('stops before its next page when somebody pauses it, and goes on where it was', async () => {
     const lab = await kit.start({ settings: { capture: { pageSize: 4 } } });
-    const neighbour = await kit.neighbour();
+    const neighbour = await kit.connect();
     lab.reader = interrupted(lab.reader, 2, () =>
       neighbour.transaction('pause', (tx) =>
         pauseLane(tx, {

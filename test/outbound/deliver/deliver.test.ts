@@ -326,7 +326,7 @@ onBothLabs('deliver', (kit) => {
     lab.sandbox.change({ delayAfterMs: 60 });
     const running = lab.deliver({ untilDrained: false });
     await waitFor('the first orders', () => lab.sandbox.counts().orders >= 3);
-    const neighbour = await kit.neighbour();
+    const neighbour = await kit.connect();
     await neighbour.transaction('let time pass', (tx) => tx.run("UPDATE lease SET expires_at=1 WHERE name='service'"));
     const taken = await Lease.acquire(neighbour, 'service', 'the successor', 60_000);
     if (!taken.held) throw new Error('The lease was not free.');

@@ -33,7 +33,7 @@ onBothLabs('waiting for the service as a whole', (kit) => {
     const lab = await kit.start({ customers: 1, orders: 40, settings: { service: { concurrency: 3 } } });
     await lab.capture();
     lab.sandbox.change({ delayAfterMs: 25 });
-    const operator = await kit.neighbour();
+    const operator = await kit.connect();
     const running = lab.deliver({ untilDrained: false, signal: stopAfterwards() });
     await waitFor('some orders', () => lab.sandbox.counts().orders >= 6);
     await pauseBy(operator, 'deliver');
@@ -293,7 +293,7 @@ onBothLabs('waiting for the service as a whole', (kit) => {
       lab.sandbox.change({ delayAfterMs: 25 });
       const running = lab.deliver();
       await waitFor('some orders', () => lab.sandbox.counts().orders >= 4);
-      const other = await kit.neighbour();
+      const other = await kit.connect();
       await other.transaction('change', (tx) =>
         writeGoLive(tx, liveIdentity(lab.settings, 'another ERP'), 'an operator', Date.now()),
       );
