@@ -33,7 +33,7 @@ onBothLabs('a customer that is forgotten while a change of it is captured', (kit
     const [{ source_key: key }] = await kit.rows("SELECT source_key FROM binding WHERE entity='customer'");
     await lab.changeErp("UPDATE customers SET city='Neustadt', updated_at=?", [wallTimeNow()]);
 
-    const neighbour = lab.another({ store: await kit.neighbour(), actor: 'daemon' });
+    const neighbour = lab.another({ store: await kit.connect(), actor: 'daemon' });
     let interrupt: () => void = () => undefined;
     const captured = new Promise<void>((resolve) => {
       interrupt = resolve;
