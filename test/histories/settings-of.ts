@@ -37,6 +37,7 @@ export function settingsOf(setup: Setup): Settings {
           ...(lookUp === 'none' ? {} : lookUps(lookUp === 'proves')),
         },
       },
+      capture: { deletedAfterMinutes: 0 },
       delivery: { leaseSeconds: 25, backoffBaseSeconds: 1, backoffMaxSeconds: 30, probeSeconds: 5, quickResends: 0 },
       invoices: { pageSize: 2 },
       retention: { messagesDays: 1, bodiesDays: 1, auditDays: 1, batchSize: 10 },

@@ -37,6 +37,7 @@ export function settingsOf(plan: Plan, serviceUrl: string): Record<string, unkno
     capture: {
       overlapSeconds: plan.overlapSeconds,
       sweepMinutes: plan.sweepSeconds / 60,
+      deletedAfterMinutes: 0,
       pageSize: 40,
       maxRemovals,
       maxUpdates: plan.maxUpdates,

@@ -6,6 +6,9 @@ export const captureSettings = group('How the ERP is read.', {
     .default(600)
     .describe('How far behind the cursor each pass starts, so that it finds late commits.'),
   sweepMinutes: positive().default(60).describe('How often everything eligible is read, whatever the cursor says.'),
+  deletedAfterMinutes: decimal(0)
+    .default(10)
+    .describe('A record counts as deleted when two or more sweeps in a row have missed it for at least this long.'),
   maxUpdates: whole(0)
     .meta({ unit: 'records' })
     .default(200)

@@ -66,5 +66,7 @@ export const rowSettings = {
     .optional()
     .describe('SELECT that yields the key of every record that exists. Default: the query, without `pending`.'),
   onCancelled: removal('What to do at the service when a record that it has is cancelled.'),
-  onDeleted: removal('What to do at the service when a record that it has is absent from `existence` in two sweeps.'),
+  onDeleted: removal(
+    'What to do at the service when a record that it has is absent from `existence` (see `capture.deletedAfterMinutes`).',
+  ),
 };

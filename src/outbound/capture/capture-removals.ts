@@ -26,8 +26,6 @@ export interface RemovalPass {
 
 type Fields = { [name: string]: JsonValue };
 
-/** Absent in so many whole sweeps in a row means deleted: one may have met a table in the making. */
-const sweepsUntilDeleted = 2;
 const withdrawnReason = 'Cancelled in the ERP before it was sent.';
 const nothingToReplace =
   'It was cancelled or deleted in the ERP, and a PUT needs the whole record, of which nothing is known any more. Change it at the service by hand, then say `waybill outbox discard`.';
@@ -92,14 +90,12 @@ async function removePage(
   sweep: CountingSweep | null,
 ): Promise<void> {
   const { entity, lease } = pass;
+  const askedAt = context.nowMs();
   const { existing, cancelled } = await reader.presence(entity, keys);
   const written = await lease.write('write what was removed', async (tx) => {
-    const deleted = new Set<string>();
-    if (existing !== null && sweep !== null) {
-      const absent = new Set(keys.filter((key) => !existing.has(key)));
-      const missing = await countMissing(tx, entity, keys, absent, sweep);
-      for (const [key, sweeps] of missing) if (sweeps >= sweepsUntilDeleted) deleted.add(key);
-    }
+    const missing = existing && new Set(keys.filter((key) => !existing.has(key)));
+    const answer = missing && { keys, missing, askedAt, answeredAt: context.nowMs() };
+    const deleted = new Set(answer && sweep ? await countMissing(tx, entity, answer, sweep) : []);
     const removed = keys.filter((key) => cancelled.has(key) || deleted.has(key));
     if (removed.length === 0) return 0;
     const known = await knownRecords(tx, entity, removed, true);

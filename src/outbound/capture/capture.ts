@@ -99,7 +99,8 @@ class CapturePass {
       await this.#sweep(entity);
       if (this.#isPartial()) return;
       const after = await this.#watchSource(entity, this.result.read[pluralOf(entity)]);
-      const sweep = { startedAt, lastStartedAt: cursor.sweptAt };
+      const deletedAfterMs = settings.capture.deletedAfterMinutes * 60_000;
+      const sweep = { startedAt, lastStartedAt: cursor.sweptAt, deletedAfterMs };
       if (await this.#decidesRemovals(after))
         await sweepRemovals(this.context, this.reader, this.#removalPass(entity), sweep);
       if (this.options.dryRun || this.result.stopped) return;

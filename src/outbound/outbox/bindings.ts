@@ -165,44 +165,58 @@ async function replaceByClosed(tx: Tx, entity: Entity, closed: readonly ClosedBi
   await deleteAdoptions(tx, entity, keys);
 }
 
-/** Which sweep counts what is missing. */
+/** A sweep that looks for deleted records. */
 export interface CountingSweep {
   /** When it began. */
   startedAt: number;
   /** When the last one began that came to its end; null: none has, or another one was asked for since. */
   lastStartedAt: number | null;
+  /** How long a record has to be missing before it counts as deleted. */
+  deletedAfterMs: number;
+}
+
+/** What the ERP answered when it was asked which of these records exist. */
+interface PresenceAnswer {
+  keys: readonly string[];
+  missing: ReadonlySet<string>;
+  askedAt: number;
+  answeredAt: number;
 }
 
 /**
- * In how many sweeps in a row these keys were absent, this one included; those that were found
- * start over. A sweep that broke off is tried again within seconds, so that it does not count: only
- * what the last whole one counted goes on from there.
+ * Notes which records are missing; those that were found start over. A sweep that broke off is
+ * tried again within seconds, so that it does not count: only what the last whole one missed goes
+ * on from there. Two sweeps may follow each other within seconds as well, while an ERP writes a row
+ * anew: how long the record has been missing counts too.
+ * @returns the keys that count as deleted: missed by the last whole sweep and by this one, and for long enough
  */
 export async function countMissing(
   tx: Tx,
   entity: Entity,
-  keys: readonly string[],
-  missing: ReadonlySet<string>,
-  { startedAt, lastStartedAt }: CountingSweep,
-): Promise<Map<string, number>> {
+  { keys, missing, askedAt, answeredAt }: PresenceAnswer,
+  { startedAt, lastStartedAt, deletedAfterMs }: CountingSweep,
+): Promise<string[]> {
   const found = keys.filter((one) => !missing.has(one));
   if (found.length > 0)
     await tx.run(
-      `UPDATE binding SET missing_sweeps=0, missing_in_sweep_at=NULL WHERE entity=? AND missing_sweeps>0 AND source_key IN ${placeholders(found.length)}`,
+      `UPDATE binding SET missing_since=NULL, missing_in_sweep_at=NULL WHERE entity=? AND missing_since IS NOT NULL AND source_key IN ${placeholders(found.length)}`,
       [entity, ...found],
     );
-  if (missing.size === 0) return new Map();
+  if (missing.size === 0) return [];
   const absent = [...missing];
+  const listed = placeholders(absent.length);
+  const deleted = await tx.rows<{ sourceKey: string }>(
+    `SELECT source_key FROM binding WHERE entity=? AND missing_in_sweep_at=? AND missing_since<=? AND source_key IN ${listed}`,
+    [entity, lastStartedAt, askedAt - deletedAfterMs, ...absent],
+  );
+  // A time ahead is that of a clock that was set back since: it says nothing of how long ago it was.
   await tx.run(
-    `UPDATE binding SET missing_sweeps=CASE WHEN missing_in_sweep_at=? THEN missing_sweeps+1 ELSE 1 END, missing_in_sweep_at=?
-      WHERE entity=? AND source_key IN ${placeholders(absent.length)}`,
-    [lastStartedAt, startedAt, entity, ...absent],
+    `UPDATE binding SET missing_since=CASE WHEN missing_in_sweep_at=? AND missing_since<=? THEN missing_since ELSE ? END,
+            missing_in_sweep_at=?
+      WHERE entity=? AND source_key IN ${listed}`,
+    [lastStartedAt, askedAt, answeredAt, startedAt, entity, ...absent],
   );
-  const rows = await tx.rows<{ sourceKey: string; missingSweeps: number }>(
-    `SELECT source_key, missing_sweeps FROM binding WHERE entity=? AND source_key IN ${placeholders(absent.length)}`,
-    [entity, ...absent],
-  );
-  return new Map(rows.map((row) => [row.sourceKey, row.missingSweeps]));
+  return deleted.map(({ sourceKey }) => sourceKey);
 }
 
 /** `open`: read again and again. `final`: nothing more happens to it. `gone`: the service has it no more; asked for still. */

@@ -50,12 +50,12 @@ const tables = (id: string, longText: string): Record<string, string> => ({
 
   // read_… and service_…: what the service says of a delivered order, in its own words, when it was read and of which id.
   // read_asked_at: when it was last asked for, which is where reading goes on.
-  // missing_in_sweep_at: when the sweep began that last counted the record as missing.
+  // missing_since: when the record was first missed by the sweeps in a row that miss it; missing_in_sweep_at: when the last of them began.
   binding: `
     entity VARCHAR(16) NOT NULL, source_key VARCHAR(255) NOT NULL, service_id VARCHAR(255) NOT NULL,
     revision INT NOT NULL, generation INT NOT NULL,
     content_hash CHAR(64) NOT NULL, mapping_fingerprint CHAR(64) NOT NULL, acknowledged ${longText} NULL,
-    acknowledged_at BIGINT NOT NULL, identity VARCHAR(500) NULL, missing_sweeps INT NOT NULL DEFAULT 0,
+    acknowledged_at BIGINT NOT NULL, identity VARCHAR(500) NULL, missing_since BIGINT NULL,
     read_state VARCHAR(8) NOT NULL DEFAULT 'open',
     read_asked_at BIGINT NOT NULL DEFAULT 0, read_at BIGINT NULL, gone_at BIGINT NULL,
     read_id VARCHAR(255) NULL, read_flag VARCHAR(500) NULL, service_status VARCHAR(255) NULL,

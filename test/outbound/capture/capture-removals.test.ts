@@ -296,6 +296,41 @@ onBothLabs('an order that is removed', (kit) => {
     await expectAllAtService(lab);
   });
 
+  it('is not deleted there while sweeps have missed it for less than capture.deletedAfterMinutes', async () => {
+    const { settings } = deletes;
+    const { lab, id } = await settled({ settings: { ...settings, capture: { deletedAfterMinutes: 10 } } });
+    await insertSampleOrder(lab.erp, {});
+    let sweptAt = Date.now();
+    lab.context.nowMs = () => sweptAt;
+    const sweeps = async (times: number, minutesLater: number) => {
+      sweptAt += minutesLater * 60_000;
+      for (let i = 0; i < times; i++) await lab.capture({ sweep: true });
+      await lab.deliver();
+    };
+    await sweeps(1, 0);
+    const others = `FROM sales_orders WHERE id=${id}`;
+    await lab.changeErp('DROP TABLE IF EXISTS kept');
+    await lab.changeErp(`CREATE TABLE kept AS SELECT * ${others}`);
+    try {
+      // The ERP writes the order anew while somebody says `sync` three times.
+      await lab.changeErp(`DELETE ${others}`);
+      await sweeps(3, 1);
+      await lab.changeErp('INSERT INTO sales_orders SELECT * FROM kept');
+      await sweeps(2, 60);
+      // Half an hour later it does so again, and then the clock on the wall is set back.
+      await lab.changeErp(`DELETE ${others}`);
+      await sweeps(2, 30);
+      await sweeps(2, 9);
+      await sweeps(1, -600);
+      await sweeps(1, 9);
+      expect(changesAt(lab)).to.deep.equal([]);
+      await sweeps(1, 1);
+      expect(changesAt(lab).map(({ method }) => method)).to.deep.equal(['DELETE']);
+    } finally {
+      await lab.changeErp('DROP TABLE kept');
+    }
+  });
+
   it('is not deleted there because one sweep missed it and broke off, and another one missed it at once', async () => {
     const lab = await kit.start({
       customers: 1,

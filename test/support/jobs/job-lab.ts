@@ -126,6 +126,8 @@ async function startLab(kit: StoreKit, place: ErpPlace, options: LabOptions, clo
       concurrency: 8,
       limits: [{ requests: 1_000, perSeconds: 0.1 }],
     },
+    // Tests sweep back to back.
+    capture: { deletedAfterMinutes: 0 },
     delivery: {
       leaseSeconds: 25,
       backoffBaseSeconds: 0.1,
