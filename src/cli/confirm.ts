@@ -1,4 +1,6 @@
-import { type Command, Option } from 'commander';
+import { Argument, type Command, Option } from 'commander';
+import { confirmDrop, isDropHeld } from '../inbound/invoices/drop-brake.js';
+import { listHeldInvoices } from '../inbound/invoices/list-invoices.js';
 import {
   type Confirmation,
   confirmHeld,
@@ -15,10 +17,10 @@ import {
   inApp,
   jsonCommand,
   type Plural,
-  pluralArgument,
   repeatable,
   UsageError,
 } from './command.js';
+import { amountFormatter } from './terminal/format.js';
 import { type Output, shorten } from './terminal/output.js';
 
 interface ConfirmOptions {
@@ -33,10 +35,15 @@ interface ConfirmOptions {
 export function confirmCommand(): Command {
   return jsonCommand(
     'confirm',
-    'Show the updates and removals that a brake holds, and send, adopt or discard them.',
+    'Show the updates and removals that a brake holds, and send, adopt or discard them; or the invoices that a brake keeps on the list, and take them off.',
     'waybill confirm --dry-run',
   )
-    .addArgument(pluralArgument('[entity]', 'only these'))
+    .addArgument(
+      new Argument(
+        '[what]',
+        'updates and removals of these alone; invoices: those that are missing from the service’s list',
+      ).choices(['customers', 'orders', 'invoices']),
+    )
     .addOption(repeatable('--key <key>', 'only the record with this key of the ERP'))
     .option('--dry-run', 'show the list, change nothing')
     .option('--adopt', 'take what the ERP says as the new baseline, without sending it')
@@ -44,12 +51,53 @@ export function confirmCommand(): Command {
     .option('--yes', 'do not ask')
     .option('--reason <text>', 'why, for the audit')
     .action(
-      inApp(confirmChanges, {
+      inApp(confirmHeldOf, {
         check: ({ dryRun, reason }: ConfirmOptions) => {
           if (!dryRun && !reason) throw new UsageError('Say why: --reason "…". Or look first: --dry-run.');
         },
       }),
     );
+}
+
+function confirmHeldOf(app: CommandApp, options: ConfirmOptions, what: Plural | 'invoices' | undefined) {
+  return what === 'invoices' ? confirmInvoices(app, options) : confirmChanges(app, options, what);
+}
+
+const shownInvoices = 20;
+
+/** Takes the invoices off the list that a person was shown; one that a pull has met meanwhile stays. */
+async function confirmInvoices(
+  { context, output, settings }: CommandApp,
+  { adopt, discard, dryRun, yes, key, reason = '' }: ConfirmOptions,
+): Promise<number> {
+  if (adopt || discard || key)
+    throw new UsageError(
+      '--adopt, --discard and --key are for customers and orders. To keep the invoices: do nothing.',
+    );
+  const held = await context.store.read('look at what is held', (tx) => listHeldInvoices(tx, 1_000_000));
+  const { rows, count, sum } = held;
+  const first = rows.slice(0, shownInvoices);
+  const shown = { held: count, sum, currency: settings.amounts.currency, first };
+  const amount = amountFormatter(settings.amounts);
+  if (count === 0) output.line('No invoice is held.');
+  else {
+    output.line(`${count} invoices, ${amount(sum)} ${shown.currency} in all, are missing from the service’s list:`);
+    const row = (one: (typeof rows)[number]) => [one.invoice_no, one.customer_code, amount(one.amount), one.due_date];
+    output.table(['invoice', 'customer', `amount (${shown.currency})`, 'due'], first.map(row), { total: count });
+  }
+  if (dryRun || count === 0) {
+    output.json(dryRun ? shown : { ...shown, done: 0 });
+    return count === 0 ? exitCode.done : exitCode.waitsForPerson;
+  }
+  if (!(await confirm(`Take ${count} invoices off the list?`, yes))) {
+    output.line('Nothing was done.');
+    return exitCode.failed;
+  }
+  const numbers = rows.map(({ invoice_no }) => invoice_no);
+  const done = await confirmDrop(context, numbers, reason);
+  output.json({ ...shown, done });
+  output.line(`No longer listed: ${done}.`);
+  return exitCode.done;
 }
 
 async function confirmChanges(
@@ -61,6 +109,8 @@ async function confirmChanges(
   const filter: HeldFilter = defined({ entity: plural && entityOf(plural), keys: key });
   const { summary: held, shown } = await summariseHeld(context, filter);
   show(output, held);
+  if (!plural && (await context.store.read('look for held invoices', isDropHeld)))
+    output.line('A brake keeps invoices on the list: waybill confirm invoices --dry-run');
   const isNothing = held.held === 0 && held.brakes.length === 0;
   if (dryRun || isNothing) {
     output.json(dryRun ? held : { ...held, done: 0 });

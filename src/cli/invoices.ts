@@ -65,7 +65,9 @@ async function showListed({ store, settings, output }: CommandApp, limit: number
 function pullInWords(pull: LastPull, time: (ms: number) => string): string {
   const reason = pull.reason ? ` (${pull.reason})` : '';
   const malformed = pull.malformed > 0 ? ` ${pull.malformed} make no sense: waybill invoices --malformed.` : '';
-  return `Last pull ${time(pull.endedAt ?? pull.startedAt)}: ${pull.outcome}${reason}.${malformed}`;
+  const isOlder = (pull.outcome === 'held' || pull.outcome === 'failed') && pull.listedAt !== null;
+  const age = isOlder ? ` The list is of ${time(pull.listedAt as number)}.` : '';
+  return `Last pull ${time(pull.endedAt ?? pull.startedAt)}: ${pull.outcome}${reason}.${age}${malformed}`;
 }
 
 async function showLeft({ store, settings, output }: CommandApp, limit: number): Promise<void> {

@@ -146,12 +146,14 @@ function cursorInWords({ changedAt, sweptAt }: Status['cursors']['order'], ago: 
   return `changes up to ${changedAt ?? '(no change column)'}; everything: ${ago(sweptAt)}`;
 }
 
-function heldInWords({ brakes, outbox }: Status): MaybeText[] {
+function heldInWords({ brakes, outbox, heldInvoices }: Status): MaybeText[] {
   const held = outbox.parked.find(({ parkClass }) => parkClass === 'held')?.count ?? 0;
   return [
     ...brakes.map(({ entity, reason }) => `all updates and removals of ${entity}s: ${reason}`),
     held > 0 && `${held} changes wait for a person`,
     (held > 0 || brakes.length > 0) && 'look: waybill confirm --dry-run; then: waybill confirm',
+    heldInvoices > 0 &&
+      `${heldInvoices} invoices are missing from the service’s list and stay on ours; look: waybill confirm invoices --dry-run`,
   ];
 }
 
@@ -183,13 +185,14 @@ function writeBackInWords(
 
 function pullInWords({ lastPull, unpaidInvoices }: Status, ago: Ago): string {
   if (!lastPull) return 'never';
-  const { startedAt, outcome, reason, pages, passes, listed, missed, malformed } = lastPull;
+  const { startedAt, outcome, reason, pages, passes, listed, missed, malformed, listedAt } = lastPull;
+  const isOlder = outcome === 'held' || outcome === 'failed';
   return clauses(
     `${ago(startedAt)}: ${outcome}${reason ? `: ${reason}` : ''}`,
     `${pages} pages in ${passes} readings, ${listed} invoices`,
     missed > 0 && `${missed} that were not met stay listed, because nothing proves that they left`,
     malformed > 0 && `${malformed} make no sense (waybill invoices --malformed)`,
-    `${unpaidInvoices} unpaid now`,
+    isOlder ? `${unpaidInvoices} on the list of ${ago(listedAt)}` : `${unpaidInvoices} unpaid now`,
   );
 }
 

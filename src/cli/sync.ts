@@ -217,12 +217,13 @@ function printDelivery(
 }
 
 function printPull(output: Output, pull: NonNullable<SyncResult['pull']>): void {
-  const { outcome, unpaid, passes, pages, added, unlisted, missed, reason, malformed } = pull;
+  const { outcome, unpaid, passes, pages, added, unlisted, missed, leaving, reason, malformed } = pull;
   const read = `Unpaid invoices: ${unpaid}, read ${passes} times on ${pages} pages in all (${added} new, ${unlisted} no longer listed)`;
   output.lines(
     outcome === 'proven' && `${read}.`,
     outcome === 'unproven' && `${read}; the list is not proven, so ${missed} that were not met stay listed: ${reason}`,
-    (outcome === 'failed' || outcome === 'held') && `Invoices were not pulled: ${reason}`,
+    leaving > 0 && `The list of invoices stays as it was: ${reason}. Look: waybill confirm invoices --dry-run`,
+    (outcome === 'failed' || (outcome === 'held' && leaving === 0)) && `Invoices were not pulled: ${reason}`,
     malformed > 0 && `${malformed} invoices make no sense: waybill invoices --malformed`,
   );
 }

@@ -1,7 +1,7 @@
 import { firstAuditAt, lastEventAt, startedDaemons } from '../audit/audit-log.js';
 import type { ServiceSettings } from '../config/sections/service.js';
 import type { Settings } from '../config/settings.js';
-import { countListedInvoices } from '../inbound/invoices/list-invoices.js';
+import { countListedInvoices, listHeldInvoices } from '../inbound/invoices/list-invoices.js';
 import { lastPull, unprovenSince } from '../inbound/invoices/pull-record.js';
 import { countReadBack } from '../inbound/orders/order-reads.js';
 import { readWebhookStatus } from '../inbound/webhooks/webhook-status.js';
@@ -68,6 +68,8 @@ export async function readStatus(tx: Tx, settings: Settings, erpIdentity: string
     adopted: await countAdoptions(tx),
     /** Sources whose updates and removals are all held, until a person says `waybill confirm` or the cause is gone. */
     brakes: await readBrakes(tx),
+    /** Invoices that a brake keeps on the list, until a person says `waybill confirm invoices` or pulls meet them. */
+    heldInvoices: (await listHeldInvoices(tx, 1)).count,
     /** Why messages are parked, the most frequent reasons first. */
     parkedReasons: await groupMessages(tx, { states: ['parked'] }, 'reason', topReasons),
     cursors: { customer: await readCursor(tx, 'customer'), order: await readCursor(tx, 'order') },

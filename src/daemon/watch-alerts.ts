@@ -1,5 +1,6 @@
 import { firstAuditAt } from '../audit/audit-log.js';
 import type { Settings } from '../config/settings.js';
+import { heldDropCause, isDropHeld } from '../inbound/invoices/drop-brake.js';
 import { goneSince } from '../inbound/orders/order-reads.js';
 import { isAnythingHeld } from '../operator/confirm-held.js';
 import { isOutdated, isPastForbiddenRead } from '../outbound/deliver/profile-notices.js';
@@ -158,6 +159,7 @@ export async function alertChanges(tx: Tx, settings: WatchSettings & Pick<Settin
     const cause = `held.${entity}`;
     if (open.some((alert) => alert.cause === cause) && !(await isAnythingHeld(tx, entity))) changes.end.push(cause);
   }
+  if (open.some(({ cause }) => cause === heldDropCause) && !(await isDropHeld(tx))) changes.end.push(heldDropCause);
   changes.end.push(
     ...open
       .filter((alert) => isOutdated(alert, settings.service) || isPastForbiddenRead(alert, nowMs))

@@ -72,6 +72,32 @@ describe('waybill confirm', () => {
       expect(audited[0].detail).to.contain('meant so');
     });
 
+    it('takes off the invoices that are held, after it has shown them, and says so in the audit', async () => {
+      expect((await waybill('confirm', 'invoices', '--dry-run')).stdout).to.contain('No invoice is held.');
+      for (const [no, amount] of [
+        ['INV-1', 1999],
+        ['INV-2', 2001],
+      ] as const)
+        await change(
+          `INSERT INTO invoice (invoice_no, amount, due_date, status, first_listed_at, last_listed_at, drop_held_at)
+           VALUES ('${no}', ${amount}, '2026-12-01', 'unpaid', 1, 1, 2)`,
+        );
+      expect((await waybill('status')).stdout).to.match(/Held +2 invoices are missing from the service’s list/);
+      const { code, stdout } = await waybill('confirm', 'invoices', '--dry-run');
+      expect(code).to.equal(3);
+      expect(stdout).to.contain('INV-2').and.to.contain('2 invoices, 40.00 EUR in all');
+      expect((await waybill('confirm', 'invoices', '--discard', '--dry-run')).code).to.equal(2);
+      expect((await waybill('confirm', '--dry-run')).stdout).to.contain('waybill confirm invoices --dry-run');
+      const confirmed = await json('confirm', 'invoices', '--reason', 'paid', '--yes');
+      expect(confirmed).to.deep.include({ held: 2, sum: '4000', done: 2 });
+      const left = await installation.app.store.read('look', (tx) =>
+        tx.select('SELECT invoice_no FROM invoice WHERE unlisted_at IS NOT NULL AND drop_held_at IS NULL'),
+      );
+      expect(left).to.have.length(2);
+      expect((await json('status')).heldInvoices).to.equal(0);
+      expect((await waybill('audit', '--event', 'operator')).stdout).to.contain('confirm_drop');
+    });
+
     it('is the only way: outbox retry lets nothing go that a brake holds', async () => {
       await fill();
       await waybill('outbox', 'retry', '--state', 'parked', '--reason', 'again', '--yes');

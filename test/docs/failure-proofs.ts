@@ -399,6 +399,17 @@ export const failureProofs: Readonly<Record<string, readonly Proof[]>> = {
       'prove only what was the list of one moment, take off only what has left, and that within three pulls',
     ],
   ],
+  "Most invoices were missing from the service's list": [
+    [
+      'inbound/invoices/drop-brake.test.ts',
+      'waits for a person: the list stays whole, with an alert that says how many and which, until the service shows it again',
+    ],
+    [
+      'inbound/invoices/drop-brake.test.ts',
+      'goes when a person confirms it, exactly as it was shown: what is met again stays, and what is missing since is judged anew',
+    ],
+    ['cli/confirm.test.ts', 'takes off the invoices that are held, after it has shown them, and says so in the audit'],
+  ],
   'The power went while it was reading invoices': [
     [
       'e2e/killed-pull.test.ts',

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { choice, flag, group, place, text, whole } from './value-types.js';
+import { choice, decimal, flag, group, place, text, whole } from './value-types.js';
 
 const parameter = (standard: string, meaning: string) => text.default(standard).describe(meaning);
 const field = (standard: string, meaning: string) => place('meta.total').default(standard).describe(meaning);
@@ -28,6 +28,14 @@ export const invoicesSettings = group('How unpaid invoices are read back.', {
     .default(50)
     .describe(
       'How many invoices that left the list one pull reads by number (service.endpoints.readInvoice). The rest waits for the next pull.',
+    ),
+  maxDrops: whole(0, undefined, 'invoices')
+    .default(10)
+    .describe('So many invoices may always leave the list at once; see maxDropShare.'),
+  maxDropShare: decimal(0, 1, 'of 1')
+    .default(0.5)
+    .describe(
+      'When more than maxDrops and more than this share of the listed invoices are missing from a proven list, the list stays as it was until `waybill confirm invoices`. Invoices of which the service says a state that is not due do not count. 1: never.',
     ),
   paging: group('How the service pages its list of invoices.', {
     page: parameter('page', 'Query parameter with the number of the page.'),

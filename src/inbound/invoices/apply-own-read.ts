@@ -40,7 +40,7 @@ export async function applyOwnRead(
 
 async function takeOff(tx: Tx, invoiceNo: string, status: string | null, nowMs: number): Promise<string | null> {
   const left = await tx.run(
-    'UPDATE invoice SET unlisted_at=?, missed_at=NULL, left_status=? WHERE invoice_no=? AND unlisted_at IS NULL',
+    'UPDATE invoice SET unlisted_at=?, missed_at=NULL, drop_held_at=NULL, left_status=? WHERE invoice_no=? AND unlisted_at IS NULL',
     [nowMs, status, invoiceNo],
   );
   if (left > 0) return `no longer listed: ${status ?? 'the service has no such invoice'}`;
@@ -56,9 +56,9 @@ async function list(tx: Tx, invoice: Invoice, nowMs: number): Promise<string | n
   const { invoice_no, amount, due_date, status, customer_code = null } = invoice;
   const changed = await tx.run(
     `UPDATE invoice SET customer_code=?, amount=?, due_date=?, status=?, last_listed_at=?, unlisted_at=NULL, missed_at=NULL,
-            left_status=NULL
+            left_status=NULL, drop_held_at=NULL
       WHERE invoice_no=? AND (amount<>? OR due_date<>? OR status<>? OR COALESCE(customer_code,'')<>COALESCE(?,'')
-            OR unlisted_at IS NOT NULL)`,
+            OR unlisted_at IS NOT NULL OR drop_held_at IS NOT NULL)`,
     [customer_code, amount, due_date, status, nowMs, invoice_no, amount, due_date, status, customer_code],
   );
   const added = await tx.run(

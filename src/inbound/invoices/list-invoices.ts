@@ -54,6 +54,11 @@ export async function listInvoices(tx: Tx, limit: number): Promise<InvoiceSheet 
   return { ...due, creditNotes: await sheet(tx, 'amount<0', limit) };
 }
 
+/** The invoices that a brake keeps listed until a person confirms that they have left. */
+export async function listHeldInvoices(tx: Tx, limit: number): Promise<InvoiceSheet> {
+  return sheet(tx, 'drop_held_at IS NOT NULL', limit);
+}
+
 async function sheet(tx: Tx, which: string, limit: number): Promise<InvoiceSheet> {
   const rows = await tx.select<ListedInvoice>(
     `SELECT invoice_no, customer_code, amount, due_date, status FROM invoice WHERE unlisted_at IS NULL AND ${which}

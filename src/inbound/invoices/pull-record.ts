@@ -111,19 +111,27 @@ export async function failPull(tx: Tx, id: number, reason: string, nowMs: number
   await updateRows(tx, 'invoice_pull', ['id'], [{ id, ...end }]);
 }
 
-/** Ends a pull whose list was swapped in. @param counts the columns that say what it found and changed */
+/**
+ * Ends a pull whose list was swapped in, or is held by a brake.
+ * @param counts the columns that say what it found and changed
+ * @param held why its list is held; null: it was swapped in
+ * @returns the end that is on record now
+ */
 export async function endPull(
   tx: Tx,
   id: number,
   { pages, mostPasses: passes, asked, serviceTotal, doubt }: PullProgress,
   counts: Readonly<Row>,
   nowMs: number,
-): Promise<void> {
-  const outcome = doubt === null ? 'proven' : 'unproven';
-  const end = { outcome, reason: doubt, ended_at: nowMs, progress: null };
+  held: string | null = null,
+): Promise<{ outcome: 'proven' | 'unproven' | 'held'; reason: string | null }> {
+  const outcome = held !== null ? 'held' : doubt === null ? 'proven' : 'unproven';
+  const reason = held ?? doubt;
+  const end = { outcome, reason, ended_at: nowMs, progress: null };
   const row = { id, ...end, pages, passes, asked, service_total: serviceTotal, ...counts };
   await updateRows(tx, 'invoice_pull', ['id'], [row]);
   await clearStaging(tx);
+  return { outcome, reason };
 }
 
 /** Removes up to `limit` records of old pulls, never the newest. The invoices themselves stay. */
@@ -148,12 +156,15 @@ export interface LastPull {
   malformed: number;
   /** Listed still, although it did not meet them: nothing proves that they have left. */
   missed: number;
+  /** When the list was last brought in; null: never, or that pull is forgotten. */
+  listedAt: number | null;
 }
 
 /** The newest pull, also one that failed; null before the first. */
 export async function lastPull(tx: Tx): Promise<LastPull | null> {
   const [row] = await tx.rows(
-    `SELECT id, outcome, reason, started_at, ended_at, pages, passes, listed, malformed, missed
+    `SELECT id, outcome, reason, started_at, ended_at, pages, passes, listed, malformed, missed,
+            (SELECT MAX(ended_at) FROM invoice_pull WHERE outcome IN ('proven','unproven')) AS listed_at
        FROM invoice_pull ORDER BY id DESC LIMIT 1`,
   );
   if (!row) return null;
@@ -175,7 +186,7 @@ export async function unprovenSince(tx: Tx): Promise<number | null> {
     "SELECT id, ended_at FROM invoice_pull WHERE outcome='proven' ORDER BY id DESC LIMIT 1",
   );
   const [first] = await tx.rows<{ startedAt: number | null }>(
-    "SELECT MIN(started_at) AS started_at FROM invoice_pull WHERE outcome='unproven' AND id>?",
+    "SELECT MIN(started_at) AS started_at FROM invoice_pull WHERE outcome IN ('unproven','held') AND id>?",
     [last?.id ?? 0],
   );
   const since = first?.startedAt ?? null;

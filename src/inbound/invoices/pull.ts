@@ -6,6 +6,7 @@ import { SendGate } from '../../outbound/deliver/send-gate.js';
 import type { ServiceLease } from '../../outbound/deliver/service-lease.js';
 import { ServiceReads } from '../../outbound/deliver/service-reads.js';
 import type { ServiceClient } from '../../service/service-client.js';
+import { endDropAlert, judgeDrop } from './drop-brake.js';
 import { askForMissed } from './own-read.js';
 import { endPull, failPull, type OpenPull, openPull } from './pull-record.js';
 import { readLists } from './read-lists.js';
@@ -63,7 +64,10 @@ async function withLittleMemory<T>(work: () => Promise<T>): Promise<T> {
 }
 
 export interface PullResult {
-  /** `proven`: the list is the service's list of one moment of this pull. `unproven`: it took what it met. */
+  /**
+   * `proven`: the list is the service's list of one moment of this pull. `unproven`: it took what it met. `held`: the list stays
+   * as it was; a pause kept the pull from running, or a brake what it read from being swapped in.
+   */
   outcome: 'proven' | 'unproven' | 'failed' | 'held';
   reason: string | null;
   pages: number;
@@ -75,6 +79,8 @@ export interface PullResult {
   unlisted: number;
   /** Listed still, although it did not meet them. */
   missed: number;
+  /** Kept on the list by a brake, until a person confirms that they have left. */
+  leaving: number;
   malformed: number;
   /** Asked for by their numbers. */
   asked: number;
@@ -88,7 +94,7 @@ export interface PullOptions {
 }
 
 const swapped = { added: 0, changed: 0, unlisted: 0, missed: 0 };
-const nothing = { ...swapped, pages: 0, passes: 0, unpaid: 0, malformed: 0, asked: 0 };
+const nothing = { ...swapped, leaving: 0, pages: 0, passes: 0, unpaid: 0, malformed: 0, asked: 0 };
 
 /** Reads the invoices that are due into staging until they are proven, and swaps the list in one transaction. */
 export async function pull(
@@ -126,13 +132,14 @@ async function swapIn(
     const at = nowMs();
     const staged = await countStaged(tx);
     const states = await noteNewStates(tx, settings.invoices.states, at);
-    const swap = await swapInvoices(tx, at);
+    const held = await judgeDrop(tx, settings.invoices, at);
+    const swap = await swapInvoices(tx, at, held !== null);
+    await endDropAlert(tx, at);
     const progress = { ...open.progress };
     if (swap.missed > 0)
       progress.doubt ??= `${swap.missed} listed invoices belong to no customer whose list was proven`;
-    await endPull(tx, pullId, progress, { ...staged, ...swap }, at);
-    const { pages, mostPasses: passes, asked, doubt: reason, serviceTotal } = progress;
-    const outcome = reason === null ? 'proven' : 'unproven';
+    const { outcome, reason } = await endPull(tx, pullId, progress, { ...staged, ...swap }, at, held?.reason);
+    const { pages, mostPasses: passes, asked, serviceTotal } = progress;
     const detail = { pullId, reason, pages, passes, asked, serviceTotal, ...staged, ...swap };
     await appendAudit(
       tx,
@@ -146,7 +153,8 @@ async function swapIn(
     );
     killPoint('before-pull-swap');
     const { listed: unpaid, malformed } = staged;
-    const result = { outcome, reason, pages, passes, unpaid, ...swap, malformed, asked } satisfies PullResult;
+    const leaving = held?.leaving ?? 0;
+    const result: PullResult = { outcome, reason, pages, passes, unpaid, ...swap, leaving, malformed, asked };
     return { ended: result, newStates: states };
   });
   killPoint('after-pull-swap');

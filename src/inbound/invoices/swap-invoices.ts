@@ -6,30 +6,44 @@ import { markFoundDue } from '../../store/write-back-due.js';
 export const listIsProven = `EXISTS (SELECT 1 FROM invoice_group g WHERE g.is_proven=1
     AND (g.list_customer='' OR g.list_customer=invoice.customer_code))`;
 
-const staged = `SELECT * FROM invoice_staging WHERE is_newest=1 AND malformed IS NULL AND has_left=0`;
+const staged = 'SELECT * FROM invoice_staging WHERE is_newest=1 AND malformed IS NULL AND has_left=0';
+
+/** What invoices' own reads say is due; they stand in no list of the service. */
+const stagedOwnReads = `${staged} AND list_state=''`;
 
 const differs = `(i.amount<>s.amount OR i.due_date<>s.due_date OR i.status<>s.status
     OR COALESCE(i.customer_code,'')<>COALESCE(s.customer_code,'') OR i.unlisted_at IS NOT NULL OR i.missed_at IS NOT NULL)`;
 
-const isStaged = 'EXISTS (SELECT 1 FROM invoice_staging s WHERE s.invoice_no=invoice.invoice_no AND s.has_left=0)';
+/** A condition on `invoice`: the pull met it. */
+export const isStaged =
+  'EXISTS (SELECT 1 FROM invoice_staging s WHERE s.invoice_no=invoice.invoice_no AND s.has_left=0)';
 
 const hasLeft = 'EXISTS (SELECT 1 FROM invoice_staging s WHERE s.invoice_no=invoice.invoice_no AND s.has_left=1)';
+
+/** The service itself says in which state the invoice has left. */
+const hasLeftInState = `EXISTS (SELECT 1 FROM invoice_staging s
+    WHERE s.invoice_no=invoice.invoice_no AND s.has_left=1 AND s.status IS NOT NULL)`;
+
+/** A condition on `invoice`: it leaves by what is missing (from the list, or at its own address), not by a state that is said of it. */
+export const isDropped = `unlisted_at IS NULL AND (${hasLeft} OR (${listIsProven} AND NOT ${isStaged})) AND NOT ${hasLeftInState}`;
 
 /**
  * Makes the staged rows the list, in the caller's transaction, so that no reader sees half of it. Rows that did not change are
  * not written. An invoice leaves by the proof of its list or by its own read; its row stays, with the time.
+ * @param isHeld a brake keeps the list as it was: only what invoices' own reads say counts
  */
-export async function swapInvoices(tx: Tx, nowMs: number) {
+export async function swapInvoices(tx: Tx, nowMs: number, isHeld = false) {
+  const due = isHeld ? stagedOwnReads : staged;
   const changed =
     tx.dialect === 'sqlite'
       ? await tx.run(
           `UPDATE invoice AS i SET customer_code=s.customer_code, amount=s.amount, due_date=s.due_date, status=s.status,
                   last_listed_at=?, unlisted_at=NULL, missed_at=NULL, left_status=NULL
-             FROM (${staged}) AS s WHERE s.invoice_no=i.invoice_no AND ${differs}`,
+             FROM (${due}) AS s WHERE s.invoice_no=i.invoice_no AND ${differs}`,
           [nowMs],
         )
       : await tx.run(
-          `UPDATE invoice AS i JOIN (${staged}) AS s ON s.invoice_no=i.invoice_no
+          `UPDATE invoice AS i JOIN (${due}) AS s ON s.invoice_no=i.invoice_no
               SET i.customer_code=s.customer_code, i.amount=s.amount, i.due_date=s.due_date, i.status=s.status,
                   i.last_listed_at=?, i.unlisted_at=NULL, i.missed_at=NULL, i.left_status=NULL
             WHERE ${differs}`,
@@ -37,14 +51,14 @@ export async function swapInvoices(tx: Tx, nowMs: number) {
         );
   const added = await tx.run(
     `INSERT INTO invoice (invoice_no, customer_code, amount, due_date, status, first_listed_at, last_listed_at)
-     SELECT s.invoice_no, s.customer_code, s.amount, s.due_date, s.status, ?, ? FROM (${staged}) s
+     SELECT s.invoice_no, s.customer_code, s.amount, s.due_date, s.status, ?, ? FROM (${due}) s
       WHERE NOT EXISTS (SELECT 1 FROM invoice i WHERE i.invoice_no=s.invoice_no)`,
     [nowMs, nowMs],
   );
   const unlisted = await tx.run(
-    `UPDATE invoice SET unlisted_at=?, missed_at=NULL,
+    `UPDATE invoice SET unlisted_at=?, missed_at=NULL, drop_held_at=NULL,
             left_status=(SELECT MAX(s.status) FROM invoice_staging s WHERE s.invoice_no=invoice.invoice_no AND s.has_left=1)
-      WHERE unlisted_at IS NULL AND (${hasLeft} OR (${listIsProven} AND NOT ${isStaged}))`,
+      WHERE unlisted_at IS NULL AND (${hasLeftInState} OR (${isHeld ? '1=0' : isDropped}))`,
     [nowMs],
   );
   await tx.run(
@@ -61,7 +75,7 @@ export async function swapInvoices(tx: Tx, nowMs: number) {
     [nowMs, nowMs],
   );
   const missed = await tx.value<number>('SELECT COUNT(*) FROM invoice WHERE missed_at IS NOT NULL');
-  await swapMalformed(tx, nowMs);
+  if (!isHeld) await swapMalformed(tx, nowMs);
   // `missed`: listed still, although this pull did not meet them: nothing proves that they have left.
   return { added, changed, unlisted, missed: missed ?? 0 };
 }

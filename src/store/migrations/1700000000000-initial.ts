@@ -121,11 +121,12 @@ const tables = (id: string, longText: string): Record<string, string> => ({
     details ${longText} NOT NULL, since_at BIGINT NOT NULL, over_at BIGINT NULL, raised_told_at BIGINT NULL,
     over_told_at BIGINT NULL, tries INT NOT NULL DEFAULT 0, next_try_at BIGINT NOT NULL`,
 
+  // drop_held_at: since when a brake keeps it listed, although a proven list lacks it.
   invoice: `
     invoice_no VARCHAR(255) NOT NULL PRIMARY KEY, customer_code VARCHAR(255) NULL, amount BIGINT NOT NULL,
     due_date CHAR(10) NOT NULL, status VARCHAR(64) NOT NULL,
     first_listed_at BIGINT NOT NULL, last_listed_at BIGINT NOT NULL, unlisted_at BIGINT NULL,
-    missed_at BIGINT NULL, left_status VARCHAR(64) NULL`,
+    missed_at BIGINT NULL, left_status VARCHAR(64) NULL, drop_held_at BIGINT NULL`,
 
   // The one pull in the making. list_customer is empty where the invoices of all customers are asked for at once.
   invoice_staging: `
@@ -198,6 +199,7 @@ const indexes = [
   'alert_untold ON alert (over_told_at, next_try_at)',
   'invoice_last_listed ON invoice (last_listed_at)',
   'invoice_unlisted ON invoice (unlisted_at)',
+  'invoice_drop_held ON invoice (drop_held_at)',
   'invoice_staging_number ON invoice_staging (invoice_no)',
   'webhook_event_state ON webhook_event (state, received_at)',
   'webhook_event_received ON webhook_event (received_at)',

@@ -31,7 +31,7 @@ onBothStores('the invoice list', (kit) => {
   const swap = (invoices: Invoice[], nowMs: number, isProven = true) => swapRows(invoices.map(row), nowMs, isProven);
   const rows = () => kit.rows('SELECT * FROM invoice ORDER BY invoice_no');
   const listed = async () => (await rows()).filter((one) => one.unlisted_at === null).map((one) => one.invoice_no);
-  const kept = { unlisted_at: null, missed_at: null, left_status: null };
+  const kept = { unlisted_at: null, missed_at: null, left_status: null, drop_held_at: null };
 
   it('takes what is new, changes what differs, and writes nothing else', async () => {
     const none = { added: 0, changed: 0, unlisted: 0, missed: 0 };

@@ -1,0 +1,90 @@
+import { appendAudit } from '../../audit/audit-log.js';
+import type { InvoicesSettings } from '../../config/sections/invoices.js';
+import type { JobContext } from '../../ops/job-context.js';
+import { endAlert, raiseAlert } from '../../store/alerts.js';
+import { placeholders } from '../../store/rows.js';
+import type { Tx } from '../../store/store.js';
+import { markFoundDue } from '../../store/write-back-due.js';
+import { countListedInvoices, listHeldInvoices } from './list-invoices.js';
+import { isDropped, isStaged } from './swap-invoices.js';
+
+export const heldDropCause = 'held.invoices';
+
+/**
+ * Why the invoices that a pull would take off stay listed until a person confirms, or null. Pure. A list that lacks so many at
+ * once was hardly paid so fast: more likely something happened to the service, or to the settings that say what to ask for.
+ * @param leaving invoices that would leave without a state that the service says of them
+ * @param listed invoices that are listed as due
+ */
+export function dropBrake(
+  { leaving, listed }: { leaving: number; listed: number },
+  { maxDrops, maxDropShare }: Pick<InvoicesSettings, 'maxDrops' | 'maxDropShare'>,
+): string | null {
+  if (leaving <= maxDrops || leaving / listed <= maxDropShare) return null;
+  const limits = `invoices.maxDrops (${maxDrops}) and invoices.maxDropShare (${maxDropShare})`;
+  return `${leaving} of ${listed} listed invoices would leave the list at once, more than ${limits} allow`;
+}
+
+/**
+ * Judges what the staged list would take off, right before it is swapped in, and raises or ends the alert. An invoice stays
+ * held until a pull meets it, it leaves, or a person confirms.
+ * @returns how many are held, and why; null: what leaves may leave
+ */
+export async function judgeDrop(
+  tx: Tx,
+  limits: InvoicesSettings,
+  nowMs: number,
+): Promise<{ leaving: number; reason: string } | null> {
+  await tx.run(`UPDATE invoice SET drop_held_at=NULL WHERE drop_held_at IS NOT NULL AND ${isStaged}`);
+  const leaving = (await tx.value<number>(`SELECT COUNT(*) FROM invoice WHERE ${isDropped}`)) ?? 0;
+  const reason = dropBrake({ leaving, listed: await countListedInvoices(tx) }, limits);
+  if (reason === null) return null;
+  await tx.run(`UPDATE invoice SET drop_held_at=? WHERE drop_held_at IS NULL AND ${isDropped}`, [nowMs]);
+  const { rows } = await listHeldInvoices(tx, 3);
+  const first = `${rows.map(({ invoice_no }) => invoice_no).join(', ')}${leaving > rows.length ? ', …' : ''}`;
+  const message = `${reason}: ${first}. The list stays as it was. Look at the service, then \`waybill confirm invoices\`.`;
+  await raiseAlert(tx, heldDropCause, message, nowMs, { leaving });
+  return { leaving, reason };
+}
+
+/** Ends the alert where nothing is held any more. */
+export async function endDropAlert(tx: Tx, nowMs: number): Promise<void> {
+  if (!(await isDropHeld(tx))) await endAlert(tx, heldDropCause, nowMs);
+}
+
+/** Whether invoices wait for `waybill confirm invoices`. */
+export async function isDropHeld(tx: Tx): Promise<boolean> {
+  const sql = 'SELECT invoice_no FROM invoice WHERE drop_held_at IS NOT NULL AND unlisted_at IS NULL LIMIT 1';
+  return (await tx.value(sql)) !== undefined;
+}
+
+const batchSize = 500;
+
+/**
+ * Takes off the list what a person was shown and is still held, and nothing else: an invoice that a pull has met since stays.
+ * @param shown the numbers of the invoices
+ * @returns how many have left
+ */
+export async function confirmDrop(
+  { store, actor, nowMs }: JobContext,
+  shown: readonly string[],
+  reason: string,
+): Promise<number> {
+  return store.transaction('record what was confirmed', async (tx) => {
+    const at = nowMs();
+    let dropped = 0;
+    for (let from = 0; from < shown.length; from += batchSize) {
+      const numbers = shown.slice(from, from + batchSize);
+      const held = `invoice_no IN ${placeholders(numbers.length)} AND drop_held_at IS NOT NULL AND unlisted_at IS NULL`;
+      await markFoundDue(tx, 'invoices', `SELECT invoice_no FROM invoice WHERE ${held}`, numbers);
+      dropped += await tx.run(`UPDATE invoice SET unlisted_at=?, missed_at=NULL, drop_held_at=NULL WHERE ${held}`, [
+        at,
+        ...numbers,
+      ]);
+    }
+    await endDropAlert(tx, at);
+    const detail = { reason, invoices: dropped };
+    await appendAudit(tx, { event: 'operator', outcome: 'confirm_drop', actor, detail }, at);
+    return dropped;
+  });
+}
