@@ -21,9 +21,9 @@ const acknowledgedText = z
 /** What the service calls a record. Digits that JavaScript would round arrive as text by `parseJson`, so that an id keeps all of them. */
 export const acknowledgedId = z.union([acknowledgedText, z.number().int().safe().transform(String)]);
 
-/** Whether the service knows customers by the code that we send; otherwise it gives each an id of its own. */
+/** Whether the service knows customers by the code that we send, in whatever envelope; otherwise it gives each an id of its own. */
 export function idIsCode({ customerId }: Pick<AcknowledgementSettings, 'customerId'>): boolean {
-  return customerId === 'customer_code';
+  return customerId.split('.').at(-1) === 'customer_code';
 }
 
 /** The endpoint by which each kind of record is made, changed and removed. */

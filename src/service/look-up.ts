@@ -75,7 +75,10 @@ function readLookUp(endpoint: LookUpEndpoint, record: Fields, idempotencyKey: st
   const [one] = exact;
   if (!one) return odd(`${found.length} found, and none of them is exactly ours`);
   const id = acknowledgedId.safeParse(valueAt(one, endpoint.id));
-  if (!id.success) return odd(`what was found has no ${endpoint.id} that is an id`);
+  if (!id.success)
+    return odd(
+      `what was found has no ${endpoint.id} that is an id (check service.adoption.idField, or the id of the look-up)`,
+    );
   const total = endpoint.total === undefined ? null : valueAt(one, endpoint.total);
   if (typeof total === 'number' && !Number.isSafeInteger(total)) return odd(`its total ${total} is no whole amount`);
   const shown = besides(one, (compared[0] as [string, string])[0]);
@@ -132,13 +135,14 @@ export function customerInAnswer(
 }
 
 function byCode({ adoption, acknowledgement }: Pick<ServiceSettings, 'adoption' | 'acknowledgement'>): LookUpEndpoint {
-  const { codeField } = adoption;
+  const { codeField, idField = acknowledgement.customerId } = adoption;
   return {
     path: '/',
     query: {},
     successStatus: 200,
     absentStatus: 404,
-    id: idIsCode(acknowledgement) ? codeField : acknowledgement.customerId,
+    // Its answers to a creation and to a read may have different envelopes.
+    id: idIsCode(acknowledgement) ? codeField : idField,
     match: { [codeField]: '{customer_code}' },
     absenceProves: false,
   };

@@ -135,6 +135,8 @@ describe('a customer that is at the service already', () => {
     expect(adopted({}, { customer_code: 'K1', id: 'cus_991' })?.serviceId).to.equal('K1');
     const over = { adoption: { codeField: 'code' } };
     expect(adopted(over, { code: 'K1', id: 'cus_991' })?.serviceId).to.equal('K1');
+    const enveloped = { acknowledgement: { customerId: 'data.customer_code' } };
+    expect(adopted(enveloped, { customer_code: 'K1', id: 'cus_991' })?.serviceId).to.equal('K1');
   });
 
   it('is known by the id that the service gave it where it gives ids, never by our code', () => {

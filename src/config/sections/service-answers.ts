@@ -59,7 +59,7 @@ const within = (standard: string, meaning: string) => place('data.status').defau
 export const acknowledgementSettings = group('Where the fields of an acknowledgement are in the body of a success.', {
   customerId: within(
     'customer_code',
-    'Where the answer names the customer. customer_code: the code that was sent; another place: an id that the service gives.',
+    'Where the answer names the customer. customer_code, also in an envelope (data.customer_code): the code that was sent; another name: an id that the service gives.',
   ),
   customerState: within('status', 'Where the answer gives the state of the customer, if it does.'),
   orderId: within('order_id', 'Where the answer names the order.'),
@@ -91,7 +91,18 @@ export const adoptionSettings = group('Customers that the service already has, c
   codeField: text
     .default('customer_code')
     .describe(
-      'Where the code is, in the answer to a single read and in a record that an answer carries, such as data.customer_code. The id is there too, unless the service gives ids: then it is at service.acknowledgement.customerId.',
+      'Where the code is, in the answer to a single read and in a record that an answer carries, such as data.customer_code. The id is there too, unless the service gives ids: then see idField.',
+    ),
+  idField: place('data.id')
+    .optional()
+    .describe(
+      'Where the id is in the same places, if the service gives ids. Absent: at service.acknowledgement.customerId.',
+    ),
+  ownFields: z
+    .array(text)
+    .default(['id', 'created_at', 'updated_at'])
+    .describe(
+      'Fields of a customer that the service fills itself. Where updates are a PUT, any other field that only the service has counts as a difference, because a PUT would clear it. The id, the state and a key in the body never count.',
     ),
   answerRecord: place('error.customer')
     .optional()

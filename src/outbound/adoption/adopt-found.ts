@@ -1,11 +1,12 @@
 import { type AuditEntry, appendAudit } from '../../audit/audit-log.js';
+import type { ServiceSettings } from '../../config/sections/service.js';
 import type { JsonValue } from '../../model/record.js';
 import type { FoundRecord } from '../../model/verdict.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { sweepAtNextPass } from '../../store/cursors.js';
 import { boundedText } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
-import { type AdoptedFrom, heldAsAdopted, insertAdoptions } from '../outbox/adoptions.js';
+import { type AdoptedFrom, heldAsAdopted, heldAsFuller, insertAdoptions } from '../outbox/adoptions.js';
 import { BindingHolders } from '../outbox/binding-holders.js';
 import { bindRecords } from '../outbox/bindings.js';
 import { composePatch, type UpdateMethod } from '../outbox/compose-update.js';
@@ -21,7 +22,7 @@ interface ConflictingCreate {
 
 export type AdoptOutcome =
   /** Bound. `held`: messages that wait until a person has looked at what differs. */
-  | { kind: 'adopted'; serviceId: string; differs: string[]; held: number[] }
+  | { kind: 'adopted'; serviceId: string; differs: string[]; held: number[]; reason: string }
   /** This record of ours was acknowledged before: its create has nothing more to say. */
   | { kind: 'known'; serviceId: string }
   /** A person has to look. */
@@ -38,7 +39,7 @@ async function adoptFound(
   tx: Tx,
   create: ConflictingCreate,
   found: FoundRecord,
-  by: { from: AdoptedFrom; actor: string; method: UpdateMethod },
+  by: { from: AdoptedFrom; actor: string; method: UpdateMethod; notContent: ReadonlySet<string> },
   nowMs: number,
 ): Promise<AdoptOutcome> {
   const claim = { entity: 'customer' as const, sourceKey: create.sourceKey, serviceId: found.serviceId };
@@ -82,7 +83,8 @@ async function adoptFound(
   // What the ERP says by now, where an edit waits behind the create.
   const wanted = newer.findLast((one) => one.operation === 'update' && one.record !== null) ?? message;
   const record = JSON.parse(wanted.record) as { [name: string]: JsonValue };
-  const { base, baseHash, differs } = compareWithShown(record, found.shown, by.method);
+  const { base, baseHash, differs, cleared } = compareWithShown(record, found.shown, by.method, by.notContent);
+  const reason = cleared.length > 0 ? heldAsFuller : heldAsAdopted;
   const { revision, generation, identity, contentHash, mappingFingerprint } = message;
   const captured = { generation, identity, contentHash, mappingFingerprint, record: message.record };
   await bindRecords(
@@ -108,7 +110,7 @@ async function adoptFound(
     (one) => one.state === 'pending' && one.firstSentAt === null && (one.operation === 'delete' || differs.length > 0),
   );
   const held = waiting.map((one) => one.id);
-  await holdMessages(tx, held, heldAsAdopted, nowMs);
+  await holdMessages(tx, held, reason, nowMs);
   if (differs.length > 0 && newer.length === 0)
     held.push(
       ...(await insertMessages(
@@ -122,13 +124,13 @@ async function adoptFound(
             number: null,
             customerKey: null,
             idempotencyKey: null,
-            parked: { parkClass: 'held', reason: heldAsAdopted },
+            parked: { parkClass: 'held', reason },
           },
         ],
         nowMs,
       )),
     );
-  return { kind: 'adopted', serviceId: found.serviceId, differs, held };
+  return { kind: 'adopted', serviceId: found.serviceId, differs, held, reason };
 }
 
 /** Whether another create of a customer with this code may just have made the one that was found. */
@@ -144,6 +146,14 @@ async function isOnItsWay(tx: Tx, { sourceKey }: ConflictingCreate, identity: st
 /** Names of fields that a line of the audit has room for. */
 const maxNames = 30;
 
+/** Fields that name the customer, or that the service fills itself: a PUT that leaves them out clears nothing. */
+function notContentOf({ acknowledgement, adoption, endpoints, idempotency }: ServiceSettings): ReadonlySet<string> {
+  const { idField = acknowledgement.customerId } = adoption;
+  const places = [idField, acknowledgement.customerState, endpoints.lookUpCustomer?.id ?? idField];
+  const key = idempotency.in === 'body' ? [idempotency.field] : [];
+  return new Set([...adoption.ownFields, ...places.map((place) => place.split('.').at(-1) as string), ...key]);
+}
+
 /** Adopts what was found for a customer whose create is parked as a conflict, and puts on the audit what became of it. */
 export async function adoptCustomer(
   tx: Tx,
@@ -154,11 +164,12 @@ export async function adoptCustomer(
   nowMs: number,
 ): Promise<AdoptOutcome> {
   const { method } = settings.service.endpoints.updateCustomer;
-  const outcome = await adoptFound(tx, create, found, { from, actor, method }, nowMs);
+  const by = { from, actor, method, notContent: notContentOf(settings.service) };
+  const outcome = await adoptFound(tx, create, found, by, nowMs);
   const base = { entity: 'customer' as const, sourceKey: create.sourceKey, messageId: create.id, actor };
   const entries: AuditEntry[] = [];
   if (outcome.kind === 'adopted') {
-    const { serviceId, differs, held } = outcome;
+    const { serviceId, differs, held, reason } = outcome;
     const detail = { serviceId, differs: differs.slice(0, maxNames), differing: differs.length };
     entries.push(
       { ...base, event: 'adopted', outcome: from, detail },
@@ -168,7 +179,7 @@ export async function adoptCustomer(
           messageId,
           event: 'parked',
           outcome: 'held',
-          detail: { reason: heldAsAdopted },
+          detail: { reason },
         }),
       ),
     );
@@ -195,14 +206,22 @@ interface Comparison {
   baseHash: string;
   /** Names of the fields that an update would write over, sorted. */
   differs: string[];
+  /** Those of them that only the service has. */
+  cleared: string[];
 }
 
 /**
  * Compares our record with the one that the service shows. Pure. A field that it does not show
  * counts as different: its value is not known. A field that only the service has differs where
  * updates replace the record (PUT), because they would clear it.
+ * @param notContent names of fields of the service of which a PUT clears nothing
  */
-export function compareWithShown(wanted: Fields, shown: Fields, method: UpdateMethod): Comparison {
+export function compareWithShown(
+  wanted: Fields,
+  shown: Fields,
+  method: UpdateMethod,
+  notContent: ReadonlySet<string> = new Set(),
+): Comparison {
   const isShown = (name: string) => Object.hasOwn(shown, name);
   const base: Fields = Object.fromEntries(
     Object.keys(wanted)
@@ -210,10 +229,12 @@ export function compareWithShown(wanted: Fields, shown: Fields, method: UpdateMe
       .map((name) => [name, isShown(name) ? (shown[name] as JsonValue) : null]),
   );
   const isWhole = Object.keys(wanted).every((name) => Object.hasOwn(base, name));
-  const cleared = Object.keys(shown).filter((name) => !Object.hasOwn(wanted, name) && shown[name] !== null);
+  const isTheirs = (name: string) => !Object.hasOwn(wanted, name) && shown[name] !== null && !notContent.has(name);
+  const cleared = method === 'PUT' ? Object.keys(shown).filter(isTheirs) : [];
   return {
     base,
     baseHash: isWhole ? sha256(canonicalJson(base)) : unknownContent,
-    differs: [...Object.keys(composePatch(base, wanted) ?? {}), ...(method === 'PUT' ? cleared : [])].sort(),
+    differs: [...Object.keys(composePatch(base, wanted) ?? {}), ...cleared].sort(),
+    cleared,
   };
 }

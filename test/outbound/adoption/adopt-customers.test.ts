@@ -97,6 +97,81 @@ onBothLabs('a customer that is at the service already is adopted by its exact co
     expect(lab.sandbox.ledger().customers[0]?.record).to.deep.equal({ ...record, name: 'Renamed' });
   });
 
+  const boundAs = async () => (await kit.rows("SELECT service_id FROM binding WHERE entity='customer'"))[0]?.service_id;
+
+  it('is adopted where a creation is answered in an envelope and a reading is not', async () => {
+    const service = { acknowledgement: { customerId: 'data.customer_code' } };
+    const lab = await begin({ customers: 1, orders: 1, service });
+    await lab.capture();
+    const record = await ours();
+    lab.sandbox.addCustomers([{ ...record, id: 'cus_7' } as never]);
+    expect((await lab.deliver()).adopted).to.deep.equal({ customers: 1, differing: 0 });
+    expect(await boundAs()).to.equal(record.customer_code);
+    await expectAllAtService(lab);
+    await lab.changeErp("UPDATE customers SET name='Renamed'");
+    await lab.capture({ sweep: true });
+    await lab.deliver();
+    expect(writes(lab, 'PATCH').map(({ path }) => path)).to.deep.equal([`/v1/customers/${record.customer_code}`]);
+  });
+
+  it('is adopted by the id that the service gives, wherever a reading shows that', async () => {
+    const acknowledgement = { customerId: 'data.id' };
+    const lab = await begin({ customers: 1, orders: 1, service: { acknowledgement } });
+    const [code] = await codes(lab);
+    await lab.capture();
+    lab.sandbox.addCustomers([{ ...(await ours()), id: 'cus_7' } as never]);
+    expect(await lab.deliver()).to.include({ parked: 1 });
+    const [parked] = await kit.rows("SELECT reason FROM outbox_message WHERE state='parked'");
+    expect(parked.reason).to.include('no data.id that is an id (check service.adoption.idField');
+    // The advice.
+    await kit.store.transaction('as if it had not been asked', (tx) =>
+      tx.run("DELETE FROM attempt WHERE purpose='look_up'"),
+    );
+    await kit.store.transaction('now', (tx) =>
+      tx.run("UPDATE outbox_message SET next_attempt_at=0 WHERE state='parked'"),
+    );
+    const told = lab.another({ settings: { service: { adoption: { idField: 'id' } } } });
+    expect((await told.deliver()).adopted).to.deep.equal({ customers: 1, differing: 0 });
+    expect(await boundAs()).to.equal('cus_7');
+    expect(lab.sandbox.ledger().customers.map(({ customer_code }) => customer_code)).to.deep.equal([code]);
+  });
+
+  const replacing = {
+    idempotency: { in: 'body', field: 'external_reference' },
+    endpoints: { updateCustomer: { method: 'PUT' } },
+  };
+  const keyInBody: Partial<SandboxOptions> = { keyIn: 'body', keyField: 'external_reference' };
+
+  it('is equal whatever id, state and key the service shows, also where updates replace the whole record', async () => {
+    const lab = await begin({ customers: 1, orders: 1, sandbox: keyInBody, service: replacing });
+    await lab.capture();
+    const record = await ours();
+    lab.sandbox.addCustomers([{ ...record, id: 'cus_7', external_reference: 'theirs' } as never]);
+    const { adopted, parked } = await lab.deliver();
+    expect((await adoptions()).map(({ differs }) => differs)).to.deep.equal(['[]']);
+    expect({ adopted, parked }).to.deep.equal({ adopted: { customers: 1, differing: 0 }, parked: 0 });
+    await lab.changeErp("UPDATE customers SET name='Renamed'");
+    await lab.capture({ sweep: true });
+    await lab.deliver();
+    expect(writes(lab, 'PUT')).to.have.length(1);
+  });
+
+  for (const ownFields of [undefined, ['created_at', 'loyalty']])
+    it(`is ${ownFields ? 'equal' : 'held'} where a PUT would clear what ${ownFields ? 'the service fills itself' : 'only the service has'}`, async () => {
+      const service = { ...replacing, ...(ownFields && { adoption: { ownFields } }) };
+      const lab = await begin({ customers: 1, orders: 1, sandbox: keyInBody, service });
+      await lab.capture();
+      lab.sandbox.addCustomers([{ ...(await ours()), loyalty: 'gold' } as never]);
+      expect((await lab.deliver()).adopted).to.deep.equal({ customers: 1, differing: ownFields ? 0 : 1 });
+      expect((await adoptions()).map(({ differs }) => JSON.parse(differs))).to.deep.equal([
+        ownFields ? [] : ['loyalty'],
+      ]);
+      const held = await kit.rows("SELECT reason FROM outbox_message WHERE state='parked'");
+      expect(held.map(({ reason }) => reason.includes('service.adoption.ownFields'))).to.deep.equal(
+        ownFields ? [] : [true],
+      );
+    });
+
   it('lets no later edit write over what nobody has looked at', async () => {
     const lab = await begin({ customers: 1, orders: 1 });
     const [code] = await codes(lab);

@@ -175,6 +175,17 @@ describe('the comparison of our record with the one at the service', () => {
   it('also names what a PUT would clear', () => {
     const shown = { name: 'Ann', loyalty: 'gold', fax: null };
     expect(compareWithShown({ name: 'Ann' }, shown, 'PATCH').differs).to.deep.equal([]);
-    expect(compareWithShown({ name: 'Ann' }, shown, 'PUT').differs).to.deep.equal(['loyalty']);
+    expect(compareWithShown({ name: 'Ann' }, shown, 'PUT')).to.deep.include({
+      differs: ['loyalty'],
+      cleared: ['loyalty'],
+    });
+  });
+
+  it('does not take for such a field what is no content, and compares it where we send it', () => {
+    const shown = { name: 'Ann', id: 'cus_1', loyalty: 'gold' };
+    const own = new Set(['id']);
+    expect(compareWithShown({ name: 'Ann' }, shown, 'PUT', own).differs).to.deep.equal(['loyalty']);
+    const named = compareWithShown({ name: 'Ann', id: 'K1' }, shown, 'PUT', own);
+    expect(named).to.deep.include({ differs: ['id', 'loyalty'], cleared: ['loyalty'] });
   });
 });

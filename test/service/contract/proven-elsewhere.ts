@@ -64,6 +64,10 @@ export const provenElsewhere: Readonly<Record<string, Proof>> = {
     file: 'outbound/deliver/decide-look-up.test.ts',
     test: 'absence proves nothing, unless the profile says so, and never against a conflict',
   },
+  'service.adoption.ownFields': {
+    file: 'outbound/adoption/adopt-customers.test.ts',
+    test: 'where a PUT would clear what',
+  },
   'service.states.customer': endpoints('names the states of a customer that are known'),
   'service.states.order': profile('warns once of a state that it does not name, keeps it'),
   'service.fields.customer': unsent,

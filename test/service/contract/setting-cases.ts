@@ -244,6 +244,18 @@ export const settingCases: readonly SettingCase[] = [
     expected: 'C1',
   },
   {
+    setting: 'service.adoption.idField',
+    service: {
+      acknowledgement: { customerId: 'data.id' },
+      adoption: { answerRecord: 'error.customer', idField: 'code' },
+    },
+    usual: { acknowledgement: { customerId: 'data.id' }, adoption: { answerRecord: 'error.customer' } },
+    send: customer,
+    replies: [json(409, existing)],
+    observe: existingOf,
+    expected: 'C1',
+  },
+  {
     setting: 'service.errorBody.code',
     service: { errorBody: { code: ['fault.no'] } },
     replies: [json(400, { fault: { no: 7 }, message: 'wrong' })],
