@@ -4,12 +4,16 @@ import type { Logger } from 'winston';
 /** Resolves when the run is over; never rejects. */
 type Job = () => Promise<unknown>;
 
+/** How often the scheduler looks whether the clock was set, and by how much at least. */
+const lookMs = 1_000;
+const leastStepMs = 5_000;
+
 /**
  * The daemon's only scheduler. A job runs by its cron pattern or every so often, and at once when something asks for it. It
  * never overlaps itself; a failure is logged, and the next run tries again.
  */
 export class JobScheduler {
-  readonly #tasks: ScheduledTask[] = [];
+  readonly #planned: { plan: () => ScheduledTask; task: ScheduledTask }[] = [];
   readonly #timers: NodeJS.Timeout[] = [];
   readonly #running = new Set<Promise<unknown>>();
 
@@ -18,7 +22,9 @@ export class JobScheduler {
     private readonly log: Logger,
     private readonly timeZone: string,
     private readonly signal: AbortSignal,
-  ) {}
+  ) {
+    this.#timers.push(setInterval(this.#clockWatch(), lookMs).unref());
+  }
 
   /** Makes a job of `run`. Asked for while it runs, it answers with the run under way. */
   job(name: string, run: () => Promise<unknown>): Job {
@@ -43,12 +49,32 @@ export class JobScheduler {
       this.log.debug(`schedule: ${(message as Error).message ?? message}`, { job: name });
     const logger = { debug: quietly, info: quietly, warn: quietly, error: quietly };
     const timezone = zoneOf(pattern, this.timeZone);
-    this.#tasks.push(cron.schedule(pattern, job, { name, timezone, noOverlap: true, logger }));
+    const plan = () => cron.schedule(pattern, job, { name, timezone, noOverlap: true, logger });
+    this.#planned.push({ plan, task: plan() });
   }
 
   /**
-   * Runs the job from now on every so many milliseconds. For looks that must go on when the clock is set back, where a
-   * pattern would wait; and after a machine has slept, node-cron works through every second that it missed.
+   * Plans every pattern anew when the clock was set: node-cron has worked out a time, and waits for it however far the clock
+   * was set back; set forward, it works through every second in between.
+   */
+  #clockWatch(): () => void {
+    const lead = () => Date.now() - performance.now();
+    let known = lead();
+    return () => {
+      const isSet = Math.abs(lead() - known) > leastStepMs;
+      known = lead();
+      if (!isSet) return;
+      this.log.warn('The clock was set; the schedule starts over');
+      for (const planned of this.#planned) {
+        void planned.task.destroy();
+        planned.task = planned.plan();
+      }
+    };
+  }
+
+  /**
+   * Runs the job from now on every so many milliseconds. For looks that must go on while the clock is set, where a pattern
+   * would wait for a moment.
    */
   every(ms: number, job: Job): void {
     this.#timers.push(setInterval(() => void job(), ms));
@@ -57,7 +83,7 @@ export class JobScheduler {
   /** Starts no more jobs, and waits for those under way. */
   async stop(): Promise<void> {
     for (const timer of this.#timers.splice(0)) clearInterval(timer);
-    for (const task of this.#tasks.splice(0)) await task.destroy();
+    for (const { task } of this.#planned.splice(0)) await task.destroy();
     await Promise.allSettled(this.#running);
   }
 }

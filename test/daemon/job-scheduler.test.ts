@@ -62,4 +62,33 @@ describe('the scheduler of the daemon', () => {
     expect({ runs, looks }).to.deep.equal({ runs: 3, looks: before });
     expect(log.filter(({ level }) => level === 'error').map(({ message }) => message)).to.deep.equal(['a job failed']);
   });
+
+  it('goes on with its patterns after the clock was set back or forward', async () => {
+    const RealDate = Date;
+    const silent = winston.createLogger({ transports: [new winston.transports.Console({ silent: true })] });
+    const scheduler = new JobScheduler(silent, 'UTC', new AbortController().signal);
+    let runs = 0;
+    const another = async (what: string) => {
+      const before = runs;
+      await waitFor(`a run ${what}`, () => runs > before + 1, 20_000);
+    };
+    try {
+      scheduler.schedule('a job', '* * * * * *', async () => runs++);
+      await another('before');
+      for (const [what, aheadMs] of [
+        ['two hours back', -7_200_000],
+        ['two hours forward', 0],
+      ] as const) {
+        const now = () => RealDate.now() + aheadMs;
+        globalThis.Date = new Proxy(RealDate, {
+          construct: (target, values) => Reflect.construct(target, values.length === 0 ? [now()] : values) as Date,
+          get: (target, name) => (name === 'now' ? now : Reflect.get(target, name)),
+        });
+        await another(what);
+      }
+    } finally {
+      globalThis.Date = RealDate;
+      await scheduler.stop();
+    }
+  });
 });
