@@ -43,6 +43,7 @@ export async function withBenchLab<T>(
       baseUrl: sandbox.url,
       token: 'sandbox-token',
       limits: options.limits,
+      idempotency: { lifetimeHours: 24 },
     },
     log: { level: 'error' },
     ...options.settings?.(folder),

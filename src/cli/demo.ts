@@ -61,6 +61,7 @@ async function runDemo(folder: string, options: DemoOptions): Promise<number> {
       environment: 'sandbox',
       baseUrl: sandbox.url,
       token: 'sandbox-token',
+      idempotency: { lifetimeHours: 24 },
       limits: [{ requests: options.limit, perSeconds: 1 }],
     },
     log: { level: 'error' },

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { doubtInWords } from '../daemon/read-status.js';
 import { goLive, type LiveState, readLiveState, standBy } from '../operator/allow-delivery.js';
 import { type Preview, type PreviewOrder, preview } from '../operator/preview.js';
 import { type CommandApp, confirm, exitCode, inApp, jsonCommand, UsageError } from './command.js';
@@ -66,6 +67,7 @@ function show({ output, settings }: CommandApp, shown: Preview, { identity, prob
     ['Newest', orderInWords(shown.newest)],
     ['Left out', `${shown.excludedByStartFrom} older orders (orders.startFrom), for good`],
     ['Parked', shown.parked > 0 && `${shown.parked} cannot be sent as they are`],
+    ['Doubt', doubtInWords(settings.service)],
     ['Now', problem],
   ]);
 }

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { Settings } from '../config/settings.js';
 import { previewRecovery, recover } from '../operator/recover.js';
-import { mayBeForgotten, sentUnknownWhen } from '../outbound/outbox/idempotency-key.js';
+import { keyLifetimeMs, mayBeForgotten, sentUnknownWhen } from '../outbound/outbox/idempotency-key.js';
 import type { UnboundFate } from '../outbound/recovery/recover-messages.js';
 import type { RecoveryHold } from '../outbound/recovery/store-witness.js';
 import { readBindings } from './bindings-file.js';
@@ -103,10 +103,10 @@ function fateOf(options: RecoverOptions, hold: RecoveryHold, settings: Settings,
       throw new UsageError(
         'Waybill does not know when the lost store began to send what is still eligible. Say it: --from-service --sent-since DATE.',
       );
-    if (!mayBeForgotten(sentSince, nowMs, idempotency.lifetimeHours * 3_600_000)) return { to: 'in_doubt', sentSince };
+    if (!mayBeForgotten(sentSince, nowMs, keyLifetimeMs(settings.service))) return { to: 'in_doubt', sentSince };
     if (!options.lookUp)
       throw new UsageError(
-        `${new Date(sentSince).toISOString()} lies ahead, or longer ago than the service remembers a key (service.idempotency.lifetimeHours: ${idempotency.lifetimeHours}), so sending again could make second records. Use --bindings or --look-up.`,
+        `${new Date(sentSince).toISOString()} lies ahead, or longer ago than the service remembers a key (service.idempotency.lifetimeHours: ${idempotency.lifetimeHours ?? 'not set'}), so sending again could make second records. Use --bindings or --look-up.`,
       );
   }
   // A time older than any lifetime of a key: the records are looked up, never resent blindly.

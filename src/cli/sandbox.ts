@@ -10,7 +10,7 @@ interface SandboxOptions {
   port: number;
   limit?: number;
   delayMs?: number;
-  keyLifetimeHours?: number;
+  keyLifetimeHours: number;
   customers?: string;
   webhookUrl?: string;
   webhookSecretFile?: string;
@@ -27,7 +27,7 @@ export function sandboxCommand(): Command {
     .option('--port <n>', 'port on 127.0.0.1', positiveInteger, 8080)
     .option('--limit <n>', 'answer 429 to more requests than this in any second', positiveInteger)
     .option('--delay-ms <n>', 'answer after 0 to n milliseconds', positiveInteger)
-    .option('--key-lifetime-hours <n>', 'forget idempotency keys after this time', positiveInteger)
+    .option('--key-lifetime-hours <n>', 'forget idempotency keys after this time', positiveInteger, 24)
     .option('--invoice-changes <n>', 'pay, add or move n invoices before each page of them', positiveInteger)
     .option('--customers <file>', 'start with these customers of somebody else: a JSON array of records')
     .option('--webhook-url <url>', 'send webhooks to this address: payment.succeeded and order.status_changed')
@@ -42,10 +42,10 @@ async function runSandbox(options: SandboxOptions): Promise<void> {
   const stop = stopSignal();
   const sandbox = await startSandbox({
     port,
+    keyLifetimeMs: keyLifetimeHours * 3_600_000,
     ...defined({
       limits: limit === undefined ? undefined : [{ requests: limit, windowMs: 1000 }],
       delayMs: delayMs === undefined ? undefined : ([0, delayMs] as const),
-      keyLifetimeMs: keyLifetimeHours === undefined ? undefined : keyLifetimeHours * 3_600_000,
       invoiceChanges,
       webhooks: webhooksOf(options),
       customers: customers === undefined ? undefined : readCustomers(customers),
@@ -55,7 +55,7 @@ async function runSandbox(options: SandboxOptions): Promise<void> {
   output.json({ url: sandbox.url, token: 'sandbox-token' });
   output.lines(
     `The sandbox listens on ${sandbox.url}. Its token is sandbox-token. It shows what it got: ${sandbox.url}/_ledger`,
-    'Stop it with Ctrl-C.',
+    `It remembers keys for ${keyLifetimeHours} h (service.idempotency.lifetimeHours). Stop it with Ctrl-C.`,
   );
   if (!stop.signal.aborted) await once(stop.signal, 'abort');
   stop.release();

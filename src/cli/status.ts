@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { type App, openApp } from '../app.js';
-import { checkStatus, readStatus, type Status } from '../daemon/read-status.js';
+import { checkStatus, doubtInWords, readStatus, type Status } from '../daemon/read-status.js';
 import { messageStates } from '../outbound/outbox/message.js';
 import { type CommandApp, type CommonOptions, inApp, jsonCommand } from './command.js';
 import { span } from './terminal/format.js';
@@ -64,6 +64,7 @@ async function showStatus(app: CommandApp): Promise<void> {
     ['Credential', status.credential],
     ['Health', `${result.level}: ${result.text}`],
     ['Live', liveInWords(status)],
+    ['Doubt', doubtInWords(app.settings.service)],
     ['Delivering', ...delivererInWords(status, ago)],
     ['Pauses', ...pausesInWords(status, ago, time)],
     ['Held', ...heldInWords(status)],

@@ -28,6 +28,12 @@ export function credentialInWords(service: Pick<ServiceSettings, 'credential' | 
   return `${kind}${certificate}${proxy ? `, through ${proxy.url}` : ''}`;
 }
 
+/** What an unknown lifetime of the keys means; null: it is known. */
+export function doubtInWords({ idempotency }: Pick<ServiceSettings, 'idempotency'>): string | null {
+  if (idempotency.lifetimeHours !== undefined) return null;
+  return 'service.idempotency.lifetimeHours is not set: a create whose outcome is unknown is not sent again, but looked up or parked';
+}
+
 function kindInWords(credential: ServiceSettings['credential']): string {
   switch (credential.kind) {
     case 'bearer':

@@ -5,7 +5,7 @@ import { killPoint } from '../ops/kill-point.js';
 import { BindingHolders } from '../outbound/outbox/binding-holders.js';
 import { type Binding, bindRecords, closeBindings } from '../outbound/outbox/bindings.js';
 import { doubtContents, provenRecord, unknownContent } from '../outbound/outbox/content-hash.js';
-import { createKey, keyAfterRefusal } from '../outbound/outbox/idempotency-key.js';
+import { createKey, keyAfterRefusal, keyLifetimeMs } from '../outbound/outbox/idempotency-key.js';
 import type { Operation } from '../outbound/outbox/message.js';
 import { discardMessages, requeueMessages, resolveAsDelivered } from '../outbound/outbox/transitions.js';
 import { fromBeforeRecovery } from '../outbound/recovery/recover-messages.js';
@@ -293,6 +293,6 @@ export async function actOnMessages(
 }
 
 function operatorContext({ settings, nowMs }: JobContext, { serviceId }: ActionRequest): OperatorContext {
-  const { lifetimeHours, replaysRefusals } = settings.service.idempotency;
-  return { nowMs: nowMs(), keyLifetimeMs: lifetimeHours * 3_600_000, replaysRefusals, serviceId };
+  const { replaysRefusals } = settings.service.idempotency;
+  return { nowMs: nowMs(), keyLifetimeMs: keyLifetimeMs(settings.service), replaysRefusals, serviceId };
 }

@@ -3,6 +3,7 @@ import type { Entity } from '../model/record.js';
 import type { JobContext } from '../ops/job-context.js';
 import { goLiveProblem } from '../outbound/deliver/go-live.js';
 import { QuietClock } from '../outbound/deliver/quiet-hours.js';
+import { keyLifetimeMs } from '../outbound/outbox/idempotency-key.js';
 import { readCursor } from '../store/cursors.js';
 import { activePauses, listPauses } from '../store/lane-pauses.js';
 import { describeStory } from './describe-story.js';
@@ -28,7 +29,7 @@ export async function explainRecord(
     const story = await tellStory(tx, entity, sourceKey);
     const words = describeStory(story, {
       nowMs: now,
-      keyLifetimeMs: settings.service.idempotency.lifetimeHours * 3_600_000,
+      keyLifetimeMs: keyLifetimeMs(settings.service),
       pauses: activePauses(pauses, 'deliver', now),
       notLive: await goLiveProblem(tx, settings, erpIdentity),
       time,

@@ -155,6 +155,7 @@ function configure(database: TestDatabase | null): string {
       environment: 'sandbox',
       baseUrl: 'https://sandbox.example.com',
       tokenFile: 'token',
+      idempotency: { lifetimeHours: 24 },
       // A conflict is a person's business here: the client of these tests can't be asked for anything.
       adoption: { customers: 'off' },
     },

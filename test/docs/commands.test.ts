@@ -110,7 +110,8 @@ describe('the commands in the documents', () => {
       work: () =>
         reader.edits((settings) => {
           settings.erp = { type: 'sqlite', file: '../erp.sqlite', timeZone: 'Europe/Berlin' };
-          settings.service = { environment: 'sandbox', baseUrl: sandbox.url, tokenFile: 'service-token' };
+          const idempotency = { lifetimeHours: 24 };
+          settings.service = { environment: 'sandbox', baseUrl: sandbox.url, tokenFile: 'service-token', idempotency };
         }),
     },
     {

@@ -25,6 +25,10 @@ export const failureProofs: Readonly<Record<string, readonly Proof[]>> = {
       'does not send again what the service may have forgotten, but parks it for a person',
     ],
     ['outbound/deliver/deliver.test.ts', 'does not send again what the service forgets while it …'],
+    [
+      'outbound/deliver/deliver.test.ts',
+      'does not send again what may be there while nothing says how long the service remembers a key',
+    ],
     ['outbound/deliver/look-up.test.ts', 'binds what it finds, flagged, and makes nothing twice'],
     ['cli/outbox.test.ts', 'records what a person found: the binding is written, and what waited for it goes on'],
   ],

@@ -82,7 +82,9 @@ export class Installation {
       this.env.WAYBILL_STORE_PASSWORD = password;
     }
     // More than any test sends: what is not about the pace must not wait for it.
-    sections.service = { limits: [{ requests: 1_000, perSeconds: 1 }], ...(sections.service as object) };
+    const service = { limits: [{ requests: 1_000, perSeconds: 1 }], ...(sections.service as { idempotency?: object }) };
+    // As long as the sandbox remembers keys.
+    sections.service = { ...service, idempotency: { lifetimeHours: 24, ...service.idempotency } };
     // JSON is YAML, and needs no writer.
     writeFileSync(join(this.configDir, 'local.yaml'), JSON.stringify(sections, null, 2));
   }

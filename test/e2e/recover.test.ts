@@ -113,6 +113,13 @@ describe('waybill recover', function () {
     const run = await waybill.run('recover', '--from-service', '--sent-since', since, '--yes');
     expect(run.code).to.equal(2);
     expect(run.stderr).to.contain('longer ago than the service remembers a key');
+    writeFileSync(
+      `${waybill.configDir}/local.yaml`,
+      readFileSync(`${waybill.configDir}/local.yaml`, 'utf8').replace('"lifetimeHours": 24', ''),
+    );
+    const unknown = await waybill.run('recover', '--from-service', '--sent-since', anHourAgo, '--yes');
+    expect(unknown.code).to.equal(2);
+    expect(unknown.stderr).to.contain('(service.idempotency.lifetimeHours: not set)');
   });
 
   it('gets every binding back from an export, and sends every record once as an update', async () => {

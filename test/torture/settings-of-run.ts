@@ -30,7 +30,7 @@ export function settingsOf(plan: Plan, serviceUrl: string): Record<string, unkno
       limits: [plan.limit],
       idempotency: {
         replaysRefusals: plan.replaysRefusals,
-        ...(plan.keyLifetimeSeconds === null ? {} : { lifetimeHours: plan.keyLifetimeSeconds / 3600 }),
+        lifetimeHours: plan.keyLifetimeSeconds === null ? 24 : plan.keyLifetimeSeconds / 3600,
       },
       ...(plan.lookUps ? { endpoints: sandboxLookUps } : {}),
     },

@@ -75,8 +75,10 @@ const idempotency = group('How the service recognises a request that it has seen
     .describe('Field of the body that carries the key, where `in` is body. No mapped field may have its name.'),
   quoted: flag(false, 'true: the key stands in the header in double quotes, as in the IETF draft.'),
   lifetimeHours: positive()
-    .default(24)
-    .describe('How long the service remembers a key. After that nothing is resent blindly.'),
+    .optional()
+    .describe(
+      'How long the service remembers a key; ask its operator, never guess. After that no create is resent blindly. Absent: unknown, so a create whose outcome is unknown is never resent, but looked up or parked for a person.',
+    ),
   replaysRefusals: flag(
     false,
     'true: the service answers a refused key with the same refusal for ever, so that a corrected record needs a new key.',

@@ -7,7 +7,7 @@ import type { JobContext } from '../../ops/job-context.js';
 import type { Tx } from '../../store/store.js';
 import type { RefreshedBinding } from '../outbox/bindings.js';
 import { canonicalJson, sha256, unknownContent } from '../outbox/content-hash.js';
-import { createKey, wireBody } from '../outbox/idempotency-key.js';
+import { createKey, keyLifetimeMs, wireBody } from '../outbox/idempotency-key.js';
 import { afterThisPass } from '../outbox/message.js';
 import { insertMessages, type NewMessage } from '../outbox/new-messages.js';
 import { supersedeUnsent } from '../outbox/transitions.js';
@@ -103,7 +103,7 @@ export function planRow(
   parkedReason: string | null,
   nowMs: number,
 ): Plan | SkippedRecord | 'unchanged' {
-  const { replaysRefusals, lifetimeHours } = settings.service.idempotency;
+  const { replaysRefusals } = settings.service.idempotency;
   const identity = identityOf(row);
   const knownIdentity = identityAtService(known);
   const otherRecord = changedIdentity(knownIdentity, identity);
@@ -114,7 +114,7 @@ export function planRow(
   let decision = nextRevision(hash, known.newest, known.binding, replaysRefusals, known.closed);
   let sentBefore: number | null = null;
   if (decision.action === 'none' && pass.force) {
-    const forced = forcedRevision(known.newest, known.binding, replaysRefusals, nowMs, lifetimeHours * 3_600_000);
+    const forced = forcedRevision(known.newest, known.binding, replaysRefusals, nowMs, keyLifetimeMs(settings.service));
     if (forced.action === 'skip') return { entity: row.entity, sourceKey: row.sourceKey, reason: forced.reason };
     decision = forced;
     // The key and its age stay with their bytes: an edit that comes now is an update, and an old key is never sent again.

@@ -7,7 +7,7 @@ import { clockToleranceMs } from '../../store/clock.js';
 import { placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { advanceBindings } from '../outbox/bindings.js';
-import { sentUnknownWhen } from '../outbox/idempotency-key.js';
+import { keyLifetimeMs, sentUnknownWhen } from '../outbox/idempotency-key.js';
 import { longestOwnWaitMs, removalAfterThisPass } from '../outbox/message.js';
 import { closeAsSettled, type MessageName, parkAsUnproven } from '../outbox/transitions.js';
 import { type ClaimedMessage, claimMessages, type NothingToSend, unsendableClass } from './claim-messages.js';
@@ -49,11 +49,13 @@ async function fixFutureTimestamps(tx: Tx, nowMs: number, longestWaitMs: number)
 /**
  * A message that is past the key's lifetime at the service is never resent blindly: a person decides.
  * @param except entities that are looked up instead
+ * @param why the beginning of the reason
  */
 export async function parkForgottenKeys(
   tx: Tx,
   sentBeforeMs: number,
   except: readonly Entity[] = [],
+  why = 'The service may have forgotten the key since the first try',
 ): Promise<MessageName[]> {
   const found = await tx.rows<MessageName>(
     "SELECT id, entity, source_key FROM outbox_message WHERE state='in_doubt' AND operation='create' AND first_sent_at<?",
@@ -64,7 +66,7 @@ export async function parkForgottenKeys(
     tx,
     'in_doubt',
     forgotten.map(({ id }) => id),
-    'The service may have forgotten the key since the first try, so a resend could make a second record. Look at the service, then use outbox resolve.',
+    `${why}, so a resend could make a second record. Look at the service, then use outbox resolve.`,
   );
   return forgotten;
 }
@@ -87,7 +89,7 @@ export class Claims {
     private readonly lease: ServiceLease,
     private readonly tally: DeliveryTally,
   ) {
-    this.#keyLifetimeMs = context.settings.service.idempotency.lifetimeHours * 3_600_000;
+    this.#keyLifetimeMs = keyLifetimeMs(context.settings.service);
   }
 
   /** Messages that were first sent before this must not be sent blindly again. */
@@ -152,9 +154,13 @@ export class Claims {
       this.context.log.warn('The clock was set back: what waited for a time that lies ahead waits no longer', {
         messages: ahead,
       });
-    const messages = await parkForgottenKeys(tx, at - this.#keyLifetimeMs, lookUpEntities(this.context));
-    const { actor } = this.context;
-    const detail = { reason: 'Its first try is older than the lifetime of keys at the service.' };
+    const { actor, settings } = this.context;
+    const isStated = settings.service.idempotency.lifetimeHours !== undefined;
+    const why = isStated
+      ? undefined
+      : 'service.idempotency.lifetimeHours does not say how long the service remembers a key';
+    const messages = await parkForgottenKeys(tx, at - this.#keyLifetimeMs, lookUpEntities(this.context), why);
+    const detail = { reason: why ?? 'Its first try is older than the lifetime of keys at the service.' };
     const parked = messages.map(({ id: messageId, entity, sourceKey }): AuditEntry => {
       return { event: 'parked', outcome: 'unproven', entity, sourceKey, messageId, actor, detail };
     });

@@ -3,7 +3,7 @@ import { clockToleranceMs } from '../../store/clock.js';
 import { placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { readStoreInfo, writeStoreInfo } from '../../store/store-info.js';
-import { sentUnknownWhen } from '../outbox/idempotency-key.js';
+import { keyLifetimeMs, sentUnknownWhen } from '../outbox/idempotency-key.js';
 
 /** What the clock on the wall showed at a moment, beside a clock that cannot be set. */
 export interface ClockReading {
@@ -87,8 +87,9 @@ export async function followClock(tx: Tx, { nowMs, clock, log, settings }: JobCo
     const attemptId = Number((await tx.value<number>('SELECT MAX(id) AS id FROM attempt')) ?? 0);
     corrections.push({ attemptId, atMs: now.wallMs, forwardMs: Math.max(setMs ?? 0, 0) });
     if (setMs === null || setMs < 0) {
-      const keyLifetimeMs = settings.service.idempotency.lifetimeHours * 3_600_000;
-      await moveFirstSends(tx, setMs, now.wallMs - keyLifetimeMs);
+      // Where the lifetime is unknown it may be said later, of keys of any age.
+      const lifetimeMs = keyLifetimeMs(settings.service);
+      await moveFirstSends(tx, setMs, lifetimeMs < 0 ? sentUnknownWhen : now.wallMs - lifetimeMs);
     }
     const minutes = setMs === null ? 'an unknown time' : `${Math.round(Math.abs(setMs) / 60_000)} min`;
     log.warn(`The clock was set ${setMs !== null && setMs > 0 ? 'forward' : 'back'} by ${minutes}; ages are corrected`);

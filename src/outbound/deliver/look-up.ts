@@ -9,6 +9,7 @@ import type { ServiceClient } from '../../service/service-client.js';
 import type { Tx } from '../../store/store.js';
 import { type AdoptOutcome, adoptCustomer } from '../adoption/adopt-found.js';
 import { BindingHolders } from '../outbox/binding-holders.js';
+import { keyLifetimeMs } from '../outbox/idempotency-key.js';
 import { backoffMs } from '../outbox/message.js';
 import { callTooEarly, type EndedAttempt, endAttempts } from './attempts.js';
 import type { DeliveryTally, LookUpResult } from './deliver-result.js';
@@ -89,7 +90,7 @@ export class LookUps implements Settler<LookUpMessage, LookUpFinding> {
   async #claim(limit: number): Promise<LookUpMessage[]> {
     const entities = { in_doubt: lookUpEntities(this.context), conflict: conflictEntities(this.context) };
     if (entities.in_doubt.length + entities.conflict.length === 0 || limit < 1) return [];
-    const lifetimeMs = this.context.settings.service.idempotency.lifetimeHours * 3_600_000;
+    const lifetimeMs = keyLifetimeMs(this.context.settings.service);
     return this.lease.write('take what is to be looked up', async (tx) => {
       const at = this.context.nowMs();
       return claimLookUps(tx, entities, this.lease.epoch, at, at - lifetimeMs, limit, this.only);

@@ -1,4 +1,5 @@
 import { v5 as uuidv5 } from 'uuid';
+import type { ServiceSettings } from '../../config/sections/service.js';
 import type { Entity } from '../../model/record.js';
 import { clockToleranceMs } from '../../store/clock.js';
 
@@ -31,6 +32,17 @@ export function revisionKey(
 
 /** Stands for an unknown time of the first send: longer ago than any service remembers a key, so that it is never resent blindly. */
 export const sentUnknownWhen = 1;
+
+/** Over before it began: no key is young enough. Far enough from any time, and still exact as a number. */
+const unknownLifetimeMs = -8_640_000_000_000_000;
+
+/**
+ * How long the service remembers a key. Unless the settings say so it counts as forgotten at once, because a guess that is too
+ * long makes second records.
+ */
+export function keyLifetimeMs({ idempotency: { lifetimeHours } }: Pick<ServiceSettings, 'idempotency'>): number {
+  return lifetimeHours === undefined ? unknownLifetimeMs : lifetimeHours * 3_600_000;
+}
 
 /**
  * Until when the service remembers a key that it was first shown then; null: it may have forgotten

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { actOnMessages, planAction } from '../../../src/operator/act-on-messages.js';
 import { createKey } from '../../../src/outbound/outbox/idempotency-key.js';
 import { Lease } from '../../../src/store/lease.js';
 import { askAsAnother } from '../../support/jobs/ask-as-another.js';
@@ -14,6 +15,7 @@ import {
   statesOf,
 } from '../../support/jobs/service-of.js';
 import { withMethod } from '../../support/jobs/with-method.js';
+import { sandboxLookUps } from '../../support/sandbox-look-ups.js';
 import { waitFor } from '../../support/wait-for.js';
 
 const json = (status: number, code: string, message: string) => ({
@@ -140,14 +142,15 @@ onBothLabs('deliver', (kit) => {
       expect((await messageOf(kit, trickles)).failures).to.be.at.least(1);
     });
 
-    const orderInDoubt = async () => {
-      const lab = await kit.start({ customers: 1, orders: 3 });
+    const orderInDoubt = async (service?: object) => {
+      const lab = await kit.start({ customers: 1, orders: 3, settings: service ? { service } : {} });
       await lab.capture();
       const [number] = (await orderNumbers(lab)) as [string];
       lab.sandbox.setFaults([{ kind: 'reset-after-commit', match: { bodyIncludes: number } }]);
       await lab.deliver({ retryHorizonMs: 0 });
       const doubtful = await messageOf(kit, number);
-      expect(doubtful.state).to.equal('in_doubt');
+      // Where it may not be sent again, the same delivery may go on to what becomes of it.
+      if (!service) expect(doubtful.state).to.equal('in_doubt');
       lab.sandbox.clearFaults();
       return { lab, number, doubtful, sent: requestsFor(lab, doubtful.idempotency_key) };
     };
@@ -168,6 +171,34 @@ onBothLabs('deliver', (kit) => {
       expect(lab.sandbox.ledger().orders.filter(({ reference }) => reference === number)).to.have.length(1);
       const [line] = await kit.rows("SELECT outcome FROM audit_log WHERE event='parked'");
       expect(line).to.deep.equal({ outcome: 'unproven' });
+    });
+
+    it('does not send again what may be there while nothing says how long the service remembers a key', async () => {
+      const { lab, number, doubtful, sent } = await orderInDoubt({ idempotency: undefined });
+      await lab.deliver();
+      const parked = await messageOf(kit, number);
+      expect(parked).to.deep.include({ state: 'parked', park_class: 'unproven' });
+      expect(parked.reason).to.contain('service.idempotency.lifetimeHours does not say');
+      expect(requestsFor(lab, doubtful.idempotency_key)).to.equal(sent);
+      // When the operator of the service has said it, a retry is harmless.
+      const known = lab.another({ settings: { service: { idempotency: { lifetimeHours: 24 } } } });
+      const request = { action: 'retry', filter: { keys: [number] }, serviceId: null, reason: 'test' } as const;
+      expect((await planAction(lab.context, request)).ids, 'unknown').to.have.length(0);
+      const { ids } = await planAction(known.context, request);
+      expect(await actOnMessages(known.context, request, ids)).to.equal(1);
+      await known.deliver();
+      expect(await messageOf(kit, number)).to.include({ state: 'delivered' });
+      expect(lab.sandbox.ledger().orders.filter(({ reference }) => reference === number)).to.have.length(1);
+    });
+
+    it('looks up what may be there while nothing says how long the service remembers a key', async () => {
+      const { lab, number, doubtful, sent } = await orderInDoubt({
+        idempotency: undefined,
+        endpoints: sandboxLookUps,
+      });
+      await lab.deliver();
+      expect((await messageOf(kit, number)).flag).to.contain('Found by look-up');
+      expect(requestsFor(lab, doubtful.idempotency_key)).to.equal(sent);
     });
 
     for (const [moment, reason] of [

@@ -1,5 +1,7 @@
 import { expect } from 'chai';
-import { mayBeForgotten, sentUnknownWhen } from '../../../src/outbound/outbox/idempotency-key.js';
+import fc from 'fast-check';
+import { serviceSettings } from '../../../src/config/sections/service.js';
+import { keyLifetimeMs, mayBeForgotten, sentUnknownWhen } from '../../../src/outbound/outbox/idempotency-key.js';
 import { clockToleranceMs } from '../../../src/store/clock.js';
 
 describe('whether the service may have forgotten a key', () => {
@@ -10,6 +12,17 @@ describe('whether the service may have forgotten a key', () => {
     expect(mayBeForgotten(now - lifetime, now, lifetime)).to.equal(false);
     expect(mayBeForgotten(now - lifetime - 1, now, lifetime)).to.equal(true);
     expect(mayBeForgotten(sentUnknownWhen, now, lifetime)).to.equal(true);
+  });
+
+  it('is said of every key where nothing says how long the service remembers one', () => {
+    const at = (lifetimeHours?: number) =>
+      keyLifetimeMs(
+        serviceSettings.parse({ environment: 'sandbox', baseUrl: 'https://a.example', idempotency: { lifetimeHours } }),
+      );
+    expect(at(24)).to.equal(lifetime);
+    const time = fc.integer({ min: 0, max: 4_000_000_000_000 });
+    fc.assert(fc.property(time, time, (firstSentAt, nowMs) => mayBeForgotten(firstSentAt, nowMs, at())));
+    expect(Number.isSafeInteger(4_000_000_000_000 - at()), 'as a parameter of a query').to.equal(true);
   });
 
   it('is said of one from the future, of which nobody knows the age, but not where two clocks differ a little', () => {

@@ -124,6 +124,8 @@ async function startLab(kit: StoreKit, place: ErpPlace, options: LabOptions, clo
       // Far longer than an answer takes on a busy machine.
       deadlineSeconds: 10,
       concurrency: 8,
+      // As long as the sandbox remembers them.
+      idempotency: { lifetimeHours: 24 },
       limits: [{ requests: 1_000, perSeconds: 0.1 }],
     },
     // Tests sweep back to back.
