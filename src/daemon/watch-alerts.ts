@@ -5,6 +5,7 @@ import { goneSince } from '../inbound/orders/order-reads.js';
 import { isAnythingHeld } from '../operator/confirm-held.js';
 import { isOutdated, isPastForbiddenRead } from '../outbound/deliver/profile-notices.js';
 import { quietMs } from '../outbound/deliver/quiet-hours.js';
+import { areOrdersDoubted, forgottenKeysAlert } from '../outbound/recovery/forgotten-keys.js';
 import { type Alert, endAlert, openAlerts, raiseAlert } from '../store/alerts.js';
 import { type JobRun, listJobRuns } from '../store/job-runs.js';
 import { describePause, type LanePause, listPauses } from '../store/lane-pauses.js';
@@ -160,6 +161,8 @@ export async function alertChanges(tx: Tx, settings: WatchSettings & Pick<Settin
     if (open.some((alert) => alert.cause === cause) && !(await isAnythingHeld(tx, entity))) changes.end.push(cause);
   }
   if (open.some(({ cause }) => cause === heldDropCause) && !(await isDropHeld(tx))) changes.end.push(heldDropCause);
+  if (open.some(({ cause }) => cause === forgottenKeysAlert) && !(await areOrdersDoubted(tx)))
+    changes.end.push(forgottenKeysAlert);
   changes.end.push(
     ...open
       .filter((alert) => isOutdated(alert, settings.service) || isPastForbiddenRead(alert, nowMs))

@@ -2,6 +2,7 @@ import type { Logger } from 'winston';
 import type { Entity } from '../../model/record.js';
 import type { Delivered } from '../../model/verdict.js';
 import type { Transition } from '../outbox/message.js';
+import type { ResentCustomers } from '../recovery/forgotten-keys.js';
 import type { ClaimedMessage } from './claim-messages.js';
 import type { Ended } from './exchange.js';
 
@@ -60,6 +61,14 @@ export class DeliveryTally {
     result.adopted.customers++;
     if (state === 'held') result.adopted.differing++;
     if (this.#conflicts.delete(id)) result.parked--;
+  }
+
+  /** Orders that were parked because the service may have forgotten their keys. */
+  countDoubted(orders: number, { existed }: ResentCustomers): void {
+    if (orders === 0) return;
+    this.result.parked += orders;
+    const message = 'Customers that were sent again exist already: orders that may have been sent are not sent again';
+    this.log.error(message, { customers: existed, orders });
   }
 
   countMessages(settled: readonly SettledMessage[]): void {

@@ -11,6 +11,7 @@ import { bindRecords, closeBindings } from '../outbox/bindings.js';
 import { doubtContents, provenRecord, unknownContent } from '../outbox/content-hash.js';
 import { settle } from '../outbox/message.js';
 import { settleSending } from '../outbox/transitions.js';
+import { doubtOrderKeys, type ResentCustomers } from '../recovery/forgotten-keys.js';
 import { fromBeforeRecovery } from '../recovery/recover-messages.js';
 import { type EndedAttempt, endAttempts, forbiddenBefore, passedSinceForbidden } from './attempts.js';
 import type { ClaimedMessage } from './claim-messages.js';
@@ -23,6 +24,8 @@ import { promoteDependent } from './promote-dependent.js';
 
 /** Settles what was sent, in batches: message, attempt, binding and audit. */
 export class MessageSettler implements Settler<ClaimedMessage, Delivered> {
+  #resent: ResentCustomers = { acknowledged: 0, existed: 0 };
+
   constructor(
     private readonly context: JobContext,
     private readonly epoch: number,
@@ -30,8 +33,9 @@ export class MessageSettler implements Settler<ClaimedMessage, Delivered> {
   ) {}
 
   async settle(tx: Tx, ended: readonly Ended<ClaimedMessage, Delivered>[], at: number): Promise<Settled> {
-    const { settings, actor, random } = this.context;
-    const { backoffBaseSeconds, backoffMaxSeconds } = settings.delivery;
+    const { actor, random } = this.context;
+    const { delivery, service } = this.context.settings;
+    const { backoffBaseSeconds, backoffMaxSeconds } = delivery;
     const maxMs = backoffMaxSeconds * 1000;
     const judged = (await heedForbidden(tx, ended)).map((one): SettledMessage => {
       const transition = settle(one.about, one.sent.verdict, {
@@ -50,6 +54,9 @@ export class MessageSettler implements Settler<ClaimedMessage, Delivered> {
     if (settled.some(({ transition }) => transition.state === 'delivered')) await recordSuccess(tx, 'deliver', at);
     await this.#noteStates(tx, settled, at);
     const adopted = await this.#adopt(tx, settled, at);
+    const { existing, ...resent } = resentCustomers(settled, this.#resent);
+    const how = { canLookUp: service.endpoints.lookUpOrder !== undefined, actor };
+    const doubted = await doubtOrderKeys(tx, existing, resent, how, at);
     killPoint('before-settle-commit');
     return {
       heard: all.map(({ about, sent, transition }) => ({
@@ -63,6 +70,8 @@ export class MessageSettler implements Settler<ClaimedMessage, Delivered> {
         killPoint('after-settle-commit');
         this.tally.countMessages(all);
         for (const [id, outcome] of adopted) this.tally.countAdopted(id, outcome);
+        this.#resent = resent;
+        this.tally.countDoubted(doubted, resent);
       },
     };
   }
@@ -205,6 +214,18 @@ export async function settleMessages(
     nowMs,
   );
   return settled;
+}
+
+/** The keys of customers that a resend shows to exist already, and the counts so far. */
+function resentCustomers(settled: readonly SettledMessage[], before: ResentCustomers) {
+  const resent = settled.filter(
+    ({ about }) => about.entity === 'customer' && about.operation === 'create' && about.claimedFrom === 'in_doubt',
+  );
+  const acknowledged = before.acknowledged + resent.filter(({ sent }) => sent.verdict.kind === 'delivered').length;
+  const existing = resent.flatMap(({ about, sent: { verdict } }) =>
+    verdict.kind === 'conflict' && verdict.what === 'already_exists' ? [about.sourceKey] : [],
+  );
+  return { existing, acknowledged, existed: before.existed + existing.length };
 }
 
 /** What the acknowledgement binds, if anything. */
