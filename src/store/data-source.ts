@@ -3,6 +3,7 @@ import { dirname } from 'node:path';
 import { DataSource } from 'typeorm';
 import type { StoreSettings } from '../config/sections/store.js';
 import { Initial1700000000000 } from './migrations/1700000000000-initial.js';
+import { SqliteDriver } from './sqlite-driver.js';
 
 /** The pool lets go of a connection after this time without use; the server has to wait longer than that. */
 const poolIdleMs = 5_000;
@@ -43,6 +44,7 @@ export function storeDataSource(settings: StoreSettings, readOnly = false): Data
     return new DataSource({
       ...common,
       type: 'better-sqlite3',
+      driver: SqliteDriver,
       database: file,
       // For the opening only: afterwards `Store` waits, and timers and sockets go on meanwhile.
       timeout: 10_000,

@@ -1,9 +1,9 @@
 import { appendFileSync, existsSync } from 'node:fs';
 import { join } from 'node:path';
-import Database from 'better-sqlite3';
 import { expect } from 'chai';
 import { openApp } from '../../src/app.js';
 import { forgetWritten, saveWriteBack, saveWritten } from '../../src/inbound/write-back/write-back-state.js';
+import { openSqlite } from '../support/sqlite-file.js';
 import { onBothStores } from './installation.js';
 
 describe('waybill erp', () => {
@@ -15,7 +15,7 @@ describe('waybill erp', () => {
       const { code, stdout } = await waybill('erp', 'side-tables');
       expect(code).to.equal(0);
       expect(stdout).to.not.include('GRANT');
-      const database = new Database(':memory:');
+      const database = openSqlite(':memory:');
       database.exec(stdout);
       const tables = database.prepare("SELECT name FROM sqlite_master WHERE type='table' ORDER BY name").pluck().all();
       expect(tables).to.deep.equal(['waybill_customers', 'waybill_invoices', 'waybill_orders']);

@@ -4,13 +4,13 @@ import { chmodSync, copyFileSync, cpSync, mkdirSync, readFileSync, writeFileSync
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import Database from 'better-sqlite3';
 import { expect } from 'chai';
 import { parse, stringify } from 'yaml';
 import { createSampleErp } from '../../src/lab/sample-erp/create-sample-erp.js';
 import { type Sandbox, startSandbox } from '../../src/lab/sandbox/start-sandbox.js';
 import { ensurePrograms } from '../support/ensure-programs.js';
 import { projectRoot } from '../support/project-root.js';
+import { openSqlite } from '../support/sqlite-file.js';
 import { useTempDir } from '../support/temp-dir.js';
 import { type Document, documents } from './documents.js';
 
@@ -140,7 +140,7 @@ describe('the commands in the documents', () => {
   it('leave invoices that the shown SQL finds', () => {
     const statements = documents().flatMap(({ fences }) => fences.filter(({ language }) => language === 'sql'));
     expect(statements).to.not.be.empty;
-    const store = new Database(join(reader.folder, 'data/production.sqlite'), { readonly: true });
+    const store = openSqlite(join(reader.folder, 'data/production.sqlite'), { readOnly: true });
     try {
       const found = statements.map(({ text }) => store.prepare(text).all());
       expect(found[0]).to.have.length.above(2);

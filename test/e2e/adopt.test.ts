@@ -1,9 +1,9 @@
 import { rmSync, writeFileSync } from 'node:fs';
-import Database from 'better-sqlite3';
 import { expect } from 'chai';
 import { createSampleErp } from '../../src/lab/sample-erp/create-sample-erp.js';
 import { type Sandbox, startSandbox } from '../../src/lab/sandbox/start-sandbox.js';
 import type { CustomerRecord } from '../../src/model/record.js';
+import { openSqlite, type SqliteFile } from '../support/sqlite-file.js';
 import { useTempDir } from '../support/temp-dir.js';
 import { useMariaDb } from '../support/use-mariadb.js';
 import { canary, type Daemon, eventually, Installation } from './installation.js';
@@ -45,8 +45,8 @@ describe('a service that has half of the customers already', function () {
         await sandbox.close();
       });
 
-      const inErp = <T>(work: (erp: Database.Database) => T): T => {
-        const erp = new Database(`${waybill.options.folder}/erp.sqlite`);
+      const inErp = <T>(work: (erp: SqliteFile) => T): T => {
+        const erp = openSqlite(`${waybill.options.folder}/erp.sqlite`);
         try {
           return work(erp);
         } finally {

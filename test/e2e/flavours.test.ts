@@ -1,6 +1,5 @@
 import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import Database from 'better-sqlite3';
 import { expect } from 'chai';
 import { openApp } from '../../src/app.js';
 import { createSampleErp } from '../../src/lab/sample-erp/create-sample-erp.js';
@@ -10,6 +9,7 @@ import { type SyncResult, sync } from '../../src/operator/sync.js';
 import { capturingOutput } from '../cli/installation.js';
 import { Authority } from '../support/certificates.js';
 import { editSampleLine, insertSampleOrder } from '../support/change-sample-erp.js';
+import { openSqlite } from '../support/sqlite-file.js';
 import { useTempDir } from '../support/temp-dir.js';
 import { expectNoSecret } from './expect-no-secret.js';
 import { type ErpTables, expectedCustomers, expectedOrders } from './expected-records.js';
@@ -184,12 +184,9 @@ async function serve({ flavour: { name }, sandbox, waybill }: Served): Promise<v
 }
 
 function query(file: string, sql: string, ...values: unknown[]): Record<string, string | number | null>[] {
-  const database = new Database(file);
+  const database = openSqlite(file);
   try {
-    const statement = database.prepare(sql);
-    if (statement.reader) return statement.all(...values) as Record<string, string | number | null>[];
-    statement.run(...values);
-    return [];
+    return database.prepare(sql).all(...values) as Record<string, string | number | null>[];
   } finally {
     database.close();
   }

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
-import Database from 'better-sqlite3';
 import { createSampleErp } from '../../src/lab/sample-erp/create-sample-erp.js';
 import { type Sandbox, startSandbox } from '../../src/lab/sandbox/start-sandbox.js';
+import { openSqlite } from '../support/sqlite-file.js';
 import { canary, Installation } from './installation.js';
 
 /** A real process that pulls invoices from a sandbox into a SQLite store, and somebody who reads that store beside it. */
@@ -43,7 +43,7 @@ export async function startPullLab(
     },
   });
   const listed = () => {
-    const database = new Database(waybill.storeFile, { readonly: true });
+    const database = openSqlite(waybill.storeFile, { readOnly: true });
     try {
       return database
         .prepare('SELECT invoice_no FROM invoice WHERE unlisted_at IS NULL ORDER BY invoice_no')
@@ -58,7 +58,7 @@ export async function startPullLab(
     waybill,
     listed,
     inStore: (sql) => {
-      const database = new Database(waybill.storeFile);
+      const database = openSqlite(waybill.storeFile);
       try {
         database.exec(sql);
       } finally {

@@ -1,12 +1,12 @@
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import Database from 'better-sqlite3';
 import { expect } from 'chai';
 import { createSampleErp, sampleErpMapping } from '../../src/lab/sample-erp/create-sample-erp.js';
 import type { SandboxOptions } from '../../src/lab/sandbox/options.js';
 import { type Sandbox, startSandbox } from '../../src/lab/sandbox/start-sandbox.js';
 import { sandboxLookUps } from '../support/sandbox-look-ups.js';
+import { openSqlite, type SqliteFile } from '../support/sqlite-file.js';
 import { useTempDir } from '../support/temp-dir.js';
 import { canary, Installation } from './installation.js';
 
@@ -43,8 +43,8 @@ describe('waybill recover', function () {
   const loseStore = () => {
     for (const end of ['', '-wal', '-shm']) rmSync(waybill.storeFile + end, { force: true });
   };
-  const onStore = <T>(work: (database: Database.Database) => T): T => {
-    const database = new Database(waybill.storeFile);
+  const onStore = <T>(work: (database: SqliteFile) => T): T => {
+    const database = openSqlite(waybill.storeFile);
     try {
       return work(database);
     } finally {
@@ -56,12 +56,12 @@ describe('waybill recover', function () {
       database.prepare('SELECT entity, source_key, service_id FROM binding ORDER BY entity, source_key').all(),
     );
   const inErp = (sql: string) => {
-    const database = new Database(`${waybill.options.folder}/erp.sqlite`);
+    const database = openSqlite(`${waybill.options.folder}/erp.sqlite`);
     database.exec(sql);
     database.close();
   };
   const fromErp = (sql: string): unknown[] => {
-    const database = new Database(`${waybill.options.folder}/erp.sqlite`);
+    const database = openSqlite(`${waybill.options.folder}/erp.sqlite`);
     try {
       return database.prepare(sql).all();
     } finally {

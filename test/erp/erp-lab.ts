@@ -1,7 +1,6 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import Database from 'better-sqlite3';
 import type { z } from 'zod';
 import { amountsSettings } from '../../src/config/sections/amounts.js';
 import { customersSettings } from '../../src/config/sections/customers.js';
@@ -16,6 +15,7 @@ import type { ErpReader, ErpSource } from '../../src/erp/erp-reader.js';
 import type { SampleErpTarget } from '../../src/lab/sample-erp/create-sample-erp.js';
 import { Secret } from '../../src/model/secret.js';
 import type { TestUser } from '../support/mariadb-database.js';
+import { openSqlite, type SqliteFile } from '../support/sqlite-file.js';
 import { useMariaDb } from '../support/use-mariadb.js';
 
 /** A real database for one test at a time, empty when the test begins. */
@@ -143,8 +143,8 @@ export function useSqliteLab(): ErpLab {
     await rm(folder, { recursive: true, force: true });
   });
   const file = (): string => join(folder, 'erp.sqlite');
-  const withFile = (use: (database: Database.Database) => void): void => {
-    const database = new Database(file());
+  const withFile = (use: (database: SqliteFile) => void): void => {
+    const database = openSqlite(file());
     try {
       use(database);
     } finally {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import Database from 'better-sqlite3';
 import type { RowDataPacket } from 'mysql2/promise';
 import type { MariaDb } from '../support/mariadb.js';
+import { openSqlite } from '../support/sqlite-file.js';
 import type { Stage } from './stage.js';
 import { until } from './until.js';
 
@@ -48,7 +48,7 @@ async function holdFile(stage: Stage, forMs: number): Promise<void> {
 
 /** @returns whether anybody had waited to write, and wrote when it was let go */
 async function holdFileOnce({ storeFile, crew }: Stage, forMs: number): Promise<boolean> {
-  const database = new Database(storeFile, { timeout: 5 });
+  const database = openSqlite(storeFile, { timeout: 5 });
   // Nobody can wait for it who is not there.
   await until(7_000, () => crew.isAtWork(), 20);
   const locked = await until(

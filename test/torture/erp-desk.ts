@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import Database from 'better-sqlite3';
 import type { Connection } from 'mysql2/promise';
+import { openSqlite } from '../support/sqlite-file.js';
 
 export type Row = Record<string, string | null>;
 export interface ErpRows {
@@ -23,7 +23,7 @@ export interface ErpDesk {
 }
 
 export function sqliteDesk(file: string): ErpDesk {
-  const database = new Database(file, { timeout: 5000 });
+  const database = openSqlite(file, { timeout: 5000 });
   // A reader that is frozen in the middle of its work must not keep people from theirs.
   database.pragma('journal_mode = WAL');
   return {

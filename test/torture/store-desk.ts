@@ -1,7 +1,7 @@
-import Database from 'better-sqlite3';
 import { Secret } from '../../src/model/secret.js';
 import { openStore } from '../../src/store/open-store.js';
 import type { TestDatabase } from '../support/mariadb-database.js';
+import { openSqlite } from '../support/sqlite-file.js';
 import { witnessSql } from './store-witness.js';
 
 /** The store as it lies there, read by SQL of our own. */
@@ -28,7 +28,7 @@ const tables = [
 ];
 
 export function sqliteStoreDesk(file: string): StoreDesk {
-  const database = new Database(file, { timeout: 10_000 });
+  const database = openSqlite(file, { timeout: 10_000 });
   const rows = async (sql: string) => database.prepare(sql).all() as never[];
   return { rows, everything: () => dump(rows), close: () => void database.close() };
 }
@@ -37,7 +37,7 @@ export function sqliteStoreDesk(file: string): StoreDesk {
 export async function makeSqliteStore(file: string): Promise<void> {
   const { store } = await openStore({ type: 'sqlite', file });
   await store.close();
-  const database = new Database(file);
+  const database = openSqlite(file);
   for (const statement of witnessSql('sqlite')) database.exec(statement);
   database.close();
 }

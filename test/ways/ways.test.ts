@@ -3,7 +3,6 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import Database from 'better-sqlite3';
 import { expect } from 'chai';
 import { createSampleErp } from '../../src/lab/sample-erp/create-sample-erp.js';
 import { startSandbox } from '../../src/lab/sandbox/start-sandbox.js';
@@ -15,6 +14,7 @@ import { insertSampleOrder } from '../support/change-sample-erp.js';
 import { ExecutedFiles } from '../support/executed-files.js';
 import { type Lab, useLab, withServiceLease } from '../support/jobs/job-lab.js';
 import { projectRoot } from '../support/project-root.js';
+import { openSqlite } from '../support/sqlite-file.js';
 import { useTempDir } from '../support/temp-dir.js';
 
 interface Way {
@@ -124,7 +124,7 @@ describe('the ways in docs/architecture.md', () => {
       'everything is delivered, and on record',
       () => {
         if (sandbox.counts().orders === 0) return false;
-        const store = new Database(waybill.storeFile, { readonly: true });
+        const store = openSqlite(waybill.storeFile, { readOnly: true });
         const open = store.prepare(
           "SELECT COUNT(*) AS n FROM outbox_message WHERE state NOT IN ('delivered', 'parked')",
         );

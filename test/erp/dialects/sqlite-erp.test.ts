@@ -1,7 +1,7 @@
 import { copyFile, rename, rm } from 'node:fs/promises';
-import Database from 'better-sqlite3';
 import { expect } from 'chai';
 import { ErpError } from '../../../src/erp/erp-reader.js';
+import { openSqlite } from '../../support/sqlite-file.js';
 import { openReader, orderRows, TABLES, useSqliteLab } from '../erp-lab.js';
 import { erpReaderContract } from '../erp-reader-contract.js';
 
@@ -61,7 +61,7 @@ describe('an ERP in SQLite', () => {
     await copyFile(file(), `${file()}.backup`);
     await lab.run(...orderRows(1, '2026-01-01 10:00:00'));
     expect(await reader.count('order')).to.equal(1);
-    const restored = new Database(`${file()}.restored`);
+    const restored = openSqlite(`${file()}.restored`);
     for (const statement of TABLES) restored.exec(statement);
     restored.close();
     await rm(`${file()}-wal`, { force: true });
@@ -71,7 +71,7 @@ describe('an ERP in SQLite', () => {
   });
 
   it('waits for a lock without blocking, and gives up in time', async () => {
-    const writer = new Database(file());
+    const writer = openSqlite(file());
     writer.pragma('journal_mode = DELETE');
     writer.exec('BEGIN EXCLUSIVE');
     const reader = openReader(lab, { erp: lab.settings({ queryTimeoutSeconds: 0.3 }) });

@@ -1,6 +1,5 @@
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
-import Database from 'better-sqlite3';
 import type { Connection, RowDataPacket } from 'mysql2/promise';
 import winston from 'winston';
 import { settingsFrom } from '../../../src/config/load-settings.js';
@@ -27,6 +26,7 @@ import { ServiceClient } from '../../../src/service/service-client.js';
 import { systemClock } from '../../../src/store/clock.js';
 import type { Store } from '../../../src/store/store.js';
 import { onBothStores, type StoreKit } from '../../store/both-stores.js';
+import { openSqlite, type SqliteFile } from '../sqlite-file.js';
 import { type MariaDbHandle, useMariaDb } from '../use-mariadb.js';
 
 export interface LabOptions {
@@ -232,8 +232,8 @@ function isTree(value: unknown): value is Tree {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-function onSqlite<T>(file: string, work: (database: Database.Database) => T): T {
-  const database = new Database(file);
+function onSqlite<T>(file: string, work: (database: SqliteFile) => T): T {
+  const database = openSqlite(file);
   try {
     return work(database);
   } finally {
