@@ -23,6 +23,8 @@ export interface Sent<Answer = Delivered> {
   /** When it left, in milliseconds since 1970; null: it never did. */
   startedAtMs: number | null;
   durationMs: number | null;
+  /** See `TimedExchange`; absent: one, if it left. */
+  requests?: number;
   status: number | null;
   /** The service's own name for the request. */
   requestId: string | null;
@@ -156,7 +158,7 @@ export class ServiceClient {
     { gate, priority = 0, isProbe = false }: Passage,
   ): Promise<Sent<Answer>> {
     const timed = await this.#authorised.exchange({ ...request, gate, priority, isProbe });
-    const { exchange, startedAtMs, durationMs } = timed;
+    const { exchange, startedAtMs, durationMs, requests } = timed;
     const head = exchange.kind === 'answer' || exchange.kind === 'cut_off' ? exchange : null;
     if (head) this.#watch.heed(endpoint, head.headers);
     const isWrite = expected.asks !== 'look_up' && expected.asks !== 'read';
@@ -165,6 +167,7 @@ export class ServiceClient {
       verdict: this.#redaction.verdict(verdict, knownIds) as Answer | Failure,
       startedAtMs,
       durationMs,
+      requests,
       status: head?.status ?? null,
       requestId: this.#redaction.requestId(timed),
       excerpt: isWrite ? this.#redaction.excerpt(timed) : null,

@@ -76,6 +76,7 @@ export async function endAttempts(tx: Tx, ended: readonly EndedAttempt[], actor:
       id,
       startedAt: sent.startedAtMs,
       durationMs: sent.durationMs,
+      requests: sent.requests ?? (sent.startedAtMs === null ? 0 : 1),
       status: sent.status,
       verdict: sent.verdict.kind,
       reason: reasonOf(sent),
@@ -159,8 +160,8 @@ export async function eraseReasons(tx: Tx, messageIds: readonly number[]): Promi
 
 /**
  * When the requests that a limit with a long window still counts were answered at the latest, whichever process sent
- * them. Intents count too, because an attempt without an outcome may have been sent. Reads backwards along the primary
- * key, since intents ascend with it.
+ * them. An attempt without an outcome may have been sent and counts once; of the others is on record how often they
+ * reached the service. Reads backwards along the primary key, since intents ascend with it.
  * @param waitMs how long after its intent a request leaves at the latest
  * @param deadlineMs how long after that it is answered at the latest
  * @param corrections by which the clock was set since
@@ -181,16 +182,15 @@ export async function answeredSince(
       intendedAt: number;
       startedAt: number | null;
       durationMs: number | null;
-      verdict: string | null;
+      requests: number | null;
     }>(
-      `SELECT id, intended_at, started_at, duration_ms, verdict FROM attempt WHERE id<? ORDER BY id DESC LIMIT ${pageSize}`,
+      `SELECT id, intended_at, started_at, duration_ms, requests FROM attempt WHERE id<? ORDER BY id DESC LIMIT ${pageSize}`,
       [beforeId],
     );
-    for (const { id, intendedAt, startedAt, durationMs, verdict } of rows) {
-      if (verdict === 'not_sent') continue;
+    for (const { id, intendedAt, startedAt, durationMs, requests } of rows) {
       const leftBy = latestTime(id, startedAt ?? intendedAt + waitMs, corrections, waitMs);
       const answeredBy = leftBy + (durationMs ?? deadlineMs);
-      if (answeredBy > sinceMs) times.push(answeredBy);
+      if (answeredBy > sinceMs) times.push(...Array<number>(requests ?? 1).fill(answeredBy));
     }
     const last = rows.at(-1);
     if (rows.length < pageSize || last === undefined) return times.sort((a, b) => a - b);

@@ -1,5 +1,6 @@
+import type { ServiceSettings } from '../../config/sections/service.js';
 import type { JobContext } from '../../ops/job-context.js';
-import { concurrencyOf, shortestWindowRate } from '../../service/rate-limit/rate-limiter.js';
+import { concurrencyOf, longestRestMs, shortestWindowRate } from '../../service/rate-limit/rate-limiter.js';
 import type { ServiceClient } from '../../service/service-client.js';
 import { LeaseLost } from '../../store/lease.js';
 import type { ClaimedMessage } from './claim-messages.js';
@@ -87,7 +88,7 @@ class Delivery {
     const parts = { client, gate: this.#gate, exchange: this.#exchange, tally: this.#tally };
     this.#lookUps = new LookUps(context, lease, parts, options.scope.only);
     this.#claims = new Claims(context, lease, this.#tally);
-    this.#target = claimTarget(context);
+    this.#target = claimTarget(context.settings.service);
     this.#progressAt = context.clock.monotonicMs();
   }
 
@@ -280,11 +281,17 @@ class Delivery {
   }
 }
 
-/** No more than fit in a few seconds, so that a stop or a pause has little to give back. */
-function claimTarget({ settings }: JobContext): number {
-  const { limits } = settings.service;
-  const concurrency = concurrencyOf(settings.service);
-  const perSecond = shortestWindowRate(limits) ?? Number.POSITIVE_INFINITY;
+/**
+ * How many messages are claimed at once. Pure. No more than fit in a few seconds, so that a stop or a pause has little to give
+ * back. After a kill all that was claimed counts for a limit of hours or days, because any of it may have left: so no more than
+ * a hundredth of such a limit, or its own pace needs it.
+ */
+export function claimTarget(service: Pick<ServiceSettings, 'concurrency' | 'limits'>): number {
+  const concurrency = concurrencyOf(service);
+  const perSecond = shortestWindowRate(service.limits) ?? Number.POSITIVE_INFINITY;
   const inThreeSeconds = Math.ceil(Math.min(perSecond * 3, concurrency * 16));
-  return Math.min(500, Math.max(concurrency, inThreeSeconds, 2));
+  const small = service.limits
+    .filter(({ perSeconds }) => perSeconds * 1000 > longestRestMs)
+    .map(({ requests, perSeconds }) => Math.ceil(Math.max(requests / 100, (requests / perSeconds) * 3)));
+  return Math.max(2, Math.min(500, Math.max(concurrency, inThreeSeconds), ...small));
 }

@@ -61,13 +61,13 @@ export class RateLimiter {
   /**
    * Runs `task` when its turn has come. The promise settles with the task, before the slot is free again.
    * @param task is told whether it may go, and says what the answer told of the pace
-   * @param isUsed whether a result took a slot at the service; a request that we held back did not
+   * @param isUsed whether a result took a slot of this window at the service; a request that we held back did not
    * @param priority higher goes first
    * @param isPointless whether it will not go anyway, so that it need not wait for a slot
    */
   run<T>(
     task: (turn: Turn) => Promise<T>,
-    isUsed: (result: T) => boolean = () => true,
+    isUsed: (result: T, windowMs: number) => boolean = () => true,
     priority = 0,
     isPointless = () => false,
   ): Promise<T> {
@@ -76,17 +76,17 @@ export class RateLimiter {
       async () => {
         const { slots, notNow } = await this.#turnstile.add(() => this.#take(isPointless), { priority });
         const takenAtMs = this.#clock.monotonicMs();
-        let used = true;
+        let used = (_windowMs: number) => true;
         try {
           const result = await task({
             notNow,
             heed: (throttled, advice) => this.#heed(throttled, advice, takenAtMs),
           });
-          used = isUsed(result);
+          used = (windowMs) => isUsed(result, windowMs);
           return result;
         } finally {
           const now = this.#clock.monotonicMs();
-          for (const slot of slots) slot.giveBack(now, used);
+          for (const slot of slots) slot.giveBack(now, used(slot.windowMs));
           this.reconsider();
         }
       },

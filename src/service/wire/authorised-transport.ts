@@ -33,6 +33,7 @@ export class AuthorisedTransport {
       ...repeated,
       startedAtMs: repeated.startedAtMs ?? first.startedAtMs,
       durationMs: repeated.durationMs ?? first.durationMs,
+      requests: first.requests + repeated.requests,
       exchange: afterRefusal(repeated.exchange),
       repeatedAfter401: true,
     });

@@ -9,7 +9,7 @@ import axiosRetry from 'axios-retry';
 import type { ServiceSettings } from '../../config/sections/service.js';
 import type { Credential, CredentialFault } from '../credential/credential.js';
 import { readRateLimit } from '../rate-limit/rate-limit-headers.js';
-import type { RateLimiter, Turn } from '../rate-limit/rate-limiter.js';
+import { longestRestMs, type RateLimiter, type Turn } from '../rate-limit/rate-limiter.js';
 import type { Connections } from './connections.js';
 import { deadlineCode, NotSent, readBody, watchedTransport } from './watched-transport.js';
 import { exchangeOfError, type Gate, plainHeaders, type TimedExchange, type WireExchange } from './wire-exchange.js';
@@ -53,6 +53,9 @@ declare module 'axios' {
     waybillProof?: number;
   }
 }
+
+/** Nothing left for the service. */
+const neverReached = new Set<WireExchange['kind']>(['unreachable', 'no_credential', 'not_sent']);
 
 /** Before everything that waits for the token. */
 const tokenPriority = 1_000_000;
@@ -147,7 +150,8 @@ export class Transport {
     }
     const startedAtMs = sent?.waybillStartedAtMs ?? null;
     const durationMs = startedAtMs === null ? null : this.#nowMs() - startedAtMs;
-    return { exchange, startedAtMs, durationMs, proof: sent?.waybillProof };
+    const requests = neverReached.has(exchange.kind) ? 0 : 1;
+    return { exchange, startedAtMs, durationMs, requests, proof: sent?.waybillProof };
   }
 
   /** Drops the connections; what still waits for its turn is not sent any more. */
@@ -208,7 +212,16 @@ function pacedAdapter(options: TransportOptions, isClosed: () => boolean): Axios
       if (fault) throw caused(new NotSent(exchangeOfFault(fault)), config);
       const result = await rateLimiter.run(
         task,
-        (r) => r !== 'no proof' && !('held' in r && r.held),
+        (r, windowMs) => {
+          if (r === 'no proof' || ('held' in r && r.held)) return false;
+          // What found no connection keeps the pace of short windows, and is nothing that the service counts for a day.
+          const isLong = windowMs > longestRestMs;
+          return !(
+            'error' in r &&
+            isLong &&
+            neverReached.has(exchangeOfError(r.error, config.waybillNeverConnected).kind)
+          );
+        },
         config.waybillPriority ?? 0,
         () => config.waybillGate?.isShut?.() === true,
       );

@@ -28,6 +28,8 @@ export interface TimedExchange {
   /** Wall clock when it left the rate limiter, in milliseconds; null when it never did. */
   startedAtMs: number | null;
   durationMs: number | null;
+  /** How many requests of it may have reached the service. */
+  requests: number;
   /** It was answered 401 before, and went again with another credential. */
   repeatedAfter401?: true;
 }

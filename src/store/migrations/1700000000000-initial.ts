@@ -77,7 +77,7 @@ const tables = (id: string, longText: string): Record<string, string> => ({
   attempt: `
     id ${id}, message_id BIGINT NULL, purpose VARCHAR(16) NOT NULL, number INT NOT NULL, epoch BIGINT NOT NULL,
     idempotency_key VARCHAR(64) NULL, body_hash CHAR(64) NULL,
-    intended_at BIGINT NOT NULL, started_at BIGINT NULL, duration_ms INT NULL, status INT NULL,
+    intended_at BIGINT NOT NULL, started_at BIGINT NULL, duration_ms INT NULL, requests INT NULL, status INT NULL,
     verdict VARCHAR(20) NULL, reason VARCHAR(1000) NULL, request_id VARCHAR(255) NULL,
     excerpt_hash CHAR(64) NULL,
     UNIQUE (message_id, number)`,

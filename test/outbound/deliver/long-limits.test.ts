@@ -2,11 +2,13 @@ import { expect } from 'chai';
 import { pull } from '../../../src/inbound/invoices/pull.js';
 import { sync } from '../../../src/operator/sync.js';
 import { answeredSince } from '../../../src/outbound/deliver/attempts.js';
-import { deliver } from '../../../src/outbound/deliver/deliver.js';
+import { claimTarget, deliver } from '../../../src/outbound/deliver/deliver.js';
+import { ServiceLease } from '../../../src/outbound/deliver/service-lease.js';
 import { resumeLane } from '../../../src/store/lane-pauses.js';
 import { insertRows } from '../../../src/store/rows.js';
 import { type Lab, onBothLabs, withServiceLease } from '../../support/jobs/job-lab.js';
 import { statesOf } from '../../support/jobs/service-of.js';
+import { waitFor } from '../../support/wait-for.js';
 
 onBothLabs('a limit with a long window', (kit) => {
   const pass = (lab: Lab) =>
@@ -75,6 +77,51 @@ onBothLabs('a limit with a long window', (kit) => {
     expect(lab.sandbox.counts().requests).to.equal(7);
   });
 
+  it('is not used up by what a killed process had claimed and not sent', async () => {
+    const daily = { requests: 120, perSeconds: 86_400 };
+    const limits = [{ requests: 1_000, perSeconds: 0.1 }, daily];
+    const lab = await kit.start({ customers: 2, orders: 140, settings: { service: { limits } } });
+    await lab.capture();
+    const seen = () => lab.sandbox.counts().requests;
+    for (const killed of ['one', 'two', 'three']) {
+      const { context, client, reader } = lab.another({ actor: killed });
+      const lease = (await ServiceLease.acquire(context)) as ServiceLease;
+      const before = seen();
+      const delivery = deliver(context, client, lease, {
+        untilDrained: true,
+        scope: { only: null },
+        retryHorizonMs: 20_000,
+        trial: false,
+        erpIdentity: reader.identity(),
+      });
+      await waitFor('some requests', () => seen() >= before + 10);
+      // Like a kill: nothing more leaves, and no outcome is put on record any more.
+      lease.markLost();
+      await delivery;
+      await kit.store.transaction('end', (tx) =>
+        tx.run("UPDATE lease SET holder=NULL, expires_at=0 WHERE name='service'"),
+      );
+    }
+    const { deliver: result } = await pass(lab.another({ actor: 'last' }));
+    expect(result?.stopped).to.contain('120 requests in 86400 s are used up');
+    const atOnce = claimTarget({ concurrency: 8, limits });
+    expect(atOnce).to.equal(2);
+    expect(seen()).to.be.within(120 - 3 * atOnce, 120);
+  });
+
+  it('is not used up by an outage in which no request finds a connection', async () => {
+    const lab = await kit.start({ customers: 2, orders: 20, settings });
+    const astray = lab.another({ settings: { service: { baseUrl: 'http://127.0.0.1:1' } } });
+    await lab.capture();
+    await astray.deliver({ retryHorizonMs: 1_500 });
+    expect((await kit.rows("SELECT id FROM attempt WHERE verdict='unavailable'")).length).to.be.at.least(5);
+    expect(astray.client.rateLimiter.usedUp).to.equal(null);
+    await kit.store.transaction('resume', (tx) => resumeLane(tx, 'service'));
+    await kit.store.transaction('due', (tx) => tx.run('UPDATE outbox_message SET next_attempt_at=0'));
+    await pass(lab.another({ actor: 'later' }));
+    expect(lab.sandbox.counts().requests).to.equal(7);
+  });
+
   it('counts a request from its answer on: from its duration, or as late as it can have left and been answered', async () => {
     const at = 1_000_000;
     await kit.store.transaction('write attempts', (tx) =>
@@ -85,12 +132,15 @@ onBothLabs('a limit with a long window', (kit) => {
           { started_at: at + 5_000, duration_ms: 700, verdict: 'delivered' },
           { started_at: at + 6_000, duration_ms: null, verdict: null },
           { started_at: null, duration_ms: null, verdict: null },
-          { started_at: null, duration_ms: null, verdict: 'not_sent' },
-        ].map((times) => ({ purpose: 'create', number: 1, epoch: 1, intended_at: at, ...times })),
+          { started_at: null, duration_ms: null, verdict: 'not_sent', requests: 0 },
+          // No connection; and twice, because a 401 came first.
+          { started_at: at + 7_000, duration_ms: 20, verdict: 'unavailable', requests: 0 },
+          { started_at: at + 8_000, duration_ms: 20, verdict: 'delivered', requests: 2 },
+        ].map((times) => ({ purpose: 'create', number: 1, epoch: 1, intended_at: at, requests: null, ...times })),
       ),
     );
     const answered = (since: number) => kit.store.read('look', (tx) => answeredSince(tx, since, 13_000, 10_000));
-    expect(await answered(at)).to.deep.equal([at + 5_700, at + 16_000, at + 23_000]);
+    expect(await answered(at)).to.deep.equal([at + 5_700, at + 8_020, at + 8_020, at + 16_000, at + 23_000]);
     expect(await answered(at + 16_000)).to.deep.equal([at + 23_000]);
   });
 });
