@@ -56,12 +56,16 @@ async function allow(app: CommandApp, { dryRun, yes, reason }: GoLiveOptions): P
 }
 
 function show({ output, settings }: CommandApp, shown: Preview, { identity, problem }: LiveState): void {
-  const { captured, open } = shown;
+  const { captured, open, removed } = shown;
   output.rows(14, [
     ['Service', `${identity.service} (${identity.environment})`],
     ['ERP', identity.erp],
     ['Installation', `${identity.installation} on ${identity.machine}`],
     ['Would send', `${captured.orders + open.orders} orders and ${captured.customers + open.customers} customers`],
+    [
+      'Would delete',
+      removed.orders + removed.customers > 0 && `${removed.orders} orders and ${removed.customers} customers`,
+    ],
     ['Total', `${amountFormatter(settings.amounts)(shown.ordersTotal)} ${settings.amounts.currency}`],
     ['Oldest', orderInWords(shown.oldest)],
     ['Newest', orderInWords(shown.newest)],

@@ -110,13 +110,15 @@ function showOutbox(output: Output, { outbox, parkedReasons }: Status, ago: Ago)
   );
 }
 
-function delivererInWords({ lease, daemons }: Status, ago: Ago): string[] {
+function delivererInWords({ lease, daemons, notLive }: Status, ago: Ago): string[] {
   const holder = daemons.find(({ actor }) => actor === lease.holder);
   const nobody = lease.lapsed ? `nobody; ${lease.lapsed} fell silent` : 'nobody (start the daemon: npm start)';
   const started = holder ? `, started ${ago(holder.startedAt)}` : '';
   const others = daemons.filter(({ actor }) => actor !== lease.holder);
   return [
-    lease.holder === null ? nobody : `${lease.holder}, epoch ${lease.epoch}${started}`,
+    lease.holder === null
+      ? nobody
+      : `${notLive === null ? '' : 'nothing (see Live); in charge is '}${lease.holder}, epoch ${lease.epoch}${started}`,
     ...others.map(
       ({ actor, startedAt }) =>
         `${actor} started ${ago(startedAt)} and has not said that it stopped: it stands by, or was killed`,

@@ -1,4 +1,5 @@
 import { Argument, type Command } from 'commander';
+import type { Settings } from '../config/settings.js';
 import { planUpdates } from '../operator/confirm-held.js';
 import { type SyncOptions, type SyncResult, type SyncStage, sync } from '../operator/sync.js';
 import {
@@ -21,6 +22,9 @@ import { stopSignal } from './terminal/stop-signal.js';
 
 const shownRecords = 20;
 
+type CaptureResult = NonNullable<SyncResult['capture']>;
+type TouchedRecord = CaptureResult['touched'][number];
+
 interface SyncCommandOptions {
   dryRun?: boolean;
   limit?: number;
@@ -37,7 +41,7 @@ export function syncCommand(): Command {
     .addArgument(
       new Argument('[stage]', 'only this stage; without it all three').choices(['capture', 'deliver', 'pull']),
     )
-    .option('--dry-run', 'read and decide; write and send nothing')
+    .option('--dry-run', 'show creates, updates and removals; write and send nothing')
     .addOption(limitOption('send at most n new or changed orders, and their customers'))
     .addOption(repeatable('--key <key>', 'send only the order with this key of the ERP, and its customer'))
     .option('--trial', 'send these few to a production service before go-live; with --limit or --key')
@@ -136,7 +140,7 @@ function reportSync(
   { dryRun, keys }: { dryRun: boolean; keys: string[] | undefined },
 ): number {
   const { environment, baseUrl } = settings.service;
-  const { capture, deliver, pull, writeBack, open } = result;
+  const { capture, deliver, pull, writeBack } = result;
   output.json({ environment, dryRun, ...result });
   // A person who names a key wants to know that it was not found, not that zero orders went well.
   if (keys && capture && !capture.stopped && capture.read.orders + capture.read.customers === 0) {
@@ -147,8 +151,8 @@ function reportSync(
     return exitCode.failed;
   }
   output.line(`Service: ${baseUrl} (${environment})`);
-  if (capture) printCapture(output, capture, dryRun, settings.orders.settleSeconds);
-  if (deliver) printDelivery(output, deliver, open);
+  if (capture) printCapture(output, capture, dryRun, settings);
+  if (deliver) printDelivery(output, deliver, result);
   if (pull) printPull(output, pull);
   if (writeBack) printWriteBack(output, writeBack);
   return codeOf(result);
@@ -170,15 +174,25 @@ function codeOf({ capture, deliver, pull, writeBack, open }: SyncResult): number
 
 function printCapture(
   output: Output,
-  { captured, read, unchanged, parked, waiting, skipped, stopped, touched }: NonNullable<SyncResult['capture']>,
+  { captured, removed, read, unchanged, parked, waiting, skipped, brakes, stopped, touched }: CaptureResult,
   dryRun: boolean,
-  settleSeconds: number,
+  settings: Settings,
 ): void {
+  const { settleSeconds } = settings.orders;
+  const verb = dryRun ? 'Would capture' : 'Captured';
+  const removals = removed.orders + removed.customers;
   output.lines(
-    `${dryRun ? 'Would capture' : 'Captured'} ${captured.orders} orders and ${captured.customers} customers ` +
+    `${verb} ${captured.orders} orders and ${captured.customers} customers ` +
       `(read ${read.orders} and ${read.customers}; ${unchanged} unchanged, ${waiting} waiting for their lines, ${parked} parked).`,
     waiting > 0 &&
-      `Orders that wait for their lines may go in ${settleSeconds} s (orders.settleSeconds): run it again then.`,
+      (dryRun
+        ? `${waiting} of the orders first wait for their lines, up to ${settleSeconds} s (orders.settleSeconds).`
+        : `Orders that wait for their lines may go in ${settleSeconds} s (orders.settleSeconds): run it again then.`),
+    removals > 0 &&
+      `${verb} the removal of ${removed.orders} orders and ${removed.customers} customers, cancelled or deleted in the ERP.`,
+    ...brakes.map((brake) =>
+      dryRun ? `Would be held: ${brake}` : `Held: ${brake}. Look at them: waybill confirm --dry-run`,
+    ),
     ...skipped
       .slice(0, shownRecords)
       .map(({ entity, sourceKey, reason }) => `  left alone: ${entity} ${sourceKey}: ${reason}`),
@@ -186,21 +200,30 @@ function printCapture(
     stopped && `Capture stopped: ${stopped.reason}`,
   );
   if (!dryRun || touched.length === 0) return;
-  // People look for orders; the customers would fill the page.
-  const ordered = [...touched].sort((a, b) => Number(b.entity === 'order') - Number(a.entity === 'order'));
+  // What can't be taken back comes first. Then people look for orders; the customers would fill the page.
+  const rank = ({ because, entity }: TouchedRecord) => (because !== null ? 0 : entity === 'order' ? 1 : 2);
+  const shown = [...touched].sort((a, b) => rank(a) - rank(b)).slice(0, shownRecords);
   output.table(
     ['entity', 'key', 'number', 'what', 'amount', 'parked because'],
-    ordered
-      .slice(0, shownRecords)
-      .map((one) => [one.entity, one.sourceKey, one.number, one.operation, one.total, one.parked]),
+    shown.map((one) => [one.entity, one.sourceKey, one.number, inWords(one), one.total, one.parked]),
   );
-  if (touched.length > shownRecords) output.line(`… and ${touched.length - shownRecords} more`);
+  // The records named above are a sample.
+  const more = captured.orders + captured.customers + removals - shown.length;
+  output.lines(
+    more > 0 && `… and ${more} more`,
+    shown.some(({ because }) => because === 'deleted') &&
+      `A record counts as deleted when sweeps in a row have missed it for ${settings.capture.deletedAfterMinutes} min (capture.deletedAfterMinutes).`,
+  );
+}
+
+function inWords({ operation, because }: TouchedRecord): string {
+  return because === null ? operation : `${operation} (${because} in the ERP)`;
 }
 
 function printDelivery(
   output: Output,
-  { delivered, adopted, attempts, parked, flagged, watched, stopped }: NonNullable<SyncResult['deliver']>,
-  open: number,
+  { delivered, adopted, attempts, parked: refused, flagged, watched, stopped }: NonNullable<SyncResult['deliver']>,
+  { open, parked, capture }: SyncResult,
 ): void {
   const differing =
     adopted.differing > 0 ? `; ${adopted.differing} of them differ: waybill bindings adopted --open` : '';
@@ -209,7 +232,8 @@ function printDelivery(
       ? `${watched} delivers; this command watched it. ${open} messages are still open.`
       : `Delivered ${delivered.orders} orders and ${delivered.customers} customers in ${attempts} attempts.`,
     adopted.customers > 0 && `The service already had ${adopted.customers} customers, which are adopted${differing}.`,
-    parked > 0 && `${parked} wait for a person: waybill outbox --state parked`,
+    parked > 0 &&
+      `${parked} wait for a person, ${(capture?.parked ?? 0) + refused} of them new: waybill outbox --state parked`,
     flagged > 0 && `${flagged} were delivered with a total that differs: waybill audit --event delivered`,
   );
   if (stopped && !watched) output.line(`Delivery stopped: ${stopped}`);

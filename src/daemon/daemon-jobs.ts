@@ -72,8 +72,11 @@ export function scheduleJobs(
   const captureNow = scheduler.job('capture', async () => {
     const captured = capture(context, reader, { signal });
     const result = await noting('capture', captured, ({ stopped }) => (stopped ? undefined : null));
-    if (result.captured.orders + result.captured.customers + result.parked > 0)
-      log.info('captured', { ...result.captured, parked: result.parked, waiting: result.waiting });
+    const { orders, customers } = result.captured;
+    const removed = result.removed.orders + result.removed.customers;
+    const { parked, waiting } = result;
+    if (orders + customers + removed + parked > 0)
+      log.info('captured', { orders, customers, removed, parked, waiting });
     if (result.stopped && !signal.aborted) log.warn('capture did not run', result.stopped);
   });
 

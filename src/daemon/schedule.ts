@@ -50,7 +50,7 @@ async function work(
   stop: AbortSignal,
 ): Promise<void> {
   const { settings, store, log, nowMs } = context;
-  log.info('Delivering from here', { epoch: lease.lease.epoch, environment: settings.service.environment });
+  const where = { epoch: lease.lease.epoch, environment: settings.service.environment };
   const ending = new AbortController();
   const signal = AbortSignal.any([stop, ending.signal]);
   const scheduler = new JobScheduler(log, settings.schedule.timeZone, signal);
@@ -71,6 +71,10 @@ async function work(
       trial: false,
       erpIdentity: partners.reader.identity(),
       signal,
+      onHeld: (reason) =>
+        reason === null
+          ? log.info('Delivering from here', where)
+          : log.warn('Nothing is delivered from here', { ...where, reason }),
     });
     if (result.stopped && !stop.aborted) log.warn('delivery stopped', { reason: result.stopped });
   } finally {

@@ -1,5 +1,9 @@
 /** The two kinds of record that Waybill carries to the service. */
 export const entities = ['customer', 'order'] as const;
+
+export function pluralOf(entity: Entity): 'customers' | 'orders' {
+  return entity === 'order' ? 'orders' : 'customers';
+}
 export type Entity = (typeof entities)[number];
 
 /** A value that JSON can hold exactly. Numbers are safe integers; money never travels as a float. */

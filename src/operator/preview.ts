@@ -1,5 +1,5 @@
 import type { ErpReader } from '../erp/erp-reader.js';
-import { type OrderItem, orderTotal } from '../model/record.js';
+import { type OrderItem, orderTotal, pluralOf } from '../model/record.js';
 import type { JobContext } from '../ops/job-context.js';
 import { capture } from '../outbound/capture/capture.js';
 import type { TouchedRecord } from '../outbound/capture/capture-page.js';
@@ -22,15 +22,19 @@ export async function preview(context: JobContext, reader: ErpReader) {
     if (!newest || comparable(order) > comparable(newest)) newest = order;
   };
   const captured = { customers: 0, orders: 0 };
+  const removed = { customers: 0, orders: 0 };
   const superseded = new Set<number>();
   const result = await capture(context, reader, {
     dryRun: true,
-    sweep: true,
     onTouched: (records: readonly TouchedRecord[]) => {
       for (const record of records) {
         if (record.supersedes !== null) superseded.add(record.supersedes);
-        if (record.parked !== null) continue;
-        captured[record.entity === 'order' ? 'orders' : 'customers']++;
+        if (record.parked !== null || record.operation === 'withdraw') continue;
+        if (record.operation === 'delete') {
+          removed[pluralOf(record.entity)]++;
+          continue;
+        }
+        captured[pluralOf(record.entity)]++;
         if (record.entity !== 'order') continue;
         total += BigInt(record.total ?? 0);
         meet({ key: record.sourceKey, number: record.number, changedAt: record.changedAt });
@@ -42,7 +46,7 @@ export async function preview(context: JobContext, reader: ErpReader) {
   for (;;) {
     const rows = await context.store.read('read what waits in the outbox', (tx) =>
       tx.rows(
-        `SELECT m.id, m.entity, m.source_key, m.number, m.source_changed_at, b.record FROM outbox_message m
+        `SELECT m.id, m.entity, m.source_key, m.number, m.operation, m.source_changed_at, b.record FROM outbox_message m
            LEFT JOIN message_body b ON b.message_id=m.id
           WHERE m.id>? AND m.state IN ('pending','sending','in_doubt') ORDER BY m.id LIMIT 500`,
         [afterId],
@@ -52,7 +56,11 @@ export async function preview(context: JobContext, reader: ErpReader) {
       afterId = row.id;
       // The ERP holds a newer form of it, which is counted above.
       if (superseded.has(afterId)) continue;
-      open[row.entity === 'order' ? 'orders' : 'customers']++;
+      if (row.operation === 'delete') {
+        removed[pluralOf(row.entity)]++;
+        continue;
+      }
+      open[pluralOf(row.entity)]++;
       if (row.entity !== 'order') continue;
       total += orderTotal((JSON.parse(row.record ?? '{}') as { items?: OrderItem[] }).items ?? []);
       meet({ key: row.sourceKey, number: row.number, changedAt: row.sourceChangedAt });
@@ -62,6 +70,8 @@ export async function preview(context: JobContext, reader: ErpReader) {
   return {
     /** What the ERP holds that is not in the outbox yet. */
     captured,
+    /** What would be deleted at the service. */
+    removed,
     parked: result.parked,
     waiting: result.waiting,
     /** What is in the outbox and not delivered yet. */

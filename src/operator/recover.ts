@@ -50,11 +50,11 @@ export async function previewRecovery(
 ): Promise<{ hold: RecoveryHold | null; customers: number; orders: number }> {
   const hold = await context.store.read('read the hold', readRecoveryHold);
   const waiting = await context.store.read('count what may have been sent', countUnbound);
-  const { captured, waiting: unsettled } = await capture(context, reader, { dryRun: true, sweep: true });
+  const { captured } = await capture(context, reader, { dryRun: true });
   return {
     hold,
     customers: waiting.customers + captured.customers,
-    orders: waiting.orders + captured.orders + unsettled,
+    orders: waiting.orders + captured.orders,
   };
 }
 

@@ -17,6 +17,7 @@ import type { ServiceClient } from '../service/service-client.js';
 import { type RecordedJob, recordSuccess, requestWakeUp } from '../store/job-runs.js';
 import { type Condition, joinConditions, placeholders } from '../store/rows.js';
 import type { Store } from '../store/store.js';
+import { countMessages } from './list-messages.js';
 
 /** How many messages are pending, being sent or in doubt; with `only`, of these records. */
 export async function countOpen(store: Store, only: ReadonlyMap<Entity, ReadonlySet<string>> | null): Promise<number> {
@@ -86,6 +87,8 @@ export interface SyncResult {
   writeBack: WriteBackResult | null;
   /** Messages that are still open in what was to be sent. */
   open: number;
+  /** All messages that wait for a person when the run ends, also those of earlier runs. */
+  parked: number;
 }
 
 /** A message that waits longer than this for its next try is left to the daemon or the next run. */
@@ -98,6 +101,7 @@ export async function sync(
   options: SyncOptions,
 ): Promise<SyncResult> {
   const result = await syncStages(context, partners, options);
+  result.parked = await context.store.read('count what is parked', (tx) => countMessages(tx, { states: ['parked'] }));
   const writer = result.deliver || result.pull ? partners.writer?.() : null;
   if (writer && !options.signal?.aborted)
     result.writeBack = await writeBack(
@@ -113,7 +117,7 @@ async function syncStages(
   partners: { reader: ErpReader; client: () => ServiceClient },
   options: SyncOptions,
 ): Promise<SyncResult> {
-  const result: SyncResult = { capture: null, deliver: null, pull: null, writeBack: null, open: 0 };
+  const result: SyncResult = { capture: null, deliver: null, pull: null, writeBack: null, open: 0, parked: 0 };
   if (options.stages.includes('capture')) {
     result.capture = await captureWhenFree(context, partners.reader, options);
     const paused = result.capture.paused && !options.signal?.aborted;

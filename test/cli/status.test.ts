@@ -6,6 +6,7 @@ import { raiseAlert } from '../../src/store/alerts.js';
 import { writeCursor, writeMarks } from '../../src/store/cursors.js';
 import { recordSuccess } from '../../src/store/job-runs.js';
 import { type LanePause, pauseLane } from '../../src/store/lane-pauses.js';
+import { writeStoreInfo } from '../../src/store/store-info.js';
 import { answers, onBothStores } from './installation.js';
 
 describe('waybill status', () => {
@@ -90,6 +91,15 @@ describe('waybill status', () => {
         /Held +all updates and removals of orders: its highest key is 15, and it was 17\n +1 changes wait for a person\n +look: waybill confirm --dry-run/,
       );
       expect((await json('status')).brakes).to.deep.equal([{ entity: 'order', reason: brake.reason }]);
+    });
+
+    it('does not say that a process delivers while delivery is held', async () => {
+      await holdLease();
+      const hold = { kind: 'empty', reason: 'the store is empty', since: 1, copyAt: null };
+      await installation.app.store.transaction('hold', (tx) => writeStoreInfo(tx, 'recovery', JSON.stringify(hold)));
+      const { stdout } = await waybill('status');
+      expect(stdout).to.match(/Live +no: held because the store is empty\..*waybill recover/);
+      expect(stdout).to.match(/Delivering +nothing \(see Live\); in charge is \S+ \(test\)@\S+, epoch 1/);
     });
 
     it('counts the changes that will never be sent, and explain says why', async () => {

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { runSchedule } from '../../src/daemon/schedule.js';
+import { liveIdentity, writeGoLive } from '../../src/outbound/deliver/go-live.js';
 import { requestWakeUp } from '../../src/store/job-runs.js';
 import type { Store, Tx } from '../../src/store/store.js';
 import { useStore } from '../store/both-stores.js';
@@ -99,6 +100,22 @@ onBothLabs('the schedule', (kit) => {
     expect(standsBy()).to.have.length(1);
     await second.stop();
     await expectAllAtService(lab);
+  });
+
+  it('says that nothing is delivered while the store is not live, and that it delivers as soon as it is', async () => {
+    const kept = await kit.start({ settings: everySecond });
+    const lab = kept.another({ settings: { service: { environment: 'production' } } });
+    const daemon = run(lab);
+    const said = () => lab.log.filter((line) => line.includes('from here'));
+    await waitFor('a word about delivery', () => said().length > 0);
+    expect(said()[0]).to.contain('Nothing is delivered from here').and.to.contain('waybill go-live');
+    await kit.store.transaction('go live', (tx) =>
+      writeGoLive(tx, liveIdentity(lab.settings, lab.reader.identity()), 'anna', Date.now()),
+    );
+    await waitFor('delivery', () => lab.sandbox.counts().orders > 0);
+    expect(said()).to.have.length(2);
+    expect(said()[1]).to.contain('Delivering from here');
+    await daemon.stop();
   });
 
   it('pulls when somebody asks for it, whatever the clock says', async () => {

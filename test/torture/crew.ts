@@ -71,7 +71,7 @@ export class Crew {
   /** The name of the one that delivers, as far as its output says; the first name where none does. */
   deliverer(): string {
     const working = [...this.#child.values()].filter(({ shift }) => shift.end === null);
-    const last = working.findLast(({ shift }) => shift.output.includes('Delivering from here')) ?? working[0];
+    const last = working.findLast(({ shift }) => shift.output.includes('from here')) ?? working[0];
     return last?.shift.name ?? 'A';
   }
 

@@ -73,11 +73,7 @@ async function play(stage: Stage, patienceMs: number): Promise<{ ends: (number |
     await sleep(400);
     crew.start('B', plan.traps.B);
   }
-  await until(
-    5_000,
-    () => crew.shifts.some((shift) => shift.reached || shift.output.includes('Delivering from here')),
-    20,
-  );
+  await until(5_000, () => crew.shifts.some((shift) => shift.reached || shift.output.includes('from here')), 20);
   attendant.start();
   const [copies] = await Promise.all([copyAsPlanned(stage), doDeeds(stage), doFaults(stage)]);
   if (plan.storeFault && copies) await breakStore(stage, plan.storeFault, copies, attendant);

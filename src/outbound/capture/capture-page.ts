@@ -1,5 +1,5 @@
 import type { ErpPage, ReadCustomer, ReadOrder } from '../../erp/erp-reader.js';
-import { type Entity, orderTotal } from '../../model/record.js';
+import { type Entity, orderTotal, pluralOf } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
 import { writeCursor } from '../../store/cursors.js';
@@ -7,7 +7,8 @@ import type { Lease } from '../../store/lease.js';
 import type { Tx } from '../../store/store.js';
 import { type RefreshedBinding, refreshBindings } from '../outbox/bindings.js';
 import { changedFields } from '../outbox/compose-update.js';
-import { laterEnd, nothingSeen, type SeenEnd, turnedKeysBrake } from './brake.js';
+import { afterThisPass } from '../outbox/message.js';
+import { laterEnd, nothingSeen, type PassCounts, type SeenEnd, turnedKeysBrake } from './brake.js';
 import { acknowledgedRecords, type KnownRecord, knownRecords } from './known-records.js';
 import { brakeSource } from './pass-brakes.js';
 import {
@@ -66,6 +67,10 @@ export interface TouchedRecord {
   number: string | null;
   customerKey: string | null;
   operation: string;
+  /** Why it is removed, or null: it is not. */
+  because: 'cancelled' | 'deleted' | null;
+  /** As what the brakes of the pass count it, or null. */
+  counts: keyof PassCounts | null;
   changedAt: string | null;
   /** Sum of qty × price in minor units as text; null for customers and for rows that can't be mapped. */
   total: string | null;
@@ -117,10 +122,12 @@ async function planAndWrite(context: JobContext, work: CapturePageWork, tx: Tx):
     const { sourceKey } = row;
     const record = known.get(sourceKey) as KnownRecord;
     if (entity === 'customer' && work.knownCustomersOnly && !record.newest && !record.binding) continue;
-    const lines = judgeLines(row, record, seen.get(sourceKey), context.settings.orders.settleSeconds, nowMs);
+    let lines = judgeLines(row, record, seen.get(sourceKey), context.settings.orders.settleSeconds, nowMs);
     if (lines.waits) {
       waiting.push({ sourceKey, ...lines.waits });
-      continue;
+      if (lease !== null) continue;
+      // A dry run shows what becomes of it when the wait is over.
+      lines = judgeLines(row, record, undefined, 0, nowMs);
     }
     result.seen = laterEnd(result.seen, { changedAt: row.changedAt, key: sourceKey });
     if (seen.has(sourceKey)) settledKeys.push(sourceKey);
@@ -207,13 +214,15 @@ async function report(work: CapturePageWork, tx: Tx, plans: readonly Plan[], res
     if (parked) result.parked++;
     if (parked?.parkClass === 'conflict') result.turnedKeys++;
     if (parked?.parkClass === 'held') result.held.push({ entity, reason: parked.reason });
-    result.captured[entity === 'order' ? 'orders' : 'customers']++;
+    result.captured[pluralOf(entity)]++;
     result.touched.push({
       entity,
       sourceKey,
       number,
       customerKey,
       operation,
+      because: null,
+      counts: parked === null && message.nextAttemptAt === afterThisPass ? 'updates' : null,
       changedAt: row.changedAt,
       total: row.entity === 'order' && row.content.mapped ? String(orderTotal(row.content.record.items)) : null,
       parked: parked?.reason ?? null,

@@ -13,15 +13,19 @@ import { type MessageState, removalAfterThisPass } from '../outbox/message.js';
 import { insertMessages, type NewMessage } from '../outbox/new-messages.js';
 import { supersedeUnsent } from '../outbox/transitions.js';
 import { holdReason } from './brake.js';
+import type { TouchedRecord } from './capture-page.js';
 import { decideRemoval, replacesRecord } from './decide-removal.js';
 import { acknowledgedRecords, type KnownRecord, knownRecords } from './known-records.js';
 
 export interface RemovalPass {
   entity: Entity;
-  lease: Lease;
+  /** Null in a dry run. */
+  lease: Lease | null;
   fingerprint: string;
   /** Asked before each page: why to stop, or null. */
   stop: () => Promise<string | null>;
+  /** Told what a page has written, or would write. */
+  report: (removed: readonly TouchedRecord[]) => void;
 }
 
 type Fields = { [name: string]: JsonValue };
@@ -78,9 +82,10 @@ export async function captureCancelled(
 }
 
 /** What is written for a record that was removed. */
-type PlannedRemoval =
-  | { withdraws: number; sourceKey: string }
-  | { message: NewMessage; supersedes: number | null; because: 'cancelled' | 'deleted' };
+type PlannedRemoval = { because: 'cancelled' | 'deleted' } & (
+  | { withdraws: number; sourceKey: string; number: string | null }
+  | { message: NewMessage; supersedes: number | null }
+);
 
 async function removePage(
   context: JobContext,
@@ -92,23 +97,46 @@ async function removePage(
   const { entity, lease } = pass;
   const askedAt = context.nowMs();
   const { existing, cancelled } = await reader.presence(entity, keys);
-  const written = await lease.write('write what was removed', async (tx) => {
+  const plan = async (tx: Tx) => {
     const missing = existing && new Set(keys.filter((key) => !existing.has(key)));
     const answer = missing && { keys, missing, askedAt, answeredAt: context.nowMs() };
-    const deleted = new Set(answer && sweep ? await countMissing(tx, entity, answer, sweep) : []);
+    // A dry run counts nothing: it shows what becomes of a record that stays away for long enough.
+    const counted = answer && sweep && lease ? await countMissing(tx, entity, answer, sweep) : missing;
+    const deleted = new Set(sweep ? counted : []);
     const removed = keys.filter((key) => cancelled.has(key) || deleted.has(key));
-    if (removed.length === 0) return 0;
-    const known = await knownRecords(tx, entity, removed, true);
+    if (removed.length === 0) return [];
+    const known = await knownRecords(tx, entity, removed, lease !== null);
     const last = await lastRecords(tx, entity, known);
-    const planned = removed.flatMap((key) => {
+    return removed.flatMap((key) => {
       const because = cancelled.has(key) ? 'cancelled' : 'deleted';
       return planRemoval(context, pass, key, known.get(key) as KnownRecord, last.get(key) ?? null, because);
     });
+  };
+  if (lease === null) {
+    const planned = await context.store.read('look for what was removed', plan);
+    return pass.report(planned.map((one) => asTouched(entity, one)));
+  }
+  const written = await lease.write('write what was removed', async (tx) => {
+    const planned = await plan(tx);
     await writeRemovals(context, tx, entity, planned);
     if (planned.length > 0) killPoint('before-removal-commit');
-    return planned.length;
+    return planned;
   });
-  if (written > 0) killPoint('after-removal-commit');
+  if (written.length > 0) killPoint('after-removal-commit');
+  pass.report(written.map((one) => asTouched(entity, one)));
+}
+
+function asTouched(entity: Entity, planned: PlannedRemoval): TouchedRecord {
+  const { because } = planned;
+  const common = { entity, because, changedAt: null, customerKey: null, total: null, fields: [] };
+  if ('withdraws' in planned) {
+    const { sourceKey, number, withdraws: supersedes } = planned;
+    return { ...common, sourceKey, number, operation: 'withdraw', counts: null, parked: null, supersedes };
+  }
+  const { message, supersedes } = planned;
+  const { sourceKey, number, operation } = message;
+  const parked = message.parked?.reason ?? null;
+  return { ...common, sourceKey, number, operation, counts: parked === null ? 'removals' : null, parked, supersedes };
 }
 
 /** Pure. @param last the record as it was wanted last, as JSON; null: nothing is known of it */
@@ -127,7 +155,8 @@ function planRemoval(
   const body = patched === null ? '{}' : canonicalJson(patched);
   const hash = sha256(patched === null ? 'delete' : body);
   const decision = decideRemoval(typeof effect === 'object' ? 'patch' : effect, newest, binding, hash);
-  if (decision.action === 'withdraw') return [{ withdraws: decision.closes, sourceKey }];
+  if (decision.action === 'withdraw')
+    return [{ withdraws: decision.closes, sourceKey, number: newest?.number ?? null, because }];
   if (decision.action !== 'write') return [];
   const { operation, revision, generation, supersedes } = decision;
   const isReplaced = replacesRecord(context.settings, entity);

@@ -1,7 +1,7 @@
 import type { ChangedFrom, ErpPage, ErpReader, ReadCustomer, ReadOrder, RowFilter } from '../../erp/erp-reader.js';
 import { isShortened } from '../../erp/source-key.js';
 import { compareChangedAt, laterChangedAt, shiftChangedAt } from '../../erp/time/time-form.js';
-import type { Entity } from '../../model/record.js';
+import { type Entity, pluralOf } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
 import { beginSweep, isSweepAsked, readCursor, type SourceMarks, writeCursor } from '../../store/cursors.js';
@@ -9,9 +9,9 @@ import { activePauses, listPauses } from '../../store/lane-pauses.js';
 import { Lease } from '../../store/lease.js';
 import { changedKeys } from '../recovery/source-keys.js';
 import { readRecoveryHold } from '../recovery/store-witness.js';
-import { capturePage } from './capture-page.js';
+import { capturePage, type TouchedRecord } from './capture-page.js';
 import { captureCancelled, type RemovalPass, sweepRemovals } from './capture-removals.js';
-import { type CaptureOptions, type CaptureResult, emptyCaptureResult } from './capture-result.js';
+import { addPage, addTouched, type CaptureOptions, type CaptureResult, emptyCaptureResult } from './capture-result.js';
 import { PassBrakes } from './pass-brakes.js';
 import { mappingFingerprint } from './plan-row.js';
 
@@ -72,10 +72,11 @@ class CapturePass {
       if (this.context.settings.customers.send !== 'none') await this.#entity('customer');
       if (!this.result.stopped) await this.#entity('order');
     }
-    if (dryRun || this.result.stopped) return this.result;
-    const held = await this.#brakes.end(this.#writing);
+    if (this.result.stopped) return this.result;
+    const held = dryRun ? await this.#brakes.foresee() : await this.#brakes.end(this.#writing);
     this.result.held += held;
     this.result.parked += held;
+    this.result.brakes = this.#brakes.reasons;
     return this.result;
   }
 
@@ -90,7 +91,7 @@ class CapturePass {
     // The upper bound comes from the ERP's clock, before anything is read: a row from the future must not move the cursor.
     const upper = await this.reader.nowAsChangedAt(entity);
     // A sweep reads every change as well, so that the first pass, and each one after that, needs no second read.
-    const whole = due || this.options.sweep || this.options.limit !== undefined;
+    const whole = due || this.options.sweep || this.options.dryRun || this.options.limit !== undefined;
     const source = await this.#watchSource(entity, null);
     if (entity === 'order') await this.#unsettled();
     if (whole) {
@@ -121,7 +122,7 @@ class CapturePass {
   }
 
   async #decidesRemovals(source: SourceMarks | null): Promise<boolean> {
-    if (this.options.dryRun || this.result.stopped) return false;
+    if (this.result.stopped) return false;
     // From an empty table nothing was deleted one by one.
     if (source?.brake?.cause === 'empty') return false;
     // While it is not known what was sent, a create that seems unsent may exist: then nothing of it is withdrawn.
@@ -129,19 +130,20 @@ class CapturePass {
   }
 
   async #watchSource(entity: Entity, sweptRows: number | null): Promise<SourceMarks | null> {
-    if (this.options.dryRun || this.#isPartial() || this.result.stopped) return null;
-    return this.#brakes.watch(this.reader, this.#writing, entity, sweptRows);
+    if (this.#isPartial() || this.result.stopped) return null;
+    return this.#brakes.watch(this.reader, this.lease, entity, sweptRows);
   }
 
   #removalPass(entity: Entity): RemovalPass {
     return {
       entity,
-      lease: this.#writing,
+      lease: this.lease,
       fingerprint: this.#fingerprints[entity],
       stop: async () => {
         await this.#mayGoOn();
         return this.result.stopped?.reason ?? null;
       },
+      report: (removed) => this.#note(removed),
     };
   }
 
@@ -180,6 +182,7 @@ class CapturePass {
 
   /** Orders that waited for their lines in an earlier pass: their changed-at may lie behind the overlap by now. */
   async #unsettled(): Promise<void> {
+    // A dry run meets them when it reads everything.
     if (this.#isPartial() || this.options.dryRun) return;
     const rows = await this.context.store.read('read the orders that wait for their lines', (tx) =>
       tx.rows<{ sourceKey: string }>('SELECT source_key FROM unsettled ORDER BY first_seen_at'),
@@ -223,21 +226,16 @@ class CapturePass {
     this.#brakes.count(work.held, work.turnedKeys);
     this.#brakes.see(entity, work.seen);
     if (work.alert !== null) this.context.log.error(work.alert);
-    const { result } = this;
-    result.read[pluralOf(entity)] += page.rows.length;
-    result.captured.customers += work.captured.customers;
-    result.captured.orders += work.captured.orders;
-    result.unchanged += work.unchanged;
-    result.parked += work.parked;
-    result.held += work.held.length;
-    result.skipped.push(...work.skipped);
-    // Every record that was named, and a sample of the rest: a first pass may write a million.
-    const isNamed = this.options.limit !== undefined || this.options.filter?.keys !== undefined;
-    if (isNamed || result.touched.length < 200) result.touched.push(...work.touched);
-    // An order that waits is met twice: by its key, and among the changes.
-    for (const key of work.waiting) this.#waiting.add(key);
-    result.waiting = this.#waiting.size;
-    this.options.onTouched?.(work.touched);
+    this.result.read[pluralOf(entity)] += page.rows.length;
+    addPage(this.result, this.#waiting, work);
+    this.#note(work.touched);
+  }
+
+  #note(touched: readonly TouchedRecord[]): void {
+    const { limit, filter, dryRun, onTouched } = this.options;
+    if (dryRun) this.#brakes.plan(touched);
+    addTouched(this.result, touched, limit !== undefined || filter?.keys !== undefined);
+    onTouched?.(touched);
   }
 
   /** The lease to write under. A dry run has none: whatever writes asks for it, and fails there. */
@@ -264,17 +262,14 @@ class CapturePass {
     const counted = this.options.filter?.entity ?? 'order';
     if (counted !== entity) return 0;
     const { captured, waiting } = this.result;
-    // Five orders that wait for their lines are five as well, or a trial would read the whole ERP.
-    return this.options.limit - (counted === 'order' ? captured.orders + waiting : captured.customers);
+    // Five orders that wait for their lines are five as well, or a trial would read the whole ERP. A dry run has captured them.
+    const waited = this.options.dryRun ? 0 : waiting;
+    return this.options.limit - (counted === 'order' ? captured.orders + waited : captured.customers);
   }
 
   #isPartial(): boolean {
     return this.options.limit !== undefined || this.options.filter !== undefined;
   }
-}
-
-function pluralOf(entity: Entity): 'customers' | 'orders' {
-  return entity === 'order' ? 'orders' : 'customers';
 }
 
 /** Puts on record that a sweep came to its end. @throws LeaseLost */

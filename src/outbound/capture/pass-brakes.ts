@@ -9,7 +9,16 @@ import type { Lease } from '../../store/lease.js';
 import type { Tx } from '../../store/store.js';
 import { afterThisPass, removalAfterThisPass } from '../outbox/message.js';
 import { holdMessages } from '../outbox/transitions.js';
-import { laterEnd, nextMarks, nothingSeen, type PassCounts, passBrake, type SeenEnd, sourceBrake } from './brake.js';
+import {
+  laterEnd,
+  nextMarks,
+  nothingSeen,
+  type PassCounts,
+  passBrake,
+  type SeenEnd,
+  sourceBrake,
+  turnedKeysBrake,
+} from './brake.js';
 
 const batchSize = 500;
 
@@ -27,6 +36,13 @@ export class PassBrakes {
   readonly givenUpTo: Partial<Record<Entity, string>> = {};
   /** Known keys that belong to other records now. */
   turnedKeys = 0;
+  /** What the brakes have held of the pass, or would hold of a dry run, in words. */
+  readonly reasons: string[] = [];
+  /** What a dry run would write. */
+  readonly #planned: Record<Entity, PassCounts> = {
+    customer: { updates: 0, removals: 0 },
+    order: { updates: 0, removals: 0 },
+  };
   readonly #seen: Partial<Record<Entity, SeenEnd>> = {};
   readonly #countsKeys: Partial<Record<Entity, boolean>> = {};
   /** A pass over everything also ends for what an earlier one has left (0); a partial pass only for its own messages. */
@@ -47,17 +63,26 @@ export class PassBrakes {
 
   /**
    * Looks where a source ends, and raises or ends its brake.
+   * @param lease null in a dry run, which writes nothing
    * @param sweptRows how many rows a sweep has just read; null before it
    */
-  async watch(reader: ErpReader, lease: Lease, entity: Entity, sweptRows: number | null): Promise<SourceMarks> {
-    const { settings, log, nowMs } = this.context;
+  async watch(reader: ErpReader, lease: Lease | null, entity: Entity, sweptRows: number | null): Promise<SourceMarks> {
+    const { store, settings, log, nowMs } = this.context;
     const end = await reader.sourceEnd(entity);
     this.#countsKeys[entity] = end.key !== null;
-    if (sweptRows !== null) await this.#watchKeys(lease, entity, await reader.countWithoutKey(entity));
-    const { marks, alert } = await lease.write('note where the ERP ends', async (tx) => {
+    const judge = async (tx: Tx) => {
       const before = await readMarks(tx, entity);
       const brake = sourceBrake(before, end, sweptRows, settings.capture.overlapSeconds);
-      const marks = nextMarks(before, null, sweptRows, brake);
+      return { before, brake, marks: nextMarks(before, null, sweptRows, brake) };
+    };
+    if (lease === null) {
+      const { marks } = await store.read('look where the ERP ends', judge);
+      this.#heed(entity, marks);
+      return marks;
+    }
+    if (sweptRows !== null) await this.#watchKeys(lease, entity, await reader.countWithoutKey(entity));
+    const { marks, alert } = await lease.write('note where the ERP ends', async (tx) => {
+      const { before, brake, marks } = await judge(tx);
       if (brake !== null) return { marks, alert: await brakeSource(tx, this.context, entity, brake) };
       if (JSON.stringify(marks) !== JSON.stringify(before)) await writeMarks(tx, entity, marks);
       if (before.brake !== null) await endAlert(tx, `source.${entity}`, nowMs());
@@ -134,9 +159,8 @@ export class PassBrakes {
       killPoint('after-pass-end');
       return done;
     };
-    const ofPass = `state='pending' AND entity=? AND next_attempt_at>=${removalAfterThisPass} AND id>?`;
     const parameters = [entity, this.#afterId];
-    const counts = await store.read('count what the pass would change', (tx) => countOfPass(tx, ofPass, parameters));
+    const counts = await store.read('count what the pass would change', (tx) => countOfPass(tx, parameters));
     if (counts.updates + counts.removals === 0) return 0;
     const reason = passBrake(counts, settings.capture, this.#standing.order ?? this.#standing.customer ?? null);
     if (reason === null) {
@@ -171,12 +195,38 @@ export class PassBrakes {
         return messages.length;
       });
     await this.#alertHeld(entity, held, reason);
+    this.reasons.push(heldInWords(entity, held, reason));
+    return held;
+  }
+
+  /** What a dry run would write, for `foresee`. */
+  plan(touched: readonly { entity: Entity; counts: keyof PassCounts | null }[]): void {
+    for (const { entity, counts } of touched) if (counts !== null) this.#planned[entity][counts]++;
+  }
+
+  /** What `end` would hold if a dry run were none. Writes nothing. @returns how many */
+  async foresee(): Promise<number> {
+    const { store, settings } = this.context;
+    const turned = turnedKeysBrake(this.turnedKeys)?.reason ?? null;
+    let held = 0;
+    for (const entity of entities) {
+      // What an earlier pass has left counts as well.
+      const { updates, removals } = await store.read('count what waits for the end of a pass', (tx) =>
+        countOfPass(tx, [entity, this.#afterId]),
+      );
+      const planned = this.#planned[entity];
+      const counts = { updates: planned.updates + updates, removals: planned.removals + removals };
+      const reason = passBrake(counts, settings.capture, this.#standing.order ?? this.#standing.customer ?? turned);
+      if (reason === null) continue;
+      held += counts.updates + counts.removals;
+      this.reasons.push(heldInWords(entity, counts.updates + counts.removals, reason));
+    }
     return held;
   }
 
   /** Says once that something waits for `waybill confirm`; over when nothing of the entity is held any more. */
   async #alertHeld(entity: Entity, held: number, reason: string): Promise<void> {
-    const message = `${held} changes to ${entity}s are held: ${reason}. Look at them with \`waybill confirm\`.`;
+    const message = `${heldInWords(entity, held, reason)}. Look at them with \`waybill confirm\`.`;
     await this.context.store.transaction('say what is held', (tx) =>
       raiseBrake(tx, this.context, { entity, cause: `held.${entity}`, outcome: 'held', message, detail: { held } }),
     );
@@ -232,8 +282,15 @@ async function raiseBrake(
   await appendAudit(tx, [{ event: 'alert', outcome, entity, actor, detail: { message } }], nowMs());
 }
 
+function heldInWords(entity: Entity, held: number, reason: string): string {
+  return `${held} changes to ${entity}s are held: ${reason}`;
+}
+
+/** What waits for the end of a pass, of one entity, after a message. */
+const ofPass = `state='pending' AND entity=? AND next_attempt_at>=${removalAfterThisPass} AND id>?`;
+
 /** How many updates and removals the pass has written. */
-async function countOfPass(tx: Tx, ofPass: string, parameters: readonly (string | number)[]): Promise<PassCounts> {
+async function countOfPass(tx: Tx, parameters: readonly (string | number)[]): Promise<PassCounts> {
   const rows = await tx.rows<{ due: number; n: number }>(
     `SELECT next_attempt_at AS due, COUNT(*) AS n FROM outbox_message WHERE ${ofPass} GROUP BY next_attempt_at`,
     parameters,

@@ -1,5 +1,5 @@
 import type { Logger } from 'winston';
-import type { Entity } from '../../model/record.js';
+import { type Entity, pluralOf } from '../../model/record.js';
 import type { Delivered } from '../../model/verdict.js';
 import type { Transition } from '../outbox/message.js';
 import type { ResentCustomers } from '../recovery/forgotten-keys.js';
@@ -52,7 +52,7 @@ export class DeliveryTally {
     // As a conflict it was counted when it was parked.
     if (state === 'parked' && !this.#conflicts.has(id)) result.parked++;
     if (state !== 'delivered') return;
-    result.delivered[entity === 'order' ? 'orders' : 'customers']++;
+    result.delivered[pluralOf(entity)]++;
     result.flagged++;
   }
 
@@ -84,7 +84,7 @@ export class DeliveryTally {
       if (state === 'in_doubt') result.inDoubt++;
       if (flag) result.flagged++;
       if (state === 'delivered') {
-        result.delivered[entity === 'order' ? 'orders' : 'customers']++;
+        result.delivered[pluralOf(entity)]++;
         this.log.debug('delivered', { ...record, serviceId, durationMs });
         if (flag) this.log.warn('delivered, but look at it', { ...record, flag });
       } else if (state === 'parked') {

@@ -34,6 +34,8 @@ export interface DeliverOptions {
   erpIdentity: string;
   signal?: AbortSignal;
   onProgress?: (result: DeliverResult) => void;
+  /** Told at the beginning, and when it changes, why nothing may be delivered; null: it may. */
+  onHeld?: (reason: string | null) => void;
 }
 
 /** How long the loop sleeps at most before it looks again: new captures, pauses and resumes come from other processes. */
@@ -74,6 +76,7 @@ class Delivery {
   #lookUpsAt = 0;
   /** Until when we paused the lane for a limit that is used up. */
   #limitUntilMs = 0;
+  #toldHeld: string | null | undefined;
 
   constructor(
     private readonly context: JobContext,
@@ -130,6 +133,8 @@ class Delivery {
     const { nowMs, clock, store } = this.context;
     const { rateLimiter } = this.client;
     const state = await this.#gate.state();
+    if (state.notLive !== this.#toldHeld) this.options.onHeld?.(state.notLive);
+    this.#toldHeld = state.notLive;
     const blocked = this.#gate.blockedBy(state, 'deliver');
     const stuck = this.#stuck();
     if (stuck) return stuck;

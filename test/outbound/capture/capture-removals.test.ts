@@ -1,7 +1,9 @@
 import { expect } from 'chai';
 import { decideForMessages, matchingIds } from '../../../src/operator/act-on-messages.js';
 import { confirmHeld, summariseHeld } from '../../../src/operator/confirm-held.js';
+import { explainRecord } from '../../../src/operator/explain-record.js';
 import type { MessageFilter } from '../../../src/operator/list-messages.js';
+import { storyTimeline } from '../../../src/operator/story-timeline.js';
 import { capture } from '../../../src/outbound/capture/capture.js';
 import { unknownContent } from '../../../src/outbound/outbox/content-hash.js';
 import { createKey } from '../../../src/outbound/outbox/idempotency-key.js';
@@ -156,6 +158,12 @@ onBothLabs('an order that is removed', (kit) => {
     expect(lab.sandbox.ledger().orders.filter(({ reference }) => reference === 'CANCELLED')).to.have.length(1);
     await lab.capture({ sweep: true });
     expect((await lab.deliver()).attempts).to.equal(0);
+    const record = { entity: 'order', sourceKey: String(id), erpIdentity: lab.reader.identity() } as const;
+    const { story, audit } = await explainRecord(lab.context, record, String);
+    const told = storyTimeline(story, audit).map(({ text }) => text);
+    expect(told.filter((text) => text.startsWith('captured: removal'))).to.deep.equal([
+      'captured: removal (cancelled in the ERP), sent as update, revision 2; by test',
+    ]);
   });
 
   it('is marked there also where nobody knows what the service holds of it, as after a recovery', async () => {

@@ -1,0 +1,52 @@
+import { appendFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { DatabaseSync } from '@photostructure/sqlite';
+import { expect } from 'chai';
+import { onBothStores } from './installation.js';
+
+describe('waybill sync', () => {
+  onBothStores((installation) => {
+    const { waybill, json } = installation;
+    /** An ERP with so many customers and orders, each order of one line. */
+    const makeErp = (customers: number, orders: number, quantity = 1, code = "'K' || value") => {
+      const database = new DatabaseSync(join(installation.configDir, 'erp.sqlite'));
+      const series = (n: number) =>
+        `WITH RECURSIVE s(value) AS (SELECT 1 UNION ALL SELECT value+1 FROM s WHERE value<${n})`;
+      database.exec(`
+        CREATE TABLE customers (id INTEGER PRIMARY KEY, code TEXT);
+        CREATE TABLE orders (id INTEGER PRIMARY KEY, order_no TEXT, customer_id INTEGER, created_at TEXT);
+        CREATE TABLE lines (order_id INTEGER, line_no INTEGER, sku TEXT, quantity INTEGER, unit_price TEXT);
+        ${series(customers)} INSERT INTO customers SELECT value, ${code} FROM s;
+        ${series(orders)} INSERT INTO orders SELECT value, 'SO-' || value, value % ${customers} + 1, '2026-11-02 10:00:00' FROM s;
+        INSERT INTO lines SELECT id, 1, 'A-1', ${quantity}, '12.50' FROM orders;`);
+      database.close();
+    };
+
+    it('says in a dry run how many there are in all, and that orders wait for their lines', async () => {
+      makeErp(250, 1_000);
+      const { code, stdout } = await waybill('sync', 'capture', '--dry-run');
+      expect(code).to.equal(0);
+      expect(stdout).to.contain('Would capture 1000 orders and 250 customers');
+      expect(stdout).to.contain('1000 of the orders first wait for their lines, up to ');
+      expect(stdout).to.contain('… and 1230 more\n');
+      expect((await json('outbox')).messages ?? []).to.deep.equal([]);
+    });
+
+    it('says how many wait for a person in all, and how many of them are new', async () => {
+      makeErp(1, 1, -1, 'NULL');
+      appendFileSync(join(installation.configDir, 'local.yaml'), '\ninvoices: { enabled: false }\n');
+      const parked = ['101', '102', '103', '104', '105', '106'];
+      await installation.capture(
+        ...parked.map((sourceKey) => ({ entity: 'order' as const, sourceKey, unmapped: 'no code' })),
+      );
+      expect((await waybill('sync', 'deliver')).stdout).to.contain(
+        '6 wait for a person, 0 of them new: waybill outbox',
+      );
+      const { code, stdout } = await waybill('sync');
+      expect(stdout).to.contain('8 wait for a person, 2 of them new: waybill outbox --state parked');
+      expect(code).to.equal(3);
+      expect((await json('sync')).parked).to.equal(8);
+    });
+  });
+});
