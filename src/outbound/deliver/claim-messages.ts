@@ -66,6 +66,8 @@ export interface ClaimedMessage extends SendingMessage, NothingToSend {
   boundServiceId: string | null;
   /** Sent after this it would be a blind resend: the service may have forgotten the key. Infinite where nothing can come of that. */
   keyGoodUntilMs: number;
+  /** The same moment by the time since the machine started: the clock on the wall may be set before it leaves. */
+  keyGoodUntilBootMs: number;
   /** The method of an update, frozen with its bytes: a PATCH sent as a PUT would clear fields. Null: as the endpoint says. */
   method: string | null;
 }
@@ -73,7 +75,7 @@ export interface ClaimedMessage extends SendingMessage, NothingToSend {
 /** What the claim reads of a message. */
 type Candidate = Omit<
   ClaimedMessage,
-  'attemptId' | 'attemptNumber' | 'bodyHash' | 'body' | 'claimedFrom' | 'keyGoodUntilMs'
+  'attemptId' | 'attemptNumber' | 'bodyHash' | 'body' | 'claimedFrom' | 'keyGoodUntilMs' | 'keyGoodUntilBootMs'
 > & {
   state: 'pending' | 'in_doubt';
   attempts: number;
@@ -198,7 +200,8 @@ export async function claimMessages(
     const bodyHash = sha256(bytes);
     const { state: claimedFrom, attempts } = row;
     const frozen = { body: bytes, bodyHash, idempotencyKey, keyField, method };
-    claimed.push({ ...row, ...frozen, claimedFrom, attemptNumber: attempts + 1, keyGoodUntilMs });
+    const keyGoodUntilBootMs = Number.POSITIVE_INFINITY;
+    claimed.push({ ...row, ...frozen, claimedFrom, attemptNumber: attempts + 1, keyGoodUntilMs, keyGoodUntilBootMs });
   }
   await parkUnsendable(tx, held, nowMs);
   await postponeMessages(tx, postponed, nowMs + customerWaitMs);

@@ -99,7 +99,7 @@ export class Claims {
 
   /** @returns what may be sent now. @throws LeaseLost */
   async claim(ids: readonly number[]): Promise<ClaimedMessage[]> {
-    const { nowMs, settings, actor } = this.context;
+    const { nowMs, clock, settings, actor } = this.context;
     if (ids.length === 0) return [];
     const { endpoints, idempotency } = settings.service;
     const updates = {
@@ -107,6 +107,7 @@ export class Claims {
       order: { method: endpoints.updateOrder.method, optional: optionalFields(settings.orders) },
     };
     const { claimed, parked } = await this.lease.write('claim messages', async (tx) => {
+      const { bootMs } = clock.sinceBoot();
       const at = nowMs();
       // Before anything is claimed: a key that is forgotten must not go out once more.
       const parked = await this.#park(tx, at);
@@ -130,6 +131,8 @@ export class Claims {
       });
       await appendAudit(tx, [...superseded, ...parkedOrders], at);
       if (claimed.length > 0) killPoint('before-claim-commit');
+      // The clock on the wall may be set before they leave.
+      for (const message of claimed) message.keyGoodUntilBootMs = message.keyGoodUntilMs + bootMs - at;
       return { claimed, parked: parked + held.length };
     });
     if (claimed.length > 0) killPoint('after-claim-commit');

@@ -230,7 +230,7 @@ class Delivery {
       serviceId: message.boundServiceId,
       priority: isPatient ? -1 : 0,
       isProbe,
-      gate: this.#gate.of('deliver', isProbe, message.keyGoodUntilMs),
+      gate: this.#gate.of('deliver', isProbe, message),
     };
     this.#exchange.begin(this.#settler, message, () => this.client.send(sending), manner);
   }

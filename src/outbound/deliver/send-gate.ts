@@ -4,6 +4,7 @@ import { killPoint } from '../../ops/kill-point.js';
 import type { Gate } from '../../service/wire/wire-exchange.js';
 import { activePauses, type Lane, type LanePause, listPauses } from '../../store/lane-pauses.js';
 import { recoveryProblem } from '../recovery/store-witness.js';
+import type { ClaimedMessage } from './claim-messages.js';
 import { goLiveProblem } from './go-live.js';
 import { QuietClock } from './quiet-hours.js';
 import type { ServiceLease } from './service-lease.js';
@@ -69,10 +70,17 @@ export class SendGate {
 
   /**
    * What a request of this lane has to pass. `isProbe`: it goes to see whether a service that is down is back.
-   * @param notAfterMs it may have waited for its turn, or been frozen, until its key is forgotten at the service
+   * @param key it may have waited for its turn, or been frozen, until its key is forgotten at the service
    */
-  of(lane: Lane, isProbe = false, notAfterMs = Number.POSITIVE_INFINITY): Gate {
-    const isLate = () => this.context.nowMs() > notAfterMs;
+  of(
+    lane: Lane,
+    isProbe = false,
+    key: Pick<ClaimedMessage, 'keyGoodUntilMs' | 'keyGoodUntilBootMs'> | null = null,
+  ): Gate {
+    const { context } = this;
+    const isLate = () =>
+      key !== null &&
+      (context.nowMs() > key.keyGoodUntilMs || context.clock.sinceBoot().bootMs > key.keyGoodUntilBootMs);
     const ask = async () => {
       // Before it takes the turn of a probe.
       if (isLate()) return 'the service may have forgotten its key since it was claimed';

@@ -133,6 +133,35 @@ onBothLabs('a clock that is set while the machine runs', (kit) => {
     expect(lab.sandbox.counts()).to.include({ orders: 1, duplicateReferences: 0 });
   });
 
+  it('makes no key look younger that was claimed while the clock was two hours fast', async () => {
+    const lab = await kit.start({ customers: 1, orders: 1 });
+    const time = { hours: 0, wrong: 2 };
+    setClock(lab, time);
+    lab.sandbox.setFaults([{ kind: 'reset-after-commit', match: { method: 'POST', path: '/v1/orders' } }]);
+    await lab.capture({ sweep: true });
+    await lab.deliver({ retryHorizonMs: 0 });
+    lab.sandbox.clearFaults();
+    lab.sandbox.forgetKeys();
+    time.hours = 23;
+    await resume();
+    // The process is frozen when it has claimed the order, and the clock is set right meanwhile.
+    const { store } = lab.context;
+    const { transaction } = store;
+    store.transaction = async (action, work) => {
+      const result = await transaction.call(store, action, work);
+      if (action === 'claim messages') Object.assign(time, { hours: 25, wrong: 0 });
+      return result as never;
+    };
+    await lab.deliver({ retryHorizonMs: 0 });
+    store.transaction = transaction;
+    await resume();
+    await lab.deliver();
+    expect(await kit.rows("SELECT state, park_class FROM outbox_message WHERE entity='order'")).to.deep.equal([
+      { state: 'parked', park_class: 'unproven' },
+    ]);
+    expect(lab.sandbox.counts()).to.include({ orders: 1, duplicateReferences: 0 });
+  });
+
   /** A process that begins at this time and delivers what the limits allow. */
   const pass = (lab: Lab) =>
     withServiceLease(lab.context, (lease) => recallRequests(lab.context, lab.client.rateLimiter, lease)).then(() =>
