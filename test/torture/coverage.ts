@@ -2,6 +2,20 @@ import { killPoints, operatorKillPoints } from '../../src/ops/kill-point.js';
 import { otherFaults, serverFaults, serviceFaults } from './draw-faults.js';
 import { deedKinds, retryAfterForms, type StoreKind } from './plan.js';
 
+/** What comes up in every twentieth seed, in some of them more than once. */
+export const seldom = [
+  'deed:vanish-order',
+  'deed:long-order',
+  'deed:long-code',
+  'fault:service-long-id',
+  'fault:clock-forward',
+  'fault:clock-back',
+  'fault:operator-forget',
+  'fault:store-pruned',
+  'fault:service-announces',
+  'fault:service-stale-read',
+] as const;
+
 /** How often each fault, deed and point had its effect. */
 export class Coverage {
   readonly times = new Map<string, number>();
@@ -29,13 +43,19 @@ export function expectedCoverage(store: StoreKind): string[] {
   const faults = store === 'mariadb' ? [...everywhere, ...serverFaults] : everywhere;
   return [
     ...faults.map((name) => `fault:${name}`),
-    ...deedKinds.map((kind) => `deed:${kind}`),
+    ...deedKinds.map((kind) => `deed:${kind}`).filter((name) => !isSeldom(name)),
     ...[...killPoints, ...operatorKillPoints].map((point) => `point:${point}`),
   ];
 }
 
-/** What came up less than once in ten seeds. Empty under a hundred seeds: few say nothing. */
+function isSeldom(name: string): boolean {
+  return (seldom as readonly string[]).includes(name);
+}
+
+/** What came up less than once in ten seeds, or in twenty where it is seldom. Empty under a hundred seeds: few say nothing. */
 export function missingCoverage(coverage: Readonly<Record<string, number>>, seeds: number, store: StoreKind): string[] {
   if (seeds < 100) return [];
-  return expectedCoverage(store).filter((name) => (coverage[name] ?? 0) < seeds / 10);
+  return [...expectedCoverage(store), ...seldom].filter(
+    (name) => (coverage[name] ?? 0) < seeds / (isSeldom(name) ? 20 : 10),
+  );
 }

@@ -105,7 +105,8 @@ export async function doDeed(
       return `order ${order.id}`;
     }
     case 'edit-customer': {
-      const customer = choose(customers, deed.pick);
+      const customer =
+        deed.key === undefined ? choose(customers, deed.pick) : customers.find(({ id }) => id === deed.key);
       if (!customer) return null;
       await desk.run([['UPDATE customers SET name=?, updated_at=? WHERE id=?', deed.name, now, Number(customer.id)]]);
       return `customer ${customer.id}`;
@@ -136,6 +137,43 @@ export async function doDeed(
       desk.deletedOrders.push(order);
       return `order ${order.id}`;
     }
+    case 'long-order': {
+      const customer = choose(customers, deed.pick);
+      if (!customer) return null;
+      const id = nextId();
+      const line = (index: number) => `(${10_000_000 + id * 1_000 + index},${id},${index + 1},1,'-1.500','12.50')`;
+      const lines = Array.from({ length: 800 }, (_, index) => line(index));
+      await desk.run([
+        insertOrder(id, Number(customer.id), now, '0.00'),
+        [`INSERT INTO sales_order_lines VALUES ${lines.join(',')}`],
+      ]);
+      return `order ${id}`;
+    }
+    case 'long-code': {
+      const id = nextId();
+      const code = `K-${id}-`.padEnd(600, 'x');
+      await desk.run([
+        [
+          'INSERT INTO customers VALUES (?,?,?,?,?,?,?,?,?,?)',
+          id,
+          code,
+          'Long',
+          null,
+          null,
+          null,
+          null,
+          'DE',
+          now,
+          now,
+        ],
+        insertOrder(id, id, now, '12.50'),
+        ['INSERT INTO sales_order_lines VALUES (?,?,?,?,?,?)', id * 10, id, 1, 1, '1.000', '12.50'],
+      ]);
+      return `order ${id}`;
+    }
+    // It takes the store to know which, and when.
+    case 'vanish-order':
+      return null;
     case 'correct-refused-order': {
       const order = live.find((one) => one.remark === tooLongText);
       if (!order) return null;
@@ -155,6 +193,11 @@ export async function doDeed(
       return `order ${order.id}`;
     }
   }
+}
+
+function insertOrder(id: number, customerId: number, time: string, total: string): Statement {
+  const values = [id, `A-2026-${id}`, customerId, 'confirmed', time.slice(0, 10), 'EUR', total, null, time, time];
+  return ['INSERT INTO sales_orders VALUES (?,?,?,?,?,?,?,?,?,?)', ...values];
 }
 
 function setQuantity(rows: ErpRows, order: Row, qty: number, updatedAt: string | null): Statement[] {

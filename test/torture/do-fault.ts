@@ -1,12 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Shift } from './crew.js';
 import { crossLocks, holdLock, killConnections, restartServer } from './database-faults.js';
+import { forgetCustomer } from './forget-customer.js';
 import type { Network } from './network.js';
 import type { Fault } from './plan.js';
+import { pruneStore } from './prune-store.js';
 import { sendBeforeUs } from './send-before-us.js';
 import { forgetKeys, serviceFault } from './service-faults.js';
 import type { Stage } from './stage.js';
-import { until } from './until.js';
+import { readStale, serviceAnnounces } from './tell-back.js';
+import { patienceMs, until } from './until.js';
 
 /** Does what a fault says. It is counted where it had its effect, not where it was tried. */
 export async function doFault(stage: Stage, fault: Fault): Promise<void> {
@@ -58,7 +61,29 @@ export async function doFault(stage: Stage, fault: Fault): Promise<void> {
       return;
     case 'database-restart':
       return restartServer(stage);
+    case 'clock-forward':
+    case 'clock-back':
+      // It shall have been sent by the fast clock, and its outcome be on record.
+      if (stage.plan.keyLifetimeSeconds !== null) await until(patienceMs, () => isOneInDoubt(stage), 10);
+      await stage.clock?.set(fault.aheadMs);
+      return count();
+    case 'operator-forget':
+      return forgetCustomer(stage, fault.pick);
+    case 'store-pruned':
+      return pruneStore(stage);
+    case 'service-announces':
+      return serviceAnnounces(stage, fault.pick);
+    case 'service-stale-read':
+      return readStale(stage, fault.pick);
   }
+}
+
+/** Whether the order is in doubt whose key is to be forgotten. */
+async function isOneInDoubt({ sandbox, store }: Stage): Promise<boolean> {
+  const isSent = sandbox.faults().some(({ fault, fired }) => fault.kind === 'reset-after-commit' && fired > 0);
+  if (!isSent) return false;
+  const sql = "SELECT id FROM outbox_message WHERE state='in_doubt' AND entity='order' AND operation='create'";
+  return (await store.rows(sql)).length > 0;
 }
 
 /** While somebody waits for an answer. A database answers so soon that it takes a few tries. @returns whether anybody did */

@@ -268,6 +268,35 @@ export const doctored: Record<string, Record<string, (history: Doctored) => void
       first(h.events).text = 'daemon@here:8';
     },
   },
+  'announced-is-read': {
+    'an event was taken, and its order not read after that': (h) => {
+      h.announced = [{ orderId: 'o1', sentAtMs: 241 }];
+    },
+  },
+  'written-back-as-acknowledged': {
+    'the ERP is told nothing': (h) => {
+      h.writtenBack = [];
+    },
+    'the ERP is told an older total': (h) => {
+      h.writtenBack = [{ ...first(h.writtenBack ?? []), service_total: '12.500000' }];
+    },
+    'the ERP is told an older status': (h) => {
+      h.writtenBack = [{ ...first(h.writtenBack ?? []), service_status: 'packed' }];
+    },
+    'what was there is emptied': (h) => {
+      h.writtenBack = [{ ...first(h.writtenBack ?? []), order_number: null }];
+    },
+  },
+  'forgotten-is-gone': {
+    'a body is left': (h) => {
+      h.texts = [{ where: 'the store', text: '{"name":"Erased 1 Alpha"}' }];
+    },
+  },
+  'prunes-only-what-is-over': {
+    'a message was pruned that waits for a person': (h) => {
+      h.pruned = [{ ...last(h.messages), state: 'parked' }];
+    },
+  },
   'erp-untouched': {
     'a row was written': (h) => {
       h.erpTouched = ['UPDATE sales_orders'];

@@ -48,6 +48,8 @@ export function drawDeeds(
         return { kind, pick, count: random.pick([1, 1, 3]) };
       case 'refused-order':
       case 'delete-order':
+      case 'vanish-order':
+      case 'long-order':
         return { kind, pick };
       default:
         return { kind };

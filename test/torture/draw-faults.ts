@@ -83,6 +83,13 @@ function drawFault(kind: FaultKind, seed: number, random: SeededRandom): Fault {
     case 'database-network-cut':
     case 'database-deadlock':
       return { kind };
+    case 'clock-forward':
+    case 'clock-back':
+    case 'operator-forget':
+    case 'store-pruned':
+    case 'service-announces':
+    case 'service-stale-read':
+      throw new Error(`${kind} is drawn apart`);
     default:
       return { kind, times: random.between(1, 4) };
   }

@@ -1,6 +1,7 @@
 import { SeededRandom } from '../../src/lab/seeded-random.js';
 import { drawDeeds } from './draw-deeds.js';
 import { drawFaults, drawStoreFault } from './draw-faults.js';
+import { drawMore } from './draw-more.js';
 import { drawTraps } from './draw-traps.js';
 import type { Plan, RemovalEffect, Removals, StoreKind } from './plan.js';
 
@@ -33,7 +34,7 @@ export function drawPlan(seed: number, store: StoreKind): Plan {
   if (points.includes('before-lease-release'))
     faults.push({ atMs: random.between(1_500, 2_500), fault: { kind: 'process-stop' } });
   const brakesUpdates = seed % 3 === 2;
-  return {
+  return drawMore({
     seed,
     store,
     erp: {
@@ -65,11 +66,13 @@ export function drawPlan(seed: number, store: StoreKind): Plan {
     lookUps: storeFault?.recovery === 'look-up',
     removals,
     maxUpdates: brakesUpdates ? 2 : 200,
+    clockAheadMs: null,
+    tellsBack: false,
     storeFault,
     traps,
     deeds: drawDeeds(sweeps, brakesUpdates, spanMs, random),
     faults: faults.sort((a, b) => a.atMs - b.atMs),
-  };
+  });
 }
 
 const patched = (remark: string): RemovalEffect => ({ patch: { remark } });

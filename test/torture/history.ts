@@ -1,5 +1,5 @@
 import type { Ledger } from '../../src/lab/sandbox/ledger.js';
-import type { ErpRows } from './erp-desk.js';
+import type { ErpRows, Row } from './erp-desk.js';
 import type { Removals } from './plan.js';
 import type { WitnessEvent } from './store-witness.js';
 import type { Arrival } from './tcp-proxy.js';
@@ -47,6 +47,12 @@ export interface OperatedRow {
   message_id: number;
   at: number;
   outcome: string;
+}
+
+/** An event that a daemon has taken, and when it was sent. */
+export interface Announcement {
+  orderId: string;
+  sentAtMs: number;
 }
 
 /** What could be seen of one store. */
@@ -98,6 +104,16 @@ export interface History extends Life {
   erp: ErpRows;
   /** What changed in the ERP while nobody at a desk did anything. */
   erpTouched: readonly string[];
+  /** When the clock of the machine was set forward; null: nobody touched it in this run. */
+  clockForwardAt: readonly number[] | null;
+  /** Events that a daemon has taken. */
+  announced: readonly Announcement[];
+  /** What the ERP is told of its orders; null where it is told nothing. */
+  writtenBack: readonly Row[] | null;
+  /** What forgotten customers were called. */
+  forgotten: readonly string[];
+  /** What was pruned; it is among the messages as well. */
+  pruned: readonly MessageRow[];
   /** All that was printed or kept, by where it stood. */
   texts: readonly { where: string; text: string }[];
   secrets: readonly string[];

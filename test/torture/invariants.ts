@@ -20,6 +20,12 @@ import {
   noSendWithoutTheLease,
   noStaleEpoch,
 } from './store-invariants.js';
+import {
+  announcedIsRead,
+  forgottenIsGone,
+  prunesOnlyWhatIsOver,
+  writtenBackAsAcknowledged,
+} from './told-invariants.js';
 import { waitsWhenTold } from './waits-when-told.js';
 
 /** What must hold after every run, whatever happened in it. Each returns what is wrong, a line for each; empty is well. */
@@ -40,6 +46,10 @@ export const invariants: Record<string, (history: History) => string[]> = {
   'legal-transitions': legalTransitions,
   'no-stale-epoch': noStaleEpoch,
   'no-send-without-the-lease': noSendWithoutTheLease,
+  'announced-is-read': announcedIsRead,
+  'written-back-as-acknowledged': writtenBackAsAcknowledged,
+  'forgotten-is-gone': forgottenIsGone,
+  'prunes-only-what-is-over': prunesOnlyWhatIsOver,
   'erp-untouched': erpUntouched,
   'no-secret-anywhere': noSecretAnywhere,
   'stops-when-told': stopsWhenTold,

@@ -3,6 +3,8 @@ import type { ErpRows, Row } from './erp-desk.js';
 /** Longer than the service of a torture run takes. */
 export const tooLongText = 'x'.repeat(100);
 export const longestText = 80;
+/** Longer codes can't be told apart in the store. */
+const longestCode = 255;
 
 export interface OrderBody {
   customer_code: string;
@@ -24,6 +26,7 @@ export function judgeOrder(order: Row, rows: ErpRows): JudgedOrder {
   const customer = rows.customers.find((one) => one.id === order.customer_id);
   const lines = rows.lines.filter((line) => line.order_id === order.id);
   if (!customer || lines.length === 0) return { kind: 'unmappable' };
+  if ((customer.customer_no ?? '').length > longestCode) return { kind: 'unmappable' };
   let cents = 0;
   const items: OrderBody['items'] = [];
   for (const line of lines) {

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { expectedCoverage, missingCoverage } from './coverage.js';
+import { expectedCoverage, missingCoverage, seldom } from './coverage.js';
 import { drawPlan } from './draw-plan.js';
 import type { Plan } from './plan.js';
 
@@ -40,6 +40,14 @@ describe('the plan of a torture run', () => {
           expect(drawn.slice(first, first + 100).filter((names) => names.has(name)).length, name).to.be.at.least(10);
     });
 
+  for (const store of ['sqlite', 'mariadb'] as const)
+    it(`names what is seldom at least five times in any hundred seeds with a ${store} store`, () => {
+      const drawn = Array.from({ length: 400 }, (_, index) => new Set(drawnIn(drawPlan(index + 1, store))));
+      for (const name of seldom)
+        for (let first = 0; first + 100 <= drawn.length; first++)
+          expect(drawn.slice(first, first + 100).filter((names) => names.has(name)).length, name).to.be.at.least(5);
+    });
+
   it('draws every way of recovery and every effect of a removal', () => {
     const plans = Array.from({ length: 100 }, (_, index) => drawPlan(index + 1, 'sqlite'));
     const count = (name: string, chosen: (plan: Plan) => boolean) =>
@@ -66,7 +74,7 @@ describe('the plan of a torture run', () => {
 
 describe('the coverage of a torture run', () => {
   it('misses what came up less than once in ten seeds', () => {
-    const all = Object.fromEntries(expectedCoverage('mariadb').map((name) => [name, 30]));
+    const all = Object.fromEntries([...expectedCoverage('mariadb'), ...seldom].map((name) => [name, 30]));
     expect(missingCoverage(all, 300, 'mariadb')).to.deep.equal([]);
     expect(missingCoverage({ ...all, 'point:before-send': 29 }, 300, 'mariadb')).to.deep.equal(['point:before-send']);
     const { 'fault:store-lost': _, ...less } = all;
@@ -74,7 +82,7 @@ describe('the coverage of a torture run', () => {
   });
 
   it('does not ask a file for the faults of a server', () => {
-    const all = Object.fromEntries(expectedCoverage('sqlite').map((name) => [name, 10]));
+    const all = Object.fromEntries([...expectedCoverage('sqlite'), ...seldom].map((name) => [name, 10]));
     expect(missingCoverage(all, 100, 'sqlite')).to.deep.equal([]);
     expect(missingCoverage(all, 100, 'mariadb')).to.include('fault:database-deadlock');
   });

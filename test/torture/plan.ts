@@ -13,7 +13,8 @@ export type Deed =
   | { kind: 'edit-orders'; pick: number; count: number; qty: number }
   /** A quantity changes and no changed-at moves with it: only a sweep finds it. */
   | { kind: 'silent-edit'; pick: number; qty: number }
-  | { kind: 'edit-customer'; pick: number; name: string }
+  /** With `key` that customer and no other. */
+  | { kind: 'edit-customer'; pick: number; name: string; key?: string }
   /** From A to B and back, and once more. */
   | { kind: 'there-and-back'; pick: number; qty: number }
   /** Several at once are more than some seeds let go without a person. */
@@ -23,7 +24,13 @@ export type Deed =
   /** Longer than the service takes: it refuses the order until somebody shortens the text. */
   | { kind: 'refused-order'; pick: number }
   | { kind: 'correct-refused-order' }
-  | { kind: 'correct-bad-row' };
+  | { kind: 'correct-bad-row' }
+  /** Its rows are away for less than two sweeps, as while somebody copies a table. */
+  | { kind: 'vanish-order'; pick: number }
+  /** So many lines, none of which can be sent, that what is wrong with them fills pages. */
+  | { kind: 'long-order'; pick: number }
+  /** An order of a new customer whose code no column of ours takes. */
+  | { kind: 'long-code' };
 export type DeedKind = Deed['kind'];
 export const deedKinds = [
   'new-order',
@@ -38,6 +45,9 @@ export const deedKinds = [
   'refused-order',
   'correct-refused-order',
   'correct-bad-row',
+  'vanish-order',
+  'long-order',
+  'long-code',
 ] as const satisfies readonly DeedKind[];
 
 export const retryAfterForms = ['seconds', 'http-date', 'absent', 'junk', 'past', 'absurd'] as const;
@@ -63,7 +73,19 @@ export type Fault =
   | { kind: 'process-freeze'; forMs: number }
   | { kind: 'database-restart' | 'database-kill-connections' | 'database-network-cut' }
   | { kind: 'database-lock'; forMs: number }
-  | { kind: 'database-deadlock' };
+  | { kind: 'database-deadlock' }
+  /** An answer whose request id is longer than any column. */
+  | { kind: 'service-long-id'; times: number }
+  /** Somebody sets the clock of the machine; by so much it is ahead of the true time from then on. */
+  | { kind: 'clock-forward' | 'clock-back'; aheadMs: number }
+  /** A person has a customer forgotten, while its row changes. */
+  | { kind: 'operator-forget'; pick: number }
+  /** Years go by for what is in the store, and the daemon prunes it. */
+  | { kind: 'store-pruned' }
+  /** The service changes orders, and says so twice in the same words. */
+  | { kind: 'service-announces'; pick: number }
+  /** An order is read before it changes, and the answer comes after the change was acknowledged. */
+  | { kind: 'service-stale-read'; pick: number };
 export type FaultKind = Fault['kind'];
 
 /** A process to end or freeze when it comes to a named point for the nth time. */
@@ -118,6 +140,10 @@ export interface Plan {
   lookUps: boolean;
   removals: Removals;
   maxUpdates: number;
+  /** By how much the clock of the machine is wrong from the start; null: nobody touches the clock. */
+  clockAheadMs: number | null;
+  /** Whether orders are read back, webhooks are listened for, and what became of records is written into the ERP. */
+  tellsBack: boolean;
   storeFault: StoreFault | null;
   traps: { A: Trap[]; B: Trap[]; operator: OperatorTrap[] };
   deeds: { atMs: number; deed: Deed }[];

@@ -14,7 +14,9 @@ import { countServiceFaults } from './service-faults.js';
 import { openStage, type Stage } from './stage.js';
 import { breakStore, type Copies, copyStore } from './store-faults.js';
 import { takeHistory, takeInterimHistory } from './take-history.js';
+import { announcedIsRead, writtenBackAsAcknowledged } from './told-invariants.js';
 import { until } from './until.js';
+import { vanishOrder } from './vanish-order.js';
 
 export interface SeedResult {
   seed: number;
@@ -93,7 +95,8 @@ async function copyAsPlanned(stage: Stage): Promise<Copies | null> {
   return copyStore(stage);
 }
 
-async function doDeeds({ plan, erp, store, coverage, everRefused, nextOrder }: Stage): Promise<void> {
+async function doDeeds(stage: Stage): Promise<void> {
+  const { plan, erp, store, coverage, everRefused, nextOrder } = stage;
   const isDone = async (order: string, sinceMs: number) => {
     const [newest] = await store.rows<{ state: string }>(
       `SELECT state FROM outbox_message WHERE entity='order' AND source_key='${order}' AND captured_at>=${sinceMs} ORDER BY revision DESC LIMIT 1`,
@@ -104,13 +107,14 @@ async function doDeeds({ plan, erp, store, coverage, everRefused, nextOrder }: S
   const late: Promise<void>[] = [];
   for (const { atMs, deed } of plan.deeds) {
     await sleep(Math.max(0, atMs - (performance.now() - startedAt)));
-    const done = doDeed(erp, deed, nextOrder, isDone).then((record) => {
+    const doing = deed.kind === 'vanish-order' ? vanishOrder(stage, deed) : doDeed(erp, deed, nextOrder, isDone);
+    const done = doing.then((record) => {
       if (record === null) return;
       coverage.count(`deed:${deed.kind}`);
       if (deed.kind === 'refused-order') everRefused.add(record);
     });
     // Nobody waits for somebody else's open transaction, or for one who can't make up his mind.
-    if (deed.kind === 'late-commit' || deed.kind === 'there-and-back') late.push(done);
+    if (['late-commit', 'there-and-back', 'vanish-order'].includes(deed.kind)) late.push(done);
     else await done;
   }
   await Promise.all(late);
@@ -155,7 +159,13 @@ async function isQuiet(stage: Stage): Promise<boolean> {
   return mustAgreeAtRest.every((check) => check(history).length === 0);
 }
 
-const mustAgreeAtRest = [everyRowAccountedFor, serviceEqualsErp, removalsAsConfigured];
+const mustAgreeAtRest = [
+  everyRowAccountedFor,
+  serviceEqualsErp,
+  removalsAsConfigured,
+  announcedIsRead,
+  writtenBackAsAcknowledged,
+];
 
 /** Why patience ended: never empty, so that no seed which did not come to rest passes for one that did. */
 async function whatIsOpen(stage: Stage, attendant: Attendant): Promise<string[]> {

@@ -4,10 +4,7 @@ import { doDeed } from './do-deed.js';
 import { wallTime } from './erp-desk.js';
 import { installationOf } from './settings-of-run.js';
 import { type Stage, token } from './stage.js';
-import { until } from './until.js';
-
-/** As long as a busy machine may take; most seeds take a second or ten. */
-const patienceMs = 30_000;
+import { patienceMs, until } from './until.js';
 
 /**
  * A forgotten copy of the connector sends an order before ours does, under the very same key, as an old state of the ERP has

@@ -11,6 +11,10 @@ const writes = { path: { regex: '^/v1/' } };
 /** Invoices too: a slow-down is meant for every request. */
 const requests = { path: { regex: '^/v[12]/' } };
 
+/** A request id that stands in no ledger. */
+export const longIdStart = 'torture-long-id-';
+const longId = longIdStart.padEnd(600, '0');
+
 /** What the service is told to do wrong; null where it is no fault of the service. */
 export function serviceFault(fault: Fault): FaultInput | null {
   switch (fault.kind) {
@@ -32,6 +36,14 @@ export function serviceFault(fault: Fault): FaultInput | null {
         match: requests,
         times: fault.times,
         body: { error: { code: 'internal', message: `request with Bearer ${token} failed` } },
+      };
+    case 'service-long-id':
+      return {
+        kind: 'status',
+        status: 503,
+        headers: { 'x-request-id': longId },
+        match: requests,
+        times: fault.times,
       };
     case 'service-hang':
       return { kind: 'hang', effect: fault.times % 2 === 0 ? 'done' : 'none', match: writes, times: fault.times };
@@ -100,8 +112,9 @@ export function countServiceFaults({ sandbox, coverage }: Stage): void {
     if (fault.match.bodyIncludes === undefined) coverage.count(`fault:${faultName(fault)}`, fired);
 }
 
-function faultName(fault: { kind: string; status?: number; body?: unknown }): string {
+function faultName(fault: { kind: string; status?: number; body?: unknown; headers?: object }): string {
   if (fault.kind !== 'status') return `service-${fault.kind}`;
+  if (Object.hasOwn(fault.headers ?? {}, 'x-request-id')) return 'service-long-id';
   const message = (fault.body as { error?: { message?: string } } | undefined)?.error?.message ?? '';
   if (fault.status === 429) return `service-429-${message.split(' ')[1]}`;
   return message.includes('Bearer') ? 'service-echoes-token' : 'service-5xx';

@@ -14,6 +14,7 @@ export function settingsOf(plan: Plan, serviceUrl: string): Record<string, unkno
     customers: sampleErpMapping.customers,
     orders: {
       ...sampleErpMapping.orders,
+      ...(plan.tellsBack ? { readBack: { enabled: true, maxShare: 0.5 } } : {}),
       settleSeconds: 1,
       fields: { remark: { column: 'remark', optional: true } },
       cancelled: { column: 'status', values: ['cancelled'] },
@@ -33,6 +34,7 @@ export function settingsOf(plan: Plan, serviceUrl: string): Record<string, unkno
         lifetimeHours: plan.keyLifetimeSeconds === null ? 24 : plan.keyLifetimeSeconds / 3600,
       },
       ...(plan.lookUps ? { endpoints: sandboxLookUps } : {}),
+      ...(plan.tellsBack ? { endpoints: { readOrder: {} } } : {}),
     },
     capture: {
       overlapSeconds: plan.overlapSeconds,
@@ -49,6 +51,11 @@ export function settingsOf(plan: Plan, serviceUrl: string): Record<string, unkno
       backoffMaxSeconds: 0.5,
       probeSeconds: 0.4,
     },
-    schedule: { capture: '* * * * * *', pull: '*/2 * * * * *' },
+    schedule: {
+      capture: '* * * * * *',
+      pull: '*/2 * * * * *',
+      writeBack: '* * * * * *',
+      ...(plan.faults.some(({ fault }) => fault.kind === 'store-pruned') ? { prune: '*/2 * * * * *' } : {}),
+    },
   };
 }

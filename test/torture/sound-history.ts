@@ -52,6 +52,21 @@ export function soundHistory(): Doctored {
     reason: null,
     request_id: `r${id}`,
   });
+  const read: LedgerRequest = {
+    ...request('r3', '', '/v1/orders/o1', 240),
+    method: 'GET',
+    idempotency_key: null,
+    body_sha256: null,
+    status: 200,
+  };
+  const asked: AttemptRow = {
+    ...attempt(3, '', 235),
+    message_id: null,
+    purpose: 'read_order',
+    idempotency_key: null,
+    body_hash: null,
+    verdict: 'read',
+  };
   let seq = 0;
   const event = (what: WitnessEvent['what'], at: number, more: Partial<WitnessEvent>): WitnessEvent => ({
     seq: ++seq,
@@ -95,10 +110,11 @@ export function soundHistory(): Doctored {
     arrivals: [
       { monotonicMs: 110, atMs: 110, request: 'POST /v1/customers', pid: 7 },
       { monotonicMs: 210, atMs: 210, request: 'POST /v1/orders', pid: 7 },
+      { monotonicMs: 240, atMs: 240, request: 'GET /v1/orders/o1', pid: 7 },
     ],
     operatorArrivals: [],
     ledger: {
-      requests: [request('r1', 'k1', '/v1/customers', 111), request('r2', 'k2', '/v1/orders', 211)],
+      requests: [request('r1', 'k1', '/v1/customers', 111), read, request('r2', 'k2', '/v1/orders', 211)],
       customers: [
         {
           customer_code: 'K1',
@@ -140,8 +156,22 @@ export function soundHistory(): Doctored {
       deletedOrders: [],
     },
     erpTouched: [],
+    clockForwardAt: null,
+    announced: [{ orderId: 'o1', sentAtMs: 240 }],
+    writtenBack: [
+      {
+        order_key: '1',
+        order_number: 'A-1',
+        service_order_id: 'o1',
+        service_status: 'confirmed',
+        service_total: '25.000000',
+        parked_class: null,
+      },
+    ],
+    forgotten: ['Erased 1 Alpha'],
+    pruned: [],
     messages: [message(1, 'customer', 'k1', 'K1'), message(2, 'order', 'k2', 'o1')],
-    attempts: [attempt(1, 'k1', 105), attempt(2, 'k2', 205)],
+    attempts: [attempt(1, 'k1', 105), asked, attempt(2, 'k2', 205)],
     bindings: [
       { entity: 'customer', source_key: '1', service_id: 'K1' },
       { entity: 'order', source_key: '1', service_id: 'o1' },

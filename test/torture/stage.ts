@@ -5,16 +5,26 @@ import { createSampleErp, sampleErpMapping } from '../../src/lab/sample-erp/crea
 import { type Sandbox, startSandbox } from '../../src/lab/sandbox/start-sandbox.js';
 import type { MariaDb } from '../support/mariadb.js';
 import type { TestDatabase, TestUser } from '../support/mariadb-database.js';
+import { openSqlite } from '../support/sqlite-file.js';
 import { startWatchdog, type Watchdog } from '../support/watchdog.js';
+import { WallClock } from './clock-steps.js';
 import { Coverage } from './coverage.js';
 import { Crew } from './crew.js';
 import { type ErpDesk, mariaDbDesk, sqliteDesk } from './erp-desk.js';
-import type { PastLife } from './history.js';
+import type { Announcement, PastLife } from './history.js';
 import { longestText } from './judge-erp.js';
 import { type Network, startNetwork } from './network.js';
 import { Operator } from './operator.js';
 import type { Plan } from './plan.js';
 import { leaseSeconds, settingsOf } from './settings-of-run.js';
+import {
+  asideTables,
+  pruneWitnessSql,
+  tellBackSettings,
+  touchSql,
+  webhookSecret,
+  writeBackTable,
+} from './stage-tables.js';
 import { makeMariaDbStore, makeSqliteStore, mariaDbStoreDesk, type StoreDesk, sqliteStoreDesk } from './store-desk.js';
 
 export const token = 'canary-token-5d1f0c7e';
@@ -52,6 +62,12 @@ export interface Stage {
   past: PastLife | null;
   /** When its bindings were exported for a recovery. */
   exportedAtMs: number | null;
+  /** What the clock of the machine shows; null where it is the true time. */
+  readonly clock: WallClock | null;
+  /** Events that a daemon has taken. */
+  readonly announced: Announcement[];
+  /** What forgotten customers were called. */
+  readonly forgotten: string[];
   /** When the service began to be asked for anything. */
   readonly startedAtMs: number;
   nextOrder(): number;
@@ -115,6 +131,7 @@ async function build(
     ? await mariaDbs(plan, server, await proxyTo(server.port), closers)
     : await sqliteFiles(plan, folder, storeFile, closers);
 
+  const clock = plan.clockAheadMs === null ? null : await WallClock.start(folder, plan.clockAheadMs);
   const env: NodeJS.ProcessEnv = {
     PATH: process.env.PATH,
     HOME: folder,
@@ -122,9 +139,11 @@ async function build(
     NODE_ENV: 'production',
     WAYBILL_SERVICE_TOKEN: token,
     ...databases.secrets,
+    ...clock?.environment,
   };
-  const { erp, store } = databases.settings as { erp: object; store: object };
-  const settings = { ...settingsOf(plan, sandbox.url), erp, store: { ...store, witnessFile } };
+  const { store, ...others } = databases.settings as { store: object };
+  const settings = { ...settingsOf(plan, sandbox.url), ...others, store: { ...store, witnessFile } };
+  if (plan.tellsBack) await writeFile(join(configDir, 'webhook-secret'), webhookSecret);
   await writeFile(join(configDir, 'local.yaml'), JSON.stringify(settings, null, 2));
   const through = ({ port }: Network) => ({ ...env, WAYBILL_SERVICE_BASE_URL: `http://127.0.0.1:${port}` });
   const environments = new Map(workers.map((name) => [name as string, through(proxies[name])]));
@@ -148,6 +167,9 @@ async function build(
     resolved: new Map(),
     past: null,
     exportedAtMs: null,
+    clock,
+    announced: [],
+    forgotten: [],
     startedAtMs: Date.now(),
     nextOrder: () => order++,
     close,
@@ -159,6 +181,10 @@ async function build(
   return stage;
 }
 
+function prunes({ faults }: Plan): boolean {
+  return faults.some(({ fault }) => fault.kind === 'store-pruned');
+}
+
 async function sqliteFiles(
   plan: Plan,
   folder: string,
@@ -167,21 +193,29 @@ async function sqliteFiles(
 ): Promise<Databases> {
   const erpFile = join(folder, 'erp.sqlite');
   await createSampleErp({ target: { type: 'sqlite', file: erpFile }, ...plan.erp });
-  const erp = sqliteDesk(erpFile);
+  const database = openSqlite(erpFile);
+  const more = plan.tellsBack ? [writeBackTable, ...touchSql] : [];
+  for (const statement of [...asideTables, ...more]) database.exec(statement);
+  database.close();
+  const erp = sqliteDesk(erpFile, plan.tellsBack);
   closers.push(() => erp.close());
-  await makeSqliteStore(storeFile);
+  await makeSqliteStore(storeFile, prunes(plan) ? pruneWitnessSql('sqlite') : []);
   // It moves when any connection but this one commits something.
   const version = async () => (await erp.read('PRAGMA data_version'))[0]?.data_version;
   const before = await version();
   return {
     erp,
-    erpTouched: async () => ((await version()) === before ? [] : ['somebody else wrote into the ERP database']),
+    erpTouched: async () => {
+      if (plan.tellsBack) return (await erp.read('SELECT what FROM touched')).map((row) => `${row.what}`);
+      return (await version()) === before ? [] : ['somebody else wrote into the ERP database'];
+    },
     store: sqliteStoreDesk(storeFile),
     databases: null,
     databaseProxy: null,
     settings: {
       erp: { ...sampleErpMapping.erp, type: 'sqlite', file: erpFile },
       store: { type: 'sqlite', file: storeFile },
+      ...(plan.tellsBack ? tellBackSettings : {}),
     },
     secrets: {},
   };
@@ -196,6 +230,13 @@ async function mariaDbs(plan: Plan, server: MariaDb, proxy: Network, closers: ((
   );
   const connection = await server.connect(erp.database);
   await createSampleErp({ target: { type: 'mysql', connection }, ...plan.erp });
+  for (const statement of asideTables) await connection.query(statement);
+  await connection.query('ALTER TABLE customers MODIFY customer_no VARCHAR(700) NOT NULL');
+  if (plan.tellsBack) await connection.query(writeBackTable);
+  const clerk = plan.tellsBack
+    ? await server.createUser([`SELECT, INSERT, UPDATE, DELETE ON \`${erp.database}\`.waybill_orders`])
+    : null;
+  closers.push(() => clerk?.drop());
   // More than it needs, so that a write would succeed and be seen.
   const erpUser = await server.createUser([`SELECT, INSERT, UPDATE, DELETE ON \`${erp.database}\`.*`]);
   closers.push(() => erpUser.drop());
@@ -208,7 +249,7 @@ async function mariaDbs(plan: Plan, server: MariaDb, proxy: Network, closers: ((
       );
   await connection.end();
   const desk = mariaDbDesk(() => server.connect(erp.database));
-  await makeMariaDbStore(store);
+  await makeMariaDbStore(store, prunes(plan) ? pruneWitnessSql('mysql') : []);
   const { host, port } = { host: '127.0.0.1', port: proxy.port };
   return {
     erp: desk,
@@ -219,7 +260,12 @@ async function mariaDbs(plan: Plan, server: MariaDb, proxy: Network, closers: ((
     settings: {
       erp: { ...sampleErpMapping.erp, type: 'mysql', host, port, database: erp.database, user: erpUser.user },
       store: { type: 'mysql', host, port, database: store.database, user: store.user },
+      ...(clerk ? { ...tellBackSettings, writeBack: { ...tellBackSettings.writeBack, user: clerk.user } } : {}),
     },
-    secrets: { WAYBILL_ERP_PASSWORD: erpUser.password, WAYBILL_STORE_PASSWORD: store.password },
+    secrets: {
+      WAYBILL_ERP_PASSWORD: erpUser.password,
+      WAYBILL_STORE_PASSWORD: store.password,
+      ...(clerk ? { WAYBILL_WRITE_BACK_PASSWORD: clerk.password } : {}),
+    },
   };
 }

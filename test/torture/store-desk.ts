@@ -8,6 +8,7 @@ import { witnessSql } from './store-witness.js';
 export interface StoreDesk {
   // biome-ignore lint/suspicious/noExplicitAny: the caller names the row type, as the SQL beside it does
   rows<Row = any>(sql: string): Promise<Row[]>;
+  change(sql: string): Promise<void>;
   /** Every value of every table, as text. */
   everything(): Promise<string>;
   close(): void;
@@ -25,20 +26,27 @@ const tables = [
   'invoice',
   'invoice_pull',
   'store_info',
+  'adoption',
+  'closed_binding',
+  'unsettled',
+  'alert',
+  'webhook_event',
+  'write_back_row',
 ];
 
 export function sqliteStoreDesk(file: string): StoreDesk {
   const database = openSqlite(file, { timeout: 10_000 });
   const rows = async (sql: string) => database.prepare(sql).all() as never[];
-  return { rows, everything: () => dump(rows), close: () => void database.close() };
+  const change = async (sql: string) => void database.prepare(sql).run();
+  return { rows, change, everything: () => dump(rows), close: () => void database.close() };
 }
 
 /** Makes the schema with a witness in it, before any daemon has seen the store. */
-export async function makeSqliteStore(file: string): Promise<void> {
+export async function makeSqliteStore(file: string, more: readonly string[] = []): Promise<void> {
   const { store } = await openStore({ type: 'sqlite', file });
   await store.close();
   const database = openSqlite(file);
-  for (const statement of witnessSql('sqlite')) database.exec(statement);
+  for (const statement of [...witnessSql('sqlite'), ...more]) database.exec(statement);
   database.close();
 }
 
@@ -54,10 +62,11 @@ export function mariaDbStoreDesk(database: TestDatabase): StoreDesk {
       }
     }
   };
-  return { rows, everything: () => dump(rows), close: () => undefined };
+  const change = async (sql: string) => void (await database.query(sql));
+  return { rows, change, everything: () => dump(rows), close: () => undefined };
 }
 
-export async function makeMariaDbStore(database: TestDatabase): Promise<void> {
+export async function makeMariaDbStore(database: TestDatabase, more: readonly string[] = []): Promise<void> {
   const { store } = await openStore({
     type: 'mysql',
     host: database.host,
@@ -67,7 +76,7 @@ export async function makeMariaDbStore(database: TestDatabase): Promise<void> {
     password: new Secret(database.password),
   } as Parameters<typeof openStore>[0]);
   await store.close();
-  for (const statement of witnessSql('mysql')) await database.query(statement);
+  for (const statement of [...witnessSql('mysql'), ...more]) await database.query(statement);
 }
 
 async function dump(rows: (sql: string) => Promise<unknown[]>): Promise<string> {

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { onBothLabs } from '../support/jobs/job-lab.js';
 import { statesOf } from '../support/jobs/service-of.js';
+import { drawPlan } from './draw-plan.js';
 import { type Doctored, soundHistory } from './sound-history.js';
 import { witnessSql } from './store-witness.js';
 import { readLife } from './take-history.js';
@@ -21,7 +22,8 @@ onBothLabs('the witness in a store', (kit) => {
     };
     const lived = async (): Promise<Doctored> => {
       const rows = (sql: string) => kit.rows(sql) as Promise<never[]>;
-      const life = await readLife({ store: { rows, everything: async () => '', close: () => undefined } });
+      const store = { rows, change: async () => undefined, everything: async () => '', close: () => undefined };
+      const life = await readLife({ store, plan: drawPlan(1, 'sqlite'), clock: null });
       return { ...soundHistory(), ...life };
     };
     lab.sandbox.setFaults([slowDown]);

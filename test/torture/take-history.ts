@@ -1,11 +1,16 @@
 import { readErp } from './erp-desk.js';
 import type { AttemptRow, BindingRow, History, Life, MessageRow, OperatedRow, PastLife } from './history.js';
+import { longIdStart } from './service-faults.js';
 import { type Stage, token, workers } from './stage.js';
+import { webhookSecret } from './stage-tables.js';
 import type { WitnessEvent } from './store-witness.js';
 
+/** What it takes to read a store. */
+type StoreView = Pick<Stage, 'store' | 'plan' | 'clock'>;
+
 /** Everything of a store that is judged, copied. */
-export async function readLife({ store }: Pick<Stage, 'store'>): Promise<Omit<PastLife, 'endedAtMs'>> {
-  return { ...(await readRecords({ store })), ...(await readDoings({ store })), text: await store.everything() };
+export async function readLife(stage: StoreView): Promise<Omit<PastLife, 'endedAtMs'>> {
+  return { ...(await readRecords(stage)), ...(await readDoings(stage)), text: await stage.store.everything() };
 }
 
 /** What was seen until now, as far as it takes to tell whether all is quiet. */
@@ -39,7 +44,7 @@ export async function takeHistory(stage: Stage, ends: readonly (number | string)
       ...crew.shifts.map((shift) => ({ where: `the output of ${shift.name}`, text: shift.output })),
       { where: 'what the commands printed', text: stage.operator.printed.join('\n') },
     ],
-    secrets: [token, ...(databases ? [databases.store.password, databases.erpUser.password] : [])],
+    secrets: [token, webhookSecret, ...(databases ? [databases.store.password, databases.erpUser.password] : [])],
     ends,
     endedByForce: crew.shifts.some((shift) => shift.reached && shift.end === 'SIGKILL'),
   };
@@ -59,7 +64,7 @@ const nothingDone = {
 } satisfies Partial<History>;
 
 async function common(stage: Stage) {
-  const { plan, sandbox, erp, past, exportedAtMs, everRefused, resolved, foreign } = stage;
+  const { plan, sandbox, erp, past, exportedAtMs, everRefused, resolved, foreign, clock, announced, forgotten } = stage;
   const ledger = sandbox.ledger();
   return {
     limit: { requests: plan.limit.requests, windowMs: plan.limit.perSeconds * 1000 },
@@ -75,6 +80,11 @@ async function common(stage: Stage) {
     // Nobody here has sent the rest.
     ledger: { ...ledger, requests: ledger.requests.filter(({ body_sha256: hash }) => !foreign.bodies.has(hash ?? '')) },
     erp: await readErp(erp),
+    clockForwardAt: clock?.forwardAt ?? null,
+    announced,
+    forgotten,
+    writtenBack: plan.tellsBack ? await erp.read('SELECT * FROM waybill_orders') : null,
+    pruned: await readPruned<MessageRow>(stage, 'outbox_message'),
   };
 }
 
@@ -85,18 +95,26 @@ async function recoveredAt({ store }: Stage): Promise<number | null> {
   return line ? Number(line.at) : null;
 }
 
-async function readRecords({ store }: Pick<Stage, 'store'>): Promise<Pick<Life, 'messages' | 'bindings'>> {
-  const messages = await store.rows<MessageRow>('SELECT * FROM outbox_message');
+/** Rows that were there once. */
+async function readPruned<Row>({ plan, store }: StoreView, table: string): Promise<Row[]> {
+  const isPruned = plan.faults.some(({ fault }) => fault.kind === 'store-pruned');
+  return isPruned ? store.rows<Row>(`SELECT * FROM torture_pruned_${table}`) : [];
+}
+
+async function readRecords(stage: StoreView): Promise<Pick<Life, 'messages' | 'bindings'>> {
+  const { store } = stage;
+  const pruned = await readPruned<MessageRow>(stage, 'outbox_message');
+  const messages = [...pruned, ...(await store.rows<MessageRow>('SELECT * FROM outbox_message'))];
   return {
     messages: numbers(messages, 'id', 'revision', 'generation'),
     bindings: await store.rows<BindingRow>('SELECT entity, source_key, service_id FROM binding'),
   };
 }
 
-async function readDoings({
-  store,
-}: Pick<Stage, 'store'>): Promise<Pick<Life, 'attempts' | 'events' | 'operated' | 'resumedAt'>> {
-  const attempts = await store.rows<AttemptRow>('SELECT * FROM attempt');
+async function readDoings(stage: StoreView): Promise<Pick<Life, 'attempts' | 'events' | 'operated' | 'resumedAt'>> {
+  const { store } = stage;
+  const pruned = await readPruned<AttemptRow>(stage, 'attempt');
+  const attempts = [...pruned, ...(await store.rows<AttemptRow>('SELECT * FROM attempt'))];
   const operated = await store.rows<OperatedRow>(
     "SELECT message_id, at, outcome FROM audit_log WHERE event='operator' AND message_id IS NOT NULL",
   );
@@ -104,16 +122,21 @@ async function readDoings({
     "SELECT at FROM audit_log WHERE event='resume' AND outcome='operator'",
   );
   return {
-    attempts: numbers(attempts, 'id', 'message_id', 'number', 'epoch', 'intended_at', 'started_at'),
-    events: await readEvents({ store }),
-    operated: numbers(operated, 'message_id', 'at'),
-    resumedAt: resumed.map(({ at }) => Number(at)),
+    attempts: trueTimes(
+      stage,
+      numbers(attempts, 'id', 'message_id', 'number', 'epoch', 'intended_at', 'started_at').map(withKnownId),
+      'intended_at',
+      'started_at',
+    ),
+    events: await readEvents(stage),
+    operated: trueTimes(stage, numbers(operated, 'message_id', 'at'), 'at'),
+    resumedAt: resumed.map(({ at }) => stage.clock?.trueTime(Number(at)) ?? Number(at)),
   };
 }
 
-async function readEvents({ store }: Pick<Stage, 'store'>): Promise<WitnessEvent[]> {
-  const events = await store.rows<WitnessEvent>('SELECT * FROM torture_witness ORDER BY seq');
-  return numbers(
+async function readEvents(stage: StoreView): Promise<WitnessEvent[]> {
+  const events = await stage.store.rows<WitnessEvent>('SELECT * FROM torture_witness ORDER BY seq');
+  const read = numbers(
     events,
     'seq',
     'at_ms',
@@ -125,6 +148,19 @@ async function readEvents({ store }: Pick<Stage, 'store'>): Promise<WitnessEvent
     'epoch',
     'lease_epoch',
   );
+  return trueTimes(stage, read, 'old_first_sent', 'new_first_sent');
+}
+
+/** What the clock of the machine showed is brought back to the true time, in which everything else is noted. */
+function trueTimes<Row extends object>({ clock }: StoreView, rows: Row[], ...columns: (keyof Row)[]): Row[] {
+  if (clock === null) return rows;
+  const time = (value: unknown) => (typeof value === 'number' ? clock.trueTime(value) : value);
+  return rows.map((row) => ({ ...row, ...Object.fromEntries(columns.map((name) => [name, time(row[name])])) }));
+}
+
+/** An id that the service made up for an answer stands in no ledger. */
+function withKnownId(attempt: AttemptRow): AttemptRow {
+  return attempt.request_id?.startsWith(longIdStart) ? { ...attempt, request_id: null } : attempt;
 }
 
 /** Drivers give large integers as texts. */

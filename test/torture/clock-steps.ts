@@ -1,0 +1,49 @@
+import { rename, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+/** What the clock on the wall of all daemons and commands shows in a run, by how much it is ahead of the true time. */
+export class WallClock {
+  readonly #file: string;
+  readonly #startedAtMs = Date.now();
+  /** All that it was ahead by so far, and when the clock was set forward, by the true time. */
+  readonly #leads: number[];
+  readonly forwardAt: number[] = [];
+
+  private constructor(file: string, aheadMs: number) {
+    this.#file = file;
+    this.#leads = [aheadMs];
+  }
+
+  static async start(folder: string, aheadMs: number): Promise<WallClock> {
+    const clock = new WallClock(join(folder, 'clock'), aheadMs);
+    await clock.#write(aheadMs);
+    return clock;
+  }
+
+  /** What a process takes that is to see this clock. */
+  get environment(): NodeJS.ProcessEnv {
+    const loader = new URL('./set-clock.js', import.meta.url);
+    return { NODE_OPTIONS: `--import=${loader.href}`, TORTURE_CLOCK_FILE: this.#file };
+  }
+
+  async set(aheadMs: number): Promise<void> {
+    if (aheadMs > (this.#leads.at(-1) as number)) this.forwardAt.push(Date.now());
+    this.#leads.push(aheadMs);
+    await this.#write(aheadMs);
+  }
+
+  /** The true time of what this clock showed in the run. A mark that is no time of the run stays as it is. */
+  trueTime(shownMs: number): number {
+    const lead = this.#leads.find((aheadMs) => {
+      const atMs = shownMs - aheadMs;
+      return atMs > this.#startedAtMs - 60_000 && atMs < Date.now() + 60_000;
+    });
+    return shownMs - (lead ?? 0);
+  }
+
+  /** In one step: nobody reads half a number. */
+  async #write(aheadMs: number): Promise<void> {
+    await writeFile(`${this.#file}.new`, `${aheadMs}`);
+    await rename(`${this.#file}.new`, this.#file);
+  }
+}
