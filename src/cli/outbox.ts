@@ -1,6 +1,5 @@
 import { type Command, Option } from 'commander';
 import type { Entity } from '../model/record.js';
-import { type ActionPlan, type ActionRequest, actOnMessages, planAction } from '../operator/act-on-messages.js';
 import {
   countMessages,
   type Grouping,
@@ -10,6 +9,7 @@ import {
   type MessageFilter,
 } from '../operator/list-messages.js';
 import type { OperatorAction } from '../operator/operator-action.js';
+import { type ActionPlan, type ActionRequest, actOnMessages, planAction } from '../operator/plan-action.js';
 import { type MessageState, messageStates, type ParkClass } from '../outbound/outbox/message.js';
 import {
   type CommandApp,
@@ -23,6 +23,7 @@ import {
   repeatable,
   UsageError,
 } from './command.js';
+import { readNamedRecords } from './record-list.js';
 import { type Output, shorten } from './terminal/output.js';
 
 interface FilterOptions {
@@ -38,7 +39,9 @@ interface ActionOptions extends FilterOptions {
   yes?: boolean;
   delivered?: boolean;
   notDelivered?: boolean;
+  lookUp?: boolean;
   serviceId?: string;
+  file?: string;
 }
 
 const parkClasses = ['unmapped', 'refused', 'conflict', 'unproven', 'held'] as const satisfies readonly ParkClass[];
@@ -66,7 +69,8 @@ export function outboxCommand(): Command {
   )
     .option('--delivered', 'it exists there')
     .option('--not-delivered', 'it does not exist there: Waybill sends it again')
-    .option('--service-id <id>', 'the id that the service gave to it (needed for orders)');
+    .option('--look-up', 'ask the service for it (service.endpoints.lookUpOrder and lookUpCustomer)')
+    .option('--service-id <id>', 'the id that the service gave to it (orders need it, or a --file with the ids)');
   const list = withFilters(outbox)
     .addOption(new Option('--group-by <what>', 'count them by what they have in common').choices(groupings))
     .addOption(limitOption('how many to show', 50))
@@ -86,23 +90,42 @@ function withFilters(command: Command): Command {
 }
 
 function actionCommand(name: 'retry' | 'discard' | 'resolve', summary: string, example: string): Command {
-  const act = (app: CommandApp, options: ActionOptions) => {
-    const { delivered, serviceId = null, reason, yes } = options;
-    const action = name === 'resolve' ? (delivered ? 'delivered' : 'not_delivered') : name;
-    return actOnOutbox(app, { action, filter: filterOf(options), serviceId, reason }, yes);
+  const act = async (app: CommandApp, options: ActionOptions) => {
+    const { serviceId = null, reason, yes, file } = options;
+    const action = name === 'resolve' ? found(options) : name;
+    const list = file === undefined ? undefined : await readNamedRecords(file, action === 'delivered' ? 2 : 1);
+    return actOnOutbox(app, { action, filter: filterOf(options), serviceId, reason, ...(list && { list }) }, yes);
   };
   return withFilters(jsonCommand(name, summary, example))
+    .option(
+      '--file <csv>',
+      'only the records in this list: a key or number a line, with --delivered also the id; - is stdin',
+    )
     .requiredOption('--reason <text>', 'why, for the audit')
     .option('--yes', 'do it without asking')
     .action(inApp(act, { check: checkAction }));
 }
 
+function found({ delivered, notDelivered }: ActionOptions): OperatorAction {
+  if (delivered) return 'delivered';
+  return notDelivered ? 'not_delivered' : 'look_up';
+}
+
 function checkAction(options: ActionOptions, command: Command): void {
   const name = command.name();
-  if (name === 'resolve' && Boolean(options.delivered) === Boolean(options.notDelivered))
-    throw new UsageError('Say what you found: --delivered or --not-delivered.');
-  if (options.notDelivered && options.serviceId !== undefined)
+  const answers = [options.delivered, options.notDelivered, options.lookUp].filter(Boolean).length;
+  if (name === 'resolve' && answers !== 1)
+    throw new UsageError('Say what you found, --delivered or --not-delivered, or have the service asked: --look-up.');
+  if (!options.delivered && options.serviceId !== undefined)
     throw new UsageError('--service-id belongs to --delivered: a record that does not exist has no id.');
+  if (options.file !== undefined) {
+    if (options.entity === undefined)
+      throw new UsageError('--file needs --entity: a customer and an order may share a key.');
+    if (options.serviceId !== undefined || options.key)
+      throw new UsageError('--file names the records and their ids: leave out --key and --service-id.');
+    if (options.file === '-' && !options.yes)
+      throw new UsageError('--file - takes the list from stdin, where no answer can be read: confirm with --yes.');
+  }
   // An option of the list that the action ignores would widen what it acts on.
   for (const option of ['limit', 'groupBy'])
     if (command.parent?.getOptionValueSource(option) === 'cli')
@@ -181,7 +204,7 @@ async function actOnOutbox(
   }
   if (request.serviceId !== null && ids.length > 1)
     throw new UsageError(`--service-id names one record, but ${ids.length} messages match. Add --key and --entity.`);
-  showPlan(output, action, plan);
+  showPlan(output, request, plan);
   if (ids.length === 0) return exitCode.failed;
   if (!(await confirm(`${words[action].question} ${plural(ids.length)}?`, yes))) {
     output.line('Nothing was done.');
@@ -191,10 +214,13 @@ async function actOnOutbox(
   output.json({ action, matched, done, left });
   output.line(`${words[action].outcome}: ${plural(done)}.`);
   if (done < ids.length) output.line(`${plural(ids.length - done)} had moved on meanwhile and were left alone.`);
-  return matched > done ? exitCode.waitsForPerson : exitCode.done;
+  if (action === 'look_up' && done > 0)
+    output.line('A running daemon asks the service for them. Without one: waybill sync deliver');
+  const isSomeLeft = plan.leftByReason.size > 0 || done < ids.length;
+  return isSomeLeft ? exitCode.waitsForPerson : exitCode.done;
 }
 
-function showPlan(output: Output, action: OperatorAction, plan: ActionPlan): void {
+function showPlan(output: Output, { action, list }: ActionRequest, plan: ActionPlan): void {
   const { matched, ids, examples, leftByReason, leftExamples } = plan;
   if (ids.length > 0)
     output.table(
@@ -212,6 +238,11 @@ function showPlan(output: Output, action: OperatorAction, plan: ActionPlan): voi
       ]),
       { total: ids.length },
     );
+  if (list) {
+    output.line(`${matched} records are listed; ${words[action].possible} ${plural(ids.length)}.`);
+    output.lines(...leftExamples.map(({ key, why }) => `Left alone: ${key}: ${why}.`));
+    return;
+  }
   output.line(`${plural(matched)} match; ${words[action].possible} ${ids.length} of them.`);
   for (const [why, count] of leftByReason) {
     const example = leftExamples.find((left) => left.why === why);
@@ -233,6 +264,7 @@ const words: Record<OperatorAction, { question: string; possible: string; outcom
     possible: 'can be resolved:',
     outcome: 'Recorded as not delivered; will be sent again now',
   },
+  look_up: { question: 'Ask the service for', possible: 'can be looked up:', outcome: 'Will be looked up' },
 };
 
 function plural(count: number): string {

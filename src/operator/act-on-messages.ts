@@ -1,11 +1,7 @@
-import { appendAudit } from '../audit/audit-log.js';
-import type { Entity } from '../model/record.js';
-import type { JobContext } from '../ops/job-context.js';
-import { killPoint } from '../ops/kill-point.js';
 import { BindingHolders } from '../outbound/outbox/binding-holders.js';
 import { type Binding, bindRecords, closeBindings } from '../outbound/outbox/bindings.js';
 import { doubtContents, provenRecord, unknownContent } from '../outbound/outbox/content-hash.js';
-import { createKey, keyAfterRefusal, keyLifetimeMs } from '../outbound/outbox/idempotency-key.js';
+import { createKey, keyAfterRefusal } from '../outbound/outbox/idempotency-key.js';
 import type { Operation } from '../outbound/outbox/message.js';
 import { discardMessages, requeueMessages, resolveAsDelivered } from '../outbound/outbox/transitions.js';
 import { fromBeforeRecovery } from '../outbound/recovery/recover-messages.js';
@@ -31,7 +27,7 @@ interface OperableMessage extends OperatedMessage {
   idempotencyKey: string | null;
 }
 
-interface Operated {
+export interface Operated {
   message: OperableMessage;
   decision: OperatorDecision;
 }
@@ -48,6 +44,7 @@ export async function matchingIds(tx: Tx, filter: MessageFilter, afterId: number
 
 /**
  * Decides an action for these messages, as they are now and as far as they still match; writes nothing.
+ * @param namedId what a person's list says of the record; absent: the context names the id
  * @param lock holds the rows until the transaction ends, so that no deliverer claims them in between
  */
 export async function decideForMessages(
@@ -57,6 +54,7 @@ export async function decideForMessages(
   action: OperatorAction,
   context: OperatorContext,
   lock = false,
+  namedId?: (message: Pick<OperableMessage, 'sourceKey' | 'number'>) => string | null,
 ): Promise<Operated[]> {
   if (ids.length === 0) return [];
   const { where, parameters } = filterSql(filter);
@@ -81,7 +79,8 @@ export async function decideForMessages(
   const operated = rows.map(({ customerRecord, newerRevision, ...row }): Operated => {
     const customerCode = customerCodeOf(customerRecord);
     const message: OperableMessage = { ...row, customerCode, newerRevision: newerRevision === 1 };
-    return { message, decision: decideOperatorAction(action, message, context) };
+    const about = namedId ? { ...context, serviceId: namedId(message) } : context;
+    return { message, decision: decideOperatorAction(action, message, about) };
   });
   return unlessHeld(tx, operated, context.serviceId !== null);
 }
@@ -194,105 +193,4 @@ async function bindResolved(
     rows.filter((row) => row.operation === 'delete'),
     nowMs,
   );
-}
-
-/** What an operator asks for. */
-export interface ActionRequest {
-  action: OperatorAction;
-  filter: MessageFilter;
-  /** The id at the service of the one record that is said to be delivered. */
-  serviceId: string | null;
-  reason: string;
-}
-
-export interface ActionPlan {
-  matched: number;
-  /** The messages that the action is possible for: what the operator confirms. */
-  ids: number[];
-  examples: Operated[];
-  /** How many messages the action is not possible for, by the reason why, and some of them. */
-  leftByReason: Map<string, number>;
-  leftExamples: { entity: Entity; key: string; number: string | null; why: string }[];
-}
-
-const maxExamples = 20;
-const batchSize = 200;
-
-/** Decides the action for every message that matches. Writes nothing. */
-export async function planAction(context: JobContext, request: ActionRequest): Promise<ActionPlan> {
-  const { action, filter } = request;
-  const plan: ActionPlan = { matched: 0, ids: [], examples: [], leftByReason: new Map(), leftExamples: [] };
-  for (let afterId = 0; ; ) {
-    const page = await context.store.read('look which messages match', async (tx) => {
-      const ids = await matchingIds(tx, filter, afterId, batchSize);
-      const operated = await decideForMessages(tx, ids, filter, action, operatorContext(context, request));
-      return { last: ids.at(-1), operated };
-    });
-    if (page.last === undefined) return plan;
-    afterId = page.last;
-    for (const one of page.operated) {
-      plan.matched++;
-      const { message, decision } = one;
-      if (decision.to !== null) {
-        plan.ids.push(message.id);
-        if (plan.examples.length < maxExamples) plan.examples.push(one);
-        continue;
-      }
-      const { why } = decision;
-      plan.leftByReason.set(why, (plan.leftByReason.get(why) ?? 0) + 1);
-      if (plan.leftExamples.length < maxExamples)
-        plan.leftExamples.push({ entity: message.entity, key: message.sourceKey, number: message.number, why });
-    }
-  }
-}
-
-/** Does the action to the planned messages, batch by batch. @returns how many it was still possible for */
-export async function actOnMessages(
-  context: JobContext,
-  request: ActionRequest,
-  ids: readonly number[],
-): Promise<number> {
-  const { store, settings, actor } = context;
-  const { action, filter, reason } = request;
-  // Decides again with the rows locked, and writes the decisions and the audit in the same transaction.
-  const actOnBatch = async (tx: Tx, batch: readonly number[]) => {
-    const decided = await decideForMessages(tx, batch, filter, action, operatorContext(context, request), true);
-    const possible = decided.filter(({ decision }) => decision.to !== null);
-    const at = context.nowMs();
-    await writeOperatorDecisions(tx, possible, settings.installation, reason, at);
-    await appendAudit(
-      tx,
-      possible.map(({ message, decision }) => ({
-        event: 'operator',
-        outcome: action,
-        entity: message.entity,
-        sourceKey: message.sourceKey,
-        messageId: message.id,
-        actor,
-        detail: {
-          reason,
-          from: message.state,
-          parkClass: message.parkClass,
-          to: decision.to,
-          ...(decision.to === 'delivered' ? { serviceId: decision.serviceId } : {}),
-          ...('newKey' in decision && decision.newKey ? { generation: decision.generation } : {}),
-        },
-      })),
-      at,
-    );
-    killPoint('before-resolve-commit');
-    return possible.length;
-  };
-  let done = 0;
-  for (let start = 0; start < ids.length; start += batchSize) {
-    const batch = ids.slice(start, start + batchSize);
-    done += await store.transaction(`record the operator's ${action}`, (tx) => actOnBatch(tx, batch));
-    killPoint('after-resolve-commit');
-  }
-  return done;
-}
-
-function operatorContext({ settings, nowMs }: JobContext, { serviceId }: ActionRequest): OperatorContext {
-  const { replaysRefusals } = settings.service.idempotency;
-  return { nowMs: nowMs(), keyLifetimeMs: keyLifetimeMs(settings.service), replaysRefusals, serviceId };
 }

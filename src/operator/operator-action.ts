@@ -1,5 +1,5 @@
 import type { Entity } from '../model/record.js';
-import { mayBeForgotten } from '../outbound/outbox/idempotency-key.js';
+import { mayBeForgotten, sentUnknownWhen } from '../outbound/outbox/idempotency-key.js';
 import {
   isOtherRecord,
   type MessageState,
@@ -8,8 +8,8 @@ import {
   removalAfterThisPass,
 } from '../outbound/outbox/message.js';
 
-/** What an operator can do to a message. The last two say what a person found at the service. */
-export const operatorActions = ['retry', 'discard', 'delivered', 'not_delivered'] as const;
+/** What an operator can do to a message. The last three say what a person found at the service, or have it asked. */
+export const operatorActions = ['retry', 'discard', 'delivered', 'not_delivered', 'look_up'] as const;
 export type OperatorAction = (typeof operatorActions)[number];
 
 /** What the decision needs to know of a message. */
@@ -37,6 +37,8 @@ export interface OperatorContext {
   replaysRefusals: boolean;
   /** The service's id that a person found, for `delivered`. */
   serviceId: string | null;
+  /** The entities whose records the service can be asked for. */
+  canLookUp: readonly Entity[];
 }
 
 export type OperatorDecision =
@@ -87,6 +89,8 @@ export function decideOperatorAction(
       return resolveDelivered(message, context);
     case 'not_delivered':
       return resolveNotDelivered(message);
+    case 'look_up':
+      return lookUp(message, context);
   }
 }
 
@@ -158,6 +162,23 @@ function resolveNotDelivered(message: OperatedMessage): OperatorDecision {
   const burnt = message.operation === 'create' && message.parkClass === 'conflict' && message.state === 'parked';
   return { to: 'pending', generation: message.generation + (burnt ? 1 : 0), newKey: burnt, firstSentAt: null };
 }
+
+/** Its key counts as forgotten from here on: it is asked for, and never resent blindly. */
+function lookUp(message: OperatedMessage, { canLookUp }: OperatorContext): OperatorDecision {
+  const { entity, operation, state, parkClass, generation } = message;
+  const mayBeAsked =
+    operation === 'create' && (state === 'in_doubt' || (state === 'parked' && parkClass === 'unproven'));
+  if (!mayBeAsked) return refuse('only creates that are `in_doubt` or `unproven` are looked up');
+  const unsendable = whyNeverAgain(message);
+  if (unsendable) return refuse(unsendable);
+  if (!canLookUp.includes(entity))
+    return refuse(
+      `the settings do not say how the service is asked for it (service.endpoints.${lookUpSetting[entity]})`,
+    );
+  return { to: 'in_doubt', generation, newKey: false, firstSentAt: sentUnknownWhen };
+}
+
+const lookUpSetting: Record<Entity, string> = { customer: 'lookUpCustomer', order: 'lookUpOrder' };
 
 function mayExist({ state, parkClass, firstSentAt }: OperatedMessage): boolean {
   if (state !== 'parked') return state === 'in_doubt';

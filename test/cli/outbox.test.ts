@@ -1,3 +1,5 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect } from 'chai';
 import { createKey } from '../../src/outbound/outbox/idempotency-key.js';
 import { answers, onBothStores } from './installation.js';
@@ -307,6 +309,87 @@ describe('waybill outbox', () => {
           idempotency_key: createKey('test-office', 'order', '2', 1),
         });
         expect((await audited()).map((line) => line.outcome)).to.deep.equal(['not_delivered', 'not_delivered']);
+      });
+
+      it('takes a list of keys or numbers with their ids, and names each line that it leaves', async () => {
+        await fill();
+        const file = join(installation.configDir, 'ids.csv');
+        writeFileSync(file, 'key;id\nSO-2;ord_2\n3;ord_3\nSO-1;ord_1\nSO-9;ord_9\n6;ord_6\nSO-6;ord_6\n8\n');
+        const args = [
+          'outbox',
+          'resolve',
+          '--entity',
+          'order',
+          '--delivered',
+          '--file',
+          file,
+          '--reason',
+          'looked',
+          '--yes',
+        ];
+        const { code, stdout } = await waybill(...args);
+        expect(code).to.equal(3);
+        expect(stdout).to.contain('7 records are listed; can be resolved: 2 messages.');
+        expect(stdout).to.contain('Recorded as delivered: 2 messages.');
+        for (const [key, why] of [
+          ['SO-1', 'nothing of it is in doubt'],
+          ['SO-9', 'no message matches'],
+          ['6', 'the id ord_6 stands in the lines 6, 7'],
+          ['SO-6', 'the id ord_6 stands in the lines 6, 7'],
+          ['line 8', 'it has 1 columns'],
+        ])
+          expect(stdout).to.contain(`Left alone: ${key}: ${why}`);
+        expect(await row('2')).to.include({ state: 'delivered', service_id: 'ord_2' });
+        expect(await row('3')).to.include({ state: 'delivered', service_id: 'ord_3' });
+        expect((await audited()).map((line) => line.source_key).sort()).to.deep.equal(['2', '3']);
+        const { left } = await json(...args);
+        expect(left).to.have.length(7);
+      });
+
+      it('takes a list of keys alone where nothing is there', async () => {
+        await fill();
+        const file = join(installation.configDir, 'keys.csv');
+        writeFileSync(file, 'SO-3\n');
+        const args = ['--entity', 'order', '--not-delivered', '--file', file, '--reason', 'not there', '--yes'];
+        expect((await waybill('outbox', 'resolve', ...args)).code).to.equal(0);
+        expect(await row('3')).to.include({ state: 'pending', first_sent_at: null });
+      });
+
+      it('wants a list to say of which entity it is, and to be the only word about keys and ids', async () => {
+        const refusal = async (...args: string[]) => {
+          const { code, stderr } = await waybill(
+            'outbox',
+            'resolve',
+            '--delivered',
+            '--file',
+            'x.csv',
+            '--reason',
+            'x',
+            ...args,
+          );
+          expect(code).to.equal(2);
+          return stderr;
+        };
+        expect(await refusal()).to.contain('--file needs --entity');
+        expect(await refusal('--entity', 'order', '--key', '4')).to.contain('leave out --key');
+        expect(await refusal('--entity', 'order')).to.contain('There is no file x.csv');
+      });
+
+      it('says that the settings do not tell how the service is asked', async () => {
+        await fill();
+        const { code, stdout } = await waybill(
+          'outbox',
+          'resolve',
+          '--look-up',
+          '--key',
+          '3',
+          '--reason',
+          'x',
+          '--yes',
+        );
+        expect(code).to.equal(1);
+        expect(stdout).to.contain('service.endpoints.lookUpOrder');
+        expect(await row('3')).to.include({ state: 'in_doubt' });
       });
 
       it('wants to know what was found', async () => {

@@ -311,6 +311,19 @@ export const failureProofs: Readonly<Record<string, readonly Proof[]>> = {
       'keeps the bytes of a create that the copy took for unsent, and sends what changed since as an update',
     ],
     ['e2e/recover.test.ts', 'refuses to send again what the service may have forgotten'],
+    ['outbound/recovery/forgotten-keys.test.ts', 'sends no order a second time, and says why'],
+    ['outbound/recovery/forgotten-keys.test.ts', 'asks for each order where it can be asked'],
+    [
+      'outbound/recovery/forgotten-keys.test.ts',
+      'trusts the keys of the other orders where one customer exists that others made',
+    ],
+    ['operator/listed-records.test.ts', 'are all resolved by one list of their numbers, each with a line in the audit'],
+    [
+      'operator/listed-records.test.ts',
+      'are judged one by one: a line that can not be right is left, and the others are done',
+    ],
+    ['operator/listed-records.test.ts', 'are adopted by a list, and every field of them is sent once more'],
+    ['operator/listed-records.test.ts', 'are all looked up when a person says so, and settled where that proves them'],
     [
       'outbound/recovery/recover-proof.test.ts',
       'that a record came back, also when it is cancelled again before anything else is said of it',

@@ -94,7 +94,7 @@ export class OperatorDesk {
           .rows<{ id: number; idempotency_key: string }>('SELECT id, idempotency_key FROM outbox_message')
           .map((row) => [row.id, row.idempotency_key]),
       );
-      const context = { nowMs: time.nowMs, keyLifetimeMs, replaysRefusals, serviceId };
+      const context = { nowMs: time.nowMs, keyLifetimeMs, replaysRefusals, serviceId, canLookUp: [] };
       const operated = (await decideForMessages(tx, ids, filter, action, context, true)).filter(
         ({ decision }) => decision.to !== null,
       );

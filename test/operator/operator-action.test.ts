@@ -11,7 +11,13 @@ import { type MessageState, messageStates, type ParkClass } from '../../src/outb
 
 const hour = 3_600_000;
 const now = 1_000 * hour;
-const context: OperatorContext = { nowMs: now, keyLifetimeMs: 24 * hour, replaysRefusals: false, serviceId: null };
+const context: OperatorContext = {
+  nowMs: now,
+  keyLifetimeMs: 24 * hour,
+  replaysRefusals: false,
+  serviceId: null,
+  canLookUp: ['order'],
+};
 
 const message: OperatedMessage = {
   entity: 'order',
@@ -58,6 +64,7 @@ describe('an operator’s action on a message', () => {
     },
     delivered: { in_doubt: 'delivered', 'parked conflict': 'delivered', 'parked unproven': 'delivered' },
     not_delivered: { in_doubt: 'pending', 'parked conflict': 'pending', 'parked unproven': 'pending' },
+    look_up: { in_doubt: 'in_doubt', 'parked unproven': 'in_doubt' },
   };
   for (const action of operatorActions) {
     for (const [state, parkClass] of places) {

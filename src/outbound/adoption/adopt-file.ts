@@ -10,7 +10,7 @@ import { inChunks } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { acquireCaptureLease } from '../capture/capture.js';
 import { contentHash, identityOf, mappingFingerprint } from '../capture/plan-row.js';
-import { canonicalJson } from '../outbox/content-hash.js';
+import { canonicalJson, unknownContent } from '../outbox/content-hash.js';
 import { readRecoveryHold } from '../recovery/store-witness.js';
 import { type AdoptedRecord, bindClaimed, boundCustomers, knownOfClaims, readClaimedRows } from './adopt-records.js';
 import { decideAdoption } from './decide-adoption.js';
@@ -37,6 +37,8 @@ export interface AdoptFileResult {
   known: number;
   /** Messages that never go out, because the service has their records. */
   superseded: number;
+  /** Records that we may have sent before: every field of them is sent once more. */
+  ours: number;
   /** Orders whose customer the service has not acknowledged: changes to them wait for it. */
   ordersWithoutCustomer: number;
   /** What is wrong with the list; then nothing was written, except for what `bound` says. */
@@ -68,7 +70,7 @@ export async function adoptFile(
     await run.check();
     if (options.dryRun) return run.result;
     if (run.result.problemCount === 0) await run.write();
-    else Object.assign(run.result, { bound: 0, superseded: 0, ordersWithoutCustomer: 0 });
+    else Object.assign(run.result, { bound: 0, superseded: 0, ours: 0, ordersWithoutCustomer: 0 });
     return run.result;
   } finally {
     await lease.release();
@@ -153,7 +155,7 @@ class Adopting {
         return;
       }
       if (written.bound > 0) killPoint('after-adopt-commit');
-      for (const count of ['bound', 'known', 'superseded', 'ordersWithoutCustomer'] as const)
+      for (const count of ['bound', 'known', 'superseded', 'ours', 'ordersWithoutCustomer'] as const)
         this.result[count] += written[count];
     }
   }
@@ -223,11 +225,12 @@ class Adopting {
       if (decision.to !== 'bound' || row === null || !row.content.mapped) continue;
       result.bound++;
       result.superseded += decision.supersedes.length;
+      if (decision.isOurs) result.ours++;
       if (row.entity === 'order' && row.customerKey !== null) customerKeys.push(row.customerKey);
       records.push({
         ...claim,
         decision,
-        contentHash: contentHash(row),
+        contentHash: decision.isOurs ? unknownContent : contentHash(row),
         mappingFingerprint: mappingFingerprint(this.context.settings, entity),
         identity: identityOf(row),
         record: canonicalJson(row.content.record),
@@ -272,6 +275,7 @@ function emptyResult(): AdoptFileResult {
     bound: 0,
     known: 0,
     superseded: 0,
+    ours: 0,
     ordersWithoutCustomer: 0,
     problems: [],
     problemCount: 0,

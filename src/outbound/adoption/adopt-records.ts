@@ -1,11 +1,12 @@
 import { ErpError, type ErpReader, type ReadCustomer, type ReadOrder } from '../../erp/erp-reader.js';
 import type { Entity } from '../../model/record.js';
+import { sweepAtNextPass } from '../../store/cursors.js';
 import { placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { insertAdoptions } from '../outbox/adoptions.js';
 import { BindingHolders } from '../outbox/binding-holders.js';
 import { bindRecords } from '../outbox/bindings.js';
-import { setContentHashes } from '../outbox/content-hash.js';
+import { provenRecord, setContentHashes } from '../outbox/content-hash.js';
 import { closeAsSettled } from '../outbox/transitions.js';
 import type { AdoptableMessage, AdoptableRecord, AdoptionClaim, AdoptionDecision } from './decide-adoption.js';
 
@@ -70,7 +71,7 @@ export interface AdoptedRecord extends AdoptionClaim {
 
 /**
  * Binds records as a person said. What the ERP says is the baseline: nothing is sent now, and a
- * later update carries what was edited since. The caller's transaction keeps everybody else from
+ * later update carries what was edited since. Of what may have been ours every field is sent at the next pass. The caller's transaction keeps everybody else from
  * claiming and capturing, and writes the audit.
  */
 export async function bindClaimed(
@@ -85,7 +86,7 @@ export async function bindClaimed(
       ...one,
       revision: decision.revision,
       generation: decision.generation,
-      acknowledged: record,
+      acknowledged: provenRecord(one.contentHash, record),
     })),
     await BindingHolders.of(tx, records),
     nowMs,
@@ -109,6 +110,8 @@ export async function bindClaimed(
     tx,
     records.flatMap(({ decision: { newest: id }, contentHash }) => (id === null ? [] : [{ id, contentHash }])),
   );
+  for (const entity of new Set(records.filter(({ decision }) => decision.isOurs).map((one) => one.entity)))
+    await sweepAtNextPass(tx, entity);
 }
 
 /** Keys of those of these customers that the service has acknowledged. */

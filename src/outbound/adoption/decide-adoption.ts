@@ -30,8 +30,11 @@ export interface AdoptableRecord {
 }
 
 export type AdoptionDecision =
-  /** `supersedes`: messages that never go out, because the service has the record. */
-  | { to: 'bound'; revision: number; generation: number; supersedes: number[]; newest: number | null }
+  /**
+   * `supersedes`: messages that never go out, because the service has the record. `isOurs`: we may have sent it, and the ERP may
+   * have changed it since, so what the service holds of it is unknown.
+   */
+  | { to: 'bound'; revision: number; generation: number; supersedes: number[]; newest: number | null; isOurs: boolean }
   /** It is bound to this id already. */
   | { to: 'known' }
   | { to: 'refused'; why: string };
@@ -61,8 +64,6 @@ export function decideAdoption(claim: AdoptionClaim, record: AdoptableRecord, id
     return refuse('it is being sent right now: try again in a minute');
   const mayExist = ({ state, parkClass }: AdoptableMessage) =>
     state === 'in_doubt' || (state === 'parked' && parkClass === 'unproven');
-  if (messages.some(mayExist))
-    return refuse('it may have been sent, and exist as another one: look at the service, then use outbox resolve');
 
   const newest = messages.at(-1);
   if (newest?.operation === 'delete' && newest.state === 'delivered')
@@ -72,8 +73,9 @@ export function decideAdoption(claim: AdoptionClaim, record: AdoptableRecord, id
     // A removal that was imported may be newer than what this store has said of the record.
     revision: Math.max(newest?.revision ?? 0, closed?.revision ?? 0),
     generation: Math.max(newest?.generation ?? 0, closed?.generation ?? 0),
-    supersedes: messages.filter(({ state }) => state === 'pending' || state === 'parked').map(({ id }) => id),
+    supersedes: messages.filter(({ state }) => ['pending', 'in_doubt', 'parked'].includes(state)).map(({ id }) => id),
     newest: newest?.id ?? null,
+    isOurs: messages.some(mayExist),
   };
 }
 

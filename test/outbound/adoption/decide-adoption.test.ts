@@ -41,6 +41,7 @@ describe('what follows when a person says which record at the service is ours', 
       generation: 0,
       supersedes: [],
       newest: null,
+      isOurs: false,
     });
     expect(decideAdoption(claim, { ...record, closed: { revision: 4, generation: 1 } }, true)).to.deep.include({
       revision: 4,
@@ -98,9 +99,21 @@ describe('what follows when a person says which record at the service is ours', 
     });
   });
 
-  it('leaves to `outbox resolve` what may exist, and what is being sent to its outcome', () => {
-    expect(why({ messages: [message({ state: 'in_doubt' })] })).to.contain('outbox resolve');
-    expect(why({ messages: [message({ state: 'parked', parkClass: 'unproven' })] })).to.contain('outbox resolve');
+  it('takes what may exist for ours, whose fields are unknown', () => {
+    for (const open of [{ state: 'in_doubt' }, { state: 'parked', parkClass: 'unproven' }] as const) {
+      const messages = [message(open), message({ id: 2, revision: 2, operation: 'update' })];
+      expect(decideAdoption(claim, { ...record, messages }, true)).to.deep.equal({
+        to: 'bound',
+        revision: 2,
+        generation: 0,
+        supersedes: [1, 2],
+        newest: 2,
+        isOurs: true,
+      });
+    }
+  });
+
+  it('leaves what is being sent to its outcome, and what was removed to a new create', () => {
     expect(why({ messages: [message({ state: 'sending' })] })).to.contain('being sent');
     expect(why({ messages: [message({ state: 'delivered', operation: 'delete' })] })).to.contain('removed');
   });
@@ -130,20 +143,21 @@ describe('what follows when a person says which record at the service is ours', 
         );
         expect(open, 'nothing is left that could go out').to.deep.equal([]);
         const last = all.at(-1);
+        const known = decision.isOurs ? unknownContent : 'A';
         const newest = last && {
           ...last,
           state: decision.supersedes.includes(last.id) ? ('superseded' as const) : last.state,
           parkClass: null,
-          contentHash: 'A',
+          contentHash: known,
           firstSentAt: null,
           foundAt: null,
         };
-        const binding = { revision: decision.revision, generation: decision.generation, contentHash: 'A' };
+        const binding = { revision: decision.revision, generation: decision.generation, contentHash: known };
         const next = nextRevision(isEdited ? 'B' : 'A', newest ?? null, binding, replays);
         if (next.action === 'write') {
           expect(next.operation).to.equal('update');
           expect(next.revision).to.be.greaterThan(decision.revision);
-        } else expect(isEdited).to.equal(false);
+        } else expect(isEdited || decision.isOurs).to.equal(false);
       }),
       { numRuns: 2_000 },
     );

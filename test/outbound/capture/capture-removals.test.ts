@@ -116,7 +116,13 @@ onBothLabs('an order that is removed', (kit) => {
     expect(await shapeOf(id)).to.deep.equal(['create delivered', 'delete pending']);
     await kit.store.transaction('the service is back', (tx) => resumeLane(tx, 'service', ['outage']));
     await kit.store.transaction('hurry', async (tx) => {
-      const context = { nowMs: Date.now(), keyLifetimeMs: 3_600_000, replaysRefusals: false, serviceId: null };
+      const context = {
+        nowMs: Date.now(),
+        keyLifetimeMs: 3_600_000,
+        replaysRefusals: false,
+        serviceId: null,
+        canLookUp: [],
+      };
       const filter: MessageFilter = { states: ['pending'] };
       const ids = await matchingIds(tx, filter, 0, 10);
       const [retried] = await decideForMessages(tx, ids, filter, 'retry', context, true);

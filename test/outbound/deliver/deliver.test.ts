@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { actOnMessages, planAction } from '../../../src/operator/act-on-messages.js';
+import { actOnMessages, planAction } from '../../../src/operator/plan-action.js';
 import { createKey } from '../../../src/outbound/outbox/idempotency-key.js';
 import { Lease } from '../../../src/store/lease.js';
 import { askAsAnother } from '../../support/jobs/ask-as-another.js';

@@ -11,7 +11,7 @@ export function say(
   serviceId: string | null = null,
 ): Promise<void> {
   return kit.store.transaction('say', async (tx) => {
-    const context = { nowMs: Date.now(), keyLifetimeMs: 3_600_000, replaysRefusals: false, serviceId };
+    const context = { nowMs: Date.now(), keyLifetimeMs: 3_600_000, replaysRefusals: false, serviceId, canLookUp: [] };
     const ids = await matchingIds(tx, filter, 0, 10);
     const decided = await decideForMessages(tx, ids, filter, action, context, true);
     await writeOperatorDecisions(tx, decided, 'test', 'a person looked', Date.now());

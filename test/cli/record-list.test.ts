@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { stringify } from 'csv-stringify/sync';
 import fc from 'fast-check';
-import { readAdoptionFile } from '../../src/cli/adopt.js';
+import { readRecordList } from '../../src/cli/record-list.js';
 import { useTempDir } from '../support/temp-dir.js';
 
 describe('the list of adoptions', () => {
@@ -12,7 +12,7 @@ describe('the list of adoptions', () => {
     const file = dir.file(`list-${++files}.csv`);
     writeFileSync(file, content);
     const lines: unknown[] = [];
-    for await (const line of readAdoptionFile(file)) lines.push(line);
+    for await (const line of readRecordList(file)) lines.push(line);
     return lines;
   };
   const both = [

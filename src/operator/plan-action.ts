@@ -1,0 +1,202 @@
+import { appendAudit } from '../audit/audit-log.js';
+import type { Entity } from '../model/record.js';
+import type { JobContext } from '../ops/job-context.js';
+import { killPoint } from '../ops/kill-point.js';
+import { lookUpEntities } from '../outbound/deliver/look-up.js';
+import { keyLifetimeMs } from '../outbound/outbox/idempotency-key.js';
+import type { Tx } from '../store/store.js';
+import { decideForMessages, matchingIds, type Operated, writeOperatorDecisions } from './act-on-messages.js';
+import type { MessageFilter } from './list-messages.js';
+import type { OperatorAction, OperatorContext } from './operator-action.js';
+
+/** Records that a person lists, with what the list says of them. */
+export interface NamedRecords {
+  /** Ids at the service by the key in the ERP, or by the number; null where the list names no ids. */
+  idByKey: ReadonlyMap<string, string | null>;
+  /** Lines that are no use, and why. */
+  unusable: readonly { key: string; why: string }[];
+}
+
+/** What an operator asks for. */
+export interface ActionRequest {
+  action: OperatorAction;
+  filter: MessageFilter;
+  /** The id at the service of the one record that is said to be delivered. */
+  serviceId: string | null;
+  list?: NamedRecords;
+  reason: string;
+}
+
+export interface ActionPlan {
+  /** How many messages match; of a list, how many lines there are. */
+  matched: number;
+  /** The messages that the action is possible for: what the operator confirms. */
+  ids: number[];
+  examples: Operated[];
+  /** How many messages (or lines) the action is not possible for, by the reason why, and some of them; of a list all of them. */
+  leftByReason: Map<string, number>;
+  leftExamples: { entity: Entity | null; key: string; number: string | null; why: string }[];
+}
+
+const maxExamples = 20;
+const batchSize = 200;
+
+/** Decides the action for every message that matches. Writes nothing. */
+export async function planAction(context: JobContext, request: ActionRequest): Promise<ActionPlan> {
+  const { filter, list } = request;
+  const plan: ActionPlan = { matched: 0, ids: [], examples: [], leftByReason: new Map(), leftExamples: [] };
+  if (list) {
+    for (const { key, why } of list.unusable)
+      leave(plan, { entity: filter.entity ?? null, key, number: null, why }, true);
+    plan.matched += list.unusable.length;
+    const keys = [...list.idByKey.keys()];
+    for (let start = 0; start < keys.length; start += batchSize)
+      await planLines(context, request, keys.slice(start, start + batchSize), plan);
+    return plan;
+  }
+  for (let afterId = 0; ; ) {
+    const page = await decidePage(context, request, filter, afterId);
+    if (page.last === undefined) return plan;
+    afterId = page.last;
+    for (const one of page.operated) {
+      plan.matched++;
+      note(plan, one);
+    }
+  }
+}
+
+/** A line of a list names one record. Those of its messages that have come to their end need no word. */
+async function planLines(context: JobContext, request: ActionRequest, keys: string[], plan: ActionPlan): Promise<void> {
+  const found = new Map<string, Operated[]>(keys.map((key) => [key, []]));
+  for (let afterId = 0; ; ) {
+    const page = await decidePage(context, request, { ...request.filter, keys }, afterId);
+    if (page.last === undefined) break;
+    afterId = page.last;
+    for (const one of page.operated) for (const name of namesOf(one.message)) found.get(name)?.push(one);
+  }
+  for (const [key, operated] of found) {
+    plan.matched++;
+    const left = (why: string) =>
+      leave(plan, { entity: operated[0]?.message.entity ?? null, key, number: null, why }, true);
+    const records = new Set(operated.map(({ message }) => `${message.entity} ${message.sourceKey}`));
+    const listed = operated.filter(({ message }) =>
+      namesOf(message).some((name) => name !== key && request.list?.idByKey.has(name)),
+    );
+    if (records.size > 1) left(`it names ${records.size} records: write a key or a number for each that no other has`);
+    else if (listed.length > 0) left('another line of the list names the same record');
+    else {
+      const possible = operated.filter(({ decision }) => decision.to !== null);
+      for (const one of possible) note(plan, one);
+      const last = operated.at(-1)?.decision;
+      if (possible.length === 0) left(last?.to === null ? last.why : 'no message matches');
+    }
+  }
+}
+
+function namesOf({ sourceKey, number }: Operated['message']): string[] {
+  return number === null || number === sourceKey ? [sourceKey] : [sourceKey, number];
+}
+
+async function decidePage(context: JobContext, request: ActionRequest, filter: MessageFilter, afterId: number) {
+  return context.store.read('look which messages match', async (tx) => {
+    const ids = await matchingIds(tx, filter, afterId, batchSize);
+    const operated = await decideForMessages(
+      tx,
+      ids,
+      filter,
+      request.action,
+      operatorContext(context, request),
+      false,
+      idNamedBy(request),
+    );
+    return { last: ids.at(-1), operated };
+  });
+}
+
+/** Does the action to the planned messages, batch by batch. @returns how many it was still possible for */
+export async function actOnMessages(
+  context: JobContext,
+  request: ActionRequest,
+  ids: readonly number[],
+): Promise<number> {
+  const { store, settings, actor } = context;
+  const { action, filter, reason } = request;
+  // Decides again with the rows locked, and writes the decisions and the audit in the same transaction.
+  const actOnBatch = async (tx: Tx, batch: readonly number[]) => {
+    const decided = await decideForMessages(
+      tx,
+      batch,
+      filter,
+      action,
+      operatorContext(context, request),
+      true,
+      idNamedBy(request),
+    );
+    const possible = decided.filter(({ decision }) => decision.to !== null);
+    const at = context.nowMs();
+    await writeOperatorDecisions(tx, possible, settings.installation, reason, at);
+    await appendAudit(
+      tx,
+      possible.map(({ message, decision }) => ({
+        event: 'operator',
+        outcome: action,
+        entity: message.entity,
+        sourceKey: message.sourceKey,
+        messageId: message.id,
+        actor,
+        detail: {
+          reason,
+          from: message.state,
+          parkClass: message.parkClass,
+          to: decision.to,
+          ...(decision.to === 'delivered' ? { serviceId: decision.serviceId } : {}),
+          ...('newKey' in decision && decision.newKey ? { generation: decision.generation } : {}),
+        },
+      })),
+      at,
+    );
+    killPoint('before-resolve-commit');
+    return possible.length;
+  };
+  let done = 0;
+  for (let start = 0; start < ids.length; start += batchSize) {
+    const batch = ids.slice(start, start + batchSize);
+    done += await store.transaction(`record the operator's ${action}`, (tx) => actOnBatch(tx, batch));
+    killPoint('after-resolve-commit');
+  }
+  return done;
+}
+
+function note(plan: ActionPlan, one: Operated): void {
+  const { message, decision } = one;
+  if (decision.to === null) {
+    const { entity, sourceKey: key, number } = message;
+    leave(plan, { entity, key, number, why: decision.why }, false);
+    return;
+  }
+  plan.ids.push(message.id);
+  if (plan.examples.length < maxExamples) plan.examples.push(one);
+}
+
+function leave(plan: ActionPlan, left: ActionPlan['leftExamples'][number], isListed: boolean): void {
+  plan.leftByReason.set(left.why, (plan.leftByReason.get(left.why) ?? 0) + 1);
+  if (isListed || plan.leftExamples.length < maxExamples) plan.leftExamples.push(left);
+}
+
+function idNamedBy({ list }: ActionRequest) {
+  if (!list) return undefined;
+  return ({ sourceKey, number }: { sourceKey: string; number: string | null }) =>
+    list.idByKey.get(sourceKey) ?? (number === null ? null : (list.idByKey.get(number) ?? null));
+}
+
+function operatorContext(context: JobContext, { serviceId }: ActionRequest): OperatorContext {
+  const { settings, nowMs } = context;
+  const { replaysRefusals } = settings.service.idempotency;
+  return {
+    nowMs: nowMs(),
+    keyLifetimeMs: keyLifetimeMs(settings.service),
+    replaysRefusals,
+    serviceId,
+    canLookUp: lookUpEntities(context),
+  };
+}
