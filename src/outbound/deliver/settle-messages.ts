@@ -56,7 +56,7 @@ export class MessageSettler implements Settler<ClaimedMessage, Delivered> {
     const adopted = await this.#adopt(tx, settled, at);
     const { existing, ...resent } = resentCustomers(settled, this.#resent);
     const how = { canLookUp: service.endpoints.lookUpOrder !== undefined, actor };
-    const doubted = await doubtOrderKeys(tx, existing, resent, how, at);
+    const doubted = existing.length > 0 ? await doubtOrderKeys(tx, existing, resent, how, at) : 0;
     killPoint('before-settle-commit');
     return {
       heard: all.map(({ about, sent, transition }) => ({

@@ -36,6 +36,7 @@ const doubted = `entity='order' AND operation='create' AND first_sent_at=${sentU
  * Stops the resend of orders that would rely on forgotten keys: those of the customers that exist already, in the transaction
  * that may bind these customers and so let their orders go, and all others where the keys are evidently forgotten. The service
  * is asked for them where it can be, otherwise they are parked.
+ * @param existing keys of the customers, at least one
  * @returns how many were parked
  */
 export async function doubtOrderKeys(
@@ -45,7 +46,6 @@ export async function doubtOrderKeys(
   { canLookUp, actor }: { canLookUp: boolean; actor: string },
   nowMs: number,
 ): Promise<number> {
-  if (existing.length === 0) return 0;
   const some = areKeysForgotten(resent) ? '' : `AND customer_key IN ${placeholders(existing.length)}`;
   const orders = await tx.rows<MessageName>(
     `SELECT id, entity, source_key FROM outbox_message
