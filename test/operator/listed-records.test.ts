@@ -4,6 +4,7 @@ import { actOnMessages, planAction } from '../../src/operator/plan-action.js';
 import { recover } from '../../src/operator/recover.js';
 import { adoptFile } from '../../src/outbound/adoption/adopt-file.js';
 import { unknownContent } from '../../src/outbound/outbox/content-hash.js';
+import { editSampleLine } from '../support/change-sample-erp.js';
 import { type Lab, type LabOptions, onBothLabs } from '../support/jobs/job-lab.js';
 import { each, holdAsLost, loseEverything } from '../support/jobs/lost-store.js';
 import { expectAllAtService } from '../support/jobs/service-of.js';
@@ -140,9 +141,7 @@ onBothLabs('records that a recovery parked', (kit) => {
       serviceId,
     }));
     // An edit that the lost store may have sent, or not.
-    await lab.changeErp('UPDATE sales_order_lines SET qty=qty+1 WHERE order_id=? AND line_no=1', [
-      lines[0]?.sourceKey as string,
-    ]);
+    await editSampleLine(lab.erp, Number(lines[0]?.sourceKey), 1, 7);
     const options = { entity: 'order', lines: () => each(lines), dryRun: false, reason: 'a test' } as const;
     const result = await adoptFile(lab.context, lab.reader, options);
     expect(result).to.include({ problemCount: 0, bound: orders, ours: orders, superseded: orders });

@@ -3,7 +3,7 @@ import type { Entity } from '../../model/record.js';
 import { sweepAtNextPass } from '../../store/cursors.js';
 import { placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
-import { insertAdoptions } from '../outbox/adoptions.js';
+import { insertAdoptions, reviewAdoptions } from '../outbox/adoptions.js';
 import { BindingHolders } from '../outbox/binding-holders.js';
 import { bindRecords } from '../outbox/bindings.js';
 import { provenRecord, setContentHashes } from '../outbox/content-hash.js';
@@ -110,8 +110,13 @@ export async function bindClaimed(
     tx,
     records.flatMap(({ decision: { newest: id }, contentHash }) => (id === null ? [] : [{ id, contentHash }])),
   );
-  for (const entity of new Set(records.filter(({ decision }) => decision.isOurs).map((one) => one.entity)))
+  const ours = records.filter(({ decision }) => decision.isOurs);
+  for (const entity of new Set(ours.map((one) => one.entity))) {
+    // It is ours that is written over: the person who said so has reviewed it.
+    const keys = ours.flatMap((one) => (one.entity === entity ? [one.sourceKey] : []));
+    await reviewAdoptions(tx, entity, keys, nowMs);
     await sweepAtNextPass(tx, entity);
+  }
 }
 
 /** Keys of those of these customers that the service has acknowledged. */

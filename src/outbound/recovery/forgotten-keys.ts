@@ -70,7 +70,7 @@ export async function doubtOrderKeys(
   const count = (await tx.value<number>(`SELECT COUNT(*) FROM outbox_message WHERE ${doubted}`)) ?? 0;
   const next = canLookUp
     ? 'Waybill asks the service for each of them.'
-    : 'Name the ids of those that are there (`waybill outbox resolve --entity order --delivered --file ids.csv`); `--not-delivered` sends the others.';
+    : 'Name the ids of those that are there (`waybill outbox resolve --entity order --delivered --file ids.csv --reason "…"`); `--not-delivered` sends the others.';
   await raiseAlert(
     tx,
     forgottenKeysAlert,
