@@ -1,6 +1,13 @@
 import { z } from 'zod';
 import { Secret } from '../model/secret.js';
-import { checkDelivery, checkRetention, checkSchedule, checkStore, checkWebhooks } from './checks/check-operation.js';
+import {
+  checkDatabaseTls,
+  checkDelivery,
+  checkRetention,
+  checkSchedule,
+  checkStore,
+  checkWebhooks,
+} from './checks/check-operation.js';
 import { checkCustomers, checkInvoices, checkOrders, checkWriteBack } from './checks/check-records.js';
 import {
   checkAnswers,
@@ -48,6 +55,7 @@ const crossChecks: ((settings: Given, report: Report) => void)[] = [
   checkRetention,
   checkSchedule,
   checkStore,
+  checkDatabaseTls,
 ];
 
 type Issue = z.core.$ZodIssue;

@@ -6,6 +6,7 @@ import { ConfigurationError } from './configuration-error.js';
 import { environmentOverrides } from './environment-overrides.js';
 import { readSettingsFiles } from './read-settings-files.js';
 import { refuseSecretsInFiles, resolveSecrets } from './resolve-secrets.js';
+import { type DatabaseTls, isTlsRequired } from './sections/database-server.js';
 import { isLoopback } from './sections/value-types.js';
 import type { Settings } from './settings.js';
 import { setIn } from './tree-path.js';
@@ -44,24 +45,44 @@ function storeFile(file: string, env: NodeJS.ProcessEnv): string {
 }
 
 function resolvePaths(settings: Settings, configDir: string, env: NodeJS.ProcessEnv): Settings {
-  const { erp, store, service, webhooks } = settings;
-  const { caFile, certificateFile, ...tls } = service.tls;
+  const { erp, store, service, webhooks, writeBack } = settings;
   return {
     ...settings,
     service: {
       ...service,
       // From here on there is one address: that of the environment in use.
       baseUrl: service.environment === 'sandbox' ? (service.sandboxUrl ?? service.baseUrl) : service.baseUrl,
-      tls: {
-        ...tls,
-        ...(caFile === undefined ? {} : { caFile: resolve(configDir, caFile) }),
-        ...(certificateFile === undefined ? {} : { certificateFile: resolve(configDir, certificateFile) }),
-      },
+      tls: withPemPaths(service.tls, configDir),
     },
-    erp: erp.type === 'sqlite' ? { ...erp, file: resolve(configDir, erp.file) } : erp,
-    store: withPaths(store, env),
+    erp: erp.type === 'sqlite' ? { ...erp, file: resolve(configDir, erp.file) } : withTls(erp, configDir),
+    writeBack: { ...writeBack, tls: writeBackTls(settings, configDir) },
+    store: withPaths(store.type === 'mysql' ? withTls(store, configDir) : store, env),
     webhooks: { ...webhooks, secretFiles: webhooks.secretFiles.map((file) => resolve(configDir, file)) },
   };
+}
+
+type PemFiles = { caFile?: string | undefined; certificateFile?: string | undefined };
+
+function withPemPaths<Tls extends PemFiles>({ caFile, certificateFile, ...tls }: Tls, configDir: string) {
+  return {
+    ...tls,
+    ...(caFile === undefined ? {} : { caFile: resolve(configDir, caFile) }),
+    ...(certificateFile === undefined ? {} : { certificateFile: resolve(configDir, certificateFile) }),
+  };
+}
+
+/** From here on the mode is known. */
+function withTls<Server extends { host: string; tls: DatabaseTls }>(server: Server, configDir: string): Server {
+  const { host, tls } = server;
+  const mode = isTlsRequired(host, tls.mode) ? ('required' as const) : ('off' as const);
+  return { ...server, tls: { ...withPemPaths(tls, configDir), mode } };
+}
+
+function writeBackTls({ erp, writeBack }: Settings, configDir: string): DatabaseTls {
+  const { host, tls } = writeBack;
+  if (erp.type === 'sqlite') return tls;
+  const server = host === undefined ? { host: erp.host, tls: { ...erp.tls, ...tls } } : { host, tls };
+  return withTls(server, configDir).tls;
 }
 
 function withPaths(store: Settings['store'], env: NodeJS.ProcessEnv): Settings['store'] {
@@ -134,7 +155,14 @@ export function loadSettings(options: LoadOptions = {}): LoadedSettings {
 
   const resolved = resolvePaths(settings, configDir, env);
   const webhookSecrets = checkWebhookSecrets(resolved.webhooks);
-  const wrongFiles = [...checkTlsFiles(resolved.service.tls), ...webhookSecrets.problems];
+  const { service, erp, store, writeBack } = resolved;
+  const wrongFiles = [
+    ...checkTlsFiles('service.tls', service.tls),
+    ...(erp.type === 'mysql' ? checkTlsFiles('erp.tls', erp.tls) : []),
+    ...(erp.type === 'mysql' && writeBack.enabled ? checkTlsFiles('writeBack.tls', writeBack.tls) : []),
+    ...(store.type === 'mysql' ? checkTlsFiles('store.tls', store.tls) : []),
+    ...webhookSecrets.problems,
+  ];
   if (wrongFiles.length > 0) throw new ConfigurationError(configDir, wrongFiles);
   return {
     settings: freezeDeeply(resolved),

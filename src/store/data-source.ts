@@ -2,6 +2,7 @@ import { chmodSync, closeSync, mkdirSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DataSource } from 'typeorm';
 import type { StoreSettings } from '../config/sections/store.js';
+import { mysqlTransport } from '../model/mysql-transport.js';
 import { Initial1700000000000 } from './migrations/1700000000000-initial.js';
 import { SqliteDriver } from './sqlite-driver.js';
 
@@ -63,11 +64,13 @@ export function storeDataSource(settings: StoreSettings, readOnly = false): Data
       },
     });
   }
+  const transport = mysqlTransport(settings);
   return new DataSource({
     ...common,
     type: 'mysql',
-    host: settings.host,
-    port: settings.port,
+    host: transport.host,
+    port: transport.port,
+    ...('ssl' in transport ? { ssl: transport.ssl } : {}),
     database: settings.database,
     username: settings.user,
     password: settings.password?.reveal(),
@@ -77,6 +80,7 @@ export function storeDataSource(settings: StoreSettings, readOnly = false): Data
     bigNumberStrings: false,
     dateStrings: true,
     extra: {
+      ...('stream' in transport ? { stream: transport.stream } : {}),
       // Sums of whole numbers; the store has no DECIMAL column.
       decimalNumbers: true,
       connectionLimit: 6,

@@ -4,7 +4,7 @@ import type { DataSource } from 'typeorm';
 import type { StoreSettings } from '../config/sections/store.js';
 import { createPrivateFile, limitSessions, migrations, storeDataSource } from './data-source.js';
 import { Store } from './store.js';
-import { StoreError } from './store-error.js';
+import { StoreError, tlsHint } from './store-error.js';
 import { readStoreInfo, writeStoreInfo } from './store-info.js';
 
 interface OpenedStore {
@@ -45,11 +45,12 @@ async function connect(settings: StoreSettings, readOnly = false): Promise<DataS
     if (settings.type === 'sqlite' && !readOnly) createPrivateFile(settings.file);
     return await storeDataSource(settings, readOnly).initialize();
   } catch (cause) {
-    const reason = (cause as Error).message || (cause as { code?: string }).code;
-    throw new StoreError(
-      `The store ${place} can not be opened: ${reason}. Check the settings under \`store\`, and that it is running and writable.`,
-      { cause, unreachable: true },
-    );
+    const { message, code } = cause as { message?: string; code?: string };
+    const advice = tlsHint(code) ?? 'Check the settings under `store`, and that it is running and writable.';
+    throw new StoreError(`The store ${place} can not be opened: ${message || code}. ${advice}`, {
+      cause,
+      unreachable: true,
+    });
   }
 }
 

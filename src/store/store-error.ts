@@ -19,15 +19,25 @@ export class StoreError extends Error {
     // The driver's message, without TypeORM's copy of the statement and its parameters (they may hold personal data).
     const message = (driver as { message?: string }).message ?? String(cause);
     const unreachable = closed || isConnectionCode(code);
-    const hint = unreachable ? ' Is the database running, and do host, port and account in `store` fit?' : '';
+    const hint = unreachable
+      ? ` ${tlsHint(code) ?? 'Is the database running, and do host, port and account in `store` fit?'}`
+      : '';
     return new StoreError(`The store failed to ${action}: ${message}.${hint}`, { cause: driver, unreachable });
   }
+}
+
+/** What to do about a connection that could not be made secure. */
+export function tlsHint(code: string | undefined): string | undefined {
+  if (code === 'HANDSHAKE_NO_SSL_SUPPORT')
+    return 'Switch TLS on at the server, or set store.tls.mode: off where everything may be read on the way.';
+  if (code !== 'HANDSHAKE_SSL_ERROR') return undefined;
+  return 'Compare the certificate of the server with store.tls.caFile and store.tls.serverName.';
 }
 
 function isConnectionCode(code: string | undefined): boolean {
   return (
     code !== undefined &&
-    /^(ECONN|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENOTFOUND|EAI_AGAIN|PROTOCOL_|ER_ACCESS_DENIED|ER_DBACCESS_DENIED|ER_BAD_DB|ER_SERVER_SHUTDOWN|ER_CON_COUNT|SQLITE_CANTOPEN)/.test(
+    /^(ECONN|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENOTFOUND|EAI_AGAIN|PROTOCOL_|ER_ACCESS_DENIED|ER_DBACCESS_DENIED|ER_BAD_DB|ER_SERVER_SHUTDOWN|ER_CON_COUNT|HANDSHAKE_|SQLITE_CANTOPEN)/.test(
       code,
     )
   );

@@ -34,7 +34,7 @@ describe('the settings of the write-back', () => {
     expect(problemsOf({ enabled: true, user: 'waybill_reader' })).to.deep.equal([
       'writeBack.user is the account that reads the ERP',
     ]);
-    expect(problemsOf({ enabled: true, user: 'waybill_reader', host: '192.0.2.7' })).to.deep.equal([]);
+    expect(problemsOf({ enabled: true, user: 'waybill_reader', host: 'side.example.test' })).to.deep.equal([]);
     expect(problemsOf({ enabled: true, user: 'waybill_writer', port: 3307, database: 'side' })).to.deep.equal([]);
     const sqlite = { ...sampleErpMapping.erp, type: 'sqlite', file: 'erp.sqlite' };
     expect(problemsOf({ enabled: true }, sqlite), 'SQLite knows no accounts').to.deep.equal([]);

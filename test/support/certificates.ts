@@ -33,12 +33,12 @@ export class Authority {
     this.cert = readFileSync(this.certFile, 'utf8');
   }
 
-  /** A certificate for this machine or for a client, which this authority vouches for. */
-  issue(name: string, passphrase?: string): Certificate {
+  /** A certificate for this machine or for a client, which this authority vouches for for so many days from now. */
+  issue(name: string, passphrase?: string, days = 2): Certificate {
     const at = (end: string) => join(this.#folder, `${name}.${end}`);
     openssl(['req', ...freshKey, '-subj', `/CN=${name}`, '-keyout', at('key'), '-out', at('csr')]);
     writeFileSync(at('ext'), 'subjectAltName=DNS:localhost,IP:127.0.0.1\n');
-    const by = ['-CA', this.certFile, '-CAkey', this.#keyFile, '-CAcreateserial', '-days', '2'];
+    const by = ['-CA', this.certFile, '-CAkey', this.#keyFile, '-CAcreateserial', '-days', String(days)];
     openssl(['x509', '-req', '-in', at('csr'), ...by, '-extfile', at('ext'), '-out', at('pem')]);
     if (passphrase !== undefined) {
       openssl(['pkey', '-in', at('key'), '-aes256', '-passout', `pass:${passphrase}`, '-out', at('locked')]);

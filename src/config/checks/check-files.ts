@@ -1,17 +1,25 @@
 import { readFileSync } from 'node:fs';
 import { createSecureContext } from 'node:tls';
-import { webhookSecretProblem } from '../../model/secret.js';
+import { type Secret, webhookSecretProblem } from '../../model/secret.js';
 import type { ConfigurationProblem } from '../configuration-error.js';
 import { readSecretFile } from '../sections/secret-file.js';
 import type { Settings } from '../settings.js';
 
-/** Whether the files of `service.tls` can be read, hold what they should, and belong together. */
-export function checkTlsFiles({
-  caFile,
-  certificateFile,
-  key,
-  passphrase,
-}: Settings['service']['tls']): ConfigurationProblem[] {
+interface TlsFiles {
+  caFile?: string | undefined;
+  certificateFile?: string | undefined;
+  key?: Secret | undefined;
+  passphrase?: Secret | undefined;
+}
+
+/**
+ * Whether the files of a group for TLS can be read, hold what they should, and belong together.
+ * @param group its place, such as `service.tls`
+ */
+export function checkTlsFiles(
+  group: string,
+  { caFile, certificateFile, key, passphrase }: TlsFiles,
+): ConfigurationProblem[] {
   const problems: ConfigurationProblem[] = [];
   const check = (path: string, file: string | undefined, hint: string, use: (pem: string) => void) => {
     if (file === undefined) return;
@@ -31,14 +39,14 @@ export function checkTlsFiles({
       problems.push({ path, message, found: file, hint });
     }
   };
-  check('service.tls.caFile', caFile, 'it has to be PEM', (ca) => {
+  check(`${group}.caFile`, caFile, 'it has to be PEM', (ca) => {
     // OpenSSL takes a file without a single certificate for an empty list of authorities.
     if (!ca.includes('-----BEGIN CERTIFICATE-----'))
       throw Object.assign(new Error('no certificate'), { reason: 'no certificate in it' });
     createSecureContext({ ca });
   });
   const together = 'check that certificate, private key and passphrase belong together, and that both files are PEM';
-  check('service.tls.certificateFile', certificateFile, together, (cert) => {
+  check(`${group}.certificateFile`, certificateFile, together, (cert) => {
     if (key === undefined) return;
     createSecureContext({ cert, key: key.reveal(), ...(passphrase ? { passphrase: passphrase.reveal() } : {}) });
   });

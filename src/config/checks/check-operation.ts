@@ -1,4 +1,6 @@
-import { type Given, type Report, requireSetting } from '../configuration-error.js';
+import { isIP } from 'node:net';
+import { type Given, type Partly, type Report, requireSetting } from '../configuration-error.js';
+import { type DatabaseTls, isTlsRequired } from '../sections/database-server.js';
 import type { QuietHours } from '../sections/schedule.js';
 
 export function checkDelivery({ delivery = {}, service = {} }: Given, report: Report): void {
@@ -76,6 +78,35 @@ export function checkSchedule({ schedule }: Given, report: Report): void {
         allowed: 'another time; a whole day is from "00:00" to "24:00"',
       });
   }
+}
+
+/** What a secure connection to a database needs. */
+export function checkDatabaseTls({ erp, store, writeBack }: Given, report: Report): void {
+  const check = (group: string, server: { host?: string | undefined; tls?: Partly<DatabaseTls> } | undefined) => {
+    const { host, tls } = server ?? {};
+    if (host === undefined || !isTlsRequired(host, tls?.mode)) return;
+    if (isIP(host) !== 0)
+      requireSetting(
+        tls?.serverName,
+        `${group}.tls.serverName`,
+        `the name in the server’s certificate, because its host ${host} is an address`,
+        report,
+      );
+    if (tls?.certificateFile !== undefined)
+      requireSetting(
+        tls.key,
+        `${group}.tls.keyFile`,
+        `the file with the private key of ${group}.tls.certificateFile`,
+        report,
+      );
+  };
+  if (erp?.type === 'mysql') check('erp', erp);
+  if (store?.type === 'mysql') check('store', store);
+  if (erp?.type === 'mysql' && writeBack?.enabled === true)
+    check(
+      'writeBack',
+      writeBack.host === undefined ? { host: erp.host, tls: { ...erp.tls, ...writeBack.tls } } : writeBack,
+    );
 }
 
 export function checkStore({ store }: Given, report: Report): void {

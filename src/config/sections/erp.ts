@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { mysqlConnection, positive, text, timeZone, variants } from './value-types.js';
+import { mysqlConnection } from './database-server.js';
+import { positive, text, timeZone, variants } from './value-types.js';
 
 const erpKind = 'Kind of database. mysql: MySQL or MariaDB. sqlite: a SQLite file.';
 
@@ -21,7 +22,7 @@ export const erpSettings = variants(
         host: 'Server of the ERP database.',
         database: 'Name of the ERP database.',
         user: 'An account that may only SELECT.',
-        credential: 'erp-password',
+        credential: 'erp',
       }),
       ...common,
     }),

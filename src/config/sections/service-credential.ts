@@ -5,15 +5,13 @@ import {
   decimal,
   group,
   httpAddress,
+  pemFile,
   secret,
   secretFile,
   text,
   textLike,
   variants,
 } from './value-types.js';
-
-const pemFile = (content: string) =>
-  text.optional().describe(`PEM file with ${content}, relative to the configuration folder.`);
 
 const ownSettings = 'they have settings of their own';
 

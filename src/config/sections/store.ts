@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { mysqlConnection, text, variants } from './value-types.js';
+import { mysqlConnection } from './database-server.js';
+import { text, variants } from './value-types.js';
 
 const storeKind = 'Kind of database. sqlite: a file, nothing to install. mysql: MySQL or MariaDB, also for a standby.';
 
@@ -27,7 +28,7 @@ export const storeSettings = variants(
         host: 'Server of the store.',
         database: 'Name of the store’s database; it belongs to Waybill alone.',
         user: 'Account that owns the store’s tables.',
-        credential: 'store-password',
+        credential: 'store',
       }),
       witnessFile,
     }),

@@ -139,7 +139,7 @@ export const httpAddress = (example: string, credentialsBelong: string) =>
 
 /** Whether a host name stays on this machine. */
 export function isLoopback(hostname: string): boolean {
-  return /^(localhost|.*\.localhost|127(\.\d+){3}|\[::1\])$/.test(hostname);
+  return /^(localhost|.*\.localhost|127(\.\d+){3}|\[::1\]|::1)$/.test(hostname);
 }
 
 /** Whether what is sent to an address can be read on the way there: plain HTTP to another machine. */
@@ -162,6 +162,10 @@ export const secretFile = (content: string, credential: string) =>
       `File that holds ${content}, relative to the configuration folder; credential \`${credential}\` under systemd.`,
     );
 
+/** The setting that names a file with certificates or keys that are public. */
+export const pemFile = (content: string) =>
+  text.optional().describe(`PEM file with ${content}, relative to the configuration folder.`);
+
 /** One SQL statement. A semicolon at its end is dropped, because the query is read as part of a larger one. */
 export const query = text
   .refine((sql) => /[^;\s]/.test(sql), { abort: true })
@@ -173,18 +177,3 @@ export const columns = z
   .transform((value) => (Array.isArray(value) ? value : [value]))
   .refine((names) => new Set(names).size === names.length, { error: 'names a column twice', abort: true })
   .meta({ allowed: 'a column name, or a list of them without repetition' });
-
-/**
- * How a database on a MySQL or MariaDB server is reached; the ERP and the store are described alike.
- * @param meanings what is particular to one of them, and the name of its credential under systemd
- */
-export function mysqlConnection(meanings: { host: string; database: string; user: string; credential: string }) {
-  return {
-    host: text.default('127.0.0.1').describe(meanings.host),
-    port: whole(1, 65_535).default(3306).describe('Port of that server.'),
-    database: text.describe(meanings.database),
-    user: text.describe(meanings.user),
-    password: secret.optional().describe('Password of that account. Only from the environment; prefer passwordFile.'),
-    passwordFile: secretFile('the password', meanings.credential),
-  };
-}

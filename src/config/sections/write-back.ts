@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import { databaseTls } from './database-server.js';
 import { flag, group, positive, query, secret, secretFile, text, textLike, whole } from './value-types.js';
 
 const target = (table: string, what: string, gone: string) =>
@@ -30,6 +31,9 @@ export const writeBackSettings = group(
       .describe('An account of its own, with no more than the grants that `waybill erp side-tables` prints.'),
     password: secret.optional().describe('Password of that account. Only from the environment; prefer passwordFile.'),
     passwordFile: secretFile('the password', 'write-back-password'),
+    tls: databaseTls('write-back-tls-key').describe(
+      'Secure connection to that server. Where writeBack.host is not set, what is not given here is as in erp.tls.',
+    ),
     batchSize: whole(1, 1000, 'records').default(200).describe('Records written in one transaction.'),
     timeoutSeconds: positive(60)
       .default(20)

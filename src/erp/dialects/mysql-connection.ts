@@ -1,5 +1,6 @@
 import { type Connection, createConnection } from 'mysql2/promise';
 import PQueue from 'p-queue';
+import { type MysqlPlace, mysqlTransport } from '../../model/mysql-transport.js';
 import type { Secret } from '../../model/secret.js';
 
 const CONNECT_TIMEOUT_MS = 5_000;
@@ -9,9 +10,7 @@ const PING_TIMEOUT_MS = 2_000;
 /** How much later than the server we give up on a statement: a server that is frozen can't keep its own limit. */
 export const GRACE_MS = 5_000;
 
-interface MysqlAccount {
-  host: string;
-  port: number;
+interface MysqlAccount extends MysqlPlace {
   database: string;
   user?: string | undefined;
   password?: Secret | undefined;
@@ -72,10 +71,9 @@ export abstract class MysqlConnection {
   }
 
   async #open(): Promise<Connection> {
-    const { host, port, database, user, password } = this.account;
+    const { database, user, password } = this.account;
     const connection = await createConnection({
-      host,
-      port,
+      ...mysqlTransport(this.account),
       database,
       ...(user === undefined ? {} : { user }),
       ...(password === undefined ? {} : { password: password.reveal() }),

@@ -10,10 +10,11 @@ export class MysqlErpWriter extends MysqlConnection implements WritableErpDataba
   readonly dialect = mysqlDialect;
   readonly #limitMs: number;
 
-  constructor(erp: MysqlSettings, { host, port, database, user, password, timeoutSeconds }: WriteBackSettings) {
+  constructor(erp: MysqlSettings, { host, port, tls, database, user, password, timeoutSeconds }: WriteBackSettings) {
     const account = {
       host: host ?? erp.host,
       port: port ?? erp.port,
+      tls,
       database: database ?? erp.database,
       user,
       password,

@@ -6,6 +6,9 @@ type Row<Kind> = readonly [kind: Kind, advice: string, ...codes: string[]];
 
 const AGAIN_LATER = 'It is tried again later.';
 const PRINTED = '`waybill erp side-tables` prints what is needed.';
+const NO_TLS = 'Switch TLS on at the server, or set';
+const IN_THE_CLEAR = 'where everything may be read on the way.';
+const COMPARE = 'Compare the certificate of the server with';
 /** MariaDB's own: max_statement_time was exceeded. The driver has no name for it. */
 const MAX_STATEMENT_TIME = '1969';
 /** MariaDB's own: a CHECK constraint. The driver takes it for another error, of MySQL. */
@@ -16,6 +19,8 @@ const readFailures = byCode<ErpErrorKind>([
   ['unreachable', 'Check erp.host.', 'ENOTFOUND'],
   ['unreachable', 'Check erp.host and erp.port, and the firewall.', 'ETIMEDOUT'],
   ['unreachable', 'Check erp.user and its password.', 'ER_ACCESS_DENIED_ERROR'],
+  ['unreachable', `${NO_TLS} erp.tls.mode: off ${IN_THE_CLEAR}`, 'HANDSHAKE_NO_SSL_SUPPORT'],
+  ['unreachable', `${COMPARE} erp.tls.caFile and erp.tls.serverName.`, 'HANDSHAKE_SSL_ERROR'],
   ['unreachable', 'Check erp.database and what erp.user may read.', 'ER_DBACCESS_DENIED_ERROR'],
   ['unreachable', 'Check erp.database.', 'ER_BAD_DB_ERROR'],
   ['query', 'Grant SELECT on the table to erp.user.', 'ER_TABLEACCESS_DENIED_ERROR'],
@@ -35,6 +40,8 @@ const writeFailures = byCode<WriteBackErrorKind>([
   ['target', `The account of writeBack may do nothing in writeBack.database; ${PRINTED}`, 'ER_DBACCESS_DENIED_ERROR'],
   ['target', 'Check writeBack.user and its password.', 'ER_ACCESS_DENIED_ERROR'],
   ['target', 'Check writeBack.database.', 'ER_BAD_DB_ERROR'],
+  ['unreachable', `${NO_TLS} writeBack.tls.mode: off ${IN_THE_CLEAR}`, 'HANDSHAKE_NO_SSL_SUPPORT'],
+  ['unreachable', `${COMPARE} writeBack.tls.caFile and writeBack.tls.serverName.`, 'HANDSHAKE_SSL_ERROR'],
   ['target', `Make the table; ${PRINTED}`, 'ER_NO_SUCH_TABLE'],
   ['target', `Add the column, or make the table anew; ${PRINTED}`, 'ER_BAD_FIELD_ERROR'],
   ['target', 'Correct the statement under writeBack.', 'ER_PARSE_ERROR'],
@@ -66,7 +73,7 @@ export function mysqlWriteFailure(cause: unknown, what: string, place: string): 
   const { errno, code, sqlState, words } = driverError(cause);
   const unlisted = [kindByState(sqlState, errno !== undefined && /^ER_|^\d+$/.test(code)), ''] as const;
   const [kind, known] = writeFailures.get(code) ?? writeFailures.get(String(errno)) ?? unlisted;
-  const advice = kind === 'target' ? known || 'Correct what it names.' : '';
+  const advice = known || (kind === 'target' ? 'Correct what it names.' : '');
   return new WriteBackError(kind, `Could not write ${what} back into ${place}: ${words}. ${advice}`.trim(), { cause });
 }
 

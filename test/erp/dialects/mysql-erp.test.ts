@@ -238,6 +238,7 @@ describe('an ERP server that goes away', () => {
       password: new Secret(database.password),
       timeZone: 'Europe/Berlin',
       queryTimeoutSeconds: 0.5,
+      tls: { mode: 'off' as const },
     };
     const reader = openReader({ type: 'mysql' } as never, { erp });
     expect(await reader.count('order')).to.equal(1);

@@ -1,0 +1,47 @@
+import { z } from 'zod';
+import { group, isLoopback, pemFile, secret, secretFile, text, whole } from './value-types.js';
+
+/** @param credential what systemd calls the private key */
+export const databaseTls = (credential: string) =>
+  group('Secure connection to that server.', {
+    mode: z
+      .enum(['required', 'off'])
+      .optional()
+      .describe(
+        'required: the server is told nothing before it has shown a certificate for its name from a trusted authority. off: everything travels in the clear. Default: off for a server on this machine, else required.',
+      ),
+    caFile: pemFile('certificates of the authorities to trust; the well-known ones are then not trusted'),
+    serverName: text
+      .optional()
+      .describe(
+        'Name that the certificate of the server has to hold. Default: host; required where host is an address.',
+      ),
+    certificateFile: pemFile('the client certificate and its chain, where the server asks for one'),
+    key: secret
+      .optional()
+      .describe('Private key of the client certificate, PEM. Only from the environment; prefer keyFile.'),
+    keyFile: secretFile('the private key of the client certificate, PEM', credential),
+  });
+
+export type DatabaseTls = z.output<ReturnType<typeof databaseTls>>;
+
+/**
+ * How a database on a MySQL or MariaDB server is reached; the ERP and the store are described alike.
+ * @param meanings what is particular to one of them, and the first word of its credentials under systemd
+ */
+export function mysqlConnection(meanings: { host: string; database: string; user: string; credential: string }) {
+  return {
+    host: text.default('127.0.0.1').describe(meanings.host),
+    port: whole(1, 65_535).default(3306).describe('Port of that server.'),
+    database: text.describe(meanings.database),
+    user: text.describe(meanings.user),
+    password: secret.optional().describe('Password of that account. Only from the environment; prefer passwordFile.'),
+    passwordFile: secretFile('the password', `${meanings.credential}-password`),
+    tls: databaseTls(`${meanings.credential}-tls-key`),
+  };
+}
+
+/** Whether a connection to this host has to be secure. */
+export function isTlsRequired(host: string, mode: DatabaseTls['mode']): boolean {
+  return mode === undefined ? !isLoopback(host) : mode === 'required';
+}
