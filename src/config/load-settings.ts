@@ -1,4 +1,5 @@
 import { basename, delimiter, dirname, join, resolve } from 'node:path';
+import { isLoopback } from '../model/mysql-transport.js';
 import { Secret } from '../model/secret.js';
 import { checkSettings } from './check-settings.js';
 import { checkTlsFiles, checkWebhookSecrets } from './checks/check-files.js';
@@ -6,8 +7,6 @@ import { ConfigurationError } from './configuration-error.js';
 import { environmentOverrides } from './environment-overrides.js';
 import { readSettingsFiles } from './read-settings-files.js';
 import { refuseSecretsInFiles, resolveSecrets } from './resolve-secrets.js';
-import { type DatabaseTls, isTlsRequired } from './sections/database-server.js';
-import { isLoopback } from './sections/value-types.js';
 import type { Settings } from './settings.js';
 import { setIn } from './tree-path.js';
 
@@ -54,9 +53,12 @@ function resolvePaths(settings: Settings, configDir: string, env: NodeJS.Process
       baseUrl: service.environment === 'sandbox' ? (service.sandboxUrl ?? service.baseUrl) : service.baseUrl,
       tls: withPemPaths(service.tls, configDir),
     },
-    erp: erp.type === 'sqlite' ? { ...erp, file: resolve(configDir, erp.file) } : withTls(erp, configDir),
-    writeBack: { ...writeBack, tls: writeBackTls(settings, configDir) },
-    store: withPaths(store.type === 'mysql' ? withTls(store, configDir) : store, env),
+    erp:
+      erp.type === 'sqlite'
+        ? { ...erp, file: resolve(configDir, erp.file) }
+        : { ...erp, tls: withPemPaths(erp.tls, configDir) },
+    writeBack: { ...writeBack, tls: withPemPaths(writeBack.tls, configDir) },
+    store: withPaths(store, configDir, env),
     webhooks: { ...webhooks, secretFiles: webhooks.secretFiles.map((file) => resolve(configDir, file)) },
   };
 }
@@ -71,21 +73,7 @@ function withPemPaths<Tls extends PemFiles>({ caFile, certificateFile, ...tls }:
   };
 }
 
-/** From here on the mode is known. */
-function withTls<Server extends { host: string; tls: DatabaseTls }>(server: Server, configDir: string): Server {
-  const { host, tls } = server;
-  const mode = isTlsRequired(host, tls.mode) ? ('required' as const) : ('off' as const);
-  return { ...server, tls: { ...withPemPaths(tls, configDir), mode } };
-}
-
-function writeBackTls({ erp, writeBack }: Settings, configDir: string): DatabaseTls {
-  const { host, tls } = writeBack;
-  if (erp.type === 'sqlite') return tls;
-  const server = host === undefined ? { host: erp.host, tls: { ...erp.tls, ...tls } } : { host, tls };
-  return withTls(server, configDir).tls;
-}
-
-function withPaths(store: Settings['store'], env: NodeJS.ProcessEnv): Settings['store'] {
+function withPaths(store: Settings['store'], configDir: string, env: NodeJS.ProcessEnv): Settings['store'] {
   const given = store.witnessFile;
   if (store.type === 'sqlite') {
     const file = storeFile(store.file, env);
@@ -94,7 +82,8 @@ function withPaths(store: Settings['store'], env: NodeJS.ProcessEnv): Settings['
     return { ...store, file, witnessFile: given ? storeFile(given, env) : beside };
   }
   const name = `${store.host}-${store.port}-${store.database}`.replaceAll(/[^A-Za-z0-9._-]/g, '_');
-  return { ...store, witnessFile: storeFile(given ?? `data/witness/${name}.json`, env) };
+  const witnessFile = storeFile(given ?? `data/witness/${name}.json`, env);
+  return { ...store, witnessFile, tls: withPemPaths(store.tls, configDir) };
 }
 
 /**
@@ -111,7 +100,7 @@ export function settingsFrom(given: unknown): Settings {
 function advice({ webhooks, orders }: Settings): string[] {
   const warnings: string[] = [];
   const { enabled, host } = webhooks;
-  if (enabled && !isLoopback(host) && host !== '::1')
+  if (enabled && !isLoopback(host))
     warnings.push(
       `webhooks.host is ${host}: others can reach this address, and the listener does not speak https; put a reverse proxy in front of 127.0.0.1 instead`,
     );

@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
+import { isTlsRequired } from '../../model/mysql-transport.js';
 import { type Given, type Partly, type Report, requireSetting } from '../configuration-error.js';
-import { type DatabaseTls, isTlsRequired } from '../sections/database-server.js';
+import type { DatabaseTls } from '../sections/database-server.js';
 import type { QuietHours } from '../sections/schedule.js';
 
 export function checkDelivery({ delivery = {}, service = {} }: Given, report: Report): void {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { group, isLoopback, pemFile, secret, secretFile, text, whole } from './value-types.js';
+import { group, pemFile, secret, secretFile, text, whole } from './value-types.js';
 
 /** @param credential what systemd calls the private key */
 export const databaseTls = (credential: string) =>
@@ -39,9 +39,4 @@ export function mysqlConnection(meanings: { host: string; database: string; user
     passwordFile: secretFile('the password', `${meanings.credential}-password`),
     tls: databaseTls(`${meanings.credential}-tls-key`),
   };
-}
-
-/** Whether a connection to this host has to be secure. */
-export function isTlsRequired(host: string, mode: DatabaseTls['mode']): boolean {
-  return mode === undefined ? !isLoopback(host) : mode === 'required';
 }

@@ -1,6 +1,7 @@
 import { validateHeaderName } from 'node:http';
 import { validate } from 'node-cron';
 import { z } from 'zod';
+import { isLoopback } from '../../model/mysql-transport.js';
 import { Secret } from '../../model/secret.js';
 
 /*
@@ -136,11 +137,6 @@ export const httpAddress = (example: string, credentialsBelong: string) =>
       error: `holds a user name or password; ${credentialsBelong}`,
     })
     .meta({ allowed: `an address such as ${example}` });
-
-/** Whether a host name stays on this machine. */
-export function isLoopback(hostname: string): boolean {
-  return /^(localhost|.*\.localhost|127(\.\d+){3}|\[::1\]|::1)$/.test(hostname);
-}
 
 /** Whether what is sent to an address can be read on the way there: plain HTTP to another machine. */
 export function isReadableOnTheWay(address: string): boolean {

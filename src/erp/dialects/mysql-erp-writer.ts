@@ -14,7 +14,7 @@ export class MysqlErpWriter extends MysqlConnection implements WritableErpDataba
     const account = {
       host: host ?? erp.host,
       port: port ?? erp.port,
-      tls,
+      tls: host === undefined ? { ...erp.tls, ...tls } : tls,
       database: database ?? erp.database,
       user,
       password,
