@@ -124,31 +124,39 @@ export function databaseErpReader(database: ErpDatabase, settings: ErpSource): E
         const parts = [...asked.values()];
         const look = async (target: KeyColumns, conditions: Sql[], doing: string) => {
           const rows = await readRowsByKey(snapshot, target, parts, { conditions, doing });
-          return new Set(rows.map((row) => formatSourceKey(keyOf(row, target.columns) ?? [])));
+          const found = new Set(rows.map((row) => formatSourceKey(keyOf(row, target.columns) ?? [])));
+          const same = new Set([...asked.keys()].filter((key) => found.has(key)));
+          if (same.size === found.size) return same;
+          // Under a collation a row may spell its key another way than it was asked for.
+          const absent = [...asked].filter(([key]) => !same.has(key));
+          const texts = absent.map(([, own]) => JSON.stringify(own));
+          const equal = await findEqualKeys(snapshot, target, texts, doing);
+          for (const [at, [key]] of absent.entries())
+            if (equal.get(texts[at] ?? '')?.some((text) => found.has(formatSourceKey(JSON.parse(text))))) same.add(key);
+          return same;
         };
         const { existence, source, key: columns, followsDeleted, cancelled } = planned;
         const doingExistence = `look which records exist (${existence.source.path})`;
         const existing = followsDeleted ? await look(existence, [], doingExistence) : null;
-        if (existing !== null) {
-          const hasTexts = existence.columns.some(({ kind }) => kind === 'text' || kind === 'unknown');
-          const absent = [...asked].flatMap(([key, own]) =>
-            existing.has(key) || !hasTexts ? [] : [{ key, json: JSON.stringify(own) }],
-          );
-          // Under a collation the database may have the record under another spelling of its key.
-          const equal = await findEqualKeys(
-            snapshot,
-            existence,
-            absent.map(({ json }) => json),
-            doingExistence,
-          );
-          for (const { key, json } of absent) if (equal.get(json)?.length) existing.add(key);
-          // A key that can't be asked for is not known to be absent.
-          for (const key of keys) if (!asked.has(key)) existing.add(key);
-        }
+        // A key that can't be asked for is not known to be absent.
+        for (const key of keys) if (!asked.has(key)) existing?.add(key);
         if (cancelled === null) return { existing, cancelled: new Set() };
         const conditions = [isCancelled(snapshot, planned)];
         const doing = `look for cancelled records (${source.path})`;
         return { existing, cancelled: await look({ source, columns }, conditions, doing) };
+      }),
+
+    equalKeys: (entity, keys) =>
+      readOf(entity, new Map<string, string[]>(), async ({ snapshot }, { source, key: columns }) => {
+        const asked = new Map<string, string>();
+        for (const key of keys) {
+          const parts = parseSourceKey(key, columns.length);
+          if (parts !== null) asked.set(JSON.stringify(parts), key);
+        }
+        const doing = `compare keys (${source.path})`;
+        const equal = await findEqualKeys(snapshot, { source, columns }, [...asked.keys()], doing);
+        const spellings = (texts: string[]) => [...new Set(texts.map((text) => formatSourceKey(JSON.parse(text))))];
+        return new Map([...equal].map(([text, found]) => [asked.get(text) ?? '', spellings(found)]));
       }),
 
     sourceEnd(entity) {

@@ -96,10 +96,15 @@ export interface ErpReader {
     filter?: RowFilter,
   ): Promise<ErpPage<ReadRow<E>>>;
   /**
-   * Looks these keys up, eligible or not, to find cancelled and deleted records. A key exists as well where the database
-   * calls another spelling equal, and where it can't be asked for because it was shortened.
+   * Looks these keys up, eligible or not, to find cancelled and deleted records. A record is found as well where the
+   * database has its key in another spelling that it calls equal; a key that can't be asked for counts as existing.
    */
   presence(entity: Entity, keys: readonly string[]): Promise<Presence>;
+  /**
+   * The keys of all rows that the database holds equal to each of these, pending or not, in the spelling of the row. Keys that
+   * can't be asked for are left out.
+   */
+  equalKeys(entity: Entity, keys: readonly string[]): Promise<Map<string, string[]>>;
   /** Keys of cancelled rows in (changedAt, key) order, eligible or not. */
   readChangedCancelled(
     entity: Entity,

@@ -44,3 +44,18 @@ export interface Invoice {
 export function orderTotal(items: readonly OrderItem[]): bigint {
   return items.reduce((sum, item) => sum + BigInt(item.qty) * BigInt(item.price), 0n);
 }
+
+/** Characters that the store has room for. */
+const foldedLength = 255;
+
+/**
+ * One text for all spellings of a key that a collation may call equal: without case, accents, width, and blanks. Spellings
+ * that have it in common need not be equal; only the ERP's database can say that.
+ */
+export function foldKey(sourceKey: string): string {
+  const folded = sourceKey
+    .normalize('NFKD')
+    .replace(/[\p{M}\p{Z}\p{C}]/gu, '')
+    .toUpperCase();
+  return Array.from(folded).slice(0, foldedLength).join('');
+}

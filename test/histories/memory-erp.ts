@@ -104,6 +104,10 @@ export class MemoryErp implements ErpReader {
     return { existing: new Set(keys.filter((key) => rows.has(key))), cancelled: new Set(cancelled) };
   }
 
+  async equalKeys(_entity: Entity, keys: readonly string[]): Promise<Map<string, string[]>> {
+    return new Map(keys.map((key) => [key, [key]]));
+  }
+
   async readChangedCancelled(
     entity: Entity,
     from: ChangedFrom,

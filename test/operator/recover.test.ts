@@ -112,8 +112,8 @@ onBothLabs('a store that was lost', (kit) => {
       // Of so many that the judgements lock only what they judge.
       await kit.store.transaction('as after a while', (tx) =>
         tx.run(`INSERT INTO outbox_message (entity, source_key, revision, operation, generation, content_hash, mapping_fingerprint,
-                  state, next_attempt_at, captured_at)
-                SELECT 'order', seq, 0, 'create', 0, '', '', 'superseded', 0, 0 FROM seq_1000_to_3000`),
+                  state, next_attempt_at, captured_at, folded_key)
+                SELECT 'order', seq, 0, 'create', 0, '', '', 'superseded', 0, 0, seq FROM seq_1000_to_3000`),
       );
       await kit.rows('ANALYZE TABLE outbox_message');
       let statements = 1;

@@ -9,6 +9,7 @@ import { type Lease, lockLease } from '../../store/lease.js';
 import { inChunks } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { acquireCaptureLease } from '../capture/capture.js';
+import { knownSpellings } from '../capture/known-records.js';
 import { contentHash, identityOf, mappingFingerprint } from '../capture/plan-row.js';
 import { canonicalJson, unknownContent } from '../outbox/content-hash.js';
 import { readRecoveryHold } from '../recovery/store-witness.js';
@@ -243,11 +244,13 @@ class Adopting {
 
   async #rowsOf(claims: readonly ClaimLine[]): Promise<Map<string, ReadCustomer | ReadOrder>> {
     await this.lease.keep();
-    return readClaimedRows(
-      this.reader,
-      this.options.entity,
-      claims.map(({ sourceKey }) => sourceKey),
-    );
+    const { entity } = this.options;
+    const keys = claims.map(({ sourceKey }) => sourceKey);
+    const rows = await readClaimedRows(this.reader, entity, keys);
+    // A record that is known under another spelling of its key is adopted under that one.
+    for (const key of (await knownSpellings(this.context.store, this.reader, entity, [...rows.keys()])).keys())
+      rows.delete(key);
+    return rows;
   }
 
   #twice(seen: Map<string, number>, value: string, line: number, what: string): string | null {

@@ -1,4 +1,4 @@
-import type { ErpPage, ReadCustomer, ReadOrder } from '../../erp/erp-reader.js';
+import type { ErpPage, ErpReader, ReadCustomer, ReadOrder } from '../../erp/erp-reader.js';
 import { type Entity, orderTotal, pluralOf } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
@@ -9,7 +9,7 @@ import { type RefreshedBinding, refreshBindings } from '../outbox/bindings.js';
 import { changedFields } from '../outbox/compose-update.js';
 import { afterThisPass } from '../outbox/message.js';
 import { laterEnd, nothingSeen, type PassCounts, type SeenEnd, turnedKeysBrake } from './brake.js';
-import { acknowledgedRecords, type KnownRecord, knownRecords } from './known-records.js';
+import { acknowledgedRecords, type KnownRecord, knownRecords, respell } from './known-records.js';
 import { brakeSource } from './pass-brakes.js';
 import {
   contentHash,
@@ -25,6 +25,7 @@ import {
 import { type FirstSeen, firstSeen, orderReadiness, writeUnsettled } from './unsettled-orders.js';
 
 interface CapturePageWork extends RowPass {
+  reader: ErpReader;
   entity: Entity;
   page: ErpPage<ReadCustomer | ReadOrder>;
   /** Orders that were asked for because they wait for their lines; those that the page lacks are forgotten. */
@@ -83,7 +84,8 @@ export interface TouchedRecord {
 }
 
 /** One page of the ERP becomes messages, audit lines and the cursor, in one transaction. */
-export async function capturePage(context: JobContext, work: CapturePageWork): Promise<CapturePageResult> {
+export async function capturePage(context: JobContext, read: CapturePageWork): Promise<CapturePageResult> {
+  const work = { ...read, page: await respell(context, read.reader, read.entity, read.page) };
   if (work.lease === null) return context.store.read('compare with the ERP', (tx) => planAndWrite(context, work, tx));
   const written = await work.lease.write('write what was captured', async (tx) => {
     const result = await planAndWrite(context, work, tx);

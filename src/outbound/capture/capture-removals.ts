@@ -15,7 +15,7 @@ import { supersedeUnsent } from '../outbox/transitions.js';
 import { holdReason } from './brake.js';
 import type { TouchedRecord } from './capture-page.js';
 import { decideRemoval, replacesRecord } from './decide-removal.js';
-import { acknowledgedRecords, type KnownRecord, knownRecords } from './known-records.js';
+import { acknowledgedRecords, type KnownRecord, knownRecords, knownSpellings } from './known-records.js';
 
 export interface RemovalPass {
   entity: Entity;
@@ -75,7 +75,9 @@ export async function captureCancelled(
   for (;;) {
     if ((await pass.stop()) !== null) return;
     const page = await reader.readChangedCancelled(pass.entity, from, pageSize(context));
-    if (page.keys.length > 0) await removePage(context, reader, pass, [...new Set(page.keys)], null);
+    const known = await knownSpellings(context.store, reader, pass.entity, page.keys);
+    const keys = new Set(page.keys.map((key) => known.get(key)?.key ?? key));
+    if (keys.size > 0) await removePage(context, reader, pass, [...keys], null);
     if (!page.more || !page.last) return;
     from = { after: page.last };
   }
@@ -99,7 +101,8 @@ async function removePage(
   const { existing, cancelled } = await reader.presence(entity, keys);
   const plan = async (tx: Tx) => {
     const missing = existing && new Set(keys.filter((key) => !existing.has(key)));
-    const answer = missing && { keys, missing, askedAt, answeredAt: context.nowMs() };
+    const deletedAfterMs = context.settings.capture.deletedAfterMinutes * 60_000;
+    const answer = missing && { keys, missing, askedAt, answeredAt: context.nowMs(), deletedAfterMs };
     // A dry run counts nothing: it shows what becomes of a record that stays away for long enough.
     const counted = answer && sweep && lease ? await countMissing(tx, entity, answer, sweep) : missing;
     const deleted = new Set(sweep ? counted : []);

@@ -100,8 +100,7 @@ class CapturePass {
       await this.#sweep(entity);
       if (this.#isPartial()) return;
       const after = await this.#watchSource(entity, this.result.read[pluralOf(entity)]);
-      const deletedAfterMs = settings.capture.deletedAfterMinutes * 60_000;
-      const sweep = { startedAt, lastStartedAt: cursor.sweptAt, deletedAfterMs };
+      const sweep = { startedAt, lastStartedAt: cursor.sweptAt };
       if (await this.#decidesRemovals(after))
         await sweepRemovals(this.context, this.reader, this.#removalPass(entity), sweep);
       if (this.options.dryRun || this.result.stopped) return;
@@ -207,6 +206,7 @@ class CapturePass {
     if (this.result.stopped) return;
     const keepCursor = cursor !== null && !this.#isPartial() && !this.options.dryRun;
     const work = await capturePage(this.context, {
+      reader: this.reader,
       entity,
       page,
       unsettledKeys,

@@ -1,6 +1,8 @@
-import type { Entity } from '../../model/record.js';
+import type { ErpPage, ErpReader, ReadCustomer, ReadOrder } from '../../erp/erp-reader.js';
+import { type Entity, foldKey } from '../../model/record.js';
+import type { JobContext } from '../../ops/job-context.js';
 import { placeholders } from '../../store/rows.js';
-import type { Tx } from '../../store/store.js';
+import type { Store, Tx } from '../../store/store.js';
 import type { ClosedBinding, KnownBinding, NewestMessage } from './next-revision.js';
 
 export interface KnownRecord {
@@ -79,4 +81,126 @@ export async function acknowledgedRecords(
     [entity, ...sourceKeys],
   );
   return new Map(rows.map((row) => [row.sourceKey, row.acknowledged]));
+}
+
+/**
+ * Under many collations the ERP's database calls 'a-5' and 'A-5 ' the same key, and a person may correct the one to the
+ * other. The store compares letter by letter: it would take the respelled row for a new record, and send it a second time.
+ * So a row goes on under the key that its record was captured with.
+ */
+
+/** The key that a row's record is known under; `unclear` says why it can't be told. Null: the ERP changed the row meanwhile. */
+type KnownAs = { key: string; unclear: string | null } | null;
+
+type Candidates = ReadonlyMap<string, readonly string[]>;
+
+/** Known keys that may be other spellings of keys that are not known: one query, whatever the number of keys. */
+async function otherSpellings(tx: Tx, entity: Entity, keys: readonly string[]): Promise<Candidates> {
+  const folded = new Map(keys.map((key) => [key, foldKey(key)]));
+  const wanted = [entity, ...new Set(folded.values())];
+  const select = (table: string) =>
+    `SELECT source_key, folded_key FROM ${table} WHERE entity=? AND folded_key IN ${placeholders(wanted.length - 1)}`;
+  const rows = await tx.rows<{ sourceKey: string; foldedKey: string }>(
+    `${select('binding')} UNION ${select('outbox_message')} ORDER BY source_key`,
+    [...wanted, ...wanted],
+  );
+  const known = new Map<string, string[]>();
+  for (const { sourceKey, foldedKey } of rows) known.set(foldedKey, [...(known.get(foldedKey) ?? []), sourceKey]);
+  const candidates = [...folded].map(([key, fold]) => [key, known.get(fold) ?? []] as const);
+  return new Map(candidates.filter(([key, others]) => others.length > 0 && !others.includes(key)));
+}
+
+/** Asks the ERP which of the candidates it calls equal. Keys that are left out are new ones. */
+async function settle(reader: ErpReader, entity: Entity, candidates: Candidates): Promise<Map<string, KnownAs>> {
+  if (candidates.size === 0) return new Map();
+  const asked = [...new Set([...candidates.keys(), ...[...candidates.values()].flat()])];
+  const rowsEqualTo = await reader.equalKeys(entity, asked);
+  const settled = new Map<string, KnownAs>();
+  for (const [key, others] of candidates) {
+    const decided = knownAs(entity, key, others, rowsEqualTo);
+    if (decided !== undefined) settled.set(key, decided);
+  }
+  return settled;
+}
+
+/**
+ * Pure. @param others known keys that may be the same
+ * @param rowsEqualTo keys of the rows that the ERP has for each of them, all read at one moment
+ * @returns undefined: it is a key of its own
+ */
+export function knownAs(
+  entity: Entity,
+  key: string,
+  others: readonly string[],
+  rowsEqualTo: ReadonlyMap<string, readonly string[]>,
+): KnownAs | undefined {
+  const own = rowsEqualTo.get(key);
+  // A key that was shortened can't be asked for.
+  if (own === undefined) return undefined;
+  if (!own.includes(key)) return null;
+  // Where the ERP has a row in the old spelling as well, the two are two records.
+  const same = others.filter((other) => {
+    const rows = rowsEqualTo.get(other) ?? [];
+    return rows.includes(key) && !rows.includes(other);
+  });
+  const [first] = same;
+  if (first === undefined) return undefined;
+  const isOne = same.length === 1 && own.length === 1;
+  const list = (keys: readonly string[]) => keys.map((one) => `"${one}"`).join(', ');
+  const unclear = `${entity} ${first}: the ERP calls the keys ${list([...new Set([...own, ...same])].sort())} equal, so which of its rows was captured as ${list(same)} is not known; give that row its key in this spelling again`;
+  return { key: first, unclear: isOne ? null : unclear };
+}
+
+/** The known spellings of keys that the ERP yielded, for those that are respelled. */
+export async function knownSpellings(
+  store: Store,
+  reader: ErpReader,
+  entity: Entity,
+  keys: readonly string[],
+): Promise<ReadonlyMap<string, KnownAs>> {
+  if (keys.length === 0) return new Map();
+  const candidates = await store.read('look for other spellings of keys', (tx) => otherSpellings(tx, entity, keys));
+  return settle(reader, entity, candidates);
+}
+
+/** A page of the ERP with each row, and each order's customer, under the key that its record is known under. */
+export async function respell<P extends Pick<ErpPage<ReadCustomer | ReadOrder>, 'rows' | 'customers'>>(
+  { store, log }: JobContext,
+  reader: ErpReader,
+  entity: Entity,
+  page: P,
+): Promise<P> {
+  const keysOf = (rows: readonly (ReadCustomer | ReadOrder)[]) => rows.map(({ sourceKey }) => sourceKey);
+  const own = await knownSpellings(store, reader, entity, keysOf(page.rows));
+  const named = page.rows.flatMap((row) => (row.entity === 'order' ? (row.customerKey ?? []) : []));
+  const customers = await knownSpellings(store, reader, 'customer', [
+    ...new Set([...keysOf(page.customers), ...named]),
+  ]);
+  if (own.size === 0 && customers.size === 0) return page;
+  const rows = rename(page.rows, own).flatMap((row) => {
+    if (row.entity !== 'order' || row.customerKey === null) return [row];
+    const customer = customers.get(row.customerKey);
+    if (customer === null) return [];
+    return [customer === undefined ? row : { ...row, customerKey: customer.key }];
+  });
+  if (rows.length < page.rows.length)
+    log.warn('A key was changed in the ERP while its row was read: the next sweep reads the row again', { entity });
+  return { ...page, rows, customers: rename(page.customers, customers) };
+}
+
+function rename<R extends ReadCustomer | ReadOrder>(rows: readonly R[], spellings: ReadonlyMap<string, KnownAs>): R[] {
+  const renamed = rows.flatMap((row): R[] => {
+    const known = spellings.get(row.sourceKey);
+    if (known === undefined) return [row];
+    if (known === null) return [];
+    const { key: sourceKey, unclear } = known;
+    if (unclear !== null)
+      return [{ ...row, sourceKey, content: { mapped: false, reason: unclear, fingerprint: unclear } }];
+    if (row.entity === 'customer' || row.identity === null) return [{ ...row, sourceKey }];
+    // A number that is the key as well is no other number.
+    const columns = Object.entries(JSON.parse(row.identity));
+    const identity = columns.map(([name, value]) => [name, value === row.sourceKey ? sourceKey : value]);
+    return [{ ...row, sourceKey, identity: JSON.stringify(Object.fromEntries(identity)) }];
+  });
+  return [...new Map(renamed.map((row) => [row.sourceKey, row])).values()];
 }

@@ -1,4 +1,4 @@
-import { type Entity, entities } from '../../model/record.js';
+import { type Entity, entities, foldKey } from '../../model/record.js';
 import { boundedText, insertRows, placeholders, updateRows, upsertRows } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { deleteAdoptions } from './adoptions.js';
@@ -58,7 +58,7 @@ async function writeBindings(tx: Tx, bindings: readonly BindingRow[], holders: B
   await insertRows(
     tx,
     'binding',
-    rows.filter((row) => !isBound(row)),
+    rows.filter((row) => !isBound(row)).map((row) => ({ ...row, folded_key: foldKey(row.source_key) })),
   );
 }
 
@@ -171,8 +171,6 @@ export interface CountingSweep {
   startedAt: number;
   /** When the last one began that came to its end; null: none has, or another one was asked for since. */
   lastStartedAt: number | null;
-  /** How long a record has to be missing before it counts as deleted. */
-  deletedAfterMs: number;
 }
 
 /** What the ERP answered when it was asked which of these records exist. */
@@ -181,6 +179,8 @@ interface PresenceAnswer {
   missing: ReadonlySet<string>;
   askedAt: number;
   answeredAt: number;
+  /** How long a record has to be missing before it counts as deleted. */
+  deletedAfterMs: number;
 }
 
 /**
@@ -193,8 +193,8 @@ interface PresenceAnswer {
 export async function countMissing(
   tx: Tx,
   entity: Entity,
-  { keys, missing, askedAt, answeredAt }: PresenceAnswer,
-  { startedAt, lastStartedAt, deletedAfterMs }: CountingSweep,
+  { keys, missing, askedAt, answeredAt, deletedAfterMs }: PresenceAnswer,
+  { startedAt, lastStartedAt }: CountingSweep,
 ): Promise<string[]> {
   const found = keys.filter((one) => !missing.has(one));
   if (found.length > 0)

@@ -1,4 +1,4 @@
-import { type Entity, entities } from '../../model/record.js';
+import { type Entity, entities, foldKey } from '../../model/record.js';
 import { insertRows, placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { unknownContent } from './content-hash.js';
@@ -44,6 +44,7 @@ export async function insertMessages(tx: Tx, messages: readonly NewMessage[], no
     messages.map((message) => ({
       entity: message.entity,
       source_key: message.sourceKey,
+      folded_key: foldKey(message.sourceKey),
       revision: message.revision,
       operation: message.operation,
       generation: message.generation,

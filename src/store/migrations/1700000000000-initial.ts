@@ -30,6 +30,7 @@ const tables = (id: string, longText: string): Record<string, string> => ({
 
   // key_field: where the key travels, frozen with the bytes. '' is a header, a name is that field of the body.
   // found_at: when a person or a look-up found its record at the service, which never acknowledged its key.
+  // folded_key: one text for all spellings of the key that a collation may call equal (foldKey).
   // is_backlog: one of the many that a resync or a changed mapping brings; they go after what is new.
   outbox_message: `
     id ${id}, entity VARCHAR(16) NOT NULL, source_key VARCHAR(255) NOT NULL, revision INT NOT NULL,
@@ -42,7 +43,7 @@ const tables = (id: string, longText: string): Record<string, string> => ({
     invalid_answers INT NOT NULL DEFAULT 0, customer_waits INT NOT NULL DEFAULT 0, first_sent_at BIGINT NULL,
     service_id VARCHAR(255) NULL, flag VARCHAR(500) NULL, captured_at BIGINT NOT NULL, closed_at BIGINT NULL,
     method VARCHAR(8) NULL, identity VARCHAR(500) NULL, is_backlog TINYINT NOT NULL DEFAULT 0,
-    key_field VARCHAR(64) NULL, found_at BIGINT NULL,
+    key_field VARCHAR(64) NULL, found_at BIGINT NULL, folded_key VARCHAR(255) NOT NULL,
     UNIQUE (source_key, entity, revision)`,
 
   message_body: `
@@ -59,7 +60,7 @@ const tables = (id: string, longText: string): Record<string, string> => ({
     read_state VARCHAR(8) NOT NULL DEFAULT 'open',
     read_asked_at BIGINT NOT NULL DEFAULT 0, read_at BIGINT NULL, gone_at BIGINT NULL,
     read_id VARCHAR(255) NULL, read_flag VARCHAR(500) NULL, service_status VARCHAR(255) NULL,
-    service_total BIGINT NULL, missing_in_sweep_at BIGINT NULL,
+    service_total BIGINT NULL, missing_in_sweep_at BIGINT NULL, folded_key VARCHAR(255) NOT NULL,
     PRIMARY KEY (entity, source_key), UNIQUE (entity, service_id)`,
 
   closed_binding: `
@@ -191,7 +192,9 @@ const indexes = [
   'outbox_message_due ON outbox_message (state, entity, is_backlog, next_attempt_at, id)',
   'outbox_message_customer ON outbox_message (customer_key, state)',
   'outbox_message_number ON outbox_message (number)',
+  'outbox_message_folded ON outbox_message (folded_key, entity)',
   'binding_read ON binding (entity, read_state, read_asked_at)',
+  'binding_folded ON binding (folded_key, entity)',
   'attempt_open ON attempt (verdict, epoch)',
   'audit_log_record ON audit_log (source_key, id)',
   'audit_log_at ON audit_log (at)',
