@@ -1,3 +1,5 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect } from 'chai';
 import { run } from '../../src/cli/run.js';
 import { endPull, openPull } from '../../src/inbound/invoices/pull-record.js';
@@ -100,6 +102,14 @@ describe('waybill status', () => {
       const { stdout } = await waybill('status');
       expect(stdout).to.match(/Live +no: held because the store is empty\..*waybill recover/);
       expect(stdout).to.match(/Delivering +nothing \(see Live\); in charge is \S+ \(test\)@\S+, epoch 1/);
+    });
+
+    it('says what it means that nothing says how long the service remembers a key', async () => {
+      expect((await waybill('status')).stdout).not.to.contain('Doubt');
+      const file = join(installation.configDir, 'local.yaml');
+      writeFileSync(file, readFileSync(file, 'utf8').replace('lifetimeHours: 24', 'quoted: false'));
+      const { stdout } = await waybill('status');
+      expect(stdout).to.match(/Doubt +service\.idempotency\.lifetimeHours is not set: .* looked up or parked/);
     });
 
     it('counts the changes that will never be sent, and explain says why', async () => {
