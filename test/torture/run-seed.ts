@@ -113,6 +113,8 @@ async function doDeeds(stage: Stage): Promise<void> {
       coverage.count(`deed:${deed.kind}`);
       if (deed.kind === 'refused-order') everRefused.add(record);
     });
+    // Awaited at the end, or not at all where something else went wrong before: then that is what is told.
+    void done.catch(() => undefined);
     // Nobody waits for somebody else's open transaction, or for one who can't make up his mind.
     if (['late-commit', 'there-and-back', 'vanish-order'].includes(deed.kind)) late.push(done);
     else await done;

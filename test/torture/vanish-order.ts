@@ -47,7 +47,8 @@ export async function vanishOrder(
     return first !== null;
   };
   const wasMissed = await until(patienceMs, isMissed, 10);
-  if ((await missedAt(`${id}`)) !== first) {
+  const last = await missedAt(`${id}`);
+  if (last !== null && last !== first) {
     erp.deletedOrders.push(order);
     return null;
   }
