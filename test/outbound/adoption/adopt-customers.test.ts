@@ -170,6 +170,15 @@ onBothLabs('a customer that is at the service already is adopted by its exact co
       expect(held.map(({ reason }) => reason.includes('service.adoption.ownFields'))).to.deep.equal(
         ownFields ? [] : [true],
       );
+      expect(writes(lab, 'PUT')).to.deep.equal([]);
+
+      // Once a person has said that these fields may go, or where none would, edits are sent like any other.
+      const { shown } = await summariseHeld(lab.context, {});
+      if (!ownFields) await confirmHeld(lab.context, {}, 'adopt', shown, 'the service fills it itself');
+      await lab.changeErp("UPDATE customers SET name='Renamed'");
+      await lab.capture({ sweep: true });
+      await lab.deliver();
+      expect(writes(lab, 'PUT')).to.have.length(1);
     });
 
   it('lets no later edit write over what nobody has looked at', async () => {
