@@ -37,7 +37,7 @@ function refuseByHeaders(
 /** What an event says: that something happened, and to what. */
 export interface WebhookEvent {
   id: string;
-  /** It has no id of its own, so that a later event of the same content has the same `id`. */
+  /** It has neither an id nor a time of its own, so that a later event of the same content has the same `id`. */
   isNameless?: boolean;
   type: string;
   /** What Waybill reads because of it; null: nothing. */
@@ -49,13 +49,13 @@ export interface WebhookEvent {
 /**
  * Reads the body of a verified request. Pure.
  * @param id the id that the signature covers, or null: then it stands in the body
- * @param contentId what an event without any id is known by
+ * @param unnamed what an event without any id is known by
  * @returns null when it is no JSON object with a type
  */
 export function readWebhookEvent(
   body: Buffer,
   id: string | null,
-  contentId: () => string,
+  unnamed: () => Pick<WebhookEvent, 'id' | 'isNameless'>,
   { events, fields }: Pick<WebhookSettings, 'events' | 'fields'>,
 ): WebhookEvent | null {
   let value: unknown;
@@ -73,8 +73,7 @@ export function readWebhookEvent(
       : null;
   const ownId = id ?? textAt(value, fields.id);
   return {
-    id: ownId ?? contentId(),
-    ...(ownId === null && { isNameless: true }),
+    ...(ownId === null ? unnamed() : { id: ownId }),
     type,
     about,
     subject: about === null ? null : textAt(value, about === 'invoice' ? fields.invoiceNo : fields.orderId),
@@ -155,7 +154,12 @@ export class WebhookHandler {
     if ('refused' in verified) return this.turnAway(verified.refused);
     const { timestampHeader } = settings.hmac;
     const time = timestampHeader === undefined ? undefined : headerOf(request, timestampHeader);
-    const event = readWebhookEvent(request.body, verified.id, () => contentId(request.body, time), settings);
+    // The same content signed at the same time is the very same event.
+    const unnamed = () => ({
+      id: contentId(request.body, time),
+      ...(time === undefined && { isNameless: true }),
+    });
+    const event = readWebhookEvent(request.body, verified.id, unnamed, settings);
     if (!event) return this.turnAway('no_event');
     if (this.#recent.has(event.id)) return this.#repeated();
     if (this.#underWay >= mostUnderWay) return this.turnAway('busy');

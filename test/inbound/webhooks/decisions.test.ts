@@ -107,7 +107,12 @@ describe('what events ask to be read', () => {
 
 describe('the body of an event', () => {
   const read = (text: string | Buffer, more: object = {}, id: string | null = 'evt_1') =>
-    readWebhookEvent(Buffer.from(text), id, () => 'by-content', webhookSettings.parse(more));
+    readWebhookEvent(
+      Buffer.from(text),
+      id,
+      () => ({ id: 'by-content', isNameless: true }),
+      webhookSettings.parse(more),
+    );
 
   it('says its type and what it is about', () => {
     expect(read('{"type":"payment.succeeded","data":{"invoice_no":"I1"}}')).to.deep.equal({

@@ -177,6 +177,47 @@ onBothLabs('webhooks', (kit) => {
     expect(await kit.rows('SELECT event_id FROM webhook_event')).to.have.length(1);
   });
 
+  it('without an id but with a time cost nothing when they are replayed, and are read about again at another time', async () => {
+    const secretFile = join(kit.folder, 'secret-timed');
+    writeFileSync(secretFile, hmacSecret, { mode: 0o600 });
+    const hmac = { header: 'X-Signature', timestampHeader: 'X-Timestamp', signedPayload: '{timestamp}.{body}' };
+    const webhooks = { enabled: true, scheme: 'hmac', secretFiles: [secretFile], hmac };
+    const { lab } = await start('standard', { readOrder: {} }, {}, { webhooks });
+    let rings = 0;
+    const handler = () => webhookHandler(lab.context, { remember: () => undefined, onEvent: () => rings++ });
+    const body = Buffer.from(JSON.stringify({ type: 'order.status_changed', data: { order_id: 'ord_1' } }));
+    const now = Math.floor(Date.now() / 1000);
+    const arrives = (at: number, by = handler()) => {
+      const time = String(at);
+      const signature = createHmac('sha256', hmacSecret).update(`${time}.`).update(body).digest('hex');
+      const headers = { 'content-type': 'application/json', 'x-signature': signature, 'x-timestamp': time };
+      return by.handle({ method: 'POST', url: '/webhooks', headers, body });
+    };
+    expect(await arrives(now)).to.equal(204);
+    await kit.store.transaction('end', async (tx) =>
+      endEvents(tx, await pendingEvents(tx, 'order', 9), 'no order of ours', Date.now()),
+    );
+    const transactions: string[] = [];
+    const transaction = kit.store.transaction.bind(kit.store);
+    const second = handler();
+    kit.store.transaction = (action, work) => {
+      transactions.push(action);
+      return transaction(action, work);
+    };
+    try {
+      for (let nth = 0; nth < 3; nth++) expect(await arrives(now, second)).to.equal(204);
+    } finally {
+      kit.store.transaction = transaction;
+    }
+    expect(transactions, 'a process asks the store once').to.deep.equal(['store an event']);
+    expect([...second.takeCounts()]).to.deep.equal([['repeated', 3]]);
+    expect(rings).to.equal(1);
+    expect(await kit.store.read('look', (tx) => pendingEvents(tx, 'order', 9))).to.deep.equal([]);
+    expect(await arrives(now + 1)).to.equal(204);
+    expect(rings).to.equal(2);
+    expect(await kit.store.read('look', (tx) => pendingEvents(tx, 'order', 9))).to.have.length(1);
+  });
+
   it('change nothing by themselves: an invoice that the service says is due stays, whatever the event says', async () => {
     const { lab } = await start('standard');
     lab.sandbox.addInvoices([{ invoice_no: 'I-1', amount: 100 }]);
