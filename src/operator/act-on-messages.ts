@@ -186,6 +186,8 @@ async function bindResolved(
       ...row,
       serviceId: serviceIds.get(row.id) as string,
       acknowledged: provenRecord(row.contentHash, row.record),
+      // A person says that it arrived, not what became of its total.
+      words: { status: null, total: null },
     }));
   await bindRecords(tx, bindings, await BindingHolders.of(tx, bindings), nowMs);
   await closeBindings(

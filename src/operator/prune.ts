@@ -2,6 +2,7 @@ import { appendAudit, pruneAudit } from '../audit/audit-log.js';
 import { prunePulls } from '../inbound/invoices/pull-record.js';
 import { pruneEvents } from '../inbound/webhooks/webhook-rows.js';
 import type { JobContext } from '../ops/job-context.js';
+import { keepNumbers } from '../outbound/outbox/bindings.js';
 import type { MessageState } from '../outbound/outbox/message.js';
 import { pruneAlerts } from '../store/alerts.js';
 import type { Lease } from '../store/lease.js';
@@ -126,6 +127,7 @@ export async function prune(context: JobContext, lease: Lease, signal?: AbortSig
     const decided = page.map((message) => ({ id: message.id, decision: pruneDecision(message, horizons) }));
     const chosen = (wanted: string) => decided.filter(({ decision }) => decision === wanted).map(({ id }) => id);
     const ids = chosen('message');
+    await keepNumbers(tx, ids);
     const erased = await eraseBodies(tx, [...chosen('body'), ...ids]);
     const list = placeholders(ids.length);
     const attempts = ids.length && (await tx.run(`DELETE FROM attempt WHERE message_id IN ${list}`, ids));

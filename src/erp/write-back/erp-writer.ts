@@ -41,8 +41,6 @@ interface WriteTarget {
   dialect: ErpDialect;
 }
 
-/** What only the audit knew stays when its line is pruned. */
-const keptWhenUnknown = new Set(['service_status', 'service_total', 'order_number']);
 /** SQLite takes 32,766 values, MySQL 65,535; a statement should stay small. */
 const maxRows = 200;
 
@@ -82,10 +80,7 @@ function sideTable({ kind, settings, dialect }: WriteTarget) {
 function upsert(target: WriteTarget, changes: readonly WriteBackChange[], now: string): WriteStatement {
   const { dialect } = target;
   const { table, key, columns } = sideTable(target);
-  const set = [...columns, 'written_at'].map((column) => {
-    const value = dialect.insertedValue(column);
-    return `${column}=${keptWhenUnknown.has(column) ? `COALESCE(${value}, ${table}.${column})` : value}`;
-  });
+  const set = [...columns, 'written_at'].map((column) => `${column}=${dialect.insertedValue(column)}`);
   const rows = changes.map(({ key: id, row }) => [id, ...columns.map((column) => row?.[column] ?? null), now]);
   const places = rows.map((row) => `(${row.map(() => '?').join(',')})`).join(',');
   const insert = `INSERT INTO ${table} (${[key, ...columns, 'written_at'].join(',')}) VALUES ${places}`;

@@ -33,6 +33,12 @@ export async function boundOrder(
   return { sourceKey, serviceId, revision, acknowledged, reading };
 }
 
+/** Whether a request of ours about this order is under way at this moment. */
+export async function isBeingSent(tx: Tx, sourceKey: string): Promise<boolean> {
+  const sql = "SELECT id FROM outbox_message WHERE entity='order' AND source_key=? AND state='sending' LIMIT 1";
+  return (await tx.value(sql, [sourceKey])) !== undefined;
+}
+
 /** Whether something of ours is under way to this order that may have taken effect already. */
 export async function isMoving(tx: Tx, sourceKey: string): Promise<boolean> {
   const rows = await tx.select(

@@ -9,7 +9,7 @@ import { readOrderAnswer } from '../../service/acknowledgement.js';
 import { fillPath } from '../../service/compose-request.js';
 import type { ServiceClient } from '../../service/service-client.js';
 import type { Tx } from '../../store/store.js';
-import { type BoundOrder, boundOrder, isMoving } from './order-reads.js';
+import { type BoundOrder, boundOrder, isBeingSent, isMoving } from './order-reads.js';
 
 type OrderShown = { status: string; total: number | null } | { isAbsent: true };
 
@@ -124,11 +124,16 @@ async function keep(
   const now = await boundOrder(tx, { sourceKey }, true);
   // It was removed or bound anew since it was asked for.
   if (!now || now.serviceId !== serviceId) return { kind: 'unknown' };
+  // Whether an update of ours that was answered meanwhile, or is on its way, came before or after this reading is unknown.
+  if (now.revision !== asked.revision || (await isBeingSent(tx, sourceKey))) {
+    await noteOrderAsked(tx, sourceKey, at);
+    return { kind: 'not_read', reason: 'an update of it was sent while it was read', isRefused: false, isItsOwn: true };
+  }
   const { service, orders } = settings;
   const { reading, news } = judgeOrderRead(now.reading, shown, {
     finalStates: orders.readBack.finalStates,
     expectedTotal: service.checkTotal === 'exact' ? totalOf(now.acknowledged) : null,
-    isMoving: now.revision !== asked.revision || (await isMoving(tx, sourceKey)),
+    isMoving: await isMoving(tx, sourceKey),
   });
   await keepOrderRead(tx, sourceKey, reading, at);
   const detail = {

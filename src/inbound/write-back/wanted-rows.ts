@@ -52,7 +52,7 @@ interface RecordOutcome {
   sourceKey: string;
   number: string | null;
   serviceId: string | null;
-  /** In the service's own word, as it was read last or acknowledged. */
+  /** In the service's own word, as it was read or acknowledged, whichever came last. */
   serviceStatus: string | null;
   /** In the service's unit, as text. */
   serviceTotal: string | null;
@@ -66,7 +66,7 @@ async function recordOutcomes(tx: Tx, entity: Entity, keys: readonly string[]): 
   if (keys.length === 0) return [];
   const list = placeholders(keys.length);
   const bindings = await tx.rows(
-    `SELECT source_key, service_id, acknowledged_at, service_status, service_total FROM binding
+    `SELECT source_key, service_id, acknowledged_at, service_status, service_total, number FROM binding
       WHERE entity=? AND source_key IN ${list}`,
     [entity, ...keys],
   );
@@ -75,7 +75,6 @@ async function recordOutcomes(tx: Tx, entity: Entity, keys: readonly string[]): 
       WHERE source_key IN ${list} AND entity=? AND (number IS NOT NULL OR state='parked') ORDER BY revision`,
     [...keys, entity],
   );
-  const said = await acknowledgedWords(tx, entity, keys);
   const bound = new Map(bindings.map((row) => [row.sourceKey as string, row]));
   const numbers = new Map<string, string>();
   const parked = new Map<string, NonNullable<RecordOutcome['parked']>>();
@@ -86,42 +85,17 @@ async function recordOutcomes(tx: Tx, entity: Entity, keys: readonly string[]): 
   return keys.flatMap((sourceKey) => {
     const binding = bound.get(sourceKey);
     if (!binding && !parked.has(sourceKey)) return [];
-    const words = binding ? said.get(sourceKey) : undefined;
-    const total = binding?.serviceTotal ?? words?.total ?? null;
+    const total = binding?.serviceTotal ?? null;
     return {
       sourceKey,
-      number: numbers.get(sourceKey) ?? null,
+      number: numbers.get(sourceKey) ?? binding?.number ?? null,
       serviceId: binding?.serviceId ?? null,
-      serviceStatus: binding?.serviceStatus ?? words?.state ?? null,
+      serviceStatus: binding?.serviceStatus ?? null,
       serviceTotal: total === null ? null : String(total),
       deliveredAt: binding?.acknowledgedAt ?? null,
       parked: parked.get(sourceKey) ?? null,
     };
   });
-}
-
-/** What the service said when it acknowledged an order, as long as the audit remembers. */
-async function acknowledgedWords(
-  tx: Tx,
-  entity: Entity,
-  keys: readonly string[],
-): Promise<Map<string, { state?: string; total?: number }>> {
-  const words = new Map<string, { state?: string; total?: number }>();
-  if (entity !== 'order') return words;
-  const rows = await tx.rows<{ sourceKey: string; detail: string }>(
-    `SELECT source_key, detail FROM audit_log
-      WHERE source_key IN ${placeholders(keys.length)} AND entity='order' AND event='delivered' ORDER BY id`,
-    keys,
-  );
-  for (const { sourceKey, detail } of rows) {
-    const { serviceState: state, serviceTotal: total } = JSON.parse(detail) as Record<string, unknown>;
-    words.set(sourceKey, {
-      ...words.get(sourceKey),
-      ...(typeof state === 'string' ? { state } : {}),
-      ...(typeof total === 'number' ? { total } : {}),
-    });
-  }
-  return words;
 }
 
 const longestReason = 1000;

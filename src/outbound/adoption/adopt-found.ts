@@ -98,6 +98,7 @@ async function adoptFound(
         mappingFingerprint: wanted.mappingFingerprint,
         identity,
         acknowledged: canonicalJson(base),
+        words: null,
       },
     ],
     holders,

@@ -87,6 +87,7 @@ export async function bindClaimed(
       revision: decision.revision,
       generation: decision.generation,
       acknowledged: provenRecord(one.contentHash, record),
+      words: null,
     })),
     await BindingHolders.of(tx, records),
     nowMs,

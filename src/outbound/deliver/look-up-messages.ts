@@ -3,7 +3,7 @@ import type { FoundRecord, LookUpFinding } from '../../model/verdict.js';
 import { placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import type { BindingHolders } from '../outbox/binding-holders.js';
-import { type Binding, bindRecords } from '../outbox/bindings.js';
+import { bindRecords, type NewBinding } from '../outbox/bindings.js';
 import { doubtContents, provenRecord, unknownContent } from '../outbox/content-hash.js';
 import type { ParkClass } from '../outbox/message.js';
 import { claimForLookUp, settleSending } from '../outbox/transitions.js';
@@ -178,7 +178,7 @@ async function bind(
   nowMs: number,
 ): Promise<void> {
   const isFromBefore = await fromBeforeRecovery(tx);
-  const rows = await tx.rows<Omit<Binding, 'serviceId' | 'acknowledged'> & { record: string | null }>(
+  const rows = await tx.rows<Omit<NewBinding, 'serviceId' | 'acknowledged' | 'words'> & { record: string | null }>(
     `SELECT m.entity, m.source_key, m.revision, m.generation, m.content_hash, m.mapping_fingerprint, m.identity, b.record
        FROM outbox_message m LEFT JOIN message_body b ON b.message_id=m.id WHERE m.id=?`,
     [messageId],
@@ -189,13 +189,14 @@ async function bind(
     tx,
     doubted.map(({ entity }) => ({ id: messageId, entity })),
   );
-  const { serviceId, contentKnown } = decision;
+  const { serviceId, contentKnown, total } = decision;
   await bindRecords(
     tx,
     rows.map(({ record, ...row }) => ({
       ...row,
       serviceId,
       acknowledged: contentKnown ? provenRecord(row.contentHash, record) : null,
+      words: { status: null, total },
     })),
     holders,
     nowMs,
@@ -203,7 +204,7 @@ async function bind(
 }
 
 export type LookUpDecision =
-  | { to: 'delivered'; serviceId: string; flag: string; contentKnown: boolean }
+  | { to: 'delivered'; serviceId: string; flag: string; contentKnown: boolean; total: number | null }
   /** Another party made this customer: it is bound, and nothing of it is overwritten before a person has looked. */
   | { to: 'adopted'; found: FoundRecord }
   /** It does not exist: the same key and bytes go out as if for the first time. */
@@ -245,7 +246,8 @@ export function decideLookUp(
       if (finding.differs.length > 0) words.push(`It differs there in ${finding.differs.join(', ')}.`);
       // Something else made or changed it: the next update sends every field.
       const contentKnown = message.cause === 'in_doubt' && finding.differs.length === 0;
-      return { to: 'delivered', serviceId: finding.serviceId, flag: words.join(' '), contentKnown };
+      const { serviceId, total } = finding;
+      return { to: 'delivered', serviceId, flag: words.join(' '), contentKnown, total };
     }
     case 'none':
       if (message.cause === 'conflict') return park('The service says that it exists, and a look-up finds nothing.');

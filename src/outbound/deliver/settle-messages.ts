@@ -200,10 +200,11 @@ export async function settleMessages(
     tx,
     delivered
       .filter(({ about }) => about.operation !== 'delete')
-      .map(({ about, transition }) => ({
+      .map(({ about, transition, sent: { verdict } }) => ({
         ...about,
         serviceId: transition.serviceId as string,
         acknowledged: provenRecord(about.contentHash, about.record),
+        words: wordsOf(about, verdict, holders),
       })),
     holders,
     nowMs,
@@ -226,6 +227,13 @@ function resentCustomers(settled: readonly SettledMessage[], before: ResentCusto
     verdict.kind === 'conflict' && verdict.what === 'already_exists' ? [about.sourceKey] : [],
   );
   return { existing, acknowledged, existed: before.existed + existing.length };
+}
+
+/** What the acknowledgement says of an order. The answer to a create that is bound already may be a replay of the first one. */
+function wordsOf(about: ClaimedMessage, verdict: SettledMessage['sent']['verdict'], holders: BindingHolders) {
+  const isRepeated = about.operation === 'create' && holders.isBound(about.entity, about.sourceKey);
+  if (about.entity !== 'order' || verdict.kind !== 'delivered' || isRepeated) return null;
+  return { status: verdict.state ?? null, total: verdict.total ?? null };
 }
 
 /** What the acknowledgement binds, if anything. */

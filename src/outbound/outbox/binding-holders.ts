@@ -8,6 +8,14 @@ export interface BindingClaim {
   serviceId: string;
 }
 
+/** What the service says of an order, in its own words; null: it left that out. */
+export interface OrderWords {
+  status: string | null;
+  total: number | null;
+}
+
+const unsaid: OrderWords = { status: null, total: null };
+
 /**
  * Which record of the ERP holds which id of the service, as far as some claims are concerned. An id belongs to one record:
  * a second one that was bound to it would overwrite the first with its next edit. Bindings are written only with the
@@ -15,7 +23,7 @@ export interface BindingClaim {
  */
 export class BindingHolders {
   readonly #keysById = new Map<string, string>();
-  readonly #bound = new Set<string>();
+  readonly #bound = new Map<string, BindingClaim & OrderWords>();
 
   /** Asks once for all claims. Where several claim an id that is free, the first of them gets it. */
   static async of(tx: Tx, claims: readonly BindingClaim[]): Promise<BindingHolders> {
@@ -29,14 +37,17 @@ export class BindingHolders {
         ['source_key', some.map(({ sourceKey }) => sourceKey)],
       ] as const) {
         parts.push(
-          `SELECT entity, source_key, service_id FROM binding WHERE entity=? AND ${column} IN ${placeholders(values.length)}`,
+          `SELECT entity, source_key, service_id, service_status AS status, service_total AS total FROM binding
+            WHERE entity=? AND ${column} IN ${placeholders(values.length)}`,
         );
         parameters.push(entity, ...values);
       }
     }
-    const rows = parts.length === 0 ? [] : await tx.rows<BindingClaim>(parts.join(' UNION ALL '), parameters);
-    for (const { entity, sourceKey, serviceId } of rows) {
-      holders.#bound.add(nameOf(entity, sourceKey));
+    const rows =
+      parts.length === 0 ? [] : await tx.rows<BindingClaim & OrderWords>(parts.join(' UNION ALL '), parameters);
+    for (const row of rows) {
+      const { entity, sourceKey, serviceId } = row;
+      holders.#bound.set(nameOf(entity, sourceKey), row);
       holders.#keysById.set(nameOf(entity, serviceId), sourceKey);
     }
     for (const { entity, sourceKey, serviceId } of claims) {
@@ -56,6 +67,12 @@ export class BindingHolders {
 
   isBound(entity: string, sourceKey: string): boolean {
     return this.#bound.has(nameOf(entity, sourceKey));
+  }
+
+  /** What the service said last of this record under this id. */
+  wordsOf({ entity, sourceKey, serviceId }: BindingClaim): OrderWords {
+    const bound = this.#bound.get(nameOf(entity, sourceKey));
+    return bound?.serviceId === serviceId ? bound : unsaid;
   }
 }
 

@@ -2,7 +2,7 @@ import { type Entity, entities, foldKey } from '../../model/record.js';
 import { boundedText, insertRows, placeholders, updateRows, upsertRows } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { deleteAdoptions } from './adoptions.js';
-import type { BindingHolders } from './binding-holders.js';
+import type { BindingHolders, OrderWords } from './binding-holders.js';
 import { unknownContent } from './content-hash.js';
 import type { BindingRow, ClosedBindingRow } from './exported-bindings.js';
 
@@ -30,6 +30,11 @@ export interface Binding extends RecordName {
   acknowledged: string | null;
 }
 
+/** A binding to be written, with what the service said of the record just now; null: nothing that is newer than before. */
+export interface NewBinding extends Binding {
+  words: OrderWords | null;
+}
+
 const key = ['entity', 'source_key'];
 
 /**
@@ -39,11 +44,11 @@ const key = ['entity', 'source_key'];
  */
 export async function bindRecords(
   tx: Tx,
-  bindings: readonly Binding[],
+  bindings: readonly NewBinding[],
   holders: BindingHolders,
   nowMs: number,
 ): Promise<void> {
-  await writeBindings(tx, bindingRows(bindings, nowMs), holders);
+  await writeBindings(tx, bindingRows(bindings, holders, nowMs), holders);
 }
 
 /** No upsert: on MySQL it would write over the row of another record that holds the id. */
@@ -62,8 +67,9 @@ async function writeBindings(tx: Tx, bindings: readonly BindingRow[], holders: B
   );
 }
 
-function bindingRows(bindings: readonly Binding[], nowMs: number): BindingRow[] {
-  return bindings.map((one) => ({
+/** A state that the service leaves out stays; a total that it leaves out may not be the one before. The order is read again. */
+function bindingRows(bindings: readonly NewBinding[], holders: BindingHolders, nowMs: number): BindingRow[] {
+  return bindings.map(({ words, ...one }) => ({
     entity: one.entity,
     source_key: one.sourceKey,
     service_id: one.serviceId,
@@ -74,7 +80,28 @@ function bindingRows(bindings: readonly Binding[], nowMs: number): BindingRow[] 
     identity: one.identity,
     acknowledged: one.acknowledged,
     acknowledged_at: nowMs,
+    service_status: words?.status ?? holders.wordsOf(one).status,
+    service_total: words ? words.total : holders.wordsOf(one).total,
+    read_state: 'open',
+    gone_at: null,
   }));
+}
+
+/** Messages that are about to be forgotten leave the numbers of orders with their bindings. */
+export async function keepNumbers(tx: Tx, messageIds: readonly number[]): Promise<void> {
+  if (messageIds.length === 0) return;
+  const rows = await tx.rows<{ sourceKey: string; number: string }>(
+    `SELECT source_key, number FROM outbox_message
+      WHERE id IN ${placeholders(messageIds.length)} AND entity='order' AND number IS NOT NULL ORDER BY revision`,
+    messageIds,
+  );
+  const newest = new Map(rows.map(({ sourceKey, number }) => [sourceKey, number]));
+  await updateRows(
+    tx,
+    'binding',
+    key,
+    [...newest].map(([sourceKey, number]) => ({ entity: 'order', source_key: sourceKey, number })),
+  );
 }
 
 /** The service holds what these revisions say, or a person takes it for that: nothing was sent. */

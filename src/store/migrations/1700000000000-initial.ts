@@ -49,7 +49,8 @@ const tables = (id: string, longText: string): Record<string, string> => ({
   message_body: `
     message_id BIGINT NOT NULL PRIMARY KEY, record ${longText} NOT NULL, body ${longText} NULL`,
 
-  // read_… and service_…: what the service says of a delivered order, in its own words, when it was read and of which id.
+  // service_…: what the service said last of an order, when it acknowledged it or was read; read_…: when, and of which id, it was read.
+  // number: of an order whose messages are pruned.
   // read_asked_at: when it was last asked for, which is where reading goes on.
   // missing_since: when the record was first missed by the sweeps in a row that miss it; missing_in_sweep_at: when the last of them began.
   binding: `
@@ -60,7 +61,8 @@ const tables = (id: string, longText: string): Record<string, string> => ({
     read_state VARCHAR(8) NOT NULL DEFAULT 'open',
     read_asked_at BIGINT NOT NULL DEFAULT 0, read_at BIGINT NULL, gone_at BIGINT NULL,
     read_id VARCHAR(255) NULL, read_flag VARCHAR(500) NULL, service_status VARCHAR(255) NULL,
-    service_total BIGINT NULL, missing_in_sweep_at BIGINT NULL, folded_key VARCHAR(255) NOT NULL,
+    service_total BIGINT NULL, number VARCHAR(255) NULL, missing_in_sweep_at BIGINT NULL,
+    folded_key VARCHAR(255) NOT NULL,
     PRIMARY KEY (entity, source_key), UNIQUE (entity, service_id)`,
 
   closed_binding: `

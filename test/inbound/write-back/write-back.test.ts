@@ -9,13 +9,14 @@ import { type WriteBackResult, writeBack } from '../../../src/inbound/write-back
 import { endWriteBackAlerts } from '../../../src/inbound/write-back/write-back-alerts.js';
 import { switchWriteBack, writeAgain } from '../../../src/inbound/write-back/write-back-state.js';
 import type { WriteBackChange, WriteBackKind } from '../../../src/model/write-back.js';
+import { prune } from '../../../src/operator/prune.js';
 import { sync } from '../../../src/operator/sync.js';
 import { liveIdentity, writeGoLive } from '../../../src/outbound/deliver/go-live.js';
 import { openAlerts } from '../../../src/store/alerts.js';
 import { Lease } from '../../../src/store/lease.js';
 import { markDue } from '../../../src/store/write-back-due.js';
 import { onBothStores, type StoreKit, useStore } from '../../store/both-stores.js';
-import { type Lab, type LabOptions, useLab } from '../../support/jobs/job-lab.js';
+import { type Lab, type LabOptions, useLab, withServiceLease } from '../../support/jobs/job-lab.js';
 import { waitFor } from '../../support/wait-for.js';
 
 /** An ERP with its side tables, and an account that may do what is printed and nothing else. */
@@ -513,6 +514,34 @@ function writeBackTests(base: StoreKit, isWhole = true): void {
     expect(await office.alerts()).to.deep.equal([]);
     expect(await office.rows('waybill_invoices'), 'the others have their tables').to.deep.equal([]);
   });
+
+  for (const how of ['side tables', 'statements of the settings'])
+    it(`keeps what ${how} wrote when retention has removed the messages and their audit`, async () => {
+      const upsert = 'REPLACE INTO other_orders VALUES (:order_key, :order_number, :service_status, :service_total)';
+      const own = how !== 'side tables';
+      const office = await open(own ? { orders: { upsert } } : {});
+      const { lab } = office;
+      await lab.changeErp(
+        'CREATE TABLE other_orders (k VARCHAR(255) PRIMARY KEY, no VARCHAR(255), status VARCHAR(255), total VARCHAR(40))',
+      );
+      if (office.account) await lab.changeErp(`GRANT ALL ON other_orders TO ${office.account}`);
+      const table = own ? 'other_orders' : 'waybill_orders';
+      await lab.capture();
+      await lab.deliver();
+      expect((await office.pass()).failures).to.deep.equal([]);
+      const before = await office.rows(table);
+      expect(before).to.have.length.above(3);
+      for (const row of before) expect(Object.values(row).slice(1, 4)).to.not.include(null);
+      const sent = office.sent.length;
+
+      const laterMs = 800 * 24 * oneHourMs;
+      const later = { ...lab.context, nowMs: () => Date.now() + laterMs };
+      const { messages, audit } = await withServiceLease(later, (lease) => prune(later, lease.lease));
+      expect([messages > 0, audit > 0]).to.deep.equal([true, true]);
+      expect((await office.pass(laterMs)).written.orders).to.equal(0);
+      expect(await office.rows(table)).to.deep.equal(before);
+      expect(office.sent).to.have.length(sent);
+    });
 
   it('warns of a statement that moves the column which capture follows', async () => {
     const upsert = "UPDATE sales_orders SET updated_at='2099-01-01 10:00:00' WHERE id=:order_key";

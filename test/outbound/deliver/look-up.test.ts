@@ -62,6 +62,9 @@ onBothLabs('what can not be resent is looked up at the service', (kit) => {
     expect(kept).to.deep.equal([]);
     const flags = await kit.rows("SELECT flag FROM outbox_message WHERE flag LIKE 'Found by look-up%'");
     expect(flags).to.have.length(looked.length);
+    const totals = await kit.rows("SELECT service_id AS id, service_total AS total FROM binding WHERE entity='order'");
+    const atService = lab.sandbox.ledger().orders.map(({ order_id: id, total }) => ({ id, total }));
+    expect(totals).to.have.deep.members(atService);
   });
 
   for (const absenceProves of [false, true])
