@@ -13,6 +13,7 @@ describe('what follows from a look-up', () => {
       serviceId: 'o1',
       flag: 'Found by look-up.',
       contentKnown: true,
+      total: 100,
     });
     expect(decideLookUp(doubt, { ...found, total: 99 }, { ...settings, checkTotal: 'off' })).to.have.property(
       'flag',
