@@ -72,7 +72,7 @@ export async function deliverUntil(
       scope: { only: null },
       retryHorizonMs: 0,
       trial: false,
-      erpIdentity: reader().identity(),
+      erp: reader(),
       signal,
       onProgress,
     });

@@ -69,7 +69,7 @@ async function work(
       scope: { only: null },
       retryHorizonMs: 0,
       trial: false,
-      erpIdentity: partners.reader.identity(),
+      erp: partners.reader,
       signal,
       onHeld: (reason) =>
         reason === null

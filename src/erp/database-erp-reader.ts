@@ -114,7 +114,7 @@ export function databaseErpReader(database: ErpDatabase, settings: ErpSource): E
         return { keys: keys.map(formatSourceKey), ...end };
       }),
 
-    presence: (entity, keys) =>
+    presence: (entity, keys, asksExistence = false) =>
       readOf<Presence>(entity, { existing: null, cancelled: new Set() }, async ({ snapshot }, planned) => {
         const asked = new Map<string, string[]>();
         for (const key of keys) {
@@ -137,7 +137,7 @@ export function databaseErpReader(database: ErpDatabase, settings: ErpSource): E
         };
         const { existence, source, key: columns, followsDeleted, cancelled } = planned;
         const doingExistence = `look which records exist (${existence.source.path})`;
-        const existing = followsDeleted ? await look(existence, [], doingExistence) : null;
+        const existing = followsDeleted || asksExistence ? await look(existence, [], doingExistence) : null;
         // A key that can't be asked for is not known to be absent.
         for (const key of keys) if (!asked.has(key)) existing?.add(key);
         if (cancelled === null) return { existing, cancelled: new Set() };

@@ -98,8 +98,9 @@ export interface ErpReader {
   /**
    * Looks these keys up, eligible or not, to find cancelled and deleted records. A record is found as well where the
    * database has its key in another spelling that it calls equal; a key that can't be asked for counts as existing.
+   * @param asksExistence also where nothing follows when a record is gone
    */
-  presence(entity: Entity, keys: readonly string[]): Promise<Presence>;
+  presence(entity: Entity, keys: readonly string[], asksExistence?: boolean): Promise<Presence>;
   /**
    * The keys of all rows that the database holds equal to each of these, pending or not, in the spelling of the row. Keys that
    * can't be asked for are left out.

@@ -149,7 +149,7 @@ async function syncStages(
         scope: { only },
         retryHorizonMs,
         trial: options.trial ?? false,
-        erpIdentity: partners.reader.identity(),
+        erp: partners.reader,
         signal: options.signal,
         onProgress: progress,
       });

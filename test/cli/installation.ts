@@ -239,7 +239,7 @@ async function deliverTo(app: App, answer: (request: SendRequest) => Sent): Prom
       scope: { only: null },
       retryHorizonMs: 20_000,
       trial: false,
-      erpIdentity: '',
+      erp: app.reader(),
     });
   } finally {
     await lease.release();

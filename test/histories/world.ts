@@ -122,7 +122,7 @@ export class World {
           scope: { only: null },
           retryHorizonMs,
           trial: false,
-          erpIdentity: this.erp.identity(),
+          erp: this.erp,
         }),
       ),
     );

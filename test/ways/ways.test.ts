@@ -58,7 +58,7 @@ describe('the ways in docs/architecture.md', () => {
       scope: { only: null },
       retryHorizonMs,
       trial: false,
-      erpIdentity: lab.reader.identity(),
+      erp: lab.reader,
     });
   let executed: ExecutedFiles;
   beforeEach(() => {

@@ -9,7 +9,7 @@ import type { Tx } from '../../store/store.js';
 import { boundKeys, type CountingSweep, countMissing } from '../outbox/bindings.js';
 import { isWholeRecord } from '../outbox/compose-update.js';
 import { canonicalJson, sha256 } from '../outbox/content-hash.js';
-import { type MessageState, removalAfterThisPass } from '../outbox/message.js';
+import { type MessageState, type Removal, removalAfterThisPass } from '../outbox/message.js';
 import { insertMessages, type NewMessage } from '../outbox/new-messages.js';
 import { supersedeUnsent } from '../outbox/transitions.js';
 import { holdReason } from './brake.js';
@@ -84,7 +84,7 @@ export async function captureCancelled(
 }
 
 /** What is written for a record that was removed. */
-type PlannedRemoval = { because: 'cancelled' | 'deleted' } & (
+type PlannedRemoval = { because: Removal } & (
   | { withdraws: number; sourceKey: string; number: string | null }
   | { message: NewMessage; supersedes: number | null }
 );
@@ -149,7 +149,7 @@ function planRemoval(
   sourceKey: string,
   { newest, binding }: KnownRecord,
   last: string | null,
-  because: 'cancelled' | 'deleted',
+  because: Removal,
 ): PlannedRemoval[] {
   const { entity } = pass;
   const { onCancelled, onDeleted } = settingsOf(context, entity);
@@ -188,6 +188,7 @@ function planRemoval(
     idempotencyKey: null,
     identity: binding?.identity ?? newest?.identity ?? null,
     nextAttemptAt: removalAfterThisPass,
+    removal: because,
     parked: wouldClear
       ? { parkClass: 'unmapped', reason: nothingToReplace }
       : held === null

@@ -54,7 +54,9 @@ export function decideRemoval(
   const cameBack =
     newest !== null && binding !== null && binding.revision > newest.revision && !isUnderWay(newest.state);
   if (newest?.operation === 'delete' && newest.state !== 'superseded' && !cameBack) return { action: 'none' };
-  if (effect === 'patch' && (newest ?? binding)?.contentHash === patchedHash) return { action: 'none' };
+  // What was closed unsent says nothing of what the service has.
+  const said = newest?.state === 'superseded' ? (binding ?? newest) : (newest ?? binding);
+  if (effect === 'patch' && said?.contentHash === patchedHash) return { action: 'none' };
 
   // The key belongs to another record by now, and a person has not said which one is meant.
   if (newest && isOtherRecord(newest)) return { action: 'none' };

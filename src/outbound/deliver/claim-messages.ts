@@ -5,7 +5,7 @@ import type { Binding } from '../outbox/bindings.js';
 import { type ComposedUpdate, composeUpdate, isWholeRecord, type UpdateMethod } from '../outbox/compose-update.js';
 import { canonicalJson, sha256 } from '../outbox/content-hash.js';
 import { keyKnownUntil, revisionKey, wireBody } from '../outbox/idempotency-key.js';
-import { type Operation, removalAfterThisPass, type SendingMessage } from '../outbox/message.js';
+import { type Operation, type Removal, removalAfterThisPass, type SendingMessage } from '../outbox/message.js';
 import { claimForSending, holdMessages, type MessageName, parkAsUnproven } from '../outbox/transitions.js';
 import { intendMessages } from './attempts.js';
 import { candidates, ready } from './due-messages.js';
@@ -78,6 +78,7 @@ type Candidate = Omit<
   'attemptId' | 'attemptNumber' | 'bodyHash' | 'body' | 'claimedFrom' | 'keyGoodUntilMs' | 'keyGoodUntilBootMs'
 > & {
   state: 'pending' | 'in_doubt';
+  removal: Removal | null;
   attempts: number;
   bodyHash: string | null;
   body: string | null;
@@ -119,6 +120,7 @@ const customerWaitMs = 2_000;
  * must have checked the epoch. Rows that another transaction holds are skipped, and what waits for the end of its pass, which a
  * brake may hold yet; the others come in the order of `ids`.
  * @param newKeyField field of the body that carries the key of what was never sent yet; null: a header does
+ * @param stillRemoved removals of which the ERP was asked just now; others are left, and come back as `unasked`
  * @param keyLifetimeMs a create that was acknowledged and goes out once more (`resync --force`) is left when it is older
  */
 export async function claimMessages(
@@ -129,15 +131,16 @@ export async function claimMessages(
   keyLifetimeMs = Number.POSITIVE_INFINITY,
   updates: Updates = { customer: patch, order: patch },
   newKeyField: string | null = null,
-): Promise<{ claimed: ClaimedMessage[]; nothingToSend: NothingToSend[]; held: Unsendable[] }> {
-  if (ids.length === 0) return { claimed: [], nothingToSend: [], held: [] };
+  stillRemoved: ReadonlySet<number> = new Set(),
+): Promise<ClaimResult> {
+  if (ids.length === 0) return { claimed: [], nothingToSend: [], held: [], unasked: [] };
   // A plain SELECT may show yesterday's state; the locking one shows what is.
   const locked = await tx.rows<{ id: number }>(
     `SELECT id FROM outbox_message
       WHERE id IN ${placeholders(ids.length)} AND state IN ('pending','in_doubt') AND next_attempt_at<?${tx.skipLocked}`,
     [...ids, removalAfterThisPass],
   );
-  if (locked.length === 0) return { claimed: [], nothingToSend: [], held: [] };
+  if (locked.length === 0) return { claimed: [], nothingToSend: [], held: [], unasked: [] };
   const mine = locked.map(({ id }) => id);
   const rows = await tx.rows<Candidate | (Omit<Candidate, 'record'> & { record: null })>(
     `SELECT m.*, b.record, b.body, w.service_id AS bound_service_id, w.acknowledged, ${doubtfulUpdate} AS doubtful,
@@ -156,7 +159,12 @@ export async function claimMessages(
   const composed: { messageId: number; body: string }[] = [];
   const held: Unsendable[] = [];
   const postponed: number[] = [];
+  const unasked: UnaskedRemoval[] = [];
   for (const row of rows) {
+    if (row.removal !== null && row.state === 'pending' && !stillRemoved.has(row.id)) {
+      unasked.push({ id: row.id, entity: row.entity, sourceKey: row.sourceKey, removal: row.removal });
+      continue;
+    }
     if (!hasRecord(row)) {
       // Left out, it would stay due and be claimed again at once, for ever.
       held.push({ ...row, reason: row.state === 'pending' ? erasedUnsent : erasedInDoubt });
@@ -220,7 +228,19 @@ export async function claimMessages(
     nowMs,
   );
   const intended = claimed.map((one) => ({ ...one, attemptId: attemptIds.get(one.id) as number }));
-  return { claimed: intended, nothingToSend, held };
+  return { claimed: intended, nothingToSend, held, unasked };
+}
+
+interface ClaimResult {
+  claimed: ClaimedMessage[];
+  nothingToSend: NothingToSend[];
+  held: Unsendable[];
+  unasked: UnaskedRemoval[];
+}
+
+/** A removal that may have waited for days: the ERP is asked once more before it leaves. */
+export interface UnaskedRemoval extends MessageName {
+  removal: Removal;
 }
 
 /** A message that must not go out as it is, and why a person has to look. */
@@ -241,7 +261,7 @@ async function parkUnsendable(tx: Tx, messages: readonly Unsendable[], nowMs: nu
     else await parkAsUnproven(tx, message.state, [id], reason);
 }
 
-async function postponeMessages(tx: Tx, ids: readonly number[], nextAttemptAt: number): Promise<void> {
+export async function postponeMessages(tx: Tx, ids: readonly number[], nextAttemptAt: number): Promise<void> {
   if (ids.length === 0) return;
   await tx.run(`UPDATE outbox_message SET next_attempt_at=? WHERE id IN ${placeholders(ids.length)}`, [
     nextAttemptAt,

@@ -1,6 +1,7 @@
 import { type AuditEntry, appendAudit } from '../../audit/audit-log.js';
 import type { Settings } from '../../config/settings.js';
-import type { Entity } from '../../model/record.js';
+import type { ErpReader } from '../../erp/erp-reader.js';
+import { type Entity, entities } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
 import { clockToleranceMs } from '../../store/clock.js';
@@ -8,9 +9,16 @@ import { placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { advanceBindings } from '../outbox/bindings.js';
 import { keyLifetimeMs, sentUnknownWhen } from '../outbox/idempotency-key.js';
-import { longestOwnWaitMs, removalAfterThisPass } from '../outbox/message.js';
+import { isBack, longestOwnWaitMs, removalAfterThisPass } from '../outbox/message.js';
 import { closeAsSettled, type MessageName, parkAsUnproven } from '../outbox/transitions.js';
-import { type ClaimedMessage, claimMessages, type NothingToSend, unsendableClass } from './claim-messages.js';
+import {
+  type ClaimedMessage,
+  claimMessages,
+  type NothingToSend,
+  postponeMessages,
+  type UnaskedRemoval,
+  unsendableClass,
+} from './claim-messages.js';
 import { followClock } from './clock-trace.js';
 import type { DeliveryTally } from './deliver-result.js';
 import { lookUpEntities } from './look-up.js';
@@ -79,15 +87,22 @@ export async function settleNothingToSend(tx: Tx, messages: readonly NothingToSe
 }
 
 const holdsAlready = 'The service holds these values already.';
+const isThereAgain = 'Its record is in the ERP again, so it is not removed.';
+
+/** How long a removal waits when the ERP can't be asked whether its record is back. */
+const erpAwayMs = 60_000;
 
 /** Takes messages for sending, on record before their first byte, and parks those whose key the service may have forgotten. */
 export class Claims {
   readonly #keyLifetimeMs: number;
+  /** Removals that came up for sending. They are asked for before the next claim, while what was claimed is sent. */
+  #unasked: readonly UnaskedRemoval[] = [];
 
   constructor(
     private readonly context: JobContext,
     private readonly lease: ServiceLease,
     private readonly tally: DeliveryTally,
+    private readonly erp: Pick<ErpReader, 'presence'>,
   ) {
     this.#keyLifetimeMs = keyLifetimeMs(context.settings.service);
   }
@@ -106,12 +121,13 @@ export class Claims {
       customer: { method: endpoints.updateCustomer.method, optional: optionalFields(settings.customers) },
       order: { method: endpoints.updateOrder.method, optional: optionalFields(settings.orders) },
     };
-    const { claimed, parked } = await this.lease.write('claim messages', async (tx) => {
+    const stillRemoved = await this.#askOnceMore();
+    const { claimed, parked, unasked } = await this.lease.write('claim messages', async (tx) => {
       const { bootMs } = clock.sinceBoot();
       const at = nowMs();
       // Before anything is claimed: a key that is forgotten must not go out once more.
       const parked = await this.#park(tx, at);
-      const { claimed, nothingToSend, held } = await claimMessages(
+      const { claimed, nothingToSend, held, unasked } = await claimMessages(
         tx,
         ids,
         this.lease.epoch,
@@ -119,6 +135,7 @@ export class Claims {
         this.#keyLifetimeMs,
         updates,
         idempotency.in === 'body' ? idempotency.field : null,
+        stillRemoved,
       );
       await settleNothingToSend(tx, nothingToSend, at);
       const detail = { reason: holdsAlready };
@@ -133,11 +150,53 @@ export class Claims {
       if (claimed.length > 0) killPoint('before-claim-commit');
       // The clock on the wall may be set before they leave.
       for (const message of claimed) message.keyGoodUntilBootMs = message.keyGoodUntilMs + bootMs - at;
-      return { claimed, parked: parked + held.length };
+      return { claimed, parked: parked + held.length, unasked };
     });
+    this.#unasked = unasked;
     if (claimed.length > 0) killPoint('after-claim-commit');
     this.tally.result.parked += parked;
     return claimed;
+  }
+
+  /**
+   * A removal may have waited for days, behind a brake, a pause or a limit: its record may be back. All that came up with the
+   * last claim are asked for at once. @returns those that may leave
+   */
+  async #askOnceMore(): Promise<ReadonlySet<number>> {
+    const { nowMs, actor, log } = this.context;
+    const stillRemoved = new Set<number>();
+    for (const entity of entities) {
+      const removals = this.#unasked.filter((one) => one.entity === entity);
+      if (removals.length === 0) continue;
+      const ids = removals.map(({ id }) => id);
+      const keys = removals.map(({ sourceKey }) => sourceKey);
+      const answer = await this.erp.presence(entity, keys, true).catch((error: Error) => error);
+      if (answer instanceof Error) {
+        log.warn('The ERP can not say whether removed records are back: they wait', { entity, error: answer.message });
+        await this.lease.write('put off removals', (tx) => postponeMessages(tx, ids, nowMs() + erpAwayMs));
+        continue;
+      }
+      const { existing, cancelled } = answer;
+      const back = removals.filter(({ removal, sourceKey }) =>
+        isBack(removal, existing?.has(sourceKey) ?? false, cancelled.has(sourceKey)),
+      );
+      const entries = back.map(({ id: messageId, sourceKey }): AuditEntry => {
+        const detail = { reason: isThereAgain };
+        return { event: 'superseded', outcome: 'withdrawn', entity, sourceKey, messageId, actor, detail };
+      });
+      if (back.length > 0)
+        await this.lease.write('close removals of records that are back', async (tx) => {
+          await closeAsSettled(
+            tx,
+            entries.map(({ messageId }) => messageId as number),
+            isThereAgain,
+            nowMs(),
+          );
+          await appendAudit(tx, entries, nowMs());
+        });
+      for (const one of removals) if (!back.includes(one)) stillRemoved.add(one.id);
+    }
+    return stillRemoved;
   }
 
   /** @returns how many. @throws LeaseLost */

@@ -1,4 +1,5 @@
 import type { ServiceSettings } from '../../config/sections/service.js';
+import type { ErpReader } from '../../erp/erp-reader.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { concurrencyOf, longestRestMs, shortestWindowRate } from '../../service/rate-limit/rate-limiter.js';
 import type { ServiceClient } from '../../service/service-client.js';
@@ -31,7 +32,7 @@ export interface DeliverOptions {
   retryHorizonMs: number;
   /** Delivers to a production service that is not live: only for the few records of a trial. */
   trial: boolean;
-  erpIdentity: string;
+  erp: Pick<ErpReader, 'identity' | 'presence'>;
   signal?: AbortSignal;
   onProgress?: (result: DeliverResult) => void;
   /** Told at the beginning, and when it changes, why nothing may be delivered; null: it may. */
@@ -84,13 +85,13 @@ class Delivery {
     private readonly lease: ServiceLease,
     private readonly options: DeliverOptions,
   ) {
-    this.#gate = new SendGate(context, lease, options.trial ? null : options.erpIdentity);
+    this.#gate = new SendGate(context, lease, options.trial ? null : options.erp.identity());
     this.#exchange = new Exchange(context, lease, this.#gate);
     this.#tally = new DeliveryTally(context.log, options.onProgress);
     this.#settler = new MessageSettler(context, lease.epoch, this.#tally);
     const parts = { client, gate: this.#gate, exchange: this.#exchange, tally: this.#tally };
     this.#lookUps = new LookUps(context, lease, parts, options.scope.only);
-    this.#claims = new Claims(context, lease, this.#tally);
+    this.#claims = new Claims(context, lease, this.#tally, options.erp);
     this.#target = claimTarget(context.settings.service);
     this.#progressAt = context.clock.monotonicMs();
   }

@@ -42,6 +42,14 @@ export type ParkClass = 'unmapped' | 'refused' | 'conflict' | 'unproven' | 'held
 
 export type Operation = 'create' | 'update' | 'delete';
 
+/** What became of a record in the ERP, so that it has to go at the service. */
+export type Removal = 'cancelled' | 'deleted';
+
+/** Whether the record of a removal is back. Pure. */
+export function isBack(removal: Removal, exists: boolean, isCancelled: boolean): boolean {
+  return exists && (removal === 'deleted' || !isCancelled);
+}
+
 /** What the state machine needs to know of a message that is being sent. */
 export interface SendingMessage {
   id: number;

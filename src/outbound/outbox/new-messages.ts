@@ -2,7 +2,7 @@ import { type Entity, entities, foldKey } from '../../model/record.js';
 import { insertRows, placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { unknownContent } from './content-hash.js';
-import type { Operation, ParkClass } from './message.js';
+import type { Operation, ParkClass, Removal } from './message.js';
 
 export interface NewMessage {
   entity: Entity;
@@ -32,6 +32,8 @@ export interface NewMessage {
   isBacklog?: boolean;
   /** When it may be sent; absent: now. */
   nextAttemptAt?: number;
+  /** Why the record has to go at the service; absent: it has not. */
+  removal?: Removal;
   parked: { parkClass: ParkClass; reason: string } | null;
 }
 
@@ -64,6 +66,7 @@ export async function insertMessages(tx: Tx, messages: readonly NewMessage[], no
       first_sent_at: message.firstSentAt ?? null,
       captured_at: nowMs,
       is_backlog: message.isBacklog ? 1 : 0,
+      removal: message.removal ?? null,
     })),
   );
   await hurryWhatNewsWaitsFor(

@@ -30,6 +30,7 @@ const tables = (id: string, longText: string): Record<string, string> => ({
 
   // key_field: where the key travels, frozen with the bytes. '' is a header, a name is that field of the body.
   // found_at: when a person or a look-up found its record at the service, which never acknowledged its key.
+  // removal: why the record has to go at the service, cancelled or deleted in the ERP; null of what is no removal.
   // folded_key: one text for all spellings of the key that a collation may call equal (foldKey).
   // is_backlog: one of the many that a resync or a changed mapping brings; they go after what is new.
   outbox_message: `
@@ -44,6 +45,7 @@ const tables = (id: string, longText: string): Record<string, string> => ({
     service_id VARCHAR(255) NULL, flag VARCHAR(500) NULL, captured_at BIGINT NOT NULL, closed_at BIGINT NULL,
     method VARCHAR(8) NULL, identity VARCHAR(500) NULL, is_backlog TINYINT NOT NULL DEFAULT 0,
     key_field VARCHAR(64) NULL, found_at BIGINT NULL, folded_key VARCHAR(255) NOT NULL,
+    removal VARCHAR(9) NULL,
     UNIQUE (source_key, entity, revision)`,
 
   message_body: `

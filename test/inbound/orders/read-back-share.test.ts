@@ -84,7 +84,7 @@ describe('reading orders back on injected time', () => {
         scope: { only: null },
         retryHorizonMs: 0,
         trial: false,
-        erpIdentity: lab.reader.identity(),
+        erp: lab.reader,
         signal: done.signal,
       });
       const result = await readOrdersBack(lab.context, client, lease);

@@ -345,6 +345,103 @@ onBothLabs('an order that is removed', (kit) => {
     }
   });
 
+  describe('and is there again while its removal waits', () => {
+    /** A person holds what comes, and lets it go when the records may be back. */
+    const letGo = async (lab: Lab) => {
+      await kit.store.transaction('resume', (tx) => resumeLane(tx, 'deliver', ['operator']));
+      await lab.deliver();
+    };
+    const hold = () =>
+      kit.store.transaction('pause', (tx) =>
+        pauseLane(tx, { lane: 'deliver', cause: 'operator', until_at: null, reason: 'r', actor: 'a', since_at: 1 }),
+      );
+    const erased = async (lab: Lab, ids: number[]) => {
+      await lab.changeErp('DROP TABLE IF EXISTS kept');
+      await lab.changeErp(`CREATE TABLE kept AS SELECT * FROM sales_orders WHERE id IN (${ids})`);
+      await lab.changeErp(`DELETE FROM sales_orders WHERE id IN (${ids})`);
+      await hold();
+      for (let i = 0; i < 2; i++) await lab.capture({ sweep: true });
+    };
+    const back = (lab: Lab, id: number) => lab.changeErp(`INSERT INTO sales_orders SELECT * FROM kept WHERE id=${id}`);
+
+    for (const effect of ['delete', { patch: { note: 'GONE' } }])
+      it(`is asked for by key once more, before ${JSON.stringify(effect)} leaves`, async () => {
+        const { lab, id } = await settled(marked({ onDeleted: effect }));
+        const { id: other } = await insertSampleOrder(lab.erp, {});
+        await insertSampleOrder(lab.erp, {});
+        await lab.capture({ sweep: true });
+        await lab.deliver();
+        await erased(lab, [id, other]);
+        await back(lab, id);
+        let asked = 0;
+        const presence: typeof lab.reader.presence = (...of) => {
+          asked++;
+          return lab.reader.presence(...of);
+        };
+        await kit.store.transaction('resume', (tx) => resumeLane(tx, 'deliver', ['operator']));
+        await lab.deliver({ erp: withMethod(lab.reader, 'presence', presence) });
+        expect(asked, 'one question for both').to.equal(1);
+        expect(changesAt(lab)).to.have.length(1);
+        expect(await shapeOf(id)).to.include(`${effect === 'delete' ? 'delete' : 'update'} superseded`);
+        const [closed] = await kit.rows(
+          "SELECT detail FROM audit_log WHERE event='superseded' AND outcome='withdrawn' AND source_key=?",
+          [String(id)],
+        );
+        expect(JSON.parse(String(closed?.detail))).to.deep.equal({
+          reason: 'Its record is in the ERP again, so it is not removed.',
+        });
+        // It goes all the same when it is deleted after that.
+        await lab.changeErp(`DELETE FROM sales_orders WHERE id=${id}`);
+        for (let i = 0; i < 2; i++) await lab.capture({ sweep: true });
+        await lab.deliver();
+        expect(changesAt(lab)).to.have.length(2);
+        await lab.changeErp('DROP TABLE kept');
+      });
+
+    it('is asked for once more also where the removal was cancelled, held and confirmed', async () => {
+      const { lab, id } = await settled({
+        settings: { ...deletes.settings, capture: { maxRemovals: 0 } },
+      });
+      await cancelSampleOrder(lab.erp, id);
+      await lab.capture({ sweep: true });
+      const { shown } = await summariseHeld(lab.context, {});
+      await confirmHeld(lab.context, {}, 'send', shown, 'a test');
+      await lab.changeErp("UPDATE sales_orders SET status='confirmed' WHERE id=?", [id]);
+      await letGo(lab);
+      expect(changesAt(lab)).to.deep.equal([]);
+      for (let i = 0; i < 2; i++) await lab.capture({ sweep: true });
+      await lab.deliver();
+      expect(changesAt(lab)).to.deep.equal([]);
+      await expectAllAtService(lab);
+    });
+
+    it('is removed there where it was cancelled, and then deleted, which nothing follows', async () => {
+      const { lab, id } = await settled(marked({ onCancelled: 'delete' }));
+      await hold();
+      await cancelSampleOrder(lab.erp, id);
+      await lab.capture({ sweep: true });
+      await eraseOrder(lab, id);
+      await letGo(lab);
+      expect(changesAt(lab).map(({ method }) => method)).to.deep.equal(['DELETE']);
+    });
+
+    it('waits while the ERP can not be asked, and keeps nothing else back', async () => {
+      const { lab, id } = await settled(deletes);
+      const away = withMethod(lab.reader, 'presence', () => Promise.reject(new Error('the ERP is gone')));
+      await cancelSampleOrder(lab.erp, id);
+      await insertSampleOrder(lab.erp, {});
+      await lab.capture({ sweep: true });
+      await lab.deliver({ erp: away });
+      expect(changesAt(lab)).to.deep.equal([]);
+      expect(await shapeOf(id)).to.deep.equal(['create delivered', 'delete pending']);
+      expect((await statesOf(kit)).pending).to.equal(1);
+      expect(lab.log.join()).to.contain('The ERP can not say whether removed records are back');
+      lab.context.nowMs = () => Date.now() + 61_000;
+      await lab.deliver();
+      expect(changesAt(lab).map(({ method }) => method)).to.deep.equal(['DELETE']);
+    });
+  });
+
   it('is not deleted there because one sweep missed it and broke off, and another one missed it at once', async () => {
     const lab = await kit.start({
       customers: 1,

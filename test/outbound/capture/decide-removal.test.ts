@@ -36,6 +36,19 @@ describe('the removal of a record', () => {
     expect(decideRemoval('patch', null, binding, 'P')).to.deep.include({ operation: 'update', revision: 2 });
   });
 
+  it('is written anew where an earlier one was closed unsent, and not where the service holds its fields', () => {
+    const closed = newest({
+      operation: 'update',
+      revision: 2,
+      contentHash: 'P',
+      state: 'superseded',
+      firstSentAt: null,
+    });
+    expect(decideRemoval('patch', closed, binding, 'P')).to.deep.include({ action: 'write', revision: 3 });
+    const settled = { ...binding, revision: 2, contentHash: 'P' };
+    expect(decideRemoval('patch', closed, settled, 'P')).to.deep.equal({ action: 'none' });
+  });
+
   it('is nothing by default, and nothing for what the service never had', () => {
     expect(decideRemoval('nothing', newest(), binding, null)).to.deep.equal({ action: 'none' });
     expect(decideRemoval('delete', null, null, null)).to.deep.equal({ action: 'none' });

@@ -63,7 +63,7 @@ onBothLabs('source keys', (kit) => {
     }
     await insertSampleOrder(lab.erp);
     expect((await lab.capture({ sweep: true })).stopped).to.equal(null);
-    await lab.deliver({ erpIdentity: moved.identity() });
+    await lab.deliver({ erp: moved });
     expect(lab.sandbox.counts().orders).to.equal(before.orders + 1);
   });
 

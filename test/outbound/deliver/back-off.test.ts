@@ -72,7 +72,7 @@ describe('the back-off from a service that says "slow down" and names no time', 
       scope: { only: null },
       retryHorizonMs: 0,
       trial: false,
-      erpIdentity: lab.reader.identity(),
+      erp: lab.reader,
       signal,
     });
 

@@ -28,7 +28,7 @@ onBothLabs('the backlog of a resync', (kit) => {
         scope: { only: null },
         retryHorizonMs: 0,
         trial: false,
-        erpIdentity: slow.reader.identity(),
+        erp: slow.reader,
         signal: stop.signal,
       });
       await waitFor('the first of the backlog', () => asked() > perSecond / 2);

@@ -102,7 +102,7 @@ onBothLabs('a credential that is refused or replaced', (kit) => {
             scope: { only: null },
             retryHorizonMs: 20_000,
             trial: false,
-            erpIdentity: mine.reader.identity(),
+            erp: mine.reader,
           }),
         );
       const tried = () => withServiceLease(mine.context, (lease) => tryNewCredential(mine.context, client, lease));

@@ -92,7 +92,7 @@ onBothLabs('a limit with a long window', (kit) => {
         scope: { only: null },
         retryHorizonMs: 20_000,
         trial: false,
-        erpIdentity: reader.identity(),
+        erp: reader,
       });
       await waitFor('some requests', () => seen() >= before + 10);
       // Like a kill: nothing more leaves, and no outcome is put on record any more.
@@ -156,7 +156,7 @@ onBothLabs('the requests under way at once', (kit) => {
         scope: { only: null },
         retryHorizonMs: 20_000,
         trial: false,
-        erpIdentity: lab.reader.identity(),
+        erp: lab.reader,
       });
       await pull(lab.context, lab.client, lease);
       await pull(lab.context, lab.client, lease);

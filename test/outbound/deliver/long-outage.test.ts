@@ -50,14 +50,13 @@ describe('an outage on injected time', function () {
             if (!signal.aborted) await pull(lab.context, client, lease, { waitsForTurn: true, signal });
           }
         };
-        const erpIdentity = lab.reader.identity();
         const scope = { only: null };
         const deliveries = deliver(lab.context, client, lease, {
           untilDrained: false,
           scope,
           retryHorizonMs: 0,
           trial: false,
-          erpIdentity,
+          erp: lab.reader,
           signal,
         });
         await Promise.all([deliveries, pulls()]);

@@ -62,7 +62,7 @@ onBothLabs('an outage of the service', (kit) => {
           scope: { only: null },
           retryHorizonMs: 0,
           trial: false,
-          erpIdentity: lab.reader.identity(),
+          erp: lab.reader,
           signal,
         });
         try {

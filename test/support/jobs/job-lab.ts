@@ -191,7 +191,7 @@ async function startLab(kit: StoreKit, place: ErpPlace, options: LabOptions, clo
             scope: { only: null },
             retryHorizonMs: 20_000,
             trial: false,
-            erpIdentity: reader.identity(),
+            erp: reader,
             ...more,
           }),
         ),
