@@ -1,7 +1,5 @@
-import type { ServiceSettings } from '../../config/sections/service.js';
 import type { ErpReader } from '../../erp/erp-reader.js';
 import type { JobContext } from '../../ops/job-context.js';
-import { concurrencyOf, longestRestMs, shortestWindowRate } from '../../service/rate-limit/rate-limiter.js';
 import type { ServiceClient } from '../../service/service-client.js';
 import { LeaseLost } from '../../store/lease.js';
 import type { ClaimedMessage } from './claim-messages.js';
@@ -10,6 +8,7 @@ import { type DeliverResult, DeliveryTally } from './deliver-result.js';
 import {
   backlogTurn,
   type ClaimScope,
+  claimTarget,
   countInDoubt,
   dueMessageIds,
   nextDueAt,
@@ -285,19 +284,4 @@ class Delivery {
     timer.abort();
     return null;
   }
-}
-
-/**
- * How many messages are claimed at once. Pure. No more than fit in a few seconds, so that a stop or a pause has little to give
- * back. After a kill all that was claimed counts for a limit of hours or days, because any of it may have left: so no more than
- * a hundredth of such a limit, or its own pace needs it.
- */
-export function claimTarget(service: Pick<ServiceSettings, 'concurrency' | 'limits'>): number {
-  const concurrency = concurrencyOf(service);
-  const perSecond = shortestWindowRate(service.limits) ?? Number.POSITIVE_INFINITY;
-  const inThreeSeconds = Math.ceil(Math.min(perSecond * 3, concurrency * 16));
-  const small = service.limits
-    .filter(({ perSeconds }) => perSeconds * 1000 > longestRestMs)
-    .map(({ requests, perSeconds }) => Math.ceil(Math.max(requests / 100, (requests / perSeconds) * 3)));
-  return Math.max(2, Math.min(500, Math.max(concurrency, inThreeSeconds), ...small));
 }

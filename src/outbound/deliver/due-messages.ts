@@ -1,4 +1,6 @@
+import type { ServiceSettings } from '../../config/sections/service.js';
 import type { Entity } from '../../model/record.js';
+import { concurrencyOf, longestRestMs, shortestWindowRate } from '../../service/rate-limit/rate-limiter.js';
 import { type Condition, joinConditions, placeholders } from '../../store/rows.js';
 import type { Store, Tx } from '../../store/store.js';
 import { removalAfterThisPass } from '../outbox/message.js';
@@ -134,6 +136,21 @@ export async function nextDueAt(store: Store, scope: ClaimScope): Promise<number
     );
     return row?.due ?? null;
   });
+}
+
+/**
+ * How many messages are claimed at once. Pure. No more than fit in a few seconds, so that a stop or a pause has little to give
+ * back. After a kill all that was claimed counts for a limit of hours or days, because any of it may have left: so no more than
+ * a hundredth of such a limit, or its own pace needs it.
+ */
+export function claimTarget(service: Pick<ServiceSettings, 'concurrency' | 'limits'>): number {
+  const concurrency = concurrencyOf(service);
+  const perSecond = shortestWindowRate(service.limits) ?? Number.POSITIVE_INFINITY;
+  const inThreeSeconds = Math.ceil(Math.min(perSecond * 3, concurrency * 16));
+  const small = service.limits
+    .filter(({ perSeconds }) => perSeconds * 1000 > longestRestMs)
+    .map(({ requests, perSeconds }) => Math.ceil(Math.max(requests / 100, (requests / perSeconds) * 3)));
+  return Math.max(2, Math.min(500, Math.max(concurrency, inThreeSeconds), ...small));
 }
 
 /** Of so many messages one is of the backlog, as long as there is one. */

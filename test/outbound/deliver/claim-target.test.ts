@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { claimTarget } from '../../../src/outbound/deliver/deliver.js';
+import { claimTarget } from '../../../src/outbound/deliver/due-messages.js';
 
 describe('how many messages are claimed at once', () => {
   const of = (...limits: [number, number][]) =>
