@@ -17,6 +17,9 @@ import type { TouchedRecord } from './capture-page.js';
 import { decideRemoval, replacesRecord } from './decide-removal.js';
 import { acknowledgedRecords, type KnownRecord, knownRecords, knownSpellings } from './known-records.js';
 
+/** What delivery asks before a removal leaves: whether the record is back, and of which ERP. */
+export type ErpPresence = Pick<ErpReader, 'identity' | 'presence'>;
+
 export interface RemovalPass {
   entity: Entity;
   /** Null in a dry run. */

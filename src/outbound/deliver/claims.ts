@@ -1,12 +1,12 @@
 import { type AuditEntry, appendAudit } from '../../audit/audit-log.js';
 import type { Settings } from '../../config/settings.js';
-import type { ErpReader } from '../../erp/erp-reader.js';
 import { type Entity, entities } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
 import { clockToleranceMs } from '../../store/clock.js';
 import { placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
+import type { ErpPresence } from '../capture/capture-removals.js';
 import { advanceBindings } from '../outbox/bindings.js';
 import { keyLifetimeMs, sentUnknownWhen } from '../outbox/idempotency-key.js';
 import { isBack, longestOwnWaitMs, removalAfterThisPass } from '../outbox/message.js';
@@ -102,7 +102,7 @@ export class Claims {
     private readonly context: JobContext,
     private readonly lease: ServiceLease,
     private readonly tally: DeliveryTally,
-    private readonly erp: Pick<ErpReader, 'presence'>,
+    private readonly erp: ErpPresence,
   ) {
     this.#keyLifetimeMs = keyLifetimeMs(context.settings.service);
   }

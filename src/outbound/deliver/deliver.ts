@@ -1,7 +1,7 @@
-import type { ErpReader } from '../../erp/erp-reader.js';
 import type { JobContext } from '../../ops/job-context.js';
 import type { ServiceClient } from '../../service/service-client.js';
 import { LeaseLost } from '../../store/lease.js';
+import type { ErpPresence } from '../capture/capture-removals.js';
 import type { ClaimedMessage } from './claim-messages.js';
 import { Claims } from './claims.js';
 import { type DeliverResult, DeliveryTally } from './deliver-result.js';
@@ -31,7 +31,7 @@ export interface DeliverOptions {
   retryHorizonMs: number;
   /** Delivers to a production service that is not live: only for the few records of a trial. */
   trial: boolean;
-  erp: Pick<ErpReader, 'identity' | 'presence'>;
+  erp: ErpPresence;
   signal?: AbortSignal;
   onProgress?: (result: DeliverResult) => void;
   /** Told at the beginning, and when it changes, why nothing may be delivered; null: it may. */
