@@ -105,7 +105,7 @@ onBothLabs('what the service said last of an order', (kit) => {
         scope: { only: null },
         retryHorizonMs: 20_000,
         trial: false,
-        erpIdentity: lab.reader.identity(),
+        erp: lab.reader,
       });
     expect(await readWhile(deliverWith)).to.deep.include(notRead);
     expect(await told(lab, sourceKey)).to.deep.equal(atService());
