@@ -22,6 +22,7 @@ onBothStores('a copy of a store in use', (kit) => {
         Array.from({ length: 1_100 }, (_, i) => ({
           entity: i % 2 ? 'order' : 'customer',
           source_key: `key ${i}`,
+          folded_key: `KEY${i}`,
           service_id: `id ${i}`,
           revision: 1,
           generation: 0,

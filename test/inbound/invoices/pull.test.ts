@@ -297,8 +297,8 @@ onBothLabs('pull', (kit) => {
       for (const code of codes)
         await kit.store.transaction('bind', (tx) =>
           tx.run(
-            `INSERT INTO binding (entity, source_key, service_id, revision, generation, content_hash, mapping_fingerprint, acknowledged_at)
-             VALUES ('customer', ?, ?, 1, 0, '', '', 1)`,
+            `INSERT INTO binding (entity, source_key, folded_key, service_id, revision, generation, content_hash, mapping_fingerprint, acknowledged_at)
+             VALUES ('customer', ?, '', ?, 1, 0, '', '', 1)`,
             [code, code],
           ),
         );
@@ -378,8 +378,8 @@ onBothLabs('pull', (kit) => {
     const bind = (key: string, code: string) =>
       kit.store.transaction('bind', (tx) =>
         tx.run(
-          `INSERT INTO binding (entity, source_key, service_id, revision, generation, content_hash, mapping_fingerprint, acknowledged_at)
-           VALUES ('customer', ?, ?, 1, 0, '', '', 1)`,
+          `INSERT INTO binding (entity, source_key, folded_key, service_id, revision, generation, content_hash, mapping_fingerprint, acknowledged_at)
+           VALUES ('customer', ?, '', ?, 1, 0, '', '', 1)`,
           [key, code],
         ),
       );

@@ -42,6 +42,7 @@ describe('reading orders back on injected time', () => {
         Array.from({ length: old }, (_, i) => ({
           entity: 'order',
           source_key: `old-${i}`,
+          folded_key: `OLD-${i}`,
           service_id: `id-${i}`,
           revision: 1,
           generation: 0,
