@@ -7,6 +7,9 @@ import type { RecoveryHold } from '../outbound/recovery/store-witness.js';
 import { readBindings } from './bindings-file.js';
 import { type CommandApp, confirm, exitCode, inApp, jsonCommand, parseTime, UsageError } from './command.js';
 
+/** Records that are named on the terminal; `--json` names more. */
+const maxNamed = 10;
+
 interface RecoverOptions {
   fromService?: boolean;
   sentSince?: string;
@@ -76,7 +79,14 @@ async function recoverStore(app: CommandApp, options: RecoverOptions): Promise<n
   output.lines(
     bindings !== null && `${taken.imported} bindings were taken over, and ${taken.removed} records that were removed.`,
     taken.taken > 0 &&
-      `${taken.taken} bindings were left out, because another record has their id at the service: waybill outbox`,
+      `${taken.taken} bindings were left out, because another record has their id at the service. Find out which of the two it is, then settle the other one: waybill outbox --state parked`,
+    ...taken.refused
+      .slice(0, maxNamed)
+      .map(
+        ({ entity, sourceKey, serviceId, heldBy }) =>
+          `  ${entity} ${sourceKey} was to be ${serviceId}, which is ${entity} ${heldBy}`,
+      ),
+    taken.taken > maxNamed && `  and ${taken.taken - maxNamed} more: waybill audit --outcome binding_refused`,
     doubtedBindings > 0 &&
       `The lost store may have changed ${doubtedBindings} records since: Waybill sends every field of them again (more than capture.maxUpdates wait for: waybill confirm).`,
     to === 'parked'

@@ -4,6 +4,7 @@ import type { JobContext } from '../ops/job-context.js';
 import { killPoint } from '../ops/kill-point.js';
 import { lookUpEntities } from '../outbound/deliver/look-up.js';
 import { keyLifetimeMs } from '../outbound/outbox/idempotency-key.js';
+import { lockLease } from '../store/lease.js';
 import type { Tx } from '../store/store.js';
 import { decideForMessages, matchingIds, type Operated, writeOperatorDecisions } from './act-on-messages.js';
 import type { MessageFilter } from './list-messages.js';
@@ -123,6 +124,8 @@ export async function actOnMessages(
   const { action, filter, reason } = request;
   // Decides again with the rows locked, and writes the decisions and the audit in the same transaction.
   const actOnBatch = async (tx: Tx, batch: readonly number[]) => {
+    // All who bind a record stand in line here: two who name one id at the same time would both find it free.
+    if (action === 'delivered') await lockLease(tx, 'service');
     const decided = await decideForMessages(
       tx,
       batch,

@@ -79,6 +79,7 @@ export async function recover(context: JobContext, reader: ErpReader, options: R
     const unproven = await doubtParkedCreates(tx, actor, at);
     await doubtUnmapped(tx, options.fate);
     const unbound = await settleUnbound(tx, options.fate, actor, at);
+    const { refused: _, ...counts } = bindings;
     const result: RecoverResult = { bindings, doubtedBindings, unbound, to: options.fate.to, unproven };
     await markRecovered(tx);
     await succeed(tx, hold);
@@ -88,7 +89,7 @@ export async function recover(context: JobContext, reader: ErpReader, options: R
         event: 'operator',
         outcome: 'recover',
         actor,
-        detail: { loss: hold.reason, reason: options.reason, ...result, bindings: { ...bindings } },
+        detail: { loss: hold.reason, reason: options.reason, ...result, bindings: counts },
       },
       at,
     );

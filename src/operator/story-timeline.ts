@@ -116,6 +116,7 @@ const operatorInWords: Record<string, string> = {
   discard: 'discarded it',
   delivered: 'recorded it as delivered',
   not_delivered: 'recorded it as not delivered',
+  binding_refused: 'could not bind it',
 };
 
 const verdicts: Record<string, string> = {

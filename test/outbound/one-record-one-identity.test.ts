@@ -1,8 +1,15 @@
 import { expect } from 'chai';
+import { actOnMessages } from '../../src/operator/act-on-messages.js';
+import { recover } from '../../src/operator/recover.js';
+import type { BindingRow } from '../../src/outbound/outbox/exported-bindings.js';
+import type { ExportedRow } from '../../src/outbound/recovery/take-over-bindings.js';
 import type { Row } from '../../src/store/rows.js';
 import { insertSampleOrder } from '../support/change-sample-erp.js';
 import { type Lab, onBothLabs } from '../support/jobs/job-lab.js';
+import { each, exportRows, holdAsLost, loseEverything } from '../support/jobs/lost-store.js';
 import { say } from '../support/jobs/say.js';
+import { withMethod } from '../support/jobs/with-method.js';
+import { waitFor } from '../support/wait-for.js';
 
 const lookUpOrder = {
   path: '/v1/orders',
@@ -96,6 +103,118 @@ onBothLabs('one record of the ERP is one record of the service', (kit) => {
     expect(await bindings()).to.deep.equal([bound]);
     await say(kit, 'delivered', { keys: [key], entity: 'order' }, 'ord_by_hand');
     expect(await bindings()).to.have.length(2);
+  });
+
+  it('what a look-up finds by a number that two orders share is bound to neither while both are in doubt', async () => {
+    const lab = await kit.start({
+      customers: 1,
+      orders: 2,
+      settings: { orders: { number: 'remark' }, service: { endpoints: { lookUpOrder } } },
+    });
+    // One line each, of one price: nothing but the key tells them apart.
+    await lab.changeErp("UPDATE sales_orders SET remark='PO-77', total=19.99");
+    await lab.changeErp('DELETE FROM sales_order_lines WHERE line_no>1');
+    await lab.changeErp('UPDATE sales_order_lines SET qty=1, unit_price=19.99');
+    await lab.capture({ sweep: true });
+    lab.sandbox.setFaults([
+      { kind: 'reset-before', match: { method: 'POST', path: '/v1/orders' }, times: 1 },
+      { kind: 'reset-after-commit', match: { method: 'POST', path: '/v1/orders' }, times: 1 },
+    ]);
+    await lab.deliver({ retryHorizonMs: 0 });
+    lab.sandbox.clearFaults();
+    await endOutage();
+    await kit.store.transaction('let the keys expire', (tx) =>
+      tx.run("UPDATE outbox_message SET first_sent_at=1, next_attempt_at=1 WHERE state='in_doubt'"),
+    );
+    await lab.deliver();
+    expect(await bindings()).to.deep.equal([]);
+    const both = await orders();
+    expect(both).to.have.length(2);
+    for (const [index, one] of both.entries()) {
+      expect(one).to.deep.include({ state: 'parked', park_class: 'unproven' });
+      expect(one.reason).to.contain(`the order with the key ${both[1 - index]?.source_key}`);
+    }
+    // The advice works.
+    const [found] = lab.sandbox.ledger().orders;
+    await say(kit, 'delivered', { keys: [both[1]?.source_key], entity: 'order' }, found?.order_id);
+    await say(kit, 'not_delivered', { keys: [both[0]?.source_key], entity: 'order' });
+    await lab.deliver();
+    expect(await bindings()).to.have.length(2);
+    expect(lab.sandbox.counts().orders).to.equal(2);
+  });
+
+  it('two people who say of two records at the same moment that they are one are not both believed', async () => {
+    const lab = await kit.start({ customers: 1, orders: 2 });
+    await lab.capture();
+    await loseSecond(lab);
+    const ids = (await kit.rows("SELECT id FROM outbox_message WHERE entity='order' ORDER BY id")).map(({ id }) => id);
+    const request = { action: 'delivered' as const, filter: {}, serviceId: 'ord_by_hand', reason: 'a person looked' };
+    const neighbour = await kit.connect();
+    let begin = () => {};
+    const begun = new Promise<void>((resolve) => {
+      begin = resolve;
+    });
+    const second = begun.then(() => actOnMessages({ ...lab.context, store: neighbour }, request, [ids[1]]));
+    const inLine =
+      "SELECT id FROM information_schema.processlist WHERE db=DATABASE() AND (info LIKE 'SELECT%FROM lease%FOR UPDATE' OR info LIKE 'INSERT INTO binding%')";
+    const slow = withMethod(kit.store, 'transaction', async (what, work) =>
+      kit.store.transaction(what, async (tx) => {
+        const result = await work(tx);
+        begin();
+        if (tx.dialect === 'mysql')
+          await waitFor('the other one stands in line', async () => (await tx.select(inLine)).length > 0);
+        return result;
+      }),
+    );
+    expect(await actOnMessages({ ...lab.context, store: slow }, request, [ids[0]])).to.equal(1);
+    expect(await second).to.equal(0);
+    expect(await bindings()).to.have.length(1);
+  });
+
+  it('an export that gives two records one id is believed of the first, and says so of the second', async () => {
+    const lab = await kit.start({ customers: 1, orders: 2 });
+    await lab.capture();
+    await lab.deliver();
+    const rows: ExportedRow[] = await exportRows(kit);
+    const [one, other] = rows.filter(({ entity }) => entity === 'order') as [BindingRow, BindingRow];
+    other.service_id = one.service_id;
+    const adoption = { entity: 'order', source_key: other.source_key, service_id: one.service_id };
+    const line = {
+      ...adoption,
+      adopted_from: 'file',
+      adopted_at: 1,
+      actor: 'somebody',
+      differs: null,
+      reviewed_at: null,
+    };
+    await loseEverything(kit);
+    await holdAsLost(kit);
+    const fate = { to: 'parked' } as const;
+    const bindingsFile = each<ExportedRow>([line, ...rows]);
+    const result = await recover(lab.context, lab.reader, { fate, bindings: bindingsFile, reason: 'a test' });
+    const claim = { entity: 'order', sourceKey: other.source_key, serviceId: one.service_id };
+    expect(result.bindings).to.deep.include({ taken: 1, refused: [{ ...claim, heldBy: one.source_key }] });
+    expect(await kit.rows('SELECT source_key FROM adoption')).to.deep.equal([]);
+    const [said] = await kit.rows("SELECT source_key, detail FROM audit_log WHERE outcome='binding_refused'");
+    expect(said.source_key).to.equal(other.source_key);
+    expect(said.detail).to.contain(`the order with the key ${one.source_key} already`);
+    const waiting = (await orders()).filter(({ state }) => state === 'parked');
+    expect(waiting.map(({ source_key: key }) => key)).to.deep.equal([other.source_key]);
+  });
+
+  it('of two customers with one code, at a service that knows them by it, the second waits for a person', async () => {
+    const query =
+      "SELECT id, 'K10001' AS customer_no, name, email, street, postcode, city, country, updated_at FROM customers";
+    const lab = await kit.start({ customers: 2, orders: 4, settings: { customers: { query } } });
+    await insertSampleOrder(lab.erp, { customerId: 1 });
+    await insertSampleOrder(lab.erp, { customerId: 2 });
+    await lab.capture({ sweep: true });
+    await lab.deliver();
+    const customers = await kit.rows("SELECT source_key, service_id FROM binding WHERE entity='customer'");
+    expect(customers).to.have.length(1);
+    const waits = await kit.rows("SELECT reason FROM outbox_message WHERE entity='customer' AND state='parked'");
+    expect(waits).to.have.length(1);
+    expect(waits[0].reason).to.contain(`the key ${customers[0].source_key}`);
   });
 
   it('what a person said is delivered is never created again', async () => {

@@ -17,6 +17,8 @@ export interface StoreKit {
   readonly mariaDb: MariaDbHandle;
   /** Another connection to the same database, as another process would have it; closed after the test. */
   connect(): Promise<Store>;
+  /** Forgets everything, as before each test. */
+  empty(): Promise<void>;
   /** Settings of a database in which nothing is yet. */
   emptyDatabase(): Promise<StoreSettings>;
   // biome-ignore lint/suspicious/noExplicitAny: the test names what it selects
@@ -70,12 +72,7 @@ export function useStore(dialect: Dialect): StoreKit {
   before(async () => {
     opened = (await openStore(kit.settings)).store;
   });
-  beforeEach(async () => {
-    await kit.store.transaction('empty the store', async (tx) => {
-      for (const table of tables) await tx.run(`DELETE FROM ${table}`);
-      await tx.run("DELETE FROM store_info WHERE name<>'incarnation'");
-    });
-  });
+  beforeEach(() => kit.empty());
   afterEach(async () => {
     for (const connection of connections.splice(0)) await connection.close();
     for (const drop of drops.splice(0)) await drop();
@@ -107,6 +104,11 @@ export function useStore(dialect: Dialect): StoreKit {
       connections.push(store);
       return store;
     },
+    empty: () =>
+      kit.store.transaction('empty the store', async (tx) => {
+        for (const table of tables) await tx.run(`DELETE FROM ${table}`);
+        await tx.run("DELETE FROM store_info WHERE name<>'incarnation'");
+      }),
     async emptyDatabase() {
       if (!mariaDb) return storeSettings({ type: 'sqlite', file: emptyFile(folder, ++databases) });
       const database = await mariaDb.server.createDatabase();

@@ -7,7 +7,7 @@ import { sweepAtNextPass } from '../../store/cursors.js';
 import { boundedText } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { type AdoptedFrom, heldAsAdopted, heldAsFuller, insertAdoptions } from '../outbox/adoptions.js';
-import { BindingHolders } from '../outbox/binding-holders.js';
+import { BindingHolders, unprovenTwin } from '../outbox/binding-holders.js';
 import { bindRecords } from '../outbox/bindings.js';
 import { composePatch, type UpdateMethod } from '../outbox/compose-update.js';
 import { canonicalJson, setContentHashes, sha256, unknownContent } from '../outbox/content-hash.js';
@@ -77,7 +77,13 @@ async function adoptFound(
     if (own.contentHash !== message.contentHash) await sweepAtNextPass(tx, 'customer');
     return { kind: 'known', serviceId: found.serviceId };
   }
-  if (await isOnItsWay(tx, create, message.identity)) return { kind: 'later' };
+  const twin = await unprovenTwin(tx, 'customer', create.id);
+  if (twin?.isOnItsWay) return { kind: 'later' };
+  if (twin !== null)
+    return {
+      kind: 'refused',
+      reason: `The service's ${found.serviceId} may be the customer with the key ${twin.sourceKey} of the ERP, which has the same code and is not settled. Settle that one first with outbox resolve.`,
+    };
 
   const newer = messages.slice(1);
   // What the ERP says by now, where an edit waits behind the create.
@@ -132,16 +138,6 @@ async function adoptFound(
       )),
     );
   return { kind: 'adopted', serviceId: found.serviceId, differs, held, reason };
-}
-
-/** Whether another create of a customer with this code may just have made the one that was found. */
-async function isOnItsWay(tx: Tx, { sourceKey }: ConflictingCreate, identity: string | null): Promise<boolean> {
-  const [rival] = await tx.select(
-    `SELECT id FROM outbox_message
-      WHERE entity='customer' AND state IN ('sending','in_doubt') AND operation='create' AND identity=? AND source_key<>? LIMIT 1`,
-    [identity, sourceKey],
-  );
-  return rival !== undefined;
 }
 
 /** Names of fields that a line of the audit has room for. */

@@ -2,7 +2,7 @@ import type { Entity } from '../../model/record.js';
 import type { FoundRecord, LookUpFinding } from '../../model/verdict.js';
 import { placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
-import type { BindingHolders } from '../outbox/binding-holders.js';
+import type { BindingHolders, UnprovenTwin } from '../outbox/binding-holders.js';
 import { bindRecords, type NewBinding } from '../outbox/bindings.js';
 import { doubtContents, provenRecord, unknownContent } from '../outbox/content-hash.js';
 import type { ParkClass } from '../outbox/message.js';
@@ -163,7 +163,9 @@ function afterFinding(
 
 /** What was found proves nothing yet: the conflict is looked up once more. */
 export async function postponeLookUp(tx: Tx, messageId: number, nextAttemptAt: number): Promise<void> {
-  await tx.run('UPDATE outbox_message SET next_attempt_at=? WHERE id=?', [nextAttemptAt, messageId]);
+  const reason =
+    'Another customer with its code is on its way, and may be the one that the service has: it is looked up once more.';
+  await tx.run('UPDATE outbox_message SET next_attempt_at=?, reason=? WHERE id=?', [nextAttemptAt, reason, messageId]);
 }
 
 /**
@@ -262,16 +264,22 @@ export function decideLookUp(
   }
 }
 
-/** What was found may be another record's already: then it is not this one's. */
-export function unlessHeld(
+/** What was found may be another record's, which is bound to it or may have made it: then a person has to look. */
+export function unlessAnothers(
   decision: LookUpDecision,
-  { entity, sourceKey }: Pick<LookUpMessage, 'entity' | 'sourceKey'>,
+  { entity, sourceKey, cause }: Pick<LookUpMessage, 'entity' | 'sourceKey' | 'cause'>,
   holders: BindingHolders,
+  twin: UnprovenTwin | null,
 ): LookUpDecision {
   if (decision.to !== 'delivered') return decision;
   const { serviceId } = decision;
   const other = holders.otherThan({ entity, sourceKey, serviceId });
-  if (other === null) return decision;
-  const reason = `A look-up finds ${serviceId}, which is the ${entity} with the key ${other} already. Look at the service, then use outbox resolve.`;
-  return { to: 'parked', parkClass: 'conflict', reason };
+  if (other !== null) {
+    const reason = `A look-up finds ${serviceId}, which is the ${entity} with the key ${other} already. Look at the service, then use outbox resolve.`;
+    return { to: 'parked', parkClass: 'conflict', reason };
+  }
+  if (twin === null) return decision;
+  const name = entity === 'order' ? 'number' : 'code';
+  const reason = `A look-up finds ${serviceId}, which proves nothing: the ${entity} with the key ${twin.sourceKey} has the same ${name}, and may have been sent as well. Look at the service, then use outbox resolve.`;
+  return { to: 'parked', parkClass: cause === 'conflict' ? 'conflict' : 'unproven', reason };
 }

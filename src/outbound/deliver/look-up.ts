@@ -8,7 +8,7 @@ import { existingCustomerEndpoint } from '../../service/look-up.js';
 import type { ServiceClient } from '../../service/service-client.js';
 import type { Tx } from '../../store/store.js';
 import { type AdoptOutcome, adoptCustomer } from '../adoption/adopt-found.js';
-import { BindingHolders } from '../outbox/binding-holders.js';
+import { BindingHolders, unprovenTwin } from '../outbox/binding-holders.js';
 import { keyLifetimeMs } from '../outbox/idempotency-key.js';
 import { backoffMs } from '../outbox/message.js';
 import { callTooEarly, type EndedAttempt, endAttempts } from './attempts.js';
@@ -24,7 +24,7 @@ import {
   nextConflictAt,
   postponeLookUp,
   settleLookUp,
-  unlessHeld,
+  unlessAnothers,
 } from './look-up-messages.js';
 import type { SendGate } from './send-gate.js';
 import type { ServiceLease } from './service-lease.js';
@@ -127,7 +127,8 @@ export class LookUps implements Settler<LookUpMessage, LookUpFinding> {
     const finding = isFinding(verdict) ? this.#decide(message, verdict) : null;
     const claims = finding?.to === 'delivered' ? [{ ...message, serviceId: finding.serviceId }] : [];
     const holders = await BindingHolders.of(tx, claims);
-    const decision = finding && unlessHeld(finding, message, holders);
+    const twin = claims.length > 0 ? await unprovenTwin(tx, message.entity, message.id) : null;
+    const decision = finding && unlessAnothers(finding, message, holders, twin);
     const { backoffBaseSeconds, backoffMaxSeconds } = settings.delivery;
     const maxMs = backoffMaxSeconds * 1000;
     const backoff = { baseMs: backoffBaseSeconds * 1000, maxMs: isProbe ? Math.min(maxMs, afterOutageMs) : maxMs };

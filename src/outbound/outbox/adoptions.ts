@@ -80,6 +80,14 @@ export async function deleteAdoptions(tx: Tx, entity: Entity, sourceKeys: readon
   ]);
 }
 
+/** An adoption of which it came out that the id is another record's. */
+export async function deleteAdoption(
+  tx: Tx,
+  { entity, sourceKey, serviceId }: Pick<Adoption, 'entity' | 'sourceKey' | 'serviceId'>,
+): Promise<void> {
+  await tx.run('DELETE FROM adoption WHERE entity=? AND source_key=? AND service_id=?', [entity, sourceKey, serviceId]);
+}
+
 export async function adoptionOf(tx: Tx, entity: Entity, sourceKey: string): Promise<Adoption | null> {
   const [row] = await tx.rows('SELECT * FROM adoption WHERE entity=? AND source_key=?', [entity, sourceKey]);
   return row ? adoptionOfRow(row) : null;

@@ -1,5 +1,7 @@
+import type { Entity } from '../../model/record.js';
 import { placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
+import type { MessageState } from './message.js';
 
 /** A record of the ERP, and the id at the service that it is to be bound to. */
 export interface BindingClaim {
@@ -19,7 +21,8 @@ const unsaid: OrderWords = { status: null, total: null };
 /**
  * Which record of the ERP holds which id of the service, as far as some claims are concerned. An id belongs to one record:
  * a second one that was bound to it would overwrite the first with its next edit. Bindings are written only with the
- * answer of this question (`bindRecords`), and the schema forbids what slips through between two transactions.
+ * answer of this question (`bindRecords`). It holds until the transaction ends, because each that binds has the `service` lease
+ * or has locked it (`lockLease`) before it asks; the schema forbids what slips through.
  */
 export class BindingHolders {
   readonly #keysById = new Map<string, string>();
@@ -74,6 +77,32 @@ export class BindingHolders {
     const bound = this.#bound.get(nameOf(entity, sourceKey));
     return bound?.serviceId === serviceId ? bound : unsaid;
   }
+}
+
+/** A record that has no binding, and may be at the service all the same. */
+export interface UnprovenTwin {
+  sourceKey: string;
+  /** Its outcome may be known soon. */
+  isOnItsWay: boolean;
+}
+
+/**
+ * Another record that people and the service know by the same number or code as that of a create, and that may have been made
+ * there: what is found by that name may be either of the two.
+ */
+export async function unprovenTwin(tx: Tx, entity: Entity, createId: number): Promise<UnprovenTwin | null> {
+  const name = entity === 'order' ? 'number' : 'identity';
+  const [twin] = await tx.rows<{ sourceKey: string; state: MessageState }>(
+    `SELECT t.source_key, t.state
+       FROM outbox_message m JOIN outbox_message t ON t.entity=m.entity AND t.${name}=m.${name}
+       LEFT JOIN binding b ON b.entity=t.entity AND b.source_key=t.source_key
+      WHERE m.id=? AND t.source_key<>m.source_key AND t.operation='create' AND b.source_key IS NULL
+        AND t.state IN ('sending','in_doubt','parked','discarded') AND (t.park_class IS NULL OR t.park_class='unproven')
+        AND t.first_sent_at IS NOT NULL
+      ORDER BY t.state, t.id LIMIT 1`,
+    [createId],
+  );
+  return twin ? { sourceKey: twin.sourceKey, isOnItsWay: ['sending', 'in_doubt'].includes(twin.state) } : null;
 }
 
 function nameOf(entity: string, value: string): string {

@@ -1,10 +1,11 @@
+import { appendAudit } from '../../audit/audit-log.js';
 import { type Entity, entities } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { lockLease } from '../../store/lease.js';
 import { inChunks, placeholders, updateRows } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
-import { type AdoptionRow, importAdoptions } from '../outbox/adoptions.js';
-import { BindingHolders } from '../outbox/binding-holders.js';
+import { type AdoptionRow, deleteAdoption, importAdoptions } from '../outbox/adoptions.js';
+import { type BindingClaim, BindingHolders } from '../outbox/binding-holders.js';
 import { boundKeys, importBindings, importClosedBindings } from '../outbox/bindings.js';
 import type { BindingRow, ClosedBindingRow } from '../outbox/exported-bindings.js';
 import type { Operation } from '../outbox/message.js';
@@ -33,21 +34,23 @@ export async function takeOverBindings(
   hold: RecoveryHold,
   exported: AsyncIterable<ExportedRow> | null,
 ): Promise<TakenOver> {
-  const bindings = { imported: 0, older: 0, taken: 0, closed: 0, removed: 0 };
+  const bindings: TakenOver['bindings'] = { ...nothingTakenOver(), removed: 0 };
   for await (const chunk of inChunks(exported, 500)) {
     const done = await context.store.transaction('import bindings', (tx) => importRows(context, tx, hold, chunk));
     for (const name of ['imported', 'older', 'taken', 'closed', 'removed'] as const) bindings[name] += done[name];
+    bindings.refused.push(...done.refused.slice(0, maxRefused - bindings.refused.length));
   }
   return { bindings, doubtedBindings: await doubtAllBindings(context, hold) };
 }
 
 async function importRows(
-  { nowMs }: JobContext,
+  { nowMs, actor }: JobContext,
   tx: Tx,
   hold: RecoveryHold,
   rows: readonly ExportedRow[],
 ): Promise<TakenOver['bindings']> {
   await lockLease(tx, 'capture');
+  await lockLease(tx, 'service');
   await lockRecoveryHold(tx, hold);
   const open = rows.filter((row): row is BindingRow => !('closed_at' in row) && !('adopted_from' in row));
   const cameBack = (one: ClosedBindingRow) =>
@@ -56,7 +59,26 @@ async function importRows(
   const removed = await takeOverRemovals(tx, closed, nowMs());
   const adoptions = rows.filter((row): row is AdoptionRow => 'adopted_from' in row);
   await importAdoptions(tx, adoptions);
-  return { ...(await takeOverOpen(tx, open, nowMs())), removed };
+  const taken = await takeOverOpen(tx, open, nowMs());
+  await refuse(tx, taken.refused, actor, nowMs());
+  return { ...taken, removed };
+}
+
+/** Puts on the audit of each record why it was not bound. That it was adopted counts for nothing then. */
+async function refuse(tx: Tx, refused: readonly RefusedBinding[], actor: string, nowMs: number): Promise<void> {
+  for (const one of refused) await deleteAdoption(tx, one);
+  await appendAudit(
+    tx,
+    refused.map(({ entity, sourceKey, serviceId, heldBy }) => ({
+      event: 'operator' as const,
+      outcome: 'binding_refused',
+      entity,
+      sourceKey,
+      actor,
+      detail: { serviceId, reason: `It is the ${entity} with the key ${heldBy} already; the export says it of both.` },
+    })),
+    nowMs,
+  );
 }
 
 /**
@@ -82,19 +104,35 @@ async function doubtAllBindings({ store }: JobContext, hold: RecoveryHold): Prom
   return doubted;
 }
 
+/** A line of an export whose id another record holds. */
+export interface RefusedBinding extends BindingClaim {
+  entity: Entity;
+  /** The key of that record. */
+  heldBy: string;
+}
+
+/** So many are named; all are counted and on the audit. */
+const maxRefused = 100;
+
 interface TakenOverBindings {
   imported: number;
   /** The store knew the record better already. */
   older: number;
   /** Not taken over, because another record holds the id at the service. */
   taken: number;
+  /** Some of those. */
+  refused: RefusedBinding[];
   /** Creates and removals that wait no more, because the record is there: capture compares its row with the binding. */
   closed: number;
 }
 
+function nothingTakenOver(): TakenOverBindings {
+  return { imported: 0, older: 0, taken: 0, refused: [], closed: 0 };
+}
+
 /** Takes over bindings that were exported. A create that was captured meanwhile, and never sent, is closed. */
 async function takeOverOpen(tx: Tx, rows: readonly BindingRow[], nowMs: number): Promise<TakenOverBindings> {
-  const result: TakenOverBindings = { imported: 0, older: 0, taken: 0, closed: 0 };
+  const result = nothingTakenOver();
   for (const entity of entities) {
     const given = rows.filter((row) => row.entity === entity);
     // Records removed since the export stay removed.
@@ -102,9 +140,14 @@ async function takeOverOpen(tx: Tx, rows: readonly BindingRow[], nowMs: number):
     const claimOf = (row: BindingRow) => ({ entity, sourceKey: row.source_key, serviceId: row.service_id });
     const holders = await BindingHolders.of(tx, known.map(claimOf));
     // Another record holds its id by now. Its create stays in doubt, and a person finds which of the two it is.
+    const refused = known.map(claimOf).flatMap((claim) => {
+      const heldBy = holders.otherThan(claim);
+      return heldBy === null ? [] : [{ ...claim, heldBy }];
+    });
     const newer = known.filter((row) => holders.otherThan(claimOf(row)) === null);
     result.imported += newer.length;
-    result.taken += known.length - newer.length;
+    result.taken += refused.length;
+    result.refused.push(...refused);
     result.older += given.length - known.length;
     if (newer.length === 0) continue;
     await importBindings(tx, newer, holders);

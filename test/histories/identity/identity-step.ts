@@ -1,0 +1,94 @@
+import fc from 'fast-check';
+import type { Entity } from '../../../src/model/record.js';
+import type { TwinOrder } from './twin-erp.js';
+import type { Fate } from './twin-service.js';
+
+export type Step =
+  | { do: 'insert'; order: Omit<TwinOrder, 'key'> }
+  | { do: 'edit'; order: number; change: Partial<TwinOrder> }
+  | { do: 'recode'; customer: number; code: string }
+  /** Somebody else enters a record at the service. */
+  | { do: 'foreign'; entity: Entity; name: string }
+  | { do: 'capture'; force: boolean }
+  | { do: 'deliver'; fates: Fate[] }
+  /** So much time passes that the service remembers no key. */
+  | { do: 'forget-keys' }
+  | { do: 'say'; nth: number; says: 'truth' | 'id' | 'retry' | 'discard'; id: number }
+  | { do: 'confirm' }
+  | { do: 'adopt'; entity: Entity; lines: { row: number; id: number }[] }
+  | { do: 'forget'; customer: string }
+  | { do: 'lose'; isExported: boolean; mixed: Entity | null; lookUp: boolean };
+
+const entity = fc.constantFrom<Entity>('customer', 'order');
+const number = fc.constantFrom('N1', 'N2');
+const small = fc.nat({ max: 4 });
+const qty = fc.constantFrom(1, 1, 2);
+const code = fc.constantFrom('K1', 'K2');
+
+const insert = fc.record({
+  do: fc.constant('insert' as const),
+  order: fc.record({
+    number,
+    customerKey: fc.constantFrom('1', '2', '3'),
+    createdOn: fc.constantFrom('2026-01-01', '2026-01-02'),
+    qty,
+  }),
+});
+const edit = fc.record({
+  do: fc.constant('edit' as const),
+  order: small,
+  change: fc.oneof({ weight: 3, arbitrary: fc.record({ qty }) }, { weight: 1, arbitrary: fc.record({ number }) }),
+});
+const recode = fc.record({ do: fc.constant('recode' as const), customer: fc.nat({ max: 2 }), code });
+const foreign = fc.oneof(
+  fc.record({ do: fc.constant('foreign' as const), entity: fc.constant('order' as const), name: number }),
+  fc.record({ do: fc.constant('foreign' as const), entity: fc.constant('customer' as const), name: code }),
+);
+const capture = fc.record({ do: fc.constant('capture' as const), force: fc.nat({ max: 4 }).map((n) => n === 4) });
+const fate = fc.constantFrom<Fate>('ok', 'ok', 'lost-before', 'lost-after', 'same-id', 'exists');
+const deliver = fc.record({ do: fc.constant('deliver' as const), fates: fc.array(fate, { maxLength: 6 }) });
+const say = fc.record({
+  do: fc.constant('say' as const),
+  nth: small,
+  says: fc.constantFrom(
+    'truth' as const,
+    'truth' as const,
+    'id' as const,
+    'id' as const,
+    'retry' as const,
+    'discard' as const,
+  ),
+  id: small,
+});
+const adopt = fc.record({
+  do: fc.constant('adopt' as const),
+  entity,
+  lines: fc.array(fc.record({ row: small, id: small }), { minLength: 1, maxLength: 2 }),
+});
+const forget = fc.record({ do: fc.constant('forget' as const), customer: fc.constantFrom('1', '2') });
+const lose = fc.record({
+  do: fc.constant('lose' as const),
+  isExported: fc.boolean(),
+  mixed: fc.constantFrom<Entity | null>(null, 'customer', 'order'),
+  lookUp: fc.boolean(),
+});
+
+export const step: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 5, arbitrary: insert },
+  { weight: 2, arbitrary: edit },
+  { weight: 1, arbitrary: recode },
+  { weight: 1, arbitrary: foreign },
+  { weight: 6, arbitrary: capture },
+  { weight: 8, arbitrary: deliver },
+  { weight: 3, arbitrary: fc.constant<Step>({ do: 'forget-keys' }) },
+  { weight: 5, arbitrary: say },
+  { weight: 1, arbitrary: fc.constant<Step>({ do: 'confirm' }) },
+  { weight: 2, arbitrary: adopt },
+  { weight: 1, arbitrary: forget },
+  { weight: 1, arbitrary: lose },
+);
+
+/** Two orders are on their way before anything else happens: most of what can go wrong begins there. */
+export const history: fc.Arbitrary<Step[]> = fc
+  .tuple(fc.array(insert, { minLength: 1, maxLength: 4 }), deliver, fc.array(step, { maxLength: 14, size: 'max' }))
+  .map(([inserts, first, steps]) => [...inserts, { do: 'capture', force: false }, first, ...steps]);

@@ -1,0 +1,358 @@
+import winston from 'winston';
+import { settingsFrom } from '../../../src/config/load-settings.js';
+import type { Settings } from '../../../src/config/settings.js';
+import type { Entity } from '../../../src/model/record.js';
+import { actOnMessages } from '../../../src/operator/act-on-messages.js';
+import { confirmHeld, summariseHeld } from '../../../src/operator/confirm-held.js';
+import { forgetCustomer } from '../../../src/operator/forget-customer.js';
+import type { OperatorAction } from '../../../src/operator/operator-action.js';
+import { recover } from '../../../src/operator/recover.js';
+import type { JobContext } from '../../../src/ops/job-context.js';
+import { adoptFile } from '../../../src/outbound/adoption/adopt-file.js';
+import { capture } from '../../../src/outbound/capture/capture.js';
+import type { CaptureOptions } from '../../../src/outbound/capture/capture-result.js';
+import { deliver } from '../../../src/outbound/deliver/deliver.js';
+import { adoptionsAfter } from '../../../src/outbound/outbox/adoptions.js';
+import type { BindingRow } from '../../../src/outbound/outbox/exported-bindings.js';
+import { createKey } from '../../../src/outbound/outbox/idempotency-key.js';
+import type { ExportedRow } from '../../../src/outbound/recovery/take-over-bindings.js';
+import { ServiceClient } from '../../../src/service/service-client.js';
+import { systemClock } from '../../../src/store/clock.js';
+import type { StoreKit } from '../../store/both-stores.js';
+import { settingsAround } from '../../store/both-stores.js';
+import { withServiceLease } from '../../support/jobs/job-lab.js';
+import { each, exportRows, holdAsLost } from '../../support/jobs/lost-store.js';
+import type { Step } from './identity-step.js';
+import { TwinErp } from './twin-erp.js';
+import { type Fate, TwinService } from './twin-service.js';
+
+const hourMs = 3_600_000;
+const keyLifetimeHours = 24;
+const installation = 'identity-histories';
+const silent = winston.createLogger({ silent: true, transports: [new winston.transports.Console()] });
+
+interface OpenMessage {
+  id: number;
+  entity: Entity;
+  source_key: string;
+  operation: string;
+}
+
+interface BoundRow {
+  entity: Entity;
+  source_key: string;
+  service_id: string;
+}
+
+/** An ERP whose numbers and codes repeat, a service, a store, and people who name records of the service. */
+export class IdentityWorld {
+  readonly erp = new TwinErp();
+  readonly service: TwinService;
+  /** What was wrong at the moment at which it happened. */
+  readonly wrong: string[] = [];
+  readonly #context: JobContext;
+  readonly #client: ServiceClient;
+  /** Ids of which a person said whose record they are: the person may err, but only once. */
+  readonly #named = new Set<string>();
+  /** The row of the ERP that was bound to an id first. */
+  readonly #owners = new Map<string, string>();
+  #laterMs = 0;
+
+  constructor(
+    private readonly kit: StoreKit,
+    isCodeId: boolean,
+  ) {
+    const nowMs = () => Date.now() + this.#laterMs;
+    const settings = settingsOf(isCodeId);
+    this.#context = {
+      store: kit.store,
+      settings,
+      actor: 'somebody',
+      log: silent,
+      nowMs,
+      clock: { ...systemClock, sinceBoot: () => ({ bootId: 'one', bootMs: nowMs() }) },
+      random: () => 0.5,
+    };
+    this.service = new TwinService(isCodeId, keyLifetimeHours * hourMs, nowMs, {
+      makerOf: (entity, key) => this.#makerOf(entity, key),
+      creates: (entity, maker) => this.#watchCreate(entity, maker),
+      updates: (entity, id, key) => this.#watchUpdate(entity, id, key),
+    });
+    const { adapter } = this.service;
+    this.#client = new ServiceClient({ service: settings.service, quickResends: 0, nowMs, adapter });
+    for (const key of ['1', '2', '3']) this.erp.customers.push({ key, code: 'K1', name: `Customer ${key}` });
+  }
+
+  async end(): Promise<void> {
+    await this.#client.close();
+  }
+
+  async run(step: Step): Promise<void> {
+    const { erp, service } = this;
+    switch (step.do) {
+      case 'insert':
+        if (erp.orders.length < 5) erp.orders.push({ key: String(erp.orders.length + 1), ...step.order });
+        return;
+      case 'edit': {
+        const order = erp.orders[step.order];
+        if (order) Object.assign(order, step.change);
+        return;
+      }
+      case 'recode':
+        Object.assign(erp.customers[step.customer] as object, { code: step.code });
+        return;
+      case 'foreign':
+        if (step.entity === 'customer') service.addForeign('customer', { customer_code: step.name, name: 'Foreign' });
+        else service.addForeign('order', foreignOrder(step.name));
+        return;
+      case 'capture':
+        await this.#capture(step.force ? { filter: { entity: 'order' }, force: true } : { sweep: true });
+        return;
+      case 'deliver':
+        return this.deliver(step.fates);
+      case 'forget-keys':
+        this.#laterMs += (keyLifetimeHours + 1) * hourMs;
+        return;
+      case 'say':
+        return this.#say(step.nth, step.says, step.id);
+      case 'confirm':
+        return this.#confirm();
+      case 'adopt':
+        return this.#adopt(step.entity, step.lines);
+      case 'forget':
+        await forgetCustomer(this.#context, erp.keyOf(step.customer), 'a test');
+        return;
+      case 'lose':
+        return this.#lose(step);
+    }
+  }
+
+  /** What is wrong with what stands in the store now. */
+  async wrongNow(): Promise<string[]> {
+    const wrong = this.wrong.splice(0);
+    const bindings: BoundRow[] = await this.kit.rows('SELECT entity, source_key, service_id FROM binding');
+    for (const { entity, source_key: key, service_id: id } of bindings) {
+      const name = `${entity} ${id}`;
+      const row = baseOf(key);
+      const owner = this.#owners.get(name) ?? row;
+      if (owner !== row) wrong.push(`${name} belonged to the row ${owner}, and now belongs to the row ${row}`);
+      this.#owners.set(name, row);
+      const maker = this.service.records.get(id)?.maker ?? null;
+      const isSaid = this.#named.has(id) || this.service.lied.has(id);
+      if (maker !== null && maker !== row && !isSaid)
+        wrong.push(`the row ${row} is bound to ${name}, which the row ${maker} made`);
+    }
+    if (new Set(bindings.map(({ entity, service_id: id }) => `${entity} ${id}`)).size < bindings.length)
+      wrong.push(`two bindings have one id: ${JSON.stringify(bindings)}`);
+    const parked: { entity: string; source_key: string; reason: string | null }[] = await this.kit.rows(
+      "SELECT entity, source_key, reason FROM outbox_message WHERE state='parked'",
+    );
+    for (const { entity, source_key: key, reason } of parked) {
+      if (!reason) wrong.push(`the ${entity} ${key} waits for a person without a reason`);
+      const other = / with the key (\S+) already/.exec(reason ?? '')?.[1];
+      if (other === key) wrong.push(`the ${entity} ${key} is said to be in its own way: ${reason}`);
+    }
+    return wrong;
+  }
+
+  /** Everything works again. @returns what is lost when all have come to rest */
+  async heal(): Promise<string[]> {
+    for (let round = 0; round < 3; round++) {
+      await this.#capture({ sweep: true });
+      await this.deliver([]);
+      this.#laterMs += hourMs;
+    }
+    const wrong = await this.wrongNow();
+    for (const { key } of this.erp.orders) {
+      const [known] = await this.kit.rows(
+        `SELECT 1 FROM outbox_message WHERE entity='order' AND source_key=? AND state IN ('pending','in_doubt','parked','discarded')
+         UNION SELECT 1 FROM binding WHERE entity='order' AND source_key=?`,
+        [this.erp.keyOf(key), this.erp.keyOf(key)],
+      );
+      if (!known) wrong.push(`the order ${key} is lost`);
+    }
+    return wrong;
+  }
+
+  async deliver(fates: readonly Fate[]): Promise<void> {
+    this.service.fates = [...fates];
+    // No failure of the last time keeps anything back.
+    await this.kit.store.transaction('go on', async (tx) => {
+      await tx.run('DELETE FROM lane_pause');
+      await tx.run("UPDATE outbox_message SET next_attempt_at=1 WHERE state IN ('pending','in_doubt')");
+    });
+    await withServiceLease(this.#context, (lease) =>
+      deliver(this.#context, this.#client, lease, {
+        untilDrained: true,
+        scope: { only: null },
+        retryHorizonMs: 0,
+        trial: false,
+        erpIdentity: this.erp.identity(),
+      }),
+    );
+    this.service.fates = [];
+  }
+
+  async #capture(options: CaptureOptions): Promise<void> {
+    const { stopped } = await capture(this.#context, this.erp, options);
+    if (stopped) this.wrong.push(`the capture stopped: ${stopped.reason}`);
+    if (options.filter) return;
+    for (const { key } of this.erp.orders) {
+      const rows = await this.kit.rows(
+        "SELECT 1 FROM outbox_message WHERE entity='order' AND source_key=? UNION SELECT 1 FROM binding WHERE entity='order' AND source_key=?",
+        [this.erp.keyOf(key), this.erp.keyOf(key)],
+      );
+      if (rows.length === 0) this.wrong.push(`the order ${key} was captured and is not known`);
+    }
+  }
+
+  /** A person looks at the service, and says what became of a message: the truth, or that it is another's record. */
+  async #say(nth: number, says: Extract<Step, { do: 'say' }>['says'], idNth: number): Promise<void> {
+    const open: OpenMessage[] = await this.kit.rows(
+      "SELECT id, entity, source_key, operation FROM outbox_message WHERE state IN ('parked','in_doubt') ORDER BY id",
+    );
+    const message = open[nth % Math.max(open.length, 1)];
+    if (!message) return;
+    const ids = this.service.of(message.entity).map(({ id }) => id);
+    if (says === 'id') {
+      const id = ids[idNth % Math.max(ids.length, 1)];
+      return id === undefined ? undefined : this.#act('delivered', message.id, id);
+    }
+    if (says !== 'truth') return this.#act(says, message.id, null);
+    const own = this.service.of(message.entity).find(({ maker }) => maker === baseOf(message.source_key));
+    return own && message.operation === 'create'
+      ? this.#act('delivered', message.id, own.id)
+      : this.#act('not_delivered', message.id, null);
+  }
+
+  async #act(action: OperatorAction, messageId: number, serviceId: string | null): Promise<void> {
+    const request = { action, filter: {}, serviceId, reason: 'a person looked' };
+    const done = await actOnMessages(this.#context, request, [messageId]);
+    if (done > 0 && serviceId !== null) this.#named.add(serviceId);
+  }
+
+  async #confirm(): Promise<void> {
+    const { shown } = await summariseHeld(this.#context, {});
+    await confirmHeld(this.#context, {}, 'send', shown, 'looked at');
+  }
+
+  async #adopt(entity: Entity, pairs: readonly { row: number; id: number }[]): Promise<void> {
+    const ids = this.service.of(entity).map(({ id }) => id);
+    const rows = entity === 'order' ? this.erp.orders : this.erp.customers;
+    const lines = pairs.flatMap(({ row, id }, index) => {
+      const key = rows[row]?.key;
+      const serviceId = ids[id % Math.max(ids.length, 1)];
+      return key && serviceId ? [{ line: index + 1, sourceKey: this.erp.keyOf(key), serviceId }] : [];
+    });
+    const { bound } = await adoptFile(this.#context, this.erp, {
+      entity,
+      lines: () => each(lines),
+      dryRun: false,
+      reason: 'a test',
+    });
+    if (bound > 0) for (const { serviceId } of lines) this.#named.add(serviceId);
+  }
+
+  /** The store is lost, and made anew of an export, in which a person may have mixed up two lines. */
+  async #lose({ isExported, mixed, lookUp }: Extract<Step, { do: 'lose' }>): Promise<void> {
+    const rows: ExportedRow[] | null = isExported ? await this.#export() : null;
+    const bindings = (rows ?? []).filter((row): row is BindingRow => 'content_hash' in row);
+    const [one, other] = mixed ? bindings.filter(({ entity }) => entity === mixed) : [];
+    if (one && other)
+      for (const row of rows ?? [])
+        if (row.entity === mixed && row.source_key === other.source_key) row.service_id = one.service_id;
+    await this.kit.empty();
+    await holdAsLost(this.kit);
+    this.#owners.clear();
+    const fate = lookUp ? ({ to: 'in_doubt', sentSince: 1, lookUp } as const) : ({ to: 'parked' } as const);
+    const result = await recover(this.#context, this.erp, { fate, bindings: rows && each(rows), reason: 'a test' });
+    if (!one || !other) return;
+    const [refused] = result.bindings.refused;
+    if (refused?.sourceKey !== other.source_key || refused.heldBy !== one.source_key)
+      this.wrong.push(`an export named ${one.service_id} twice, and was told ${JSON.stringify(result.bindings)}`);
+    const adopted = await this.kit.rows('SELECT entity, source_key, service_id FROM adoption');
+    for (const line of adopted as BoundRow[])
+      if (line.entity === mixed && line.source_key === other.source_key)
+        this.wrong.push(`the row ${line.source_key} counts as adopted, and is not bound to ${line.service_id}`);
+  }
+
+  async #export(): Promise<ExportedRow[]> {
+    const adoptions = await this.kit.store.read('export adoptions', async (tx) => [
+      ...(await adoptionsAfter(tx, 'customer', '', 100)),
+      ...(await adoptionsAfter(tx, 'order', '', 100)),
+    ]);
+    return [...(await exportRows(this.kit)), ...adoptions];
+  }
+
+  #makerOf(entity: Entity, idempotencyKey: string): string | null {
+    for (const base of ['1', '2', '3', '4', '5'])
+      for (let moves = 0; moves <= this.erp.moves; moves++)
+        for (let generation = 0; generation < 15; generation++) {
+          const key = moves === 0 ? base : `${1_000 * moves + Number(base)}`;
+          if (createKey(installation, entity, key, generation) === idempotencyKey) return base;
+        }
+    return null;
+  }
+
+  async #watchCreate(entity: Entity, maker: string | null): Promise<void> {
+    if (maker === null) this.wrong.push(`${entity}: a create with a key of no row`);
+    const bindings: BoundRow[] = await this.kit.rows('SELECT source_key, service_id FROM binding WHERE entity=?', [
+      entity,
+    ]);
+    const bound = bindings.find(({ source_key: key }) => baseOf(key) === maker);
+    if (bound) this.wrong.push(`${entity}: the row ${maker} was created, and is bound to ${bound.service_id}`);
+    if (this.service.of(entity).some((one) => one.maker === maker))
+      this.wrong.push(`${entity}: the row ${maker} was created a second time`);
+  }
+
+  async #watchUpdate(entity: Entity, id: string, idempotencyKey: string): Promise<void> {
+    const [message] = await this.kit.rows('SELECT source_key FROM outbox_message WHERE idempotency_key=?', [
+      idempotencyKey,
+    ]);
+    const owner = this.#owners.get(`${entity} ${id}`);
+    if (owner !== undefined && owner !== baseOf(message.source_key))
+      this.wrong.push(`${entity} ${id}: the row ${message.source_key} wrote over what belongs to the row ${owner}`);
+  }
+}
+
+/** The row of the ERP, whatever its key is now. */
+function baseOf(sourceKey: string): string {
+  return String(Number(sourceKey) % 1_000);
+}
+
+function foreignOrder(note: string) {
+  return { customer_code: 'K1', items: [{ sku: 'S', qty: 1, price: 250 }], note };
+}
+
+function settingsOf(isCodeId: boolean): Settings {
+  const around = settingsAround({});
+  const look = (path: string, id: string, name: string, total?: string) => ({
+    path,
+    query: { q: `{${name}}` },
+    list: 'data',
+    id,
+    match: { [name]: `{${name}}` },
+    ...(total && { total }),
+  });
+  return settingsFrom({
+    ...around,
+    installation,
+    customers: { send: 'referenced', query: 'SELECT 1', key: 'id', fields: { customer_code: 'code', name: 'name' } },
+    orders: { ...around.orders, customerKey: 'customer_id', number: 'number' },
+    service: {
+      environment: 'sandbox',
+      baseUrl: 'http://127.0.0.1:1',
+      token: 'a-token',
+      concurrency: 1,
+      limits: [{ requests: 1_000, perSeconds: 0.001 }],
+      idempotency: { lifetimeHours: keyLifetimeHours },
+      acknowledgement: isCodeId ? {} : { customerId: 'id' },
+      endpoints: {
+        updateCustomer: { path: '/v1/customers/{id}' },
+        lookUpCustomer: look('/v1/customers', isCodeId ? 'customer_code' : 'id', 'customer_code'),
+        lookUpOrder: look('/v1/orders', 'order_id', 'note', 'total'),
+      },
+    },
+    delivery: { backoffBaseSeconds: 0.1, backoffMaxSeconds: 0.1, probeSeconds: 0.1 },
+  });
+}

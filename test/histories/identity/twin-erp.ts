@@ -1,0 +1,112 @@
+import type {
+  ErpPage,
+  ErpReader,
+  Presence,
+  ReadCustomer,
+  ReadOrder,
+  ReadRow,
+  RowFilter,
+} from '../../../src/erp/erp-reader.js';
+import type { Entity } from '../../../src/model/record.js';
+
+export interface TwinCustomer {
+  key: string;
+  /** Two customers may have one. */
+  code: string;
+  name: string;
+}
+
+export interface TwinOrder {
+  key: string;
+  /** Two orders may have one. */
+  number: string;
+  customerKey: string;
+  createdOn: string;
+  qty: number;
+}
+
+const price = 250;
+
+/** An ERP as it is seen through its reader, whose numbers and codes repeat, and whose keys may all become others at once. */
+export class TwinErp implements ErpReader {
+  readonly customers: TwinCustomer[] = [];
+  readonly orders: TwinOrder[] = [];
+  /** How often all keys became others. */
+  moves = 0;
+
+  /** The key of a row, as its table has it now. */
+  keyOf(key: string): string {
+    return this.moves === 0 ? key : `${1_000 * this.moves + Number(key)}`;
+  }
+
+  async sweep<E extends Entity>(
+    entity: E,
+    after: string[] | null,
+    limit: number,
+    filter?: RowFilter,
+  ): Promise<ErpPage<ReadRow<E>>> {
+    const rows = (entity === 'order' ? this.orders.map((row) => this.#order(row)) : this.#customersOfOrders())
+      .filter(({ sourceKey }) => after === null || Number(sourceKey) > Number(after[0]))
+      .filter(({ sourceKey }) => filter?.keys === undefined || filter.keys.includes(sourceKey))
+      .sort((a, b) => Number(a.sourceKey) - Number(b.sourceKey));
+    const page = rows.slice(0, limit);
+    const last = page.at(-1);
+    return {
+      rows: page as ReadRow<E>[],
+      customers: entity === 'order' ? this.#customersOfOrders() : [],
+      last: last ? { changedAt: '', key: [last.sourceKey] } : null,
+      more: rows.length > limit,
+    };
+  }
+
+  async presence(entity: Entity, keys: readonly string[]): Promise<Presence> {
+    const rows = entity === 'order' ? this.orders : this.customers;
+    const existing = new Set(rows.map(({ key }) => this.keyOf(key)));
+    return { existing: new Set(keys.filter((key) => existing.has(key))), cancelled: new Set() };
+  }
+
+  identity(): string {
+    return `the ERP after ${this.moves} moves`;
+  }
+
+  async readChanged<E extends Entity>(): Promise<ErpPage<ReadRow<E>>> {
+    return { rows: [], customers: [], last: null, more: false };
+  }
+
+  readChangedCancelled = async () => ({ keys: [], last: null, more: false });
+  sourceEnd = async () => ({ isEmpty: false, changedAt: null, key: null });
+  nowAsChangedAt = async () => null;
+  count = async (entity: Entity) => (entity === 'order' ? this.orders.length : this.customers.length);
+  countWithoutKey = async () => 0;
+  countExcludedByStartFrom = async () => 0;
+  check = async () => undefined;
+  close = async () => undefined;
+
+  #customersOfOrders(): ReadCustomer[] {
+    return this.customers
+      .filter(({ key }) => this.orders.some(({ customerKey }) => customerKey === key))
+      .map(({ key, code, name }) => ({
+        ...this.#base(key),
+        entity: 'customer' as const,
+        content: { mapped: true, record: { customer_code: code, name } },
+      }));
+  }
+
+  #order({ key, number, customerKey, createdOn, qty }: TwinOrder): ReadOrder {
+    const code = this.customers.find((one) => one.key === customerKey)?.code ?? '';
+    const total = String(qty * price);
+    return {
+      ...this.#base(key),
+      entity: 'order',
+      number,
+      identity: JSON.stringify({ number, created_on: createdOn }),
+      customerKey: this.keyOf(customerKey),
+      content: { mapped: true, record: { customer_code: code, items: [{ sku: 'S', qty, price }], note: number } },
+      totals: { lines: total, header: total },
+    };
+  }
+
+  #base(key: string) {
+    return { sourceKey: this.keyOf(key), changedAt: '2026-01-01 00:00:00', ageSeconds: 1_000_000 };
+  }
+}

@@ -1,0 +1,145 @@
+import { Readable } from 'node:stream';
+import { type AxiosAdapter, AxiosHeaders, type InternalAxiosRequestConfig } from 'axios';
+import type { Entity } from '../../../src/model/record.js';
+
+/** What happens to one create. */
+export type Fate =
+  | 'ok'
+  /** It has no effect, and the answer proves nothing. */
+  | 'lost-before'
+  /** It has its effect, and the answer proves nothing. */
+  | 'lost-after'
+  /** It is acknowledged with the id of a record that is there, and has no effect. */
+  | 'same-id'
+  /** It is refused because a record with its number or code is there. */
+  | 'exists';
+
+export interface TwinRecord {
+  id: string;
+  entity: Entity;
+  /** The key of the ERP's row that made it; null: others made it. */
+  maker: string | null;
+  body: { [field: string]: unknown };
+}
+
+export interface TwinWatch {
+  /** Whose create this key is. */
+  makerOf(entity: Entity, idempotencyKey: string): string | null;
+  /** Called before a create makes a record. */
+  creates(entity: Entity, maker: string | null): Promise<void>;
+  /** Called before an update writes over a record. */
+  updates(entity: Entity, id: string, idempotencyKey: string): Promise<void>;
+}
+
+interface Answer {
+  status: number;
+  body: object;
+}
+
+const items = (body: TwinRecord['body']) => body.items as { qty: number; price: number }[];
+
+/** A service that remembers keys for a day, and holds customers with one code and orders with one number. */
+export class TwinService {
+  readonly records = new Map<string, TwinRecord>();
+  /** Ids that it acknowledged for a record that it did not make for it. */
+  readonly lied = new Set<string>();
+  fates: Fate[] = [];
+  readonly #answers = new Map<string, { id: string; atMs: number }>();
+
+  constructor(
+    /** Whether it knows customers by their code alone. */
+    private readonly isCodeId: boolean,
+    private readonly lifetimeMs: number,
+    private readonly nowMs: () => number,
+    private readonly watch: TwinWatch,
+  ) {}
+
+  of(entity: Entity): TwinRecord[] {
+    return [...this.records.values()].filter((one) => one.entity === entity);
+  }
+
+  /** Somebody else enters a record. */
+  addForeign(entity: Entity, body: TwinRecord['body']): void {
+    if (this.isCodeId && this.#matching(entity, this.#nameOf(entity, body)).length > 0) return;
+    this.#add(entity, null, body);
+  }
+
+  readonly adapter: AxiosAdapter = async (config) => {
+    const { status, body } = await this.#answer(config);
+    return {
+      status,
+      statusText: '',
+      headers: new AxiosHeaders(),
+      config,
+      data: Readable.from([Buffer.from(JSON.stringify(body))]),
+    };
+  };
+
+  async #answer(config: InternalAxiosRequestConfig): Promise<Answer> {
+    const [, , plural = '', id = ''] = (config.url ?? '').split('/');
+    const entity: Entity = plural === 'orders' ? 'order' : 'customer';
+    const key = String(config.headers.get('Idempotency-Key'));
+    const method = (config.method ?? '').toUpperCase();
+    if (method === 'GET') return this.#find(entity, String((config.params as { q: string }).q));
+    const body = JSON.parse(String(config.data)) as TwinRecord['body'];
+    if (method === 'POST') return this.#create(entity, key, body);
+    const record = this.records.get(decodeURIComponent(id));
+    if (!record) return { status: 404, body: { error: { code: 'not_found' } } };
+    await this.watch.updates(entity, record.id, key);
+    Object.assign(record.body, body);
+    return this.#shown(record, 200);
+  }
+
+  async #create(entity: Entity, key: string, body: TwinRecord['body']): Promise<Answer> {
+    const before = this.#answers.get(key);
+    if (before && this.nowMs() - before.atMs < this.lifetimeMs)
+      return this.#shown(this.records.get(before.id) as TwinRecord, 201);
+    const fate = this.fates.shift() ?? 'ok';
+    const lost = { status: 502, body: {} };
+    if (fate === 'lost-before') return lost;
+    const byCode =
+      this.isCodeId && entity === 'customer' ? this.#matching(entity, String(body.customer_code))[0] : undefined;
+    const other = byCode ?? (fate === 'same-id' ? this.of(entity)[0] : undefined);
+    if (other && fate !== 'exists') {
+      this.lied.add(other.id);
+      return this.#shown({ ...other, body }, 201);
+    }
+    if (fate === 'exists' && this.#matching(entity, this.#nameOf(entity, body)).length > 0)
+      return { status: 409, body: { error: { code: 'conflict', message: 'already exists' } } };
+    const maker = this.watch.makerOf(entity, key);
+    await this.watch.creates(entity, maker);
+    const record = this.#add(entity, maker, body);
+    this.#answers.set(key, { id: record.id, atMs: this.nowMs() });
+    return fate === 'lost-after' ? lost : this.#shown(record, 201);
+  }
+
+  #find(entity: Entity, name: string): Answer {
+    return { status: 200, body: { data: this.#matching(entity, name).map((one) => this.#shown(one, 200).body) } };
+  }
+
+  #matching(entity: Entity, name: string): TwinRecord[] {
+    return this.of(entity).filter(({ body }) => this.#nameOf(entity, body) === name);
+  }
+
+  #nameOf(entity: Entity, body: TwinRecord['body']): string {
+    return String(entity === 'order' ? body.note : body.customer_code);
+  }
+
+  #add(entity: Entity, maker: string | null, body: TwinRecord['body']): TwinRecord {
+    const given = `${entity === 'order' ? 'o' : 'c'}-${this.records.size + 1}`;
+    const id = this.isCodeId && entity === 'customer' ? String(body.customer_code) : given;
+    const record = { id, entity, maker, body };
+    this.records.set(id, record);
+    return record;
+  }
+
+  #shown({ id, entity, body }: TwinRecord, status: number): Answer {
+    if (entity === 'customer') return { status, body: { id, customer_code: body.customer_code, name: body.name } };
+    const total = items(body).reduce((sum, { qty, price }) => sum + qty * price, 0);
+    const { customer_code, note } = body;
+    return {
+      status,
+      body: { order_id: id, status: 'confirmed', created_at: '2026-01-01T00:00:00Z', total, customer_code, note },
+    };
+  }
+}
