@@ -1,26 +1,73 @@
-import { Argument, type Command } from 'commander';
-import type { Entity } from '../model/record.js';
-import { checkKeys, keepKeys, whyNotSame } from '../operator/rekey.js';
-import { type CommandApp, confirm, exitCode, inApp, jsonCommand } from './command.js';
+import type { Command } from 'commander';
+import type { ErpReader } from '../erp/erp-reader.js';
+import { openErpReader } from '../erp/open-erp.js';
+import {
+  checkKeys,
+  keepKeys,
+  planRekey,
+  type RekeyPlan,
+  rekey,
+  whyNotSame,
+  withEveryRecord,
+} from '../operator/rekey.js';
+import { readAdoptionFile } from './adopt.js';
+import {
+  type CommandApp,
+  confirm,
+  entityOf,
+  exitCode,
+  inApp,
+  jsonCommand,
+  type Plural,
+  pluralArgument,
+  UsageError,
+} from './command.js';
+
+const maxNamed = 10;
+
+interface RekeyOptions {
+  same?: boolean;
+  file?: string;
+  restIsNew?: boolean;
+  dryRun?: boolean;
+  yes?: boolean;
+  reason: string;
+}
 
 export function rekeyCommand(): Command {
   return jsonCommand(
     'rekey',
-    'After the ERP database moved or a key column was renamed: say that each key still names the same record.',
-    'waybill rekey orders --same --reason "the ERP moved to another server"',
+    'After the ERP database or a key column changed: give the known records their new keys, or say that the keys are the same.',
+    'waybill rekey orders --dry-run',
   )
-    .addArgument(new Argument('<entity>', 'whose keys').choices(['orders', 'customers']))
-    .requiredOption('--same', 'each key still names the same record; Waybill checks a sample')
+    .addArgument(pluralArgument('<entity>', 'whose keys'))
+    .option('--same', 'each key still names the same record; Waybill checks a sample')
+    .option(
+      '--file <csv>',
+      'two columns for records that nothing else tells apart: the new key, and the id at the service',
+    )
+    .option('--rest-is-new', 'rows of the ERP that are none of the known records are new ones: send them')
+    .option('--dry-run', 'show what would be done; write nothing')
     .option('--yes', 'do not ask')
     .option('--reason <text>', 'why, for the audit', 'no reason given')
-    .action(inApp(rekey));
+    .action(inApp(rekeyRecords));
 }
 
-async function rekey(app: CommandApp, { yes, reason }: { yes?: boolean; reason: string }, plural: string) {
-  const { context, output } = app;
-  const entity: Entity = plural === 'orders' ? 'order' : 'customer';
+async function rekeyRecords(app: CommandApp, options: RekeyOptions, plural: Plural): Promise<number> {
   const reader = app.reader();
   await reader.check();
+  if (options.same) return keepSame(app, reader, options, plural);
+  const every = openErpReader(withEveryRecord(app.settings));
+  try {
+    return await changeKeys(app, { reader, every }, options, plural);
+  } finally {
+    await every.close();
+  }
+}
+
+async function keepSame(app: CommandApp, reader: ErpReader, { dryRun, yes, reason }: RekeyOptions, plural: Plural) {
+  const { context, output } = app;
+  const entity = entityOf(plural);
   const check = await checkKeys(context, reader, entity);
   const { change, asked, found, same } = check;
   const problem = whyNotSame(check);
@@ -34,14 +81,84 @@ async function rekey(app: CommandApp, { yes, reason }: { yes?: boolean; reason: 
     `The keys of ${plural} were ${change}.`,
     `Of ${asked} delivered ${plural}, ${found} are in the ERP under their keys; ${same} proved to be the same.`,
   );
-  if (problem !== null) {
+  if (problem !== null || dryRun) {
     answer(false);
-    output.line(`Not done: ${problem}. Put the settings back.`);
-    return exitCode.failed;
+    if (problem !== null)
+      output.line(
+        `Not done: ${problem}. Put the settings back, or, if the keys have other values now: waybill rekey ${plural}`,
+      );
+    return problem === null ? exitCode.done : exitCode.failed;
   }
   if (!(await confirm('Does each key still name the same record?', yes))) return exitCode.failed;
   await keepKeys(context, reader.identity(), entity, change, reason);
   answer(true);
   output.line('Done. Capture and delivery go on.');
   return exitCode.done;
+}
+
+async function changeKeys(
+  app: CommandApp,
+  readers: { reader: ErpReader; every: ErpReader },
+  { file, restIsNew = false, dryRun = false, yes, reason }: RekeyOptions,
+  plural: Plural,
+): Promise<number> {
+  const { context, output } = app;
+  const named = await readNamed(file);
+  const request = { ...readers, entity: entityOf(plural), named, isRestNew: restIsNew, reason };
+  const plan = await planRekey(context, request);
+  const answer = (changed: boolean) =>
+    output.json({ entity: request.entity, changed, ...plan, matches: plan.matches.size });
+  if (plan.change === null) {
+    answer(false);
+    output.line(`The keys of ${plural} are what they were.`);
+    return exitCode.done;
+  }
+  showPlan(app, plan, plural);
+  if (plan.problem !== null || dryRun) {
+    answer(false);
+    if (plan.problem !== null) output.line(`Not done: ${plan.problem}.`);
+    return plan.problem === null ? exitCode.done : exitCode.failed;
+  }
+  if (!(await confirm(`Give ${plan.matches.size} ${plural} their new keys?`, yes))) return exitCode.failed;
+  await rekey(context, request);
+  answer(true);
+  output.line(
+    'Done. Capture and delivery go on. Export the bindings now: a lost store is recovered by them alone, as the keys at the service are still made of the old ones.',
+  );
+  return exitCode.done;
+}
+
+function showPlan(
+  { output }: CommandApp,
+  { change, matches, ambiguous, gone, unknown }: RekeyPlan,
+  plural: Plural,
+): void {
+  const some = (keys: readonly string[]) =>
+    `${keys.slice(0, maxNamed).join(', ')}${keys.length > maxNamed ? ` and ${keys.length - maxNamed} more` : ''}`;
+  output.lines(
+    `The keys of ${plural} were ${change}.`,
+    `${matches.size} known ${plural} were found by what never changes of them:`,
+    ...[...matches].slice(0, maxNamed).map(([from, to]) => `  ${from} is ${to} now`),
+    ...ambiguous
+      .slice(0, maxNamed)
+      .map(({ from, to }) => `Nothing tells which of ${some(from)} is which of ${some(to)} now.`),
+    gone.length > 0 &&
+      `${gone.length} are not in the ERP: ${some(gone.map(({ sourceKey }) => sourceKey))}. What waits of them goes out as it is; nothing follows from their absence.`,
+    unknown.length > 0 && `${unknown.length} rows to be sent are none of these: ${some(unknown)}`,
+  );
+}
+
+/** New key → id at the service. */
+async function readNamed(file: string | undefined): Promise<Map<string, string>> {
+  const named = new Map<string, string>();
+  if (file === undefined) return named;
+  for await (const line of readAdoptionFile(file)) {
+    if ('problem' in line) throw new UsageError(`${file}, line ${line.line}: ${line.problem}.`);
+    if (named.has(line.sourceKey))
+      throw new UsageError(`${file}, line ${line.line}: the key ${line.sourceKey} stands there twice.`);
+    named.set(line.sourceKey, line.serviceId);
+  }
+  if (new Set(named.values()).size < named.size)
+    throw new UsageError(`${file}: an id at the service stands there twice.`);
+  return named;
 }

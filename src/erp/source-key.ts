@@ -19,9 +19,15 @@ export function formatSourceKey(parts: readonly string[]): string {
   return `${text.slice(0, keptLength)}…${createHash('sha256').update(text).digest('hex')}`;
 }
 
-/** The parts of a key, or null when it doesn't have that many, or was shortened: then they are not known any more. */
+/**
+ * A key of the store that names no row of the ERP any more begins with it, so that no other row gets the key and nothing follows
+ * from its absence.
+ */
+export const leftBehindMark = '…';
+
+/** The parts of a key, or null when it doesn't have that many, was shortened or left behind: then nothing can be asked by it. */
 export function parseSourceKey(sourceKey: string, parts: number): string[] | null {
-  if (isShortened(sourceKey)) return null;
+  if (isShortened(sourceKey) || sourceKey.startsWith(leftBehindMark)) return null;
   if (parts === 1) return [sourceKey];
   const found = sourceKey.split('/');
   if (found.length !== parts) return null;

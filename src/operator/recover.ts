@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { appendAudit } from '../audit/audit-log.js';
 import type { ErpReader } from '../erp/erp-reader.js';
@@ -16,16 +15,16 @@ import {
   type UnboundFate,
 } from '../outbound/recovery/recover-messages.js';
 import {
+  beginIncarnation,
   lockRecoveryHold,
   type RecoveryHold,
-  readPredecessors,
   readRecoveryHold,
 } from '../outbound/recovery/store-witness.js';
 import { type ExportedRow, type TakenOver, takeOverBindings } from '../outbound/recovery/take-over-bindings.js';
 import { sweepAtNextPass } from '../store/cursors.js';
 import { lockLease } from '../store/lease.js';
 import type { Tx } from '../store/store.js';
-import { deleteStoreInfo, readStoreInfo, writeStoreInfo } from '../store/store-info.js';
+import { deleteStoreInfo } from '../store/store-info.js';
 import { sync } from './sync.js';
 
 interface RecoverOptions {
@@ -126,11 +125,8 @@ async function captureAll(context: JobContext, reader: ErpReader): Promise<void>
 
 /** A new incarnation takes the place of the lost one, and every machine's witness learns it from the store. */
 async function succeed(tx: Tx, hold: RecoveryHold): Promise<void> {
-  const before = (await readStoreInfo(tx, 'incarnation')) ?? '';
-  const { incarnation, predecessors: earlier = [] } = hold.witness;
-  const predecessors = new Set([...(await readPredecessors(tx)), ...earlier, before, incarnation]);
-  await writeStoreInfo(tx, 'incarnation', randomUUID());
-  await writeStoreInfo(tx, 'predecessors', JSON.stringify([...predecessors]));
+  const { incarnation, predecessors = [] } = hold.witness;
+  await beginIncarnation(tx, [...predecessors, incarnation]);
   await deleteStoreInfo(tx, 'recovery');
   // Removals were not decided meanwhile, and the cursors have moved past cancelled rows.
   for (const entity of entities) await sweepAtNextPass(tx, entity);

@@ -1,11 +1,19 @@
-import { appendAudit } from '../audit/audit-log.js';
-import type { ErpReader } from '../erp/erp-reader.js';
+import { type AuditEntry, appendAudit } from '../audit/audit-log.js';
+import type { Settings } from '../config/settings.js';
+import type { ErpPage, ErpReader } from '../erp/erp-reader.js';
+import { leftBehindMark } from '../erp/source-key.js';
 import type { Entity } from '../model/record.js';
 import type { JobContext } from '../ops/job-context.js';
 import { changedIdentity } from '../outbound/capture/brake.js';
-import { identityOf } from '../outbound/capture/plan-row.js';
-import { sourceKeysChange, writeSourceKeys } from '../outbound/recovery/source-keys.js';
+import { acquireCaptureLease } from '../outbound/capture/capture.js';
+import { identityOf, type ReadRow } from '../outbound/capture/plan-row.js';
+import { ServiceLease } from '../outbound/deliver/service-lease.js';
+import { keepGenerations } from '../outbound/outbox/bindings.js';
+import { readKnownKeys, renameRecords, restartCapture } from '../outbound/recovery/rename-records.js';
+import { readRenaming, sourceKeysChange, writeRenaming, writeSourceKeys } from '../outbound/recovery/source-keys.js';
+import { beginIncarnation } from '../outbound/recovery/store-witness.js';
 import { lockLease } from '../store/lease.js';
+import { KeyMatcher, type MatchedKeys } from './match-keys.js';
 
 /** What a look at the ERP says of the keys that the store knows. */
 export interface KeyCheck {
@@ -63,8 +71,178 @@ export async function keepKeys(
 ): Promise<void> {
   await store.transaction('keep the keys', async (tx) => {
     await lockLease(tx, 'capture');
+    if ((await readRenaming(tx, entity)) !== null) throw new RekeyRefused(`\`waybill rekey ${entity}s\` is under way.`);
     await writeSourceKeys(tx, settings, entity, erp);
     const detail = { entity, change, reason };
     await appendAudit(tx, { event: 'operator', outcome: 'rekey', actor, detail }, nowMs());
   });
+}
+
+/** Nothing was written. The message says what to do. */
+export class RekeyRefused extends Error {
+  override readonly name = 'RekeyRefused';
+}
+
+export interface RekeyRequest {
+  entity: Entity;
+  /** Reads every record, also those that are not sent any more; see `withEveryRecord`. */
+  every: ErpReader;
+  /** Reads the records that are to be sent. */
+  reader: ErpReader;
+  /** What a person said: new key → id at the service. */
+  named: ReadonlyMap<string, string>;
+  /** A person said that the rows which are none of the known records are new ones. */
+  isRestNew: boolean;
+  reason: string;
+}
+
+export interface RekeyPlan extends MatchedKeys {
+  /** What the keys were and are, or null: nothing has changed. */
+  change: string | null;
+  /** New keys of rows to be sent that are none of the known records. */
+  unknown: string[];
+  /** Why nothing can be written, or null. */
+  problem: string | null;
+}
+
+/** The settings under which the ERP yields every record, whatever its state and age: a known one may be done by now. */
+export function withEveryRecord(settings: Settings): Settings {
+  const { customers, orders } = settings;
+  const { startFrom } = orders;
+  const everything = { pending: undefined, cancelled: undefined };
+  return {
+    ...settings,
+    customers: { ...customers, ...everything, send: customers.send === 'none' ? 'none' : 'all' },
+    // The column stays, because it tells records apart.
+    orders: { ...orders, ...everything, startFrom: startFrom === 'all' ? 'all' : { ...startFrom, from: '1000-01-01' } },
+  };
+}
+
+/** Finds the known records among the rows of the ERP under their new keys. Writes nothing. */
+export async function planRekey({ store, settings }: JobContext, request: RekeyRequest): Promise<RekeyPlan> {
+  const { entity, every, reader, named, isRestNew } = request;
+  const { change, renaming, all } = await store.read('read the known keys', async (tx) => ({
+    change: await sourceKeysChange(tx, settings, entity, reader.identity()),
+    renaming: await readRenaming(tx, entity),
+    all: await readKnownKeys(tx, entity),
+  }));
+  // What has its new key already is no candidate any more, when a run that broke off is finished.
+  const isMoved = (key: string) => renaming?.isMarked === true && !key.startsWith(leftBehindMark);
+  const moved = new Set(all.map(({ sourceKey }) => sourceKey).filter(isMoved));
+  const known = all.filter(({ sourceKey }) => !moved.has(sourceKey));
+  const byId = new Map(known.map((one) => [one.serviceId, one.sourceKey]));
+  const namedKeys = new Map([...named].flatMap(([key, id]) => (byId.has(id) ? [[key, byId.get(id) as string]] : [])));
+  const matcher = new KeyMatcher(known, namedKeys);
+  for await (const { sourceKey, identity } of rowsOf(every, entity))
+    if (!moved.has(sourceKey)) matcher.see(sourceKey, identity);
+  const result = matcher.result();
+  const given = new Set([...moved, ...result.matches.values(), ...result.ambiguous.flatMap(({ to }) => to)]);
+  const unknown: string[] = [];
+  for await (const { sourceKey } of rowsOf(reader, entity)) if (!given.has(sourceKey)) unknown.push(sourceKey);
+  const wrong = [...named].find(([key, id]) => !moved.has(key) && !(byId.has(id) && matcher.has(key)));
+  return { change, unknown, problem: whyNotRekey({ ...result, unknown, isRestNew, wrong }), ...result };
+}
+
+/** Why the known records can't get other keys, or null. Pure. A row that may be a known record is never taken for a new one. */
+function whyNotRekey(
+  found: MatchedKeys & { unknown: string[]; isRestNew: boolean; wrong?: [string, string] | undefined },
+) {
+  const { matches, ambiguous, gone, unknown, isRestNew, wrong } = found;
+  if (wrong) return `the list says that ${wrong[0]} is ${wrong[1]}: the ERP has no such key, or the store no such id`;
+  if (ambiguous.length > 0)
+    return 'nothing tells some of the records apart: say which is which (--file, with the new key and the id at the service)';
+  if (matches.size === 0 && gone.length > 0) return 'none of the known records is in the ERP: put the settings back';
+  if (gone.length > 0 && unknown.length > 0 && !isRestNew)
+    return `${gone.length} known records were not found, and ${unknown.length} rows are none of those that were: they may be the same. Say which is which (--file, with the new key and the id at the service), or that the rest of the rows are new records (--rest-is-new)`;
+  return null;
+}
+
+async function* rowsOf(
+  reader: ErpReader,
+  entity: Entity,
+): AsyncGenerator<{ sourceKey: string; identity: string | null }> {
+  for (let after: string[] | null = null; ; ) {
+    const page: ErpPage<ReadRow> = await reader.sweep(entity, after, 500);
+    for (const row of page.rows) yield { sourceKey: row.sourceKey, identity: identityOf(row) };
+    if (!page.more || !page.last) return;
+    after = page.last.key;
+  }
+}
+
+const batchSize = 200;
+
+/**
+ * Gives the known records their new keys, in batches; a run that breaks off holds everything until another one has finished it.
+ * First all of them get a mark, so that no key is given twice; those that the ERP does not have keep it. Keys and bytes that the
+ * service may have seen stay as they are.
+ * @throws RekeyRefused when a person has to look first
+ */
+export async function rekey(context: JobContext, request: RekeyRequest): Promise<RekeyPlan> {
+  const { settings, actor, nowMs } = context;
+  const { entity, reader, reason } = request;
+  const capturing = await acquireCaptureLease(context);
+  if (typeof capturing === 'string') throw new RekeyRefused(`${capturing}. Stop the daemon first.`);
+  try {
+    const service = await ServiceLease.acquire(context);
+    if (!(service instanceof ServiceLease)) throw new RekeyRefused(`${service.holder} is running. Stop it first.`);
+    try {
+      const plan = await planRekey(context, request);
+      if (plan.problem !== null) throw new RekeyRefused(plan.problem);
+      const begun = await service.write('begin to change the keys', async (tx) => {
+        const before = await readRenaming(tx, entity);
+        const renaming = before ?? { mark: `${leftBehindMark}${nowMs().toString(36)}:`, isMarked: false };
+        if (before === null) await writeRenaming(tx, entity, renaming);
+        return { ...renaming, known: await readKnownKeys(tx, entity) };
+      });
+      const { mark, isMarked, known } = begun;
+      const marked = (key: string) => (key.startsWith(leftBehindMark) ? key : `${mark}${key}`);
+      const unmarked = isMarked ? [] : known.filter(({ sourceKey: key }) => marked(key) !== key);
+      for (const batch of batches(unmarked)) {
+        await capturing.keep();
+        await service.write('mark the old keys', async (tx) => {
+          await renameRecords(tx, entity, new Map(batch.map(({ sourceKey: key }) => [key, marked(key)])));
+          await keepGenerations(
+            tx,
+            entity,
+            batch.map(({ sourceKey, generation }) => ({ sourceKey, generation })),
+            nowMs(),
+          );
+        });
+      }
+      await service.write('note that all are marked', (tx) => writeRenaming(tx, entity, { mark, isMarked: true }));
+      for (const batch of batches([...plan.matches])) {
+        await capturing.keep();
+        await service.write('give the new keys', async (tx) => {
+          await renameRecords(tx, entity, new Map(batch.map(([from, to]) => [marked(from), to])));
+          await appendAudit(
+            tx,
+            batch.map(([from, to]) => lineOf(entity, from, to, actor)),
+            nowMs(),
+          );
+        });
+      }
+      await service.write('remember what the keys mean', async (tx) => {
+        await restartCapture(tx, entity);
+        // The keys of updates are made of source key and revision: under another incarnation none was used before.
+        await beginIncarnation(tx, []);
+        await writeSourceKeys(tx, settings, entity, reader.identity());
+        const counts = { matched: plan.matches.size, leftBehind: plan.gone.length };
+        const detail = { entity, change: plan.change, reason, ...counts };
+        await appendAudit(tx, { event: 'operator', outcome: 'rekey', actor, detail }, nowMs());
+      });
+      return plan;
+    } finally {
+      await service.release();
+    }
+  } finally {
+    await capturing.release();
+  }
+}
+
+function lineOf(entity: Entity, from: string, to: string, actor: string): AuditEntry {
+  return { event: 'operator', outcome: 'rekey', entity, sourceKey: to, actor, detail: { from, to } };
+}
+
+function* batches<T>(all: readonly T[]): Generator<T[]> {
+  for (let start = 0; start < all.length; start += batchSize) yield all.slice(start, start + batchSize);
 }

@@ -133,6 +133,23 @@ export async function updateRows(
   return eachChunk(tx, table, rows, statement, guardParameters, 400);
 }
 
+/** Puts other keys of records in the place of these, none of which may be there already. */
+export async function renameKeys(
+  tx: Tx,
+  table: string,
+  column: 'source_key' | 'customer_key',
+  entity: string,
+  renames: ReadonlyMap<string, string>,
+): Promise<void> {
+  if (renames.size === 0) return;
+  const cases = 'WHEN ? THEN ? '.repeat(renames.size);
+  await tx.run(
+    `UPDATE ${table} SET ${column}=CASE ${column} ${cases} ELSE ${column} END
+      WHERE entity=? AND ${column} IN ${placeholders(renames.size)}`,
+    [...[...renames].flat(), entity, ...renames.keys()],
+  );
+}
+
 /**
  * Deletes the oldest rows of a table, up to `limit` of them. @returns how many there were
  * @param old.where a condition on `before`, with the order in which they go

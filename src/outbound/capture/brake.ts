@@ -89,7 +89,7 @@ export function changedIdentity(before: string | null, now: string | null): stri
 }
 
 /** A column that got another precision writes the same time in another way. */
-function isSameValue(old: string | null, current: string | null): boolean {
+export function isSameValue(old: string | null, current: string | null): boolean {
   return old === current || (old !== null && current !== null && isSameTime(old, current));
 }
 

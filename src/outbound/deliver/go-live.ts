@@ -58,8 +58,11 @@ export async function goLiveProblem(tx: Tx, settings: Settings, erpIdentity: str
   const record = await readGoLive(tx);
   if (!record) return 'not live yet: nothing is sent to a production service before `waybill go-live`';
   const now = liveIdentity(settings, erpIdentity);
+  // It names go-live as the last step, where that is needed as well.
+  const keys = await sourceKeysProblem(tx, settings, erpIdentity);
+  if (keys !== null) return keys;
   const changed = changedNames(record, now);
-  if (changed.length === 0) return sourceKeysProblem(tx, settings, erpIdentity);
+  if (changed.length === 0) return null;
   const list = changed.map((name) => `${meanings[name]} was ${record[name]} and is ${now[name]}`).join('; ');
   return `held since something changed: ${list}. If that is right, say \`waybill go-live\` again`;
 }

@@ -1,5 +1,5 @@
 import { type Entity, entities, foldKey } from '../../model/record.js';
-import { boundedText, insertRows, placeholders, updateRows, upsertRows } from '../../store/rows.js';
+import { boundedText, insertRows, placeholders, renameKeys, updateRows, upsertRows } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { deleteAdoptions } from './adoptions.js';
 import type { BindingHolders, OrderWords } from './binding-holders.js';
@@ -36,6 +36,9 @@ export interface NewBinding extends Binding {
 }
 
 const key = ['entity', 'source_key'];
+
+/** Stands for the revision of a closed binding that tells of no removed record, but of the idempotency keys that were used. */
+export const keptGeneration = 0;
 
 /**
  * Binds records, or brings their bindings up to date; of several for one record the last counts.
@@ -300,6 +303,22 @@ export async function importBindings(tx: Tx, bindings: readonly BindingRow[], ho
 
 export async function importClosedBindings(tx: Tx, entity: Entity, closed: readonly ClosedBindingRow[]): Promise<void> {
   if (closed.length > 0) await replaceByClosed(tx, entity, closed);
+}
+
+/** The same records under other keys; see `renameKeys`. */
+export async function renameBindings(tx: Tx, entity: Entity, renames: ReadonlyMap<string, string>): Promise<void> {
+  await renameKeys(tx, 'binding', 'source_key', entity, renames);
+}
+
+/** Another record may get one of these keys: its create must not use an idempotency key that was used for this one. */
+export async function keepGenerations(
+  tx: Tx,
+  entity: Entity,
+  used: readonly { sourceKey: string; generation: number }[],
+  nowMs: number,
+): Promise<void> {
+  const rows = used.map((one) => ({ ...one, entity, serviceId: '', revision: keptGeneration, closedAt: nowMs }));
+  await upsertRows(tx, 'closed_binding', key, rows);
 }
 
 /** Keys of the records that the service has, in the order of the keys, after `afterKey`. */

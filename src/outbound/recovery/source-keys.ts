@@ -12,6 +12,27 @@ import { readStoreInfo, writeStoreInfo } from '../../store/store-info.js';
 interface SourceKeys {
   erp: string;
   key: string[];
+  /** Set while the records get other keys: then the keys mean neither the one nor the other. */
+  renaming?: Renaming;
+}
+
+/** How far the records of an entity have come on their way to other keys. */
+export interface Renaming {
+  /** What all of them begin with before each gets its new key. */
+  mark: string;
+  /** All of them do. */
+  isMarked: boolean;
+}
+
+export async function readRenaming(tx: Tx, entity: Entity): Promise<Renaming | null> {
+  const value = await readStoreInfo(tx, `source_keys.${entity}`);
+  return (value === null ? null : (JSON.parse(value) as SourceKeys).renaming) ?? null;
+}
+
+/** From here on nothing is captured or delivered until `writeSourceKeys`, under whatever settings. */
+export async function writeRenaming(tx: Tx, entity: Entity, renaming: Renaming): Promise<void> {
+  const value = JSON.parse((await readStoreInfo(tx, `source_keys.${entity}`)) ?? '{"erp":"","key":[]}') as SourceKeys;
+  await writeStoreInfo(tx, `source_keys.${entity}`, JSON.stringify({ ...value, renaming }));
 }
 
 type KeySettings = Pick<Settings, 'customers' | 'orders'>;
@@ -42,14 +63,25 @@ export async function sourceKeysChange(
   return known === undefined ? null : `${inWords(JSON.parse(value))}, and now ${inWords(now)}`;
 }
 
-/** Why nothing may be captured or delivered before a person has said what the keys mean, or null. */
+/** Why nothing may be captured or delivered before a person has said what the keys mean, or null. Names all steps in order. */
 export async function sourceKeysProblem(tx: Tx, settings: KeySettings, erp: string): Promise<string | null> {
+  const changes: { entity: Entity; change: string }[] = [];
   for (const entity of entities) {
     const change = await sourceKeysChange(tx, settings, entity, erp);
-    if (change !== null)
-      return `the keys of ${entity}s were ${change}: every ${entity} would go out a second time. Put \`${entity}s.key\` and \`erp\` back, or, if each key still names the same record, say \`waybill rekey ${entity}s --same\``;
+    if (change === null) continue;
+    if ((await readRenaming(tx, entity)) !== null)
+      return `\`waybill rekey ${entity}s\` did not come to its end: run it again, under the settings that it was begun with`;
+    changes.push({ entity, change });
   }
-  return null;
+  const [first] = changes;
+  if (!first) return null;
+  const back = [...changes.map(({ entity }) => `\`${entity}s.key\``), '`erp`'].join(' and ');
+  const goLive = JSON.parse((await readStoreInfo(tx, 'go_live')) ?? 'null') as { erp: string } | null;
+  const steps = [
+    ...changes.map(({ entity }) => `\`waybill rekey ${entity}s --same\``),
+    ...(goLive !== null && goLive.erp !== erp ? ['`waybill go-live`'] : []),
+  ].join(', then ');
+  return `the keys of ${first.entity}s were ${first.change}: every ${first.entity} would go out a second time. Put ${back} back. Or, if each key still names the same record, say ${steps}; without --same if the keys have other values now`;
 }
 
 /** Remembers what the keys mean. @returns why a person has to look first, or null */

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { Logger } from 'winston';
 import type { Store, Tx } from '../../store/store.js';
 import { readStoreInfo, writeStoreInfo } from '../../store/store-info.js';
@@ -104,7 +105,15 @@ async function traceOf(tx: Tx): Promise<StoreTrace> {
   };
 }
 
-export async function readPredecessors(tx: Tx): Promise<string[]> {
+/** A new incarnation takes the place of the one that the store had, and of these others. */
+export async function beginIncarnation(tx: Tx, others: readonly string[]): Promise<void> {
+  const before = (await readStoreInfo(tx, 'incarnation')) ?? '';
+  const predecessors = new Set([...(await readPredecessors(tx)), ...others, before]);
+  await writeStoreInfo(tx, 'incarnation', randomUUID());
+  await writeStoreInfo(tx, 'predecessors', JSON.stringify([...predecessors]));
+}
+
+async function readPredecessors(tx: Tx): Promise<string[]> {
   return JSON.parse((await readStoreInfo(tx, 'predecessors')) ?? '[]');
 }
 

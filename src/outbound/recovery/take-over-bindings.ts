@@ -6,7 +6,7 @@ import { inChunks, placeholders, updateRows } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { type AdoptionRow, deleteAdoption, importAdoptions } from '../outbox/adoptions.js';
 import { type BindingClaim, BindingHolders } from '../outbox/binding-holders.js';
-import { boundKeys, importBindings, importClosedBindings } from '../outbox/bindings.js';
+import { boundKeys, importBindings, importClosedBindings, keptGeneration } from '../outbox/bindings.js';
 import type { BindingRow, ClosedBindingRow } from '../outbox/exported-bindings.js';
 import type { Operation } from '../outbox/message.js';
 import { closeAsSettled } from '../outbox/transitions.js';
@@ -173,16 +173,21 @@ async function takeOverRemovals(tx: Tx, rows: readonly ClosedBindingRow[], nowMs
       rows.filter((row) => row.entity === entity),
     );
     if (news.length === 0) continue;
-    imported += news.length;
+    const gone = news.filter(({ revision }) => revision !== keptGeneration);
+    imported += gone.length;
     const reached = await newestRevisions(tx, 'outbox_message', entity, keysOf(news));
     await importClosedBindings(
       tx,
       entity,
       // Edits that were captured since have revisions of their own: the removal ends them too.
-      news.map((row) => ({ ...row, revision: Math.max(row.revision, reached.get(row.source_key) ?? 0) })),
+      news.map((row) => ({
+        ...row,
+        revision: gone.includes(row) ? Math.max(row.revision, reached.get(row.source_key) ?? 0) : keptGeneration,
+      })),
     );
+    if (gone.length === 0) continue;
     const reason = 'The service has it no more: its removal was imported.';
-    await closeProven(tx, entity, news, { isBound: false, reason }, nowMs);
+    await closeProven(tx, entity, gone, { isBound: false, reason }, nowMs);
   }
   return imported;
 }

@@ -10,19 +10,21 @@ export type Step =
   /** Somebody else enters a record at the service. */
   | { do: 'foreign'; entity: Entity; name: string }
   | { do: 'capture'; force: boolean }
-  | { do: 'deliver'; fates: Fate[] }
+  | { do: 'deliver'; fates: Record<Entity, Fate[]> }
   /** So much time passes that the service remembers no key. */
   | { do: 'forget-keys' }
   | { do: 'say'; nth: number; says: 'truth' | 'id' | 'retry' | 'discard'; id: number }
   | { do: 'confirm' }
   | { do: 'adopt'; entity: Entity; lines: { row: number; id: number }[] }
   | { do: 'forget'; customer: string }
+  /** Each row gets the key of another one, and a person says `rekey`. */
+  | { do: 'move' }
   | { do: 'lose'; isExported: boolean; mixed: Entity | null; lookUp: boolean };
 
 const entity = fc.constantFrom<Entity>('customer', 'order');
-const number = fc.constantFrom('N1', 'N2');
+const number = fc.constantFrom('N1', 'N1', 'N1', 'N2');
 const small = fc.nat({ max: 4 });
-const qty = fc.constantFrom(1, 1, 2);
+const qty = fc.constantFrom(1, 1, 1, 2);
 const code = fc.constantFrom('K1', 'K2');
 
 const insert = fc.record({
@@ -46,7 +48,9 @@ const foreign = fc.oneof(
 );
 const capture = fc.record({ do: fc.constant('capture' as const), force: fc.nat({ max: 4 }).map((n) => n === 4) });
 const fate = fc.constantFrom<Fate>('ok', 'ok', 'lost-before', 'lost-after', 'same-id', 'exists');
-const deliver = fc.record({ do: fc.constant('deliver' as const), fates: fc.array(fate, { maxLength: 6 }) });
+const fates = fc.array(fate, { maxLength: 4 });
+const deliver = fc.record({ do: fc.constant('deliver' as const), fates: fc.record({ customer: fates, order: fates }) });
+const forgetKeys = fc.constant<Step>({ do: 'forget-keys' });
 const say = fc.record({
   do: fc.constant('say' as const),
   nth: small,
@@ -80,15 +84,27 @@ export const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: foreign },
   { weight: 6, arbitrary: capture },
   { weight: 8, arbitrary: deliver },
-  { weight: 3, arbitrary: fc.constant<Step>({ do: 'forget-keys' }) },
+  { weight: 3, arbitrary: forgetKeys },
   { weight: 5, arbitrary: say },
   { weight: 1, arbitrary: fc.constant<Step>({ do: 'confirm' }) },
   { weight: 2, arbitrary: adopt },
   { weight: 1, arbitrary: forget },
   { weight: 1, arbitrary: lose },
+  { weight: 2, arbitrary: fc.constant<Step>({ do: 'move' }) },
 );
 
-/** Two orders are on their way before anything else happens: most of what can go wrong begins there. */
+/** Some orders are on their way before anything else happens, often past the lifetime of their keys: much begins there. */
 export const history: fc.Arbitrary<Step[]> = fc
-  .tuple(fc.array(insert, { minLength: 1, maxLength: 4 }), deliver, fc.array(step, { maxLength: 14, size: 'max' }))
-  .map(([inserts, first, steps]) => [...inserts, { do: 'capture', force: false }, first, ...steps]);
+  .tuple(
+    fc.array(insert, { minLength: 2, maxLength: 4 }),
+    deliver,
+    fc.option(forgetKeys),
+    fc.array(step, { maxLength: 14, size: 'max' }),
+  )
+  .map(([inserts, first, later, steps]) => [
+    ...inserts,
+    { do: 'capture', force: false },
+    first,
+    ...(later ? [later] : []),
+    ...steps,
+  ]);

@@ -7,6 +7,7 @@ import { confirmHeld, summariseHeld } from '../../../src/operator/confirm-held.j
 import { forgetCustomer } from '../../../src/operator/forget-customer.js';
 import type { OperatorAction } from '../../../src/operator/operator-action.js';
 import { recover } from '../../../src/operator/recover.js';
+import { planRekey, rekey } from '../../../src/operator/rekey.js';
 import type { JobContext } from '../../../src/ops/job-context.js';
 import { adoptFile } from '../../../src/outbound/adoption/adopt-file.js';
 import { capture } from '../../../src/outbound/capture/capture.js';
@@ -14,7 +15,6 @@ import type { CaptureOptions } from '../../../src/outbound/capture/capture-resul
 import { deliver } from '../../../src/outbound/deliver/deliver.js';
 import { adoptionsAfter } from '../../../src/outbound/outbox/adoptions.js';
 import type { BindingRow } from '../../../src/outbound/outbox/exported-bindings.js';
-import { createKey } from '../../../src/outbound/outbox/idempotency-key.js';
 import type { ExportedRow } from '../../../src/outbound/recovery/take-over-bindings.js';
 import { ServiceClient } from '../../../src/service/service-client.js';
 import { systemClock } from '../../../src/store/clock.js';
@@ -28,6 +28,9 @@ import { type Fate, TwinService } from './twin-service.js';
 
 const hourMs = 3_600_000;
 const keyLifetimeHours = 24;
+/** Far more than it takes: what can't be put on record is tried again for ever. */
+const mostMsToDeliver = 10_000;
+const nothingElse = { customer: [], order: [] };
 const installation = 'identity-histories';
 const silent = winston.createLogger({ silent: true, transports: [new winston.transports.Console()] });
 
@@ -124,6 +127,8 @@ export class IdentityWorld {
         return;
       case 'lose':
         return this.#lose(step);
+      case 'move':
+        return this.#move();
     }
   }
 
@@ -133,7 +138,8 @@ export class IdentityWorld {
     const bindings: BoundRow[] = await this.kit.rows('SELECT entity, source_key, service_id FROM binding');
     for (const { entity, source_key: key, service_id: id } of bindings) {
       const name = `${entity} ${id}`;
-      const row = baseOf(key);
+      const row = this.erp.rowOf(key);
+      if (row === null) continue;
       const owner = this.#owners.get(name) ?? row;
       if (owner !== row) wrong.push(`${name} belonged to the row ${owner}, and now belongs to the row ${row}`);
       this.#owners.set(name, row);
@@ -159,7 +165,7 @@ export class IdentityWorld {
   async heal(): Promise<string[]> {
     for (let round = 0; round < 3; round++) {
       await this.#capture({ sweep: true });
-      await this.deliver([]);
+      await this.deliver(nothingElse);
       this.#laterMs += hourMs;
     }
     const wrong = await this.wrongNow();
@@ -174,13 +180,14 @@ export class IdentityWorld {
     return wrong;
   }
 
-  async deliver(fates: readonly Fate[]): Promise<void> {
-    this.service.fates = [...fates];
+  async deliver(fates: Record<Entity, readonly Fate[]>): Promise<void> {
+    this.service.fates = { customer: [...fates.customer], order: [...fates.order] };
     // No failure of the last time keeps anything back.
     await this.kit.store.transaction('go on', async (tx) => {
       await tx.run('DELETE FROM lane_pause');
       await tx.run("UPDATE outbox_message SET next_attempt_at=1 WHERE state IN ('pending','in_doubt')");
     });
+    const signal = AbortSignal.timeout(mostMsToDeliver);
     await withServiceLease(this.#context, (lease) =>
       deliver(this.#context, this.#client, lease, {
         untilDrained: true,
@@ -188,9 +195,11 @@ export class IdentityWorld {
         retryHorizonMs: 0,
         trial: false,
         erpIdentity: this.erp.identity(),
+        signal,
       }),
     );
-    this.service.fates = [];
+    if (signal.aborted) this.wrong.push('a delivery did not come to its end');
+    this.service.fates = { customer: [], order: [] };
   }
 
   async #capture(options: CaptureOptions): Promise<void> {
@@ -219,7 +228,7 @@ export class IdentityWorld {
       return id === undefined ? undefined : this.#act('delivered', message.id, id);
     }
     if (says !== 'truth') return this.#act(says, message.id, null);
-    const own = this.service.of(message.entity).find(({ maker }) => maker === baseOf(message.source_key));
+    const own = this.service.of(message.entity).find(({ maker }) => maker === this.#rowOf(message.source_key));
     return own && message.operation === 'create'
       ? this.#act('delivered', message.id, own.id)
       : this.#act('not_delivered', message.id, null);
@@ -255,7 +264,8 @@ export class IdentityWorld {
 
   /** The store is lost, and made anew of an export, in which a person may have mixed up two lines. */
   async #lose({ isExported, mixed, lookUp }: Extract<Step, { do: 'lose' }>): Promise<void> {
-    const rows: ExportedRow[] | null = isExported ? await this.#export() : null;
+    // Keys that were made under other source keys are known from an export alone.
+    const rows: ExportedRow[] | null = isExported || this.erp.moves > 0 ? await this.#export() : null;
     const bindings = (rows ?? []).filter((row): row is BindingRow => 'content_hash' in row);
     const [one, other] = mixed ? bindings.filter(({ entity }) => entity === mixed) : [];
     if (one && other)
@@ -276,6 +286,28 @@ export class IdentityWorld {
         this.wrong.push(`the row ${line.source_key} counts as adopted, and is not bound to ${line.service_id}`);
   }
 
+  /** The person says which is which where nothing else tells it, and puts the old keys back where even that is not enough. */
+  async #move(): Promise<void> {
+    const bound: BoundRow[] = await this.kit.rows('SELECT entity, source_key, service_id FROM binding');
+    const rows = bound.map((one) => ({ ...one, row: this.#rowOf(one.source_key) }));
+    this.erp.moves++;
+    const request = (entity: Entity, isNamed: boolean) => {
+      const own = rows.filter((one) => one.entity === entity && !one.row.startsWith('gone'));
+      const named = new Map(isNamed ? own.map(({ row, service_id: id }) => [this.erp.keyOf(row), id]) : []);
+      const readers = { every: this.erp, reader: this.erp };
+      return { ...readers, entity, named, isRestNew: false, reason: 'the ERP moved' };
+    };
+    for (const isNamed of [false, true]) {
+      const both = [request('customer', isNamed), request('order', isNamed)];
+      const plans = [];
+      for (const one of both) plans.push(await planRekey(this.#context, one));
+      if (plans.some(({ problem }) => problem !== null)) continue;
+      for (const one of both) await rekey(this.#context, one);
+      return;
+    }
+    this.erp.moves--;
+  }
+
   async #export(): Promise<ExportedRow[]> {
     const adoptions = await this.kit.store.read('export adoptions', async (tx) => [
       ...(await adoptionsAfter(tx, 'customer', '', 100)),
@@ -284,14 +316,19 @@ export class IdentityWorld {
     return [...(await exportRows(this.kit)), ...adoptions];
   }
 
-  #makerOf(entity: Entity, idempotencyKey: string): string | null {
-    for (const base of ['1', '2', '3', '4', '5'])
-      for (let moves = 0; moves <= this.erp.moves; moves++)
-        for (let generation = 0; generation < 15; generation++) {
-          const key = moves === 0 ? base : `${1_000 * moves + Number(base)}`;
-          if (createKey(installation, entity, key, generation) === idempotencyKey) return base;
-        }
-    return null;
+  /** Whose create has this key. */
+  async #makerOf(entity: Entity, idempotencyKey: string): Promise<string | null> {
+    const messages: { source_key: string }[] = await this.kit.rows(
+      'SELECT DISTINCT source_key FROM outbox_message WHERE entity=? AND idempotency_key=?',
+      [entity, idempotencyKey],
+    );
+    if (messages.length > 1) this.wrong.push(`${entity}s ${JSON.stringify(messages)} have one idempotency key`);
+    return messages[0] ? this.#rowOf(messages[0].source_key) : null;
+  }
+
+  /** The row of the ERP, whatever its key is now. */
+  #rowOf(sourceKey: string): string {
+    return this.erp.rowOf(sourceKey) ?? `gone ${sourceKey}`;
   }
 
   async #watchCreate(entity: Entity, maker: string | null): Promise<void> {
@@ -299,7 +336,7 @@ export class IdentityWorld {
     const bindings: BoundRow[] = await this.kit.rows('SELECT source_key, service_id FROM binding WHERE entity=?', [
       entity,
     ]);
-    const bound = bindings.find(({ source_key: key }) => baseOf(key) === maker);
+    const bound = bindings.find(({ source_key: key }) => this.#rowOf(key) === maker);
     if (bound) this.wrong.push(`${entity}: the row ${maker} was created, and is bound to ${bound.service_id}`);
     if (this.service.of(entity).some((one) => one.maker === maker))
       this.wrong.push(`${entity}: the row ${maker} was created a second time`);
@@ -310,14 +347,9 @@ export class IdentityWorld {
       idempotencyKey,
     ]);
     const owner = this.#owners.get(`${entity} ${id}`);
-    if (owner !== undefined && owner !== baseOf(message.source_key))
+    if (owner !== undefined && owner !== this.#rowOf(message.source_key))
       this.wrong.push(`${entity} ${id}: the row ${message.source_key} wrote over what belongs to the row ${owner}`);
   }
-}
-
-/** The row of the ERP, whatever its key is now. */
-function baseOf(sourceKey: string): string {
-  return String(Number(sourceKey) % 1_000);
 }
 
 function foreignOrder(note: string) {

@@ -26,6 +26,7 @@ export interface TwinOrder {
 }
 
 const price = 250;
+const keys = 7;
 
 /** An ERP as it is seen through its reader, whose numbers and codes repeat, and whose keys may all become others at once. */
 export class TwinErp implements ErpReader {
@@ -34,9 +35,14 @@ export class TwinErp implements ErpReader {
   /** How often all keys became others. */
   moves = 0;
 
-  /** The key of a row, as its table has it now. */
-  keyOf(key: string): string {
-    return this.moves === 0 ? key : `${1_000 * this.moves + Number(key)}`;
+  /** The key of a row, as its table has it now: each move gives it that of another row. */
+  keyOf(row: string): string {
+    return String(((Number(row) - 1 + this.moves) % keys) + 1);
+  }
+
+  /** The row whose key this is now; null: a key that no row has any more. */
+  rowOf(key: string): string | null {
+    return /^\d+$/.test(key) ? String(((Number(key) - 1 + keys * this.moves - this.moves) % keys) + 1) : null;
   }
 
   async sweep<E extends Entity>(

@@ -24,7 +24,7 @@ export interface TwinRecord {
 
 export interface TwinWatch {
   /** Whose create this key is. */
-  makerOf(entity: Entity, idempotencyKey: string): string | null;
+  makerOf(entity: Entity, idempotencyKey: string): Promise<string | null>;
   /** Called before a create makes a record. */
   creates(entity: Entity, maker: string | null): Promise<void>;
   /** Called before an update writes over a record. */
@@ -43,8 +43,8 @@ export class TwinService {
   readonly records = new Map<string, TwinRecord>();
   /** Ids that it acknowledged for a record that it did not make for it. */
   readonly lied = new Set<string>();
-  fates: Fate[] = [];
-  readonly #answers = new Map<string, { id: string; atMs: number }>();
+  fates: Record<Entity, Fate[]> = { customer: [], order: [] };
+  readonly #answers = new Map<string, { id: string; atMs: number; said: string }>();
 
   constructor(
     /** Whether it knows customers by their code alone. */
@@ -92,9 +92,12 @@ export class TwinService {
 
   async #create(entity: Entity, key: string, body: TwinRecord['body']): Promise<Answer> {
     const before = this.#answers.get(key);
-    if (before && this.nowMs() - before.atMs < this.lifetimeMs)
+    const said = JSON.stringify(body);
+    if (before && this.nowMs() - before.atMs < this.lifetimeMs) {
+      if (before.said !== said) return { status: 422, body: { error: { code: 'idempotency_key_reused' } } };
       return this.#shown(this.records.get(before.id) as TwinRecord, 201);
-    const fate = this.fates.shift() ?? 'ok';
+    }
+    const fate = this.fates[entity].shift() ?? 'ok';
     const lost = { status: 502, body: {} };
     if (fate === 'lost-before') return lost;
     const byCode =
@@ -106,10 +109,10 @@ export class TwinService {
     }
     if (fate === 'exists' && this.#matching(entity, this.#nameOf(entity, body)).length > 0)
       return { status: 409, body: { error: { code: 'conflict', message: 'already exists' } } };
-    const maker = this.watch.makerOf(entity, key);
+    const maker = await this.watch.makerOf(entity, key);
     await this.watch.creates(entity, maker);
     const record = this.#add(entity, maker, body);
-    this.#answers.set(key, { id: record.id, atMs: this.nowMs() });
+    this.#answers.set(key, { id: record.id, atMs: this.nowMs(), said });
     return fate === 'lost-after' ? lost : this.#shown(record, 201);
   }
 

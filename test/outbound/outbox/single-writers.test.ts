@@ -14,7 +14,7 @@ interface Write {
 
 const STATEMENT =
   /\b(?:INSERT(?:\s+IGNORE)?\s+INTO|(?:\$\{tx\.insertIgnore\})|REPLACE\s+INTO|UPDATE|DELETE\s+FROM)\s+((?:\$\{)?\w+)/g;
-const CALL = /\b(insertRows|upsertRows|updateRows)\(\s*tx,\s*(['"`]?)(\w+)/g;
+const CALL = /\b(insertRows|upsertRows|updateRows|renameKeys)\(\s*tx,\s*(['"`]?)(\w+)/g;
 
 /** Every write to the store in a source. A table whose name is not written out begins with `${`. */
 function writesIn(source: string): Write[] {
@@ -118,6 +118,7 @@ describe('each of these has one writer', () => {
     ['bindings', "await upsertRows(tx, 'binding', ['entity', 'source_key'], rows);"],
     ['bindings', "await tx.run('DELETE FROM closed_binding WHERE entity=?', [entity]);"],
     ['bindings', "await tx.run('UPDATE binding SET acknowledged=NULL');"],
+    ['bindings', "await renameKeys(tx, 'binding', 'source_key', entity, renames);"],
     ['new attempts', "await insertRows(\n  tx,\n  'attempt',\n  rows,\n);"],
     ['new attempts', "return tx.insertReturningId('INSERT INTO attempt (purpose) VALUES (?)', [purpose]);"],
     ['a table that it does not name', `await tx.run(\`UPDATE \${table} SET state='parked'\`);`],

@@ -1,0 +1,176 @@
+import { expect } from 'chai';
+import { openErpReader } from '../../src/erp/open-erp.js';
+import { planRekey, RekeyRefused, type RekeyRequest, rekey, withEveryRecord } from '../../src/operator/rekey.js';
+import { goLiveProblem } from '../../src/outbound/deliver/go-live.js';
+import type { Store } from '../../src/store/store.js';
+import { editSampleLine, insertSampleOrder } from '../support/change-sample-erp.js';
+import { type Lab, onBothLabs } from '../support/jobs/job-lab.js';
+import { withMethod } from '../support/jobs/with-method.js';
+
+/** Orders by their number instead of their id. */
+const byNumber = {
+  orders: {
+    key: 'order_no',
+    identity: ['order_no', 'created_at'],
+    lines: {
+      query:
+        'SELECT o.order_no, l.line_no, p.sku, l.qty, l.unit_price FROM sales_order_lines l JOIN sales_orders o ON o.id=l.order_id LEFT JOIN products p ON p.id=l.product_id',
+      orderKey: 'order_no',
+      sortBy: 'line_no',
+      fields: { sku: 'sku', qty: 'qty', price: 'unit_price' },
+    },
+  },
+};
+
+onBothLabs('records whose keys are others now', (kit) => {
+  const readers: { close(): Promise<void> }[] = [];
+  afterEach(async () => {
+    for (const reader of readers.splice(0)) await reader.close();
+  });
+  const requestOf = (lab: Lab, more: Partial<RekeyRequest> = {}): RekeyRequest => {
+    const every = openErpReader(withEveryRecord(lab.settings));
+    readers.push(every);
+    const { reader } = lab;
+    return { entity: 'order', reader, every, named: new Map(), isRestNew: false, reason: 'a test', ...more };
+  };
+  const start = async (): Promise<Lab> => {
+    const lab = await kit.start({
+      customers: 3,
+      orders: 8,
+      settings: { orders: { identity: ['order_no', 'created_at'] } },
+    });
+    await lab.capture();
+    await lab.deliver();
+    return lab;
+  };
+  const orders = () =>
+    kit.rows("SELECT source_key, service_id, revision FROM binding WHERE entity='order' ORDER BY service_id");
+  const idsOf = async () => (await orders()).map(({ service_id: id }) => id);
+  const keysAtService = (lab: Lab) => lab.sandbox.ledger().requests.map(({ idempotency_key: key }) => key);
+  /** An edit of each of some orders goes to its own record, a new order is one more, and nothing else is sent. */
+  const goesOn = async (lab: Lab, erpIdentity = lab.reader.identity()) => {
+    const before = lab.sandbox.counts();
+    const content = JSON.stringify(lab.sandbox.ledger().orders);
+    expect((await lab.capture({ sweep: true })).stopped).to.equal(null);
+    await lab.deliver({ erpIdentity });
+    expect(JSON.stringify(lab.sandbox.ledger().orders)).to.equal(content);
+    for (const { id } of await lab.readErp('SELECT id FROM sales_orders'))
+      await editSampleLine(lab.erp, Number(id), 1, 7);
+    await insertSampleOrder(lab.erp);
+    await lab.capture({ sweep: true });
+    await lab.deliver({ erpIdentity });
+    const { orders: now, duplicates } = lab.sandbox.ledger();
+    expect(duplicates).to.deep.equal([]);
+    const open = await kit.rows(
+      "SELECT entity, source_key, operation, state, reason FROM outbox_message WHERE state NOT IN ('delivered','superseded')",
+    );
+    expect(open).to.deep.equal([]);
+    expect(lab.sandbox.counts().orders).to.equal(before.orders + 1);
+    expect(new Map(now.map(({ reference, record }) => [reference, record]))).to.deep.equal(await lab.expectedOrders());
+  };
+
+  it('keep their ids at the service when another column becomes the key', async () => {
+    const lab = await start();
+    const before = await idsOf();
+    const keys = keysAtService(lab);
+    const pinned = await kit.rows('SELECT id, idempotency_key FROM outbox_message ORDER BY id');
+    const other = lab.another({ settings: byNumber });
+    const plan = await planRekey(other.context, requestOf(other));
+    expect(plan).to.deep.include({ problem: null, ambiguous: [], gone: [], unknown: [] });
+    expect(plan.matches.size).to.equal(before.length);
+    expect((await orders()).map(({ source_key: key }) => key).join()).to.not.include('A-');
+    await rekey(other.context, requestOf(other));
+    expect(await idsOf()).to.deep.equal(before);
+    expect((await orders()).every(({ source_key: key }) => key.startsWith('A-'))).to.equal(true);
+    expect(await kit.rows('SELECT id, idempotency_key FROM outbox_message ORDER BY id')).to.deep.equal(pinned);
+    const lines = await kit.rows("SELECT source_key FROM audit_log WHERE outcome='rekey' AND entity='order'");
+    expect(lines).to.have.length(before.length);
+    await goesOn(other);
+    // Under the old settings everything waits now.
+    expect((await lab.capture()).stopped?.reason).to.include('waybill rekey orders');
+    expect(keysAtService(lab).slice(0, keys.length)).to.deep.equal(keys);
+  });
+
+  it('keep their ids when the ERP moves to a database in which the same ids are of other orders', async () => {
+    const lab = await start();
+    // Edited once before, so that the keys of updates would come again as well.
+    await lab.changeErp("UPDATE sales_orders SET updated_at='2026-12-01 10:00:00.000000'");
+    const moved: Lab = Object.assign(Object.create(lab), { reader: movedTo('another place', lab) });
+    const [last] = await lab.readErp('SELECT MAX(id) AS id FROM sales_orders');
+    const after = Number(last?.id) + 1;
+    for (const [table, column] of [
+      ['sales_orders', 'id'],
+      ['sales_order_lines', 'order_id'],
+    ])
+      for (const expression of [`-(${after}-${column})`, `-${column}`])
+        await lab.changeErp(`UPDATE ${table} SET ${column}=${expression}`);
+    const before = await idsOf();
+    moved.capture = (options) => Object.getPrototypeOf(moved).capture.call(moved, options);
+    const request = requestOf(lab, { reader: moved.reader });
+    await rekey(moved.context, request);
+    expect(await idsOf()).to.deep.equal(before);
+    lab.reader = moved.reader;
+    const customers = requestOf(lab, { reader: moved.reader, entity: 'customer' });
+    await rekey(lab.context, customers);
+    await goesOn(lab, 'another place');
+  });
+
+  it('wait for a person where nothing tells which is which, and none of them is sent twice', async () => {
+    const lab = await start();
+    const before = await orders();
+    const [{ source_key: key, service_id: id }] = before;
+    await lab.changeErp(`UPDATE sales_orders SET order_no='A-1' WHERE id=${key}`);
+    const other = lab.another({ settings: byNumber });
+    const refused = await rekey(other.context, requestOf(other)).catch((error: Error) => error);
+    expect(refused).to.be.instanceOf(RekeyRefused).with.property('message').that.includes('--rest-is-new');
+    expect(await orders()).to.deep.equal(before);
+    expect((await other.capture()).stopped?.reason).to.include('waybill rekey orders');
+    // The advice works.
+    await rekey(other.context, requestOf(other, { named: new Map([['A-1', id]]) }));
+    expect((await orders()).find(({ service_id: one }) => one === id)).to.include({ source_key: 'A-1' });
+    expect(lab.sandbox.counts().orders).to.equal(before.length);
+  });
+
+  it('stay behind where the ERP has them no more, and nothing follows from that', async () => {
+    const lab = await start();
+    const [{ source_key: key, service_id: id }] = await orders();
+    await lab.changeErp(`DELETE FROM sales_order_lines WHERE order_id=${key}`);
+    await lab.changeErp(`DELETE FROM sales_orders WHERE id=${key}`);
+    const other = lab.another({ settings: { orders: { ...byNumber.orders, onDeleted: 'delete' } } });
+    const { gone } = await rekey(other.context, requestOf(other));
+    expect(gone.map(({ sourceKey }) => sourceKey)).to.deep.equal([key]);
+    for (let sweep = 0; sweep < 3; sweep++) await other.capture({ sweep: true });
+    await other.deliver();
+    const [left] = (await orders()).filter(({ service_id: one }) => one === id);
+    expect(left.source_key).to.match(/^….*:\d+$/);
+    expect(lab.sandbox.ledger().requests.filter(({ method }) => method === 'DELETE')).to.deep.equal([]);
+  });
+
+  it('hold everything when a run breaks off at any point, until another one has finished it', async () => {
+    const lab = await start();
+    const before = await idsOf();
+    const other = lab.another({ settings: byNumber });
+    for (let nth = 1; ; nth++) {
+      let left = nth;
+      const dying = withMethod(kit.store, 'transaction', async (what, work) => {
+        if (/key|remember|note/.test(what) && left-- === 0) throw new Error('the power is gone');
+        return kit.store.transaction(what, work);
+      }) as Store;
+      const done = await rekey({ ...other.context, store: dying }, requestOf(other)).catch(
+        (error: Error) => error.message,
+      );
+      if (done !== 'the power is gone') break;
+      for (const any of [lab, other]) {
+        expect((await any.capture({ sweep: true })).stopped?.reason, `after ${nth}`).to.include('waybill rekey orders');
+        const problem = await kit.store.read('', (tx) => goLiveProblem(tx, any.settings, any.reader.identity()));
+        expect(problem).to.include('waybill rekey orders');
+      }
+    }
+    expect(await idsOf()).to.deep.equal(before);
+    await goesOn(other);
+  });
+});
+
+function movedTo(place: string, lab: Lab): Lab['reader'] {
+  return Object.assign(Object.create(lab.reader), { identity: () => place });
+}
