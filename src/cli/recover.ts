@@ -48,12 +48,16 @@ async function recoverStore(app: CommandApp, options: RecoverOptions): Promise<n
   const reader = app.reader();
   await reader.check();
   const shown = await previewRecovery(context, reader);
-  const { hold } = shown;
+  const { hold, isRekeyed } = shown;
   if (!hold) {
     output.json({ environment, hold: null });
     output.line('There is nothing to recover: no newer store than this one was ever seen here.');
     return exitCode.done;
   }
+  if (isRekeyed && options.fromService)
+    throw new UsageError(
+      "The records got other keys (`waybill rekey`), so what was sent before went out under keys that Waybill can't make again. Use --bindings or --look-up.",
+    );
   const fate = fateOf(options, hold, settings, context.nowMs());
   const plan = [
     `Service       ${baseUrl} (${environment})`,

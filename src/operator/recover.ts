@@ -24,7 +24,7 @@ import { type ExportedRow, type TakenOver, takeOverBindings } from '../outbound/
 import { sweepAtNextPass } from '../store/cursors.js';
 import { lockLease } from '../store/lease.js';
 import type { Tx } from '../store/store.js';
-import { deleteStoreInfo } from '../store/store-info.js';
+import { deleteStoreInfo, readStoreInfo } from '../store/store-info.js';
 import { sync } from './sync.js';
 
 interface RecoverOptions {
@@ -46,12 +46,14 @@ interface RecoverResult extends TakenOver {
 export async function previewRecovery(
   context: JobContext,
   reader: ErpReader,
-): Promise<{ hold: RecoveryHold | null; customers: number; orders: number }> {
+): Promise<{ hold: RecoveryHold | null; isRekeyed: boolean; customers: number; orders: number }> {
   const hold = await context.store.read('read the hold', readRecoveryHold);
+  const rekeyedAt = await context.store.read('look for a rekey', (tx) => readStoreInfo(tx, 'rekeyed_at'));
   const waiting = await context.store.read('count what may have been sent', countUnbound);
   const { captured } = await capture(context, reader, { dryRun: true });
   return {
     hold,
+    isRekeyed: rekeyedAt !== null,
     customers: waiting.customers + captured.customers,
     orders: waiting.orders + captured.orders,
   };

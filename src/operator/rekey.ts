@@ -13,6 +13,7 @@ import { readKnownKeys, renameRecords, restartCapture } from '../outbound/recove
 import { readRenaming, sourceKeysChange, writeRenaming, writeSourceKeys } from '../outbound/recovery/source-keys.js';
 import { beginIncarnation } from '../outbound/recovery/store-witness.js';
 import { lockLease } from '../store/lease.js';
+import { writeStoreInfo } from '../store/store-info.js';
 import { KeyMatcher, type MatchedKeys } from './match-keys.js';
 
 /** What a look at the ERP says of the keys that the store knows. */
@@ -226,6 +227,7 @@ export async function rekey(context: JobContext, request: RekeyRequest): Promise
         // The keys of updates are made of source key and revision: under another incarnation none was used before.
         await beginIncarnation(tx, []);
         await writeSourceKeys(tx, settings, entity, reader.identity());
+        await writeStoreInfo(tx, 'rekeyed_at', String(nowMs()));
         const counts = { matched: plan.matches.size, leftBehind: plan.gone.length };
         const detail = { entity, change: plan.change, reason, ...counts };
         await appendAudit(tx, { event: 'operator', outcome: 'rekey', actor, detail }, nowMs());

@@ -117,6 +117,7 @@ const operatorInWords: Record<string, string> = {
   delivered: 'recorded it as delivered',
   not_delivered: 'recorded it as not delivered',
   binding_refused: 'could not bind it',
+  rekey: 'gave it this key',
 };
 
 const verdicts: Record<string, string> = {

@@ -9,6 +9,8 @@ type StoreInfoName =
   /** What the keys of an entity mean. */
   | 'source_keys.customer'
   | 'source_keys.order'
+  /** When records got other keys: those of their creates at the service are not made of the ones that they have now. */
+  | 'rekeyed_at'
   /** Why delivery waits for `waybill recover`. */
   | 'recovery'
   /** Incarnations that this one has replaced. */

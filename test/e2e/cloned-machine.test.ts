@@ -1,7 +1,7 @@
 import { copyFileSync, cpSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { createSampleErp, type SampleErpTarget } from '../../src/lab/sample-erp/create-sample-erp.js';
+import { createSampleErp, type SampleErpTarget, withSampleErp } from '../../src/lab/sample-erp/create-sample-erp.js';
 import { type Sandbox, startSandbox } from '../../src/lab/sandbox/start-sandbox.js';
 import { insertSampleOrder } from '../support/change-sample-erp.js';
 import { useTempDir } from '../support/temp-dir.js';
@@ -129,6 +129,34 @@ describe('A cloned server', function () {
         const { orders: now, duplicates } = atService();
         expect(now.slice(before.orders.length).map(({ reference }) => reference)).to.deep.equal([orderNo]);
         expect(duplicates).to.equal(0);
+      });
+
+      it('that reads a copy in which all orders have other ids gives them these, and sends nothing a second time', async () => {
+        copyFileSync(erpOf('test-copy').file, erpOf('renumbered').file);
+        await withSampleErp(erpOf('renumbered'), async (database) => {
+          await database.run('UPDATE sales_orders SET id=id+1000', []);
+          await database.run('UPDATE sales_order_lines SET order_id=order_id+1000', []);
+        });
+        const before = atService();
+        const copy = installation('original', 'renumbered');
+        const held = await copy.run('sync');
+        expect(held.stdout + held.stderr).to.match(
+          /rekey customers --same.*, then.*rekey orders --same.*, then.*go-live/,
+        );
+        const same = await copy.run('rekey', 'orders', '--same', '--yes');
+        expect(same.code).to.equal(1);
+        expect(same.stdout).to.include('waybill rekey orders');
+        const shown = await copy.run('rekey', 'orders', '--dry-run');
+        expect(shown.code, shown.stderr).to.equal(0);
+        expect(shown.stdout).to.match(/1 is 1001 now/);
+        for (const entity of ['customers', 'orders']) {
+          const rekeyed = await copy.run('rekey', entity, '--yes', '--reason', 'a new database');
+          expect(rekeyed.code, rekeyed.stdout + rekeyed.stderr).to.equal(0);
+        }
+        expect((await copy.run('go-live', '--yes')).code).to.equal(0);
+        expect((await copy.run('sync')).code).to.equal(0);
+        expect(atService()).to.deep.equal(before);
+        expect((await copy.run('explain', 'order', '1001')).stdout).to.include('operator gave it this key');
       });
     });
 });

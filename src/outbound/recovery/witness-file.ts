@@ -108,7 +108,7 @@ export function compareWitness(witness: Witness | null, store: StoreTrace): Stor
   if (witness.predecessors?.includes(store.incarnation))
     return {
       kind: 'older',
-      reason: `the store is a copy from before a recovery: what took its place ran here until ${time(witness.at)}`,
+      reason: `the store is a copy from before a recovery or a rekey: what took its place ran here until ${time(witness.at)}`,
     };
   if (witness.incarnation !== store.incarnation)
     return {
