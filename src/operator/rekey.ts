@@ -1,7 +1,7 @@
 import { type AuditEntry, appendAudit } from '../audit/audit-log.js';
 import type { Settings } from '../config/settings.js';
 import type { ErpPage, ErpReader } from '../erp/erp-reader.js';
-import { leftBehindMark } from '../erp/source-key.js';
+import { formatSourceKey, leftBehindMark } from '../erp/source-key.js';
 import type { Entity } from '../model/record.js';
 import type { JobContext } from '../ops/job-context.js';
 import { changedIdentity } from '../outbound/capture/brake.js';
@@ -110,12 +110,14 @@ export interface RekeyPlan extends MatchedKeys {
 export function withEveryRecord(settings: Settings): Settings {
   const { customers, orders } = settings;
   const { startFrom } = orders;
+  const earliest =
+    startFrom !== 'all' && /^-?\d+$/.test(String(startFrom.from)) ? Number.MIN_SAFE_INTEGER : '1971-01-01';
   const everything = { pending: undefined, cancelled: undefined };
   return {
     ...settings,
     customers: { ...customers, ...everything, send: customers.send === 'none' ? 'none' : 'all' },
     // The column stays, because it tells records apart.
-    orders: { ...orders, ...everything, startFrom: startFrom === 'all' ? 'all' : { ...startFrom, from: '1000-01-01' } },
+    orders: { ...orders, ...everything, startFrom: startFrom === 'all' ? 'all' : { ...startFrom, from: earliest } },
   };
 }
 
@@ -141,18 +143,26 @@ export async function planRekey({ store, settings }: JobContext, request: RekeyR
   const unknown: string[] = [];
   for await (const { sourceKey } of rowsOf(reader, entity)) if (!given.has(sourceKey)) unknown.push(sourceKey);
   const wrong = [...named].find(([key, id]) => !moved.has(key) && !(byId.has(id) && matcher.has(key)));
-  return { change, unknown, problem: whyNotRekey({ ...result, unknown, isRestNew, wrong }), ...result };
+  const problem = whyNotRekey({ ...result, unknown, isRestNew, isBegun: moved.size > 0, wrong });
+  return { change, unknown, problem, ...result };
 }
 
 /** Why the known records can't get other keys, or null. Pure. A row that may be a known record is never taken for a new one. */
 function whyNotRekey(
-  found: MatchedKeys & { unknown: string[]; isRestNew: boolean; wrong?: [string, string] | undefined },
+  found: MatchedKeys & {
+    unknown: string[];
+    isRestNew: boolean;
+    /** Some records have their new keys already. */
+    isBegun: boolean;
+    wrong: [string, string] | undefined;
+  },
 ) {
-  const { matches, ambiguous, gone, unknown, isRestNew, wrong } = found;
+  const { matches, ambiguous, gone, unknown, isRestNew, isBegun, wrong } = found;
   if (wrong) return `the list says that ${wrong[0]} is ${wrong[1]}: the ERP has no such key, or the store no such id`;
   if (ambiguous.length > 0)
     return 'nothing tells some of the records apart: say which is which (--file, with the new key and the id at the service)';
-  if (matches.size === 0 && gone.length > 0) return 'none of the known records is in the ERP: put the settings back';
+  if (matches.size === 0 && gone.length > 0 && !isBegun)
+    return 'none of the known records is in the ERP: put the settings back';
   if (gone.length > 0 && unknown.length > 0 && !isRestNew)
     return `${gone.length} known records were not found, and ${unknown.length} rows are none of those that were: they may be the same. Say which is which (--file, with the new key and the id at the service), or that the rest of the rows are new records (--rest-is-new)`;
   return null;
@@ -189,6 +199,8 @@ export async function rekey(context: JobContext, request: RekeyRequest): Promise
     try {
       const plan = await planRekey(context, request);
       if (plan.problem !== null) throw new RekeyRefused(plan.problem);
+      // Reading the ERP may have taken longer than a lease, and another process may have captured meanwhile.
+      await capturing.renew();
       const begun = await service.write('begin to change the keys', async (tx) => {
         const before = await readRenaming(tx, entity);
         const renaming = before ?? { mark: `${leftBehindMark}${nowMs().toString(36)}:`, isMarked: false };
@@ -196,7 +208,7 @@ export async function rekey(context: JobContext, request: RekeyRequest): Promise
         return { ...renaming, known: await readKnownKeys(tx, entity) };
       });
       const { mark, isMarked, known } = begun;
-      const marked = (key: string) => (key.startsWith(leftBehindMark) ? key : `${mark}${key}`);
+      const marked = (key: string) => (key.startsWith(leftBehindMark) ? key : formatSourceKey([`${mark}${key}`]));
       const unmarked = isMarked ? [] : known.filter(({ sourceKey: key }) => marked(key) !== key);
       for (const batch of batches(unmarked)) {
         await capturing.keep();

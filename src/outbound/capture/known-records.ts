@@ -6,7 +6,9 @@ import type { Store, Tx } from '../../store/store.js';
 import type { ClosedBinding, KnownBinding, NewestMessage } from './next-revision.js';
 
 export interface KnownRecord {
-  newest: (NewestMessage & KnownDetails & { reason: string | null; number: string | null }) | null;
+  newest:
+    | (NewestMessage & KnownDetails & { reason: string | null; number: string | null; idempotencyKey: string | null })
+    | null;
   binding: (KnownBinding & KnownDetails) | null;
   /** The binding of a record that was deleted at the service. */
   closed: ClosedBinding | null;
@@ -41,7 +43,7 @@ export async function knownRecords(
     if (record) Object.assign(record, facts);
   };
   const messages = await tx.rows<{ sourceKey: string } & NonNullable<KnownRecord['newest']>>(
-    `SELECT id, source_key, revision, operation, generation, state, park_class, content_hash, first_sent_at, found_at, reason, number,
+    `SELECT id, source_key, revision, operation, generation, state, park_class, content_hash, first_sent_at, found_at, reason, number, idempotency_key,
             mapping_fingerprint, identity
        FROM outbox_message
       WHERE entity=? AND source_key IN ${listed}

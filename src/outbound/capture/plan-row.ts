@@ -113,12 +113,13 @@ export function planRow(
   const hash = json === null ? contentHash(row) : hashOf(json, unfit ?? conflict);
   let decision = nextRevision(hash, known.newest, known.binding, replaysRefusals, known.closed);
   let sentBefore: number | null = null;
+  let sameKey: string | null = null;
   if (decision.action === 'none' && pass.force) {
     const forced = forcedRevision(known.newest, known.binding, replaysRefusals, nowMs, keyLifetimeMs(settings.service));
     if (forced.action === 'skip') return { entity: row.entity, sourceKey: row.sourceKey, reason: forced.reason };
     decision = forced;
     // The key and its age stay with their bytes: an edit that comes now is an update, and an old key is never sent again.
-    if (known.newest?.state === 'delivered') sentBefore = known.newest.firstSentAt;
+    if (known.newest?.state === 'delivered') ({ firstSentAt: sentBefore, idempotencyKey: sameKey } = known.newest);
   }
   if (decision.action === 'none') return 'unchanged';
   const isUnproven = decision.operation === 'create' && mayHaveBeenSent(known);
@@ -168,7 +169,7 @@ export function planRow(
       // The bytes of a create are frozen with their key, before any attempt. A row that can't be sent has neither.
       idempotencyKey:
         decision.operation === 'create' && (parked === null || ['held', 'unproven'].includes(parked.parkClass))
-          ? createKey(settings.installation, row.entity, row.sourceKey, decision.generation)
+          ? (sameKey ?? createKey(settings.installation, row.entity, row.sourceKey, decision.generation))
           : null,
       firstSentAt: sentBefore,
       isContentDoubted: isUnproven && unmapped === null,
