@@ -148,7 +148,8 @@ describe('A cloned server', function () {
         expect(same.stdout).to.include('waybill rekey orders');
         const shown = await copy.run('rekey', 'orders', '--dry-run');
         expect(shown.code, shown.stderr).to.equal(0);
-        expect(shown.stdout).to.match(/1 is 1001 now/);
+        const [, key] = /\d+ is (1\d\d\d) now/.exec(shown.stdout) ?? [];
+        expect(key, shown.stdout).to.be.a('string');
         for (const entity of ['customers', 'orders']) {
           const rekeyed = await copy.run('rekey', entity, '--yes', '--reason', 'a new database');
           expect(rekeyed.code, rekeyed.stdout + rekeyed.stderr).to.equal(0);
@@ -156,7 +157,7 @@ describe('A cloned server', function () {
         expect((await copy.run('go-live', '--yes')).code).to.equal(0);
         expect((await copy.run('sync')).code).to.equal(0);
         expect(atService()).to.deep.equal(before);
-        expect((await copy.run('explain', 'order', '1001')).stdout).to.include('operator gave it this key');
+        expect((await copy.run('explain', 'order', key as string)).stdout).to.include('operator gave it this key');
       });
     });
 });

@@ -108,7 +108,7 @@ async function traceOf(tx: Tx): Promise<StoreTrace> {
 /** A new incarnation takes the place of the one that the store had, and of these others. */
 export async function beginIncarnation(tx: Tx, others: readonly string[]): Promise<void> {
   const before = (await readStoreInfo(tx, 'incarnation')) ?? '';
-  const predecessors = new Set([...(await readPredecessors(tx)), ...others, before]);
+  const predecessors = new Set([...(await readPredecessors(tx)), before, ...others]);
   await writeStoreInfo(tx, 'incarnation', randomUUID());
   await writeStoreInfo(tx, 'predecessors', JSON.stringify([...predecessors]));
 }
