@@ -202,20 +202,27 @@ onBothLabs('one record of the ERP is one record of the service', (kit) => {
     expect(waiting.map(({ source_key: key }) => key)).to.deep.equal([other.source_key]);
   });
 
-  it('of two customers with one code, at a service that knows them by it, the second waits for a person', async () => {
-    const query =
-      "SELECT id, 'K10001' AS customer_no, name, email, street, postcode, city, country, updated_at FROM customers";
-    const lab = await kit.start({ customers: 2, orders: 4, settings: { customers: { query } } });
-    await insertSampleOrder(lab.erp, { customerId: 1 });
-    await insertSampleOrder(lab.erp, { customerId: 2 });
-    await lab.capture({ sweep: true });
-    await lab.deliver();
-    const customers = await kit.rows("SELECT source_key, service_id FROM binding WHERE entity='customer'");
-    expect(customers).to.have.length(1);
-    const waits = await kit.rows("SELECT reason FROM outbox_message WHERE entity='customer' AND state='parked'");
-    expect(waits).to.have.length(1);
-    expect(waits[0].reason).to.contain(`the key ${customers[0].source_key}`);
-  });
+  for (const answer of ['that the second exists', 'that it made the second'] as const)
+    it(`of two customers with one code, at a service that says ${answer}, one waits for a person`, async () => {
+      const query =
+        "SELECT id, 'K10001' AS customer_no, name, email, street, postcode, city, country, updated_at FROM customers";
+      const lab = await kit.start({ customers: 2, orders: 4, settings: { customers: { query } } });
+      await insertSampleOrder(lab.erp, { customerId: 1 });
+      await insertSampleOrder(lab.erp, { customerId: 2 });
+      await lab.capture({ sweep: true });
+      const match = { method: 'POST', path: '/v1/customers' };
+      if (answer !== 'that the second exists')
+        lab.sandbox.setFaults([{ kind: 'status', status: 201, body: { customer_code: 'K10001' }, match, times: 2 }]);
+      await lab.deliver({ retryHorizonMs: 0 });
+      const customers = await kit.rows("SELECT source_key, service_id FROM binding WHERE entity='customer'");
+      expect(customers).to.have.length(1);
+      const waits = await kit.rows(
+        "SELECT park_class, reason FROM outbox_message WHERE entity='customer' AND state='parked'",
+      );
+      expect(waits).to.have.length(1);
+      expect(waits[0]).to.include({ park_class: 'conflict' });
+      expect(waits[0].reason).to.contain(`the key ${customers[0].source_key}`);
+    });
 
   it('what a person said is delivered is never created again', async () => {
     const lab = await kit.start({ customers: 1, orders: 1 });
