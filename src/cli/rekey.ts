@@ -10,7 +10,6 @@ import {
   whyNotSame,
   withEveryRecord,
 } from '../operator/rekey.js';
-import { readAdoptionFile } from './adopt.js';
 import {
   type CommandApp,
   confirm,
@@ -22,6 +21,7 @@ import {
   pluralArgument,
   UsageError,
 } from './command.js';
+import { readRecordList } from './record-list.js';
 
 const maxNamed = 10;
 
@@ -152,7 +152,7 @@ function showPlan(
 async function readNamed(file: string | undefined): Promise<Map<string, string>> {
   const named = new Map<string, string>();
   if (file === undefined) return named;
-  for await (const line of readAdoptionFile(file)) {
+  for await (const line of readRecordList(file)) {
     if ('problem' in line) throw new UsageError(`${file}, line ${line.line}: ${line.problem}.`);
     if (named.has(line.sourceKey))
       throw new UsageError(`${file}, line ${line.line}: the key ${line.sourceKey} stands there twice.`);

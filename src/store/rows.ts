@@ -1,3 +1,4 @@
+import { foldKey } from '../model/record.js';
 import { initialTables } from './migrations/1700000000000-initial.js';
 import type { SqlValue, Tx } from './store.js';
 
@@ -133,20 +134,26 @@ export async function updateRows(
   return eachChunk(tx, table, rows, statement, guardParameters, 400);
 }
 
-/** Puts other keys of records in the place of these, none of which may be there already. */
+/**
+ * Puts other keys of records in the place of these, none of which may be there already.
+ * @param isFolded the table has their folded form as well
+ */
 export async function renameKeys(
   tx: Tx,
   table: string,
   column: 'source_key' | 'customer_key',
   entity: string,
   renames: ReadonlyMap<string, string>,
+  isFolded = false,
 ): Promise<void> {
   if (renames.size === 0) return;
-  const cases = 'WHEN ? THEN ? '.repeat(renames.size);
+  const chosen = `CASE ${column} ${'WHEN ? THEN ? '.repeat(renames.size)} ELSE`;
+  const folded = isFolded ? [...renames].flatMap(([from, to]) => [from, foldKey(to)]) : [];
+  // MySQL sees what an earlier assignment has set.
   await tx.run(
-    `UPDATE ${table} SET ${column}=CASE ${column} ${cases} ELSE ${column} END
+    `UPDATE ${table} SET ${isFolded ? `folded_key=${chosen} folded_key END,` : ''} ${column}=${chosen} ${column} END
       WHERE entity=? AND ${column} IN ${placeholders(renames.size)}`,
-    [...[...renames].flat(), entity, ...renames.keys()],
+    [...folded, ...[...renames].flat(), entity, ...renames.keys()],
   );
 }
 

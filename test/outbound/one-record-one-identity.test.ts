@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { actOnMessages } from '../../src/operator/act-on-messages.js';
+import { actOnMessages } from '../../src/operator/plan-action.js';
 import { recover } from '../../src/operator/recover.js';
 import type { BindingRow } from '../../src/outbound/outbox/exported-bindings.js';
 import type { ExportedRow } from '../../src/outbound/recovery/take-over-bindings.js';

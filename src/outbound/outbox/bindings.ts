@@ -305,19 +305,17 @@ export async function importClosedBindings(tx: Tx, entity: Entity, closed: reado
   if (closed.length > 0) await replaceByClosed(tx, entity, closed);
 }
 
-/** The same records under other keys; see `renameKeys`. */
 export async function renameBindings(tx: Tx, entity: Entity, renames: ReadonlyMap<string, string>): Promise<void> {
-  await renameKeys(tx, 'binding', 'source_key', entity, renames);
+  await renameKeys(tx, 'binding', 'source_key', entity, renames, true);
 }
 
 /** Another record may get one of these keys: its create must not use an idempotency key that was used for this one. */
 export async function keepGenerations(
   tx: Tx,
-  entity: Entity,
-  used: readonly { sourceKey: string; generation: number }[],
+  used: readonly Pick<Binding, 'entity' | 'sourceKey' | 'generation'>[],
   nowMs: number,
 ): Promise<void> {
-  const rows = used.map((one) => ({ ...one, entity, serviceId: '', revision: keptGeneration, closedAt: nowMs }));
+  const rows = used.map((one) => ({ ...one, serviceId: '', revision: keptGeneration, closedAt: nowMs }));
   await upsertRows(tx, 'closed_binding', key, rows);
 }
 

@@ -71,6 +71,10 @@ export class TwinErp implements ErpReader {
     return { existing: new Set(keys.filter((key) => existing.has(key))), cancelled: new Set() };
   }
 
+  async equalKeys(_entity: Entity, keys: readonly string[]): Promise<Map<string, string[]>> {
+    return new Map(keys.map((key) => [key, [key]]));
+  }
+
   identity(): string {
     return `the ERP after ${this.moves} moves`;
   }
