@@ -21,7 +21,7 @@ import {
   pluralArgument,
   UsageError,
 } from './command.js';
-import { readRecordList } from './record-list.js';
+import { readNamedRecords } from './record-list.js';
 
 const maxNamed = 10;
 
@@ -150,15 +150,9 @@ function showPlan(
 
 /** New key → id at the service. */
 async function readNamed(file: string | undefined): Promise<Map<string, string>> {
-  const named = new Map<string, string>();
-  if (file === undefined) return named;
-  for await (const line of readRecordList(file)) {
-    if ('problem' in line) throw new UsageError(`${file}, line ${line.line}: ${line.problem}.`);
-    if (named.has(line.sourceKey))
-      throw new UsageError(`${file}, line ${line.line}: the key ${line.sourceKey} stands there twice.`);
-    named.set(line.sourceKey, line.serviceId);
-  }
-  if (new Set(named.values()).size < named.size)
-    throw new UsageError(`${file}: an id at the service stands there twice.`);
-  return named;
+  if (file === undefined) return new Map();
+  const { idByKey, unusable } = await readNamedRecords(file, 2);
+  const [wrong] = unusable;
+  if (wrong) throw new UsageError(`${file}, ${wrong.key}: ${wrong.why}.`);
+  return idByKey as Map<string, string>;
 }

@@ -43,3 +43,12 @@ async function rowsAfter<T>(tx: Tx, table: string, entity: Entity, afterKey: str
     [entity, afterKey],
   );
 }
+
+/** Keys of the records that the service has, in the order of the keys, after `afterKey`. */
+export async function boundKeys(tx: Tx, entity: Entity, afterKey: string, limit: number): Promise<string[]> {
+  const rows = await tx.rows<{ sourceKey: string }>(
+    `SELECT source_key FROM binding WHERE entity=? AND source_key>? ORDER BY source_key LIMIT ${Math.trunc(limit)}`,
+    [entity, afterKey],
+  );
+  return rows.map((row) => row.sourceKey);
+}
