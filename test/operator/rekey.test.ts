@@ -137,6 +137,7 @@ onBothLabs('records whose keys are others now', (kit) => {
     for (const entity of ['customer', 'order'] as const) await rekey(lab.context, requestOf(lab, { entity }));
     const { id } = await insertSampleOrder(lab.erp);
     await renumber(`id=${id}`, key);
+    await lab.changeErp(`UPDATE sales_orders SET order_no='A-NEW' WHERE id=${key}`);
     await goesOn(lab, 'another place', 1);
   });
 
