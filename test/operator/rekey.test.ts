@@ -49,20 +49,20 @@ onBothLabs('records whose keys are others now', (kit) => {
   const keysAtService = (lab: Lab) => lab.sandbox.ledger().requests.map(({ idempotency_key: key }) => key);
   const recordsOf = (lab: Lab) => lab.sandbox.ledger().orders.map(({ order_id: id, record }) => ({ id, record }));
   /** An edit of each of some orders goes to its own record, a new order is one more, and nothing else is sent. */
-  const goesOn = async (lab: Lab, erpIdentity = lab.reader.identity(), newOrders = 0) => {
+  const goesOn = async (lab: Lab, newOrders = 0) => {
     const before = lab.sandbox.counts();
     const content = recordsOf(lab);
     expect((await lab.capture({ sweep: true })).stopped).to.equal(null);
-    await lab.deliver({ erpIdentity });
+    await lab.deliver({ erp: lab.reader });
     // What is sent again goes out under the key that it had.
     await lab.capture({ filter: { entity: 'order' }, force: true });
-    await lab.deliver({ erpIdentity });
+    await lab.deliver({ erp: lab.reader });
     expect(recordsOf(lab).slice(0, content.length)).to.deep.equal(content);
     for (const { id } of await lab.readErp('SELECT id FROM sales_orders'))
       await editSampleLine(lab.erp, Number(id), 1, 7);
     await insertSampleOrder(lab.erp);
     await lab.capture({ sweep: true });
-    await lab.deliver({ erpIdentity });
+    await lab.deliver({ erp: lab.reader });
     const { orders: now, duplicates } = lab.sandbox.ledger();
     expect(duplicates).to.deep.equal([]);
     const open = await kit.rows(
@@ -120,7 +120,7 @@ onBothLabs('records whose keys are others now', (kit) => {
     lab.reader = moved.reader;
     const customers = requestOf(lab, { reader: moved.reader, entity: 'customer' });
     await rekey(lab.context, customers);
-    await goesOn(lab, 'another place');
+    await goesOn(lab);
   });
 
   it('leave a key that a new order may have, which goes out as one of its own', async () => {
@@ -138,7 +138,7 @@ onBothLabs('records whose keys are others now', (kit) => {
     const { id } = await insertSampleOrder(lab.erp);
     await renumber(`id=${id}`, key);
     await lab.changeErp(`UPDATE sales_orders SET order_no='A-NEW' WHERE id=${key}`);
-    await goesOn(lab, 'another place', 1);
+    await goesOn(lab, 1);
   });
 
   it('wait for a person where nothing tells which is which, and none of them is sent twice', async () => {

@@ -194,7 +194,7 @@ export class IdentityWorld {
         scope: { only: null },
         retryHorizonMs: 0,
         trial: false,
-        erpIdentity: this.erp.identity(),
+        erp: this.erp,
         signal,
       }),
     );
