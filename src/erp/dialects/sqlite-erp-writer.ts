@@ -52,7 +52,8 @@ export class SqliteErpWriter implements WritableErpDatabase {
           try {
             return work(database);
           } finally {
-            // What was begun and not committed is rolled back.
+            // Closing alone keeps the lock until the statement that failed is collected as garbage.
+            if (database.isTransaction) database.exec('ROLLBACK');
             database.close();
           }
         });
