@@ -60,6 +60,14 @@ export function activePauses(pauses: readonly LanePause[], lane: Lane, nowMs: nu
   return pauses.filter((pause) => lanes.includes(pause.lane) && (pause.until_at === null || pause.until_at > nowMs));
 }
 
+/** After the clock was set by so much, what waits for a time waits as long as before. A person may have named a time of day. */
+export async function movePauses(tx: Tx, byMs: number): Promise<void> {
+  await tx.run(
+    "UPDATE lane_pause SET until_at=until_at+?, since_at=since_at+? WHERE cause<>'operator' AND until_at IS NOT NULL",
+    [byMs, byMs],
+  );
+}
+
 /** Forgets pauses whose time is over. An outage stays on record until the service answers. */
 export async function dropEndedPauses(tx: Tx, nowMs: number): Promise<void> {
   await tx.run("DELETE FROM lane_pause WHERE cause IN ('throttled','limit') AND until_at<=?", [nowMs]);

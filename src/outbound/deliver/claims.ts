@@ -97,6 +97,8 @@ export class Claims {
   readonly #keyLifetimeMs: number;
   /** Removals that came up for sending. They are asked for before the next claim, while what was claimed is sent. */
   #unasked: readonly UnaskedRemoval[] = [];
+  /** By how much the clock on the wall is ahead of one that cannot be set, when it was last followed. */
+  #leadMs: number;
 
   constructor(
     private readonly context: JobContext,
@@ -105,11 +107,22 @@ export class Claims {
     private readonly erp: ErpPresence,
   ) {
     this.#keyLifetimeMs = keyLifetimeMs(context.settings.service);
+    this.#leadMs = this.#readLead();
   }
 
   /** Messages that were first sent before this must not be sent blindly again. */
   get forgottenBefore(): number {
     return this.context.nowMs() - this.#keyLifetimeMs;
+  }
+
+  /** The clock was set since it was last followed: what waits for a time may wait for a wrong one. */
+  get isClockSet(): boolean {
+    return Math.abs(this.#readLead() - this.#leadMs) > clockToleranceMs;
+  }
+
+  #readLead(): number {
+    const { nowMs, clock } = this.context;
+    return nowMs() - clock.sinceBoot().bootMs;
   }
 
   /** @returns what may be sent now. @throws LeaseLost */
@@ -210,6 +223,7 @@ export class Claims {
 
   async #park(tx: Tx, at: number): Promise<number> {
     const { delivery } = this.context.settings;
+    this.#leadMs = this.#readLead();
     await followClock(tx, this.context);
     const ahead = await fixFutureTimestamps(tx, at, Math.max(longestOwnWaitMs, delivery.backoffMaxSeconds * 1000));
     if (ahead > 0)

@@ -1,5 +1,6 @@
 import type { JobContext } from '../../ops/job-context.js';
 import { clockToleranceMs } from '../../store/clock.js';
+import { movePauses } from '../../store/lane-pauses.js';
 import { placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { readStoreInfo, writeStoreInfo } from '../../store/store-info.js';
@@ -91,6 +92,7 @@ export async function followClock(tx: Tx, { nowMs, clock, log, settings }: JobCo
       const lifetimeMs = keyLifetimeMs(settings.service);
       await moveFirstSends(tx, setMs, lifetimeMs < 0 ? sentUnknownWhen : now.wallMs - lifetimeMs);
     }
+    if (setMs !== null) await movePauses(tx, setMs);
     const minutes = setMs === null ? 'an unknown time' : `${Math.round(Math.abs(setMs) / 60_000)} min`;
     log.warn(`The clock was set ${setMs !== null && setMs > 0 ? 'forward' : 'back'} by ${minutes}; ages are corrected`);
   }

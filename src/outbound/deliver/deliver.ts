@@ -141,6 +141,11 @@ class Delivery {
     if (blocked) {
       if (this.#exchange.count > 0) return this.#wait();
       await this.#exchange.flushed();
+      // The pause may be one of a clock that was wrong; it ends where that is noticed.
+      if (this.#claims.isClockSet) {
+        await this.#claims.parkForgotten();
+        return null;
+      }
       const restMs = blocked.untilMs === null ? Number.POSITIVE_INFINITY : blocked.untilMs - nowMs();
       if (this.options.untilDrained && restMs > this.options.retryHorizonMs) return blocked.reason;
       return this.#wait(Math.max(restMs, 1));

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import {
   dueRefusals,
@@ -132,6 +133,30 @@ onBothLabs('a clock that is set while the machine runs', (kit) => {
     expect(await state()).to.deep.equal([{ state: 'parked', park_class: 'unproven' }]);
     expect(lab.sandbox.counts()).to.include({ orders: 1, duplicateReferences: 0 });
   });
+
+  for (const [who, isRunning] of [
+    ['a process that begins', false],
+    ['a process that waits for it already', true],
+  ] as const)
+    it(`does not make ${who} wait for a service that was out of reach while it was two hours fast`, async () => {
+      const delivery = { outageAfterFailures: 1, probeSeconds: 4 };
+      const lab = await kit.start({ customers: 1, orders: 1, settings: { delivery } });
+      const time = { hours: 0, wrong: 2 };
+      setClock(lab, time);
+      lab.sandbox.setFaults([{ kind: 'reset-before' }]);
+      await lab.capture({ sweep: true });
+      await lab.deliver({ retryHorizonMs: 0 });
+      expect(await kit.rows('SELECT cause FROM lane_pause')).to.deep.equal([{ cause: 'outage' }]);
+      lab.sandbox.clearFaults();
+      const setRight = () => {
+        time.wrong = 0;
+      };
+      if (isRunning) setTimeout(setRight, 1_500);
+      else setRight();
+      const delivered = lab.deliver({ retryHorizonMs: isRunning ? 3 * hourMs : 60_000 });
+      await Promise.race([delivered, sleep(15_000, undefined, { ref: false })]);
+      expect(await kit.rows('SELECT state FROM outbox_message')).to.deep.equal(Array(2).fill({ state: 'delivered' }));
+    });
 
   it('makes no key look younger that was claimed while the clock was two hours fast', async () => {
     const lab = await kit.start({ customers: 1, orders: 1 });
