@@ -78,12 +78,13 @@ export async function doFault(stage: Stage, fault: Fault): Promise<void> {
   }
 }
 
-/** Whether the order is in doubt whose key is to be forgotten. */
+/** Whether an order is in doubt, such as the one whose key is to be forgotten. */
 async function isOneInDoubt({ sandbox, store }: Stage): Promise<boolean> {
   const isSent = sandbox.faults().some(({ fault, fired }) => fault.kind === 'reset-after-commit' && fired > 0);
   if (!isSent) return false;
-  const sql = "SELECT id FROM outbox_message WHERE state='in_doubt' AND entity='order' AND operation='create'";
-  return (await store.rows(sql)).length > 0;
+  const inDoubt =
+    "entity='order' AND operation='create' AND state IN ('sending','in_doubt') AND first_sent_at IS NOT NULL";
+  return (await store.rows(`SELECT id FROM outbox_message WHERE ${inDoubt}`)).length > 0;
 }
 
 /** While somebody waits for an answer. A database answers so soon that it takes a few tries. @returns whether anybody did */
