@@ -7,12 +7,12 @@ import { type ClaimedMessage, claimMessages } from '../../src/outbound/deliver/c
 import { parkForgottenKeys, settleNothingToSend } from '../../src/outbound/deliver/claims.js';
 import type { SettledMessage } from '../../src/outbound/deliver/deliver-result.js';
 import { dueMessageIds, nextDueAt, probeMessageId } from '../../src/outbound/deliver/due-messages.js';
-import { promoteDependent } from '../../src/outbound/deliver/promote-dependent.js';
 import { settleMessages } from '../../src/outbound/deliver/settle-messages.js';
 import { sha256, unknownContent } from '../../src/outbound/outbox/content-hash.js';
 import { createKey } from '../../src/outbound/outbox/idempotency-key.js';
 import { settle } from '../../src/outbound/outbox/message.js';
 import { insertMessages, type NewMessage } from '../../src/outbound/outbox/new-messages.js';
+import { promoteDependent } from '../../src/outbound/outbox/promote-dependent.js';
 import { doubtOlderEpochs, supersedeUnsent } from '../../src/outbound/outbox/transitions.js';
 import { onBothStores, useStore } from './both-stores.js';
 

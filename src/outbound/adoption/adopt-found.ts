@@ -4,7 +4,6 @@ import type { JsonValue } from '../../model/record.js';
 import type { FoundRecord } from '../../model/verdict.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { sweepAtNextPass } from '../../store/cursors.js';
-import { boundedText } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { type AdoptedFrom, heldAsAdopted, heldAsFuller, insertAdoptions } from '../outbox/adoptions.js';
 import { BindingHolders, unprovenTwin } from '../outbox/binding-holders.js';
@@ -12,7 +11,8 @@ import { bindRecords } from '../outbox/bindings.js';
 import { composePatch, type UpdateMethod } from '../outbox/compose-update.js';
 import { canonicalJson, setContentHashes, sha256, unknownContent } from '../outbox/content-hash.js';
 import { insertMessages } from '../outbox/new-messages.js';
-import { closeAsSettled, holdMessages } from '../outbox/transitions.js';
+import { replaceRefused } from '../outbox/promote-dependent.js';
+import { closeAsSettled, holdMessages, reclassifyParked } from '../outbox/transitions.js';
 
 /** The create of a customer that the service says is there already. */
 interface ConflictingCreate {
@@ -25,6 +25,8 @@ export type AdoptOutcome =
   | { kind: 'adopted'; serviceId: string; differs: string[]; held: number[]; reason: string }
   /** This record of ours was acknowledged before: its create has nothing more to say. */
   | { kind: 'known'; serviceId: string }
+  /** What the service has is another record of ours: it made nothing of this create. */
+  | { kind: 'taken'; reason: string; revision: number; generation: number }
   /** A person has to look. */
   | { kind: 'refused'; reason: string }
   /** Another customer with this code is on its way: it may be the one that was found. */
@@ -45,11 +47,18 @@ async function adoptFound(
   const claim = { entity: 'customer' as const, sourceKey: create.sourceKey, serviceId: found.serviceId };
   const holders = await BindingHolders.of(tx, [claim]);
   const other = holders.otherThan(claim);
-  if (other !== null)
+  if (other !== null) {
+    const [message] = await tx.rows<{ revision: number; generation: number }>(
+      'SELECT revision, generation FROM outbox_message WHERE id=?',
+      [create.id],
+    );
+    if (!message) throw new Error(`Message ${create.id} is not in the outbox.`);
     return {
-      kind: 'refused',
+      kind: 'taken',
+      ...message,
       reason: `The service's ${found.serviceId} is the customer with the key ${other} of the ERP: two customers there have one code. Give this one a code of its own.`,
     };
+  }
   const [own] = await tx.rows<{ serviceId: string; contentHash: string }>(
     "SELECT service_id, content_hash FROM binding WHERE entity='customer' AND source_key=?",
     [create.sourceKey],
@@ -154,12 +163,13 @@ function notContentOf({ acknowledgement, adoption, endpoints, idempotency }: Ser
 /** Adopts what was found for a customer whose create is parked as a conflict, and puts on the audit what became of it. */
 export async function adoptCustomer(
   tx: Tx,
-  { settings, actor }: JobContext,
+  context: JobContext,
   create: ConflictingCreate,
   found: FoundRecord,
   from: AdoptedFrom,
   nowMs: number,
 ): Promise<AdoptOutcome> {
+  const { settings, actor } = context;
   const { method } = settings.service.endpoints.updateCustomer;
   const by = { from, actor, method, notContent: notContentOf(settings.service) };
   const outcome = await adoptFound(tx, create, found, by, nowMs);
@@ -184,11 +194,15 @@ export async function adoptCustomer(
   if (outcome.kind === 'known')
     entries.push({ ...base, event: 'superseded', detail: { reason: 'The service has acknowledged it already.' } });
   if (outcome.kind === 'refused') {
-    await tx.run('UPDATE outbox_message SET reason=? WHERE id=?', [
-      boundedText('outbox_message.reason', outcome.reason),
-      create.id,
-    ]);
+    await reclassifyParked(tx, create.id, { ...outcome, parkClass: 'conflict' });
     entries.push({ ...base, event: 'parked', outcome: 'conflict', detail: { reason: outcome.reason } });
+  }
+  if (outcome.kind === 'taken') {
+    // The service may hold its key with its bytes. One that replays refusals gets another key after each of them anyway.
+    const generation = outcome.generation + (settings.service.idempotency.replaysRefusals ? 0 : 1);
+    await reclassifyParked(tx, create.id, { ...outcome, generation, parkClass: 'refused' });
+    entries.push({ ...base, event: 'parked', outcome: 'refused', detail: { reason: outcome.reason } });
+    await replaceRefused(tx, context, { ...create, ...outcome, generation, entity: 'customer' }, nowMs);
   }
   await appendAudit(tx, entries, nowMs);
   return outcome;

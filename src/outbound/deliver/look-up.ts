@@ -195,5 +195,5 @@ function linesOf(decision: LookUpDecision | null): NonNullable<EndedAttempt['bec
 
 function resultOf(adoption: AdoptOutcome): LookUpResult {
   if (adoption.kind === 'adopted') return adoption.held.length > 0 ? 'held' : 'adopted';
-  return ({ known: 'adopted', refused: 'parked', later: null } as const)[adoption.kind];
+  return ({ known: 'adopted', refused: 'parked', taken: 'parked', later: null } as const)[adoption.kind];
 }

@@ -1,4 +1,4 @@
-import { appendAudit, shownReason } from '../../audit/audit-log.js';
+import { shownReason } from '../../audit/audit-log.js';
 import type { Delivered } from '../../model/verdict.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
@@ -10,6 +10,7 @@ import { type BindingClaim, BindingHolders } from '../outbox/binding-holders.js'
 import { bindRecords, closeBindings } from '../outbox/bindings.js';
 import { doubtContents, provenRecord, unknownContent } from '../outbox/content-hash.js';
 import { settle } from '../outbox/message.js';
+import { replaceRefused } from '../outbox/promote-dependent.js';
 import { settleSending } from '../outbox/transitions.js';
 import { doubtOrderKeys, type ResentCustomers } from '../recovery/forgotten-keys.js';
 import { fromBeforeRecovery } from '../recovery/recover-messages.js';
@@ -20,7 +21,6 @@ import type { Ended, Settled, Settler } from './exchange.js';
 import { endpointKey, judgeForbidden } from './lane-effects.js';
 import { afterOutageMs } from './lane-keeper.js';
 import { noteStates } from './profile-notices.js';
-import { promoteDependent } from './promote-dependent.js';
 
 /** Settles what was sent, in batches: message, attempt, binding and audit. */
 export class MessageSettler implements Settler<ClaimedMessage, Delivered> {
@@ -91,19 +91,9 @@ export class MessageSettler implements Settler<ClaimedMessage, Delivered> {
 
   /** A correction that came in while its refused create was under way takes its place. */
   async #promoteDependents(tx: Tx, settled: readonly SettledMessage[], at: number): Promise<void> {
-    const { installation, service, customers, orders } = this.context.settings;
-    const { replaysRefusals } = service.idempotency;
-    for (const { about, transition } of settled) {
-      if (about.operation !== 'create' || transition.parkClass !== 'refused') continue;
-      const { id: messageId, entity, sourceKey } = about;
-      const { onCancelled, onDeleted } = entity === 'order' ? orders : customers;
-      const removals = [onCancelled, onDeleted].flatMap((effect) => (typeof effect === 'object' ? [effect.patch] : []));
-      const by = await promoteDependent(tx, about, installation, replaysRefusals, at, removals);
-      if (by === null) continue;
-      const detail = { by, reason: 'A newer revision takes the place of the refused create.' };
-      const { actor } = this.context;
-      await appendAudit(tx, [{ event: 'superseded', entity, sourceKey, messageId, actor, detail }], at);
-    }
+    for (const { about, transition } of settled)
+      if (about.operation === 'create' && transition.parkClass === 'refused')
+        await replaceRefused(tx, this.context, about, at);
   }
 
   /** States that the settings do not name go on record; each is said in the log once. */

@@ -2,7 +2,7 @@ import type { Entity } from '../../model/record.js';
 import { boundedText, placeholders, type Row, updateRows } from '../../store/rows.js';
 import type { SqlValue, Tx } from '../../store/store.js';
 import { sentUnknownWhen } from './idempotency-key.js';
-import type { Transition } from './message.js';
+import type { ParkClass, Transition } from './message.js';
 
 /**
  * The only file that changes the state of a message (`insertMessages` gives it the first one). Each
@@ -128,6 +128,16 @@ export async function doubtOlderEpochs(tx: Tx, epoch: number, nowMs: number): Pr
 export async function holdMessages(tx: Tx, ids: readonly number[], reason: string, nowMs: number): Promise<void> {
   const set = "state='parked', park_class='held', reason=?, next_attempt_at=?";
   await run(tx, ids, set, [words(reason), nowMs], "state='pending'");
+}
+
+/** What was found about a parked message says more of it than the answer that parked it. */
+export async function reclassifyParked(
+  tx: Tx,
+  id: number,
+  { parkClass, reason, generation }: { parkClass: ParkClass; reason: string; generation?: number },
+): Promise<void> {
+  const set = 'park_class=?, reason=?, generation=COALESCE(?, generation)';
+  await run(tx, [id], set, [parkClass, words(reason), generation ?? null], "state='parked'");
 }
 
 /** The states in which a message waits, so that a person can act on it. */

@@ -308,9 +308,56 @@ onBothLabs('a customer that is at the service already is adopted by its exact co
     const [parked] = await kit.rows(
       "SELECT park_class, reason FROM outbox_message WHERE state='parked' AND operation='create'",
     );
-    expect(parked.park_class).to.equal('conflict');
+    // It made nothing: what the service has is another record of ours.
+    expect(parked.park_class).to.equal('refused');
     expect(parked.reason).to.contain('two customers there have one code');
     expect(await kit.rows("SELECT source_key FROM binding WHERE entity='customer'")).to.have.length(1);
+  });
+
+  for (const replaysRefusals of [true, false])
+    it(`is sent when it has a code of its own (the service replays refusals: ${replaysRefusals})`, async () => {
+      const lab = await begin({
+        orders: 2,
+        sandbox: { replayRefusals: replaysRefusals },
+        service: { idempotency: { replaysRefusals } },
+        settings: { customers: { fields: { customer_code: 'street' } } },
+      });
+      await lab.changeErp("UPDATE customers SET street='ONE'");
+      await lab.capture();
+      expect(await lab.deliver()).to.include({ parked: 1 });
+      const [parked] = await kit.rows("SELECT source_key FROM outbox_message WHERE state='parked'");
+      const now = wallTimeNow();
+      await lab.changeErp('UPDATE customers SET street=?, updated_at=? WHERE id=?', ['TWO', now, parked.source_key]);
+      await lab.changeErp('UPDATE sales_orders SET updated_at=?', [now]);
+      await lab.capture();
+      expect(await lab.deliver()).to.include({ parked: 0 });
+      const { customers, orders } = lab.sandbox.ledger();
+      expect(customers.map((one) => one.customer_code).sort()).to.deep.equal(['ONE', 'TWO']);
+      expect(orders.map(({ record }) => record.customer_code).sort()).to.deep.equal(['ONE', 'TWO']);
+    });
+
+  it('is sent when it got a code of its own while nobody knew what became of it', async () => {
+    const lab = await begin({ orders: 2, settings: { customers: { fields: { customer_code: 'street' } } } });
+    await lab.changeErp("UPDATE customers SET street='ONE'");
+    await lab.changeErp("UPDATE customers SET name='The Second' WHERE id=2");
+    await lab.capture();
+    lab.sandbox.setFaults([{ kind: 'reset-before', match: { method: 'POST', bodyIncludes: 'The Second' } }]);
+    await lab.deliver({ retryHorizonMs: 200 });
+    lab.sandbox.clearFaults();
+    await kit.store.transaction('end the outage', (tx) => tx.run('DELETE FROM lane_pause'));
+    const now = wallTimeNow();
+    await lab.changeErp("UPDATE customers SET street='TWO', updated_at=? WHERE id=2", [now]);
+    await lab.changeErp('UPDATE sales_orders SET updated_at=?', [now]);
+    await lab.capture();
+    expect((await messages()).at(-1)).to.include({ operation: 'update', state: 'parked', park_class: 'conflict' });
+    await lab.deliver();
+    await lab.deliver();
+    const { customers, orders } = lab.sandbox.ledger();
+    expect(customers.map((one) => one.customer_code).sort()).to.deep.equal(['ONE', 'TWO']);
+    expect(orders.map(({ record }) => record.customer_code).sort()).to.deep.equal(['ONE', 'TWO']);
+    expect(await lab.capture({ sweep: true }), 'it is known as it stands').to.deep.include({
+      captured: { customers: 0, orders: 0 },
+    });
   });
 
   it('is not taken for the one that another create with its code may just have made', async () => {

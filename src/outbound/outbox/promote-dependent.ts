@@ -1,19 +1,49 @@
 import { isDeepStrictEqual } from 'node:util';
+import { appendAudit } from '../../audit/audit-log.js';
 import type { Entity, JsonValue } from '../../model/record.js';
+import type { JobContext } from '../../ops/job-context.js';
 import type { Tx } from '../../store/store.js';
-import { createKey } from '../outbox/idempotency-key.js';
-import { supersedeUnsent } from '../outbox/transitions.js';
+import { setContentHashes, sha256 } from './content-hash.js';
+import { createKey } from './idempotency-key.js';
+import { releaseHeld, supersedeUnsent } from './transitions.js';
+
+interface RefusedCreate {
+  id: number;
+  entity: Entity;
+  sourceKey: string;
+  revision: number;
+  generation: number;
+}
+
+/** Promotes what waits behind a refused create, if anything does, and puts it on the audit. */
+export async function replaceRefused(
+  tx: Tx,
+  { settings, actor }: JobContext,
+  refused: RefusedCreate,
+  nowMs: number,
+): Promise<void> {
+  const { installation, service, customers, orders } = settings;
+  const { id: messageId, entity, sourceKey } = refused;
+  const { onCancelled, onDeleted } = entity === 'order' ? orders : customers;
+  const removals = [onCancelled, onDeleted].flatMap((effect) => (typeof effect === 'object' ? [effect.patch] : []));
+  const { replaysRefusals } = service.idempotency;
+  const by = await promoteDependent(tx, refused, installation, replaysRefusals, nowMs, removals);
+  if (by === null) return;
+  const detail = { by, reason: 'A newer revision takes the place of the refused create.' };
+  await appendAudit(tx, [{ event: 'superseded', entity, sourceKey, messageId, actor, detail }], nowMs);
+}
 
 /**
  * A create was refused with proof while a newer revision was waiting behind it as an update: that one becomes the create,
- * also when it waits for a person (held, or not mappable): as an update it would wait for ever for the record.
+ * also when it waits for a person (held, or not mappable): as an update it would wait for ever for the record. What waits as
+ * another record under an old key waits no more: the service made nothing of the old one.
  * Not when the record is bound: then the refused one was a repetition, and the update finds its record at the service.
  * @param removals fields that say at the service that a record was removed; what carries them needs no create
  * @returns the id of the promoted message, or null
  */
 export async function promoteDependent(
   tx: Tx,
-  refused: { id: number; entity: Entity; sourceKey: string; revision: number; generation: number },
+  refused: RefusedCreate,
   installation: string,
   replaysRefusals: boolean,
   nowMs: number,
@@ -23,7 +53,7 @@ export async function promoteDependent(
     `SELECT id, operation, park_class, (SELECT b.record FROM message_body b WHERE b.message_id=outbox_message.id) AS record
        FROM outbox_message
       WHERE entity=? AND source_key=? AND revision>? AND operation IN ('update','delete') AND first_sent_at IS NULL
-        AND (state='pending' OR (state='parked' AND park_class IN ('held','unmapped')))
+        AND (state='pending' OR (state='parked' AND park_class IN ('held','unmapped','conflict')))
         AND NOT EXISTS (SELECT 1 FROM binding b WHERE b.entity=? AND b.source_key=?)
       ORDER BY revision DESC LIMIT 1`,
     [refused.entity, refused.sourceKey, refused.revision, refused.entity, refused.sourceKey],
@@ -33,6 +63,12 @@ export async function promoteDependent(
   if (next.operation === 'delete' || removals.some((patch) => carries(next.record, patch))) {
     await supersedeUnsent(tx, [refused.id, next.id], null, nowMs);
     return next.id;
+  }
+  if (next.parkClass === 'conflict') {
+    // Its hash says that it is in conflict, and its identity is that of the other record.
+    await setContentHashes(tx, [{ id: next.id, contentHash: sha256(next.record ?? '') }]);
+    await tx.run('UPDATE outbox_message SET identity=NULL WHERE id=?', [next.id]);
+    await releaseHeld(tx, [next.id], nowMs);
   }
   const generation = refused.generation + (replaysRefusals ? 1 : 0);
   if (next.parkClass === 'unmapped')
