@@ -1,5 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { readErp } from './erp-desk.js';
+import { createKey } from '../../src/outbound/outbox/idempotency-key.js';
+import { keyOf, readErp } from './erp-desk.js';
+import { installationOf } from './settings-of-run.js';
 import type { Stage } from './stage.js';
 
 /** Whoever looks after the daemons: says what a person has to say, and only that. */
@@ -87,16 +89,16 @@ export class Attendant {
   /** Of what only a person can decide: all after the loss of a store, else what somebody else sent under our key. */
   async #unproven(): Promise<{ entity: 'customer' | 'order'; source_key: string }[]> {
     const { store, past, foreign } = this.#stage;
-    if (!past && foreign.orders.size === 0) return [];
+    if (!past && foreign.records.size === 0) return [];
     const parked = await store.rows<{ entity: 'customer' | 'order'; source_key: string }>(
       "SELECT entity, source_key FROM outbox_message WHERE state='parked' AND park_class IN ('unproven','conflict')",
     );
-    return parked.filter(({ entity, source_key: key }) => past || (entity === 'order' && foreign.orders.has(key)));
+    return parked.filter(({ entity, source_key: key }) => past || foreign.records.has(`${entity} ${key}`));
   }
 
   /** The person looks at the service, and says what is there. */
   async #resolveWhatIsUnproven(): Promise<void> {
-    const { sandbox, erp, operator, resolved } = this.#stage;
+    const { plan, sandbox, erp, operator, resolved, foreign } = this.#stage;
     const parked = await this.#unproven();
     if (parked.length === 0) return;
     const { customers, orders, deletedOrders } = await readErp(erp);
@@ -118,8 +120,13 @@ export class Attendant {
         else absent.customer.push(key);
         continue;
       }
-      const number = [...orders, ...deletedOrders].find(({ id }) => id === key)?.order_no;
-      const found = ledger.orders.find(({ reference }) => reference === number);
+      const known = [...orders, ...deletedOrders];
+      const number = known.find((order) => keyOf(order) === key)?.order_no;
+      const isTheirs = ledger.orders.some((one) => one.reference === number && foreign.serviceIds.has(one.order_id));
+      const isTwin = isTheirs || known.filter(({ order_no }) => order_no === number).length > 1;
+      // A number that two orders share says nothing: the key tells under which of ours it was made.
+      const ownKeys = [0, 1, 2].map((generation) => createKey(installationOf(plan), 'order', key, generation));
+      const found = ledger.orders.find((one) => (isTwin ? ownKeys.includes(one.key) : one.reference === number));
       if (found) orderIds.push([key, found.order_id]);
       else absent.order.push(key);
     }

@@ -1,4 +1,4 @@
-import { rename, writeFile } from 'node:fs/promises';
+import { renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /** What the clock on the wall of all daemons and commands shows in a run, by how much it is ahead of the true time. */
@@ -16,7 +16,7 @@ export class WallClock {
 
   static async start(folder: string, aheadMs: number): Promise<WallClock> {
     const clock = new WallClock(join(folder, 'clock'), aheadMs);
-    await clock.#write(aheadMs);
+    clock.#write(aheadMs);
     return clock;
   }
 
@@ -29,7 +29,7 @@ export class WallClock {
   async set(aheadMs: number): Promise<void> {
     if (aheadMs > (this.#leads.at(-1) as number)) this.forwardAt.push(Date.now());
     this.#leads.push(aheadMs);
-    await this.#write(aheadMs);
+    this.#write(aheadMs);
   }
 
   /** The true time of what this clock showed in the run. A mark that is no time of the run stays as it is. */
@@ -41,9 +41,9 @@ export class WallClock {
     return shownMs - (lead ?? 0);
   }
 
-  /** In one step: nobody reads half a number. */
-  async #write(aheadMs: number): Promise<void> {
-    await writeFile(`${this.#file}.new`, `${aheadMs}`);
-    await rename(`${this.#file}.new`, this.#file);
+  /** In one step: nobody reads half a number, and two that are set at once do not meet. */
+  #write(aheadMs: number): void {
+    writeFileSync(`${this.#file}.new`, `${aheadMs}`);
+    renameSync(`${this.#file}.new`, this.#file);
   }
 }

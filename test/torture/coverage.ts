@@ -1,6 +1,6 @@
 import { killPoints, operatorKillPoints } from '../../src/ops/kill-point.js';
 import { otherFaults, serverFaults, serviceFaults } from './draw-faults.js';
-import { deedKinds, retryAfterForms, type StoreKind } from './plan.js';
+import { deedKinds, mixUps, retryAfterForms, type StoreKind } from './plan.js';
 
 /** What comes up in every twentieth seed, in some of them more than once. */
 export const seldom = [
@@ -14,6 +14,7 @@ export const seldom = [
   'fault:store-pruned',
   'fault:service-announces',
   'fault:service-stale-read',
+  ...mixUps.map((kind) => `mix-up:${kind}`),
 ] as const;
 
 /** How often each fault, deed and point had its effect. */

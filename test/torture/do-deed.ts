@@ -1,4 +1,13 @@
-import { type ErpDesk, type ErpRows, type Row, readErp, type Statement, wallTime } from './erp-desk.js';
+import {
+  type ErpDesk,
+  type ErpRows,
+  firstMixedOrder,
+  type Row,
+  readErp,
+  type Statement,
+  wallTime,
+} from './erp-desk.js';
+import { decimal, insertOrder } from './erp-rows.js';
 import { judgeOrder, tooLongText } from './judge-erp.js';
 import type { Deed } from './plan.js';
 import { until } from './until.js';
@@ -14,7 +23,9 @@ export async function doDeed(
   isDone: (order: string, sinceMs: number) => Promise<boolean> = async () => false,
 ): Promise<string | null> {
   const rows = await readErp(desk);
-  const live = rows.orders.filter((order) => order.status === 'confirmed' && order.currency === 'EUR');
+  const live = rows.orders.filter(
+    ({ id, status, currency }) => Number(id) < firstMixedOrder && status === 'confirmed' && currency === 'EUR',
+  );
   const good = live.filter((order) => judgeOrder(order, rows).kind === 'good');
   const customers = rows.customers.filter((customer) => live.some((order) => order.customer_id === customer.id));
   const choose = <T>(list: readonly T[], pick: number): T | undefined => list[pick % Math.max(list.length, 1)];
@@ -30,36 +41,9 @@ export async function doDeed(
       const lines = deed.kind === 'refused-order' ? [{ product: 1, qty: 1 }] : deed.lines;
       const id = nextId();
       const time = wallTime(Date.now() - lateMs);
-      const cents = lines.map((line) => line.qty * 1_250);
-      await desk.run(
-        [
-          [
-            'INSERT INTO sales_orders VALUES (?,?,?,?,?,?,?,?,?,?)',
-            id,
-            `A-2026-${id}`,
-            Number(customer.id),
-            'confirmed',
-            time.slice(0, 10),
-            'EUR',
-            decimal(cents.reduce((sum, one) => sum + one, 0)),
-            deed.kind === 'refused-order' ? tooLongText : null,
-            time,
-            time,
-          ],
-          ...lines.map(
-            (line, index): Statement => [
-              'INSERT INTO sales_order_lines VALUES (?,?,?,?,?,?)',
-              id * 10 + index,
-              id,
-              index + 1,
-              line.product,
-              `${line.qty}.000`,
-              '12.50',
-            ],
-          ),
-        ],
-        Math.min(lateMs, 1_000),
-      );
+      const remark = deed.kind === 'refused-order' ? tooLongText : null;
+      const order = { id, number: `A-2026-${id}`, customer: Number(customer.id), remark, lines, time };
+      await desk.run(insertOrder(desk, order), Math.min(lateMs, 1_000));
       return `order ${id}`;
     }
     case 'edit-order':
@@ -144,7 +128,14 @@ export async function doDeed(
       const line = (index: number) => `(${10_000_000 + id * 1_000 + index},${id},${index + 1},1,'-1.500','12.50')`;
       const lines = Array.from({ length: 800 }, (_, index) => line(index));
       await desk.run([
-        insertOrder(id, Number(customer.id), now, '0.00'),
+        ...insertOrder(desk, {
+          id,
+          number: `A-2026-${id}`,
+          customer: Number(customer.id),
+          remark: null,
+          lines: [],
+          time: now,
+        }),
         [`INSERT INTO sales_order_lines VALUES ${lines.join(',')}`],
       ]);
       return `order ${id}`;
@@ -166,8 +157,14 @@ export async function doDeed(
           now,
           now,
         ],
-        insertOrder(id, id, now, '12.50'),
-        ['INSERT INTO sales_order_lines VALUES (?,?,?,?,?,?)', id * 10, id, 1, 1, '1.000', '12.50'],
+        ...insertOrder(desk, {
+          id,
+          number: `A-2026-${id}`,
+          customer: id,
+          remark: null,
+          lines: [{ product: 1, qty: 1 }],
+          time: now,
+        }),
       ]);
       return `order ${id}`;
     }
@@ -195,12 +192,7 @@ export async function doDeed(
   }
 }
 
-function insertOrder(id: number, customerId: number, time: string, total: string): Statement {
-  const values = [id, `A-2026-${id}`, customerId, 'confirmed', time.slice(0, 10), 'EUR', total, null, time, time];
-  return ['INSERT INTO sales_orders VALUES (?,?,?,?,?,?,?,?,?,?)', ...values];
-}
-
-function setQuantity(rows: ErpRows, order: Row, qty: number, updatedAt: string | null): Statement[] {
+export function setQuantity(rows: ErpRows, order: Row, qty: number, updatedAt: string | null): Statement[] {
   const lines = rows.lines.filter((line) => line.order_id === order.id);
   const first = lines[0] as Row;
   const total = lines.reduce(
@@ -214,8 +206,4 @@ function setQuantity(rows: ErpRows, order: Row, qty: number, updatedAt: string |
       ? ['UPDATE sales_orders SET total=? WHERE id=?', decimal(total), id]
       : ['UPDATE sales_orders SET total=?, updated_at=? WHERE id=?', decimal(total), updatedAt, id],
   ];
-}
-
-function decimal(cents: number): string {
-  return (cents / 100).toFixed(2);
 }

@@ -17,6 +17,25 @@ export const doctored: Record<string, Record<string, (history: Doctored) => void
       h.ledger = { ...h.ledger, orders: [...h.ledger.orders, stranger] };
     },
   },
+  'one-record-one-identity': {
+    'two records are bound to one of the service': (h) => {
+      h.bindings = [...h.bindings, { entity: 'order', source_key: '2', service_id: 'o1' }];
+    },
+    'an order is bound to one with another number': (h) => {
+      first(h.erp.orders).order_no = 'A-2';
+    },
+    'an order is at the customer of another': (h) => {
+      h.bindings = h.bindings.with(0, { entity: 'customer', source_key: '1', service_id: 'K2' });
+    },
+    'a record of the service was written for two of ours': (h) => {
+      h.messages = [...h.messages, { ...last(h.messages), id: 3, source_key: '2' }];
+      h.attempts = [...h.attempts, { ...last(h.attempts), id: 3, message_id: 3, request_id: 'r3' }];
+      first(h.ledger.orders).requests.push('r3');
+    },
+    'an order was seen at another customer for a while': (h) => {
+      h.breaches = ['order A-1 went to customer K2'];
+    },
+  },
   'every-row-accounted-for': {
     'a row was never captured': (h) => {
       h.messages = h.messages.filter((message) => message.entity !== 'order');

@@ -1,6 +1,7 @@
 import { SeededRandom } from '../../src/lab/seeded-random.js';
 import { drawDeeds } from './draw-deeds.js';
 import { drawFaults, drawStoreFault } from './draw-faults.js';
+import { drawMixUps, orderKeyFor } from './draw-mix-ups.js';
 import { drawMore } from './draw-more.js';
 import { drawTraps } from './draw-traps.js';
 import type { Plan, RemovalEffect, Removals, StoreKind } from './plan.js';
@@ -25,6 +26,8 @@ export function drawPlan(seed: number, store: StoreKind): Plan {
   // A deletion is only found by sweeps.
   const sweeps = random.chance(35) || removals.onDeleted !== 'nothing';
   const storeFault = drawStoreFault(seed, random);
+  // Of its own, so that the rest of a plan is what it was.
+  const mixUps = drawMixUps(seed, forgets, new SeededRandom(seed * 32_452_843));
   const faults = drawFaults(seed, store, spanMs, random).map(({ atMs, fault }) => ({
     atMs: forgets ? atMs + 3_000 : atMs,
     fault,
@@ -63,7 +66,9 @@ export function drawPlan(seed: number, store: StoreKind): Plan {
     sweepSeconds: sweeps ? 1.2 : 3_600,
     sweeps,
     standby: traps.B.length > 0,
-    lookUps: storeFault?.recovery === 'look-up',
+    lookUps: storeFault?.recovery === 'look-up' || mixUps.some(({ kind }) => kind === 'twin-orders'),
+    mixUps,
+    orderKey: orderKeyFor(mixUps),
     removals,
     maxUpdates: brakesUpdates ? 2 : 200,
     clockAheadMs: null,

@@ -1,8 +1,18 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Connection } from 'mysql2/promise';
+import { formatSourceKey } from '../../src/erp/source-key.js';
 import { openSqlite } from '../support/sqlite-file.js';
 
 export type Row = Record<string, string | null>;
+/** Rows of the mix-ups, which deeds leave alone. */
+export const firstMixedOrder = 200_000;
+export const firstMixedCustomer = 50_000;
+
+/** What the connector has to call an order. */
+export function keyOf({ id, order_key: key }: Row): string {
+  return formatSourceKey([key ?? (id as string)]);
+}
+
 export interface ErpRows {
   customers: Row[];
   orders: Row[];
@@ -17,17 +27,20 @@ export interface ErpDesk {
   /** All of them in one transaction, which stays open for `holdMs` before it commits. */
   run(statements: readonly Statement[], holdMs?: number): Promise<void>;
   read(sql: string): Promise<Row[]>;
+  /** Whether orders have a key beside their id. */
+  readonly hasOrderKey: boolean;
   /** Orders whose rows were deleted, as they were last. */
   readonly deletedOrders: Row[];
   close(): Promise<void>;
 }
 
 /** @param signs whether a transaction says that it is made here */
-export function sqliteDesk(file: string, signs = false): ErpDesk {
+export function sqliteDesk(file: string, hasOrderKey: boolean, signs = false): ErpDesk {
   const database = openSqlite(file, { timeout: 5000 });
   // A reader that is frozen in the middle of its work must not keep people from theirs.
   database.pragma('journal_mode = WAL');
   return {
+    hasOrderKey,
     deletedOrders: [],
     // An open transaction would keep all others out, so here a late commit is one that is dated back.
     async run(statements) {
@@ -38,7 +51,10 @@ export function sqliteDesk(file: string, signs = false): ErpDesk {
       })();
     },
     async read(sql) {
-      const rows = database.prepare(sql).all() as Record<string, unknown>[];
+      const statement = database.prepare(sql);
+      // A number of 19 digits loses the last ones.
+      statement.setReadBigInts(true);
+      const rows = statement.all() as Record<string, unknown>[];
       return rows.map((row) =>
         Object.fromEntries(Object.entries(row).map(([name, value]) => [name, value === null ? null : String(value)])),
       );
@@ -50,7 +66,7 @@ export function sqliteDesk(file: string, signs = false): ErpDesk {
 }
 
 /** @param connect opens a connection of its own for each piece of work, because the server may be restarted at any time */
-export function mariaDbDesk(connect: () => Promise<Connection>): ErpDesk {
+export function mariaDbDesk(connect: () => Promise<Connection>, hasOrderKey: boolean): ErpDesk {
   /** Until the server answers again; what did not commit is done once more. */
   const persist = async <T>(work: (connection: Connection) => Promise<T>): Promise<T> => {
     for (let tries = 1; ; tries++) {
@@ -68,6 +84,7 @@ export function mariaDbDesk(connect: () => Promise<Connection>): ErpDesk {
     }
   };
   return {
+    hasOrderKey,
     deletedOrders: [],
     run: (statements, holdMs = 0) =>
       persist(async (connection) => {
@@ -78,7 +95,10 @@ export function mariaDbDesk(connect: () => Promise<Connection>): ErpDesk {
       }),
     read: (sql) =>
       persist(async (connection) => {
-        const [rows] = await connection.query(sql);
+        const [rows] = await connection.query({
+          sql,
+          typeCast: (field, next) => (field.type === 'LONGLONG' ? field.string() : next()),
+        });
         return (rows as Record<string, unknown>[]).map((row) =>
           Object.fromEntries(Object.entries(row).map(([name, value]) => [name, value === null ? null : String(value)])),
         );

@@ -1,5 +1,5 @@
 import { doDeed } from './do-deed.js';
-import { readErp } from './erp-desk.js';
+import { firstMixedOrder, readErp } from './erp-desk.js';
 import type { Stage } from './stage.js';
 import { patienceMs, until } from './until.js';
 
@@ -22,7 +22,9 @@ export async function forgetCustomer(stage: Stage, pick: number): Promise<void> 
     const done = await doDeed(erp, { kind: 'edit-customer', pick, name, key }, nextOrder);
     return done !== null;
   };
-  const first = (await readErp(erp)).orders.filter(({ status }) => status === 'confirmed');
+  const first = (await readErp(erp)).orders.filter(
+    ({ id, status }) => Number(id) < firstMixedOrder && status === 'confirmed',
+  );
   const key = `${first[pick % Math.max(first.length, 1)]?.customer_id}`;
   if (!(await until(patienceMs, isDelivered(key), 50))) return;
 

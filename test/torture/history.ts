@@ -96,6 +96,10 @@ export interface History extends Life {
   exportedAtMs: number | null;
   /** Records of which a person said what there is at the service. */
   resolved: ReadonlyMap<string, 'delivered' | 'not_delivered'>;
+  /** Numbers of the orders whose keys were respelled. */
+  respelled: ReadonlySet<string>;
+  /** What was seen at the service while records were mixed up, and must never be. */
+  breaches: readonly string[];
   /** Requests at the client's side of the network, with the process that sent them. */
   arrivals: readonly (Arrival & { pid: number })[];
   /** Requests of commands that a person gave. */

@@ -1,5 +1,6 @@
 import { brakesHold } from './brakes-hold.js';
 import type { History } from './history.js';
+import { oneRecordOneIdentity } from './identity-invariants.js';
 import {
   everyRowAccountedFor,
   oneRecordPerReference,
@@ -31,6 +32,7 @@ import { waitsWhenTold } from './waits-when-told.js';
 /** What must hold after every run, whatever happened in it. Each returns what is wrong, a line for each; empty is well. */
 export const invariants: Record<string, (history: History) => string[]> = {
   'one-record-per-reference': oneRecordPerReference,
+  'one-record-one-identity': oneRecordOneIdentity,
   'every-row-accounted-for': everyRowAccountedFor,
   'service-equals-erp': serviceEqualsErp,
   'removals-as-configured': removalsAsConfigured,

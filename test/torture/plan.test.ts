@@ -4,11 +4,12 @@ import { drawPlan } from './draw-plan.js';
 import type { Plan } from './plan.js';
 
 /** What a plan draws, by the names of the coverage. What only follows from it, such as a takeover, is not in it. */
-function drawnIn({ traps, faults, storeFault, standby, deeds, maxUpdates }: Plan): string[] {
+function drawnIn({ traps, faults, storeFault, standby, deeds, mixUps, maxUpdates }: Plan): string[] {
   const all = [...traps.A, ...traps.B];
   const isTyped = (command: string) => (command === 'confirm' ? maxUpdates < 10 : storeFault !== null);
   return [
     ...[...all, ...traps.operator.filter(({ command }) => isTyped(command))].map(({ point }) => `point:${point}`),
+    ...mixUps.map(({ kind }) => `mix-up:${kind}`),
     ...deeds.map(({ deed }) => `deed:${deed.kind}`),
     ...faults.map(({ fault }) => `fault:${fault.kind}${fault.kind === 'service-429' ? `-${fault.form}` : ''}`),
     ...(all.some(({ signal }) => signal === 'SIGSTOP') ? ['fault:process-freeze-at-point'] : []),

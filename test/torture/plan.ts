@@ -88,6 +88,34 @@ export type Fault =
   | { kind: 'service-stale-read'; pick: number };
 export type FaultKind = Fault['kind'];
 
+/** Records of which one may be taken for another, or for two. */
+export const mixUps = [
+  /** Two orders carry one number, and the service is asked for the second by it. */
+  'twin-orders',
+  /** Two customers have one code until somebody corrects it. */
+  'twin-customers',
+  /** A customer is deleted, and another one takes over its code for a while. */
+  'swapped-code',
+  /** A person enters an order at the service by hand, says so, and has everything sent again. */
+  'resolve-then-force',
+  /** The key of an order changes to one that the database of the ERP calls the same. */
+  'respelled-key',
+  /** Keys that have no room in the store, and differ only at their end. */
+  'long-key',
+  /** Keys that differ by less than a double can hold. */
+  'wide-key',
+  /** The service answers a create with the id of another order. */
+  'id-taken',
+] as const;
+export type MixUpKind = (typeof mixUps)[number];
+
+export interface MixUp {
+  kind: MixUpKind;
+  atMs: number;
+  /** Which of its forms it takes. */
+  form: number;
+}
+
 /** A process to end or freeze when it comes to a named point for the nth time. */
 export interface Trap {
   point: KillPoint;
@@ -138,6 +166,9 @@ export interface Plan {
   standby: boolean;
   /** Whether the service can be asked for a record. */
   lookUps: boolean;
+  mixUps: MixUp[];
+  /** The column that is the key of orders: the number that it always is, a text, or one with room for 19 digits. */
+  orderKey: 'id' | 'text' | 'bigint';
   removals: Removals;
   maxUpdates: number;
   /** By how much the clock of the machine is wrong from the start; null: nobody touches the clock. */

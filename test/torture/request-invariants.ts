@@ -1,3 +1,4 @@
+import { keyOf } from './erp-desk.js';
 import type { History } from './history.js';
 import { type LifeWithRequests, livesOf } from './lives.js';
 import { adoptedMessages } from './store-invariants.js';
@@ -31,12 +32,20 @@ export function oneCreateKeyPerRecord(history: History): string[] {
   const wrong: string[] = [];
   const refused = new Map<string, number>();
   const keys = new Map<string, { keys: Set<string>; generation: number }>();
+  const counted = new Set<number | null>();
   for (const event of livesOf(history).flatMap((life) => life.events)) {
     if (event.what === 'message-changed' && event.new_state === 'parked' && event.text === 'refused') {
       const record = `${event.entity} ${event.source_key}`;
       refused.set(record, (refused.get(record) ?? 0) + 1);
+      counted.add(event.message_id);
     }
   }
+  // A conflict whose record turns out to be another one of ours is refused without a change of its state, and its key is burnt.
+  const taken = (record: string) =>
+    history.messages.filter(
+      ({ id, entity, source_key: key, park_class: parkClass }) =>
+        parkClass === 'refused' && !counted.has(id) && `${entity} ${key}` === record,
+    ).length;
   for (const message of [...(history.past?.messages ?? []), ...history.messages]) {
     if (message.operation !== 'create' || message.idempotency_key === null) continue;
     const record = `${message.entity} ${message.source_key}`;
@@ -48,7 +57,7 @@ export function oneCreateKeyPerRecord(history: History): string[] {
   for (const [record, known] of keys) {
     // A person who looked, and found nothing, lets it go out with another key.
     const said = history.resolved.get(record) === 'not_delivered' ? 1 : 0;
-    const allowed = (history.replaysRefusals ? (refused.get(record) ?? 0) : 0) + said;
+    const allowed = (history.replaysRefusals ? (refused.get(record) ?? 0) : 0) + taken(record) + said;
     if (known.keys.size > allowed + 1 || known.generation > allowed)
       wrong.push(
         `${record} has ${known.keys.size} create keys up to generation ${known.generation}, ${allowed} refusals were proven`,
@@ -115,7 +124,7 @@ export function customerBeforeOrder(history: History): string[] {
   const wrong: string[] = [];
   const acknowledged = new Set<string>();
   const customerOf = new Map(
-    [...history.erp.orders, ...history.erp.deletedOrders].map((order) => [order.id, order.customer_id]),
+    [...history.erp.orders, ...history.erp.deletedOrders].map((order) => [keyOf(order), order.customer_id]),
   );
   for (const life of livesOf(history)) {
     const known = new Map(life.messages.map((message) => [message.id, message]));

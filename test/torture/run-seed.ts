@@ -5,9 +5,11 @@ import { Attendant } from './attendant.js';
 import { doDeed } from './do-deed.js';
 import { doFault } from './do-fault.js';
 import { drawPlan } from './draw-plan.js';
+import { keyOf } from './erp-desk.js';
 import type { History, MessageRow } from './history.js';
 import { violationsOf } from './invariants.js';
 import { judgeOrder } from './judge-erp.js';
+import { mixUp } from './mix-ups.js';
 import type { Deed, StoreKind } from './plan.js';
 import { everyRowAccountedFor, removalsAsConfigured, serviceEqualsErp, waitsForPerson } from './record-invariants.js';
 import { countServiceFaults } from './service-faults.js';
@@ -77,7 +79,7 @@ async function play(stage: Stage, patienceMs: number): Promise<{ ends: (number |
   }
   await until(5_000, () => crew.shifts.some((shift) => shift.reached || shift.output.includes('from here')), 20);
   attendant.start();
-  const [copies] = await Promise.all([copyAsPlanned(stage), doDeeds(stage), doFaults(stage)]);
+  const [copies] = await Promise.all([copyAsPlanned(stage), doDeeds(stage), doFaults(stage), mixUp(stage)]);
   if (plan.storeFault && copies) await breakStore(stage, plan.storeFault, copies, attendant);
   await goOnWorking(stage);
   await heal(stage);
@@ -190,7 +192,7 @@ async function wholeUpdatesAwaited({ store }: Stage, { erp }: History): Promise<
   return rows
     .filter(({ entity, source_key: key }) => {
       if (entity === 'customer') return erp.customers.some(({ id }) => id === key);
-      const order = erp.orders.find(({ id }) => id === key);
+      const order = erp.orders.find((one) => keyOf(one) === key);
       return order !== undefined && judgeOrder(order, erp).kind === 'good';
     })
     .map(({ entity, source_key: key }) => `${entity} ${key} has not been said whole since the loss`);

@@ -43,5 +43,5 @@ export async function sendBeforeUs(stage: Stage): Promise<void> {
     await erp.run([["UPDATE sales_orders SET remark='changed', updated_at=? WHERE id=?", wallTime(Date.now()), id]]);
     await until(5_000, async () => Number((await newest())?.revision) > 1, 50);
   }
-  foreign.orders.add(`${id}`);
+  foreign.records.add(`order ${id}`);
 }

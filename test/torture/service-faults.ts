@@ -109,7 +109,8 @@ async function sleepWhileItWaits({ crew, store }: Stage, key: string): Promise<S
 /** What the service did wrong so far, by the names of the plan. */
 export function countServiceFaults({ sandbox, coverage }: Stage): void {
   for (const { fault, fired } of sandbox.faults())
-    if (fault.match.bodyIncludes === undefined) coverage.count(`fault:${faultName(fault)}`, fired);
+    if (fault.match.bodyIncludes === undefined && fault.match.key === undefined)
+      coverage.count(`fault:${faultName(fault)}`, fired);
 }
 
 function faultName(fault: { kind: string; status?: number; body?: unknown; headers?: object }): string {

@@ -14,11 +14,11 @@ export function settingsOf(plan: Plan, serviceUrl: string): Record<string, unkno
     customers: sampleErpMapping.customers,
     orders: {
       ...sampleErpMapping.orders,
+      ...orderKeyOf(plan),
       ...(plan.tellsBack ? { readBack: { enabled: true, maxShare: 0.5 } } : {}),
       settleSeconds: 1,
       fields: { remark: { column: 'remark', optional: true } },
       cancelled: { column: 'status', values: ['cancelled'] },
-      existence: 'SELECT id FROM sales_orders',
       onCancelled,
       onDeleted,
     },
@@ -33,8 +33,7 @@ export function settingsOf(plan: Plan, serviceUrl: string): Record<string, unkno
         replaysRefusals: plan.replaysRefusals,
         lifetimeHours: plan.keyLifetimeSeconds === null ? 24 : plan.keyLifetimeSeconds / 3600,
       },
-      ...(plan.lookUps ? { endpoints: sandboxLookUps } : {}),
-      ...(plan.tellsBack ? { endpoints: { readOrder: {} } } : {}),
+      endpoints: { ...(plan.lookUps ? sandboxLookUps : {}), ...(plan.tellsBack ? { readOrder: {} } : {}) },
     },
     capture: {
       overlapSeconds: plan.overlapSeconds,
@@ -56,6 +55,23 @@ export function settingsOf(plan: Plan, serviceUrl: string): Record<string, unkno
       pull: '*/2 * * * * *',
       writeBack: '* * * * * *',
       ...(plan.faults.some(({ fault }) => fault.kind === 'store-pruned') ? { prune: '*/2 * * * * *' } : {}),
+    },
+  };
+}
+
+/** How orders are read by the column that is their key. */
+function orderKeyOf({ orderKey }: Plan) {
+  const { query, lines } = sampleErpMapping.orders;
+  if (orderKey === 'id') return { existence: 'SELECT id FROM sales_orders' };
+  return {
+    key: 'order_key',
+    query: query.replace('SELECT id,', 'SELECT order_key,'),
+    existence: 'SELECT order_key FROM sales_orders',
+    lines: {
+      ...lines,
+      query: `SELECT o.order_key, l.line_no, p.sku, l.qty, l.unit_price FROM sales_order_lines l
+        JOIN sales_orders o ON o.id = l.order_id LEFT JOIN products p ON p.id = l.product_id`,
+      orderKey: 'order_key',
     },
   };
 }

@@ -107,6 +107,8 @@ export function soundHistory(): Doctored {
     recoveredAtMs: null,
     exportedAtMs: null,
     resolved: new Map(),
+    respelled: new Set(),
+    breaches: [],
     arrivals: [
       { monotonicMs: 110, atMs: 110, request: 'POST /v1/customers', pid: 7 },
       { monotonicMs: 210, atMs: 210, request: 'POST /v1/orders', pid: 7 },

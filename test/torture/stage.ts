@@ -11,6 +11,7 @@ import { WallClock } from './clock-steps.js';
 import { Coverage } from './coverage.js';
 import { Crew } from './crew.js';
 import { type ErpDesk, mariaDbDesk, sqliteDesk } from './erp-desk.js';
+import { shapeErp, shapeSqliteErp } from './erp-shape.js';
 import type { Announcement, PastLife } from './history.js';
 import { longestText } from './judge-erp.js';
 import { type Network, startNetwork } from './network.js';
@@ -54,8 +55,12 @@ export interface Stage {
   readonly operator: Operator;
   /** Orders that were too long for the service at some time. */
   readonly everRefused: Set<string>;
-  /** What somebody else sent under keys of ours: the orders that a person has to look at, and the bytes. */
-  readonly foreign: { orders: Set<string>; bodies: Set<string> };
+  /** What somebody else did: the records that a person has to look at for it, the bytes and keys that were sent, and what came of it. */
+  readonly foreign: { records: Set<string>; bodies: Set<string>; keys: Set<string>; serviceIds: Set<string> };
+  /** Numbers of the orders whose keys were respelled. */
+  readonly respelled: Set<string>;
+  /** What was seen at the service while records were mixed up, and must never be. */
+  readonly breaches: string[];
   /** Records of which a person said what there is at the service. */
   readonly resolved: Map<string, 'delivered' | 'not_delivered'>;
   /** What was known of a store when it was lost; null while there was only one. */
@@ -163,7 +168,9 @@ async function build(
     crew,
     operator: new Operator(configDir, through(proxies.operator), coverage, plan.traps.operator),
     everRefused: new Set(),
-    foreign: { orders: new Set(), bodies: new Set() },
+    foreign: { records: new Set(), bodies: new Set(), keys: new Set(), serviceIds: new Set() },
+    respelled: new Set(),
+    breaches: [],
     resolved: new Map(),
     past: null,
     exportedAtMs: null,
@@ -193,11 +200,12 @@ async function sqliteFiles(
 ): Promise<Databases> {
   const erpFile = join(folder, 'erp.sqlite');
   await createSampleErp({ target: { type: 'sqlite', file: erpFile }, ...plan.erp });
+  await shapeSqliteErp(erpFile, plan);
   const database = openSqlite(erpFile);
   const more = plan.tellsBack ? [writeBackTable, ...touchSql] : [];
   for (const statement of [...asideTables, ...more]) database.exec(statement);
   database.close();
-  const erp = sqliteDesk(erpFile, plan.tellsBack);
+  const erp = sqliteDesk(erpFile, plan.orderKey !== 'id', plan.tellsBack);
   closers.push(() => erp.close());
   await makeSqliteStore(storeFile, prunes(plan) ? pruneWitnessSql('sqlite') : []);
   // It moves when any connection but this one commits something.
@@ -230,6 +238,8 @@ async function mariaDbs(plan: Plan, server: MariaDb, proxy: Network, closers: ((
   );
   const connection = await server.connect(erp.database);
   await createSampleErp({ target: { type: 'mysql', connection }, ...plan.erp });
+  const desk = mariaDbDesk(() => server.connect(erp.database), plan.orderKey !== 'id');
+  if (plan.mixUps.length > 0) await shapeErp(desk, 'mysql', plan.orderKey);
   for (const statement of asideTables) await connection.query(statement);
   await connection.query('ALTER TABLE customers MODIFY customer_no VARCHAR(700) NOT NULL');
   if (plan.tellsBack) await connection.query(writeBackTable);
@@ -248,7 +258,6 @@ async function mariaDbs(plan: Plan, server: MariaDb, proxy: Network, closers: ((
            BEGIN IF USER() LIKE '${erpUser.user}@%' THEN INSERT INTO touched VALUES ('${event} ${table}'); END IF; END`,
       );
   await connection.end();
-  const desk = mariaDbDesk(() => server.connect(erp.database));
   await makeMariaDbStore(store, prunes(plan) ? pruneWitnessSql('mysql') : []);
   const { host, port } = { host: '127.0.0.1', port: proxy.port };
   return {

@@ -57,9 +57,10 @@ function howNotAcknowledged(
     const isSaid = history.resolved.get(`${entity} ${message.source_key}`) === 'delivered';
     return isSaid ? wrong : [...wrong, 'is delivered without an answer that says so'];
   }
-  // A look-up that found another total proved nothing, and then a person looked.
-  if (attempt.purpose === 'look_up' && isResolvedAsDelivered(history, message)) return wrong;
   const { status, fault } = request;
+  // A look-up that found another total proved nothing, nor did an answer with another record's id; and then a person looked.
+  const isSettledByHand = isResolvedAsDelivered(history, message);
+  if (isSettledByHand && (attempt.purpose === 'look_up' || fault === 'status')) return wrong;
   const isGone = operation === 'delete' && (status === 404 || status === 410);
   if (!isGone && (status === null || status < 200 || status > 299 || unreadable.has(fault ?? '')))
     wrong.push(`was called delivered by an answer ${status} with ${fault}`);
@@ -102,6 +103,9 @@ function illegalTransitions(history: History, { events, attempts, operated }: Li
   const lookedUp = new Set(messagesAskedFor(attempts, 'none'));
   const asked = new Set(messagesAskedFor(attempts));
   const saidAbsent = new Set<number | null>();
+  const changes = new Set(
+    events.flatMap(({ what, text, message_id: id }) => (what === 'message' && text === 'update' ? [id] : [])),
+  );
   for (const { message_id, outcome } of operated) if (outcome === 'not_delivered') saidAbsent.add(message_id);
   // What may have been sent is never treated as if it had not been: from "in doubt" only proof leads on.
   const doubtful = new Set<number>();
@@ -115,7 +119,7 @@ function illegalTransitions(history: History, { events, attempts, operated }: Li
     // A brake holds what was never sent.
     const isHeld = from === 'pending' && to === 'parked' && event.text === 'held' && event.new_first_sent === null;
     // A customer in conflict may be one that the service has already: it is asked for by its code.
-    const isAsked = from === 'parked' && to === 'sending' && event.entity === 'customer' && asked.has(id);
+    const isAsked = from === 'parked' && to === 'sending' && asked.has(id);
     const isProven = (from === 'in_doubt' || from === 'sending') && isClosed(event);
     if (from !== to && !isRecovery && !isHeld && !isAsked && !isProven && !legal[from ?? '']?.includes(to ?? ''))
       wrong.push(`${name} went from ${from} to ${to}`);
@@ -123,8 +127,10 @@ function illegalTransitions(history: History, { events, attempts, operated }: Li
     const isAbsent =
       lookedUp.has(id) ||
       (from !== 'sending' && resolved.get(`${event.entity} ${event.source_key}`) === 'not_delivered');
-    // A look-up leaves the park class as it is while it is under way.
-    const mayExist = from !== 'in_doubt' && ['conflict', 'unproven'].includes(event.old_park_class ?? '');
+    // A look-up leaves the park class as it is while it is under way. Another record under an old key was never sent.
+    const isOtherRecord = event.old_park_class === 'conflict' && event.old_first_sent === null && changes.has(id);
+    const mayExist =
+      from !== 'in_doubt' && ['conflict', 'unproven'].includes(event.old_park_class ?? '') && !isOtherRecord;
     // A record may have been judged again since: what was said of this message is in its own lines.
     const isSaid = resolved.has(`${event.entity} ${event.source_key}`) && saidAbsent.has(id);
     if (mayExist && !isSaid && !lookedUp.has(id) && (to === 'pending' || to === 'in_doubt'))
@@ -159,7 +165,10 @@ function replacedDespiteDoubt(life: Life, isClosed: (event: WitnessEvent) => boo
   const { events, messages } = life;
   const wrong: string[] = [];
   const adopted = adoptedMessages(life);
-  const creates = new Set(messages.filter(({ operation }) => operation === 'create').map(({ id }) => id));
+  // What met a record that is another one of ours is refused with proof.
+  const mayExist = ({ operation, park_class: parkClass }: MessageRow) =>
+    operation === 'create' && parkClass !== 'refused';
+  const creates = new Set(messages.filter(mayExist).map(({ id }) => id));
   const standing = new Map<string, number>();
   for (const event of events) {
     const record = `${event.entity} ${event.source_key}`;

@@ -65,6 +65,7 @@ const nothingDone = {
 
 async function common(stage: Stage) {
   const { plan, sandbox, erp, past, exportedAtMs, everRefused, resolved, foreign, clock, announced, forgotten } = stage;
+  const { respelled, breaches } = stage;
   const ledger = sandbox.ledger();
   return {
     limit: { requests: plan.limit.requests, windowMs: plan.limit.perSeconds * 1000 },
@@ -77,8 +78,17 @@ async function common(stage: Stage) {
     recoveredAtMs: past ? await recoveredAt(stage) : null,
     exportedAtMs,
     resolved,
+    respelled,
+    breaches,
     // Nobody here has sent the rest.
-    ledger: { ...ledger, requests: ledger.requests.filter(({ body_sha256: hash }) => !foreign.bodies.has(hash ?? '')) },
+    ledger: {
+      ...ledger,
+      requests: ledger.requests.filter(
+        ({ body_sha256: hash, idempotency_key: key }) =>
+          !foreign.bodies.has(hash ?? '') && !foreign.keys.has(key ?? ''),
+      ),
+      orders: ledger.orders.filter(({ order_id: id }) => !foreign.serviceIds.has(id)),
+    },
     erp: await readErp(erp),
     clockForwardAt: clock?.forwardAt ?? null,
     announced,

@@ -1,4 +1,4 @@
-import { type Row, readErp, type Statement } from './erp-desk.js';
+import { firstMixedOrder, type Row, readErp, type Statement } from './erp-desk.js';
 import { judgeOrder } from './judge-erp.js';
 import type { Deed } from './plan.js';
 import type { Stage } from './stage.js';
@@ -26,7 +26,8 @@ export async function vanishOrder(
       const bound = await store.rows<{ source_key: string }>("SELECT source_key FROM binding WHERE entity='order'");
       const keys = new Set(bound.map(({ source_key: key }) => key));
       const rows = await readErp(erp);
-      const there = rows.orders.filter((one) => keys.has(`${one.id}`) && judgeOrder(one, rows).kind === 'good');
+      const isPlain = ({ id }: Row) => Number(id) < firstMixedOrder && keys.has(`${id}`);
+      const there = rows.orders.filter((one) => isPlain(one) && judgeOrder(one, rows).kind === 'good');
       order = there[pick % Math.max(there.length, 1)];
       return order !== undefined;
     },
