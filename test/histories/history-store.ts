@@ -1,5 +1,4 @@
-import { storeDataSource } from '../../src/store/data-source.js';
-import type { SqliteDriver } from '../../src/store/sqlite-driver.js';
+import { type SqliteDriver, storeDataSource } from '../../src/store/data-source.js';
 import { Store } from '../../src/store/store.js';
 import { witnessSql } from '../torture/store-witness.js';
 
