@@ -2,7 +2,7 @@ import type { ServiceSettings } from '../config/sections/service.js';
 import type { AnswerPattern } from '../config/sections/service-answers.js';
 import type { Entity } from '../model/record.js';
 import type { Failure, FoundRecord } from '../model/verdict.js';
-import { errorBody } from './error-body.js';
+import { errorBody } from './answer-words.js';
 import { parseJson } from './parse-json.js';
 import { retryAfterMs } from './rate-limit/rate-limit-headers.js';
 import type { WireExchange } from './wire/wire-exchange.js';

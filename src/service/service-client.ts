@@ -4,7 +4,7 @@ import type { Entity, JsonValue } from '../model/record.js';
 import { KnownSecrets } from '../model/secret.js';
 import type { Delivered, Failure, LookUpFinding, ReadAnswer } from '../model/verdict.js';
 import { type Clock, systemClock } from '../store/clock.js';
-import { AnswerRedaction } from './answer-redaction.js';
+import { AnswerRedaction } from './answer-words.js';
 import { type ComposedRequest, composeRequest, type Passage, type SendRequest } from './compose-request.js';
 import { type Credential, type CredentialFault, certificateOnly, StaticCredential } from './credential/credential.js';
 import { OauthCredential, type OauthCredentialOptions } from './credential/oauth-credential.js';

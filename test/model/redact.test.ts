@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { redact } from '../../src/model/redact.js';
-import { excerptOf } from '../../src/service/answer-redaction.js';
+import { excerptOf } from '../../src/service/answer-words.js';
 
 const token = 'canary/7f3a+9Z==token';
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { errorBodySettings } from '../../src/config/sections/service-answers.js';
-import { errorBody } from '../../src/service/error-body.js';
+import { errorBody } from '../../src/service/answer-words.js';
 
 const read = (body: string) => errorBody(body);
 

@@ -2,7 +2,7 @@ import * as oauth from 'oauth4webapi';
 import type { OauthSettings } from '../../config/sections/service-credential.js';
 import { redact } from '../../model/redact.js';
 import type { KnownSecrets } from '../../model/secret.js';
-import { errorBody } from '../error-body.js';
+import { errorBody } from '../answer-words.js';
 import { retryAfterMs } from '../rate-limit/rate-limit-headers.js';
 import type { WireExchange } from '../wire/wire-exchange.js';
 import type { CredentialFault } from './credential.js';
