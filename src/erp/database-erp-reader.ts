@@ -20,7 +20,6 @@ import {
   type RowFilter,
   type SourceEnd,
 } from './erp-reader.js';
-import { readKeysetPage } from './keyset-page.js';
 import { type EntityPlan, type MappingPlan, planMapping } from './mapping/mapping-plan.js';
 import { mapCustomerPage, mapOrderPage } from './mapping/order-page.js';
 import {
@@ -31,6 +30,7 @@ import {
   type KeyColumns,
   keyOf,
   keyValues,
+  readKeysetPage,
   readRowsByKey,
 } from './query-source.js';
 import { formatSourceKey, parseSourceKey } from './source-key.js';
