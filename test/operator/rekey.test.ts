@@ -120,6 +120,12 @@ onBothLabs('records whose keys are others now', (kit) => {
     lab.reader = moved.reader;
     const customers = requestOf(lab, { reader: moved.reader, entity: 'customer' });
     await rekey(lab.context, customers);
+    // The order that has its key now gets the same revision as the one that had it.
+    await editSampleLine(lab.erp, edited, 1, 4);
+    await lab.capture({ sweep: true });
+    await lab.deliver({ erp: lab.reader });
+    expect(lab.sandbox.ledger().orders.map(({ order_id: id }) => id)).to.have.members(before);
+    expect(await kit.rows("SELECT reason FROM outbox_message WHERE state IN ('parked','in_doubt')")).to.deep.equal([]);
     await goesOn(lab);
   });
 
