@@ -1,4 +1,4 @@
-import type { OrderReading, ReadState } from '../../outbound/outbox/bindings.js';
+import type { OrderReading, ReadState } from '../../outbound/outbox/binding-holders.js';
 import type { Tx } from '../../store/store.js';
 
 /** A delivered order with what the service said of it last. */

@@ -10,6 +10,18 @@ export interface BindingClaim {
   serviceId: string;
 }
 
+/** `open`: read again and again. `final`: nothing more happens to it. `gone`: the service has it no more; asked for still. */
+export type ReadState = 'open' | 'final' | 'gone';
+
+/** What the service said of an order the last time; all null: it was never read. */
+export interface OrderReading {
+  state: ReadState;
+  status: string | null;
+  total: number | null;
+  /** Why a person should look, or null. */
+  flag: string | null;
+}
+
 /** What the service says of an order, in its own words; null: it left that out. */
 export interface OrderWords {
   status: string | null;

@@ -2,7 +2,7 @@ import { type Entity, entities, foldKey } from '../../model/record.js';
 import { boundedText, insertRows, placeholders, renameKeys, updateRows, upsertRows } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { deleteAdoptions } from './adoptions.js';
-import type { BindingHolders, OrderWords } from './binding-holders.js';
+import type { BindingHolders, OrderReading, OrderWords } from './binding-holders.js';
 import { unknownContent } from './content-hash.js';
 import type { BindingRow, ClosedBindingRow } from './exported-bindings.js';
 
@@ -51,11 +51,12 @@ export async function bindRecords(
   holders: BindingHolders,
   nowMs: number,
 ): Promise<void> {
-  await writeBindings(tx, bindingRows(bindings, holders, nowMs), holders);
+  await importBindings(tx, bindingRows(bindings, holders, nowMs), holders);
 }
 
-/** No upsert: on MySQL it would write over the row of another record that holds the id. */
-async function writeBindings(tx: Tx, bindings: readonly BindingRow[], holders: BindingHolders): Promise<void> {
+/** Takes over exported bindings in place of what the store has of them. @throws as `bindRecords` does */
+export async function importBindings(tx: Tx, bindings: readonly BindingRow[], holders: BindingHolders): Promise<void> {
+  // No upsert: on MySQL it would write over the row of another record that holds the id.
   const rows = [...new Map(bindings.map((row) => [`${row.entity} ${row.source_key}`, row])).values()];
   for (const { entity, source_key: sourceKey, service_id: serviceId } of rows) {
     const other = holders.otherThan({ entity, sourceKey, serviceId });
@@ -173,7 +174,7 @@ export async function closeBindings(
       [entity, ...keys],
     );
     const ids = new Map(rows.map((row) => [row.sourceKey, row.serviceId]));
-    await replaceByClosed(
+    await importClosedBindings(
       tx,
       entity,
       ofEntity.map((one) => ({
@@ -188,7 +189,9 @@ export async function closeBindings(
   }
 }
 
-async function replaceByClosed(tx: Tx, entity: Entity, closed: readonly ClosedBindingRow[]): Promise<void> {
+/** Closed bindings take the place of open ones. */
+export async function importClosedBindings(tx: Tx, entity: Entity, closed: readonly ClosedBindingRow[]): Promise<void> {
+  if (closed.length === 0) return;
   const keys = closed.map((row) => row.source_key);
   await upsertRows(tx, 'closed_binding', key, closed);
   await tx.run(`DELETE FROM binding WHERE entity=? AND source_key IN ${placeholders(keys.length)}`, [entity, ...keys]);
@@ -249,18 +252,6 @@ export async function countMissing(
   return deleted.map(({ sourceKey }) => sourceKey);
 }
 
-/** `open`: read again and again. `final`: nothing more happens to it. `gone`: the service has it no more; asked for still. */
-export type ReadState = 'open' | 'final' | 'gone';
-
-/** What the service said of an order the last time; all null: it was never read. */
-export interface OrderReading {
-  state: ReadState;
-  status: string | null;
-  total: number | null;
-  /** Why a person should look, or null. */
-  flag: string | null;
-}
-
 /** Keeps what the service said, with the binding. */
 export async function keepOrderRead(tx: Tx, sourceKey: string, reading: OrderReading, nowMs: number): Promise<void> {
   const flag = boundedText('binding.read_flag', reading.flag);
@@ -294,15 +285,6 @@ export async function reviseFinal(tx: Tx, finalStates: readonly string[]): Promi
         AND acknowledged_at<=read_at AND ${isFinal}`,
     finalStates,
   );
-}
-
-/** Takes over exported bindings in place of what the store has of them. @throws as `bindRecords` does */
-export async function importBindings(tx: Tx, bindings: readonly BindingRow[], holders: BindingHolders): Promise<void> {
-  await writeBindings(tx, bindings, holders);
-}
-
-export async function importClosedBindings(tx: Tx, entity: Entity, closed: readonly ClosedBindingRow[]): Promise<void> {
-  if (closed.length > 0) await replaceByClosed(tx, entity, closed);
 }
 
 export async function renameBindings(tx: Tx, entity: Entity, renames: ReadonlyMap<string, string>): Promise<void> {

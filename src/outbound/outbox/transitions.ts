@@ -49,13 +49,8 @@ export async function claimForSending(tx: Tx, claims: readonly Claim[], epoch: n
 
 /** Messages in doubt and conflicts become `sending` while the service is asked for their records. */
 export async function claimForLookUp(tx: Tx, ids: readonly number[], epoch: number): Promise<void> {
-  await run(
-    tx,
-    ids,
-    "claimed_from=state, state='sending', claim_epoch=?, attempts=attempts+1",
-    [epoch],
-    "state IN ('in_doubt','parked')",
-  );
+  const set = "claimed_from=state, state='sending', claim_epoch=?, attempts=attempts+1";
+  await run(tx, ids, set, [epoch], "state IN ('in_doubt','parked')");
 }
 
 interface Settled {
@@ -173,21 +168,16 @@ export async function requeueMessages(
 ): Promise<void> {
   const restart: Row =
     from === 'parked' ? { park_class: null, reason: null, failures: 0, invalid_answers: 0, customer_waits: 0 } : {};
-  const withKey = messages.filter(({ newKey }) => newKey !== null);
-  const asBefore = messages.filter(({ newKey }) => newKey === null);
-  for (const some of [asBefore, withKey])
-    await leave(
-      tx,
-      from,
-      some.map(({ id, to, firstSentAt, newKey }) => ({
-        id,
-        state: to,
-        next_attempt_at: nowMs,
-        first_sent_at: firstSentAt,
-        ...restart,
-        ...(newKey && { generation: newKey.generation, idempotency_key: newKey.idempotencyKey }),
-      })),
-    );
+  const rowOf = ({ id, to, firstSentAt, newKey }: Requeued): Row => ({
+    id,
+    state: to,
+    next_attempt_at: nowMs,
+    first_sent_at: firstSentAt,
+    ...restart,
+    ...(newKey && { generation: newKey.generation, idempotency_key: newKey.idempotencyKey }),
+  });
+  for (const hasNewKey of [false, true])
+    await leave(tx, from, messages.filter(({ newKey }) => (newKey !== null) === hasNewKey).map(rowOf));
 }
 
 /** A person lets held messages go. Messages that are no longer parked stay as they are. */
@@ -208,11 +198,8 @@ export async function discardMessages(
   reason: string,
   nowMs: number,
 ): Promise<void> {
-  await leave(
-    tx,
-    from,
-    ids.map((id) => ({ id, state: 'discarded', reason, closed_at: nowMs })),
-  );
+  const rows = ids.map((id) => ({ id, state: 'discarded', reason, closed_at: nowMs }));
+  await leave(tx, from, rows);
 }
 
 /** A person found these records at the service. @throws when a message has left the state it was decided in */

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { judgeOrderRead } from '../../../src/inbound/orders/read-order.js';
-import type { OrderReading } from '../../../src/outbound/outbox/bindings.js';
+import type { OrderReading } from '../../../src/outbound/outbox/binding-holders.js';
 
 type OrderCircumstances = Parameters<typeof judgeOrderRead>[2];
 const never: OrderReading = { state: 'open', status: null, total: null, flag: null };
