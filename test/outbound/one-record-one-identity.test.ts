@@ -221,7 +221,8 @@ onBothLabs('one record of the ERP is one record of the service', (kit) => {
         "SELECT park_class, reason FROM outbox_message WHERE entity='customer' AND state='parked'",
       );
       expect(waits).to.have.length(1);
-      expect(waits[0]).to.include({ park_class: 'conflict' });
+      // What is at the service is the other one: with a code of its own, this one goes out.
+      expect(waits[0]).to.include({ park_class: 'refused' });
       expect(waits[0].reason).to.contain(`the key ${customers[0].source_key}`);
     });
 

@@ -217,10 +217,9 @@ interface PresenceAnswer {
 }
 
 /**
- * Notes which records are missing; those that were found start over. A sweep that broke off is
- * tried again within seconds, so that it does not count: only what the last whole one missed goes
- * on from there. Two sweeps may follow each other within seconds as well, while an ERP writes a row
- * anew: how long the record has been missing counts too.
+ * Notes which records are missing; those that were found start over. A sweep that broke off is tried again within seconds, so
+ * that only what the last whole one missed goes on from there. Whole ones may follow each other within seconds as well, while
+ * an ERP writes a row anew: how long the record has been missing counts too.
  * @returns the keys that count as deleted: missed by the last whole sweep and by this one, and for long enough
  */
 export async function countMissing(
@@ -269,9 +268,8 @@ export async function noteOrderAsked(tx: Tx, sourceKey: string, nowMs: number): 
 }
 
 /**
- * Brings in line which orders are final: other states may be final now, an update of ours may have
- * followed, or the order may have another id. Reads every binding of an order, so it is done once
- * at the start.
+ * Brings in line which orders are final: other states may be final now, an update of ours may have followed, or the order may
+ * have another id. Reads every binding of an order, so it is done once at the start.
  */
 export async function reviseFinal(tx: Tx, finalStates: readonly string[]): Promise<void> {
   const isFinal = finalStates.length === 0 ? '1=0' : `service_status IN ${placeholders(finalStates.length)}`;
