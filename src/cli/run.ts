@@ -1,6 +1,7 @@
 import { Command, CommanderError } from 'commander';
 import { ConfigurationError } from '../config/configuration-error.js';
 import { ErpError } from '../erp/erp-reader.js';
+import { FileError } from '../store/whole-file.js';
 import { adoptCommand } from './adopt.js';
 import { auditCommand } from './audit.js';
 import { bindingsCommand } from './bindings.js';
@@ -80,6 +81,7 @@ export async function run(argv: readonly string[]): Promise<number> {
 /** Wrong settings or arguments. Some show only when the ERP is read: a mapping that it contradicts, an impossible key. */
 function isWrongUsage(error: unknown): boolean {
   if (error instanceof ErpError) return error.kind === 'mapping' || error.kind === 'request';
+  if (error instanceof FileError) return error.isWrongUsage;
   return error instanceof ConfigurationError || error instanceof UsageError;
 }
 

@@ -1,14 +1,13 @@
-import { createReadStream } from 'node:fs';
-import { type FileHandle, open, rm } from 'node:fs/promises';
-import { createInterface } from 'node:readline';
 import { insertRows, type Row } from './rows.js';
+import { readSealedLines, writeSealedLines } from './sealed-lines.js';
 import type { SqlValue, Store, Tx } from './store.js';
 import { StoreError } from './store-error.js';
+import { writeWholeFile } from './whole-file.js';
 
-/** The first line of a logical copy; then one row a line; the last line tells how many there were. */
+/** The first line of a logical copy; then one row a line. */
 interface Header {
   waybill: 'backup';
-  version: 1;
+  version: 2;
   migrations: string[];
 }
 
@@ -20,29 +19,18 @@ const pageSize = 500;
  * @returns how many rows were copied; null for SQLite, where pages are
  */
 export async function backupStore(store: Store, file: string): Promise<number | null> {
-  const handle = await open(file, 'wx', 0o600).catch((cause: NodeJS.ErrnoException) => {
-    const reason = cause.code === 'EEXIST' ? 'it is there already; name a new file' : cause.message;
-    throw new StoreError(`The copy ${file} can not be written: ${reason}.`, { cause });
-  });
-  try {
-    let rows: number | null = null;
+  if (store.dialect !== 'sqlite')
+    return writeSealedLines(file, (write) => store.snapshot('copy itself', (tx) => writeRows(tx, write)));
+  return writeWholeFile(file, async (_, draft) => {
     // An empty file is taken for a new one, and keeps its mode.
-    if (store.dialect === 'sqlite') await store.read('copy itself', (tx) => tx.select('VACUUM INTO ?', [file]));
-    else rows = await store.snapshot('copy itself', (tx) => writeRows(tx, handle));
-    await handle.sync();
-    return rows;
-  } catch (error) {
-    // Half a copy would be taken for a whole one.
-    await rm(file, { force: true });
-    throw error;
-  } finally {
-    await handle.close();
-  }
+    await store.read('copy itself', (tx) => tx.select('VACUUM INTO ?', [draft]));
+    return null;
+  });
 }
 
-async function writeRows(tx: Tx, handle: FileHandle): Promise<number> {
-  const header: Header = { waybill: 'backup', version: 1, migrations: await migrationsOf(tx) };
-  await handle.write(`${JSON.stringify(header)}\n`);
+async function writeRows(tx: Tx, write: (lines: readonly object[]) => Promise<void>): Promise<number> {
+  const header: Header = { waybill: 'backup', version: 2, migrations: await migrationsOf(tx) };
+  await write([header]);
   let count = 0;
   for (const table of await tablesOf(tx)) {
     const key = await keyOf(tx, table);
@@ -54,19 +42,18 @@ async function writeRows(tx: Tx, handle: FileHandle): Promise<number> {
         `SELECT * FROM \`${table}\` WHERE ${where} ORDER BY ${order} LIMIT ${pageSize}`,
         parameters,
       );
-      if (rows.length > 0) await handle.write(rows.map((row) => `${JSON.stringify({ table, row })}\n`).join(''));
+      await write(rows.map((row) => ({ table, row })));
       count += rows.length;
       last = rows.at(-1) ?? null;
       if (rows.length < pageSize) break;
     }
   }
-  await handle.write(`${JSON.stringify({ rows: count })}\n`);
   return count;
 }
 
 /**
  * Fills an empty store (MySQL or MariaDB) with a logical copy, whole or not at all.
- * @throws StoreError when the store holds anything, or the file is cut off or of another version
+ * @throws StoreError when the store holds anything, or the file is of another version; FileError when it is damaged
  */
 export async function restoreStore(store: Store, file: string): Promise<number> {
   return store.transaction('restore a copy', async (tx) => {
@@ -77,16 +64,15 @@ export async function restoreStore(store: Store, file: string): Promise<number> 
     await tx.run('DELETE FROM store_info');
     const tables = await tablesOf(tx);
     let number = 0;
-    let total: number | null = null;
     let batch: { table: string; rows: Row[] } = { table: '', rows: [] };
     const flush = async () => {
       if (batch.rows.length > 0) await insertRows(tx, batch.table, batch.rows);
     };
-    for await (const line of createInterface({ input: createReadStream(file, 'utf8') })) {
-      const value = JSON.parse(line) as Partial<Header> & { table?: string; row?: Row; rows?: number };
+    for await (const line of readSealedLines(file)) {
+      const value = line as Partial<Header> & { table?: string; row?: Row };
       if (number === 0) {
         const own = await migrationsOf(tx);
-        if (value.waybill !== 'backup' || value.version !== 1) throw new StoreError(`${file} is no copy of a store.`);
+        if (value.waybill !== 'backup' || value.version !== 2) throw new StoreError(`${file} is no copy of a store.`);
         if (JSON.stringify(value.migrations) !== JSON.stringify(own))
           throw new StoreError(`${file} was made with another schema: restore it with the version that made it.`);
       } else if (value.table && value.row && tables.includes(value.table)) {
@@ -95,13 +81,11 @@ export async function restoreStore(store: Store, file: string): Promise<number> 
           batch = { table: value.table, rows: [] };
         }
         batch.rows.push(value.row);
-      } else if (value.rows === undefined) throw new StoreError(`${file}, line ${number + 1}: no row of a store.`);
-      else total = value.rows;
+      } else throw new StoreError(`${file}, line ${number + 1}: no row of a store.`);
       number++;
     }
     await flush();
-    if (total !== number - 2) throw new StoreError(`${file} was cut off: its last line is missing.`);
-    return total;
+    return number - 1;
   });
 }
 

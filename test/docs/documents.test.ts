@@ -16,6 +16,7 @@ const notRun: [RegExp, string][] = [
   [/^journalctl\b/, 'it needs a running systemd'],
   [/^(cd|git pull)\b/, 'it belongs to its neighbours'],
   [/^npm run demo\b/, 'its output is compared by a test of its own'],
+  [/^(before=|(mkdir|echo|git checkout|rm) )/, 'upgrade.test.ts runs it'],
   [/^waybill /, 'the README shows it already, or it needs a daemon or a parked record; it is parsed'],
 ];
 

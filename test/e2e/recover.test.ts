@@ -1,11 +1,12 @@
-import { execFileSync } from 'node:child_process';
-import { copyFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { copyFileSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { createSampleErp, sampleErpMapping } from '../../src/lab/sample-erp/create-sample-erp.js';
 import type { SandboxOptions } from '../../src/lab/sandbox/options.js';
 import { type Sandbox, startSandbox } from '../../src/lab/sandbox/start-sandbox.js';
 import { sandboxLookUps } from '../support/sandbox-look-ups.js';
+import { rewriteSealed } from '../support/sealed-file.js';
 import { openSqlite, type SqliteFile } from '../support/sqlite-file.js';
 import { useTempDir } from '../support/temp-dir.js';
 import { canary, Installation } from './installation.js';
@@ -158,6 +159,31 @@ describe('waybill recover', function () {
     expect(readFileSync(file, 'utf8').trim().split('\n')).to.have.length.at.least(orders + customers);
   });
 
+  it('exports every binding or says that it could not, and takes nothing from a file that was cut', async () => {
+    await begin();
+    const { folder } = waybill.options;
+    const file = `${folder}/bindings.jsonl`;
+    const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
+    const args = [main, 'bindings', 'export', file, '--config', waybill.configDir];
+    onStore((database) => database.exec(`UPDATE binding SET acknowledged='{"note":"${'x'.repeat(2_000)}"}'`));
+    // As on a full disk: no file grows beyond 40 KiB, which is enough for all but this one.
+    const limited = ['-c', 'ulimit -f 80; exec "$@"', 'sh', process.execPath, ...args];
+    const full = spawnSync('sh', limited, { cwd: dir.file('.'), env: waybill.env, encoding: 'utf8' });
+    expect({ code: full.status, said: full.stdout }).to.deep.equal({ code: 1, said: '' });
+    expect(full.stderr).to.contain(`${file} can not be written`).and.to.contain('No part of it was left there');
+    expect(readdirSync(folder).filter((name) => name.startsWith('bindings'))).to.deep.equal([]);
+
+    expect((await waybill.run('bindings', 'export', file)).code).to.equal(0);
+    const lines = readFileSync(file, 'utf8').split('\n');
+    writeFileSync(file, `${lines.slice(0, 20).join('\n')}\n`);
+    loseStore();
+    const run = await waybill.run('recover', '--bindings', file, '--yes');
+    expect(run.code).to.equal(2);
+    expect(run.stderr).to.contain('was cut off').and.to.contain('Nothing of it was taken over');
+    expect(bindings()).to.deep.equal([]);
+    expect((await waybill.run('recover', '--dry-run', '--json')).stdout).to.contain('"kind":"lost"');
+  });
+
   it('asks the service for each record where it can be asked, whatever it has forgotten of the keys', async () => {
     await begin({ endpoints: sandboxLookUps }, { keyLifetimeMs: 1 });
     const before = bindings();
@@ -247,9 +273,7 @@ describe('waybill recover', function () {
     await begin();
     const file = `${waybill.options.folder}/bindings.jsonl`;
     await waybill.run('bindings', 'export', file);
-    const other = readFileSync(file, 'utf8').replace('"e2e-test"', '"another"');
-    rmSync(file);
-    writeFileSync(file, other);
+    await rewriteSealed(file, (lines) => lines.replace('"e2e-test"', '"another"'));
     loseStore();
     const run = await waybill.run('recover', '--bindings', file, '--yes');
     expect(run.code).to.equal(2);

@@ -1,7 +1,7 @@
-import { randomUUID } from 'node:crypto';
-import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
-import { basename, dirname, join } from 'node:path';
+import { mkdir, readFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { StoreError } from '../../store/store-error.js';
+import { writeWholeFile } from '../../store/whole-file.js';
 
 /** What is known outside of the store about how far it had come: it shows when the store is lost, or an older copy of itself. */
 export interface Witness {
@@ -44,47 +44,10 @@ export async function readWitness(file: string): Promise<Witness | null> {
   );
 }
 
-/** Durable before it returns, and whole at every moment: written beside it and renamed over it. */
+/** Durable before it returns, and whole at every moment. */
 export async function writeWitness(file: string, witness: Witness): Promise<void> {
-  const folder = dirname(file);
-  await mkdir(folder, { recursive: true, mode: 0o700 });
-  await removeStaleDrafts(file);
-  // Several may write at the same time, and in containers each of them is process 1.
-  const draft = `${file}.${randomUUID()}`;
-  try {
-    const handle = await open(draft, 'w', 0o600);
-    try {
-      await handle.writeFile(`${JSON.stringify(witness)}\n`);
-      await handle.sync();
-    } finally {
-      await handle.close();
-    }
-    await rename(draft, file);
-  } catch (error) {
-    await rm(draft, { force: true });
-    throw error;
-  }
-  const entry = await open(folder, 'r');
-  try {
-    await entry.sync();
-  } finally {
-    await entry.close();
-  }
-}
-
-/** A draft is written within seconds: an older one was left by a process that was killed. */
-const staleDraftMs = 60 * 60_000;
-const draftSuffix = /^\.[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
-
-async function removeStaleDrafts(file: string): Promise<void> {
-  const name = basename(file);
-  for (const entry of await readdir(dirname(file))) {
-    if (!entry.startsWith(name) || !draftSuffix.test(entry.slice(name.length))) continue;
-    const draft = join(dirname(file), entry);
-    // Another process may remove it first.
-    const found = await stat(draft).catch(() => null);
-    if (found && Date.now() - found.mtimeMs > staleDraftMs) await rm(draft, { force: true });
-  }
+  await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+  await writeWholeFile(file, (handle) => handle.writeFile(`${JSON.stringify(witness)}\n`), { replaces: true });
 }
 
 /** How the store sees itself. */
