@@ -14,7 +14,8 @@ import {
   repeatable,
 } from './command.js';
 import { isoFormatter } from './terminal/format.js';
-import { type Output, readerLeft, writeOut } from './terminal/output.js';
+import type { Output } from './terminal/output.js';
+import { readerLeft, writeOut } from './terminal/streams.js';
 
 interface AuditOptions extends Pick<AuditFilter, 'entity' | 'outcome' | 'event'> {
   since?: string;

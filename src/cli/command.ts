@@ -1,9 +1,9 @@
-import { createInterface } from 'node:readline/promises';
 import { Argument, Command, InvalidArgumentError, Option } from 'commander';
 import { DateTime } from 'luxon';
 import { type App, openApp } from '../app.js';
 import type { Entity } from '../model/record.js';
 import { Output } from './terminal/output.js';
+import { ask, hideFromErrors } from './terminal/streams.js';
 
 export interface CommonOptions {
   config?: string;
@@ -45,6 +45,7 @@ export function inApp<Options, Given extends unknown[]>(
       .map((one) => one.name())
       .join(' ');
     const app = await openApp({ configDir: options.config, role, log: 'stderr', readOnly });
+    hideFromErrors(app.secrets.all);
     try {
       const output = new Output({ ...options, secrets: app.secrets.all, timeZone: app.settings.erp.timeZone });
       process.exitCode = (await work({ ...app, output }, options, ...(args.slice(0, -2) as Given))) ?? exitCode.done;
@@ -85,12 +86,7 @@ export class UsageError extends Error {
 export async function confirm(question: string, yes: boolean | undefined): Promise<boolean> {
   if (yes) return true;
   if (!process.stdin.isTTY) throw new UsageError(`${question} There is no terminal to ask on: confirm with --yes.`);
-  const terminal = createInterface({ input: process.stdin, output: process.stderr });
-  try {
-    return /^y(es)?$/i.test((await terminal.question(`${question} [y/N] `)).trim());
-  } finally {
-    terminal.close();
-  }
+  return /^y(es)?$/i.test(await ask(`${question} [y/N]`));
 }
 
 export type Plural = 'customers' | 'orders';

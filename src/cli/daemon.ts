@@ -11,6 +11,7 @@ import { createLogger } from '../ops/logger.js';
 import { StoreError } from '../store/store-error.js';
 import { type CommonOptions, describeCommand, exitCode } from './command.js';
 import { stopSignal } from './terminal/stop-signal.js';
+import { hideFromErrors } from './terminal/streams.js';
 
 const storeWaitMs = 5_000;
 const lingerMs = 2_000;
@@ -30,6 +31,7 @@ async function runDaemon(options: CommonOptions): Promise<void> {
   try {
     app = await openWhenReachable(options, stop.signal);
     if (!app) return;
+    hideFromErrors(app.secrets.all);
     const { context, log, secrets, settings } = app;
     await checkMapping(app);
     log.info('Started', {

@@ -13,6 +13,7 @@ import {
   jsonCommand,
 } from './command.js';
 import { Output } from './terminal/output.js';
+import { writeError } from './terminal/streams.js';
 
 export function erpCommand(): Command {
   return describeCommand(
@@ -58,7 +59,7 @@ function printSideTables(options: CommonOptions & { from: string }): void {
 async function writeEverythingAgain({ context, settings, output }: CommandApp): Promise<number> {
   const busy = await writeAgain(context);
   if (busy !== null) {
-    process.stderr.write(`waybill: ${busy} is writing back right now. Try again in a minute.\n`);
+    writeError(`waybill: ${busy} is writing back right now. Try again in a minute.`);
     return exitCode.failed;
   }
   const { enabled } = settings.writeBack;

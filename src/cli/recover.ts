@@ -6,6 +6,7 @@ import type { UnboundFate } from '../outbound/recovery/recover-messages.js';
 import type { RecoveryHold } from '../outbound/recovery/store-witness.js';
 import { readBindings } from './bindings-file.js';
 import { type CommandApp, confirm, exitCode, inApp, jsonCommand, parseTime, UsageError } from './command.js';
+import { writeError } from './terminal/streams.js';
 
 /** Records that are named on the terminal; `--json` names more. */
 const maxNamed = 10;
@@ -69,7 +70,7 @@ async function recoverStore(app: CommandApp, options: RecoverOptions): Promise<n
   for (const line of plan) {
     output.line(line);
     // The person who is asked must see it, and stdout is for the JSON.
-    if (output.isJson && !options.yes) process.stderr.write(`${output.clean(line)}\n`);
+    if (output.isJson && !options.yes) writeError(line);
   }
   if (options.dryRun) {
     output.json({ environment, dryRun: true, ...shown, to: fate.to });

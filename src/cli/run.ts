@@ -22,6 +22,7 @@ import { sandboxCommand } from './sandbox.js';
 import { statusCommand } from './status.js';
 import { backupCommand, migrateCommand } from './store.js';
 import { resyncCommand, syncCommand } from './sync.js';
+import { write, writeError } from './terminal/streams.js';
 import { webhooksCommand } from './webhooks.js';
 
 /** Every command, new: a command keeps the options that it parsed. */
@@ -65,7 +66,7 @@ export async function run(argv: readonly string[]): Promise<number> {
     .showHelpAfterError('(add --help for the options)');
   for (const command of allCommands()) program.addCommand(command);
   for (const command of [program, ...program.commands, ...program.commands.flatMap((one) => one.commands)])
-    command.exitOverride();
+    command.exitOverride().configureOutput(printing);
 
   try {
     await program.parseAsync([...argv]);
@@ -73,7 +74,8 @@ export async function run(argv: readonly string[]): Promise<number> {
   } catch (error) {
     // Commander has printed its own message already.
     if (error instanceof CommanderError) return error.exitCode === 0 ? exitCode.done : exitCode.usage;
-    process.stderr.write(`waybill: ${describe(error)}\n`);
+    const [first = '', ...more] = describe(error);
+    writeError(`waybill: ${first}`, ...more);
     return isWrongUsage(error) ? exitCode.usage : exitCode.failed;
   }
 }
@@ -85,8 +87,19 @@ function isWrongUsage(error: unknown): boolean {
   return error instanceof ConfigurationError || error instanceof UsageError;
 }
 
-function describe(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
+/** The lines that say what went wrong. A message is one line, unless the error says which lines it has. */
+function describe(error: unknown): readonly string[] {
+  if (!(error instanceof Error)) return [String(error)];
+  if ((error instanceof ConfigurationError || error instanceof ErpError) && error.lines) return error.lines;
   // A bug of ours needs its stack to be found. Every foreseen error has a name of its own and says what to do.
-  return error.name === 'Error' || error.name === 'TypeError' ? (error.stack ?? error.message) : error.message;
+  const isBug = error.name === 'Error' || error.name === 'TypeError';
+  const frames = isBug ? (error.stack ?? '').split('\n').filter((line) => /^ +at /.test(line)) : [];
+  return [isBug ? `${error.name}: ${error.message}` : error.message, ...frames];
 }
+
+/** What commander prints: our own help, and errors that name what was typed. */
+const printing = {
+  writeOut: (text: string) => void write(text),
+  writeErr: (text: string) => writeError(...text.replace(/\n$/, '').split('\n')),
+  outputError: (text: string) => writeError(text.trimEnd()),
+};

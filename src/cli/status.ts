@@ -5,6 +5,7 @@ import { messageStates } from '../outbound/outbox/message.js';
 import { type CommandApp, type CommonOptions, inApp, jsonCommand } from './command.js';
 import { span } from './terminal/format.js';
 import { type MaybeText, Output, shorten } from './terminal/output.js';
+import { hideFromErrors } from './terminal/streams.js';
 
 interface StatusOptions extends CommonOptions {
   check?: boolean;
@@ -35,6 +36,7 @@ async function check(options: StatusOptions): Promise<void> {
   let result: { level: keyof typeof checkExitCodes; text: string };
   try {
     app = await openApp({ configDir: options.config, role: 'status', log: 'stderr', readOnly: true });
+    hideFromErrors(app.secrets.all);
     output = new Output({ ...options, secrets: app.secrets.all });
     result = checkStatus(await statusOf(app));
   } catch (error) {

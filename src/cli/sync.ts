@@ -19,6 +19,7 @@ import {
 import type { Output } from './terminal/output.js';
 import { progressBar } from './terminal/progress-bar.js';
 import { stopSignal } from './terminal/stop-signal.js';
+import { writeError } from './terminal/streams.js';
 
 const shownRecords = 20;
 
@@ -144,9 +145,9 @@ function reportSync(
   output.json({ environment, dryRun, ...result });
   // A person who names a key wants to know that it was not found, not that zero orders went well.
   if (keys && capture && !capture.stopped && capture.read.orders + capture.read.customers === 0) {
-    process.stderr.write(
+    writeError(
       `waybill: none of ${keys.join(', ')} is the key of an eligible record. ` +
-        'A key is the ERP’s primary key, not the number that people know; orders.pending and orders.startFrom say what is eligible.\n',
+        'A key is the ERP’s primary key, not the number that people know; orders.pending and orders.startFrom say what is eligible.',
     );
     return exitCode.failed;
   }

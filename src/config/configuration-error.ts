@@ -16,7 +16,7 @@ export interface ConfigurationProblem {
   hint?: string;
 }
 
-function paragraph(problem: ConfigurationProblem): string {
+function paragraph(problem: ConfigurationProblem): string[] {
   const lines = [`  ${problem.path}: ${problem.message}`];
   if (problem.found !== undefined) {
     lines.push(`      found: ${problem.found}${problem.where === undefined ? '' : ` (${problem.where})`}`);
@@ -25,18 +25,22 @@ function paragraph(problem: ConfigurationProblem): string {
   }
   if (problem.allowed !== undefined) lines.push(`      allowed: ${problem.allowed}`);
   if (problem.hint !== undefined) lines.push(`      try: ${problem.hint}`);
-  return lines.join('\n');
+  return lines;
 }
 
 /** Everything that is wrong with the configuration, at once. The command line prints the message and exits 2. */
 export class ConfigurationError extends Error {
   override readonly name = 'ConfigurationError';
   readonly problems: readonly ConfigurationProblem[];
+  /** The lines of the message. A line break within one of them came with what was found. */
+  readonly lines: readonly string[];
 
   constructor(place: string, problems: readonly ConfigurationProblem[]) {
     const count = problems.length === 1 ? 'one problem' : `${problems.length} problems`;
-    super(`The configuration in ${place} has ${count}:\n\n${problems.map(paragraph).join('\n')}\n`);
+    const lines = [`The configuration in ${place} has ${count}:`, '', ...problems.flatMap(paragraph), ''];
+    super(lines.join('\n'));
     this.problems = problems;
+    this.lines = lines;
   }
 }
 

@@ -140,13 +140,16 @@ export class ErpError extends Error {
   override readonly name = 'ErpError';
   /** The database's own words, for a caller that puts them into a sentence of its own. */
   readonly detail: string;
+  /** The lines of a message that has several. A line break within one of them came from the ERP. */
+  readonly lines: readonly string[] | undefined;
 
   constructor(
     readonly kind: ErpErrorKind,
     message: string,
-    options: { cause?: unknown; detail?: string } = {},
+    options: { cause?: unknown; detail?: string; lines?: readonly string[] } = {},
   ) {
     super(message, { cause: options.cause });
     this.detail = options.detail ?? message;
+    this.lines = options.lines;
   }
 }

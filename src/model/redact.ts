@@ -63,12 +63,15 @@ function hex(number: number, digits: number): string {
     .replace(/[a-f]/g, (digit) => `[${digit}${digit.toUpperCase()}]`);
 }
 
+/** What stands in the place of a secret. */
+export const secretMark = '[secret]';
+
 /** Takes known secrets and bearer tokens out of a text. To be used before a text is cut: half a token is a leak too. */
 export function redact(text: string, secrets: readonly string[]): string {
   let safe = text;
-  for (const secret of secrets.flatMap(writings)) safe = safe.replaceAll(secret, '[secret]');
-  safe = safe.replace(privateKey, '[secret]');
-  return safe.replace(/\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{8,}/gi, '$1 [secret]');
+  for (const secret of secrets.flatMap(writings)) safe = safe.replaceAll(secret, secretMark);
+  safe = safe.replace(privateKey, secretMark);
+  return safe.replace(/\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{8,}/gi, `$1 ${secretMark}`);
 }
 
 /** A private key in PEM, also where its line breaks were escaped, and where its end is missing. */

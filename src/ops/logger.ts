@@ -1,4 +1,5 @@
 import winston from 'winston';
+import { harmless } from '../model/harmless-text.js';
 import { redact } from '../model/redact.js';
 
 interface LoggerOptions {
@@ -26,6 +27,6 @@ export function createLogger(options: LoggerOptions): winston.Logger {
 const MESSAGE = Symbol.for('message');
 
 const redacted = winston.format((info, secrets) => {
-  info[MESSAGE] = redact(String(info[MESSAGE]), secrets as readonly string[]);
+  info[MESSAGE] = harmless(redact(String(info[MESSAGE]), secrets as readonly string[]));
   return info;
 }) as (secrets: readonly string[]) => winston.Logform.Format;

@@ -127,14 +127,24 @@ export class AnswerRedaction {
     return { ...verdict, state: redact(verdict.state, this.secrets()) };
   }
 
-  /** An id is kept and shown as it is. A short secret may be part of an honest one. */
+  /** The JSON that answers a question, with our credentials taken out of every text: what is read of it is kept as it is. */
+  readable(body: string): string {
+    const telling = this.#telling();
+    // Where letters are written as codes, a credential shows only once they are read.
+    const value = body.includes('\\u') ? parseJson(body, deepest) : undefined;
+    const plain = value === undefined ? body : JSON.stringify(value);
+    if (redact(plain, telling) === plain) return body;
+    const redacted = (_name: string, part: unknown) => (typeof part === 'string' ? redact(part, telling) : part);
+    return JSON.stringify(value ?? parseJson(body, deepest), redacted) ?? redact(body, telling);
+  }
+
   #holdsCredential(id: string): boolean {
-    return (
-      redact(
-        id,
-        this.secrets().filter(({ length }) => length >= leastTelling),
-      ) !== id
-    );
+    return redact(id, this.#telling()) !== id;
+  }
+
+  /** What is taken out of texts that are kept as they are, such as ids. A short secret may be part of an honest one. */
+  #telling(): string[] {
+    return this.secrets().filter(({ length }) => length >= leastTelling);
   }
 
   /** The service's own name for the request, by which its support finds it. */

@@ -134,7 +134,7 @@ export class ServiceClient {
   async read<Value>(question: ReadQuestion<Value>, passage: Passage): Promise<Sent<ReadAnswer<Value>>> {
     const { endpoint, path, query, answers } = question;
     const read = (status: number, body: string): ReadAnswer<Value> | string => {
-      const value = question.read(status, body);
+      const value = question.read(status, this.#redaction.readable(body));
       return typeof value === 'string' ? `not what was asked for: ${value}` : { kind: 'read', value };
     };
     const entity = endpoint === 'readOrder' ? 'order' : 'invoice';

@@ -1,11 +1,8 @@
-import { once } from 'node:events';
 import Table from 'cli-table3';
+import { harmlessLine } from '../../model/harmless-text.js';
 import { redact } from '../../model/redact.js';
 import { timeFormatter, withIsoTimes } from './format.js';
-
-/** Control characters, which a terminal obeys, and marks that turn the direction of writing. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern finds control characters
-const controls = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]+/g;
+import { write } from './streams.js';
 
 /** A text, or that there is none to print. */
 export type MaybeText = string | null | false;
@@ -83,43 +80,13 @@ export class Output {
 
   /** A text on one line, safe to print. */
   clean(text: string): string {
-    return redact(text, this.#secrets).replace(controls, ' ');
+    return harmlessLine(redact(text, this.#secrets));
   }
 
   /** JSON in which no string holds a secret. */
   jsonText(value: unknown): string {
-    const text = JSON.stringify(value, (_name, part) =>
-      typeof part === 'string' ? redact(part, this.#secrets) : part,
-    );
-    // JSON itself escapes the controls below a space; the others mean the same when they are escaped.
-    return text.replace(controls, (marks) =>
-      [...marks].map((mark) => `\\u${mark.charCodeAt(0).toString(16).padStart(4, '0')}`).join(''),
-    );
+    return JSON.stringify(value, (_name, part) => (typeof part === 'string' ? redact(part, this.#secrets) : part));
   }
-}
-
-let readerHasLeft = false;
-process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  // The reader in `waybill audit | head` has seen enough, which is no failure.
-  if (error.code !== 'EPIPE') throw error;
-  readerHasLeft = true;
-});
-
-function write(text: string): boolean {
-  return readerHasLeft || process.stdout.write(text);
-}
-
-/** Writes to stdout and waits while the reader is slow, so that a long list does not pile up in memory. */
-export async function writeOut(text: string): Promise<void> {
-  if (write(text)) return;
-  await once(process.stdout, 'drain').catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') throw error;
-  });
-}
-
-/** The reader of stdout has gone: a long list may end here. */
-export function readerLeft(): boolean {
-  return readerHasLeft;
 }
 
 /** Cuts a longer text, which then ends in `…`. */

@@ -69,8 +69,8 @@ export async function planMapping(snapshot: ErpSnapshot, settings: ErpSource, id
   if (faults.length > 0 || orders === null || lines === null || scale === null) {
     const kind = planner.queryFailed ? 'query' : 'mapping';
     const count = faults.length === 1 ? 'One setting does' : `${faults.length} settings do`;
-    const list = faults.map((fault) => `  ${fault}`).join('\n');
-    throw new ErpError(kind, `${count} not fit the ERP database ${identity}:\n${list}`);
+    const lines = [`${count} not fit the ERP database ${identity}:`, ...faults.map((fault) => `  ${fault}`)];
+    throw new ErpError(kind, lines.join('\n'), { lines });
   }
   return { orders, lines, customers, isTried, context: { timeZone, scale, rounding } };
 }

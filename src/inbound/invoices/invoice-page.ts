@@ -3,15 +3,18 @@ import { z } from 'zod';
 import type { InvoicesSettings } from '../../config/sections/invoices.js';
 import { valueAt } from '../../model/json-place.js';
 import type { Invoice } from '../../model/record.js';
+import { secretMark } from '../../model/redact.js';
+
+/** A name that holds our credential can be kept neither as it is nor without it. */
+const name = z
+  .string()
+  .max(255)
+  .refine((given) => !given.includes(secretMark), 'holds our credential');
 
 const invoice = z.object({
-  invoice_no: z.string().min(1).max(255),
+  invoice_no: name.min(1),
   // Services write null for "none".
-  customer_code: z
-    .string()
-    .max(255)
-    .nullish()
-    .transform((code) => code ?? undefined),
+  customer_code: name.nullish().transform((code) => code ?? undefined),
   amount: z.number().int().safe(),
   due_date: z.iso.date(),
   status: z.string().min(1).max(64),
@@ -78,13 +81,13 @@ function readRow(row: unknown, customer: string | null, nameless: Map<string, nu
     const malformed = `customer_code: it belongs to ${invoice.customer_code}, and ${customer} was asked for`;
     return { key, malformed, invoiceNo: invoice.invoice_no };
   }
-  if (typeof number === 'string' && number !== '' && number.length <= 255)
-    return { key: `=${number}`, malformed: invoice, invoiceNo: number };
-  // Without a number it is known by what it holds; two alike on one page are two.
+  const isNamed = typeof number === 'string' && number !== '' && number.length <= 255;
+  if (isNamed && !number.includes(secretMark)) return { key: `=${number}`, malformed: invoice, invoiceNo: number };
+  // Without a number of its own it is known by what it holds; two alike on one page are two.
   const hash = createHash('sha256')
     .update(JSON.stringify(row) ?? '')
     .digest('hex');
   const nth = (nameless.get(hash) ?? 0) + 1;
   nameless.set(hash, nth);
-  return { key: `?${hash}#${nth}`, malformed: invoice, invoiceNo: null };
+  return { key: `?${hash}#${nth}`, malformed: invoice, invoiceNo: isNamed ? number : null };
 }

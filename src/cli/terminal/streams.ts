@@ -1,0 +1,56 @@
+import { once } from 'node:events';
+import { createInterface } from 'node:readline/promises';
+import { harmless, harmlessLine } from '../../model/harmless-text.js';
+import { redact } from '../../model/redact.js';
+
+/*
+ * The one writer of stdout and stderr. Texts of the ERP, the service or an operator may stand in whatever is printed, so no
+ * character passes here that a terminal would obey. Line feeds do: callers take them out of texts that are not theirs.
+ */
+
+let secrets: readonly string[] = [];
+
+/** From now on these stand in nothing that goes to stderr. The list may grow. */
+export function hideFromErrors(all: readonly string[]): void {
+  secrets = all;
+}
+
+let readerHasLeft = false;
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  // The reader in `waybill audit | head` has seen enough, which is no failure.
+  if (error.code !== 'EPIPE') throw error;
+  readerHasLeft = true;
+});
+
+/** @returns false while the reader is slow */
+export function write(text: string): boolean {
+  return readerHasLeft || process.stdout.write(harmless(text));
+}
+
+/** Writes to stdout and waits while the reader is slow, so that a long list does not pile up in memory. */
+export async function writeOut(text: string): Promise<void> {
+  if (write(text)) return;
+  await once(process.stdout, 'drain').catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error;
+  });
+}
+
+/** The reader of stdout has gone: a long list may end here. */
+export function readerLeft(): boolean {
+  return readerHasLeft;
+}
+
+/** Writes lines to stderr. A line break in one of them becomes a space. */
+export function writeError(...lines: readonly string[]): void {
+  process.stderr.write(lines.map((line) => `${harmlessLine(redact(line, secrets))}\n`).join(''));
+}
+
+/** Asks on the terminal, and waits for the answer. */
+export async function ask(question: string): Promise<string> {
+  const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    return (await terminal.question(`${harmlessLine(redact(question, secrets))} `)).trim();
+  } finally {
+    terminal.close();
+  }
+}

@@ -1,0 +1,197 @@
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from '@photostructure/sqlite';
+import { expect } from 'chai';
+import type { Command } from 'commander';
+import { allCommands } from '../../src/cli/run.js';
+import { insertEvent } from '../../src/inbound/webhooks/webhook-rows.js';
+import { insertAdoptions } from '../../src/outbound/outbox/adoptions.js';
+import { raiseAlert } from '../../src/store/alerts.js';
+import { pauseLane } from '../../src/store/lane-pauses.js';
+import { projectRoot } from '../support/project-root.js';
+import { answers, type Installation, onBothStores } from './installation.js';
+
+/** Clears the screen, in two ways; turns the line around; begins lines that look like ours. */
+const hostile = 'X\u001b[2J\u009b2J\u200f\u202e\u2066\u2028\u2029\u0085\r\nWhat you can do:\tforged';
+const forged = /^What you can do:.*forged/m;
+
+/** Every command with what makes it say what it knows of the hostile records. */
+const calls: Record<string, readonly string[][]> = {
+  sync: [['capture', '--dry-run'], ['capture', '--dry-run', '--key', hostile], ['capture'], ['pull', '--dry-run']],
+  resync: [
+    ['orders', '--plan'],
+    ['orders', '--dry-run', '--key', hostile],
+    ['orders', '--from', hostile],
+  ],
+  'go-live': [['--dry-run'], ['--standby', '--reason', hostile]],
+  pause: [['pull', '--reason', hostile]],
+  resume: [['pull', '--reason', hostile]],
+  confirm: [
+    ['--dry-run'],
+    ['orders', '--dry-run', '--key', hostile],
+    ['invoices', '--dry-run'],
+    ['orders', '--reason', hostile],
+  ],
+  outbox: [[], ['--group-by', 'reason'], ['--state', 'parked'], ['--key', hostile], ['--reason-like', hostile]],
+  'outbox retry': [['--state', 'parked', '--reason', hostile]],
+  'outbox discard': [['--key', hostile, '--reason', hostile]],
+  'outbox resolve': [
+    ['--delivered', '--entity', 'order', '--file', 'LIST', '--reason', hostile, '--yes'],
+    ['--look-up', '--key', hostile, '--reason', hostile],
+  ],
+  explain: [
+    ['order', hostile],
+    ['order', '4711'],
+    ['order', 'twice'],
+    ['order', `${hostile}?`],
+    ['customer', hostile],
+  ],
+  forget: [
+    ['customer', hostile, '--reason', hostile],
+    ['customer', 'twice', '--reason', hostile],
+  ],
+  audit: [['--limit', '500'], ['--csv'], ['--since', hostile], ['--outcome', hostile]],
+  invoices: [[], ['--left'], ['--malformed']],
+  webhooks: [[]],
+  status: [[], ['--check']],
+  recover: [['--dry-run'], ['--dry-run', '--sent-since', hostile]],
+  rekey: [
+    ['orders', '--dry-run'],
+    ['customers', '--same', '--dry-run'],
+  ],
+  adopt: [['orders', '--file', 'LIST', '--dry-run']],
+  'bindings adopted': [[], ['--open']],
+  'bindings export': [['FILE']],
+  'erp side-tables': [['--from', hostile]],
+  'erp write-again': [[]],
+  backup: [['LIST']],
+  migrate: [[]],
+  sandbox: [
+    ['--port', hostile],
+    ['--customers', hostile],
+  ],
+  demo: [['--orders', hostile]],
+  daemon: [[hostile]],
+};
+
+function leaves(command: Command, path = ''): string[] {
+  const name = `${path}${command.name()}`;
+  const below = command.commands.flatMap((one) => leaves(one, `${name} `));
+  return below.length > 0 && name !== 'outbox' ? below : [name, ...below];
+}
+
+describe('text from outside, on every command', () => {
+  it('is tried with all of them', () => {
+    expect(Object.keys(calls).sort()).to.deep.equal(
+      allCommands()
+        .flatMap((one) => leaves(one))
+        .sort(),
+    );
+  });
+
+  it('has one way to stdout and stderr', () => {
+    const sources = readdirSync(join(projectRoot, 'src'), { recursive: true, encoding: 'utf8' });
+    const writers = sources.filter(
+      (file) =>
+        file.endsWith('.ts') &&
+        /process\.std(out|err)|console\.|createInterface\([^)]*output/.test(
+          readFileSync(join(projectRoot, 'src', file), 'utf8'),
+        ),
+    );
+    // The bar is made of our own words and numbers alone.
+    expect(writers.sort()).to.deep.equal(['cli/terminal/progress-bar.ts', 'cli/terminal/streams.ts']);
+  });
+
+  onBothStores((installation) => {
+    for (const [name, lines] of Object.entries(calls))
+      it(`reaches no stream of ${name} as it came`, async () => {
+        await fill(installation);
+        const list = join(installation.configDir, 'list.csv');
+        writeFileSync(list, `key;id\n"${hostile}";"id-1"\n"${hostile}";"id-2"\n"4711";"${hostile}"\n`);
+        const files: Record<string, string> = { LIST: list, FILE: join(installation.configDir, hostile) };
+        const isJson = !['pause', 'resume', 'migrate', 'daemon'].includes(name);
+        for (const line of lines)
+          for (const more of isJson && line[0] !== '--csv' ? [[], ['--json']] : [[]]) {
+            const argv = [...name.split(' '), ...line.map((part) => files[part] ?? part), ...more];
+            const { stdout, stderr } = await installation.waybill(...argv);
+            const said = `${argv.join(' ')}\n${stdout}\n${stderr}`;
+            // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not be there
+            const raw = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/;
+            expect(stdout, said).to.not.match(raw).and.not.match(forged);
+            expect(stderr, said).to.not.match(raw).and.not.match(forged);
+            if (more.length > 0 && stdout !== '') expect(() => JSON.parse(stdout), said).to.not.throw();
+          }
+      });
+  });
+});
+
+/** An ERP and a store whose every text is hostile. */
+async function fill({ app, configDir, capture, deliver }: Installation): Promise<void> {
+  const database = new DatabaseSync(join(configDir, 'erp.sqlite'));
+  database.exec(`
+    CREATE TABLE customers (id TEXT PRIMARY KEY, code TEXT);
+    CREATE TABLE orders (id TEXT PRIMARY KEY, order_no TEXT, customer_id TEXT, created_at TEXT);
+    CREATE TABLE lines (order_id TEXT, line_no INTEGER, sku TEXT, quantity INTEGER, unit_price TEXT);`);
+  const add = (sql: string, ...values: string[]) => database.prepare(sql).run(...values);
+  add("INSERT INTO customers VALUES (?, ?), ('other', NULL)", hostile, hostile);
+  add("INSERT INTO orders VALUES (?, ?, ?, '2026-11-02')", hostile, hostile, hostile);
+  add("INSERT INTO orders VALUES ('bad', ?, 'other', '2026-11-02')", hostile);
+  add("INSERT INTO lines VALUES (?, 1, ?, 1, '12.50'), ('bad', 1, 'A', 1, ?)", hostile, hostile, hostile);
+  database.close();
+
+  await capture(
+    { entity: 'order', sourceKey: '4711', number: hostile },
+    { entity: 'customer', sourceKey: hostile, number: 'twice' },
+    { entity: 'customer', sourceKey: `${hostile}2`, number: 'twice' },
+    { entity: 'order', sourceKey: `${hostile}2`, number: 'twice', unmapped: hostile },
+    { entity: 'order', sourceKey: `${hostile}3`, number: 'twice' },
+  );
+  await deliver((request) =>
+    request.body.includes(`"${'SO-4711'}"`) ? answers.created(hostile) : answers.refused(hostile),
+  );
+  await capture({
+    entity: 'order',
+    sourceKey: '4711',
+    number: hostile,
+    operation: 'update',
+    revision: 2,
+    record: { customer_code: hostile, items: [], [hostile]: hostile },
+  });
+  await app.store.transaction('arrange a test', async (tx) => {
+    await tx.run("UPDATE outbox_message SET state='parked', park_class='held', reason=? WHERE operation='update'", [
+      hostile,
+    ]);
+    const invoice = `INSERT INTO invoice (invoice_no, customer_code, amount, due_date, status, first_listed_at,
+      last_listed_at, unlisted_at, left_status, drop_held_at) VALUES (?,?,7,'2026-12-01',?,1,1,?,?,?)`;
+    await tx.run(invoice, [hostile, hostile, hostile.slice(0, 60), null, null, 2]);
+    await tx.run(invoice, [`${hostile}2`, hostile, hostile.slice(0, 60), 3, hostile.slice(0, 60), null]);
+    await tx.run(
+      "INSERT INTO invoice_malformed (list_customer, list_state, row_key, invoice_no, reason, since_at) VALUES ('','','k',?,?,1)",
+      [hostile, hostile],
+    );
+    await insertEvent(tx, { id: hostile, type: hostile, about: 'invoice', subject: hostile }, '{}', 1_700_000_000_000);
+    await insertAdoptions(
+      tx,
+      [
+        {
+          entity: 'customer',
+          sourceKey: hostile,
+          serviceId: hostile,
+          from: 'file',
+          actor: hostile,
+          differs: [hostile],
+        },
+      ],
+      1,
+    );
+    await raiseAlert(tx, hostile.slice(0, 60), hostile, 1);
+    await pauseLane(tx, {
+      lane: 'deliver',
+      cause: 'misconfigured',
+      until_at: null,
+      reason: hostile,
+      actor: hostile,
+      since_at: 1,
+    });
+  });
+}
