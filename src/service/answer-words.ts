@@ -15,7 +15,6 @@ const maxLength = 300;
 /** What a person would read. The patterns below take time that grows with the square of a hostile text. */
 const maxRead = 10_000;
 const maxDetails = 5;
-const deepest = 100;
 
 /**
  * Makes one line of whatever a service calls an error: problem+json (RFC 9457), {error:{code,message}}, {message},
@@ -23,7 +22,7 @@ const deepest = 100;
  * @param places where a JSON body says it; see `service.errorBody`
  */
 export function errorBody(body: string, places: ErrorPlaces = usualErrorPlaces): ErrorBody {
-  const value = parseJson(body, deepest);
+  const value = parseJson(body);
   if (typeof value === 'object' && value !== null) {
     const code = firstText(value, places.code);
     const words = firstText(value, places.message);

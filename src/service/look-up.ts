@@ -7,9 +7,6 @@ import { acknowledgedId, idIsCode } from './acknowledgement.js';
 import type { Expectation } from './judge.js';
 import { parseJson } from './parse-json.js';
 
-/** What is found is compared and kept with all that is in it. */
-const deepest = 100;
-
 type Fields = { [name: string]: JsonValue };
 
 /** Path and query of a look-up, or why this record can't be looked up. Pure. */
@@ -54,7 +51,7 @@ export function expectFinding(
 /** What the body of a look-up's success proves. */
 function readLookUp(endpoint: LookUpEndpoint, record: Fields, idempotencyKey: string, text: string): LookUpFinding {
   const odd = (reason: string): LookUpFinding => ({ kind: 'odd', reason });
-  const body = parseJson(text, deepest);
+  const body = parseJson(text);
   if (!isFields(body) && !Array.isArray(body)) return odd('the answer is no JSON object');
   const list = endpoint.list === undefined ? body : valueAt(body, endpoint.list);
   if (endpoint.list !== undefined && !Array.isArray(list)) return odd(`the answer has no list ${endpoint.list}`);
@@ -128,7 +125,7 @@ export function customerInAnswer(
 ): FoundRecord | null {
   const { adoption } = service;
   if (adoption.customers === 'off' || adoption.answerRecord === undefined) return null;
-  const carried = valueAt(parseJson(body, deepest), adoption.answerRecord);
+  const carried = valueAt(parseJson(body), adoption.answerRecord);
   if (!isFields(carried)) return null;
   const finding = readLookUp(byCode(service), record, '', JSON.stringify(carried));
   return finding.kind === 'found' ? finding : null;

@@ -5,21 +5,22 @@
  * - A name that stands twice in one object makes the whole ambiguous (RFC 8259, 4): no JSON.
  * - A number that JavaScript would round comes as the text of its digits. So an id keeps every digit, and an amount is
  *   refused by a caller that asks for a number.
+ * - What is nested deeper than `deepest` is no JSON: code that walks through it would run out of stack.
  *
  * A byte order mark before it is no reason to doubt an acknowledgement (RFC 8259, 8.1).
- * @param deepest what is nested deeper is no JSON; for callers that walk through all of it and would run out of stack
  */
-export function parseJson(text: string, deepest = Number.POSITIVE_INFINITY): unknown {
+export function parseJson(text: string): unknown {
   const json = text.replace(/^\uFEFF/, '');
   try {
     const value: unknown = JSON.parse(json);
-    const exact = withExactNumbers(json, deepest);
+    const exact = withExactNumbers(json);
     return exact === json ? value : exact === null ? undefined : JSON.parse(exact);
   } catch {
     return undefined;
   }
 }
 
+const deepest = 100;
 const number = /-?\d[\d.eE+-]*/y;
 
 /**
@@ -28,7 +29,7 @@ const number = /-?\d[\d.eE+-]*/y;
  * a pattern for strings runs out of stack on long ones.
  * @param json known to be well-formed
  */
-function withExactNumbers(json: string, deepest: number): string | null {
+function withExactNumbers(json: string): string | null {
   /** For each open object the names so far; null for an open list. */
   const open: (Set<string> | null)[] = [];
   let isName = false;

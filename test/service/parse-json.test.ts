@@ -6,6 +6,8 @@ const withoutRounded = (_: string, value: unknown) =>
   Number.isInteger(value) && !Number.isSafeInteger(value) ? 0 : value;
 
 describe('JSON from the service', () => {
+  const nested = (depth: number) => `${'['.repeat(depth)}${']'.repeat(depth)}`;
+
   it('is what JSON.parse reads, where nothing is repeated or rounded', () => {
     fc.assert(
       fc.property(fc.jsonValue(), fc.nat(2), (value, indent) => {
@@ -94,6 +96,11 @@ describe('JSON from the service', () => {
       `{"a":"${'\\\\'.repeat(1_000_000)}"}`,
     ])
       expect(parseJson(text)).to.deep.equal(JSON.parse(text));
-    expect(parseJson(`${'['.repeat(200_000)}${']'.repeat(200_000)}`)).to.be.an('array');
+    expect(parseJson(nested(100))).to.be.an('array');
+  });
+
+  it('is none when it is nested so deep that code which walks through it would run out of stack', () => {
+    for (const depth of [101, 10_000, 200_000]) expect(parseJson(nested(depth)), String(depth)).to.equal(undefined);
+    expect(parseJson(`{"data":[{"a":${nested(200_000)}}],"total":1}`)).to.equal(undefined);
   });
 });

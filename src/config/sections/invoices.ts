@@ -24,6 +24,11 @@ export const invoicesSettings = group('How unpaid invoices are read back.', {
   maxPasses: whole(2, 20, 'readings')
     .default(5)
     .describe('How often one pull may read the list until two readings in a row prove it.'),
+  maxListed: whole(1, 10_000_000, 'invoices')
+    .default(250_000)
+    .describe(
+      'How many invoices the lists of one pull may hold. Of a list whose total is larger, Waybill takes what it has met, takes nothing off, and says so.',
+    ),
   readsPerPull: whole(0, 1_000, 'invoices')
     .default(50)
     .describe(

@@ -30,7 +30,9 @@ export const webhookSettings = group(
       .describe('How far the time of an event may be from ours, before or after. Other events are refused.'),
     maxConnections: whole(1, 10_000, 'connections')
       .default(256)
-      .describe('Connections at once; further ones are closed.'),
+      .describe(
+        'Connections at once. If there are more, the one that has kept us waiting longest for a request is closed.',
+      ),
     requestSeconds: decimal(1, 60)
       .default(5)
       .describe('How long a request may take to arrive, headers and body; slower ones are cut off.'),

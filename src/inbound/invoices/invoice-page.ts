@@ -51,6 +51,8 @@ export function readInvoicePage(
   fields: InvoicesSettings['paging']['fields'],
   customer: string | null = null,
 ): InvoicePage | string {
+  if (value === undefined)
+    return 'the page is no JSON that can be read: broken, a name twice in one object, or nested too deep';
   const rows = valueAt(value, fields.invoices);
   const total = valueAt(value, fields.total);
   const page = valueAt(value, fields.page);

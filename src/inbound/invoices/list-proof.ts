@@ -75,11 +75,15 @@ export function beginPasses(lists: number, limit: number): PassState {
   };
 }
 
-/** What follows from a page. `state` stays as it is. */
+/**
+ * What follows from a page. `state` stays as it is.
+ * @param room so many invoices may these lists hold: a service that names a larger total could have them read for ever
+ */
 export function afterPage(
   state: PassState,
   seen: PageSeen,
   maxPasses: number,
+  room = Number.POSITIVE_INFINITY,
 ): { state: PassState; verdict: PassVerdict } {
   const next: PassState = {
     ...state,
@@ -95,6 +99,11 @@ export function afterPage(
   list.again += seen.again;
   if (seen.total !== null) list.totalLast = seen.total;
   if (state.page === 0) list.totalFirst = seen.total;
+  const total = next.lists.reduce((sum, { totalLast }) => sum + (totalLast ?? 0), 0);
+  if (total > room) {
+    const reason = `the service says that there are ${total} invoices, and this pull has room for ${room} more (invoices.maxListed). Compare invoices.paging.fields.total with the answer; if the number is right, raise invoices.maxListed`;
+    return { state: next, verdict: { kind: 'unproven', reason } };
+  }
   if (!isListOver(next, seen)) {
     next.largest = Math.max(next.largest, seen.rows);
     return { state: next, verdict: { kind: 'more' } };

@@ -20,6 +20,8 @@ export interface PullProgress {
   mostPasses: number;
   /** Invoices that the service says there are, in the groups of lists that were read. */
   serviceTotal: number;
+  /** Invoices that the last reading of each of these groups met. */
+  listed: number;
   /** Why the first group of lists that was not proven is not; null: all were proven so far. */
   doubt: string | null;
   /** Why no reading can prove the group of lists that is being read. */
@@ -71,6 +73,7 @@ export async function openPull(tx: Tx, { invoices, service }: Settings, nowMs: n
     requests: 0,
     mostPasses: 0,
     serviceTotal: 0,
+    listed: 0,
     doubt: null,
     asked: 0,
   };

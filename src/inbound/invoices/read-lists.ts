@@ -24,7 +24,7 @@ export async function readLists(
   pull: OpenPull,
   onProgress?: (progress: { staged: number; total: number }) => void,
 ): Promise<string | null> {
-  const { states, scope, pageSize, maxPasses, paging } = settings.invoices;
+  const { states, scope, pageSize, maxPasses, maxListed, paging } = settings.invoices;
   const { path, successStatus } = settings.service.endpoints.listInvoices;
   while (pull.progress.phase === 'reading') {
     const { progress } = pull;
@@ -83,7 +83,7 @@ export async function readLists(
         total: isPage ? answer.total : null,
         isAnotherPage: isPage && answer.page !== null && answer.page !== page,
       };
-      const after = afterPage(passes, seen, maxPasses);
+      const after = afterPage(passes, seen, maxPasses, Math.max(0, maxListed - progress.listed));
       const { requests } = questions;
       const next: PullProgress = { ...progress, passes: after.state, pages: progress.pages + 1, requests };
       if (after.state.pass > passes.pass) await forgetDueReads(tx, customer);
@@ -93,7 +93,12 @@ export async function readLists(
         return next;
       }
       next.mostPasses = Math.max(next.mostPasses, after.state.pass);
-      next.serviceTotal += after.state.lists.reduce((sum, { totalFirst }) => sum + (totalFirst ?? 0), 0);
+      next.listed += after.state.lists.reduce((sum, { met }) => sum + met, 0);
+      const serviceTotal = after.state.lists.reduce(
+        (sum, { totalFirst }) => sum + (totalFirst ?? 0),
+        next.serviceTotal,
+      );
+      next.serviceTotal = Math.min(serviceTotal, Number.MAX_SAFE_INTEGER);
       const doubt = after.verdict.kind === 'unproven' ? after.verdict.reason : (next.groupDoubt ?? null);
       const ended = await endCustomer(tx, next, doubt);
       await saveProgress(tx, pull.id, ended, nowMs);

@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import type { WebhookSettings } from '../../config/sections/webhooks.js';
 import type { WebhookHandler } from './webhook-handler.js';
 
@@ -30,9 +30,10 @@ export async function listenForWebhooks(
       connectionsCheckingInterval: Math.min(1_000, requestMs / 2),
       keepAliveTimeout: 5_000,
     },
-    (request, response) => serve(request, response, handler, settings.maxBodyBytes),
+    (request, response) => serve(request, response, handler, settings.maxBodyBytes, connections),
   );
-  server.maxConnections = settings.maxConnections;
+  const connections = new Connections(settings.maxConnections);
+  server.on('connection', (socket) => connections.add(socket));
   // Half a request, or one that is no HTTP, gets no answer.
   server.on('clientError', (_error, socket) => socket.destroy());
   // "Expect: 100-continue" asks before it sends: a refusal then costs no body at all.
@@ -41,7 +42,7 @@ export async function listenForWebhooks(
     if (refused !== null) end(response, refused, true);
     else {
       response.writeContinue();
-      serve(request, response, handler, settings.maxBodyBytes);
+      serve(request, response, handler, settings.maxBodyBytes, connections);
     }
   });
   await new Promise<void>((resolve, reject) => {
@@ -62,7 +63,48 @@ export async function listenForWebhooks(
   };
 }
 
-function serve(request: IncomingMessage, response: ServerResponse, handler: WebhookHandler, maxBytes: number): void {
+/**
+ * At most so many at once. What has not sent a whole request makes room, the longest first: a stranger who opens connections
+ * and is silent, or sends drop by drop, can not keep out a sender that has something to say.
+ */
+class Connections {
+  readonly #open = new Set<Socket>();
+  /** Those that no whole request has come from, in the order in which they began to wait for one. */
+  readonly #waiting = new Set<Socket>();
+
+  constructor(private readonly most: number) {}
+
+  add(socket: Socket): void {
+    this.#open.add(socket);
+    this.#waiting.add(socket);
+    socket.once('close', () => this.#remove(socket));
+    const [longest] = this.#waiting;
+    if (this.#open.size <= this.most || longest === undefined) return;
+    this.#remove(longest);
+    longest.destroy();
+  }
+
+  /** A whole request has come; the connection waits for another one when it is answered. */
+  serves(socket: Socket, response: ServerResponse): void {
+    this.#waiting.delete(socket);
+    response.once('close', () => {
+      if (this.#open.has(socket)) this.#waiting.add(socket);
+    });
+  }
+
+  #remove(socket: Socket): void {
+    this.#open.delete(socket);
+    this.#waiting.delete(socket);
+  }
+}
+
+function serve(
+  request: IncomingMessage,
+  response: ServerResponse,
+  handler: WebhookHandler,
+  maxBytes: number,
+  connections: Connections,
+): void {
   const { method = '', url = '', headers } = request;
   const refused = handler.refuse({ method, url, headers });
   if (refused !== null) {
@@ -81,6 +123,7 @@ function serve(request: IncomingMessage, response: ServerResponse, handler: Webh
     parts.push(part);
   });
   request.on('end', () => {
+    connections.serves(request.socket, response);
     void handler
       .handle({ method, url, headers, body: Buffer.concat(parts, bytes) })
       .then((status) => end(response, status, false));

@@ -156,7 +156,7 @@ const tables = (id: string, longText: string): Record<string, string> => ({
   invoice_pull: `
     id ${id}, outcome VARCHAR(16) NOT NULL, reason VARCHAR(1000) NULL,
     started_at BIGINT NOT NULL, ended_at BIGINT NULL,
-    pages INT NOT NULL DEFAULT 0, listed INT NOT NULL DEFAULT 0, service_total INT NULL,
+    pages INT NOT NULL DEFAULT 0, listed INT NOT NULL DEFAULT 0, service_total BIGINT NULL,
     added INT NOT NULL DEFAULT 0, changed INT NOT NULL DEFAULT 0, unlisted INT NOT NULL DEFAULT 0,
     malformed INT NOT NULL DEFAULT 0, states VARCHAR(1500) NOT NULL DEFAULT 'unpaid',
     passes INT NOT NULL DEFAULT 0, asked INT NOT NULL DEFAULT 0, missed INT NOT NULL DEFAULT 0,

@@ -27,6 +27,50 @@ describe('the proof of a list', () => {
     return { state, verdict };
   }
 
+  it('is given up at once where the service names more than there is room for, also when the total only grows to that', () => {
+    const reasonOf = (pages: [number, number][], room: number) => {
+      let state = beginPasses(2, 10);
+      for (const [rows, total] of pages) {
+        const after = afterPage(state, { rows, fresh: rows, again: 0, total, isAnotherPage: false }, 5, room);
+        if (after.verdict.kind === 'unproven') return after.verdict.reason;
+        state = after.state;
+      }
+      return null;
+    };
+    expect(reasonOf([[10, 9e15]], 100))
+      .to.contain('9000000000000000 invoices')
+      .and.to.contain('room for 100')
+      .and.to.contain('invoices.maxListed');
+    expect(
+      reasonOf(
+        [
+          [10, 20],
+          [10, 101],
+        ],
+        100,
+      ),
+    ).to.contain('101 invoices');
+    // Both lists of the group.
+    expect(
+      reasonOf(
+        [
+          [60, 60],
+          [41, 41],
+        ],
+        100,
+      ),
+    ).to.contain('101 invoices');
+    expect(
+      reasonOf(
+        [
+          [60, 60],
+          [40, 40],
+        ],
+        100,
+      ),
+    ).to.equal(null);
+  });
+
   it('is two readings that met the same, as many as the service says', () => {
     const twice: [string[], number][] = [
       [['a', 'b'], 3],

@@ -632,6 +632,54 @@ onBothLabs('pull', (kit) => {
       expect((await pausesOf(kit)).map(({ until_at }) => Number(until_at))).to.deep.equal([until]);
     });
 
+  /** A service that gives such a page to each request for one. */
+  const pulledFrom = async (page: (nth: number) => string, settings: object) => {
+    let pages = 0;
+    const server = http.createServer((_request, response) => {
+      response.writeHead(200, { 'Content-Type': 'application/json' });
+      response.end(page(++pages));
+    });
+    await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+    try {
+      const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+      const lab = (await kit.start({ customers: 1, orders: 1 })).another({
+        settings: { ...settings, service: { baseUrl } },
+      });
+      return { result: await lab.pull(), pages };
+    } finally {
+      server.closeAllConnections();
+      await new Promise((closed) => server.close(closed));
+    }
+  };
+  const invoiceOf = (number: number) => ({
+    invoice_no: `I-${number}`,
+    amount: 1,
+    due_date: '2026-12-01',
+    status: 'unpaid',
+  });
+
+  for (const [what, totalOn, met] of [
+    ['says', () => 9e15, 3],
+    ['comes to say on its pages', (nth: number) => nth * 20, 9],
+  ] as const)
+    it(`ends where the service ${what} a total that no list can have, and says which setting bounds it`, async () => {
+      const { result, pages } = await pulledFrom(
+        (nth) => JSON.stringify({ data: [0, 1, 2].map((i) => invoiceOf(nth * 3 + i)), total: totalOn(nth) }),
+        { invoices: { maxListed: 50 } },
+      );
+      expect(result).to.include({ outcome: 'unproven', pages, unpaid: met });
+      expect(result.reason).to.contain('room for 50').and.to.contain('invoices.maxListed');
+      expect(pages).to.equal(met / 3);
+      expect(await kit.rows('SELECT COUNT(*) AS n FROM invoice_staging')).to.deep.equal([{ n: 0 }]);
+    });
+
+  it('fails with its reason at a page that is nested too deep to be walked through', async () => {
+    const nested = `${'['.repeat(200_000)}${']'.repeat(200_000)}`;
+    const { result } = await pulledFrom(() => `{"data":[{"a":${nested}}],"total":1}`, {});
+    expect(result.outcome).to.equal('failed');
+    expect(result.reason).to.contain('page 1 of unpaid could not be read').and.to.contain('nested too deep');
+  });
+
   it('puts no secret on record that whoever gives tokens echoes', async () => {
     const clientSecret = 'canary+/&="secret';
     const server = http.createServer((request, response) => {

@@ -173,17 +173,55 @@ describe('the listener for webhooks', () => {
     expect(await raw('\u0016\u0003\u0001 not http at all\r\n\r\n')).to.equal('');
   });
 
-  it('holds no more connections than it was told', async () => {
-    await start({ maxConnections: 2 });
-    const open = await Promise.all(
-      [1, 2].map(async () => {
+  /** Opens connections that send so much and then fall silent. */
+  const hold = (many: number, text: string) =>
+    Promise.all(
+      Array.from({ length: many }, async () => {
         const socket = connect(listener.port, '127.0.0.1');
         sockets.push(socket);
+        socket.on('error', () => undefined);
         await once(socket, 'connect');
+        socket.write(text);
         return socket;
       }),
     );
-    expect(await raw('POST /webhooks HTTP/1.1\r\n')).to.equal('');
-    for (const socket of open) expect(socket.destroyed).to.equal(false);
+  const head = 'POST /webhooks HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n';
+
+  it('holds no more connections than it was told: what is silent longest makes room', async () => {
+    await start({ maxConnections: 2, requestSeconds: 60 });
+    const [first, second] = (await hold(2, 'POST /webhooks HTTP/1.1\r\n')) as [Socket, Socket];
+    const closed = once(first, 'close');
+    const [third] = (await hold(1, '')) as [Socket];
+    await closed;
+    expect([second.destroyed, third.destroyed]).to.deep.equal([false, false]);
+  });
+
+  for (const [what, text] of [
+    ['nothing', ''],
+    ['half of their headers', head],
+    ['half of a body', `${head}content-length: 100\r\n\r\n{`],
+  ] as const)
+    it(`serves a sender at once while four times as many connections as it holds send ${what}`, async () => {
+      await start({ maxConnections: 10, requestSeconds: 60 });
+      await hold(40, text);
+      expect(await post(paidEvent('INV-1'))).to.equal(204);
+      expect(kept).to.have.length(1);
+    });
+
+  it('does not close a connection whose event is being stored to make room for others', async () => {
+    await start({ maxConnections: 2, requestSeconds: 60 });
+    let release = () => {};
+    const isStoring = new Promise<void>((storing) => {
+      keep = () =>
+        new Promise((stored) => {
+          release = () => stored(true);
+          storing();
+        });
+    });
+    const answer = post(paidEvent('INV-1'));
+    await isStoring;
+    await hold(20, '');
+    release();
+    expect(await answer).to.equal(204);
   });
 });
