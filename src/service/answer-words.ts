@@ -130,11 +130,11 @@ export class AnswerRedaction {
   readable(body: string): string {
     const telling = this.#telling();
     // Where letters are written as codes, a credential shows only once they are read.
-    const value = body.includes('\\u') ? parseJson(body, deepest) : undefined;
+    const value = body.includes('\\u') ? parseJson(body) : undefined;
     const plain = value === undefined ? body : JSON.stringify(value);
     if (redact(plain, telling) === plain) return body;
     const redacted = (_name: string, part: unknown) => (typeof part === 'string' ? redact(part, telling) : part);
-    return JSON.stringify(value ?? parseJson(body, deepest), redacted) ?? redact(body, telling);
+    return JSON.stringify(value ?? parseJson(body), redacted) ?? redact(body, telling);
   }
 
   #holdsCredential(id: string): boolean {
