@@ -1,6 +1,9 @@
 #!/usr/bin/env node
 import { setFlagsFromString } from 'node:v8';
 
+// Without a listener of ours, SIGUSR1 makes Node open its inspector, which hands memory and secrets to any local account.
+process.on('SIGUSR1', () => undefined);
+
 // On a server with much memory V8 lets garbage pile up before it collects. A daemon beside an ERP should stay small:
 // measured over 10,000 orders, 159 MiB instead of 273 at the same speed.
 setFlagsFromString('--heap-growing-percent=30');

@@ -1,6 +1,7 @@
 import { EventEmitter } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
+import type { Logger } from 'winston';
 import { type App, openApp } from '../app.js';
 import { runSchedule } from '../daemon/schedule.js';
 import type { AlertNotice } from '../daemon/tell-alerts.js';
@@ -8,8 +9,11 @@ import { ErpError } from '../erp/erp-reader.js';
 import { endForgeries, receiveWebhooks, type WebhookReceiver } from '../inbound/webhooks/receive-webhooks.js';
 import { runAlertCommand } from '../ops/alert-command.js';
 import { createLogger } from '../ops/logger.js';
+import { logWhatIsPrinted } from '../ops/printed-lines.js';
+import { ServiceManager } from '../ops/service-manager.js';
 import { StoreError } from '../store/store-error.js';
 import { type CommonOptions, describeCommand, exitCode } from './command.js';
+import { reload } from './reload.js';
 import { stopSignal } from './terminal/stop-signal.js';
 import { hideFromErrors } from './terminal/streams.js';
 
@@ -19,17 +23,34 @@ const lingerMs = 2_000;
 export function daemonCommand(): Command {
   return describeCommand(
     'daemon',
-    'Capture, deliver and pull on schedule until SIGTERM. A second daemon on the same store stands by.',
+    'Capture, deliver and pull on schedule until SIGTERM. SIGHUP reloads credential and log level. A second daemon on the same store stands by.',
     'waybill daemon --config /etc/waybill',
   ).action(runDaemon);
 }
 
 async function runDaemon(options: CommonOptions): Promise<void> {
-  const stop = stopSignal((name) => app?.log.info('Stopping', { signal: name }));
+  const early = createLogger({ level: 'info', stream: 'stdout', secrets: [] });
+  const logNow = () => app?.log ?? early;
+  logWhatIsPrinted(logNow);
+  const manager = new ServiceManager(process.env, logNow);
+  const stop = stopSignal(
+    (name) => {
+      app?.log.info('Stopping', { signal: name });
+      void manager.tell('STOPPING=1');
+    },
+    ['SIGTERM', 'SIGINT'],
+  );
   let app: App | null = null;
   let listener: WebhookReceiver | null = null;
+  // Until the daemon has started there is nothing to reload.
+  process.on('SIGHUP', () => {
+    if (!app) return;
+    void manager.tell('RELOADING=1', `MONOTONIC_USEC=${process.hrtime.bigint() / 1000n}`);
+    reload(app, options.config);
+    void manager.tell('READY=1');
+  });
   try {
-    app = await openWhenReachable(options, stop.signal);
+    app = await openWhenReachable(options, stop.signal, manager, early);
     if (!app) return;
     hideFromErrors(app.secrets.all);
     const { context, log, secrets, settings } = app;
@@ -39,6 +60,7 @@ async function runDaemon(options: CommonOptions): Promise<void> {
       environment: settings.service.environment,
       pid: process.pid,
     });
+    void manager.tell('READY=1', 'STATUS=Started');
     stop.signal.addEventListener('abort', () => {
       setTimeout(() => {
         // This is safe: a request under way is on record as an attempt without an outcome.
@@ -59,11 +81,13 @@ async function runDaemon(options: CommonOptions): Promise<void> {
       writer: app.writer(),
       tell: alert ? (notice: AlertNotice, signal: AbortSignal) => runAlertCommand(alert, notice, signal) : null,
       webhooks,
+      beat: () => manager.beat(),
     };
     await runSchedule(context, partners, stop.signal);
     log.info('Stopped');
   } finally {
     stop.release();
+    manager.close();
     await listener?.close();
     await app?.close();
     // A connection that neither answers nor breaks must not keep a daemon that has ended from being started again.
@@ -73,13 +97,20 @@ async function runDaemon(options: CommonOptions): Promise<void> {
 }
 
 /** Waits for the store: at boot the database often comes up later than Waybill. @returns null when told to stop meanwhile */
-async function openWhenReachable(options: CommonOptions, signal: AbortSignal): Promise<App | null> {
+async function openWhenReachable(
+  options: CommonOptions,
+  signal: AbortSignal,
+  manager: ServiceManager,
+  log: Logger,
+): Promise<App | null> {
   while (!signal.aborted) {
+    manager.beat();
     try {
       return await openApp({ configDir: options.config, role: 'daemon', log: 'stdout' });
     } catch (error) {
       if (!(error instanceof StoreError && error.unreachable)) throw error;
-      const log = createLogger({ level: 'info', stream: 'stdout', secrets: [] });
+      // The settings are right, so systemd need not wait; it would take a start that lasts for a failed one.
+      void manager.tell('READY=1', 'STATUS=Waiting for the store');
       log.error('Waiting for the store', { error: error.message, againInSeconds: storeWaitMs / 1000 });
       await sleep(storeWaitMs, undefined, { signal }).catch(() => undefined);
     }

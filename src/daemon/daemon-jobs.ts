@@ -25,6 +25,8 @@ export interface DaemonPartners {
   tell?: TellAlert | null;
   /** Emits `event` when this process has stored a webhook that something has to be read for. */
   webhooks?: EventEmitter;
+  /** Called at every turn of the daemon, for a watchdog. */
+  beat?: () => void;
 }
 
 /** A sweep of the write-back leaves the rest to its next turn after so long. */

@@ -17,11 +17,15 @@ export class JobScheduler {
   readonly #timers: NodeJS.Timeout[] = [];
   readonly #running = new Set<Promise<unknown>>();
 
-  /** @param signal no job starts once it has aborted */
+  /**
+   * @param signal no job starts once it has aborted
+   * @param beat called every second for as long as jobs are started
+   */
   constructor(
     private readonly log: Logger,
     private readonly timeZone: string,
     private readonly signal: AbortSignal,
+    private readonly beat: () => void = () => undefined,
   ) {
     this.#timers.push(setInterval(this.#clockWatch(), lookMs).unref());
   }
@@ -61,6 +65,7 @@ export class JobScheduler {
     const lead = () => Date.now() - performance.now();
     let known = lead();
     return () => {
+      this.beat();
       const isSet = Math.abs(lead() - known) > leastStepMs;
       known = lead();
       if (!isSet) return;

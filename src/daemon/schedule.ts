@@ -16,11 +16,12 @@ const retryMs = 5_000;
  * A daemon without the lease stands by and does nothing, so that there is one of each job.
  */
 export async function runSchedule(context: JobContext, partners: DaemonPartners, signal: AbortSignal): Promise<void> {
-  await keepTrying(context, signal, () => note(context, 'start'));
+  await keepTrying(context, partners, signal, () => note(context, 'start'));
   let said = '';
   try {
     while (!signal.aborted) {
-      const answer = await keepTrying(context, signal, () => ServiceLease.acquire(context, signal));
+      partners.beat?.();
+      const answer = await keepTrying(context, partners, signal, () => ServiceLease.acquire(context, signal));
       if (!answer) break;
       if (answer instanceof ServiceLease) {
         said = '';
@@ -53,7 +54,7 @@ async function work(
   const where = { epoch: lease.lease.epoch, environment: settings.service.environment };
   const ending = new AbortController();
   const signal = AbortSignal.any([stop, ending.signal]);
-  const scheduler = new JobScheduler(log, settings.schedule.timeZone, signal);
+  const scheduler = new JobScheduler(log, settings.schedule.timeZone, signal, partners.beat);
   let stopListening = () => {};
   try {
     await recallRequests(context, partners.client.rateLimiter, lease);
@@ -89,8 +90,14 @@ async function work(
 }
 
 /** A store or an ERP that is away for a while must not end a daemon that runs for years. */
-async function keepTrying<T>(context: JobContext, signal: AbortSignal, run: () => Promise<T>): Promise<T | null> {
+async function keepTrying<T>(
+  context: JobContext,
+  { beat }: DaemonPartners,
+  signal: AbortSignal,
+  run: () => Promise<T>,
+): Promise<T | null> {
   for (;;) {
+    beat?.();
     try {
       return await run();
     } catch (error) {

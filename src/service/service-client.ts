@@ -147,6 +147,11 @@ export class ServiceClient {
     return this.#authorised.replacedSince(sinceMs, whereNothingTells);
   }
 
+  /** See `AuthorisedTransport.readFilesAgain`. */
+  readFilesAgain(): void {
+    this.#authorised.readFilesAgain();
+  }
+
   close(): void {
     this.rateLimiter.close();
     this.#transport.close();

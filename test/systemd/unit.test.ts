@@ -9,7 +9,7 @@ import { projectRoot } from '../support/project-root.js';
 import { useTempDir } from '../support/temp-dir.js';
 
 const UNIT_FILE = join(projectRoot, 'systemd/waybill.service');
-/** In tenths, as systemd-analyze wants it: 1.2, of which 0.5 are the network itself and 0.1 is V8's compiler. */
+/** In tenths, as systemd-analyze wants it: 1.2, of which 0.5 are the network itself, 0.1 is V8's compiler and 0.2 is systemd-notify. */
 const HIGHEST_EXPOSURE_TENTHS = 12;
 
 const run = promisify(execFile);
@@ -86,6 +86,15 @@ describe('waybill.service', () => {
       drainSeconds + 5,
       drainSeconds + 30,
     );
+  });
+
+  it('hears from the daemon how it is, restarts it when it stands still, and lets it reload', () => {
+    const unit = readUnit(text);
+    const of = (name: string) => unit.get(name)?.join(' ');
+    // The messages come from a child of the daemon.
+    expect([of('Type'), of('NotifyAccess')]).to.deep.equal(['notify', 'all']);
+    expect([of('WatchdogSec'), of('WatchdogSignal')]).to.deep.equal(['60s', 'SIGKILL']);
+    expect(of('ExecReload')).to.equal('kill -HUP $MAINPID');
   });
 
   it('lets V8 compile', () => {

@@ -4,24 +4,29 @@ interface StopSignal {
   release(): void;
 }
 
+const exitCodeOf: Partial<Record<NodeJS.Signals, number>> = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 };
+
 /**
- * SIGTERM and SIGINT ask for an orderly stop. A second one ends the process at once: that is safe, because what was under
+ * SIGTERM, SIGINT and SIGHUP (the terminal was closed) ask for an orderly stop. A second one ends the process at once: that is safe, because what was under
  * way is on record as an attempt without an outcome.
  */
-export function stopSignal(onStop: (name: string) => void = () => undefined): StopSignal {
+export function stopSignal(
+  onStop: (name: string) => void = () => undefined,
+  names: readonly NodeJS.Signals[] = ['SIGTERM', 'SIGINT', 'SIGHUP'],
+): StopSignal {
   const controller = new AbortController();
   const stop = (name: NodeJS.Signals) => {
-    if (controller.signal.aborted) process.exit(name === 'SIGINT' ? 130 : 143);
+    if (controller.signal.aborted) process.exit(exitCodeOf[name]);
+    // A closed terminal fails every write, and an error without a listener would end the process in the middle of its drain.
+    if (name === 'SIGHUP') for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
     onStop(name);
     controller.abort();
   };
-  process.on('SIGTERM', stop);
-  process.on('SIGINT', stop);
+  for (const name of names) process.on(name, stop);
   return {
     signal: controller.signal,
     release: () => {
-      process.off('SIGTERM', stop);
-      process.off('SIGINT', stop);
+      for (const name of names) process.off(name, stop);
     },
   };
 }

@@ -31,8 +31,8 @@ export interface Credential {
   renew(version: number, gate: Gate): Promise<boolean | CredentialFault>;
   /** It answered 401 to the repetition with this proof, too. */
   refused(version: number): void;
-  /** Takes what has changed on disk. */
-  look(): void;
+  /** Takes what has changed on disk. See `WatchedFiles.look`. */
+  look(atOnce?: boolean): void;
   /** When what it is made of was changed last, in milliseconds since 1970; null: not known, because it is in no file. */
   changedAtMs(): number | null;
   /** Grows with each change of what it is made of. */
@@ -92,8 +92,8 @@ export class StaticCredential implements Credential {
 
   refused(): void {}
 
-  look(): void {
-    this.#token.look();
+  look(atOnce = false): void {
+    this.#token.look(atOnce);
   }
 
   changedAtMs(): number | null {

@@ -39,6 +39,12 @@ export class AuthorisedTransport {
     });
   }
 
+  /** Reads the files of credential and connections again. */
+  readFilesAgain(): void {
+    this.connections.look(true);
+    this.credential.look(true);
+  }
+
   /**
    * Whether there is something else to show than what was refused last.
    * @param sinceMs milliseconds since 1970: for what was refused before this process began
