@@ -17,8 +17,6 @@ export function stopSignal(
   const controller = new AbortController();
   const stop = (name: NodeJS.Signals) => {
     if (controller.signal.aborted) process.exit(exitCodeOf[name]);
-    // A closed terminal fails every write, and an error without a listener would end the process in the middle of its drain.
-    if (name === 'SIGHUP') for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
     onStop(name);
     controller.abort();
   };

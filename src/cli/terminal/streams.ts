@@ -16,11 +16,12 @@ export function hideFromErrors(all: readonly string[]): void {
 }
 
 let readerHasLeft = false;
-process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  // The reader in `waybill audit | head` has seen enough, which is no failure.
-  if (error.code !== 'EPIPE') throw error;
-  readerHasLeft = true;
-});
+for (const stream of [process.stdout, process.stderr])
+  stream.on('error', (error: NodeJS.ErrnoException) => {
+    // The reader in `waybill audit | head` has seen enough, or the terminal was closed: no failure, and no end of a drain.
+    if (error.code !== 'EPIPE' && error.code !== 'EIO') throw error;
+    if (stream === process.stdout) readerHasLeft = true;
+  });
 
 /** @returns false while the reader is slow */
 export function write(text: string): boolean {
