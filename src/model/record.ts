@@ -49,13 +49,21 @@ export function orderTotal(items: readonly OrderItem[]): bigint {
 const foldedLength = 255;
 
 /**
- * One text for all spellings of a key that a collation may call equal: without case, accents, width, and blanks. Spellings
- * that have it in common need not be equal; only the ERP's database can say that.
+ * One text for all spellings of a key that a collation may call equal: without case, accents, width, and blanks, and with one
+ * letter for those that some collation takes for each other or for two (ß for S and SS, Ł for L, Ü for UE and Y). Spellings that
+ * have it in common need not be equal; only the ERP's database can say that.
  */
 export function foldKey(sourceKey: string): string {
   const folded = sourceKey
     .normalize('NFKD')
-    .replace(/[\p{M}\p{Z}\p{C}]/gu, '')
-    .toUpperCase();
+    .replace(/[\p{M}\p{Z}\p{C}·]/gu, '')
+    .toUpperCase()
+    .replace(/[ÐĐ]/g, 'D')
+    .replace(/Ħ/g, 'H')
+    .replace(/Ł/g, 'L')
+    .replace(/[AÆ][AÆE]*/g, 'A')
+    .replace(/[OØŒ]E*/g, 'O')
+    .replace(/[UY]E*/g, 'U')
+    .replace(/S+/g, 'S');
   return Array.from(folded).slice(0, foldedLength).join('');
 }
