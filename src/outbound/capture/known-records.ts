@@ -100,16 +100,22 @@ type Candidates = ReadonlyMap<string, readonly string[]>;
 async function otherSpellings(tx: Tx, entity: Entity, keys: readonly string[]): Promise<Candidates> {
   const folded = new Map(keys.map((key) => [key, foldKey(key)]));
   const wanted = [entity, ...new Set(folded.values())];
-  const select = (table: string) =>
-    `SELECT source_key, folded_key FROM ${table} WHERE entity=? AND folded_key IN ${placeholders(wanted.length - 1)}`;
-  const rows = await tx.rows<{ sourceKey: string; foldedKey: string }>(
-    `${select('binding')} UNION ${select('outbox_message')} ORDER BY source_key`,
+  // A create that was closed unsent may have been taken for new before the store knew the other spelling.
+  const isOpen =
+    "CASE WHEN operation='create' AND state IN ('superseded','discarded') AND first_sent_at IS NULL THEN 0 ELSE 1 END";
+  const select = (table: string, flag: string) =>
+    `SELECT source_key, folded_key, ${flag} AS is_open FROM ${table} WHERE entity=? AND folded_key IN ${placeholders(wanted.length - 1)}`;
+  const rows = await tx.rows<{ sourceKey: string; foldedKey: string; isOpen: 0 | 1 }>(
+    `${select('binding', '1')} UNION ${select('outbox_message', isOpen)} ORDER BY source_key`,
     [...wanted, ...wanted],
   );
-  const known = new Map<string, string[]>();
-  for (const { sourceKey, foldedKey } of rows) known.set(foldedKey, [...(known.get(foldedKey) ?? []), sourceKey]);
-  const candidates = [...folded].map(([key, fold]) => [key, known.get(fold) ?? []] as const);
-  return new Map(candidates.filter(([key, others]) => others.length > 0 && !others.includes(key)));
+  const known = new Map<string, Set<string>>();
+  for (const { sourceKey, foldedKey } of rows) known.set(foldedKey, (known.get(foldedKey) ?? new Set()).add(sourceKey));
+  const open = new Set(rows.flatMap((row) => (row.isOpen ? [row.sourceKey] : [])));
+  const candidates = [...folded].map(([key, fold]) => {
+    return [key, [...(known.get(fold) ?? [])].filter((other) => other !== key)] as const;
+  });
+  return new Map(candidates.filter(([key, others]) => others.length > 0 && !open.has(key)));
 }
 
 /** Asks the ERP which of the candidates it calls equal. Keys that are left out are new ones. */

@@ -9,7 +9,7 @@ import { sentUnknownWhen } from '../outbox/idempotency-key.js';
 import { type MessageName, parkAsUnproven, presumeInDoubt } from '../outbox/transitions.js';
 
 /** Not acknowledged as far as this store knows. */
-const isUnbound = 'NOT EXISTS (SELECT 1 FROM binding b WHERE b.entity=m.entity AND b.source_key=m.source_key)';
+export const isUnbound = 'NOT EXISTS (SELECT 1 FROM binding b WHERE b.entity=m.entity AND b.source_key=m.source_key)';
 /** Creates that the lost store may have sent, and that are not closed. */
 const unbound = `m.operation='create' AND m.state='pending' AND ${isUnbound}`;
 

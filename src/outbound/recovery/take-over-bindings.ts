@@ -10,6 +10,7 @@ import { importBindings, importClosedBindings, keptGeneration } from '../outbox/
 import { type BindingRow, boundKeys, type ClosedBindingRow } from '../outbox/exported-bindings.js';
 import type { Operation } from '../outbox/message.js';
 import { closeAsSettled } from '../outbox/transitions.js';
+import { closeRespelled } from './close-respelled.js';
 import { doubtBindings } from './recover-messages.js';
 import { lockRecoveryHold, type RecoveryHold } from './store-witness.js';
 
@@ -153,6 +154,7 @@ async function takeOverOpen(tx: Tx, rows: readonly BindingRow[], nowMs: number):
     await importBindings(tx, newer, holders);
     const reason = 'The service has it already: its binding was imported.';
     result.closed += await closeProven(tx, entity, newer, { isBound: true, reason }, nowMs);
+    result.closed += await closeRespelled(tx, entity, newer, nowMs);
     await moveBehind(tx, entity, newer);
   }
   return result;
