@@ -153,6 +153,37 @@ onBothLabs('records that a recovery parked', (kit) => {
     await expectNothingTwice(lab);
   });
 
+  it('are adopted under the spelling of their key that is known, and stay the same records', async () => {
+    const loosely = (column: string) => (kit.dialect === 'sqlite' ? `(${column} COLLATE NOCASE)` : column);
+    const byNumber = {
+      query: `SELECT ${loosely('o.order_no')} AS k, o.* FROM sales_orders o`,
+      key: 'k',
+      identity: ['order_no'],
+      lines: {
+        query: `SELECT ${loosely('o.order_no')} AS k, l.line_no, p.sku, l.qty, l.unit_price FROM sales_order_lines l
+                  JOIN sales_orders o ON o.id=l.order_id JOIN products p ON p.id=l.product_id`,
+        orderKey: 'k',
+      },
+    };
+    const lab = await kit.start({ customers: 1, orders: 1, settings: { orders: byNumber } });
+    await lab.capture();
+    lab.sandbox.setFaults([{ kind: 'reset-after-commit', match: { method: 'POST', path: '/v1/orders' } }]);
+    await lab.deliver({ retryHorizonMs: 0 });
+    lab.sandbox.clearFaults();
+    await kit.store.transaction('end the outage', (tx) => tx.run('DELETE FROM lane_pause'));
+    const [order] = lab.sandbox.ledger().orders;
+    const [{ source_key: sourceKey }] = await kit.rows("SELECT source_key FROM outbox_message WHERE entity='order'");
+    await lab.changeErp('UPDATE sales_orders SET order_no=LOWER(order_no)');
+    const lines = () => each([{ line: 1, sourceKey: sourceKey as string, serviceId: order?.order_id as string }]);
+    const options = { entity: 'order', lines, dryRun: false, reason: 'a test' } as const;
+    expect(await adoptFile(lab.context, lab.reader, options)).to.deep.include({ problems: [], bound: 1 });
+    await lab.capture({ sweep: true });
+    await lab.deliver();
+    const open = "SELECT * FROM outbox_message WHERE state NOT IN ('delivered','superseded')";
+    expect(await kit.rows(open)).to.deep.equal([]);
+    expect(lab.sandbox.counts().orders).to.equal(1);
+  });
+
   it('are all looked up when a person says so, and settled where that proves them', async () => {
     const lab = await loseStore();
     expect((await say(lab, 'look_up')).plan.leftExamples[0]?.why).to.contain('service.endpoints.lookUpOrder');

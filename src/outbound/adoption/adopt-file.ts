@@ -9,7 +9,7 @@ import { type Lease, lockLease } from '../../store/lease.js';
 import { inChunks } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { acquireCaptureLease } from '../capture/capture.js';
-import { knownSpellings } from '../capture/known-records.js';
+import { respell } from '../capture/known-records.js';
 import { contentHash, identityOf, mappingFingerprint } from '../capture/plan-row.js';
 import { canonicalJson, unknownContent } from '../outbox/content-hash.js';
 import { readRecoveryHold } from '../recovery/store-witness.js';
@@ -248,9 +248,8 @@ class Adopting {
     const keys = claims.map(({ sourceKey }) => sourceKey);
     const rows = await readClaimedRows(this.reader, entity, keys);
     // A record that is known under another spelling of its key is adopted under that one.
-    for (const key of (await knownSpellings(this.context.store, this.reader, entity, [...rows.keys()])).keys())
-      rows.delete(key);
-    return rows;
+    const page = await respell(this.context, this.reader, entity, { rows: [...rows.values()], customers: [] });
+    return new Map(page.rows.map((row) => [row.sourceKey, row]));
   }
 
   #twice(seen: Map<string, number>, value: string, line: number, what: string): string | null {
