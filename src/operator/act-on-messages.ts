@@ -64,7 +64,8 @@ export async function decideForMessages(
       ids,
     );
   const rows = await tx.rows(
-    `SELECT m.id, m.entity, m.source_key, m.number, m.revision, m.operation, m.state, m.park_class, m.reason, m.generation,
+    `SELECT m.id, m.entity, m.source_key, m.number, m.revision, m.operation, m.state, m.park_class, m.reason,
+            CASE WHEN c.generation>m.generation THEN c.generation ELSE m.generation END AS generation,
             m.next_attempt_at, m.first_sent_at, m.idempotency_key, o.service_id AS bound_service_id,
             CASE WHEN m.entity='customer' THEN b.record ELSE NULL END AS customer_record,
             CASE WHEN EXISTS (SELECT 1 FROM outbox_message n WHERE n.entity=m.entity AND n.source_key=m.source_key
@@ -73,6 +74,7 @@ export async function decideForMessages(
        FROM outbox_message m
        LEFT JOIN message_body b ON b.message_id=m.id
        LEFT JOIN binding o ON o.entity=m.entity AND o.source_key=m.source_key
+       LEFT JOIN closed_binding c ON c.entity=m.entity AND c.source_key=m.source_key
       WHERE m.id IN ${placeholders(ids.length)} AND ${where} ORDER BY m.id`,
     [...ids, ...parameters],
   );

@@ -18,6 +18,7 @@ export interface OperatedMessage {
   operation: Operation;
   state: MessageState;
   parkClass: ParkClass | null;
+  /** The newest that was used with its key, by itself or by a record that had the key before. */
   generation: number;
   nextAttemptAt: number;
   /** When its bytes may have left for the first time; null: never. */

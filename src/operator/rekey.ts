@@ -214,8 +214,7 @@ export async function rekey(context: JobContext, request: RekeyRequest): Promise
         await capturing.keep();
         await service.write('mark the old keys', async (tx) => {
           await renameRecords(tx, entity, new Map(batch.map(({ sourceKey: key }) => [key, marked(key)])));
-          const used = batch.map(({ sourceKey, generation }) => ({ entity, sourceKey, generation }));
-          await keepGenerations(tx, used, nowMs());
+          await keepGenerations(tx, entity, batch, nowMs());
         });
       }
       await service.write('note that all are marked', (tx) => writeRenaming(tx, entity, { mark, isMarked: true }));

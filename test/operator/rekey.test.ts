@@ -1,9 +1,10 @@
 import { expect } from 'chai';
 import { openErpReader } from '../../src/erp/open-erp.js';
+import { actOnMessages, planAction } from '../../src/operator/plan-action.js';
 import { planRekey, RekeyRefused, type RekeyRequest, rekey, withEveryRecord } from '../../src/operator/rekey.js';
 import { goLiveProblem } from '../../src/outbound/deliver/go-live.js';
 import type { Store } from '../../src/store/store.js';
-import { editSampleLine, insertSampleOrder } from '../support/change-sample-erp.js';
+import { editSampleLine, insertSampleOrder, wallTimeNow } from '../support/change-sample-erp.js';
 import { type Lab, onBothLabs } from '../support/jobs/job-lab.js';
 import { withMethod } from '../support/jobs/with-method.js';
 
@@ -33,6 +34,63 @@ onBothLabs('records whose keys are others now', (kit) => {
     const { reader } = lab;
     return { entity: 'order', reader, every, named: new Map(), isRestNew: false, reason: 'a test', ...more };
   };
+  /** Two orders of the ERP get each other's ids. */
+  const swapIds = async (lab: Lab, a: number, b: number) => {
+    for (const [from, to] of [
+      [a, 999_999],
+      [b, a],
+      [999_999, b],
+    ] as const) {
+      await lab.changeErp('UPDATE sales_orders SET id=? WHERE id=?', [to, from]);
+      await lab.changeErp('UPDATE sales_order_lines SET order_id=? WHERE order_id=?', [to, from]);
+    }
+  };
+  const setStatus = (lab: Lab, id: number, status: string) =>
+    lab.changeErp('UPDATE sales_orders SET status=?, updated_at=? WHERE id=?', [status, wallTimeNow(), id]);
+
+  it('never use an idempotency key of the record that had the key before, whatever becomes of them', async () => {
+    const cancelled = { column: 'status', values: ['cancelled'] };
+    const settings = {
+      orders: { identity: ['order_no'], cancelled, onCancelled: 'delete' },
+      service: { idempotency: { replaysRefusals: true } },
+    };
+    const lab = await kit.start({ customers: 1, orders: 3, settings });
+    const works = async () => {
+      await lab.capture({ sweep: true });
+      await lab.deliver();
+    };
+    await works();
+    const [a, b] = (await lab.readErp("SELECT id FROM sales_orders WHERE status='confirmed' ORDER BY id")).map(
+      ({ id }) => Number(id),
+    ) as [number, number];
+    // Two generations of its key are used.
+    for (const status of ['cancelled', 'confirmed']) {
+      await setStatus(lab, a, status);
+      await works();
+    }
+    const { id: refused } = await insertSampleOrder(lab.erp);
+    lab.sandbox.setFaults([{ kind: 'status', status: 422, times: 1, match: { method: 'POST', path: '/v1/orders' } }]);
+    await works();
+    lab.sandbox.clearFaults();
+    await swapIds(lab, a, b);
+    await rekey(lab.context, requestOf(lab));
+    await works();
+    for (const status of ['cancelled', 'confirmed']) {
+      await setStatus(lab, a, status);
+      await works();
+    }
+    await swapIds(lab, a, refused);
+    await rekey(lab.context, requestOf(lab));
+    const retry = { action: 'retry', filter: { keys: [String(a)] }, serviceId: null, reason: 'a test' } as const;
+    const { ids } = await planAction(lab.context, retry);
+    expect(await actOnMessages(lab.context, retry, ids)).to.equal(1);
+    await works();
+    expect(await kit.rows("SELECT * FROM outbox_message WHERE state NOT IN ('delivered','superseded')")).to.deep.equal(
+      [],
+    );
+    expect(lab.sandbox.ledger().orders).to.have.length(4);
+  });
+
   const start = async (): Promise<Lab> => {
     const lab = await kit.start({
       customers: 3,

@@ -193,9 +193,26 @@ export async function closeBindings(
 export async function importClosedBindings(tx: Tx, entity: Entity, closed: readonly ClosedBindingRow[]): Promise<void> {
   if (closed.length === 0) return;
   const keys = closed.map((row) => row.source_key);
-  await upsertRows(tx, 'closed_binding', key, closed);
+  await upsertClosed(tx, entity, closed);
   await tx.run(`DELETE FROM binding WHERE entity=? AND source_key IN ${placeholders(keys.length)}`, [entity, ...keys]);
   await deleteAdoptions(tx, entity, keys);
+}
+
+/** A key may have been another record's before (`rekey`), so the generations of it that were used stay used. */
+async function upsertClosed(tx: Tx, entity: Entity, closed: readonly ClosedBindingRow[]): Promise<void> {
+  if (closed.length === 0) return;
+  const keys = closed.map((row) => row.source_key);
+  const rows = await tx.rows<{ sourceKey: string; generation: number }>(
+    `SELECT source_key, generation FROM closed_binding WHERE entity=? AND source_key IN ${placeholders(keys.length)}`,
+    [entity, ...keys],
+  );
+  const used = new Map(rows.map((row) => [row.sourceKey, row.generation]));
+  await upsertRows(
+    tx,
+    'closed_binding',
+    key,
+    closed.map((row) => ({ ...row, generation: Math.max(row.generation, used.get(row.source_key) ?? 0) })),
+  );
 }
 
 /** A sweep that looks for deleted records. */
@@ -292,9 +309,12 @@ export async function renameBindings(tx: Tx, entity: Entity, renames: ReadonlyMa
 /** Another record may get one of these keys: its create must not use an idempotency key that was used for this one. */
 export async function keepGenerations(
   tx: Tx,
-  used: readonly Pick<Binding, 'entity' | 'sourceKey' | 'generation'>[],
+  entity: Entity,
+  used: readonly Pick<Binding, 'sourceKey' | 'generation'>[],
   nowMs: number,
 ): Promise<void> {
-  const rows = used.map((one) => ({ ...one, serviceId: '', revision: keptGeneration, closedAt: nowMs }));
-  await upsertRows(tx, 'closed_binding', key, rows);
+  const rows = used.map(({ sourceKey: source_key, generation }) => {
+    return { entity, source_key, service_id: '', revision: keptGeneration, generation, closed_at: nowMs };
+  });
+  await upsertClosed(tx, entity, rows);
 }

@@ -70,7 +70,10 @@ export async function promoteDependent(
     await tx.run('UPDATE outbox_message SET identity=NULL WHERE id=?', [next.id]);
     await releaseHeld(tx, [next.id], nowMs);
   }
-  const generation = refused.generation + (replaysRefusals ? 1 : 0);
+  const given = 'SELECT generation FROM closed_binding WHERE entity=? AND source_key=?';
+  // Another record may have had the key before.
+  const used = (await tx.value<number>(given, [refused.entity, refused.sourceKey])) ?? -1;
+  const generation = Math.max(refused.generation + (replaysRefusals ? 1 : 0), used + 1);
   if (next.parkClass === 'unmapped')
     await tx.run("UPDATE outbox_message SET operation='create', generation=? WHERE id=?", [generation, next.id]);
   else
