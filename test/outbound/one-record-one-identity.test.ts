@@ -105,45 +105,49 @@ onBothLabs('one record of the ERP is one record of the service', (kit) => {
     expect(await bindings()).to.have.length(2);
   });
 
-  it('what a look-up finds by a number that two orders share is bound to neither while both are in doubt', async () => {
-    const lab = await kit.start({
-      customers: 1,
-      orders: 2,
-      settings: { orders: { number: 'remark' }, service: { endpoints: { lookUpOrder } } },
+  for (const [what, mapping] of [
+    ['number', { number: 'remark' }],
+    ['note', { fields: { note: 'remark' } }],
+  ] as const)
+    it(`what a look-up finds by a ${what} that two orders share is bound to neither while both are in doubt`, async () => {
+      const lab = await kit.start({
+        customers: 1,
+        orders: 2,
+        settings: { orders: mapping, service: { endpoints: { lookUpOrder } } },
+      });
+      // One line each, of one price: nothing but the key tells them apart.
+      await lab.changeErp("UPDATE sales_orders SET remark='PO-77', total=19.99");
+      await lab.changeErp('DELETE FROM sales_order_lines WHERE line_no>1');
+      await lab.changeErp('UPDATE sales_order_lines SET qty=1, unit_price=19.99');
+      await lab.capture({ sweep: true });
+      lab.sandbox.setFaults([
+        { kind: 'reset-before', match: { method: 'POST', path: '/v1/orders' }, times: 1 },
+        { kind: 'reset-after-commit', match: { method: 'POST', path: '/v1/orders' }, times: 1 },
+        // On a slow machine they are tried again at once.
+        { kind: 'reset-before', match: { method: 'POST', path: '/v1/orders' } },
+      ]);
+      await lab.deliver({ retryHorizonMs: 0 });
+      lab.sandbox.clearFaults();
+      await endOutage();
+      await kit.store.transaction('let the keys expire', (tx) =>
+        tx.run("UPDATE outbox_message SET first_sent_at=1, next_attempt_at=1 WHERE state='in_doubt'"),
+      );
+      await lab.deliver();
+      expect(await bindings()).to.deep.equal([]);
+      const both = await orders();
+      expect(both).to.have.length(2);
+      for (const [index, one] of both.entries()) {
+        expect(one).to.deep.include({ state: 'parked', park_class: 'unproven' });
+        expect(one.reason).to.contain(`the order with the key ${both[1 - index]?.source_key} has the same ${what}`);
+      }
+      // The advice works.
+      const [found] = lab.sandbox.ledger().orders;
+      await say(kit, 'delivered', { keys: [both[1]?.source_key], entity: 'order' }, found?.order_id);
+      await say(kit, 'not_delivered', { keys: [both[0]?.source_key], entity: 'order' });
+      await lab.deliver();
+      expect(await bindings()).to.have.length(2);
+      expect(lab.sandbox.counts().orders).to.equal(2);
     });
-    // One line each, of one price: nothing but the key tells them apart.
-    await lab.changeErp("UPDATE sales_orders SET remark='PO-77', total=19.99");
-    await lab.changeErp('DELETE FROM sales_order_lines WHERE line_no>1');
-    await lab.changeErp('UPDATE sales_order_lines SET qty=1, unit_price=19.99');
-    await lab.capture({ sweep: true });
-    lab.sandbox.setFaults([
-      { kind: 'reset-before', match: { method: 'POST', path: '/v1/orders' }, times: 1 },
-      { kind: 'reset-after-commit', match: { method: 'POST', path: '/v1/orders' }, times: 1 },
-      // On a slow machine they are tried again at once.
-      { kind: 'reset-before', match: { method: 'POST', path: '/v1/orders' } },
-    ]);
-    await lab.deliver({ retryHorizonMs: 0 });
-    lab.sandbox.clearFaults();
-    await endOutage();
-    await kit.store.transaction('let the keys expire', (tx) =>
-      tx.run("UPDATE outbox_message SET first_sent_at=1, next_attempt_at=1 WHERE state='in_doubt'"),
-    );
-    await lab.deliver();
-    expect(await bindings()).to.deep.equal([]);
-    const both = await orders();
-    expect(both).to.have.length(2);
-    for (const [index, one] of both.entries()) {
-      expect(one).to.deep.include({ state: 'parked', park_class: 'unproven' });
-      expect(one.reason).to.contain(`the order with the key ${both[1 - index]?.source_key}`);
-    }
-    // The advice works.
-    const [found] = lab.sandbox.ledger().orders;
-    await say(kit, 'delivered', { keys: [both[1]?.source_key], entity: 'order' }, found?.order_id);
-    await say(kit, 'not_delivered', { keys: [both[0]?.source_key], entity: 'order' });
-    await lab.deliver();
-    expect(await bindings()).to.have.length(2);
-    expect(lab.sandbox.counts().orders).to.equal(2);
-  });
 
   it('two people who say of two records at the same moment that they are one are not both believed', async () => {
     const lab = await kit.start({ customers: 1, orders: 2 });

@@ -279,7 +279,6 @@ export function unlessAnothers(
     return { to: 'parked', parkClass: 'conflict', reason };
   }
   if (twin === null) return decision;
-  const name = entity === 'order' ? 'number' : 'code';
-  const reason = `A look-up finds ${serviceId}, which proves nothing: the ${entity} with the key ${twin.sourceKey} has the same ${name}, and may have been sent as well. Look at the service, then use outbox resolve.`;
+  const reason = `A look-up finds ${serviceId}, which proves nothing: the ${entity} with the key ${twin.sourceKey} has the same ${twin.shares}, and may have been sent as well. Look at the service, then use outbox resolve.`;
   return { to: 'parked', parkClass: cause === 'conflict' ? 'conflict' : 'unproven', reason };
 }

@@ -1,5 +1,6 @@
 import { shownReason } from '../../audit/audit-log.js';
-import type { Entity, OrderItem } from '../../model/record.js';
+import type { LookUpEndpoint } from '../../config/sections/service-endpoints.js';
+import type { Entity, JsonValue, OrderItem } from '../../model/record.js';
 import { orderTotal } from '../../model/record.js';
 import type { Failure, LookUpFinding } from '../../model/verdict.js';
 import type { JobContext } from '../../ops/job-context.js';
@@ -127,7 +128,8 @@ export class LookUps implements Settler<LookUpMessage, LookUpFinding> {
     const finding = isFinding(verdict) ? this.#decide(message, verdict) : null;
     const claims = finding?.to === 'delivered' ? [{ ...message, serviceId: finding.serviceId }] : [];
     const holders = await BindingHolders.of(tx, claims);
-    const twin = claims.length > 0 ? await unprovenTwin(tx, message.entity, message.id) : null;
+    const askedBy = claims.length > 0 ? fieldsAskedBy(endpointFor(this.context, message), message) : {};
+    const twin = claims.length > 0 ? await unprovenTwin(tx, message.entity, message.id, askedBy) : null;
     const decision = finding && unlessAnothers(finding, message, holders, twin);
     const { backoffBaseSeconds, backoffMaxSeconds } = settings.delivery;
     const maxMs = backoffMaxSeconds * 1000;
@@ -164,6 +166,19 @@ export class LookUps implements Settler<LookUpMessage, LookUpFinding> {
       checkTotal,
     });
   }
+}
+
+/** What tells the record from others at the service: its idempotency key by itself, or these fields together. */
+function fieldsAskedBy(endpoint: LookUpEndpoint | null, { record }: LookUpMessage): Record<string, JsonValue> {
+  const templates = Object.values(endpoint?.match ?? {});
+  const names = templates.flatMap((template) =>
+    [...template.matchAll(/\{([^}]+)\}/g)].map(([, name]) => name as string),
+  );
+  const fields = JSON.parse(record ?? '{}') as { [name: string]: JsonValue };
+  if (names.includes('idempotency_key')) return {};
+  return Object.fromEntries(
+    names.flatMap((name) => (Object.hasOwn(fields, name) ? [[name, fields[name] ?? null]] : [])),
+  );
 }
 
 function isFinding(verdict: LookUpFinding | Failure): verdict is LookUpFinding {

@@ -1,4 +1,4 @@
-import type { Entity } from '../../model/record.js';
+import type { Entity, JsonValue } from '../../model/record.js';
 import { placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import type { MessageState } from './message.js';
@@ -94,6 +94,8 @@ export class BindingHolders {
 /** A record that has no binding, and may be at the service all the same. */
 export interface UnprovenTwin {
   sourceKey: string;
+  /** What it has in common with the other one. */
+  shares: string;
   /** Its outcome may be known soon. */
   isOnItsWay: boolean;
 }
@@ -101,20 +103,43 @@ export interface UnprovenTwin {
 /**
  * Another record that people and the service know by the same number or code as that of a create, and that may have been made
  * there: what is found by that name may be either of the two.
+ * @param askedBy the fields by which the service was asked: whatever has them all in common is found as well
  */
-export async function unprovenTwin(tx: Tx, entity: Entity, createId: number): Promise<UnprovenTwin | null> {
-  const name = entity === 'order' ? 'number' : 'identity';
-  const [twin] = await tx.rows<{ sourceKey: string; state: MessageState }>(
-    `SELECT t.source_key, t.state
-       FROM outbox_message m JOIN outbox_message t ON t.entity=m.entity AND t.${name}=m.${name}
-       LEFT JOIN binding b ON b.entity=t.entity AND b.source_key=t.source_key
-      WHERE m.id=? AND t.source_key<>m.source_key AND t.operation='create' AND b.source_key IS NULL
+export async function unprovenTwin(
+  tx: Tx,
+  entity: Entity,
+  createId: number,
+  askedBy: Readonly<Record<string, JsonValue>> = {},
+): Promise<UnprovenTwin | null> {
+  const select = `SELECT t.source_key, t.state
+       FROM outbox_message m JOIN outbox_message t ON t.entity=m.entity`;
+  const mayBeThere = `m.id=? AND t.source_key<>m.source_key AND t.operation='create' AND b.source_key IS NULL
         AND t.state IN ('sending','in_doubt','parked','discarded') AND (t.park_class IS NULL OR t.park_class='unproven')
-        AND t.first_sent_at IS NOT NULL
-      ORDER BY t.state, t.id LIMIT 1`,
-    [createId],
-  );
-  return twin ? { sourceKey: twin.sourceKey, isOnItsWay: ['sending', 'in_doubt'].includes(twin.state) } : null;
+        AND t.first_sent_at IS NOT NULL`;
+  const unbound = 'LEFT JOIN binding b ON b.entity=t.entity AND b.source_key=t.source_key';
+  const first = 'ORDER BY t.state, t.id LIMIT 1';
+  const name = entity === 'order' ? 'number' : 'identity';
+  const fields = Object.entries(askedBy);
+  const says = fields.map(([field, value]) => `${JSON.stringify(field)}:${JSON.stringify(value)}`);
+  const questions: [shares: string, sql: string, ...parameters: string[]][] = [
+    [
+      entity === 'order' ? 'number' : 'code',
+      `${select} AND t.${name}=m.${name} ${unbound} WHERE ${mayBeThere} ${first}`,
+    ],
+  ];
+  // The bodies are canonical JSON, so a field is the same text in each.
+  if (says.length > 0)
+    questions.push([
+      fields.map(([field]) => field).join(' and '),
+      `${select} ${unbound} JOIN message_body y ON y.message_id=t.id
+        WHERE ${mayBeThere} ${says.map(() => 'AND INSTR(y.record, ?)>0').join(' ')} ${first}`,
+      ...says,
+    ]);
+  for (const [shares, sql, ...parameters] of questions) {
+    const [twin] = await tx.rows<{ sourceKey: string; state: MessageState }>(sql, [createId, ...parameters]);
+    if (twin) return { sourceKey: twin.sourceKey, shares, isOnItsWay: ['sending', 'in_doubt'].includes(twin.state) };
+  }
+  return null;
 }
 
 function nameOf(entity: string, value: string): string {
