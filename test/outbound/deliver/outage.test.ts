@@ -3,6 +3,7 @@ import { type PullResult, pull } from '../../../src/inbound/invoices/pull.js';
 import { describeStory } from '../../../src/operator/describe-story.js';
 import { tellStory } from '../../../src/operator/tell-story.js';
 import { deliver } from '../../../src/outbound/deliver/deliver.js';
+import { pauseLane } from '../../../src/store/lane-pauses.js';
 import { type Lab, onBothLabs, withServiceLease } from '../../support/jobs/job-lab.js';
 import {
   expectAllAtService,
@@ -42,6 +43,26 @@ onBothLabs('an outage of the service', (kit) => {
     nowMs = startedAt + hour + 5_000;
     await restart('the last').deliver({ retryHorizonMs: 0 });
     await expectAllAtService(lab);
+  });
+
+  it('ends also where nothing but removals is left to see whether the service is back', async () => {
+    const orders = { cancelled: { column: 'status', values: ['cancelled'] }, onCancelled: 'delete' };
+    const lab = await kit.start({ customers: 1, orders: 4, settings: { orders } });
+    await lab.capture({ sweep: true });
+    await lab.deliver();
+    await lab.changeErp("UPDATE sales_orders SET status='cancelled'");
+    await lab.capture({ sweep: true });
+    const outage = {
+      lane: 'service',
+      cause: 'outage',
+      until_at: 1,
+      reason: 'a test',
+      actor: 'test',
+      since_at: 1,
+    } as const;
+    await kit.store.transaction('begin an outage', (tx) => pauseLane(tx, outage));
+    expect((await lab.deliver()).stopped).to.equal(null);
+    expect(lab.sandbox.counts().orders).to.equal(0);
   });
 
   describe('in which pulls are due', () => {
