@@ -3,6 +3,7 @@ import { boundedText, insertRows, placeholders, renameKeys, updateRows, upsertRo
 import type { Tx } from '../../store/store.js';
 import { deleteAdoptions } from './adoptions.js';
 import type { BindingHolders, OrderReading, OrderWords } from './binding-holders.js';
+import { keepingUsed, leftKey } from './closed-bindings.js';
 import { unknownContent } from './content-hash.js';
 import type { BindingRow, ClosedBindingRow } from './exported-bindings.js';
 
@@ -36,9 +37,6 @@ export interface NewBinding extends Binding {
 }
 
 const key = ['entity', 'source_key'];
-
-/** Stands for the revision of a closed binding that tells of no removed record, but of the idempotency keys that were used. */
-export const keptGeneration = 0;
 
 /**
  * Binds records, or brings their bindings up to date; of several for one record the last counts.
@@ -193,26 +191,9 @@ export async function closeBindings(
 export async function importClosedBindings(tx: Tx, entity: Entity, closed: readonly ClosedBindingRow[]): Promise<void> {
   if (closed.length === 0) return;
   const keys = closed.map((row) => row.source_key);
-  await upsertClosed(tx, entity, closed);
+  await upsertRows(tx, 'closed_binding', key, await keepingUsed(tx, entity, closed));
   await tx.run(`DELETE FROM binding WHERE entity=? AND source_key IN ${placeholders(keys.length)}`, [entity, ...keys]);
   await deleteAdoptions(tx, entity, keys);
-}
-
-/** A key may have been another record's before (`rekey`), so the generations of it that were used stay used. */
-async function upsertClosed(tx: Tx, entity: Entity, closed: readonly ClosedBindingRow[]): Promise<void> {
-  if (closed.length === 0) return;
-  const keys = closed.map((row) => row.source_key);
-  const rows = await tx.rows<{ sourceKey: string; generation: number }>(
-    `SELECT source_key, generation FROM closed_binding WHERE entity=? AND source_key IN ${placeholders(keys.length)}`,
-    [entity, ...keys],
-  );
-  const used = new Map(rows.map((row) => [row.sourceKey, row.generation]));
-  await upsertRows(
-    tx,
-    'closed_binding',
-    key,
-    closed.map((row) => ({ ...row, generation: Math.max(row.generation, used.get(row.source_key) ?? 0) })),
-  );
 }
 
 /** A sweep that looks for deleted records. */
@@ -313,8 +294,6 @@ export async function keepGenerations(
   used: readonly Pick<Binding, 'sourceKey' | 'generation'>[],
   nowMs: number,
 ): Promise<void> {
-  const rows = used.map(({ sourceKey: source_key, generation }) => {
-    return { entity, source_key, service_id: '', revision: keptGeneration, generation, closed_at: nowMs };
-  });
-  await upsertClosed(tx, entity, rows);
+  const rows = used.map(({ sourceKey, generation }) => leftKey(entity, sourceKey, generation, nowMs));
+  await upsertRows(tx, 'closed_binding', key, await keepingUsed(tx, entity, rows));
 }

@@ -3,6 +3,7 @@ import { appendAudit } from '../../audit/audit-log.js';
 import type { Entity, JsonValue } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import type { Tx } from '../../store/store.js';
+import { usedGenerations } from './closed-bindings.js';
 import { setContentHashes, sha256 } from './content-hash.js';
 import { createKey } from './idempotency-key.js';
 import { releaseHeld, supersedeUnsent } from './transitions.js';
@@ -70,9 +71,7 @@ export async function promoteDependent(
     await tx.run('UPDATE outbox_message SET identity=NULL WHERE id=?', [next.id]);
     await releaseHeld(tx, [next.id], nowMs);
   }
-  const given = 'SELECT generation FROM closed_binding WHERE entity=? AND source_key=?';
-  // Another record may have had the key before.
-  const used = (await tx.value<number>(given, [refused.entity, refused.sourceKey])) ?? -1;
+  const used = (await usedGenerations(tx, refused.entity, [refused.sourceKey])).get(refused.sourceKey) ?? -1;
   const generation = Math.max(refused.generation + (replaysRefusals ? 1 : 0), used + 1);
   if (next.parkClass === 'unmapped')
     await tx.run("UPDATE outbox_message SET operation='create', generation=? WHERE id=?", [generation, next.id]);
