@@ -49,11 +49,12 @@ export function confirmCommand(): Command {
     .option('--adopt', 'take what the ERP says as the new baseline, without sending it')
     .addOption(new Option('--discard', 'close what is held without sending it').conflicts('adopt'))
     .option('--yes', 'do not ask')
-    .option('--reason <text>', 'why, for the audit')
+    .option('--reason <text>', 'why, for the audit; without it the command shows the list alone')
     .action(
       inApp(confirmHeldOf, {
-        check: ({ dryRun, reason }: ConfirmOptions) => {
-          if (!dryRun && !reason) throw new UsageError('Say why: --reason "…". Or look first: --dry-run.');
+        check: ({ dryRun, reason, yes, adopt, discard }: ConfirmOptions) => {
+          if (!dryRun && !reason && (yes || adopt || discard))
+            throw new UsageError('Say why: --reason "…". Or look first: --dry-run.');
         },
       }),
     );
@@ -63,13 +64,19 @@ function confirmHeldOf(app: CommandApp, options: ConfirmOptions, what: Plural | 
   return what === 'invoices' ? confirmInvoices(app, options) : confirmChanges(app, options, what);
 }
 
+const howToDecide = 'Nothing was done. To decide, say why: add --reason "…" (--help shows what else can be done).';
+
+/** Messages say `waybill confirm`: without a reason it shows what it is about, and how to go on. */
+function onlyLooks({ dryRun, reason }: ConfirmOptions): boolean {
+  return (dryRun ?? false) || !reason;
+}
+
 const shownInvoices = 20;
 
 /** Takes the invoices off the list that a person was shown; one that a pull has met meanwhile stays. */
-async function confirmInvoices(
-  { context, output, settings }: CommandApp,
-  { adopt, discard, dryRun, yes, key, reason = '' }: ConfirmOptions,
-): Promise<number> {
+async function confirmInvoices({ context, output, settings }: CommandApp, options: ConfirmOptions): Promise<number> {
+  const { adopt, discard, yes, key, reason = '' } = options;
+  const looks = onlyLooks(options);
   if (adopt || discard || key)
     throw new UsageError(
       '--adopt, --discard and --key are for customers and orders. To keep the invoices: do nothing.',
@@ -85,8 +92,9 @@ async function confirmInvoices(
     const row = (one: (typeof rows)[number]) => [one.invoice_no, one.customer_code, amount(one.amount), one.due_date];
     output.table(['invoice', 'customer', `amount (${shown.currency})`, 'due'], first.map(row), { total: count });
   }
-  if (dryRun || count === 0) {
-    output.json(dryRun ? shown : { ...shown, done: 0 });
+  if (looks || count === 0) {
+    if (count > 0 && !options.dryRun) output.line(howToDecide);
+    output.json(looks ? shown : { ...shown, done: 0 });
     return count === 0 ? exitCode.done : exitCode.waitsForPerson;
   }
   if (!(await confirm(`Take ${count} invoices off the list?`, yes))) {
@@ -102,9 +110,11 @@ async function confirmInvoices(
 
 async function confirmChanges(
   { context, output }: CommandApp,
-  { adopt, discard, dryRun, yes, key, reason = '' }: ConfirmOptions,
+  options: ConfirmOptions,
   plural: Plural | undefined,
 ): Promise<number> {
+  const { adopt, discard, yes, key, reason = '' } = options;
+  const looks = onlyLooks(options);
   const confirmation: Confirmation = adopt ? 'adopt' : discard ? 'discard' : 'send';
   const filter: HeldFilter = defined({ entity: plural && entityOf(plural), keys: key });
   const { summary: held, shown } = await summariseHeld(context, filter);
@@ -112,8 +122,9 @@ async function confirmChanges(
   if (!plural && (await context.store.read('look for held invoices', isDropHeld)))
     output.line('A brake keeps invoices on the list: waybill confirm invoices --dry-run');
   const isNothing = held.held === 0 && held.brakes.length === 0;
-  if (dryRun || isNothing) {
-    output.json(dryRun ? held : { ...held, done: 0 });
+  if (looks || isNothing) {
+    if (!isNothing && !options.dryRun) output.line(howToDecide);
+    output.json(looks ? held : { ...held, done: 0 });
     return isNothing ? exitCode.done : exitCode.waitsForPerson;
   }
   if (!(await confirm(`${words[confirmation].question} ${held.held} changes?`, yes))) {

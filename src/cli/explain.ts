@@ -42,7 +42,7 @@ function showStory(output: Output, { story, words, audit, olderAudit }: Explanat
   showHead(output, story, settings, words);
   output.lines(
     '',
-    `What happened (times in ${settings.erp.timeZone}):`,
+    `What happened (times in ${settings.erp.timeZone}; “changed in the ERP” as its column says, a TIMESTAMP in UTC):`,
     (olderAudit || story.attemptsLeftOut > 0) &&
       `  … older lines: waybill audit --entity ${entity} --key ${sourceKey} --csv`,
   );

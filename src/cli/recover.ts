@@ -59,7 +59,7 @@ async function recoverStore(app: CommandApp, options: RecoverOptions): Promise<n
     throw new UsageError(
       "The records got other keys (`waybill rekey`), so what was sent before went out under keys that Waybill can't make again. Use --bindings or --look-up.",
     );
-  const fate = fateOf(options, hold, settings, context.nowMs());
+  const fate = fateOf(options, hold, settings, context.nowMs(), output.time);
   const plan = [
     `Service       ${baseUrl} (${environment})`,
     `Held          ${hold.reason}`,
@@ -104,7 +104,13 @@ async function recoverStore(app: CommandApp, options: RecoverOptions): Promise<n
 }
 
 /** What becomes of creates that may have been sent. Only a person can say that the service still knows their keys. */
-function fateOf(options: RecoverOptions, hold: RecoveryHold, settings: Settings, nowMs: number): UnboundFate {
+function fateOf(
+  options: RecoverOptions,
+  hold: RecoveryHold,
+  settings: Settings,
+  nowMs: number,
+  time: (ms: number) => string,
+): UnboundFate {
   const { endpoints, idempotency } = settings.service;
   if (options.sentSince !== undefined && !options.fromService)
     throw new UsageError('--sent-since belongs to --from-service.');
@@ -121,7 +127,7 @@ function fateOf(options: RecoverOptions, hold: RecoveryHold, settings: Settings,
     if (!mayBeForgotten(sentSince, nowMs, keyLifetimeMs(settings.service))) return { to: 'in_doubt', sentSince };
     if (!options.lookUp)
       throw new UsageError(
-        `${new Date(sentSince).toISOString()} lies ahead, or longer ago than the service remembers a key (service.idempotency.lifetimeHours: ${idempotency.lifetimeHours ?? 'not set'}), so sending again could make second records. Use --bindings or --look-up.`,
+        `${time(sentSince)} lies ahead, or longer ago than the service remembers a key (service.idempotency.lifetimeHours: ${idempotency.lifetimeHours ?? 'not set'}), so sending again could make second records. Use --bindings or --look-up.`,
       );
   }
   // A time older than any lifetime of a key: the records are looked up, never resent blindly.

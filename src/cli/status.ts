@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { type App, openApp } from '../app.js';
 import { checkStatus, doubtInWords, readStatus, type Status } from '../daemon/read-status.js';
+import { inErpTime } from '../operator/describe-story.js';
 import { messageStates } from '../outbound/outbox/message.js';
 import { type CommandApp, type CommonOptions, inApp, jsonCommand } from './command.js';
 import { span } from './terminal/format.js';
@@ -148,7 +149,8 @@ function adoptedInWords({ adopted: { customers, orders, open } }: Status): Maybe
 
 function cursorInWords({ changedAt, sweptAt }: Status['cursors']['order'], ago: Ago): string {
   if (changedAt === null && sweptAt === null) return 'never';
-  return `changes up to ${changedAt ?? '(no change column)'}; everything: ${ago(sweptAt)}`;
+  const upTo = changedAt === null ? '(no change column)' : `${changedAt} ${inErpTime}`;
+  return `changes up to ${upTo}; everything: ${ago(sweptAt)}`;
 }
 
 function heldInWords({ brakes, outbox, heldInvoices }: Status): MaybeText[] {

@@ -127,7 +127,8 @@ async function syncAndReport(
     const dryRun = options.dryRun ?? false;
     const result = await sync(app.context, partners, { ...request, dryRun, signal, onProgress: bar.show });
     bar.stop();
-    return reportSync(app, result, { dryRun, keys: options.key });
+    const isOfOrders = request.filter?.entity !== 'customer';
+    return await reportSync(app, result, { dryRun, keys: options.key, isOfOrders });
   } finally {
     bar.stop();
     stop.release();
@@ -135,14 +136,18 @@ async function syncAndReport(
 }
 
 /** Prints what a sync did. @returns the exit code, which says whether a person is needed */
-function reportSync(
-  { output, settings }: CommandApp,
+async function reportSync(
+  { output, settings, reader }: CommandApp,
   result: SyncResult,
-  { dryRun, keys }: { dryRun: boolean; keys: string[] | undefined },
-): number {
+  { dryRun, keys, isOfOrders }: { dryRun: boolean; keys: string[] | undefined; isOfOrders: boolean },
+): Promise<number> {
   const { environment, baseUrl } = settings.service;
   const { capture, deliver, pull, writeBack } = result;
-  output.json({ environment, dryRun, ...result });
+  const isWithoutOrders = isOfOrders && capture !== null && !capture.stopped && capture.read.orders === 0;
+  const excludedByStartFrom = isWithoutOrders && !keys ? await reader().countExcludedByStartFrom() : 0;
+  // A first pass touches hundreds of records: JSON names as many as the table, unless they were asked for by name.
+  const named = capture && { ...capture, touched: keys ? capture.touched : mostTelling(capture.touched) };
+  output.json({ environment, dryRun, ...result, capture: named, excludedByStartFrom });
   // A person who names a key wants to know that it was not found, not that zero orders went well.
   if (keys && capture && !capture.stopped && capture.read.orders + capture.read.customers === 0) {
     writeError(
@@ -153,6 +158,12 @@ function reportSync(
   }
   output.line(`Service: ${baseUrl} (${environment})`);
   if (capture) printCapture(output, capture, dryRun, settings);
+  if (excludedByStartFrom > 0)
+    output.line(`No order may be sent: orders.startFrom leaves out ${excludedByStartFrom} older ones, for good.`);
+  if (dryRun)
+    output.line(
+      'Nothing was sent, and the service was not asked: whether it takes the credential shows with the first request (waybill sync --limit 1).',
+    );
   if (deliver) printDelivery(output, deliver, result);
   if (pull) printPull(output, pull);
   if (writeBack) printWriteBack(output, writeBack);
@@ -185,6 +196,11 @@ function printCapture(
   output.lines(
     `${verb} ${captured.orders} orders and ${captured.customers} customers ` +
       `(read ${read.orders} and ${read.customers}; ${unchanged} unchanged, ${waiting} waiting for their lines, ${parked} parked).`,
+    dryRun &&
+      parked > 0 &&
+      (parked === captured.orders + captured.customers + removals
+        ? 'None of them could be sent as they are.'
+        : `${parked} of them could not be sent as they are.`),
     waiting > 0 &&
       (dryRun
         ? `${waiting} of the orders first wait for their lines, up to ${settleSeconds} s (orders.settleSeconds).`
@@ -201,9 +217,7 @@ function printCapture(
     stopped && `Capture stopped: ${stopped.reason}`,
   );
   if (!dryRun || touched.length === 0) return;
-  // What can't be taken back comes first. Then people look for orders; the customers would fill the page.
-  const rank = ({ because, entity }: TouchedRecord) => (because !== null ? 0 : entity === 'order' ? 1 : 2);
-  const shown = [...touched].sort((a, b) => rank(a) - rank(b)).slice(0, shownRecords);
+  const shown = mostTelling(touched);
   output.table(
     ['entity', 'key', 'number', 'what', 'amount', 'parked because'],
     shown.map((one) => [one.entity, one.sourceKey, one.number, inWords(one), one.total, one.parked]),
@@ -215,6 +229,12 @@ function printCapture(
     shown.some(({ because }) => because === 'deleted') &&
       `A record counts as deleted when sweeps in a row have missed it for ${settings.capture.deletedAfterMinutes} min (capture.deletedAfterMinutes).`,
   );
+}
+
+/** What can't be taken back comes first. Then people look for orders; the customers would fill the page. */
+function mostTelling(touched: readonly TouchedRecord[]): TouchedRecord[] {
+  const rank = ({ because, entity }: TouchedRecord) => (because !== null ? 0 : entity === 'order' ? 1 : 2);
+  return [...touched].sort((a, b) => rank(a) - rank(b)).slice(0, shownRecords);
 }
 
 function inWords({ operation, because }: TouchedRecord): string {

@@ -97,13 +97,18 @@ export function settingsFrom(given: unknown): Settings {
 }
 
 /** What is allowed and probably not meant. */
-function advice({ webhooks, orders }: Settings): string[] {
+function advice({ webhooks, orders, customers }: Settings, isGiven: (path: string[]) => boolean): string[] {
   const warnings: string[] = [];
   const { enabled, host } = webhooks;
   if (enabled && !isLoopback(host))
     warnings.push(
       `webhooks.host is ${host}: others can reach this address, and the listener does not speak https; put a reverse proxy in front of 127.0.0.1 instead`,
     );
+  for (const [name, { cancelled }] of Object.entries({ orders, customers }))
+    if (cancelled !== undefined && !isGiven([name, 'onCancelled']))
+      warnings.push(
+        `${name}.cancelled is set and ${name}.onCancelled is not: what is cancelled after it was sent stays at the service as it is; set ${name}.onCancelled (nothing: that is meant)`,
+      );
   if (orders.number === undefined && orders.fields.note === undefined)
     warnings.push(
       'neither orders.number nor orders.fields.note is set: an order at the service does not say which one it is here',
@@ -142,6 +147,7 @@ export function loadSettings(options: LoadOptions = {}): LoadedSettings {
   const { settings, problems } = checkSettings(merged, locate, known);
   if (settings === undefined || found.length > 0) throw new ConfigurationError(configDir, [...found, ...problems]);
 
+  const isGiven = (path: string[]) => locate(path) !== undefined;
   const resolved = resolvePaths(settings, configDir, env);
   const webhookSecrets = checkWebhookSecrets(resolved.webhooks);
   const { service, erp, store, writeBack } = resolved;
@@ -155,7 +161,7 @@ export function loadSettings(options: LoadOptions = {}): LoadedSettings {
   if (wrongFiles.length > 0) throw new ConfigurationError(configDir, wrongFiles);
   return {
     settings: freezeDeeply(resolved),
-    warnings: [...warnings, ...secrets.warnings, ...webhookSecrets.warnings, ...advice(settings)],
+    warnings: [...warnings, ...secrets.warnings, ...webhookSecrets.warnings, ...advice(settings, isGiven)],
     configDir,
     files: files.map((file) => resolve(file.name)),
   };

@@ -23,6 +23,9 @@ interface StoryInWords {
   todo: { text: string; command: string | null }[];
 }
 
+/** Follows a time that stands as the ERP's changedAt column says it: Waybill keeps it so, to read on from there. */
+export const inErpTime = '(as changedAt says, a TIMESTAMP in UTC)';
+
 /** Where a record is, why, and what can be done. Pure. */
 export function describeStory(story: RecordStory, context: StoryContext): StoryInWords {
   const words: StoryInWords = { where: '', why: [], todo: [] };

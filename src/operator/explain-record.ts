@@ -6,7 +6,7 @@ import { QuietClock } from '../outbound/deliver/quiet-hours.js';
 import { keyLifetimeMs } from '../outbound/outbox/idempotency-key.js';
 import { readCursor } from '../store/cursors.js';
 import { activePauses, listPauses } from '../store/lane-pauses.js';
-import { describeStory } from './describe-story.js';
+import { describeStory, inErpTime } from './describe-story.js';
 import type { FindBy } from './find-records.js';
 import { tellStory } from './tell-story.js';
 
@@ -71,7 +71,7 @@ export async function explainUnknown(
   hints.push(
     cursor.changedAt === null && cursor.sweptAt === null
       ? 'Waybill has not read it yet: capture has not run on this store.'
-      : `Waybill has not read it yet: capture has read changes up to ${cursor.changedAt ?? '(no change column)'}${swept}.`,
+      : `Waybill has not read it yet: capture has read changes up to ${cursor.changedAt === null ? '(no change column)' : `${cursor.changedAt} ${inErpTime}`}${swept}.`,
     'The ERP writes it differently: keys are compared letter by letter.',
   );
   return { lookedUp, hints };

@@ -47,6 +47,22 @@ describe('waybill confirm', () => {
       expect(stdout).to.contain('No change is held.');
     });
 
+    it('shows the list without a reason, and says how to decide', async () => {
+      await fill();
+      const { code, stdout } = await waybill('confirm');
+      expect(code).to.equal(3);
+      expect(stdout).to.contain('too many').and.to.contain('Nothing was done. To decide, say why: add --reason');
+      expect(await json('confirm')).to.deep.equal(await json('confirm', '--dry-run'));
+      await change(
+        "INSERT INTO invoice (invoice_no, amount, due_date, status, first_listed_at, last_listed_at, drop_held_at) VALUES ('INV-1', 7, '2026-12-01', 'unpaid', 1, 1, 2)",
+      );
+      expect((await waybill('confirm', 'invoices')).stdout)
+        .to.contain('INV-1')
+        .and.to.contain('add --reason');
+      expect((await states()).map(({ state }) => state)).to.deep.equal(['parked', 'parked']);
+      expect((await json('status')).heldInvoices).to.equal(1);
+    });
+
     it('wants a reason, one decision, and a yes', async () => {
       await fill();
       expect((await waybill('confirm', '--yes')).code).to.equal(2);

@@ -62,7 +62,9 @@ describe('waybill status', () => {
       expect(stdout).to.match(
         /Last pull +.*: unproven: the list changed; 6 pages in 3 readings, 100 invoices; 4 that were not met stay listed, .*; 2 make no sense .*; 0 unpaid now/,
       );
-      expect(stdout).to.match(/Orders read +changes up to 2026-11-03 09:15:00; everything: \d{4}/);
+      expect(stdout).to.match(
+        /Orders read +changes up to 2026-11-03 09:15:00 \(as changedAt says, a TIMESTAMP in UTC\); everything: \d{4}/,
+      );
       expect(stdout)
         .to.match(/│ delivered +│ 0 +│ 1 +│/)
         .and.to.match(/│ parked +│ 1 +│ 0 +│/)

@@ -1,4 +1,4 @@
-import { appendFileSync } from 'node:fs';
+import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { DatabaseSync } from '@photostructure/sqlite';
@@ -31,6 +31,45 @@ describe('waybill sync', () => {
       expect(stdout).to.contain('1000 of the orders first wait for their lines, up to ');
       expect(stdout).to.contain('… and 1230 more\n');
       expect((await json('outbox')).messages ?? []).to.deep.equal([]);
+    });
+
+    it('names in JSON as many records as in the table, and all of those that were asked for', async () => {
+      makeErp(25, 30);
+      const { capture } = await json('sync', 'capture', '--dry-run');
+      expect(capture.captured).to.deep.equal({ orders: 30, customers: 25 });
+      expect(capture.touched.map(({ entity }: { entity: string }) => entity)).to.deep.equal(Array(20).fill('order'));
+      const keys = Array.from({ length: 25 }, (_, i) => ['--key', `${i + 1}`]).flat();
+      const named = (await json('sync', 'capture', '--dry-run', ...keys)).capture.touched;
+      expect(named.filter(({ entity }: { entity: string }) => entity === 'order')).to.have.length(25);
+    });
+
+    it('says in a dry run that nothing could go, and that the service was not asked', async () => {
+      makeErp(1, 1, -1, 'NULL');
+      const { stdout } = await waybill('sync', '--dry-run');
+      expect(stdout).to.contain('Would capture 1 orders and 1 customers').and.to.contain('2 parked)');
+      expect(stdout).to.contain('None of them could be sent as they are.');
+      expect(stdout).to.contain(
+        'the service was not asked: whether it takes the credential shows with the first request',
+      );
+    });
+
+    it('says in a dry run how many could not go', async () => {
+      makeErp(2, 4, 1, "CASE value WHEN 1 THEN NULL ELSE 'K' || value END");
+      const { stdout } = await waybill('sync', '--dry-run');
+      expect(stdout).to.contain('Would capture 4 orders and 2 customers');
+      expect(stdout).to.contain('\n3 of them could not be sent as they are.');
+    });
+
+    it('says that orders.startFrom leaves out all orders', async () => {
+      makeErp(2, 3);
+      appendFileSync(join(installation.configDir, 'local.yaml'), '\ninvoices: { enabled: false }\n');
+      const file = join(installation.configDir, 'local.yaml');
+      writeFileSync(file, readFileSync(file, 'utf8').replace('from: 2026-01-01', 'from: 2026-12-01'));
+      const words = 'No order may be sent: orders.startFrom leaves out 3 older ones';
+      expect((await waybill('sync', 'capture', '--dry-run')).stdout).to.contain(words);
+      expect((await waybill('sync', 'capture')).stdout).to.contain(words);
+      expect((await json('sync', 'capture')).excludedByStartFrom).to.equal(3);
+      expect((await waybill('resync', 'customers', '--dry-run')).stdout).to.not.contain('startFrom');
     });
 
     it('says how many wait for a person in all, and how many of them are new', async () => {

@@ -111,6 +111,18 @@ describe('loading settings', () => {
       .and.to.match(/orders\.number/);
   });
 
+  it('says that a cancelled order stays at the service, unless the settings say what becomes of it', () => {
+    const settings = validSettings();
+    Object.assign(settings.orders, { cancelled: { column: 'status', values: ['cancelled'] } });
+    expect(load(settings).warnings)
+      .to.have.lengthOf(1)
+      .and.to.match(/orders\.onCancelled is not: what is cancelled after it was sent stays/);
+    for (const onCancelled of ['nothing', { patch: { status: 'cancelled' } }]) {
+      Object.assign(settings.orders, { onCancelled });
+      expect(load(settings).warnings).to.deep.equal([]);
+    }
+  });
+
   it('accepts settings made in the program, with secrets as text', () => {
     const settings = validSettings();
     settings.service.token = 'abc';

@@ -362,7 +362,7 @@ export function erpReaderContract(lab: ErpLab): void {
       ).to.deep.equal([
         'K1',
         'K2',
-        'order 3: its customer can not be sent: customer 3: code is empty; correct it in the ERP, or set optional: true for customer_code',
+        'order 3: its customer can not be sent: customer 3: code is empty; correct it in the ERP',
         'order 4: its customer 99 is not in customers.query; correct the order in the ERP, or the query',
       ]);
     });

@@ -28,6 +28,8 @@ describe('a field', () => {
     expect(map('')).to.deep.equal({ problem });
     expect(map(null, { optional: true })).to.equal(undefined);
     expect(map('', { optional: true })).to.equal(undefined);
+    // The settings refuse a field that the service needs as optional.
+    expect(map('', { isRequired: true })).to.deep.equal({ problem: 'c is empty; correct it in the ERP' });
   });
 
   it('of text that is too long, or no text, is refused', () => {

@@ -19,6 +19,8 @@ export interface FieldPlan {
   source: { column: string; kind: ColumnKind } | { constant: string | number | boolean };
   type: FieldType;
   optional: boolean;
+  /** The service needs it, so the settings refuse to make it optional. */
+  isRequired?: boolean;
   maxLength?: number | undefined;
 }
 
@@ -73,7 +75,8 @@ export function mapField(row: ErpRow, field: FieldPlan, context: FieldContext): 
 
 function missing(field: FieldPlan, what: string): Outcome<undefined> {
   if (field.optional) return { value: undefined };
-  return { problem: `${what}; correct it in the ERP, or set optional: true for ${field.name}` };
+  const orElse = field.isRequired ? '' : `, or set optional: true for ${field.name}`;
+  return { problem: `${what}; correct it in the ERP${orElse}` };
 }
 
 /** A TIMESTAMP is read in UTC; as a text it is the wall time that the ERP shows. */

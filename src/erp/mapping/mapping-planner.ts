@@ -120,7 +120,7 @@ export class MappingPlanner {
       return null;
     }
     if (known !== undefined && optional) this.fault(path, 'can not be optional: the service needs it');
-    const field = { name, type, optional, maxLength };
+    const field = { name, type, optional, isRequired: known !== undefined, maxLength };
     if (constant === undefined) {
       const isNumber = type === 'amount' || type === 'integer';
       const found = isNumber ? this.amount(path, source, column) : this.column(path, source, column);
