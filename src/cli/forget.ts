@@ -49,7 +49,7 @@ async function forget(
   if (typeof result === 'string') return refuse(result);
   output.json({ forgotten: true, key, ...result, orderBodies });
   output.lines(
-    `Forgotten: ${result.bodies} bodies, ${result.excerpts} answers of ${result.messages} messages, ${result.webhooks} bodies of webhooks.`,
+    `Forgotten: ${result.bodies} bodies, ${result.excerpts} answers of ${result.messages} messages.`,
     'While its row is in the ERP, Waybill captures a change there and sends it whole.',
     'Backups of the store, and the service itself, still hold the data.',
   );

@@ -34,7 +34,7 @@ async function showWebhooks({ store, settings, output }: CommandApp, { limit }: 
     events.map((event) => [
       output.time(event.receivedAt),
       shorten(event.type, 30),
-      event.about === null ? '' : `${event.about} ${shorten(event.subject ?? '(none named)', 30)}`,
+      `${event.about} ${shorten(event.subject ?? '(none named)', 30)}`,
       event.state,
       shorten(event.outcome ?? '', 60),
       shorten(event.id, 40),
@@ -46,6 +46,7 @@ async function showWebhooks({ store, settings, output }: CommandApp, { limit }: 
 const tallyInWords: Record<string, string> = {
   stored: 'stored',
   repeated: 'stored already, so nothing was done',
+  unread: 'answered, and nothing was done: its type is not in webhooks.events',
   forged: 'refused: not signed by one of our secrets',
   stale: 'refused: signed too long ago, or too far ahead',
   other_path: 'refused: another path',

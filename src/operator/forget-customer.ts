@@ -1,5 +1,4 @@
 import { appendAudit } from '../audit/audit-log.js';
-import { erasePayloads } from '../inbound/webhooks/webhook-rows.js';
 import type { JobContext } from '../ops/job-context.js';
 import { eraseReasons } from '../outbound/deliver/attempts.js';
 import { eraseAcknowledged } from '../outbound/outbox/bindings.js';
@@ -24,15 +23,9 @@ export async function customerTraces(tx: Tx, sourceKey: string) {
     `SELECT m.state, COUNT(*) AS count FROM outbox_message m WHERE ${own} GROUP BY m.state`,
     [sourceKey],
   );
-  const record = await tx.value<string | null>(
-    `SELECT b.record FROM message_body b JOIN outbox_message m ON m.id=b.message_id WHERE ${own} ORDER BY m.id DESC LIMIT 1`,
-    [sourceKey],
-  );
-  const [binding] = await tx.rows<{ serviceId: string; acknowledged: string | null }>(
-    "SELECT service_id, acknowledged FROM binding WHERE entity='customer' AND source_key=?",
-    [sourceKey],
-  );
-  const code = customerCodeOf(record ?? binding?.acknowledged ?? null);
+  const [binding] = await tx.rows("SELECT service_id FROM binding WHERE entity='customer' AND source_key=?", [
+    sourceKey,
+  ]);
   const count = async (sql: string) => (await tx.value<number>(`SELECT COUNT(*) FROM ${sql}`, [sourceKey])) ?? 0;
   return {
     /** Messages by state. */
@@ -43,8 +36,6 @@ export async function customerTraces(tx: Tx, sourceKey: string) {
          JOIN outbox_message m ON m.id=a.message_id WHERE ${own}`,
     ),
     bound: binding !== undefined,
-    /** Its code and its id at the service, as far as they are kept. */
-    names: [...new Set([code, binding?.serviceId ?? null])].filter((name) => name !== null),
     /** Bodies of its orders. In them it appears by its code alone, unless the mapping says otherwise. */
     orderBodies: await count(
       "message_body b JOIN outbox_message m ON m.id=b.message_id WHERE m.entity='order' AND m.customer_key=?",
@@ -67,8 +58,6 @@ interface Forgotten {
   messages: number;
   bodies: number;
   excerpts: number;
-  /** Bodies of webhooks. */
-  webhooks: number;
 }
 
 /**
@@ -86,8 +75,7 @@ export async function forgetCustomer(
     const traces = await customerTraces(tx, sourceKey);
     const problem = whyNotForget(traces);
     if (problem) return problem;
-    const webhooks = await erasePayloads(tx, sourceKey, traces.names);
-    const forgotten = { ...(await eraseMessages(tx, sourceKey)), webhooks };
+    const forgotten = await eraseMessages(tx, sourceKey);
     const detail = { reason, ...forgotten };
     await appendAudit(
       tx,
@@ -102,7 +90,7 @@ export async function forgetCustomer(
   return result;
 }
 
-async function eraseMessages(tx: Tx, sourceKey: string): Promise<Omit<Forgotten, 'webhooks'>> {
+async function eraseMessages(tx: Tx, sourceKey: string): Promise<Forgotten> {
   const rows = await tx.rows<{ id: number }>(
     // What capture writes at this moment is still to be sent, and keeps its bytes.
     `SELECT id FROM outbox_message WHERE entity='customer' AND source_key=?

@@ -65,33 +65,8 @@ describe('waybill forget', () => {
         messages: 1,
         bodies: 1,
         excerpts: 1,
-        webhooks: 0,
       });
       expect((await waybill('explain', 'customer', '1')).stdout).to.contain('At the service, acknowledged as cus_1');
-    });
-
-    it('erases the bodies of webhooks about it, and no others', async () => {
-      await installation.capture(person(), { entity: 'order', sourceKey: '7', customerKey: '1' });
-      await installation.deliver(({ entity }) => answers.created(entity === 'order' ? 'ord_7' : 'cus_1'));
-      const { store } = installation.app;
-      await store.transaction('webhooks that came', async (tx) => {
-        const events: [id: string, about: string | null, subject: string | null, payload: string][] = [
-          ['by code', null, null, `{"customer_code":"K1","name":"${personal}"}`],
-          ['by id', null, null, `{"customer":{"id":"cus_1","name":"${personal}"}}`],
-          ['order', 'order', 'ord_7', `{"order_id":"ord_7","to":"${personal}"}`],
-          ['another order', 'order', 'ord_70', '{"order_id":"ord_70"}'],
-          ['another customer', null, null, '{"customer_code":"K10","note":"of K1"}'],
-        ];
-        for (const [id, about, subject, payload] of events)
-          await tx.run(
-            "INSERT INTO webhook_event (event_id, type, about, subject, state, received_at, payload) VALUES (?, 'x', ?, ?, 'kept', 1, ?)",
-            [id, about, subject, payload],
-          );
-      });
-      expect((await forget('--yes')).stdout).to.contain('3 bodies of webhooks');
-      expect(
-        await rows('SELECT event_id FROM webhook_event WHERE payload IS NOT NULL ORDER BY event_id'),
-      ).to.deep.equal([{ event_id: 'another customer' }, { event_id: 'another order' }]);
     });
 
     it('lets the next change be sent whole, because what was acknowledged is forgotten', async () => {

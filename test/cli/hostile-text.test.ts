@@ -169,7 +169,7 @@ async function fill({ app, configDir, capture, deliver }: Installation): Promise
       "INSERT INTO invoice_malformed (list_customer, list_state, row_key, invoice_no, reason, since_at) VALUES ('','','k',?,?,1)",
       [hostile, hostile],
     );
-    await insertEvent(tx, { id: hostile, type: hostile, about: 'invoice', subject: hostile }, '{}', 1_700_000_000_000);
+    await insertEvent(tx, { id: hostile, type: hostile, about: 'invoice', subject: hostile }, 1_700_000_000_000);
     await insertAdoptions(
       tx,
       [

@@ -68,13 +68,16 @@ export const webhookSettings = group(
         .describe('What is signed. {body} is the body as received, {timestamp} the text of timestampHeader.')
         .meta({ allowed: 'a text with {body}, such as {timestamp}.{body}' }),
     }),
-    events: group('What the service calls the events that Waybill acts upon. All others are kept and shown.', {
-      paymentSucceeded: eventNames('payment.succeeded', 'Types of events that say that an invoice was paid.'),
-      orderStatusChanged: eventNames(
-        'order.status_changed',
-        'Types of events that say that the status of an order changed.',
-      ),
-    }),
+    events: group(
+      'What the service calls the events that Waybill acts upon. All others are answered and counted, and not stored.',
+      {
+        paymentSucceeded: eventNames('payment.succeeded', 'Types of events that say that an invoice was paid.'),
+        orderStatusChanged: eventNames(
+          'order.status_changed',
+          'Types of events that say that the status of an order changed.',
+        ),
+      },
+    ),
     fields: group('Where the parts of an event are.', {
       id: field(
         'id',

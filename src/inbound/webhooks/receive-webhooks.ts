@@ -128,11 +128,13 @@ export function webhookHandler(context: JobContext, { remember, onEvent }: Recei
     settings: settings.webhooks,
     nowMs,
     secrets,
-    keep: async (event, payload) => {
+    tellUnread: (type) =>
+      log.info('Webhooks of this type are answered and counted, and nothing is done (webhooks.events)', { type }),
+    keep: async (event) => {
       try {
-        const asksForRead = (isNew: boolean) => (isNew || event.isNameless) && event.about !== null;
+        const asksForRead = (isNew: boolean) => isNew || event.isNameless;
         const isNew = await store.transaction('store an event', async (tx) => {
-          const stored = await insertEvent(tx, event, payload, nowMs());
+          const stored = await insertEvent(tx, event, nowMs());
           if (asksForRead(stored)) await requestWakeUp(tx, 'webhooks', actor, nowMs());
           return stored;
         });

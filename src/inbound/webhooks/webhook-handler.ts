@@ -40,8 +40,8 @@ export interface WebhookEvent {
   /** It has neither an id nor a time of its own, so that a later event of the same content has the same `id`. */
   isNameless?: boolean;
   type: string;
-  /** What Waybill reads because of it; null: nothing. */
-  about: 'invoice' | 'order' | null;
+  /** What Waybill reads because of it. */
+  about: 'invoice' | 'order';
   /** Number of the invoice, or the order's id at the service. */
   subject: string | null;
 }
@@ -50,14 +50,14 @@ export interface WebhookEvent {
  * Reads the body of a verified request. Pure.
  * @param id the id that the signature covers, or null: then it stands in the body
  * @param unnamed what an event without any id is known by
- * @returns null when it is no JSON object with a type
+ * @returns `unread`: the type of an event that Waybill does not act upon; null when it is no JSON object with a type
  */
 export function readWebhookEvent(
   body: Buffer,
   id: string | null,
   unnamed: () => Pick<WebhookEvent, 'id' | 'isNameless'>,
   { events, fields }: Pick<WebhookSettings, 'events' | 'fields'>,
-): WebhookEvent | null {
+): WebhookEvent | { unread: string } | null {
   let value: unknown;
   try {
     value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
@@ -71,12 +71,13 @@ export function readWebhookEvent(
     : events.orderStatusChanged.includes(type)
       ? 'order'
       : null;
+  if (about === null) return { unread: type };
   const ownId = id ?? textAt(value, fields.id);
   return {
     ...(ownId === null ? unnamed() : { id: ownId }),
     type,
     about,
-    subject: about === null ? null : textAt(value, about === 'invoice' ? fields.invoiceNo : fields.orderId),
+    subject: textAt(value, about === 'invoice' ? fields.invoiceNo : fields.orderId),
   };
 }
 
@@ -112,11 +113,15 @@ interface WebhookHandlerOptions {
   /** The secrets as they are now. */
   secrets: () => readonly string[];
   /** Stores an event durably. @returns false: it is a repetition */
-  keep: (event: WebhookEvent, payload: string) => Promise<boolean>;
+  keep: (event: WebhookEvent) => Promise<boolean>;
+  /** Tells a person of a type of events that Waybill does not act upon, once. */
+  tellUnread?: (type: string) => void;
   nowMs: () => number;
 }
 
 const rememberedIds = 10_000;
+/** A sender may make up types without end; these are enough to find one that the settings misspell. */
+const mostUnreadTypes = 20;
 /** Events that may wait for the store at once: a store that hangs must not fill the memory. */
 const mostUnderWay = 64;
 
@@ -125,6 +130,7 @@ export class WebhookHandler {
   readonly #verify: Verify;
   readonly #recent = new RecentIds(rememberedIds);
   #counts = new Map<string, number>();
+  readonly #unreadTypes = new Set<string>();
   #underWay = 0;
 
   constructor(private readonly options: WebhookHandlerOptions) {
@@ -144,7 +150,7 @@ export class WebhookHandler {
     return refusalStatus[refusal];
   }
 
-  /** @returns the status of the answer: 2xx only when the event is stored, now or earlier */
+  /** @returns the status of the answer: 2xx only when the event is stored, now or earlier, or asks for nothing */
   async handle(request: WebhookRequest): Promise<number> {
     const { settings, secrets, keep, nowMs } = this.options;
     const refused = this.refuse(request);
@@ -161,11 +167,12 @@ export class WebhookHandler {
     });
     const event = readWebhookEvent(request.body, verified.id, unnamed, settings);
     if (!event) return this.turnAway('no_event');
+    if ('unread' in event) return this.#unread(event.unread);
     if (this.#recent.has(event.id)) return this.#repeated();
     if (this.#underWay >= mostUnderWay) return this.turnAway('busy');
     this.#underWay++;
     try {
-      const isNew = await keep(event, request.body.toString('utf8'));
+      const isNew = await keep(event);
       // Only the store knows whether an event of the same content was handled meanwhile.
       if (!event.isNameless) this.#recent.add(event.id);
       if (!isNew) return this.#repeated();
@@ -184,6 +191,15 @@ export class WebhookHandler {
     const counts = this.#counts;
     this.#counts = new Map();
     return counts;
+  }
+
+  #unread(type: string): number {
+    this.#count('unread');
+    if (!this.#unreadTypes.has(type) && this.#unreadTypes.size < mostUnreadTypes) {
+      this.#unreadTypes.add(type);
+      this.options.tellUnread?.(type);
+    }
+    return 204;
   }
 
   #repeated(): number {

@@ -2,8 +2,8 @@ import { boundedText, deleteOldest } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import type { WebhookEvent } from './webhook-handler.js';
 
-/** `pending`: its record has to be read. `done`: it was. `kept`: Waybill does nothing about such an event. */
-type WebhookState = 'pending' | 'done' | 'kept';
+/** `pending`: its record has to be read. `done`: it was. */
+type WebhookState = 'pending' | 'done';
 
 export interface StoredEvent extends WebhookEvent {
   state: WebhookState;
@@ -13,17 +13,16 @@ export interface StoredEvent extends WebhookEvent {
 }
 
 /**
- * Stores an event. One without an id that comes again may be a repetition or a later event of the same content: its record is
+ * Stores an event, without its body: what is true is read from the service. One without an id that comes again may be a repetition or a later event of the same content: its record is
  * read once more, by a read that begins after it came (`endEvents`).
  * @returns false: it is a repetition: one with this id is there, or is not handled yet
  */
-export async function insertEvent(tx: Tx, event: WebhookEvent, payload: string, nowMs: number): Promise<boolean> {
-  const state: WebhookState = event.about === null ? 'kept' : 'pending';
+export async function insertEvent(tx: Tx, event: WebhookEvent, nowMs: number): Promise<boolean> {
   const inserted = await tx.run(
-    `${tx.insertIgnore} webhook_event (event_id, type, about, subject, state, received_at, payload) VALUES (?,?,?,?,?,?,?)`,
-    [event.id, event.type, event.about, event.subject, state, nowMs, payload],
+    `${tx.insertIgnore} webhook_event (event_id, type, about, subject, state, received_at) VALUES (?,?,?,?,'pending',?)`,
+    [event.id, event.type, event.about, event.subject, nowMs],
   );
-  if (inserted > 0 || !event.isNameless || event.about === null) return inserted > 0;
+  if (inserted > 0 || !event.isNameless) return inserted > 0;
   const before = await tx.value<string>(`SELECT state FROM webhook_event WHERE event_id=?${tx.forUpdate}`, [event.id]);
   // Later by a millisecond at least, so that a read under way for the event before does not end this one.
   await tx.run(
@@ -79,27 +78,4 @@ export async function endInvoiceEvents(tx: Tx, before: number, outcome: string, 
 export async function pruneEvents(tx: Tx, before: number, limit: number): Promise<number> {
   const where = "received_at<? AND state<>'pending' ORDER BY received_at";
   return deleteOldest(tx, { table: 'webhook_event', key: 'event_id', where, before }, limit);
-}
-
-/**
- * Erases the bodies of events about a customer: those that contain its code or id, and those about its invoices and orders.
- * What came of the events stays.
- * @param sourceKey its key in the ERP
- * @param names its code and its id at the service, as far as they are known
- * @returns how many
- */
-export async function erasePayloads(tx: Tx, sourceKey: string, names: readonly string[]): Promise<number> {
-  const about = [
-    `about='order' AND subject IN
-       (SELECT m.service_id FROM outbox_message m WHERE m.entity='order' AND m.customer_key=? AND m.service_id IS NOT NULL)`,
-    ...names.flatMap(() => [
-      "about='invoice' AND subject IN (SELECT i.invoice_no FROM invoice i WHERE i.customer_code=?)",
-      "payload LIKE ? ESCAPE '!'",
-    ]),
-  ];
-  const said = (name: string) => `%${JSON.stringify(name).replace(/[!%_]/g, '!$&')}%`;
-  return tx.run(
-    `UPDATE webhook_event SET payload=NULL WHERE payload IS NOT NULL AND (${about.map((one) => `(${one})`).join(' OR ')})`,
-    [sourceKey, ...names.flatMap((name) => [name, said(name)])],
-  );
 }

@@ -162,11 +162,10 @@ const tables = (id: string, longText: string): Record<string, string> => ({
     passes INT NOT NULL DEFAULT 0, asked INT NOT NULL DEFAULT 0, missed INT NOT NULL DEFAULT 0,
     progress ${longText} NULL, progress_at BIGINT NULL`,
 
-  // about: invoice or order; null is an event that is only kept.
   webhook_event: `
-    event_id VARCHAR(255) NOT NULL PRIMARY KEY, type VARCHAR(255) NOT NULL, about VARCHAR(16) NULL,
+    event_id VARCHAR(255) NOT NULL PRIMARY KEY, type VARCHAR(255) NOT NULL, about VARCHAR(16) NOT NULL,
     subject VARCHAR(255) NULL, state VARCHAR(16) NOT NULL, outcome VARCHAR(500) NULL,
-    received_at BIGINT NOT NULL, handled_at BIGINT NULL, payload ${longText} NULL`,
+    received_at BIGINT NOT NULL, handled_at BIGINT NULL`,
 
   webhook_tally: `
     name VARCHAR(32) NOT NULL PRIMARY KEY, number BIGINT NOT NULL, last_at BIGINT NOT NULL`,

@@ -23,9 +23,7 @@ onBothLabs('events that were announced', (kit) => {
     });
   let number = 0;
   const announced = (subject: string, about: 'invoice' | 'order' = 'invoice', at = Date.now()) =>
-    kit.store.transaction('an event', (tx) =>
-      insertEvent(tx, { id: `e-${++number}`, type: 't', about, subject }, '{}', at),
-    );
+    kit.store.transaction('an event', (tx) => insertEvent(tx, { id: `e-${++number}`, type: 't', about, subject }, at));
   const readNow = (lab: Lab) => withServiceLease(lab.context, (lease) => readAnnounced(lab.context, lab.client, lease));
   const arrange = (sql: string, values: (string | number)[] = []) =>
     kit.store.transaction('arrange a test', (tx) => tx.run(sql, values));

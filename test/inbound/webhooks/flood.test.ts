@@ -87,4 +87,38 @@ describe('a flood of webhooks', () => {
     const known = await kit.rows('SELECT invoice_no FROM invoice');
     expect(known.map(({ invoice_no }) => invoice_no).toSorted()).to.deep.equal(invoices.toSorted());
   });
+
+  it('that are signed keeps of each event what it is about, and of other types nothing but their number', async () => {
+    const secretFile = join(kit.folder, 'webhook-secret');
+    writeFileSync(secretFile, standardSecret, { mode: 0o600 });
+    const lab = await kit.start({ settings: { webhooks: { enabled: true, secretFiles: [secretFile] } } });
+    const handler = webhookHandler(lab.context, { remember: () => undefined, onEvent: () => undefined });
+    const storedBytes = async () => {
+      const [{ bytes }] = await kit.rows(
+        'SELECT page_count * page_size AS bytes FROM pragma_page_count(), pragma_page_size()',
+      );
+      return Number(bytes);
+    };
+    const before = await storedBytes();
+    const padding = 'Ada Lovelace '.repeat(4_000);
+    for (let i = 0; i < 100; i++) {
+      const other = JSON.stringify({ type: `made.up.${i}`, data: { padding } });
+      expect(await handler.handle(standardRequest(other, { id: `o${i}` }))).to.equal(204);
+      const paid = JSON.stringify({ type: 'payment.succeeded', data: { invoice_no: `I-${i}`, padding } });
+      expect(await handler.handle(standardRequest(paid, { id: `p${i}` }))).to.equal(204);
+    }
+    expect([...handler.takeCounts()]).to.have.deep.members([
+      ['unread', 100],
+      ['stored', 100],
+    ]);
+    const events = await kit.rows('SELECT * FROM webhook_event');
+    expect(events).to.have.length(100);
+    expect(JSON.stringify(events)).to.not.contain('Lovelace');
+    // Ten megabytes came.
+    expect((await storedBytes()) - before).to.be.below(200_000);
+    // A person finds a type that the settings misspell, and a sender can not fill the log.
+    const told = lab.log.filter((line) => line.includes('made.up.'));
+    expect(told).to.have.length(20);
+    expect(told[0]).to.contain('webhooks.events');
+  });
 });

@@ -39,7 +39,7 @@ onBothLabs('an invoice that is read because of an event while a pull is under wa
     return withServiceLease(watched, (lease) => {
       announce = async (subject: string) => {
         await store.transaction('an event', (tx) =>
-          insertEvent(tx, { id: `e${++events}`, type: 't', about: 'invoice', subject }, '{}', Date.now()),
+          insertEvent(tx, { id: `e${++events}`, type: 't', about: 'invoice', subject }, Date.now()),
         );
         expect((await readAnnounced(lab.context, lab.client, lease)).read).to.equal(1);
       };
