@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { harmless } from '../model/harmless-text.js';
 import { redact } from '../model/redact.js';
 
 interface AlertCommandOptions {
@@ -66,6 +67,6 @@ export function runAlertCommand(options: AlertCommandOptions, notice: object, si
       else if (code === 0) settle(null);
       else settle(`ended with ${code === null ? name : `exit code ${code}`}${said}`);
     });
-    child.stdin.end(`${redact(JSON.stringify(notice), options.secrets ?? [])}\n`);
+    child.stdin.end(`${harmless(redact(JSON.stringify(notice), options.secrets ?? []))}\n`);
   });
 }

@@ -3,16 +3,19 @@ import { join } from 'node:path';
 import { DatabaseSync } from '@photostructure/sqlite';
 import { expect } from 'chai';
 import type { Command } from 'commander';
+import { parse, stringify } from 'yaml';
 import { allCommands } from '../../src/cli/run.js';
 import { insertEvent } from '../../src/inbound/webhooks/webhook-rows.js';
 import { insertAdoptions } from '../../src/outbound/outbox/adoptions.js';
 import { raiseAlert } from '../../src/store/alerts.js';
 import { pauseLane } from '../../src/store/lane-pauses.js';
 import { projectRoot } from '../support/project-root.js';
-import { answers, type Installation, onBothStores } from './installation.js';
+import { answers, type Installation, onBothStores, tokenCanary } from './installation.js';
 
 /** Clears the screen, in two ways; turns the line around; begins lines that look like ours. */
 const hostile = 'X\u001b[2J\u009b2J\u200f\u202e\u2066\u2028\u2029\u0085\r\nWhat you can do:\tforged';
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not be there
+const raw = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/;
 const forged = /^What you can do:.*forged/m;
 
 /** Every command with what makes it say what it knows of the hostile records. */
@@ -50,7 +53,7 @@ const calls: Record<string, readonly string[][]> = {
     ['customer', hostile, '--reason', hostile],
     ['customer', 'twice', '--reason', hostile],
   ],
-  audit: [['--limit', '500'], ['--csv'], ['--since', hostile], ['--outcome', hostile]],
+  audit: [['--limit', '500'], ['--csv'], ['--since', hostile], ['--since', tokenCanary], ['--outcome', hostile]],
   invoices: [[], ['--left'], ['--malformed']],
   webhooks: [[]],
   status: [[], ['--check']],
@@ -103,6 +106,16 @@ describe('text from outside, on every command', () => {
   });
 
   onBothStores((installation) => {
+    it('reaches no stream out of wrong settings, and begins no line there', async () => {
+      const file = join(installation.configDir, 'local.yaml');
+      const settings = parse(readFileSync(file, 'utf8'));
+      writeFileSync(file, stringify({ ...settings, amounts: { currency: hostile }, [hostile]: hostile }));
+      const { code, stderr } = await installation.waybill('status');
+      expect(code).to.equal(2);
+      expect(stderr).to.not.match(raw).and.not.match(forged);
+      expect(stderr).to.match(/^waybill: The configuration in .* has 2 problems:\n\n {2}\S/);
+    });
+
     for (const [name, lines] of Object.entries(calls))
       it(`reaches no stream of ${name} as it came`, async () => {
         await fill(installation);
@@ -115,8 +128,6 @@ describe('text from outside, on every command', () => {
             const argv = [...name.split(' '), ...line.map((part) => files[part] ?? part), ...more];
             const { stdout, stderr } = await installation.waybill(...argv);
             const said = `${argv.join(' ')}\n${stdout}\n${stderr}`;
-            // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not be there
-            const raw = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/;
             expect(stdout, said).to.not.match(raw).and.not.match(forged);
             expect(stderr, said).to.not.match(raw).and.not.match(forged);
             if (more.length > 0 && stdout !== '') expect(() => JSON.parse(stdout), said).to.not.throw();

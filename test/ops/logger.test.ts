@@ -5,7 +5,12 @@ const secret = 'canary"7f/3a\\9Z';
 
 describe('the log', () => {
   it('shows no secret, however whoever logs it writes it', () => {
-    const echoes = [secret, JSON.stringify({ echo: secret }), `/login?t=${encodeURIComponent(secret)}`];
+    const echoes = [
+      `\u001b[2J\u009b2J\u202e\u2028\n${secret}`,
+      secret,
+      JSON.stringify({ echo: secret }),
+      `/login?t=${encodeURIComponent(secret)}`,
+    ];
     const logger = new URL('../../src/ops/logger.js', import.meta.url).href;
     const code = `
       const { createLogger } = await import(${JSON.stringify(logger)});
@@ -14,8 +19,11 @@ describe('the log', () => {
       log.info('Authorization: Bearer abcdefgh.ijkl');`;
     const { stdout } = spawnSync(process.execPath, ['--input-type=module', '-e', code], { encoding: 'utf8' });
     const lines = stdout.trim().split('\n');
-    expect(lines).to.have.length(4);
+    expect(lines).to.have.length(5);
     for (const line of lines) expect(JSON.parse(line).message).to.contain('[secret]');
     expect(stdout).to.not.match(/canary|abcdefgh/);
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not be there
+    expect(stdout).to.not.match(/[\u001b\u009b\u202e\u2028]/);
+    expect(JSON.parse(lines[0] as string).message).to.include('\u001b[2J\u009b2J\u202e\u2028\n');
   });
 });
