@@ -3,6 +3,7 @@ import type { Entity, JsonValue } from '../model/record.js';
 import { type Adoption, countAdoptions, differingFields, listAdoptions } from '../outbound/outbox/adoptions.js';
 import { exportBindings } from './bindings-file.js';
 import { type CommandApp, defined, describeCommand, entityOption, inApp, jsonCommand, limitOption } from './command.js';
+import { writeGivenFile } from './given-file.js';
 import { shorten } from './terminal/output.js';
 
 const maxFields = 20;
@@ -24,10 +25,12 @@ function exportCommand(): Command {
     'Write every binding into a new file, as JSON lines. `waybill recover --bindings FILE` reads it.',
     'waybill bindings export bindings-2026-11-21.jsonl',
   )
-    .argument('<file>', 'a file that does not exist yet; it will hold personal data (mode 0600)')
+    .argument('<file>', 'a file that does not exist yet; it will hold personal data (mode 0600). `-` is stdout')
     .action(
       inApp(async ({ store, settings, output }, _options: unknown, file: string) => {
-        const bindings = await exportBindings(store, settings, file);
+        const bindings = await writeGivenFile(file, settings, (name) => exportBindings(store, settings, name));
+        // Then stdout is the export.
+        if (file === '-') return;
         output.json({ file, bindings });
         output.line(`${bindings} bindings are in ${file}.`);
       }),

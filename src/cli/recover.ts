@@ -6,6 +6,7 @@ import type { UnboundFate } from '../outbound/recovery/recover-messages.js';
 import type { RecoveryHold } from '../outbound/recovery/store-witness.js';
 import { readBindings } from './bindings-file.js';
 import { type CommandApp, confirm, exitCode, inApp, jsonCommand, parseTime, UsageError } from './command.js';
+import { readGivenFile } from './given-file.js';
 import { writeError } from './terminal/streams.js';
 
 /** Records that are named on the terminal; `--json` names more. */
@@ -27,7 +28,7 @@ export function recoverCommand(): Command {
     'After the store was lost or replaced by an older copy: find out what was sent, and release delivery.',
     'waybill recover --dry-run',
   )
-    .option('--bindings <file>', 'take over the bindings that `waybill bindings export` wrote')
+    .option('--bindings <file>', 'take over the bindings that `waybill bindings export` wrote; `-` is stdin')
     .option(
       '--from-service',
       'send again, with the same key and bytes, what may have been sent: the service answers with what it has',
@@ -77,12 +78,17 @@ async function recoverStore(app: CommandApp, options: RecoverOptions): Promise<n
     return exitCode.done;
   }
   if (!(await confirm('Do this, and let delivery go on?', options.yes))) return exitCode.failed;
-  const bindings = options.bindings ? readBindings(options.bindings, settings) : null;
-  const result = await recover(context, reader, { fate, bindings, reason: options.reason });
+  const { bindings: given, reason } = options;
+  const result = given
+    ? await readGivenFile(given, settings, (file) =>
+        recover(context, reader, { fate, bindings: readBindings(file, settings), reason }),
+      )
+    : await recover(context, reader, { fate, bindings: null, reason });
   const { bindings: taken, doubtedBindings, to, unbound, unproven } = result;
   output.json({ environment, dryRun: false, ...result });
   output.lines(
-    bindings !== null && `${taken.imported} bindings were taken over, and ${taken.removed} records that were removed.`,
+    given !== undefined &&
+      `${taken.imported} bindings were taken over, and ${taken.removed} records that were removed.`,
     taken.taken > 0 &&
       `${taken.taken} bindings were left out, because another record has their id at the service. Find out which of the two it is, then settle the other one: waybill outbox --state parked`,
     ...taken.refused

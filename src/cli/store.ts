@@ -2,6 +2,7 @@ import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { backupStore, migrationsOf, restoreStore } from '../store/backup.js';
 import { type CommandApp, describeCommand, inApp, jsonCommand, UsageError } from './command.js';
+import { readGivenFile, writeGivenFile } from './given-file.js';
 
 export function migrateCommand(): Command {
   return describeCommand(
@@ -22,8 +23,8 @@ export function backupCommand(): Command {
     'Copy the store while it is in use. After you restore a copy, run `waybill recover`.',
     'waybill backup waybill-2026-11-21.copy',
   )
-    .argument('<file>', 'a file that does not exist yet; it will hold personal data (mode 0600)')
-    .option('--restore', 'read such a copy into the empty MySQL or MariaDB store of the settings')
+    .argument('<file>', 'a file that does not exist yet; it will hold personal data (mode 0600). `-` is stdout')
+    .option('--restore', 'read such a copy into the empty MySQL or MariaDB store of the settings; `-` is stdin')
     .action(inApp(backup));
 }
 
@@ -32,12 +33,16 @@ async function backup(
   { restore = false }: { restore?: boolean },
   given: string,
 ): Promise<void> {
-  const file = resolve(given);
   if (restore && settings.store.type === 'sqlite')
     throw new UsageError(
-      `A copy of a SQLite store is a store itself. Stop the daemon, put ${file} in the place of ${settings.store.file}, and remove that file's -wal and -shm.`,
+      `A copy of a SQLite store is a store itself. Stop the daemon, put ${given} in the place of ${settings.store.file}, and remove that file's -wal and -shm.`,
     );
-  const rows = restore ? await restoreStore(store, file) : await backupStore(store, file);
+  const rows = restore
+    ? await readGivenFile(given, settings, (file) => restoreStore(store, file))
+    : await writeGivenFile(given, settings, (file) => backupStore(store, file));
+  // Then stdout is the copy.
+  if (given === '-' && !restore) return;
+  const file = resolve(given);
   output.json({ file, restored: restore, rows });
   output.line(
     restore ? `${rows} rows are restored. Next: waybill recover --dry-run` : `The store is copied to ${file}.`,

@@ -43,7 +43,8 @@ export async function writeWholeFile<T>(
     await syncFolder(dirname(file));
     return result;
   } catch (error) {
-    await rm(draft, { force: true });
+    // In a folder that this account may not look into, there is no draft either, and the first error says more.
+    await rm(draft, { force: true }).catch(() => undefined);
     throw asFileError(file, error);
   }
 }

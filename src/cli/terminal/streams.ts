@@ -19,7 +19,11 @@ let readerHasLeft = false;
 for (const stream of [process.stdout, process.stderr])
   stream.on('error', (error: NodeJS.ErrnoException) => {
     // The reader in `waybill audit | head` has seen enough, or the terminal was closed: no failure, and no end of a drain.
-    if (error.code !== 'EPIPE' && error.code !== 'EIO') throw error;
+    if (error.code !== 'EPIPE' && error.code !== 'EIO') {
+      // Somebody waits for this write, and is told.
+      if (stream.listenerCount('error') > 1) return;
+      throw error;
+    }
     if (stream === process.stdout) readerHasLeft = true;
   });
 

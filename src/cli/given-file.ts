@@ -1,0 +1,66 @@
+import { createReadStream } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import type { Settings } from '../config/settings.js';
+import { FileError, writeWholeFile } from '../store/whole-file.js';
+import { UsageError } from './command.js';
+
+/*
+ * Files that a person names. The account of the service has no right in the folders of others, where `-` helps: the person's
+ * own shell opens the file.
+ */
+
+/**
+ * Has a file written; for `-` it goes to stdout once it is whole.
+ * @throws UsageError when stdout is a terminal, or the account may not write the file
+ */
+export async function writeGivenFile<T>(
+  given: string,
+  settings: Settings,
+  write: (file: string) => Promise<T>,
+): Promise<T> {
+  if (given !== '-')
+    return write(resolve(given)).catch((error: Error) => {
+      throw isForbidden(error)
+        ? new UsageError(`${error.message} Or let your shell write it: \`- > ${given}\`.`)
+        : error;
+    });
+  if (process.stdout.isTTY) throw new UsageError('This is no text for a terminal. Write it into a file: `- > FILE`.');
+  return inScratchFile(settings, async (file) => {
+    const result = await write(file);
+    await pipeline(createReadStream(file), process.stdout, { end: false });
+    return result;
+  });
+}
+
+/** Reads a file; for `-` it is what stdin holds. @param read may read the file several times */
+export async function readGivenFile<T>(
+  given: string,
+  settings: Settings,
+  read: (file: string) => Promise<T>,
+): Promise<T> {
+  if (given !== '-') return read(resolve(given));
+  return inScratchFile(settings, async (file) => {
+    await writeWholeFile(file, async (handle) => {
+      for await (const bytes of process.stdin) await handle.writeFile(bytes as Buffer);
+    });
+    return read(file);
+  });
+}
+
+/** Lends the name of a new file in a folder of its own, beside the store, where there is room and the account may write. */
+async function inScratchFile<T>({ store }: Settings, use: (file: string) => Promise<T>): Promise<T> {
+  const beside = store.type === 'sqlite' ? store.file : (store.witnessFile ?? '.');
+  const folder = await mkdtemp(join(dirname(resolve(beside)), 'scratch-'));
+  try {
+    return await use(join(folder, 'file'));
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+function isForbidden(error: Error): boolean {
+  const code = error instanceof FileError && (error.cause as NodeJS.ErrnoException | undefined)?.code;
+  return code === 'EACCES' || code === 'EPERM' || code === 'EROFS';
+}
