@@ -376,8 +376,8 @@ export const failureProofs: Readonly<Record<string, readonly Proof[]>> = {
       'outbound/recovery/recover-doubts.test.ts',
       'that it is an older copy, also of a store from before an earlier recovery',
     ],
-    ['outbound/recovery/witness-file.test.ts', 'a restored copy, when the store is behind'],
-    ['outbound/recovery/witness-file.test.ts', 'a restored copy, when the store was replaced by a recovery since'],
+    ['outbound/recovery/store-witness.test.ts', 'a restored copy, when the store is behind'],
+    ['outbound/recovery/store-witness.test.ts', 'a restored copy, when the store was replaced by a recovery since'],
   ],
   'Two daemons were started': [
     ['e2e/daemon.test.ts', 'makes a second daemon stand by and say so, which takes over when the first one stops'],

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdirSync, readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect } from 'chai';
-import { compareWitness, readWitness, writeWitness } from '../../../src/outbound/recovery/witness-file.js';
+import { compareWitness, readWitness, writeWitness } from '../../../src/outbound/recovery/store-witness.js';
 import { useTempDir } from '../../support/temp-dir.js';
 
 describe('what the witness of a store shows', () => {
