@@ -1,6 +1,5 @@
 import { spawn } from 'node:child_process';
-import { harmless } from '../model/harmless-text.js';
-import { redact } from '../model/redact.js';
+import { harmless, redact } from '../model/redact.js';
 
 interface AlertCommandOptions {
   /** The program and its arguments; no shell reads them. */

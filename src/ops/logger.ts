@@ -1,6 +1,5 @@
 import winston from 'winston';
-import { harmless } from '../model/harmless-text.js';
-import { redact } from '../model/redact.js';
+import { harmless, redact } from '../model/redact.js';
 
 interface LoggerOptions {
   level: 'error' | 'warn' | 'info' | 'debug';

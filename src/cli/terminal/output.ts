@@ -1,6 +1,5 @@
 import Table from 'cli-table3';
-import { harmlessLine } from '../../model/harmless-text.js';
-import { redact } from '../../model/redact.js';
+import { harmlessLine, redact } from '../../model/redact.js';
 import { timeFormatter, withIsoTimes } from './format.js';
 import { write } from './streams.js';
 

@@ -1,7 +1,6 @@
 import { once } from 'node:events';
 import { createInterface } from 'node:readline/promises';
-import { harmless, harmlessLine } from '../../model/harmless-text.js';
-import { redact } from '../../model/redact.js';
+import { harmless, harmlessLine, redact } from '../../model/redact.js';
 
 /*
  * The one writer of stdout and stderr. Texts of the ERP, the service or an operator may stand in whatever is printed, so no
