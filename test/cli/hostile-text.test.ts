@@ -1,6 +1,5 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { DatabaseSync } from '@photostructure/sqlite';
 import { expect } from 'chai';
 import type { Command } from 'commander';
 import { parse, stringify } from 'yaml';
@@ -10,6 +9,7 @@ import { insertAdoptions } from '../../src/outbound/outbox/adoptions.js';
 import { raiseAlert } from '../../src/store/alerts.js';
 import { pauseLane } from '../../src/store/lane-pauses.js';
 import { projectRoot } from '../support/project-root.js';
+import { openSqlite } from '../support/sqlite-file.js';
 import { answers, type Installation, onBothStores, tokenCanary } from './installation.js';
 
 /** Clears the screen, in two ways; turns the line around; begins lines that look like ours. */
@@ -138,7 +138,7 @@ describe('text from outside, on every command', () => {
 
 /** An ERP and a store whose every text is hostile. */
 async function fill({ app, configDir, capture, deliver }: Installation): Promise<void> {
-  const database = new DatabaseSync(join(configDir, 'erp.sqlite'));
+  const database = openSqlite(join(configDir, 'erp.sqlite'));
   database.exec(`
     CREATE TABLE customers (id TEXT PRIMARY KEY, code TEXT);
     CREATE TABLE orders (id TEXT PRIMARY KEY, order_no TEXT, customer_id TEXT, created_at TEXT);

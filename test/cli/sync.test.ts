@@ -1,8 +1,7 @@
 import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-
-import { DatabaseSync } from '@photostructure/sqlite';
 import { expect } from 'chai';
+import { openSqlite } from '../support/sqlite-file.js';
 import { onBothStores } from './installation.js';
 
 describe('waybill sync', () => {
@@ -10,7 +9,7 @@ describe('waybill sync', () => {
     const { waybill, json } = installation;
     /** An ERP with so many customers and orders, each order of one line. */
     const makeErp = (customers: number, orders: number, quantity = 1, code = "'K' || value") => {
-      const database = new DatabaseSync(join(installation.configDir, 'erp.sqlite'));
+      const database = openSqlite(join(installation.configDir, 'erp.sqlite'));
       const series = (n: number) =>
         `WITH RECURSIVE s(value) AS (SELECT 1 UNION ALL SELECT value+1 FROM s WHERE value<${n})`;
       database.exec(`

@@ -140,7 +140,7 @@ describe('the commands in the documents', () => {
   it('leave invoices that the shown SQL finds', () => {
     const statements = documents().flatMap(({ fences }) => fences.filter(({ language }) => language === 'sql'));
     expect(statements).to.not.be.empty;
-    const store = openSqlite(join(reader.folder, 'data/production.sqlite'), { readOnly: true });
+    const store = openSqlite(join(reader.folder, 'data/production.sqlite'), { readonly: true });
     try {
       const found = statements.map(({ text }) => store.prepare(text).all());
       expect(found[0]).to.have.length.above(2);

@@ -186,7 +186,10 @@ async function serve({ flavour: { name }, sandbox, waybill }: Served): Promise<v
 function query(file: string, sql: string, ...values: unknown[]): Record<string, string | number | null>[] {
   const database = openSqlite(file);
   try {
-    return database.prepare(sql).all(...values) as Record<string, string | number | null>[];
+    const statement = database.prepare(sql);
+    if (statement.reader) return statement.all(...values) as Record<string, string | number | null>[];
+    statement.run(...values);
+    return [];
   } finally {
     database.close();
   }

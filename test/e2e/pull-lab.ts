@@ -43,7 +43,7 @@ export async function startPullLab(
     },
   });
   const listed = () => {
-    const database = openSqlite(waybill.storeFile, { readOnly: true });
+    const database = openSqlite(waybill.storeFile, { readonly: true });
     try {
       return database
         .prepare('SELECT invoice_no FROM invoice WHERE unlisted_at IS NULL ORDER BY invoice_no')

@@ -1,4 +1,5 @@
-import { type SqliteDriver, storeDataSource } from '../../src/store/data-source.js';
+import type Database from 'better-sqlite3';
+import { storeDataSource } from '../../src/store/data-source.js';
 import { Store } from '../../src/store/store.js';
 import { witnessSql } from '../torture/store-witness.js';
 
@@ -16,16 +17,16 @@ export async function openHistoryStore(): Promise<HistoryStore> {
   const dataSource = await storeDataSource({ type: 'sqlite', file: ':memory:' }).initialize();
   await dataSource.runMigrations({ transaction: 'none' });
   for (const sql of witnessSql('sqlite')) await dataSource.query(sql);
-  const database = (dataSource.driver as unknown as { databaseConnection: SqliteDriver }).databaseConnection.database;
+  const database = (dataSource.driver as unknown as { databaseConnection: Database.Database }).databaseConnection;
   let nowMs = () => 0;
   // The database's own clock, by which leases end: as good as injected.
-  database.function('julianday', (_moment: unknown) => nowMs() / 86_400_000 + 2_440_587.5);
+  database.function('julianday', (_moment) => nowMs() / 86_400_000 + 2_440_587.5);
   const tables = database
     .prepare("SELECT name FROM sqlite_master WHERE type='table' AND name NOT IN ('migration','sqlite_sequence')")
-    .all()
-    .map(({ name }) => name as string);
+    .pluck()
+    .all() as string[];
   const empty = [...tables, 'sqlite_sequence'].map((table) => `DELETE FROM ${table}`).join(';');
-  const prepared = new Map<string, ReturnType<typeof database.prepare>>();
+  const prepared = new Map<string, Database.Statement>();
   return {
     store: new Store(dataSource),
     begin: (clock) => {

@@ -270,8 +270,8 @@ describe('a store in a SQLite file', () => {
   it('waits for another process that is writing, while timers go on', async () => {
     // Takes the write lock, says so, and lets go when it is told to.
     const script = `
-      const { DatabaseSync } = require('@photostructure/sqlite');
-      const database = new DatabaseSync(process.argv[1]);
+      const Database = require('better-sqlite3');
+      const database = new Database(process.argv[1]);
       database.exec("BEGIN IMMEDIATE; INSERT INTO store_info (name, value) VALUES ('other', 'process')");
       process.stdout.write('locked');
       process.stdin.once('data', () => { database.exec('COMMIT'); process.exit(); });`;

@@ -51,10 +51,8 @@ export function sqliteDesk(file: string, hasOrderKey: boolean, signs = false): E
       })();
     },
     async read(sql) {
-      const statement = database.prepare(sql);
-      // A number of 19 digits loses the last ones.
-      statement.setReadBigInts(true);
-      const rows = statement.all() as Record<string, unknown>[];
+      // A number of 19 digits would lose the last ones.
+      const rows = database.prepare(sql).safeIntegers(true).all() as Record<string, unknown>[];
       return rows.map((row) =>
         Object.fromEntries(Object.entries(row).map(([name, value]) => [name, value === null ? null : String(value)])),
       );

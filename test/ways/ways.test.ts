@@ -124,7 +124,7 @@ describe('the ways in docs/architecture.md', () => {
       'everything is delivered, and on record',
       () => {
         if (sandbox.counts().orders === 0) return false;
-        const store = openSqlite(waybill.storeFile, { readOnly: true });
+        const store = openSqlite(waybill.storeFile, { readonly: true });
         const open = store.prepare(
           "SELECT COUNT(*) AS n FROM outbox_message WHERE state NOT IN ('delivered', 'parked')",
         );

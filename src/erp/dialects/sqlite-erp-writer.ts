@@ -1,10 +1,9 @@
 import { resolve } from 'node:path';
-import { pathToFileURL } from 'node:url';
-import { DatabaseSync, type DatabaseSyncInstance } from '@photostructure/sqlite';
+import Database from 'better-sqlite3';
 import PQueue from 'p-queue';
 import type { WritableErpDatabase, WriteStatement } from '../erp-database.js';
 import { WriteBackError, type WriteBackErrorKind } from '../write-back/erp-writer.js';
-import { type SqliteSettings, sqliteCode, sqliteDialect, untilNotBusy } from './sqlite-erp.js';
+import { type SqliteSettings, sqliteDialect, untilNotBusy } from './sqlite-erp.js';
 
 /** An ERP in a SQLite file. The file is opened for each transaction, so that a restored one is noticed. */
 export class SqliteErpWriter implements WritableErpDatabase {
@@ -20,9 +19,10 @@ export class SqliteErpWriter implements WritableErpDatabase {
 
   transaction(statements: readonly WriteStatement[], what: string): Promise<void> {
     return this.#whenFree(what, (database) => {
-      database.exec('BEGIN IMMEDIATE');
-      for (const { sql, values } of statements) database.prepare(sql).run(...values);
-      database.exec('COMMIT');
+      const run = database.transaction(() => {
+        for (const { sql, values } of statements) database.prepare(sql).run(...values);
+      });
+      run.immediate();
     });
   }
 
@@ -30,8 +30,9 @@ export class SqliteErpWriter implements WritableErpDatabase {
     return this.#whenFree(what, (database) =>
       database
         .prepare(sql)
+        .pluck()
         .all(...values)
-        .map((row) => String(Object.values(row as object)[0])),
+        .map(String),
     );
   }
 
@@ -43,17 +44,14 @@ export class SqliteErpWriter implements WritableErpDatabase {
     return this.#queue.onIdle();
   }
 
-  #whenFree<T>(what: string, work: (database: DatabaseSyncInstance) => T): Promise<T> {
+  #whenFree<T>(what: string, work: (database: Database.Database) => T): Promise<T> {
     return this.#queue.add(async () => {
       try {
         return await untilNotBusy(this.#waitMs, () => {
-          // A writer would create the file.
-          const database = new DatabaseSync(`${pathToFileURL(this.#file).href}?mode=rw`, { timeout: 0 });
+          const database = new Database(this.#file, { fileMustExist: true, timeout: 0 });
           try {
             return work(database);
           } finally {
-            // Closing alone keeps the lock until the statement that failed is collected as garbage.
-            if (database.isTransaction) database.exec('ROLLBACK');
             database.close();
           }
         });
@@ -65,7 +63,7 @@ export class SqliteErpWriter implements WritableErpDatabase {
 
   #failure(cause: unknown, what: string): WriteBackError {
     const message = cause instanceof Error ? cause.message : String(cause);
-    const kind = kindOfFailure(sqliteCode(cause));
+    const kind = kindOfFailure(cause instanceof Database.SqliteError ? cause.code : '');
     const advice = kind === 'target' ? ' Make what it names; `waybill erp side-tables` prints what is needed.' : '';
     return new WriteBackError(kind, `Could not write ${what} back into ${this.identity()}: ${message}.${advice}`, {
       cause,

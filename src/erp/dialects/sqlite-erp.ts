@@ -1,7 +1,7 @@
 import { type Stats, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { DatabaseSync, type DatabaseSyncInstance } from '@photostructure/sqlite';
+import Database from 'better-sqlite3';
 import PQueue from 'p-queue';
 import { bytesAsText, type ErpDatabase, type ErpDialect, type ErpResult, type ErpSnapshot } from '../erp-database.js';
 import { ErpError, type ErpErrorKind, type ErpSource } from '../erp-reader.js';
@@ -35,7 +35,7 @@ export class SqliteErp implements ErpDatabase {
   readonly #file: string;
   readonly #waitMs: number;
   readonly #queue = new PQueue({ concurrency: 1 });
-  #open: { database: DatabaseSyncInstance; file: Stats } | null = null;
+  #open: { database: Database.Database; file: Stats } | null = null;
 
   constructor({ file, queryTimeoutSeconds }: SqliteSettings) {
     this.#file = resolve(file);
@@ -58,13 +58,13 @@ export class SqliteErp implements ErpDatabase {
           },
         });
       } finally {
-        if (database.isTransaction) database.exec('ROLLBACK');
+        if (database.inTransaction) database.exec('ROLLBACK');
       }
     });
   }
 
   /** A restored backup is another file under the same name. */
-  #database(): DatabaseSyncInstance {
+  #database(): Database.Database {
     try {
       const file = statSync(this.#file);
       if (this.#open !== null && this.#open.file.ino === file.ino && this.#open.file.dev === file.dev) {
@@ -72,7 +72,7 @@ export class SqliteErp implements ErpDatabase {
       }
       this.#close();
       // #begin waits for a locked file, not SQLite.
-      const database = new DatabaseSync(this.#file, { readOnly: true, timeout: 0 });
+      const database = new Database(this.#file, { readonly: true, fileMustExist: true, timeout: 0 });
       this.#open = { database, file };
       return database;
     } catch (error) {
@@ -83,13 +83,13 @@ export class SqliteErp implements ErpDatabase {
   }
 
   /** Takes the snapshot at once: SQLite would take it only with the first read. */
-  async #begin(database: DatabaseSyncInstance): Promise<void> {
+  async #begin(database: Database.Database): Promise<void> {
     const begin = () => {
       try {
         database.exec('BEGIN');
         database.prepare('SELECT COUNT(*) FROM sqlite_master').get();
       } catch (error) {
-        if (database.isTransaction) database.exec('ROLLBACK');
+        if (database.inTransaction) database.exec('ROLLBACK');
         throw error;
       }
     };
@@ -130,12 +130,7 @@ export async function untilNotBusy<T>(waitMs: number, attempt: () => T): Promise
 }
 
 function isBusy(error: unknown): boolean {
-  return /^SQLITE_(BUSY|LOCKED)/.test(sqliteCode(error));
-}
-
-/** SQLite's name of what went wrong; empty for an error that is not SQLite's. */
-export function sqliteCode(error: unknown): string {
-  return (error as { sqliteCodeName?: string }).sqliteCodeName ?? '';
+  return error instanceof Database.SqliteError && /^SQLITE_(BUSY|LOCKED)/.test(error.code);
 }
 
 function failure(kind: ErpErrorKind, what: string, cause: unknown, advice: string): ErpError {
@@ -143,10 +138,8 @@ function failure(kind: ErpErrorKind, what: string, cause: unknown, advice: strin
   return new ErpError(kind, `Could not ${what}: ${detail}. ${advice}`.trim(), { cause, detail });
 }
 
-function runQuery(database: DatabaseSyncInstance, { pieces, values }: Sql): ErpResult {
-  const statement = database.prepare(pieces.join('?'));
-  statement.setReadBigInts(true);
-  statement.setReturnArrays(true);
+function runQuery(database: Database.Database, { pieces, values }: Sql): ErpResult {
+  const statement = database.prepare(pieces.join('?')).safeIntegers(true).raw(true);
   const columns = statement
     .columns()
     .map(({ name, type }) => ({ name, kind: kindOf(type), fractionDigits: null, keyProblem: null, float: null }));
@@ -179,5 +172,5 @@ function bind({ text, kind }: SqlValue): string | number | bigint {
 
 function textOf(value: unknown): string | null {
   if (value === null || value === undefined) return null;
-  return value instanceof Uint8Array ? bytesAsText(Buffer.from(value)) : String(value);
+  return Buffer.isBuffer(value) ? bytesAsText(value) : String(value);
 }

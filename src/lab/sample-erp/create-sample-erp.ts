@@ -1,4 +1,4 @@
-import { DatabaseSync } from '@photostructure/sqlite';
+import Database from 'better-sqlite3';
 import type { Connection } from 'mysql2/promise';
 import { type BadRows, makeSampleRows, type SampleValue } from './sample-rows.js';
 
@@ -37,11 +37,11 @@ interface OpenDatabase extends SampleErpDatabase {
 }
 
 function openSqlite(file: string): OpenDatabase {
-  const sqlite = new DatabaseSync(file, { timeout: 5000 });
+  const sqlite = new Database(file, { timeout: 5000 });
   return {
     begin: 'BEGIN IMMEDIATE',
     run: async (sql, values = []) => void sqlite.prepare(sql).run(...values),
-    value: async (sql) => Object.values(sqlite.prepare(sql).get() ?? {})[0],
+    value: async (sql) => sqlite.prepare(sql).pluck().get(),
     close: () => sqlite.close(),
   };
 }
