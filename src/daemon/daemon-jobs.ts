@@ -47,8 +47,10 @@ export function scheduleJobs(
   scheduler: JobScheduler,
   signal: AbortSignal,
 ): { begin: () => void; announce: () => void } {
-  const { settings, store, log } = context;
+  const { settings, store, log, clock } = context;
   const nowMs = () => context.nowMs();
+  /** Waits are measured by it: the clock on the wall may be set. */
+  const sinceBootMs = () => clock.sinceBoot().bootMs;
   const { reader, client, writer } = partners;
   const quiet = new QuietClock(settings.schedule);
 
@@ -111,15 +113,16 @@ export function scheduleJobs(
     }
   });
   const announcedNow = scheduler.job('webhooks', async () => {
-    if (!turns.take(nowMs())) return;
+    if (!turns.take(sinceBootMs())) return;
     const result = await readAnnounced(context, client, lease, signal).catch((error: Error) => {
-      turns.waitFor(nowMs());
+      turns.waitFor(sinceBootMs());
       throw error;
     });
     if (result.read > 0) log.info('read what webhooks announced', { records: result.read });
-    if (result.waits) turns.waitFor(nowMs());
+    if (result.waits) turns.waitFor(sinceBootMs());
     // Events that come while a pull is under way ask for one in vain: they wait until it is over.
-    if (result.needsPull && turns.takePull(nowMs())) void pullForEvents().finally(() => turns.waitFor(nowMs()));
+    if (result.needsPull && turns.takePull(sinceBootMs()))
+      void pullForEvents().finally(() => turns.waitFor(sinceBootMs()));
   });
   const announce = () => {
     turns.announce();

@@ -115,7 +115,8 @@ onBothLabs('events that were announced', (kit) => {
     };
     const bell = new EventEmitter();
     const stop = new AbortController();
-    const context = { ...lab.context, store, nowMs: () => nowMs };
+    const clock = { ...lab.context.clock, sinceBoot: () => ({ bootId: 'lab', bootMs: nowMs }) };
+    const context = { ...lab.context, store, clock, nowMs: () => nowMs };
     const ended = runSchedule(context, { reader: lab.reader, client: lab.client, webhooks: bell }, stop.signal);
     try {
       await waitFor('the first look', () => looks > 0);
