@@ -164,8 +164,10 @@ export async function readAnnounced(
 export async function endPulled({ nowMs }: JobContext, lease: ServiceLease, since = 0): Promise<boolean> {
   return lease.write('end events', async (tx) => {
     const pull = await lastPull(tx);
-    if (!pull || pull.startedAt < since || (pull.outcome !== 'proven' && pull.outcome !== 'unproven')) return false;
-    await endInvoiceEvents(tx, pull.startedAt, `the list was pulled (pull ${pull.id})`, nowMs());
+    if (!pull || pull.startedAt < since || !['proven', 'unproven', 'held'].includes(pull.outcome)) return false;
+    // What a brake holds may wait for days: pulling once more for an event would read the same, every half minute.
+    const held = pull.outcome === 'held' ? ', and a brake holds it' : '';
+    await endInvoiceEvents(tx, pull.startedAt, `the list was pulled (pull ${pull.id})${held}`, nowMs());
     return true;
   });
 }

@@ -4,8 +4,10 @@ import { alertChanges } from '../../../src/daemon/watch-alerts.js';
 import { confirmDrop, dropBrake } from '../../../src/inbound/invoices/drop-brake.js';
 import { listHeldInvoices } from '../../../src/inbound/invoices/list-invoices.js';
 import { unprovenSince } from '../../../src/inbound/invoices/pull-record.js';
+import { endPulled } from '../../../src/inbound/webhooks/read-announced.js';
+import { insertEvent } from '../../../src/inbound/webhooks/webhook-rows.js';
 import { openAlerts } from '../../../src/store/alerts.js';
-import { type LabOptions, onBothLabs } from '../../support/jobs/job-lab.js';
+import { type LabOptions, onBothLabs, withServiceLease } from '../../support/jobs/job-lab.js';
 
 describe('dropBrake', () => {
   const limits = { maxDrops: 10, maxDropShare: 0.5 };
@@ -53,6 +55,20 @@ onBothLabs('a drop of many invoices at once', (kit) => {
   const held = () => kit.store.read('look', (tx) => listHeldInvoices(tx, 100));
   const alerts = () =>
     kit.store.read('look', async (tx) => (await openAlerts(tx)).filter(({ cause }) => cause === 'held.invoices'));
+
+  it('ends the events that asked for a pull: the next one is that of the schedule, not another one for them', async () => {
+    const { lab, showNothing } = await start();
+    showNothing();
+    await kit.store.transaction('an event', (tx) =>
+      insertEvent(tx, { id: 'e1', type: 'invoice.paid', about: 'invoice', subject: null }, Date.now() - 1),
+    );
+    const since = Date.now();
+    expect((await lab.pull()).outcome).to.equal('held');
+    expect(await withServiceLease(lab.context, (lease) => endPulled(lab.context, lease, since))).to.equal(true);
+    const [event] = await kit.rows('SELECT state, outcome FROM webhook_event');
+    expect(event).to.deep.include({ state: 'done' });
+    expect(event?.outcome).to.match(/^the list was pulled \(pull \d+\), and a brake holds it$/);
+  });
 
   it('waits for a person: the list stays whole, with an alert that says how many and which, until the service shows it again', async () => {
     const { lab, showNothing, showAll } = await start();
