@@ -74,8 +74,7 @@ export async function run(argv: readonly string[]): Promise<number> {
   } catch (error) {
     // Commander has printed its own message already.
     if (error instanceof CommanderError) return error.exitCode === 0 ? exitCode.done : exitCode.usage;
-    const [first = '', ...more] = describe(error);
-    writeError(`waybill: ${first}`, ...more);
+    printError(error);
     return isWrongUsage(error) ? exitCode.usage : exitCode.failed;
   }
 }
@@ -87,12 +86,18 @@ function isWrongUsage(error: unknown): boolean {
   return error instanceof ConfigurationError || error instanceof UsageError;
 }
 
+/** Says on stderr what went wrong. */
+export function printError(error: unknown): void {
+  const [first = '', ...more] = describe(error);
+  writeError(`waybill: ${first}`, ...more);
+}
+
 /** The lines that say what went wrong. A message is one line, unless the error says which lines it has. */
 function describe(error: unknown): readonly string[] {
   if (!(error instanceof Error)) return [String(error)];
   if ((error instanceof ConfigurationError || error instanceof ErpError) && error.lines) return error.lines;
   // A bug of ours needs its stack to be found. Every foreseen error has a name of its own and says what to do.
-  const isBug = error.name === 'Error' || error.name === 'TypeError';
+  const isBug = /^(Type|Range|Reference|Syntax)?Error$/.test(error.name);
   const frames = isBug ? (error.stack ?? '').split('\n').filter((line) => /^ +at /.test(line)) : [];
   return [isBug ? `${error.name}: ${error.message}` : error.message, ...frames];
 }

@@ -23,6 +23,8 @@ export function logWhatIsPrinted(log: () => Logger): void {
   process.on('warning', ({ name, message, ...more }: Error & { code?: string }) =>
     log().warn(message, { warning: name, code: more.code }),
   );
+  // A command's own listener prints lines for people.
+  process.removeAllListeners('uncaughtException');
   process.on('uncaughtException', (error: unknown) => {
     // The state of the program is unknown from here on. What was under way is on record.
     log().error('Ended by an error that nothing caught', {

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -101,8 +102,32 @@ describe('text from outside, on every command', () => {
           readFileSync(join(projectRoot, 'src', file), 'utf8'),
         ),
     );
-    // The bar is made of our own words and numbers alone.
-    expect(writers.sort()).to.deep.equal(['cli/terminal/progress-bar.ts', 'cli/terminal/streams.ts']);
+    // The bar is made of our own words and numbers alone; a daemon's lines are all lines of its log.
+    expect(writers.sort()).to.deep.equal([
+      'cli/terminal/progress-bar.ts',
+      'cli/terminal/streams.ts',
+      'ops/printed-lines.ts',
+    ]);
+  });
+
+  it('reaches no stream out of an error that nothing caught, which still ends the program', function () {
+    this.timeout(40_000);
+    const late = `setInterval(() => {
+      if (process.listenerCount('uncaughtException') > 0) throw new RangeError(${JSON.stringify(hostile)});
+    }, 10);`;
+    const { status, stderr } = spawnSync(
+      process.execPath,
+      [
+        '--import',
+        `data:text/javascript,${encodeURIComponent(late)}`,
+        join(projectRoot, 'dist/src/main.js'),
+        '--version',
+      ],
+      { encoding: 'utf8', timeout: 30_000 },
+    );
+    expect(status).to.equal(1);
+    expect(stderr).to.not.match(raw).and.not.match(forged);
+    expect(stderr).to.match(/^waybill: RangeError: X\\u001b\[2J.*\n +at /);
   });
 
   onBothStores((installation) => {
