@@ -102,8 +102,10 @@ describe('text from outside, on every command', () => {
           readFileSync(join(projectRoot, 'src', file), 'utf8'),
         ),
     );
-    // The bar is made of our own words and numbers alone; a daemon's lines are all lines of its log.
+    // A copy of the store, byte by byte, is for a file alone: a terminal is refused. The bar is made of our own words and
+    // numbers. A daemon's lines are all lines of its log.
     expect(writers.sort()).to.deep.equal([
+      'cli/given-file.ts',
       'cli/terminal/progress-bar.ts',
       'cli/terminal/streams.ts',
       'ops/printed-lines.ts',
