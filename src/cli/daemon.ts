@@ -2,18 +2,19 @@ import { EventEmitter } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
 import type { Logger } from 'winston';
-import { type App, openApp } from '../app.js';
+import { type App, openApp, secretsOf } from '../app.js';
+import { loadSettings } from '../config/load-settings.js';
 import { runSchedule } from '../daemon/schedule.js';
 import type { AlertNotice } from '../daemon/tell-alerts.js';
 import { ErpError } from '../erp/erp-reader.js';
 import { endForgeries, receiveWebhooks, type WebhookReceiver } from '../inbound/webhooks/receive-webhooks.js';
+import { Secret } from '../model/secret.js';
 import { runAlertCommand } from '../ops/alert-command.js';
 import { createLogger } from '../ops/logger.js';
 import { logWhatIsPrinted } from '../ops/printed-lines.js';
 import { ServiceManager } from '../ops/service-manager.js';
 import { StoreError } from '../store/store-error.js';
 import { type CommonOptions, describeCommand, exitCode } from './command.js';
-import { reload } from './reload.js';
 import { stopSignal } from './terminal/stop-signal.js';
 import { hideFromErrors } from './terminal/streams.js';
 
@@ -129,4 +130,36 @@ async function checkMapping({ reader, log }: App): Promise<void> {
     if (!(error instanceof ErpError && error.kind === 'unreachable')) throw error;
     log.warn('The ERP cannot be reached yet, so its mapping was not checked', { error: error.message });
   }
+}
+
+/** What a running daemon takes over. The service's credential is read by its client, from the files that it watches. */
+const taken = /^(log\.level|service\.(token|credential\.clientSecret|tls\.(key|passphrase)|proxy\.password))$/;
+
+/** Takes over log level and credential from the settings as they are now. Wrong settings are logged and change nothing. */
+function reload({ settings, log, secrets, client }: App, configDir: string | undefined): void {
+  try {
+    const fresh = loadSettings({ configDir }).settings;
+    for (const secret of secretsOf(fresh)) secrets.add(secret);
+    client().readFilesAgain();
+    log.level = fresh.log.level;
+    const needRestart = [...differences(settings, fresh)].filter((path) => !taken.test(path));
+    log.info('Reloaded credential and log level', { logLevel: fresh.log.level });
+    if (needRestart.length > 0)
+      log.warn('Other settings have changed, and wait for a restart', { settings: needRestart });
+  } catch (error) {
+    log.error('Nothing was reloaded', { error: (error as Error).message });
+  }
+}
+
+/** The settings that differ, by their paths. */
+function* differences(before: unknown, after: unknown, path: readonly string[] = []): Generator<string> {
+  const [old, fresh] = [before, after].map((value) => (value instanceof Secret ? value.reveal() : value));
+  if (isTree(old) && isTree(fresh))
+    for (const name of new Set([...Object.keys(old), ...Object.keys(fresh)]))
+      yield* differences(old[name], fresh[name], [...path, name]);
+  else if (old !== fresh) yield path.join('.');
+}
+
+function isTree(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null;
 }
