@@ -104,7 +104,7 @@ describe('Going live with a production service', function () {
     const run = await moved.run('sync', 'deliver', '--json');
     expect(run.code).to.equal(3);
     expect(JSON.parse(run.stdout).deliver.stopped).to.match(
-      /the ERP database was .*erp\.sqlite.* and is .*copy\.sqlite/,
+      /keys of customers were id in .*erp\.sqlite, and now id in .*copy\.sqlite.*rekey customers --same.*then .*rekey orders --same.*then .*go-live/,
     );
   });
 
