@@ -9,7 +9,7 @@ import { acquireCaptureLease } from '../outbound/capture/capture.js';
 import { identityOf, type ReadRow } from '../outbound/capture/plan-row.js';
 import { ServiceLease } from '../outbound/deliver/service-lease.js';
 import { keepGenerations } from '../outbound/outbox/bindings.js';
-import { readKnownKeys, renameRecords, restartCapture } from '../outbound/recovery/rename-records.js';
+import { dateReasons, readKnownKeys, renameRecords, restartCapture } from '../outbound/recovery/rename-records.js';
 import { readRenaming, sourceKeysChange, writeRenaming, writeSourceKeys } from '../outbound/recovery/source-keys.js';
 import { beginIncarnation } from '../outbound/recovery/store-witness.js';
 import { lockLease } from '../store/lease.js';
@@ -231,6 +231,7 @@ export async function rekey(context: JobContext, request: RekeyRequest): Promise
       }
       await service.write('remember what the keys mean', async (tx) => {
         await restartCapture(tx, entity);
+        await dateReasons(tx, entity);
         // The keys of updates are made of source key and revision: under another incarnation none was used before.
         await beginIncarnation(tx, []);
         await writeSourceKeys(tx, settings, entity, reader.identity());

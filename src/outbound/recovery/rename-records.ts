@@ -1,5 +1,5 @@
 import type { Entity } from '../../model/record.js';
-import { renameKeys } from '../../store/rows.js';
+import { renameKeys, updateRows } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { renameBindings } from '../outbox/bindings.js';
 
@@ -47,4 +47,16 @@ export async function restartCapture(tx: Tx, entity: Entity): Promise<void> {
   await tx.run('DELETE FROM capture_cursor WHERE name=?', [entity]);
   if (entity === 'order') await tx.run('DELETE FROM unsettled');
   await tx.run('DELETE FROM write_back_row WHERE kind=?', [`${entity}s`]);
+}
+
+const before = 'Before the keys changed: ';
+
+/** A reason that names a record of this entity by its key means the key of before. */
+export async function dateReasons(tx: Tx, entity: Entity): Promise<void> {
+  const told = await tx.rows<{ id: number; reason: string }>(
+    "SELECT id, reason FROM outbox_message WHERE state='parked' AND reason LIKE ? AND reason NOT LIKE ?",
+    [`%the ${entity} with the key %`, `${before}%`],
+  );
+  const rows = told.map(({ id, reason }) => ({ id, reason: `${before}${reason}` }));
+  await updateRows(tx, 'outbox_message', ['id'], rows);
 }

@@ -155,7 +155,7 @@ export class IdentityWorld {
     );
     for (const { entity, source_key: key, reason } of parked) {
       if (!reason) wrong.push(`the ${entity} ${key} waits for a person without a reason`);
-      const other = / with the key (\S+) already/.exec(reason ?? '')?.[1];
+      const other = /^(?!Before the keys changed: ).* with the key (\S+) already/.exec(reason ?? '')?.[1];
       if (other === key) wrong.push(`the ${entity} ${key} is said to be in its own way: ${reason}`);
     }
     return wrong;
@@ -338,7 +338,10 @@ export class IdentityWorld {
     ]);
     const bound = bindings.find(({ source_key: key }) => this.#rowOf(key) === maker);
     if (bound) this.wrong.push(`${entity}: the row ${maker} was created, and is bound to ${bound.service_id}`);
-    if (this.service.of(entity).some((one) => one.maker === maker))
+    // Two customers with one code are one record where the code is the id: what the other one holds is not this one's.
+    const isTaken = (id: string) =>
+      entity === 'customer' && bindings.some((one) => one.service_id === id && this.#rowOf(one.source_key) !== maker);
+    if (this.service.of(entity).some((one) => one.maker === maker && !isTaken(one.id)))
       this.wrong.push(`${entity}: the row ${maker} was created a second time`);
   }
 
