@@ -54,7 +54,7 @@ const before = 'Before the keys changed: ';
 /** A reason that names a record of this entity by its key means the key of before. */
 export async function dateReasons(tx: Tx, entity: Entity): Promise<void> {
   const told = await tx.rows<{ id: number; reason: string }>(
-    "SELECT id, reason FROM outbox_message WHERE state='parked' AND reason LIKE ? AND reason NOT LIKE ?",
+    'SELECT id, reason FROM outbox_message WHERE reason LIKE ? AND reason NOT LIKE ?',
     [`%the ${entity} with the key %`, `${before}%`],
   );
   const rows = told.map(({ id, reason }) => ({ id, reason: `${before}${reason}` }));
