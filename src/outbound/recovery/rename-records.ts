@@ -57,6 +57,10 @@ export async function dateReasons(tx: Tx, entity: Entity): Promise<void> {
     'SELECT id, reason FROM outbox_message WHERE reason LIKE ? AND reason NOT LIKE ?',
     [`%the ${entity} with the key %`, `${before}%`],
   );
-  const rows = told.map(({ id, reason }) => ({ id, reason: `${before}${reason}` }));
-  await updateRows(tx, 'outbox_message', ['id'], rows);
+  await updateRows(
+    tx,
+    'outbox_message',
+    ['id'],
+    told.map(({ id, reason }) => ({ id, reason: `${before}${reason}` })),
+  );
 }
