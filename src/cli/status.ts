@@ -87,7 +87,7 @@ async function showStatus(app: CommandApp): Promise<void> {
     [
       'Stranded',
       stranded > 0 &&
-        `${stranded} messages will never be sent: nobody sends the record, or the customer, that they wait for`,
+        `${stranded} messages will never be sent: the record, or the customer, that they wait for is not sent`,
     ],
     [
       'Flagged',
@@ -115,12 +115,14 @@ function showOutbox(output: Output, { outbox, parkedReasons }: Status, ago: Ago)
 
 function delivererInWords({ lease, daemons, notLive }: Status, ago: Ago): string[] {
   const holder = daemons.find(({ actor }) => actor === lease.holder);
-  const nobody = lease.lapsed ? `nobody; ${lease.lapsed} fell silent` : 'nobody (start the daemon: npm start)';
+  const noProcess = lease.lapsed
+    ? `no process; ${lease.lapsed} fell silent`
+    : 'no process (start the daemon: npm start)';
   const started = holder ? `, started ${ago(holder.startedAt)}` : '';
   const others = daemons.filter(({ actor }) => actor !== lease.holder);
   return [
     lease.holder === null
-      ? nobody
+      ? noProcess
       : `${notLive === null ? '' : 'nothing (see Live); in charge is '}${lease.holder}, epoch ${lease.epoch}${started}`,
     ...others.map(
       ({ actor, startedAt }) =>

@@ -55,7 +55,7 @@ export function decideAdoption(claim: AdoptionClaim, record: AdoptableRecord, id
       'no eligible row of the ERP has this key; keys are compared letter by letter, and a spreadsheet may have dropped zeros before a number',
     );
   if (row.unmapped !== null)
-    return refuse(`its row can't be mapped, so that nobody knows what to compare with: ${row.unmapped}`);
+    return refuse(`its row can't be mapped, so that Waybill has nothing to compare with: ${row.unmapped}`);
   // Where the service gives no ids of its own, a customer's address is made from its code.
   if (entity === 'customer' && idIsCode && row.customerCode !== serviceId)
     return refuse(`the service knows customers by their code, and the ERP says ${row.customerCode}, not ${serviceId}`);

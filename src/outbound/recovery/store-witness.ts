@@ -28,7 +28,7 @@ export async function readWitness(file: string): Promise<Witness | null> {
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return null;
     throw new StoreError(
-      `The witness file ${file} can not be read: ${(cause as Error).message}. Without it nobody can tell whether the store is the newest one. Check its owner.`,
+      `The witness file ${file} can not be read: ${(cause as Error).message}. Without it Waybill can't tell whether the store is the newest one. Give the file to the account that runs Waybill.`,
       { cause },
     );
   }

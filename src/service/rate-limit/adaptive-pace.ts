@@ -71,7 +71,7 @@ export function slower(
 /**
  * After an answer that took the request: doubled every second as long as nothing is known, and in small steps afterwards; quickly
  * back to a configured limit that was contradicted once.
- * @param lastSecond requests that left in the last second: a pace that nobody uses proves nothing
+ * @param lastSecond requests that left in the last second: an unused pace proves nothing
  * @param knownPerSecond the configured limit, at which the pace is forgotten; null where none is known
  */
 export function faster(pace: Pace, lastSecond: number, knownPerSecond: number | null, nowMs: number): Pace {

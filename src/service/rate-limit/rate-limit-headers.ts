@@ -8,7 +8,7 @@ export interface RateLimitAdvice {
 }
 
 const longestMs = 24 * 3_600_000;
-/** A reset beyond this many seconds is a moment in Unix time and no span: nobody counts for thirty years. */
+/** A reset beyond this many seconds is a moment in Unix time, not a span: no limit lasts thirty years. */
 const epochFrom = 1_000_000_000;
 
 /**

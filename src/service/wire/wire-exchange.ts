@@ -34,7 +34,7 @@ export interface TimedExchange {
   repeatedAfter401?: true;
 }
 
-/** Errors before the request could leave: no address, nobody listening. */
+/** Errors before the request could leave: no address, no listener. */
 const unreachableCodes = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN']);
 /** No way there. A connection that was made may lose its way too, and the request may have left by then. */
 const noRouteCodes = new Set(['EHOSTUNREACH', 'ENETUNREACH', 'EHOSTDOWN']);
