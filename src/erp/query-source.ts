@@ -47,12 +47,7 @@ export function keyValues(columns: readonly ErpColumn[], parts: readonly string[
 }
 
 /** Runs a query of a source, and makes sure that it still yields the columns that the mapping was planned with. */
-export async function readRows(
-  snapshot: ErpSnapshot,
-  source: QuerySource,
-  statement: Sql,
-  doing: string,
-): Promise<ErpRow[]> {
+async function readRows(snapshot: ErpSnapshot, source: QuerySource, statement: Sql, doing: string): Promise<ErpRow[]> {
   const { columns, rows } = await snapshot.query(statement, doing);
   const missing = source.columns.find(({ name }) => !columns.some((found) => found.name === name));
   if (missing === undefined) return rows;

@@ -17,7 +17,7 @@ import { writeStoreInfo } from '../store/store-info.js';
 import { KeyMatcher, type MatchedKeys } from './match-keys.js';
 
 /** What a look at the ERP says of the keys that the store knows. */
-export interface KeyCheck {
+interface KeyCheck {
   /** What the keys were and are, or null: nothing has changed. */
   change: string | null;
   /** Delivered records that were looked up, how many of them are there, and how many proved to be the same. */

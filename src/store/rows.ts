@@ -34,7 +34,7 @@ const wordColumns = [
   'write_back_target.failure',
 ] as const;
 
-export type WordColumn = (typeof wordColumns)[number];
+type WordColumn = (typeof wordColumns)[number];
 
 /** A change cursor is cut without a mark: what is left sorts before the whole text, so nothing after it is passed over. */
 const cursorColumns = ['capture_cursor.changed_at', 'capture_cursor.high_changed_at'] as const;

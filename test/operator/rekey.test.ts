@@ -7,21 +7,9 @@ import type { Store } from '../../src/store/store.js';
 import { editSampleLine, insertSampleOrder, wallTimeNow } from '../support/change-sample-erp.js';
 import { type Lab, onBothLabs } from '../support/jobs/job-lab.js';
 import { withMethod } from '../support/jobs/with-method.js';
+import { ordersByNumber } from '../support/orders-by-number.js';
 
-/** Orders by their number instead of their id. */
-const byNumber = {
-  orders: {
-    key: 'order_no',
-    identity: ['order_no', 'created_at'],
-    lines: {
-      query:
-        'SELECT o.order_no, l.line_no, p.sku, l.qty, l.unit_price FROM sales_order_lines l JOIN sales_orders o ON o.id=l.order_id LEFT JOIN products p ON p.id=l.product_id',
-      orderKey: 'order_no',
-      sortBy: 'line_no',
-      fields: { sku: 'sku', qty: 'qty', price: 'unit_price' },
-    },
-  },
-};
+const byNumber = { orders: { ...ordersByNumber, identity: ['order_no', 'created_at'] } };
 
 onBothLabs('records whose keys are others now', (kit) => {
   const readers: { close(): Promise<void> }[] = [];

@@ -9,15 +9,11 @@ import { type Lab, onBothLabs } from '../support/jobs/job-lab.js';
 import { each, exportRows, holdAsLost, loseEverything } from '../support/jobs/lost-store.js';
 import { say } from '../support/jobs/say.js';
 import { withMethod } from '../support/jobs/with-method.js';
+import { sandboxLookUps } from '../support/sandbox-look-ups.js';
 import { waitFor } from '../support/wait-for.js';
 
-const lookUpOrder = {
-  path: '/v1/orders',
-  query: { note: '{note}' },
-  list: 'data',
-  id: 'order_id',
-  match: { note: '{note}' },
-};
+/** Without the total, so that the number alone is the proof. */
+const { total: _total, ...lookUpOrder } = sandboxLookUps.lookUpOrder;
 
 onBothLabs('one record of the ERP is one record of the service', (kit) => {
   const orders = () =>

@@ -17,7 +17,7 @@ interface SourceKeys {
 }
 
 /** How far the records of an entity have come on their way to other keys. */
-export interface Renaming {
+interface Renaming {
   /** What all of them begin with before each gets its new key. */
   mark: string;
   /** All of them do. */

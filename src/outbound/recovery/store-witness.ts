@@ -9,7 +9,7 @@ import { writeWholeFile } from '../../store/whole-file.js';
 import { presumeSent } from './recover-messages.js';
 
 /** What is known outside of the store about how far it had come: it shows when the store is lost, or an older copy of itself. */
-export interface Witness {
+interface Witness {
   /** The name that the store gave to itself when it was made. */
   incarnation: string;
   /** Highest number of an audit line that was seen in it. */
@@ -56,14 +56,14 @@ export async function writeWitness(file: string, witness: Witness): Promise<void
 }
 
 /** How the store sees itself. */
-export interface StoreTrace {
+interface StoreTrace {
   incarnation: string;
   auditId: number;
   /** Incarnations that a person has replaced by this one, after a loss. */
   predecessors: readonly string[];
 }
 
-export interface StoreLoss {
+interface StoreLoss {
   kind: 'lost' | 'older';
   reason: string;
 }

@@ -107,7 +107,7 @@ async function doubtAllBindings({ store }: JobContext, hold: RecoveryHold): Prom
 }
 
 /** A line of an export whose id another record holds. */
-export interface RefusedBinding extends BindingClaim {
+interface RefusedBinding extends BindingClaim {
   entity: Entity;
   /** The key of that record. */
   heldBy: string;

@@ -3,20 +3,10 @@ import { checkKeys, keepKeys, whyNotSame } from '../../../src/operator/rekey.js'
 import { goLiveProblem } from '../../../src/outbound/deliver/go-live.js';
 import { insertSampleOrder } from '../../support/change-sample-erp.js';
 import { onBothLabs } from '../../support/jobs/job-lab.js';
+import { ordersByNumber } from '../../support/orders-by-number.js';
 
 onBothLabs('source keys', (kit) => {
-  const byNumber = {
-    orders: {
-      key: 'order_no',
-      lines: {
-        query:
-          'SELECT o.order_no, l.line_no, p.sku, l.qty, l.unit_price FROM sales_order_lines l JOIN sales_orders o ON o.id=l.order_id LEFT JOIN products p ON p.id=l.product_id',
-        orderKey: 'order_no',
-        sortBy: 'line_no',
-        fields: { sku: 'sku', qty: 'qty', price: 'unit_price' },
-      },
-    },
-  };
+  const byNumber = { orders: ordersByNumber };
 
   it('that name other columns hold capture and delivery before anything is written', async () => {
     const lab = await kit.start({ customers: 3, orders: 10 });

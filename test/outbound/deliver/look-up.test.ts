@@ -3,20 +3,7 @@ import { claimLookUps } from '../../../src/outbound/deliver/look-up-messages.js'
 import { ServiceLease } from '../../../src/outbound/deliver/service-lease.js';
 import { onBothLabs, withServiceLease } from '../../support/jobs/job-lab.js';
 import { withMethod } from '../../support/jobs/with-method.js';
-
-const lookUpOrder = {
-  path: '/v1/orders',
-  query: { note: '{note}' },
-  list: 'data',
-  id: 'order_id',
-  match: { note: '{note}' },
-  total: 'total',
-};
-const lookUpCustomer = {
-  path: '/v1/customers/{customer_code}',
-  id: 'customer_code',
-  match: { customer_code: '{customer_code}' },
-};
+import { sandboxLookUps } from '../../support/sandbox-look-ups.js';
 
 onBothLabs('what can not be resent is looked up at the service', (kit) => {
   const states = () =>
@@ -25,7 +12,7 @@ onBothLabs('what can not be resent is looked up at the service', (kit) => {
     kit.store.transaction('let the keys expire', (tx) =>
       tx.run("UPDATE outbox_message SET first_sent_at=1, next_attempt_at=1 WHERE state='in_doubt'"),
     );
-  const endpoints = { lookUpCustomer, lookUpOrder };
+  const endpoints = sandboxLookUps;
 
   it('binds what it finds, flagged, and makes nothing twice', async () => {
     const lab = await kit.start({ customers: 3, orders: 6, settings: { service: { endpoints } } });
@@ -72,7 +59,7 @@ onBothLabs('what can not be resent is looked up at the service', (kit) => {
       const lab = await kit.start({
         customers: 1,
         orders: 1,
-        settings: { service: { endpoints: { lookUpCustomer: { ...lookUpCustomer, absenceProves } } } },
+        settings: { service: { endpoints: { lookUpCustomer: { ...sandboxLookUps.lookUpCustomer, absenceProves } } } },
       });
       await lab.capture();
       lab.sandbox.setFaults([{ kind: 'reset-before', match: { method: 'POST' } }]);
