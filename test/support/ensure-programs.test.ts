@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { MARIADB } from './ensure-mariadb.js';
+import { POSTGRES } from './ensure-postgres.js';
 import { ensurePrograms, type Machine } from './ensure-programs.js';
 
 const DEBIAN = 'PRETTY_NAME="Debian GNU/Linux 12 (bookworm)"\nVERSION_ID="12"\nID=debian\n';
@@ -17,8 +18,11 @@ function machine(options: Partial<Machine> & { installed?: readonly string[]; ap
     run(program, programArguments) {
       commands.push([program, ...programArguments].join(' '));
       if (options.aptGetWorks === false) throw new Error('exit code 100');
-      if (programArguments.includes('install')) for (const name of MARIADB.programs) installed.add(name);
+      if (programArguments.includes('install'))
+        for (const name of [...MARIADB.programs, ...POSTGRES.programs]) installed.add(name);
     },
+    write: (file, text) => void commands.push(`write ${file}: ${text.trim()}`),
+    remove: (file) => void commands.push(`remove ${file}`),
     say: () => {},
     ...options,
   };
@@ -40,6 +44,21 @@ describe('making sure of the programs that tests need', () => {
         '/fake/apt-get update --quiet',
         '/fake/apt-get install --yes --quiet --no-install-recommends --no-remove mariadb-server-core mariadb-client-core',
       ]);
+    });
+  }
+
+  const file = '/etc/postgresql-common/createcluster.d/waybill-tests.conf';
+  for (const aptGetWorks of [true, false]) {
+    it(`keeps PostgreSQL’s package from starting a server of the system’s own, ${aptGetWorks ? 'then leaves no trace' : 'also where apt-get fails'}`, () => {
+      const { fake, commands } = machine({ aptGetWorks });
+      try {
+        ensurePrograms(POSTGRES, fake);
+      } catch (error) {
+        if (aptGetWorks) throw error;
+      }
+      expect(commands[0]).to.equal(`write ${file}: create_main_cluster = false`);
+      if (aptGetWorks) expect(commands[2]).to.match(/ install .* postgresql$/);
+      expect(commands.at(-1)).to.equal(`remove ${file}`);
     });
   }
 

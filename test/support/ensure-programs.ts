@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { findExecutable } from './find-executable.js';
 
 /** Programs that tests need of the machine, and where they come from. */
@@ -8,6 +9,8 @@ export interface ProgramNeed {
   purpose: string;
   programs: readonly string[];
   debianPackages: readonly string[];
+  /** What keeps the packages from doing more than to install programs; there only while they are installed. */
+  whileInstalling?: { file: string; text: string };
   /** One line each for other systems. */
   elsewhere: readonly string[];
 }
@@ -19,6 +22,8 @@ export interface Machine {
   osRelease: string;
   find(program: string): string | undefined;
   run(program: string, programArguments: readonly string[]): void;
+  write(file: string, text: string): void;
+  remove(file: string): void;
   say(line: string): void;
 }
 
@@ -34,6 +39,8 @@ export function ensurePrograms(need: ProgramNeed, machine: Machine = thisMachine
   if (!mayInstall || aptGet === undefined) throw new Error(whatToInstall(need, machine));
 
   machine.say(`${need.purpose}. Installing ${need.debianPackages.join(' and ')} with apt-get.`);
+  const { whileInstalling } = need;
+  if (whileInstalling) machine.write(whileInstalling.file, whileInstalling.text);
   try {
     machine.run(aptGet, ['update', '--quiet']);
     // --no-remove: MySQL's packages exclude MariaDB's, and a test run must not take away somebody's database server.
@@ -41,6 +48,8 @@ export function ensurePrograms(need: ProgramNeed, machine: Machine = thisMachine
     machine.run(aptGet, ['install', ...options, ...need.debianPackages]);
   } catch (error) {
     throw new Error(`apt-get failed (see above). ${whatToInstall(need, machine)}`, { cause: error });
+  } finally {
+    if (whileInstalling) machine.remove(whileInstalling.file);
   }
   if (missingPrograms(need, machine).length > 0) {
     throw new Error(`apt-get reported success, yet: ${whatToInstall(need, machine)}`);
@@ -76,6 +85,11 @@ function thisMachine(): Machine {
         env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
       });
     },
+    write(file, text) {
+      mkdirSync(dirname(file), { recursive: true });
+      writeFileSync(file, text);
+    },
+    remove: (file) => rmSync(file, { force: true }),
     say: (line) => console.log(line),
   };
 }

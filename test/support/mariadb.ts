@@ -1,21 +1,15 @@
 import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { mkdir, mkdtemp, readdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import type { Connection } from 'mysql2/promise';
-import { findExecutable } from './find-executable.js';
-import { freePort } from './free-port.js';
+import { type Connection, createConnection } from 'mysql2/promise';
 import { createTestDatabase, createTestUser, type TestDatabase, type TestUser } from './mariadb-database.js';
-import { connectAsRoot, type MariaDbProcess, startMariaDbProcess } from './mariadb-process.js';
-import { waitFor } from './wait-for.js';
+import { onFreePort, requireExecutable, type ServerProcess, startServerProcess } from './server-process.js';
 import { startWatchdog, type Watchdog } from './watchdog.js';
 
 const ROOT_USER = 'root';
-const STOP_TIMEOUT_MS = 15_000;
-const START_ATTEMPTS = 3;
 
 /** A private MariaDB server: own data folder, own port on loopback, gone when this process is gone. */
 export interface MariaDb {
@@ -63,7 +57,7 @@ export async function startMariaDb(options: MariaDbOptions = {}): Promise<MariaD
 }
 
 async function launch(baseDir: string, watchdog: Watchdog, options: MariaDbOptions): Promise<MariaDb> {
-  const executable = requireExecutable('mariadbd');
+  const executable = requireExecutable('mariadbd', 'mariadb-server');
   const dataDir = join(baseDir, 'data');
   const logFile = join(baseDir, 'mariadbd.log');
   // A socket's path may have no more than 107 bytes, so it lies as near to the top as it can.
@@ -76,41 +70,22 @@ async function launch(baseDir: string, watchdog: Watchdog, options: MariaDbOptio
   await mkdir(temporaryDir);
   await installDataFolder(dataDir, temporaryDir);
 
-  const run = async (port: number, more: readonly string[]): Promise<MariaDbProcess> => {
-    const server = await startMariaDbProcess(
+  const run = (port: number, more: readonly string[] = []): Promise<ServerProcess> =>
+    startServerProcess(
       {
         executable,
         arguments: [...serverArguments(dataDir, temporaryDir, socketPath, port), ...more, ...(options.arguments ?? [])],
         logFile,
-        port,
-        rootUser: ROOT_USER,
-        rootPassword,
+        stopSignal: 'SIGTERM',
+        connect: () => connectAsRoot(port, rootPassword),
       },
-      (processId) => watchdog.guard(processId),
+      watchdog,
     );
-    // A process id is used again one day: the watchdog must not shoot a stranger.
-    void server.exited.then(() => watchdog.forget(server.processId));
-    return server;
-  };
 
   const first = await onFreePort((port) => run(port, [`--init-file=${firstStartFile}`]));
   const { port } = first;
   let server = first.server;
   let stopped: Promise<void> | undefined;
-
-  const shutDown = async (): Promise<void> => {
-    if (!server.isRunning) return;
-    server.signal('SIGCONT');
-    server.signal('SIGTERM');
-    const patience = new AbortController();
-    await Promise.race([
-      server.exit(),
-      sleep(STOP_TIMEOUT_MS, undefined, { signal: patience.signal }).catch(() => undefined),
-    ]);
-    patience.abort();
-    if (server.isRunning) server.signal('SIGKILL');
-    await server.exit();
-  };
 
   const mariaDb: MariaDb = {
     host: '127.0.0.1',
@@ -123,42 +98,22 @@ async function launch(baseDir: string, watchdog: Watchdog, options: MariaDbOptio
     get isRunning() {
       return server.isRunning;
     },
-    connect: (database) => connectAsRoot(mariaDb, database),
+    connect: (database) => connectAsRoot(port, rootPassword, database),
     createDatabase: (name) => createTestDatabase(mariaDb, name),
     createUser: (grants) => createTestUser(mariaDb, grants),
-    async kill() {
-      server.signal('SIGKILL');
-      await server.exit();
-    },
-    async pause() {
-      server.signal('SIGSTOP');
-      await waitFor('the server stands still', () => standsStill(server.processId));
-    },
-    resume: () => server.signal('SIGCONT'),
+    kill: () => server.kill(),
+    pause: () => server.pause(),
+    resume: () => server.resume(),
     async restart() {
-      await shutDown();
-      server = await run(port, []);
+      await server.shutDown();
+      server = await run(port);
     },
     stop() {
-      stopped ??= shutDown().then(() => watchdog.release());
+      stopped ??= server.shutDown().then(() => watchdog.release());
       return stopped;
     },
   };
   return mariaDb;
-}
-
-/** A thread stops when it next gets a processor: on a busy machine, another one answers until then. */
-async function standsStill(processId: number): Promise<boolean> {
-  const threads = `/proc/${processId}/task`;
-  // One that ends in between has not stood still.
-  const states = (await readdir(threads)).map((id) => readFile(join(threads, id, 'stat'), 'utf8').catch(() => ''));
-  return (await Promise.all(states)).every((stat) => /\) T /.test(stat));
-}
-
-function requireExecutable(name: string): string {
-  const file = findExecutable(name);
-  if (file === undefined) throw new Error(`${name} is not installed. Try: apt-get install mariadb-server`);
-  return file;
 }
 
 /**
@@ -166,7 +121,7 @@ function requireExecutable(name: string): string {
  * The option files of the machine's MariaDB are not read, here or later: they belong to another server.
  */
 async function installDataFolder(dataDir: string, temporaryDir: string): Promise<void> {
-  const script = requireExecutable('mariadb-install-db');
+  const script = requireExecutable('mariadb-install-db', 'mariadb-server');
   try {
     await promisify(execFile)(script, [
       '--no-defaults',
@@ -218,14 +173,18 @@ function serverArguments(dataDir: string, temporaryDir: string, socketPath: stri
   ];
 }
 
-/** A free port may be taken between looking and using it, so a failed start is tried again on another. */
-async function onFreePort<T>(start: (port: number) => Promise<T>): Promise<{ port: number; server: T }> {
-  for (let attempt = 1; ; attempt++) {
-    const port = await freePort();
-    try {
-      return { port, server: await start(port) };
-    } catch (error) {
-      if (attempt === START_ATTEMPTS) throw error;
-    }
-  }
+/** Decimals, dates and integers beyond 2^53 arrive as strings: a test must see what is really stored. */
+function connectAsRoot(port: number, password: string, database?: string): Promise<Connection> {
+  return createConnection({
+    host: '127.0.0.1',
+    port,
+    user: ROOT_USER,
+    password,
+    ...(database === undefined ? {} : { database }),
+    dateStrings: true,
+    supportBigNumbers: true,
+    bigNumberStrings: false,
+    multipleStatements: true,
+    connectTimeout: 5_000,
+  });
 }

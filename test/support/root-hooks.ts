@@ -1,8 +1,10 @@
 import fc from 'fast-check';
 import { childProcesses } from './child-processes.js';
 import { ensureMariaDb } from './ensure-mariadb.js';
+import { ensurePostgres } from './ensure-postgres.js';
 import { closeRunFolder, forgottenFolders, openRunFolder } from './run-folder.js';
 import { stopSharedMariaDb } from './shared-mariadb.js';
+import { stopSharedPostgres } from './shared-postgres.js';
 
 /** Mocha waits for open sockets and timers without end and without a word; a CI run would hang until it is killed. */
 const EXIT_TIMEOUT_MS = 10_000;
@@ -15,6 +17,7 @@ let childrenAtStart: string[] = [];
 
 export function mochaGlobalSetup(): void {
   ensureMariaDb();
+  ensurePostgres();
   openRunFolder();
   childrenAtStart = childProcesses();
 }
@@ -22,6 +25,7 @@ export function mochaGlobalSetup(): void {
 export const mochaHooks = {
   async afterAll(): Promise<void> {
     await stopSharedMariaDb();
+    await stopSharedPostgres();
 
     // A hook that throws fails the run, so a leak is found on the day it is made.
     const children = childProcesses().filter((child) => !childrenAtStart.includes(child));

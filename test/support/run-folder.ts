@@ -1,4 +1,4 @@
-import { accessSync, constants, mkdtempSync, readdirSync, statfsSync } from 'node:fs';
+import { accessSync, chmodSync, constants, mkdtempSync, readdirSync, statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startWatchdog, type Watchdog } from './watchdog.js';
@@ -30,6 +30,8 @@ function placeForRun(): string {
  */
 export function openRunFolder(): void {
   folder = mkdtempSync(join(placeForRun(), 'waybill-run-'));
+  // The account of the PostgreSQL servers passes through it to their own folders.
+  chmodSync(folder, 0o711);
   watchdog = startWatchdog(folder);
   process.env.TMPDIR = folder;
 }
