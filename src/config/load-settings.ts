@@ -1,5 +1,5 @@
 import { basename, delimiter, dirname, join, resolve } from 'node:path';
-import { isLoopback } from '../model/mysql-transport.js';
+import { isLoopback } from '../model/database-place.js';
 import { Secret } from '../model/secret.js';
 import { checkSettings } from './check-settings.js';
 import { checkTlsFiles, checkWebhookSecrets } from './checks/check-files.js';
@@ -153,9 +153,9 @@ export function loadSettings(options: LoadOptions = {}): LoadedSettings {
   const { service, erp, store, writeBack } = resolved;
   const wrongFiles = [
     ...checkTlsFiles('service.tls', service.tls),
-    ...(erp.type === 'mysql' ? checkTlsFiles('erp.tls', erp.tls) : []),
-    ...(erp.type === 'mysql' && writeBack.enabled ? checkTlsFiles('writeBack.tls', writeBack.tls) : []),
-    ...(store.type === 'mysql' ? checkTlsFiles('store.tls', store.tls) : []),
+    ...(erp.type !== 'sqlite' ? checkTlsFiles('erp.tls', erp.tls) : []),
+    ...(erp.type !== 'sqlite' && writeBack.enabled ? checkTlsFiles('writeBack.tls', writeBack.tls) : []),
+    ...(store.type !== 'sqlite' ? checkTlsFiles('store.tls', store.tls) : []),
     ...webhookSecrets.problems,
   ];
   if (wrongFiles.length > 0) throw new ConfigurationError(configDir, wrongFiles);

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
-import { isTlsRequired } from '../../model/mysql-transport.js';
+import { isTlsRequired } from '../../model/database-place.js';
 import { type Given, type Partly, type Report, requireSetting } from '../configuration-error.js';
-import type { DatabaseTls } from '../sections/database-server.js';
+import { type DatabaseTls, onServer } from '../sections/database-server.js';
 import type { QuietHours } from '../sections/schedule.js';
 
 export function checkDelivery({ delivery = {}, service = {} }: Given, report: Report): void {
@@ -101,12 +101,13 @@ export function checkDatabaseTls({ erp, store, writeBack }: Given, report: Repor
         report,
       );
   };
-  if (erp?.type === 'mysql') check('erp', erp);
-  if (store?.type === 'mysql') check('store', store);
-  if (erp?.type === 'mysql' && writeBack?.enabled === true)
+  const server = onServer(erp);
+  check('erp', server);
+  check('store', onServer(store));
+  if (server !== undefined && writeBack?.enabled === true)
     check(
       'writeBack',
-      writeBack.host === undefined ? { host: erp.host, tls: { ...erp.tls, ...writeBack.tls } } : writeBack,
+      writeBack.host === undefined ? { host: server.host, tls: { ...server.tls, ...writeBack.tls } } : writeBack,
     );
 }
 

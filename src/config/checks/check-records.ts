@@ -1,6 +1,7 @@
 import { parseNamedParameters } from '../../model/named-parameters.js';
 import { writeBackColumns, writeBackKinds } from '../../model/write-back.js';
 import { type Given, type Partly, type Report, requireSetting } from '../configuration-error.js';
+import { onServer } from '../sections/database-server.js';
 import type { FieldMapping } from '../sections/record-mapping.js';
 
 type Fields = Partly<Record<string, FieldMapping>> | undefined;
@@ -90,11 +91,13 @@ export function checkInvoices({ customers, invoices }: Given, report: Report): v
 /** The account that writes is never the one that reads, and a statement names only parameters that exist. */
 export function checkWriteBack({ writeBack, erp, orders, customers }: Given, report: Report): void {
   if (writeBack?.enabled !== true) return;
-  if (erp?.type === 'mysql') {
+  const server = onServer(erp);
+  if (server !== undefined) {
     const why = 'an account of its own, because writeBack.enabled is true';
     requireSetting(writeBack.user, 'writeBack.user', why, report);
-    const isSamePlace = (writeBack.host ?? erp.host) === erp.host && (writeBack.port ?? erp.port) === erp.port;
-    if (writeBack.user !== undefined && writeBack.user === erp.user && isSamePlace)
+    const isSamePlace =
+      (writeBack.host ?? server.host) === server.host && (writeBack.port ?? server.port) === server.port;
+    if (writeBack.user !== undefined && writeBack.user === server.user && isSamePlace)
       report('writeBack.user', 'is the account that reads the ERP', {
         found: writeBack.user,
         allowed: 'another account than erp.user, which may only SELECT',

@@ -26,17 +26,29 @@ export const databaseTls = (credential: string) =>
 export type DatabaseTls = z.output<ReturnType<typeof databaseTls>>;
 
 /**
- * How a database on a MySQL or MariaDB server is reached; the ERP and the store are described alike.
+ * How a database on a server is reached; the ERP and the store are described alike.
  * @param meanings what is particular to one of them, and the first word of its credentials under systemd
  */
-export function mysqlConnection(meanings: { host: string; database: string; user: string; credential: string }) {
+export function serverConnection(
+  defaultPort: number,
+  meanings: { host: string; database: string; user: string; credential: string },
+) {
   return {
     host: text.default('127.0.0.1').describe(meanings.host),
-    port: whole(1, 65_535).default(3306).describe('Port of that server.'),
+    port: whole(1, 65_535).default(defaultPort).describe('Port of that server.'),
     database: text.describe(meanings.database),
     user: text.describe(meanings.user),
     password: secret.optional().describe('Password of that account. Only from the environment; prefer passwordFile.'),
     passwordFile: secretFile('the password', `${meanings.credential}-password`),
     tls: databaseTls(`${meanings.credential}-tls-key`),
   };
+}
+
+export const mysqlPort = 3306;
+export const postgresPort = 5432;
+
+/** A database on a server; undefined where it is a file, or nothing is chosen. */
+export function onServer<Place extends { type?: string | undefined }>(place: Place | undefined) {
+  if (place?.type === undefined || place.type === 'sqlite') return undefined;
+  return place as Exclude<Place, { type?: 'sqlite' | undefined }>;
 }

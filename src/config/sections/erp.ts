@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { mysqlConnection } from './database-server.js';
+import { mysqlPort, serverConnection } from './database-server.js';
 import { positive, text, timeZone, variants } from './value-types.js';
 
 const erpKind = 'Kind of database. mysql: MySQL or MariaDB. sqlite: a SQLite file.';
@@ -13,17 +13,19 @@ const common = {
     .describe('Longest time one query may take; where the ERP can, it stops the query itself.'),
 };
 
+const meanings = {
+  host: 'Server of the ERP database.',
+  database: 'Name of the ERP database.',
+  user: 'An account that may only SELECT.',
+  credential: 'erp',
+};
+
 export const erpSettings = variants(
   'The database that Waybill reads. Nothing is written through this account; see writeBack.',
   z.discriminatedUnion('type', [
     z.strictObject({
       type: z.literal('mysql').describe(erpKind),
-      ...mysqlConnection({
-        host: 'Server of the ERP database.',
-        database: 'Name of the ERP database.',
-        user: 'An account that may only SELECT.',
-        credential: 'erp',
-      }),
+      ...serverConnection(mysqlPort, meanings),
       ...common,
     }),
     z.strictObject({

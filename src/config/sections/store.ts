@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { mysqlConnection } from './database-server.js';
+import { mysqlPort, serverConnection } from './database-server.js';
 import { text, variants } from './value-types.js';
 
 const storeKind = 'Kind of database. sqlite: a file, nothing to install. mysql: MySQL or MariaDB, also for a standby.';
@@ -24,7 +24,7 @@ export const storeSettings = variants(
     }),
     z.strictObject({
       type: z.literal('mysql').describe(storeKind),
-      ...mysqlConnection({
+      ...serverConnection(mysqlPort, {
         host: 'Server of the store.',
         database: 'Name of the store’s database; it belongs to Waybill alone.',
         user: 'Account that owns the store’s tables.',

@@ -1,7 +1,7 @@
 import { validateHeaderName } from 'node:http';
 import { validate } from 'node-cron';
 import { z } from 'zod';
-import { isLoopback } from '../../model/mysql-transport.js';
+import { isLoopback } from '../../model/database-place.js';
 import { Secret } from '../../model/secret.js';
 
 /*

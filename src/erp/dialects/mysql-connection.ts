@@ -1,7 +1,8 @@
 import { type Connection, createConnection } from 'mysql2/promise';
-import PQueue from 'p-queue';
-import { type MysqlPlace, mysqlTransport } from '../../model/mysql-transport.js';
+import type { DatabasePlace } from '../../model/database-place.js';
+import { mysqlTransport } from '../../model/mysql-transport.js';
 import type { Secret } from '../../model/secret.js';
+import { SingleConnection } from './single-connection.js';
 
 const CONNECT_TIMEOUT_MS = 5_000;
 /** An idle connection that doesn't answer by then is replaced by a new one. */
@@ -10,7 +11,7 @@ const PING_TIMEOUT_MS = 2_000;
 /** How much later than the server we give up on a statement: a server that is frozen can't keep its own limit. */
 export const GRACE_MS = 5_000;
 
-interface MysqlAccount extends MysqlPlace {
+interface MysqlAccount extends DatabasePlace {
   database: string;
   user?: string | undefined;
   password?: Secret | undefined;
@@ -22,27 +23,14 @@ export interface MysqlServer {
   sqlModes: string[];
 }
 
-/** One connection for one task after the other. It is opened when it is first needed, and again after a failure. */
-export abstract class MysqlConnection {
-  readonly #queue = new PQueue({ concurrency: 1 });
-  #connection: Connection | null = null;
-
+/** A session on MySQL or MariaDB, for one task after the other. */
+export abstract class MysqlConnection extends SingleConnection<Connection> {
   /** @param session the statements that prepare a new connection */
   constructor(
     private readonly account: MysqlAccount,
     private readonly session: (server: MysqlServer) => string[],
-  ) {}
-
-  /** Runs the task when those before it are done. A failed task drops the connection with all that is open on it. */
-  protected run<T>(task: (connect: () => Promise<Connection>) => Promise<T>): Promise<T> {
-    return this.#queue.add(async () => {
-      try {
-        return await task(() => this.#connect());
-      } catch (error) {
-        this.#drop();
-        throw error;
-      }
-    });
+  ) {
+    super();
   }
 
   /** The database, without the account. */
@@ -51,26 +39,19 @@ export abstract class MysqlConnection {
     return `mysql://${host}:${port}/${database}`;
   }
 
-  close(): Promise<void> {
-    return this.#queue.add(async () => {
-      const connection = this.#connection;
-      this.#connection = null;
-      await connection?.end().catch(() => connection.destroy());
-    });
+  protected ping(connection: Connection): Promise<unknown> {
+    return connection.query({ sql: 'DO 1', timeout: PING_TIMEOUT_MS });
   }
 
-  async #connect(): Promise<Connection> {
-    try {
-      await this.#connection?.query({ sql: 'DO 1', timeout: PING_TIMEOUT_MS });
-    } catch {
-      // The server was restarted, or has closed an idle connection.
-      this.#drop();
-    }
-    this.#connection ??= await this.#open();
-    return this.#connection;
+  protected end(connection: Connection): Promise<unknown> {
+    return connection.end();
   }
 
-  async #open(): Promise<Connection> {
+  protected destroy(connection: Connection): void {
+    connection.destroy();
+  }
+
+  protected async open(): Promise<Connection> {
     const { database, user, password } = this.account;
     const connection = await createConnection({
       ...mysqlTransport(this.account),
@@ -95,10 +76,5 @@ export abstract class MysqlConnection {
       connection.destroy();
       throw error;
     }
-  }
-
-  #drop(): void {
-    this.#connection?.destroy();
-    this.#connection = null;
   }
 }

@@ -1,0 +1,41 @@
+import { readFileSync } from 'node:fs';
+import type { Secret } from './secret.js';
+
+/** How a database server is reached. Every path is absolute. */
+export interface DatabasePlace {
+  host: string;
+  port: number;
+  tls?: DatabaseTls | undefined;
+}
+
+interface DatabaseTls {
+  mode?: 'required' | 'off' | undefined;
+  caFile?: string | undefined;
+  serverName?: string | undefined;
+  certificateFile?: string | undefined;
+  key?: Secret | undefined;
+}
+
+/** Whether a host name stays on this machine. */
+export function isLoopback(hostname: string): boolean {
+  return /^(localhost|.*\.localhost|127(\.\d+){3}|\[::1\]|::1)$/.test(hostname);
+}
+
+/** Whether a connection to this host has to be secure. A path is the folder of a local socket. */
+export function isTlsRequired(host: string, mode: DatabaseTls['mode']): boolean {
+  return mode === undefined ? !isLoopback(host) && !host.startsWith('/') : mode === 'required';
+}
+
+/**
+ * What a secure connection trusts and shows; null where none is needed. The files are read now, so a certificate that was
+ * renewed counts.
+ */
+export function secureOptions({ host, tls = {} }: DatabasePlace) {
+  if (!isTlsRequired(host, tls.mode)) return null;
+  const { caFile, certificateFile, key } = tls;
+  return {
+    minVersion: 'TLSv1.2' as const,
+    ...(caFile === undefined ? {} : { ca: readFileSync(caFile, 'utf8') }),
+    ...(certificateFile === undefined ? {} : { cert: readFileSync(certificateFile, 'utf8'), key: key?.reveal() }),
+  };
+}

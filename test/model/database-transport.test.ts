@@ -1,0 +1,20 @@
+import { expect } from 'chai';
+import { mysqlTransport } from '../../src/model/mysql-transport.js';
+import { postgresTransport } from '../../src/model/postgres-transport.js';
+
+for (const [kind, isSecureTo] of [
+  ['MySQL or MariaDB', (place: Parameters<typeof mysqlTransport>[0]) => 'ssl' in mysqlTransport(place)],
+  ['PostgreSQL', (place: Parameters<typeof postgresTransport>[0]) => postgresTransport(place).ssl !== false],
+] as const)
+  describe(`the way to a ${kind} server`, () => {
+    it('is secure, unless the server is this machine or the settings say otherwise', () => {
+      const isSecure = (host: string, mode?: 'required' | 'off') => isSecureTo({ host, port: 1, tls: { mode } });
+      for (const host of ['127.0.0.1', '127.8.8.8', 'localhost', 'db.localhost', '::1', '/var/run/postgresql'])
+        expect(isSecure(host), host).to.equal(false);
+      for (const host of ['erp.example.test', '192.0.2.7', '2001:db8::1', 'localhost.example.test'])
+        expect(isSecure(host), host).to.equal(true);
+      expect(isSecure('erp.example.test', 'off')).to.equal(false);
+      expect(isSecure('localhost', 'required')).to.equal(true);
+      expect(isSecureTo({ host: 'erp.example.test', port: 1 })).to.equal(true);
+    });
+  });
