@@ -160,8 +160,9 @@ function problemOf(segments: Segments, issues: readonly Issue[], input: unknown,
   }
   const found = inWords(value, segments, node);
   const own = issues.flatMap(({ message }) => (message === '' ? [] : [message])).join('; ');
+  const hint = node.hint === undefined ? {} : { hint: node.hint };
   return own === ''
-    ? { path, message: `is not ${allowed}`, found, ...where }
+    ? { path, message: `is not ${allowed}`, found, ...where, ...hint }
     : { path, message: own, found, allowed, ...where };
 }
 

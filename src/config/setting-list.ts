@@ -6,6 +6,7 @@ import { settingsSchema } from './settings.js';
 export interface SettingNode {
   description?: string;
   allowed?: string;
+  hint?: string;
   unit?: string;
   shape?: string;
   secret?: boolean;

@@ -8,6 +8,10 @@ export interface ErpColumn {
   fractionDigits: number | null;
   /** Why this column can't be a key or a cursor, with what to do instead. */
   keyProblem: string | null;
+  /** Why no record can be made of this column, with what to do instead. */
+  valueProblem?: string | null;
+  /** Whether a text may be a value of this column, where the database refuses to compare it with any other. */
+  accepts?(text: string): boolean;
   /** The type of a column in floating point, where the database tells it apart from an exact one. */
   float: 'FLOAT' | 'DOUBLE' | null;
 }
@@ -33,14 +37,23 @@ export interface ErpDialect {
   zoneIsKnown?(timeZone: string): Sql;
   /** What the last statement had to convert: its column Message, code 1292. Only where that is no error. */
   warnings?: Sql;
+  /** Marks a place to go back to, where a statement that fails would end the whole snapshot. */
+  savepoint?: { set: Sql; back: Sql };
   /** The database's clock in UTC, `YYYY-MM-DD HH:MM:SS.ffffff`, as an expression. */
   nowUtc: Sql;
   /** Whether a backslash in quotes takes away the meaning of the next character. */
   backslashEscapes: boolean;
+  /** What stands in a statement for the value at this place, counted from 1. */
+  placeholder(at: number): string;
   /** The clause that turns an INSERT into an update of the row with the same key. */
   onConflict(key: string): string;
   /** In that update, the value that the INSERT gives to the column. */
   insertedValue(column: string): string;
+  /** A table of the write-back with its database, where a statement may name another one. */
+  tableIn(database: string, table: string): string;
+  /** The types of a side table: of its key, which is compared letter by letter, and of a date with its time. */
+  keyType: string;
+  timeType: string;
   /** What follows the columns of CREATE TABLE. */
   tableOptions: string;
   /** The statements that make an account, and let it write to tables; null where there are no accounts. */
@@ -65,7 +78,7 @@ export interface ErpDatabase {
   close(): Promise<void>;
 }
 
-/** A statement with a `?` where each value goes. */
+/** A statement with a placeholder of its dialect where each value goes. */
 export interface WriteStatement {
   sql: string;
   values: readonly (string | null)[];
@@ -88,4 +101,9 @@ export interface WritableErpDatabase {
  */
 export function bytesAsText(bytes: Buffer): string {
   return isUtf8(bytes) ? bytes.toString('utf8') : `\0${bytes.toString('hex')}`;
+}
+
+/** Why a column in floating point is no key. */
+export function inexact(float: string): string {
+  return `a ${float} is not exact; write CAST(… AS DECIMAL(20, 6)) in the query`;
 }

@@ -1,10 +1,7 @@
 import type { Settings } from '../config/settings.js';
 import type { WriteBackKind } from '../model/write-back.js';
 import { databaseErpReader } from './database-erp-reader.js';
-import { MysqlErp } from './dialects/mysql-erp.js';
-import { MysqlErpWriter } from './dialects/mysql-erp-writer.js';
-import { SqliteErp } from './dialects/sqlite-erp.js';
-import { SqliteErpWriter } from './dialects/sqlite-erp-writer.js';
+import { erpDatabase, writableErpDatabase } from './dialects/erp-kinds.js';
 import type { ErpReader, ErpSource } from './erp-reader.js';
 import { wallText } from './time/wall-time.js';
 import { type ErpWriter, keysQuery, writeBackStatements } from './write-back/erp-writer.js';
@@ -14,14 +11,13 @@ import { type ErpWriter, keysQuery, writeBackStatements } from './write-back/erp
  * resolved already.
  */
 export function openErpReader(settings: ErpSource): ErpReader {
-  const database = settings.erp.type === 'mysql' ? new MysqlErp(settings.erp) : new SqliteErp(settings.erp);
-  return databaseErpReader(database, settings);
+  return databaseErpReader(erpDatabase(settings.erp), settings);
 }
 
 /** The configured ERP's writer; null where the write-back is off. It connects with the first write. */
 export function openErpWriter({ erp, writeBack }: Pick<Settings, 'erp' | 'writeBack'>): ErpWriter | null {
   if (!writeBack.enabled) return null;
-  const database = erp.type === 'mysql' ? new MysqlErpWriter(erp, writeBack) : new SqliteErpWriter(erp, writeBack);
+  const database = writableErpDatabase(erp, writeBack);
   const targetOf = (kind: WriteBackKind) => ({ kind, settings: writeBack[kind], dialect: database.dialect });
   return {
     async write(kind, changes) {

@@ -40,10 +40,12 @@ export function keyOf(row: ErpRow, columns: readonly ErpColumn[]): string[] | nu
   return parts.every((part) => part !== null) ? parts : null;
 }
 
-/** Values for the columns, or null when a number column can't hold one: MySQL would take the text 'abc' for 0. */
+/** Values for the columns, or null when one of them can't hold its own: MySQL would take the text 'abc' for 0. */
 export function keyValues(columns: readonly ErpColumn[], parts: readonly string[]): SqlValue[] | null {
   const values = columns.map(({ kind }, index) => ({ text: parts[index] ?? '', kind }));
-  return values.every(({ kind, text }) => kind !== 'number' || isNumberText(text)) ? values : null;
+  const fits = ({ kind, text }: SqlValue, index: number) =>
+    (kind !== 'number' || isNumberText(text)) && (columns[index]?.accepts?.(text) ?? true);
+  return values.every(fits) ? values : null;
 }
 
 /** Runs a query of a source, and makes sure that it still yields the columns that the mapping was planned with. */

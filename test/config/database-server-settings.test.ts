@@ -25,9 +25,34 @@ function problemsOf(erp: object, more?: object): string[] {
   }
 }
 
+describe('the kind of the ERP database', () => {
+  const problemOf = (type: string) => {
+    try {
+      return given({ type });
+    } catch (error) {
+      return (error as ConfigurationError).problems.find(({ path }) => path === 'erp.type');
+    }
+  };
+
+  it('that Waybill does not read is told what to do instead', () => {
+    for (const type of ['mssql', 'oracle', 'db2', 'mariadb', 'postgresql'])
+      expect(problemOf(type), type)
+        .to.include({ message: 'is not mysql, postgres or sqlite' })
+        .and.have.property('hint')
+        .that.matches(/MariaDB is mysql, PostgreSQL is postgres.*SQL Server, Oracle or another one copy the tables/);
+  });
+
+  it('has a port of its own', () => {
+    expect(given({ type: 'postgres' }).erp).to.include({ type: 'postgres', port: 5432, host: '127.0.0.1' });
+    expect(given({}).erp).to.include({ type: 'mysql', port: 3306 });
+  });
+});
+
 describe('the connection to a database server', () => {
   it('is asked for the name in the certificate where the host is an address', () => {
-    expect(problemsOf({ host: '192.0.2.7' })).to.deep.equal(['erp.tls.serverName required, but not set']);
+    for (const type of ['mysql', 'postgres'])
+      expect(problemsOf({ type, host: '192.0.2.7' })).to.deep.equal(['erp.tls.serverName required, but not set']);
+    expect(problemsOf({ type: 'postgres', host: '/var/run/postgresql' })).to.deep.equal([]);
     expect(problemsOf({ host: '192.0.2.7', tls: { serverName: 'erp.example.test' } })).to.deep.equal([]);
     expect(problemsOf({ host: '192.0.2.7', tls: { mode: 'off' } })).to.deep.equal([]);
     const store = { type: 'mysql', database: 'waybill', user: 'waybill', host: '2001:db8::7' };

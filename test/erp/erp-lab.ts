@@ -8,19 +8,20 @@ import { erpSettings } from '../../src/config/sections/erp.js';
 import { ordersSettings } from '../../src/config/sections/orders.js';
 import type { Settings } from '../../src/config/settings.js';
 import { databaseErpReader } from '../../src/erp/database-erp-reader.js';
-import { MysqlErp } from '../../src/erp/dialects/mysql-erp.js';
-import { SqliteErp } from '../../src/erp/dialects/sqlite-erp.js';
+import { erpDatabase } from '../../src/erp/dialects/erp-kinds.js';
 import type { ErpDatabase } from '../../src/erp/erp-database.js';
 import type { ErpReader, ErpSource } from '../../src/erp/erp-reader.js';
 import type { SampleErpTarget } from '../../src/lab/sample-erp/create-sample-erp.js';
 import { Secret } from '../../src/model/secret.js';
 import type { TestUser } from '../support/mariadb-database.js';
+import type { TestDatabase } from '../support/postgres-database.js';
 import { openSqlite, type SqliteFile } from '../support/sqlite-file.js';
 import { useMariaDb } from '../support/use-mariadb.js';
+import { type PostgresHandle, usePostgres } from '../support/use-postgres.js';
 
 /** A real database for one test at a time, empty when the test begins. */
 export interface ErpLab {
-  readonly type: 'sqlite' | 'mysql';
+  readonly type: Settings['erp']['type'];
   /** Runs statements as somebody at the ERP's desk would: each one committed at once. */
   run(...statements: string[]): Promise<void>;
   settings(change?: { timeZone?: string; queryTimeoutSeconds?: number; user?: TestUser }): Settings['erp'];
@@ -58,7 +59,7 @@ const ORDERS: Input<typeof ordersSettings> = {
   },
 };
 
-/** The tables of the contract: types that both databases understand. */
+/** The tables of the contract: types that SQLite and MariaDB understand. */
 export const TABLES = [
   'CREATE TABLE customers (id BIGINT PRIMARY KEY, code VARCHAR(40), name VARCHAR(100), updated_at DATETIME(6))',
   `CREATE TABLE orders (id BIGINT PRIMARY KEY, order_no VARCHAR(40), customer_id BIGINT, status VARCHAR(20),
@@ -89,10 +90,6 @@ export function erpSource(lab: ErpLab, { customers = {}, orders = {}, amounts, e
     orders: ordersSettings.parse({ ...ORDERS, ...orders, lines }),
     amounts: amounts ?? amountsSettings.parse({ currency: 'EUR' }),
   };
-}
-
-export function erpDatabase(settings: Settings['erp']): ErpDatabase {
-  return settings.type === 'mysql' ? new MysqlErp(settings) : new SqliteErp(settings);
 }
 
 /** A reader of the contract's tables, closed after the test. */
@@ -184,22 +181,53 @@ export function useMariaDbLab(): ErpLab & { mariaDb: ReturnType<typeof useMariaD
     async run(...statements) {
       for (const statement of statements) await connection.query(statement);
     },
-    settings({ timeZone = 'Europe/Berlin', queryTimeoutSeconds = 10, user } = {}) {
-      const { database } = mariaDb;
-      const account = user ?? database;
-      const { host, port } = account;
-      const password = new Secret(account.password);
-      const parsed = erpSettings.parse({
-        type: 'mysql',
-        host,
-        port,
-        user: account.user,
-        database: database.database,
-        timeZone,
-        queryTimeoutSeconds,
-      });
-      return { ...parsed, password } as Settings['erp'];
-    },
+    settings: (change = {}) => onServer('mysql', mariaDb.database, change),
     sampleTarget: () => ({ type: 'mysql', connection }),
   };
+}
+
+/** Called inside a describe block: a database on the private PostgreSQL, emptied before each test. */
+export function usePostgresLab(): ErpLab & { postgres: PostgresHandle } {
+  const postgres = usePostgres();
+  let client: Awaited<ReturnType<typeof postgres.server.connect>>;
+  beforeEach(async () => {
+    const { server, database } = postgres;
+    client = await server.connect(database.database);
+    await client.query(`SET client_min_messages = error; DROP SCHEMA public CASCADE; CREATE SCHEMA public;
+      GRANT USAGE ON SCHEMA public TO PUBLIC; ALTER DEFAULT PRIVILEGES GRANT ALL ON TABLES TO ${database.user};
+      CREATE COLLATION ci (provider = icu, locale = 'und-u-ks-level2', deterministic = false)`);
+  });
+  afterEach(async () => {
+    await closeReaders();
+    await client.end();
+  });
+  return {
+    type: 'postgres',
+    postgres,
+    async run(...statements) {
+      for (const statement of statements) await client.query(inPostgres(statement));
+    },
+    settings: (change = {}) => onServer('postgres', postgres.database, change),
+    sampleTarget: () => ({ type: 'postgres', client }),
+  };
+}
+
+/** The contract's types, as PostgreSQL calls them. */
+function inPostgres(statement: string): string {
+  return statement
+    .replaceAll('DATETIME', 'TIMESTAMP')
+    .replaceAll(' BLOB', ' BYTEA')
+    .replaceAll(/X'([0-9A-F]+)'/g, String.raw`'\x$1'`);
+}
+
+function onServer(
+  type: 'mysql' | 'postgres',
+  database: Pick<TestDatabase, 'database' | keyof TestUser>,
+  change: Parameters<ErpLab['settings']>[0] = {},
+): Settings['erp'] {
+  const { timeZone = 'Europe/Berlin', queryTimeoutSeconds = 10, user: account = database } = change;
+  const { host, port, user } = account;
+  const place = { type, host, port, user, database: database.database };
+  const password = new Secret(account.password);
+  return { ...erpSettings.parse({ ...place, timeZone, queryTimeoutSeconds }), password } as Settings['erp'];
 }

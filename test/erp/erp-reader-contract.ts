@@ -568,15 +568,17 @@ export function erpReaderContract(lab: ErpLab): void {
     const { erp } = erpSource(lab);
     const identity = open().identity();
     expect(identity).to.match(
-      lab.type === 'mysql' ? /^mysql:\/\/127\.0\.0\.1:\d+\/waybill_/ : /^sqlite:\/.*erp\.sqlite$/,
+      lab.type === 'sqlite' ? /^sqlite:\/.*erp\.sqlite$/ : /^(mysql|postgres):\/\/127\.0\.0\.1:\d+\/waybill_/,
     );
-    if (erp.type === 'mysql') expect(identity).not.to.include(erp.user);
+    expect(identity.split(':')[0]).to.equal(lab.type);
+    if (erp.type !== 'sqlite') expect(identity).not.to.include(erp.user);
   });
 }
 
 const TEXT_ORDERS = {
   sqlite: 'CREATE TABLE text_orders (id TEXT COLLATE NOCASE, at DATETIME)',
   mysql: 'CREATE TABLE text_orders (id VARCHAR(20) COLLATE utf8mb4_general_ci, at DATETIME(6))',
+  postgres: 'CREATE TABLE text_orders (id VARCHAR(20) COLLATE ci, at DATETIME(6))',
 };
 const TEXT_KEYS = {
   query: 'SELECT * FROM text_orders',
@@ -588,13 +590,17 @@ const TEXT_KEYS = {
   total: undefined,
 };
 
-const ci = { sqlite: 'TEXT COLLATE NOCASE', mysql: 'VARCHAR(20) COLLATE utf8mb4_general_ci' };
-const textErp = (type: 'sqlite' | 'mysql'): string[] => [
+const ci = {
+  sqlite: 'TEXT COLLATE NOCASE',
+  mysql: 'VARCHAR(20) COLLATE utf8mb4_general_ci',
+  postgres: 'VARCHAR(20) COLLATE ci',
+};
+const textErp = (type: ErpLab['type']): string[] => [
   `CREATE TABLE t_customers (id ${ci[type]} PRIMARY KEY, code VARCHAR(9))`,
   `CREATE TABLE t_orders (id ${ci[type]} PRIMARY KEY, customer ${ci[type]}, at DATETIME)`,
   `CREATE TABLE t_lines (order_id ${ci[type]}, pos INT, sku VARCHAR(9))`,
 ];
-const TEXT_ERP = { sqlite: textErp('sqlite'), mysql: textErp('mysql') };
+const TEXT_ERP = { sqlite: textErp('sqlite'), mysql: textErp('mysql'), postgres: textErp('postgres') };
 const TEXT_ERP_MAPPING: Mapping = {
   customers: { query: 'SELECT * FROM t_customers', key: 'id', changedAt: undefined, fields: { customer_code: 'code' } },
   orders: {

@@ -25,6 +25,9 @@ export const databaseTls = (credential: string) =>
 
 export type DatabaseTls = z.output<ReturnType<typeof databaseTls>>;
 
+export const mysqlPort = 3306;
+export const postgresPort = 5432;
+
 /**
  * How a database on a server is reached; the ERP and the store are described alike.
  * @param meanings what is particular to one of them, and the first word of its credentials under systemd
@@ -35,7 +38,9 @@ export function serverConnection(
 ) {
   return {
     host: text.default('127.0.0.1').describe(meanings.host),
-    port: whole(1, 65_535).default(defaultPort).describe('Port of that server.'),
+    port: whole(1, 65_535)
+      .default(defaultPort)
+      .describe(`Port of that server. On PostgreSQL the default is ${postgresPort}.`),
     database: text.describe(meanings.database),
     user: text.describe(meanings.user),
     password: secret.optional().describe('Password of that account. Only from the environment; prefer passwordFile.'),
@@ -43,9 +48,6 @@ export function serverConnection(
     tls: databaseTls(`${meanings.credential}-tls-key`),
   };
 }
-
-export const mysqlPort = 3306;
-export const postgresPort = 5432;
 
 /** A database on a server; undefined where it is a file, or nothing is chosen. */
 export function onServer<Place extends { type?: string | undefined }>(place: Place | undefined) {

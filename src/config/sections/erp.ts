@@ -1,8 +1,11 @@
 import { z } from 'zod';
-import { mysqlPort, serverConnection } from './database-server.js';
+import { mysqlPort, postgresPort, serverConnection } from './database-server.js';
 import { positive, text, timeZone, variants } from './value-types.js';
 
-const erpKind = 'Kind of database. mysql: MySQL or MariaDB. sqlite: a SQLite file.';
+const erpKind = {
+  description: 'Kind of database. mysql: MySQL or MariaDB. postgres: PostgreSQL. sqlite: a SQLite file.',
+  hint: 'MariaDB is mysql, PostgreSQL is postgres. Waybill reads no other kind: have SQL Server, Oracle or another one copy the tables that it needs (or views of them) into one of these, and read the copy',
+};
 
 const common = {
   timeZone: timeZone.describe(
@@ -14,7 +17,7 @@ const common = {
 };
 
 const meanings = {
-  host: 'Server of the ERP database.',
+  host: 'Server of the ERP database. On PostgreSQL a path is the folder of its local socket.',
   database: 'Name of the ERP database.',
   user: 'An account that may only SELECT.',
   credential: 'erp',
@@ -24,12 +27,17 @@ export const erpSettings = variants(
   'The database that Waybill reads. Nothing is written through this account; see writeBack.',
   z.discriminatedUnion('type', [
     z.strictObject({
-      type: z.literal('mysql').describe(erpKind),
+      type: z.literal('mysql').meta(erpKind),
       ...serverConnection(mysqlPort, meanings),
       ...common,
     }),
     z.strictObject({
-      type: z.literal('sqlite').describe(erpKind),
+      type: z.literal('postgres').meta(erpKind),
+      ...serverConnection(postgresPort, meanings),
+      ...common,
+    }),
+    z.strictObject({
+      type: z.literal('sqlite').meta(erpKind),
       file: text.describe('The database file, relative to the configuration folder. Waybill only reads it.'),
       ...common,
     }),

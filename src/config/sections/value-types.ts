@@ -6,7 +6,7 @@ import { Secret } from '../../model/secret.js';
 
 /*
  * Besides `description`, settings carry `allowed` (what is allowed, in words, where the schema alone can not say it),
- * `unit` (of a number whose name does not carry it), `shape` (name of a part that several settings share) and `secret`.
+ * `hint` (what to do where nothing that is allowed fits), `unit` (of a number whose name does not carry it), `shape` (name of a part that several settings share) and `secret`.
  */
 
 export const text = z.string().min(1);

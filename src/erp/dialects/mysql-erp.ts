@@ -7,6 +7,7 @@ import {
   type ErpDialect,
   type ErpResult,
   type ErpSnapshot,
+  inexact,
 } from '../erp-database.js';
 import type { ErpSource } from '../erp-reader.js';
 import { allEqual, isNumberText, joinSql, rawSql, type Sql, type SqlValue, sql } from '../sql.js';
@@ -36,8 +37,12 @@ export const mysqlDialect: ErpDialect = {
   warnings: rawSql('SHOW WARNINGS'),
   nowUtc: rawSql('UTC_TIMESTAMP(6)'),
   backslashEscapes: true,
+  placeholder: () => '?',
   onConflict: () => 'ON DUPLICATE KEY UPDATE',
   insertedValue: (column) => `VALUES(${column})`,
+  tableIn: (database, table) => [database, table].map(mysqlDialect.quoteIdentifier).join('.'),
+  keyType: 'VARCHAR(255)',
+  timeType: 'DATETIME',
   tableOptions: ' ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin',
   account: {
     create: (user, from) => `CREATE USER ${accountName(user, from)} IDENTIFIED BY '...';`,
@@ -151,7 +156,7 @@ function floatOf(type: number): ErpColumn['float'] {
 
 function keyProblemOf(field: FieldPacket, type: number): string | null {
   const float = floatOf(type);
-  if (float !== null) return `a ${float} is not exact; write CAST(… AS DECIMAL(20, 6)) in the query`;
+  if (float !== null) return inexact(float);
   const flags = typeof field.flags === 'number' ? field.flags : 0;
   if (flags & ENUM_OR_SET)
     return 'an ENUM is sorted by number and compared by name; write CAST(… AS CHAR) in the query';

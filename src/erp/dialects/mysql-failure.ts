@@ -1,14 +1,7 @@
 import { ErpError, type ErpErrorKind } from '../erp-reader.js';
 import { WriteBackError, type WriteBackErrorKind } from '../write-back/erp-writer.js';
+import { AGAIN_LATER, byCode, COMPARE, IN_THE_CLEAR, NO_TLS, PRINTED } from './failure-table.js';
 
-/** What a failure means, what the reader of the message can do about it, and the codes (or numbers) that it has. */
-type Row<Kind> = readonly [kind: Kind, advice: string, ...codes: string[]];
-
-const AGAIN_LATER = 'It is tried again later.';
-const PRINTED = '`waybill erp side-tables` prints what is needed.';
-const NO_TLS = 'Switch TLS on at the server, or set';
-const IN_THE_CLEAR = 'where everything may be read on the way.';
-const COMPARE = 'Compare the certificate of the server with';
 /** MariaDB's own: max_statement_time was exceeded. The driver has no name for it. */
 const MAX_STATEMENT_TIME = '1969';
 /** MariaDB's own: a CHECK constraint. The driver takes it for another error, of MySQL. */
@@ -82,10 +75,6 @@ function kindByState(sqlState: string, isFromServer: boolean): WriteBackErrorKin
   if (/^(22|23|45)/.test(sqlState)) return 'row';
   // What a server refuses without such a state is about the statement. Without a number, no server has answered.
   return isFromServer ? 'target' : 'unreachable';
-}
-
-function byCode<Kind>(rows: readonly Row<Kind>[]) {
-  return new Map(rows.flatMap(([kind, advice, ...codes]) => codes.map((code) => [code, [kind, advice] as const])));
 }
 
 function driverError(cause: unknown) {

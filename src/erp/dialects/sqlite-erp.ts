@@ -24,8 +24,12 @@ export const sqliteDialect: ErpDialect = {
     sql`CASE typeof(${column}) WHEN 'integer' THEN 'number' WHEN 'real' THEN 'number' ELSE 'text' END`,
   nowUtc: rawSql("strftime('%Y-%m-%d %H:%M:%f000', 'now')"),
   backslashEscapes: false,
+  placeholder: () => '?',
   onConflict: (key) => `ON CONFLICT (${key}) DO UPDATE SET`,
   insertedValue: (column) => `excluded.${column}`,
+  tableIn: (_database, table) => sqliteDialect.quoteIdentifier(table),
+  keyType: 'VARCHAR(255)',
+  timeType: 'DATETIME',
   tableOptions: '',
   account: null,
 };

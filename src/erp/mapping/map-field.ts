@@ -134,8 +134,9 @@ function mapTime(
   return { value: formatInstant(instant, written.fraction, timeZone) };
 }
 
-/** Zero dates, dates with a zero month or day, and years in which no such business was done. */
+/** Zero dates, dates with a zero month or day, years in which no such business was done, and the ends of all time. */
 function isStandIn(text: string): boolean {
+  if (text === 'infinity' || text === '-infinity') return true;
   return /^\d{4}-\d{2}-\d{2}/.test(text) && (text.slice(0, 4) < EARLIEST_YEAR || /^\d{4}-(00|\d{2}-00)/.test(text));
 }
 

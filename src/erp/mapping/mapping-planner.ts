@@ -56,10 +56,14 @@ export class MappingPlanner {
   }
 
   async #describe(path: string, statement: Sql): Promise<ErpColumn[] | null> {
+    const { savepoint } = this.snapshot.dialect;
+    const go = async (to: Sql | undefined) => to && this.snapshot.query(to, `check ${path}`);
     try {
+      await go(savepoint?.set);
       return (await this.snapshot.query(statement, `check ${path}`)).columns;
     } catch (error) {
       if (!(error instanceof ErpError) || error.kind === 'unreachable') throw error;
+      await go(savepoint?.back);
       this.queryFailed = true;
       this.fault(path, error.detail);
       return null;
@@ -72,6 +76,10 @@ export class MappingPlanner {
     const found =
       source.columns.find((column) => column.name === name) ??
       source.columns.find((column) => column.name.toLowerCase() === name.toLowerCase());
+    if (found?.valueProblem) {
+      this.fault(path, `column "${found.name}" ${found.valueProblem}`);
+      return null;
+    }
     if (found !== undefined) {
       this.used.push({ path, source, column: found });
       return found;

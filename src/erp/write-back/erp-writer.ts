@@ -59,7 +59,8 @@ export function writeBackStatements(
     if (written.length > 0) statements.push(upsert(target, written, now));
     if (gone.length > 0) {
       const { table, key } = sideTable(target);
-      statements.push({ sql: `DELETE FROM ${table} WHERE ${key} IN (${gone.map(() => '?').join(',')})`, values: gone });
+      const places = gone.map((_, at) => target.dialect.placeholder(at + 1));
+      statements.push({ sql: `DELETE FROM ${table} WHERE ${key} IN (${places.join(',')})`, values: gone });
     }
   }
   return statements;
@@ -68,7 +69,7 @@ export function writeBackStatements(
 /** The query for a page of the keys of a side table, in its order. Pure. */
 export function keysQuery(target: WriteTarget, after: string, limit: number): WriteStatement {
   const { table, key } = sideTable(target);
-  const sql = `SELECT ${key} FROM ${table} WHERE ${key}>? ORDER BY ${key} LIMIT ${Math.trunc(limit)}`;
+  const sql = `SELECT ${key} FROM ${table} WHERE ${key}>${target.dialect.placeholder(1)} ORDER BY ${key} LIMIT ${Math.trunc(limit)}`;
   return { sql, values: [after] };
 }
 
@@ -82,7 +83,8 @@ function upsert(target: WriteTarget, changes: readonly WriteBackChange[], now: s
   const { table, key, columns } = sideTable(target);
   const set = [...columns, 'written_at'].map((column) => `${column}=${dialect.insertedValue(column)}`);
   const rows = changes.map(({ key: id, row }) => [id, ...columns.map((column) => row?.[column] ?? null), now]);
-  const places = rows.map((row) => `(${row.map(() => '?').join(',')})`).join(',');
+  const placeholder = (row: number, at: number) => dialect.placeholder(row * (columns.length + 2) + at + 1);
+  const places = rows.map((row, n) => `(${row.map((_, at) => placeholder(n, at)).join(',')})`).join(',');
   const insert = `INSERT INTO ${table} (${[key, ...columns, 'written_at'].join(',')}) VALUES ${places}`;
   return { sql: `${insert} ${dialect.onConflict(key)} ${set.join(',')}`, values: rows.flat() };
 }
@@ -100,5 +102,6 @@ function ownStatement({ kind, settings, dialect }: WriteTarget, change: WriteBac
     const part = /^key_(\d+)$/.exec(name)?.[1];
     return part === undefined ? (row?.[name] ?? null) : (keyParts[Number(part) - 1] ?? null);
   };
-  return { sql: pieces.join('?'), values: names.map(valueFor) };
+  const sql = pieces.map((piece, at) => (at === 0 ? piece : dialect.placeholder(at) + piece)).join('');
+  return { sql, values: names.map(valueFor) };
 }

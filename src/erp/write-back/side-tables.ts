@@ -1,7 +1,7 @@
 import type { Settings } from '../../config/settings.js';
 import { type WriteBackKind, writeBackColumns, writeBackKinds } from '../../model/write-back.js';
-import { mysqlDialect } from '../dialects/mysql-erp.js';
-import { sqliteDialect } from '../dialects/sqlite-erp.js';
+import { dialectOf } from '../dialects/erp-kinds.js';
+import type { ErpDialect } from '../erp-database.js';
 
 /** What an administrator of the ERP runs once. */
 interface SideTables {
@@ -15,15 +15,13 @@ interface SideTables {
   byStatement: WriteBackKind[];
 }
 
-const DIALECTS = { mysql: mysqlDialect, sqlite: sqliteDialect };
-
-const COLUMN_TYPES: Record<string, string> = {
+const columnTypes = ({ timeType }: ErpDialect): Record<string, string> => ({
   order_number: 'VARCHAR(255) NULL',
   service_order_id: 'VARCHAR(255) NULL',
   service_customer_id: 'VARCHAR(255) NULL',
   service_status: 'VARCHAR(255) NULL',
   service_total: 'DECIMAL(30,6) NULL',
-  delivered_at: 'DATETIME NULL',
+  delivered_at: `${timeType} NULL`,
   parked_class: 'VARCHAR(16) NULL',
   parked_reason: 'VARCHAR(1000) NULL',
   customer_code: 'VARCHAR(255) NULL',
@@ -31,10 +29,10 @@ const COLUMN_TYPES: Record<string, string> = {
   currency: 'CHAR(3) NOT NULL',
   due_date: 'DATE NOT NULL',
   status: 'VARCHAR(64) NOT NULL',
-  listed_since: 'DATETIME NOT NULL',
-  no_longer_listed_at: 'DATETIME NULL',
+  listed_since: `${timeType} NOT NULL`,
+  no_longer_listed_at: `${timeType} NULL`,
   status_when_it_left: 'VARCHAR(64) NULL',
-};
+});
 
 /**
  * The side tables of the settings as SQL. Pure.
@@ -45,19 +43,19 @@ export function sideTables(
   user: string,
   from: string,
 ): SideTables {
-  const { account, quoteIdentifier, tableOptions } = DIALECTS[erp.type];
+  const dialect = dialectOf(erp.type);
+  const { account, keyType, timeType, tableOptions } = dialect;
+  const types = columnTypes(dialect);
   const used = writeBackKinds.filter((kind) => writeBack[kind].enabled);
   const withTable = used.filter((kind) => writeBack[kind].upsert === undefined);
-  const nameOf = (kind: WriteBackKind) => {
-    const name = quoteIdentifier(writeBack[kind].table);
-    return erp.type === 'sqlite' ? name : `${quoteIdentifier(writeBack.database ?? erp.database)}.${name}`;
-  };
+  const database = writeBack.database ?? (erp.type === 'sqlite' ? '' : erp.database);
+  const nameOf = (kind: WriteBackKind) => dialect.tableIn(database, writeBack[kind].table);
   const createTable = (kind: WriteBackKind) => {
     const [key, ...others] = writeBackColumns[kind];
     const lines = [
-      `${key} VARCHAR(255) NOT NULL PRIMARY KEY`,
-      ...others.map((column) => `${column} ${COLUMN_TYPES[column]}`),
-      'written_at DATETIME NOT NULL',
+      `${key} ${keyType} NOT NULL PRIMARY KEY`,
+      ...others.map((column) => `${column} ${types[column]}`),
+      `written_at ${timeType} NOT NULL`,
     ];
     return `CREATE TABLE IF NOT EXISTS ${nameOf(kind)} (\n  ${lines.join(',\n  ')}\n)${tableOptions};`;
   };

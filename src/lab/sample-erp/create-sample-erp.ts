@@ -1,9 +1,13 @@
 import Database from 'better-sqlite3';
 import type { Connection } from 'mysql2/promise';
+import type { Client } from 'pg';
 import { type BadRows, makeSampleRows, type SampleValue } from './sample-rows.js';
 
-/** Where a sample ERP is kept: a SQLite file, or the database of an open MySQL or MariaDB connection. */
-export type SampleErpTarget = { type: 'sqlite'; file: string } | { type: 'mysql'; connection: Connection };
+/** Where a sample ERP is kept: a SQLite file, or the database of an open connection to a server. */
+export type SampleErpTarget =
+  | { type: 'sqlite'; file: string }
+  | { type: 'mysql'; connection: Connection }
+  | { type: 'postgres'; client: Client };
 
 /** What the generator and the changes need of a database. */
 export interface SampleErpDatabase {
@@ -17,7 +21,7 @@ export async function withSampleErp<T>(
   target: SampleErpTarget,
   change: (database: SampleErpDatabase) => Promise<T>,
 ): Promise<T> {
-  const database = target.type === 'sqlite' ? openSqlite(target.file) : borrowMysql(target.connection);
+  const database = openTarget(target);
   try {
     await database.run(database.begin);
     const result = await change(database);
@@ -34,6 +38,11 @@ export async function withSampleErp<T>(
 interface OpenDatabase extends SampleErpDatabase {
   begin: string;
   close(): void;
+}
+
+function openTarget(target: SampleErpTarget): OpenDatabase {
+  if (target.type === 'sqlite') return openSqlite(target.file);
+  return target.type === 'mysql' ? borrowMysql(target.connection) : borrowPostgres(target.client);
 }
 
 function openSqlite(file: string): OpenDatabase {
@@ -59,7 +68,22 @@ function borrowMysql(connection: Connection): OpenDatabase {
   };
 }
 
-/** The SQL in which the two databases differ. */
+function borrowPostgres(client: Client): OpenDatabase {
+  return {
+    begin: 'BEGIN',
+    run: async (sql, values = []) => {
+      let count = 0;
+      await client.query(
+        sql.replaceAll('?', () => `$${++count}`),
+        [...values],
+      );
+    },
+    value: async (sql) => (await client.query<unknown[]>({ text: sql, rowMode: 'array' })).rows[0]?.[0],
+    close: () => {},
+  };
+}
+
+/** The SQL in which the databases differ. */
 const dialects = {
   sqlite: { id: 'INTEGER', time: 'DATETIME', tableOptions: '' },
   mysql: {
@@ -67,10 +91,11 @@ const dialects = {
     time: 'DATETIME(6)',
     tableOptions: ' ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_general_ci',
   },
+  postgres: { id: 'INT', time: 'TIMESTAMP(6)', tableOptions: '' },
 };
 
 /** The statements that make an empty sample ERP. Times are wall times in Europe/Berlin, as an ERP writes them. */
-function schemaStatements(type: 'sqlite' | 'mysql'): string[] {
+function schemaStatements(type: SampleErpTarget['type']): string[] {
   const { id, time, tableOptions } = dialects[type];
   return [
     `CREATE TABLE customers (

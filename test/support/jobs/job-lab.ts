@@ -28,6 +28,7 @@ import type { Store } from '../../../src/store/store.js';
 import { onBothStores, type StoreKit } from '../../store/both-stores.js';
 import { openSqlite, type SqliteFile } from '../sqlite-file.js';
 import { type MariaDbHandle, useMariaDb } from '../use-mariadb.js';
+import { type PostgresHandle, usePostgres } from '../use-postgres.js';
 
 export interface LabOptions {
   customers?: number;
@@ -63,6 +64,8 @@ export interface Lab {
 }
 
 export interface LabKit extends StoreKit {
+  /** The kind of database that the ERP lies in. */
+  readonly erpType: SampleErpTarget['type'];
   start(options?: LabOptions): Promise<Lab>;
 }
 
@@ -75,18 +78,26 @@ export function onBothLabs(title: string, define: (kit: LabKit) => void): void {
   onBothStores(title, (kit) => define(useLab(kit)));
 }
 
-export function useLab(kit: StoreKit): LabKit {
-  const erpServer = kit.dialect === 'mysql' ? useMariaDb() : null;
+/** @param erpType of another kind than the store's, which it has unless one is given */
+export function useLab(kit: StoreKit, erpType: SampleErpTarget['type'] = kit.dialect): LabKit {
+  const mariaDb = erpType === 'mysql' ? useMariaDb() : null;
+  const postgres = erpType === 'postgres' ? usePostgres() : null;
   const closing: (() => unknown)[] = [];
   let labs = 0;
   afterEach(async () => {
     for (const close of closing.splice(0).reverse()) await close();
   });
   return Object.create(kit, {
+    erpType: { value: erpType },
     start: {
       value: async (options: LabOptions = {}) => {
-        const target = await emptyErp(erpServer, join(kit.folder, `erp-${++labs}.sqlite`), closing);
-        return startLab(kit, target, options, closing);
+        const file = join(kit.folder, `erp-${++labs}.sqlite`);
+        const place = mariaDb
+          ? await emptyMariaDb(mariaDb, closing)
+          : postgres
+            ? await emptyPostgres(postgres, closing)
+            : inFile(file);
+        return startLab(kit, place, options, closing);
       },
     },
   }) as LabKit;
@@ -94,16 +105,35 @@ export function useLab(kit: StoreKit): LabKit {
 
 type ErpPlace = { target: SampleErpTarget; settings: Tree };
 
-async function emptyErp(server: MariaDbHandle | null, file: string, closing: (() => unknown)[]): Promise<ErpPlace> {
-  if (!server) return { target: { type: 'sqlite', file }, settings: { type: 'sqlite', file } };
-  const { host, port, database, user, password } = server.database;
-  const connection = await server.server.connect(database);
+const sampleTables = ['sales_order_lines', 'sales_orders', 'products', 'customers'];
+
+function inFile(file: string): ErpPlace {
+  return { target: { type: 'sqlite', file }, settings: { type: 'sqlite', file } };
+}
+
+async function emptyMariaDb({ server, database: place }: MariaDbHandle, closing: (() => unknown)[]): Promise<ErpPlace> {
+  const { host, port, database, user, password } = place;
+  const connection = await server.connect(database);
   closing.push(() => connection.end());
-  for (const table of ['sales_order_lines', 'sales_orders', 'products', 'customers'])
-    await connection.query(`DROP TABLE IF EXISTS ${table}`);
+  for (const table of sampleTables) await connection.query(`DROP TABLE IF EXISTS ${table}`);
   return {
     target: { type: 'mysql', connection },
     settings: { type: 'mysql', host, port, database, user, password },
+  };
+}
+
+async function emptyPostgres(
+  { server, database: place }: PostgresHandle,
+  closing: (() => unknown)[],
+): Promise<ErpPlace> {
+  const { host, port, database, user, password } = place;
+  const client = await server.connect(database);
+  closing.push(() => client.end());
+  for (const table of sampleTables) await client.query(`DROP TABLE IF EXISTS ${table}`);
+  await client.query(`ALTER DEFAULT PRIVILEGES GRANT ALL ON TABLES TO ${user}`);
+  return {
+    target: { type: 'postgres', client },
+    settings: { type: 'postgres', host, port, database, user, password },
   };
 }
 
@@ -197,8 +227,10 @@ async function startLab(kit: StoreKit, place: ErpPlace, options: LabOptions, clo
         ),
       pull: (more) => withServiceLease(context, (lease) => pull(context, client, lease, more)),
       changeErp: async (sql, values = []) => {
-        if (place.target.type === 'mysql') await place.target.connection.query(sql, values);
-        else onSqlite(place.target.file, (database) => database.prepare(sql).run(...values));
+        const { target } = place;
+        if (target.type === 'mysql') await target.connection.query(sql, values);
+        else if (target.type === 'postgres') await target.client.query(numbered(sql), values);
+        else onSqlite(target.file, (database) => database.prepare(sql).run(...values));
       },
       readErp: (sql) => readErp(place.target, sql),
       expectedOrders: () => expectedOrders(place.target),
@@ -232,6 +264,12 @@ function isTree(value: unknown): value is Tree {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** The placeholders of PostgreSQL in a statement whose texts hold no question mark. */
+function numbered(sql: string): string {
+  let count = 0;
+  return sql.replaceAll('?', () => `$${++count}`);
+}
+
 function onSqlite<T>(file: string, work: (database: SqliteFile) => T): T {
   const database = openSqlite(file);
   try {
@@ -246,6 +284,7 @@ async function readErp(target: SampleErpTarget, sql: string): Promise<Record<str
     const [rows] = await (target.connection as Connection).query<RowDataPacket[]>(sql);
     return rows as Record<string, string>[];
   }
+  if (target.type === 'postgres') return (await target.client.query(sql)).rows;
   return onSqlite(target.file, (database) => database.prepare(sql).all() as Record<string, string>[]);
 }
 

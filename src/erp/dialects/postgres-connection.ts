@@ -1,0 +1,120 @@
+import { Client, escapeLiteral, type QueryArrayConfig, type QueryArrayResult } from 'pg';
+import type { DatabasePlace } from '../../model/database-place.js';
+import { postgresTransport } from '../../model/postgres-transport.js';
+import type { Secret } from '../../model/secret.js';
+import { SingleConnection } from './single-connection.js';
+
+const CONNECT_TIMEOUT_MS = 5_000;
+/** An idle connection that doesn't answer by then is replaced by a new one. */
+const PING_TIMEOUT_MS = 2_000;
+const GOODBYE_TIMEOUT_MS = 1_000;
+
+/** How much later than the server we give up on a statement: a server that is frozen can't keep its own limit. */
+export const GRACE_MS = 5_000;
+/** A process that is frozen in the middle of a transaction must not hold back the server's VACUUM, or a lock. */
+const IDLE_LIMIT_MS = 60_000;
+
+interface PostgresAccount extends DatabasePlace {
+  database: string;
+  user?: string | undefined;
+  password?: Secret | undefined;
+}
+
+/** Values as the server writes them: nothing passes through a float or a Date. */
+const asWritten = { getTypeParser: () => (text: string) => text } as never;
+
+/** A session on PostgreSQL, for one task after the other. */
+export abstract class PostgresConnection extends SingleConnection<Client> {
+  /** A database in SQL_ASCII takes any bytes for a text. */
+  protected takesAnyBytes = false;
+
+  constructor(private readonly account: PostgresAccount) {
+    super();
+  }
+
+  /** The database, without the account. */
+  identity(): string {
+    const { host, port, database } = this.account;
+    return `postgres://${host}:${port}/${database}`;
+  }
+
+  /** One statement, by the protocol that takes no more than one. */
+  protected ask(client: Client, text: string, values: readonly (string | null)[], limitMs: number) {
+    const statement = {
+      text,
+      values,
+      rowMode: 'array',
+      types: asWritten,
+      query_timeout: limitMs,
+      queryMode: 'extended',
+    };
+    return client.query(statement as unknown as QueryArrayConfig) as Promise<QueryArrayResult<(string | null)[]>>;
+  }
+
+  /**
+   * Begins a transaction with what it needs. The settings are those of the transaction, so that a pool between us and
+   * the server may give each one another session.
+   */
+  protected async begin(client: Client, kind: string, timeoutMs: number, timeZone: string): Promise<void> {
+    const settings = {
+      // Times without a zone are those of the ERP, in its queries as well as in ours.
+      TimeZone: timeZone,
+      DateStyle: 'ISO, YMD',
+      extra_float_digits: '3',
+      bytea_output: 'hex',
+      standard_conforming_strings: 'on',
+      statement_timeout: `${Math.ceil(timeoutMs)}`,
+      // Below the other limit, so that a lock is not taken for a slow query.
+      lock_timeout: `${Math.ceil(timeoutMs / 2)}`,
+      idle_in_transaction_session_timeout: `${IDLE_LIMIT_MS}`,
+      // Else the server would refuse a whole page for one text that is none.
+      ...(this.takesAnyBytes ? { client_encoding: 'SQL_ASCII' } : {}),
+    };
+    const set = Object.entries(settings).map(([name, value]) => `SET LOCAL ${name} = ${escapeLiteral(value)}`);
+    await client.query({ text: [`BEGIN ${kind}`, ...set].join(';'), query_timeout: GRACE_MS } as never);
+  }
+
+  protected async open(): Promise<Client> {
+    const { database, user, password } = this.account;
+    const client = new Client({
+      ...postgresTransport(this.account),
+      database,
+      ...(user === undefined ? {} : { user }),
+      // Without one, the driver would look for it in the environment and in a file of the account's home.
+      password: password?.reveal() ?? noPassword,
+      application_name: 'waybill',
+      keepAlive: true,
+      connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    });
+    // Without a listener, a connection that breaks while idle would end the process. The next task finds out.
+    client.on('error', () => {});
+    try {
+      await client.connect();
+      const { rows } = await this.ask(client, "SELECT current_setting('server_encoding')", [], CONNECT_TIMEOUT_MS);
+      this.takesAnyBytes = rows[0]?.[0] === 'SQL_ASCII';
+      return client;
+    } catch (error) {
+      this.destroy(client);
+      throw error;
+    }
+  }
+
+  protected ping(client: Client): Promise<unknown> {
+    return this.ask(client, 'SELECT 1', [], PING_TIMEOUT_MS);
+  }
+
+  protected async end(client: Client): Promise<void> {
+    // A server that is frozen says no goodbye.
+    const patience = setTimeout(() => this.destroy(client), GOODBYE_TIMEOUT_MS);
+    await client.end();
+    clearTimeout(patience);
+  }
+
+  protected destroy(client: Client): void {
+    client.connection.stream.destroy();
+  }
+}
+
+function noPassword(): never {
+  throw new Error('the server asks for a password, and none is set');
+}

@@ -1,0 +1,56 @@
+import type { Client } from 'pg';
+import type { WriteBackSettings } from '../../config/sections/write-back.js';
+import type { WritableErpDatabase, WriteStatement } from '../erp-database.js';
+import { GRACE_MS, PostgresConnection } from './postgres-connection.js';
+import { type PostgresSettings, postgresDialect } from './postgres-erp.js';
+import { postgresWriteFailure } from './postgres-failure.js';
+
+/** An ERP on PostgreSQL, written with the write-back's own account and a connection of its own. */
+export class PostgresErpWriter extends PostgresConnection implements WritableErpDatabase {
+  readonly dialect = postgresDialect;
+  readonly #timeZone: string;
+  readonly #timeoutMs: number;
+
+  constructor(erp: PostgresSettings, writeBack: WriteBackSettings) {
+    const { host, port, tls, database, user, password, timeoutSeconds } = writeBack;
+    super({
+      host: host ?? erp.host,
+      port: port ?? erp.port,
+      tls: host === undefined ? { ...erp.tls, ...tls } : tls,
+      database: database ?? erp.database,
+      user,
+      password,
+    });
+    this.#timeZone = erp.timeZone;
+    this.#timeoutMs = timeoutSeconds * 1000;
+  }
+
+  async transaction(statements: readonly WriteStatement[], what: string): Promise<void> {
+    await this.#write(statements, what);
+  }
+
+  async firstColumn(query: WriteStatement, what: string): Promise<string[]> {
+    const rows = await this.#write([query], what);
+    return rows.map(([first]) => String(first));
+  }
+
+  /** Runs all of these in one transaction. @returns the rows of the last one */
+  #write(statements: readonly WriteStatement[], what: string): Promise<(string | null)[][]> {
+    let startedAt = performance.now();
+    const ask = (client: Client, { sql, values }: WriteStatement) => {
+      startedAt = performance.now();
+      return this.ask(client, sql, values, this.#timeoutMs + GRACE_MS);
+    };
+    return this.run(async (connect) => {
+      const client = await connect();
+      await this.begin(client, 'READ WRITE', this.#timeoutMs, this.#timeZone);
+      let rows: (string | null)[][] = [];
+      for (const statement of statements) ({ rows } = await ask(client, statement));
+      await ask(client, { sql: 'COMMIT', values: [] });
+      return rows;
+    }).catch((error) => {
+      const time = { ranMs: performance.now() - startedAt, limitMs: this.#timeoutMs };
+      throw postgresWriteFailure(error, what, this.identity(), time);
+    });
+  }
+}

@@ -1,0 +1,125 @@
+import { type Client, escapeIdentifier, type FieldDef, type QueryArrayResult, types } from 'pg';
+import { bytesAsText, type ErpDatabase, type ErpDialect, type ErpResult, type ErpSnapshot } from '../erp-database.js';
+import type { ErpSource } from '../erp-reader.js';
+import { joinSql, rawSql, type Sql, sql } from '../sql.js';
+import { isUnlisted, type PostgresType, postgresColumn, postgresText, postgresValue } from './postgres-columns.js';
+import { GRACE_MS, PostgresConnection } from './postgres-connection.js';
+import { postgresReadFailure } from './postgres-failure.js';
+
+export type PostgresSettings = Extract<ErpSource['erp'], { type: 'postgres' }>;
+
+export const postgresDialect: ErpDialect = {
+  quoteIdentifier: (name) => escapeIdentifier(name),
+  tupleIn(columns, tuples) {
+    const [column, ...others] = columns;
+    if (column !== undefined && others.length === 0) return sql`${column} IN (${joinSql(tuples.flat())})`;
+    return sql`(${joinSql(columns)}) IN (${joinSql(tuples.map((tuple) => sql`(${joinSql(tuple)})`))})`;
+  },
+  savepoint: { set: rawSql('SAVEPOINT waybill'), back: rawSql('ROLLBACK TO SAVEPOINT waybill') },
+  nowUtc: rawSql("to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US')"),
+  backslashEscapes: false,
+  placeholder: (at) => `$${at}`,
+  onConflict: (key) => `ON CONFLICT (${key}) DO UPDATE SET`,
+  insertedValue: (column) => `excluded.${column}`,
+  tableIn: (_database, table) => escapeIdentifier(table),
+  keyType: 'VARCHAR(255) COLLATE "C"',
+  timeType: 'TIMESTAMP(0)',
+  tableOptions: '',
+  account: {
+    create: (user) => `CREATE ROLE ${escapeIdentifier(user)} LOGIN PASSWORD '...';`,
+    grant: (table, user) => `GRANT SELECT, INSERT, UPDATE, DELETE ON ${table} TO ${escapeIdentifier(user)};`,
+  },
+};
+
+/** An ERP on PostgreSQL, read through one connection that only reads. */
+export class PostgresErp extends PostgresConnection implements ErpDatabase {
+  readonly #timeoutMs: number;
+  /** Of this session: a database that was restored may give the number of a type to another. */
+  #types = new Map<number, PostgresType>();
+
+  constructor(private readonly settings: PostgresSettings) {
+    super(settings);
+    this.#timeoutMs = settings.queryTimeoutSeconds * 1000;
+  }
+
+  protected override async open(): Promise<Client> {
+    this.#types = new Map();
+    return super.open();
+  }
+
+  snapshot<T>(read: (snapshot: ErpSnapshot) => Promise<T>): Promise<T> {
+    return this.run(async (connect) => {
+      const client = await connect().catch((error) => {
+        throw postgresReadFailure(error, 'connect', this.identity(), 'unreachable');
+      });
+      const { timeZone } = this.settings;
+      const kind = 'ISOLATION LEVEL REPEATABLE READ READ ONLY';
+      await this.begin(client, kind, this.#timeoutMs, timeZone).catch((error) => {
+        throw postgresReadFailure(error, 'begin a snapshot', this.identity(), 'query');
+      });
+      const query = async (statement: Sql, doing: string) =>
+        this.#result(client, await this.#read(client, statement, doing), doing);
+      const result = await read({ dialect: postgresDialect, query });
+      await this.#read(client, rawSql('COMMIT'), 'end a snapshot');
+      return result;
+    });
+  }
+
+  async #read(client: Client, statement: Sql, doing: string): Promise<QueryArrayResult<(string | null)[]>> {
+    const startedAt = performance.now();
+    const { text, values } = render(statement);
+    try {
+      return await this.ask(client, text, values, this.#timeoutMs + GRACE_MS);
+    } catch (error) {
+      const time = { ranMs: performance.now() - startedAt, limitMs: this.#timeoutMs };
+      throw postgresReadFailure(error, doing, this.identity(), 'query', time);
+    }
+  }
+
+  /** A statement that sets something has no fields. */
+  async #result(
+    client: Client,
+    { fields, rows }: QueryArrayResult<(string | null)[]>,
+    doing: string,
+  ): Promise<ErpResult> {
+    const unknown = fields.filter((field) => isUnlisted(field) && !this.#types.has(field.dataTypeID));
+    if (unknown.length > 0) await this.#lookUpTypes(client, unknown, doing);
+    const columns = fields.map((field) => postgresColumn(field, this.#types.get(field.dataTypeID)));
+    const texts = rows.map((row) =>
+      Object.fromEntries(
+        fields.map((field, at) => [
+          field.name,
+          this.#textOf(row[at] ?? null, field, columns[at]?.fractionDigits ?? null),
+        ]),
+      ),
+    );
+    return { columns, rows: texts };
+  }
+
+  async #lookUpTypes(client: Client, fields: readonly FieldDef[], doing: string): Promise<void> {
+    const numbers = fields.map(({ dataTypeID }) => ({ text: `${dataTypeID}`, kind: 'number' }) as const);
+    const statement = sql`SELECT oid, pg_catalog.format_type(oid, NULL), typcategory, pg_catalog.pg_type_is_visible(oid)
+      FROM pg_catalog.pg_type WHERE oid IN (${joinSql(numbers)})`;
+    for (const [oid, name, category, visible] of (await this.#read(client, statement, doing)).rows)
+      this.#types.set(Number(oid), { name: name ?? '', category: category ?? '', isVisible: visible === 't' });
+  }
+
+  #textOf(text: string | null, field: FieldDef, digits: number | null): string | null {
+    if (text === null) return null;
+    if (field.dataTypeID === types.builtins.BYTEA) return bytesAsText(Buffer.from(text.slice(2), 'hex'));
+    // The driver has replaced bytes that are no text.
+    if (this.takesAnyBytes && text.includes('\uFFFD')) return `\0${text}`;
+    return postgresText(text, field, digits);
+  }
+}
+
+function render({ pieces, values }: Sql): { text: string; values: string[] } {
+  const bound: string[] = [];
+  const text = pieces.reduce((all, piece, at) => {
+    const given = values[at - 1];
+    if (given === undefined) return all + piece;
+    const written = postgresValue(given);
+    return `${all}${'sql' in written ? written.sql : `$${bound.push(written.value)}`}${piece}`;
+  }, '');
+  return { text, values: bound };
+}

@@ -1,0 +1,493 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect } from 'chai';
+import { type ChangePosition, ErpError, type ErpPage, type ReadOrder } from '../../../src/erp/erp-reader.js';
+import { Secret } from '../../../src/model/secret.js';
+import { freePort } from '../../support/free-port.js';
+import { type Postgres, startPostgres } from '../../support/postgres.js';
+import { type Mapping, openReader, orderRows, spyOn, TABLES, usePostgresLab } from '../erp-lab.js';
+import { erpReaderContract } from '../erp-reader-contract.js';
+
+async function failure(action: Promise<unknown>): Promise<ErpError> {
+  const error = await action.then(
+    () => new Error('it did not fail'),
+    (reason: unknown) => reason,
+  );
+  if (error instanceof ErpError) return error;
+  throw error;
+}
+
+const DAY = '2026-01-01 10:00:00';
+
+describe('an ERP on PostgreSQL', () => {
+  const lab = usePostgresLab();
+  erpReaderContract(lab);
+
+  const recordOf = async (mapping: Mapping) => {
+    const [order] = (await openReader(lab, mapping).sweep('order', null, 10)).rows;
+    return order?.content.mapped ? order.content.record : order?.content;
+  };
+  /** Every key of a table with one text column, read one row at a time. */
+  const keysOf = async (reader: ReturnType<typeof openReader>): Promise<string[]> => {
+    const found: string[] = [];
+    for (let after: string[] | null = null; ; ) {
+      const page: ErpPage<ReadOrder> = await reader.sweep('order', after, 1);
+      found.push(...page.rows.map(({ sourceKey }) => sourceKey));
+      after = page.last?.key ?? null;
+      if (!page.more) return found;
+    }
+  };
+  const bare = (query: string, key: string | string[]) => ({
+    customers: { send: 'none' as const },
+    orders: {
+      ...{ query, key, changedAt: undefined, pending: undefined, number: undefined, total: undefined },
+      fields: { customer_code: { constant: 'K' } },
+    },
+  });
+
+  it('finds an order whose transaction was open when later ones were read', async () => {
+    const slow = await lab.postgres.server.connect(lab.postgres.database.database);
+    try {
+      await slow.query('BEGIN');
+      for (const statement of orderRows(1, DAY)) await slow.query(statement);
+      await lab.run(...orderRows(2, '2026-01-01 10:00:01'));
+      const reader = openReader(lab);
+      const page = await reader.readChanged('order', { since: null }, 10);
+      expect(page.rows.map(({ sourceKey }) => sourceKey)).to.deep.equal(['2']);
+      await slow.query('COMMIT');
+      expect((await reader.readChanged('order', { after: page.last as ChangePosition }, 10)).rows).to.deep.equal([]);
+      expect((await reader.readChanged('order', { since: '2026-01-01 09:50:01' }, 10)).rows).to.have.length(2);
+      expect((await reader.sweep('order', null, 10)).rows).to.have.length(2);
+    } finally {
+      await slow.end();
+    }
+  });
+
+  describe('times', () => {
+    const placed = { placed: { column: 'created_at', type: 'datetime' as const } };
+
+    it('with a zone are instants: the hour that happens twice stays two hours', async () => {
+      await lab.run(
+        'ALTER TABLE orders ALTER created_at TYPE TIMESTAMPTZ, ALTER updated_at TYPE TIMESTAMPTZ',
+        "SET TimeZone = 'UTC'",
+        ...orderRows(1, '2026-10-25 00:30:00'),
+        ...orderRows(2, '2026-10-25 01:30:00.5'),
+        ...orderRows(3, '2026-10-24 21:59:59.999999'),
+      );
+      const reader = openReader(lab, {
+        orders: {
+          fields: { ...placed, shown: 'created_at', day: { column: 'created_at', type: 'date' } },
+          startFrom: { column: 'created_at', from: '2026-10-25' },
+        },
+      });
+      const page = await reader.readChanged('order', { since: null }, 10);
+      expect(page.rows.map(({ content }) => (content.mapped ? content.record : {}))).to.have.deep.nested.property(
+        '[0].placed',
+        '2026-10-25T02:30:00+02:00',
+      );
+      expect(page.rows[1]?.content).to.have.property('record').that.includes({
+        placed: '2026-10-25T02:30:00.500000+01:00',
+        shown: '2026-10-25 02:30:00.500000',
+        day: '2026-10-25',
+      });
+      expect(page.last?.changedAt).to.equal('2026-10-25 01:30:00.500000');
+      expect((await reader.readChanged('order', { after: page.last as ChangePosition }, 10)).rows).to.deep.equal([]);
+      const since = await reader.readChanged('order', { since: '2026-10-25 01:30:00.500000' }, 10);
+      expect(since.rows.map(({ sourceKey }) => sourceKey)).to.deep.equal(['2']);
+      const now = Date.parse(`${(await reader.nowAsChangedAt('order'))?.replace(' ', 'T')}Z`);
+      expect(Math.abs(now - Date.now())).to.be.below(60_000);
+    });
+
+    it('in an expression are those of erp.timeZone, whatever the zone of the server', async () => {
+      await lab.run(
+        ...orderRows(1, DAY),
+        'ALTER TABLE orders ALTER created_at TYPE TIMESTAMPTZ',
+        "SET TimeZone = 'UTC'",
+        "UPDATE orders SET created_at = '2026-06-30 22:30:00'",
+      );
+      const query = 'SELECT o.*, o.created_at::date AS day FROM orders o';
+      expect(await recordOf({ orders: { query, fields: { day: 'day' } } })).to.include({ day: '2026-07-01' });
+    });
+
+    it('beyond all others stand for no date, and the cursor waits for none of them', async () => {
+      await lab.run(...orderRows(1, '-infinity'), ...orderRows(2, DAY), ...orderRows(3, 'infinity'));
+      const reader = openReader(lab, { orders: { fields: { placed: { ...placed.placed, optional: true } } } });
+      const found: string[] = [];
+      for (let from: Parameters<typeof reader.readChanged>[1] = { since: null }; ; ) {
+        const page: ErpPage<ReadOrder> = await reader.readChanged('order', from, 1);
+        found.push(...page.rows.map(({ sourceKey }) => sourceKey));
+        for (const { content, sourceKey } of page.rows)
+          expect(content)
+            .to.have.property('record')
+            .and.satisfy((record: object) => 'placed' in record === (sourceKey === '2'));
+        if (!page.more) break;
+        from = { after: page.last as ChangePosition };
+      }
+      expect(found).to.deep.equal(['1', '2', '3']);
+    });
+
+    it('need a zone that the server knows', async () => {
+      const { message, kind } = await failure(
+        openReader(lab, { erp: { ...lab.settings(), timeZone: 'Mars/Olympus' } }).check(),
+      );
+      expect(kind).to.equal('mapping');
+      expect(message).to.include('Mars/Olympus').and.include('does not know erp.timeZone by this name');
+    });
+  });
+
+  describe('keys', () => {
+    it('with quotes and backslashes are data', async () => {
+      await lab.run('CREATE TABLE odd (id TEXT PRIMARY KEY)');
+      const keys = ["O'Brien", "x\\' OR 1=1 -- ", 'back\\slash', 'quo"te', '$1', '?', ':name'];
+      for (const key of keys) await lab.postgres.database.query('INSERT INTO odd VALUES ($1)', [key]);
+      const reader = openReader(lab, bare('SELECT id FROM odd', 'id'));
+      expect(await keysOf(reader))
+        .to.have.members(keys)
+        .and.have.length(keys.length);
+      expect((await reader.sweep('order', null, 10, { keys })).rows).to.have.length(keys.length);
+    });
+
+    it('of char(n) end where their text ends; of citext and numeric compare as the database does', async () => {
+      await lab.run(
+        'CREATE EXTENSION citext',
+        'CREATE TABLE padded (id CHAR(10) PRIMARY KEY)',
+        "INSERT INTO padded VALUES ('A-5'), ('B-5')",
+        'CREATE TABLE loose (id CITEXT PRIMARY KEY)',
+        "INSERT INTO loose VALUES ('a'), ('B'), ('c'), ('D')",
+        'CREATE TABLE decimals (id NUMERIC(30,2) PRIMARY KEY)',
+        'INSERT INTO decimals VALUES (2.00), (10.00), (12345678901234567890.01)',
+      );
+      const padded = openReader(lab, bare('SELECT id FROM padded', 'id'));
+      expect(await keysOf(padded)).to.deep.equal(['A-5', 'B-5']);
+      expect((await padded.presence('order', ['A-5', 'C-5'], true)).existing).to.deep.equal(new Set(['A-5']));
+      const loose = openReader(lab, bare('SELECT id FROM loose', 'id'));
+      expect(await keysOf(loose)).to.deep.equal(['a', 'B', 'c', 'D']);
+      expect((await loose.equalKeys('order', ['A'])).get('A')).to.deep.equal(['a']);
+      const decimals = openReader(lab, bare('SELECT id FROM decimals', 'id'));
+      expect(await keysOf(decimals)).to.deep.equal(['2.00', '10.00', '12345678901234567890.01']);
+    });
+
+    it('of citext are refused where its schema is not searched: they would be sorted one way and compared another', async () => {
+      await lab.run('CREATE SCHEMA ext', 'CREATE EXTENSION citext SCHEMA ext', 'CREATE TABLE loose (id ext.CITEXT)');
+      const { message } = await failure(openReader(lab, bare('SELECT id FROM loose', 'id')).check());
+      expect(message).to.include('orders.key: column "id" can not be used here: citext is outside the search_path');
+    });
+
+    it('that no row can have are absent, and no error', async () => {
+      await lab.run(
+        'CREATE TABLE ids (u UUID PRIMARY KEY, n INT, at TIMESTAMP)',
+        `INSERT INTO ids VALUES ('8f14e45f-ceea-4e7b-9c1f-0a1b2c3d4e5f', 7, '${DAY}')`,
+      );
+      for (const [key, own] of [
+        ['u', '8f14e45f-ceea-4e7b-9c1f-0a1b2c3d4e5f'],
+        ['n', '7'],
+        ['at', `${DAY}.000000`],
+      ] as const) {
+        const reader = openReader(lab, bare('SELECT * FROM ids', key));
+        expect(await keysOf(reader)).to.deep.equal([own]);
+        const asked = [own, 'no such', '7.5', '99999999999999999999', '2026-02-30'];
+        expect((await reader.sweep('order', null, 10, { keys: asked })).rows.map((row) => row.sourceKey)).to.deep.equal(
+          [own],
+        );
+      }
+    });
+
+    it('that can not be paged by are refused, with what to write', async () => {
+      await lab.run(
+        "CREATE TYPE state AS ENUM ('z', 'a')",
+        'CREATE TABLE keys_ (d FLOAT8, f FLOAT4, b BYTEA, e state, i INTERVAL)',
+      );
+      const query = 'SELECT o.*, k.* FROM orders o CROSS JOIN keys_ k';
+      const { message } = await failure(openReader(lab, { orders: { query, key: ['d', 'f', 'b', 'e', 'i'] } }).check());
+      expect(message).to.include('column "d" can not be used here: a DOUBLE is not exact');
+      expect(message).to.include('column "f" can not be used here: a FLOAT is not exact');
+      expect(message).to.include('column "b" can not be used here: it holds bytes, not text; write encode(…, \'hex\')');
+      expect(message).to.include('column "e" can not be used here: an ENUM');
+      expect(message).to.include('column "i" can not be used here: a interval is not compared as a text; write CAST(…');
+    });
+  });
+
+  describe('values', () => {
+    it('are read as they stand: numeric, int8, bool, enum, uuid, bytes, and what is cast', async () => {
+      await lab.run(
+        ...orderRows(1, DAY),
+        "CREATE TYPE priority AS ENUM ('low', 'high')",
+        `CREATE TABLE extra (id INT, amount NUMERIC(20,6), big INT8, paid BOOL, prio priority, token UUID, memo BYTEA,
+           weight FLOAT8, country CHAR(4), names JSONB, price MONEY)`,
+        `INSERT INTO extra VALUES (1, 90071992547409.910000, 9007199254740993, true, 'high',
+           '8f14e45f-ceea-4e7b-9c1f-0a1b2c3d4e5f', '\\x4772c3bcc39f65', 0.07, 'DE', '{"en_US": "Desk"}', 12.5)`,
+      );
+      const query = `SELECT o.*, e.amount, e.big, e.paid, e.prio, e.token, e.memo, e.weight, e.country,
+        e.names->>'en_US' AS name, CAST(e.price AS numeric) AS price FROM orders o JOIN extra e ON e.id = o.id`;
+      const fields = {
+        amount: { column: 'amount', type: 'amount' as const },
+        big: 'big',
+        paid: { column: 'paid', type: 'boolean' as const },
+        weight: { column: 'weight', type: 'amount' as const },
+        cost: { column: 'price', type: 'amount' as const },
+        ...{ prio: 'prio', token: 'token', memo: 'memo', country: 'country', name: 'name' },
+      };
+      expect(await recordOf({ orders: { query, fields } })).to.include({
+        ...{ amount: 9007199254740991, big: '9007199254740993', paid: true, weight: 7, cost: 1250 },
+        ...{ prio: 'high', token: '8f14e45f-ceea-4e7b-9c1f-0a1b2c3d4e5f', memo: 'Grüße', country: 'DE', name: 'Desk' },
+      });
+    });
+
+    it('that are no single text, or no exact number, are refused with what to write', async () => {
+      await lab.run(
+        'CREATE TYPE place AS (street TEXT, city TEXT)',
+        'CREATE TABLE extra (id INT, names JSONB, tags TEXT[], price MONEY, home place, weight FLOAT4)',
+      );
+      const query = 'SELECT o.*, e.names, e.tags, e.price, e.home, e.weight FROM orders o JOIN extra e ON e.id = o.id';
+      const fields = {
+        ...{ name: 'names', tags: 'tags', home: 'home' },
+        price: { column: 'price', type: 'amount' as const },
+        weight: { column: 'weight', type: 'amount' as const },
+      };
+      const { message, kind } = await failure(openReader(lab, { orders: { query, fields } }).check());
+      expect(kind).to.equal('mapping');
+      for (const fault of [
+        'orders.fields.name: column "names" is a jsonb, which holds more than one value; take one out in the query, such as name->>\'en_US\'',
+        'orders.fields.tags: column "tags" is a list (text[]); write array_to_string(…',
+        'orders.fields.home: column "home" is a whole row (place)',
+        'orders.fields.price: column "price" is a money, written as the server likes; write CAST(… AS numeric)',
+        'orders.fields.weight: column "weight" is a FLOAT, which is not exact; write CAST(… AS DECIMAL(20, 6))',
+      ])
+        expect(message).to.include(fault);
+    });
+
+    it('of a database without an encoding that are no text park their record', async () => {
+      const { server } = lab.postgres;
+      const root = await server.connect();
+      await root.query("CREATE DATABASE ascii ENCODING 'SQL_ASCII' LOCALE 'C' LOCALE_PROVIDER libc TEMPLATE template0");
+      const ascii = await server.connect('ascii');
+      try {
+        await ascii.query("SET client_encoding = 'SQL_ASCII'");
+        await ascii.query(
+          "CREATE TABLE names (id INT, name TEXT); INSERT INTO names VALUES (1, 'K' || E'\\xf6' || 'ln')",
+        );
+        await ascii.query('CREATE TABLE lines (id INT, sku TEXT)');
+        await ascii.query('GRANT SELECT ON names, lines TO PUBLIC');
+        const erp = { ...lab.settings(), database: 'ascii' } as ReturnType<typeof lab.settings>;
+        const lines = { query: 'SELECT *, 1 AS qty, 1 AS price FROM lines', orderKey: 'id', sortBy: 'sku' };
+        const { orders, customers } = bare('SELECT id, name FROM names', 'id');
+        const fields = { ...orders.fields, name: 'name' };
+        const [order] = (
+          await openReader(lab, {
+            erp,
+            customers,
+            orders: { ...orders, fields, lines: { ...lines, fields: lineFields } },
+          }).sweep('order', null, 10)
+        ).rows;
+        expect(order?.content).to.have.property('reason').that.includes('name holds bytes that are not text');
+      } finally {
+        await ascii.end();
+        await root.query('DROP DATABASE ascii WITH (FORCE)');
+        await root.end();
+      }
+    });
+  });
+  const lineFields = { sku: 'sku', qty: 'qty', price: 'price' };
+
+  describe('names and conditions', () => {
+    it('with capitals, of another schema, and found by the search_path of the account', async () => {
+      await lab.run(
+        ...orderRows(1, DAY),
+        'CREATE SCHEMA erp',
+        'CREATE TABLE erp."Order" AS SELECT id, order_no AS "OrderNo", customer_id, status, total, updated_at FROM orders',
+        'GRANT USAGE ON SCHEMA erp TO PUBLIC',
+        'GRANT SELECT ON ALL TABLES IN SCHEMA erp TO PUBLIC',
+      );
+      const number = 'OrderNo';
+      expect(await recordOf({ orders: { query: 'SELECT * FROM erp."Order"', number } })).to.include({ note: 'A-1' });
+      const lost = await failure(openReader(lab, { orders: { query: 'SELECT * FROM "Order"', number } }).check());
+      expect(lost.message)
+        .to.include('orders.query: relation "Order" does not exist')
+        .and.include('a table outside the search_path of the account its schema');
+      const { user, database } = lab.postgres.database;
+      await lab.run(`ALTER ROLE ${user} IN DATABASE ${database} SET search_path = public, erp`);
+      try {
+        expect(await recordOf({ orders: { query: 'SELECT * FROM "Order"', number } })).to.include({ note: 'A-1' });
+      } finally {
+        await lab.run(`ALTER ROLE ${user} IN DATABASE ${database} RESET search_path`);
+      }
+    });
+
+    it('that compare a column with another type are refused, each with the path of its setting', async () => {
+      await lab.run(...orderRows(1, DAY));
+      const { message } = await failure(
+        openReader(lab, { customers: { pending: "id = 'one'" }, orders: { pending: 'status = 1' } }).check(),
+      );
+      expect(message).to.include('customers.pending: invalid input syntax for type bigint: "one"');
+      expect(message)
+        .to.include('orders.pending: operator does not exist: character varying = integer')
+        .and.include('Compare a column with its own type');
+    });
+
+    it('that fail on one row say so', async () => {
+      await lab.run(...orderRows(1, DAY));
+      const error = await failure(
+        openReader(lab, { orders: { pending: 'order_no::int > 0' } }).sweep('order', null, 1),
+      );
+      expect(error.kind).to.equal('query');
+      expect(error.message).to.include('"A-1"').and.include('One row can stop all of them');
+    });
+
+    it('with a LIMIT are refused', async () => {
+      for (const end of ['LIMIT 5', 'FETCH FIRST 5 ROWS ONLY']) {
+        const reader = openReader(lab, { orders: { query: `SELECT * FROM orders ORDER BY id ${end}` } });
+        expect((await failure(reader.check())).message).to.include('orders.query: has a LIMIT');
+      }
+    });
+  });
+
+  it('needs an account that may only SELECT, and writes nothing even with one that may', async () => {
+    await lab.run(...orderRows(1, DAY));
+    const { database } = lab.postgres;
+    const user = await database.createUser(['SELECT ON customers, orders, order_lines']);
+    const reader = openReader(lab, { erp: lab.settings({ user }) });
+    await reader.check();
+    expect((await reader.readChanged('order', { since: null }, 10)).rows).to.have.length(1);
+
+    const attempt = async (sql: string) => {
+      let error: unknown;
+      const mighty = openReader(lab, {}, (inner) => ({
+        ...spyOn(inner).database,
+        snapshot: (read) =>
+          inner.snapshot(async (snapshot) => {
+            await snapshot.query({ pieces: [sql], values: [] }, 'write').catch((reason) => {
+              error = reason;
+            });
+            return read(snapshot);
+          }),
+      }));
+      await mighty.count('order').catch(() => undefined);
+      return (error as Error).message;
+    };
+    expect(await attempt('DELETE FROM orders')).to.include('Waybill only reads');
+    expect(await attempt('SELECT 1; COMMIT; DELETE FROM orders')).to.include('multiple commands');
+    expect(await database.query('SELECT id FROM orders')).to.have.length(1);
+    await user.drop();
+  });
+
+  it('names the table that the account may not read', async () => {
+    const user = await lab.postgres.database.createUser(['SELECT ON orders', 'SELECT ON customers']);
+    const error = await failure(openReader(lab, { erp: lab.settings({ user }) }).check());
+    expect(error.message).to.match(
+      /orders\.lines\.query: permission denied for table order_lines\. Grant SELECT on it to erp\.user/,
+    );
+    await user.drop();
+  });
+
+  it('has a statement that runs too long stopped on the server, and tells a lock from it', async () => {
+    await lab.run(...orderRows(1, DAY));
+    const reader = openReader(lab, {
+      erp: lab.settings({ queryTimeoutSeconds: 0.5 }),
+      orders: { pending: 'pg_sleep(30) IS NOT NULL' },
+    });
+    const error = await failure(reader.sweep('order', null, 10));
+    expect(error.kind).to.equal('query');
+    expect(error.message).to.include('raise erp.queryTimeoutSeconds');
+    const { database } = lab.postgres;
+    const running = "SELECT 1 FROM pg_stat_activity WHERE query LIKE '%pg_sleep(30)%' AND pid <> pg_backend_pid()";
+    expect(await database.query(`${running} AND state = 'active'`)).to.deep.equal([]);
+
+    await lab.run('BEGIN', 'LOCK TABLE orders');
+    try {
+      const locked = await failure(openReader(lab, { erp: lab.settings({ queryTimeoutSeconds: 0.5 }) }).count('order'));
+      expect(locked.kind).to.equal('unreachable');
+      expect(locked.message).to.include('Another program holds a lock');
+    } finally {
+      await lab.run('ROLLBACK');
+    }
+  });
+
+  it('ends its snapshot after a failure', async () => {
+    await lab.run(...orderRows(1, DAY));
+    const reader = openReader(lab);
+    await reader.count('order');
+    await failure(reader.sweep('order', null, 10, { from: 'spring' }));
+    await lab.run(...orderRows(2, DAY));
+    expect(await reader.count('order')).to.equal(2);
+    const open = "SELECT pid FROM pg_stat_activity WHERE application_name = 'waybill' AND state LIKE 'idle in%'";
+    expect(await lab.postgres.database.query(open)).to.deep.equal([]);
+  });
+
+  it('tells where it could not connect, and what to check, but never the password', async () => {
+    const settings = lab.settings();
+    if (settings.type !== 'postgres') throw new Error('this lab is PostgreSQL');
+    const password = new Secret('wrong-p4ssword');
+    const denied = await failure(openReader(lab, { erp: { ...settings, password } }).check());
+    expect(denied.kind).to.equal('unreachable');
+    expect(denied.message).to.include(`postgres://127.0.0.1:${settings.port}/${settings.database}`);
+    expect(denied.message).to.include('Check erp.user and its password');
+    expect(JSON.stringify(denied) + denied.stack + String((denied.cause as Error).stack)).not.to.include(
+      'wrong-p4ssword',
+    );
+    const { password: _, ...silent } = settings;
+    const words: [Mapping['erp'], RegExp][] = [
+      [silent, /the server asks for a password, and none is set/],
+      [{ ...settings, port: await freePort() }, /ECONNREFUSED.*Check erp\.host and erp\.port/],
+      [{ ...settings, database: 'nowhere' }, /database "nowhere" does not exist\. Check erp\.database/],
+      [{ ...settings, host: '/nowhere' }, /ENOENT.*there is no such socket/],
+      [{ ...settings, tls: { mode: 'required' } }, /does not support SSL connections\. Switch TLS on at the server/],
+    ];
+    for (const [erp, expected] of words) {
+      const error = await failure(openReader(lab, { erp }).check());
+      expect(error.kind).to.equal('unreachable');
+      expect(error.message).to.match(expected);
+    }
+    const { database } = lab.postgres;
+    await lab.run(`ALTER ROLE ${database.user} CONNECTION LIMIT 0`);
+    try {
+      expect((await failure(openReader(lab).check())).message).to.match(/has no connection left for erp\.user/);
+    } finally {
+      await lab.run(`ALTER ROLE ${database.user} CONNECTION LIMIT -1`);
+    }
+  });
+
+  it('reads on after its connection was closed by the server', async () => {
+    const reader = openReader(lab);
+    await reader.count('order');
+    const { user } = lab.postgres.database;
+    await lab.run(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '${user}'`);
+    await sleep(50);
+    expect(await reader.count('order')).to.equal(0);
+  });
+});
+
+describe('a PostgreSQL server of an ERP that goes away', () => {
+  let server: Postgres;
+  before(async () => {
+    server = await startPostgres();
+  });
+  after(() => server.stop());
+
+  it('is unreachable while it is down or frozen, and read again when it is back', async () => {
+    const database = await server.createDatabase();
+    for (const statement of [...TABLES, ...orderRows(1, DAY)])
+      await database.query(statement.replaceAll('DATETIME', 'TIMESTAMP'));
+    await database.query(`GRANT SELECT ON ALL TABLES IN SCHEMA public TO ${database.user}`);
+    const { host, port, user } = database;
+    const erp = {
+      ...{ type: 'postgres' as const, host, port, user, database: database.database },
+      ...{ password: new Secret(database.password), timeZone: 'Europe/Berlin', queryTimeoutSeconds: 0.5 },
+      tls: { mode: 'off' as const },
+    };
+    const reader = openReader({ type: 'postgres' } as never, { erp });
+    expect(await reader.count('order')).to.equal(1);
+    await server.kill();
+    expect((await failure(reader.count('order'))).kind).to.equal('unreachable');
+    await server.restart();
+    expect(await reader.count('order')).to.equal(1);
+    await server.pause();
+    const started = performance.now();
+    try {
+      expect((await failure(reader.count('order'))).kind).to.equal('unreachable');
+    } finally {
+      server.resume();
+    }
+    expect(performance.now() - started).to.be.below(20_000);
+    expect(await reader.count('order')).to.equal(1);
+    await reader.close();
+  });
+});
