@@ -5,6 +5,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { receiveWebhooks } from '../src/inbound/webhooks/receive-webhooks.js';
+import { KnownSecrets } from '../src/model/secret.js';
 import { captureAll, deliverUntil, withBenchLab } from './bench-lab.js';
 import type { WebhookLoad, WebhookLoadResult } from './webhook-load.js';
 
@@ -46,7 +47,7 @@ export async function webhooks({ perSecond, seconds, limit }: WebhooksOptions): 
   };
   return withBenchLab({ ...lab, settings }, async ({ app, sandbox }) => {
     await captureAll(app);
-    const receiver = await receiveWebhooks(app.context, { remember: () => undefined, onEvent: () => undefined });
+    const receiver = await receiveWebhooks(app.context, { knownSecrets: new KnownSecrets(), onEvent: () => undefined });
     if (receiver.port === null) throw new Error('There is no port to listen on.');
     const asked = { port: receiver.port, perSecond, seconds: seconds + marginSeconds, secret };
     const done = new AbortController();

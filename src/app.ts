@@ -1,12 +1,13 @@
 import { hostname, userInfo } from 'node:os';
 import { ConfigurationError } from './config/configuration-error.js';
 import { loadSettings } from './config/load-settings.js';
+import { readSecretFile } from './config/sections/secret-file.js';
 import type { Settings } from './config/settings.js';
 import type { ErpReader } from './erp/erp-reader.js';
 import { openErpReader, openErpWriter } from './erp/open-erp.js';
 import type { ErpWriter } from './erp/write-back/erp-writer.js';
 import { switchWriteBack } from './inbound/write-back/write-back-state.js';
-import { KnownSecrets } from './model/secret.js';
+import { KnownSecrets, Secret } from './model/secret.js';
 import type { JobContext } from './ops/job-context.js';
 import { createLogger } from './ops/logger.js';
 import { environmentProblem } from './outbound/deliver/go-live.js';
@@ -24,6 +25,8 @@ interface AppOptions {
   /** Who acts, for the audit: a command's name or `daemon`. */
   role: string;
   log: 'stdout' | 'stderr';
+  /** Told what no output may hold, before anything can fail that knows it. */
+  hide?: (secrets: readonly string[]) => void;
   /** Only looks: does not create the store, bring its schema up to date, or write into it. */
   readOnly?: boolean;
 }
@@ -51,6 +54,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     : loadSettings({ configDir: options.configDir });
   const { settings } = loaded;
   const secrets = new KnownSecrets(secretsOf(settings));
+  options.hide?.(secrets.all);
   const level = options.log === 'stderr' && settings.log.level === 'info' ? 'warn' : settings.log.level;
   const log = createLogger({ level, stream: options.log, secrets: secrets.all });
   const { store, warnings } = await (options.readOnly ? openStoreForReading : openStore)(settings.store);
@@ -141,17 +145,15 @@ async function checkEnvironment(store: Store, { configDir }: AppOptions, { servi
 
 /** Every secret of the settings, which nothing may print. */
 export function secretsOf(settings: Settings): string[] {
-  const { erp, store, service } = settings;
-  const secrets = [
-    service.token,
-    service.credential.kind === 'oauth' ? service.credential.clientSecret : undefined,
-    service.tls.passphrase,
-    service.proxy?.password,
-    erp.type === 'sqlite' ? undefined : erp.password,
-    store.type === 'sqlite' ? undefined : store.password,
-    settings.writeBack.password,
-  ];
-  return secrets.flatMap((secret) => (secret ? [secret.reveal()] : []));
+  const { webhooks } = settings;
+  const ofWebhooks = webhooks.enabled ? webhooks.secretFiles.map(readSecretFile) : [];
+  return [...secretsIn(settings), ...ofWebhooks.flatMap((read) => ('secret' in read ? [read.secret.reveal()] : []))];
+}
+
+/** Private keys are not among them: every output knows one by its form. */
+function secretsIn(value: unknown): string[] {
+  if (value instanceof Secret) return value.reveal().includes('PRIVATE KEY-----') ? [] : [value.reveal()];
+  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(secretsIn) : [];
 }
 
 /** Who acts, for the audit: the daemon, or the login of the operator (the one behind sudo, if there is one). */

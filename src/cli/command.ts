@@ -2,6 +2,7 @@ import { Argument, Command, InvalidArgumentError, Option } from 'commander';
 import { DateTime } from 'luxon';
 import { type App, openApp } from '../app.js';
 import type { Entity } from '../model/record.js';
+import { redact } from '../model/redact.js';
 import { Output } from './terminal/output.js';
 import { ask, hideFromErrors } from './terminal/streams.js';
 
@@ -44,9 +45,11 @@ export function inApp<Options, Given extends unknown[]>(
     const role = commandPath(command)
       .map((one) => one.name())
       .join(' ');
-    const app = await openApp({ configDir: options.config, role, log: 'stderr', readOnly });
-    hideFromErrors(app.secrets.all);
+    const app = await openApp({ configDir: options.config, role, log: 'stderr', readOnly, hide: hideFromErrors });
     try {
+      // What an operator says is kept in the audit and with the records.
+      const { reason } = options as { reason?: unknown };
+      if (typeof reason === 'string') Object.assign(options, { reason: redact(reason, app.secrets.all) });
       const output = new Output({ ...options, secrets: app.secrets.all, timeZone: app.settings.erp.timeZone });
       process.exitCode = (await work({ ...app, output }, options, ...(args.slice(0, -2) as Given))) ?? exitCode.done;
     } finally {

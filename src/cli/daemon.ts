@@ -53,7 +53,6 @@ async function runDaemon(options: CommonOptions): Promise<void> {
   try {
     app = await openWhenReachable(options, stop.signal, manager, early);
     if (!app) return;
-    hideFromErrors(app.secrets.all);
     const { context, log, secrets, settings } = app;
     await checkMapping(app);
     log.info('Started', {
@@ -70,9 +69,8 @@ async function runDaemon(options: CommonOptions): Promise<void> {
       }, settings.delivery.drainSeconds * 1000).unref();
     });
     const webhooks = new EventEmitter();
-    const remember = (secret: string) => secrets.add(secret);
     const onEvent = () => webhooks.emit('event');
-    if (settings.webhooks.enabled) listener = await receiveWebhooks(context, { remember, onEvent });
+    if (settings.webhooks.enabled) listener = await receiveWebhooks(context, { knownSecrets: secrets, onEvent });
     else await endForgeries(context);
     const { command, timeoutSeconds } = settings.alert;
     const alert = command && { command, timeoutMs: timeoutSeconds * 1000, secrets: secrets.all };
@@ -107,7 +105,7 @@ async function openWhenReachable(
   while (!signal.aborted) {
     manager.beat();
     try {
-      return await openApp({ configDir: options.config, role: 'daemon', log: 'stdout' });
+      return await openApp({ configDir: options.config, role: 'daemon', log: 'stdout', hide: hideFromErrors });
     } catch (error) {
       if (!(error instanceof StoreError && error.unreachable)) throw error;
       // The settings are right, so systemd need not wait; it would take a start that lasts for a failed one.

@@ -36,9 +36,11 @@ async function check(options: StatusOptions): Promise<void> {
   let app: App | null = null;
   let result: { level: keyof typeof checkExitCodes; text: string };
   try {
-    app = await openApp({ configDir: options.config, role: 'status', log: 'stderr', readOnly: true });
-    hideFromErrors(app.secrets.all);
-    output = new Output({ ...options, secrets: app.secrets.all });
+    const hide = (secrets: readonly string[]) => {
+      hideFromErrors(secrets);
+      output = new Output({ ...options, secrets });
+    };
+    app = await openApp({ configDir: options.config, role: 'status', log: 'stderr', readOnly: true, hide });
     result = checkStatus(await statusOf(app));
   } catch (error) {
     result = { level: 'CRITICAL', text: (error as Error).message };

@@ -21,6 +21,7 @@ import {
   allowedInWords,
   childOf,
   discriminatorOf,
+  isGroup,
   membersOf,
   nearestName,
   type SettingNode,
@@ -107,6 +108,7 @@ const nodeAt = (segments: Segments) =>
   segments.reduce<SettingNode | undefined>((node, segment) => node && childOf(node, segment), settingsNode);
 
 const longest = 80;
+const longestSlip = 16;
 
 /** A value as a person may see it: short, and without what looks like a credential. */
 function inWords(value: unknown, segments: Segments, node: SettingNode | undefined): string {
@@ -115,10 +117,13 @@ function inWords(value: unknown, segments: Segments, node: SettingNode | undefin
   if (Array.isArray(value)) return value.length === 0 ? 'an empty list' : `a list of ${value.length}`;
   if (isTree(value)) return 'a group of settings';
   if (value === '') return 'empty text';
-  const text = (typeof value === 'string' ? JSON.stringify(value) : String(value)).replace(
-    /\/\/[^/@\s]*@/g,
-    '//[secret]@',
-  );
+  // Pasted into the wrong place, a long text may be a secret; a number that is written wrong is short.
+  const isForText = !isGroup(node ?? {}) && !['number', 'integer', 'boolean'].includes(node?.type ?? '');
+  if (typeof value === 'string' && !isForText && value.length > longestSlip)
+    return `a text of ${value.length} characters`;
+  const text = (typeof value === 'string' ? JSON.stringify(value) : String(value))
+    .replace(/\/\/[^/@\s]*@/g, '//[secret]@')
+    .replace(/(:\/\/[^?#\s"]*\?)[^"]+/g, '$1[secret]');
   return text.length > longest ? `${text.slice(0, longest)}…` : text;
 }
 

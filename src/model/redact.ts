@@ -13,19 +13,28 @@ const inJson: Readonly<Record<string, string>> = { '\n': 'n', '\r': 'r', '\t': '
 const longestPiece = 1_000;
 
 /**
- * The ways in which a secret may be echoed: as it is or in base64; in JSON, whichever characters that escapes and however often
- * it is JSON again (a log line); in an address, a form or HTML. Letters and digits stand for themselves in all of them.
+ * The ways in which a secret may be echoed: as it is, in hexadecimal, or in base64, also as a part of something longer; in JSON,
+ * whichever characters that escapes and however often it is JSON again (a log line); in an address, a form or HTML. Letters and
+ * digits stand for themselves in all of them.
  */
 function writingsOf(secret: string): RegExp[] {
   if (secret.length < 4) return [];
-  // Without its padding, so that it is also found as the beginning of something longer.
-  const base64 = Buffer.from(secret).toString('base64').replace(/=+$/, '').slice(0, -1);
-  const echoed = new Set([secret, base64, base64.replaceAll('+', '-').replaceAll('/', '_')]);
+  const hex = Buffer.from(secret).toString('hex');
+  // In base64 it looks different after one or two other bytes. A short one would leave too little to tell it by.
+  const base64 = secret.length < 8 ? [inBase64(secret, 0)] : [0, 1, 2].map((before) => inBase64(secret, before));
+  const forAddresses = base64.map((text) => text.replaceAll('+', '-').replaceAll('/', '_'));
+  const echoed = new Set([secret, hex, hex.toUpperCase(), ...base64, ...forAddresses]);
   // The longest first: a shorter one may be a part of it.
   return [...echoed]
     .sort((a, b) => b.length - a.length)
     .flatMap(pieces)
     .map((characters) => new RegExp(characters.map(writingsOfCharacter).join(''), 'g'));
+}
+
+/** The characters of base64 that the secret alone decides, where so many bytes stand before it, and any behind it. */
+function inBase64(secret: string, before: number): string {
+  const bytes = Buffer.concat([Buffer.alloc(before), Buffer.from(secret)]);
+  return bytes.toString('base64').slice(Math.ceil((before * 4) / 3), Math.floor((bytes.length * 4) / 3));
 }
 
 /** A pattern for a secret of many thousands of characters would run out of stack: each piece of it is looked for by itself. */

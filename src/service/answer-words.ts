@@ -1,6 +1,6 @@
 import { type ErrorPlaces, usualErrorPlaces, valueAt } from '../model/json-place.js';
 import type { JsonValue } from '../model/record.js';
-import { redact } from '../model/redact.js';
+import { redact, secretMark } from '../model/redact.js';
 import type { LookUpFinding, ReadAnswer, Verdict } from '../model/verdict.js';
 import { parseJson } from './parse-json.js';
 import type { TimedExchange, WireExchange } from './wire/wire-exchange.js';
@@ -116,29 +116,45 @@ export class AnswerRedaction {
   /** @param knownIds what the record is called already, and a customer by our own code; any other id is the answer's */
   verdict(verdict: Judged, knownIds: readonly (JsonValue | undefined)[]): Judged {
     const says = 'serviceId' in verdict && !knownIds.includes(verdict.serviceId) ? verdict.serviceId : null;
-    if (says !== null && this.#holdsCredential(says)) {
+    if (says !== null && this.holdsCredential(says)) {
       const reason = 'the id that it names holds our credential';
       if (verdict.kind === 'found') return { kind: 'odd', reason };
       return { kind: 'invalid', reason: `no valid acknowledgement: ${reason}` };
+    }
+    if (verdict.kind === 'found') return { ...verdict, shown: JSON.parse(this.#redactedJson(verdict.shown) ?? '{}') };
+    if (verdict.kind === 'conflict' && verdict.existing && this.holdsCredential(verdict.existing.serviceId)) {
+      // Its id is not to be had from this answer; the service is asked.
+      const { existing: _, ...without } = verdict;
+      return this.verdict(without, knownIds);
     }
     if ('reason' in verdict) return { ...verdict, reason: redact(verdict.reason, this.secrets()) };
     if (verdict.kind !== 'delivered' || verdict.state === undefined) return verdict;
     return { ...verdict, state: redact(verdict.state, this.secrets()) };
   }
 
-  /** The JSON that answers a question, with our credentials taken out of every text: what is read of it is kept as it is. */
+  /** The JSON that answers a question, with our credentials taken out of every text and name: what is read of it is kept as it is. */
   readable(body: string): string {
     const telling = this.#telling();
     // Where letters are written as codes, a credential shows only once they are read.
     const value = body.includes('\\u') ? parseJson(body) : undefined;
     const plain = value === undefined ? body : JSON.stringify(value);
     if (redact(plain, telling) === plain) return body;
-    const redacted = (_name: string, part: unknown) => (typeof part === 'string' ? redact(part, telling) : part);
-    return JSON.stringify(value ?? parseJson(body), redacted) ?? redact(body, telling);
+    return this.#redactedJson(value ?? parseJson(body)) ?? redact(body, telling);
   }
 
-  #holdsCredential(id: string): boolean {
-    return redact(id, this.#telling()) !== id;
+  /** JSON of a value, with our credentials taken out of every text and every name. */
+  #redactedJson(value: unknown): string | undefined {
+    const telling = this.#telling();
+    return JSON.stringify(value, (_name, part: unknown) => {
+      if (typeof part === 'string') return redact(part, telling);
+      if (typeof part !== 'object' || part === null || Array.isArray(part)) return part;
+      return Object.fromEntries(Object.entries(part).map(([name, inner]) => [redact(name, telling), inner]));
+    });
+  }
+
+  /** Whether one of our credentials stands in a text, or stood there before it was taken out. */
+  holdsCredential(text: string): boolean {
+    return text.includes(secretMark) || redact(text, this.#telling()) !== text;
   }
 
   /** What is taken out of texts that are kept as they are, such as ids. A short secret may be part of an honest one. */

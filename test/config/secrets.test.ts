@@ -153,6 +153,22 @@ describe('secrets of the configuration', () => {
     expect(JSON.stringify(error.problems)).not.to.contain(canary);
   });
 
+  it('are not shown when they are pasted where no text belongs, or behind an address', () => {
+    const settings = validSettings();
+    Object.assign(settings, { delivery: `${canary}-and-more`, capture: 'on' });
+    Object.assign(settings.service, {
+      deadlineSeconds: `${canary}-and-more`,
+      baseUrl: `https://example.com/?key=${canary}`,
+    });
+    const { message, problems } = errorOf(() => load(settings));
+    expect(message).not.to.contain(canary);
+    expect(problems.map(({ found }) => found)).to.include.members([
+      'a text of 20 characters',
+      '"on"',
+      '"https://example.com/?[secret]"',
+    ]);
+  });
+
   it('can be replaced in their file and read again', () => {
     const configDir = withFiles({ token: 'old' }, { service: { tokenFile: 'token' } });
     const { tokenFile = '' } = loadSettings({ configDir, env: {} }).settings.service;

@@ -48,6 +48,8 @@ describe('taking secrets out of a text', () => {
     ],
     ['in base64', (text) => Buffer.from(text).toString('base64')],
     ['in base64 for addresses', (text) => Buffer.from(text).toString('base64url')],
+    ['in hexadecimal', (text) => Buffer.from(text).toString('hex')],
+    ['in hexadecimal, in capitals', (text) => Buffer.from(text).toString('hex').toUpperCase()],
   ];
   for (const [how, write] of writings)
     it(`finds every character of it ${how}`, () => {
@@ -75,13 +77,15 @@ describe('taking secrets out of a text', () => {
     expect(performance.now() - started).to.be.below(5_000);
   });
 
-  it('takes them out in base64, alone and where more stands behind', () => {
-    for (const text of [token, `${token} and so on`]) {
-      const written = Buffer.from(text).toString('base64');
-      expect(redact(`{"echo":"${written}"}`, [token]))
-        .to.include('[secret]')
-        .and.not.include(written.slice(0, 12));
-    }
+  it('takes them out in base64, whatever stands before and behind', () => {
+    for (const before of ['', 'a', 'ab', 'abc', 'waybill:'])
+      for (const behind of ['', ' ', ' and so on']) {
+        const written = Buffer.from(`${before}${token}${behind}`).toString('base64');
+        const safe = redact(written, [token]);
+        expect(safe, written).to.include('[secret]');
+        const left = safe.split('[secret]').flatMap((part) => [part, `A${part}`, `AA${part}`, `AAA${part}`]);
+        for (const part of left) expect(Buffer.from(part, 'base64').toString(), written).to.not.match(/cana|9Z==/);
+      }
   });
 
   it('takes out a private key, also on one line, and where it was cut', () => {

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import type { FoundRecord } from '../../src/model/verdict.js';
 import { AnswerRedaction } from '../../src/service/answer-words.js';
 
 describe('a JSON answer that is read by its words', () => {
@@ -15,5 +16,28 @@ describe('a JSON answer that is read by its words', () => {
     for (const written of [token, codes, Buffer.from(token).toString('base64')])
       expect(JSON.parse(readable(`{"data":[{"no":"INV-${written}","n":7}]}`)).data[0].no).to.match(/^INV-\[secret\]/);
     expect(readable(`no JSON ${token}`)).to.equal('no JSON [secret]');
+    expect(readable(`{"a":{"for ${token}":7}}`)).to.equal('{"a":{"for [secret]":7}}');
+  });
+
+  it('binds no record to an id that holds the credential, and keeps none of what is shown besides', () => {
+    const redaction = new AnswerRedaction(() => [token]);
+    const found: FoundRecord = {
+      kind: 'found',
+      serviceId: 'c1',
+      total: null,
+      differs: [],
+      shown: { name: `Jo ${token}` },
+    };
+    expect(redaction.verdict(found, [])).to.deep.equal({ ...found, shown: { name: 'Jo [secret]' } });
+    for (const serviceId of [token, 'c-[secret]']) {
+      expect(redaction.verdict({ ...found, serviceId }, [])).to.include({ kind: 'odd' });
+      const existing = { ...found, serviceId };
+      const conflict = { kind: 'conflict', what: 'already_exists', reason: 'there', existing } as const;
+      expect(redaction.verdict(conflict, [])).to.deep.equal({
+        kind: 'conflict',
+        what: 'already_exists',
+        reason: 'there',
+      });
+    }
   });
 });

@@ -39,6 +39,10 @@ export abstract class MysqlConnection extends SingleConnection<Connection> {
     return `mysql://${host}:${port}/${database}`;
   }
 
+  protected get password(): Secret | undefined {
+    return this.account.password;
+  }
+
   protected ping(connection: Connection): Promise<unknown> {
     return connection.query({ sql: 'DO 1', timeout: PING_TIMEOUT_MS });
   }

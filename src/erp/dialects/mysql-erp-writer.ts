@@ -42,7 +42,7 @@ export class MysqlErpWriter extends MysqlConnection implements WritableErpDataba
     try {
       return await this.run(async (connect) => task(await connect()));
     } catch (error) {
-      throw mysqlWriteFailure(error, what, this.identity());
+      throw mysqlWriteFailure(this.withoutPassword(error), what, this.identity());
     }
   }
 

@@ -66,12 +66,12 @@ export class MysqlErp extends MysqlConnection implements ErpDatabase {
   snapshot<T>(read: (snapshot: ErpSnapshot) => Promise<T>): Promise<T> {
     return this.run(async (connect) => {
       const connection = await connect().catch((error) => {
-        throw mysqlReadFailure(error, 'connect', this.identity(), 'unreachable');
+        throw mysqlReadFailure(this.withoutPassword(error), 'connect', this.identity(), 'unreachable');
       });
       const run = async (text: string, doing: string) => {
         const statement = { sql: text, rowsAsArray: true, timeout: this.#timeoutMs };
         return connection.query<never>(statement).catch((error) => {
-          throw mysqlReadFailure(error, doing, this.identity(), 'query');
+          throw mysqlReadFailure(this.withoutPassword(error), doing, this.identity(), 'query');
         });
       };
       const query = async (statement: Sql, doing: string) => resultOf(...(await run(render(statement), doing)));

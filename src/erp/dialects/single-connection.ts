@@ -1,10 +1,13 @@
 import PQueue from 'p-queue';
+import { redact } from '../../model/redact.js';
+import type { Secret } from '../../model/secret.js';
 
 /** One connection for one task after the other. It is opened when it is first needed, and again after a failure. */
 export abstract class SingleConnection<Connection> {
   readonly #queue = new PQueue({ concurrency: 1 });
   #connection: Connection | null = null;
 
+  protected abstract readonly password: Secret | undefined;
   protected abstract open(): Promise<Connection>;
   /** Asks an idle connection for an answer. @throws when the server has closed it, or was restarted */
   protected abstract ping(connection: Connection): Promise<unknown>;
@@ -22,6 +25,12 @@ export abstract class SingleConnection<Connection> {
         throw error;
       }
     });
+  }
+
+  /** A failure whose words, which the server chose, are free of our password. */
+  protected withoutPassword(failure: unknown): unknown {
+    if (failure instanceof Error && this.password) failure.message = redact(failure.message, [this.password.reveal()]);
+    return failure;
   }
 
   close(): Promise<void> {

@@ -1,5 +1,6 @@
-import { webhookSecretProblem } from '../../model/secret.js';
+import { type KnownSecrets, webhookSecretProblem } from '../../model/secret.js';
 import type { JobContext } from '../../ops/job-context.js';
+import { AnswerRedaction } from '../../service/answer-words.js';
 import { WatchedFiles } from '../../service/credential/watched-files.js';
 import { endAlert, raiseAlert } from '../../store/alerts.js';
 import { requestWakeUp } from '../../store/job-runs.js';
@@ -45,8 +46,8 @@ export class ForgeryWatch {
 }
 
 interface ReceiveWebhooksOptions {
-  /** Called with each secret that is read: no output may show it. */
-  remember: (secret: string) => void;
+  /** What may neither be shown nor kept. It learns of each secret that is read. */
+  knownSecrets: KnownSecrets;
   /** Called when an event was stored by this process. */
   onEvent: () => void;
 }
@@ -120,14 +121,16 @@ export async function endForgeries({ store, nowMs }: JobContext): Promise<void> 
 }
 
 /** Judges requests with the secrets of the settings, and keeps events in the store. */
-export function webhookHandler(context: JobContext, { remember, onEvent }: ReceiveWebhooksOptions): WebhookHandler {
+export function webhookHandler(context: JobContext, { knownSecrets, onEvent }: ReceiveWebhooksOptions): WebhookHandler {
   const { settings, store, clock, log, actor, nowMs } = context;
-  const secrets = webhookSecrets(context, remember);
+  const secrets = webhookSecrets(context, knownSecrets);
+  const redaction = new AnswerRedaction(() => knownSecrets.all);
   let saidAt = Number.NEGATIVE_INFINITY;
   return new WebhookHandler({
     settings: settings.webhooks,
     nowMs,
     secrets,
+    holdsCredential: (text) => redaction.holdsCredential(text),
     tellUnread: (type) =>
       log.info('Webhooks of this type are answered and counted, and nothing is done (webhooks.events)', { type }),
     keep: async (event) => {
@@ -155,10 +158,7 @@ export function webhookHandler(context: JobContext, { remember, onEvent }: Recei
 }
 
 /** The secrets in the files as they are now. A file that became unusable leaves its last secret in force. */
-function webhookSecrets(
-  { settings, clock, log }: JobContext,
-  remember: (secret: string) => void,
-): () => readonly string[] {
+function webhookSecrets({ settings, clock, log }: JobContext, knownSecrets: KnownSecrets): () => readonly string[] {
   const { secretFiles, scheme } = settings.webhooks;
   const files = secretFiles.map(
     (path) =>
@@ -169,7 +169,7 @@ function webhookSecrets(
           const secret = text.replace(/\r?\n$/, '');
           const problem = webhookSecretProblem(scheme, secret);
           if (problem) throw new Error(`it ${problem}`);
-          remember(secret);
+          knownSecrets.add(secret);
           return secret;
         },
         monotonicMs: () => clock.monotonicMs(),

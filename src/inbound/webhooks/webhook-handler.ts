@@ -114,6 +114,8 @@ interface WebhookHandlerOptions {
   secrets: () => readonly string[];
   /** Stores an event durably. @returns false: it is a repetition */
   keep: (event: WebhookEvent) => Promise<boolean>;
+  /** Whether a text must not be kept. */
+  holdsCredential?: (text: string) => boolean;
   /** Tells a person of a type of events that Waybill does not act upon, once. */
   tellUnread?: (type: string) => void;
   nowMs: () => number;
@@ -152,7 +154,7 @@ export class WebhookHandler {
 
   /** @returns the status of the answer: 2xx only when the event is stored, now or earlier, or asks for nothing */
   async handle(request: WebhookRequest): Promise<number> {
-    const { settings, secrets, keep, nowMs } = this.options;
+    const { settings, secrets, keep, holdsCredential = () => false, nowMs } = this.options;
     const refused = this.refuse(request);
     if (refused !== null) return refused;
     if (request.body.length > settings.maxBodyBytes) return this.turnAway('too_large');
@@ -168,6 +170,9 @@ export class WebhookHandler {
     const event = readWebhookEvent(request.body, verified.id, unnamed, settings);
     if (!event) return this.turnAway('no_event');
     if ('unread' in event) return this.#unread(event.unread);
+    // A sender that names our credential is heard, but not quoted. The content tells one such event from another.
+    if (holdsCredential(event.id)) event.id = contentId(request.body, event.id);
+    if (event.subject !== null && holdsCredential(event.subject)) event.subject = null;
     if (this.#recent.has(event.id)) return this.#repeated();
     if (this.#underWay >= mostUnderWay) return this.turnAway('busy');
     this.#underWay++;

@@ -6,6 +6,7 @@ import { readAnnounced } from '../../../src/inbound/webhooks/read-announced.js';
 import { webhookHandler } from '../../../src/inbound/webhooks/receive-webhooks.js';
 import type { WebhookRequest } from '../../../src/inbound/webhooks/verify.js';
 import { seededRandom } from '../../../src/lab/seeded-random.js';
+import { KnownSecrets } from '../../../src/model/secret.js';
 import { useStore } from '../../store/both-stores.js';
 import { useLab, withServiceLease } from '../../support/jobs/job-lab.js';
 import { otherSecret, paidEvent, standardRequest, standardSecret } from './sign.js';
@@ -29,7 +30,7 @@ describe('a flood of webhooks', () => {
     });
     const random = seededRandom(7);
     const pick = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)] as T;
-    const handler = webhookHandler(lab.context, { remember: () => undefined, onEvent: () => undefined });
+    const handler = webhookHandler(lab.context, { knownSecrets: new KnownSecrets(), onEvent: () => undefined });
     const statuses = new Map<number, number>();
     const valid: WebhookRequest[] = [];
     let repeated = 0;
@@ -92,7 +93,7 @@ describe('a flood of webhooks', () => {
     const secretFile = join(kit.folder, 'webhook-secret');
     writeFileSync(secretFile, standardSecret, { mode: 0o600 });
     const lab = await kit.start({ settings: { webhooks: { enabled: true, secretFiles: [secretFile] } } });
-    const handler = webhookHandler(lab.context, { remember: () => undefined, onEvent: () => undefined });
+    const handler = webhookHandler(lab.context, { knownSecrets: new KnownSecrets(), onEvent: () => undefined });
     const storedBytes = async () => {
       const [{ bytes }] = await kit.rows(
         'SELECT page_count * page_size AS bytes FROM pragma_page_count(), pragma_page_size()',

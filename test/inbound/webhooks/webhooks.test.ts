@@ -14,6 +14,7 @@ import {
 } from '../../../src/inbound/webhooks/receive-webhooks.js';
 import { endEvents, insertEvent, pendingEvents } from '../../../src/inbound/webhooks/webhook-rows.js';
 import type { SandboxOptions } from '../../../src/lab/sandbox/options.js';
+import { KnownSecrets } from '../../../src/model/secret.js';
 import { type Lab, onBothLabs, withServiceLease } from '../../support/jobs/job-lab.js';
 import { waitFor } from '../../support/wait-for.js';
 import { hmacSecret, otherSecret, standardSecret } from './sign.js';
@@ -62,7 +63,7 @@ onBothLabs('webhooks', (kit) => {
 
   async function listen(lab: Lab, scheme: keyof typeof schemes, bell: EventEmitter | null): Promise<WebhookReceiver> {
     const receiver = await receiveWebhooks(lab.context, {
-      remember: () => undefined,
+      knownSecrets: new KnownSecrets(),
       onEvent: () => bell?.emit('event'),
     });
     running.push(() => receiver.close());
@@ -149,7 +150,7 @@ onBothLabs('webhooks', (kit) => {
     await lab.deliver();
     const [bound] = await kit.rows("SELECT service_id FROM binding WHERE entity='order'");
     let rings = 0;
-    const handler = webhookHandler(lab.context, { remember: () => undefined, onEvent: () => rings++ });
+    const handler = webhookHandler(lab.context, { knownSecrets: new KnownSecrets(), onEvent: () => rings++ });
     const body = Buffer.from(JSON.stringify({ type: 'order.status_changed', data: { order_id: bound.service_id } }));
     const signature = createHmac('sha256', hmacSecret).update(body).digest('hex');
     const headers = { 'content-type': 'application/json', 'x-signature': signature };
@@ -184,7 +185,7 @@ onBothLabs('webhooks', (kit) => {
     const webhooks = { enabled: true, scheme: 'hmac', secretFiles: [secretFile], hmac };
     const { lab } = await start('standard', { readOrder: {} }, {}, { webhooks });
     let rings = 0;
-    const handler = () => webhookHandler(lab.context, { remember: () => undefined, onEvent: () => rings++ });
+    const handler = () => webhookHandler(lab.context, { knownSecrets: new KnownSecrets(), onEvent: () => rings++ });
     const body = Buffer.from(JSON.stringify({ type: 'order.status_changed', data: { order_id: 'ord_1' } }));
     const now = Math.floor(Date.now() / 1000);
     const arrives = (at: number, by = handler()) => {
