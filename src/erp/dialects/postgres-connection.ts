@@ -99,6 +99,10 @@ export abstract class PostgresConnection extends SingleConnection<Client> {
     }
   }
 
+  protected get password(): Secret | undefined {
+    return this.account.password;
+  }
+
   protected ping(client: Client): Promise<unknown> {
     return this.ask(client, 'SELECT 1', [], PING_TIMEOUT_MS);
   }

@@ -50,7 +50,7 @@ export class PostgresErpWriter extends PostgresConnection implements WritableErp
       return rows;
     }).catch((error) => {
       const time = { ranMs: performance.now() - startedAt, limitMs: this.#timeoutMs };
-      throw postgresWriteFailure(error, what, this.identity(), time);
+      throw postgresWriteFailure(this.withoutPassword(error), what, this.identity(), time);
     });
   }
 }

@@ -50,12 +50,12 @@ export class PostgresErp extends PostgresConnection implements ErpDatabase {
   snapshot<T>(read: (snapshot: ErpSnapshot) => Promise<T>): Promise<T> {
     return this.run(async (connect) => {
       const client = await connect().catch((error) => {
-        throw postgresReadFailure(error, 'connect', this.identity(), 'unreachable');
+        throw postgresReadFailure(this.withoutPassword(error), 'connect', this.identity(), 'unreachable');
       });
       const { timeZone } = this.settings;
       const kind = 'ISOLATION LEVEL REPEATABLE READ READ ONLY';
       await this.begin(client, kind, this.#timeoutMs, timeZone).catch((error) => {
-        throw postgresReadFailure(error, 'begin a snapshot', this.identity(), 'query');
+        throw postgresReadFailure(this.withoutPassword(error), 'begin a snapshot', this.identity(), 'query');
       });
       const query = async (statement: Sql, doing: string) =>
         this.#result(client, await this.#read(client, statement, doing), doing);
@@ -72,7 +72,7 @@ export class PostgresErp extends PostgresConnection implements ErpDatabase {
       return await this.ask(client, text, values, this.#timeoutMs + GRACE_MS);
     } catch (error) {
       const time = { ranMs: performance.now() - startedAt, limitMs: this.#timeoutMs };
-      throw postgresReadFailure(error, doing, this.identity(), 'query', time);
+      throw postgresReadFailure(this.withoutPassword(error), doing, this.identity(), 'query', time);
     }
   }
 
