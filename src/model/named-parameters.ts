@@ -4,15 +4,18 @@ interface NamedStatement {
   names: string[];
 }
 
-const parameter = String.raw`:([A-Za-z_]\w*)`;
+const parameter = String.raw`:(?<name>[A-Za-z_]\w*)`;
 /** What may hold a colon that is no parameter; quotes and comments end with the statement at the latest. */
 const quotedIdentifier = '`[^`]*(?:`|$)';
 const quoted = `'[^']*(?:'|$)|"[^"]*(?:"|$)`;
 const quotedWithBackslashes = String.raw`'(?:\\[\s\S]|[^'\\])*(?:'|\\?$)|"(?:\\[\s\S]|[^"\\])*(?:"|\\?$)`;
+/** PostgreSQL's own: E'it\\'s', $$it's$$ and $tag$it's$tag$. */
+const ofPostgres = String.raw`(?<!\w)[eE]'(?:\\[\s\S]|[^'\\])*(?:'|\\?$)|(?<![\w$])\$(?<tag>\w*)\$[\s\S]*?(?:\$\k<tag>\$|$)`;
 const commentOrCast = String.raw`--[^\n]*|/\*[\s\S]*?(?:\*/|$)|::`;
 
 function opaque(backslashEscapes: boolean): string[] {
-  return [backslashEscapes ? quotedWithBackslashes : quoted, quotedIdentifier, commentOrCast];
+  const quotes = backslashEscapes ? [quotedWithBackslashes] : [ofPostgres, quoted];
+  return [...quotes, quotedIdentifier, commentOrCast];
 }
 
 /** Whether a SELECT, or one that it selects from, yields no more than a number of rows. One in other brackets may. Pure. */
@@ -33,7 +36,8 @@ export function parseNamedParameters(statement: string, backslashEscapes: boolea
   const tokens = new RegExp([...opaque(backslashEscapes), parameter].join('|'), 'g');
   const found: NamedStatement = { pieces: [], names: [] };
   let end = 0;
-  for (const { 0: token, 1: name, index } of statement.matchAll(tokens)) {
+  for (const { 0: token, groups, index } of statement.matchAll(tokens)) {
+    const name = groups?.name;
     if (name === undefined) continue;
     found.pieces.push(statement.slice(end, index));
     found.names.push(name);

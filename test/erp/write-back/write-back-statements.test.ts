@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { erpSettings } from '../../../src/config/sections/erp.js';
 import { type WriteBackTarget, writeBackSettings } from '../../../src/config/sections/write-back.js';
 import { mysqlDialect } from '../../../src/erp/dialects/mysql-erp.js';
+import { postgresDialect } from '../../../src/erp/dialects/postgres-erp.js';
 import { sqliteDialect } from '../../../src/erp/dialects/sqlite-erp.js';
 import { writeBackStatements } from '../../../src/erp/write-back/erp-writer.js';
 import { sideTables } from '../../../src/erp/write-back/side-tables.js';
@@ -22,13 +23,14 @@ describe('statements of the write-back', () => {
     fc.assert(
       fc.property(
         fc.constantFrom(...writeBackKinds),
-        fc.constantFrom(mysqlDialect, sqliteDialect),
+        fc.constantFrom(mysqlDialect, sqliteDialect, postgresDialect),
         fc.array(change, { maxLength: 450 }),
         (kind, dialect, changes) => {
           const statements = writeBackStatements({ kind, settings: table, dialect }, changes, now);
           const width = writeBackColumns[kind].length + 1;
           for (const { sql, values } of statements) {
-            expect(sql.split('?').length - 1).to.equal(values.length);
+            const places = sql.match(/\?|\$\d+/g) ?? [];
+            expect(places).to.deep.equal(values.map((_, at) => dialect.placeholder(at + 1)));
             expect(values.length).to.be.at.most(200 * width);
           }
           const upserts = statements.filter(({ sql }) => sql.startsWith('INSERT'));
@@ -61,6 +63,8 @@ describe('statements of the write-back', () => {
       { sql: update, values: ['ord_1', 'a', 'b'] },
       { sql: 'DELETE FROM o WHERE k=?', values: ['a/b'] },
     ]);
+    const inPostgres = writeBackStatements({ kind: 'orders', settings: own, dialect: postgresDialect }, [of({})], now);
+    expect(inPostgres[0]?.sql).to.equal("UPDATE o SET a=$1, b=':x' WHERE k1=$2 AND k2=$3");
     const { gone: _gone, ...withoutGone } = own;
     expect(writeBackStatements(orders(withoutGone), [of({ row: null })], now)).to.deep.equal([
       { sql: update, values: [null, 'a', 'b'] },
@@ -114,6 +118,11 @@ describe('named parameters', () => {
     expect(parseNamedParameters(statement, true).names).to.deep.equal(['y']);
     expect(parseNamedParameters(String.raw`SET a='\', b=:y`, false).names).to.deep.equal(['y']);
   });
+
+  it('know the quotes of PostgreSQL', () => {
+    const statement = String.raw`SET a=E'it\'s :x', b=$$it's :x$$, c=$t$ $$ :x $t$, d=m.e$1 || e'\\', e=:y`;
+    expect(parseNamedParameters(statement, false).names).to.deep.equal(['y']);
+  });
 });
 
 describe('side tables', () => {
@@ -133,6 +142,11 @@ describe('side tables', () => {
     );
     expect(grants).to.deep.equal(["GRANT SELECT, INSERT, UPDATE, DELETE ON `erp`.`wb_orders` TO 'o''writer'@'%';"]);
     expect(byStatement).to.deep.equal(['invoices']);
+    const postgres = sideTables({ erp: erpSettings.parse({ ...mysql, type: 'postgres' }), writeBack }, 'writer', '%');
+    expect(postgres.tables[0]).to.match(
+      /^CREATE TABLE IF NOT EXISTS "wb_orders" \(\n {2}order_key VARCHAR\(255\) COLLATE "C" NOT NULL/,
+    );
+    expect(postgres.grants).to.deep.equal(['GRANT SELECT, INSERT, UPDATE, DELETE ON "wb_orders" TO "writer";']);
     const sqlite = erpSettings.parse({ ...base, type: 'sqlite', file: 'erp.sqlite' });
     expect(sideTables({ erp: sqlite, writeBack }, 'writer', '%').grants).to.deep.equal([]);
   });

@@ -19,6 +19,7 @@ import { makeSampleRows } from '../../../src/lab/sample-erp/sample-rows.js';
 import { Secret } from '../../../src/model/secret.js';
 import { cancelSampleOrder, editSampleLine, insertSampleOrder, wallTimeNow } from '../../support/change-sample-erp.js';
 import { useMariaDb } from '../../support/use-mariadb.js';
+import { usePostgres } from '../../support/use-postgres.js';
 import { oneOfEachBadRow } from './one-of-each-bad-row.js';
 
 function readSample(erp: Settings['erp']): ErpReader {
@@ -43,7 +44,7 @@ async function readAll(reader: ErpReader): Promise<{ orders: ReadOrder[]; custom
   }
 }
 
-/** What the sample promises, in either database. */
+/** What the sample promises, in every database. */
 function sampleErpContract(lab: { target(): SampleErpTarget; erp(): Settings['erp'] }): void {
   let reader: ErpReader;
   beforeEach(() => {
@@ -159,6 +160,28 @@ describe('the sample ERP', () => {
         const { host, port, user, password, database } = mariaDb.database;
         const account = { host, port, user, database, password: new Secret(password) };
         return erpSettings.parse({ ...sampleErpMapping.erp, type: 'mysql', ...account });
+      },
+    });
+  });
+
+  describe('in PostgreSQL', () => {
+    const postgres = usePostgres();
+    let client: Awaited<ReturnType<typeof postgres.server.connect>>;
+    beforeEach(async () => {
+      const { server, database } = postgres;
+      client = await server.connect(database.database);
+      await client.query(`ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO ${database.user}`);
+    });
+    afterEach(async () => {
+      await client.query('DROP TABLE customers, products, sales_orders, sales_order_lines');
+      await client.end();
+    });
+    sampleErpContract({
+      target: () => ({ type: 'postgres', client }),
+      erp: () => {
+        const { host, port, user, password, database } = postgres.database;
+        const account = { host, port, user, database, password: new Secret(password) };
+        return erpSettings.parse({ ...sampleErpMapping.erp, type: 'postgres', ...account });
       },
     });
   });

@@ -1,9 +1,10 @@
 import { expect } from 'chai';
+import { useStore } from '../../store/both-stores.js';
 import { cancelSampleOrder, editSampleLine, insertSampleOrder, wallTimeNow } from '../../support/change-sample-erp.js';
-import { type Lab, onBothLabs } from '../../support/jobs/job-lab.js';
+import { type Lab, type LabKit, onBothLabs, useLab } from '../../support/jobs/job-lab.js';
 import { expectAllAtService, statesOf } from '../../support/jobs/service-of.js';
 
-onBothLabs('an ERP with odd keys', (kit) => {
+function oddKeysTests(kit: LabKit): void {
   const works = async (lab: Lab, times = 3) => {
     for (let i = 0; i < times; i++) {
       await lab.capture({ sweep: true });
@@ -13,14 +14,16 @@ onBothLabs('an ERP with odd keys', (kit) => {
   const writesAt = (lab: Lab) => lab.sandbox.ledger().requests.filter(({ method }) => method !== 'GET').length;
   const removalsAt = (lab: Lab) => lab.sandbox.ledger().requests.filter(({ method }) => method === 'DELETE');
   const concat = (...parts: string[]) =>
-    kit.dialect === 'sqlite' ? parts.join(' || ') : `CONCAT(${parts.join(', ')})`;
+    kit.erpType === 'sqlite' ? parts.join(' || ') : `CONCAT(${parts.join(', ')})`;
 
   it('is read to its end where keys have 19 digits', async () => {
     const settings = { capture: { pageSize: 5 }, orders: { onDeleted: 'delete' } };
     const lab = await kit.start({ customers: 2, orders: 60, settings });
-    if (kit.dialect === 'mysql')
-      for (const column of ['sales_orders MODIFY id', 'sales_order_lines MODIFY order_id'])
-        await lab.changeErp(`ALTER TABLE ${column} BIGINT NOT NULL`);
+    const type = { sqlite: null, mysql: 'MODIFY', postgres: 'ALTER' }[kit.erpType];
+    for (const [table, column] of type
+      ? [['sales_orders', 'id'] as const, ['sales_order_lines', 'order_id'] as const]
+      : [])
+      await lab.changeErp(`ALTER TABLE ${table} ${type} ${column} ${kit.erpType === 'mysql' ? '' : 'TYPE'} BIGINT`);
     await lab.changeErp('UPDATE sales_orders SET id=id+1234567890123456918');
     await lab.changeErp('UPDATE sales_order_lines SET order_id=order_id+1234567890123456918');
     await works(lab);
@@ -61,8 +64,9 @@ onBothLabs('an ERP with odd keys', (kit) => {
   });
 
   describe('whose database calls several spellings of a key equal', () => {
-    /** SQLite compares the texts of the sample ERP byte by byte, unless the query says otherwise. */
-    const loosely = (column: string) => (kit.dialect === 'sqlite' ? `(${column} COLLATE NOCASE)` : column);
+    /** SQLite and PostgreSQL compare the texts of the sample ERP byte by byte, unless the query says otherwise. */
+    const collation = { sqlite: ' COLLATE NOCASE', mysql: '', postgres: ' COLLATE ci' }[kit.erpType];
+    const loosely = (column: string) => `(${column}${collation})`;
     const orders = {
       ...queriesBy((o) => loosely(`${o}.order_no`)),
       cancelled: { column: 'status', values: ['cancelled'] },
@@ -205,8 +209,13 @@ onBothLabs('an ERP with odd keys', (kit) => {
     const lab = await kit.start({ customers: 1, orders: 4 });
     const { id } = await insertSampleOrder(lab.erp, { time: '2026-06-01 09:00:00.600000' });
     await works(lab, 1);
-    if (kit.dialect === 'mysql') await lab.changeErp('ALTER TABLE sales_orders MODIFY created_at DATETIME NOT NULL');
-    else await lab.changeErp('UPDATE sales_orders SET created_at=substr(created_at, 1, 19)');
+    await lab.changeErp(
+      {
+        sqlite: 'UPDATE sales_orders SET created_at=substr(created_at, 1, 19)',
+        mysql: 'ALTER TABLE sales_orders MODIFY created_at DATETIME NOT NULL',
+        postgres: 'ALTER TABLE sales_orders ALTER created_at TYPE TIMESTAMP(0)',
+      }[kit.erpType],
+    );
     await editSampleLine(lab.erp, id, 1, 77);
     await works(lab, 1);
     await expectAllAtService(lab);
@@ -229,4 +238,8 @@ onBothLabs('an ERP with odd keys', (kit) => {
     await expectAllAtService(lab);
     expect(await kit.rows('SELECT cause FROM alert WHERE open_cause IS NOT NULL')).to.deep.equal([]);
   });
-});
+}
+
+onBothLabs('an ERP with odd keys', oddKeysTests);
+describe('an ERP with odd keys (SQLite, the ERP on PostgreSQL)', () =>
+  oddKeysTests(useLab(useStore('sqlite'), 'postgres')));

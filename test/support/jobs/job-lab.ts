@@ -131,6 +131,8 @@ async function emptyPostgres(
   closing.push(() => client.end());
   for (const table of sampleTables) await client.query(`DROP TABLE IF EXISTS ${table}`);
   await client.query(`ALTER DEFAULT PRIVILEGES GRANT ALL ON TABLES TO ${user}`);
+  const caseInsensitive = "(provider = icu, locale = 'und-u-ks-level2', deterministic = false)";
+  await client.query(`CREATE COLLATION IF NOT EXISTS ci ${caseInsensitive}`);
   return {
     target: { type: 'postgres', client },
     settings: { type: 'postgres', host, port, database, user, password },
