@@ -7,6 +7,8 @@ import { sourceImports } from './support/source-imports.js';
 /** Types of the settings may be named anywhere above `model`; the settings themselves are handed down, not fetched. */
 const TYPES_OF_SETTINGS = 'config (types only)';
 const BASE = ['audit', 'ops', 'store', 'model', TYPES_OF_SETTINGS];
+/** The one place that chooses the SQLite for the Node that runs. */
+const SQLITE = 'sqlite';
 const OUTBOUND = ['outbox', 'recovery', 'capture', 'adoption', 'deliver'].map((room) => `outbound/${room}`);
 const INBOUND = ['invoices', 'orders', 'webhooks', 'write-back'].map((room) => `inbound/${room}`);
 const [OUTBOX = '', RECOVERY = '', CAPTURE = '', ADOPTION = '', DELIVER = ''] = OUTBOUND;
@@ -34,14 +36,15 @@ const ALLOWED: Record<string, readonly string[]> = {
   'inbound/webhooks': [INVOICES, ORDERS, DELIVER, OUTBOX, 'service', ...BASE],
   'inbound/write-back': [INVOICES, DELIVER, OUTBOX, 'erp', ...BASE],
   service: ['store', 'model', TYPES_OF_SETTINGS],
-  erp: ['model', TYPES_OF_SETTINGS],
+  erp: [SQLITE, 'model', TYPES_OF_SETTINGS],
   audit: ['store', 'model'],
   ops: ['store', 'model', TYPES_OF_SETTINGS],
-  store: ['model', TYPES_OF_SETTINGS],
+  store: [SQLITE, 'model', TYPES_OF_SETTINGS],
   config: ['model'],
+  [SQLITE]: [],
   model: [],
   // Stand-ins share no code with what they stand in for, so that they can't agree with a bug.
-  lab: ['model'],
+  lab: [SQLITE, 'model'],
 };
 
 /** Only these commands may start a stand-in; the rest of the command line is for real work. */
@@ -63,7 +66,9 @@ function violations(file: string, source: string): string[] {
     if (specifier === undefined) return [`${file}: import() of a name that is not written out can't be checked`];
     if (!specifier.startsWith('.')) {
       const isLibrary = !specifier.startsWith('node:');
-      return isLibrary && from === 'model' ? [`${file}: model needs no library, not even ${specifier}`] : [];
+      if (isLibrary && from === 'model') return [`${file}: model needs no library, not even ${specifier}`];
+      const chosen = /^(better-sqlite3|node:sqlite)/.test(specifier) && from !== SQLITE;
+      return chosen ? [`${file}: only sqlite.ts chooses which SQLite fits this Node`] : [];
     }
 
     const target = posix.join(posix.dirname(file), specifier);
@@ -131,6 +136,8 @@ describe('the arrows between the parts of Waybill', () => {
     ['store/store.ts', `import { Outbox } from '../outbound/outbox/message.js';`],
     ['config/settings.ts', `import { Store } from '../store/store.js';`],
     ['model/record.ts', `import { z } from 'zod';`],
+    ['erp/reader.ts', `import Database from 'better-sqlite3';`],
+    ['sqlite.ts', `import { Money } from './erp/money.js';`],
     ['model/record.ts', `import type { Store } from '../store/store.js';`],
     ['lab/sandbox/start.ts', `import { createKey } from '../../outbound/outbox/idempotency-key.js';`],
     ['utils/strings.ts', ''],

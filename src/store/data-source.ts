@@ -3,6 +3,7 @@ import { dirname } from 'node:path';
 import { DataSource } from 'typeorm';
 import type { StoreSettings } from '../config/sections/store.js';
 import { mysqlTransport } from '../model/mysql-transport.js';
+import { sqliteDriver } from '../sqlite.js';
 import { Initial1700000000000 } from './migrations/1700000000000-initial.js';
 
 /** The pool lets go of a connection after this time without use; the server has to wait longer than that. */
@@ -44,6 +45,7 @@ export function storeDataSource(settings: StoreSettings, readOnly = false): Data
     return new DataSource({
       ...common,
       type: 'better-sqlite3',
+      driver: sqliteDriver(),
       database: file,
       // For the opening only: afterwards `Store` waits, and timers and sockets go on meanwhile.
       timeout: 10_000,

@@ -10,7 +10,7 @@ import { parseCommand, withSubcommands } from './parse-command.js';
 
 /** What is shown and not run, and why. Everything else that is typed stands in `sh` blocks, which a test runs. */
 const notRun: [RegExp, string][] = [
-  [/^npm (ci|run build|test)\b/, 'it installs or tests the project itself'],
+  [/^npm (ci|prune|run build|test)\b/, 'it installs or tests the project itself'],
   [/^npm run sandbox\b/, 'it runs until it is stopped; the tests start the sandbox'],
   [/^(useradd|install|systemctl|cp -r|cp -a|cp systemd)/, 'it changes the machine'],
   [/^journalctl\b/, 'it needs a running systemd'],

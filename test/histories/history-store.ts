@@ -1,4 +1,4 @@
-import type Database from 'better-sqlite3';
+import type { SqliteFile } from '../../src/sqlite.js';
 import { storeDataSource } from '../../src/store/data-source.js';
 import { Store } from '../../src/store/store.js';
 import { witnessSql } from '../torture/store-witness.js';
@@ -17,7 +17,7 @@ export async function openHistoryStore(): Promise<HistoryStore> {
   const dataSource = await storeDataSource({ type: 'sqlite', file: ':memory:' }).initialize();
   await dataSource.runMigrations({ transaction: 'none' });
   for (const sql of witnessSql('sqlite')) await dataSource.query(sql);
-  const database = (dataSource.driver as unknown as { databaseConnection: Database.Database }).databaseConnection;
+  const database = (dataSource.driver as unknown as { databaseConnection: SqliteFile }).databaseConnection;
   let nowMs = () => 0;
   // The database's own clock, by which leases end: as good as injected.
   database.function('julianday', (_moment) => nowMs() / 86_400_000 + 2_440_587.5);
@@ -26,7 +26,7 @@ export async function openHistoryStore(): Promise<HistoryStore> {
     .pluck()
     .all() as string[];
   const empty = [...tables, 'sqlite_sequence'].map((table) => `DELETE FROM ${table}`).join(';');
-  const prepared = new Map<string, Database.Statement>();
+  const prepared = new Map<string, ReturnType<SqliteFile['prepare']>>();
   return {
     store: new Store(dataSource),
     begin: (clock) => {

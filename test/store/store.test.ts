@@ -270,12 +270,16 @@ describe('a store in a SQLite file', () => {
   it('waits for another process that is writing, while timers go on', async () => {
     // Takes the write lock, says so, and lets go when it is told to.
     const script = `
-      const Database = require('better-sqlite3');
-      const database = new Database(process.argv[1]);
+      const { openSqlite } = await import(process.argv[1]);
+      const database = openSqlite(process.argv[2]);
       database.exec("BEGIN IMMEDIATE; INSERT INTO store_info (name, value) VALUES ('other', 'process')");
       process.stdout.write('locked');
       process.stdin.once('data', () => { database.exec('COMMIT'); process.exit(); });`;
-    const other = spawn(process.execPath, ['-e', script, fileOf()], { cwd: projectRoot });
+    const other = spawn(
+      process.execPath,
+      ['--input-type=module', '-e', script, join(projectRoot, 'dist/src/sqlite.js'), fileOf()],
+      { cwd: projectRoot },
+    );
     const ended = once(other, 'exit');
     await once(other.stdout, 'data');
     let runs = 0;

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
-import Database from 'better-sqlite3';
 import PQueue from 'p-queue';
+import { openSqlite, type SqliteFile, sqliteCode } from '../../sqlite.js';
 import type { WritableErpDatabase, WriteStatement } from '../erp-database.js';
 import { WriteBackError, type WriteBackErrorKind } from '../write-back/erp-writer.js';
 import { type SqliteSettings, sqliteDialect, untilNotBusy } from './sqlite-erp.js';
@@ -44,11 +44,11 @@ export class SqliteErpWriter implements WritableErpDatabase {
     return this.#queue.onIdle();
   }
 
-  #whenFree<T>(what: string, work: (database: Database.Database) => T): Promise<T> {
+  #whenFree<T>(what: string, work: (database: SqliteFile) => T): Promise<T> {
     return this.#queue.add(async () => {
       try {
         return await untilNotBusy(this.#waitMs, () => {
-          const database = new Database(this.#file, { fileMustExist: true, timeout: 0 });
+          const database = openSqlite(this.#file, { fileMustExist: true, timeout: 0 });
           try {
             return work(database);
           } finally {
@@ -63,7 +63,7 @@ export class SqliteErpWriter implements WritableErpDatabase {
 
   #failure(cause: unknown, what: string): WriteBackError {
     const message = cause instanceof Error ? cause.message : String(cause);
-    const kind = kindOfFailure(cause instanceof Database.SqliteError ? cause.code : '');
+    const kind = kindOfFailure(sqliteCode(cause));
     const advice = kind === 'target' ? ' Make what it names; `waybill erp side-tables` prints what is needed.' : '';
     return new WriteBackError(kind, `Could not write ${what} back into ${this.identity()}: ${message}.${advice}`, {
       cause,

@@ -1,8 +1,8 @@
 import { type Stats, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import Database from 'better-sqlite3';
 import PQueue from 'p-queue';
+import { openSqlite, type SqliteFile, sqliteCode } from '../../sqlite.js';
 import { bytesAsText, type ErpDatabase, type ErpDialect, type ErpResult, type ErpSnapshot } from '../erp-database.js';
 import { ErpError, type ErpErrorKind, type ErpSource } from '../erp-reader.js';
 import { type ColumnKind, isNumberText, joinSql, rawSql, type Sql, type SqlValue, sql } from '../sql.js';
@@ -39,7 +39,7 @@ export class SqliteErp implements ErpDatabase {
   readonly #file: string;
   readonly #waitMs: number;
   readonly #queue = new PQueue({ concurrency: 1 });
-  #open: { database: Database.Database; file: Stats } | null = null;
+  #open: { database: SqliteFile; file: Stats } | null = null;
 
   constructor({ file, queryTimeoutSeconds }: SqliteSettings) {
     this.#file = resolve(file);
@@ -68,7 +68,7 @@ export class SqliteErp implements ErpDatabase {
   }
 
   /** A restored backup is another file under the same name. */
-  #database(): Database.Database {
+  #database(): SqliteFile {
     try {
       const file = statSync(this.#file);
       if (this.#open !== null && this.#open.file.ino === file.ino && this.#open.file.dev === file.dev) {
@@ -76,7 +76,7 @@ export class SqliteErp implements ErpDatabase {
       }
       this.#close();
       // #begin waits for a locked file, not SQLite.
-      const database = new Database(this.#file, { readonly: true, fileMustExist: true, timeout: 0 });
+      const database = openSqlite(this.#file, { readonly: true, fileMustExist: true, timeout: 0 });
       this.#open = { database, file };
       return database;
     } catch (error) {
@@ -87,7 +87,7 @@ export class SqliteErp implements ErpDatabase {
   }
 
   /** Takes the snapshot at once: SQLite would take it only with the first read. */
-  async #begin(database: Database.Database): Promise<void> {
+  async #begin(database: SqliteFile): Promise<void> {
     const begin = () => {
       try {
         database.exec('BEGIN');
@@ -134,7 +134,7 @@ export async function untilNotBusy<T>(waitMs: number, attempt: () => T): Promise
 }
 
 function isBusy(error: unknown): boolean {
-  return error instanceof Database.SqliteError && /^SQLITE_(BUSY|LOCKED)/.test(error.code);
+  return /^SQLITE_(BUSY|LOCKED)/.test(sqliteCode(error));
 }
 
 function failure(kind: ErpErrorKind, what: string, cause: unknown, advice: string): ErpError {
@@ -142,7 +142,7 @@ function failure(kind: ErpErrorKind, what: string, cause: unknown, advice: strin
   return new ErpError(kind, `Could not ${what}: ${detail}. ${advice}`.trim(), { cause, detail });
 }
 
-function runQuery(database: Database.Database, { pieces, values }: Sql): ErpResult {
+function runQuery(database: SqliteFile, { pieces, values }: Sql): ErpResult {
   const statement = database.prepare(pieces.join('?')).safeIntegers(true).raw(true);
   const columns = statement
     .columns()

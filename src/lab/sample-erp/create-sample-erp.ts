@@ -1,6 +1,6 @@
-import Database from 'better-sqlite3';
 import type { Connection } from 'mysql2/promise';
 import type { Client } from 'pg';
+import { openSqlite } from '../../sqlite.js';
 import { type BadRows, makeSampleRows, type SampleValue } from './sample-rows.js';
 
 /** Where a sample ERP is kept: a SQLite file, or the database of an open connection to a server. */
@@ -41,12 +41,12 @@ interface OpenDatabase extends SampleErpDatabase {
 }
 
 function openTarget(target: SampleErpTarget): OpenDatabase {
-  if (target.type === 'sqlite') return openSqlite(target.file);
+  if (target.type === 'sqlite') return ownSqlite(target.file);
   return target.type === 'mysql' ? borrowMysql(target.connection) : borrowPostgres(target.client);
 }
 
-function openSqlite(file: string): OpenDatabase {
-  const sqlite = new Database(file, { timeout: 5000 });
+function ownSqlite(file: string): OpenDatabase {
+  const sqlite = openSqlite(file, { timeout: 5000 });
   return {
     begin: 'BEGIN IMMEDIATE',
     run: async (sql, values = []) => void sqlite.prepare(sql).run(...values),

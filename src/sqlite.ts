@@ -1,0 +1,49 @@
+import { createRequire } from 'node:module';
+import type BetterSqlite3 from 'better-sqlite3';
+
+export type SqliteFile = BetterSqlite3.Database;
+export type SqliteOptions = BetterSqlite3.Options;
+
+/**
+ * No version of better-sqlite3 runs on every Node that Waybill supports: 13 needs Node-API 10, which came with Node 22.14, and
+ * 12 aborts the process on Node 24.19 and newer when a statement is collected.
+ */
+export function driverFor(nodeApi: string | undefined): 'better-sqlite3' | 'better-sqlite3-13' {
+  return Number(nodeApi) >= 10 ? 'better-sqlite3-13' : 'better-sqlite3';
+}
+
+let driver: typeof BetterSqlite3 | undefined;
+
+/**
+ * The driver for the Node that runs, loaded with its first use.
+ * @throws Error that says what to do when there is none for this Node
+ */
+export function sqliteDriver(): typeof BetterSqlite3 {
+  driver ??= loadDriver(driverFor(process.versions.napi));
+  return driver;
+}
+
+export function openSqlite(file: string, options: SqliteOptions = {}): SqliteFile {
+  return new (sqliteDriver())(file, options);
+}
+
+/** What SQLite itself says, e.g. SQLITE_BUSY, or '' for any other error. */
+export function sqliteCode(error: unknown): string {
+  return driver !== undefined && error instanceof driver.SqliteError ? error.code : '';
+}
+
+/** @throws Error that says what to do when `name` is missing, not built, or built for another Node */
+export function loadDriver(name: string, nodeVersion = process.version): typeof BetterSqlite3 {
+  try {
+    const loaded: typeof BetterSqlite3 = createRequire(import.meta.url)(name);
+    // Its binary is loaded only now.
+    new loaded(':memory:').close();
+    return loaded;
+  } catch (cause) {
+    throw new Error(
+      `There is no SQLite for Node ${nodeVersion} here (Waybill needs 20.19, 22.14, 24 or newer). In Waybill's folder, ` +
+        'run `npm ci && npm run build` with the Node that runs Waybill',
+      { cause },
+    );
+  }
+}
