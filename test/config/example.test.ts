@@ -14,6 +14,12 @@ describe('the example configuration', () => {
     expect(warnings).to.deep.equal([]);
   });
 
+  it('for Odoo is as valid, and reads PostgreSQL', () => {
+    const { settings, warnings } = loadSettings({ configDir: 'config/example-odoo', env });
+    expect(settings.erp).to.include({ type: 'postgres', port: 5432, timeZone: 'UTC' });
+    expect(warnings).to.deep.equal([]);
+  });
+
   it('reads the sample ERP', () => {
     const { settings } = loadSettings({ configDir: 'config/example', env });
     const erp = { ...sampleErpMapping.erp, type: 'mysql', database: 'erp', user: 'waybill_reader' };

@@ -14,14 +14,20 @@ export const canary = {
   storePassword: 'canary-store-c44e9b10',
 };
 
+type ServerDatabase = Pick<TestDatabase, 'host' | 'port' | 'database'>;
+
 export interface InstallationOptions {
   /** A folder of its own. */
   folder: string;
   serviceUrl: string;
-  erp: { type: 'sqlite'; file: string } | { type: 'mysql'; database: TestDatabase; user: string; password: string };
+  erp:
+    | { type: 'sqlite'; file: string }
+    | { type: 'mysql' | 'postgres'; database: ServerDatabase; user: string; password: string };
   store: { type: 'sqlite' } | { type: 'mysql'; database: TestDatabase };
   /** Sections put over the sample's. */
   settings?: Record<string, unknown>;
+  /** Of the ERP; the sample's unless one is given. */
+  timeZone?: string;
   token?: string;
   /** Flags of Node. Absent: traces name lines of the sources, which takes some 10 MiB. */
   nodeFlags?: string[];
@@ -73,7 +79,8 @@ export class Installation {
     if (erp.type === 'sqlite') sections.erp = { ...sampleErpMapping.erp, type: 'sqlite', file: erp.file };
     else {
       const { host, port, database } = erp.database;
-      sections.erp = { ...sampleErpMapping.erp, type: 'mysql', host, port, database, user: erp.user };
+      const { timeZone = sampleErpMapping.erp.timeZone } = options;
+      sections.erp = { timeZone, type: erp.type, host, port, database, user: erp.user };
       this.env.WAYBILL_ERP_PASSWORD = erp.password;
     }
     if (store.type === 'mysql') {
