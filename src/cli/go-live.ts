@@ -80,7 +80,7 @@ function show({ output, settings }: CommandApp, shown: Preview, { identity, prob
 async function allowStandby(app: CommandApp, { dryRun, yes, reason }: GoLiveOptions): Promise<number> {
   const { context, output } = app;
   if (app.settings.store.type === 'sqlite')
-    throw new UsageError('A standby on another machine needs the same store: one in MySQL or MariaDB.');
+    throw new UsageError('A standby on another machine needs the same store: one in PostgreSQL, MySQL or MariaDB.');
   if (dryRun) throw new UsageError('--standby has nothing to show before. Leave out --dry-run.');
   const { identity, before } = await readLiveState(context, app.reader().identity());
   if (!(await confirm(`Let ${identity.machine} take over${before ? ` from ${before.machine}` : ''}?`, yes)))

@@ -24,7 +24,7 @@ export function backupCommand(): Command {
     'waybill backup waybill-2026-11-21.copy',
   )
     .argument('<file>', 'a file that does not exist yet; it will hold personal data (mode 0600). `-` is stdout')
-    .option('--restore', 'read such a copy into the empty MySQL or MariaDB store of the settings; `-` is stdin')
+    .option('--restore', 'read such a copy into the empty store on a server that the settings name; `-` is stdin')
     .action(inApp(backup));
 }
 

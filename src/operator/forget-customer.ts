@@ -84,9 +84,9 @@ export async function forgetCustomer(
     );
     return forgotten;
   });
-  // The write-ahead log of a SQLite file still holds the pages as they were.
-  if (typeof result !== 'string' && store.dialect === 'sqlite')
-    await store.read('empty the write-ahead log', (tx) => tx.select('PRAGMA wal_checkpoint(TRUNCATE)'));
+  const { afterErasing } = store.dialect;
+  if (typeof result !== 'string' && afterErasing !== null)
+    await store.read('empty the log of the database', (tx) => tx.select(afterErasing));
   return result;
 }
 

@@ -41,11 +41,10 @@ export async function raiseAlert(
     return false;
   }
   // Two processes may notice the same thing at the same time.
-  const inserted = await tx.run(
-    `${tx.insertIgnore} alert (cause, open_cause, message, details, since_at, next_try_at) VALUES (?,?,?,?,?,?)`,
+  return tx.insertNew(
+    'INSERT INTO alert (cause, open_cause, message, details, since_at, next_try_at) VALUES (?,?,?,?,?,?)',
     [cause, cause, text, json, nowMs, nowMs],
   );
-  return inserted > 0;
 }
 
 /** Says that a cause is over. @returns whether it had been raised */

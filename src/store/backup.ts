@@ -1,3 +1,4 @@
+import type { Catalogue } from './dialects/dialect.js';
 import { insertRows, type Row } from './rows.js';
 import { readSealedLines, writeSealedLines } from './sealed-lines.js';
 import type { SqlValue, Store, Tx } from './store.js';
@@ -15,12 +16,13 @@ const pageSize = 500;
 
 /**
  * Copies a store that is in use into a new file, mode 0600, as it was at one moment. SQLite: a database file, to be put in
- * the store's place. MySQL and MariaDB: all rows as JSON lines, for `restoreStore`.
+ * the store's place. A database on a server: all rows as JSON lines, for `restoreStore`.
  * @returns how many rows were copied; null for SQLite, where pages are
  */
 export async function backupStore(store: Store, file: string): Promise<number | null> {
-  if (store.dialect !== 'sqlite')
-    return writeSealedLines(file, (write) => store.snapshot('copy itself', (tx) => writeRows(tx, write)));
+  const { catalogue } = store.dialect;
+  if (catalogue !== null)
+    return writeSealedLines(file, (write) => store.snapshot('copy itself', (tx) => writeRows(tx, catalogue, write)));
   return writeWholeFile(file, async (_, draft) => {
     // An empty file is taken for a new one, and keeps its mode.
     await store.read('copy itself', (tx) => tx.select('VACUUM INTO ?', [draft]));
@@ -28,18 +30,21 @@ export async function backupStore(store: Store, file: string): Promise<number | 
   });
 }
 
-async function writeRows(tx: Tx, write: (lines: readonly object[]) => Promise<void>): Promise<number> {
+async function writeRows(
+  tx: Tx,
+  catalogue: Catalogue,
+  write: (lines: readonly object[]) => Promise<void>,
+): Promise<number> {
   const header: Header = { waybill: 'backup', version: 2, migrations: await migrationsOf(tx) };
   await write([header]);
   let count = 0;
-  for (const table of await tablesOf(tx)) {
-    const key = await keyOf(tx, table);
-    const order = key.map((column) => `\`${column}\``).join(',');
+  for (const table of await tablesOf(tx, catalogue)) {
+    const key = await keyOf(tx, catalogue, table);
     let last: Row | null = null;
     for (;;) {
       const [where, parameters] = last ? after(key, last) : ['1=1', []];
       const rows: Row[] = await tx.select<Row>(
-        `SELECT * FROM \`${table}\` WHERE ${where} ORDER BY ${order} LIMIT ${pageSize}`,
+        `SELECT * FROM ${table} WHERE ${where} ORDER BY ${key.join(',')} LIMIT ${pageSize}`,
         parameters,
       );
       await write(rows.map((row) => ({ table, row })));
@@ -52,7 +57,7 @@ async function writeRows(tx: Tx, write: (lines: readonly object[]) => Promise<vo
 }
 
 /**
- * Fills an empty store (MySQL or MariaDB) with a logical copy, whole or not at all.
+ * Fills an empty store on a server with a logical copy, whole or not at all.
  * @throws StoreError when the store holds anything, or the file is of another version; FileError when it is damaged
  */
 export async function restoreStore(store: Store, file: string): Promise<number> {
@@ -62,7 +67,9 @@ export async function restoreStore(store: Store, file: string): Promise<number> 
     );
     if (used !== 0) throw new StoreError('A copy can only be restored into an empty store. Name another database.');
     await tx.run('DELETE FROM store_info');
-    const tables = await tablesOf(tx);
+    const { catalogue } = tx.dialect;
+    if (catalogue === null) throw new StoreError('A SQLite store is not filled from such a copy.');
+    const tables = await tablesOf(tx, catalogue);
     let number = 0;
     let batch: { table: string; rows: Row[] } = { table: '', rows: [] };
     const flush = async () => {
@@ -85,6 +92,10 @@ export async function restoreStore(store: Store, file: string): Promise<number> 
       number++;
     }
     await flush();
+    for (const table of tables) {
+      const statement = catalogue.moveCounter(table);
+      if (statement !== null && (await keyOf(tx, catalogue, table)).join() === 'id') await tx.select(statement);
+    }
     return number - 1;
   });
 }
@@ -93,26 +104,20 @@ export async function restoreStore(store: Store, file: string): Promise<number> 
 function after(key: readonly string[], row: Row): [string, SqlValue[]] {
   const parameters: SqlValue[] = [];
   const parts = key.map((column, i) => {
-    const equal = key.slice(0, i).map((before) => `\`${before}\`=?`);
+    const equal = key.slice(0, i).map((before) => `${before}=?`);
     parameters.push(...key.slice(0, i + 1).map((name) => row[name] ?? null));
-    return `(${[...equal, `\`${column}\`>?`].join(' AND ')})`;
+    return `(${[...equal, `${column}>?`].join(' AND ')})`;
   });
   return [parts.join(' OR '), parameters];
 }
 
-async function tablesOf(tx: Tx): Promise<string[]> {
-  const rows = await tx.select<{ name: string }>(
-    "SELECT table_name AS name FROM information_schema.tables WHERE table_schema=DATABASE() AND table_type='BASE TABLE' ORDER BY table_name",
-  );
+async function tablesOf(tx: Tx, catalogue: Catalogue): Promise<string[]> {
+  const rows = await tx.select<{ name: string }>(catalogue.tables);
   return rows.map((row) => row.name).filter((name) => name !== 'migration');
 }
 
-async function keyOf(tx: Tx, table: string): Promise<string[]> {
-  const rows = await tx.select<{ name: string }>(
-    "SELECT column_name AS name FROM information_schema.key_column_usage WHERE table_schema=DATABASE() AND table_name=? AND constraint_name='PRIMARY' ORDER BY ordinal_position",
-    [table],
-  );
-  return rows.map((row) => row.name);
+async function keyOf(tx: Tx, catalogue: Catalogue, table: string): Promise<string[]> {
+  return (await tx.select<{ name: string }>(catalogue.keyColumns, [table])).map((row) => row.name);
 }
 
 export async function migrationsOf(tx: Tx): Promise<string[]> {

@@ -52,7 +52,7 @@ export async function lockLease(tx: Tx, name: LeaseName): Promise<void> {
 }
 
 async function insertRow(tx: Tx, name: LeaseName): Promise<void> {
-  await tx.run(`${tx.insertIgnore} lease (name, epoch, holder, expires_at) VALUES (?, 0, NULL, 0)`, [name]);
+  await tx.insertNew('INSERT INTO lease (name, epoch, holder, expires_at) VALUES (?, 0, NULL, 0)', [name]);
 }
 
 /**

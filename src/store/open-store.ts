@@ -2,9 +2,11 @@ import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import type { DataSource } from 'typeorm';
 import type { StoreSettings } from '../config/sections/store.js';
-import { createPrivateFile, limitSessions, migrations, storeDataSource } from './data-source.js';
+import { migrations, storeDataSource } from './data-source.js';
+import type { DriverError, StoreDialect } from './dialects/dialect.js';
+import { dialectOf } from './dialects/dialects.js';
 import { Store } from './store.js';
-import { StoreError, tlsHint } from './store-error.js';
+import { StoreError } from './store-error.js';
 import { readStoreInfo, writeStoreInfo } from './store-info.js';
 
 interface OpenedStore {
@@ -18,36 +20,34 @@ interface OpenedStore {
  * @throws StoreError when it can't be reached, or when another version made its schema.
  */
 export async function openStore(settings: StoreSettings): Promise<OpenedStore> {
-  const dataSource = await connect(settings);
+  const dialect = dialectOf(settings);
+  const dataSource = await connect(dialect, settings);
   try {
     const store = new Store(dataSource);
     await migrate(store, dataSource);
     // Afterwards: the session that holds the migrations' lock rests while another one works.
-    if (dataSource.options.type === 'mysql') limitSessions(dataSource);
+    dialect.limitSessions?.(dataSource);
     await store.transaction('name itself', async (tx) => {
       // Updates take their keys from the incarnation: a store made anew must not use an old store's keys again.
       if ((await readStoreInfo(tx, 'incarnation')) === null) await writeStoreInfo(tx, 'incarnation', randomUUID());
     });
-    return { store, warnings: await durabilityWarnings(dataSource) };
+    const warning = await dialect.durabilityWarning(dataSource);
+    return { store, warnings: warning === null ? [] : [warning] };
   } catch (error) {
     await dataSource.destroy();
-    throw StoreError.wrap('open', error);
+    throw StoreError.wrap(dialect, 'open', error);
   }
 }
 
 /** @throws StoreError that says which store, and what to look at */
-async function connect(settings: StoreSettings, readOnly = false): Promise<DataSource> {
-  const place =
-    settings.type === 'sqlite'
-      ? settings.file
-      : `${settings.user}@${settings.host}:${settings.port}/${settings.database}`;
+async function connect(dialect: StoreDialect, settings: StoreSettings, readOnly = false): Promise<DataSource> {
   try {
-    if (settings.type === 'sqlite' && !readOnly) createPrivateFile(settings.file);
     return await storeDataSource(settings, readOnly).initialize();
   } catch (cause) {
-    const { message, code } = cause as { message?: string; code?: string };
-    const advice = tlsHint(code) ?? 'Check the settings under `store`, and that it is running and writable.';
-    throw new StoreError(`The store ${place} can not be opened: ${message || code}. ${advice}`, {
+    const { message, code } = cause as DriverError;
+    const advice =
+      dialect.tlsHint(cause as DriverError) ?? 'Check the settings under `store`, and that it is running and writable.';
+    throw new StoreError(`The store ${dialect.place(settings)} can not be opened: ${message || code}. ${advice}`, {
       cause,
       unreachable: true,
     });
@@ -56,8 +56,9 @@ async function connect(settings: StoreSettings, readOnly = false): Promise<DataS
 
 /** A daemon and a command may open a new store at the same moment: one migrates, the other waits for it. */
 async function migrate(store: Store, dataSource: DataSource): Promise<void> {
-  if (store.dialect === 'sqlite') {
-    // SQLite has one connection, so that the migrations run inside this transaction.
+  const lock = store.dialect.migrationLock;
+  if (lock === null) {
+    // There is one connection, so that the migrations run inside this transaction.
     return store.transaction('bring its schema up to date', async () => {
       refuseForeignSchema(await migrationsOf(dataSource));
       await dataSource.runMigrations({ transaction: 'none' });
@@ -65,10 +66,11 @@ async function migrate(store: Store, dataSource: DataSource): Promise<void> {
   }
   const runner = dataSource.createQueryRunner();
   try {
-    // The name of a lock counts for the whole server, and has 64 characters at most.
-    const lock = "CONCAT('waybill ', MD5(DATABASE()))";
-    const [row] = await runner.query(`SELECT GET_LOCK(${lock}, 60) AS taken`);
-    if (Number(row?.taken) !== 1)
+    const taken = await runner.query(lock.take).catch((error: { driverError?: DriverError }) => {
+      if (store.dialect.retry(error.driverError ?? {}) !== null) return [];
+      throw error;
+    });
+    if (Number(taken[0]?.taken) !== 1)
       throw new StoreError(
         'Another process has been bringing the schema up to date for a minute. Look after it, then try again.',
       );
@@ -76,7 +78,7 @@ async function migrate(store: Store, dataSource: DataSource): Promise<void> {
       refuseForeignSchema(await migrationsOf(dataSource));
       await dataSource.runMigrations({ transaction: 'each' });
     } finally {
-      await runner.query(`SELECT RELEASE_LOCK(${lock})`).catch(() => undefined);
+      await runner.query(lock.release).catch(() => undefined);
     }
   } finally {
     await runner.release();
@@ -103,15 +105,6 @@ function refuseForeignSchema(names: readonly string[]): void {
     );
 }
 
-async function durabilityWarnings(dataSource: DataSource): Promise<string[]> {
-  if (dataSource.options.type !== 'mysql') return [];
-  const [row] = await dataSource.query('SELECT @@innodb_flush_log_at_trx_commit AS flush');
-  if (Number(row?.flush) === 1) return [];
-  return [
-    `The store's server has innodb_flush_log_at_trx_commit=${row?.flush}: a power cut may lose what was acknowledged. Set it to 1.`,
-  ];
-}
-
 /**
  * Opens a store to look at it: nothing is created, migrated or written, so that a monitor that runs under another account, or a
  * minute before the daemon, changes nothing.
@@ -120,7 +113,8 @@ async function durabilityWarnings(dataSource: DataSource): Promise<string[]> {
 export async function openStoreForReading(settings: StoreSettings): Promise<OpenedStore> {
   if (settings.type === 'sqlite' && !existsSync(settings.file))
     throw new StoreError(`There is no store ${settings.file} yet: the daemon makes it at its first start (npm start).`);
-  const dataSource = await connect(settings, true);
+  const dialect = dialectOf(settings);
+  const dataSource = await connect(dialect, settings, true);
   try {
     const store = new Store(dataSource);
     const done = new Set(await store.read('read its schema', () => migrationsOf(dataSource)));
@@ -134,6 +128,6 @@ export async function openStoreForReading(settings: StoreSettings): Promise<Open
     return { store, warnings: [] };
   } catch (error) {
     await dataSource.destroy();
-    throw StoreError.wrap('open', error);
+    throw StoreError.wrap(dialect, 'open', error);
   }
 }

@@ -1,4 +1,5 @@
 import { foldKey } from '../model/record.js';
+import type { UpdateFrom } from './dialects/dialect.js';
 import { initialTables } from './migrations/1700000000000-initial.js';
 import type { SqlValue, Tx } from './store.js';
 
@@ -62,6 +63,19 @@ function widthOf(column: string): number {
   return type === 'TEXT' ? textWidth : Number(width);
 }
 
+/** Table → column → type, where a database has to be told. */
+const types = new Map(
+  Object.entries(initialTables).map(([table, definition]) => {
+    const columns = definition.matchAll(/\b([a-z_]+) ([A-Z]+)/g);
+    return [table, new Map(Array.from(columns, ([, column = '', type = '']) => [column, type]))];
+  }),
+);
+
+/** Of a column's type, its first word; the id of a table is a BIGINT. */
+function typeOf(table: string, column: string): string {
+  return types.get(table)?.get(column) ?? 'BIGINT';
+}
+
 /** A text as its column takes it; for SQL that names its columns itself. */
 export function boundedText<T extends string | null | undefined>(column: WordColumn, text: T): T {
   return typeof text === 'string' ? (bounded(column, text) as T) : text;
@@ -96,10 +110,8 @@ export async function insertRows(tx: Tx, table: string, rows: readonly Row[]): P
 export async function upsertRows(tx: Tx, table: string, keys: readonly string[], rows: readonly Row[]): Promise<void> {
   await eachChunk(tx, table, rows, (count, columns) => {
     const rest = columns.filter((column) => !keys.includes(column));
-    const update =
-      tx.dialect === 'sqlite'
-        ? `ON CONFLICT (${keys.join(',')}) DO UPDATE SET ${rest.map((c) => `${c}=excluded.${c}`).join(',')}`
-        : `ON DUPLICATE KEY UPDATE ${rest.map((c) => `${c}=VALUES(${c})`).join(',')}`;
+    const assignments = rest.map((column) => `${column}=${tx.dialect.inserted(column)}`);
+    const update = `${tx.dialect.onTaken(keys)} ${assignments.join(',')}`;
     return `${insertInto(table, count, columns)} ${update}`;
   });
 }
@@ -122,16 +134,25 @@ export async function updateRows(
   guardParameters: readonly SqlValue[] = [],
 ): Promise<number> {
   const statement = (count: number, columns: readonly string[]) => {
-    const first = `SELECT ${columns.map((c) => `? AS ${c}`).join(',')}`;
-    const other = `UNION ALL SELECT ${columns.map(() => '?').join(',')}`;
-    const source = [first, ...Array.from({ length: count - 1 }, () => other)].join(' ');
-    const on = keys.map((key) => `t.${key}=v.${key}`).join(' AND ');
     const rest = columns.filter((column) => !keys.includes(column));
-    return tx.dialect === 'sqlite'
-      ? `UPDATE ${table} AS t SET ${rest.map((c) => `${c}=v.${c}`).join(',')} FROM (${source}) AS v WHERE ${on} AND ${guard}`
-      : `UPDATE ${table} AS t JOIN (${source}) AS v ON ${on} SET ${rest.map((c) => `t.${c}=v.${c}`).join(',')} WHERE ${guard}`;
+    return tx.dialect.updateFrom(table, {
+      set: Object.fromEntries(rest.map((column) => [column, `v.${column}`])),
+      source: tx.dialect.parameterRows(columns, count, (column) => typeOf(table, column)),
+      on: keys.map((key) => `t.${key}=v.${key}`).join(' AND '),
+      where: guard,
+    });
   };
   return eachChunk(tx, table, rows, statement, guardParameters, 400);
+}
+
+/** Updates a table by the rows of a SELECT. @returns how many rows matched */
+export async function updateFrom(
+  tx: Tx,
+  table: string,
+  update: UpdateFrom,
+  parameters: readonly SqlValue[],
+): Promise<number> {
+  return tx.run(tx.dialect.updateFrom(table, update), parameters);
 }
 
 /**

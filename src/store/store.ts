@@ -3,27 +3,27 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import PQueue from 'p-queue';
 import type { DataSource, QueryRunner } from 'typeorm';
 import type { WriteBackKind } from '../model/write-back.js';
+import type { DriverError, SqlValue, StoreDialect } from './dialects/dialect.js';
+import { dialectOfSource } from './dialects/dialects.js';
 import { StoreError } from './store-error.js';
 
-export type Dialect = 'sqlite' | 'mysql';
-
-export type SqlValue = string | number | null;
+export type { SqlValue } from './dialects/dialect.js';
 
 /** One open transaction (or one read) of the store. Every query function takes it as its first argument. */
 export interface Tx {
-  readonly dialect: Dialect;
+  /** For SQL that not all databases write alike. */
+  readonly dialect: StoreDialect;
   /** Ends a SELECT that locks its rows. Empty on SQLite, whose transaction holds the write lock already. */
-  readonly forUpdate: '' | ' FOR UPDATE';
+  readonly forUpdate: string;
   /** The same, passing over rows that another transaction has locked. */
-  readonly skipLocked: '' | ' FOR UPDATE SKIP LOCKED';
-  readonly insertIgnore: 'INSERT IGNORE INTO' | 'INSERT OR IGNORE INTO';
+  readonly skipLocked: string;
   /** SQL for the database's clock in milliseconds: two machines must not argue about when a lease ends. */
   readonly nowMs: string;
   /** See `Store.writeBackKinds`. */
   readonly writeBackKinds: ReadonlySet<WriteBackKind>;
   /**
-   * Rows of a SELECT, named in camel case: `source_key` comes out as `sourceKey`. Numbers are numbers on both databases,
-   * so that a row of the right type needs no mapper. Placeholders are `?` on both databases.
+   * Rows of a SELECT, named in camel case: `source_key` comes out as `sourceKey`. Numbers are numbers on all databases,
+   * so that a row of the right type needs no mapper. Placeholders are `?` on all databases.
    */
   // biome-ignore lint/suspicious/noExplicitAny: the caller names the row type, as the SQL beside it does
   rows<Row = any>(sql: string, parameters?: readonly SqlValue[]): Promise<Row[]>;
@@ -34,12 +34,12 @@ export interface Tx {
   select<Row = any>(sql: string, parameters?: readonly SqlValue[]): Promise<Row[]>;
   /** Runs a statement and returns how many rows it matched. */
   run(sql: string, parameters?: readonly SqlValue[]): Promise<number>;
+  /** Inserts one row, unless its key is taken. @returns whether it was free */
+  insertNew(sql: string, parameters?: readonly SqlValue[]): Promise<boolean>;
   /** Inserts one row and returns its id. */
   insertReturningId(sql: string, parameters?: readonly SqlValue[]): Promise<number>;
 }
 
-/** Deadlock, lock wait timeout, snapshot conflict: the server asks for the whole transaction again (field notes, InnoDB). */
-const retryableErrnos = new Set([1213, 1205, 1020]);
 const maxTries = 10;
 
 /** How long a call waits while another process writes to the SQLite file. */
@@ -53,17 +53,17 @@ const storesInside = new AsyncLocalStorage<readonly Store[]>();
  *
  * SQLite has one connection, so transactions stand in line and begin with the write lock (a transaction that reads first
  * and writes later can be refused at once). While another process holds that lock they wait here, and not in the driver,
- * which would stop every timer and socket of this process. MySQL and MariaDB use a pool at READ COMMITTED.
+ * which would stop every timer and socket of this process. The others use a pool at READ COMMITTED.
  */
 export class Store {
-  readonly dialect: Dialect;
+  readonly dialect: StoreDialect;
   /** What is written back into the ERP: transactions mark the records of these kinds that they change (`markDue`). */
   writeBackKinds: ReadonlySet<WriteBackKind> = new Set();
-  readonly #line: PQueue | null;
+  readonly #line: PQueue;
 
   constructor(private readonly dataSource: DataSource) {
-    this.dialect = dataSource.options.type === 'better-sqlite3' ? 'sqlite' : 'mysql';
-    this.#line = this.dialect === 'sqlite' ? new PQueue({ concurrency: 1 }) : null;
+    this.dialect = dialectOfSource(dataSource);
+    this.#line = new PQueue({ concurrency: this.dialect.connections });
   }
 
   /** Runs `work` in one transaction; reruns all of it when the database asks for that. `work` must have no other effects. */
@@ -76,11 +76,10 @@ export class Store {
     return this.#inLine(() => this.#withRunner(action, (runner) => work(txOf(this, runner))));
   }
 
-  /** Runs SELECTs that all see one moment, however long they take, and block no writer. MySQL and MariaDB. */
+  /** Runs SELECTs that all see one moment, however long they take, and block no writer. Where the database can (`beginSnapshot`). */
   async snapshot<T>(action: string, work: (tx: Tx) => Promise<T>): Promise<T> {
     return this.#withRunner(action, async (runner) => {
-      await runner.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ');
-      await runner.query('START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY');
+      for (const statement of this.dialect.beginSnapshot ?? []) await runner.query(statement);
       try {
         return await work(txOf(this, runner));
       } finally {
@@ -90,16 +89,16 @@ export class Store {
   }
 
   async close(): Promise<void> {
-    await this.#line?.onIdle();
+    await this.#line.onIdle();
     if (this.dataSource.isInitialized) await this.dataSource.destroy();
   }
 
   async #inLine<T>(work: () => Promise<T>): Promise<T> {
-    // A transaction that waits for another one behind itself would wait for ever; on MySQL it would escape the rollback.
+    // A transaction that waits for another one behind itself would wait for ever; on a pool it would escape the rollback.
     const inside = storesInside.getStore() ?? [];
     if (inside.includes(this)) throw new Error('A store call inside a store transaction: use its tx instead.');
     const guarded = () => storesInside.run([...inside, this], work);
-    return this.#line ? ((await this.#line.add(guarded)) as T) : guarded();
+    return (await this.#line.add(guarded)) as T;
   }
 
   async #withRunner<T>(action: string, work: (runner: QueryRunner) => Promise<T>): Promise<T> {
@@ -109,7 +108,8 @@ export class Store {
       try {
         return await work(runner);
       } catch (error) {
-        if (!mayRunAgain(error, tries, performance.now() - begunAt)) throw StoreError.wrap(action, error);
+        if (!mayRunAgain(this.dialect, error, tries, performance.now() - begunAt))
+          throw StoreError.wrap(this.dialect, action, error);
       } finally {
         // An unreleased runner keeps its connection for ever.
         await runner.release();
@@ -119,54 +119,46 @@ export class Store {
   }
 
   async #transact<T>(runner: QueryRunner, work: (tx: Tx) => Promise<T>): Promise<T> {
-    if (this.dialect === 'sqlite') await runner.query('BEGIN IMMEDIATE');
-    else await runner.startTransaction('READ COMMITTED');
+    for (const statement of this.dialect.begin) await runner.query(statement);
     try {
-      const result = await work(txOf(this, runner));
-      if (this.dialect === 'sqlite') await runner.query('COMMIT');
-      else await runner.commitTransaction();
+      let failure: unknown = null;
+      const result = await work(txOf(this, runner, (error) => (failure ??= error)));
+      if (failure !== null && this.dialect.failureEndsTransaction) throw failure;
+      await runner.query('COMMIT');
       return result;
     } catch (error) {
-      // After 1205 the transaction stays open, and a later COMMIT would keep half of it. A rollback that fails too means
-      // that the connection is gone, and the transaction with it: the first error is the one to report.
-      if (this.dialect === 'sqlite') await runner.query('ROLLBACK').catch(() => undefined);
-      else await runner.rollbackTransaction().catch(() => undefined);
+      // After a lock wait timeout the transaction stays open on MySQL, and a later COMMIT would keep half of it. A rollback that
+      // fails too means that the connection is gone, and the transaction with it: the first error is the one to report.
+      await runner.query('ROLLBACK').catch(() => undefined);
       throw error;
     }
   }
 }
 
-const sqlOf = {
-  sqlite: {
-    dialect: 'sqlite',
-    forUpdate: '',
-    skipLocked: '',
-    insertIgnore: 'INSERT OR IGNORE INTO',
-    nowMs: `CAST(ROUND((julianday('now') - 2440587.5) * 86400000) AS INTEGER)`,
-  },
-  mysql: {
-    dialect: 'mysql',
-    forUpdate: ' FOR UPDATE',
-    skipLocked: ' FOR UPDATE SKIP LOCKED',
-    insertIgnore: 'INSERT IGNORE INTO',
-    // From UTC: in the hour that comes twice in autumn, UNIX_TIMESTAMP(NOW()) can't tell the second from the first.
-    nowMs: "(TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', UTC_TIMESTAMP(3)) DIV 1000)",
-  },
-} as const;
-
-function txOf({ dialect, writeBackKinds }: Store, runner: QueryRunner): Tx {
+/** @param onFailure is told of each statement that fails, whatever the caller makes of it */
+function txOf({ dialect, writeBackKinds }: Store, runner: QueryRunner, onFailure?: (error: unknown) => void): Tx {
+  const run = async (sql: string, parameters: readonly SqlValue[] = []) => {
+    try {
+      return await runner.query(dialect.bind(sql), parameters.map(dialect.parameter), true);
+    } catch (error) {
+      onFailure?.(error);
+      throw error;
+    }
+  };
+  const select = async (sql: string, parameters?: readonly SqlValue[]) => (await run(sql, parameters)).records;
   return {
-    ...sqlOf[dialect],
+    dialect,
+    forUpdate: dialect.forUpdate,
+    skipLocked: dialect.skipLocked,
+    nowMs: dialect.nowMs,
     writeBackKinds,
-    rows: async (sql, parameters = []) => (await runner.query(sql, [...parameters])).map(camelCased),
-    value: async (sql, parameters = []) =>
-      Object.values((await runner.query(sql, [...parameters]))[0] ?? {})[0] as never,
-    select: (sql, parameters = []) => runner.query(sql, [...parameters]),
-    run: async (sql, parameters = []) => (await runner.query(sql, [...parameters], true)).affected ?? 0,
-    insertReturningId: async (sql, parameters = []) => {
-      const { raw } = await runner.query(sql, [...parameters], true);
-      return Number(dialect === 'sqlite' ? raw : raw.insertId);
-    },
+    rows: async (sql, parameters) => (await select(sql, parameters)).map(camelCased) as never[],
+    value: async (sql, parameters) => Object.values((await select(sql, parameters))[0] ?? {})[0] as never,
+    select,
+    run: async (sql, parameters) => (await run(sql, parameters)).affected ?? 0,
+    insertNew: async (sql, parameters) => ((await run(dialect.insertNew(sql), parameters)).affected ?? 0) > 0,
+    insertReturningId: async (sql, parameters) =>
+      dialect.insertedId(await run(`${sql}${dialect.returningId}`, parameters)),
   };
 }
 
@@ -191,9 +183,7 @@ function camelCased(row: Record<string, SqlValue>): Record<string, SqlValue> {
  * Whether a call that failed is run again, whole. Pure.
  * @param elapsedMs since its first try
  */
-export function mayRunAgain(error: unknown, tries: number, elapsedMs: number): boolean {
-  const { errno, code } = (error as { driverError?: { errno?: number; code?: string } }).driverError ?? {};
-  // Another process writes, restores the log after a crash, or has written since this one read: SQLITE_BUSY_SNAPSHOT and the like.
-  if (code?.startsWith('SQLITE_BUSY')) return elapsedMs < busyPatienceMs;
-  return retryableErrnos.has(errno ?? 0) && tries < maxTries;
+export function mayRunAgain(dialect: StoreDialect, error: unknown, tries: number, elapsedMs: number): boolean {
+  const retry = dialect.retry((error as { driverError?: DriverError }).driverError ?? {});
+  return (retry === 'patiently' && elapsedMs < busyPatienceMs) || (retry === 'a few times' && tries < maxTries);
 }

@@ -50,7 +50,7 @@ describe('waybill forget', () => {
       expect(stdout).to.match(/Forgotten: 1 bodies, 1 answers of 1 messages/);
       expect(code).to.equal(0);
       expect(await dump()).to.not.contain(personal);
-      if (installation.app.store.dialect === 'sqlite') {
+      if (installation.app.store.dialect.name === 'sqlite') {
         const { store } = installation.app.settings;
         if (store.type === 'sqlite') expect(readFileSync(store.file, 'latin1')).to.not.contain(personal);
       }

@@ -59,7 +59,7 @@ const mistakes: [path: string, make: (settings: Settings) => void][] = [
     'schedule.quietHours[0].to',
     (s) => Object.assign(s, { schedule: { ...(s.schedule as object), quietHours: [{ from: '22:00', to: '22:00' }] } }),
   ],
-  ['store.type', (s) => Object.assign(s, { store: { type: 'postgres' } })],
+  ['store.type', (s) => Object.assign(s, { store: { type: 'oracle' } })],
   ['schedule.capture', (s) => Object.assign(s, { schedule: { ...(s.schedule as object), capture: 'every minute' } })],
   ['log', (s) => Object.assign(s, { log: 'info' })],
   ['deliver', (s) => Object.assign(s, { deliver: {} })],
@@ -161,7 +161,7 @@ describe('a wrong configuration', () => {
       'a setting of another kind of database',
       { store: { host: 'db' } },
       'store.host',
-      'only where store.type is mysql',
+      'only where store.type is mysql or postgres',
     ],
     [
       'a setting in the wrong group',

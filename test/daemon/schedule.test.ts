@@ -3,7 +3,7 @@ import { runSchedule } from '../../src/daemon/schedule.js';
 import { liveIdentity, writeGoLive } from '../../src/outbound/deliver/go-live.js';
 import { requestWakeUp } from '../../src/store/job-runs.js';
 import type { Store, Tx } from '../../src/store/store.js';
-import { useStore } from '../store/both-stores.js';
+import { useStore } from '../store/stores.js';
 import { insertSampleOrder } from '../support/change-sample-erp.js';
 import { type Lab, onBothLabs, useLab } from '../support/jobs/job-lab.js';
 import { expectAllAtService, expectAttemptsFor, expectOneBodyPerKey, statesOf } from '../support/jobs/service-of.js';

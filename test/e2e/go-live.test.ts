@@ -90,7 +90,7 @@ describe('Going live with a production service', function () {
   it('knows no standby on another machine where the store is a file', async () => {
     const run = await waybill.run('go-live', '--standby', '--yes');
     expect(run.code).to.equal(2);
-    expect(run.stderr).to.contain('one in MySQL or MariaDB');
+    expect(run.stderr).to.contain('one in PostgreSQL, MySQL or MariaDB');
   });
 
   it('is held again when the ERP database is another one', async () => {

@@ -154,7 +154,7 @@ onBothLabs('records that a recovery parked', (kit) => {
   });
 
   it('are adopted under the spelling of their key that is known, and stay the same records', async () => {
-    const loosely = (column: string) => (kit.dialect === 'sqlite' ? `(${column} COLLATE NOCASE)` : column);
+    const loosely = (column: string) => (kit.erpType === 'sqlite' ? `(${column} COLLATE NOCASE)` : column);
     const byNumber = {
       query: `SELECT ${loosely('o.order_no')} AS k, o.* FROM sales_orders o`,
       key: 'k',

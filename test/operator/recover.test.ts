@@ -1,5 +1,4 @@
 import { expect } from 'chai';
-import type { Connection, RowDataPacket } from 'mysql2/promise';
 import type { OrderRecord } from '../../src/model/record.js';
 import { confirmMessages } from '../../src/operator/confirm-held.js';
 import { recover } from '../../src/operator/recover.js';
@@ -9,6 +8,7 @@ import type { BindingRow } from '../../src/outbound/outbox/exported-bindings.js'
 import { createKey } from '../../src/outbound/outbox/idempotency-key.js';
 import { presumeSent } from '../../src/outbound/recovery/recover-messages.js';
 import type { Store, Tx } from '../../src/store/store.js';
+import { underWay } from '../store/stores.js';
 import { cancelSampleOrder, editSampleLine, insertSampleOrder, wallTimeNow } from '../support/change-sample-erp.js';
 import { askAsAnother } from '../support/jobs/ask-as-another.js';
 import { type Lab, type LabKit, onBothLabs } from '../support/jobs/job-lab.js';
@@ -63,7 +63,7 @@ onBothLabs('a store that was lost', (kit) => {
   }
 
   it('knows of an export also what was captured under another spelling of its key', async () => {
-    const loosely = (column: string) => (kit.dialect === 'sqlite' ? `(${column} COLLATE NOCASE)` : column);
+    const loosely = (column: string) => (kit.erpType === 'sqlite' ? `(${column} COLLATE NOCASE)` : column);
     const [customer, order] = [loosely('c.customer_no'), loosely('o.order_no')];
     const fields = { customer_code: 'id', name: 'name', country: 'country' };
     const byText = {
@@ -141,7 +141,7 @@ onBothLabs('a store that was lost', (kit) => {
     expect(await statesOf(kit)).to.deep.equal({ parked: 2, superseded: 1 });
   });
 
-  if (kit.dialect === 'mysql')
+  if (kit.dialect !== 'sqlite')
     it('judges also what a person lets go, in whatever moment of its end', async () => {
       const lab = await kit.start({ customers: 1, orders: 1 });
       const neighbour = await kit.connect();
@@ -149,9 +149,9 @@ onBothLabs('a store that was lost', (kit) => {
       await kit.store.transaction('as after a while', (tx) =>
         tx.run(`INSERT INTO outbox_message (entity, source_key, revision, operation, generation, content_hash, mapping_fingerprint,
                   state, next_attempt_at, captured_at, folded_key)
-                SELECT 'order', seq, 0, 'create', 0, '', '', 'superseded', 0, 0, seq FROM seq_1000_to_3000`),
+                SELECT 'order', seq, 0, 'create', 0, '', '', 'superseded', 0, 0, seq FROM ${kit.dialect === 'mysql' ? 'seq_1000_to_3000' : 'generate_series(1000, 3000) AS s (seq)'}`),
       );
-      await kit.rows('ANALYZE TABLE outbox_message');
+      await kit.rows(kit.dialect === 'mysql' ? 'ANALYZE TABLE outbox_message' : 'ANALYZE outbox_message');
       let statements = 1;
       for (let before = 0; before < statements; before++) {
         await kit.store.transaction('once more', (tx) =>
@@ -168,7 +168,10 @@ onBothLabs('a store that was lost', (kit) => {
           said ??= neighbour.transaction('let it go', (tx) =>
             confirmMessages(tx, [Number(id)], {}, 'send', 'a person looked', Date.now()),
           );
-          await Promise.race([said, waitFor('the person waits', () => neighbour.read('who waits', isConfirming))]);
+          await Promise.race([
+            said,
+            waitFor('the person waits', () => neighbour.read('who waits', (tx) => isConfirming(kit, tx))),
+          ]);
         };
         const store = withMethod(kit.store, 'transaction', (action, work) =>
           kit.store.transaction(action, (tx) => {
@@ -449,9 +452,7 @@ function inMidPage(kit: LabKit, isPast: string): { store: Store; hasRead: Promis
   const hasRead = new Promise<void>((resolve) => {
     read = resolve;
   });
-  const isWaiting =
-    "SELECT id FROM information_schema.processlist WHERE db=DATABASE() AND info LIKE 'SELECT%FROM lease%FOR UPDATE'";
-  const finds = async (database: Connection, sql: string) => (await database.query<RowDataPacket[]>(sql))[0].length > 0;
+  const isWaiting = underWay(kit, 'SELECT%FROM lease%FOR UPDATE');
   const store = withMethod(kit.store, 'transaction', (action, work) =>
     kit.store.transaction(action, async (tx) => {
       const result = await work(tx);
@@ -459,22 +460,17 @@ function inMidPage(kit: LabKit, isPast: string): { store: Store; hasRead: Promis
       read();
       // One after the other is all that SQLite can do.
       if (kit.dialect === 'sqlite') return result;
-      const { server, database } = kit.mariaDb;
-      const connection = await server.connect(database.database);
-      await waitFor(
-        'the recovery waits, or does not',
-        async () => (await finds(connection, isWaiting)) || finds(connection, isPast),
-      ).finally(() => connection.end());
+      const other = await kit.connect();
+      const finds = async (sql: string) => (await other.read('look', (look) => look.select(sql))).length > 0;
+      await waitFor('the recovery waits, or does not', async () => (await finds(isWaiting)) || finds(isPast));
       return result;
     }),
   );
   return { store, hasRead };
 }
 
-async function isConfirming(tx: Tx): Promise<boolean> {
-  const waiting =
-    "SELECT id FROM information_schema.processlist WHERE db=DATABASE() AND info LIKE 'SELECT%m.mapping_fingerprint%FOR UPDATE'";
-  return (await tx.select(waiting)).length > 0;
+async function isConfirming(kit: LabKit, tx: Tx): Promise<boolean> {
+  return (await tx.select(underWay(kit, 'SELECT%m.mapping_fingerprint%FOR UPDATE'))).length > 0;
 }
 
 /** The same transaction, with something that happens before each of its statements. */
@@ -490,6 +486,7 @@ function withHook(tx: Tx, before: () => Promise<unknown>): Tx {
     rows: then(tx.rows) as Tx['rows'],
     select: then(tx.select) as Tx['select'],
     run: then(tx.run),
+    insertNew: then(tx.insertNew),
     insertReturningId: then(tx.insertReturningId),
   };
 }

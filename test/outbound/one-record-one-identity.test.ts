@@ -4,6 +4,7 @@ import { recover } from '../../src/operator/recover.js';
 import type { BindingRow } from '../../src/outbound/outbox/exported-bindings.js';
 import type { ExportedRow } from '../../src/outbound/recovery/take-over-bindings.js';
 import type { Row } from '../../src/store/rows.js';
+import { underWay } from '../store/stores.js';
 import { insertSampleOrder } from '../support/change-sample-erp.js';
 import { type Lab, onBothLabs } from '../support/jobs/job-lab.js';
 import { each, exportRows, holdAsLost, loseEverything } from '../support/jobs/lost-store.js';
@@ -157,14 +158,16 @@ onBothLabs('one record of the ERP is one record of the service', (kit) => {
       begin = resolve;
     });
     const second = begun.then(() => actOnMessages({ ...lab.context, store: neighbour }, request, [ids[1]]));
-    const inLine =
-      "SELECT id FROM information_schema.processlist WHERE db=DATABASE() AND (info LIKE 'SELECT%FROM lease%FOR UPDATE' OR info LIKE 'INSERT INTO binding%')";
+    const inLine = ['SELECT%FROM lease%FOR UPDATE', 'INSERT INTO binding%'].map((like) => underWay(kit, like));
     const slow = withMethod(kit.store, 'transaction', async (what, work) =>
       kit.store.transaction(what, async (tx) => {
         const result = await work(tx);
         begin();
-        if (tx.dialect === 'mysql')
-          await waitFor('the other one stands in line', async () => (await tx.select(inLine)).length > 0);
+        if (tx.dialect.name !== 'sqlite')
+          await waitFor(
+            'the other one stands in line',
+            async () => (await tx.select(inLine.join(' UNION '))).length > 0,
+          );
         return result;
       }),
     );

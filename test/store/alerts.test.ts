@@ -2,9 +2,9 @@ import { expect } from 'chai';
 import { endAlert, markTold, openAlerts, postponeAlert, raiseAlert, untoldAlerts } from '../../src/store/alerts.js';
 import { listJobRuns, recordFailure, recordSuccess } from '../../src/store/job-runs.js';
 import type { Tx } from '../../src/store/store.js';
-import { onBothStores } from './both-stores.js';
+import { onEveryStore } from './stores.js';
 
-onBothStores('alerts', (kit) => {
+onEveryStore('alerts', (kit) => {
   const write = <T>(work: (tx: Tx) => Promise<T>) => kit.store.transaction('test', work);
   const untold = async (nowMs: number) =>
     (await write((tx) => untoldAlerts(tx, nowMs, 10))).map(({ cause, overAt }) => `${cause}${overAt ? ' over' : ''}`);
@@ -53,7 +53,7 @@ onBothStores('alerts', (kit) => {
   });
 });
 
-onBothStores('the record of runs', (kit) => {
+onEveryStore('the record of runs', (kit) => {
   it('counts failures in a row, since when and why, until one succeeds', async () => {
     const write = (work: (tx: Tx) => Promise<void>) => kit.store.transaction('test', work);
     await write((tx) => recordSuccess(tx, 'capture', 100));

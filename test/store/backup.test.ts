@@ -6,9 +6,9 @@ import { openStore } from '../../src/store/open-store.js';
 import { insertRows } from '../../src/store/rows.js';
 import type { Store } from '../../src/store/store.js';
 import { rewriteSealed } from '../support/sealed-file.js';
-import { onBothStores } from './both-stores.js';
+import { onEveryStore } from './stores.js';
 
-onBothStores('a copy of a store in use', (kit) => {
+onEveryStore('a copy of a store in use', (kit) => {
   const audit = 1_250;
   const fill = () =>
     kit.store.transaction('fill', async (tx) => {
@@ -63,7 +63,7 @@ onBothStores('a copy of a store in use', (kit) => {
     const into = kit.dialect === 'sqlite' ? { ...kit.settings, file } : await kit.emptyDatabase();
     const { store: copy } = await openStore(into as typeof kit.settings);
     try {
-      if (kit.dialect === 'mysql') expect(await restoreStore(copy, file)).to.equal(rows);
+      if (kit.dialect !== 'sqlite') expect(await restoreStore(copy, file)).to.equal(rows);
       const restored = await everything(copy);
       expect(restored.info).to.deep.equal(before.info);
       expect(restored.bindings).to.deep.equal(before.bindings);

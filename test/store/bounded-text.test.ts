@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { initialTables } from '../../src/store/migrations/1700000000000-initial.js';
 import { bounded, boundedText, insertRows, type Row, updateRows, upsertRows } from '../../src/store/rows.js';
-import { onBothStores } from './both-stores.js';
+import { onEveryStore } from './stores.js';
 
 const column = 'outbox_message.flag';
 
@@ -32,7 +32,7 @@ describe('texts bounded by their columns', () => {
   });
 });
 
-onBothStores('rows with texts of any length', (kit) => {
+onEveryStore('rows with texts of any length', (kit) => {
   const long = `${'x'}${'😀'.repeat(70_000)}`;
 
   for (const [table, definition] of Object.entries(initialTables)) {

@@ -6,9 +6,9 @@ import { expect } from 'chai';
 import { Lease, type LeaseAnswer, LeaseLost } from '../../src/store/lease.js';
 import type { Store } from '../../src/store/store.js';
 import { waitFor } from '../support/wait-for.js';
-import { onBothStores, useStore } from './both-stores.js';
+import { onEveryStore, useStore } from './stores.js';
 
-onBothStores('a lease', (kit) => {
+onEveryStore('a lease', (kit) => {
   const long = 60_000;
   const take = (holder: string, leaseMs = long, store: Store = kit.store) =>
     Lease.acquire(store, 'service', holder, leaseMs);

@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import { expect } from 'chai';
 import { requestWakeUp, takeWakeUps } from '../../src/store/job-runs.js';
 import { openStore, openStoreForReading } from '../../src/store/open-store.js';
-import { onBothStores, useStore } from './both-stores.js';
+import { onEveryStore, useStore } from './stores.js';
 
 const refusal = (work: Promise<unknown>): Promise<string> =>
   work.then(
@@ -11,7 +11,7 @@ const refusal = (work: Promise<unknown>): Promise<string> =>
     (error: Error) => error.message,
   );
 
-onBothStores('a store that is only looked at', (kit) => {
+onEveryStore('a store that is only looked at', (kit) => {
   it('is read as it is, beside whoever writes', async () => {
     await kit.store.transaction('write', (tx) => requestWakeUp(tx, 'pull', 'test', 1));
     const { store } = await openStoreForReading(kit.settings);

@@ -14,12 +14,12 @@ import { settle } from '../../src/outbound/outbox/message.js';
 import { insertMessages, type NewMessage } from '../../src/outbound/outbox/new-messages.js';
 import { promoteDependent } from '../../src/outbound/outbox/promote-dependent.js';
 import { doubtOlderEpochs, supersedeUnsent } from '../../src/outbound/outbox/transitions.js';
-import { onBothStores, useStore } from './both-stores.js';
+import { onEveryStore, onServers } from './stores.js';
 
 const all = { only: null };
 const now = 1_790_000_000_000;
 
-onBothStores('the outbox', (kit) => {
+onEveryStore('the outbox', (kit) => {
   const write = <T>(work: Parameters<typeof kit.store.transaction<T>>[1]) => kit.store.transaction('write', work);
 
   const message = (entity: 'customer' | 'order', sourceKey: string, more: Partial<NewMessage> = {}): NewMessage => {
@@ -628,9 +628,7 @@ onBothStores('the outbox', (kit) => {
   });
 });
 
-describe('the outbox on MariaDB', () => {
-  const kit = useStore('mysql');
-
+onServers('the outbox', (kit) => {
   it('lets nobody claim a message while capture decides about its successor', async () => {
     const body = JSON.stringify({ customer_code: '1', items: [] });
     const message: NewMessage = {

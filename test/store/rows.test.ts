@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import { insertRows, placeholders, updateRows, upsertRows } from '../../src/store/rows.js';
 import type { SqlValue } from '../../src/store/store.js';
-import { onBothStores } from './both-stores.js';
+import { onEveryStore } from './stores.js';
 
-onBothStores('writing many rows', (kit) => {
+onEveryStore('writing many rows', (kit) => {
   const write = <T>(work: Parameters<typeof kit.store.transaction<T>>[1]) => kit.store.transaction('write', work);
   const pause = (lane: string, more: Record<string, SqlValue> = {}) => ({
     lane,

@@ -6,12 +6,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { storeDataSource } from '../../src/store/data-source.js';
+import { sqlite } from '../../src/store/dialects/sqlite.js';
 import { openStore, openStoreForReading } from '../../src/store/open-store.js';
 import { mayRunAgain, type Store, type Tx } from '../../src/store/store.js';
 import { StoreError } from '../../src/store/store-error.js';
 import { readStoreInfo, writeStoreInfo } from '../../src/store/store-info.js';
 import { projectRoot } from '../support/project-root.js';
-import { onBothStores, settingsAround, useStore } from './both-stores.js';
+import { onEveryStore, onServers, settingsAround, useStore } from './stores.js';
 
 async function errorOf(run: () => Promise<unknown>): Promise<Error> {
   try {
@@ -28,7 +29,7 @@ const put = (tx: Tx, name: string, value: string) =>
 const factOf = async (store: Store, name: string) =>
   (await store.read('look', (tx) => tx.select('SELECT value FROM store_info WHERE name=?', [name])))[0]?.value ?? null;
 
-onBothStores('the store', (kit) => {
+onEveryStore('the store', (kit) => {
   it('names the columns of rows in camel case, and gives numbers as numbers', async () => {
     await kit.store.transaction('take a lease', (tx) =>
       tx.run("INSERT INTO lease (name, epoch, holder, expires_at) VALUES ('capture', 7, NULL, 1700000000000)"),
@@ -87,7 +88,7 @@ onBothStores('the store', (kit) => {
 
   it('does not let transactions of one process run into each other', async () => {
     await kit.store.transaction('begin', (tx) => put(tx, 'counter', '0'));
-    const lock = kit.dialect === 'mysql' ? ' FOR UPDATE' : '';
+    const lock = kit.store.dialect.forUpdate;
     const countUp = () =>
       kit.store.transaction('count', async (tx) => {
         const [row] = await tx.select(`SELECT value FROM store_info WHERE name='counter'${lock}`);
@@ -199,9 +200,8 @@ onBothStores('the store', (kit) => {
 
     const tableNames = async () => {
       const sql =
-        kit.dialect === 'sqlite'
-          ? "SELECT name FROM sqlite_master WHERE type='table' AND name NOT LIKE 'sqlite_%'"
-          : 'SELECT table_name AS name FROM information_schema.tables WHERE table_schema=DATABASE()';
+        kit.store.dialect.catalogue?.tables ??
+        "SELECT name FROM sqlite_master WHERE type='table' AND name NOT LIKE 'sqlite_%'";
       return ((await dataSource.query(sql)) as { name: string }[]).map(({ name }) => name);
     };
     const dataSource = await storeDataSource(settings).initialize();
@@ -315,10 +315,10 @@ describe('a store in a SQLite file', () => {
   it('waits ten seconds for it, and no longer', () => {
     const failed = (code: string) => ({ driverError: { code } });
     for (const code of ['SQLITE_BUSY', 'SQLITE_BUSY_SNAPSHOT', 'SQLITE_BUSY_RECOVERY']) {
-      expect(mayRunAgain(failed(code), 500, 9_999), code).to.equal(true);
-      expect(mayRunAgain(failed(code), 2, 10_000), code).to.equal(false);
+      expect(mayRunAgain(sqlite, failed(code), 500, 9_999), code).to.equal(true);
+      expect(mayRunAgain(sqlite, failed(code), 2, 10_000), code).to.equal(false);
     }
-    expect(mayRunAgain(failed('SQLITE_FULL'), 1, 0)).to.equal(false);
+    expect(mayRunAgain(sqlite, failed('SQLITE_FULL'), 1, 0)).to.equal(false);
   });
 
   it('is opened, to write and to look at it, beside a transaction of the same process', async () => {
@@ -347,8 +347,26 @@ describe('a store in a SQLite file', () => {
   });
 });
 
-describe('a store in MariaDB', () => {
-  const kit = useStore('mysql');
+/** What a test says to one of them. */
+const servers = {
+  mysql: {
+    shortLockWait: 'SET SESSION innodb_lock_wait_timeout=1',
+    usualLockWait: 'SET SESSION innodb_lock_wait_timeout=50',
+    cut: (user: string) => `KILL USER '${user}'@'127.0.0.1'`,
+  },
+  postgres: {
+    shortLockWait: "SET lock_timeout='1s'",
+    usualLockWait: "SET lock_timeout='50s'",
+    cut: (user: string) => `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename='${user}'`,
+  },
+};
+
+onServers('a store', (kit) => {
+  const connect = async (): Promise<{ query(sql: string): Promise<unknown>; end(): Promise<void> }> => {
+    const { server, database } = kit.dialect === 'postgres' ? kit.postgres : kit.mariaDb;
+    return server.connect(database.database);
+  };
+  const say = servers[kit.dialect as keyof typeof servers];
 
   it('runs a whole transaction again after a deadlock', async () => {
     await kit.store.transaction('begin', async (tx) => {
@@ -364,10 +382,10 @@ describe('a store in MariaDB', () => {
     const add = async (first: string, second: string) =>
       kit.store.transaction('lock crosswise', async (tx) => {
         runs++;
-        await tx.run('UPDATE store_info SET value=value+1 WHERE name=?', [first]);
+        await tx.run("UPDATE store_info SET value=CASE value WHEN '0' THEN '1' ELSE '2' END WHERE name=?", [first]);
         if (++waiting === 2) bothHold();
         await holding;
-        await tx.run('UPDATE store_info SET value=value+1 WHERE name=?', [second]);
+        await tx.run("UPDATE store_info SET value=CASE value WHEN '0' THEN '1' ELSE '2' END WHERE name=?", [second]);
       });
     await Promise.all([add('a', 'b'), add('b', 'a')]);
     expect(runs).to.equal(3);
@@ -376,7 +394,7 @@ describe('a store in MariaDB', () => {
 
   it('rolls back after a lock wait timeout, and keeps no half when it runs again', async () => {
     await kit.store.transaction('begin', (tx) => put(tx, 'held', '0'));
-    const blocker = await kit.mariaDb.server.connect(kit.mariaDb.database.database);
+    const blocker = await connect();
     await blocker.query('START TRANSACTION');
     await blocker.query("UPDATE store_info SET value='1' WHERE name='held'");
     let runs = 0;
@@ -384,9 +402,9 @@ describe('a store in MariaDB', () => {
       runs++;
       if (runs === 2) await blocker.query('COMMIT');
       await tx.run("INSERT INTO audit_log (at, event, actor, detail) VALUES (1, 'start', 'x', '{}')");
-      await tx.run('SET SESSION innodb_lock_wait_timeout=1');
+      await tx.run(say.shortLockWait);
       await tx.run("UPDATE store_info SET value='2' WHERE name='held'");
-      await tx.run('SET SESSION innodb_lock_wait_timeout=50');
+      await tx.run(say.usualLockWait);
     });
     await blocker.end();
     expect(runs).to.equal(2);
@@ -394,28 +412,11 @@ describe('a store in MariaDB', () => {
     expect(await kit.rows('SELECT COUNT(*) AS n FROM audit_log')).to.deep.equal([{ n: 1 }]);
   });
 
-  it('warns about a server that may lose what it acknowledged', async () => {
-    const root = await kit.mariaDb.server.connect();
-    try {
-      for (const [value, warnings] of [
-        [2, 1],
-        [0, 1],
-        [1, 0],
-      ] as const) {
-        await root.query(`SET GLOBAL innodb_flush_log_at_trx_commit=${value}`);
-        const opened = await openStore(kit.settings);
-        await opened.store.close();
-        expect(opened.warnings, `with ${value}`).to.have.length(warnings);
-        if (warnings > 0) expect(opened.warnings[0]).to.contain(`innodb_flush_log_at_trx_commit=${value}`);
-      }
-    } finally {
-      await root.query('SET GLOBAL innodb_flush_log_at_trx_commit=1');
-      await root.end();
-    }
-  });
-
   it('says where it tried, and no password, when the server is not there or refuses the account', async () => {
-    const settings = kit.settings as { type: 'mysql'; password: { reveal(): string } } & typeof kit.settings;
+    const settings = kit.settings as {
+      type: 'mysql' | 'postgres';
+      password: { reveal(): string };
+    } & typeof kit.settings;
     for (const wrong of [{ port: 1 }, { user: 'nobody' }]) {
       const error = await errorOf(() => openStore({ ...settings, ...wrong }));
       expect(error).to.be.instanceOf(StoreError);
@@ -451,9 +452,8 @@ describe('a store in MariaDB', () => {
 
   it('goes on after the server cut its connections', async () => {
     await kit.store.read('connect', (tx) => tx.select('SELECT 1'));
-    const root = await kit.mariaDb.server.connect();
-    const { user } = kit.settings as { user: string };
-    await root.query(`KILL USER '${user}'@'127.0.0.1'`);
+    const root = await connect();
+    await root.query(say.cut((kit.settings as { user: string }).user));
     await root.end();
     // The pool may hold several dead connections; each is met once at most.
     let failures = 0;
@@ -468,6 +468,82 @@ describe('a store in MariaDB', () => {
       if (++failures > 10) throw new Error('The store does not recover from cut connections.');
     }
     expect(await factOf(kit.store, 'after')).to.equal('1');
+  });
+});
+
+describe('a store in MariaDB', () => {
+  const kit = useStore('mysql');
+
+  it('warns about a server that may lose what it acknowledged', async () => {
+    const root = await kit.mariaDb.server.connect();
+    try {
+      for (const [value, warnings] of [
+        [2, 1],
+        [0, 1],
+        [1, 0],
+      ] as const) {
+        await root.query(`SET GLOBAL innodb_flush_log_at_trx_commit=${value}`);
+        const opened = await openStore(kit.settings);
+        await opened.store.close();
+        expect(opened.warnings, `with ${value}`).to.have.length(warnings);
+        if (warnings > 0) expect(opened.warnings[0]).to.contain(`innodb_flush_log_at_trx_commit=${value}`);
+      }
+    } finally {
+      await root.query('SET GLOBAL innodb_flush_log_at_trx_commit=1');
+      await root.end();
+    }
+  });
+});
+
+describe('a store in PostgreSQL', () => {
+  const kit = useStore('postgres');
+
+  it('warns about a server that may lose what it acknowledged', async () => {
+    const { database } = kit.postgres;
+    for (const setting of ['off', 'on']) {
+      await database.query(`ALTER ROLE ${database.user} SET synchronous_commit=${setting}`);
+      const opened = await openStore(kit.settings);
+      await opened.store.close();
+      expect(opened.warnings.join(), setting).to.equal(
+        setting === 'on'
+          ? ''
+          : "The store's server has synchronous_commit=off: a power cut may lose what was acknowledged. Set it to on.",
+      );
+    }
+  });
+
+  it('commits nothing of a transaction in which a statement failed, although its error was caught', async () => {
+    const error = await errorOf(() =>
+      kit.store.transaction('write a test', async (tx) => {
+        await put(tx, 'a', '1');
+        await tx.run('INSERT INTO no_such_table VALUES (1)').catch(() => undefined);
+      }),
+    );
+    expect(error.message).to.contain('no_such_table');
+    expect(await factOf(kit.store, 'a')).to.equal(null);
+  });
+
+  it('keeps its sessions in UTC, and ends statements and transactions that take too long', async () => {
+    const names = ['timezone', 'statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout'];
+    const rows = await kit.rows(`SELECT ${names.map((name) => `current_setting('${name}') AS ${name}`)}`);
+    expect(rows).to.deep.equal([
+      { timezone: 'UTC', statement_timeout: '10min', lock_timeout: '50s', idle_in_transaction_session_timeout: '5s' },
+    ]);
+  });
+
+  it('numbers parameters, but no question mark in a text', async () => {
+    const sql = "SELECT ? AS a, 'why? it''s ?' AS b, ? AS c";
+    expect(await kit.rows(sql, ['1', '?'])).to.deep.equal([{ a: '1', b: "why? it's ?", c: '?' }]);
+  });
+
+  it('writes only what a connection may that is to read', async () => {
+    const { store } = await openStoreForReading(kit.settings);
+    try {
+      const error = await errorOf(() => store.transaction('write', (tx) => put(tx, 'a', '1')));
+      expect(error.message).to.contain('read-only transaction');
+    } finally {
+      await store.close();
+    }
   });
 });
 

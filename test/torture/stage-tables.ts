@@ -1,3 +1,5 @@
+import { type StoreType, triggerSql } from './store-witness.js';
+
 export const webhookSecret = 'canary-webhook-secret-31b9';
 
 /** Where the ERP is told what became of its orders. */
@@ -18,14 +20,12 @@ export const asideTables = ['sales_orders', 'sales_order_lines'].map(
 );
 
 /** Where a store keeps, for the invariants, what was pruned; no daemon knows of it. */
-export function pruneWitnessSql(dialect: 'sqlite' | 'mysql'): string[] {
+export function pruneWitnessSql(dialect: StoreType): string[] {
   return ['outbox_message', 'attempt'].flatMap((table) => {
     const copy = `INSERT INTO torture_pruned_${table} SELECT * FROM ${table} WHERE id=OLD.id`;
     return [
       `CREATE TABLE torture_pruned_${table} AS SELECT * FROM ${table} WHERE 1=0`,
-      dialect === 'sqlite'
-        ? `CREATE TRIGGER torture_prunes_${table} BEFORE DELETE ON ${table} FOR EACH ROW BEGIN ${copy}; END`
-        : `CREATE TRIGGER torture_prunes_${table} BEFORE DELETE ON ${table} FOR EACH ROW ${copy}`,
+      triggerSql(dialect, `prunes_${table}`, `BEFORE DELETE ON ${table}`, null, copy),
     ];
   });
 }

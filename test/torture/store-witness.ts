@@ -1,3 +1,8 @@
+import type { StoreSettings } from '../../src/config/sections/store.js';
+
+/** As the settings call it. */
+export type StoreType = StoreSettings['type'];
+
 /** What happened in the store, in the order in which it was written: noted by triggers, so that no code of ours is believed. */
 export interface WitnessEvent {
   seq: number;
@@ -26,15 +31,64 @@ const columns =
   'what, at_ms, message_id, attempt_id, entity, source_key, old_state, new_state, old_first_sent, new_first_sent, old_park_class, old_due, epoch, lease_epoch, text';
 
 /** The statements that put the witness into a store whose schema is there. */
-export function witnessSql(dialect: 'sqlite' | 'mysql'): string[] {
+export function witnessSql(dialect: StoreType): string[] {
   return [witnessTable(dialect), ...witnessTriggers(dialect)];
 }
 
+interface Words {
+  id: string;
+  end: string;
+  /** Run once the table has its first rows. */
+  afterRows: readonly string[];
+  now: string;
+  differs(a: string, b: string): string;
+  /** @param body a statement */
+  trigger(name: string, event: string, when: string | null, body: string): string;
+}
+
+/** How each database says it; in words of our own, so that a mistake of the dialects is not made here again. */
+const words: Record<StoreType, Words> = {
+  sqlite: {
+    id: 'INTEGER PRIMARY KEY AUTOINCREMENT',
+    end: '',
+    afterRows: [],
+    now: "CAST(ROUND((julianday('now') - 2440587.5) * 86400000) AS INTEGER)",
+    differs: (a, b) => `${a} IS NOT ${b}`,
+    trigger: (name, event, when, body) =>
+      `CREATE TRIGGER ${name} ${event} FOR EACH ROW ${when ? `WHEN ${when}` : ''} BEGIN ${body}; END`,
+  },
+  mysql: {
+    id: 'BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY',
+    end: ' ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin',
+    afterRows: [],
+    now: "(TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', UTC_TIMESTAMP(3)) DIV 1000)",
+    differs: (a, b) => `NOT (${a} <=> ${b})`,
+    trigger: (name, event, when, body) =>
+      `CREATE TRIGGER ${name} ${event} FOR EACH ROW BEGIN ${when ? `IF ${when} THEN ${body}; END IF` : body}; END`,
+  },
+  postgres: {
+    id: 'BIGSERIAL PRIMARY KEY',
+    end: '',
+    afterRows: [
+      "SELECT setval('torture_witness_seq_seq', COALESCE((SELECT MAX(seq) FROM torture_witness), 0) + 1, false)",
+    ],
+    now: '(EXTRACT(EPOCH FROM statement_timestamp())*1000)::bigint',
+    differs: (a, b) => `${a} IS DISTINCT FROM ${b}`,
+    trigger: (name, event, when, body) =>
+      `CREATE FUNCTION ${name}() RETURNS trigger LANGUAGE plpgsql AS
+        $$BEGIN ${body}; IF TG_OP='DELETE' THEN RETURN OLD; END IF; RETURN NEW; END$$;
+       CREATE TRIGGER ${name} ${event} FOR EACH ROW ${when ? `WHEN (${when})` : ''} EXECUTE FUNCTION ${name}()`,
+  },
+};
+
+/** A trigger that runs `body` for each row. @param event as in `AFTER UPDATE ON lease` */
+export function triggerSql(dialect: StoreType, name: string, event: string, when: string | null, body: string): string {
+  return words[dialect].trigger(`torture_${name}`, event, when, body);
+}
+
 /** Where the witness writes. */
-export function witnessTable(dialect: 'sqlite' | 'mysql'): string {
-  const sqlite = dialect === 'sqlite';
-  const id = sqlite ? 'INTEGER PRIMARY KEY AUTOINCREMENT' : 'BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY';
-  const end = sqlite ? '' : ' ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin';
+export function witnessTable(dialect: StoreType): string {
+  const { id, end } = words[dialect];
   return `CREATE TABLE torture_witness (
       seq ${id}, what VARCHAR(20) NOT NULL, at_ms BIGINT NOT NULL, message_id BIGINT NULL, attempt_id BIGINT NULL, entity VARCHAR(16) NULL,
       source_key VARCHAR(255) NULL, old_state VARCHAR(12) NULL, new_state VARCHAR(12) NULL, old_first_sent BIGINT NULL,
@@ -42,21 +96,13 @@ export function witnessTable(dialect: 'sqlite' | 'mysql'): string {
 }
 
 /** What notes it there. */
-export function witnessTriggers(dialect: 'sqlite' | 'mysql'): string[] {
-  const sqlite = dialect === 'sqlite';
-  const now = sqlite
-    ? "CAST(ROUND((julianday('now') - 2440587.5) * 86400000) AS INTEGER)"
-    : "(TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', UTC_TIMESTAMP(3)) DIV 1000)";
+export function witnessTriggers(dialect: StoreType): string[] {
+  const { now, differs } = words[dialect];
   const lease = "(SELECT epoch FROM lease WHERE name='service')";
-  const differs = (a: string, b: string) => (sqlite ? `${a} IS NOT ${b}` : `NOT (${a} <=> ${b})`);
-  const trigger = (name: string, event: string, when: string | null, values: string) => {
-    const insert = `INSERT INTO torture_witness (${columns}) VALUES (${values})`;
-    if (sqlite)
-      return `CREATE TRIGGER torture_${name} AFTER ${event} FOR EACH ROW ${when ? `WHEN ${when}` : ''} BEGIN ${insert}; END`;
-    const body = when ? `IF ${when} THEN ${insert}; END IF` : insert;
-    return `CREATE TRIGGER torture_${name} AFTER ${event} FOR EACH ROW BEGIN ${body}; END`;
-  };
+  const trigger = (name: string, event: string, when: string | null, values: string) =>
+    triggerSql(dialect, name, `AFTER ${event}`, when, `INSERT INTO torture_witness (${columns}) VALUES (${values})`);
   return [
+    ...words[dialect].afterRows,
     trigger(
       'message_new',
       'INSERT ON outbox_message',

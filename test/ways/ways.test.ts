@@ -9,7 +9,7 @@ import { startSandbox } from '../../src/lab/sandbox/start-sandbox.js';
 import { deliver } from '../../src/outbound/deliver/deliver.js';
 import type { ServiceLease } from '../../src/outbound/deliver/service-lease.js';
 import { eventually, Installation } from '../e2e/installation.js';
-import { useStore } from '../store/both-stores.js';
+import { useStore } from '../store/stores.js';
 import { insertSampleOrder } from '../support/change-sample-erp.js';
 import { ExecutedFiles } from '../support/executed-files.js';
 import { type Lab, useLab, withServiceLease } from '../support/jobs/job-lab.js';

@@ -1,14 +1,22 @@
 import { z } from 'zod';
-import { mysqlPort, serverConnection } from './database-server.js';
+import { mysqlPort, postgresPort, serverConnection } from './database-server.js';
 import { text, variants } from './value-types.js';
 
-const storeKind = 'Kind of database. sqlite: a file, nothing to install. mysql: MySQL or MariaDB, also for a standby.';
+const storeKind =
+  'Kind of database. sqlite: a file, nothing to install. mysql (MySQL or MariaDB) and postgres: on a server, also for a standby.';
 
 const witnessFile = text
   .optional()
   .describe(
     'File outside the store that remembers how far the store had come, so that a lost or restored store is noticed. Keep it out of the store’s backups. Default: in a folder `witness` beside the SQLite file, or in data/witness under the working folder, named after the store. A relative path works as in store.file.',
   );
+
+const meanings = {
+  host: 'Server of the store.',
+  database: 'Name of the store’s database; it belongs to Waybill alone.',
+  user: 'Account that owns the store’s tables.',
+  credential: 'store',
+};
 
 export const storeSettings = variants(
   'Where Waybill keeps what it knows: outbox, bindings, audit.',
@@ -24,12 +32,12 @@ export const storeSettings = variants(
     }),
     z.strictObject({
       type: z.literal('mysql').describe(storeKind),
-      ...serverConnection(mysqlPort, {
-        host: 'Server of the store.',
-        database: 'Name of the store’s database; it belongs to Waybill alone.',
-        user: 'Account that owns the store’s tables.',
-        credential: 'store',
-      }),
+      ...serverConnection(mysqlPort, meanings),
+      witnessFile,
+    }),
+    z.strictObject({
+      type: z.literal('postgres').describe(storeKind),
+      ...serverConnection(postgresPort, meanings),
       witnessFile,
     }),
   ]),

@@ -45,9 +45,10 @@ async function takeOff(tx: Tx, invoiceNo: string, status: string | null, nowMs: 
   );
   if (left > 0) return `no longer listed: ${status ?? 'the service has no such invoice'}`;
   // A pull took it off first, and nothing had said yet what became of it.
+  if (status === null) return null;
   const learnt = await tx.run(
-    'UPDATE invoice SET left_status=?, last_listed_at=? WHERE invoice_no=? AND left_status IS NULL AND ? IS NOT NULL',
-    [status, nowMs, invoiceNo, status],
+    'UPDATE invoice SET left_status=?, last_listed_at=? WHERE invoice_no=? AND left_status IS NULL',
+    [status, nowMs, invoiceNo],
   );
   return learnt > 0 ? `it had left already: ${status}` : null;
 }
@@ -61,10 +62,10 @@ async function list(tx: Tx, invoice: Invoice, nowMs: number): Promise<string | n
             OR unlisted_at IS NOT NULL OR drop_held_at IS NOT NULL)`,
     [customer_code, amount, due_date, status, nowMs, invoice_no, amount, due_date, status, customer_code],
   );
-  const added = await tx.run(
-    `${tx.insertIgnore} invoice (invoice_no, customer_code, amount, due_date, status, first_listed_at, last_listed_at)
+  const isNew = await tx.insertNew(
+    `INSERT INTO invoice (invoice_no, customer_code, amount, due_date, status, first_listed_at, last_listed_at)
      VALUES (?,?,?,?,?,?,?)`,
     [invoice_no, customer_code, amount, due_date, status, nowMs, nowMs],
   );
-  return changed + added > 0 ? `listed as ${status}` : null;
+  return changed > 0 || isNew ? `listed as ${status}` : null;
 }

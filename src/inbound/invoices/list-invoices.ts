@@ -65,7 +65,7 @@ async function sheet(tx: Tx, which: string, limit: number): Promise<InvoiceSheet
       ORDER BY due_date, invoice_no LIMIT ${Math.trunc(limit)}`,
   );
   const [all] = await tx.rows<{ count: number; sum: string | null }>(
-    `SELECT COUNT(*) AS count, CAST(SUM(amount) AS CHAR) AS sum FROM invoice WHERE unlisted_at IS NULL AND ${which}`,
+    `SELECT COUNT(*) AS count, ${tx.dialect.asText('SUM(amount)')} AS sum FROM invoice WHERE unlisted_at IS NULL AND ${which}`,
   );
   return { rows, count: all?.count ?? 0, sum: all?.sum ?? '0' };
 }

@@ -1,4 +1,4 @@
-import { insertRows, placeholders } from '../../store/rows.js';
+import { insertRows, placeholders, updateFrom } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { markFoundDue } from '../../store/write-back-due.js';
 
@@ -11,8 +11,8 @@ const staged = 'SELECT * FROM invoice_staging WHERE is_newest=1 AND malformed IS
 /** What invoices' own reads say is due; they stand in no list of the service. */
 const stagedOwnReads = `${staged} AND list_state=''`;
 
-const differs = `(i.amount<>s.amount OR i.due_date<>s.due_date OR i.status<>s.status
-    OR COALESCE(i.customer_code,'')<>COALESCE(s.customer_code,'') OR i.unlisted_at IS NOT NULL OR i.missed_at IS NOT NULL)`;
+const differs = `(t.amount<>v.amount OR t.due_date<>v.due_date OR t.status<>v.status
+    OR COALESCE(t.customer_code,'')<>COALESCE(v.customer_code,'') OR t.unlisted_at IS NOT NULL OR t.missed_at IS NOT NULL)`;
 
 /** A condition on `invoice`: the pull met it. */
 export const isStaged =
@@ -34,21 +34,26 @@ export const isDropped = `unlisted_at IS NULL AND (${hasLeft} OR (${listIsProven
  */
 export async function swapInvoices(tx: Tx, nowMs: number, isHeld = false) {
   const due = isHeld ? stagedOwnReads : staged;
-  const changed =
-    tx.dialect === 'sqlite'
-      ? await tx.run(
-          `UPDATE invoice AS i SET customer_code=s.customer_code, amount=s.amount, due_date=s.due_date, status=s.status,
-                  last_listed_at=?, unlisted_at=NULL, missed_at=NULL, left_status=NULL
-             FROM (${due}) AS s WHERE s.invoice_no=i.invoice_no AND ${differs}`,
-          [nowMs],
-        )
-      : await tx.run(
-          `UPDATE invoice AS i JOIN (${due}) AS s ON s.invoice_no=i.invoice_no
-              SET i.customer_code=s.customer_code, i.amount=s.amount, i.due_date=s.due_date, i.status=s.status,
-                  i.last_listed_at=?, i.unlisted_at=NULL, i.missed_at=NULL, i.left_status=NULL
-            WHERE ${differs}`,
-          [nowMs],
-        );
+  const changed = await updateFrom(
+    tx,
+    'invoice',
+    {
+      set: {
+        customer_code: 'v.customer_code',
+        amount: 'v.amount',
+        due_date: 'v.due_date',
+        status: 'v.status',
+        last_listed_at: '?',
+        unlisted_at: 'NULL',
+        missed_at: 'NULL',
+        left_status: 'NULL',
+      },
+      source: due,
+      on: 'v.invoice_no=t.invoice_no',
+      where: differs,
+    },
+    [nowMs],
+  );
   const added = await tx.run(
     `INSERT INTO invoice (invoice_no, customer_code, amount, due_date, status, first_listed_at, last_listed_at)
      SELECT s.invoice_no, s.customer_code, s.amount, s.due_date, s.status, ?, ? FROM (${due}) s

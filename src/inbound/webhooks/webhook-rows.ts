@@ -18,11 +18,11 @@ export interface StoredEvent extends WebhookEvent {
  * @returns false: it is a repetition: one with this id is there, or is not handled yet
  */
 export async function insertEvent(tx: Tx, event: WebhookEvent, nowMs: number): Promise<boolean> {
-  const inserted = await tx.run(
-    `${tx.insertIgnore} webhook_event (event_id, type, about, subject, state, received_at) VALUES (?,?,?,?,'pending',?)`,
+  const isNew = await tx.insertNew(
+    `INSERT INTO webhook_event (event_id, type, about, subject, state, received_at) VALUES (?,?,?,?,'pending',?)`,
     [event.id, event.type, event.about, event.subject, nowMs],
   );
-  if (inserted > 0 || !event.isNameless) return inserted > 0;
+  if (isNew || !event.isNameless) return isNew;
   const before = await tx.value<string>(`SELECT state FROM webhook_event WHERE event_id=?${tx.forUpdate}`, [event.id]);
   // Later by a millisecond at least, so that a read under way for the event before does not end this one.
   await tx.run(

@@ -38,13 +38,11 @@ interface TallyRow {
 
 /** Adds what was counted in memory since the last time: forged requests cost the store nothing. */
 export async function addToTally(tx: Tx, counts: ReadonlyMap<string, number>, nowMs: number): Promise<void> {
+  const { onTaken, inserted } = tx.dialect;
   for (const [name, number] of counts)
     await tx.run(
-      tx.dialect === 'sqlite'
-        ? `INSERT INTO webhook_tally (name, number, last_at) VALUES (?,?,?)
-             ON CONFLICT (name) DO UPDATE SET number=number+excluded.number, last_at=excluded.last_at`
-        : `INSERT INTO webhook_tally (name, number, last_at) VALUES (?,?,?)
-             ON DUPLICATE KEY UPDATE number=number+VALUES(number), last_at=VALUES(last_at)`,
+      `INSERT INTO webhook_tally (name, number, last_at) VALUES (?,?,?)
+         ${onTaken(['name'])} number=webhook_tally.number+${inserted('number')}, last_at=${inserted('last_at')}`,
       [name, number, nowMs],
     );
 }

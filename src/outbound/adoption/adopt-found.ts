@@ -71,8 +71,8 @@ async function adoptFound(
 
   const messages = await tx.rows(
     `SELECT m.id, m.revision, m.operation, m.generation, m.state, m.first_sent_at, m.content_hash, m.mapping_fingerprint,
-            m.identity, b.record
-       FROM outbox_message m LEFT JOIN message_body b ON b.message_id=m.id
+            m.identity, (SELECT b.record FROM message_body b WHERE b.message_id=m.id) AS record
+       FROM outbox_message m
       WHERE m.entity='customer' AND m.source_key=?
         AND m.revision>=(SELECT o.revision FROM outbox_message o WHERE o.id=?) ORDER BY m.revision${tx.forUpdate}`,
     [create.sourceKey, create.id],

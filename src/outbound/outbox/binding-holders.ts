@@ -132,7 +132,7 @@ export async function unprovenTwin(
     questions.push([
       fields.map(([field]) => field).join(' and '),
       `${select} ${unbound} JOIN message_body y ON y.message_id=t.id
-        WHERE ${mayBeThere} ${says.map(() => 'AND INSTR(y.record, ?)>0').join(' ')} ${first}`,
+        WHERE ${mayBeThere} ${says.map(() => `AND ${tx.dialect.contains('y.record', '?')}`).join(' ')} ${first}`,
       ...says,
     ]);
   for (const [shares, sql, ...parameters] of questions) {

@@ -1,20 +1,17 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { dialectOfSource } from '../dialects/dialects.js';
 
 /**
- * The schema. One text for both databases; what differs is a parameter of `tables`.
+ * The schema. One text for all databases; what differs is a parameter of `tables`, or translated (`schemaWords`).
  * Times are milliseconds since 1970 (UTC). Source keys are compared byte by byte.
  */
 export class Initial1700000000000 implements MigrationInterface {
   name = 'Initial1700000000000';
 
   async up(runner: QueryRunner): Promise<void> {
-    const sqlite = runner.connection.options.type === 'better-sqlite3';
-    const definitions = sqlite
-      ? tables('INTEGER PRIMARY KEY AUTOINCREMENT', 'TEXT')
-      : tables('BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY', 'MEDIUMTEXT');
-    const end = sqlite ? '' : ` ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=${await exactCollation(runner)}`;
-    for (const [name, columns] of Object.entries(definitions))
-      await runner.query(`CREATE TABLE ${name} (${columns})${end}`);
+    const { id, longText, columns, end } = await dialectOfSource(runner.connection).schemaWords(runner);
+    for (const [name, definition] of Object.entries(tables(id, longText)))
+      await runner.query(`CREATE TABLE ${name} (${columns(definition)})${end}`);
     for (const index of indexes) await runner.query(`CREATE INDEX ${index}`);
   }
 
@@ -212,14 +209,3 @@ const indexes = [
   'write_back_row_due ON write_back_row (kind, next_try_at)',
   'write_back_due_kind ON write_back_due (kind, id)',
 ];
-
-/**
- * Byte by byte and with every trailing space: under `utf8mb4_bin` the keys `A` and `A ` are one. MariaDB and MySQL have
- * different names for it; very old servers have none.
- */
-async function exactCollation(runner: QueryRunner): Promise<string> {
-  const rows: { name: string }[] = await runner.query(
-    "SELECT collation_name AS name FROM information_schema.collations WHERE collation_name IN ('utf8mb4_nopad_bin', 'utf8mb4_0900_bin')",
-  );
-  return rows[0]?.name ?? 'utf8mb4_bin';
-}

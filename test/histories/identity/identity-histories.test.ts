@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { onBothStores } from '../../store/both-stores.js';
+import { onBothStores } from '../../store/stores.js';
 import { history, type Step } from './identity-step.js';
 import { IdentityWorld } from './identity-world.js';
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { type PullResult, pull } from '../../../src/inbound/invoices/pull.js';
-import { useStore } from '../../store/both-stores.js';
+import { useStore } from '../../store/stores.js';
 import { type Lab, useLab, withServiceLease } from '../../support/jobs/job-lab.js';
 
 /** `WAYBILL_PULL_RUNS=200` makes as many. */

@@ -5,7 +5,7 @@ import { missedInvoices } from '../../../src/inbound/invoices/own-read.js';
 import { clearStaging, endGroup, stageOwnRead, stagePage } from '../../../src/inbound/invoices/staging.js';
 import { noteNewStates, swapInvoices } from '../../../src/inbound/invoices/swap-invoices.js';
 import type { Invoice } from '../../../src/model/record.js';
-import { onBothStores } from '../../store/both-stores.js';
+import { onBothStores } from '../../store/stores.js';
 
 onBothStores('the invoice list', (kit) => {
   const invoice = (no: string, more: Partial<Invoice> = {}): Invoice => ({

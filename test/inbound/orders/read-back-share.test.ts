@@ -5,7 +5,7 @@ import { readOrdersBack } from '../../../src/inbound/orders/read-back.js';
 import { deliver } from '../../../src/outbound/deliver/deliver.js';
 import { ServiceClient } from '../../../src/service/service-client.js';
 import { insertRows } from '../../../src/store/rows.js';
-import { useStore } from '../../store/both-stores.js';
+import { useStore } from '../../store/stores.js';
 import { injectedService } from '../../support/jobs/injected-service.js';
 import { useLab, withServiceLease } from '../../support/jobs/job-lab.js';
 import { VirtualClock } from '../../support/virtual-clock.js';

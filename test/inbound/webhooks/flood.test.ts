@@ -7,7 +7,7 @@ import { webhookHandler } from '../../../src/inbound/webhooks/receive-webhooks.j
 import type { WebhookRequest } from '../../../src/inbound/webhooks/verify.js';
 import { seededRandom } from '../../../src/lab/seeded-random.js';
 import { KnownSecrets } from '../../../src/model/secret.js';
-import { useStore } from '../../store/both-stores.js';
+import { useStore } from '../../store/stores.js';
 import { useLab, withServiceLease } from '../../support/jobs/job-lab.js';
 import { otherSecret, paidEvent, standardRequest, standardSecret } from './sign.js';
 

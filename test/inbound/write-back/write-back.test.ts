@@ -16,7 +16,7 @@ import { liveIdentity, writeGoLive } from '../../../src/outbound/deliver/go-live
 import { openAlerts } from '../../../src/store/alerts.js';
 import { Lease } from '../../../src/store/lease.js';
 import { markDue } from '../../../src/store/write-back-due.js';
-import { onBothStores, type StoreKit, useStore } from '../../store/both-stores.js';
+import { onBothStores, type StoreKit, useStore } from '../../store/stores.js';
 import { type Lab, type LabOptions, useLab, withServiceLease } from '../../support/jobs/job-lab.js';
 import { waitFor } from '../../support/wait-for.js';
 

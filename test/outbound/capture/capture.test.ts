@@ -6,7 +6,7 @@ import { readCursor, sweepAtNextPass } from '../../../src/store/cursors.js';
 import { pauseLane, resumeLane } from '../../../src/store/lane-pauses.js';
 import { Lease, LeaseLost } from '../../../src/store/lease.js';
 import { oneOfEachBadRow } from '../../lab/sample-erp/one-of-each-bad-row.js';
-import { useStore } from '../../store/both-stores.js';
+import { useStore } from '../../store/stores.js';
 import { editSampleLine, insertSampleOrder, wallTimeNow } from '../../support/change-sample-erp.js';
 import { type Lab, type LabKit, onBothLabs, useLab } from '../../support/jobs/job-lab.js';
 

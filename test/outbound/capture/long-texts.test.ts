@@ -48,7 +48,7 @@ onBothLabs('texts that are longer than their columns', (kit) => {
 
   it('a customer whose code has 600 characters waits for a person, and the others are sent', async () => {
     const lab = await kit.start({ customers: 2, orders: 3 });
-    if (kit.dialect === 'mysql') await lab.changeErp('ALTER TABLE customers MODIFY customer_no TEXT');
+    if (kit.erpType === 'mysql') await lab.changeErp('ALTER TABLE customers MODIFY customer_no TEXT');
     await lab.changeErp('UPDATE customers SET customer_no=? WHERE id=1', ['K'.repeat(600)]);
     await lab.capture();
     await lab.deliver();
@@ -64,7 +64,7 @@ onBothLabs('texts that are longer than their columns', (kit) => {
   it('a change time of 200 characters stops no page', async () => {
     const lab = await kit.start({ customers: 1, orders: 3 });
     await lab.changeErp(
-      kit.dialect === 'mysql'
+      kit.erpType === 'mysql'
         ? 'ALTER TABLE sales_orders MODIFY updated_at VARCHAR(300)'
         : 'ALTER TABLE sales_orders ADD COLUMN unused TEXT',
     );

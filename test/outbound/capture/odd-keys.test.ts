@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { useStore } from '../../store/both-stores.js';
+import { useStore } from '../../store/stores.js';
 import { cancelSampleOrder, editSampleLine, insertSampleOrder, wallTimeNow } from '../../support/change-sample-erp.js';
 import { type Lab, type LabKit, onBothLabs, useLab } from '../../support/jobs/job-lab.js';
 import { expectAllAtService, statesOf } from '../../support/jobs/service-of.js';

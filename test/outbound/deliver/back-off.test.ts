@@ -5,7 +5,7 @@ import { pull } from '../../../src/inbound/invoices/pull.js';
 import { deliver } from '../../../src/outbound/deliver/deliver.js';
 import type { ServiceLease } from '../../../src/outbound/deliver/service-lease.js';
 import { ServiceClient } from '../../../src/service/service-client.js';
-import { useStore } from '../../store/both-stores.js';
+import { useStore } from '../../store/stores.js';
 import { type Lab, useLab, withServiceLease } from '../../support/jobs/job-lab.js';
 import { VirtualClock } from '../../support/virtual-clock.js';
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { StoreError } from '../../../src/store/store-error.js';
-import { useStore } from '../../store/both-stores.js';
+import { useStore } from '../../store/stores.js';
 import { useLab } from '../../support/jobs/job-lab.js';
 import { expectAllAtService, expectAttemptsFor, expectOneBodyPerKey, statesOf } from '../../support/jobs/service-of.js';
 import { waitFor } from '../../support/wait-for.js';

@@ -3,7 +3,7 @@ import { pull } from '../../../src/inbound/invoices/pull.js';
 import { deliver } from '../../../src/outbound/deliver/deliver.js';
 import { ServiceClient } from '../../../src/service/service-client.js';
 import { resumeLane } from '../../../src/store/lane-pauses.js';
-import { useStore } from '../../store/both-stores.js';
+import { useStore } from '../../store/stores.js';
 import { injectedService, type Outage } from '../../support/jobs/injected-service.js';
 import { type LabOptions, useLab, withServiceLease } from '../../support/jobs/job-lab.js';
 import { pausesOf, statesOf } from '../../support/jobs/service-of.js';

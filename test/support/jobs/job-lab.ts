@@ -25,7 +25,7 @@ import { ServiceLease } from '../../../src/outbound/deliver/service-lease.js';
 import { ServiceClient } from '../../../src/service/service-client.js';
 import { systemClock } from '../../../src/store/clock.js';
 import type { Store } from '../../../src/store/store.js';
-import { onBothStores, type StoreKit } from '../../store/both-stores.js';
+import { onBothStores, onEveryStore, type StoreKit } from '../../store/stores.js';
 import { openSqlite, type SqliteFile } from '../sqlite-file.js';
 import { type MariaDbHandle, useMariaDb } from '../use-mariadb.js';
 import { type PostgresHandle, usePostgres } from '../use-postgres.js';
@@ -73,9 +73,14 @@ interface Tree {
   [name: string]: unknown;
 }
 
+/** As `onEveryStore`. The ERP is in the same kind of database as the store, or a SQLite file beside a PostgreSQL store. */
+export function onEveryLab(title: string, define: (kit: LabKit) => void): void {
+  onEveryStore(title, (kit) => define(useLab(kit, kit.dialect === 'mysql' ? 'mysql' : 'sqlite')));
+}
+
 /** Defines the block twice: a SQLite store with a SQLite ERP, and a MariaDB store with a MariaDB ERP. */
 export function onBothLabs(title: string, define: (kit: LabKit) => void): void {
-  onBothStores(title, (kit) => define(useLab(kit)));
+  onBothStores(title, (kit) => define(useLab(kit, kit.dialect === 'mysql' ? 'mysql' : 'sqlite')));
 }
 
 /** @param erpType of another kind than the store's, which it has unless one is given */

@@ -6,7 +6,7 @@ import {
 } from '../../../src/outbound/outbox/exported-bindings.js';
 import { insertRows, type Row } from '../../../src/store/rows.js';
 import { writeStoreInfo } from '../../../src/store/store-info.js';
-import type { StoreKit } from '../../store/both-stores.js';
+import type { StoreKit } from '../../store/stores.js';
 
 const tables = ['outbox_message', 'message_body', 'binding', 'closed_binding', 'capture_cursor', 'attempt'];
 

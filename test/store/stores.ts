@@ -2,9 +2,12 @@ import { join } from 'node:path';
 import { settingsFrom } from '../../src/config/load-settings.js';
 import type { StoreSettings } from '../../src/config/sections/store.js';
 import { openStore } from '../../src/store/open-store.js';
-import type { Dialect, SqlValue, Store } from '../../src/store/store.js';
+import type { SqlValue, Store } from '../../src/store/store.js';
 import { type TempDir, useTempDir } from '../support/temp-dir.js';
 import { type MariaDbHandle, useMariaDb } from '../support/use-mariadb.js';
+import { type PostgresHandle, usePostgres } from '../support/use-postgres.js';
+
+type Dialect = StoreSettings['type'];
 
 /** A store of its own for the tests of a describe block, empty before each of them. */
 export interface StoreKit {
@@ -15,6 +18,8 @@ export interface StoreKit {
   readonly folder: string;
   /** The server of a MariaDB store. */
   readonly mariaDb: MariaDbHandle;
+  /** The server of a PostgreSQL store. */
+  readonly postgres: PostgresHandle;
   /** Another connection to the same database, as another process would have it; closed after the test. */
   connect(): Promise<Store>;
   /** Forgets everything, as before each test. */
@@ -25,10 +30,30 @@ export interface StoreKit {
   rows(sql: string, parameters?: readonly SqlValue[]): Promise<any[]>;
 }
 
-/** One contract, two databases: defines the block once on SQLite and once on MariaDB. */
+const names = { sqlite: 'SQLite', mysql: 'MariaDB', postgres: 'PostgreSQL' };
+
+/** Others than a suite names, to try it there: `TEST_STORES=postgres npx mocha dist/test/…`. */
+const wanted = process.env.TEST_STORES?.split(',');
+
+export function eachStore(stores: readonly Dialect[], define: (store: Dialect, name: string) => void): void {
+  for (const store of (wanted ?? stores) as Dialect[]) define(store, names[store]);
+}
+
+/** One contract, three databases: for what is about the store's own SQL. */
+export function onEveryStore(title: string, define: (kit: StoreKit) => void): void {
+  eachStore(['sqlite', 'mysql', 'postgres'], (store, name) =>
+    describe(`${title} (${name})`, () => define(useStore(store))),
+  );
+}
+
+/** Defines the block once on MariaDB and once on PostgreSQL. */
+export function onServers(title: string, define: (kit: StoreKit) => void): void {
+  eachStore(['mysql', 'postgres'], (store, name) => describe(`${title} (${name})`, () => define(useStore(store))));
+}
+
+/** Defines the block once on SQLite and once on MariaDB: for what uses the store, and has its ERP in the same kind of database. */
 export function onBothStores(title: string, define: (kit: StoreKit) => void): void {
-  describe(`${title} (SQLite)`, () => define(useStore('sqlite')));
-  describe(`${title} (MariaDB)`, () => define(useStore('mysql')));
+  eachStore(['sqlite', 'mysql'], (store, name) => describe(`${title} (${name})`, () => define(useStore(store))));
 }
 
 const tables = [
@@ -60,10 +85,19 @@ const tables = [
   'write_back_target',
 ];
 
+/** SQL that finds statements of this store that are under way; of a database on a server. @param like what they look like */
+export function underWay({ dialect }: StoreKit, like: string): string {
+  return dialect === 'postgres'
+    ? `SELECT pid FROM pg_stat_activity WHERE datname=current_database() AND state='active' AND query LIKE '${like}'`
+    : `SELECT id FROM information_schema.processlist WHERE db=DATABASE() AND info LIKE '${like}'`;
+}
+
 /** Called inside a describe block. */
 export function useStore(dialect: Dialect): StoreKit {
   const folder = useTempDir();
   const mariaDb = dialect === 'mysql' ? useMariaDb() : null;
+  const postgres = dialect === 'postgres' ? usePostgres() : null;
+  const server = mariaDb ?? postgres;
   const connections: Store[] = [];
   const drops: (() => Promise<void>)[] = [];
   let opened: Store | undefined;
@@ -84,8 +118,8 @@ export function useStore(dialect: Dialect): StoreKit {
   const kit: StoreKit = {
     dialect,
     get settings() {
-      return mariaDb
-        ? mysqlSettings(mariaDb.database)
+      return server
+        ? serverSettings(dialect, server.database)
         : storeSettings({ type: 'sqlite', file: folder.file('store.sqlite') });
     },
     get store() {
@@ -96,8 +130,12 @@ export function useStore(dialect: Dialect): StoreKit {
       return folder.path;
     },
     get mariaDb() {
-      if (!mariaDb) throw new Error('This store is a SQLite file.');
+      if (!mariaDb) throw new Error('This store is not in MariaDB.');
       return mariaDb;
+    },
+    get postgres() {
+      if (!postgres) throw new Error('This store is not in PostgreSQL.');
+      return postgres;
     },
     async connect() {
       const { store } = await openStore(kit.settings);
@@ -110,10 +148,10 @@ export function useStore(dialect: Dialect): StoreKit {
         await tx.run("DELETE FROM store_info WHERE name<>'incarnation'");
       }),
     async emptyDatabase() {
-      if (!mariaDb) return storeSettings({ type: 'sqlite', file: emptyFile(folder, ++databases) });
-      const database = await mariaDb.server.createDatabase();
+      if (!server) return storeSettings({ type: 'sqlite', file: emptyFile(folder, ++databases) });
+      const database = await server.server.createDatabase();
       drops.push(() => database.drop());
-      return mysqlSettings(database);
+      return serverSettings(dialect, database);
     },
     rows: (sql, parameters) => kit.store.read('look', (tx) => tx.select(sql, parameters)),
   };
@@ -132,8 +170,8 @@ interface Account {
   password: string;
 }
 
-function mysqlSettings({ host, port, database, user, password }: Account): StoreSettings {
-  return storeSettings({ type: 'mysql', host, port, database, user, password });
+function serverSettings(type: Dialect, { host, port, database, user, password }: Account): StoreSettings {
+  return storeSettings({ type, host, port, database, user, password });
 }
 
 /** Checked as a configuration is. */

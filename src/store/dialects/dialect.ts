@@ -1,0 +1,105 @@
+import type { DataSource, DataSourceOptions, QueryRunner } from 'typeorm';
+import type { StoreSettings } from '../../config/sections/store.js';
+
+export type SqlValue = string | number | null;
+
+/** What the driver said of a failure; drivers fill different parts of it. */
+export interface DriverError {
+  name?: string;
+  message?: string;
+  code?: string;
+  errno?: number;
+  fatal?: boolean;
+  severity?: string;
+}
+
+/** The rows that an UPDATE takes its values from. Its parameters stand in `source` or in `set`, never in both. */
+export interface UpdateFrom {
+  /** Column → expression over `source`, whose alias is `v`; the table's own alias is `t`. */
+  set: Readonly<Record<string, string>>;
+  /** A SELECT. */
+  source: string;
+  on: string;
+  where: string;
+}
+
+/** How the columns of the schema are written, which stands once for all databases. */
+export interface SchemaWords {
+  id: string;
+  longText: string;
+  /** Puts the words of this database in the place of those that all others understand. */
+  columns(definition: string): string;
+  /** What follows the brackets of CREATE TABLE. */
+  end: string;
+}
+
+/** How a logical copy finds the tables; both statements yield the column `name`. */
+export interface Catalogue {
+  tables: string;
+  /** The columns of a table's primary key, in order. Its one parameter is the table. */
+  keyColumns: string;
+  /** What to run after rows of a table with the key `id` have come with theirs, where the counter does not follow by itself. */
+  moveCounter(table: string): string | null;
+}
+
+/**
+ * All in which one database differs from another as a store. SQL that stands elsewhere is understood by each of them; a further
+ * database is one more file in this folder, its line in `dialects.ts`, and its settings.
+ */
+export interface StoreDialect {
+  readonly name: StoreSettings['type'];
+  /** What TypeORM calls it. */
+  readonly driver: DataSourceOptions['type'];
+  /** So many transactions at once; others wait in line here, not in the driver. */
+  readonly connections: number;
+  options(settings: StoreSettings, readOnly: boolean): DataSourceOptions;
+  /** How messages call it, e.g. `waybill@db.example:5432/waybill`. */
+  place(settings: StoreSettings): string;
+  /** Limits each session from its next use on: called once the schema is up to date. */
+  limitSessions?(dataSource: DataSource): void;
+
+  readonly begin: readonly string[];
+  /** All that is read until the end shows one moment. Null: the copy is made by the database itself, page by page. */
+  readonly beginSnapshot: readonly string[] | null;
+  /** Whether a statement that fails takes its whole transaction with it: a COMMIT would then roll back, and not say so. */
+  readonly failureEndsTransaction: boolean;
+  /** Statements that take and release a lock of all sessions on this database; the first yields `taken`. Null: BEGIN takes one. */
+  readonly migrationLock: { take: string; release: string } | null;
+
+  /** See `Tx`. */
+  readonly forUpdate: string;
+  readonly skipLocked: string;
+  readonly nowMs: string;
+  /** What to run after personal data was deleted, so that no log of the database keeps it. */
+  readonly afterErasing: string | null;
+  /** A statement with `?` for its parameters, as the driver takes it. */
+  bind(sql: string): string;
+  /** The parameter as the driver takes it. */
+  parameter(value: SqlValue): SqlValue;
+  /** An INSERT that passes over rows whose key is taken. */
+  insertNew(insert: string): string;
+  /** Follows an INSERT, and comes before the assignments for rows whose key is taken. */
+  onTaken(keys: readonly string[]): string;
+  /** In these assignments: the value that the INSERT has for a column. */
+  inserted(column: string): string;
+  readonly returningId: string;
+  insertedId(result: { raw: unknown; records: readonly { id: unknown }[] }): number;
+  /** A SELECT of so many rows of parameters. @param typeOf a column's type as the schema writes it */
+  parameterRows(columns: readonly string[], count: number, typeOf: (column: string) => string): string;
+  updateFrom(table: string, update: UpdateFrom): string;
+  /** A whole number, however large, as text. */
+  asText(expression: string): string;
+  /** Whether a text holds another; upper and lower case are two things. */
+  contains(text: string, part: string): string;
+
+  schemaWords(runner: QueryRunner): Promise<SchemaWords>;
+  readonly catalogue: Catalogue | null;
+  /** What a power cut may cost; null where nothing that was acknowledged. */
+  durabilityWarning(dataSource: DataSource): Promise<string | null>;
+
+  /** Whether all of a transaction may run again: a few times (another one was in the way), or as long as another process writes. */
+  retry(error: DriverError): 'a few times' | 'patiently' | null;
+  isUnreachable(error: DriverError): boolean;
+  /** What to do about a connection that could not be made secure. */
+  tlsHint(error: DriverError): string | undefined;
+}

@@ -1,0 +1,153 @@
+import type { DataSourceOptions, QueryRunner } from 'typeorm';
+import type { StoreSettings } from '../../config/sections/store.js';
+import { mysqlTransport } from '../../model/mysql-transport.js';
+import type { StoreDialect } from './dialect.js';
+import { unionOfParameters } from './standard-sql.js';
+
+/** The pool lets go of a connection after this time without use; the server has to wait longer than that. */
+const poolIdleMs = 5_000;
+
+/**
+ * How long the server keeps a session that says nothing, in seconds. A process that is frozen, or cut off from the
+ * store, in the middle of a transaction holds its row locks, and no other process could take over until the server let go:
+ * by default after eight hours. MariaDB (10.3 and newer) tells a session inside a transaction from one that rests.
+ */
+const limits = 'SET SESSION wait_timeout=10 /*M!100300 , SESSION idle_transaction_timeout=5 */';
+
+interface Session {
+  query(sql: string, done: (error: unknown) => void): void;
+}
+
+/** Deadlock, lock wait timeout, snapshot conflict: the server asks for the whole transaction again (field notes, InnoDB). */
+const retryableErrnos = new Set([1213, 1205, 1020]);
+
+const unreachable =
+  /^(ECONN|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENOTFOUND|EAI_AGAIN|PROTOCOL_|ER_ACCESS_DENIED|ER_DBACCESS_DENIED|ER_BAD_DB|ER_SERVER_SHUTDOWN|ER_CON_COUNT|HANDSHAKE_)/;
+
+/** The name of a lock counts for the whole server, and has 64 characters at most. */
+const lockName = "CONCAT('waybill ', MD5(DATABASE()))";
+
+/** MySQL and MariaDB. */
+export const mysql: StoreDialect = {
+  name: 'mysql',
+  driver: 'mysql',
+  connections: 6,
+  options(settings): DataSourceOptions {
+    const { database, user, password, ...place } = serverOf(settings);
+    const transport = mysqlTransport(place);
+    return {
+      type: 'mysql',
+      host: transport.host,
+      port: transport.port,
+      ...('ssl' in transport ? { ssl: transport.ssl } : {}),
+      database,
+      username: user,
+      password: password?.reveal(),
+      charset: 'utf8mb4',
+      connectTimeout: 10_000,
+      supportBigNumbers: true,
+      bigNumberStrings: false,
+      dateStrings: true,
+      extra: {
+        ...('stream' in transport ? { stream: transport.stream } : {}),
+        // Sums of whole numbers; the store has no DECIMAL column.
+        decimalNumbers: true,
+        connectionLimit: 6,
+        // Below the limit, or the driver never looks for idle connections.
+        maxIdle: 5,
+        idleTimeout: poolIdleMs,
+        enableKeepAlive: true,
+        keepAliveInitialDelay: 10_000,
+      },
+    };
+  },
+  place(settings) {
+    const { user, host, port, database } = serverOf(settings);
+    return `${user}@${host}:${port}/${database}`;
+  },
+  limitSessions(dataSource) {
+    const { pool } = dataSource.driver as unknown as {
+      pool: { on(event: 'acquire', listener: (session: Session) => void): void };
+    };
+    const limited = new WeakSet<Session>();
+    pool.on('acquire', (session) => {
+      if (limited.has(session)) return;
+      limited.add(session);
+      // Commands of one connection stand in line, so this one comes first. A connection that is broken says so to its user.
+      session.query(limits, () => undefined);
+    });
+  },
+
+  begin: ['SET TRANSACTION ISOLATION LEVEL READ COMMITTED', 'START TRANSACTION'],
+  beginSnapshot: [
+    'SET TRANSACTION ISOLATION LEVEL REPEATABLE READ',
+    'START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY',
+  ],
+  failureEndsTransaction: false,
+  migrationLock: { take: `SELECT GET_LOCK(${lockName}, 60) AS taken`, release: `SELECT RELEASE_LOCK(${lockName})` },
+
+  forUpdate: ' FOR UPDATE',
+  skipLocked: ' FOR UPDATE SKIP LOCKED',
+  // From UTC: in the hour that comes twice in autumn, UNIX_TIMESTAMP(NOW()) can't tell the second from the first.
+  nowMs: "(TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', UTC_TIMESTAMP(3)) DIV 1000)",
+  afterErasing: null,
+  bind: (sql) => sql,
+  parameter: (value) => value,
+  insertNew: (insert) => insert.replace(/^\s*INSERT INTO/, 'INSERT IGNORE INTO'),
+  onTaken: () => 'ON DUPLICATE KEY UPDATE',
+  inserted: (column) => `VALUES(${column})`,
+  returningId: '',
+  insertedId: ({ raw }) => Number((raw as { insertId: number }).insertId),
+  parameterRows: unionOfParameters,
+  updateFrom(table, { set, source, on, where }) {
+    const assignments = Object.entries(set).map(([column, value]) => `t.${column}=${value}`);
+    return `UPDATE ${table} AS t JOIN (${source}) AS v ON ${on} SET ${assignments.join(',')} WHERE ${where}`;
+  },
+  asText: (expression) => `CAST(${expression} AS CHAR)`,
+  contains: (text, part) => `INSTR(${text}, ${part})>0`,
+
+  schemaWords: async (runner) => ({
+    id: 'BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY',
+    longText: 'MEDIUMTEXT',
+    columns: (definition) => definition,
+    end: ` ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=${await exactCollation(runner)}`,
+  }),
+  catalogue: {
+    tables:
+      "SELECT table_name AS name FROM information_schema.tables WHERE table_schema=DATABASE() AND table_type='BASE TABLE' ORDER BY table_name",
+    keyColumns:
+      "SELECT column_name AS name FROM information_schema.key_column_usage WHERE table_schema=DATABASE() AND table_name=? AND constraint_name='PRIMARY' ORDER BY ordinal_position",
+    moveCounter: () => null,
+  },
+  async durabilityWarning(dataSource) {
+    const [row] = await dataSource.query('SELECT @@innodb_flush_log_at_trx_commit AS flush');
+    if (Number(row?.flush) === 1) return null;
+    return `The store's server has innodb_flush_log_at_trx_commit=${row?.flush}: a power cut may lose what was acknowledged. Set it to 1.`;
+  },
+
+  retry: ({ errno }) => (retryableErrnos.has(errno ?? 0) ? 'a few times' : null),
+  // A connection that the server has closed meanwhile is refused by the driver itself, without a code.
+  isUnreachable: ({ code, fatal }) => fatal === true || unreachable.test(code ?? ''),
+  tlsHint({ code }) {
+    if (code === 'HANDSHAKE_NO_SSL_SUPPORT')
+      return 'Switch TLS on at the server, or set store.tls.mode: off where everything may be read on the way.';
+    if (code !== 'HANDSHAKE_SSL_ERROR') return undefined;
+    return 'Compare the certificate of the server with store.tls.caFile and store.tls.serverName.';
+  },
+};
+
+function serverOf(settings: StoreSettings) {
+  if (settings.type !== 'mysql') throw new Error(`${settings.type} is no MySQL.`);
+  return settings;
+}
+
+/**
+ * Byte by byte and with every trailing space: under `utf8mb4_bin` the keys `A` and `A ` are one. MariaDB and MySQL have
+ * different names for it; very old servers have none.
+ */
+async function exactCollation(runner: QueryRunner): Promise<string> {
+  const rows: { name: string }[] = await runner.query(
+    "SELECT collation_name AS name FROM information_schema.collations WHERE collation_name IN ('utf8mb4_nopad_bin', 'utf8mb4_0900_bin')",
+  );
+  return rows[0]?.name ?? 'utf8mb4_bin';
+}

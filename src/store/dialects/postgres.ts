@@ -1,0 +1,169 @@
+import { types } from 'pg';
+import type { DataSource, DataSourceOptions } from 'typeorm';
+import type { StoreSettings } from '../../config/sections/store.js';
+import { postgresTransport } from '../../model/postgres-transport.js';
+import type { StoreDialect } from './dialect.js';
+import { standardSql } from './standard-sql.js';
+
+/**
+ * How each session begins. A process that is frozen, or cut off from the store, in the middle of a transaction holds its row
+ * locks: the server ends it after five seconds. Waiting for a lock, and any one statement, has an end as well.
+ */
+const session = [
+  'idle_in_transaction_session_timeout=5s',
+  'lock_timeout=50s',
+  'statement_timeout=10min',
+  'timezone=UTC',
+  'client_encoding=UTF8',
+  'standard_conforming_strings=on',
+];
+
+/** Serialization failure, deadlock, lock timeout: the server asks for the whole transaction again. */
+const retryable = new Set(['40001', '40P01', '55P03']);
+
+/** Of the connection: classes 08 and 28, no such database, too many sessions, shut down or starting, idle for too long. */
+const unreachable = /^(ECONN|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENOTFOUND|EAI_AGAIN|08|28|3D000|53300|57P0|25P03)/;
+
+/** What pg, its pool and TypeORM say without a code of a connection that could not be made, or is gone. */
+const unreachableWords =
+  /Connection terminated|timeout expired|timeout exceeded when trying to connect|not queryable|does not support SSL|Query runner already released/i;
+
+/** Certificates that Node refuses, and what OpenSSL says of a handshake. */
+const tlsCodes = /^(ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO)/;
+
+const lockKey = "hashtext('waybill ' || current_schema())";
+
+/** `count` and the sum of a BIGINT column are wider than a number; the store's stay below 2^53. Comparisons are 1 and 0, as elsewhere. */
+const parsers = new Map<number, (text: string) => unknown>([
+  [types.builtins.INT8, toNumber],
+  [types.builtins.NUMERIC, toNumber],
+  [types.builtins.BOOL, (text) => (text === 't' ? 1 : 0)],
+]);
+
+function toNumber(text: string): number | string {
+  const number = Number(text);
+  return Number.isInteger(number) && !Number.isSafeInteger(number) ? text : number;
+}
+
+export const postgres: StoreDialect = {
+  name: 'postgres',
+  driver: 'postgres',
+  connections: 6,
+  options(settings, readOnly): DataSourceOptions {
+    const { database, user, password, ...place } = serverOf(settings);
+    const { host, port, ssl } = postgresTransport(place);
+    const limits = readOnly ? [...session, 'default_transaction_read_only=on'] : session;
+    return {
+      type: 'postgres',
+      host,
+      port,
+      database,
+      username: user,
+      // Without one, the driver would look for PGPASSWORD and ~/.pgpass.
+      password: password?.reveal() ?? (() => ''),
+      applicationName: 'waybill',
+      connectTimeoutMS: 10_000,
+      installExtensions: false,
+      // A connection that breaks while it rests is dropped from the pool; the next one to need it opens another.
+      poolErrorHandler: () => undefined,
+      extra: {
+        ssl,
+        // One more than transactions at once: a copy of the store is made beside them.
+        max: 7,
+        idleTimeoutMillis: 5_000,
+        keepAlive: true,
+        keepAliveInitialDelayMillis: 10_000,
+        options: limits.map((limit) => `-c ${limit}`).join(' '),
+        types: {
+          getTypeParser: (oid: number, format?: 'text') => parsers.get(oid) ?? types.getTypeParser(oid, format),
+        },
+      },
+    };
+  },
+  place(settings) {
+    const { user, host, port, database } = serverOf(settings);
+    return `${user}@${host}:${port}/${database}`;
+  },
+
+  begin: ['BEGIN ISOLATION LEVEL READ COMMITTED'],
+  beginSnapshot: ['BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY'],
+  failureEndsTransaction: true,
+  migrationLock: {
+    take: `SELECT 1 AS taken FROM (SELECT pg_advisory_lock(${lockKey})) AS waited`,
+    release: `SELECT pg_advisory_unlock(${lockKey})`,
+  },
+
+  forUpdate: ' FOR UPDATE',
+  skipLocked: ' FOR UPDATE SKIP LOCKED',
+  // Not now(), which stands still during a transaction.
+  nowMs: 'CAST(EXTRACT(EPOCH FROM clock_timestamp())*1000 AS BIGINT)',
+  afterErasing: null,
+  bind: numbered,
+  // The store has whole numbers only; other databases round by themselves.
+  parameter: (value) => (typeof value === 'number' ? Math.round(value) : value),
+  ...standardSql,
+  returningId: ' RETURNING id',
+  insertedId: ({ records }) => Number(records[0]?.id),
+  /** A list of VALUES: a UNION of as many rows takes eighty times as long. The first row says of which types all are. */
+  parameterRows(columns, count, typeOf) {
+    const first = `(${columns.map((column) => `CAST(? AS ${/CHAR|TEXT/.test(typeOf(column)) ? 'TEXT' : 'BIGINT'})`).join(',')})`;
+    const other = `(${columns.map(() => '?').join(',')})`;
+    const rows = [first, ...Array.from({ length: count - 1 }, () => other)];
+    return `SELECT * FROM (VALUES ${rows.join(',')}) AS r (${columns.join(',')})`;
+  },
+  contains: (text, part) => `STRPOS(${text}, ${part})>0`,
+
+  schemaWords: async () => ({
+    id: 'BIGINT GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY',
+    longText: 'TEXT',
+    columns: inPostgresWords,
+    end: '',
+  }),
+  catalogue: {
+    tables:
+      "SELECT table_name AS name FROM information_schema.tables WHERE table_schema=current_schema() AND table_type='BASE TABLE' ORDER BY table_name",
+    keyColumns: `SELECT k.column_name AS name FROM information_schema.table_constraints c
+        JOIN information_schema.key_column_usage k ON k.constraint_schema=c.constraint_schema AND k.constraint_name=c.constraint_name
+       WHERE c.table_schema=current_schema() AND c.table_name=? AND c.constraint_type='PRIMARY KEY' ORDER BY k.ordinal_position`,
+    moveCounter: (table) => `SELECT setval(pg_get_serial_sequence('${table}', 'id'), MAX(id)) FROM ${table}`,
+  },
+  async durabilityWarning(dataSource: DataSource) {
+    const names = ['fsync', 'synchronous_commit', 'full_page_writes'];
+    const [row] = await dataSource.query(`SELECT ${names.map((name) => `current_setting('${name}') AS ${name}`)}`);
+    const off = names.filter((name) => row?.[name] === 'off').map((name) => `${name}=off`);
+    if (off.length === 0) return null;
+    return `The store's server has ${off.join(' and ')}: a power cut may lose what was acknowledged. Set it to on.`;
+  },
+
+  retry: ({ code }) => (retryable.has(code ?? '') ? 'a few times' : null),
+  isUnreachable: ({ code, severity, message }) =>
+    severity === 'FATAL' ||
+    unreachable.test(code ?? '') ||
+    tlsCodes.test(code ?? '') ||
+    unreachableWords.test(message ?? ''),
+  tlsHint({ code, message }) {
+    if (/does not support SSL/.test(message ?? ''))
+      return 'Switch TLS on at the server, or set store.tls.mode: off where everything may be read on the way.';
+    if (!tlsCodes.test(code ?? '')) return undefined;
+    return 'Compare the certificate of the server with store.tls.caFile and store.tls.serverName.';
+  },
+};
+
+/** Numbers the parameters, except for what stands in quotes. */
+function numbered(sql: string): string {
+  let count = 0;
+  return sql.replace(/'[^']*'|\?/g, (token) => (token === '?' ? `$${++count}` : token));
+}
+
+/** Text is compared byte by byte, and sorted so, whatever the language of the database. */
+function inPostgresWords(definition: string): string {
+  return definition
+    .replace(/\bTINYINT\b/g, 'SMALLINT')
+    .replace(/\b(?:VAR)?CHAR\((\d+)\)/g, 'VARCHAR($1) COLLATE "C"')
+    .replace(/\bTEXT\b/g, 'TEXT COLLATE "C"');
+}
+
+function serverOf(settings: StoreSettings) {
+  if (settings.type !== 'postgres') throw new Error(`${settings.type} is no PostgreSQL.`);
+  return settings;
+}

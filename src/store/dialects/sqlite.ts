@@ -1,0 +1,85 @@
+import { chmodSync, closeSync, mkdirSync, openSync } from 'node:fs';
+import { dirname } from 'node:path';
+import type { DataSourceOptions } from 'typeorm';
+import type { StoreSettings } from '../../config/sections/store.js';
+import { sqliteDriver } from '../../sqlite.js';
+import type { StoreDialect } from './dialect.js';
+import { standardSql, unionOfParameters } from './standard-sql.js';
+
+export const sqlite: StoreDialect = {
+  name: 'sqlite',
+  driver: 'better-sqlite3',
+  connections: 1,
+  options(settings, readOnly): DataSourceOptions {
+    const file = fileOf(settings);
+    if (!readOnly) createPrivateFile(file);
+    return {
+      type: 'better-sqlite3',
+      driver: sqliteDriver(),
+      database: file,
+      // For the opening only: afterwards `Store` waits, and timers and sockets go on meanwhile.
+      timeout: 10_000,
+      ...(readOnly ? { readonly: true, fileMustExist: true } : {}),
+      prepareDatabase: (database: { pragma(text: string): unknown }) => {
+        if (!readOnly) database.pragma('journal_mode = WAL');
+        database.pragma('busy_timeout = 0');
+        if (readOnly) return;
+        // In WAL mode only FULL makes a commit survive a power cut.
+        database.pragma('synchronous = FULL');
+        database.pragma('foreign_keys = ON');
+        // Pruned and forgotten data must not stay in the free pages of the file.
+        database.pragma('secure_delete = ON');
+        // In KiB. The driver takes 16 MB, which a store fills that has become large, and is hardly faster for it.
+        database.pragma('cache_size = -4000');
+      },
+    };
+  },
+  place: fileOf,
+
+  // With the write lock: a transaction that reads first and writes later can be refused at once.
+  begin: ['BEGIN IMMEDIATE'],
+  beginSnapshot: null,
+  failureEndsTransaction: false,
+  migrationLock: null,
+
+  // The transaction holds the write lock already.
+  forUpdate: '',
+  skipLocked: '',
+  nowMs: `CAST(ROUND((julianday('now') - 2440587.5) * 86400000) AS INTEGER)`,
+  // The write-ahead log still holds the pages as they were.
+  afterErasing: 'PRAGMA wal_checkpoint(TRUNCATE)',
+  bind: (sql) => sql,
+  parameter: (value) => value,
+  ...standardSql,
+  returningId: '',
+  insertedId: ({ raw }) => Number(raw),
+  parameterRows: unionOfParameters,
+  contains: (text, part) => `INSTR(${text}, ${part})>0`,
+
+  schemaWords: async () => ({
+    id: 'INTEGER PRIMARY KEY AUTOINCREMENT',
+    longText: 'TEXT',
+    columns: (definition) => definition,
+    end: '',
+  }),
+  catalogue: null,
+  durabilityWarning: async () => null,
+
+  // Another process writes, restores the log after a crash, or has written since this one read: SQLITE_BUSY_SNAPSHOT and the like.
+  retry: ({ code }) => (code?.startsWith('SQLITE_BUSY') ? 'patiently' : null),
+  isUnreachable: ({ code }) => code?.startsWith('SQLITE_CANTOPEN') ?? false,
+  tlsHint: () => undefined,
+};
+
+function fileOf(settings: StoreSettings): string {
+  if (settings.type !== 'sqlite') throw new Error(`${settings.type} is no SQLite.`);
+  return settings.file;
+}
+
+/** Creates the file with mode 0600 before anything is written into it: order data is private. */
+function createPrivateFile(file: string): void {
+  if (file === ':memory:') return;
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+  closeSync(openSync(file, 'a', 0o600));
+  chmodSync(file, 0o600);
+}
