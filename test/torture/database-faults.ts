@@ -1,19 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { RowDataPacket } from 'mysql2/promise';
-import type { MariaDb } from '../support/mariadb.js';
 import { openSqlite } from '../support/sqlite-file.js';
+import type { DatabaseServer, Session } from './database-server.js';
 import type { Stage } from './stage.js';
 import { until } from './until.js';
-
-type Connection = Awaited<ReturnType<MariaDb['connect']>>;
 
 /** Somebody else holds a lock for so long that Waybill has to wait for it, or to give up. */
 export async function holdLock(stage: Stage, forMs: number): Promise<void> {
   if (stage.server === null) return holdFile(stage, forMs);
   for (let tries = 0; tries < 4; tries++) {
     let isFelt = false;
-    await atServer(stage, async (connection) => {
-      isFelt = await holdRows(connection, forMs);
+    await atServer(stage, async (session, server) => {
+      isFelt = await holdRows(session, server, forMs);
     });
     if (!isFelt) continue;
     stage.coverage.count('fault:database-lock');
@@ -22,18 +19,18 @@ export async function holdLock(stage: Stage, forMs: number): Promise<void> {
 }
 
 /** @returns whether anybody had to wait */
-async function holdRows(connection: Connection, forMs: number): Promise<boolean> {
-  await connection.query('START TRANSACTION');
+async function holdRows(session: Session, server: DatabaseServer, forMs: number): Promise<boolean> {
+  await session.query('START TRANSACTION');
   // Waiting for the lease, nothing is written yet; waiting for an attempt, half of the outcome is.
   const rows =
     forMs % 2 === 0
       ? "SELECT * FROM lease WHERE name='service' FOR UPDATE"
       : 'SELECT id FROM attempt WHERE verdict IS NULL AND message_id IS NOT NULL FOR UPDATE';
-  const isLocked = await until(2_000, async () => (await select(connection, rows)).length > 0, 5);
+  const isLocked = await until(2_000, async () => (await session.query(rows)).length > 0, 5);
   const [isFelt] = isLocked
-    ? await Promise.all([until(forMs, () => someoneWaits(connection), 20), sleep(Math.max(forMs, 1_250))])
+    ? await Promise.all([until(forMs, () => someoneWaits(session, server), 20), sleep(Math.max(forMs, 1_250))])
     : [false];
-  await connection.query('ROLLBACK');
+  await session.query('ROLLBACK');
   return isFelt;
 }
 
@@ -80,30 +77,16 @@ async function holdFileOnce({ storeFile, crew }: Stage, forMs: number): Promise<
 export async function crossLocks(stage: Stage): Promise<void> {
   for (let tries = 0; tries < 12; tries++) {
     let isVictim = false;
-    await atServer(stage, async (connection) => {
-      await connection.query(
-        'CREATE DATABASE IF NOT EXISTS torture; CREATE TABLE IF NOT EXISTS torture.weight (n INT) ENGINE=InnoDB',
-      );
-      const before = await statusOf(connection, 'Innodb_deadlocks');
-      await connection.query('START TRANSACTION');
-      // The heavier transaction survives, and that is to be this one.
-      await connection.query('INSERT INTO torture.weight SELECT seq FROM seq_1_to_300');
-      const locked = await until(
-        1_500,
-        async () =>
-          (
-            await select(
-              connection,
-              "SELECT id FROM outbox_message WHERE state='sending' ORDER BY id DESC LIMIT 8 FOR UPDATE",
-            )
-          ).length > 0,
-        5,
-      );
+    await atServer(stage, async (session, server) => {
+      const before = await server.deadlocks(session);
+      for (const statement of server.surviveDeadlocks) await session.query(statement);
+      const rows = "SELECT id FROM outbox_message WHERE state='sending' ORDER BY id DESC LIMIT 8 FOR UPDATE";
+      const locked = await until(1_500, async () => (await session.query(rows)).length > 0, 5);
       // It holds the lease by then, and waits for a message that is ours.
-      if (locked && (await until(600, () => someoneWaits(connection), 3)))
-        await connection.query("SELECT * FROM lease WHERE name='service' FOR UPDATE");
-      isVictim = (await statusOf(connection, 'Innodb_deadlocks')) > before;
-      await connection.query('ROLLBACK');
+      if (locked && (await until(600, () => someoneWaits(session, server), 3)))
+        await session.query("SELECT * FROM lease WHERE name='service' FOR UPDATE");
+      isVictim = (await server.deadlocks(session)) > before;
+      await session.query('ROLLBACK');
     });
     // The server chose ours where the last line but one was not reached.
     if (!isVictim) continue;
@@ -115,23 +98,22 @@ export async function crossLocks(stage: Stage): Promise<void> {
 export async function killConnections(stage: Stage): Promise<void> {
   const { databases, coverage } = stage;
   if (!databases) return;
-  const { store, erpUser } = databases;
+  const users = databases.users.map(({ user }) => user);
   let isFelt = false;
   for (let tries = 0; tries < 4 && !isFelt; tries++)
-    await atServer(stage, async (connection) => {
-      const ours = 'SELECT id, command FROM information_schema.processlist WHERE user IN (?, ?)';
-      let rows: RowDataPacket[] = [];
+    await atServer(stage, async (session, server) => {
+      let ours: { id: number; user: string; busy: unknown }[] = [];
       const isInUse = await until(
         2_000,
         async () => {
-          [rows] = await connection.query<RowDataPacket[]>(ours, [store.user, erpUser.user]);
-          return rows.some(({ command }) => command !== 'Sleep');
+          ours = (await session.query(server.sessions)).filter(({ user }) => users.includes(user));
+          return ours.some(({ busy }) => Boolean(busy));
         },
         1,
       );
       let killed = 0;
-      for (const { id } of rows)
-        await connection.query(`KILL ${id}`).then(
+      for (const { id } of ours)
+        await session.query(server.cut(id)).then(
           () => killed++,
           () => undefined,
         );
@@ -142,45 +124,38 @@ export async function killConnections(stage: Stage): Promise<void> {
 
 export async function restartServer({ server, databases, coverage }: Stage): Promise<void> {
   if (!server || !databases) return;
-  const wasInUse = await until(2_000, async () => (await usersOf(server)).includes(databases.store.user), 50);
-  await server.kill();
-  await server.restart();
+  const { user } = databases.store;
+  const wasInUse = await until(2_000, async () => (await usersOf(server)).includes(user), 50);
+  await server.server.kill();
+  await server.server.restart();
   if (wasInUse) coverage.count('fault:database-restart');
 }
 
-async function usersOf(server: MariaDb): Promise<string[]> {
-  const connection = await server.connect();
+async function usersOf(server: DatabaseServer): Promise<string[]> {
+  const session = await server.connect();
   try {
-    return (await select(connection, 'SELECT user FROM information_schema.processlist')).map((row) => row.user);
+    return (await session.query(server.sessions)).map(({ user }) => user);
   } finally {
-    connection.destroy();
+    await session.end();
   }
 }
 
-/** Nobody else works on this server. */
-async function someoneWaits(connection: Connection): Promise<boolean> {
-  return (await statusOf(connection, 'Innodb_row_lock_current_waits')) > 0;
-}
-
-async function statusOf(connection: Connection, name: string): Promise<number> {
-  const [row] = await select(connection, `SHOW GLOBAL STATUS LIKE '${name}'`);
-  return Number(row?.Value);
-}
-
-async function select(connection: Connection, sql: string): Promise<RowDataPacket[]> {
-  return (await connection.query<RowDataPacket[]>(sql))[0];
+async function someoneWaits(session: Session, server: DatabaseServer): Promise<boolean> {
+  return (await session.query(server.someoneWaits)).length > 0;
 }
 
 /** What a fault does at the database server may meet another fault there: then it has had its effect. */
-async function atServer({ server, databases }: Stage, work: (connection: Connection) => Promise<void>): Promise<void> {
+async function atServer(
+  { server, databases }: Stage,
+  work: (session: Session, server: DatabaseServer) => Promise<void>,
+): Promise<void> {
   if (!server || !databases) return;
   try {
-    const connection = await server.connect(databases.store.database);
-    connection.on('error', () => undefined);
+    const session = await server.connect(databases.store.database);
     try {
-      await work(connection);
+      await work(session, server);
     } finally {
-      connection.destroy();
+      await session.end();
     }
   } catch {
     // The server is being restarted, or chose us as the victim.

@@ -1,5 +1,5 @@
 import { SeededRandom } from '../../src/lab/seeded-random.js';
-import type { Plan } from './plan.js';
+import { type Plan, storeKinds } from './plan.js';
 
 const hourMs = 3_600_000;
 /** So long and longer whoever waits gives up; an odd number locks attempts. */
@@ -11,7 +11,7 @@ const oddMs = 1_301;
  */
 export function drawMore(plan: Plan): Plan {
   const { seed, storeFault, sweeps, removals, keyLifetimeSeconds } = plan;
-  const random = new SeededRandom(seed * 15_485_863 + (plan.store === 'mariadb' ? 1 : 0));
+  const random = new SeededRandom(seed * 15_485_863 + storeKinds.indexOf(plan.store));
   for (let i = 0; i < 8; i++) random.below(2);
   const forgets = keyLifetimeSeconds !== null;
   const drawn: Plan = { ...plan, deeds: [...plan.deeds], faults: [...plan.faults] };
@@ -49,7 +49,7 @@ export function drawMore(plan: Plan): Plan {
     fault(random.between(2_000, 3_000), { kind: 'service-stale-read', pick: pick() });
   }
   // One lock is soon met where half of something is written, or it is not: each of three has its chance.
-  if (plan.store === 'mariadb' && seed % 10 === 7)
+  if (plan.store !== 'sqlite' && seed % 10 === 7)
     for (const atMs of [300, 1_700, 3_100])
       fault(atMs + random.between(0, 300), { kind: 'database-lock', forMs: oddMs });
   const byTime = (a: { atMs: number }, b: { atMs: number }) => a.atMs - b.atMs;

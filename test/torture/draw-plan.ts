@@ -4,14 +4,14 @@ import { drawFaults, drawStoreFault } from './draw-faults.js';
 import { drawMixUps, orderKeyFor } from './draw-mix-ups.js';
 import { drawMore } from './draw-more.js';
 import { drawTraps } from './draw-traps.js';
-import type { Plan, RemovalEffect, Removals, StoreKind } from './plan.js';
+import { type Plan, type RemovalEffect, type Removals, type StoreKind, storeKinds } from './plan.js';
 
 /** The span in which deeds and faults happen; afterwards everything heals. */
 const spanMs = 3_500;
 
 /** The same seed gives the same plan, whatever the machine. Neighbouring seeds take turns, so that no kind is left out by chance. */
 export function drawPlan(seed: number, store: StoreKind): Plan {
-  const random = new SeededRandom(seed * 7919 + (store === 'mariadb' ? 1 : 0));
+  const random = new SeededRandom(seed * 7919 + storeKinds.indexOf(store));
   for (let i = 0; i < 8; i++) random.below(2);
   const forgets = seed % 8 === 4 || seed % 40 === 1;
   // Of its own, so that another point moves nothing else of a plan.

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { expectedCoverage, missingCoverage, seldom } from './coverage.js';
 import { drawPlan } from './draw-plan.js';
-import type { Plan } from './plan.js';
+import { type Plan, storeKinds } from './plan.js';
 
 /** What a plan draws, by the names of the coverage. What only follows from it, such as a takeover, is not in it. */
 function drawnIn({ traps, faults, storeFault, standby, deeds, mixUps, maxUpdates }: Plan): string[] {
@@ -33,7 +33,7 @@ describe('the plan of a torture run', () => {
     }
   });
 
-  for (const store of ['sqlite', 'mariadb'] as const)
+  for (const store of storeKinds)
     it(`names every point, fault and deed at least ten times in any hundred seeds with a ${store} store`, () => {
       const drawn = Array.from({ length: 400 }, (_, index) => new Set(drawnIn(drawPlan(index + 1, store))));
       for (const name of expectedCoverage(store))
@@ -41,7 +41,7 @@ describe('the plan of a torture run', () => {
           expect(drawn.slice(first, first + 100).filter((names) => names.has(name)).length, name).to.be.at.least(10);
     });
 
-  for (const store of ['sqlite', 'mariadb'] as const)
+  for (const store of storeKinds)
     it(`names what is seldom at least five times in any hundred seeds with a ${store} store`, () => {
       const drawn = Array.from({ length: 400 }, (_, index) => new Set(drawnIn(drawPlan(index + 1, store))));
       for (const name of seldom)

@@ -1,6 +1,8 @@
 import type { KillPoint, operatorKillPoints } from '../../src/ops/kill-point.js';
 
-export type StoreKind = 'sqlite' | 'mariadb';
+/** In this order they are drawn from: a new one comes last. */
+export const storeKinds = ['sqlite', 'mariadb', 'postgres'] as const;
+export type StoreKind = (typeof storeKinds)[number];
 
 /** What people do at the ERP. `pick` chooses among the rows that are there when it happens. */
 export type Deed =

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { unknownContent } from '../../src/outbound/outbox/content-hash.js';
-import type { MariaDb } from '../support/mariadb.js';
 import { Attendant } from './attendant.js';
+import type { DatabaseServer } from './database-server.js';
 import { doDeed } from './do-deed.js';
 import { doFault } from './do-fault.js';
 import { drawPlan } from './draw-plan.js';
@@ -34,7 +34,7 @@ export interface SeedResult {
 export async function runSeed(
   seed: number,
   store: StoreKind,
-  server: MariaDb | null,
+  server: DatabaseServer | null,
   patienceSeconds = 480,
 ): Promise<SeedResult> {
   const startedAt = performance.now();

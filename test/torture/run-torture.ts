@@ -1,9 +1,9 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { type MariaDb, startMariaDb } from '../support/mariadb.js';
 import { missingCoverage } from './coverage.js';
-import type { StoreKind } from './plan.js';
+import { type DatabaseServer, startDatabaseServer } from './database-server.js';
+import { type StoreKind, storeKinds } from './plan.js';
 import { runSeed, type SeedResult } from './run-seed.js';
 
 export interface TortureReport {
@@ -36,16 +36,16 @@ export async function torture(options: TortureOptions): Promise<TortureReport> {
   let stopped = false;
   // One after the other: two that prepare their data at once would meet in the temporary folder.
   let starting: Promise<unknown> = Promise.resolve();
-  const startServer = (): Promise<MariaDb> => {
-    const started = starting.then(() => startMariaDb({ arguments: ['--innodb-lock-wait-timeout=1'] }));
+  const startServer = (store: Exclude<StoreKind, 'sqlite'>): Promise<DatabaseServer> => {
+    const started = starting.then(() => startDatabaseServer(store));
     starting = started;
     return started;
   };
   const worker = async () => {
     // A server of its own, because one of the faults is its restart.
-    let server: MariaDb | null = null;
+    let server: DatabaseServer | null = null;
     try {
-      if (options.store === 'mariadb') server = await startServer();
+      if (options.store !== 'sqlite') server = await startServer(options.store);
       for (let seed = waiting.shift(); seed !== undefined && !stopped; seed = waiting.shift()) {
         const result = await runSeed(seed, options.store, server, options.patienceSeconds).catch(
           (error: Error): SeedResult => ({
@@ -62,7 +62,7 @@ export async function torture(options: TortureOptions): Promise<TortureReport> {
         if (options.stopAt && result.violations.some(options.stopAt)) stopped = true;
       }
     } finally {
-      await server?.stop();
+      await server?.server.stop();
     }
   };
   await Promise.all(Array.from({ length: Math.min(options.parallel, options.seeds.length) }, worker));
@@ -82,7 +82,7 @@ export async function torture(options: TortureOptions): Promise<TortureReport> {
 }
 
 const usage =
-  'npm run torture -- --seeds N [--seed FIRST] [--store sqlite|mariadb] [--parallel N] [--logs DIR] [--json]';
+  'npm run torture -- --seeds N [--seed FIRST] [--store sqlite|mariadb|postgres] [--parallel N] [--logs DIR] [--json]';
 
 /** The command line. @returns the exit code: 0 all held, 1 something did not or did not come up, 2 wrong usage */
 export async function runTorture(args: string[]): Promise<number> {
@@ -114,10 +114,7 @@ export async function runTorture(args: string[]): Promise<number> {
   const first = Number(values.seed ?? '1');
   const parallel = Number(values.parallel ?? '4');
   const store = (values.store ?? 'sqlite') as StoreKind;
-  if (
-    ![count, first, parallel].every((n) => Number.isSafeInteger(n) && n > 0) ||
-    !['sqlite', 'mariadb'].includes(store)
-  ) {
+  if (![count, first, parallel].every((n) => Number.isSafeInteger(n) && n > 0) || !storeKinds.includes(store)) {
     console.error(usage);
     return 2;
   }

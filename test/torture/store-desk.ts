@@ -1,6 +1,7 @@
 import { Secret } from '../../src/model/secret.js';
 import { openStore } from '../../src/store/open-store.js';
 import type { TestDatabase } from '../support/mariadb-database.js';
+import type { TestDatabase as PostgresDatabase } from '../support/postgres-database.js';
 import { openSqlite } from '../support/sqlite-file.js';
 import { witnessSql } from './store-witness.js';
 
@@ -50,7 +51,7 @@ export async function makeSqliteStore(file: string, more: readonly string[] = []
   database.close();
 }
 
-export function mariaDbStoreDesk(database: TestDatabase): StoreDesk {
+export function serverStoreDesk(database: { query(sql: string): Promise<unknown> }): StoreDesk {
   const rows = async (sql: string): Promise<never[]> => {
     for (let tries = 1; ; tries++) {
       try {
@@ -67,8 +68,23 @@ export function mariaDbStoreDesk(database: TestDatabase): StoreDesk {
 }
 
 export async function makeMariaDbStore(database: TestDatabase, more: readonly string[] = []): Promise<void> {
+  await makeSchema('mysql', database);
+  for (const statement of [...witnessSql('mysql'), ...more]) await database.query(statement);
+}
+
+export async function makePostgresStore(database: PostgresDatabase, more: readonly string[] = []): Promise<void> {
+  await makeSchema('postgres', database);
+  for (const statement of [...witnessSql('postgres'), ...more]) await asOwner(database, statement);
+}
+
+/** What belongs to root, the daemons could neither write nor copy. */
+export async function asOwner(database: PostgresDatabase, statement: string): Promise<void> {
+  await database.query(`SET ROLE ${database.user}; ${statement}`);
+}
+
+async function makeSchema(type: 'mysql' | 'postgres', database: TestDatabase | PostgresDatabase): Promise<void> {
   const { store } = await openStore({
-    type: 'mysql',
+    type,
     host: database.host,
     port: database.port,
     database: database.database,
@@ -76,7 +92,6 @@ export async function makeMariaDbStore(database: TestDatabase, more: readonly st
     password: new Secret(database.password),
   } as Parameters<typeof openStore>[0]);
   await store.close();
-  for (const statement of [...witnessSql('mysql'), ...more]) await database.query(statement);
 }
 
 async function dump(rows: (sql: string) => Promise<unknown[]>): Promise<string> {

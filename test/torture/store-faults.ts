@@ -1,11 +1,13 @@
 import { copyFile, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
+import type { TestDatabase } from '../support/mariadb-database.js';
+import type { TestDatabase as PostgresDatabase } from '../support/postgres-database.js';
 import type { Attendant } from './attendant.js';
 import { doDeed } from './do-deed.js';
 import type { Deed, StoreFault } from './plan.js';
 import type { Stage } from './stage.js';
-import { makeMariaDbStore, makeSqliteStore, sqliteStoreDesk } from './store-desk.js';
+import { asOwner, makeMariaDbStore, makePostgresStore, makeSqliteStore, sqliteStoreDesk } from './store-desk.js';
 import { witnessTable, witnessTriggers } from './store-witness.js';
 import { readLife } from './take-history.js';
 import { until } from './until.js';
@@ -113,12 +115,10 @@ function recoverOptions({ startedAtMs }: Stage, { kind, recovery }: StoreFault, 
 }
 
 async function loseStore(stage: Stage): Promise<void> {
-  const { databases, storeFile } = stage;
-  if (databases) {
-    await dropDatabase(stage);
-    await makeMariaDbStore(databases.store);
-    return;
-  }
+  const { storeFile } = stage;
+  const renewed = await renewDatabase(stage);
+  if (renewed) return renewed.type === 'mysql' ? makeMariaDbStore(renewed.store) : makePostgresStore(renewed.store);
+
   stage.store.close();
   for (const end of ['', '-wal', '-shm']) await rm(storeFile + end, { force: true });
   await makeSqliteStore(storeFile);
@@ -126,13 +126,15 @@ async function loseStore(stage: Stage): Promise<void> {
 }
 
 async function restoreStore(stage: Stage, copy: string): Promise<void> {
-  const { databases, storeFile, operator } = stage;
-  if (databases) {
-    await dropDatabase(stage);
+  const { storeFile, operator } = stage;
+  const renewed = await renewDatabase(stage);
+  if (renewed) {
+    const { type } = renewed;
+    const run = (sql: string) => (type === 'mysql' ? renewed.store.query(sql) : asOwner(renewed.store, sql));
     // The copy brings what the witness had noted; the triggers come afterwards, or they would note the restoration.
-    await databases.store.query(witnessTable('mysql'));
+    await run(witnessTable(type));
     await operator.insist('backup', '--restore', copy);
-    for (const trigger of witnessTriggers('mysql')) await databases.store.query(trigger);
+    for (const trigger of witnessTriggers(type)) await run(trigger);
     return;
   }
   stage.store.close();
@@ -141,15 +143,19 @@ async function restoreStore(stage: Stage, copy: string): Promise<void> {
   stage.store = sqliteStoreDesk(storeFile);
 }
 
-async function dropDatabase({ databases, server }: Stage): Promise<void> {
-  if (!databases || !server) return;
-  const { database } = databases.store;
-  const connection = await server.connect();
+/** Puts an empty database in the place of the store; null where it is a file. */
+async function renewDatabase({ databases, server }: Stage) {
+  if (!databases || !server) return null;
+  const { database, user } = databases.store;
+  const session = await server.connect();
   try {
-    await connection.query(`DROP DATABASE \`${database}\`; CREATE DATABASE \`${database}\``);
+    for (const statement of server.renew(database, user)) await session.query(statement);
   } finally {
-    await connection.end();
+    await session.end();
   }
+  return { type: server.type, store: databases.store } as
+    | { type: 'mysql'; store: TestDatabase }
+    | { type: 'postgres'; store: PostgresDatabase };
 }
 
 async function lastAuditId({ store }: Stage): Promise<number> {

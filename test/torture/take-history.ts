@@ -44,7 +44,7 @@ export async function takeHistory(stage: Stage, ends: readonly (number | string)
       ...crew.shifts.map((shift) => ({ where: `the output of ${shift.name}`, text: shift.output })),
       { where: 'what the commands printed', text: stage.operator.printed.join('\n') },
     ],
-    secrets: [token, webhookSecret, ...(databases ? [databases.store.password, databases.erpUser.password] : [])],
+    secrets: [token, webhookSecret, ...(databases?.users.map(({ password }) => password) ?? [])],
     ends,
     endedByForce: crew.shifts.some((shift) => shift.reached && shift.end === 'SIGKILL'),
   };
