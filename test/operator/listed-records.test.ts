@@ -8,6 +8,7 @@ import { editSampleLine } from '../support/change-sample-erp.js';
 import { type Lab, type LabOptions, onBothLabs } from '../support/jobs/job-lab.js';
 import { each, holdAsLost, loseEverything } from '../support/jobs/lost-store.js';
 import { expectAllAtService } from '../support/jobs/service-of.js';
+import { withMethod } from '../support/jobs/with-method.js';
 import { sandboxLookUps } from '../support/sandbox-look-ups.js';
 
 onBothLabs('records that a recovery parked', (kit) => {
@@ -143,6 +144,13 @@ onBothLabs('records that a recovery parked', (kit) => {
     // An edit that the lost store may have sent, or not.
     await editSampleLine(lab.erp, Number(lines[0]?.sourceKey), 1, 7);
     const options = { entity: 'order', lines: () => each(lines), dryRun: false, reason: 'a test' } as const;
+    // A busy store runs a read again, whole: what the first run counted must not count.
+    const busy = withMethod(lab.context.store, 'read', async (action, work) => {
+      await kit.store.read(action, work);
+      return kit.store.read(action, work);
+    });
+    const shown = await adoptFile({ ...lab.context, store: busy }, lab.reader, { ...options, dryRun: true });
+    expect(shown).to.include({ problemCount: 0, bound: orders, ours: orders, superseded: orders });
     const result = await adoptFile(lab.context, lab.reader, options);
     expect(result).to.include({ problemCount: 0, bound: orders, ours: orders, superseded: orders });
     expect(await orderStates()).to.deep.equal([{ state: 'superseded', n: orders }]);

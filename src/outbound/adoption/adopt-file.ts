@@ -122,9 +122,15 @@ class Adopting {
         else this.#problem(one.line, one.sourceKey, twice);
       }
       const rows = await this.#rowsOf(claims);
-      await this.context.store.read('look what is known of a list', (tx) =>
-        this.#decide(tx, claims, rows, this.result),
-      );
+      // Counted apart: a store that is busy runs the whole function again.
+      const decided = await this.context.store.read('look what is known of a list', async (tx) => {
+        const result = emptyResult();
+        await this.#decide(tx, claims, rows, result);
+        return result;
+      });
+      this.#count(decided);
+      for (const { line, sourceKey, why } of decided.problems) this.#problem(line, sourceKey, why);
+      this.result.problemCount += decided.problemCount - decided.problems.length;
     }
   }
 
@@ -156,9 +162,13 @@ class Adopting {
         return;
       }
       if (written.bound > 0) killPoint('after-adopt-commit');
-      for (const count of ['bound', 'known', 'superseded', 'ours', 'ordersWithoutCustomer'] as const)
-        this.result[count] += written[count];
+      this.#count(written);
     }
+  }
+
+  #count(chunk: AdoptFileResult): void {
+    for (const count of ['bound', 'known', 'superseded', 'ours', 'ordersWithoutCustomer'] as const)
+      this.result[count] += chunk[count];
   }
 
   async #bind(

@@ -141,6 +141,7 @@ export class Claims {
       order: { method: endpoints.updateOrder.method, optional: optionalFields(settings.orders) },
     };
     const stillRemoved = await this.#askOnceMore();
+    const leadMs = this.#readLead();
     const { claimed, parked, unasked } = await this.lease.write('claim messages', async (tx) => {
       const { bootMs } = clock.sinceBoot();
       const at = nowMs();
@@ -171,6 +172,7 @@ export class Claims {
       for (const message of claimed) message.keyGoodUntilBootMs = message.keyGoodUntilMs + bootMs - at;
       return { claimed, parked: parked + held.length, unasked };
     });
+    this.#leadMs = leadMs;
     this.#unasked = unasked;
     if (claimed.length > 0) killPoint('after-claim-commit');
     this.tally.result.parked += parked;
@@ -220,16 +222,17 @@ export class Claims {
 
   /** @returns how many. @throws LeaseLost */
   async parkForgotten(): Promise<number> {
+    const leadMs = this.#readLead();
     const parked = await this.lease.write('park what the service may have forgotten', (tx) =>
       this.#park(tx, this.context.nowMs()),
     );
+    this.#leadMs = leadMs;
     this.tally.result.parked += parked;
     return parked;
   }
 
   async #park(tx: Tx, at: number): Promise<number> {
     const { delivery } = this.context.settings;
-    this.#leadMs = this.#readLead();
     await followClock(tx, this.context);
     const ahead = await fixFutureTimestamps(tx, at, Math.max(longestOwnWaitMs, delivery.backoffMaxSeconds * 1000));
     if (ahead > 0)

@@ -6,10 +6,13 @@ import {
   refusalRetryMs,
   saveWritten,
 } from '../../../src/inbound/write-back/write-back-state.js';
+import { Claims } from '../../../src/outbound/deliver/claims.js';
+import { DeliveryTally } from '../../../src/outbound/deliver/deliver-result.js';
 import { recallRequests } from '../../../src/outbound/deliver/lane-keeper.js';
 import { insertSampleOrder } from '../../support/change-sample-erp.js';
 import { type Lab, onBothLabs, withServiceLease } from '../../support/jobs/job-lab.js';
 import { expectAllAtService } from '../../support/jobs/service-of.js';
+import { withMethod } from '../../support/jobs/with-method.js';
 import { sandboxLookUps } from '../../support/sandbox-look-ups.js';
 
 const hourMs = 3_600_000;
@@ -107,6 +110,23 @@ onBothLabs('a clock that is set while the machine runs', (kit) => {
     lab.context.clock = { ...clock, sinceBoot };
   };
   const resume = () => kit.store.transaction('end pauses', (tx) => tx.run('DELETE FROM lane_pause'));
+
+  it('is followed once more when the store lost what following it wrote', async () => {
+    const lab = await kit.start({ customers: 1, orders: 1 });
+    const time = { hours: 0, wrong: 0 };
+    setClock(lab, time);
+    await withServiceLease(lab.context, async (lease) => {
+      const failing = withMethod(lease, 'write', async (action, work) => {
+        await lease.write(action, work);
+        throw new Error('the commit was lost');
+      });
+      const claims = new Claims(lab.context, failing, new DeliveryTally(lab.context.log), lab.reader);
+      time.wrong = 1;
+      expect(claims.isClockSet).to.equal(true);
+      await claims.parkForgotten().catch((error: Error) => expect(error.message).to.equal('the commit was lost'));
+      expect(claims.isClockSet).to.equal(true);
+    });
+  });
 
   it('makes no key look younger: the clock was two hours fast at the first send', async () => {
     const lab = await kit.start({ customers: 1, orders: 1 });
