@@ -66,8 +66,8 @@ export interface ClaimedMessage extends SendingMessage, NothingToSend {
   boundServiceId: string | null;
   /** Sent after this it would be a blind resend: the service may have forgotten the key. Infinite where nothing can come of that. */
   keyGoodUntilMs: number;
-  /** The same moment by the time since the machine started: the clock on the wall may be set before it leaves. */
-  keyGoodUntilBootMs: number;
+  /** By how much the wall clock was ahead of the time since boot (`wallLeadMs`): its times here are of that clock. */
+  wallLeadMs: number;
   /** The method of an update, frozen with its bytes: a PATCH sent as a PUT would clear fields. Null: as the endpoint says. */
   method: string | null;
 }
@@ -75,7 +75,7 @@ export interface ClaimedMessage extends SendingMessage, NothingToSend {
 /** What the claim reads of a message. */
 type Candidate = Omit<
   ClaimedMessage,
-  'attemptId' | 'attemptNumber' | 'bodyHash' | 'body' | 'claimedFrom' | 'keyGoodUntilMs' | 'keyGoodUntilBootMs'
+  'attemptId' | 'attemptNumber' | 'bodyHash' | 'body' | 'claimedFrom' | 'keyGoodUntilMs' | 'wallLeadMs'
 > & {
   state: 'pending' | 'in_doubt';
   removal: Removal | null;
@@ -208,8 +208,7 @@ export async function claimMessages(
     const bodyHash = sha256(bytes);
     const { state: claimedFrom, attempts } = row;
     const frozen = { body: bytes, bodyHash, idempotencyKey, keyField, method };
-    const keyGoodUntilBootMs = Number.POSITIVE_INFINITY;
-    claimed.push({ ...row, ...frozen, claimedFrom, attemptNumber: attempts + 1, keyGoodUntilMs, keyGoodUntilBootMs });
+    claimed.push({ ...row, ...frozen, claimedFrom, attemptNumber: attempts + 1, keyGoodUntilMs, wallLeadMs: 0 });
   }
   await parkUnsendable(tx, held, nowMs);
   await postponeMessages(tx, postponed, nowMs + customerWaitMs);

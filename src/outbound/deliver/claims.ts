@@ -19,7 +19,7 @@ import {
   type UnaskedRemoval,
   unsendableClass,
 } from './claim-messages.js';
-import { followClock } from './clock-trace.js';
+import { clockSetSince, followClock, wallLeadMs } from './clock-trace.js';
 import type { DeliveryTally } from './deliver-result.js';
 import { lookUpEntities } from './look-up.js';
 import type { ServiceLease } from './service-lease.js';
@@ -107,7 +107,7 @@ export class Claims {
     private readonly erp: ErpPresence,
   ) {
     this.#keyLifetimeMs = keyLifetimeMs(context.settings.service);
-    this.#leadMs = this.#readLead();
+    this.#leadMs = wallLeadMs(context);
   }
 
   /** Messages that were first sent before this must not be sent blindly again. */
@@ -117,12 +117,7 @@ export class Claims {
 
   /** The clock was set since it was last followed: what waits for a time may wait for a wrong one. */
   get isClockSet(): boolean {
-    return Math.abs(this.#readLead() - this.#leadMs) > clockToleranceMs;
-  }
-
-  #readLead(): number {
-    const { nowMs, clock } = this.context;
-    return nowMs() - clock.sinceBoot().bootMs;
+    return clockSetSince(this.#leadMs, this.context) !== 0;
   }
 
   /** @returns what may be sent now. @throws LeaseLost */
@@ -134,16 +129,15 @@ export class Claims {
   }
 
   async #claim(ids: readonly number[]): Promise<ClaimedMessage[]> {
-    const { nowMs, clock, settings, actor } = this.context;
+    const { nowMs, settings, actor } = this.context;
     const { endpoints, idempotency } = settings.service;
     const updates = {
       customer: { method: endpoints.updateCustomer.method, optional: optionalFields(settings.customers) },
       order: { method: endpoints.updateOrder.method, optional: optionalFields(settings.orders) },
     };
     const stillRemoved = await this.#askOnceMore();
-    const leadMs = this.#readLead();
+    const leadMs = wallLeadMs(this.context);
     const { claimed, parked, unasked } = await this.lease.write('claim messages', async (tx) => {
-      const { bootMs } = clock.sinceBoot();
       const at = nowMs();
       // Before anything is claimed: a key that is forgotten must not go out once more.
       const parked = await this.#park(tx, at);
@@ -168,8 +162,7 @@ export class Claims {
       });
       await appendAudit(tx, [...superseded, ...parkedOrders], at);
       if (claimed.length > 0) killPoint('before-claim-commit');
-      // The clock on the wall may be set before they leave.
-      for (const message of claimed) message.keyGoodUntilBootMs = message.keyGoodUntilMs + bootMs - at;
+      for (const message of claimed) message.wallLeadMs = leadMs;
       return { claimed, parked: parked + held.length, unasked };
     });
     this.#leadMs = leadMs;
@@ -222,7 +215,7 @@ export class Claims {
 
   /** @returns how many. @throws LeaseLost */
   async parkForgotten(): Promise<number> {
-    const leadMs = this.#readLead();
+    const leadMs = wallLeadMs(this.context);
     const parked = await this.lease.write('park what the service may have forgotten', (tx) =>
       this.#park(tx, this.context.nowMs()),
     );

@@ -5,6 +5,7 @@ import type { Gate } from '../../service/wire/wire-exchange.js';
 import { activePauses, type Lane, type LanePause, listPauses } from '../../store/lane-pauses.js';
 import { recoveryProblem } from '../recovery/store-witness.js';
 import type { ClaimedMessage } from './claim-messages.js';
+import { clockSetSince } from './clock-trace.js';
 import { goLiveProblem } from './go-live.js';
 import { QuietClock } from './quiet-hours.js';
 import type { ServiceLease } from './service-lease.js';
@@ -72,24 +73,24 @@ export class SendGate {
    * What a request of this lane has to pass. `isProbe`: it goes to see whether a service that is down is back.
    * @param key it may have waited for its turn, or been frozen, until its key is forgotten at the service
    */
-  of(
-    lane: Lane,
-    isProbe = false,
-    key: Pick<ClaimedMessage, 'keyGoodUntilMs' | 'keyGoodUntilBootMs'> | null = null,
-  ): Gate {
+  of(lane: Lane, isProbe = false, key: Pick<ClaimedMessage, 'keyGoodUntilMs' | 'wallLeadMs'> | null = null): Gate {
     const { context } = this;
     const isLate = () =>
       key !== null &&
-      (context.nowMs() > key.keyGoodUntilMs || context.clock.sinceBoot().bootMs > key.keyGoodUntilBootMs);
+      (context.nowMs() > key.keyGoodUntilMs || context.clock.sinceBoot().bootMs > key.keyGoodUntilMs - key.wallLeadMs);
+    // First the ages on record are corrected: what leaves before that would be corrected as well, and look older than it is.
+    const isClockSet = () => key !== null && clockSetSince(key.wallLeadMs, context) !== 0;
     const ask = async () => {
       // Before it takes the turn of a probe.
       if (isLate()) return 'the service may have forgotten its key since it was claimed';
+      if (isClockSet()) return 'the clock was set since it was claimed';
       const shut = await this.check(lane, isProbe);
       if (shut === null) killPoint('before-send');
       return shut;
     };
     const more = {
-      stillOpen: () => this.lease.mayStartRequest() && !this.#quiet.isQuiet(lane, this.context.nowMs()) && !isLate(),
+      stillOpen: () =>
+        this.lease.mayStartRequest() && !this.#quiet.isQuiet(lane, this.context.nowMs()) && !isLate() && !isClockSet(),
       isShut: () => this.#isStopped,
     };
     // A token that has to be had first must not use up the turn of the probe that needs it.

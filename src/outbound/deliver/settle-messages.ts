@@ -9,6 +9,7 @@ import { adoptCustomer } from '../adoption/adopt-found.js';
 import { type BindingClaim, BindingHolders } from '../outbox/binding-holders.js';
 import { bindRecords, closeBindings } from '../outbox/bindings.js';
 import { doubtContents, provenRecord, unknownContent } from '../outbox/content-hash.js';
+import { sentUnknownWhen } from '../outbox/idempotency-key.js';
 import { settle } from '../outbox/message.js';
 import { replaceRefused } from '../outbox/promote-dependent.js';
 import { settleSending } from '../outbox/transitions.js';
@@ -16,6 +17,7 @@ import { doubtOrderKeys, type ResentCustomers } from '../recovery/forgotten-keys
 import { fromBeforeRecovery } from '../recovery/recover-messages.js';
 import { type EndedAttempt, endAttempts, forbiddenBefore, passedSinceForbidden } from './attempts.js';
 import type { ClaimedMessage } from './claim-messages.js';
+import { clockSetSince, followClock } from './clock-trace.js';
 import type { DeliveryTally, SettledMessage } from './deliver-result.js';
 import type { Ended, Settled, Settler } from './exchange.js';
 import { endpointKey, judgeForbidden } from './lane-effects.js';
@@ -37,13 +39,21 @@ export class MessageSettler implements Settler<ClaimedMessage, Delivered> {
     const { delivery, service } = this.context.settings;
     const { backoffBaseSeconds, backoffMaxSeconds } = delivery;
     const maxMs = backoffMaxSeconds * 1000;
+    // The ages on record are corrected first: what is written now is of the clock as it is.
+    if (ended.some(({ about }) => clockSetSince(about.wallLeadMs, this.context) !== 0))
+      await followClock(tx, this.context);
     const judged = (await heedForbidden(tx, ended)).map((one): SettledMessage => {
-      const transition = settle(one.about, one.sent.verdict, {
+      // Set forward, first sends look older than they are, which only makes us more careful.
+      const setBackMs = Math.min(clockSetSince(one.about.wallLeadMs, this.context), 0);
+      const { firstSentAt } = one.about;
+      const isKnown = firstSentAt !== null && firstSentAt !== sentUnknownWhen;
+      const about = isKnown ? { ...one.about, firstSentAt: firstSentAt + setBackMs } : one.about;
+      const transition = settle(about, one.sent.verdict, {
         nowMs: at,
         random: random(),
         // The service may be back before the outcome of a probe that hangs is known.
         backoff: { baseMs: backoffBaseSeconds * 1000, maxMs: one.isProbe ? Math.min(maxMs, afterOutageMs) : maxMs },
-        sentAtMs: one.sent.startedAtMs ?? at,
+        sentAtMs: one.sent.startedAtMs === null ? at : one.sent.startedAtMs + setBackMs,
       });
       return { ...one, transition };
     });

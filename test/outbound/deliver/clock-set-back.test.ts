@@ -7,6 +7,8 @@ import {
   saveWritten,
 } from '../../../src/inbound/write-back/write-back-state.js';
 import { Claims } from '../../../src/outbound/deliver/claims.js';
+import { followClock } from '../../../src/outbound/deliver/clock-trace.js';
+import { deliver } from '../../../src/outbound/deliver/deliver.js';
 import { DeliveryTally } from '../../../src/outbound/deliver/deliver-result.js';
 import { recallRequests } from '../../../src/outbound/deliver/lane-keeper.js';
 import { insertSampleOrder } from '../../support/change-sample-erp.js';
@@ -127,6 +129,37 @@ onBothLabs('a clock that is set while the machine runs', (kit) => {
       expect(claims.isClockSet).to.equal(true);
     });
   });
+
+  for (const isUnderWay of [false, true])
+    it(`makes no key look older, either, when it is set back ${isUnderWay ? 'while a request is under way' : 'before a request leaves'}`, async () => {
+      const lab = await kit.start({
+        customers: 1,
+        orders: 1,
+        settings: { service: { idempotency: { lifetimeHours: 1 } } },
+      });
+      const time = { hours: 0, wrong: 2 };
+      setClock(lab, time);
+      await lab.capture({ sweep: true });
+      lab.sandbox.setFaults([{ kind: 'reset-after-commit', match: { method: 'POST', path: '/v1/orders' }, times: 1 }]);
+      const client = withMethod(lab.client, 'send', async (message) => {
+        if (!isUnderWay && message.entity === 'order') time.wrong = 0;
+        const sent = await lab.client.send(message);
+        if (!isUnderWay || message.entity === 'customer') return sent;
+        time.wrong = 0;
+        // As the claim of another message does.
+        await kit.store.transaction('follow the clock', (tx) => followClock(tx, lab.context));
+        return sent;
+      });
+      const options = { untilDrained: true, scope: { only: null }, retryHorizonMs: 20_000, trial: false };
+      await withServiceLease(lab.context, (lease) =>
+        deliver(lab.context, client, lease, { ...options, erp: lab.reader }),
+      );
+      expect(await kit.rows("SELECT state, flag, park_class FROM outbox_message WHERE entity='order'")).to.deep.equal([
+        { state: 'delivered', flag: null, park_class: null },
+      ]);
+      expect(await kit.rows("SELECT purpose FROM attempt WHERE verdict='in_doubt'")).to.have.length(1);
+      expect(lab.sandbox.counts()).to.include({ orders: 1, duplicateReferences: 0 });
+    });
 
   it('makes no key look younger: the clock was two hours fast at the first send', async () => {
     const lab = await kit.start({ customers: 1, orders: 1 });
