@@ -12,11 +12,25 @@ export function driverFor(nodeApi: string | undefined): 'better-sqlite3' | 'bett
   return Number(nodeApi) >= 10 ? 'better-sqlite3-13' : 'better-sqlite3';
 }
 
+/** An installation without SQLite for this Node: waiting doesn't mend it. */
+export class SqliteMissing extends Error {
+  constructor(cause: unknown, nodeVersion: string) {
+    // The native loader and Node list what they tried on further lines.
+    const [reason] = (cause instanceof Error ? cause.message : String(cause)).split('\n');
+    super(
+      `There is no SQLite for Node ${nodeVersion} here (${reason}). Waybill needs Node 20.19, 22.14, 24 or newer. In ` +
+        "Waybill's folder, run `npm ci && npm run build` with the Node that runs Waybill.",
+      { cause },
+    );
+    this.name = 'SqliteMissing';
+  }
+}
+
 let driver: typeof BetterSqlite3 | undefined;
 
 /**
  * The driver for the Node that runs, loaded with its first use.
- * @throws Error that says what to do when there is none for this Node
+ * @throws SqliteMissing
  */
 export function sqliteDriver(): typeof BetterSqlite3 {
   driver ??= loadDriver(driverFor(process.versions.napi));
@@ -32,7 +46,7 @@ export function sqliteCode(error: unknown): string {
   return driver !== undefined && error instanceof driver.SqliteError ? error.code : '';
 }
 
-/** @throws Error that says what to do when `name` is missing, not built, or built for another Node */
+/** @throws SqliteMissing also when `name` is not built, or built for another Node */
 export function loadDriver(name: string, nodeVersion = process.version): typeof BetterSqlite3 {
   try {
     const loaded: typeof BetterSqlite3 = createRequire(import.meta.url)(name);
@@ -40,10 +54,6 @@ export function loadDriver(name: string, nodeVersion = process.version): typeof 
     new loaded(':memory:').close();
     return loaded;
   } catch (cause) {
-    throw new Error(
-      `There is no SQLite for Node ${nodeVersion} here (Waybill needs 20.19, 22.14, 24 or newer). In Waybill's folder, ` +
-        'run `npm ci && npm run build` with the Node that runs Waybill',
-      { cause },
-    );
+    throw new SqliteMissing(cause, nodeVersion);
   }
 }

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { driverFor, loadDriver, openSqlite, sqliteCode } from '../src/sqlite.js';
@@ -68,11 +68,43 @@ describe('the SQLite for this Node', () => {
     two.close();
   });
 
-  it('says what to do when it is missing', () => {
-    expect(() => loadDriver('better-sqlite3-missing', 'v22.12.0')).to.throw(
-      "There is no SQLite for Node v22.12.0 here (Waybill needs 20.19, 22.14, 24 or newer). In Waybill's folder, run " +
-        '`npm ci && npm run build` with the Node that runs Waybill',
-    );
+  describe('is missing', () => {
+    const advice =
+      "Waybill needs Node 20.19, 22.14, 24 or newer. In Waybill's folder, run `npm ci && npm run build` with the Node that " +
+      'runs Waybill.';
+
+    it('and the error says what to do', () => {
+      expect(() => loadDriver('better-sqlite3-0', 'v22.12.0'))
+        .to.throw(`There is no SQLite for Node v22.12.0 here (Cannot find module 'better-sqlite3-0'). ${advice}`)
+        .with.property('name', 'SqliteMissing');
+    });
+
+    /** Runs a module where SQLite is not installed. */
+    const without = (...args: string[]) => {
+      const hidden = `
+        const { _resolveFilename } = require('node:module');
+        require('node:module')._resolveFilename = (name, ...rest) => {
+          if (name.startsWith('better-sqlite3')) throw new Error('It is not there');
+          return _resolveFilename(name, ...rest);
+        };`;
+      writeFileSync(dir.file('hidden.cjs'), hidden);
+      return spawnSync(process.execPath, ['--require', dir.file('hidden.cjs'), ...args], { encoding: 'utf8' });
+    };
+    const said = `There is no SQLite for Node ${process.version} here (It is not there). ${advice}\n`;
+
+    it('and a command ends with this one line', () => {
+      const { status, stderr } = without(join(projectRoot, 'dist/src/main.js'), 'demo');
+      expect({ status, stderr }).to.deep.equal({ status: 1, stderr: `waybill: ${said}` });
+    });
+
+    it('and no daemon waits for the store', () => {
+      const script = `
+        import { openStore } from ${JSON.stringify(join(projectRoot, 'dist/src/store/open-store.js'))};
+        await openStore({ type: 'sqlite', file: ${JSON.stringify(dir.file('store.sqlite'))} }).catch((error) =>
+          console.log(error.unreachable === true, error.message));`;
+      const { stdout } = without('--input-type=module', '-e', script);
+      expect(stdout).to.equal(`false ${said}`);
+    });
   });
 });
 

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import type { DataSource } from 'typeorm';
 import type { StoreSettings } from '../config/sections/store.js';
+import { SqliteMissing } from '../sqlite.js';
 import { migrations, storeDataSource } from './data-source.js';
 import type { DriverError, StoreDialect } from './dialects/dialect.js';
 import { dialectOf } from './dialects/dialects.js';
@@ -44,6 +45,7 @@ async function connect(dialect: StoreDialect, settings: StoreSettings, readOnly 
   try {
     return await storeDataSource(settings, readOnly).initialize();
   } catch (cause) {
+    if (cause instanceof SqliteMissing) throw cause;
     const { message, code } = cause as DriverError;
     const advice =
       dialect.tlsHint(cause as DriverError) ?? 'Check the settings under `store`, and that it is running and writable.';
