@@ -83,6 +83,7 @@ export abstract class PostgresConnection extends SingleConnection<Client> {
       // Without one, the driver would look for it in the environment and in a file of the account's home.
       password: password?.reveal() ?? noPassword,
       application_name: 'waybill',
+      client_encoding: 'UTF8',
       keepAlive: true,
       connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     });

@@ -35,7 +35,7 @@ const readFailures = byCode<ErpErrorKind>([
 
 const TIME_ZONE =
   'The server does not know erp.timeZone by this name: give another name of the zone, or update its zones.';
-const BAD_VALUE = 'One row can stop all of them: let the query test a value before it converts it.';
+const BAD_VALUE = 'One row can stop all of them: let the query or the condition test a value before it converts it.';
 
 const writeFailures = byCode<WriteBackErrorKind>([
   ['target', `Grant it to the account of writeBack; ${PRINTED}`, '42501'],

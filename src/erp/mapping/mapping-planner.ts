@@ -3,7 +3,7 @@ import { hasLimit } from '../../model/named-parameters.js';
 import type { ErpColumn, ErpSnapshot } from '../erp-database.js';
 import { ErpError } from '../erp-reader.js';
 import { columnSql, conditionIn, fromQuery, type QuerySource } from '../query-source.js';
-import { type Sql, sql } from '../sql.js';
+import { type Sql, type SqlValue, sql } from '../sql.js';
 import type { FieldPlan, FieldType } from './map-field.js';
 import type { Rounding } from './money.js';
 
@@ -53,6 +53,11 @@ export class MappingPlanner {
 
   async checkCondition(path: string, source: QuerySource, condition: string): Promise<void> {
     await this.#describe(path, sql`SELECT q.* ${fromQuery(source)} WHERE ${conditionIn(condition)} LIMIT 0`);
+  }
+
+  /** Runs the query, and the condition, for some rows: a conversion fails only on a row that it does not fit. */
+  async tryRows(path: string, source: QuerySource, condition: Sql, rows: SqlValue): Promise<void> {
+    await this.#describe(path, sql`SELECT q.*, ${condition} AS waybill_tried ${fromQuery(source)} LIMIT ${rows}`);
   }
 
   async #describe(path: string, statement: Sql): Promise<ErpColumn[] | null> {

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { Rounding } from '../../../src/erp/mapping/money.js';
-import { erpSource, openReader, orderRows, TABLES, useMariaDbLab, useSqliteLab } from '../erp-lab.js';
+import { erpSource, openReader, orderRows, TABLES, useMariaDbLab, usePostgresLab, useSqliteLab } from '../erp-lab.js';
 
 async function faultOf(checked: Promise<void>): Promise<string> {
   return checked.then(
@@ -9,8 +9,12 @@ async function faultOf(checked: Promise<void>): Promise<string> {
   );
 }
 
-for (const use of [useSqliteLab, useMariaDbLab]) {
-  describe(`a query that would leave records out (${use === useSqliteLab ? 'SQLite' : 'MariaDB'})`, () => {
+for (const [name, use] of Object.entries({
+  SQLite: useSqliteLab,
+  MariaDB: useMariaDbLab,
+  PostgreSQL: usePostgresLab,
+})) {
+  describe(`a query that would leave records out (${name})`, () => {
     const lab = use();
 
     it('refuses a LIMIT, and takes one in brackets, quotes or a comment', async () => {
@@ -20,6 +24,7 @@ for (const use of [useSqliteLab, useMariaDbLab]) {
         'SELECT * FROM orders LIMIT 100',
         'SELECT * FROM orders\nlimit 5 offset 2 -- the newest',
         'SELECT * FROM (SELECT * FROM orders LIMIT 100) o',
+        ...(lab.type === 'postgres' ? ['SELECT * FROM orders FETCH FIRST 5 ROWS ONLY'] : []),
       ])
         expect(await check(query), query).to.include('orders.query: has a LIMIT');
       for (const query of [
