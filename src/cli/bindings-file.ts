@@ -80,3 +80,10 @@ export async function* readBindings(file: string, settings: Settings): AsyncGene
     yield row as ExportedRow;
   }
 }
+
+/** How many bindings a file holds, those of removed records included. @throws as `readBindings` */
+export async function countBindings(file: string, settings: Settings): Promise<number> {
+  let count = 0;
+  for await (const row of readBindings(file, settings)) if (!('adopted_from' in row)) count++;
+  return count;
+}

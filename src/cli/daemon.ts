@@ -15,6 +15,7 @@ import { logWhatIsPrinted } from '../ops/printed-lines.js';
 import { ServiceManager } from '../ops/service-manager.js';
 import { StoreError } from '../store/store-error.js';
 import { type CommonOptions, describeCommand, exitCode } from './command.js';
+import { removeLeftScratch } from './given-file.js';
 import { stopSignal } from './terminal/stop-signal.js';
 import { hideFromErrors } from './terminal/streams.js';
 
@@ -54,6 +55,7 @@ async function runDaemon(options: CommonOptions): Promise<void> {
     app = await openWhenReachable(options, stop.signal, manager, early);
     if (!app) return;
     const { context, log, secrets, settings } = app;
+    await removeLeftScratch(settings);
     await checkMapping(app);
     log.info('Started', {
       installation: settings.installation,

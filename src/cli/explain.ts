@@ -42,11 +42,11 @@ function showStory(output: Output, { story, words, audit, olderAudit }: Explanat
   showHead(output, story, settings, words);
   output.lines(
     '',
-    `What happened (times in ${settings.erp.timeZone}; “changed in the ERP” as its column says, a TIMESTAMP in UTC):`,
+    `What happened (times in ${settings.erp.timeZone}):`,
     (olderAudit || story.attemptsLeftOut > 0) &&
       `  … older lines: waybill audit --entity ${entity} --key ${sourceKey} --csv`,
   );
-  for (const { at, text, more } of storyTimeline(story, audit)) {
+  for (const { at, text, more } of storyTimeline(story, audit, output.time)) {
     output.lines(`  ${output.time(at)}  ${text}`, ...more.map((one) => `${' '.repeat(30)}${one}`));
   }
   if (words.todo.length === 0) return;

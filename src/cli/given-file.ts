@@ -1,5 +1,5 @@
 import { createReadStream } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type { Settings } from '../config/settings.js';
@@ -49,10 +49,32 @@ export async function readGivenFile<T>(
   });
 }
 
-/** Lends the name of a new file in a folder of its own, beside the store, where there is room and the account may write. */
-async function inScratchFile<T>({ store }: Settings, use: (file: string) => Promise<T>): Promise<T> {
-  const beside = store.type === 'sqlite' ? store.file : (store.witnessFile ?? '.');
-  const folder = await mkdtemp(join(dirname(resolve(beside)), 'scratch-'));
+/** Where scratch files lie: beside the store, where there is room and the account may write. */
+function scratchPlace({ store }: Settings): string {
+  return dirname(resolve(store.type === 'sqlite' ? store.file : (store.witnessFile ?? '.')));
+}
+
+/** Removes what commands left that were killed: copies of the store, which hold personal data. */
+export async function removeLeftScratch(settings: Settings): Promise<void> {
+  const place = scratchPlace(settings);
+  for (const name of await readdir(place).catch(() => [])) {
+    const pid = /^scratch-(\d+)-/.exec(name)?.[1];
+    if (pid !== undefined && !isRunning(Number(pid))) await rm(join(place, name), { recursive: true, force: true });
+  }
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code !== 'ESRCH';
+  }
+}
+
+/** Lends the name of a new file in a folder of its own. */
+async function inScratchFile<T>(settings: Settings, use: (file: string) => Promise<T>): Promise<T> {
+  await removeLeftScratch(settings);
+  const folder = await mkdtemp(join(scratchPlace(settings), `scratch-${process.pid}-`));
   try {
     return await use(join(folder, 'file'));
   } finally {

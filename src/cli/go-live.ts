@@ -92,5 +92,5 @@ async function allowStandby(app: CommandApp, { dryRun, yes, reason }: GoLiveOpti
 }
 
 function orderInWords(order: PreviewOrder | null): string {
-  return order ? `${order.number ?? order.key} ${order.changedAt ? `(changed ${order.changedAt})` : ''}` : '-';
+  return order ? `${order.number ?? order.key} ${order.changedAt ? `(changedAt ${order.changedAt})` : ''}` : '-';
 }

@@ -4,7 +4,7 @@ import { previewRecovery, recover } from '../operator/recover.js';
 import { keyLifetimeMs, mayBeForgotten, sentUnknownWhen } from '../outbound/outbox/idempotency-key.js';
 import type { UnboundFate } from '../outbound/recovery/recover-messages.js';
 import type { RecoveryHold } from '../outbound/recovery/store-witness.js';
-import { readBindings } from './bindings-file.js';
+import { countBindings, readBindings } from './bindings-file.js';
 import { type CommandApp, confirm, exitCode, inApp, jsonCommand, parseTime, UsageError } from './command.js';
 import { readGivenFile } from './given-file.js';
 import { writeError } from './terminal/streams.js';
@@ -60,12 +60,16 @@ async function recoverStore(app: CommandApp, options: RecoverOptions): Promise<n
     throw new UsageError(
       "The records got other keys (`waybill rekey`), so what was sent before went out under keys that Waybill can't make again. Use --bindings or --look-up.",
     );
+  const { bindings: given, reason } = options;
+  // The real run checks the file before it takes over anything; the dry run says now what it would find.
+  const listed =
+    given && options.dryRun ? await readGivenFile(given, settings, (file) => countBindings(file, settings)) : null;
   const fate = fateOf(options, hold, settings, context.nowMs(), output.time);
   const plan = [
     `Service       ${baseUrl} (${environment})`,
     `Held          ${hold.reason}`,
     `Not proven    ${shown.orders} orders and ${shown.customers} customers may have been sent before`,
-    ...(options.bindings ? [`First         the records in ${options.bindings} are bound again`] : []),
+    ...(given ? [`First         the ${listed === null ? '' : `${listed} `}records in ${given} are bound again`] : []),
     `Then          ${inWords(fate)}`,
   ];
   for (const line of plan) {
@@ -74,11 +78,10 @@ async function recoverStore(app: CommandApp, options: RecoverOptions): Promise<n
     if (output.isJson && !options.yes) writeError(line);
   }
   if (options.dryRun) {
-    output.json({ environment, dryRun: true, ...shown, to: fate.to });
+    output.json({ environment, dryRun: true, ...shown, bindings: listed, to: fate.to });
     return exitCode.done;
   }
   if (!(await confirm('Do this, and let delivery go on?', options.yes))) return exitCode.failed;
-  const { bindings: given, reason } = options;
   const result = given
     ? await readGivenFile(given, settings, (file) =>
         recover(context, reader, { fate, bindings: readBindings(file, settings), reason }),

@@ -21,6 +21,8 @@ interface ReadBase {
   sourceKey: string;
   /** The change cursor as the database wrote it; null when the mapping has none or the row holds NULL. */
   changedAt: string | null;
+  /** The same as an instant, in milliseconds since 1970; null when the column holds no times. */
+  changedAtMs: number | null;
   /** Seconds since changedAt by the ERP's own clock, negative for the future; null when unknown. */
   ageSeconds: number | null;
 }

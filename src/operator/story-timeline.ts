@@ -9,7 +9,11 @@ interface TimelineEntry {
 }
 
 /** The story from capture to acknowledgement, oldest first: audit lines and attempts in one row. Pure. */
-export function storyTimeline(story: RecordStory, audit: readonly AuditLine[]): TimelineEntry[] {
+export function storyTimeline(
+  story: RecordStory,
+  audit: readonly AuditLine[],
+  time: (ms: number) => string,
+): TimelineEntry[] {
   const shown = new Set(story.attempts.map((attempt) => attempt.id));
   const captured = new Set(audit.filter((line) => line.event === 'captured').map((line) => line.messageId));
   const revisions = new Map(story.messages.map((message) => [message.id, message.revision]));
@@ -36,10 +40,16 @@ export function storyTimeline(story: RecordStory, audit: readonly AuditLine[]): 
       .map((line) => ({
         at: line.event === 'attempt' && typeof line.detail.startedAt === 'number' ? line.detail.startedAt : line.at,
         rank: line.event === 'captured' ? 0 : line.event === 'attempt' ? 1 : 2,
-        ...auditEntry(line, revisionOf(line.messageId)),
+        ...auditEntry(line, revisionOf(line.messageId), time),
       })),
   ];
   return entries.sort((a, b) => a.at - b.at || a.rank - b.rank).map(({ at, text, more }) => ({ at, text, more }));
+}
+
+/** The ERP's column may hold no times, such as a version counter. */
+function changedInErp(changedAt: unknown, time: (ms: number) => string): string {
+  if (typeof changedAt === 'number') return `, changed in the ERP at ${time(changedAt)}`;
+  return changedAt ? `, changed in the ERP at “${changedAt}”, as its column says` : '';
 }
 
 function attemptEntry(attempt: StoryAttempt, revision: string): TimelineEntry {
@@ -55,7 +65,11 @@ function attemptEntry(attempt: StoryAttempt, revision: string): TimelineEntry {
   };
 }
 
-function auditEntry({ event, outcome, actor, detail }: AuditLine, revision: string): { text: string; more: string[] } {
+function auditEntry(
+  { event, outcome, actor, detail }: AuditLine,
+  revision: string,
+  time: (ms: number) => string,
+): { text: string; more: string[] } {
   const text = (name: string): string | null => {
     const value = detail[name];
     return value === null || value === undefined ? null : String(value);
@@ -66,7 +80,7 @@ function auditEntry({ event, outcome, actor, detail }: AuditLine, revision: stri
     case 'captured':
       return {
         text:
-          `captured: ${text('because') ? `removal (${text('because')} in the ERP), sent as ${outcome}` : outcome}, revision ${text('revision')}${text('changedAt') ? `, changed in the ERP at ${text('changedAt')}` : ''}` +
+          `captured: ${text('because') ? `removal (${text('because')} in the ERP), sent as ${outcome}` : outcome}, revision ${text('revision')}${changedInErp(detail.changedAt, time)}` +
           `${keyAndHash(text('idempotencyKey'), text('bodyHash'))}; by ${actor}`,
         more: [],
       };

@@ -29,7 +29,7 @@ describe('waybill explain', () => {
       const story = stdout.slice(stdout.indexOf('What happened'));
       const key = createKey('test-office', 'order', '4711', 0);
       const told = [
-        `captured: create, revision 1, changed in the ERP at 2026-11-03 09:15:00, key ${key}, body sha256 `,
+        `captured: create, revision 1, changed in the ERP at 2026-11-03 09:15:00 +01:00, key ${key}, body sha256 `,
         "attempt 1: HTTP 201 in 34 ms: acknowledged; the service's request id: req_1",
         'answer: {"order_id":"ord_93","status":"confirmed"}',
         'delivered as ord_93; by ',

@@ -206,7 +206,7 @@ async function captureRecords(app: App, records: readonly CapturedRecord[]): Pro
           actor: 'daemon@erp-host:1',
         };
         const { number, revision, idempotencyKey, contentHash: bodyHash, operation, parked } = message;
-        const detail = { number, revision, changedAt: '2026-11-03 09:15:00', idempotencyKey, bodyHash };
+        const detail = { number, revision, changedAt: Date.UTC(2026, 10, 3, 8, 15), idempotencyKey, bodyHash };
         const captured: AuditEntry = { ...base, event: 'captured', outcome: operation, detail };
         if (!parked) return [captured];
         return [captured, { ...base, event: 'parked', outcome: parked.parkClass, detail: { reason: parked.reason } }];

@@ -136,6 +136,8 @@ describe('waybill recover', function () {
     inErp("UPDATE customers SET name='Renamed' WHERE id=1");
     // Captured before anybody said recover: as new, because this store knows nothing.
     expect((await waybill.run('sync')).code).to.equal(3);
+    const dry = await waybill.run('recover', '--bindings', file, '--dry-run');
+    expect(dry.stdout).to.contain(`the ${orders + customers} records in ${file} are bound again`);
     const run = await waybill.run('recover', '--bindings', file, '--yes', '--json');
     expect(run.stderr).to.equal('');
     expect(run.code).to.equal(0);
@@ -177,9 +179,11 @@ describe('waybill recover', function () {
     const lines = readFileSync(file, 'utf8').split('\n');
     writeFileSync(file, `${lines.slice(0, 20).join('\n')}\n`);
     loseStore();
-    const run = await waybill.run('recover', '--bindings', file, '--yes');
-    expect(run.code).to.equal(2);
-    expect(run.stderr).to.contain('was cut off').and.to.contain('Nothing of it was taken over');
+    for (const how of ['--dry-run', '--yes']) {
+      const run = await waybill.run('recover', '--bindings', file, how);
+      expect(run.code, how).to.equal(2);
+      expect(run.stderr).to.contain('was cut off').and.to.contain('Nothing of it was taken over');
+    }
     expect(bindings()).to.deep.equal([]);
     expect((await waybill.run('recover', '--dry-run', '--json')).stdout).to.contain('"kind":"lost"');
   });

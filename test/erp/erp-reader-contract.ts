@@ -71,6 +71,7 @@ export function erpReaderContract(lab: ErpLab): void {
         entity: 'order',
         sourceKey: '9007199254740993',
         changedAt: `${DAY} 10:00:00.123456`,
+        changedAtMs: Date.parse(`${DAY}T09:00:00.123Z`),
         ageSeconds: 0,
         number: 'A-1',
         identity: '{"order_no":"A-1"}',

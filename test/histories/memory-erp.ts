@@ -193,7 +193,7 @@ export class MemoryErp implements ErpReader {
 
   #base({ key, changedAtMs }: { key: string; changedAtMs: number }) {
     const ageSeconds = Math.floor((this.#nowMs() - changedAtMs) / 1000);
-    return { sourceKey: key, changedAt: asText(changedAtMs), ageSeconds };
+    return { sourceKey: key, changedAt: asText(changedAtMs), changedAtMs, ageSeconds };
   }
 }
 

@@ -1,6 +1,16 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, closeSync, mkdirSync, openSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  closeSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { expect } from 'chai';
@@ -92,6 +102,28 @@ describe('the command beside the service', function () {
     const lines = readFileSync(join(caller, 'through-the-shell-bindings'), 'utf8').trim().split('\n');
     expect(JSON.parse(lines[0] ?? '')).to.include({ waybill: 'bindings' });
     expect(readdirSync(state).some((name) => name.startsWith('scratch-'))).to.equal(false);
+  });
+
+  it('leaves a copy beside the store only when it is killed, until the next one, which touches nobody else’s', async () => {
+    const scratch = () => readdirSync(state).filter((name) => name.startsWith('scratch-'));
+    // Nobody reads: the copy stands in the pipe.
+    const child = spawn(dir.file('bin/waybill'), ['backup', '-'], {
+      cwd: caller,
+      env: { PATH: `${dir.file('bin')}:${process.env.PATH}`, HOME: dir.path },
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    await once(child.stdout as NodeJS.ReadableStream, 'readable');
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+    child.stdout?.destroy();
+    expect(scratch()).to.have.lengthOf(1);
+    const ofOthers = `scratch-${process.pid}-x`;
+    mkdirSync(join(state, ofOthers));
+    const handle = openSync('/dev/null', 'w');
+    expect(await waybill(['backup', '-'], handle)).to.deep.include({ code: 0, err: '' });
+    closeSync(handle);
+    expect(scratch()).to.deep.equal([ofOthers]);
+    rmSync(join(state, ofOthers), { recursive: true });
   });
 
   it('reads what the caller’s shell has opened, and leaves nothing beside the store', async () => {

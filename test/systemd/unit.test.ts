@@ -6,6 +6,7 @@ import { expect } from 'chai';
 import { deliverySettings } from '../../src/config/sections/delivery.js';
 import { ensureSystemdAnalyze } from '../support/ensure-systemd-analyze.js';
 import { projectRoot } from '../support/project-root.js';
+import { readUnit } from '../support/stand-in-systemd.js';
 import { useTempDir } from '../support/temp-dir.js';
 
 const UNIT_FILE = join(projectRoot, 'systemd/waybill.service');
@@ -13,16 +14,6 @@ const UNIT_FILE = join(projectRoot, 'systemd/waybill.service');
 const HIGHEST_EXPOSURE_TENTHS = 12;
 
 const run = promisify(execFile);
-
-/** The settings of a unit file; one that is given several times has several values. */
-function readUnit(text: string): Map<string, string[]> {
-  const settings = new Map<string, string[]>();
-  for (const line of text.split('\n')) {
-    const [, name, value] = /^(\w+)=(.*)$/.exec(line) ?? [];
-    if (name !== undefined && value !== undefined) settings.set(name, [...(settings.get(name) ?? []), value]);
-  }
-  return settings;
-}
 
 describe('waybill.service', () => {
   const tempDir = useTempDir();

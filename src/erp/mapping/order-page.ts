@@ -201,8 +201,8 @@ function multiplied(entity: string, sourceKey: string, row: ErpRow, count: numbe
 
 function changeOf({ now, plan }: Reading, row: ErpRow, { changedAt: column }: EntityPlan) {
   const changedAt = column === null ? null : (row[column.name] ?? null);
-  if (column === null || changedAt === null) return { changedAt, ageSeconds: null };
+  if (column === null || changedAt === null) return { changedAt, changedAtMs: null, ageSeconds: null };
   const at = instantOfValue(changedAt, column.kind, plan.context.timeZone);
   const ageSeconds = at && (now.seconds * 1e6 + now.micros - (at.seconds * 1e6 + at.micros)) / 1e6;
-  return { changedAt, ageSeconds };
+  return { changedAt, changedAtMs: at && at.seconds * 1_000 + Math.floor(at.micros / 1_000), ageSeconds };
 }

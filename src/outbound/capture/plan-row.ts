@@ -283,7 +283,9 @@ export async function writePlans({ actor }: JobContext, tx: Tx, plans: readonly 
     const { entity, sourceKey, operation, number, revision, idempotencyKey, contentHash, parked } = message;
     const base = { entity, sourceKey, messageId: ids[i] as number, actor };
     const bodyHash = idempotencyKey === null ? null : contentHash;
-    const detail = { number, revision, changedAt: row.changedAt, idempotencyKey, bodyHash, supersedes };
+    // As an instant where it is one: what is told of a record is in one time zone.
+    const changedAt = row.changedAtMs ?? row.changedAt;
+    const detail = { number, revision, changedAt, idempotencyKey, bodyHash, supersedes };
     const captured: AuditEntry = { ...base, event: 'captured', outcome: operation, detail };
     if (!parked) return [captured];
     return [captured, { ...base, event: 'parked', outcome: parked.parkClass, detail: { reason: parked.reason } }];

@@ -117,6 +117,6 @@ export class TwinErp implements ErpReader {
   }
 
   #base(key: string) {
-    return { sourceKey: this.keyOf(key), changedAt: '2026-01-01 00:00:00', ageSeconds: 1_000_000 };
+    return { sourceKey: this.keyOf(key), changedAt: '2026-01-01 00:00:00', changedAtMs: null, ageSeconds: 1_000_000 };
   }
 }

@@ -166,7 +166,7 @@ onBothLabs('an order that is removed', (kit) => {
     expect((await lab.deliver()).attempts).to.equal(0);
     const record = { entity: 'order', sourceKey: String(id), erpIdentity: lab.reader.identity() } as const;
     const { story, audit } = await explainRecord(lab.context, record, String);
-    const told = storyTimeline(story, audit).map(({ text }) => text);
+    const told = storyTimeline(story, audit, String).map(({ text }) => text);
     expect(told.filter((text) => text.startsWith('captured: removal'))).to.deep.equal([
       'captured: removal (cancelled in the ERP), sent as update, revision 2; by test',
     ]);
