@@ -256,6 +256,12 @@ export const failureProofs: Readonly<Record<string, readonly Proof[]>> = {
     ['daemon/tell-alerts.test.ts', 'tell of an ERP that can not be read and of its return, and never hold delivery up'],
     ['e2e/boot.test.ts', 'goes on without the ERP, and ends in peace'],
   ],
+  'A value of one row stops capture': [
+    [
+      'erp/dialects/postgres-erp.test.ts',
+      'that fail on a row are named when some rows show it, and say what to do where a later one does',
+    ],
+  ],
   'We cloned the server, or read a copy of the ERP': [
     [
       'e2e/cloned-machine.test.ts',

@@ -90,6 +90,8 @@ const INSTANT = /^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d)(?:\.(\d+))?([+-])(\d\d)(?::
 
 /** A value as the server wrote it, in the form that the mapping knows; see `ColumnKind`. */
 export function postgresText(text: string, { dataTypeID: type }: FieldDef, digits: number | null): string {
+  // As the database writes it where it is cast to text.
+  if (type === BOOL) return text === 't' ? 'true' : 'false';
   // Blanks at the end of a char(n) mean nothing.
   if (type === BPCHAR) return text.replace(/ +$/, '');
   if (type !== TIMESTAMP && type !== TIMESTAMPTZ) return text;

@@ -81,8 +81,12 @@ export class MappingPlanner {
     const found =
       source.columns.find((column) => column.name === name) ??
       source.columns.find((column) => column.name.toLowerCase() === name.toLowerCase());
-    if (found?.valueProblem) {
-      this.fault(path, `column "${found.name}" ${found.valueProblem}`);
+    const isTwice = source.columns.filter((column) => column.name === found?.name).length > 1;
+    const problem = isTwice
+      ? `comes twice in ${source.path}; give each of them a name of its own, with AS`
+      : found?.valueProblem;
+    if (problem) {
+      this.fault(path, `column "${found?.name}" ${problem}`);
       return null;
     }
     if (found !== undefined) {

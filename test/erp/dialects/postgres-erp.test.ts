@@ -1,3 +1,4 @@
+import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { type ChangePosition, ErpError, type ErpPage, type ReadOrder } from '../../../src/erp/erp-reader.js';
@@ -224,11 +225,18 @@ describe('an ERP on PostgreSQL', () => {
         paid: { column: 'paid', type: 'boolean' as const },
         weight: { column: 'weight', type: 'amount' as const },
         cost: { column: 'price', type: 'amount' as const },
-        ...{ prio: 'prio', token: 'token', memo: 'memo', country: 'country', name: 'name' },
+        ...{ paid_text: 'paid', prio: 'prio', token: 'token', memo: 'memo', country: 'country', name: 'name' },
       };
       expect(await recordOf({ orders: { query, fields } })).to.include({
         ...{ amount: 9007199254740991, big: '9007199254740993', paid: true, weight: 7, cost: 1250 },
-        ...{ prio: 'high', token: '8f14e45f-ceea-4e7b-9c1f-0a1b2c3d4e5f', memo: 'Grüße', country: 'DE', name: 'Desk' },
+        ...{
+          paid_text: 'true',
+          prio: 'high',
+          token: '8f14e45f-ceea-4e7b-9c1f-0a1b2c3d4e5f',
+          memo: 'Grüße',
+          country: 'DE',
+          name: 'Desk',
+        },
       });
     });
 
@@ -312,6 +320,15 @@ describe('an ERP on PostgreSQL', () => {
       }
     });
 
+    it('that come twice are refused where they are used: which one is meant is not known', async () => {
+      await lab.run(...orderRows(1, DAY), "UPDATE customers SET name = 'Other'");
+      const query = 'SELECT o.*, c.* FROM orders o JOIN customers c ON c.id = o.customer_id';
+      const { message } = await failure(openReader(lab, { orders: { query } }).check());
+      expect(message)
+        .to.include('orders.key: column "id" comes twice in orders.query; give each of them a name of its own, with AS')
+        .and.include('orders.changedAt: column "updated_at" comes twice');
+    });
+
     it('that compare a column with another type are refused, each with the path of its setting', async () => {
       await lab.run(...orderRows(1, DAY));
       const { message } = await failure(
@@ -332,10 +349,13 @@ describe('an ERP on PostgreSQL', () => {
         });
       const reader = open();
       await reader.check();
-      await lab.run("UPDATE orders SET note = 'x', status = 'odd'", "UPDATE customers SET code = 'K?'");
+      await lab.run("UPDATE orders SET note = 'x', status = 'odd'");
       const error = await failure(reader.sweep('order', null, 1));
       expect(error.kind).to.equal('query');
       expect(error.message).to.include('for type integer: "x"').and.include('One row can stop all of them');
+      await lab.run("UPDATE orders SET note = '5'");
+      expect((await reader.sweep('order', null, 1)).rows).to.have.length(1);
+      await lab.run("UPDATE orders SET note = 'x'", "UPDATE customers SET code = 'K?'");
       const { message } = await failure(open().check());
       expect(message)
         .to.include('orders.pending: invalid input syntax for type integer: "x"')
@@ -446,6 +466,11 @@ describe('an ERP on PostgreSQL', () => {
     } finally {
       await lab.run(`ALTER ROLE ${database.user} CONNECTION LIMIT -1`);
     }
+  });
+
+  it('is read by a local socket as well, which needs no secure connection', async () => {
+    const host = dirname(lab.postgres.server.dataDir);
+    expect(await openReader(lab, { erp: { ...lab.settings(), host } as Mapping['erp'] }).count('order')).to.equal(0);
   });
 
   it('reads on after its connection was closed by the server', async () => {
