@@ -14,9 +14,11 @@ export function formatSourceKey(parts: readonly string[]): string {
     parts.length === 1
       ? (parts[0] ?? '')
       : parts.map((part) => part.replaceAll('%', '%25').replaceAll('/', '%2F')).join('/');
-  if (text.length <= maxLength) return text;
+  // No column of PostgreSQL takes it.
+  const storable = text.replaceAll('\0', '');
+  if (text.length <= maxLength && storable === text) return text;
   // The store's columns end somewhere. A hash keeps two long keys apart, and one of them can't spoil its whole page.
-  return `${text.slice(0, keptLength)}…${createHash('sha256').update(text).digest('hex')}`;
+  return `${storable.slice(0, keptLength)}…${createHash('sha256').update(text).digest('hex')}`;
 }
 
 /**
@@ -34,7 +36,7 @@ export function parseSourceKey(sourceKey: string, parts: number): string[] | nul
   return found.map((part) => part.replaceAll(/%2F/gi, '/').replaceAll('%25', '%'));
 }
 
-/** Whether the key was too long for the store: no statement can ask for its record by what is left of it. */
+/** Whether the key was too long for the store, or held U+0000: no statement can ask for its record by what is left of it. */
 export function isShortened(sourceKey: string): boolean {
-  return sourceKey.length === keptLength + 65 && /^…[0-9a-f]{64}$/.test(sourceKey.slice(keptLength));
+  return sourceKey.length <= keptLength + 65 && /…[0-9a-f]{64}$/.test(sourceKey);
 }

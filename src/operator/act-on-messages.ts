@@ -34,7 +34,7 @@ export interface Operated {
 
 /** Ids of the matching messages after `afterId`, oldest first: a promise of which ones are meant, kept while a person thinks. */
 export async function matchingIds(tx: Tx, filter: MessageFilter, afterId: number, limit: number): Promise<number[]> {
-  const { where, parameters } = filterSql(filter);
+  const { where, parameters } = filterSql(tx, filter);
   const rows = await tx.rows<{ id: number }>(
     `SELECT m.id FROM outbox_message m WHERE ${where} AND m.id>? ORDER BY m.id LIMIT ${Math.trunc(limit)}`,
     [...parameters, afterId],
@@ -57,7 +57,7 @@ export async function decideForMessages(
   namedId?: (message: Pick<OperableMessage, 'sourceKey' | 'number'>) => string | null,
 ): Promise<Operated[]> {
   if (ids.length === 0) return [];
-  const { where, parameters } = filterSql(filter);
+  const { where, parameters } = filterSql(tx, filter);
   if (lock)
     await tx.rows(
       `SELECT id FROM outbox_message WHERE id IN ${placeholders(ids.length)} ORDER BY id${tx.forUpdate}`,

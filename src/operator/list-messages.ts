@@ -16,7 +16,10 @@ export interface MessageFilter {
 }
 
 /** The filter as a condition over table `m`, with its parameters. */
-export function filterSql({ states, entity, keys, parkClass, reasonLike }: MessageFilter) {
+export function filterSql(
+  { dialect: { caseless } }: Tx,
+  { states, entity, keys, parkClass, reasonLike }: MessageFilter,
+) {
   const list = placeholders(keys?.length ?? 0);
   return joinConditions('AND', [
     [`m.state IN ${placeholders(states?.length ?? 0)}`, ...(states ?? [undefined])],
@@ -28,7 +31,7 @@ export function filterSql({ states, entity, keys, parkClass, reasonLike }: Messa
     ],
     ["m.state='parked' AND m.park_class=?", parkClass],
     [
-      "LOWER(m.reason) LIKE LOWER(?) ESCAPE '!'",
+      `${caseless('m.reason')} LIKE ${caseless('?')} ESCAPE '!'`,
       reasonLike === undefined ? undefined : `%${reasonLike.replace(/[!%_]/g, '!$&')}%`,
     ],
   ]);
@@ -42,7 +45,7 @@ interface ListedMessage
 
 /** The newest messages that match, newest first. */
 export async function listMessages(tx: Tx, filter: MessageFilter, limit: number): Promise<ListedMessage[]> {
-  const { where, parameters } = filterSql(filter);
+  const { where, parameters } = filterSql(tx, filter);
   return tx.rows(
     `SELECT m.id, m.entity, m.source_key, m.number, m.revision, m.operation, m.state, m.park_class, m.reason, m.attempts,
             m.next_attempt_at, m.captured_at, m.closed_at, m.service_id, m.flag
@@ -52,7 +55,7 @@ export async function listMessages(tx: Tx, filter: MessageFilter, limit: number)
 }
 
 export async function countMessages(tx: Tx, filter: MessageFilter): Promise<number> {
-  const { where, parameters } = filterSql(filter);
+  const { where, parameters } = filterSql(tx, filter);
   return (await tx.value<number>(`SELECT COUNT(*) FROM outbox_message m WHERE ${where}`, parameters)) ?? 0;
 }
 
@@ -83,7 +86,7 @@ export async function groupMessages(
   by: Grouping,
   limit: number,
 ): Promise<MessageGroup[]> {
-  const { where, parameters } = filterSql(filter);
+  const { where, parameters } = filterSql(tx, filter);
   const parkClass = by === 'entity' ? 'NULL' : 'm.park_class';
   const rows = await tx.rows<{ grp: string; cls: string | null; n: number; oldestAt: number }>(
     `SELECT ${groupSql[by]} AS grp, ${parkClass} AS cls, COUNT(*) AS n, MIN(m.captured_at) AS oldest_at

@@ -16,6 +16,13 @@ describe('the source key', () => {
     );
   });
 
+  it('holds no U+0000, which not every store takes, and stays apart from the key without it', () => {
+    const keys = ['a\0b', 'ab', 'a\0\0b'].map((key) => formatSourceKey([key]));
+    expect(new Set(keys)).to.have.length(3);
+    expect(keys.join()).to.not.include('\0');
+    expect(keys.map((key) => parseSourceKey(key, 1)?.join() ?? null)).to.deep.equal([null, 'ab', null]);
+  });
+
   it('fits into the store and tells long keys apart, so that one of them does not spoil its page', () => {
     const long = 'x'.repeat(400);
     const keys = [[`${long}a`], [`${long}b`], [long, 'a'], ['ü'.repeat(256)]].map(formatSourceKey);

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import type { Verdict } from '../../src/model/verdict.js';
+import { listMessages } from '../../src/operator/list-messages.js';
 import { countOpen, customersOfOrders } from '../../src/operator/sync.js';
 import { knownRecords } from '../../src/outbound/capture/known-records.js';
 import { endOlderEpochs } from '../../src/outbound/deliver/attempts.js';
@@ -625,6 +626,15 @@ onEveryStore('the outbox', (kit) => {
     expect(parked).to.deep.include({ state: 'parked', reason: `${'r'.repeat(999)}…` });
     expect(await kit.rows('SELECT COUNT(*) AS n FROM message_body')).to.deep.equal([{ n: 2 }]);
     expect(await insert()).to.deep.equal([]);
+  });
+
+  it('finds a message by what its reason says, in capitals or not, also beside letters that ASCII lacks', async () => {
+    await insert(message('order', 'a', { parked: { parkClass: 'unmapped', reason: 'GRÖSSE: no Number' } }));
+    const found = async (reasonLike: string) =>
+      kit.store.read('list', async (tx) => (await listMessages(tx, { reasonLike }, 10)).length);
+    expect(await found('GRÖSSE')).to.equal(1);
+    expect(await found('NO number')).to.equal(1);
+    expect(await found('no_number')).to.equal(0);
   });
 });
 

@@ -54,6 +54,13 @@ onEveryStore('writing many rows', (kit) => {
     );
   });
 
+  it('loses no row for a U+0000 in a text, which not every database takes', async () => {
+    await write((tx) => insertRows(tx, 'lane_pause', [pause('a', { reason: 'x\0y' }), pause('b')]));
+    const [a, b] = await all();
+    expect(a.reason).to.match(/^x[\0\ufffd]y$/);
+    expect(b.reason).to.equal('reason of b');
+  });
+
   it('inserts what is new and overwrites what is there', async () => {
     await write((tx) => upsertRows(tx, 'lane_pause', ['lane', 'cause'], [pause('a', { until_at: 5 }), pause('b')]));
     await write((tx) =>

@@ -92,6 +92,6 @@ export async function listLeftInvoices(tx: Tx, limit: number): Promise<LeftInvoi
 /** Rows of the service's list that make no sense. */
 export async function listMalformedInvoices(tx: Tx, limit: number) {
   return tx.select<{ invoice_no: string | null; reason: string; since_at: number }>(
-    `SELECT invoice_no, reason, since_at FROM invoice_malformed ORDER BY since_at, invoice_no LIMIT ${Math.trunc(limit)}`,
+    `SELECT invoice_no, reason, since_at FROM invoice_malformed ORDER BY since_at, COALESCE(invoice_no, '') LIMIT ${Math.trunc(limit)}`,
   );
 }

@@ -89,6 +89,8 @@ export interface StoreDialect {
   updateFrom(table: string, update: UpdateFrom): string;
   /** A whole number, however large, as text. */
   asText(expression: string): string;
+  /** A text in which upper and lower case are one, of ASCII letters at least; two are compared by it. */
+  caseless(text: string): string;
   /** Whether a text holds another; upper and lower case are two things. */
   contains(text: string, part: string): string;
 

@@ -104,6 +104,7 @@ export const mysql: StoreDialect = {
     return `UPDATE ${table} AS t JOIN (${source}) AS v ON ${on} SET ${assignments.join(',')} WHERE ${where}`;
   },
   asText: (expression) => `CAST(${expression} AS CHAR)`,
+  caseless: (text) => `LOWER(${text})`,
   contains: (text, part) => `INSTR(${text}, ${part})>0`,
 
   schemaWords: async (runner) => ({

@@ -2,7 +2,7 @@ import { types } from 'pg';
 import type { DataSource, DataSourceOptions } from 'typeorm';
 import type { StoreSettings } from '../../config/sections/store.js';
 import { postgresTransport } from '../../model/postgres-transport.js';
-import type { StoreDialect } from './dialect.js';
+import type { SqlValue, StoreDialect } from './dialect.js';
 import { standardSql } from './standard-sql.js';
 
 /**
@@ -99,8 +99,7 @@ export const postgres: StoreDialect = {
   nowMs: 'CAST(EXTRACT(EPOCH FROM clock_timestamp())*1000 AS BIGINT)',
   afterErasing: null,
   bind: numbered,
-  // The store has whole numbers only; other databases round by themselves.
-  parameter: (value) => (typeof value === 'number' ? Math.round(value) : value),
+  parameter: fitting,
   ...standardSql,
   returningId: ' RETURNING id',
   insertedId: ({ records }) => Number(records[0]?.id),
@@ -111,6 +110,8 @@ export const postgres: StoreDialect = {
     const rows = [first, ...Array.from({ length: count - 1 }, () => other)];
     return `SELECT * FROM (VALUES ${rows.join(',')}) AS r (${columns.join(',')})`;
   },
+  // The column would be lowered by its own collation, the parameter by the database's.
+  caseless: (text) => `LOWER(${text} COLLATE "C")`,
   contains: (text, part) => `STRPOS(${text}, ${part})>0`,
 
   schemaWords: async () => ({
@@ -148,6 +149,12 @@ export const postgres: StoreDialect = {
     return 'Compare the certificate of the server with store.tls.caFile and store.tls.serverName.';
   },
 };
+
+/** The store has whole numbers only, which other databases round by themselves; a text can't hold U+0000 here. */
+function fitting(value: SqlValue): SqlValue {
+  if (typeof value === 'number') return Math.round(value);
+  return value === null || !value.includes('\0') ? value : value.replaceAll('\0', '\ufffd');
+}
 
 /** Numbers the parameters, except for what stands in quotes. */
 function numbered(sql: string): string {

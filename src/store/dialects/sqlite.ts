@@ -54,6 +54,7 @@ export const sqlite: StoreDialect = {
   returningId: '',
   insertedId: ({ raw }) => Number(raw),
   parameterRows: unionOfParameters,
+  caseless: (text) => `LOWER(${text})`,
   contains: (text, part) => `INSTR(${text}, ${part})>0`,
 
   schemaWords: async () => ({

@@ -5,9 +5,9 @@ import { missedInvoices } from '../../../src/inbound/invoices/own-read.js';
 import { clearStaging, endGroup, stageOwnRead, stagePage } from '../../../src/inbound/invoices/staging.js';
 import { noteNewStates, swapInvoices } from '../../../src/inbound/invoices/swap-invoices.js';
 import type { Invoice } from '../../../src/model/record.js';
-import { onBothStores } from '../../store/stores.js';
+import { onEveryStore } from '../../store/stores.js';
 
-onBothStores('the invoice list', (kit) => {
+onEveryStore('the invoice list', (kit) => {
   const invoice = (no: string, more: Partial<Invoice> = {}): Invoice => ({
     invoice_no: no,
     customer_code: 'K1',
