@@ -4,6 +4,7 @@ import { type Sandbox, startSandbox } from '../../src/lab/sandbox/start-sandbox.
 import { insertSampleOrder } from '../support/change-sample-erp.js';
 import { useTempDir } from '../support/temp-dir.js';
 import { useMariaDb } from '../support/use-mariadb.js';
+import { usePostgres } from '../support/use-postgres.js';
 import { canary, type Daemon, eventually, Installation } from './installation.js';
 
 const everySecond = {
@@ -13,10 +14,10 @@ const everySecond = {
 
 describe('waybill daemon', function () {
   this.timeout(300_000);
-  for (const kind of ['sqlite', 'mysql'] as const) {
+  for (const kind of ['sqlite', 'mysql', 'postgres'] as const) {
     describe(`with a ${kind} store`, () => {
       const dir = useTempDir();
-      const store = useMariaDb();
+      const store = kind === 'postgres' ? usePostgres() : useMariaDb();
       const daemons: Daemon[] = [];
       let sandbox: Sandbox;
       let waybill: Installation;
@@ -28,7 +29,7 @@ describe('waybill daemon', function () {
           folder: dir.path,
           serviceUrl: sandbox.url,
           erp: { type: 'sqlite', file: dir.file('erp.sqlite') },
-          store: kind === 'sqlite' ? { type: 'sqlite' } : { type: 'mysql', database: store.database },
+          store: kind === 'sqlite' ? { type: 'sqlite' } : { type: kind, database: store.database },
           settings: {
             ...everySecond,
             service: {

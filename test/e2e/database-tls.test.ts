@@ -122,22 +122,24 @@ function erpParties(type: 'mysql' | 'postgres', version: string): Record<string,
 const mysqlVersion = "SELECT VARIABLE_VALUE FROM information_schema.SESSION_STATUS WHERE VARIABLE_NAME='SSL_VERSION'";
 const postgresVersion = "SELECT COALESCE(version, '') AS version FROM pg_stat_ssl WHERE pid = pg_backend_pid()";
 
-const theStore: Party = async (database, tls) => {
-  const { host, port, user, database: name, password } = database;
-  const place = { type: 'mysql' as const, host, port, user, database: name, password: new Secret(password), tls };
-  const { store } = await openStore(place);
-  try {
-    return Object.values((await store.transaction('look', (tx) => tx.select(mysqlVersion)))[0] ?? {})[0] as string;
-  } finally {
-    await store.close();
-  }
-};
+function theStore(type: 'mysql' | 'postgres', version: string): Party {
+  return async (database, tls) => {
+    const { host, port, user, database: name, password } = database;
+    const place = { type, host, port, user, database: name, password: new Secret(password), tls };
+    const { store } = await openStore(place);
+    try {
+      return Object.values((await store.transaction('look', (tx) => tx.select(version)))[0] ?? {})[0] as string;
+    } finally {
+      await store.close();
+    }
+  };
+}
 
 const kinds = [
   {
     name: 'MariaDB',
     start: secureMariaDb,
-    parties: { ...erpParties('mysql', mysqlVersion), 'the store': theStore },
+    parties: { ...erpParties('mysql', mysqlVersion), 'the store': theStore('mysql', mysqlVersion) },
     startPlain: () => startMariaDb({ arguments: ['--skip-ssl'] }),
     denied: /Access denied/,
     offersNone: /Server does not support secure connection/,
@@ -145,9 +147,13 @@ const kinds = [
   {
     name: 'PostgreSQL',
     start: securePostgres,
-    parties: erpParties('postgres', postgresVersion),
+    parties: {
+      ...erpParties('postgres', postgresVersion),
+      'the store': theStore('postgres', postgresVersion),
+    },
     startPlain: () => startPostgres(),
-    denied: /requires a valid client certificate\. Check (erp|writeBack)\.user, and what pg_hba\.conf/,
+    denied:
+      /requires a valid client certificate\. Check (the settings under `store`|(erp|writeBack)\.user, and what pg_hba\.conf)/,
     offersNone: /server does not support SSL connections/,
   },
 ];

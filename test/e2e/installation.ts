@@ -23,7 +23,9 @@ export interface InstallationOptions {
   erp:
     | { type: 'sqlite'; file: string }
     | { type: 'mysql' | 'postgres'; database: ServerDatabase; user: string; password: string };
-  store: { type: 'sqlite' } | { type: 'mysql'; database: TestDatabase };
+  store:
+    | { type: 'sqlite' }
+    | { type: 'mysql' | 'postgres'; database: ServerDatabase & { user: string; password: string } };
   /** Sections put over the sample's. */
   settings?: Record<string, unknown>;
   /** Of the ERP; the sample's unless one is given. */
@@ -83,9 +85,9 @@ export class Installation {
       sections.erp = { timeZone, type: erp.type, host, port, database, user: erp.user };
       this.env.WAYBILL_ERP_PASSWORD = erp.password;
     }
-    if (store.type === 'mysql') {
+    if (store.type !== 'sqlite') {
       const { host, port, database, user, password } = store.database;
-      sections.store = { type: 'mysql', host, port, database, user };
+      sections.store = { type: store.type, host, port, database, user };
       this.env.WAYBILL_STORE_PASSWORD = password;
     }
     // More than any test sends: what is not about the pace must not wait for it.

@@ -5,12 +5,12 @@ import { prune } from '../../src/operator/prune.js';
 import { tellStory } from '../../src/operator/tell-story.js';
 import { endAlert, openAlerts, raiseAlert } from '../../src/store/alerts.js';
 import { LeaseLost } from '../../src/store/lease.js';
-import { type Lab, onBothLabs, withServiceLease } from '../support/jobs/job-lab.js';
+import { type Lab, onEveryLab, withServiceLease } from '../support/jobs/job-lab.js';
 import { messageOf, statesOf } from '../support/jobs/service-of.js';
 
 const dayMs = 86_400_000;
 
-onBothLabs('pruning', (kit) => {
+onEveryLab('pruning', (kit) => {
   const counts = async () => {
     const all: Record<string, number> = {};
     for (const table of ['outbox_message', 'message_body', 'attempt', 'attempt_excerpt', 'binding'])

@@ -6,7 +6,7 @@ import type { ExportedRow } from '../../src/outbound/recovery/take-over-bindings
 import type { Row } from '../../src/store/rows.js';
 import { underWay } from '../store/stores.js';
 import { insertSampleOrder } from '../support/change-sample-erp.js';
-import { type Lab, onBothLabs } from '../support/jobs/job-lab.js';
+import { type Lab, onEveryLab } from '../support/jobs/job-lab.js';
 import { each, exportRows, holdAsLost, loseEverything } from '../support/jobs/lost-store.js';
 import { say } from '../support/jobs/say.js';
 import { withMethod } from '../support/jobs/with-method.js';
@@ -16,7 +16,7 @@ import { waitFor } from '../support/wait-for.js';
 /** Without the total, so that the number alone is the proof. */
 const { total: _total, ...lookUpOrder } = sandboxLookUps.lookUpOrder;
 
-onBothLabs('one record of the ERP is one record of the service', (kit) => {
+onEveryLab('one record of the ERP is one record of the service', (kit) => {
   const orders = () =>
     kit.rows("SELECT source_key, state, park_class, reason FROM outbox_message WHERE entity='order' ORDER BY id");
   const bindings = () =>

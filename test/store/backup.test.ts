@@ -1,12 +1,13 @@
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { raiseAlert } from '../../src/store/alerts.js';
 import { backupStore, restoreStore } from '../../src/store/backup.js';
 import { openStore } from '../../src/store/open-store.js';
 import { insertRows } from '../../src/store/rows.js';
 import type { Store } from '../../src/store/store.js';
 import { rewriteSealed } from '../support/sealed-file.js';
-import { onEveryStore } from './stores.js';
+import { onEveryStore, useStore } from './stores.js';
 
 onEveryStore('a copy of a store in use', (kit) => {
   const audit = 1_250;
@@ -74,6 +75,24 @@ onEveryStore('a copy of a store in use', (kit) => {
     }
   });
 
+  it('goes on counting where the copy ends', async () => {
+    if (kit.dialect === 'sqlite') return;
+    await fill();
+    const file = newFile();
+    await backupStore(kit.store, file);
+    const { store: copy } = await openStore(await kit.emptyDatabase());
+    try {
+      await restoreStore(copy, file);
+      const id = await copy.transaction('write', (tx) =>
+        tx.insertReturningId("INSERT INTO audit_log (at, event, actor, detail) VALUES (1, 'start', 'z', '{}')"),
+      );
+      expect(id).to.be.above(audit);
+      await copy.transaction('raise', (tx) => raiseAlert(tx, 'a.cause', 'a message', 1));
+    } finally {
+      await copy.close();
+    }
+  });
+
   it('is never written over another file', async () => {
     const file = newFile();
     writeFileSync(file, 'precious');
@@ -109,4 +128,29 @@ onEveryStore('a copy of a store in use', (kit) => {
       await empty.close();
     }
   });
+});
+
+describe('a copy of a store in one kind of database', () => {
+  const kits = [useStore('postgres'), useStore('mysql')] as const;
+
+  for (const [from, to] of [kits, [kits[1], kits[0]]] as const)
+    it(`fills a store in another: from ${from.dialect} into ${to.dialect}`, async () => {
+      await from.store.transaction('fill', async (tx) => {
+        await raiseAlert(tx, 'a.cause', 'a message', 1);
+        await insertRows(tx, 'message_body', [{ message_id: 7, record: '{"ü":"\\u0000"}', body: null }]);
+      });
+      const file = join(from.folder, 'copy');
+      const { store: into } = await openStore(await to.emptyDatabase());
+      try {
+        await backupStore(from.store, file);
+        await restoreStore(into, file);
+        for (const table of ['alert', 'message_body', 'store_info']) {
+          const sql = `SELECT * FROM ${table} ORDER BY 1`;
+          const rows = await into.read('look', (tx) => tx.select(sql));
+          expect(rows).to.deep.equal(await from.rows(sql));
+        }
+      } finally {
+        await into.close();
+      }
+    });
 });

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { onBothStores } from '../../store/stores.js';
+import { onEveryStore } from '../../store/stores.js';
 import { history, type Step } from './identity-step.js';
 import { IdentityWorld } from './identity-world.js';
 
@@ -11,7 +11,7 @@ const [seed, path] = process.env.WAYBILL_HISTORY?.split('/') ?? [];
 const again = seed && path ? { seed: Number(seed), path, endOnFailure: true } : {};
 const usual = asked === undefined ? { seed: 1 } : {};
 
-onBothStores('histories of identities', (kit) => {
+onEveryStore('histories of identities', (kit) => {
   async function tell(isCodeId: boolean, steps: readonly Step[]): Promise<void> {
     await kit.empty();
     const world = new IdentityWorld(kit, isCodeId);

@@ -3,7 +3,7 @@ import { actOnMessages, planAction } from '../../../src/operator/plan-action.js'
 import { createKey } from '../../../src/outbound/outbox/idempotency-key.js';
 import { Lease } from '../../../src/store/lease.js';
 import { askAsAnother } from '../../support/jobs/ask-as-another.js';
-import { onBothLabs } from '../../support/jobs/job-lab.js';
+import { onEveryLab } from '../../support/jobs/job-lab.js';
 import {
   expectAllAtService,
   expectAttemptsFor,
@@ -24,7 +24,7 @@ const json = (status: number, code: string, message: string) => ({
   body: { error: { code, message } },
 });
 
-onBothLabs('deliver', (kit) => {
+onEveryLab('deliver', (kit) => {
   const requestsFor = (
     lab: { sandbox: { ledger(): { requests: readonly { idempotency_key: string | null }[] } } },
     key: string,
