@@ -164,7 +164,7 @@ describe('docs/operating.md, typed line by line on a machine of its own', functi
     git(checkout, 'push', '--quiet', 'origin', 'main');
   };
 
-  /** The packages that `npm ci --omit=dev` would install, of those that are installed here: no test needs a network. */
+  /** The packages that `npm prune --omit=dev` would leave, of those that are installed here: no test needs a network. */
   const packNpmCache = () => {
     const lock = JSON.parse(readFileSync(join(projectRoot, 'package-lock.json'), 'utf8'));
     const packages = Object.entries<{ dev?: boolean }>(lock.packages).filter(([path, { dev }]) => path !== '' && !dev);
@@ -176,17 +176,15 @@ describe('docs/operating.md, typed line by line on a machine of its own', functi
   };
 
   /**
-   * Stands in for what this machine has not, or must not do: npm installs what is installed here and builds what is built here;
+   * Stands in for what this machine has not, or must not do: npm installs what is installed here, without the tools, and builds what is built here;
    * systemctl asks the stand-in for systemd; where root types, useradd, install and runuser are the machine's own.
    */
   const installPrograms = () => {
-    const nodeModules = join(projectRoot, 'node_modules');
     put(
       'bin/npm',
       `#!/bin/sh
 case "$*" in
-  ci) rm -rf node_modules && ln -s ${nodeModules} node_modules ;;
-  "ci --omit=dev") rm -rf node_modules && cp -al ${at('npm-cache/node_modules')} node_modules ;;
+  ci|"prune --omit=dev") rm -rf node_modules && cp -al ${at('npm-cache/node_modules')} node_modules ;;
   "run build") rm -rf dist && mkdir dist && cp -r ${join(projectRoot, 'dist/src')} dist/src ;;
   *) echo "npm $* is not for this test" >&2; exit 99 ;;
 esac\n`,
