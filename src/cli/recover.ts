@@ -147,5 +147,5 @@ function fateOf(
 function inWords(fate: UnboundFate): string {
   if (fate.to === 'parked') return 'the rest is parked as unproven, for a person to look at';
   if (fate.lookUp) return 'Waybill asks the service for each of the rest';
-  return 'the rest is sent once more with its key and bytes; the service answers with what it has, or makes it now';
+  return 'the rest is sent once more with its key and bytes; the service answers with what it has, or makes it now. A record whose key is spelled otherwise since would be made twice';
 }

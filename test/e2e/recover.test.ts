@@ -237,7 +237,10 @@ describe('waybill recover', function () {
     expect((await waybill.run('sync')).code).to.equal(3);
     inErp(`UPDATE sales_orders SET status='cancelled' WHERE order_no='${reference}'`);
     expect((await waybill.run('sync')).code).to.equal(3);
-    expect((await waybill.run('recover', '--from-service', '--sent-since', anHourAgo, '--yes')).code).to.equal(0);
+    const recovered = await waybill.run('recover', '--from-service', '--sent-since', anHourAgo, '--yes');
+    expect(recovered.code).to.equal(0);
+    // What a person vouches for stands before the question.
+    expect(recovered.stdout).to.contain('A record whose key is spelled otherwise since would be made twice');
     await waybill.run('sync');
     expect(sandbox.ledger().deleted.map((record) => record.reference)).to.deep.equal([reference]);
   });
