@@ -269,7 +269,31 @@ async function mysqlThatSays(office: Office, words: string) {
   return { type: 'mysql', host: '127.0.0.1', port, database: 'd', user: 'u' };
 }
 
+/** The same by PostgreSQL's protocol. */
+async function postgresThatSays(office: Office, words: string) {
+  const fields = Buffer.from(`SFATAL\0VFATAL\0C28000\0M${words}\0\0`);
+  const length = Buffer.alloc(4);
+  length.writeUInt32BE(fields.length + 4);
+  const packet = Buffer.concat([Buffer.from('E'), length, fields]);
+  const port = await office.listen(
+    (socket) => void socket.on('error', () => undefined).once('data', () => socket.end(packet)),
+  );
+  return { type: 'postgres', host: '127.0.0.1', port, database: 'd', user: 'u' };
+}
+
 const databases: Scenario[] = [
+  {
+    name: 'the password of an ERP on PostgreSQL, in the words of its server',
+    prepare: async (office) => {
+      const server = await postgresThatSays(office, `no entry for u:${office.secret}`);
+      const passwordFile = office.file('erp-password', office.secret);
+      office.change({ erp: { ...server, passwordFile, file: undefined }, writeBack: { enabled: false } });
+      office.change({ schedule: { capture: '* * * * * *' } });
+    },
+    provoke: (office) =>
+      office.daemon(/cannot be reached yet/, (_pid, said) => said(/no entry for[\s\S]*no entry for/)),
+    meets: /no entry for/,
+  },
   {
     name: 'the password of the store, in the words of its server',
     prepare: async (office) => {
