@@ -51,11 +51,14 @@ export function keyValues(columns: readonly ErpColumn[], parts: readonly string[
 /** Runs a query of a source, and makes sure that it still yields the columns that the mapping was planned with. */
 async function readRows(snapshot: ErpSnapshot, source: QuerySource, statement: Sql, doing: string): Promise<ErpRow[]> {
   const { columns, rows } = await snapshot.query(statement, doing);
-  const missing = source.columns.find(({ name }) => !columns.some((found) => found.name === name));
-  if (missing === undefined) return rows;
+  const changed = source.columns.find(
+    ({ name, kind }) => !columns.some((found) => found.name === name && found.kind === kind),
+  );
+  if (changed === undefined) return rows;
+  const asItWas = columns.some(({ name }) => name === changed.name) ? ' as it was' : '';
   throw new ErpError(
     'mapping',
-    `Could not ${doing}: ${source.path} no longer yields the column "${missing.name}". The next read checks it again.`,
+    `Could not ${doing}: ${source.path} no longer yields the column "${changed.name}"${asItWas}. The next read checks it again.`,
   );
 }
 

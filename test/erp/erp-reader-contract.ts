@@ -565,6 +565,26 @@ export function erpReaderContract(lab: ErpLab): void {
     expect(keysOf((await reader.sweep('order', null, 10)).rows)).to.deep.equal(['1']);
   });
 
+  const retype = {
+    sqlite: null,
+    mysql: 'ALTER TABLE orders MODIFY created_at TIMESTAMP(6) NULL',
+    postgres: 'ALTER TABLE orders ALTER created_at TYPE TIMESTAMPTZ(6)',
+  }[lab.type];
+  if (retype !== null)
+    it('notices when a column has got a type that is read in another way, and reads on by that', async () => {
+      const zone = lab.type === 'mysql' ? "SET time_zone = '+01:00'" : "SET TimeZone = 'Europe/Berlin'";
+      await lab.run(zone, ...orderRows(1, `${DAY} 10:00:00`));
+      const reader = open({ orders: { fields: { placed: { column: 'created_at', type: 'datetime' } } } });
+      const placed = async () => {
+        const [order] = (await reader.sweep('order', null, 10)).rows;
+        return order?.content.mapped && order.content.record.placed;
+      };
+      expect(await placed()).to.equal(`${DAY}T10:00:00+01:00`);
+      await lab.run(retype);
+      expect((await failure(placed())).message).to.include('no longer yields the column "created_at" as it was');
+      expect(await placed()).to.equal(`${DAY}T10:00:00+01:00`);
+    });
+
   it('names the database it reads, but no account', () => {
     const { erp } = erpSource(lab);
     const identity = open().identity();
