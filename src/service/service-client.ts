@@ -48,7 +48,7 @@ export interface ReadQuestion<Value> {
   read: (status: number, body: string) => Value | string;
 }
 
-export interface ServiceClientOptions extends Omit<TransportOptions, 'rateLimiter' | 'connections'> {
+export interface ServiceClientOptions extends Omit<TransportOptions, 'monotonicMs' | 'rateLimiter' | 'connections'> {
   /** What the pace is measured by; absent: the system's. */
   clock?: Clock;
   /** Learns of every secret that comes while the program runs, and says what is taken out of all that is said. */
@@ -89,7 +89,12 @@ export class ServiceClient {
     const watching = { secrets, monotonicMs: clock.monotonicMs, warn, files };
     if (service.token) secrets.add(service.token.reveal());
     const connections = new Connections({ service, maxSockets: concurrency, ...watching });
-    this.#transport = new Transport({ ...options, rateLimiter: this.rateLimiter, connections });
+    this.#transport = new Transport({
+      ...options,
+      monotonicMs: clock.monotonicMs,
+      rateLimiter: this.rateLimiter,
+      connections,
+    });
     const credential = openCredential(service, {
       ...watching,
       send: (request, gate) => this.#transport.askForToken(request, gate),

@@ -95,6 +95,17 @@ describe('answers that no well-made server gives', () => {
     expect(read.durationMs).to.be.below(4_000);
   });
 
+  it('took as long as it took, also when the clock is set back meanwhile', async () => {
+    let setBackMs = 0;
+    const { url } = await serve((socket) => {
+      setBackMs = 2 * 3_600_000;
+      socket.write(whole);
+    });
+    const client = clients.at(url, {}, 0, { nowMs: () => Date.now() - setBackMs });
+    const read = await client.read(page(), { gate: async () => null });
+    expect(read.durationMs).to.be.within(0, 60_000);
+  });
+
   it('puts exactly the frozen bytes on the wire, with their length', async () => {
     const { url, received } = await serve((socket) => socket.write(whole));
     const body = '{"note" : "Müller & Söhne – „eilig“ 🚚\\u00e4",\n "customer_code":"C1", "items":[ ], "n": 1.50}';

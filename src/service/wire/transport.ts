@@ -21,6 +21,8 @@ export interface TransportOptions {
   /** Resends at once of what provably never left. */
   quickResends: number;
   nowMs: () => number;
+  /** Durations go by it: the clock on the wall may be set while a request is under way. */
+  monotonicMs: () => number;
   /** What puts a request on the wire and reads the head of its answer; absent: Node's own http. */
   adapter?: AxiosAdapter;
 }
@@ -46,7 +48,7 @@ declare module 'axios' {
   interface InternalAxiosRequestConfig {
     waybillPriority?: number;
     waybillGate?: Gate;
-    waybillStartedAtMs?: number;
+    waybillStarted?: { atMs: number; monotonicMs: number };
     waybillNeverConnected?: boolean;
     /** What it shows; absent: a request for a token, which shows what it has to by itself. */
     waybillCredential?: Credential;
@@ -69,13 +71,13 @@ export class Transport {
   /** To where tokens come from. */
   readonly #elsewhere: AxiosInstance;
   readonly #connections: Connections;
-  readonly #nowMs: () => number;
+  readonly #monotonicMs: () => number;
   #isClosed = false;
 
   constructor(options: TransportOptions) {
     const { service } = options;
     this.#connections = options.connections;
-    this.#nowMs = options.nowMs;
+    this.#monotonicMs = options.monotonicMs;
     const common: AxiosRequestConfig = {
       adapter: pacedAdapter(options, () => this.#isClosed),
       // A redirect would turn a POST into a GET that reports 200, and an absolute URL would take the token elsewhere.
@@ -148,8 +150,9 @@ export class Transport {
       if (error.cause instanceof NotSent) exchange = error.cause.exchange;
       else exchange = exchangeOfError(error, sent?.waybillNeverConnected);
     }
-    const startedAtMs = sent?.waybillStartedAtMs ?? null;
-    const durationMs = startedAtMs === null ? null : this.#nowMs() - startedAtMs;
+    const started = sent?.waybillStarted;
+    const startedAtMs = started?.atMs ?? null;
+    const durationMs = started ? Math.round(this.#monotonicMs() - started.monotonicMs) : null;
     const requests = neverReached.has(exchange.kind) ? 0 : 1;
     return { exchange, startedAtMs, durationMs, requests, proof: sent?.waybillProof };
   }
@@ -162,7 +165,7 @@ export class Transport {
 }
 
 function pacedAdapter(options: TransportOptions, isClosed: () => boolean): AxiosAdapter {
-  const { rateLimiter, service, nowMs, connections } = options;
+  const { rateLimiter, service, nowMs, monotonicMs, connections } = options;
   const send = options.adapter ?? axios.getAdapter('http');
   return async (config) => {
     type Result = { error: AxiosError; held: boolean } | { response: Awaited<ReturnType<AxiosAdapter>> } | 'no proof';
@@ -176,7 +179,7 @@ function pacedAdapter(options: TransportOptions, isClosed: () => boolean): Axios
         config.headers.set(proof.headers);
         config.waybillProof = proof.version;
       }
-      config.waybillStartedAtMs = nowMs();
+      config.waybillStarted = { atMs: nowMs(), monotonicMs: monotonicMs() };
       config.waybillNeverConnected = false;
       // axios' own timeout is no deadline: a trickled body outlives it. The signal covers connect, headers and body.
       // Not AbortSignal.timeout: its timer would outlive the request and hold it in memory until the deadline.
@@ -196,7 +199,7 @@ function pacedAdapter(options: TransportOptions, isClosed: () => boolean): Axios
       } catch (error) {
         const shut = [error, (error as Error).cause].find((one) => one instanceof NotSent);
         if (shut) {
-          delete config.waybillStartedAtMs;
+          delete config.waybillStarted;
           return { error: caused(shut as NotSent, config), held: true };
         }
         const wrapped = error instanceof AxiosError ? error : AxiosError.from(error as Error, undefined, config);
