@@ -106,9 +106,12 @@ export async function insertRows(tx: Tx, table: string, rows: readonly Row[]): P
   await eachChunk(tx, table, rows, (count, columns) => insertInto(table, count, columns));
 }
 
-/** Inserts many rows; where the key is there already, the other columns take the new values. */
+/** Inserts many rows; where the key is there already, or comes again, the other columns take the new values. */
 export async function upsertRows(tx: Tx, table: string, keys: readonly string[], rows: readonly Row[]): Promise<void> {
-  await eachChunk(tx, table, rows, (count, columns) => {
+  const fields = Object.keys(rows[0] ?? {}).filter((field) => keys.includes(columnOf(field)));
+  // PostgreSQL refuses a statement that meets a row twice.
+  const last = new Map(rows.map((row) => [JSON.stringify(fields.map((field) => row[field])), row]));
+  await eachChunk(tx, table, [...last.values()], (count, columns) => {
     const rest = columns.filter((column) => !keys.includes(column));
     const assignments = rest.map((column) => `${column}=${tx.dialect.inserted(column)}`);
     const update = `${tx.dialect.onTaken(keys)} ${assignments.join(',')}`;
@@ -227,7 +230,7 @@ async function eachChunk(
   const first = rows[0];
   if (!first) return 0;
   const fields = Object.keys(first);
-  const columns = fields.map((field) => field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`));
+  const columns = fields.map(columnOf);
   const places = columns.map((column) => `${table}.${column}`);
   const size = Math.max(1, Math.min(maxRows, Math.floor(maxValues / columns.length)));
   let matched = 0;
@@ -243,6 +246,11 @@ async function eachChunk(
     start = end;
   }
   return matched;
+}
+
+/** `source_key` of `sourceKey`. */
+function columnOf(field: string): string {
+  return field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
 function charactersOf(row: Row): number {

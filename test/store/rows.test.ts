@@ -54,6 +54,18 @@ onEveryStore('writing many rows', (kit) => {
     );
   });
 
+  it('takes the last of rows with one key, also where both come at once', async () => {
+    await write((tx) =>
+      upsertRows(
+        tx,
+        'lane_pause',
+        ['lane', 'cause'],
+        [pause('a', { reason: 'first' }), pause('a', { reason: 'last' })],
+      ),
+    );
+    expect((await all()).map(({ reason }) => reason)).to.deep.equal(['last']);
+  });
+
   it('loses no row for a U+0000 in a text, which not every database takes', async () => {
     await write((tx) => insertRows(tx, 'lane_pause', [pause('a', { reason: 'x\0y' }), pause('b')]));
     const [a, b] = await all();

@@ -1,10 +1,11 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
+import { Secret } from '../../src/model/secret.js';
 import { storeDataSource } from '../../src/store/data-source.js';
 import { sqlite } from '../../src/store/dialects/sqlite.js';
 import { openStore, openStoreForReading } from '../../src/store/open-store.js';
@@ -521,6 +522,20 @@ describe('a store in PostgreSQL', () => {
     );
     expect(error.message).to.contain('no_such_table');
     expect(await factOf(kit.store, 'a')).to.equal(null);
+  });
+
+  it('opens in a database that was made as docs/operating.md says', async () => {
+    const document = readFileSync(join(projectRoot, 'docs/operating.md'), 'utf8');
+    const statements = /```text\n(CREATE ROLE [^`]*)```/.exec(document)?.[1] ?? '';
+    const root = await kit.postgres.server.connect();
+    try {
+      for (const statement of statements.trim().split('\n')) await root.query(statement);
+      const settings = { ...kit.settings, database: 'waybill', user: 'waybill', password: new Secret('…') };
+      await (await openStore(settings as typeof kit.settings)).store.close();
+    } finally {
+      for (const what of ['DATABASE', 'ROLE']) await root.query(`DROP ${what} IF EXISTS waybill`);
+      await root.end();
+    }
   });
 
   it('keeps its sessions in UTC, and ends statements and transactions that take too long', async () => {
