@@ -29,7 +29,10 @@ export abstract class SingleConnection<Connection> {
 
   /** A failure whose words, which the server chose, are free of our password. */
   protected withoutPassword(failure: unknown): unknown {
-    if (failure instanceof Error && this.password) failure.message = redact(failure.message, [this.password.reveal()]);
+    if (!(failure instanceof Error) || !this.password) return failure;
+    const words = failure as Error & { hint?: string };
+    for (const part of ['message', 'hint'] as const)
+      if (words[part] !== undefined) words[part] = redact(words[part], [this.password.reveal()]);
     return failure;
   }
 
