@@ -4,16 +4,33 @@ import { type Given, type Partly, type Report, requireSetting } from '../configu
 import { onServer } from '../sections/database-server.js';
 import type { FieldMapping } from '../sections/record-mapping.js';
 
+const NUMBERS = new Set(['orders.lines.fields.qty', 'orders.lines.fields.price']);
+const NAMES = new Set(['customers.fields.customer_code', 'orders.fields.customer_code', 'orders.lines.fields.sku']);
+
 type Fields = Partly<Record<string, FieldMapping>> | undefined;
 
 function checkMappings(path: string, fields: Fields, report: Report): void {
   for (const [name, mapping] of Object.entries(fields ?? {})) {
     if (typeof mapping !== 'object') continue;
+    checkText(`${path}.${name}`, mapping, report);
     const given = [mapping.column, mapping.constant].filter((part) => part !== undefined).length;
     if (given === 1) continue;
     const message = given === 0 ? 'names neither a column nor a constant' : 'names a column and a constant';
     report(`${path}.${name}`, message, { allowed: 'exactly one of column and constant' });
   }
+}
+
+/** What shapes a text has no effect elsewhere, and a text that names something is never cut: two would become one. */
+function checkText(path: string, mapping: Partial<Exclude<FieldMapping, string>>, report: Report): void {
+  const { type, constant, cut, maxLength } = mapping;
+  const isText = constant === undefined && (type ?? 'text') === 'text' && !NUMBERS.has(path);
+  for (const name of ['cut', 'trim', 'case'] as const)
+    if (mapping[name] !== undefined && !isText)
+      report(`${path}.${name}`, 'has no effect', { allowed: 'only a column of type text has it' });
+  if (cut === undefined) return;
+  if (NAMES.has(path)) report(`${path}.cut`, 'would give two records one name', { hint: 'leave it out' });
+  else if (maxLength === undefined || maxLength <= [...cut].length)
+    report(`${path}.cut`, 'needs a maxLength that is longer than it', { found: JSON.stringify(cut) });
 }
 
 /** A field that the service needs has to be mapped, and no record may leave it out. */

@@ -18,7 +18,18 @@ export const fieldMapping = z
           'date: YYYY-MM-DD. datetime: ISO 8601 with the offset of erp.timeZone.',
       ),
       optional: flag(false, 'true: NULL or empty text leaves the field out instead of being an error.'),
-      maxLength: whole(1).meta({ unit: 'characters' }).optional().describe('Longer text is refused.'),
+      maxLength: whole(1)
+        .meta({ unit: 'characters' })
+        .optional()
+        .describe('Longer text is refused, unless `cut` is set.'),
+      cut: z
+        .string()
+        .max(10)
+        .optional()
+        .describe('Longer text is cut to maxLength, with this mark as its end.')
+        .meta({ allowed: 'a text such as …, or an empty one' }),
+      trim: z.boolean().optional().describe('true: text loses the blanks and line breaks at both ends.'),
+      case: z.enum(['upper', 'lower']).optional().describe('Text in upper or lower case.'),
     }),
   ])
   .meta({ shape: 'Field mapping', allowed: 'the name of a column, or a field mapping' });

@@ -10,6 +10,7 @@ import {
   writtenToInstant,
 } from '../time/wall-time.js';
 import { isSafe, parseDecimal, type Rounding, toScaledInteger } from './money.js';
+import { cutText, lengthOf, shapeText, type TextShape } from './shape-text.js';
 
 export type FieldType = 'text' | 'integer' | 'amount' | 'boolean' | 'date' | 'datetime';
 
@@ -22,6 +23,9 @@ export interface FieldPlan {
   /** The service needs it, so the settings refuse to make it optional. */
   isRequired?: boolean;
   maxLength?: number | undefined;
+  /** Ends a text that is cut to `maxLength`; undefined: longer text is refused. */
+  cut?: string | undefined;
+  shape?: TextShape | undefined;
 }
 
 export interface FieldContext {
@@ -59,7 +63,7 @@ export function mapField(row: ErpRow, field: FieldPlan, context: FieldContext): 
   if (text === null || text === '') return missing(field, `${column} is empty`);
   switch (field.type) {
     case 'text':
-      return mapText(wallTextOf(text, field.source.kind, context.timeZone), column, field.maxLength);
+      return mapText(wallTextOf(text, field.source.kind, context.timeZone), column, field);
     case 'integer':
       return mapNumber(readScaled(text, column, WHOLE, 'is not a whole number; correct it in the ERP'), text, column);
     case 'amount':
@@ -86,10 +90,14 @@ function wallTextOf(text: string, kind: ColumnKind, timeZone: string): string {
   return formatWrittenTime({ ...written, wallSeconds: instantToWall(written.wallSeconds, timeZone) });
 }
 
-function mapText(text: string, column: string, maxLength = Number.POSITIVE_INFINITY): Outcome<string> {
+function mapText(text: string, column: string, field: FieldPlan): Outcome<string | undefined> {
   if (text.includes('\0')) return { problem: `${column} holds bytes that are not text; correct it in the ERP` };
-  const length = text.length <= maxLength ? text.length : [...text].length;
-  if (length <= maxLength) return { value: text };
+  const shaped = field.shape === undefined ? text : shapeText(text, field.shape);
+  if (shaped === '') return missing(field, `${column} holds no text`);
+  const { maxLength = Number.POSITIVE_INFINITY, cut } = field;
+  const length = shaped.length <= maxLength ? shaped.length : lengthOf(shaped);
+  if (length <= maxLength) return { value: shaped };
+  if (cut !== undefined) return { value: cutText(shaped, maxLength, cut) };
   return { problem: `${column} has ${length} characters, more than the ${maxLength} allowed; shorten it in the ERP` };
 }
 

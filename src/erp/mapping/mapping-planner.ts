@@ -128,7 +128,7 @@ export class MappingPlanner {
 
   #field(path: string, source: QuerySource | null, name: string, given: FieldMapping): FieldPlan | null {
     const mapping: FieldOptions = typeof given === 'string' ? { ...PLAIN, column: given } : given;
-    const { column, constant, optional, maxLength } = mapping;
+    const { column, constant, optional, maxLength, cut, trim, case: letters } = mapping;
     const known = KNOWN_TYPES.get(path);
     // The settings give every field the type text when nothing is said.
     const type = known === undefined || known.includes(mapping.type) ? mapping.type : (known[0] ?? mapping.type);
@@ -137,7 +137,8 @@ export class MappingPlanner {
       return null;
     }
     if (known !== undefined && optional) this.fault(path, 'can not be optional: the service needs it');
-    const field = { name, type, optional, isRequired: known !== undefined, maxLength };
+    const shape = trim || letters ? { trim, case: letters } : undefined;
+    const field = { name, type, optional, isRequired: known !== undefined, maxLength, cut, shape };
     if (constant === undefined) {
       const isNumber = type === 'amount' || type === 'integer';
       const found = isNumber ? this.amount(path, source, column) : this.column(path, source, column);

@@ -1,0 +1,45 @@
+import { expect } from 'chai';
+import { mappingFingerprint } from '../../src/outbound/capture/plan-row.js';
+import { load, pathsOf, problemsOf, removeFolders, validSettings } from './folder.js';
+
+type Given = ReturnType<typeof validSettings>;
+
+/** Settings with these fields of a customer. */
+function withFields(fields: object): Given {
+  const settings = validSettings();
+  return { ...settings, customers: { ...settings.customers, fields: { customer_code: 'code', ...fields } } };
+}
+
+describe('a field mapping', () => {
+  afterEach(removeFolders);
+
+  for (const [what, fields, path] of [
+    ['a cut without a length', { f: { column: 'c', cut: '…' } }, 'customers.fields.f.cut'],
+    ['a mark as long as the text', { f: { column: 'c', cut: '...', maxLength: 3 } }, 'customers.fields.f.cut'],
+    [
+      'a customer code that is cut',
+      { customer_code: { column: 'c', cut: '', maxLength: 9 } },
+      'customers.fields.customer_code.cut',
+    ],
+    ['a number in capitals', { f: { column: 'c', type: 'integer', case: 'upper' } }, 'customers.fields.f.case'],
+    ['a constant that is trimmed', { f: { constant: 'c', trim: true } }, 'customers.fields.f.trim'],
+  ] as const)
+    it(`refuses ${what}`, () => {
+      expect(pathsOf(problemsOf(withFields(fields)))).to.deep.equal([path]);
+    });
+
+  for (const [what, field] of [
+    ['what shapes a text', { column: 'c', trim: true, case: 'upper', maxLength: 30, cut: '…' }],
+  ] as const)
+    it(`takes ${what}, and is another mapping with it`, () => {
+      const [without, withIt] = [load(withFields({ f: 'c' })).settings, load(withFields({ f: field })).settings];
+      expect(mappingFingerprint(withIt, 'customer')).not.to.equal(mappingFingerprint(without, 'customer'));
+      expect(mappingFingerprint(withIt, 'order')).to.equal(mappingFingerprint(without, 'order'));
+    });
+
+  it('that uses none of the optional settings has the fingerprint that it always had', () => {
+    const { settings } = load(withFields({ f: { column: 'c', optional: true, maxLength: 3 } }));
+    const both = [mappingFingerprint(settings, 'customer'), mappingFingerprint(settings, 'order')];
+    expect(both.map((hash) => hash.slice(0, 16))).to.deep.equal(['98432e9f13140c97', 'de0f433f1096fa21']);
+  });
+});
