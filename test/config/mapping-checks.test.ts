@@ -22,6 +22,14 @@ describe('a field mapping', () => {
       'customers.fields.customer_code.cut',
     ],
     ['a number in capitals', { f: { column: 'c', type: 'integer', case: 'upper' } }, 'customers.fields.f.case'],
+    ['otherwise without when', { f: { column: 'c', otherwise: 'x' } }, 'customers.fields.f.otherwise'],
+    ['codes of a date', { f: { column: 'c', type: 'date', when: { a: 'b' } } }, 'customers.fields.f.when'],
+    ['a length of words', { f: { column: 'c', when: { a: 'b' }, maxLength: 3 } }, 'customers.fields.f.maxLength'],
+    [
+      'a customer code that is no text',
+      { customer_code: { column: 'c', when: { a: 1 } } },
+      'customers.fields.customer_code.when',
+    ],
     ['a constant that is trimmed', { f: { constant: 'c', trim: true } }, 'customers.fields.f.trim'],
   ] as const)
     it(`refuses ${what}`, () => {
@@ -30,6 +38,7 @@ describe('a field mapping', () => {
 
   for (const [what, field] of [
     ['what shapes a text', { column: 'c', trim: true, case: 'upper', maxLength: 30, cut: '…' }],
+    ['words for codes', { column: 'c', when: { COD: 'cash', 30: 'net30', '': false }, otherwise: 0 }],
   ] as const)
     it(`takes ${what}, and is another mapping with it`, () => {
       const [without, withIt] = [load(withFields({ f: 'c' })).settings, load(withFields({ f: field })).settings];

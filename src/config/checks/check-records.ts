@@ -21,12 +21,20 @@ function checkMappings(path: string, fields: Fields, report: Report): void {
 }
 
 /** What shapes a text has no effect elsewhere, and a text that names something is never cut: two would become one. */
-function checkText(path: string, mapping: Partial<Exclude<FieldMapping, string>>, report: Report): void {
-  const { type, constant, cut, maxLength } = mapping;
+function checkText(path: string, mapping: Partly<Exclude<FieldMapping, string>>, report: Report): void {
+  const { type, constant, cut, maxLength, when = {}, otherwise } = mapping;
   const isText = constant === undefined && (type ?? 'text') === 'text' && !NUMBERS.has(path);
-  for (const name of ['cut', 'trim', 'case'] as const)
+  for (const name of ['cut', 'trim', 'case', 'when'] as const)
     if (mapping[name] !== undefined && !isText)
       report(`${path}.${name}`, 'has no effect', { allowed: 'only a column of type text has it' });
+  if (otherwise !== undefined && mapping.when === undefined)
+    report(`${path}.otherwise`, 'has no effect without when', { hint: 'name the known codes in when' });
+  if (NAMES.has(path))
+    for (const word of [...Object.values(when), otherwise ?? 'none'])
+      if (typeof word !== 'string' || word === '')
+        report(`${path}.when`, 'must name texts', { found: JSON.stringify(word), allowed: 'texts that are not empty' });
+  if (mapping.when !== undefined && maxLength !== undefined)
+    report(`${path}.maxLength`, 'has no effect beside when', { hint: 'leave it out: words are sent as they are' });
   if (cut === undefined) return;
   if (NAMES.has(path)) report(`${path}.cut`, 'would give two records one name', { hint: 'leave it out' });
   else if (maxLength === undefined || maxLength <= [...cut].length)

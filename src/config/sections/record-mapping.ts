@@ -1,14 +1,15 @@
 import { z } from 'zod';
 import { choice, flag, query, text, whole } from './value-types.js';
 
+const word = z.union([z.string(), z.number().int(), z.boolean()]);
+
 /** How one field of the service's record is made from the columns of a query. A plain string names the column. */
 export const fieldMapping = z
   .union([
     text,
     z.strictObject({
       column: text.optional().describe('Column of the query. Give exactly one of column and constant.'),
-      constant: z
-        .union([z.string(), z.number().int(), z.boolean()])
+      constant: word
         .optional()
         .describe('A fixed value instead of a column.')
         .meta({ allowed: 'text, a whole number, true or false' }),
@@ -29,6 +30,17 @@ export const fieldMapping = z
         .describe('Longer text is cut to maxLength, with this mark as its end.')
         .meta({ allowed: 'a text such as …, or an empty one' }),
       trim: z.boolean().optional().describe('true: text loses the blanks and line breaks at both ends.'),
+      when: z
+        .record(z.string(), word)
+        .optional()
+        .describe(
+          'What is sent for each code of the column. A code that is not here parks the record, unless `otherwise` is set.',
+        )
+        .meta({ allowed: 'codes and what is sent for them, such as {COD: cash, "30": net30}; "" is the empty column' }),
+      otherwise: word
+        .optional()
+        .describe('What is sent for every code that `when` does not name.')
+        .meta({ allowed: 'text, a whole number, true or false' }),
       case: z.enum(['upper', 'lower']).optional().describe('Text in upper or lower case.'),
     }),
   ])

@@ -17,7 +17,7 @@ export type FieldType = 'text' | 'integer' | 'amount' | 'boolean' | 'date' | 'da
 /** How one field is made, with its column found in the query. */
 export interface FieldPlan {
   name: string;
-  source: { column: string; kind: ColumnKind } | { constant: string | number | boolean };
+  source: { column: string; kind: ColumnKind } | { constant: Constant };
   type: FieldType;
   optional: boolean;
   /** The service needs it, so the settings refuse to make it optional. */
@@ -26,7 +26,11 @@ export interface FieldPlan {
   /** Ends a text that is cut to `maxLength`; undefined: longer text is refused. */
   cut?: string | undefined;
   shape?: TextShape | undefined;
+  /** The service's words for the codes of the column; '' is the code of an empty one. `path` names the setting in messages. */
+  when?: { path: string; words: ReadonlyMap<string, Constant>; otherwise: Constant | undefined } | undefined;
 }
+
+type Constant = string | number | boolean;
 
 export interface FieldContext {
   timeZone: string;
@@ -60,7 +64,7 @@ export function mapField(row: ErpRow, field: FieldPlan, context: FieldContext): 
   if ('constant' in field.source) return { value: field.source.constant };
   const { column } = field.source;
   const text = row[column] ?? null;
-  if (text === null || text === '') return missing(field, `${column} is empty`);
+  if (text === null || text === '') return wordForNone(field) ?? missing(field, `${column} is empty`);
   switch (field.type) {
     case 'text':
       return mapText(wallTextOf(text, field.source.kind, context.timeZone), column, field);
@@ -83,6 +87,19 @@ function missing(field: FieldPlan, what: string): Outcome<undefined> {
   return { problem: `${what}; correct it in the ERP${orElse}` };
 }
 
+/** What `otherwise` stands for is a code; a column without one says nothing. */
+function wordForNone({ when }: FieldPlan): { value: Constant } | null {
+  const word = when?.words.get('');
+  return word === undefined ? null : { value: word };
+}
+
+function wordFor(code: string, column: string, { path, words, otherwise }: NonNullable<FieldPlan['when']>) {
+  const value = words.get(code) ?? otherwise;
+  if (value !== undefined) return { value };
+  const orElse = `${path.slice(0, path.lastIndexOf('.'))}.otherwise`;
+  return { problem: `${column} ${quote(code)} has no word in ${path}; add it there, or set ${orElse}` };
+}
+
 /** A TIMESTAMP is read in UTC; as a text it is the wall time that the ERP shows. */
 function wallTextOf(text: string, kind: ColumnKind, timeZone: string): string {
   const written = kind === 'timestamp' ? parseWrittenTime(text) : null;
@@ -90,10 +107,11 @@ function wallTextOf(text: string, kind: ColumnKind, timeZone: string): string {
   return formatWrittenTime({ ...written, wallSeconds: instantToWall(written.wallSeconds, timeZone) });
 }
 
-function mapText(text: string, column: string, field: FieldPlan): Outcome<string | undefined> {
+function mapText(text: string, column: string, field: FieldPlan): Outcome<Constant | undefined> {
   if (text.includes('\0')) return { problem: `${column} holds bytes that are not text; correct it in the ERP` };
   const shaped = field.shape === undefined ? text : shapeText(text, field.shape);
-  if (shaped === '') return missing(field, `${column} holds no text`);
+  if (shaped === '') return wordForNone(field) ?? missing(field, `${column} holds no text`);
+  if (field.when !== undefined) return wordFor(shaped, column, field.when);
   const { maxLength = Number.POSITIVE_INFINITY, cut } = field;
   const length = shaped.length <= maxLength ? shaped.length : lengthOf(shaped);
   if (length <= maxLength) return { value: shaped };

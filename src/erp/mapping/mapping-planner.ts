@@ -128,7 +128,7 @@ export class MappingPlanner {
 
   #field(path: string, source: QuerySource | null, name: string, given: FieldMapping): FieldPlan | null {
     const mapping: FieldOptions = typeof given === 'string' ? { ...PLAIN, column: given } : given;
-    const { column, constant, optional, maxLength, cut, trim, case: letters } = mapping;
+    const { column, constant, optional, maxLength, cut, trim, case: letters, otherwise } = mapping;
     const known = KNOWN_TYPES.get(path);
     // The settings give every field the type text when nothing is said.
     const type = known === undefined || known.includes(mapping.type) ? mapping.type : (known[0] ?? mapping.type);
@@ -138,7 +138,8 @@ export class MappingPlanner {
     }
     if (known !== undefined && optional) this.fault(path, 'can not be optional: the service needs it');
     const shape = trim || letters ? { trim, case: letters } : undefined;
-    const field = { name, type, optional, isRequired: known !== undefined, maxLength, cut, shape };
+    const when = mapping.when && { path: `${path}.when`, words: new Map(Object.entries(mapping.when)), otherwise };
+    const field = { name, type, optional, isRequired: known !== undefined, maxLength, cut, shape, when };
     if (constant === undefined) {
       const isNumber = type === 'amount' || type === 'integer';
       const found = isNumber ? this.amount(path, source, column) : this.column(path, source, column);
