@@ -22,6 +22,23 @@ export interface MachineClock extends Clock {
 /** By this the clocks of two machines may differ, or one be set, without a word about it. */
 export const clockToleranceMs = 5 * 60_000;
 
+/** The clock on the wall, and the one that cannot be set. */
+interface Clocks {
+  nowMs: () => number;
+  clock: MachineClock;
+}
+
+/** By how much the wall clock is ahead of the time since the machine started: where it is set, this changes. */
+export function wallLeadMs({ nowMs, clock }: Clocks): number {
+  return nowMs() - clock.sinceBoot().bootMs;
+}
+
+/** By how many milliseconds the clock was set since it had this lead; below 0 is back. Within the tolerance it was not. */
+export function clockSetSince(leadMs: number, context: Clocks): number {
+  const setMs = wallLeadMs(context) - leadMs;
+  return Math.abs(setMs) > clockToleranceMs ? setMs : 0;
+}
+
 let bootId: string | null = null;
 
 /** Where the system does not name its starts, each process counts as one. */

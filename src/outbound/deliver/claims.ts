@@ -3,7 +3,7 @@ import type { Settings } from '../../config/settings.js';
 import { type Entity, entities } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
-import { clockToleranceMs } from '../../store/clock.js';
+import { clockSetSince, clockToleranceMs, wallLeadMs } from '../../store/clock.js';
 import { placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import type { ErpPresence } from '../capture/capture-removals.js';
@@ -19,7 +19,7 @@ import {
   type UnaskedRemoval,
   unsendableClass,
 } from './claim-messages.js';
-import { clockSetSince, followClock, wallLeadMs } from './clock-trace.js';
+import { followClock } from './clock-trace.js';
 import type { DeliveryTally } from './deliver-result.js';
 import { lookUpEntities } from './look-up.js';
 import type { ServiceLease } from './service-lease.js';

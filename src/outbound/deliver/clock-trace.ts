@@ -45,17 +45,6 @@ export function nextReading(before: ClockReading | null, now: ClockReading): Clo
   return { ...now, wallMs: Math.max(now.wallMs, before.wallMs + now.bootMs - before.bootMs) };
 }
 
-/** By how much the wall clock is ahead of the time since the machine started: where it is set, this changes. */
-export function wallLeadMs({ nowMs, clock }: Pick<JobContext, 'nowMs' | 'clock'>): number {
-  return nowMs() - clock.sinceBoot().bootMs;
-}
-
-/** By how many milliseconds the clock was set since it had this lead; below 0 is back. Within the tolerance it was not. */
-export function clockSetSince(leadMs: number, context: Pick<JobContext, 'nowMs' | 'clock'>): number {
-  const setMs = wallLeadMs(context) - leadMs;
-  return Math.abs(setMs) > clockToleranceMs ? setMs : 0;
-}
-
 function isSameBoot(before: ClockReading, now: ClockReading): boolean {
   return before.bootId === now.bootId && before.bootMs <= now.bootMs;
 }

@@ -2,6 +2,7 @@ import { shownReason } from '../../audit/audit-log.js';
 import type { Delivered } from '../../model/verdict.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
+import { clockSetSince } from '../../store/clock.js';
 import { recordSuccess } from '../../store/job-runs.js';
 import { placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
@@ -17,7 +18,7 @@ import { doubtOrderKeys, type ResentCustomers } from '../recovery/forgotten-keys
 import { fromBeforeRecovery } from '../recovery/recover-messages.js';
 import { type EndedAttempt, endAttempts, forbiddenBefore, passedSinceForbidden } from './attempts.js';
 import type { ClaimedMessage } from './claim-messages.js';
-import { clockSetSince, followClock } from './clock-trace.js';
+import { followClock } from './clock-trace.js';
 import type { DeliveryTally, SettledMessage } from './deliver-result.js';
 import type { Ended, Settled, Settler } from './exchange.js';
 import { endpointKey, judgeForbidden } from './lane-effects.js';

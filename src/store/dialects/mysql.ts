@@ -2,7 +2,7 @@ import type { DataSourceOptions, QueryRunner } from 'typeorm';
 import type { StoreSettings } from '../../config/sections/store.js';
 import { mysqlTransport } from '../../model/mysql-transport.js';
 import type { StoreDialect } from './dialect.js';
-import { unionOfParameters } from './standard-sql.js';
+import { unionOfParameters } from './sqlite.js';
 
 /** The pool lets go of a connection after this time without use; the server has to wait longer than that. */
 const poolIdleMs = 5_000;

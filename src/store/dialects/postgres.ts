@@ -3,7 +3,7 @@ import type { DataSource, DataSourceOptions } from 'typeorm';
 import type { StoreSettings } from '../../config/sections/store.js';
 import { postgresTransport } from '../../model/postgres-transport.js';
 import type { SqlValue, StoreDialect } from './dialect.js';
-import { standardSql } from './standard-sql.js';
+import { standardSql } from './sqlite.js';
 
 /**
  * How each session begins. A process that is frozen, or cut off from the store, in the middle of a transaction holds its row

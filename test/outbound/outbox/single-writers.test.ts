@@ -76,7 +76,7 @@ const RULES: readonly Rule[] = [
   { what: 'pauses', files: ['store/lane-pauses.ts'], forbids: ({ table }) => table === 'lane_pause' },
   {
     what: 'a table that it does not name',
-    files: ['store/rows.ts', 'store/backup.ts', 'store/dialects/standard-sql.ts', 'store/dialects/mysql.ts'],
+    files: ['store/rows.ts', 'store/backup.ts', 'store/dialects/sqlite.ts', 'store/dialects/mysql.ts'],
     forbids: ({ table }) => table.startsWith('${'),
   },
 ];
