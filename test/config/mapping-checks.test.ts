@@ -22,6 +22,7 @@ describe('a field mapping', () => {
       'customers.fields.customer_code.cut',
     ],
     ['a number in capitals', { f: { column: 'c', type: 'integer', case: 'upper' } }, 'customers.fields.f.case'],
+    ['a list that names a column twice', { f: { column: ['c', 'c'] } }, 'customers.fields.f.column'],
     ['otherwise without when', { f: { column: 'c', otherwise: 'x' } }, 'customers.fields.f.otherwise'],
     ['codes of a date', { f: { column: 'c', type: 'date', when: { a: 'b' } } }, 'customers.fields.f.when'],
     ['a length of words', { f: { column: 'c', when: { a: 'b' }, maxLength: 3 } }, 'customers.fields.f.maxLength'],
@@ -38,6 +39,8 @@ describe('a field mapping', () => {
 
   for (const [what, field] of [
     ['what shapes a text', { column: 'c', trim: true, case: 'upper', maxLength: 30, cut: '…' }],
+    ['a column for where another one is empty', ['c', 'd']],
+    ['such a column with a type', { column: ['c', 'd'], type: 'date' }],
     ['words for codes', { column: 'c', when: { COD: 'cash', 30: 'net30', '': false }, otherwise: 0 }],
   ] as const)
     it(`takes ${what}, and is another mapping with it`, () => {

@@ -11,7 +11,7 @@ type Fields = Partly<Record<string, FieldMapping>> | undefined;
 
 function checkMappings(path: string, fields: Fields, report: Report): void {
   for (const [name, mapping] of Object.entries(fields ?? {})) {
-    if (typeof mapping !== 'object') continue;
+    if (typeof mapping !== 'object' || Array.isArray(mapping)) continue;
     checkText(`${path}.${name}`, mapping, report);
     const given = [mapping.column, mapping.constant].filter((part) => part !== undefined).length;
     if (given === 1) continue;
@@ -21,7 +21,7 @@ function checkMappings(path: string, fields: Fields, report: Report): void {
 }
 
 /** What shapes a text has no effect elsewhere, and a text that names something is never cut: two would become one. */
-function checkText(path: string, mapping: Partly<Exclude<FieldMapping, string>>, report: Report): void {
+function checkText(path: string, mapping: Partly<Exclude<FieldMapping, string | string[]>>, report: Report): void {
   const { type, constant, cut, maxLength, when = {}, otherwise } = mapping;
   const isText = constant === undefined && (type ?? 'text') === 'text' && !NUMBERS.has(path);
   for (const name of ['cut', 'trim', 'case', 'when'] as const)
@@ -45,7 +45,7 @@ function checkText(path: string, mapping: Partly<Exclude<FieldMapping, string>>,
 function requireField(path: string, fields: Fields, name: string, why: string, report: Report): void {
   const mapping = fields?.[name];
   requireSetting(mapping, `${path}.${name}`, `a column, because ${why}`, report);
-  if (typeof mapping === 'object' && mapping.optional)
+  if (typeof mapping === 'object' && !Array.isArray(mapping) && mapping.optional)
     report(`${path}.${name}.optional`, 'must not be true', { found: 'true', allowed: `false, because ${why}` });
 }
 

@@ -3,12 +3,24 @@ import { choice, flag, query, text, whole } from './value-types.js';
 
 const word = z.union([z.string(), z.number().int(), z.boolean()]);
 
+const orElseColumns = z
+  .array(text)
+  .min(2)
+  .refine((names) => new Set(names).size === names.length, { error: 'names a column twice', abort: true });
+
 /** How one field of the service's record is made from the columns of a query. A plain string names the column. */
 export const fieldMapping = z
   .union([
     text,
+    orElseColumns,
     z.strictObject({
-      column: text.optional().describe('Column of the query. Give exactly one of column and constant.'),
+      column: z
+        .union([text, orElseColumns])
+        .optional()
+        .describe(
+          'Column of the query; of a list, the first that is not empty. Give exactly one of column and constant.',
+        )
+        .meta({ allowed: 'the name of a column, or a list of several' }),
       constant: word
         .optional()
         .describe('A fixed value instead of a column.')
@@ -44,7 +56,7 @@ export const fieldMapping = z
       case: z.enum(['upper', 'lower']).optional().describe('Text in upper or lower case.'),
     }),
   ])
-  .meta({ shape: 'Field mapping', allowed: 'the name of a column, or a field mapping' });
+  .meta({ shape: 'Field mapping', allowed: 'the name of a column, a list of columns, or a field mapping' });
 
 export type FieldMapping = z.output<typeof fieldMapping>;
 

@@ -14,10 +14,17 @@ import { cutText, lengthOf, shapeText, type TextShape } from './shape-text.js';
 
 export type FieldType = 'text' | 'integer' | 'amount' | 'boolean' | 'date' | 'datetime';
 
+/** A column, and those that stand in for it, in this order, where it is empty. */
+interface ColumnSource {
+  column: string;
+  kind: ColumnKind;
+  orElse?: readonly ColumnSource[] | undefined;
+}
+
 /** How one field is made, with its column found in the query. */
 export interface FieldPlan {
   name: string;
-  source: { column: string; kind: ColumnKind } | { constant: Constant };
+  source: ColumnSource | { constant: Constant };
   type: FieldType;
   optional: boolean;
   /** The service needs it, so the settings refuse to make it optional. */
@@ -41,6 +48,9 @@ export interface FieldContext {
 /** A problem reads on after "order 4711: " and says what to do. */
 export type Outcome<T> = { value: T } | { problem: string };
 
+/** What one column gives: also nothing, and in which way it is empty. */
+type ColumnOutcome = Outcome<Constant> | { empty: string };
+
 /** The earliest year that is believed. Before it lie the stand-ins for "no date": 1000-01-01, 1753-01-01, 1899-12-30, 1900-01-01. */
 const EARLIEST_YEAR = '1901';
 const WHOLE = { scale: 0, rounding: 'refuse' } as const;
@@ -62,12 +72,31 @@ export function mapFields(row: ErpRow, fields: readonly FieldPlan[], context: Fi
 /** Makes one field from a row; undefined leaves it out. */
 export function mapField(row: ErpRow, field: FieldPlan, context: FieldContext): Outcome<JsonValue | undefined> {
   if ('constant' in field.source) return { value: field.source.constant };
-  const { column } = field.source;
+  const empty: string[] = [];
+  for (const source of [field.source, ...(field.source.orElse ?? [])]) {
+    const outcome = mapColumn(row, source, field, context);
+    if (!('empty' in outcome)) return outcome;
+    empty.push(outcome.empty);
+  }
+  // What `otherwise` stands for is a code; a column without one says nothing.
+  const word = field.when?.words.get('');
+  if (word !== undefined) return { value: word };
+  if (field.optional) return { value: undefined };
+  const orElse = field.isRequired ? '' : `, or set optional: true for ${field.name}`;
+  return { problem: `${empty.join(', and ')}; correct it in the ERP${orElse}` };
+}
+
+function mapColumn(
+  row: ErpRow,
+  { column, kind }: ColumnSource,
+  field: FieldPlan,
+  context: FieldContext,
+): ColumnOutcome {
   const text = row[column] ?? null;
-  if (text === null || text === '') return wordForNone(field) ?? missing(field, `${column} is empty`);
+  if (text === null || text === '') return { empty: `${column} is empty` };
   switch (field.type) {
     case 'text':
-      return mapText(wallTextOf(text, field.source.kind, context.timeZone), column, field);
+      return mapText(wallTextOf(text, kind, context.timeZone), column, field);
     case 'integer':
       return mapNumber(readScaled(text, column, WHOLE, 'is not a whole number; correct it in the ERP'), text, column);
     case 'amount':
@@ -77,20 +106,8 @@ export function mapField(row: ErpRow, field: FieldPlan, context: FieldContext): 
       if (FALSE.has(text.toLowerCase())) return { value: false };
       return { problem: `${column} ${quote(text)} is neither yes nor no; correct it in the ERP` };
     default:
-      return mapTime(text, column, field.source.kind, field, context.timeZone);
+      return mapTime(text, column, kind, field.type, context.timeZone);
   }
-}
-
-function missing(field: FieldPlan, what: string): Outcome<undefined> {
-  if (field.optional) return { value: undefined };
-  const orElse = field.isRequired ? '' : `, or set optional: true for ${field.name}`;
-  return { problem: `${what}; correct it in the ERP${orElse}` };
-}
-
-/** What `otherwise` stands for is a code; a column without one says nothing. */
-function wordForNone({ when }: FieldPlan): { value: Constant } | null {
-  const word = when?.words.get('');
-  return word === undefined ? null : { value: word };
 }
 
 function wordFor(code: string, column: string, { path, words, otherwise }: NonNullable<FieldPlan['when']>) {
@@ -107,10 +124,10 @@ function wallTextOf(text: string, kind: ColumnKind, timeZone: string): string {
   return formatWrittenTime({ ...written, wallSeconds: instantToWall(written.wallSeconds, timeZone) });
 }
 
-function mapText(text: string, column: string, field: FieldPlan): Outcome<Constant | undefined> {
+function mapText(text: string, column: string, field: FieldPlan): ColumnOutcome {
   if (text.includes('\0')) return { problem: `${column} holds bytes that are not text; correct it in the ERP` };
   const shaped = field.shape === undefined ? text : shapeText(text, field.shape);
-  if (shaped === '') return wordForNone(field) ?? missing(field, `${column} holds no text`);
+  if (shaped === '') return { empty: `${column} holds no text` };
   if (field.when !== undefined) return wordFor(shaped, column, field.when);
   const { maxLength = Number.POSITIVE_INFINITY, cut } = field;
   const length = shaped.length <= maxLength ? shaped.length : lengthOf(shaped);
@@ -143,20 +160,14 @@ function mapNumber(read: Outcome<bigint>, text: string, column: string): Outcome
   return { problem: `${column} ${text} is too large to be sent exactly; correct it in the ERP` };
 }
 
-function mapTime(
-  text: string,
-  column: string,
-  kind: ColumnKind,
-  field: FieldPlan,
-  timeZone: string,
-): Outcome<string | undefined> {
-  if (isStandIn(text)) return missing(field, `${column} is ${text}, which is no date`);
+function mapTime(text: string, column: string, kind: ColumnKind, type: FieldType, timeZone: string): ColumnOutcome {
+  if (isStandIn(text)) return { empty: `${column} is ${text}, which is no date` };
   const written = parseWrittenTime(text);
   if (written === null) return { problem: `${column} ${quote(text)} is not a date; correct it in the ERP` };
   const sameFrame = written.offsetMinutes === null && kind !== 'timestamp';
-  if (field.type === 'date' && sameFrame) return { value: formatDate(written.wallSeconds) };
+  if (type === 'date' && sameFrame) return { value: formatDate(written.wallSeconds) };
   const instant = writtenToInstant(written, kind, timeZone);
-  if (field.type === 'date') return { value: formatDate(instantToWall(instant, timeZone)) };
+  if (type === 'date') return { value: formatDate(instantToWall(instant, timeZone)) };
   return { value: formatInstant(instant, written.fraction, timeZone) };
 }
 

@@ -118,7 +118,8 @@ function mapLine(row: ErpRow, mapping: OrderMapping): { item: OrderItem | null; 
   const { sku, qty, price } = values;
   if (typeof qty === 'number' && qty <= 0) {
     const source = mapping.lineFields.find(({ name }) => name === 'qty')?.source;
-    const raw = source !== undefined && 'column' in source ? `${source.column} ${row[source.column]}` : qty;
+    const raw =
+      source !== undefined && 'column' in source && !source.orElse ? `${source.column} ${row[source.column]}` : qty;
     problems.push(`${raw} is not a positive quantity; keep returns and credit notes out with orders.pending`);
   }
   if (problems.length > 0 || typeof sku !== 'string' || typeof qty !== 'number' || typeof price !== 'number') {

@@ -7,7 +7,7 @@ import { type Sql, type SqlValue, sql } from '../sql.js';
 import type { FieldPlan, FieldType } from './map-field.js';
 import type { Rounding } from './money.js';
 
-type FieldOptions = Exclude<FieldMapping, string>;
+type FieldOptions = Exclude<FieldMapping, string | string[]>;
 
 const PLAIN = { type: 'text', optional: false } as const;
 
@@ -127,7 +127,8 @@ export class MappingPlanner {
   }
 
   #field(path: string, source: QuerySource | null, name: string, given: FieldMapping): FieldPlan | null {
-    const mapping: FieldOptions = typeof given === 'string' ? { ...PLAIN, column: given } : given;
+    const mapping: FieldOptions =
+      typeof given === 'string' || Array.isArray(given) ? { ...PLAIN, column: given } : given;
     const { column, constant, optional, maxLength, cut, trim, case: letters, otherwise } = mapping;
     const known = KNOWN_TYPES.get(path);
     // The settings give every field the type text when nothing is said.
@@ -142,8 +143,13 @@ export class MappingPlanner {
     const field = { name, type, optional, isRequired: known !== undefined, maxLength, cut, shape, when };
     if (constant === undefined) {
       const isNumber = type === 'amount' || type === 'integer';
-      const found = isNumber ? this.amount(path, source, column) : this.column(path, source, column);
-      return found && { ...field, source: { column: found.name, kind: found.kind } };
+      const found = [column]
+        .flat()
+        .map((one) => (isNumber ? this.amount(path, source, one) : this.column(path, source, one)));
+      const sources = found.filter((one) => one !== null).map(({ name, kind }) => ({ column: name, kind }));
+      const [first, ...orElse] = sources;
+      if (first === undefined || sources.length < found.length) return null;
+      return { ...field, source: orElse.length === 0 ? first : { ...first, orElse } };
     }
     const fits = type === 'text' ? typeof constant === 'string' && constant !== '' : Number.isSafeInteger(constant);
     if (known === undefined || fits) return { ...field, source: { constant } };

@@ -249,6 +249,6 @@ export class Claims {
 
 function optionalFields({ fields = {} }: Settings['orders'] | Settings['customers']): string[] {
   return Object.entries(fields).flatMap(([name, mapping]) =>
-    typeof mapping === 'object' && mapping?.optional ? [name] : [],
+    typeof mapping === 'object' && 'optional' in mapping && mapping.optional ? [name] : [],
   );
 }
