@@ -31,6 +31,7 @@ describe('a field mapping', () => {
       { customer_code: { column: 'c', when: { a: 1 } } },
       'customers.fields.customer_code.when',
     ],
+    ['an amount in HTML', { f: { column: 'c', type: 'amount', html: 'decode' } }, 'customers.fields.f.html'],
     ['a constant that is trimmed', { f: { constant: 'c', trim: true } }, 'customers.fields.f.trim'],
   ] as const)
     it(`refuses ${what}`, () => {
@@ -38,7 +39,7 @@ describe('a field mapping', () => {
     });
 
   for (const [what, field] of [
-    ['what shapes a text', { column: 'c', trim: true, case: 'upper', maxLength: 30, cut: '…' }],
+    ['what shapes a text', { column: 'c', html: 'strip', trim: true, case: 'upper', maxLength: 30, cut: '…' }],
     ['a column for where another one is empty', ['c', 'd']],
     ['such a column with a type', { column: ['c', 'd'], type: 'date' }],
     ['words for codes', { column: 'c', when: { COD: 'cash', 30: 'net30', '': false }, otherwise: 0 }],

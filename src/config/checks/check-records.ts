@@ -24,7 +24,7 @@ function checkMappings(path: string, fields: Fields, report: Report): void {
 function checkText(path: string, mapping: Partly<Exclude<FieldMapping, string | string[]>>, report: Report): void {
   const { type, constant, cut, maxLength, when = {}, otherwise } = mapping;
   const isText = constant === undefined && (type ?? 'text') === 'text' && !NUMBERS.has(path);
-  for (const name of ['cut', 'trim', 'case', 'when'] as const)
+  for (const name of ['html', 'trim', 'case', 'cut', 'when'] as const)
     if (mapping[name] !== undefined && !isText)
       report(`${path}.${name}`, 'has no effect', { allowed: 'only a column of type text has it' });
   if (otherwise !== undefined && mapping.when === undefined)

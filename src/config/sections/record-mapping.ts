@@ -41,6 +41,10 @@ export const fieldMapping = z
         .optional()
         .describe('Longer text is cut to maxLength, with this mark as its end.')
         .meta({ allowed: 'a text such as …, or an empty one' }),
+      html: z
+        .enum(['strip', 'decode'])
+        .optional()
+        .describe('strip: the text without tags, entities decoded. decode: only entities such as &amp; are decoded.'),
       trim: z.boolean().optional().describe('true: text loses the blanks and line breaks at both ends.'),
       when: z
         .record(z.string(), word)

@@ -129,7 +129,7 @@ export class MappingPlanner {
   #field(path: string, source: QuerySource | null, name: string, given: FieldMapping): FieldPlan | null {
     const mapping: FieldOptions =
       typeof given === 'string' || Array.isArray(given) ? { ...PLAIN, column: given } : given;
-    const { column, constant, optional, maxLength, cut, trim, case: letters, otherwise } = mapping;
+    const { column, constant, optional, maxLength, cut, html, trim, case: letters, otherwise } = mapping;
     const known = KNOWN_TYPES.get(path);
     // The settings give every field the type text when nothing is said.
     const type = known === undefined || known.includes(mapping.type) ? mapping.type : (known[0] ?? mapping.type);
@@ -138,7 +138,7 @@ export class MappingPlanner {
       return null;
     }
     if (known !== undefined && optional) this.fault(path, 'can not be optional: the service needs it');
-    const shape = trim || letters ? { trim, case: letters } : undefined;
+    const shape = html || trim || letters ? { html, trim, case: letters } : undefined;
     const when = mapping.when && { path: `${path}.when`, words: new Map(Object.entries(mapping.when)), otherwise };
     const field = { name, type, optional, isRequired: known !== undefined, maxLength, cut, shape, when };
     if (constant === undefined) {

@@ -13,6 +13,55 @@ function map(value: string | null, extra: Partial<FieldPlan>): unknown {
 
 const FAMILY = '👨‍👩‍👧';
 
+describe('a text with HTML', () => {
+  const strip = (text: string) => map(text, { shape: { html: 'strip' } });
+  const decode = (text: string) => map(text, { shape: { html: 'decode' } });
+
+  it('keeps the lines that a reader sees', () => {
+    expect(strip('<p>Ring <b>twice</b>,&nbsp;please.<br>Thanks</p>\n<ul><li>one</li><li>two</li></ul>')).to.equal(
+      'Ring twice,\u00a0please.\nThanks\none\ntwo',
+    );
+    expect(strip('<style>p { color: red }</style><p>a\n  b</p><!-- c --><script>d()</script>')).to.equal('a b');
+    expect(strip('<td>1</td><td>2</td>')).to.equal('1\n2');
+    expect(strip('M&uuml;ller &amp; S&#246;hne')).to.equal('Müller & Söhne');
+  });
+
+  it('loses nothing that only looks like a tag', () => {
+    for (const text of [
+      'Müller <info@mueller.de> there',
+      'see <https://example.com/a>',
+      'a < b',
+      'I <3 you',
+      'if a<b then',
+    ])
+      expect(strip(text), text).to.equal(text);
+    expect(strip('a\n  b')).to.equal('a\n  b');
+  });
+
+  it('of markup alone is empty', () => {
+    expect(strip('<p><br></p>')).to.have.property('problem').that.includes('c holds no text');
+    expect(map('<p>&nbsp;</p>', { shape: { html: 'strip', trim: true }, optional: true })).to.equal(undefined);
+  });
+
+  it('has its entities decoded once, and only whole ones', () => {
+    expect(decode('M&uuml;ller &amp; <b>S&#246;hne</b>')).to.equal('Müller & <b>Söhne</b>');
+    expect(decode('&amp;lt; R&D a&copy=1')).to.equal('&lt; R&D a&copy=1');
+    expect(decode('a&#0;b')).to.equal('a\ufffdb');
+  });
+
+  it('comes out as written when it was escaped', () => {
+    const escaped = (text: string) => text.replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;');
+    const words = fc.array(fc.constantFrom('a', '<b>', '&amp;', 'R&D', '<', '💶', 'ü'), { minLength: 1, maxLength: 8 });
+    fc.assert(
+      fc.property(words, (pieces) => {
+        const text = pieces.join(' ');
+        expect(decode(escaped(text))).to.equal(text);
+        expect(strip(`<p>${escaped(text)}</p>`)).to.equal(text);
+      }),
+    );
+  });
+});
+
 describe('a free text', () => {
   it('is trimmed of every blank, and keeps those within', () => {
     expect(map(' \t\u00a0Main  Road 1\r\n ', { shape: { trim: true } })).to.equal('Main  Road 1');
