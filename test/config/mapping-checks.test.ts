@@ -50,6 +50,14 @@ describe('a field mapping', () => {
       expect(mappingFingerprint(withIt, 'order')).to.equal(mappingFingerprint(without, 'order'));
     });
 
+  for (const text of ['skip', { sku: 'TEXT' }])
+    it(`of lines takes ${JSON.stringify(text)} for texts, and is another mapping with it`, () => {
+      const settings = validSettings();
+      const lines = { ...(settings.orders.lines as object), text };
+      const both = [settings, { ...settings, orders: { ...settings.orders, lines } }].map((one) => load(one).settings);
+      expect(new Set(both.map((one) => mappingFingerprint(one, 'order'))).size).to.equal(2);
+    });
+
   it('that uses none of the optional settings has the fingerprint that it always had', () => {
     const { settings } = load(withFields({ f: { column: 'c', optional: true, maxLength: 3 } }));
     const both = [mappingFingerprint(settings, 'customer'), mappingFingerprint(settings, 'order')];

@@ -508,6 +508,28 @@ export function erpReaderContract(lab: ErpLab): void {
       expect((await sweepAll(reader, 10))[0]).to.include({ sourceKey: '1', number: 'A-1' });
     });
 
+    it('shapes texts, falls back to another column, and maps codes and text lines as the settings say', async () => {
+      await lab.run(
+        ...orderRows(1, `${DAY} 10:00:00`),
+        "UPDATE orders SET note = ' <p>R&amp;D</p> '",
+        "UPDATE customers SET code = '', name = 'COD'",
+        'INSERT INTO order_lines VALUES (1, 2, NULL, 0, 0)',
+      );
+      const reader = open({
+        customers: { fields: { customer_code: ['code', 'id'], terms: { column: 'name', when: { COD: 'cash' } } } },
+        orders: {
+          fields: { note: { column: 'note', html: 'strip', trim: true, case: 'lower', maxLength: 2, cut: '…' } },
+          lines: { ...erpSource(lab).orders.lines, text: 'skip' },
+        },
+      });
+      await reader.check();
+      const { rows, customers } = await reader.sweep('order', null, 10);
+      expect(rows[0]?.content).to.have.nested.property('record.note', 'r…');
+      expect(rows[0]?.content).to.have.nested.property('record.items').with.lengthOf(1);
+      expect(rows[0]?.content).to.have.nested.property('record.customer_code', '1');
+      expect(customers[0]?.content).to.have.deep.property('record', { customer_code: '1', terms: 'cash' });
+    });
+
     it('tells all faults at once, each with the path of its setting', async () => {
       const reader = open({
         customers: { query: 'SELECT * FROM nowhere' },

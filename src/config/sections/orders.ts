@@ -7,6 +7,13 @@ const lines = group('How the lines of an order are read.', {
   orderKey: columns.describe('Column (or columns) that hold the key of the order.'),
   sortBy: columns.describe('Column (or columns) by which the lines of an order are sorted.'),
   fields: fieldMappings.describe('Field of the item: column. sku, qty and price are required.'),
+  text: z
+    .union([z.literal('skip'), z.strictObject({ sku: text.max(255).describe('SKU of every line without one.') })])
+    .optional()
+    .describe(
+      'Lines without a SKU. skip: those without a price are left out. A stated SKU: all are sent under it. Absent: their order is parked.',
+    )
+    .meta({ allowed: 'skip, or a SKU: {sku: TEXT}' }),
 });
 
 const readBack = group('How the status of delivered orders is read back from the service.', {

@@ -86,6 +86,24 @@ export function mapField(row: ErpRow, field: FieldPlan, context: FieldContext): 
   return { problem: `${empty.join(', and ')}; correct it in the ERP${orElse}` };
 }
 
+/** The column that a field is made from in this row; undefined where all of them are empty. */
+function columnOf(row: ErpRow, { source }: FieldPlan): string | undefined {
+  if ('constant' in source) return undefined;
+  return [source, ...(source.orElse ?? [])].find(({ column }) => (row[column] ?? '').trim() !== '')?.column;
+}
+
+/** Whether no column of the field holds more than blanks. */
+export function isEmpty(row: ErpRow, field: FieldPlan): boolean {
+  return !('constant' in field.source) && columnOf(row, field) === undefined;
+}
+
+/** Whether a field of numbers is empty, or exactly zero before it is rounded. */
+export function isNothing(row: ErpRow, field: FieldPlan): boolean {
+  if ('constant' in field.source) return field.source.constant === 0;
+  const column = columnOf(row, field);
+  return column === undefined || parseDecimal(row[column] ?? '')?.digits === 0n;
+}
+
 function mapColumn(
   row: ErpRow,
   { column, kind }: ColumnSource,

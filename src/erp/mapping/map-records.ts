@@ -7,7 +7,15 @@ import {
 } from '../../model/record.js';
 import type { ErpRow } from '../erp-database.js';
 import type { MappedContent, ReadOrder } from '../erp-reader.js';
-import { type FieldContext, type FieldPlan, mapFields, type Outcome, readAmount } from './map-field.js';
+import {
+  type FieldContext,
+  type FieldPlan,
+  isEmpty,
+  isNothing,
+  mapFields,
+  type Outcome,
+  readAmount,
+} from './map-field.js';
 import { isSafe } from './money.js';
 
 /**
@@ -31,9 +39,14 @@ export function mapCustomer(
   return { content: { mapped: true, record: { ...values, customer_code: customerCode } }, customerCode };
 }
 
+/** skip: a line without SKU and price is left out. Otherwise every line without a SKU gets this one. */
+export type TextLines = 'skip' | { sku: string };
+
 export interface OrderMapping extends FieldContext {
   fields: readonly FieldPlan[];
   lineFields: readonly FieldPlan[];
+  /** What becomes of lines without a SKU; undefined: their order is parked. */
+  textLines?: TextLines | undefined;
   /** Column of the order total, where the settings name one. */
   total: string | null;
 }
@@ -61,16 +74,18 @@ export function mapOrder(order: OrderRows, mapping: OrderMapping): Pick<ReadOrde
   const totalText = mapping.total && row[mapping.total];
   const total = mapping.total && totalText ? readAmount(totalText, mapping.total, 'total', mapping) : null;
   const lines = order.lines.map((line) => mapLine(line, mapping));
-  const items = lines.flatMap(({ item }) => (item === null ? [] : [item]));
+  const kept = lines.filter(({ isSkipped }) => !isSkipped);
+  const items = kept.flatMap(({ item }) => (item === null ? [] : [item]));
   const linesTotal = orderTotal(items);
-  const isWhole = items.length === lines.length;
+  const isWhole = items.length === kept.length;
+  const butText = lines.length > 0 ? ' but texts, which orders.lines.text skips' : '';
 
   const problems = [
     ...('problem' in code ? [code.problem] : tooLong('customer_code', code.value)),
     ...tooLong('its number', number),
     ...header.problems,
     ...(total !== null && 'problem' in total ? [total.problem] : []),
-    ...(lines.length === 0 ? ['it has no lines; add them in the ERP, or cancel the order there'] : []),
+    ...(kept.length === 0 ? [`it has no lines${butText}; add them in the ERP, or cancel the order there`] : []),
   ].map((problem) => `: ${problem}`);
   lines.forEach((line, index) => {
     problems.push(...line.problems.map((problem) => `, line ${index + 1}: ${problem}`));
@@ -113,9 +128,18 @@ function customerCode(customer: OrderCustomer, own: JsonValue | undefined): Outc
   return { problem: `its customer can not be sent: ${customer.reason ?? `customer ${customer.key}`}` };
 }
 
-function mapLine(row: ErpRow, mapping: OrderMapping): { item: OrderItem | null; problems: string[] } {
-  const { values, problems } = mapFields(row, mapping.lineFields, mapping);
-  const { sku, qty, price } = values;
+interface MappedLine {
+  item: OrderItem | null;
+  problems: string[];
+  isSkipped?: true;
+}
+
+function mapLine(row: ErpRow, mapping: OrderMapping): MappedLine {
+  const stated = statedForText(row, mapping);
+  if (stated === 'skip') return { item: null, problems: [], isSkipped: true };
+  const fields = mapping.lineFields.filter(({ name }) => !(name in stated));
+  const { values, problems } = mapFields(row, fields, mapping);
+  const { sku, qty, price } = { ...values, ...stated };
   if (typeof qty === 'number' && qty <= 0) {
     const source = mapping.lineFields.find(({ name }) => name === 'qty')?.source;
     const raw =
@@ -126,4 +150,14 @@ function mapLine(row: ErpRow, mapping: OrderMapping): { item: OrderItem | null; 
     return { item: null, problems };
   }
   return { item: { ...values, sku, qty, price }, problems };
+}
+
+/** What a line without a SKU is sent with instead of its columns. One that has a price is never skipped. */
+function statedForText(row: ErpRow, { lineFields, textLines }: OrderMapping): Partial<OrderItem> | 'skip' {
+  const field = (name: string) => lineFields.find((one) => one.name === name);
+  const [sku, qty, price] = [field('sku'), field('qty'), field('price')];
+  if (textLines === undefined || !sku || !qty || !price || !isEmpty(row, sku)) return {};
+  const isText = isNothing(row, price);
+  if (textLines === 'skip') return isText ? 'skip' : {};
+  return { sku: textLines.sku, ...(isText && { price: 0 }), ...(isText && isNothing(row, qty) && { qty: 1 }) };
 }

@@ -2,6 +2,7 @@ import type { ErpColumn, ErpSnapshot } from '../erp-database.js';
 import { ErpError, type ErpSource } from '../erp-reader.js';
 import type { KeyColumns, QuerySource } from '../query-source.js';
 import type { FieldContext, FieldPlan } from './map-field.js';
+import type { TextLines } from './map-records.js';
 import { MappingPlanner } from './mapping-planner.js';
 import { currencyScale } from './money.js';
 import { tryConditions } from './try-conditions.js';
@@ -33,6 +34,7 @@ export interface LinePlan {
   orderKey: ErpColumn[];
   sortBy: ErpColumn[];
   fields: FieldPlan[];
+  text: TextLines | undefined;
 }
 
 /** The configured mapping with every column found in its query. */
@@ -167,5 +169,5 @@ async function planLines(planner: MappingPlanner, { key, lines }: OrdersSettings
   const orderKey = await planner.orderings(`${path}.orderKey`, source, lines.orderKey);
   const sortBy = lines.sortBy.map((name) => planner.column(`${path}.sortBy`, source, name));
   const fields = planner.fields(`${path}.fields`, source, lines.fields, ['sku', 'qty', 'price']);
-  return source && { source, orderKey, sortBy: sortBy.filter((column) => column !== null), fields };
+  return source && { source, orderKey, sortBy: sortBy.filter((column) => column !== null), fields, text: lines.text };
 }

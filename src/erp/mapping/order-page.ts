@@ -27,7 +27,8 @@ export async function mapOrderPage(
   const customers = await readCustomers(reading, rows);
   const orderKeys = keyed.map(({ key }) => key);
   const lines = await readOrderLines(reading, orderKeys);
-  const mapping = { ...plan.context, fields: orders.fields, lineFields: plan.lines.fields, total: orders.total };
+  const { fields: lineFields, text: textLines } = plan.lines;
+  const mapping = { ...plan.context, fields: orders.fields, lineFields, textLines, total: orders.total };
   const read = keyed.map(({ key, sourceKey, row, count }): ReadOrder => {
     const number = (orders.number && row[orders.number]) || null;
     const customer = customers.of(row);
