@@ -6,6 +6,7 @@ import { stringify } from 'yaml';
 import { type App, openApp, secretsOf } from '../../src/app.js';
 import { type AuditEntry, appendAudit } from '../../src/audit/audit-log.js';
 import { run } from '../../src/cli/run.js';
+import type { StoreSettings } from '../../src/config/sections/store.js';
 import type { Entity, JsonValue } from '../../src/model/record.js';
 import { deliver } from '../../src/outbound/deliver/deliver.js';
 import { ServiceLease } from '../../src/outbound/deliver/service-lease.js';
@@ -14,9 +15,15 @@ import { createKey } from '../../src/outbound/outbox/idempotency-key.js';
 import { insertMessages, type NewMessage } from '../../src/outbound/outbox/new-messages.js';
 import type { SendRequest } from '../../src/service/compose-request.js';
 import type { Sent, ServiceClient } from '../../src/service/service-client.js';
+import { eachStore } from '../store/stores.js';
 import type { MariaDb } from '../support/mariadb.js';
 import type { TestDatabase } from '../support/mariadb-database.js';
+import type { Postgres } from '../support/postgres.js';
+import type { TestDatabase as PostgresDatabase } from '../support/postgres-database.js';
 import { sharedMariaDb } from '../support/shared-mariadb.js';
+import { sharedPostgres } from '../support/shared-postgres.js';
+
+type ServerDatabase = TestDatabase | PostgresDatabase;
 
 export const tokenCanary = 'canary-token-5d1f7c';
 
@@ -57,25 +64,25 @@ export interface CapturedRecord {
 interface Current {
   app: App;
   configDir: string;
-  database: TestDatabase | null;
+  database: ServerDatabase | null;
   printed: string;
   endings: (() => Promise<void>)[];
 }
 
 /** Runs the tests of `define` over both stores, each test with an empty one. */
 export function onBothStores(define: (installation: Installation) => void): void {
-  for (const kind of ['sqlite', 'mysql'] as const) {
-    describe(`with a ${kind === 'sqlite' ? 'SQLite' : 'MariaDB'} store`, () => {
-      let server: MariaDb;
+  eachStore(['sqlite', 'mysql'], (kind, name) => {
+    describe(`with a ${name} store`, () => {
+      let server: MariaDb | Postgres | undefined;
       let current: Current | undefined;
-      if (kind === 'mysql')
+      if (kind !== 'sqlite')
         before(async function () {
           this.timeout(90_000);
-          server = await sharedMariaDb();
+          server = await (kind === 'mysql' ? sharedMariaDb() : sharedPostgres());
         });
       beforeEach(async () => {
-        const database = kind === 'mysql' ? await server.createDatabase() : null;
-        const configDir = configure(database);
+        const database = (await server?.createDatabase()) ?? null;
+        const configDir = configure(kind, database);
         const app = await openApp({ configDir, role: 'test', log: 'stderr' });
         current = { app, configDir, database, printed: '', endings: [] };
       });
@@ -117,17 +124,17 @@ export function onBothStores(define: (installation: Installation) => void): void
       };
       define(installation);
     });
-  }
+  });
 }
 
-function configure(database: TestDatabase | null): string {
+function configure(type: StoreSettings['type'], database: ServerDatabase | null): string {
   const folder = mkdtempSync(join(tmpdir(), 'waybill-cli-'));
   const settings = {
     installation: 'test-office',
     erp: { type: 'sqlite', file: 'erp.sqlite', timeZone: 'Europe/Berlin' },
     store: database
       ? {
-          type: 'mysql',
+          type,
           host: database.host,
           port: database.port,
           database: database.database,
