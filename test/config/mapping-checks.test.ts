@@ -50,10 +50,23 @@ describe('a field mapping', () => {
       expect(mappingFingerprint(withIt, 'order')).to.equal(mappingFingerprint(without, 'order'));
     });
 
-  for (const text of ['skip', { sku: 'TEXT' }])
-    it(`of lines takes ${JSON.stringify(text)} for texts, and is another mapping with it`, () => {
+  it('of lines needs a price or an amount, and an amount for a rounding line', () => {
+    const { orders, ...settings } = validSettings();
+    const problems = (change: object) =>
+      pathsOf(problemsOf({ ...settings, orders: { ...orders, lines: { ...(orders.lines as object), ...change } } }));
+    expect(problems({ fields: { sku: 's', qty: 'q' } })).to.deep.equal(['orders.lines.fields.price']);
+    expect(problems({ rounding: { sku: 'R' } })).to.deep.equal(['orders.lines.rounding']);
+  });
+
+  for (const change of [
+    { text: 'skip' },
+    { text: { sku: 'TEXT' } },
+    { amount: 'net', fields: { sku: 's', qty: 'q' } },
+    { amount: 'net', rounding: { sku: 'R' } },
+  ])
+    it(`of lines takes ${JSON.stringify(change)}, and is another mapping with it`, () => {
       const settings = validSettings();
-      const lines = { ...(settings.orders.lines as object), text };
+      const lines = { ...(settings.orders.lines as object), ...change };
       const both = [settings, { ...settings, orders: { ...settings.orders, lines } }].map((one) => load(one).settings);
       expect(new Set(both.map((one) => mappingFingerprint(one, 'order'))).size).to.equal(2);
     });

@@ -508,7 +508,7 @@ export function erpReaderContract(lab: ErpLab): void {
       expect((await sweepAll(reader, 10))[0]).to.include({ sourceKey: '1', number: 'A-1' });
     });
 
-    it('shapes texts, falls back to another column, and maps codes and text lines as the settings say', async () => {
+    it('shapes texts, falls back to another column, and maps codes, amounts and text lines as the settings say', async () => {
       await lab.run(
         ...orderRows(1, `${DAY} 10:00:00`),
         "UPDATE orders SET note = ' <p>R&amp;D</p> '",
@@ -519,13 +519,14 @@ export function erpReaderContract(lab: ErpLab): void {
         customers: { fields: { customer_code: ['code', 'id'], terms: { column: 'name', when: { COD: 'cash' } } } },
         orders: {
           fields: { note: { column: 'note', html: 'strip', trim: true, case: 'lower', maxLength: 2, cut: '…' } },
-          lines: { ...erpSource(lab).orders.lines, text: 'skip' },
+          lines: { ...erpSource(lab).orders.lines, text: 'skip', amount: 'price', fields: { sku: 'sku', qty: 'qty' } },
         },
       });
       await reader.check();
       const { rows, customers } = await reader.sweep('order', null, 10);
       expect(rows[0]?.content).to.have.nested.property('record.note', 'r…');
-      expect(rows[0]?.content).to.have.nested.property('record.items').with.lengthOf(1);
+      const items = [{ sku: 'SKU-1', qty: 1, price: 1000 }];
+      expect(rows[0]?.content).to.have.nested.property('record.items').that.deep.equals(items);
       expect(rows[0]?.content).to.have.nested.property('record.customer_code', '1');
       expect(customers[0]?.content).to.have.deep.property('record', { customer_code: '1', terms: 'cash' });
     });

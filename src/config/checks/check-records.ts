@@ -99,7 +99,10 @@ export function checkOrders({ orders = {}, customers = {} }: Given, report: Repo
     checkSameLength('orders.customerKey', orders.customerKey, 'customers.key', customers.key, report);
   }
   checkMappings('orders.lines.fields', orders.lines?.fields, report);
-  for (const name of ['sku', 'qty', 'price'])
+  const { amount, rounding } = orders.lines ?? {};
+  if (rounding !== undefined && amount === undefined)
+    report('orders.lines.rounding', 'has no effect without amount', { hint: 'name the column in orders.lines.amount' });
+  for (const name of ['sku', 'qty', ...(amount === undefined ? ['price'] : [])])
     requireField('orders.lines.fields', orders.lines?.fields, name, 'every order line has one', report);
   checkSameLength('orders.lines.orderKey', orders.lines?.orderKey, 'orders.key', orders.key, report);
 }

@@ -6,7 +6,16 @@ const lines = group('How the lines of an order are read.', {
   query: query.describe('SELECT that yields one row per order line.'),
   orderKey: columns.describe('Column (or columns) that hold the key of the order.'),
   sortBy: columns.describe('Column (or columns) by which the lines of an order are sorted.'),
-  fields: fieldMappings.describe('Field of the item: column. sku, qty and price are required.'),
+  fields: fieldMappings.describe('Field of the item: column. sku and qty are required, and price without `amount`.'),
+  amount: text
+    .optional()
+    .describe(
+      'Column with the amount of the line, a decimal. The price is worked out from it: fields.price may be left out.',
+    ),
+  rounding: z
+    .strictObject({ sku: text.max(255).describe('SKU of a line with what quantity × price leaves of the amounts.') })
+    .optional()
+    .describe('How an order is sent whose amounts no whole price comes to. Absent: it is parked.'),
   text: z
     .union([z.literal('skip'), z.strictObject({ sku: text.max(255).describe('SKU of every line without one.') })])
     .optional()

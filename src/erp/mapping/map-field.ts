@@ -87,7 +87,7 @@ export function mapField(row: ErpRow, field: FieldPlan, context: FieldContext): 
 }
 
 /** The column that a field is made from in this row; undefined where all of them are empty. */
-function columnOf(row: ErpRow, { source }: FieldPlan): string | undefined {
+export function columnOf(row: ErpRow, { source }: FieldPlan): string | undefined {
   if ('constant' in source) return undefined;
   return [source, ...(source.orElse ?? [])].find(({ column }) => (row[column] ?? '').trim() !== '')?.column;
 }

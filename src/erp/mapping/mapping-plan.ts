@@ -35,6 +35,8 @@ export interface LinePlan {
   sortBy: ErpColumn[];
   fields: FieldPlan[];
   text: TextLines | undefined;
+  amount: FieldPlan | undefined;
+  roundingSku: string | undefined;
 }
 
 /** The configured mapping with every column found in its query. */
@@ -168,6 +170,30 @@ async function planLines(planner: MappingPlanner, { key, lines }: OrdersSettings
   }
   const orderKey = await planner.orderings(`${path}.orderKey`, source, lines.orderKey);
   const sortBy = lines.sortBy.map((name) => planner.column(`${path}.sortBy`, source, name));
-  const fields = planner.fields(`${path}.fields`, source, lines.fields, ['sku', 'qty', 'price']);
-  return source && { source, orderKey, sortBy: sortBy.filter((column) => column !== null), fields, text: lines.text };
+  const fields = planner.fields(`${path}.fields`, source, lines.fields, [
+    'sku',
+    'qty',
+    ...(lines.amount === undefined ? ['price'] : []),
+  ]);
+  const column = planner.amount(`${path}.amount`, source, lines.amount);
+  const amount: FieldPlan | undefined = column
+    ? {
+        name: 'amount',
+        source: { column: column.name, kind: column.kind },
+        type: 'amount',
+        optional: false,
+        isRequired: true,
+      }
+    : undefined;
+  return (
+    source && {
+      source,
+      orderKey,
+      sortBy: sortBy.filter((column) => column !== null),
+      fields,
+      text: lines.text,
+      amount,
+      roundingSku: lines.rounding?.sku,
+    }
+  );
 }

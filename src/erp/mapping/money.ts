@@ -1,7 +1,7 @@
 export type Rounding = 'refuse' | 'half-up' | 'half-even';
 
 /** A decimal number, exactly: `digits × 10^exponent`. */
-interface Decimal {
+export interface Decimal {
   digits: bigint;
   exponent: number;
 }
