@@ -91,7 +91,7 @@ export class ServiceClient {
     const connections = new Connections({ service, maxSockets: concurrency, ...watching });
     this.#transport = new Transport({
       ...options,
-      monotonicMs: clock.monotonicMs,
+      monotonicMs: () => clock.monotonicMs(),
       rateLimiter: this.rateLimiter,
       connections,
     });
