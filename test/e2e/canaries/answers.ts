@@ -167,12 +167,16 @@ export const echoes: Scenario[] = [
     ],
     provoke: (office) =>
       office.daemon(/Delivering from here/, () =>
-        waitFor('the order is read', async () => {
+        waitFor('the answer is on record', async () => {
           const file = join(office.stateDir, 'waybill.sqlite');
           if (office.database)
-            return (await office.database.query('SELECT * FROM attempt')).some((row) => row.purpose === 'read_order');
+            return (await office.database.query('SELECT * FROM attempt')).some(
+              (row) => row.purpose === 'read_order' && row.verdict !== null,
+            );
           const store = openSqlite(file, { readonly: true });
-          const found = store.prepare("SELECT COUNT(*) AS n FROM attempt WHERE purpose='read_order'").get() as {
+          const found = store
+            .prepare("SELECT COUNT(*) AS n FROM attempt WHERE purpose='read_order' AND verdict IS NOT NULL")
+            .get() as {
             n: number;
           };
           store.close();
