@@ -1,9 +1,10 @@
 import { join } from 'node:path';
 import type { FaultInput } from '../../../src/lab/sandbox/fault-plan.js';
 import type { SandboxOptions } from '../../../src/lab/sandbox/options.js';
+import type { Tree } from '../../support/merge-settings.js';
 import { openSqlite } from '../../support/sqlite-file.js';
 import { waitFor } from '../../support/wait-for.js';
-import type { Office, Tree } from './office.js';
+import type { Office } from './office.js';
 import { base64 } from './office.js';
 
 export interface Scenario {

@@ -14,15 +14,12 @@ import type { SandboxOptions } from '../../../src/lab/sandbox/options.js';
 import { type Sandbox, startSandbox } from '../../../src/lab/sandbox/start-sandbox.js';
 import { capturingOutput } from '../../cli/installation.js';
 import type { TestDatabase } from '../../support/mariadb-database.js';
+import { merge, type Tree } from '../../support/merge-settings.js';
 import { openSqlite } from '../../support/sqlite-file.js';
 
 const main = fileURLToPath(new URL('../../../src/main.js', import.meta.url));
 
 export const base64 = (text: string) => Buffer.from(text).toString('base64');
-
-export interface Tree {
-  [name: string]: unknown;
-}
 
 /** A secret of its own for each scenario. Its letters tell, and the other characters are written differently everywhere. */
 export function secretOf(name: string): string {
@@ -283,18 +280,4 @@ async function mariaDbRows(database: TestDatabase): Promise<[string, string][]> 
       ],
     ),
   );
-}
-
-function merge(base: Tree, over: Tree): Tree {
-  const merged = { ...base };
-  for (const [name, value] of Object.entries(over)) {
-    const before = merged[name];
-    merged[name] = isTree(before) && isTree(value) ? merge(before, value) : value;
-    if (value === undefined) delete merged[name];
-  }
-  return merged;
-}
-
-function isTree(value: unknown): value is Tree {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

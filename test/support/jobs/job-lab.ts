@@ -26,6 +26,7 @@ import { ServiceClient } from '../../../src/service/service-client.js';
 import { systemClock } from '../../../src/store/clock.js';
 import type { Store } from '../../../src/store/store.js';
 import { onBothStores, onEveryStore, type StoreKit } from '../../store/stores.js';
+import { merge, type Tree } from '../merge-settings.js';
 import { openSqlite, type SqliteFile } from '../sqlite-file.js';
 import { type MariaDbHandle, useMariaDb } from '../use-mariadb.js';
 import { type PostgresHandle, usePostgres } from '../use-postgres.js';
@@ -67,10 +68,6 @@ export interface LabKit extends StoreKit {
   /** The kind of database that the ERP lies in. */
   readonly erpType: SampleErpTarget['type'];
   start(options?: LabOptions): Promise<Lab>;
-}
-
-interface Tree {
-  [name: string]: unknown;
 }
 
 /** As `onEveryStore`. The ERP is in the same kind of database as the store, or a SQLite file beside a PostgreSQL store. */
@@ -255,20 +252,6 @@ export async function withServiceLease<T>(context: JobContext, work: (lease: Ser
   } finally {
     await lease.release();
   }
-}
-
-function merge(base: Tree, over: Tree): Tree {
-  const merged = { ...base };
-  for (const [name, value] of Object.entries(over)) {
-    const before = merged[name];
-    merged[name] = isTree(before) && isTree(value) ? merge(before, value) : value;
-    if (value === undefined) delete merged[name];
-  }
-  return merged;
-}
-
-function isTree(value: unknown): value is Tree {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** The placeholders of PostgreSQL in a statement whose texts hold no question mark. */
