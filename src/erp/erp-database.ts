@@ -60,7 +60,35 @@ export interface ErpDialect {
   account: {
     create(user: string, from: string): string;
     grant(table: string, user: string, from: string): string;
+    /** The statements that let it read tables and nothing else. */
+    grantReading(tables: readonly TableName[], user: string, from: string, database: string): string[];
   } | null;
+  catalogue: CatalogueStatements;
+}
+
+/** A table of the ERP. */
+export interface TableName {
+  /** Null where a database has no schemas. */
+  schema: string | null;
+  /** Whether a statement of this account finds it without its schema. */
+  isInPath: boolean;
+  name: string;
+}
+
+/**
+ * What asks one kind of database for its tables. Each statement yields text columns of these names, rows of one table
+ * together:
+ * tables: `schema_name`, `table_name`, `is_in_path` 0/1, `is_view` 0/1, `approximate_rows`.
+ * columns: and `column_name`, `type_name`, `nullable` 0/1, in their order.
+ * indexes: and `index_name`, `is_primary` 0/1, `is_unique` 0/1, `column_name` (null where it is not a whole column).
+ * foreignKeys: and `key_name`, `column_name`, `referenced_schema`, `referenced_table`, `referenced_column` (null: its
+ * primary key).
+ */
+export interface CatalogueStatements {
+  tables: Sql;
+  columns: Sql;
+  indexes: Sql;
+  foreignKeys: Sql;
 }
 
 /** Reads within one consistent snapshot. `doing` completes the sentence "Could not … ". */

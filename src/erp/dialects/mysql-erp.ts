@@ -11,6 +11,7 @@ import {
 } from '../erp-database.js';
 import type { ErpSource } from '../erp-reader.js';
 import { allEqual, isNumberText, joinSql, rawSql, type Sql, type SqlValue, sql } from '../sql.js';
+import { mysqlCatalogue } from './mysql-catalogue.js';
 import { GRACE_MS, MysqlConnection, type MysqlServer } from './mysql-connection.js';
 import { mysqlReadFailure } from './mysql-failure.js';
 
@@ -47,7 +48,12 @@ export const mysqlDialect: ErpDialect = {
   account: {
     create: (user, from) => `CREATE USER ${accountName(user, from)} IDENTIFIED BY '...';`,
     grant: (table, user, from) => `GRANT SELECT, INSERT, UPDATE, DELETE ON ${table} TO ${accountName(user, from)};`,
+    grantReading: (tables, user, from, database) =>
+      tables.map(
+        ({ name }) => `GRANT SELECT ON ${mysqlDialect.tableIn(database, name)} TO ${accountName(user, from)};`,
+      ),
   },
+  catalogue: mysqlCatalogue,
 };
 
 function accountName(...parts: [user: string, from: string]): string {

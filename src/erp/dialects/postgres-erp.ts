@@ -2,6 +2,7 @@ import { type Client, escapeIdentifier, type FieldDef, type QueryArrayResult, ty
 import { bytesAsText, type ErpDatabase, type ErpDialect, type ErpResult, type ErpSnapshot } from '../erp-database.js';
 import type { ErpSource } from '../erp-reader.js';
 import { joinSql, rawSql, type Sql, sql } from '../sql.js';
+import { postgresCatalogue } from './postgres-catalogue.js';
 import { isUnlisted, type PostgresType, postgresColumn, postgresText, postgresValue } from './postgres-columns.js';
 import { GRACE_MS, PostgresConnection } from './postgres-connection.js';
 import { postgresReadFailure } from './postgres-failure.js';
@@ -28,7 +29,18 @@ export const postgresDialect: ErpDialect = {
   account: {
     create: (user) => `CREATE ROLE ${escapeIdentifier(user)} LOGIN PASSWORD '...';`,
     grant: (table, user) => `GRANT SELECT, INSERT, UPDATE, DELETE ON ${table} TO ${escapeIdentifier(user)};`,
+    grantReading(tables, user) {
+      const schemas = new Set(tables.map(({ schema }) => schema ?? ''));
+      const names = tables.map(({ schema, name }) => [schema ?? '', name].map(escapeIdentifier).join('.'));
+      return [
+        ...[...schemas].map(
+          (schema) => `GRANT USAGE ON SCHEMA ${escapeIdentifier(schema)} TO ${escapeIdentifier(user)};`,
+        ),
+        `GRANT SELECT ON ${names.join(', ')} TO ${escapeIdentifier(user)};`,
+      ];
+    },
   },
+  catalogue: postgresCatalogue,
 };
 
 /** An ERP on PostgreSQL, read through one connection that only reads. */

@@ -6,6 +6,7 @@ import { openSqlite, type SqliteFile, sqliteCode } from '../../sqlite.js';
 import { bytesAsText, type ErpDatabase, type ErpDialect, type ErpResult, type ErpSnapshot } from '../erp-database.js';
 import { ErpError, type ErpErrorKind, type ErpSource } from '../erp-reader.js';
 import { type ColumnKind, isNumberText, joinSql, rawSql, type Sql, type SqlValue, sql } from '../sql.js';
+import { sqliteCatalogue } from './sqlite-catalogue.js';
 
 export type SqliteSettings = Extract<ErpSource['erp'], { type: 'sqlite' }>;
 
@@ -32,6 +33,7 @@ export const sqliteDialect: ErpDialect = {
   timeType: 'DATETIME',
   tableOptions: '',
   account: null,
+  catalogue: sqliteCatalogue,
 };
 
 /** An ERP in a SQLite file, opened for reading only. */

@@ -1,0 +1,26 @@
+import type { CatalogueStatements } from '../erp-database.js';
+import { rawSql } from '../sql.js';
+
+const tables = `(SELECT name, type FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\')`;
+
+/** The pragmas as tables. SQLite keeps no figure of how many rows there are. */
+export const sqliteCatalogue: CatalogueStatements = {
+  tables:
+    rawSql(`SELECT NULL AS schema_name, name AS table_name, 1 AS is_in_path, type = 'view' AS is_view, NULL AS approximate_rows
+    FROM ${tables} ORDER BY name`),
+  columns: rawSql(`SELECT NULL AS schema_name, m.name AS table_name, c.name AS column_name, c.type AS type_name,
+      c."notnull" = 0 AND c.pk = 0 AS nullable
+    FROM ${tables} m, pragma_table_info(m.name) c ORDER BY m.name, c.cid`),
+  // The primary key first: an INTEGER PRIMARY KEY is the table itself, and in no list of indexes.
+  indexes: rawSql(`SELECT schema_name, table_name, index_name, is_primary, is_unique, column_name FROM (
+      SELECT NULL AS schema_name, m.name AS table_name, '' AS index_name, 1 AS is_primary, 1 AS is_unique,
+        c.name AS column_name, c.pk AS place
+      FROM ${tables} m, pragma_table_info(m.name) c WHERE c.pk > 0
+      UNION ALL SELECT NULL, m.name, i.name, 0, i."unique", c.name, c.seqno
+      FROM ${tables} m, pragma_index_list(m.name) i, pragma_index_info(i.name) c WHERE i.origin <> 'pk' AND NOT i.partial
+    ) ORDER BY table_name, index_name, place`),
+  foreignKeys: rawSql(`SELECT NULL AS schema_name, m.name AS table_name, f.id AS key_name, f."from" AS column_name,
+      NULL AS referenced_schema, t.name AS referenced_table, f."to" AS referenced_column
+    FROM ${tables} m, pragma_foreign_key_list(m.name) f JOIN ${tables} t ON t.name = f."table" COLLATE NOCASE
+    ORDER BY m.name, f.id, f.seq`),
+};
