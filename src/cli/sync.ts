@@ -186,7 +186,19 @@ function codeOf({ capture, deliver, pull, writeBack, open }: SyncResult): number
 
 function printCapture(
   output: Output,
-  { captured, removed, read, unchanged, parked, waiting, skipped, brakes, stopped, touched }: CaptureResult,
+  {
+    captured,
+    removed,
+    read,
+    unchanged,
+    parked,
+    waiting,
+    skipped,
+    skippedLines,
+    brakes,
+    stopped,
+    touched,
+  }: CaptureResult,
   dryRun: boolean,
   settings: Settings,
 ): void {
@@ -201,6 +213,7 @@ function printCapture(
       (parked === captured.orders + captured.customers + removals
         ? 'None of them could be sent as they are.'
         : `${parked} of them could not be sent as they are.`),
+    skippedLines > 0 && `${skippedLines} of their lines are texts, which orders.lines.text leaves out.`,
     waiting > 0 &&
       (dryRun
         ? `${waiting} of the orders first wait for their lines, up to ${settleSeconds} s (orders.settleSeconds).`

@@ -41,6 +41,8 @@ export interface ReadOrder extends ReadBase {
   /** Source key of the customer; null where customers are not sent or the column is NULL. */
   customerKey: string | null;
   content: MappedContent<OrderRecord>;
+  /** How many lines `orders.lines.text` leaves out; absent: none. */
+  skippedLines?: number;
   /**
    * Both totals in minor units as decimal text, when the mapping names a total column and the lines could be read.
    * The caller compares them: an order whose lines don't add up yet may only need time.

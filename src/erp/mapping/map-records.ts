@@ -74,7 +74,10 @@ interface OrderRows {
 }
 
 /** One order with its lines as a record, or the reasons why it can't be one; and both totals where they are known. */
-export function mapOrder(order: OrderRows, mapping: OrderMapping): Pick<ReadOrder, 'content' | 'totals'> {
+export function mapOrder(
+  order: OrderRows,
+  mapping: OrderMapping,
+): Pick<ReadOrder, 'content' | 'totals' | 'skippedLines'> {
   const { sourceKey, number, row, customer } = order;
   const header = mapFields(row, mapping.fields, mapping);
   const code = customerCode(customer, header.values.customer_code);
@@ -83,6 +86,7 @@ export function mapOrder(order: OrderRows, mapping: OrderMapping): Pick<ReadOrde
   const lines = order.lines.map((line) => mapLine(line, mapping));
   const kept = lines.filter(({ isSkipped }) => !isSkipped);
   const items = kept.flatMap(({ item }) => (item === null ? [] : [item]));
+  const skipped = kept.length < lines.length ? { skippedLines: lines.length - kept.length } : {};
   const isWhole = items.length === kept.length;
   const rest = kept.reduce((sum, line) => sum + (line.rest ?? 0n), 0n);
   if (rest !== 0n && mapping.roundingSku !== undefined)
@@ -110,13 +114,13 @@ export function mapOrder(order: OrderRows, mapping: OrderMapping): Pick<ReadOrde
     const reason = problems.map((problem) => `order ${sourceKey}${problem}`).join('. Also ');
     const customerRow = customer.found === 'yes' ? customer.row : null;
     const fingerprint = JSON.stringify([row, order.lines, customerRow]);
-    return { content: { mapped: false, reason, fingerprint }, totals };
+    return { content: { mapped: false, reason, fingerprint }, totals, ...skipped };
   }
   const record: OrderRecord = { ...header.values, customer_code: code.value, items };
   // A note that is mapped and empty says that there is none.
   const hasOwnNote = mapping.fields.some(({ name }) => name === 'note');
   if (number !== null && number !== '' && !hasOwnNote) record.note = number;
-  return { content: { mapped: true, record }, totals };
+  return { content: { mapped: true, record }, totals, ...skipped };
 }
 
 /** Characters of what names a record: the store keeps no more, and a name is never cut. */

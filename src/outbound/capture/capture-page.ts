@@ -52,6 +52,8 @@ export interface CapturePageResult {
   /** Keys of the orders that wait for their lines. */
   waiting: string[];
   skipped: SkippedRecord[];
+  /** Lines of the captured orders that `orders.lines.text` leaves out. */
+  skippedLines: number;
   touched: TouchedRecord[];
   /** Known keys that belong to another record now. */
   turnedKeys: number;
@@ -79,6 +81,8 @@ export interface TouchedRecord {
   parked: string | null;
   /** The unsent message that it replaces, or null. */
   supersedes: number | null;
+  /** How many of its lines `orders.lines.text` leaves out. */
+  skippedLines: number;
   /** Names of the fields that an update would change; only in a dry run. */
   fields: string[];
 }
@@ -106,6 +110,7 @@ async function planAndWrite(context: JobContext, work: CapturePageWork, tx: Tx):
     held: [],
     waiting: [],
     skipped: [],
+    skippedLines: 0,
     touched: [],
     turnedKeys: 0,
     seen: nothingSeen,
@@ -212,6 +217,8 @@ async function report(work: CapturePageWork, tx: Tx, plans: readonly Plan[], res
   const acknowledged = isDry ? await acknowledgedRecords(tx, work.entity, keys) : new Map<string, string>();
   for (const { message, row, supersedes } of plans) {
     const { entity, sourceKey, number, customerKey, operation, parked } = message;
+    const skippedLines = row.entity === 'order' ? (row.skippedLines ?? 0) : 0;
+    result.skippedLines += skippedLines;
     if (isDry && entity === 'customer') work.shownCustomers.add(sourceKey);
     if (parked) result.parked++;
     if (parked?.parkClass === 'conflict') result.turnedKeys++;
@@ -229,6 +236,7 @@ async function report(work: CapturePageWork, tx: Tx, plans: readonly Plan[], res
       total: row.entity === 'order' && row.content.mapped ? String(orderTotal(row.content.record.items)) : null,
       parked: parked?.reason ?? null,
       supersedes,
+      skippedLines,
       fields: isDry && operation === 'update' ? changedFields(acknowledged.get(sourceKey) ?? null, message.record) : [],
     });
   }

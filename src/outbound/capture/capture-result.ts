@@ -17,6 +17,8 @@ export interface CaptureResult {
   /** Orders that wait for their lines. A dry run captures them as well, as if the wait were over. */
   waiting: number;
   skipped: SkippedRecord[];
+  /** Lines of the captured orders that `orders.lines.text` leaves out. */
+  skippedLines: number;
   /** What was written: all of a partial pass, else a sample, because a first pass may write a million. */
   touched: TouchedRecord[];
   /** Set when the pass did not run or did not end. */
@@ -39,6 +41,7 @@ export function emptyCaptureResult(): CaptureResult {
     brakes: [],
     waiting: 0,
     skipped: [],
+    skippedLines: 0,
     touched: [],
     stopped: null,
     busy: false,
@@ -54,6 +57,7 @@ export function addPage(result: CaptureResult, waiting: Set<string>, work: Captu
   result.parked += work.parked;
   result.held += work.held.length;
   result.skipped.push(...work.skipped);
+  result.skippedLines += work.skippedLines;
   // An order that waits is met twice: by its key, and among the changes.
   for (const key of work.waiting) waiting.add(key);
   result.waiting = waiting.size;

@@ -285,7 +285,9 @@ export async function writePlans({ actor }: JobContext, tx: Tx, plans: readonly 
     const bodyHash = idempotencyKey === null ? null : contentHash;
     // As an instant where it is one: what is told of a record is in one time zone.
     const changedAt = row.changedAtMs ?? row.changedAt;
-    const detail = { number, revision, changedAt, idempotencyKey, bodyHash, supersedes };
+    const skipped: { [name: string]: JsonValue } =
+      row.entity === 'order' && row.skippedLines ? { skippedLines: row.skippedLines } : {};
+    const detail = { number, revision, changedAt, idempotencyKey, bodyHash, supersedes, ...skipped };
     const captured: AuditEntry = { ...base, event: 'captured', outcome: operation, detail };
     if (!parked) return [captured];
     return [captured, { ...base, event: 'parked', outcome: parked.parkClass, detail: { reason: parked.reason } }];

@@ -72,6 +72,30 @@ onBothLabs('a dry run', (kit) => {
     expect(await kit.rows('SELECT * FROM unsettled')).to.deep.equal([]);
   });
 
+  it('counts the lines that are left out as texts, and the audit of each order does', async () => {
+    const lab = await kit.start({ settings: { orders: { total: undefined, lines: { text: 'skip' } } } });
+    const [first, second] = (await idsOf(lab)) as [number, number];
+    const note = 'INSERT INTO sales_order_lines (id, order_id, line_no, product_id, qty, unit_price) VALUES';
+    await lab.changeErp(`${note} (90001, ?, 91, NULL, 0, 0), (90002, ?, 92, NULL, 0, 0), (90003, ?, 91, NULL, 0, 0)`, [
+      first,
+      first,
+      second,
+    ]);
+    const dry = await lab.capture({ dryRun: true });
+    expect(dry).to.deep.include({ skippedLines: 3, parked: 0 });
+    expect(await lab.capture()).to.deep.include({ skippedLines: 3, parked: 0 });
+    const audit = await kit.rows("SELECT source_key, detail FROM audit_log WHERE event='captured' AND entity='order'");
+    const counted = audit.flatMap(({ source_key: key, detail }) => {
+      const { skippedLines } = JSON.parse(String(detail));
+      return skippedLines === undefined ? [] : [`${key}: ${skippedLines}`];
+    });
+    expect(counted.sort()).to.deep.equal([`${first}: 2`, `${second}: 1`].sort());
+    expect(await lab.capture({ sweep: true })).to.deep.include({
+      captured: { customers: 0, orders: 0 },
+      skippedLines: 0,
+    });
+  });
+
   it('says what the brakes would hold', async () => {
     const lab = await delivered({ maxRemovals: 1, maxUpdates: 1 });
     const [first, second, third, fourth] = (await idsOf(lab)) as [number, number, number, number];
