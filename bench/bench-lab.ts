@@ -67,12 +67,12 @@ export async function deliverUntil(
   const lease = await ServiceLease.acquire(context);
   if (!(lease instanceof ServiceLease)) throw new Error(`Somebody else delivers: ${lease.holder}`);
   try {
-    await deliver(context, client(), lease, {
+    await deliver(context, await client(), lease, {
       untilDrained: false,
       scope: { only: null },
       retryHorizonMs: 0,
       trial: false,
-      erp: reader(),
+      erp: await reader(),
       signal,
       onProgress,
     });
@@ -83,5 +83,5 @@ export async function deliverUntil(
 
 /** Captures everything that waits in the ERP. */
 export async function captureAll({ context, client, reader }: App): Promise<void> {
-  await sync(context, { reader: reader(), client }, { stages: ['capture'] });
+  await sync(context, { reader: await reader(), client }, { stages: ['capture'] });
 }

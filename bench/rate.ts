@@ -34,7 +34,7 @@ export async function rate({ orders, requestsPerSecond, maxDelayMs }: RateOption
     limits: [{ requests: requestsPerSecond, perSeconds: 1 }],
   };
   return withBenchLab(lab, async ({ app, sandbox }) => {
-    await sync(app.context, { reader: app.reader(), client: app.client }, { stages: ['capture', 'deliver'] });
+    await sync(app.context, { reader: await app.reader(), client: app.client }, { stages: ['capture', 'deliver'] });
     const arrivals = sandbox
       .ledger()
       .requests.map((request) => request.monotonic_ms)

@@ -13,7 +13,7 @@ import { createLogger } from './ops/logger.js';
 import { environmentProblem } from './outbound/deliver/go-live.js';
 import { noteEndpoint } from './outbound/deliver/profile-notices.js';
 import { WitnessKeeper } from './outbound/recovery/store-witness.js';
-import { ServiceClient } from './service/service-client.js';
+import type { ServiceClient } from './service/service-client.js';
 import { systemClock } from './store/clock.js';
 import { openStore, openStoreForReading } from './store/open-store.js';
 import type { Store } from './store/store.js';
@@ -36,11 +36,11 @@ export interface App extends Pick<JobContext, 'settings' | 'store' | 'log'> {
   context: JobContext;
   /** What no output may hold. It grows with every secret that comes while the program runs. */
   secrets: KnownSecrets;
-  /** Built when it is first asked for: most commands need no ERP. */
-  reader(): ErpReader;
-  client(): ServiceClient;
+  /** Built when it is first asked for, with the library that it needs: most commands need no ERP, or no service. */
+  reader(): Promise<ErpReader>;
+  client(): Promise<ServiceClient>;
   /** null: nothing is written back into the ERP. */
-  writer(): ErpWriter | null;
+  writer(): Promise<ErpWriter | null>;
   close(): Promise<void>;
 }
 
@@ -76,9 +76,9 @@ export async function openApp(options: AppOptions): Promise<App> {
 
   const actor = actorOf(options.role);
   const context: JobContext = { store, settings, actor, log, nowMs: Date.now, clock: systemClock, random: Math.random };
-  let reader: ErpReader | null = null;
-  let client: ServiceClient | null = null;
-  let writer: ErpWriter | null = null;
+  let reader: Promise<ErpReader> | null = null;
+  let client: Promise<ServiceClient> | null = null;
+  let writer: Promise<ErpWriter | null> | null = null;
   const notices = new Set<Promise<void>>();
   return {
     context,
@@ -99,10 +99,10 @@ export async function openApp(options: AppOptions): Promise<App> {
       return client;
     },
     close: async () => {
-      client?.close();
+      (await client)?.close();
       await Promise.all(notices);
-      await writer?.close();
-      await reader?.close();
+      await (await writer)?.close();
+      await (await reader)?.close();
       await witness?.stop();
       await store.close();
     },
@@ -110,7 +110,12 @@ export async function openApp(options: AppOptions): Promise<App> {
 }
 
 /** @param notices holds what the client is still writing down, so that the store stays open for it */
-function openClient(context: JobContext, secrets: KnownSecrets, notices: Set<Promise<void>>): ServiceClient {
+async function openClient(
+  context: JobContext,
+  secrets: KnownSecrets,
+  notices: Set<Promise<void>>,
+): Promise<ServiceClient> {
+  const { ServiceClient } = await import('./service/service-client.js');
   const { settings, log, nowMs } = context;
   return new ServiceClient({
     service: settings.service,

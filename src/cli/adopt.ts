@@ -40,7 +40,7 @@ export function adoptCommand(): Command {
 async function adopt(app: CommandApp, options: AdoptOptions, plural: Plural): Promise<number> {
   if (plural === 'customers' && app.settings.customers.send === 'none')
     throw new UsageError('customers.send is `none`: Waybill sends no customers, so there are none to adopt.');
-  const reader = app.reader();
+  const reader = await app.reader();
   await reader.check();
   const { file, reason, dryRun = false } = options;
   const lines = () => readRecordList(file);

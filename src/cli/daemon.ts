@@ -48,8 +48,7 @@ async function runDaemon(options: CommonOptions): Promise<void> {
   process.on('SIGHUP', () => {
     if (!app) return;
     void manager.tell('RELOADING=1', `MONOTONIC_USEC=${process.hrtime.bigint() / 1000n}`);
-    reload(app, options.config);
-    void manager.tell('READY=1');
+    void reload(app, options.config).then(() => manager.tell('READY=1'));
   });
   try {
     app = await openWhenReachable(options, stop.signal, manager, early);
@@ -77,9 +76,9 @@ async function runDaemon(options: CommonOptions): Promise<void> {
     const { command, timeoutSeconds } = settings.alert;
     const alert = command && { command, timeoutMs: timeoutSeconds * 1000, secrets: secrets.all };
     const partners = {
-      reader: app.reader(),
-      client: app.client(),
-      writer: app.writer(),
+      reader: await app.reader(),
+      client: await app.client(),
+      writer: await app.writer(),
       tell: alert ? (notice: AlertNotice, signal: AbortSignal) => runAlertCommand(alert, notice, signal) : null,
       webhooks,
       beat: () => manager.beat(),
@@ -125,7 +124,7 @@ async function openWhenReachable(
  */
 async function checkMapping({ reader, log }: App): Promise<void> {
   try {
-    await reader().check();
+    await (await reader()).check();
   } catch (error) {
     if (!(error instanceof ErpError && error.kind === 'unreachable')) throw error;
     log.warn('The ERP cannot be reached yet, so its mapping was not checked', { error: error.message });
@@ -136,11 +135,11 @@ async function checkMapping({ reader, log }: App): Promise<void> {
 const taken = /^(log\.level|service\.(token|credential\.clientSecret|tls\.(key|passphrase)|proxy\.password))$/;
 
 /** Takes over log level and credential from the settings as they are now. Wrong settings are logged and change nothing. */
-function reload({ settings, log, secrets, client }: App, configDir: string | undefined): void {
+async function reload({ settings, log, secrets, client }: App, configDir: string | undefined): Promise<void> {
   try {
     const fresh = loadSettings({ configDir }).settings;
     for (const secret of secretsOf(fresh)) secrets.add(secret);
-    client().readFilesAgain();
+    (await client()).readFilesAgain();
     log.level = fresh.log.level;
     const needRestart = [...differences(settings, fresh)].filter((path) => !taken.test(path));
     log.info('Reloaded credential and log level', { logLevel: fresh.log.level });

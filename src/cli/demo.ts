@@ -79,7 +79,7 @@ async function runDemo(folder: string, options: DemoOptions): Promise<number> {
   try {
     const result = await sync(
       app.context,
-      { reader: app.reader(), client: app.client },
+      { reader: await app.reader(), client: app.client },
       { stages: ['capture', 'deliver', 'pull'], onProgress: bar.show },
     );
     bar.stop();

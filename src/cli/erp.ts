@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { loadSettings } from '../config/load-settings.js';
+import { dialectOf } from '../erp/dialects/erp-kinds.js';
 import { sideTables } from '../erp/write-back/side-tables.js';
 import { writeAgain } from '../inbound/write-back/write-back-state.js';
 import { writeBackKinds } from '../model/write-back.js';
@@ -40,11 +41,12 @@ export function erpCommand(): Command {
 }
 
 /** Needs the settings alone: the ERP and the store may not exist yet. */
-function printSideTables(options: CommonOptions & { from: string }): void {
+async function printSideTables(options: CommonOptions & { from: string }): Promise<void> {
   const output = new Output(options);
   const { settings } = loadSettings({ configDir: options.config });
   const user = settings.writeBack.user ?? 'waybill_writer';
-  const { tables, account, grants, byStatement } = sideTables(settings, user, options.from);
+  const dialect = await dialectOf(settings.erp.type);
+  const { tables, account, grants, byStatement } = sideTables(settings, dialect, user, options.from);
   output.json({ tables, grants, byStatement });
   output.lines(
     ...tables.flatMap((table) => [...table.split('\n'), '']),

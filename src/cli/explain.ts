@@ -29,7 +29,7 @@ async function explain(app: CommandApp, { by }: { by: FindBy }, entity: Entity, 
   if (!record) return showUnknown(app, by, entity, key);
   if (found.length > 1) return showMatches(app.output, found, key, by);
   const { context, output } = app;
-  const name = { entity, sourceKey: record.sourceKey, erpIdentity: app.reader().identity() };
+  const name = { entity, sourceKey: record.sourceKey, erpIdentity: (await app.reader()).identity() };
   const explanation = await explainRecord(context, name, output.time);
   const { words, story, audit } = explanation;
   output.jsonWithTimes({ ...words, ...story, audit });

@@ -29,7 +29,7 @@ export function goLiveCommand(): Command {
 
 async function allow(app: CommandApp, { dryRun, yes, reason }: GoLiveOptions): Promise<number> {
   const { context, output, settings } = app;
-  const reader = app.reader();
+  const reader = await app.reader();
   await reader.check();
   const shown = await preview(context, reader);
   const live = await readLiveState(context, reader.identity());
@@ -82,7 +82,7 @@ async function allowStandby(app: CommandApp, { dryRun, yes, reason }: GoLiveOpti
   if (app.settings.store.type === 'sqlite')
     throw new UsageError('A standby on another machine needs the same store: one in PostgreSQL, MySQL or MariaDB.');
   if (dryRun) throw new UsageError('--standby has nothing to show before. Leave out --dry-run.');
-  const { identity, before } = await readLiveState(context, app.reader().identity());
+  const { identity, before } = await readLiveState(context, (await app.reader()).identity());
   if (!(await confirm(`Let ${identity.machine} take over${before ? ` from ${before.machine}` : ''}?`, yes)))
     return exitCode.failed;
   const problem = await standBy(context, identity, reason);

@@ -47,7 +47,7 @@ export function recoverCommand(): Command {
 async function recoverStore(app: CommandApp, options: RecoverOptions): Promise<number> {
   const { context, settings, output } = app;
   const { environment, baseUrl } = settings.service;
-  const reader = app.reader();
+  const reader = await app.reader();
   await reader.check();
   const shown = await previewRecovery(context, reader);
   const { hold, isRekeyed } = shown;

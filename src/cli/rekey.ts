@@ -54,10 +54,10 @@ export function rekeyCommand(): Command {
 }
 
 async function rekeyRecords(app: CommandApp, options: RekeyOptions, plural: Plural): Promise<number> {
-  const reader = app.reader();
+  const reader = await app.reader();
   await reader.check();
   if (options.same) return keepSame(app, reader, options, plural);
-  const every = openErpReader(withEveryRecord(app.settings));
+  const every = await openErpReader(withEveryRecord(app.settings));
   try {
     return await changeKeys(app, { reader, every }, options, plural);
   } finally {

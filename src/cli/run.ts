@@ -2,56 +2,44 @@ import { Command, CommanderError } from 'commander';
 import { ConfigurationError } from '../config/configuration-error.js';
 import { ErpError } from '../erp/erp-reader.js';
 import { FileError } from '../store/whole-file.js';
-import { adoptCommand } from './adopt.js';
-import { auditCommand } from './audit.js';
-import { bindingsCommand } from './bindings.js';
 import { exitCode, UsageError } from './command.js';
-import { confirmCommand } from './confirm.js';
-import { daemonCommand } from './daemon.js';
-import { demoCommand } from './demo.js';
-import { erpCommand } from './erp.js';
-import { explainCommand } from './explain.js';
-import { forgetCommand } from './forget.js';
-import { goLiveCommand } from './go-live.js';
-import { invoicesCommand } from './invoices.js';
-import { outboxCommand } from './outbox.js';
-import { pauseCommand, resumeCommand } from './pause.js';
-import { recoverCommand } from './recover.js';
-import { rekeyCommand } from './rekey.js';
-import { sandboxCommand } from './sandbox.js';
-import { statusCommand } from './status.js';
-import { backupCommand, migrateCommand } from './store.js';
-import { resyncCommand, syncCommand } from './sync.js';
 import { write, writeError } from './terminal/streams.js';
-import { webhooksCommand } from './webhooks.js';
 
-/** Every command, new: a command keeps the options that it parsed. */
-export function allCommands(): Command[] {
-  return [
-    daemonCommand(),
-    syncCommand(),
-    resyncCommand(),
-    goLiveCommand(),
-    pauseCommand(),
-    resumeCommand(),
-    confirmCommand(),
-    outboxCommand(),
-    explainCommand(),
-    forgetCommand(),
-    auditCommand(),
-    invoicesCommand(),
-    webhooksCommand(),
-    statusCommand(),
-    recoverCommand(),
-    rekeyCommand(),
-    adoptCommand(),
-    bindingsCommand(),
-    erpCommand(),
-    backupCommand(),
-    migrateCommand(),
-    sandboxCommand(),
-    demoCommand(),
-  ];
+/** Every command, new each time: a command keeps the options that it parsed. */
+const commands: Record<string, () => Promise<Command>> = {
+  daemon: async () => (await import('./daemon.js')).daemonCommand(),
+  sync: async () => (await import('./sync.js')).syncCommand(),
+  resync: async () => (await import('./sync.js')).resyncCommand(),
+  'go-live': async () => (await import('./go-live.js')).goLiveCommand(),
+  pause: async () => (await import('./pause.js')).pauseCommand(),
+  resume: async () => (await import('./pause.js')).resumeCommand(),
+  confirm: async () => (await import('./confirm.js')).confirmCommand(),
+  outbox: async () => (await import('./outbox.js')).outboxCommand(),
+  explain: async () => (await import('./explain.js')).explainCommand(),
+  forget: async () => (await import('./forget.js')).forgetCommand(),
+  audit: async () => (await import('./audit.js')).auditCommand(),
+  invoices: async () => (await import('./invoices.js')).invoicesCommand(),
+  webhooks: async () => (await import('./webhooks.js')).webhooksCommand(),
+  status: async () => (await import('./status.js')).statusCommand(),
+  recover: async () => (await import('./recover.js')).recoverCommand(),
+  rekey: async () => (await import('./rekey.js')).rekeyCommand(),
+  adopt: async () => (await import('./adopt.js')).adoptCommand(),
+  bindings: async () => (await import('./bindings.js')).bindingsCommand(),
+  erp: async () => (await import('./erp.js')).erpCommand(),
+  backup: async () => (await import('./store.js')).backupCommand(),
+  migrate: async () => (await import('./store.js')).migrateCommand(),
+  sandbox: async () => (await import('./sandbox.js')).sandboxCommand(),
+  demo: async () => (await import('./demo.js')).demoCommand(),
+};
+
+export function allCommands(): Promise<Command[]> {
+  return Promise.all(Object.values(commands).map((load) => load()));
+}
+
+/** Only what is typed is loaded: everything together takes half a second of CPU. Help and mistakes need all of them. */
+async function commandsFor(name = ''): Promise<Command[]> {
+  const load = Object.hasOwn(commands, name) ? commands[name] : undefined;
+  return load ? [await load()] : allCommands();
 }
 
 /** Runs one command, from the arguments to the exit code. Errors go to stderr, in words. */
@@ -64,7 +52,7 @@ export async function run(argv: readonly string[]): Promise<number> {
     .version('0.1.0')
     .addHelpText('after', '\nExample:\n  waybill demo\n\nREADME.md leads from there to your own ERP.')
     .showHelpAfterError('(add --help for the options)');
-  for (const command of allCommands()) program.addCommand(command);
+  for (const command of await commandsFor(argv[2])) program.addCommand(command);
   for (const command of [program, ...program.commands, ...program.commands.flatMap((one) => one.commands)])
     command.exitOverride().configureOutput(printing);
 

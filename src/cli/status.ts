@@ -24,7 +24,7 @@ export function statusCommand(): Command {
 }
 
 async function statusOf(app: App): Promise<Status> {
-  const erpIdentity = app.reader().identity();
+  const erpIdentity = (await app.reader()).identity();
   return app.store.read('read the status', (tx) => readStatus(tx, app.settings, erpIdentity, app.context.nowMs()));
 }
 

@@ -58,7 +58,7 @@ export function syncCommand(): Command {
 
 async function syncOnce(app: CommandApp, options: SyncCommandOptions, stage: SyncStage | undefined): Promise<number> {
   const { key: keys, limit, trial = false } = options;
-  if (!stage || stage === 'capture') await app.reader().check();
+  if (!stage || stage === 'capture') await (await app.reader()).check();
   return syncAndReport(app, options, {
     stages: stage ? [stage] : ['capture', 'deliver', 'pull'],
     ...defined({ limit, filter: keys && { entity: 'order' as const, keys } }),
@@ -93,7 +93,7 @@ async function resync(app: CommandApp, options: ResyncOptions, plural: Plural): 
   const { key: keys, from, to, plan, force = false } = options;
   const entity = entityOf(plural);
   parseRange(['--from', from], ['--to', to], app.settings.erp.timeZone);
-  await app.reader().check();
+  await (await app.reader()).check();
   if (plan) return showPlan(app, plural);
   return syncAndReport(app, options, {
     stages: ['capture', 'deliver'],
@@ -103,7 +103,7 @@ async function resync(app: CommandApp, options: ResyncOptions, plural: Plural): 
 }
 
 async function showPlan({ context, reader, output }: CommandApp, plural: Plural): Promise<number> {
-  const plan = await planUpdates(context, reader(), entityOf(plural));
+  const plan = await planUpdates(context, await reader(), entityOf(plural));
   output.json(plan);
   output.lines(
     `Would update ${plan.updates} ${plural} and create ${plan.creates}. By field that changes:`,
@@ -122,7 +122,7 @@ async function syncAndReport(
   const stop = stopSignal();
   const bar = progressBar();
   try {
-    const partners = { reader: app.reader(), client: app.client, writer: app.writer };
+    const partners = { reader: await app.reader(), client: app.client, writer: app.writer };
     const { signal } = stop;
     const dryRun = options.dryRun ?? false;
     const result = await sync(app.context, partners, { ...request, dryRun, signal, onProgress: bar.show });
@@ -144,7 +144,7 @@ async function reportSync(
   const { environment, baseUrl } = settings.service;
   const { capture, deliver, pull, writeBack } = result;
   const isWithoutOrders = isOfOrders && capture !== null && !capture.stopped && capture.read.orders === 0;
-  const excludedByStartFrom = isWithoutOrders && !keys ? await reader().countExcludedByStartFrom() : 0;
+  const excludedByStartFrom = isWithoutOrders && !keys ? await (await reader()).countExcludedByStartFrom() : 0;
   // A first pass touches hundreds of records: JSON names as many as the table, unless they were asked for by name.
   const named = capture && { ...capture, touched: keys ? capture.touched : mostTelling(capture.touched) };
   output.json({ environment, dryRun, ...result, capture: named, excludedByStartFrom });

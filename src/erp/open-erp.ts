@@ -10,14 +10,17 @@ import { type ErpWriter, keysQuery, writeBackStatements } from './write-back/erp
  * The reader of the configured ERP. It connects with the first read, and again after a failure. `erp.password` is
  * resolved already.
  */
-export function openErpReader(settings: ErpSource): ErpReader {
-  return databaseErpReader(erpDatabase(settings.erp), settings);
+export async function openErpReader(settings: ErpSource): Promise<ErpReader> {
+  return databaseErpReader(await erpDatabase(settings.erp), settings);
 }
 
 /** The configured ERP's writer; null where the write-back is off. It connects with the first write. */
-export function openErpWriter({ erp, writeBack }: Pick<Settings, 'erp' | 'writeBack'>): ErpWriter | null {
+export async function openErpWriter({
+  erp,
+  writeBack,
+}: Pick<Settings, 'erp' | 'writeBack'>): Promise<ErpWriter | null> {
   if (!writeBack.enabled) return null;
-  const database = writableErpDatabase(erp, writeBack);
+  const database = await writableErpDatabase(erp, writeBack);
   const targetOf = (kind: WriteBackKind) => ({ kind, settings: writeBack[kind], dialect: database.dialect });
   return {
     async write(kind, changes) {

@@ -97,12 +97,16 @@ const retryHorizonMs = 30_000;
 /** One pass now. Beside a running daemon it only writes to the store and watches the daemon do the rest. */
 export async function sync(
   context: JobContext,
-  partners: { reader: ErpReader; client: () => ServiceClient; writer?: () => ErpWriter | null },
+  partners: {
+    reader: ErpReader;
+    client: () => Promise<ServiceClient> | ServiceClient;
+    writer?: () => Promise<ErpWriter | null> | ErpWriter | null;
+  },
   options: SyncOptions,
 ): Promise<SyncResult> {
   const result = await syncStages(context, partners, options);
   result.parked = await context.store.read('count what is parked', (tx) => countMessages(tx, { states: ['parked'] }));
-  const writer = result.deliver || result.pull ? partners.writer?.() : null;
+  const writer = result.deliver || result.pull ? await partners.writer?.() : null;
   if (writer && !options.signal?.aborted)
     result.writeBack = await writeBack(
       context,
@@ -114,7 +118,7 @@ export async function sync(
 
 async function syncStages(
   context: JobContext,
-  partners: { reader: ErpReader; client: () => ServiceClient },
+  partners: { reader: ErpReader; client: () => Promise<ServiceClient> | ServiceClient },
   options: SyncOptions,
 ): Promise<SyncResult> {
   const result: SyncResult = { capture: null, deliver: null, pull: null, writeBack: null, open: 0, parked: 0 };
@@ -133,7 +137,7 @@ async function syncStages(
   if (!lease) return result;
   result.deliver = null;
   try {
-    const client = partners.client();
+    const client = await partners.client();
     await recallRequests(context, client.rateLimiter, lease);
     await tryNewCredential(context, client, lease);
     if (options.stages.includes('deliver')) {

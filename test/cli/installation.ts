@@ -246,7 +246,7 @@ async function deliverTo(app: App, answer: (request: SendRequest) => Sent): Prom
       scope: { only: null },
       retryHorizonMs: 20_000,
       trial: false,
-      erp: app.reader(),
+      erp: await app.reader(),
     });
   } finally {
     await lease.release();

@@ -20,6 +20,8 @@ const notRun: [RegExp, string][] = [
   [/^waybill /, 'the README shows it already, or it needs a daemon or a parked record; it is parsed'],
 ];
 
+const commands = await allCommands();
+
 describe('the documents', () => {
   const all = documents();
 
@@ -90,7 +92,7 @@ describe('the documents', () => {
 
   it('mention every command and subcommand', () => {
     const text = all.map((document) => document.text).join('\n');
-    for (const { words } of allCommands().flatMap((command) => withSubcommands(command))) {
+    for (const { words } of commands.flatMap((command) => withSubcommands(command))) {
       const name = words.join(' ');
       expect(text, name).to.match(new RegExp(`(waybill|npm run|waybill --) ${name}\\b`));
     }
@@ -98,7 +100,7 @@ describe('the documents', () => {
 });
 
 describe('the help of every command', () => {
-  for (const { words, command } of allCommands().flatMap((one) => withSubcommands(one))) {
+  for (const { words, command } of commands.flatMap((one) => withSubcommands(one))) {
     it(`has an example that can be typed: waybill ${words.join(' ')}`, () => {
       let help = '';
       command.configureOutput({

@@ -7,10 +7,13 @@ export function withSubcommands(command: Command, before: string[] = []): { word
   return [{ words, command }, ...command.commands.flatMap((sub) => withSubcommands(sub, words))];
 }
 
+/** Commander forgets what was parsed when it parses again. */
+const commands = await allCommands();
+
 /** Parses the words after `waybill` and does nothing. @throws what the command line would say */
 export function parseCommand(words: readonly string[]): void {
   const [name, ...rest] = words;
-  const command = allCommands().find((one) => one.name() === name);
+  const command = commands.find((one) => one.name() === name);
   if (!command) throw new Error(`There is no command ${name}.`);
   let reached = false;
   for (const { command: one } of withSubcommands(command)) {

@@ -98,7 +98,7 @@ function erpParties(type: 'mysql' | 'postgres', version: string): Record<string,
   };
   return {
     'the reader of the ERP': async (database, tls) => {
-      const erp = erpDatabase(settingsOf(database, tls));
+      const erp = await erpDatabase(settingsOf(database, tls));
       try {
         const { rows } = await erp.snapshot((snapshot) => snapshot.query(rawSql(version), 'read'));
         return Object.values(rows[0] ?? {})[0];
@@ -109,7 +109,7 @@ function erpParties(type: 'mysql' | 'postgres', version: string): Record<string,
     'the write-back': async (database, tls) => {
       const { user, password } = database;
       const writeBack = { user, password: new Secret(password), tls, timeoutSeconds: 5 };
-      const writer = writableErpDatabase(settingsOf(database, tls), writeBack as never);
+      const writer = await writableErpDatabase(settingsOf(database, tls), writeBack as never);
       try {
         return (await writer.firstColumn({ sql: version, values: [] }, 'orders'))[0];
       } finally {

@@ -114,7 +114,7 @@ async function syncOnce(waybill: Installation, key?: string): Promise<SyncResult
   }
   const app = await openApp({ configDir: waybill.configDir, role: 'sync', log: 'stderr' });
   try {
-    const partners = { reader: app.reader(), client: app.client };
+    const partners = { reader: await app.reader(), client: app.client };
     return await sync(app.context, partners, {
       stages: ['capture', 'deliver', 'pull'],
       ...(key ? { filter: { entity: 'order', keys: [key] } } : {}),

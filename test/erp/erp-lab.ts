@@ -7,12 +7,11 @@ import { customersSettings } from '../../src/config/sections/customers.js';
 import { erpSettings } from '../../src/config/sections/erp.js';
 import { ordersSettings } from '../../src/config/sections/orders.js';
 import type { Settings } from '../../src/config/settings.js';
-import { databaseErpReader } from '../../src/erp/database-erp-reader.js';
-import { erpDatabase } from '../../src/erp/dialects/erp-kinds.js';
 import type { ErpDatabase } from '../../src/erp/erp-database.js';
 import type { ErpReader, ErpSource } from '../../src/erp/erp-reader.js';
 import type { SampleErpTarget } from '../../src/lab/sample-erp/create-sample-erp.js';
 import { Secret } from '../../src/model/secret.js';
+import { erpReaderOf } from '../support/erp-reader.js';
 import type { TestUser } from '../support/mariadb-database.js';
 import type { TestDatabase } from '../support/postgres-database.js';
 import { openSqlite, type SqliteFile } from '../support/sqlite-file.js';
@@ -95,7 +94,7 @@ export function erpSource(lab: ErpLab, { customers = {}, orders = {}, amounts, e
 /** A reader of the contract's tables, closed after the test. */
 export function openReader(lab: ErpLab, mapping: Mapping = {}, wrap = (database: ErpDatabase) => database) {
   const source = erpSource(lab, mapping);
-  const reader = databaseErpReader(wrap(erpDatabase(source.erp)), source);
+  const reader = erpReaderOf(source, wrap);
   opened.push(reader);
   return reader;
 }

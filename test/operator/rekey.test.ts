@@ -1,10 +1,10 @@
 import { expect } from 'chai';
-import { openErpReader } from '../../src/erp/open-erp.js';
 import { actOnMessages, planAction } from '../../src/operator/plan-action.js';
 import { planRekey, RekeyRefused, type RekeyRequest, rekey, withEveryRecord } from '../../src/operator/rekey.js';
 import { goLiveProblem } from '../../src/outbound/deliver/go-live.js';
 import type { Store } from '../../src/store/store.js';
 import { editSampleLine, insertSampleOrder, wallTimeNow } from '../support/change-sample-erp.js';
+import { erpReaderOf } from '../support/erp-reader.js';
 import { type Lab, onEveryLab } from '../support/jobs/job-lab.js';
 import { withMethod } from '../support/jobs/with-method.js';
 import { ordersByNumber } from '../support/orders-by-number.js';
@@ -17,7 +17,7 @@ onEveryLab('records whose keys are others now', (kit) => {
     for (const reader of readers.splice(0)) await reader.close();
   });
   const requestOf = (lab: Lab, more: Partial<RekeyRequest> = {}): RekeyRequest => {
-    const every = openErpReader(withEveryRecord(lab.settings));
+    const every = erpReaderOf(withEveryRecord(lab.settings));
     readers.push(every);
     const { reader } = lab;
     return { entity: 'order', reader, every, named: new Map(), isRestNew: false, reason: 'a test', ...more };

@@ -1,44 +1,38 @@
 import type { Settings } from '../../config/settings.js';
 import type { ErpDatabase, ErpDialect, WritableErpDatabase } from '../erp-database.js';
-import { MysqlErp, mysqlDialect } from './mysql-erp.js';
-import { MysqlErpWriter } from './mysql-erp-writer.js';
-import { PostgresErp, postgresDialect } from './postgres-erp.js';
-import { PostgresErpWriter } from './postgres-erp-writer.js';
-import { SqliteErp, sqliteDialect } from './sqlite-erp.js';
-import { SqliteErpWriter } from './sqlite-erp-writer.js';
 
 type Erp = Settings['erp'];
 
 interface ErpKind<Type extends Erp['type']> {
-  dialect: ErpDialect;
-  reader(erp: Extract<Erp, { type: Type }>): ErpDatabase;
-  writer(erp: Extract<Erp, { type: Type }>, writeBack: Settings['writeBack']): WritableErpDatabase;
+  dialect(): Promise<ErpDialect>;
+  reader(erp: Extract<Erp, { type: Type }>): Promise<ErpDatabase>;
+  writer(erp: Extract<Erp, { type: Type }>, writeBack: Settings['writeBack']): Promise<WritableErpDatabase>;
 }
 
-/** Every kind of database that an ERP may lie in. */
+/** Every kind of database that an ERP may lie in. Loaded when it is used: a driver takes a tenth of a command's start. */
 const kinds: { [Type in Erp['type']]: ErpKind<Type> } = {
   mysql: {
-    dialect: mysqlDialect,
-    reader: (erp) => new MysqlErp(erp),
-    writer: (erp, writeBack) => new MysqlErpWriter(erp, writeBack),
+    dialect: async () => (await import('./mysql-erp.js')).mysqlDialect,
+    reader: async (erp) => new (await import('./mysql-erp.js')).MysqlErp(erp),
+    writer: async (erp, writeBack) => new (await import('./mysql-erp-writer.js')).MysqlErpWriter(erp, writeBack),
   },
   postgres: {
-    dialect: postgresDialect,
-    reader: (erp) => new PostgresErp(erp),
-    writer: (erp, writeBack) => new PostgresErpWriter(erp, writeBack),
+    dialect: async () => (await import('./postgres-erp.js')).postgresDialect,
+    reader: async (erp) => new (await import('./postgres-erp.js')).PostgresErp(erp),
+    writer: async (erp, writeBack) => new (await import('./postgres-erp-writer.js')).PostgresErpWriter(erp, writeBack),
   },
   sqlite: {
-    dialect: sqliteDialect,
-    reader: (erp) => new SqliteErp(erp),
-    writer: (erp, writeBack) => new SqliteErpWriter(erp, writeBack),
+    dialect: async () => (await import('./sqlite-erp.js')).sqliteDialect,
+    reader: async (erp) => new (await import('./sqlite-erp.js')).SqliteErp(erp),
+    writer: async (erp, writeBack) => new (await import('./sqlite-erp-writer.js')).SqliteErpWriter(erp, writeBack),
   },
 };
 
-export const dialectOf = (type: Erp['type']): ErpDialect => kinds[type].dialect;
+export const dialectOf = (type: Erp['type']): Promise<ErpDialect> => kinds[type].dialect();
 
 /** The connection that reads. It is made with the first read, and again after a failure. */
-export const erpDatabase = (erp: Erp): ErpDatabase => (kinds[erp.type] as ErpKind<Erp['type']>).reader(erp);
+export const erpDatabase = (erp: Erp): Promise<ErpDatabase> => (kinds[erp.type] as ErpKind<Erp['type']>).reader(erp);
 
 /** The connection that writes, with the account of the write-back. */
-export const writableErpDatabase = (erp: Erp, writeBack: Settings['writeBack']): WritableErpDatabase =>
+export const writableErpDatabase = (erp: Erp, writeBack: Settings['writeBack']): Promise<WritableErpDatabase> =>
   (kinds[erp.type] as ErpKind<Erp['type']>).writer(erp, writeBack);

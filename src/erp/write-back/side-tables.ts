@@ -1,6 +1,5 @@
 import type { Settings } from '../../config/settings.js';
 import { type WriteBackKind, writeBackColumns, writeBackKinds } from '../../model/write-back.js';
-import { dialectOf } from '../dialects/erp-kinds.js';
 import type { ErpDialect } from '../erp-database.js';
 
 /** What an administrator of the ERP runs once. */
@@ -40,10 +39,10 @@ const columnTypes = ({ timeType }: ErpDialect): Record<string, string> => ({
  */
 export function sideTables(
   { erp, writeBack }: Pick<Settings, 'erp' | 'writeBack'>,
+  dialect: ErpDialect,
   user: string,
   from: string,
 ): SideTables {
-  const dialect = dialectOf(erp.type);
   const { account, keyType, timeType, tableOptions } = dialect;
   const types = columnTypes(dialect);
   const used = writeBackKinds.filter((kind) => writeBack[kind].enabled);

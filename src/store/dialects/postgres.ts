@@ -1,4 +1,4 @@
-import { types } from 'pg';
+import types from 'pg-types';
 import type { DataSource, DataSourceOptions } from 'typeorm';
 import type { StoreSettings } from '../../config/sections/store.js';
 import { postgresTransport } from '../../model/postgres-transport.js';

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { run } from '../../../src/cli/run.js';
 import { settingsFrom } from '../../../src/config/load-settings.js';
+import { sqliteDialect } from '../../../src/erp/dialects/sqlite-erp.js';
 import { sideTables } from '../../../src/erp/write-back/side-tables.js';
 import { createSampleErp, sampleErpMapping } from '../../../src/lab/sample-erp/create-sample-erp.js';
 import type { SandboxOptions } from '../../../src/lab/sandbox/options.js';
@@ -119,8 +120,8 @@ export class Office {
       token: 'x',
       idempotency: { lifetimeHours: 1 },
     };
-    for (const table of sideTables(settingsFrom({ ...office.settings, delivery: {}, store, service }), '', '').tables)
-      erp.exec(table);
+    const settings = settingsFrom({ ...office.settings, delivery: {}, store, service });
+    for (const table of sideTables(settings, sqliteDialect, '', '').tables) erp.exec(table);
     erp.close();
     return office;
   }

@@ -135,19 +135,24 @@ describe('side tables', () => {
     });
     const base = { timeZone: 'Europe/Berlin' };
     const mysql = erpSettings.parse({ ...base, type: 'mysql', database: 'erp', user: 'reader' });
-    const { tables, grants, byStatement } = sideTables({ erp: mysql, writeBack }, "o'writer", '%');
+    const { tables, grants, byStatement } = sideTables({ erp: mysql, writeBack }, mysqlDialect, "o'writer", '%');
     expect(tables).to.have.length(1);
     expect(tables[0]).to.match(
       /^CREATE TABLE IF NOT EXISTS `erp`\.`wb_orders` \(\n {2}order_key VARCHAR\(255\) NOT NULL/,
     );
     expect(grants).to.deep.equal(["GRANT SELECT, INSERT, UPDATE, DELETE ON `erp`.`wb_orders` TO 'o''writer'@'%';"]);
     expect(byStatement).to.deep.equal(['invoices']);
-    const postgres = sideTables({ erp: erpSettings.parse({ ...mysql, type: 'postgres' }), writeBack }, 'writer', '%');
+    const postgres = sideTables(
+      { erp: erpSettings.parse({ ...mysql, type: 'postgres' }), writeBack },
+      postgresDialect,
+      'writer',
+      '%',
+    );
     expect(postgres.tables[0]).to.match(
       /^CREATE TABLE IF NOT EXISTS "wb_orders" \(\n {2}order_key VARCHAR\(255\) COLLATE "C" NOT NULL/,
     );
     expect(postgres.grants).to.deep.equal(['GRANT SELECT, INSERT, UPDATE, DELETE ON "wb_orders" TO "writer";']);
     const sqlite = erpSettings.parse({ ...base, type: 'sqlite', file: 'erp.sqlite' });
-    expect(sideTables({ erp: sqlite, writeBack }, 'writer', '%').grants).to.deep.equal([]);
+    expect(sideTables({ erp: sqlite, writeBack }, sqliteDialect, 'writer', '%').grants).to.deep.equal([]);
   });
 });

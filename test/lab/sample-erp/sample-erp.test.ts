@@ -9,7 +9,6 @@ import { erpSettings } from '../../../src/config/sections/erp.js';
 import { ordersSettings } from '../../../src/config/sections/orders.js';
 import type { Settings } from '../../../src/config/settings.js';
 import type { ErpPage, ErpReader, ReadCustomer, ReadOrder } from '../../../src/erp/erp-reader.js';
-import { openErpReader } from '../../../src/erp/open-erp.js';
 import {
   createSampleErp,
   type SampleErpTarget,
@@ -18,12 +17,13 @@ import {
 import { makeSampleRows } from '../../../src/lab/sample-erp/sample-rows.js';
 import { Secret } from '../../../src/model/secret.js';
 import { cancelSampleOrder, editSampleLine, insertSampleOrder, wallTimeNow } from '../../support/change-sample-erp.js';
+import { erpReaderOf } from '../../support/erp-reader.js';
 import { useMariaDb } from '../../support/use-mariadb.js';
 import { usePostgres } from '../../support/use-postgres.js';
 import { oneOfEachBadRow } from './one-of-each-bad-row.js';
 
 function readSample(erp: Settings['erp']): ErpReader {
-  return openErpReader({
+  return erpReaderOf({
     erp,
     customers: customersSettings.parse(sampleErpMapping.customers),
     orders: ordersSettings.parse(sampleErpMapping.orders),

@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { settingsFrom } from '../../../src/config/load-settings.js';
 import type { ErpPage, ReadCustomer, ReadOrder } from '../../../src/erp/erp-reader.js';
-import { openErpReader } from '../../../src/erp/open-erp.js';
 import { createSampleErp, sampleErpMapping } from '../../../src/lab/sample-erp/create-sample-erp.js';
 import { canonicalJson, sha256 } from '../../../src/outbound/outbox/content-hash.js';
 import { createKey } from '../../../src/outbound/outbox/idempotency-key.js';
+import { erpReaderOf } from '../../support/erp-reader.js';
 import { projectRoot } from '../../support/project-root.js';
 import { useTempDir } from '../../support/temp-dir.js';
 
@@ -43,7 +43,7 @@ describe('keys, bodies and hashes of sample records', () => {
       erp: { type: 'sqlite', file, ...sampleErpMapping.erp },
       service: { environment: 'sandbox', baseUrl: 'https://sandbox.example.com', token: 'token-for-tests' },
     });
-    const reader = openErpReader(settings);
+    const reader = erpReaderOf(settings);
     try {
       const orders: ErpPage<ReadOrder> = await reader.sweep('order', null, 1_000);
       const customers = new Map(orders.customers.map((row) => [row.sourceKey, row]));

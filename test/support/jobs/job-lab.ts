@@ -5,7 +5,6 @@ import winston from 'winston';
 import { settingsFrom } from '../../../src/config/load-settings.js';
 import type { Settings } from '../../../src/config/settings.js';
 import type { ErpReader } from '../../../src/erp/erp-reader.js';
-import { openErpReader } from '../../../src/erp/open-erp.js';
 import { type PullOptions, type PullResult, pull } from '../../../src/inbound/invoices/pull.js';
 import {
   createSampleErp,
@@ -26,6 +25,7 @@ import { ServiceClient } from '../../../src/service/service-client.js';
 import { systemClock } from '../../../src/store/clock.js';
 import type { Store } from '../../../src/store/store.js';
 import { onBothStores, onEveryStore, type StoreKit } from '../../store/stores.js';
+import { erpReaderOf } from '../erp-reader.js';
 import { merge, type Tree } from '../merge-settings.js';
 import { openSqlite, type SqliteFile } from '../sqlite-file.js';
 import { type MariaDbHandle, useMariaDb } from '../use-mariadb.js';
@@ -195,7 +195,7 @@ async function startLab(kit: StoreKit, place: ErpPlace, options: LabOptions, clo
       clock: { ...systemClock, sinceBoot: () => ({ bootId: 'lab', bootMs: context.nowMs() }) },
       random: Math.random,
     };
-    const reader = openErpReader(settings);
+    const reader = erpReaderOf(settings);
     const client = new ServiceClient({
       service: settings.service,
       quickResends: settings.delivery.quickResends,

@@ -1,0 +1,17 @@
+import type { Settings } from '../../src/config/settings.js';
+import { databaseErpReader } from '../../src/erp/database-erp-reader.js';
+import { MysqlErp } from '../../src/erp/dialects/mysql-erp.js';
+import { PostgresErp } from '../../src/erp/dialects/postgres-erp.js';
+import { SqliteErp } from '../../src/erp/dialects/sqlite-erp.js';
+import type { ErpDatabase } from '../../src/erp/erp-database.js';
+import type { ErpReader, ErpSource } from '../../src/erp/erp-reader.js';
+
+/** As `openErpReader`, at once: tests have every driver loaded. */
+export function erpReaderOf(settings: ErpSource, wrap = (database: ErpDatabase) => database): ErpReader {
+  return databaseErpReader(wrap(erpDatabaseOf(settings.erp)), settings);
+}
+
+function erpDatabaseOf(erp: Settings['erp']): ErpDatabase {
+  if (erp.type === 'mysql') return new MysqlErp(erp);
+  return erp.type === 'postgres' ? new PostgresErp(erp) : new SqliteErp(erp);
+}
