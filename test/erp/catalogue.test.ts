@@ -23,7 +23,7 @@ function catalogueContract(lab: ErpLab, write: (statement: string) => string = (
   beforeEach(() => lab.run(...TABLES.map(write)));
 
   const ask = async <T>(read: (snapshot: ErpSnapshot) => Promise<T>): Promise<T> => {
-    const database = erpDatabase(lab.settings());
+    const database = await erpDatabase(lab.settings());
     try {
       return await database.snapshot(read);
     } finally {
@@ -118,7 +118,7 @@ describe('the catalogue of an ERP', () => {
         `GRANT USAGE ON SCHEMA "Sales" TO ${lab.postgres.database.user}`,
         `GRANT SELECT ON "Sales"."Order" TO ${lab.postgres.database.user}`,
       );
-      const database = erpDatabase(lab.settings());
+      const database = await erpDatabase(lab.settings());
       try {
         await database.snapshot(async (snapshot) => {
           const { tables } = await readCatalogue(snapshot);
