@@ -56,6 +56,11 @@ describe('a field mapping', () => {
       pathsOf(problemsOf({ ...settings, orders: { ...orders, lines: { ...(orders.lines as object), ...change } } }));
     expect(problems({ fields: { sku: 's', qty: 'q' } })).to.deep.equal(['orders.lines.fields.price']);
     expect(problems({ rounding: { sku: 'R' } })).to.deep.equal(['orders.lines.rounding']);
+    const discount = { column: 'off', type: 'percent' };
+    expect(problems({ discount, amount: 'net', fields: { sku: 's', qty: 'q' } })).to.deep.equal([
+      'orders.lines.discount',
+    ]);
+    expect(problems({ unit: { factor: 0.5 } })).to.deep.equal(['orders.lines.unit.factor']);
   });
 
   for (const change of [
@@ -63,6 +68,9 @@ describe('a field mapping', () => {
     { text: { sku: 'TEXT' } },
     { amount: 'net', fields: { sku: 's', qty: 'q' } },
     { amount: 'net', rounding: { sku: 'R' } },
+    { discount: { column: 'off', type: 'fraction' } },
+    { unit: { factor: 1000 }, rounding: { sku: 'R' } },
+    { unit: { column: 'uom', factors: { kg: 1000, '': 1 } } },
   ])
     it(`of lines takes ${JSON.stringify(change)}, and is another mapping with it`, () => {
       const settings = validSettings();

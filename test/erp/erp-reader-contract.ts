@@ -531,6 +531,34 @@ export function erpReaderContract(lab: ErpLab): void {
       expect(customers[0]?.content).to.have.deep.property('record', { customer_code: '1', terms: 'cash' });
     });
 
+    it('takes a discount off, and sends a quantity with decimals in the unit of the service', async () => {
+      await lab.run(...orderRows(1, `${DAY} 10:00:00`), 'UPDATE order_lines SET qty = 2.5, price = 33.5');
+      const lines = (change: object) =>
+        open({
+          orders: {
+            lines: {
+              ...erpSource(lab).orders.lines,
+              query: "SELECT l.*, 'kg' AS uom, CAST(7 AS DECIMAL(6,3)) AS less FROM order_lines l",
+              discount: { column: 'LESS', type: 'percent' },
+              unit: { column: 'uom', factors: { kg: 1000 } },
+              rounding: { sku: 'R' },
+              ...change,
+            },
+          },
+          amounts: { currency: 'EUR', rounding: 'half-up' },
+        });
+      const [read] = await sweepAll(lines({}), 10);
+      const items = [
+        { sku: 'SKU-1', qty: 2500, price: 3 },
+        { sku: 'R', qty: 1, price: 289 },
+      ];
+      expect(read?.content).to.have.nested.property('record.items').that.deep.equals(items);
+      const wrong = { discount: { column: 'rebate', type: 'percent' }, unit: { column: 'unit', factors: {} } };
+      const { message } = await failure(lines(wrong).check());
+      expect(message).to.include('orders.lines.discount: column "rebate" is not in orders.lines.query');
+      expect(message).to.include('orders.lines.unit.column: column "unit" is not in orders.lines.query');
+    });
+
     it('tells all faults at once, each with the path of its setting', async () => {
       const reader = open({
         customers: { query: 'SELECT * FROM nowhere' },

@@ -99,9 +99,13 @@ export function checkOrders({ orders = {}, customers = {} }: Given, report: Repo
     checkSameLength('orders.customerKey', orders.customerKey, 'customers.key', customers.key, report);
   }
   checkMappings('orders.lines.fields', orders.lines?.fields, report);
-  const { amount, rounding } = orders.lines ?? {};
-  if (rounding !== undefined && amount === undefined)
-    report('orders.lines.rounding', 'has no effect without amount', { hint: 'name the column in orders.lines.amount' });
+  const { amount, rounding, discount, unit, fields } = orders.lines ?? {};
+  if (rounding !== undefined && (amount ?? discount ?? unit) === undefined)
+    report('orders.lines.rounding', 'has no effect without amount, discount or unit', {
+      hint: 'name the column in orders.lines.amount',
+    });
+  if (discount !== undefined && amount !== undefined && fields?.price === undefined)
+    report('orders.lines.discount', 'has no effect beside amount, which is what is left', { hint: 'leave it out' });
   for (const name of ['sku', 'qty', ...(amount === undefined ? ['price'] : [])])
     requireField('orders.lines.fields', orders.lines?.fields, name, 'every order line has one', report);
   checkSameLength('orders.lines.orderKey', orders.lines?.orderKey, 'orders.key', orders.key, report);

@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import { fieldMappings, rowSettings } from './record-mapping.js';
-import { columns, decimal, flag, group, query, text } from './value-types.js';
+import { columns, decimal, flag, group, query, text, whole } from './value-types.js';
+
+const factor = whole(1, 1_000_000_000);
 
 const lines = group('How the lines of an order are read.', {
   query: query.describe('SELECT that yields one row per order line.'),
@@ -12,6 +14,29 @@ const lines = group('How the lines of an order are read.', {
     .describe(
       'Column with the amount of the line, a decimal. The price is worked out from it: fields.price may be left out.',
     ),
+  discount: z
+    .strictObject({
+      column: text.describe('Column of the lines; empty is no discount.'),
+      type: z.enum(['percent', 'fraction']).describe('percent: 7.5 takes 7.5 % off. fraction: 0.075 does.'),
+    })
+    .optional()
+    .describe('What the price of a line is lowered by. The price that is sent is worked out from the amount left.'),
+  unit: z
+    .union([
+      z.strictObject({ factor: factor.describe('Units of the service in one of the ERP, for every line.') }),
+      z.strictObject({
+        column: text.describe('Column of the lines with the unit.'),
+        factors: z
+          .record(z.string(), factor)
+          .describe('Units of the service in one of each unit of the ERP. A unit that is not here parks the order.')
+          .meta({ allowed: 'units and whole numbers, such as {kg: 1000, pc: 1}' }),
+      }),
+    ])
+    .optional()
+    .describe(
+      'Unit of the service, where quantities of the ERP have decimals: 2.5 (kg) × 1000 is sent as 2500 (g), at a price for one of these.',
+    )
+    .meta({ allowed: 'a factor, or a column and its factors: {column: unit, factors: {kg: 1000, pc: 1}}' }),
   rounding: z
     .strictObject({ sku: text.max(255).describe('SKU of a line with what quantity × price leaves of the amounts.') })
     .optional()

@@ -9,7 +9,7 @@ import {
   parseWrittenTime,
   writtenToInstant,
 } from '../time/wall-time.js';
-import { isSafe, parseDecimal, type Rounding, toScaledInteger } from './money.js';
+import { type Decimal, isSafe, parseDecimal, type Rounding, toScaledInteger } from './money.js';
 import { cutText, lengthOf, shapeText, type TextShape } from './shape-text.js';
 
 export type FieldType = 'text' | 'integer' | 'amount' | 'boolean' | 'date' | 'datetime';
@@ -160,6 +160,22 @@ export function readAmount(text: string, column: string, what: string, context: 
   return readScaled(text, column, context, tooManyDecimals);
 }
 
+/** A number, and as it is written. */
+export interface WrittenDecimal {
+  decimal: Decimal;
+  text: string;
+}
+
+/** A number of the ERP with all its decimals. */
+export function readDecimal(row: ErpRow, field: FieldPlan | undefined, context: FieldContext): Outcome<WrittenDecimal> {
+  const read = field && mapField(row, { ...field, type: 'text', maxLength: undefined }, context);
+  if (read && 'problem' in read) return read;
+  const text = `${read?.value ?? ''}`.trim();
+  const decimal = parseDecimal(text);
+  if (decimal !== null) return { value: { decimal, text } };
+  return { problem: `${field && columnOf(row, field)} ${quote(text)} is not a number; correct it in the ERP` };
+}
+
 function readScaled(
   text: string,
   column: string,
@@ -195,6 +211,7 @@ function isStandIn(text: string): boolean {
   return /^\d{4}-\d{2}-\d{2}/.test(text) && (text.slice(0, 4) < EARLIEST_YEAR || /^\d{4}-(00|\d{2}-00)/.test(text));
 }
 
-function quote(text: string): string {
+/** At most 40 characters of a text, in quotes. */
+export function quote(text: string): string {
   return JSON.stringify(text.length > 40 ? `${text.slice(0, 40)}…` : text);
 }

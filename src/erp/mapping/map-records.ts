@@ -1,25 +1,9 @@
-import {
-  type CustomerRecord,
-  type JsonValue,
-  type OrderItem,
-  type OrderRecord,
-  orderTotal,
-} from '../../model/record.js';
+import { type CustomerRecord, type JsonValue, type OrderRecord, orderTotal } from '../../model/record.js';
 import type { ErpRow } from '../erp-database.js';
 import type { MappedContent, ReadOrder } from '../erp-reader.js';
-import { agrees, formatMinor, priceFor } from './line-price.js';
-import {
-  columnOf,
-  type FieldContext,
-  type FieldPlan,
-  isEmpty,
-  isNothing,
-  mapField,
-  mapFields,
-  type Outcome,
-  readAmount,
-} from './map-field.js';
-import { isSafe, parseDecimal } from './money.js';
+import { type FieldContext, type FieldPlan, mapFields, type Outcome, readAmount } from './map-field.js';
+import { type LineMapping, mapLine } from './map-line.js';
+import { isSafe } from './money.js';
 
 /**
  * One customer row as a record, or the reasons why it can't be one. Its code may be known even where another field is
@@ -42,18 +26,8 @@ export function mapCustomer(
   return { content: { mapped: true, record: { ...values, customer_code: customerCode } }, customerCode };
 }
 
-/** skip: a line without SKU and price is left out. Otherwise every line without a SKU gets this one. */
-export type TextLines = 'skip' | { sku: string };
-
-export interface OrderMapping extends FieldContext {
+export interface OrderMapping extends LineMapping {
   fields: readonly FieldPlan[];
-  lineFields: readonly FieldPlan[];
-  /** What becomes of lines without a SKU; undefined: their order is parked. */
-  textLines?: TextLines | undefined;
-  /** The amount of a line, where the settings name one: its price is worked out from it. */
-  amount?: FieldPlan | undefined;
-  /** SKU of the line with what qty × price leaves of the amounts; undefined: such an order is parked. */
-  roundingSku?: string | undefined;
   /** Column of the order total, where the settings name one. */
   total: string | null;
 }
@@ -140,77 +114,4 @@ function customerCode(customer: OrderCustomer, own: JsonValue | undefined): Outc
   if (customer.found === 'not-needed') return { value: null };
   if (customer.customerCode !== null) return { value: customer.customerCode };
   return { problem: `its customer can not be sent: ${customer.reason ?? `customer ${customer.key}`}` };
-}
-
-interface MappedLine {
-  item: OrderItem | null;
-  problems: string[];
-  isSkipped?: true;
-  /** What qty × price leaves of the line's amount. */
-  rest?: bigint;
-}
-
-function mapLine(row: ErpRow, mapping: OrderMapping): MappedLine {
-  const stated = statedForText(row, mapping);
-  if (stated === 'skip') return { item: null, problems: [], isSkipped: true };
-  const amount = stated.price === undefined ? mapping.amount : undefined;
-  const fields = mapping.lineFields.filter(
-    ({ name }) => !(name in stated || (amount !== undefined && name === 'price')),
-  );
-  const { values, problems } = mapFields(row, fields, mapping);
-  const { sku, qty } = { ...values, ...stated };
-  if (typeof qty === 'number' && qty <= 0) {
-    const source = mapping.lineFields.find(({ name }) => name === 'qty')?.source;
-    const raw =
-      source !== undefined && 'column' in source && !source.orElse ? `${source.column} ${row[source.column]}` : qty;
-    problems.push(`${raw} is not a positive quantity; keep returns and credit notes out with orders.pending`);
-  }
-  const priced = amount && typeof qty === 'number' && qty > 0 ? priceByAmount(row, BigInt(qty), amount, mapping) : null;
-  if (priced && 'problem' in priced) problems.push(priced.problem);
-  const { price, rest } =
-    priced && 'value' in priced ? priced.value : { price: stated.price ?? values.price, rest: 0n };
-  if (problems.length > 0 || typeof sku !== 'string' || typeof qty !== 'number' || typeof price !== 'number') {
-    return { item: null, problems };
-  }
-  return { item: { ...values, sku, qty, price }, problems, rest };
-}
-
-/** The price with which a line comes to its amount. A price of the ERP beside it has to tell the same. */
-function priceByAmount(
-  row: ErpRow,
-  qty: bigint,
-  field: FieldPlan,
-  mapping: OrderMapping,
-): Outcome<{ price: number; rest: bigint }> {
-  const { lineFields, roundingSku, scale } = mapping;
-  const read = mapField(row, field, mapping);
-  if ('problem' in read) return read;
-  const amount = BigInt(Number(read.value));
-  const what = `${columnOf(row, field)} ${formatMinor(amount, scale)}`;
-  const own = lineFields.find(({ name }) => name === 'price');
-  const column = own && columnOf(row, own);
-  if (own !== undefined && column !== undefined) {
-    const text = row[column] ?? '';
-    const price = parseDecimal(text);
-    if (price === null || !agrees(qty, price, amount, own.type === 'integer' ? 0 : scale)) {
-      const advice = 'correct it in the ERP, or leave price out of orders.lines.fields where only the amount counts';
-      return { problem: `${qty} × ${column} ${JSON.stringify(text.slice(0, 40))} does not come to ${what}; ${advice}` };
-    }
-  }
-  const { price, rest } = priceFor(qty, amount);
-  if (rest === 0n || roundingSku !== undefined) return { value: { price: Number(price), rest } };
-  const nearest = `${qty} × ${formatMinor(price, scale)} is ${formatMinor(qty * price, scale)}`;
-  return {
-    problem: `no price comes to ${what}: ${nearest}; name a SKU for the difference in orders.lines.rounding, or correct it in the ERP`,
-  };
-}
-
-/** What a line without a SKU is sent with instead of its columns. One that has a price is never skipped. */
-function statedForText(row: ErpRow, { lineFields, textLines, amount }: OrderMapping): Partial<OrderItem> | 'skip' {
-  const field = (name: string) => lineFields.find((one) => one.name === name);
-  const [sku, qty, price] = [field('sku'), field('qty'), field('price')];
-  if (textLines === undefined || !sku || !qty || !isEmpty(row, sku)) return {};
-  const isText = [price, amount].every((one) => one === undefined || isNothing(row, one));
-  if (textLines === 'skip') return isText ? 'skip' : {};
-  return { sku: textLines.sku, ...(isText && { price: 0 }), ...(isText && isNothing(row, qty) && { qty: 1 }) };
 }

@@ -2,7 +2,7 @@ import type { ErpColumn, ErpSnapshot } from '../erp-database.js';
 import { ErpError, type ErpSource } from '../erp-reader.js';
 import type { KeyColumns, QuerySource } from '../query-source.js';
 import type { FieldContext, FieldPlan } from './map-field.js';
-import type { TextLines } from './map-records.js';
+import type { LineMapping, UnitPlan } from './map-line.js';
 import { MappingPlanner } from './mapping-planner.js';
 import { currencyScale } from './money.js';
 import { tryConditions } from './try-conditions.js';
@@ -33,10 +33,7 @@ export interface LinePlan {
   source: QuerySource;
   orderKey: ErpColumn[];
   sortBy: ErpColumn[];
-  fields: FieldPlan[];
-  text: TextLines | undefined;
-  amount: FieldPlan | undefined;
-  roundingSku: string | undefined;
+  mapping: Omit<LineMapping, keyof FieldContext>;
 }
 
 /** The configured mapping with every column found in its query. */
@@ -175,25 +172,39 @@ async function planLines(planner: MappingPlanner, { key, lines }: OrdersSettings
     'qty',
     ...(lines.amount === undefined ? ['price'] : []),
   ]);
-  const column = planner.amount(`${path}.amount`, source, lines.amount);
-  const amount: FieldPlan | undefined = column
-    ? {
-        name: 'amount',
-        source: { column: column.name, kind: column.kind },
-        type: 'amount',
-        optional: false,
-        isRequired: true,
-      }
-    : undefined;
-  return (
-    source && {
-      source,
-      orderKey,
-      sortBy: sortBy.filter((column) => column !== null),
-      fields,
-      text: lines.text,
-      amount,
-      roundingSku: lines.rounding?.sku,
-    }
-  );
+  const number = (name: 'amount' | 'discount', column: string | undefined, optional = false) => {
+    const found = planner.amount(`${path}.${name}`, source, column);
+    return found
+      ? ({
+          name,
+          source: { column: found.name, kind: found.kind },
+          type: 'amount',
+          optional,
+          isRequired: true,
+        } as const)
+      : undefined;
+  };
+  const { text: textLines, unit, discount, rounding } = lines;
+  const taken = number('discount', discount?.column, true);
+  const mapping = {
+    lineFields: fields,
+    textLines,
+    amount: number('amount', lines.amount),
+    discount: discount && taken && { field: taken, type: discount.type },
+    unit: unit && planUnit(planner, `${path}.unit`, source, unit),
+    roundingSku: rounding?.sku,
+  };
+  return source && { source, orderKey, sortBy: sortBy.filter((column) => column !== null), mapping };
+}
+
+function planUnit(
+  planner: MappingPlanner,
+  path: string,
+  source: QuerySource | null,
+  unit: NonNullable<OrdersSettings['lines']['unit']>,
+): UnitPlan | undefined {
+  if ('factor' in unit) return { factor: BigInt(unit.factor) };
+  const column = planner.column(`${path}.column`, source, unit.column);
+  const factors = Object.entries(unit.factors).map(([code, factor]) => [code.trim(), BigInt(factor)] as const);
+  return column === null ? undefined : { column: column.name, factors: new Map(factors) };
 }

@@ -27,9 +27,8 @@ export async function mapOrderPage(
   const customers = await readCustomers(reading, rows);
   const orderKeys = keyed.map(({ key }) => key);
   const lines = await readOrderLines(reading, orderKeys);
-  const { fields: lineFields, text: textLines, amount, roundingSku } = plan.lines;
   const { fields, total } = orders;
-  const mapping = { ...plan.context, fields, lineFields, textLines, amount, roundingSku, total };
+  const mapping = { ...plan.context, ...plan.lines.mapping, fields, total };
   const read = keyed.map(({ key, sourceKey, row, count }): ReadOrder => {
     const number = (orders.number && row[orders.number]) || null;
     const customer = customers.of(row);

@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import type { FieldPlan } from '../../../src/erp/mapping/map-field.js';
-import { mapOrder, type OrderMapping, type TextLines } from '../../../src/erp/mapping/map-records.js';
+import type { TextLines } from '../../../src/erp/mapping/map-line.js';
+import { mapOrder, type OrderMapping } from '../../../src/erp/mapping/map-records.js';
 
 type Row = Record<'item' | 'qty' | 'price' | 'words', string | null>;
 
