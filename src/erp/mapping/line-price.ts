@@ -1,4 +1,125 @@
-import type { Decimal } from './money.js';
+import type { ErpRow } from '../erp-database.js';
+import {
+  columnOf,
+  type FieldContext,
+  type FieldPlan,
+  isEmpty,
+  isNothing,
+  mapField,
+  type Outcome,
+  quote,
+  readDecimal,
+  type WrittenDecimal,
+} from './map-field.js';
+import { type Decimal, isSafe, toScaledInteger } from './money.js';
+
+/** skip: a line without SKU and price is left out. Otherwise every line without a SKU gets this one. */
+export type TextLines = 'skip' | { sku: string };
+
+/** How many of the service's units one of the ERP's is: the same for every line, or by the code in a column. */
+export type UnitPlan = { factor: bigint } | { column: string; factors: ReadonlyMap<string, bigint> };
+
+/** How a row becomes an item of an order. */
+export interface LineMapping extends FieldContext {
+  lineFields: readonly FieldPlan[];
+  /** What becomes of lines without a SKU; undefined: their order is parked. */
+  textLines?: TextLines | undefined;
+  /** The amount of a line, where the settings name one: its price is worked out from it. */
+  amount?: FieldPlan | undefined;
+  /** What the price of a line is lowered by; an empty column is none. */
+  discount?: { field: FieldPlan; type: 'percent' | 'fraction' } | undefined;
+  unit?: UnitPlan | undefined;
+  /** SKU of the line with what qty × price leaves of the amounts; undefined: such an order is parked. */
+  roundingSku?: string | undefined;
+}
+
+/** A quantity in units of the service, and as the ERP has it. */
+export interface Quantity extends WrittenDecimal {
+  qty: number;
+}
+
+export function scaledQuantity(row: ErpRow, unit: UnitPlan, mapping: LineMapping): Outcome<Quantity> {
+  const field = mapping.lineFields.find(({ name }) => name === 'qty');
+  const read = readDecimal(row, field, mapping);
+  if ('problem' in read) return read;
+  const code = 'column' in unit ? (row[unit.column] ?? '').trim() : '';
+  const factor = 'column' in unit ? unit.factors.get(code) : unit.factor;
+  if (factor === undefined) {
+    const found = `${'column' in unit ? unit.column : ''} ${quote(code)}`;
+    return { problem: `${found} has no factor in orders.lines.unit.factors; add it there` };
+  }
+  const qty = toScaledInteger(times(read.value.decimal, { digits: factor, exponent: 0 }), 0, 'refuse');
+  if (qty !== null && isSafe(qty)) return { value: { ...read.value, qty: Number(qty) } };
+  const found = `${read.value.text}${code && ` ${code.slice(0, 40)}`} × ${factor}`;
+  return { problem: `${found} is not a whole quantity; correct it in the ERP, or the factor in orders.lines.unit` };
+}
+
+/** The price with which a line comes to its amount, and what is left where no whole price does. */
+export function priceByAmount(
+  row: ErpRow,
+  quantity: Quantity,
+  mapping: LineMapping,
+): Outcome<{ price: number; rest: bigint }> {
+  const { roundingSku, scale } = mapping;
+  const read = lineAmount(row, quantity, mapping);
+  if ('problem' in read) return read;
+  const { amount, what } = read.value;
+  const qty = BigInt(quantity.qty);
+  const { price, rest } = priceFor(qty, amount);
+  if (rest === 0n || roundingSku !== undefined) return { value: { price: Number(price), rest } };
+  const nearest = `${qty} × ${formatMinor(price, scale)} is ${formatMinor(qty * price, scale)}`;
+  return {
+    problem: `no price comes to ${what}: ${nearest}; name a SKU for the difference in orders.lines.rounding, or correct it in the ERP`,
+  };
+}
+
+/** What a line comes to in minor units, and in words. A price beside a column of amounts has to tell the same. */
+function lineAmount(row: ErpRow, quantity: Quantity, mapping: LineMapping): Outcome<{ amount: bigint; what: string }> {
+  const { scale, rounding } = mapping;
+  const own = mapping.lineFields.find(({ name }) => name === 'price');
+  const unitScale = own?.type === 'integer' ? 0 : scale;
+  const share = readShare(row, mapping);
+  if ('problem' in share) return share;
+  const column = own && columnOf(row, own);
+  const less = share.value.text === '' ? '' : ` less ${share.value.text}`;
+  const asked = `${quantity.text} × ${column ?? 'price'} ${quote((column && row[column]) || '')}${less}`;
+  const read = readDecimal(row, own, mapping);
+  const product =
+    'value' in read ? times(times(quantity.decimal, read.value.decimal), share.value.left) : { problem: read.problem };
+  if (mapping.amount === undefined) {
+    if ('problem' in product) return product;
+    const amount = toScaledInteger(product, unitScale, rounding);
+    if (amount === null)
+      return { problem: `${asked} has more than ${scale} decimals; correct it in the ERP, or set amounts.rounding` };
+    if (isSafe(amount)) return { value: { amount, what: `${formatMinor(amount, scale)} (${asked})` } };
+    return { problem: `${asked} is too large to be sent exactly; correct it in the ERP` };
+  }
+  const stated = mapField(row, mapping.amount, mapping);
+  if ('problem' in stated) return stated;
+  const amount = BigInt(Number(stated.value));
+  const what = `${columnOf(row, mapping.amount)} ${formatMinor(amount, scale)}`;
+  const isAlone = own === undefined || isEmpty(row, own);
+  if (isAlone || ('digits' in product && agrees(quantity.decimal, product, amount, unitScale)))
+    return { value: { amount, what } };
+  const advice = 'correct it in the ERP, or leave price out of orders.lines.fields where only the amount counts';
+  return { problem: `${asked} does not come to ${what}; ${advice}` };
+}
+
+/** What the discount of a line leaves of its price: all of it where the column is empty. */
+function readShare(row: ErpRow, mapping: LineMapping): Outcome<{ left: Decimal; text: string }> {
+  const { discount } = mapping;
+  if (discount === undefined || isNothing(row, discount.field))
+    return { value: { left: { digits: 1n, exponent: 0 }, text: '' } };
+  const read = readDecimal(row, discount.field, mapping);
+  if ('problem' in read) return read;
+  const left = shareLeft(read.value.decimal, discount.type);
+  const found = `${columnOf(row, discount.field)} ${read.value.text}`;
+  if (left !== null) return { value: { left, text: found } };
+  const most = discount.type === 'percent' ? 100 : 1;
+  return {
+    problem: `${found} is no discount between 0 and ${most}; correct it in the ERP, or orders.lines.discount.type`,
+  };
+}
 
 /** The whole price that comes nearest to an amount, and what qty × price leaves of it. Amounts in minor units, qty above zero. */
 export function priceFor(qty: bigint, amount: bigint): { price: bigint; rest: bigint } {

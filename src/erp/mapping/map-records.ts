@@ -1,8 +1,22 @@
-import { type CustomerRecord, type JsonValue, type OrderRecord, orderTotal } from '../../model/record.js';
+import {
+  type CustomerRecord,
+  type JsonValue,
+  type OrderItem,
+  type OrderRecord,
+  orderTotal,
+} from '../../model/record.js';
 import type { ErpRow } from '../erp-database.js';
 import type { MappedContent, ReadOrder } from '../erp-reader.js';
-import { type FieldContext, type FieldPlan, mapFields, type Outcome, readAmount } from './map-field.js';
-import { type LineMapping, mapLine } from './map-line.js';
+import { type LineMapping, priceByAmount, type Quantity, scaledQuantity } from './line-price.js';
+import {
+  type FieldContext,
+  type FieldPlan,
+  isEmpty,
+  isNothing,
+  mapFields,
+  type Outcome,
+  readAmount,
+} from './map-field.js';
 import { isSafe } from './money.js';
 
 /**
@@ -114,4 +128,57 @@ function customerCode(customer: OrderCustomer, own: JsonValue | undefined): Outc
   if (customer.found === 'not-needed') return { value: null };
   if (customer.customerCode !== null) return { value: customer.customerCode };
   return { problem: `its customer can not be sent: ${customer.reason ?? `customer ${customer.key}`}` };
+}
+
+interface MappedLine {
+  item: OrderItem | null;
+  problems: string[];
+  isSkipped?: true;
+  /** What qty × price leaves of the line's amount. */
+  rest?: bigint;
+}
+
+/** One line of an order as an item, or what is wrong with it. */
+function mapLine(row: ErpRow, mapping: LineMapping): MappedLine {
+  const stated = statedForText(row, mapping);
+  if (stated === 'skip') return { item: null, problems: [], isSkipped: true };
+  const { amount, discount, unit, lineFields } = mapping;
+  const isWorkedOut = stated.price === undefined && (amount ?? discount ?? unit) !== undefined;
+  const isScaled = stated.qty === undefined && unit !== undefined;
+  const fields = lineFields.filter(
+    ({ name }) => !(name in stated || (isWorkedOut && name === 'price') || (isScaled && name === 'qty')),
+  );
+  const { values, problems } = mapFields(row, fields, mapping);
+  const scaled = isScaled ? scaledQuantity(row, unit, mapping) : null;
+  if (scaled && 'problem' in scaled) problems.push(scaled.problem);
+  const quantity = scaled && 'value' in scaled ? scaled.value : wholeQuantity(stated.qty ?? values.qty);
+  const { sku, qty } = { ...values, ...stated, qty: quantity?.qty };
+  if (qty !== undefined && qty <= 0) {
+    const source = lineFields.find(({ name }) => name === 'qty')?.source;
+    const raw =
+      source !== undefined && 'column' in source && !source.orElse ? `${source.column} ${row[source.column]}` : qty;
+    problems.push(`${raw} is not a positive quantity; keep returns and credit notes out with orders.pending`);
+  }
+  const priced = isWorkedOut && quantity && quantity.qty > 0 ? priceByAmount(row, quantity, mapping) : null;
+  if (priced && 'problem' in priced) problems.push(priced.problem);
+  const { price, rest } =
+    priced && 'value' in priced ? priced.value : { price: stated.price ?? values.price, rest: 0n };
+  if (problems.length > 0 || typeof sku !== 'string' || qty === undefined || typeof price !== 'number') {
+    return { item: null, problems };
+  }
+  return { item: { ...values, sku, qty, price }, problems, rest };
+}
+
+function wholeQuantity(qty: unknown): Quantity | undefined {
+  return typeof qty === 'number' ? { qty, decimal: { digits: BigInt(qty), exponent: 0 }, text: `${qty}` } : undefined;
+}
+
+/** What a line without a SKU is sent with instead of its columns. One that has a price is never skipped. */
+function statedForText(row: ErpRow, { lineFields, textLines, amount }: LineMapping): Partial<OrderItem> | 'skip' {
+  const field = (name: string) => lineFields.find((one) => one.name === name);
+  const [sku, qty, price] = [field('sku'), field('qty'), field('price')];
+  if (textLines === undefined || !sku || !qty || !isEmpty(row, sku)) return {};
+  const isText = [price, amount].every((one) => one === undefined || isNothing(row, one));
+  if (textLines === 'skip') return isText ? 'skip' : {};
+  return { sku: textLines.sku, ...(isText && { price: 0 }), ...(isText && isNothing(row, qty) && { qty: 1 }) };
 }

@@ -1,8 +1,8 @@
 import type { ErpColumn, ErpSnapshot } from '../erp-database.js';
 import { ErpError, type ErpSource } from '../erp-reader.js';
 import type { KeyColumns, QuerySource } from '../query-source.js';
+import type { LineMapping, UnitPlan } from './line-price.js';
 import type { FieldContext, FieldPlan } from './map-field.js';
-import type { LineMapping, UnitPlan } from './map-line.js';
 import { MappingPlanner } from './mapping-planner.js';
 import { currencyScale } from './money.js';
 import { tryConditions } from './try-conditions.js';

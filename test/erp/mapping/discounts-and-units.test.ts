@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
+import type { UnitPlan } from '../../../src/erp/mapping/line-price.js';
 import { formatMinor, shareLeft } from '../../../src/erp/mapping/line-price.js';
 import type { FieldPlan } from '../../../src/erp/mapping/map-field.js';
-import type { UnitPlan } from '../../../src/erp/mapping/map-line.js';
 import { mapOrder, type OrderMapping } from '../../../src/erp/mapping/map-records.js';
 
 const field = (name: string, column: string, type: FieldPlan['type'], optional = false): FieldPlan => {

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
+import type { TextLines } from '../../../src/erp/mapping/line-price.js';
 import type { FieldPlan } from '../../../src/erp/mapping/map-field.js';
-import type { TextLines } from '../../../src/erp/mapping/map-line.js';
 import { mapOrder, type OrderMapping } from '../../../src/erp/mapping/map-records.js';
 
 type Row = Record<'item' | 'qty' | 'price' | 'words', string | null>;
