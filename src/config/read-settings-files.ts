@@ -148,7 +148,9 @@ export function readSettingsFiles(configDir: string, environments: string[]): Se
     };
     fail(
       reasons[code ?? ''] ?? `the folder can not be read (${code})`,
-      'give the folder that holds local.yaml with --config DIR',
+      code === 'EACCES'
+        ? 'say it as the account that runs Waybill, or as root where `waybill` is installed (sudo waybill …)'
+        : 'give the folder that holds local.yaml with --config DIR',
     );
   }
   const known = baseNames(environments);

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { existsSync } from 'node:fs';
+import { accessSync } from 'node:fs';
 import type { DataSource } from 'typeorm';
 import type { StoreSettings } from '../config/sections/store.js';
+import { redact } from '../model/redact.js';
 import { SqliteMissing } from '../sqlite.js';
 import { migrations, storeDataSource } from './data-source.js';
 import type { DriverError, StoreDialect } from './dialects/dialect.js';
@@ -36,7 +37,7 @@ export async function openStore(settings: StoreSettings): Promise<OpenedStore> {
     return { store, warnings: warning === null ? [] : [warning] };
   } catch (error) {
     await dataSource.destroy();
-    throw StoreError.wrap(dialect, 'open', error);
+    throw StoreError.wrap(dataSource, 'open', error);
   }
 }
 
@@ -47,9 +48,11 @@ async function connect(dialect: StoreDialect, settings: StoreSettings, readOnly 
   } catch (cause) {
     if (cause instanceof SqliteMissing) throw cause;
     const { message, code } = cause as DriverError;
+    const secrets = settings.type === 'sqlite' || !settings.password ? [] : [settings.password.reveal()];
+    const words = redact(message || String(code), secrets);
     const advice =
-      dialect.tlsHint(cause as DriverError) ?? 'Check the settings under `store`, and that it is running and writable.';
-    throw new StoreError(`The store ${dialect.place(settings)} can not be opened: ${message || code}. ${advice}`, {
+      dialect.hint(cause as DriverError) ?? 'Check the settings under `store`, and that it is running and writable.';
+    throw new StoreError(`The store ${dialect.place(settings)} can not be opened: ${words}. ${advice}`, {
       cause,
       unreachable: true,
     });
@@ -113,7 +116,7 @@ function refuseForeignSchema(names: readonly string[]): void {
  * @throws StoreError when there is no store yet, or when its schema is not the one of this program
  */
 export async function openStoreForReading(settings: StoreSettings): Promise<OpenedStore> {
-  if (settings.type === 'sqlite' && !existsSync(settings.file))
+  if (settings.type === 'sqlite' && isMissing(settings.file))
     throw new StoreError(`There is no store ${settings.file} yet: the daemon makes it at its first start (npm start).`);
   const dialect = dialectOf(settings);
   const dataSource = await connect(dialect, settings, true);
@@ -130,6 +133,16 @@ export async function openStoreForReading(settings: StoreSettings): Promise<Open
     return { store, warnings: [] };
   } catch (error) {
     await dataSource.destroy();
-    throw StoreError.wrap(dialect, 'open', error);
+    throw StoreError.wrap(dataSource, 'open', error);
+  }
+}
+
+/** A file in a folder that this account may not look into is not missing. */
+function isMissing(file: string): boolean {
+  try {
+    accessSync(file);
+    return false;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ENOENT';
   }
 }

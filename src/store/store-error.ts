@@ -1,4 +1,7 @@
-import type { DriverError, StoreDialect } from './dialects/dialect.js';
+import type { DataSource } from 'typeorm';
+import { redact } from '../model/redact.js';
+import type { DriverError } from './dialects/dialect.js';
+import { dialectOfSource } from './dialects/dialects.js';
 
 /** The store could not be read or written. Says what was being done; `unreachable` tells an outage from a fault. */
 export class StoreError extends Error {
@@ -10,17 +13,22 @@ export class StoreError extends Error {
     this.unreachable = options.unreachable ?? false;
   }
 
-  static wrap(dialect: StoreDialect, action: string, cause: unknown): unknown {
+  static wrap(source: DataSource, action: string, cause: unknown): unknown {
+    const dialect = dialectOfSource(source);
     const { driverError } = cause as { driverError?: DriverError };
     const driver = driverError ?? (cause as DriverError);
     const unreachable = dialect.isUnreachable(driver);
     // Errors of our own work inside the transaction pass through as they are.
     if (driverError === undefined && !unreachable) return cause;
     // The driver's message, without TypeORM's copy of the statement and its parameters (they may hold personal data).
-    const message = driver.message ?? String(cause);
-    const hint = unreachable
-      ? ` ${dialect.tlsHint(driver) ?? 'Is the database running, and do host, port and account in `store` fit?'}`
-      : '';
-    return new StoreError(`The store failed to ${action}: ${message}.${hint}`, { cause: driver, unreachable });
+    // The server chose these words, which may be kept: its password is not for the store or a copy of it.
+    const { password } = source.options as { password?: unknown };
+    const message = redact(driver.message ?? String(cause), typeof password === 'string' ? [password] : []);
+    const outage = 'Is the database running, and do host, port and account in `store` fit?';
+    const hint = dialect.hint(driver) ?? (unreachable ? outage : '');
+    return new StoreError(`The store failed to ${action}: ${message}. ${hint}`.trimEnd(), {
+      cause: driver,
+      unreachable,
+    });
   }
 }

@@ -109,7 +109,7 @@ export class Store {
         return await work(runner);
       } catch (error) {
         if (!mayRunAgain(this.dialect, error, tries, performance.now() - begunAt))
-          throw StoreError.wrap(this.dialect, action, error);
+          throw StoreError.wrap(this.dataSource, action, error);
       } finally {
         // An unreleased runner keeps its connection for ever.
         await runner.release();

@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { expect } from 'chai';
 import { loadSettings, settingsFrom } from '../../src/config/load-settings.js';
@@ -156,6 +156,21 @@ describe('a configuration folder that can not be read', () => {
   it('is named when it is a file', () => {
     const file = join(folderWith({ 'local.yaml': '{}' }), 'local.yaml');
     expect(failure(file).message).to.contain('it is not a folder');
+  });
+
+  it('says whose command it is when another account may not look into it', () => {
+    const folder = folderWith({ 'local.yaml': '{}' });
+    const isRoot = process.getuid?.() === 0;
+    chmodSync(folder, isRoot ? 0o700 : 0o000);
+    if (isRoot) process.seteuid?.(65_534);
+    try {
+      expect(failure(folder).message).to.match(
+        /may not read the folder\n +try: .*as the account that runs Waybill.*sudo/,
+      );
+    } finally {
+      if (isRoot) process.seteuid?.(0);
+      chmodSync(folder, 0o700);
+    }
   });
 
   it('is named when it holds no settings', () => {

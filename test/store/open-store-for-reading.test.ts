@@ -1,4 +1,5 @@
-import { existsSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { chmodSync, existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { expect } from 'chai';
 import { requestWakeUp, takeWakeUps } from '../../src/store/job-runs.js';
@@ -64,9 +65,24 @@ describe('a SQLite store that is only looked at', () => {
     const { store } = await openStoreForReading(kit.settings);
     try {
       const failure = await refusal(store.transaction('write', (tx) => requestWakeUp(tx, 'pull', 'test', 1)));
-      expect(failure).to.match(/readonly/);
+      expect(failure).to.match(/readonly.*Run it as the account of the store/);
     } finally {
       await store.close();
+    }
+  });
+
+  it('is not called missing where this account may not look for it', () => {
+    const program = `
+      import { openStoreForReading } from ${JSON.stringify(new URL('../../src/store/open-store.js', import.meta.url))};
+      if (process.getuid() === 0) process.setuid(65534);
+      await openStoreForReading({ type: 'sqlite', file: process.argv[1] }).catch(({ message }) => console.log(message));`;
+    const file = kit.settings.type === 'sqlite' ? kit.settings.file : '';
+    chmodSync(dirname(file), process.getuid?.() === 0 ? 0o700 : 0o000);
+    try {
+      const said = execFileSync(process.execPath, ['--input-type=module', '-e', program, file], { encoding: 'utf8' });
+      expect(said).to.contain(`${file} can not be opened`).and.to.contain('Run it as the account of the store');
+    } finally {
+      chmodSync(dirname(file), 0o700);
     }
   });
 });

@@ -102,6 +102,6 @@ export interface StoreDialect {
   /** Whether all of a transaction may run again: a few times (another one was in the way), or as long as another process writes. */
   retry(error: DriverError): 'a few times' | 'patiently' | null;
   isUnreachable(error: DriverError): boolean;
-  /** What to do about a connection that could not be made secure. */
-  tlsHint(error: DriverError): string | undefined;
+  /** What to do about a store that can not be opened, or a connection that could not be made secure. */
+  hint(error: DriverError): string | undefined;
 }

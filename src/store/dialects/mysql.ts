@@ -129,7 +129,7 @@ export const mysql: StoreDialect = {
   retry: ({ errno }) => (retryableErrnos.has(errno ?? 0) ? 'a few times' : null),
   // A connection that the server has closed meanwhile is refused by the driver itself, without a code.
   isUnreachable: ({ code, fatal }) => fatal === true || unreachable.test(code ?? ''),
-  tlsHint({ code }) {
+  hint({ code }) {
     if (code === 'HANDSHAKE_NO_SSL_SUPPORT')
       return 'Switch TLS on at the server, or set store.tls.mode: off where everything may be read on the way.';
     if (code !== 'HANDSHAKE_SSL_ERROR') return undefined;

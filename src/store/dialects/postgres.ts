@@ -142,7 +142,7 @@ export const postgres: StoreDialect = {
     unreachable.test(code ?? '') ||
     tlsCodes.test(code ?? '') ||
     unreachableWords.test(message ?? ''),
-  tlsHint({ code, message }) {
+  hint({ code, message }) {
     if (/does not support SSL/.test(message ?? ''))
       return 'Switch TLS on at the server, or set store.tls.mode: off where everything may be read on the way.';
     if (!tlsCodes.test(code ?? '')) return undefined;

@@ -87,7 +87,10 @@ export const sqlite: StoreDialect = {
   // Another process writes, restores the log after a crash, or has written since this one read: SQLITE_BUSY_SNAPSHOT and the like.
   retry: ({ code }) => (code?.startsWith('SQLITE_BUSY') ? 'patiently' : null),
   isUnreachable: ({ code }) => code?.startsWith('SQLITE_CANTOPEN') ?? false,
-  tlsHint: () => undefined,
+  hint({ code }) {
+    if (!/CANTOPEN|READONLY|EACCES|EPERM|EROFS/.test(code ?? '')) return undefined;
+    return 'Run it as the account of the store, which may write the file and into its folder, also to read.';
+  },
 };
 
 function fileOf(settings: StoreSettings): string {

@@ -303,6 +303,15 @@ const databases: Scenario[] = [
     meets: /Host is blocked/,
   },
   {
+    name: 'the password of the store, in the words of its server, while a daemon waits for it',
+    prepare: async (office) => {
+      const server = await mysqlThatSays(office, `Host is blocked, u:${office.secret}`);
+      office.settings.store = { ...server, passwordFile: office.file('store-password', office.secret) };
+    },
+    provoke: (office) => office.daemon(/Waiting for the store/),
+    meets: /Host is blocked/,
+  },
+  {
     name: 'the password of the ERP, in the words of its server',
     prepare: async (office) => {
       const server = await mysqlThatSays(office, `Host is blocked, u:${office.secret}`);
@@ -339,6 +348,21 @@ export const databaseScenarios: Scenario[] = [
     name: 'the password of the store, which its server refuses',
     prepare: (office) => office.file('store-password', office.secret),
     meets: /Access denied/,
+  },
+  {
+    name: 'the password of the store, in an error of its server that the store keeps',
+    prepare: async (office) => {
+      const { user, query } = office.database as NonNullable<Office['database']>;
+      office.file('store-password', office.secret);
+      await query("ALTER USER ?@'127.0.0.1' IDENTIFIED BY ?", [user, office.secret]);
+    },
+    provoke: async (office) => {
+      await office.waybill('migrate');
+      const trigger = 'CREATE TRIGGER talk BEFORE INSERT ON outbox_message FOR EACH ROW SIGNAL SQLSTATE';
+      await office.database?.query(`${trigger} '45000' SET MESSAGE_TEXT=?`, [`no room for ${office.secret}`]);
+      await office.daemon(/capture failed/);
+    },
+    meets: /no room for/,
   },
   {
     name: 'the password of the ERP, which its server refuses',
