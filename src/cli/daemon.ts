@@ -17,7 +17,7 @@ import { StoreError } from '../store/store-error.js';
 import { type CommonOptions, describeCommand, exitCode } from './command.js';
 import { removeLeftScratch } from './given-file.js';
 import { stopSignal } from './terminal/stop-signal.js';
-import { hideFromErrors } from './terminal/streams.js';
+import { goOnWithoutRoom, hideFromErrors } from './terminal/streams.js';
 
 const storeWaitMs = 5_000;
 const lingerMs = 2_000;
@@ -34,6 +34,7 @@ async function runDaemon(options: CommonOptions): Promise<void> {
   const early = createLogger({ level: 'info', stream: 'stdout', secrets: [] });
   const logNow = () => app?.log ?? early;
   logWhatIsPrinted(logNow);
+  goOnWithoutRoom();
   const manager = new ServiceManager(process.env, logNow);
   const stop = stopSignal(
     (name) => {

@@ -14,6 +14,7 @@ interface DatabaseTls {
   serverName?: string | undefined;
   certificateFile?: string | undefined;
   key?: Secret | undefined;
+  keyFile?: string | undefined;
 }
 
 /** Whether a host name stays on this machine. */
@@ -28,14 +29,24 @@ export function isTlsRequired(host: string, mode: DatabaseTls['mode']): boolean 
 
 /**
  * What a secure connection trusts and shows; null where none is needed. The files are read now, so a certificate that was
- * renewed counts.
+ * renewed counts, with its key.
  */
 export function secureOptions({ host, tls = {} }: DatabasePlace) {
   if (!isTlsRequired(host, tls.mode)) return null;
-  const { caFile, certificateFile, key } = tls;
+  const { caFile, certificateFile, key, keyFile } = tls;
+  const ownKey = keyFile === undefined ? key?.reveal() : contentsOf(keyFile);
   return {
     minVersion: 'TLSv1.2' as const,
-    ...(caFile === undefined ? {} : { ca: readFileSync(caFile, 'utf8') }),
-    ...(certificateFile === undefined ? {} : { cert: readFileSync(certificateFile, 'utf8'), key: key?.reveal() }),
+    ...(caFile === undefined ? {} : { ca: contentsOf(caFile) }),
+    ...(certificateFile === undefined ? {} : { cert: contentsOf(certificateFile), key: ownKey }),
   };
+}
+
+/** @throws Error in words: to a driver, the code of a file that is gone would mean a socket. */
+function contentsOf(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    throw new Error(`${file} can not be read (${(error as NodeJS.ErrnoException).code})`);
+  }
 }

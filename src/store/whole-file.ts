@@ -95,10 +95,16 @@ const reasons: Record<string, string> = {
   EISDIR: 'a folder has that name',
 };
 
+/** Why a file can not be written, in words. */
+export function reasonOf(error: unknown): string {
+  const { code, message } = error as NodeJS.ErrnoException;
+  return reasons[code ?? ''] ?? message;
+}
+
 function asFileError(file: string, error: unknown): unknown {
-  const { code, syscall, message } = error as NodeJS.ErrnoException;
+  const { code, syscall } = error as NodeJS.ErrnoException;
   if (code === undefined || syscall === undefined) return error;
-  return new FileError(`${file} can not be written: ${reasons[code] ?? message}. No part of it was left there.`, {
+  return new FileError(`${file} can not be written: ${reasonOf(error)}. No part of it was left there.`, {
     cause: error,
   });
 }

@@ -230,6 +230,21 @@ for (const { name, start, parties, startPlain, denied, offersNone } of kinds)
             await server.askForOne(false);
           }
         });
+
+        it('shows a renewed certificate with its own key, and names a file that is gone', async () => {
+          const name = `renewed ${party}`.replaceAll(' ', '-');
+          const { certFile: certificateFile, keyFile, key: before } = authority.issue(name);
+          authority.issue(name);
+          const own = { certificateFile, keyFile, key: new Secret(before) };
+          await server.askForOne(true);
+          try {
+            expect(await connect(database, trusted(own))).to.match(/^TLSv1/);
+          } finally {
+            await server.askForOne(false);
+          }
+          const answer = await refusal(connect(database, trusted({ caFile: '/nowhere.pem' })));
+          expect(answer).to.contain('/nowhere.pem can not be read (ENOENT)').and.not.to.contain('socket');
+        });
       });
     }
 

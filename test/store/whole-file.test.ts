@@ -135,8 +135,13 @@ describe('a file that Waybill writes for people', () => {
   it('is written by one function alone', () => {
     const writes =
       /\b(?:writeFile|appendFile|createWriteStream|copyFile|writeFileSync|appendFileSync|renameSync|openSync)\(|\bopen\([^)]*'[wa]x?\+?'|\bhandle\.write\(/;
-    /** The store itself, and what `npm run docs` writes in a checkout. */
-    const others = ['store/whole-file.ts', 'store/dialects/sqlite.ts', 'config/settings-reference.ts'];
+    /** The store itself, stdout where the shell made it a file, and what `npm run docs` writes in a checkout. */
+    const others = [
+      'store/whole-file.ts',
+      'store/dialects/sqlite.ts',
+      'cli/terminal/streams.ts',
+      'config/settings-reference.ts',
+    ];
     const sources = readdirSync(join(projectRoot, 'src'), { recursive: true, encoding: 'utf8' })
       .filter((file) => file.endsWith('.ts'))
       .map((file) => file.split(sep).join('/'));

@@ -153,7 +153,7 @@ describe('the command beside the service', function () {
     closeSync(full);
     expect(code).to.equal(1);
     expect(err)
-      .to.contain('ENOSPC')
+      .to.contain('can not be written: the disk is full')
       .and.to.match(/^waybill: /);
   });
 });

@@ -1,5 +1,6 @@
 import { Presets, SingleBar } from 'cli-progress';
 import type { SyncProgress } from '../../operator/sync.js';
+import { span } from './format.js';
 
 interface ProgressBar {
   show(progress: SyncProgress): void;
@@ -14,13 +15,18 @@ export function progressBar(): ProgressBar {
     bar?.stop();
     bar = null;
   };
+  // A second Ctrl-C ends the process at once, and must leave the terminal its cursor.
+  process.once('exit', stop);
   return {
     show: ({ stage, done, total }) => {
       if (stage !== current) stop();
       current = stage;
       if (!bar) {
         const format = `${stage.padEnd(8)} {bar} {value}/{total} | {eta_formatted}`;
-        bar = new SingleBar({ format, stream: process.stderr, hideCursor: true }, Presets.shades_classic);
+        // The library says NULL where it can't tell yet.
+        const formatTime = (seconds: number) => (Number.isFinite(seconds) ? span(seconds * 1000) : '?');
+        const options = { format, formatTime, stream: process.stderr, hideCursor: true };
+        bar = new SingleBar(options, Presets.shades_classic);
         bar.start(Math.max(total ?? done, 1), done);
       }
       bar.setTotal(Math.max(total ?? 0, done, 1));

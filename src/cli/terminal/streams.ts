@@ -1,6 +1,10 @@
 import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { Socket } from 'node:net';
 import { createInterface } from 'node:readline/promises';
+import type { Writable } from 'node:stream';
 import { harmless, harmlessLine, redact } from '../../model/redact.js';
+import { FileError, reasonOf } from '../../store/whole-file.js';
 
 /*
  * The one writer of stdout and stderr. Texts of the ERP, the service or an operator may stand in whatever is printed, so no
@@ -13,6 +17,27 @@ let secrets: readonly string[] = [];
 export function hideFromErrors(all: readonly string[]): void {
   secrets = all;
 }
+
+let mayLoseLines = false;
+
+/** A daemon goes on without the lines of its log for which there is no room. */
+export function goOnWithoutRoom(): void {
+  mayLoseLines = true;
+}
+
+// Into a file, Node writes without looking how much of it was taken: on a full disk the end would be missing, unseen.
+for (const stream of [process.stdout, process.stderr] as (Writable & { fd: number })[])
+  if (!(stream instanceof Socket))
+    stream._write = (bytes: Buffer, _encoding, done) => {
+      try {
+        writeFileSync(stream.fd, bytes);
+        done();
+      } catch (cause) {
+        // What goes to stderr is told beside the work, which must not end for it.
+        if (mayLoseLines || stream.fd === 2) done();
+        else done(new FileError(`What this prints can not be written: ${reasonOf(cause)}.`, { cause }));
+      }
+    };
 
 let readerHasLeft = false;
 for (const stream of [process.stdout, process.stderr])
