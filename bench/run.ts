@@ -1,10 +1,29 @@
 import { Command, Option } from 'commander';
+import { contenderNames } from './drain/contenders.js';
+import { type DrainOptions, drain } from './drain/drain.js';
 import { limitUse, standardDelaysMs, standardLimits, unknownLimitUse } from './limits.js';
 import { type OutageOptions, outage } from './outage.js';
 import { rate } from './rate.js';
 import { type WebhooksOptions, webhooks } from './webhooks.js';
 
 const program = new Command('bench').description('Measurements. They take their time and judge nothing.');
+program
+  .command('drain')
+  .description(
+    'deliver all that waits, beside a loop that stores nothing, BullMQ and pg-boss; servers are started for it',
+  )
+  .option('--orders <n>', 'orders that wait', Number, 20_000)
+  .option('--rounds <n>', 'how often each is measured, in turns', Number, 3)
+  .option('--concurrency <n>', 'requests under way at once', Number, 16)
+  .addOption(new Option('--contenders <names...>', 'only these').choices(contenderNames).default([], 'all'))
+  .option('--json', 'print JSON')
+  .action(async (options: DrainOptions & { json?: boolean }) => {
+    const results = await drain(options, (contender, { seconds, cpuSeconds }) =>
+      console.error(`${contender}: ${seconds.toFixed(1)} s, ${cpuSeconds.toFixed(1)} s of CPU`),
+    );
+    if (options.json) process.stdout.write(`${JSON.stringify(results)}\n`);
+    else console.table(results);
+  });
 program
   .command('rate')
   .description('deliver waiting orders under a sliding-window limit')

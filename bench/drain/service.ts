@@ -1,0 +1,33 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+/**
+ * A process of its own: a service that acknowledges everything, keeps nothing, and counts. It is as small as a service on
+ * node:http can be, so that the sender is what is measured.
+ */
+let orders = 0;
+const acknowledged = '2026-01-02T08:00:00Z';
+
+const server = createServer((request, response) => {
+  const chunks: Buffer[] = [];
+  request.on('data', (chunk: Buffer) => chunks.push(chunk));
+  request.on('end', () => {
+    if (request.method === 'GET') return answer(200, { orders });
+    const body = JSON.parse(Buffer.concat(chunks).toString());
+    if (!body.items) return answer(201, { customer_code: body.customer_code, status: 'active' });
+    let total = 0;
+    for (const { qty, price } of body.items) total += qty * price;
+    orders++;
+    answer(201, { order_id: `S${orders}`, status: 'confirmed', total, created_at: acknowledged });
+  });
+  const answer = (status: number, body: object) => {
+    const text = JSON.stringify(body);
+    response.writeHead(status, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) });
+    response.end(text);
+  };
+});
+server.keepAliveTimeout = 60_000;
+server.listen(0, '127.0.0.1', () =>
+  process.send?.({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }),
+);
+process.on('disconnect', () => process.exit());

@@ -1,0 +1,21 @@
+/** What a contender is told: where the service is, and what it may use. */
+export interface DrainTask {
+  orders: number;
+  /** Requests under way at once. */
+  concurrency: number;
+  serviceUrl: string;
+  /** Of its own, and empty. */
+  folder: string;
+  /** An empty database on a server of the kind that the contender needs. */
+  database?: { host: string; port: number; user: string; password: string; database: string };
+}
+
+/** Prepares what waits to be sent, and returns what sends all of it: only that is measured. */
+export type Contender = (task: DrainTask) => Promise<{ drain(): Promise<void>; close(): Promise<void> }>;
+
+export interface DrainMeasure {
+  seconds: number;
+  /** Of the whole process, with all its threads. */
+  cpuSeconds: number;
+  peakRssMib: number;
+}
