@@ -6,7 +6,7 @@ import { type FindBy, type FoundRecord, findRecords } from '../operator/find-rec
 import { storyTimeline } from '../operator/story-timeline.js';
 import type { OrderAtService, RecordStory } from '../operator/tell-story.js';
 import { type CommandApp, exitCode, inApp, jsonCommand } from './command.js';
-import { amountFormatter } from './terminal/format.js';
+import { amountWithCurrency } from './terminal/format.js';
 import type { Output } from './terminal/output.js';
 
 export function explainCommand(): Command {
@@ -37,9 +37,10 @@ async function explain(app: CommandApp, { by }: { by: FindBy }, entity: Entity, 
   return exitCode.done;
 }
 
-function showStory(output: Output, { story, words, audit, olderAudit }: Explanation, settings: Settings): void {
+function showStory(output: Output, explanation: Explanation, settings: Settings): void {
+  const { story, words, audit, olderAudit } = explanation;
   const { entity, sourceKey } = story;
-  showHead(output, story, settings, words);
+  showHead(output, explanation, settings);
   output.lines(
     '',
     `What happened (times in ${settings.erp.timeZone}):`,
@@ -54,7 +55,8 @@ function showStory(output: Output, { story, words, audit, olderAudit }: Explanat
   for (const { text, command } of words.todo) output.lines(`  ${text}`, command && `      ${command}`);
 }
 
-function showHead(output: Output, story: RecordStory, settings: Settings, { where, why }: Explanation['words']): void {
+function showHead(output: Output, { story, words, currency }: Explanation, settings: Settings): void {
+  const { where, why } = words;
   const { entity, sourceKey, number, binding } = story;
   const title = entity === 'order' ? 'Order' : 'Customer';
   output.lines(number === null ? `${title} ${sourceKey}` : `${title} ${number} (key ${sourceKey} in the ERP)`, '');
@@ -68,8 +70,9 @@ function showHead(output: Output, story: RecordStory, settings: Settings, { wher
     ['Why:', ...why],
     ['Binding:', bound],
   ];
+  const writeAmount = (minor: number) => amountWithCurrency(settings.amounts, minor, currency);
   if (entity === 'order' && binding?.atService)
-    rows.push(['Service:', ...orderAtService(binding.atService, output.time, settings.amounts)]);
+    rows.push(['Service:', ...orderAtService(binding.atService, output.time, writeAmount)]);
   else if (entity === 'order' && binding && settings.service.endpoints.readOrder)
     rows.push(['Service:', 'not read back yet']);
   output.rows(10, rows);
@@ -79,9 +82,9 @@ function showHead(output: Output, story: RecordStory, settings: Settings, { wher
 function orderAtService(
   { status, total, readAt, isFinal, goneAt, flag }: OrderAtService,
   time: (ms: number) => string,
-  amounts: Settings['amounts'],
+  writeAmount: (minor: number) => string,
 ): string[] {
-  const amount = total === null ? '' : `, total ${amountFormatter(amounts)(total)} ${amounts.currency}`;
+  const amount = total === null ? '' : `, total ${writeAmount(total)}`;
   const shown = status === null ? 'it was never shown' : `${JSON.stringify(status)}${amount}`;
   return [
     goneAt === null

@@ -1,9 +1,10 @@
 import type { Command } from 'commander';
+import type { Settings } from '../config/settings.js';
 import { doubtInWords } from '../daemon/read-status.js';
 import { goLive, type LiveState, readLiveState, standBy } from '../operator/allow-delivery.js';
 import { type Preview, type PreviewOrder, preview } from '../operator/preview.js';
 import { type CommandApp, confirm, exitCode, inApp, jsonCommand, UsageError } from './command.js';
-import { amountFormatter } from './terminal/format.js';
+import { amountWithCurrency } from './terminal/format.js';
 
 interface GoLiveOptions {
   dryRun?: boolean;
@@ -66,7 +67,7 @@ function show({ output, settings }: CommandApp, shown: Preview, { identity, prob
       'Would delete',
       removed.orders + removed.customers > 0 && `${removed.orders} orders and ${removed.customers} customers`,
     ],
-    ['Total', `${amountFormatter(settings.amounts)(shown.ordersTotal)} ${settings.amounts.currency}`],
+    ['Total', totalsInWords(shown.ordersTotals, settings.amounts)],
     ['Oldest', orderInWords(shown.oldest)],
     ['Newest', orderInWords(shown.newest)],
     ['Left out', `${shown.excludedByStartFrom} older orders (orders.startFrom), for good`],
@@ -74,6 +75,12 @@ function show({ output, settings }: CommandApp, shown: Preview, { identity, prob
     ['Doubt', doubtInWords(settings.service)],
     ['Now', problem],
   ]);
+}
+
+/** Each currency has a total of its own: they are never added. */
+function totalsInWords(totals: Preview['ordersTotals'], amounts: Settings['amounts']): string {
+  const written = Object.entries(totals).map(([code, total]) => amountWithCurrency(amounts, total, code));
+  return written.join(', ') || amountWithCurrency(amounts, 0, amounts.currency);
 }
 
 /** Another machine on the same store may stand by. A machine on a copy of the store would be a second sender. */

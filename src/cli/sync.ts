@@ -233,7 +233,7 @@ function printCapture(
   const shown = mostTelling(touched);
   output.table(
     ['entity', 'key', 'number', 'what', 'amount', 'parked because'],
-    shown.map((one) => [one.entity, one.sourceKey, one.number, inWords(one), one.total, one.parked]),
+    shown.map((one) => [one.entity, one.sourceKey, one.number, inWords(one), amountOf(one), one.parked]),
   );
   // The records named above are a sample.
   const more = captured.orders + captured.customers + removals - shown.length;
@@ -248,6 +248,11 @@ function printCapture(
 function mostTelling(touched: readonly TouchedRecord[]): TouchedRecord[] {
   const rank = ({ because, entity }: TouchedRecord) => (because !== null ? 0 : entity === 'order' ? 1 : 2);
   return [...touched].sort((a, b) => rank(a) - rank(b)).slice(0, shownRecords);
+}
+
+/** Minor units, with the currency where orders may have several. */
+function amountOf({ total, currency }: TouchedRecord): string | null {
+  return total === null || currency === null ? total : `${total} ${currency}`;
 }
 
 function inWords({ operation, because }: TouchedRecord): string {

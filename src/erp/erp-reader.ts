@@ -41,6 +41,8 @@ export interface ReadOrder extends ReadBase {
   /** Source key of the customer; null where customers are not sent or the column is NULL. */
   customerKey: string | null;
   content: MappedContent<OrderRecord>;
+  /** ISO 4217 code of its amounts, where the mapping names a column and the code is one that may be sent. */
+  currency?: string;
   /** How many lines `orders.lines.text` leaves out; absent: none. */
   skippedLines?: number;
   /**

@@ -1,6 +1,8 @@
 import { readAuditPage, startOfLast } from '../audit/audit-log.js';
+import { sentCurrency } from '../erp/mapping/money.js';
 import type { Entity } from '../model/record.js';
 import type { JobContext } from '../ops/job-context.js';
+import { acknowledgedRecords } from '../outbound/capture/known-records.js';
 import { goLiveProblem } from '../outbound/deliver/go-live.js';
 import { QuietClock } from '../outbound/deliver/quiet-hours.js';
 import { keyLifetimeMs } from '../outbound/outbox/idempotency-key.js';
@@ -35,8 +37,10 @@ export async function explainRecord(
       time,
     });
     const audit = await readAuditPage(tx, filter, start.afterId, maxAuditLines);
-    // `olderAudit`: the audit holds older lines of the record than these.
-    return { story, words, audit, olderAudit: start.older };
+    const acknowledged = await acknowledgedRecords(tx, entity, [sourceKey]);
+    const currency = sentCurrency(settings, acknowledged.get(sourceKey) ?? null);
+    // `currency`: of the order's amounts, null where nothing tells. `olderAudit`: the audit holds older lines of the record than these.
+    return { story, words, audit, currency, olderAudit: start.older };
   });
 }
 

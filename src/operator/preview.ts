@@ -1,4 +1,5 @@
 import type { ErpReader } from '../erp/erp-reader.js';
+import { sentCurrency } from '../erp/mapping/money.js';
 import { type OrderItem, orderTotal, pluralOf } from '../model/record.js';
 import type { JobContext } from '../ops/job-context.js';
 import { capture } from '../outbound/capture/capture.js';
@@ -14,7 +15,12 @@ export interface PreviewOrder {
 
 /** What delivery would send if it began now: read from the ERP and the outbox, in memory bounded by a page. */
 export async function preview(context: JobContext, reader: ErpReader) {
-  let total = 0n;
+  const { settings } = context;
+  const totals = new Map<string, bigint>();
+  const add = (currency: string | null, total: bigint) => {
+    const code = currency ?? 'unknown';
+    totals.set(code, (totals.get(code) ?? 0n) + total);
+  };
   let oldest = null as PreviewOrder | null;
   let newest = null as PreviewOrder | null;
   const meet = (order: PreviewOrder) => {
@@ -36,7 +42,7 @@ export async function preview(context: JobContext, reader: ErpReader) {
         }
         captured[pluralOf(record.entity)]++;
         if (record.entity !== 'order') continue;
-        total += BigInt(record.total ?? 0);
+        add(record.currency ?? settings.amounts.currency, BigInt(record.total ?? 0));
         meet({ key: record.sourceKey, number: record.number, changedAt: record.changedAt });
       }
     },
@@ -62,7 +68,8 @@ export async function preview(context: JobContext, reader: ErpReader) {
       }
       open[pluralOf(row.entity)]++;
       if (row.entity !== 'order') continue;
-      total += orderTotal((JSON.parse(row.record ?? '{}') as { items?: OrderItem[] }).items ?? []);
+      const total = orderTotal((JSON.parse(row.record ?? '{}') as { items?: OrderItem[] }).items ?? []);
+      add(sentCurrency(settings, row.record), total);
       meet({ key: row.sourceKey, number: row.number, changedAt: row.sourceChangedAt });
     }
     if (rows.length < 500) break;
@@ -76,8 +83,8 @@ export async function preview(context: JobContext, reader: ErpReader) {
     waiting: result.waiting,
     /** What is in the outbox and not delivered yet. */
     open,
-    /** Sum of qty × price of all these orders, in minor units. */
-    ordersTotal: String(total),
+    /** Sum of qty × price of all these orders by currency, in minor units. */
+    ordersTotals: Object.fromEntries([...totals].map(([currency, total]) => [currency, String(total)])),
     oldest,
     newest,
     /** Orders that startFrom keeps out for good. */

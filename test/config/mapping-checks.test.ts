@@ -79,6 +79,35 @@ describe('a field mapping', () => {
       expect(new Set(both.map((one) => mappingFingerprint(one, 'order'))).size).to.equal(2);
     });
 
+  it('of several currencies says where the order has its own, and tells the service', () => {
+    const { orders, ...settings } = validSettings();
+    const given = (currency: object | undefined, change: object = {}) => ({
+      ...settings,
+      amounts: { currency: 'EUR', currencies: ['JPY'] },
+      invoices: { enabled: false },
+      ...change,
+      orders: { ...orders, currency, fields: { note: 'remark' } },
+    });
+    const problems = (...of: Parameters<typeof given>) => pathsOf(problemsOf(given(...of)));
+    load(given({ column: 'cur', field: 'currency' }));
+    load(given({ column: 'cur' }, { amounts: { currency: 'EUR' } }));
+    expect(problems(undefined)).to.deep.equal(['orders.currency']);
+    expect(problems({ column: 'cur' })).to.deep.equal(['orders.currency.field']);
+    expect(problems({ column: 'cur', field: 'note' })).to.deep.equal(['orders.currency.field']);
+    expect(problems({ column: 'cur', field: 'items' })).to.deep.equal(['orders.currency.field']);
+    expect(problems({ column: 'cur', field: 'currency' }, { invoices: {} })).to.deep.equal(['invoices.enabled']);
+    expect(
+      problems({ column: 'cur', field: 'c' }, { amounts: { currency: 'EUR', currencies: ['XYZ'] } }),
+    ).to.deep.equal(['amounts.currencies[0]']);
+  });
+
+  it('of orders with a currency of their own is another mapping', () => {
+    const settings = validSettings();
+    const orders = { ...settings.orders, currency: { column: 'cur', field: 'currency' } };
+    const both = [settings, { ...settings, orders }].map((one) => mappingFingerprint(load(one).settings, 'order'));
+    expect(new Set(both).size).to.equal(2);
+  });
+
   it('that uses none of the optional settings has the fingerprint that it always had', () => {
     const { settings } = load(withFields({ f: { column: 'c', optional: true, maxLength: 3 } }));
     const both = [mappingFingerprint(settings, 'customer'), mappingFingerprint(settings, 'order')];

@@ -531,6 +531,28 @@ export function erpReaderContract(lab: ErpLab): void {
       expect(customers[0]?.content).to.have.deep.property('record', { customer_code: '1', terms: 'cash' });
     });
 
+    it('reads the amounts of each order in its own currency', async () => {
+      await lab.run(
+        ...orderRows(1, `${DAY} 10:00:00`),
+        ...orderRows(2, `${DAY} 10:00:00`),
+        ...orderRows(3, `${DAY} 10:00:00`),
+      );
+      const query = "SELECT o.*, CASE id WHEN 1 THEN 'JPY' WHEN 2 THEN 'KWD' ELSE 'USD' END AS cur FROM orders o";
+      const amounts = { currency: 'EUR', currencies: ['JPY', 'KWD'], rounding: 'refuse' as const };
+      const reader = open({ orders: { query, currency: { column: 'CUR', field: 'currency' } }, amounts });
+      await reader.check();
+      const rows = await sweepAll(reader, 10);
+      const sent = rows.map(({ content }) => (content.mapped ? content.record : content.reason));
+      expect(sent[0]).to.deep.include({ currency: 'JPY', items: [{ sku: 'SKU-1', qty: 1, price: 10 }] });
+      expect(sent[1]).to.deep.include({ currency: 'KWD', items: [{ sku: 'SKU-1', qty: 1, price: 10_000 }] });
+      expect(sent[2]).to.include('cur "USD" is not among the currencies of the settings (EUR, JPY, KWD)');
+      expect(rows.map((row) => row.totals)).to.deep.equal([
+        { lines: '10', header: '10' },
+        { lines: '10000', header: '10000' },
+        null,
+      ]);
+    });
+
     it('takes a discount off, and sends a quantity with decimals in the unit of the service', async () => {
       await lab.run(...orderRows(1, `${DAY} 10:00:00`), 'UPDATE order_lines SET qty = 2.5, price = 33.5');
       const lines = (change: object) =>

@@ -16,6 +16,13 @@ export function amountFormatter({ currency, scale }: Settings['amounts']): (mino
   return (minor) => formatAmount(minor, scale ?? currencyScale(currency) ?? 0);
 }
 
+/** An amount in minor units of a currency, with its code; digits and all where the currency is not known. */
+export function amountWithCurrency(amounts: Settings['amounts'], minor: string | number, code: string | null): string {
+  const scale = code === null ? null : (amounts.scale ?? currencyScale(code));
+  if (scale === null) return `${minor} (in the service’s unit)`;
+  return `${formatAmount(minor, scale)} ${code}`;
+}
+
 /** Writes instants in one time zone, with the offset, to the second: `2026-11-03 09:15:02 +01:00`. */
 export function timeFormatter(timeZone: string): (ms: number) => string {
   return (ms) => DateTime.fromMillis(ms, { zone: timeZone }).toFormat('yyyy-MM-dd HH:mm:ss ZZ');

@@ -85,7 +85,30 @@ function checkSameLength(
   });
 }
 
-export function checkOrders({ orders = {}, customers = {} }: Given, report: Report): void {
+/** Where orders have several currencies, the service has to be told which, and amounts without one can't be read. */
+function checkCurrencies({ amounts, orders = {}, invoices }: Given, report: Report): void {
+  const { field } = orders.currency ?? {};
+  if (field === 'items' || (field !== undefined && orders.fields?.[field] !== undefined))
+    report('orders.currency.field', 'names a field that is made already', { found: field });
+  if (amounts?.currencies === undefined) return;
+  const why = 'amounts.currencies names several';
+  requireSetting(orders.currency, 'orders.currency', `a column and a field, because ${why}`, report);
+  if (orders.currency !== undefined)
+    requireSetting(
+      field,
+      'orders.currency.field',
+      `a field, because ${why} and the service must tell them apart`,
+      report,
+    );
+  if (invoices?.enabled !== false)
+    report('invoices.enabled', 'would read amounts of which the service does not say the currency', {
+      allowed: `false, because ${why}`,
+    });
+}
+
+export function checkOrders(given: Given, report: Report): void {
+  const { orders = {}, customers = {} } = given;
+  checkCurrencies(given, report);
   checkMappings('orders.fields', orders.fields, report);
   if (orders.fields?.items !== undefined)
     report('orders.fields.items', 'can not be mapped', { hint: 'map the lines in orders.lines.fields' });

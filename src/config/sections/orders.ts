@@ -96,6 +96,13 @@ export const ordersSettings = group('Which orders are sent, and how a row become
       'Columns that never change. When they do, the key now belongs to another record, and nothing is sent. Default: number and the column of startFrom.',
     ),
   total: text.optional().describe('Column of the order total, to check that the lines add up to it.'),
+  currency: z
+    .strictObject({
+      column: text.describe('Column of the orders query with the ISO 4217 code.'),
+      field: text.optional().describe('Field of the order in which the service is told the code. Absent: it is not.'),
+    })
+    .optional()
+    .describe('Where the currency of an order stands. An order in one that `amounts` does not name is parked.'),
   ...rowSettings,
   settleSeconds: decimal(0)
     .default(10)

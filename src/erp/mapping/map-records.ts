@@ -15,6 +15,7 @@ import {
   isNothing,
   mapFields,
   type Outcome,
+  quote,
   readAmount,
 } from './map-field.js';
 import { isSafe } from './money.js';
@@ -41,6 +42,8 @@ export function mapCustomer(
 }
 
 export interface OrderMapping extends LineMapping {
+  /** Where the currency stands, in which field it is sent, and the decimal places of those that may be. */
+  currency?: { column: string; field: string | undefined; scales: ReadonlyMap<string, number> } | undefined;
   fields: readonly FieldPlan[];
   /** Column of the order total, where the settings name one. */
   total: string | null;
@@ -61,12 +64,15 @@ interface OrderRows {
   customer: OrderCustomer;
 }
 
+type MappedOrder = Pick<ReadOrder, 'content' | 'totals' | 'skippedLines' | 'currency'>;
+
 /** One order with its lines as a record, or the reasons why it can't be one; and both totals where they are known. */
-export function mapOrder(
-  order: OrderRows,
-  mapping: OrderMapping,
-): Pick<ReadOrder, 'content' | 'totals' | 'skippedLines'> {
+export function mapOrder(order: OrderRows, given: OrderMapping): MappedOrder {
   const { sourceKey, number, row, customer } = order;
+  const money = readCurrency(row, given);
+  if ('problem' in money) return { content: unmapped(order, `order ${sourceKey}: ${money.problem}`), totals: null };
+  const mapping = money.value === null ? given : { ...given, scale: money.value.scale };
+  const currency = money.value && { currency: money.value.code };
   const header = mapFields(row, mapping.fields, mapping);
   const code = customerCode(customer, header.values.customer_code);
   const totalText = mapping.total && row[mapping.total];
@@ -100,15 +106,33 @@ export function mapOrder(
     isWhole && total !== null && 'value' in total ? { lines: `${linesTotal}`, header: `${total.value}` } : null;
   if ('problem' in code || code.value === null || problems.length > 0) {
     const reason = problems.map((problem) => `order ${sourceKey}${problem}`).join('. Also ');
-    const customerRow = customer.found === 'yes' ? customer.row : null;
-    const fingerprint = JSON.stringify([row, order.lines, customerRow]);
-    return { content: { mapped: false, reason, fingerprint }, totals, ...skipped };
+    return { content: unmapped(order, reason), totals, ...skipped, ...currency };
   }
   const record: OrderRecord = { ...header.values, customer_code: code.value, items };
+  if (money.value !== null && mapping.currency?.field !== undefined) record[mapping.currency.field] = money.value.code;
   // A note that is mapped and empty says that there is none.
   const hasOwnNote = mapping.fields.some(({ name }) => name === 'note');
   if (number !== null && number !== '' && !hasOwnNote) record.note = number;
-  return { content: { mapped: true, record }, totals, ...skipped };
+  return { content: { mapped: true, record }, totals, ...skipped, ...currency };
+}
+
+function unmapped({ row, lines, customer }: OrderRows, reason: string): ReadOrder['content'] {
+  const customerRow = customer.found === 'yes' ? customer.row : null;
+  return { mapped: false, reason, fingerprint: JSON.stringify([row, lines, customerRow]) };
+}
+
+/** The currency of an order. Without one that is known, no amount of it can be read. */
+function readCurrency(row: ErpRow, { currency }: OrderMapping): Outcome<{ code: string; scale: number } | null> {
+  if (currency === undefined) return { value: null };
+  const { column, scales } = currency;
+  const code = (row[column] ?? '').trim();
+  const scale = scales.get(code);
+  if (scale !== undefined) return { value: { code, scale } };
+  if (code === '') return { problem: `${column} is empty; correct it in the ERP` };
+  const known = [...scales.keys()].join(', ');
+  return {
+    problem: `${column} ${quote(code)} is not among the currencies of the settings (${known}); add it to amounts.currencies, or leave its orders out with orders.pending`,
+  };
 }
 
 /** Characters of what names a record: the store keeps no more, and a name is never cut. */

@@ -3,8 +3,9 @@ import { ErpError, type ErpSource } from '../erp-reader.js';
 import type { KeyColumns, QuerySource } from '../query-source.js';
 import type { LineMapping, UnitPlan } from './line-price.js';
 import type { FieldContext, FieldPlan } from './map-field.js';
+import type { OrderMapping } from './map-records.js';
 import { MappingPlanner } from './mapping-planner.js';
-import { currencyScale } from './money.js';
+import { currencyScales } from './money.js';
 import { tryConditions } from './try-conditions.js';
 
 export interface EntityPlan {
@@ -26,6 +27,7 @@ export interface OrderPlan extends EntityPlan {
   customerKey: ErpColumn[] | null;
   number: string | null;
   total: string | null;
+  currency: OrderMapping['currency'];
   identity: ErpColumn[];
 }
 
@@ -56,24 +58,27 @@ export async function planMapping(snapshot: ErpSnapshot, settings: ErpSource, id
   const { timeZone } = settings.erp;
   const planner = new MappingPlanner(snapshot, rounding);
   const customers = settings.customers.send === 'none' ? null : await planCustomers(planner, settings.customers);
-  const orders = await planOrders(planner, settings);
+  const scales = new Map<string, number>();
+  for (const [code, scale] of currencyScales(settings.amounts)) {
+    const path = code === currency ? 'amounts.currency' : 'amounts.currencies';
+    if (scale !== null) scales.set(code, scale);
+    else planner.fault(path, `${code} is not a currency of ISO 4217; correct it or give amounts.scale`);
+  }
+  const orders = await planOrders(planner, settings, scales);
   const lines = await planLines(planner, settings.orders);
-  const scale = settings.amounts.scale ?? currencyScale(currency);
-  if (scale === null)
-    planner.fault('amounts.currency', `${currency} is not a currency of ISO 4217; correct it or give amounts.scale`);
 
   const tried = [orders, lines && { ...lines, key: lines.orderKey, pending: null }, customers].filter(
     (one) => one !== null,
   );
   const isTried = planner.faults.length === 0 && (await tryConditions(planner, tried, timeZone));
   const { faults } = planner;
-  if (faults.length > 0 || orders === null || lines === null || scale === null) {
+  if (faults.length > 0 || orders === null || lines === null) {
     const kind = planner.queryFailed ? 'query' : 'mapping';
     const count = faults.length === 1 ? 'One setting does' : `${faults.length} settings do`;
     const lines = [`${count} not fit the ERP database ${identity}:`, ...faults.map((fault) => `  ${fault}`)];
     throw new ErpError(kind, lines.join('\n'), { lines });
   }
-  return { orders, lines, customers, isTried, context: { timeZone, scale, rounding } };
+  return { orders, lines, customers, isTried, context: { timeZone, scale: scales.get(currency) ?? 0, rounding } };
 }
 
 type OrdersSettings = ErpSource['orders'];
@@ -92,7 +97,11 @@ async function planCustomers(planner: MappingPlanner, customers: CustomersSettin
   );
 }
 
-async function planOrders(planner: MappingPlanner, { orders, customers }: ErpSource): Promise<OrderPlan | null> {
+async function planOrders(
+  planner: MappingPlanner,
+  { orders, customers }: ErpSource,
+  scales: ReadonlyMap<string, number>,
+): Promise<OrderPlan | null> {
   const { startFrom } = orders;
   const source = await planner.describe('orders.query', orders.query);
   const base = await planEntity(planner, 'orders', orders, source);
@@ -113,6 +122,7 @@ async function planOrders(planner: MappingPlanner, { orders, customers }: ErpSou
     planner.fault('orders.fields.items', 'is made from the lines; name its fields in orders.lines.fields');
   const number = planner.column('orders.number', source, orders.number);
   const total = planner.amount('orders.total', source, orders.total);
+  const currency = planner.column('orders.currency.column', source, orders.currency?.column);
   const identity = orders.identity?.map((name) => planner.column('orders.identity', source, name));
   return (
     base && {
@@ -121,6 +131,7 @@ async function planOrders(planner: MappingPlanner, { orders, customers }: ErpSou
       customerKey,
       number: number?.name ?? null,
       total: total?.name ?? null,
+      currency: currency ? { column: currency.name, field: orders.currency?.field, scales } : undefined,
       identity: (identity ?? [number, startColumn]).filter((column) => column !== null),
       fields,
     }

@@ -1,3 +1,5 @@
+import type { Settings } from '../../config/settings.js';
+
 export type Rounding = 'refuse' | 'half-up' | 'half-even';
 
 /** A decimal number, exactly: `digits × 10^exponent`. */
@@ -59,4 +61,17 @@ export function currencyScale(currency: string): number | null {
   const listed = Object.entries(EXPONENTS).find(([, codes]) => codes.split(' ').includes(currency));
   if (listed !== undefined) return Number(listed[0]);
   return known.has(currency) ? 2 : null;
+}
+
+/** The currencies that orders may have, each with the decimal places of its amounts at the service. */
+export function currencyScales({ currency, currencies = [], scale }: Settings['amounts']): Map<string, number | null> {
+  return new Map([currency, ...currencies].map((code) => [code, scale ?? currencyScale(code)]));
+}
+
+/** The currency of an order as it was sent, from its JSON; null where nothing tells. */
+export function sentCurrency({ amounts, orders }: Pick<Settings, 'amounts' | 'orders'>, json: string | null) {
+  const field = orders.currency?.field;
+  if (amounts.currencies === undefined || field === undefined) return amounts.currency;
+  const code = json === null ? null : (JSON.parse(json) as { [name: string]: unknown })[field];
+  return typeof code === 'string' ? code : null;
 }

@@ -27,8 +27,8 @@ export async function mapOrderPage(
   const customers = await readCustomers(reading, rows);
   const orderKeys = keyed.map(({ key }) => key);
   const lines = await readOrderLines(reading, orderKeys);
-  const { fields, total } = orders;
-  const mapping = { ...plan.context, ...plan.lines.mapping, fields, total };
+  const { fields, total, currency } = orders;
+  const mapping = { ...plan.context, ...plan.lines.mapping, fields, total, currency };
   const read = keyed.map(({ key, sourceKey, row, count }): ReadOrder => {
     const number = (orders.number && row[orders.number]) || null;
     const customer = customers.of(row);

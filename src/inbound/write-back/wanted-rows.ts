@@ -1,5 +1,5 @@
 import type { Settings } from '../../config/settings.js';
-import { currencyScale } from '../../erp/mapping/money.js';
+import { currencyScales, sentCurrency } from '../../erp/mapping/money.js';
 import { wallText } from '../../erp/time/wall-time.js';
 import type { Entity } from '../../model/record.js';
 import type { WriteBackKind, WriteBackRow } from '../../model/write-back.js';
@@ -19,13 +19,18 @@ interface WriteBackForm {
   currency: string;
   /** Decimal places of the service's integer amounts. */
   scale: number;
+  /** Those of an order, by its JSON as it was sent, where orders may have several currencies; null: they are not known. */
+  scaleOf?: ((sent: string | null) => number | null) | undefined;
   wallText: (ms: number) => string;
 }
 
-export function writeBackForm({ amounts, erp }: Pick<Settings, 'amounts' | 'erp'>): WriteBackForm {
+export function writeBackForm(settings: Pick<Settings, 'amounts' | 'erp' | 'orders'>): WriteBackForm {
+  const { amounts, erp } = settings;
+  const scales = currencyScales(amounts);
   return {
     currency: amounts.currency,
-    scale: amounts.scale ?? currencyScale(amounts.currency) ?? 2,
+    scale: scales.get(amounts.currency) ?? 2,
+    scaleOf: amounts.currencies && ((sent) => scales.get(sentCurrency(settings, sent) ?? '') ?? null),
     wallText: (ms) => wallText(ms, erp.timeZone),
   };
 }
@@ -42,7 +47,7 @@ export async function wantedRows(
     const invoices = await knownInvoices(tx, keys);
     return new Map(invoices.map((invoice) => [invoice.invoiceNo, invoiceRow(invoice, form)]));
   }
-  const outcomes = await recordOutcomes(tx, entity, keys);
+  const outcomes = await recordOutcomes(tx, entity, keys, entity === 'order' && form.scaleOf !== undefined);
   const toRow = entity === 'order' ? orderRow : customerRow;
   return new Map(outcomes.map((outcome) => [outcome.sourceKey, toRow(outcome, form)]));
 }
@@ -57,16 +62,23 @@ interface RecordOutcome {
   /** In the service's unit, as text. */
   serviceTotal: string | null;
   deliveredAt: number | null;
+  /** The record as the service acknowledged it, as JSON; null: not known, or not asked for. */
+  sent?: string | null;
   /** Why its newest message waits for a person; null: none does. */
   parked: { parkClass: ParkClass; reason: string | null } | null;
 }
 
 /** The outcomes of those of these records that are at the service or wait for a person. */
-async function recordOutcomes(tx: Tx, entity: Entity, keys: readonly string[]): Promise<RecordOutcome[]> {
+async function recordOutcomes(
+  tx: Tx,
+  entity: Entity,
+  keys: readonly string[],
+  asksRecord: boolean,
+): Promise<RecordOutcome[]> {
   if (keys.length === 0) return [];
   const list = placeholders(keys.length);
   const bindings = await tx.rows(
-    `SELECT source_key, service_id, acknowledged_at, service_status, service_total, number FROM binding
+    `SELECT source_key, service_id, acknowledged_at, service_status, service_total, number${asksRecord ? ', acknowledged' : ''} FROM binding
       WHERE entity=? AND source_key IN ${list}`,
     [entity, ...keys],
   );
@@ -93,6 +105,7 @@ async function recordOutcomes(tx: Tx, entity: Entity, keys: readonly string[]): 
       serviceStatus: binding?.serviceStatus ?? null,
       serviceTotal: total === null ? null : String(total),
       deliveredAt: binding?.acknowledgedAt ?? null,
+      sent: binding?.acknowledged ?? null,
       parked: parked.get(sourceKey) ?? null,
     };
   });
@@ -101,13 +114,14 @@ async function recordOutcomes(tx: Tx, entity: Entity, keys: readonly string[]): 
 const longestReason = 1000;
 
 export function orderRow(outcome: RecordOutcome, form: WriteBackForm): WriteBackRow {
-  const { serviceTotal } = outcome;
+  const { serviceTotal, sent } = outcome;
+  const scale = form.scaleOf === undefined ? form.scale : form.scaleOf(sent ?? null);
   return {
     order_key: outcome.sourceKey,
     order_number: outcome.number,
     service_order_id: outcome.serviceId,
     service_status: outcome.serviceStatus,
-    service_total: serviceTotal === null ? null : decimalText(serviceTotal, form.scale),
+    service_total: serviceTotal === null || scale === null ? null : decimalText(serviceTotal, scale),
     ...commonColumns(outcome, form),
   };
 }

@@ -77,6 +77,8 @@ export interface TouchedRecord {
   changedAt: string | null;
   /** Sum of qty × price in minor units as text; null for customers and for rows that can't be mapped. */
   total: string | null;
+  /** Of the total, where orders may have several; null: `amounts.currency`. */
+  currency: string | null;
   /** Why it waits for a person, or null. */
   parked: string | null;
   /** The unsent message that it replaces, or null. */
@@ -234,6 +236,7 @@ async function report(work: CapturePageWork, tx: Tx, plans: readonly Plan[], res
       counts: parked === null && message.nextAttemptAt === afterThisPass ? 'updates' : null,
       changedAt: row.changedAt,
       total: row.entity === 'order' && row.content.mapped ? String(orderTotal(row.content.record.items)) : null,
+      currency: row.entity === 'order' ? (row.currency ?? null) : null,
       parked: parked?.reason ?? null,
       supersedes,
       skippedLines,

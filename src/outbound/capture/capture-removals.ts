@@ -135,7 +135,16 @@ async function removePage(
 
 function asTouched(entity: Entity, planned: PlannedRemoval): TouchedRecord {
   const { because } = planned;
-  const common = { entity, because, changedAt: null, customerKey: null, total: null, skippedLines: 0, fields: [] };
+  const common = {
+    entity,
+    because,
+    changedAt: null,
+    customerKey: null,
+    total: null,
+    currency: null,
+    skippedLines: 0,
+    fields: [],
+  };
   if ('withdraws' in planned) {
     const { sourceKey, number, withdraws: supersedes } = planned;
     return { ...common, sourceKey, number, operation: 'withdraw', counts: null, parked: null, supersedes };
