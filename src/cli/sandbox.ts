@@ -39,7 +39,6 @@ async function runSandbox(options: SandboxOptions): Promise<void> {
   const { port, limit, delayMs, keyLifetimeHours, invoiceChanges, customers } = options;
   // Only this command and the demo need it; the others start faster without.
   const { startSandbox } = await import('../lab/sandbox/start-sandbox.js');
-  const stop = stopSignal();
   const sandbox = await startSandbox({
     port,
     keyLifetimeMs: keyLifetimeHours * 3_600_000,
@@ -50,7 +49,12 @@ async function runSandbox(options: SandboxOptions): Promise<void> {
       webhooks: webhooksOf(options),
       customers: customers === undefined ? undefined : readCustomers(customers),
     }),
+  }).catch((error: NodeJS.ErrnoException) => {
+    if (!/^(EADDRINUSE|EACCES|ERR_SOCKET_BAD_PORT)$/.test(error.code ?? '')) throw error;
+    const what = error.code === 'EADDRINUSE' ? 'Another program listens on' : 'This account can not listen on';
+    throw new UsageError(`${what} port ${port}. Name another one, such as --port 8081.`);
   });
+  const stop = stopSignal();
   const output = new Output(options);
   output.json({ url: sandbox.url, token: 'sandbox-token' });
   output.lines(

@@ -24,7 +24,7 @@ interface StoryInWords {
 }
 
 /** Follows a time that stands as the ERP's changedAt column says it: Waybill keeps it so, to read on from there. */
-export const inErpTime = '(as changedAt says, a TIMESTAMP in UTC)';
+export const inErpTime = '(as changedAt writes it: local time, or UTC where the database keeps instants)';
 
 /** Where a record is, why, and what can be done. Pure. */
 export function describeStory(story: RecordStory, context: StoryContext): StoryInWords {

@@ -63,7 +63,7 @@ describe('waybill status', () => {
         /Last pull +.*: unproven: the list changed; 6 pages in 3 readings, 100 invoices; 4 that were not met stay listed, .*; 2 make no sense .*; 0 unpaid now/,
       );
       expect(stdout).to.match(
-        /Orders read +changes up to 2026-11-03 09:15:00 \(as changedAt says, a TIMESTAMP in UTC\); everything: \d{4}/,
+        /Orders read +changes up to 2026-11-03 09:15:00 \(as changedAt writes it: local time, or UTC where the database keeps instants\); everything: \d{4}/,
       );
       expect(stdout)
         .to.match(/│ delivered +│ 0 +│ 1 +│/)

@@ -91,8 +91,19 @@ describe('answers that no well-made server gives', () => {
     const read = await client.read(page(), { gate: async () => null });
     expect(read).to.deep.include({ status: 200 });
     expect(read.verdict).to.include({ kind: 'in_doubt' });
-    expect('reason' in read.verdict && read.verdict.reason).to.contain("the answer's body broke off");
+    expect('reason' in read.verdict && read.verdict.reason).to.equal(
+      "HTTP 200: the answer's body broke off: it is larger than service.maxResponseBytes",
+    );
     expect(read.durationMs).to.be.below(4_000);
+  });
+
+  it('says that the deadline passed while a body came drop by drop', async () => {
+    const { url } = await serve((socket) => void socket.write(head('200 OK', 'Content-Length: 10')));
+    const read = await clients.at(url, { deadlineSeconds: 0.5 }).read(page(), { gate: async () => null });
+    expect(read.verdict).to.deep.equal({
+      kind: 'in_doubt',
+      reason: "HTTP 200: the answer's body broke off: the deadline passed",
+    });
   });
 
   it('took as long as it took, also when the clock is set back meanwhile', async () => {

@@ -58,7 +58,7 @@ export function exchangeOfError(error: AxiosError, neverConnected = false): Wire
       kind: 'cut_off',
       status: error.response.status,
       headers: plainHeaders(error.response.headers),
-      reason: `the answer's body broke off: ${reason}`,
+      reason: `the answer's body broke off: ${whyCutOff(error, code) ?? reason}`,
     };
   // Before the tunnel was open.
   if (code === 'WAYBILL_PROXY_REFUSAL') {
@@ -80,6 +80,13 @@ export function exchangeOfError(error: AxiosError, neverConnected = false): Wire
   if (code === 'ERR_CANCELED' || code === 'ECONNABORTED' || code === 'ETIMEDOUT')
     return { kind: 'timeout', reason: 'no complete answer within the deadline' };
   return { kind: 'broken', reason };
+}
+
+/** In our words, where the driver's would not tell which setting counts. */
+function whyCutOff({ message }: AxiosError, code: string): string | null {
+  if (code === 'ERR_CANCELED') return 'the deadline passed';
+  const isTooLarge = code === 'WAYBILL_BODY_TOO_LARGE' || message.startsWith('maxContentLength');
+  return isTooLarge ? 'it is larger than service.maxResponseBytes' : null;
 }
 
 /** The driver's words, without the request (its headers hold the token). */
