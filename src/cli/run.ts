@@ -7,6 +7,7 @@ import { write, writeError } from './terminal/streams.js';
 
 /** Every command, new each time: a command keeps the options that it parsed. */
 const commands: Record<string, () => Promise<Command>> = {
+  init: async () => (await import('./setup/init.js')).initCommand(),
   daemon: async () => (await import('./daemon.js')).daemonCommand(),
   sync: async () => (await import('./sync.js')).syncCommand(),
   resync: async () => (await import('./sync.js')).resyncCommand(),

@@ -170,16 +170,19 @@ export interface ValueCount {
   count: number;
 }
 
-/** The most frequent values of an expression over a table, each with how often it is there among the rows looked at. */
+/**
+ * The most frequent values of an expression, each with how often it is there among the rows looked at.
+ * @param from a table, or a query in brackets with a name
+ */
 export async function countValues(
   snapshot: ErpSnapshot,
-  table: CatalogueTable,
+  from: Sql,
   expression: Sql,
   { limit = 30 }: { limit?: number } = {},
 ): Promise<ValueCount[]> {
-  const some = sql`SELECT ${expression} AS v FROM ${rawSql(tableSql(snapshot.dialect, table))} LIMIT ${number(ROWS_LOOKED_AT)}`;
-  const statement = sql`SELECT v, COUNT(*) AS n FROM (${some}) q GROUP BY v ORDER BY COUNT(*) DESC LIMIT ${number(limit)}`;
-  const { rows } = await snapshot.query(statement, `count the values in ${nameOf(table)}`);
+  const some = sql`SELECT ${expression} AS v FROM ${from} LIMIT ${number(ROWS_LOOKED_AT)}`;
+  const statement = sql`SELECT v, COUNT(*) AS n FROM (${some}) s GROUP BY v ORDER BY COUNT(*) DESC LIMIT ${number(limit)}`;
+  const { rows } = await snapshot.query(statement, 'count values');
   return rows.map(({ v, n }) => ({ value: v?.slice(0, LONGEST_SAMPLE) ?? null, count: Number(n) }));
 }
 

@@ -1,5 +1,13 @@
 import { expect } from 'chai';
-import { type Catalogue, countRows, countValues, nameOf, readCatalogue, sampleRows } from '../../src/erp/catalogue.js';
+import {
+  type Catalogue,
+  countRows,
+  countValues,
+  nameOf,
+  readCatalogue,
+  sampleRows,
+  tableSql,
+} from '../../src/erp/catalogue.js';
 import { erpDatabase } from '../../src/erp/dialects/erp-kinds.js';
 import type { ErpSnapshot } from '../../src/erp/erp-database.js';
 import { rawSql } from '../../src/erp/sql.js';
@@ -89,7 +97,7 @@ function catalogueContract(lab: ErpLab, write: (statement: string) => string = (
       const order = tableIn(catalogue, 'Sales Order');
       expect(await countRows(snapshot, order)).to.equal(3);
       expect(await countRows(snapshot, order, 2)).to.equal(2);
-      expect(await countValues(snapshot, order, rawSql('status'))).to.deep.equal([
+      expect(await countValues(snapshot, rawSql(tableSql(snapshot.dialect, order)), rawSql('status'))).to.deep.equal([
         { value: 'open', count: 2 },
         { value: null, count: 1 },
       ]);

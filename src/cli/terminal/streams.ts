@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { createInterface } from 'node:readline/promises';
-import type { Writable } from 'node:stream';
+import { Writable } from 'node:stream';
 import { harmless, harmlessLine, redact } from '../../model/redact.js';
 import { FileError, reasonOf } from '../../store/whole-file.js';
 
@@ -81,5 +81,18 @@ export async function ask(question: string): Promise<string> {
     return (await terminal.question(`${harmlessLine(redact(question, secrets))} `)).trim();
   } finally {
     terminal.close();
+  }
+}
+
+/** Asks for a secret: what is typed is not shown. */
+export async function askSecret(question: string): Promise<string> {
+  process.stderr.write(`${harmlessLine(question)} `);
+  const silent = new Writable({ write: (_chunk, _encoding, done) => done() });
+  const terminal = createInterface({ input: process.stdin, output: silent, terminal: true });
+  try {
+    return await terminal.question('');
+  } finally {
+    terminal.close();
+    process.stderr.write('\n');
   }
 }

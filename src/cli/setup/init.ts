@@ -1,0 +1,195 @@
+import { randomBytes } from 'node:crypto';
+import { type Command, Option } from 'commander';
+import type { GivenColumns } from '../../operator/setup/init/draft-unknown.js';
+import { type Proposal, propose } from '../../operator/setup/init/init.js';
+import { InitError, Interview, type Question } from '../../operator/setup/init/interview.js';
+import { presetNames } from '../../operator/setup/init/presets/presets.js';
+import { type ColumnRole, columnRoles } from '../../operator/setup/init/words.js';
+import {
+  allOptions,
+  type CommonOptions,
+  exitCode,
+  jsonCommand,
+  positiveInteger,
+  repeatable,
+  UsageError,
+} from '../command.js';
+import { Output } from '../terminal/output.js';
+import { ask } from '../terminal/streams.js';
+import {
+  configurationPlace,
+  type GivenPlaces,
+  settingsChecker,
+  settlePlaces,
+  writeConfiguration,
+} from './init-files.js';
+
+type InitOptions = CommonOptions &
+  GivenPlaces & { yes?: boolean; preset?: string; column?: string[] } & Record<string, unknown>;
+
+/** Flags that answer a question each, and what they say in the help. */
+const answers: readonly (readonly [flag: string, description: string])[] = [
+  ['--orders-table <table>', 'the table of the sales orders, where the schema is an unknown one'],
+  ['--lines-table <table>', 'the table of their lines'],
+  ['--customers-table <table>', 'the table of the customers'],
+  ['--time-zone <zone>', 'time zone of the dates in the ERP, such as Europe/Berlin'],
+  ['--company <value>', 'only the orders of this company, where the database serves several'],
+  ['--currency <code>', 'only the orders in this currency, such as EUR'],
+  ['--status <values>', 'the states of the orders that may be sent, with commas between them; or all'],
+  ['--pending <condition>', 'the same as an SQL condition on the columns of the orders query; or all'],
+  ['--start-from <date>', 'older orders are never sent; or all'],
+  ['--text-lines <sku>', 'the SKU for lines without one; or skip'],
+  ['--installation <name>', 'a name for this installation, which no other has'],
+];
+
+export function initCommand(): Command {
+  const command = jsonCommand(
+    'init',
+    'Look at an ERP database, ask what it does not say, and write config/local.yaml. It writes nothing into the ERP, and over no configuration.',
+    'waybill init --type mysql --database dolibarr --user waybill_reader --time-zone Europe/Berlin --start-from 2026-01-01 --yes',
+  )
+    .addOption(new Option('--type <type>', 'kind of database').choices(['mysql', 'postgres', 'sqlite']))
+    .option('--host <host>', 'server of the ERP database (default: 127.0.0.1)')
+    .option('--port <n>', 'its port', positiveInteger)
+    .option('--database <name>', 'name of the ERP database')
+    .option('--user <name>', 'an account that may only read')
+    .option('--password-file <file>', 'file that holds its password (else $WAYBILL_ERP_PASSWORD, else it is asked for)')
+    .option('--file <file>', 'the ERP, where it is a SQLite file')
+    .addOption(new Option('--tls <mode>', 'secure connection to the server').choices(['required', 'off']))
+    .option('--tls-ca-file <file>', 'certificates of the authorities to trust for it')
+    .addOption(
+      new Option('--preset <name>', 'take the ERP for this one; none: as one that is not known').choices([
+        ...presetNames,
+        'none',
+      ]),
+    )
+    .addOption(repeatable('--column <role=column>', `the column for a role: ${columnRoles.join(', ')}`));
+  for (const [flag, description] of answers) command.option(flag, description);
+  return command
+    .option('--service-url <url>', 'address of the service (default: that of `waybill sandbox`)')
+    .option('--token-file <file>', 'file that holds its token (else $WAYBILL_SERVICE_TOKEN, else it is asked for)')
+    .option('--key-lifetime-hours <n>', 'how long the service remembers an idempotency key', positiveInteger)
+    .option('--yes', 'ask nothing: write what is certain, or say which questions are open')
+    .action((_options, self: Command) => init(allOptions<InitOptions>(self)));
+}
+
+async function init(options: InitOptions): Promise<void> {
+  const output = new Output(options);
+  if (!options.yes && !process.stdin.isTTY)
+    throw new UsageError('There is no terminal to ask on: give the answers as flags, and --yes.');
+  const place = configurationPlace(options.config);
+  const given = new Map(
+    Object.entries(options).flatMap(([name, value]) =>
+      typeof value === 'string' || typeof value === 'number' ? [[kebab(name), `${value}`]] : [],
+    ),
+  );
+  const interview = new Interview(given, options.yes ? null : (question) => askOn(output, question));
+  try {
+    const places = await settlePlaces(interview, options);
+    const proposal =
+      places &&
+      (await propose({
+        interview,
+        places: places.settings,
+        given: columnsOf(options.column ?? []),
+        preset: options.preset,
+        settingsOf: settingsChecker(places),
+        suggestedName: `${places.name}-${randomBytes(3).toString('hex')}`,
+      }));
+    if (!places || !proposal) {
+      showOpen(output, interview);
+      return;
+    }
+    show(output, interview, proposal);
+    if (!options.yes && !/^(y(es)?)?$/i.test(await ask(`Write ${place.file}? [Y/n]`))) {
+      output.line('Nothing was written.');
+      process.exitCode = exitCode.failed;
+      return;
+    }
+    const files = await writeConfiguration(place, places, proposal);
+    showWritten(output, interview, proposal, files);
+    process.exitCode = proposal.trial.mapped === 0 ? exitCode.waitsForPerson : exitCode.done;
+  } catch (error) {
+    throw error instanceof InitError ? new UsageError(error.message) : error;
+  }
+}
+
+const kebab = (name: string) => name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+
+/** @throws UsageError */
+function columnsOf(given: readonly string[]): GivenColumns {
+  return Object.fromEntries(
+    given.map((text) => {
+      const [, role = '', column = ''] = /^([a-zA-Z.]+)=(.+)$/.exec(text) ?? [];
+      if (!columnRoles.includes(role as ColumnRole))
+        throw new UsageError(`--column ${text}: write ROLE=COLUMN; the roles are ${columnRoles.join(', ')}.`);
+      return [role, column];
+    }),
+  );
+}
+
+async function askOn(output: Output, { text, choices = [], suggestion }: Question): Promise<string> {
+  output.lines(...choices.map(({ value, note }) => `  ${value}${note ? `: ${note}` : ''}`));
+  return ask(suggestion === undefined ? text : `${text} [${suggestion}]`);
+}
+
+/** What stays open, each with the flag that answers it. */
+function showOpen(output: Output, { open, settled }: Interview): void {
+  output.json({ written: false, open, settled });
+  output.line(`Nothing was written: ${open.length === 1 ? 'one question is' : `${open.length} questions are`} open.`);
+  for (const { name, text, choices = [] } of open) {
+    output.line(`--${name}: ${text}`);
+    output.lines(...choices.map(({ value, note }) => `    ${value}${note ? `: ${note}` : ''}`));
+  }
+  process.exitCode = exitCode.usage;
+}
+
+function show(output: Output, { settled }: Interview, { draft, trial }: Proposal): void {
+  output.line(`These are the tables of ${draft.title}.`);
+  output.rows(
+    12,
+    settled.map(({ name, value, reason }) => [name, `${value} (${reason})`]),
+  );
+  output.line();
+  for (const { order, customer } of trial.samples) {
+    if (customer?.content.mapped)
+      output.line(`customer ${customer.sourceKey}: ${JSON.stringify(customer.content.record)}`);
+    if (order.content.mapped) output.line(`order ${order.sourceKey}: ${JSON.stringify(order.content.record)}`);
+  }
+  const { orders, mapped, compared, agreeing, reasons } = trial;
+  output.lines(
+    orders === 0
+      ? 'No order fits these answers. `waybill sync capture --dry-run` says how many there are once that changes.'
+      : `Of the first ${orders} orders ${mapped} can be sent; ${agreeing} of ${compared} come to their own total.`,
+    ...reasons.map((reason) => `  needs a person: ${reason}`),
+    '',
+  );
+}
+
+function showWritten(
+  output: Output,
+  { settled }: Interview,
+  { draft, trial, grants }: Proposal,
+  files: readonly string[],
+): void {
+  const { orders, mapped, compared, agreeing, reasons } = trial;
+  const samples = trial.samples.map(({ order, customer }) => ({
+    customer: customer?.content.mapped ? customer.content.record : null,
+    order: order.content.mapped ? order.content.record : null,
+  }));
+  output.json({
+    written: true,
+    files,
+    erp: draft.title,
+    settled,
+    trial: { orders, mapped, compared, agreeing, reasons },
+    samples,
+    grants,
+  });
+  output.lines(
+    `Written: ${files.join(', ')}`,
+    ...(grants.length > 0 ? ['', 'For an account that can only read:', ...grants.map((grant) => `  ${grant}`)] : []),
+    '',
+    'Look at it: waybill sync capture --dry-run',
+  );
+}

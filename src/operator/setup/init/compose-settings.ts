@@ -1,0 +1,171 @@
+import { Document, isMap, isScalar, Scalar, visit } from 'yaml';
+import type { ErpDialect } from '../../../erp/erp-database.js';
+import type { Answers, Draft } from './draft.js';
+
+/** Where the ERP and the service are, as the settings say it: without secrets, with the files that hold them. */
+export interface Places {
+  erp: Readonly<Record<string, unknown>>;
+  service: Readonly<Record<string, unknown>>;
+}
+
+type Tree = Record<string, unknown>;
+
+/** How often everything is read where no column says what changed. */
+const SWEEP_MINUTES_WITHOUT_CHANGES = 15;
+
+/** The settings, as they stand in the file. Pure. */
+export function composeSettings(draft: Draft, answers: Answers, { erp, service }: Places): Tree {
+  const { customers, orders, lines } = draft;
+  const one = (columns: readonly string[]) => (columns.length === 1 ? columns[0] : columns);
+  const some = (tree: Tree) => Object.fromEntries(Object.entries(tree).filter(([, value]) => value !== undefined));
+  return {
+    installation: answers.installation,
+    erp: { ...erp, timeZone: answers.timeZone },
+    customers: some({
+      send: 'referenced',
+      query: customers.query,
+      key: one(customers.key),
+      changedAt: customers.changedAt,
+      fields: customers.fields,
+    }),
+    orders: some({
+      query: orders.query,
+      key: one(orders.key),
+      changedAt: orders.changedAt,
+      pending: answers.pending ?? undefined,
+      cancelled: orders.cancelled,
+      onCancelled: orders.cancelled && 'nothing',
+      startFrom: startFrom(orders.startColumn, answers.startFrom),
+      customerKey: one(orders.customerKey),
+      number: orders.number,
+      total: orders.total,
+      fields: Object.keys(orders.fields).length > 0 ? orders.fields : undefined,
+      lines: some({
+        query: lines.query,
+        orderKey: one(lines.orderKey),
+        sortBy: one(lines.sortBy),
+        fields: lines.fields,
+        amount: lines.amount,
+        text: answers.textLines ?? undefined,
+      }),
+    }),
+    amounts: { currency: answers.currency },
+    ...(orders.changedAt === undefined && { capture: { sweepMinutes: SWEEP_MINUTES_WITHOUT_CHANGES } }),
+    service,
+    store: { type: 'sqlite' },
+    schedule: { timeZone: answers.timeZone },
+  };
+}
+
+function startFrom(column: string, from: string): unknown {
+  if (from === 'all') return 'all';
+  return { column, from: /^\d{5,}$/.test(from) ? Number(from) : from };
+}
+
+/** A condition that is true for each of these together. */
+export function allConditions(conditions: readonly (string | null | undefined)[]): string | null {
+  const given = conditions.filter((one) => one !== null && one !== undefined && one !== '');
+  if (given.length < 2) return given[0] ?? null;
+  return given.map((one) => (/\bOR\b/i.test(one ?? '') ? `(${one})` : one)).join(' AND ');
+}
+
+/** `column IN (…)`, with the values as this database writes them. */
+export function isOneOf(dialect: ErpDialect, column: string, values: readonly string[], isNumber: boolean): string {
+  const escaped = (text: string) => (dialect.backslashEscapes ? text.replaceAll('\\', '\\\\') : text);
+  const literal = (text: string) => (isNumber ? text : `'${escaped(text).replaceAll("'", "''")}'`);
+  // A plain name is easier to read, and means the same in capital letters only on MySQL and SQLite.
+  const name = /^[a-z_][a-z0-9_]*$/.test(column) ? column : dialect.quoteIdentifier(column);
+  const [only] = values;
+  return values.length === 1 ? `${name} = ${literal(only ?? '')}` : `${name} IN (${values.map(literal).join(', ')})`;
+}
+
+const general: Readonly<Record<string, string>> = {
+  installation:
+    'The name of this installation. Every idempotency key is made from it: never change it, never use it twice.',
+  erp: '---- Where the records come from ----',
+  'erp.user': 'An account that can only read: the GRANTs stand at the end of this file.',
+  'erp.passwordFile': 'The password, and nothing else, in a file of its own.',
+  'erp.timeZone': 'Of the dates and times in the ERP.',
+  'customers.send': 'The customers of the orders that are sent; or: all, none',
+  'customers.fields': 'Field of the service: column of the query.',
+  'orders.pending': 'Which orders may be sent.',
+  'orders.cancelled': 'An order that is cancelled before it was sent is never sent.',
+  'orders.onCancelled':
+    'What was sent and is then cancelled stays at the service; or: delete, {patch: {status: cancelled}}',
+  'orders.startFrom': 'Older orders are never sent, not even when somebody edits them.',
+  'orders.number': 'Goes into `note`, so that people find the order again.',
+  'orders.total': "An order whose lines don't add up to it waits, then needs a person.",
+  'orders.lines.text':
+    'Lines without a SKU: skip leaves out those without a price; {sku: TEXT} sends all under that SKU.',
+  amounts: '19.99 is sent as 1999 where the currency has two decimals; 19.999 needs a person (rounding: half-up).',
+  capture: 'How often everything is read, because nothing says what changed.',
+  service: '---- Where they go ----',
+  'service.environment': 'production delivers only after `waybill go-live`',
+  'service.tokenFile':
+    'The bearer token, and nothing else, in a file of its own. Other credentials: docs/credentials.md',
+  'service.idempotency':
+    'How long the service remembers an idempotency key: ask its operator. Too long a guess makes second records.',
+  store: '---- What Waybill keeps ----',
+};
+
+/** The settings as a commented file. Pure. @param head lines above everything; @param tail lines below */
+export function composeYaml(
+  settings: Tree,
+  draft: Pick<Draft, 'comments'>,
+  head: readonly string[],
+  tail: readonly string[],
+): string {
+  const document = new Document(settings);
+  visit(document, {
+    Scalar(_, node) {
+      // A query keeps its lines.
+      if (typeof node.value === 'string' && node.value.includes('\n')) node.type = Scalar.BLOCK_LITERAL;
+    },
+  });
+  const comment = (words: string) =>
+    wrapped(words)
+      .map((line) => ` ${line}`)
+      .join('\n');
+  for (const [path, words] of Object.entries({ ...general, ...joined(general, draft.comments) })) {
+    const segments = path.split('.');
+    const parent = segments.length === 1 ? document.contents : document.getIn(segments.slice(0, -1));
+    const pair = isMap(parent)
+      ? parent.items.find(({ key }) => isScalar(key) && key.value === segments.at(-1))
+      : undefined;
+    if (!isScalar(pair?.key)) continue;
+    pair.key.commentBefore = comment(words);
+    if (segments.length === 1) pair.key.spaceBefore = true;
+  }
+  document.commentBefore = head
+    .flatMap(wrapped)
+    .map((line) => ` ${line}`)
+    .join('\n');
+  if (tail.length > 0) document.comment = tail.map((line) => ` ${line}`).join('\n');
+  return document.toString({ lineWidth: 0, flowCollectionPadding: false });
+}
+
+/** What the schema adds stands below what is always true. */
+function joined(
+  base: Readonly<Record<string, string>>,
+  added: Readonly<Record<string, string>>,
+): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(added).map(([path, words]) => [path, base[path] === undefined ? words : `${base[path]}\n${words}`]),
+  );
+}
+
+const COMMENT_WIDTH = 110;
+
+function wrapped(words: string): string[] {
+  return words.split('\n').flatMap((line) => {
+    const lines: string[] = [];
+    let current = '';
+    for (const word of line.split(' ')) {
+      if (current !== '' && current.length + word.length + 1 > COMMENT_WIDTH) {
+        lines.push(current);
+        current = word;
+      } else current = current === '' ? word : `${current} ${word}`;
+    }
+    return [...lines, current];
+  });
+}

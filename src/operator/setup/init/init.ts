@@ -1,0 +1,105 @@
+import { readCatalogue } from '../../../erp/catalogue.js';
+import { dialectOf, erpDatabase } from '../../../erp/dialects/erp-kinds.js';
+import type { ErpSource } from '../../../erp/erp-reader.js';
+import { composeSettings, type Places } from './compose-settings.js';
+import type { Answers, Draft } from './draft.js';
+import type { GivenColumns } from './draft-unknown.js';
+import { findMapping } from './find-mapping.js';
+import { InitError, type Interview } from './interview.js';
+import { orderFacts } from './order-facts.js';
+import { knownErp } from './presets/presets.js';
+import { settleAnswers } from './settle-answers.js';
+import { type Trial, tryMapping } from './trial.js';
+
+export interface InitRequest {
+  interview: Interview;
+  places: Places;
+  /** The columns that a person named. */
+  given: GivenColumns;
+  /** A preset by name; `none`: read the schema as an unknown one. */
+  preset: string | undefined;
+  /** Checks settings as a configuration is checked; the password of the ERP is added. */
+  settingsOf(tree: unknown): ErpSource;
+  suggestedName: string;
+}
+
+export interface Proposal {
+  draft: Draft;
+  /** As they stand in the file. */
+  settings: Record<string, unknown>;
+  /** What some real orders become with it. */
+  trial: Trial;
+  grants: string[];
+}
+
+/** As many orders are added up before the money counts as understood. */
+const TRIED = 300;
+
+/** Answers that let every order through. */
+const everything: Answers = {
+  installation: 'trial',
+  timeZone: 'UTC',
+  currency: 'EUR',
+  pending: null,
+  startFrom: 'all',
+  textLines: null,
+};
+
+/** Works out a configuration for an ERP. Reads, and writes nothing. Null: a question stays open. */
+export async function propose(request: InitRequest): Promise<Proposal | null> {
+  const { interview, places, settingsOf } = request;
+  const sourceOf = (draft: Draft, answers: Answers) => settingsOf(composeSettings(draft, answers, places));
+  const type = places.erp.type as ErpSource['erp']['type'];
+  const dialect = dialectOf(type);
+  const database = erpDatabase(settingsOf(placeholder(places)).erp);
+  try {
+    const catalogue = await database.snapshot(readCatalogue);
+    if (catalogue.tables.length === 0)
+      throw new InitError(`${database.identity()} has no tables, or none that this account may read.`);
+    const isUnknown = request.preset === 'none' || Object.keys(request.given).length > 0;
+    const known = isUnknown ? null : knownErp(catalogue, dialect, request.preset);
+    if (known === null && request.preset !== undefined && request.preset !== 'none')
+      throw new InitError(
+        `These are not the tables of ${request.preset}. Leave --preset out: the tables are looked at then.`,
+      );
+    const tryDraft = (draft: Draft) => tryMapping(database, sourceOf(draft, everything), TRIED);
+    const found = known ?? (await findMapping(database, catalogue, dialect, interview, request.given, tryDraft));
+    if (found === null) return null;
+    const draft = known === null ? found : await withTrueTotal(known, tryDraft);
+    const facts = await orderFacts(database, draft);
+    const answers = await settleAnswers(interview, draft, facts, dialect, request.suggestedName);
+    if (answers === null) return null;
+    const settings = composeSettings(draft, answers, places);
+    const trial = await tryMapping(database, settingsOf(settings), TRIED);
+    if (trial.error !== null) throw trial.error;
+    const { user = '', database: name = '' } = places.erp as { user?: string; database?: string };
+    const grants = dialect.account?.grantReading(draft.tables, user, '%', name) ?? [];
+    return { draft, settings, trial, grants };
+  } finally {
+    await database.close();
+  }
+}
+
+/** The total of an order is a check only where it is the sum of the lines. */
+async function withTrueTotal(draft: Draft, tryDraft: (draft: Draft) => Promise<Trial>): Promise<Draft> {
+  if (!draft.orders.totalMayDiffer) return draft;
+  const { error, compared, agreeing } = await tryDraft(draft);
+  if (error !== null) throw error;
+  if (agreeing === compared) return draft;
+  const { total, ...orders } = draft.orders;
+  const comment = `${total} is no setting here: it is not the sum of the lines in ${compared - agreeing} of ${compared} orders.`;
+  return { ...draft, orders, comments: { ...draft.comments, 'orders.number': comment } };
+}
+
+/** Enough for a connection: what is read is not known yet. */
+function placeholder({ erp, service }: Places): unknown {
+  const query = 'SELECT 1 AS id';
+  return {
+    ...{ installation: 'trial', erp: { ...erp, timeZone: 'UTC' }, service, amounts: { currency: 'EUR' } },
+    customers: { send: 'none' },
+    orders: {
+      ...{ query, key: 'id', startFrom: 'all', fields: { customer_code: 'id' } },
+      lines: { query, orderKey: 'id', sortBy: 'id', fields: { sku: 'id', qty: 'id', price: 'id' } },
+    },
+  };
+}

@@ -1,0 +1,62 @@
+import { countValues, type ValueCount } from '../../../erp/catalogue.js';
+import type { ErpDatabase, ErpSnapshot } from '../../../erp/erp-database.js';
+import { fromQuery } from '../../../erp/query-source.js';
+import { joinSql, rawSql, type Sql, sql } from '../../../erp/sql.js';
+import type { Draft } from './draft.js';
+
+/** What the orders of an ERP hold where somebody has to choose: each value with how often it is there. */
+export interface OrderFacts {
+  statuses: ValueCount[];
+  currencies: ValueCount[];
+  companies: ValueCount[];
+  years: ValueCount[];
+  /** Whether the status, the company and the start are numbers. */
+  isNumber: { status: boolean; company: boolean; start: boolean };
+  /** Lines without a SKU: those with an amount, and those without. */
+  linesWithoutSku: { priced: number; texts: number };
+}
+
+/** Asks in one snapshot, over the queries of the draft. */
+export async function orderFacts(database: ErpDatabase, { orders, lines }: Draft): Promise<OrderFacts> {
+  return database.snapshot(async (snapshot) => {
+    const columns = (
+      await snapshot.query(sql`SELECT q.* ${fromQuery(orders)} WHERE 1=0`, 'look at the columns of the orders')
+    ).columns;
+    const kindOf = (name: string | undefined) => columns.find((column) => column.name === name)?.kind;
+    const from = sql`(${rawSql(`\n${orders.query}\n`)}) q`;
+    const name = (column: string) => rawSql(`q.${snapshot.dialect.quoteIdentifier(column)}`);
+    const count = async (column: string | undefined, expression = (value: Sql) => value) =>
+      column === undefined ? [] : countValues(snapshot, from, expression(name(column)));
+    const years = await count(orders.startColumn, (value) => sql`SUBSTR(CAST(${value} AS CHAR(10)), 1, 4)`);
+    const isNumber = (column: string | undefined) => kindOf(column) === 'number';
+    return {
+      statuses: await count(orders.status),
+      currencies: await count(orders.currency),
+      companies: await count(orders.company),
+      // A key is no date.
+      years: years.every(({ value }) => value === null || /^(19|20|00|10)\d\d$/.test(value)) ? years : [],
+      isNumber: {
+        status: isNumber(orders.status),
+        company: isNumber(orders.company),
+        start: isNumber(orders.startColumn),
+      },
+      linesWithoutSku: await countLinesWithoutSku(snapshot, lines),
+    };
+  });
+}
+
+async function countLinesWithoutSku(snapshot: ErpSnapshot, lines: Draft['lines']) {
+  const column = (name: unknown) => rawSql(`q.${snapshot.dialect.quoteIdentifier(String(name))}`);
+  const money = [lines.amount, lines.fields.price].filter((one) => one !== undefined);
+  const isNothing = joinSql(
+    money.map((one) => sql`COALESCE(${column(one)}, 0) = 0`),
+    ' AND ',
+  );
+  const sku = column(lines.fields.sku);
+  const { rows } = await snapshot.query(
+    sql`SELECT SUM(CASE WHEN ${isNothing} THEN 1 ELSE 0 END) AS texts, COUNT(*) AS n ${fromQuery(lines)} WHERE ${sku} IS NULL`,
+    'count lines without a SKU',
+  );
+  const texts = Number(rows[0]?.texts ?? 0);
+  return { texts, priced: Number(rows[0]?.n ?? 0) - texts };
+}

@@ -1,0 +1,51 @@
+import { type Catalogue, type CatalogueTable, tableSql } from '../../../../erp/catalogue.js';
+import type { ErpDialect } from '../../../../erp/erp-database.js';
+import type { Draft } from '../draft.js';
+
+/** The schema of an ERP that is known by name: facts about it, in the words of the mapping. */
+export interface Preset {
+  name: string;
+  title: string;
+  /** It is this ERP if all of these tables are there, each with these columns. */
+  signature: Readonly<Record<string, readonly string[]>>;
+  /** What stands before the names of all tables, where the ERP lets its administrator choose. */
+  prefix?: RegExp;
+  draft(tables: PresetTables): Draft;
+}
+
+/** The tables of a recognised ERP: versions differ in what they have. */
+export interface PresetTables {
+  /** A table as a statement names it. */
+  sql(name: string): string;
+  has(name: string, column?: string): boolean;
+  /** Those of them that are there, for the grants. */
+  only(...names: string[]): CatalogueTable[];
+}
+
+export function presetTables({ tables }: Catalogue, dialect: ErpDialect, prefix: string): PresetTables {
+  const find = (name: string) => tables.find((table) => table.name === prefix + name);
+  return {
+    sql: (name) => tableSql(dialect, find(name) ?? { schema: null, isInPath: true, name: prefix + name }),
+    has: (name, column) => {
+      const table = find(name);
+      return table !== undefined && (column === undefined || table.columns.some((one) => one.name === column));
+    },
+    only: (...names) => names.flatMap((name) => find(name) ?? []),
+  };
+}
+
+/** The prefix under which a preset's tables are there, the one that most tables have if there are several; null: not at all. */
+export function recognise(preset: Preset, { tables }: Catalogue): string | null {
+  const [first = ''] = Object.keys(preset.signature);
+  const prefixes = tables
+    .filter(({ name }) => name.endsWith(first))
+    .map(({ name }) => name.slice(0, name.length - first.length))
+    .filter((prefix) => prefix === '' || preset.prefix?.test(prefix));
+  const fits = (prefix: string) =>
+    Object.entries(preset.signature).every(([name, columns]) => {
+      const table = tables.find((one) => one.name === prefix + name);
+      return table !== undefined && columns.every((column) => table.columns.some((one) => one.name === column));
+    });
+  const count = (prefix: string) => tables.filter(({ name }) => name.startsWith(prefix)).length;
+  return prefixes.filter(fits).sort((a, b) => count(b) - count(a))[0] ?? null;
+}

@@ -1,0 +1,149 @@
+import type { ValueCount } from '../../../erp/catalogue.js';
+import type { ErpDialect } from '../../../erp/erp-database.js';
+import { allConditions, isOneOf } from './compose-settings.js';
+import type { Answers, Draft } from './draft.js';
+import type { Choice, Interview } from './interview.js';
+import type { OrderFacts } from './order-facts.js';
+
+const choicesOf = (counts: readonly ValueCount[]): Choice[] =>
+  counts.map(({ value, count }) => ({ value: value ?? 'NULL', note: `${count} orders` }));
+
+/** Asks what neither the schema nor the data says: which orders, in what money, from when on. Null: something stays open. */
+export async function settleAnswers(
+  interview: Interview,
+  draft: Draft,
+  facts: OrderFacts,
+  dialect: ErpDialect,
+  suggestedName: string,
+): Promise<Answers | null> {
+  const timeZone =
+    draft.timeZone === undefined
+      ? await interview.answer(
+          { name: 'time-zone', text: 'In which time zone are the dates of the ERP, such as Europe/Berlin?' },
+          isTimeZone,
+        )
+      : interview.settle('time-zone', draft.timeZone, `${draft.title} keeps times in it`);
+  const company = await companyCondition(interview, draft, facts, dialect);
+  const currency = await currencyOf(interview, facts);
+  const pending = await pendingCondition(interview, draft, facts, dialect);
+  const startFrom = await interview.answer(
+    {
+      name: 'start-from',
+      text: 'From which date on are orders sent (YYYY-MM-DD), or all? Older ones never are.',
+      choices: facts.years.map(({ value, count }) => ({
+        value: value === null ? 'without a date' : `${value}`,
+        note: `${count} orders`,
+      })),
+    },
+    (text) =>
+      text === 'all' || isDate(text) || facts.isNumber.start ? null : 'write a date such as 2026-01-01, or all',
+  );
+  const textLines = await textLinesOf(interview, facts);
+  const installation = await interview.answer(
+    { name: 'installation', text: 'A name for this installation, which no other has?', suggestion: suggestedName },
+    (text) =>
+      /^[A-Za-z0-9][A-Za-z0-9._-]{2,63}$/.test(text)
+        ? null
+        : 'write 3 to 64 letters, digits, dots, dashes or underscores',
+  );
+  if (interview.open.length > 0 || timeZone === null || currency === null || pending === null) return null;
+  if (startFrom === null || installation === null) return null;
+  const own = draft.orders.currency;
+  const isIn = own === undefined ? null : isOneOf(dialect, own, [currency], false);
+  const all = allConditions([pending === 'all' ? null : pending, company, isIn]);
+  return { installation, timeZone, currency, pending: all, startFrom: startsAt(startFrom, facts), textLines };
+}
+
+function isTimeZone(text: string): string | null {
+  try {
+    new Intl.DateTimeFormat('en', { timeZone: text });
+    return null;
+  } catch {
+    return 'no such time zone; write a name such as Europe/Berlin or UTC';
+  }
+}
+
+const isDate = (text: string) => /^\d{4}-\d{2}-\d{2}$/.test(text) && !Number.isNaN(Date.parse(text));
+
+/** A column of numbers holds dates as 20260103, or it is a key. */
+const startsAt = (text: string, { isNumber }: OrderFacts) =>
+  isNumber.start && isDate(text) ? text.replaceAll('-', '') : text;
+
+/** One currency that all orders have is no guess; of several, or where no column holds one, a person chooses. */
+async function currencyOf(interview: Interview, { currencies }: OrderFacts): Promise<string | null> {
+  const codes = currencies.filter(({ value }) => /^[A-Z]{3}$/.test(value ?? ''));
+  const [only, ...others] = codes;
+  if (only?.value && others.length === 0 && codes.length === currencies.length)
+    return interview.settle('currency', only.value, `the only one, in ${only.count} orders`);
+  return interview.answer(
+    {
+      name: 'currency',
+      text:
+        codes.length > 0 ? 'The orders of which currency are sent?' : 'In which currency are the amounts, such as EUR?',
+      choices: choicesOf(currencies),
+    },
+    (text) => (/^[A-Z]{3}$/.test(text) ? null : 'write the three letters of ISO 4217, such as EUR'),
+  );
+}
+
+async function companyCondition(
+  interview: Interview,
+  { orders }: Draft,
+  facts: OrderFacts,
+  dialect: ErpDialect,
+): Promise<string | null> {
+  const { company } = orders;
+  if (company === undefined || (facts.companies.length < 2 && interview.isGiven('company') === undefined)) return null;
+  const answer = await interview.answer(
+    { name: 'company', text: `The orders of which ${company} are sent?`, choices: choicesOf(facts.companies) },
+    (text) => (facts.companies.some(({ value }) => value === text) ? null : `no order has it`),
+  );
+  return answer === null ? null : isOneOf(dialect, company, [answer], facts.isNumber.company);
+}
+
+/** The condition, or `all`. What the codes of a known ERP mean is no guess; those of another one only a person knows. */
+async function pendingCondition(
+  interview: Interview,
+  { title, orders }: Draft,
+  { statuses, isNumber }: OrderFacts,
+  dialect: ErpDialect,
+): Promise<string | null> {
+  const { confirmed, status } = orders;
+  const given = interview.isGiven('pending');
+  if (given !== undefined) return given;
+  if (interview.isGiven('status') === undefined && confirmed !== undefined)
+    return interview.settle('pending', confirmed.condition, `${confirmed.meaning} in ${title}`);
+  if (status === undefined)
+    return interview.answer({
+      name: 'pending',
+      text: 'Which orders may be sent? An SQL condition on the columns of the query, or all.',
+    });
+  const known = new Set(statuses.map(({ value }) => value ?? 'NULL'));
+  const answer = await interview.answer(
+    {
+      name: 'status',
+      text: `Orders with which ${status} may be sent? Several with commas between them, or all.`,
+      choices: choicesOf(statuses),
+    },
+    (text) => {
+      const unknown = text === 'all' ? [] : valuesIn(text).filter((one) => !known.has(one));
+      return unknown.length === 0 ? null : `no order has ${unknown.join(', ')}; there are ${[...known].join(', ')}`;
+    },
+  );
+  if (answer === null || answer === 'all') return answer;
+  return isOneOf(dialect, status, valuesIn(answer), isNumber.status);
+}
+
+const valuesIn = (text: string) => text.split(',').map((one) => one.trim());
+
+/** Without an answer, an order with a priced line that has no SKU is parked: it is shown to a person. */
+async function textLinesOf(interview: Interview, { linesWithoutSku }: OrderFacts): Promise<Answers['textLines']> {
+  const { priced, texts } = linesWithoutSku;
+  if (priced + texts === 0 && interview.isGiven('text-lines') === undefined) return null;
+  const answer = await interview.answer({
+    name: 'text-lines',
+    text: `${priced + texts} lines have no SKU, ${priced} of them a price. A SKU for them, or skip: those without a price are left out, the others need a person.`,
+    suggestion: 'skip',
+  });
+  return answer === null || answer === 'skip' ? 'skip' : { sku: answer };
+}
