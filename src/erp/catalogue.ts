@@ -181,7 +181,7 @@ export async function countValues(
   { limit = 30 }: { limit?: number } = {},
 ): Promise<ValueCount[]> {
   const some = sql`SELECT ${expression} AS v FROM ${from} LIMIT ${number(ROWS_LOOKED_AT)}`;
-  const statement = sql`SELECT v, COUNT(*) AS n FROM (${some}) s GROUP BY v ORDER BY COUNT(*) DESC LIMIT ${number(limit)}`;
+  const statement = sql`SELECT v, COUNT(*) AS n FROM (${some}) s GROUP BY v ORDER BY COUNT(*) DESC, v LIMIT ${number(limit)}`;
   const { rows } = await snapshot.query(statement, 'count values');
   return rows.map(({ v, n }) => ({ value: v?.slice(0, LONGEST_SAMPLE) ?? null, count: Number(n) }));
 }

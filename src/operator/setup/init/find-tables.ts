@@ -106,8 +106,8 @@ const uniqueOf = ({ indexes }: CatalogueTable) =>
 
 function sameColumn(from: CatalogueTable, to: CatalogueTable, key: string): string | null {
   const [target] = to.columns.filter(({ name }) => name === key);
-  const fits = (column: CatalogueColumn) =>
-    column.kind === target?.kind && !from.primaryKey.every((own) => own === column.name);
+  const isOwnKey = (name: string) => from.primaryKey.length === 1 && from.primaryKey[0] === name;
+  const fits = ({ name, kind }: CatalogueColumn) => kind === target?.kind && !isOwnKey(name);
   const stem = stemOf(to.name);
   const isPlain = /^(id|nr|no|code|key|name|number|nummer)$/.test(fold(key));
   const ways: ((name: string) => boolean)[] = [

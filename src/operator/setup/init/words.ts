@@ -36,7 +36,7 @@ export type ColumnRole = keyof typeof columnWords;
 /** From the plainest name to the vaguest. */
 export const columnWords = {
   'customer.code': [
-    /^(customer|cust|kunden?|client|kd|deb(itor|tor)?)(no|nr|num|number|nummer|code|ref)$/,
+    /^(customer|cust|kunden?|client|kd|deb(itor|tor)?|account)(no|nr|num|number|nummer|code|ref)$/,
     /^(code|nummer|number|no|nr|ref)$/,
     /(kundennr|customerno|code|matchcode)/,
   ],

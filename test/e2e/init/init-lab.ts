@@ -1,0 +1,58 @@
+import { readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { run } from '../../../src/cli/run.js';
+import { loadSettings } from '../../../src/config/load-settings.js';
+import type { ErpPage, ReadCustomer, ReadOrder } from '../../../src/erp/erp-reader.js';
+import { openErpReader } from '../../../src/erp/open-erp.js';
+import { type OrderRecord, orderTotal } from '../../../src/model/record.js';
+import { capturingOutput, type Printed } from '../../cli/installation.js';
+
+/** Runs `waybill init --yes` into a folder, without a terminal. */
+export function init(configDir: string, ...flags: readonly string[]): Promise<Printed> {
+  return capturingOutput(() => run(['node', 'waybill', 'init', '--config', configDir, '--yes', ...flags]));
+}
+
+/** As `init`, with `--json`. */
+export async function initJson(configDir: string, ...flags: readonly string[]) {
+  const { code, stdout, stderr } = await init(configDir, ...flags, '--json');
+  expect(stderr).to.equal('');
+  return { code, ...JSON.parse(stdout) };
+}
+
+/** What the configuration that was written makes of the ERP, and that nobody else may read what was written. */
+export async function recordsBy(configDir: string) {
+  const { settings, warnings } = loadSettings({ configDir, env: {} });
+  expect(warnings).to.deep.equal([]);
+  for (const name of ['local.yaml', 'service-token'])
+    expect(statSync(join(configDir, name)).mode & 0o777, name).to.equal(0o600);
+  expect(readFileSync(join(configDir, 'local.yaml'), 'utf8')).not.to.match(/password: |token: /);
+  const reader = openErpReader(settings);
+  try {
+    await reader.check();
+    const orders: ReadOrder[] = [];
+    const customers = new Map<string, ReadCustomer>();
+    for (let after: string[] | null = null, more = true; more; ) {
+      const page: ErpPage<ReadOrder> = await reader.sweep('order', after, 50);
+      orders.push(...page.rows);
+      for (const customer of page.customers) customers.set(customer.sourceKey, customer);
+      more = page.more;
+      after = page.last?.key ?? null;
+    }
+    const records = new Map<string, OrderRecord>();
+    const parked = new Map<string, string>();
+    for (const { sourceKey, content, totals } of orders) {
+      const differs = totals !== null && totals.lines !== totals.header;
+      if (differs) parked.set(sourceKey, `its lines come to ${totals.lines}, its header says ${totals.header}`);
+      else if (content.mapped) records.set(sourceKey, content.record);
+      else parked.set(sourceKey, content.reason);
+    }
+    const totals = Object.fromEntries([...records].map(([key, record]) => [key, Number(orderTotal(record.items))]));
+    const customerRecords = [...customers.values()].map(({ content }) =>
+      content.mapped ? content.record : content.reason,
+    );
+    return { settings, records, parked, totals, customers: customerRecords };
+  } finally {
+    await reader.close();
+  }
+}

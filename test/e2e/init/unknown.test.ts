@@ -1,0 +1,164 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { expect } from 'chai';
+import { openSqlite } from '../../support/sqlite-file.js';
+import { useTempDir } from '../../support/temp-dir.js';
+import { useMariaDb } from '../../support/use-mariadb.js';
+import { usePostgres } from '../../support/use-postgres.js';
+import { init, initJson, recordsBy } from './init-lab.js';
+import { camelCase, german, terse } from './unknown-schemas.js';
+
+describe('waybill init on a schema that it does not know', function () {
+  this.timeout(60_000);
+
+  describe('with German names, on MariaDB', () => {
+    const dir = useTempDir();
+    const erp = useMariaDb();
+    let flags: string[] = [];
+    before(async () => {
+      for (const statement of german) await erp.database.query(statement);
+      const { port, database, user, password } = erp.database;
+      writeFileSync(dir.file('password'), password, { mode: 0o600 });
+      flags = ['--type', 'mysql', '--port', `${port}`, '--database', database, '--user', user];
+      flags.push('--password-file', dir.file('password'), '--time-zone', 'Europe/Berlin');
+    });
+
+    it('names what nobody but a person knows, with the values and how many orders have them', async () => {
+      const { code, written, open } = await initJson(dir.file('open'), ...flags);
+      expect([code, written]).to.deep.equal([2, false]);
+      expect(open.map(({ name }: { name: string }) => name)).to.deep.equal(['status', 'start-from']);
+      expect(open[0].choices).to.deep.equal([
+        { value: 'freigegeben', note: '10 orders' },
+        { value: 'offen', note: '5 orders' },
+        { value: 'storniert', note: '5 orders' },
+      ]);
+      expect(open[1].choices).to.deep.equal([{ value: '2026', note: '20 orders' }]);
+    });
+
+    it('finds tables, columns and the discount that the totals prove, and takes every amount exactly', async () => {
+      const config = dir.file('config');
+      const { code, settled, grants } = await initJson(
+        config,
+        ...flags,
+        '--status',
+        'freigegeben',
+        '--start-from',
+        '2026-01-01',
+      );
+      expect(code).to.equal(0);
+      expect(settled).to.deep.include({
+        name: 'money',
+        value: 'einzelpreis is the price for one, less rabatt_prozent as a percentage',
+        reason: '20 of 20 orders come to their nettobetrag',
+      });
+      expect(grants.join('\n'))
+        .to.match(/`auftrag`.*`auftragsposition`/s)
+        .and.not.to.contain('bestellung');
+      const { records, parked, totals, customers } = await recordsBy(config);
+      const rows = await erp.database.query("SELECT auftrag_id, nettobetrag FROM auftrag WHERE status = 'freigegeben'");
+      expect(parked.size).to.equal(0);
+      expect(totals).to.deep.equal(
+        Object.fromEntries(rows.map((row) => [row.auftrag_id, Math.round(Number(row.nettobetrag) * 100)])),
+      );
+      expect(records.get('6')).to.deep.equal({
+        ...{ customer_code: 'K-1001', note: 'AB-1006' },
+        items: [
+          { sku: 'A-100', qty: 60, price: 10 },
+          { sku: 'A-200', qty: 1, price: 3116 },
+        ],
+      });
+      expect(customers).to.deep.include({
+        ...{ customer_code: 'K-1001', name: 'Müller & Söhne', email: 'info@example.test' },
+        ...{ street: 'Hauptstraße 1', postcode: '10115', city: 'Berlin', country: 'DE' },
+      });
+    });
+
+    it('writes over no configuration, and asks nothing before it says so', async () => {
+      writeFileSync(dir.file('local.json'), '{}');
+      const { code, stderr } = await init(dir.path, ...flags, '--status', 'offen', '--start-from', 'all');
+      expect(code).to.equal(2);
+      expect(stderr).to.match(/local\.json exists already, and init writes over no configuration/);
+      expect(readFileSync(dir.file('local.json'), 'utf8')).to.equal('{}');
+    });
+
+    it('refuses an answer that the data contradicts', async () => {
+      const { code, stderr } = await init(dir.file('wrong'), ...flags, '--status', 'confirmed', '--start-from', 'all');
+      expect([code, stderr]).to.deep.equal([
+        2,
+        'waybill: --status confirmed: no order has confirmed; there are freigegeben, offen, storniert\n',
+      ]);
+    });
+  });
+
+  it('reads schemas and names in capital letters on PostgreSQL, and asks for the currency that no column holds', async () => {
+    const { code, open } = await initJson(dir.file('open'), ...postgresFlags, '--status', '5');
+    expect(code).to.equal(2);
+    expect(open.map(({ name }: { name: string }) => name)).to.deep.equal(['currency', 'start-from']);
+    const config = dir.file('postgres');
+    const answers = ['--status', '5', '--currency', 'USD', '--start-from', '2026-01-01'];
+    const done = await initJson(config, ...postgresFlags, ...answers);
+    expect(done.code, JSON.stringify(done)).to.equal(0);
+    const { records, parked, totals, customers } = await recordsBy(config);
+    expect(parked.size).to.equal(0);
+    const client = await postgres.server.connect(postgres.database.database);
+    try {
+      const { rows } = await client.query(
+        `SELECT "SalesOrderID" AS id, ("SubTotal" * 100)::int AS cents FROM "Sales"."SalesOrderHeader" WHERE "Status" = 5`,
+      );
+      expect(totals).to.deep.equal(Object.fromEntries(rows.map(({ id, cents }) => [id, cents])));
+    } finally {
+      await client.end();
+    }
+    expect(records.get('3')).to.deep.equal({
+      ...{ customer_code: 'AW0002', note: 'SO43003' },
+      items: [
+        { sku: 'BK-R93R', qty: 2, price: 95000 },
+        { sku: 'HL-U509', qty: 3, price: 1999 },
+      ],
+    });
+    expect(customers).to.deep.include({ customer_code: 'AW0002', name: 'Metro Sports', city: 'Dallas' });
+    expect(done.grants.join('\n')).to.match(/GRANT USAGE ON SCHEMA "Sales".*GRANT SELECT ON "Sales"."Customer"/s);
+  });
+
+  it('reads terse names without any declared key in SQLite, with dates that are numbers', async () => {
+    const erp = openSqlite(dir.file('erp.sqlite'));
+    for (const statement of terse) erp.exec(statement);
+    const flags = ['--type', 'sqlite', '--file', dir.file('erp.sqlite'), '--time-zone', 'Europe/Berlin'];
+    const config = dir.file('sqlite');
+    const done = await initJson(config, ...flags, '--status', 'F', '--start-from', '2026-01-03');
+    expect(done.code, JSON.stringify(done)).to.equal(0);
+    const { records, parked, totals, customers } = await recordsBy(config);
+    expect(parked.size).to.equal(0);
+    const rows = erp.prepare("SELECT AUFNR, NETTO FROM AUFK WHERE STAT = 'F' AND DAT >= 20260103").all();
+    erp.close();
+    expect(totals).to.deep.equal(
+      Object.fromEntries(
+        (rows as { AUFNR: number; NETTO: number }[]).map((row) => [row.AUFNR, Math.round(row.NETTO * 100)]),
+      ),
+    );
+    expect(records.get('503')).to.deep.equal({
+      ...{ customer_code: '10002', note: '503' },
+      items: [
+        { sku: 'S-1', qty: 3, price: 110 },
+        { sku: 'K-2', qty: 2, price: 1999 },
+      ],
+    });
+    expect(customers).to.deep.include({ customer_code: '10002', name: 'OMA ERNA' });
+  });
+
+  const dir = useTempDir();
+  const postgres = usePostgres();
+  let postgresFlags: string[] = [];
+  before(async () => {
+    const client = await postgres.server.connect(postgres.database.database);
+    for (const statement of camelCase) await client.query(statement);
+    const { port, database, user, password } = postgres.database;
+    for (const schema of ['Sales', 'Purchasing'])
+      await client.query(
+        `GRANT USAGE ON SCHEMA "${schema}" TO "${user}"; GRANT SELECT ON ALL TABLES IN SCHEMA "${schema}" TO "${user}"`,
+      );
+    await client.end();
+    writeFileSync(dir.file('password'), password, { mode: 0o600 });
+    postgresFlags = ['--type', 'postgres', '--port', `${port}`, '--database', database, '--user', user];
+    postgresFlags.push('--password-file', dir.file('password'), '--time-zone', 'UTC');
+  });
+});
