@@ -151,8 +151,11 @@ function show(output: Output, { settled }: Interview, { draft, trial }: Proposal
     settled.map(({ name, value, reason }) => [name, `${value} (${reason})`]),
   );
   output.line();
+  const shown = new Set<string>();
   for (const { order, customer } of trial.samples) {
-    if (customer?.content.mapped)
+    const isNew = customer !== null && !shown.has(customer.sourceKey);
+    if (customer !== null) shown.add(customer.sourceKey);
+    if (isNew && customer.content.mapped)
       output.line(`customer ${customer.sourceKey}: ${JSON.stringify(customer.content.record)}`);
     if (order.content.mapped) output.line(`order ${order.sourceKey}: ${JSON.stringify(order.content.record)}`);
   }

@@ -134,7 +134,7 @@ export function composeYaml(
       : undefined;
     if (!isScalar(pair?.key)) continue;
     pair.key.commentBefore = comment(words);
-    if (segments.length === 1) pair.key.spaceBefore = true;
+    if (segments.length === 1 && path !== 'installation') pair.key.spaceBefore = true;
   }
   document.commentBefore = head
     .flatMap(wrapped)

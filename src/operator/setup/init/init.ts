@@ -1,5 +1,6 @@
 import { readCatalogue } from '../../../erp/catalogue.js';
 import { dialectOf, erpDatabase } from '../../../erp/dialects/erp-kinds.js';
+import type { ErpDialect } from '../../../erp/erp-database.js';
 import type { ErpSource } from '../../../erp/erp-reader.js';
 import { composeSettings, type Places } from './compose-settings.js';
 import type { Answers, Draft } from './draft.js';
@@ -72,12 +73,24 @@ export async function propose(request: InitRequest): Promise<Proposal | null> {
     const settings = composeSettings(draft, answers, places);
     const trial = await tryMapping(database, settingsOf(settings), TRIED);
     if (trial.error !== null) throw trial.error;
-    const { user = '', database: name = '' } = places.erp as { user?: string; database?: string };
-    const grants = dialect.account?.grantReading(draft.tables, user, '%', name) ?? [];
-    return { draft, settings, trial, grants };
+    return { draft, settings, trial, grants: grantsFor(draft, dialect, places) };
   } finally {
     await database.close();
   }
+}
+
+/** Accounts that may do everything: Waybill gets one of its own. */
+const MIGHTY = /^(root|postgres|mysql|admin|sa|odoo|dolibarr|frappe)$/i;
+
+/** What an administrator types, so that the account can read these tables and nothing else. */
+function grantsFor({ tables }: Draft, { account }: ErpDialect, { erp }: Places): string[] {
+  const { user = '', database = '' } = erp as { user?: string; database?: string };
+  const name = MIGHTY.test(user) ? 'waybill_reader' : user;
+  if (account === null) return [];
+  return [
+    `-- If the account does not exist yet: ${account.create(name, '%')}`,
+    ...account.grantReading(tables, name, '%', database),
+  ];
 }
 
 /** The total of an order is a check only where it is the sum of the lines. */

@@ -1,0 +1,175 @@
+import { writeFileSync } from 'node:fs';
+import { expect } from 'chai';
+import { useTempDir } from '../../support/temp-dir.js';
+import { useMariaDb } from '../../support/use-mariadb.js';
+import { usePostgres } from '../../support/use-postgres.js';
+import { odooDemo, odooTables } from '../odoo.js';
+import { initJson, recordsBy } from './init-lab.js';
+import { dolibarr, erpnext, frontaccounting, weberp } from './known-schemas.js';
+
+describe('waybill init --yes', function () {
+  this.timeout(60_000);
+
+  /** An ERP on MariaDB, and what connects to it. */
+  const onMariaDb = (tables: readonly string[]) => {
+    const dir = useTempDir();
+    const { server, database } = lazily(useMariaDb());
+    const flags: string[] = [];
+    before(async () => {
+      const connection = await server().connect(database().database);
+      for (const statement of tables) await connection.query(statement);
+      await connection.end();
+      const { port, database: name, user, password } = database();
+      writeFileSync(dir.file('password'), password, { mode: 0o600 });
+      flags.push('--type', 'mysql', '--port', `${port}`, '--database', name, '--user', user);
+      flags.push('--password-file', dir.file('password'), '--time-zone', 'Europe/Paris', '--start-from', '2026-01-01');
+    });
+    return { dir, flags, config: () => dir.file('config') };
+  };
+
+  describe('on Dolibarr', () => {
+    const { dir, flags, config } = onMariaDb(dolibarr);
+
+    it('sends what is validated, by its exact net amounts, and asks which currency', async () => {
+      const asked = await initJson(config(), ...flags);
+      expect(asked.code).to.equal(2);
+      expect(asked.open).to.deep.equal([
+        {
+          name: 'currency',
+          text: 'The orders of which currency are sent?',
+          choices: [
+            { value: 'EUR', note: '5 orders' },
+            { value: 'USD', note: '1 orders' },
+          ],
+        },
+      ]);
+      const done = await initJson(config(), ...flags, '--currency', 'EUR', '--text-lines', 'TEXT');
+      expect(done).to.deep.include({ code: 0, erp: 'Dolibarr' });
+      const { records, parked, totals, customers } = await recordsBy(config());
+      expect(totals).to.deep.equal({ 2: 1250 });
+      // 93.47 for three: no whole price comes to it, and a person is shown both figures.
+      expect([...parked].map(([key, reason]) => [key, /no price comes to amount 93\.47/.test(reason)])).to.deep.equal([
+        ['1', true],
+      ]);
+      expect(records.get('2')).to.deep.equal({
+        customer_code: 'ROWID-2',
+        note: 'CO1107-0003',
+        items: [{ sku: 'APPLEPIE', qty: 5, price: 250 }],
+      });
+      expect(customers).to.deep.include({
+        customer_code: 'CU1212-0007',
+        name: 'Indian SAS',
+        street: '1 alalah road',
+        city: 'Paris',
+        country: 'FR',
+      });
+    });
+
+    it('takes the amounts in their own currency where that is meant', async () => {
+      await initJson(dir.file('usd'), ...flags, '--currency', 'USD');
+      expect((await recordsBy(dir.file('usd'))).totals).to.deep.equal({ 5: 11_000 });
+    });
+  });
+
+  describe('on ERPNext', () => {
+    const { flags, config } = onMariaDb(erpnext);
+
+    it('sends what is submitted, by its net amounts, and asks which company', async () => {
+      const asked = await initJson(config(), ...flags);
+      expect(
+        asked.open.map(({ name, choices }: { name: string; choices: { value: string }[] }) => [
+          name,
+          choices.map(({ value }) => value),
+        ]),
+      ).to.deep.equal([['company', ['Wind Power', 'Sun Power']]]);
+      await initJson(config(), ...flags, '--company', 'Wind Power');
+      const { records, parked, totals, customers } = await recordsBy(config());
+      expect(totals).to.deep.equal({ 'SAL-ORD-2026-00001': 27_000 });
+      expect([...parked.keys()]).to.deep.equal(['SAL-ORD-2026-00005']);
+      expect(records.get('SAL-ORD-2026-00001')).to.deep.equal({
+        ...{ customer_code: 'West View Software Ltd.', note: 'SAL-ORD-2026-00001', delivery_date: '2026-02-08' },
+        items: [{ sku: 'Wind Turbine-L', qty: 3, price: 9000 }],
+      });
+      expect(customers).to.deep.equal([
+        { customer_code: 'West View Software Ltd.', name: 'West View Software Ltd.', email: 'w@example.test' },
+      ]);
+    });
+  });
+
+  describe('on webERP', () => {
+    const { flags, config } = onMariaDb(weberp);
+
+    it('sends what is no quotation, computes the discount exactly, and reads entities and empty dates', async () => {
+      const done = await initJson(config(), ...flags, '--currency', 'USD');
+      expect(done).to.deep.include({ code: 0, erp: 'webERP' });
+      const { settings, records, parked, totals, customers } = await recordsBy(config());
+      expect(totals).to.deep.equal({ 1: 3616 });
+      expect(parked.get('2')).to.match(/no price comes to amount 31\.00: 3 × 10\.33 is 30\.99/);
+      expect(records.get('1')).to.deep.equal({
+        ...{ customer_code: 'ANGRY', note: '1', delivery_date: '2026-02-08' },
+        items: [
+          { sku: 'BREAD', qty: 1, price: 3116 },
+          { sku: 'SALT', qty: 2, price: 250 },
+        ],
+      });
+      expect(customers).to.deep.equal([
+        {
+          customer_code: 'ANGRY',
+          name: 'Angus Rouledge & Co',
+          street: '123 Alexander Road',
+          city: 'Leeds',
+          country: 'United Kingdom',
+        },
+      ]);
+      expect(settings.capture.sweepMinutes, 'nothing says what changed').to.equal(15);
+    });
+  });
+
+  describe('on FrontAccounting', () => {
+    const { flags, config } = onMariaDb(frontaccounting);
+
+    it('sends what is no quotation and no template, and leaves out a total that has freight in it', async () => {
+      const done = await initJson(config(), ...flags, '--currency', 'USD');
+      expect(done).to.deep.include({ code: 0, erp: 'FrontAccounting' });
+      const { settings, records, totals, parked } = await recordsBy(config());
+      expect(settings.orders.total).to.equal(undefined);
+      expect(parked.size).to.equal(0);
+      expect(totals).to.deep.equal({ '30/1': 624_000, '30/2': 2115 });
+      expect([...records.values()].map(({ note, customer_code }) => [note, customer_code])).to.deep.equal([
+        ['1', '1'],
+        ['002/2026', '1'],
+      ]);
+    });
+  });
+
+  describe('on Odoo', () => {
+    const dir = useTempDir();
+    const { server, database } = lazily(usePostgres());
+
+    it('sends what is confirmed, knows the zone of its times, and parks what has a fraction', async () => {
+      const client = await server().connect(database().database);
+      await client.query(odooTables);
+      await client.query(odooDemo);
+      const { rows } = await client.query(
+        "SELECT id, (amount_untaxed * 100)::int AS cents FROM sale_order WHERE state = 'sale' AND currency_id = 1 AND id <> 17",
+      );
+      const { port, database: name, user, password } = database();
+      await client.query(`GRANT SELECT ON ALL TABLES IN SCHEMA public TO "${user}"`);
+      await client.end();
+      writeFileSync(dir.file('password'), password, { mode: 0o600 });
+      const flags = ['--type', 'postgres', '--port', `${port}`, '--database', name, '--user', user];
+      flags.push('--password-file', dir.file('password'), '--currency', 'EUR', '--start-from', 'all');
+      const done = await initJson(dir.file('config'), ...flags);
+      expect(done).to.deep.include({ code: 0, erp: 'Odoo' });
+      const { settings, totals, parked } = await recordsBy(dir.file('config'));
+      expect(settings.erp.timeZone).to.equal('UTC');
+      expect(totals).to.deep.equal(Object.fromEntries(rows.map(({ id, cents }) => [id, cents])));
+      expect([...parked.keys()]).to.deep.equal(['17']);
+    });
+  });
+});
+
+/** A database is there only while tests and their hooks run. */
+function lazily<Server, Database>(handle: { readonly server: Server; readonly database: Database }) {
+  return { server: () => handle.server, database: () => handle.database };
+}
