@@ -68,7 +68,8 @@ describe('the documents', () => {
   });
 
   it('show without running it only what a test can not run', () => {
-    for (const { fences, path } of all)
+    // quickstart.test.ts types all of its page.
+    for (const { fences, path } of all.filter((one) => one.path !== 'docs/quickstart.md'))
       for (const fence of fences.filter(({ language }) => language === 'console'))
         for (const line of typedLines(fence))
           for (const part of line.split(' && '))

@@ -1,5 +1,4 @@
-import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
+import { execFileSync, spawnSync } from 'node:child_process';
 import {
   chmodSync,
   cpSync,
@@ -25,6 +24,7 @@ import { openSqlite } from '../support/sqlite-file.js';
 import { StandInSystemd } from '../support/stand-in-systemd.js';
 import { useTempDir } from '../support/temp-dir.js';
 import { documents, typedLines } from './documents.js';
+import { Shell } from './shell.js';
 
 /** Long enough for a busy machine to carry a ping, which goes out after a third of it. */
 const watchdogSeconds = 9;
@@ -48,40 +48,6 @@ const places = [
   '/usr/local/bin',
   '/root',
 ];
-
-/** A shell that stays open, so that `cd` and variables hold from line to line. */
-class Shell {
-  readonly #child: ChildProcess;
-  #output = '';
-  #heard: () => void = () => undefined;
-
-  constructor(cwd: string, env: NodeJS.ProcessEnv) {
-    this.#child = spawn('sh', [], { cwd, env, stdio: ['pipe', 'pipe', 'pipe'] });
-    for (const stream of [this.#child.stdout, this.#child.stderr])
-      stream?.setEncoding('utf8').on('data', (text: string) => {
-        this.#output += text;
-        this.#heard();
-      });
-  }
-
-  async types(line: string): Promise<{ code: number; output: string }> {
-    this.#output = '';
-    this.#child.stdin?.write(`{ ${line}\n} </dev/null; printf '\\001%s\\n' $?\n`);
-    for (;;) {
-      // biome-ignore lint/suspicious/noControlCharactersInRegex: it stands in no output
-      const found = /\u0001(\d+)\n/.exec(this.#output);
-      if (found) return { code: Number(found[1]), output: this.#output.replace(found[0], '') };
-      await new Promise<void>((resolve) => {
-        this.#heard = resolve;
-      });
-    }
-  }
-
-  async close(): Promise<void> {
-    this.#child.stdin?.end();
-    await once(this.#child, 'close');
-  }
-}
 
 describe('docs/operating.md, typed line by line on a machine of its own', function () {
   // Some fifty commands, one after the other: 40 s on a quiet machine.

@@ -27,7 +27,7 @@ export async function recordsBy(configDir: string) {
   for (const name of ['local.yaml', 'service-token'])
     expect(statSync(join(configDir, name)).mode & 0o777, name).to.equal(0o600);
   expect(readFileSync(join(configDir, 'local.yaml'), 'utf8')).not.to.match(/password: |token: /);
-  const reader = openErpReader(settings);
+  const reader = await openErpReader(settings);
   try {
     await reader.check();
     const orders: ReadOrder[] = [];

@@ -51,8 +51,8 @@ export async function propose(request: InitRequest): Promise<Proposal | null> {
   const { interview, places, settingsOf } = request;
   const sourceOf = (draft: Draft, answers: Answers) => settingsOf(composeSettings(draft, answers, places));
   const type = places.erp.type as ErpSource['erp']['type'];
-  const dialect = dialectOf(type);
-  const database = erpDatabase(settingsOf(placeholder(places)).erp);
+  const dialect = await dialectOf(type);
+  const database = await erpDatabase(settingsOf(placeholder(places)).erp);
   try {
     const catalogue = await database.snapshot(readCatalogue);
     if (catalogue.tables.length === 0)
