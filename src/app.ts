@@ -15,7 +15,7 @@ import { noteEndpoint } from './outbound/deliver/profile-notices.js';
 import { WitnessKeeper } from './outbound/recovery/store-witness.js';
 import type { ServiceClient } from './service/service-client.js';
 import { systemClock } from './store/clock.js';
-import { openStore, openStoreForReading } from './store/open-store.js';
+import { openStore, openStoreForReading, openStoreIfAny } from './store/open-store.js';
 import type { Store } from './store/store.js';
 
 interface AppOptions {
@@ -27,13 +27,18 @@ interface AppOptions {
   log: 'stdout' | 'stderr';
   /** Told what no output may hold, before anything can fail that knows it. */
   hide?: (secrets: readonly string[]) => void;
-  /** Only looks: does not create the store, bring its schema up to date, or write into it. */
-  readOnly?: boolean;
+  /**
+   * Only looks: does not create the store, bring its schema up to date, or write into it. if-any: where there is no store yet, an
+   * empty one in memory stands in for it.
+   */
+  readOnly?: boolean | 'if-any';
 }
 
 /** The parts of Waybill, built once for a command and closed in the opposite order. */
 export interface App extends Pick<JobContext, 'settings' | 'store' | 'log'> {
   context: JobContext;
+  /** There is no store yet: an empty one stands in for it. */
+  isStoreAbsent: boolean;
   /** What no output may hold. It grows with every secret that comes while the program runs. */
   secrets: KnownSecrets;
   /** Built when it is first asked for, with the library that it needs: most commands need no ERP, or no service. */
@@ -57,7 +62,8 @@ export async function openApp(options: AppOptions): Promise<App> {
   options.hide?.(secrets.all);
   const level = options.log === 'stderr' && settings.log.level === 'info' ? 'warn' : settings.log.level;
   const log = createLogger({ level, stream: options.log, secrets: secrets.all });
-  const { store, warnings } = await (options.readOnly ? openStoreForReading : openStore)(settings.store);
+  const open = options.readOnly === 'if-any' ? openStoreIfAny : options.readOnly ? openStoreForReading : openStore;
+  const { store, warnings, isAbsent = false } = await open(settings.store);
   for (const warning of [...loaded.warnings, ...warnings]) log.warn(warning);
   let witness: WitnessKeeper | null = null;
   try {
@@ -82,6 +88,7 @@ export async function openApp(options: AppOptions): Promise<App> {
   const notices = new Set<Promise<void>>();
   return {
     context,
+    isStoreAbsent: isAbsent,
     settings,
     store,
     log,

@@ -36,7 +36,10 @@ export interface CommandApp extends App {
  */
 export function inApp<Options, Given extends unknown[]>(
   work: (app: CommandApp, options: Options, ...given: Given) => Promise<number> | Promise<void>,
-  { readOnly = false, check }: { readOnly?: boolean; check?: (options: Options, command: Command) => void } = {},
+  {
+    readOnly = false,
+    check,
+  }: { readOnly?: boolean | 'if-any'; check?: (options: Options, command: Command) => void } = {},
 ): (...args: unknown[]) => Promise<void> {
   return async (...args) => {
     const command = args.at(-1) as Command;

@@ -15,11 +15,13 @@ import {
   type ErpPage,
   type ErpReader,
   type ErpSource,
+  type Funnel,
   type Presence,
   type ReadRow,
   type RowFilter,
   type SourceEnd,
 } from './erp-reader.js';
+import { countFunnel, standingOf } from './funnel.js';
 import { type EntityPlan, type MappingPlan, planMapping } from './mapping/mapping-plan.js';
 import { mapCustomerPage, mapOrderPage } from './mapping/order-page.js';
 import {
@@ -195,6 +197,8 @@ export function databaseErpReader(database: ErpDatabase, settings: ErpSource): E
         return pending - (await countRows(reading, orders, await eligibleConditions(reading, orders)));
       }),
 
+    funnel: (entity) => readOf<Funnel | null>(entity, null, countFunnel),
+    standing: (entity, keys) => readOf(entity, [], (reading, planned) => standingOf(reading, planned, keys)),
     identity: () => database.identity(),
     close: () => database.close(),
   };

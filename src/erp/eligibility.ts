@@ -19,28 +19,52 @@ export interface Reading {
 
 const NEVER = rawSql('1=0');
 
+/** One thing that a row has to meet before it may be sent, and the setting that says so. */
+export interface EligibilityStep {
+  setting: string;
+  /** What the setting demands, for people. */
+  demand: string;
+  condition: Sql;
+}
+
 /** Which rows may be sent, and which of them were asked for. */
 export async function eligibleConditions(
   reading: Reading,
   planned: EntityPlan,
   filter: RowFilter = {},
 ): Promise<Sql[]> {
-  return [
-    ...pendingConditions(reading, planned),
-    ...(await startConditions(reading, planned)),
-    ...(await filterConditions(reading, planned, filter)),
-  ];
+  const steps = await eligibilitySteps(reading, planned);
+  return [...steps.map(({ condition }) => condition), ...(await filterConditions(reading, planned, filter))];
 }
 
-/** Which rows may be sent by their state alone, however old they are. A cancelled row never may. */
-export function pendingConditions({ snapshot }: Reading, entity: EntityPlan): Sql[] {
+/** Every condition of the settings, in the order in which they are told to people. */
+export async function eligibilitySteps(reading: Reading, planned: EntityPlan): Promise<EligibilityStep[]> {
+  return [...(await startSteps(reading, planned)), ...pendingSteps(reading, planned)];
+}
+
+/** Which rows may be sent by their state alone, however old they are. */
+export function pendingConditions(reading: Reading, entity: EntityPlan): Sql[] {
+  return pendingSteps(reading, entity).map(({ condition }) => condition);
+}
+
+/** A cancelled row never may be sent. */
+function pendingSteps({ snapshot }: Reading, entity: EntityPlan): EligibilityStep[] {
   const { pending, cancelled } = entity;
-  const conditions = pending === null ? [] : [conditionIn(pending)];
-  if (cancelled === null) return conditions;
-  return [
-    ...conditions,
-    sql`(${columnSql(snapshot, cancelled.column)} IS NULL OR NOT ${isCancelled(snapshot, entity)})`,
-  ];
+  const steps: EligibilityStep[] = [];
+  if (pending !== null)
+    steps.push({ setting: `${section(entity)}.pending`, demand: pending, condition: conditionIn(pending) });
+  if (cancelled !== null)
+    steps.push({
+      setting: `${section(entity)}.cancelled`,
+      demand: `${cancelled.column.name} is none of ${cancelled.values.join(', ')}`,
+      condition: sql`(${columnSql(snapshot, cancelled.column)} IS NULL OR NOT ${isCancelled(snapshot, entity)})`,
+    });
+  return steps;
+}
+
+/** `orders` or `customers`, as the settings call them. */
+export function section({ source }: Pick<EntityPlan, 'source'>): string {
+  return source.path.replace(/\.query$/, '');
 }
 
 /** Never true where the mapping names no mark. */
@@ -59,20 +83,22 @@ export async function isReferenced(reading: Reading, customers: EntityPlan): Pro
   return sql`(${own}) IN (SELECT ${named} ${fromQuery(orders.source)} WHERE ${eligible})`;
 }
 
-async function startConditions(reading: Reading, { source, startFrom }: EntityPlan): Promise<Sql[]> {
+async function startSteps(reading: Reading, { source, startFrom }: EntityPlan): Promise<EligibilityStep[]> {
   if (startFrom === null) return [];
   const { column, from } = startFrom;
+  const step = { setting: 'orders.startFrom', demand: `${column.name} from ${from} on` };
   const form = await timeFormOf(reading, source, column);
   const bound = form && writeBound(from, form, reading.plan.context.timeZone);
   if (bound === null && column.kind === 'number' && parseWrittenTime(from) !== null) {
-    if ((await highestValue(reading.snapshot, source, column)) === null) return [NEVER];
+    if ((await highestValue(reading.snapshot, source, column)) === null) return [{ ...step, condition: NEVER }];
     throw new ErpError(
       'mapping',
       `orders.startFrom.from: "${from}" is a date, but column "${column.name}" holds numbers that are no times; ` +
         'give the first number to send',
     );
   }
-  return [sql`${columnSql(reading.snapshot, column)} >= ${{ text: bound ?? from, kind: column.kind }}`];
+  const condition = sql`${columnSql(reading.snapshot, column)} >= ${{ text: bound ?? from, kind: column.kind }}`;
+  return [{ ...step, condition }];
 }
 
 /** By key, and by date: in the column of startFrom if it holds times, else in changedAt. */
@@ -106,7 +132,12 @@ async function filterConditions(
   );
 }
 
-function isListed({ snapshot }: Reading, { key, source }: Pick<EntityPlan, 'key' | 'source'>, keys: string[]): Sql {
+/** The rows with one of these keys. */
+export function isListed(
+  { snapshot }: Reading,
+  { key, source }: Pick<EntityPlan, 'key' | 'source'>,
+  keys: string[],
+): Sql {
   const tuples = keys.map((sourceKey) => {
     const parts = parseSourceKey(sourceKey, key.length);
     if (parts !== null) return keyValues(key, parts);

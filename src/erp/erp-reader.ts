@@ -1,5 +1,6 @@
 import type { Settings } from '../config/settings.js';
 import type { CustomerRecord, Entity, OrderRecord } from '../model/record.js';
+import type { ErpRow } from './erp-database.js';
 
 /** A position among the changes: the change cursor as the database wrote it, and the key parts. Both are text. */
 export interface ChangePosition {
@@ -13,8 +14,11 @@ export type ChangedFrom = { after: ChangePosition } | { since: string | null };
 /** An ERP row as a record to send, or the reason why it can't be one. */
 export type MappedContent<R> =
   | { mapped: true; record: R }
-  /** `reason` names the column, the value and what to do. Equal rows have equal fingerprints. */
-  | { mapped: false; reason: string; fingerprint: string };
+  /**
+   * `reason` names the column, the value and what to do; `problems` are the same one by one, without the record's name. Equal rows
+   * have equal fingerprints.
+   */
+  | { mapped: false; reason: string; fingerprint: string; problems?: readonly string[] };
 
 interface ReadBase {
   /** The primary key as text, see `formatSourceKey`. */
@@ -25,6 +29,8 @@ interface ReadBase {
   changedAtMs: number | null;
   /** Seconds since changedAt by the ERP's own clock, negative for the future; null when unknown. */
   ageSeconds: number | null;
+  /** The row as the query yields it, for people. */
+  row?: ErpRow;
 }
 
 export interface ReadCustomer extends ReadBase {
@@ -50,6 +56,8 @@ export interface ReadOrder extends ReadBase {
    * The caller compares them: an order whose lines don't add up yet may only need time.
    */
   totals: { lines: string; header: string } | null;
+  /** The rows of its lines as their query yields them, for people. */
+  lineRows?: readonly ErpRow[];
 }
 
 export type ReadRow<E extends Entity> = E extends 'order' ? ReadOrder : ReadCustomer;
@@ -75,6 +83,21 @@ export interface RowFilter {
 export interface Presence {
   existing: Set<string> | null;
   cancelled: Set<string>;
+}
+
+/** How many rows a query yields, and how many are left after each condition of the settings. */
+export interface Funnel {
+  /** The setting of the query. */
+  query: string;
+  rows: number;
+  steps: { setting: string; demand: string; left: number }[];
+}
+
+/** A row that was asked for by its key, eligible or not, and the conditions that it does not meet. */
+export interface Standing {
+  sourceKey: string;
+  row: ErpRow;
+  unmet: { setting: string; demand: string }[];
 }
 
 /** Where the whole source ends, eligible or not. Both values only ever grow, unless the ERP was restored. */
@@ -125,6 +148,10 @@ export interface ErpReader {
   countWithoutKey(entity: Entity): Promise<number>;
   /** How many pending orders `orders.startFrom` keeps out: for go-live. */
   countExcludedByStartFrom(): Promise<number>;
+  /** How many rows there are, and are left after each condition; null where records of this kind are not sent. */
+  funnel(entity: Entity): Promise<Funnel | null>;
+  /** The rows with these keys, eligible or not, and what each of them lacks. */
+  standing(entity: Entity, keys: readonly string[]): Promise<Standing[]>;
   /** The database that is read (host and database, or the file), for go-live. */
   identity(): string;
   close(): Promise<void>;

@@ -15,6 +15,8 @@ interface OpenedStore {
   store: Store;
   /** What the administrator should know, e.g. that commits of this server may be lost in a power cut. */
   warnings: string[];
+  /** Nobody has made the store yet: this is an empty one in memory. */
+  isAbsent?: boolean;
 }
 
 /**
@@ -117,14 +119,19 @@ function refuseForeignSchema(names: readonly string[]): void {
  */
 export async function openStoreForReading(settings: StoreSettings): Promise<OpenedStore> {
   if (settings.type === 'sqlite' && isMissing(settings.file))
-    throw new StoreError(`There is no store ${settings.file} yet: the daemon makes it at its first start (npm start).`);
+    throw new StoreError(
+      `There is no store ${settings.file} yet: the daemon makes it at its first start (npm start).`,
+      { isAbsent: true },
+    );
   const dialect = dialectOf(settings);
   const dataSource = await connect(dialect, settings, true);
   try {
     const store = new Store(dataSource);
     const done = new Set(await store.read('read its schema', () => migrationsOf(dataSource)));
     if (done.size === 0)
-      throw new StoreError('The store is empty yet: the daemon fills it at its first start (npm start).');
+      throw new StoreError('The store is empty yet: the daemon fills it at its first start (npm start).', {
+        isAbsent: true,
+      });
     if (migrations.some(({ name }) => !done.has(name)))
       throw new StoreError(
         'The store has an older schema than this version of Waybill: restart the daemon, or say `waybill migrate`.',
@@ -144,5 +151,15 @@ function isMissing(file: string): boolean {
     return false;
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === 'ENOENT';
+  }
+}
+
+/** As `openStoreForReading`; where nobody has made the store yet, an empty one in memory. */
+export async function openStoreIfAny(settings: StoreSettings): Promise<OpenedStore> {
+  try {
+    return await openStoreForReading(settings);
+  } catch (error) {
+    if (!(error instanceof StoreError) || !error.isAbsent) throw error;
+    return { ...(await openStore({ type: 'sqlite', file: ':memory:' })), isAbsent: true };
   }
 }

@@ -6,11 +6,14 @@ import { dialectOfSource } from './dialects/dialects.js';
 /** The store could not be read or written. Says what was being done; `unreachable` tells an outage from a fault. */
 export class StoreError extends Error {
   readonly unreachable: boolean;
+  /** Nobody has made it yet. */
+  readonly isAbsent: boolean;
 
-  constructor(message: string, options: { cause?: unknown; unreachable?: boolean } = {}) {
+  constructor(message: string, options: { cause?: unknown; unreachable?: boolean; isAbsent?: boolean } = {}) {
     super(message, { cause: options.cause });
     this.name = 'StoreError';
     this.unreachable = options.unreachable ?? false;
+    this.isAbsent = options.isAbsent ?? false;
   }
 
   static wrap(source: DataSource, action: string, cause: unknown): unknown {

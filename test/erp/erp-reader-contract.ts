@@ -56,6 +56,47 @@ export function erpReaderContract(lab: ErpLab): void {
 
   const open = (mapping: Mapping = {}) => openReader(lab, mapping);
 
+  describe('telling what is eligible', () => {
+    it('counts what is left after each condition, and names those that a row does not meet', async () => {
+      for (const id of [1, 2, 3, 4]) await lab.run(...orderRows(id, `${DAY} 10:00:00`));
+      await lab.run("UPDATE orders SET status='draft' WHERE id IN (1, 2)", "UPDATE orders SET note='gone' WHERE id=3");
+      const reader = open({
+        orders: {
+          startFrom: { column: 'id', from: 2 },
+          cancelled: { column: 'note', values: ['gone'] },
+          pending: "status = 'open' -- as a person wrote it",
+        },
+      });
+      expect(await reader.funnel('order')).to.deep.equal({
+        query: 'orders.query',
+        rows: 4,
+        steps: [
+          { setting: 'orders.startFrom', demand: 'id from 2 on', left: 3 },
+          { setting: 'orders.pending', demand: "status = 'open' -- as a person wrote it", left: 2 },
+          { setting: 'orders.cancelled', demand: 'note is none of gone', left: 1 },
+          { setting: 'orders.key', demand: 'id is not empty', left: 1 },
+        ],
+      });
+      expect(await reader.count('order')).to.equal(1);
+      const standing = await reader.standing('order', ['1', '3', '4', '5']);
+      const unmet = standing.map((one) => [one.sourceKey, ...one.unmet.map(({ setting }) => setting)]);
+      expect(unmet).to.have.deep.members([
+        ['1', 'orders.startFrom', 'orders.pending'],
+        ['3', 'orders.cancelled'],
+        ['4'],
+      ]);
+      expect(standing[0]?.row)
+        .to.have.all.keys(Object.keys(standing[1]?.row ?? {}))
+        .and.not.include.keys('waybill_step_0');
+    });
+
+    it('counts an empty table, and customers that are not sent as none', async () => {
+      expect((await open().funnel('order'))?.rows).to.equal(0);
+      const reader = open({ customers: { send: 'none' }, orders: { fields: { customer_code: 'customer_id' } } });
+      expect(await reader.funnel('customer')).to.equal(null);
+    });
+  });
+
   describe('reading changes', () => {
     it('yields an order with its lines, customer, number and totals, exactly', async () => {
       await lab.run(
@@ -66,7 +107,12 @@ export function erpReaderContract(lab: ErpLab): void {
       const page = await open().readChanged('order', { since: null }, 10);
       expect(page.last).to.deep.equal({ changedAt: `${DAY} 10:00:00.123456`, key: ['9007199254740993'] });
       expect(page.more).to.equal(false);
-      const [order] = page.rows;
+      const [{ row, lineRows, ...order }] = page.rows as [ReadOrder];
+      expect(row).to.include({ id: '9007199254740993', status: 'open', note: 'x' });
+      expect(lineRows?.map(({ pos, sku }) => [pos, sku])).to.deep.equal([
+        ['1', 'A'],
+        ['2', 'B'],
+      ]);
       expect({ ...order, ageSeconds: 0 }).to.deep.equal({
         entity: 'order',
         sourceKey: '9007199254740993',

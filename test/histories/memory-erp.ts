@@ -138,6 +138,14 @@ export class MemoryErp implements ErpReader {
     return 0;
   }
 
+  async funnel(): Promise<null> {
+    return null;
+  }
+
+  async standing(): Promise<[]> {
+    return [];
+  }
+
   async check(): Promise<void> {}
 
   identity(): string {

@@ -36,7 +36,7 @@ export function mapCustomer(
   const customerCode = code !== null && code.length > maxNameLength ? null : code;
   if (customerCode === null || problems.length > 0) {
     const reason = `customer ${sourceKey}: ${problems.join('. Also: ')}`;
-    return { content: { mapped: false, reason, fingerprint: JSON.stringify(row) }, customerCode };
+    return { content: { mapped: false, reason, fingerprint: JSON.stringify(row), problems }, customerCode };
   }
   return { content: { mapped: true, record: { ...values, customer_code: customerCode } }, customerCode };
 }
@@ -70,7 +70,8 @@ type MappedOrder = Pick<ReadOrder, 'content' | 'totals' | 'skippedLines' | 'curr
 export function mapOrder(order: OrderRows, given: OrderMapping): MappedOrder {
   const { sourceKey, number, row, customer } = order;
   const money = readCurrency(row, given);
-  if ('problem' in money) return { content: unmapped(order, `order ${sourceKey}: ${money.problem}`), totals: null };
+  if ('problem' in money)
+    return { content: unmapped(order, `order ${sourceKey}: ${money.problem}`, [money.problem]), totals: null };
   const mapping = money.value === null ? given : { ...given, scale: money.value.scale };
   const currency = money.value && { currency: money.value.code };
   const header = mapFields(row, mapping.fields, mapping);
@@ -106,7 +107,7 @@ export function mapOrder(order: OrderRows, given: OrderMapping): MappedOrder {
     isWhole && total !== null && 'value' in total ? { lines: `${linesTotal}`, header: `${total.value}` } : null;
   if ('problem' in code || code.value === null || problems.length > 0) {
     const reason = problems.map((problem) => `order ${sourceKey}${problem}`).join('. Also ');
-    return { content: unmapped(order, reason), totals, ...skipped, ...currency };
+    return { content: unmapped(order, reason, problems), totals, ...skipped, ...currency };
   }
   const record: OrderRecord = { ...header.values, customer_code: code.value, items };
   if (money.value !== null && mapping.currency?.field !== undefined) record[mapping.currency.field] = money.value.code;
@@ -116,9 +117,10 @@ export function mapOrder(order: OrderRows, given: OrderMapping): MappedOrder {
   return { content: { mapped: true, record }, totals, ...skipped, ...currency };
 }
 
-function unmapped({ row, lines, customer }: OrderRows, reason: string): ReadOrder['content'] {
+function unmapped({ row, lines, customer }: OrderRows, reason: string, told: readonly string[]): ReadOrder['content'] {
   const customerRow = customer.found === 'yes' ? customer.row : null;
-  return { mapped: false, reason, fingerprint: JSON.stringify([row, lines, customerRow]) };
+  const problems = told.map((problem) => problem.replace(/^(: |, )/, ''));
+  return { mapped: false, reason, fingerprint: JSON.stringify([row, lines, customerRow]), problems };
 }
 
 /** The currency of an order. Without one that is known, no amount of it can be read. */

@@ -32,13 +32,16 @@ export async function mapOrderPage(
   const read = keyed.map(({ key, sourceKey, row, count }): ReadOrder => {
     const number = (orders.number && row[orders.number]) || null;
     const customer = customers.of(row);
-    const own = { sourceKey, number, row, lines: lines.get(JSON.stringify(key)) ?? [], customer: customer.outcome };
+    const lineRows = lines.get(JSON.stringify(key)) ?? [];
+    const own = { sourceKey, number, row, lines: lineRows, customer: customer.outcome };
     return {
       entity: 'order',
       ...changeOf(reading, row, orders),
       sourceKey,
       number,
       identity: identityOf(row, orders),
+      row,
+      lineRows,
       customerKey: customer.key,
       ...(count > 1
         ? { content: multiplied('order', sourceKey, row, count, orders), totals: null }
@@ -63,7 +66,7 @@ function readCustomer(reading: Reading, { sourceKey, row, count }: KeyedRows, cu
     count > 1
       ? { content: multiplied('customer', sourceKey, row, count, customers), customerCode: null }
       : mapCustomer(sourceKey, row, customers.fields, reading.plan.context);
-  const read: ReadCustomer = { entity: 'customer', sourceKey, ...changeOf(reading, row, customers), content };
+  const read: ReadCustomer = { entity: 'customer', sourceKey, ...changeOf(reading, row, customers), row, content };
   return { read, customerCode, row };
 }
 

@@ -9,6 +9,7 @@ import { type RefreshedBinding, refreshBindings } from '../outbox/bindings.js';
 import { changedFields } from '../outbox/compose-update.js';
 import { afterThisPass } from '../outbox/message.js';
 import { laterEnd, nothingSeen, type PassCounts, type SeenEnd, turnedKeysBrake } from './brake.js';
+import { type JudgedPage, judgement, noteAcknowledged } from './judged-rows.js';
 import { acknowledgedRecords, type KnownRecord, knownRecords, respell } from './known-records.js';
 import { brakeSource } from './pass-brakes.js';
 import {
@@ -41,6 +42,8 @@ interface CapturePageWork extends RowPass {
   shownCustomers: Set<string>;
   /** Known keys that belong to another record now, as earlier pages of the pass met them. */
   turnedKeys: number;
+  /** Told, in a dry run, what was decided of each row. */
+  onJudged: ((page: JudgedPage) => void | Promise<void>) | undefined;
 }
 
 export interface CapturePageResult {
@@ -92,7 +95,12 @@ export interface TouchedRecord {
 /** One page of the ERP becomes messages, audit lines and the cursor, in one transaction. */
 export async function capturePage(context: JobContext, read: CapturePageWork): Promise<CapturePageResult> {
   const work = { ...read, page: await respell(context, read.reader, read.entity, read.page) };
-  if (work.lease === null) return context.store.read('compare with the ERP', (tx) => planAndWrite(context, work, tx));
+  if (work.lease === null) {
+    const judged: JudgedPage = { rows: [], customers: [] };
+    const foreseen = await context.store.read('compare with the ERP', (tx) => planAndWrite(context, work, tx, judged));
+    await work.onJudged?.(judged);
+    return foreseen;
+  }
   const written = await work.lease.write('write what was captured', async (tx) => {
     const result = await planAndWrite(context, work, tx);
     if (result.touched.length > 0) killPoint('before-capture-commit');
@@ -102,7 +110,13 @@ export async function capturePage(context: JobContext, read: CapturePageWork): P
   return written;
 }
 
-async function planAndWrite(context: JobContext, work: CapturePageWork, tx: Tx): Promise<CapturePageResult> {
+/** @param judged filled in a dry run */
+async function planAndWrite(
+  context: JobContext,
+  work: CapturePageWork,
+  tx: Tx,
+  judged?: JudgedPage,
+): Promise<CapturePageResult> {
   const nowMs = context.nowMs();
   const { entity, lease } = work;
   const result: CapturePageResult = {
@@ -132,6 +146,7 @@ async function planAndWrite(context: JobContext, work: CapturePageWork, tx: Tx):
     const record = known.get(sourceKey) as KnownRecord;
     if (entity === 'customer' && work.knownCustomersOnly && !record.newest && !record.binding) continue;
     let lines = judgeLines(row, record, seen.get(sourceKey), context.settings.orders.settleSeconds, nowMs);
+    const waits = lines.waits?.reason ?? null;
     if (lines.waits) {
       waiting.push({ sourceKey, ...lines.waits });
       if (lease !== null) continue;
@@ -141,6 +156,7 @@ async function planAndWrite(context: JobContext, work: CapturePageWork, tx: Tx):
     result.seen = laterEnd(result.seen, { changedAt: row.changedAt, key: sourceKey });
     if (seen.has(sourceKey)) settledKeys.push(sourceKey);
     const plan = planRow(context, work, row, record, lines.parkedReason, nowMs);
+    judged?.rows.push({ ...judgement(row, plan, record), waits });
     if (plan === 'unchanged') {
       result.unchanged++;
       const binding = refreshedBinding(work, row, record);
@@ -149,8 +165,9 @@ async function planAndWrite(context: JobContext, work: CapturePageWork, tx: Tx):
     else plans.push(plan);
   }
   result.waiting = waiting.map(({ sourceKey }) => sourceKey);
-  if (entity === 'order') plans.unshift(...(await planCustomers(context, work, tx, plans, nowMs)));
+  if (entity === 'order') plans.unshift(...(await planCustomers(context, work, tx, plans, nowMs, judged)));
   await report(work, tx, plans, result);
+  if (judged) for (const rows of [judged.rows, judged.customers]) await noteAcknowledged(tx, rows);
   if (lease === null) return result;
 
   await writePlans(context, tx, plans, nowMs);
@@ -197,18 +214,19 @@ async function planCustomers(
   tx: Tx,
   orders: readonly Plan[],
   nowMs: number,
+  judged?: JudgedPage,
 ): Promise<Plan[]> {
   const wanted = new Set(orders.map((plan) => plan.message.customerKey));
   const all = work.room === Number.POSITIVE_INFINITY;
-  const customers = work.page.customers.filter(
-    ({ sourceKey }) => (all || wanted.has(sourceKey)) && !work.shownCustomers.has(sourceKey),
-  );
+  const customers = work.page.customers.filter(({ sourceKey }) => all || wanted.has(sourceKey));
   const keys = customers.map((row) => row.sourceKey);
   const known = await knownRecords(tx, 'customer', keys, work.lease !== null);
   return customers.flatMap((row) => {
-    const plan = planRow(context, { ...work, force: false }, row, known.get(row.sourceKey) as KnownRecord, null, nowMs);
-    // Unchanged customers beside the orders that the page was read for are no news.
-    return plan === 'unchanged' || 'reason' in plan ? [] : [plan];
+    const record = known.get(row.sourceKey) as KnownRecord;
+    const plan = planRow(context, { ...work, force: false }, row, record, null, nowMs);
+    judged?.customers.push(judgement(row, plan, record));
+    // Unchanged customers beside the orders that the page was read for are no news, nor are those of an earlier page.
+    return plan === 'unchanged' || 'reason' in plan || work.shownCustomers.has(row.sourceKey) ? [] : [plan];
   });
 }
 

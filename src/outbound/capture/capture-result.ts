@@ -1,6 +1,7 @@
 import type { RowFilter } from '../../erp/erp-reader.js';
 import { type Entity, pluralOf } from '../../model/record.js';
 import type { CapturePageResult, TouchedRecord } from './capture-page.js';
+import type { JudgedPage } from './judged-rows.js';
 import type { SkippedRecord } from './plan-row.js';
 
 export interface CaptureResult {
@@ -91,5 +92,7 @@ export interface CaptureOptions {
   signal?: AbortSignal;
   /** What one page wrote, or would write in a dry run. */
   onTouched?: (records: readonly TouchedRecord[]) => void;
+  /** What a dry run decided of each row, page by page. */
+  onJudged?: (page: JudgedPage) => void | Promise<void>;
   onProgress?: (progress: { entity: Entity; read: number; total: number | null }) => void;
 }

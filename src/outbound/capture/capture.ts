@@ -222,6 +222,7 @@ class CapturePass {
       cursor: keepCursor ? cursor : null,
       shownCustomers: this.#shownCustomers,
       turnedKeys: this.#brakes.turnedKeys,
+      onJudged: this.options.onJudged,
     });
     this.#brakes.count(work.held, work.turnedKeys);
     this.#brakes.see(entity, work.seen);

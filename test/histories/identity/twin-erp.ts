@@ -89,6 +89,8 @@ export class TwinErp implements ErpReader {
   count = async (entity: Entity) => (entity === 'order' ? this.orders.length : this.customers.length);
   countWithoutKey = async () => 0;
   countExcludedByStartFrom = async () => 0;
+  funnel = async () => null;
+  standing = async () => [];
   check = async () => undefined;
   close = async () => undefined;
 

@@ -1,0 +1,92 @@
+import { existsSync } from 'node:fs';
+import { appendFile, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { openSqlite } from '../../support/sqlite-file.js';
+import { onBothStores } from '../installation.js';
+
+describe('waybill preview', () => {
+  onBothStores((installation) => {
+    const { waybill } = installation;
+    const makeErp = (orders: number, change = '') => {
+      const database = openSqlite(join(installation.configDir, 'erp.sqlite'));
+      const series = `WITH RECURSIVE s(value) AS (SELECT 1 UNION ALL SELECT value+1 FROM s WHERE value<${orders})`;
+      database.exec(`
+        CREATE TABLE customers (id INTEGER PRIMARY KEY, code TEXT);
+        CREATE TABLE orders (id INTEGER PRIMARY KEY, order_no TEXT, customer_id INTEGER, created_at TEXT);
+        CREATE TABLE lines (order_id INTEGER, line_no INTEGER, sku TEXT, quantity INTEGER, unit_price TEXT);
+        INSERT INTO customers VALUES (1, 'K1');
+        ${series} INSERT INTO orders SELECT value, 'SO-' || value, 1, '2026-11-02 10:00:00' FROM s;
+        INSERT INTO lines SELECT id, 1, 'A-1', 2, '12.50' FROM orders;${change}`);
+      database.close();
+    };
+
+    it('shows one order in full, the way to it, and the total', async () => {
+      makeErp(3, "UPDATE orders SET created_at='2025-12-31' WHERE id=1;");
+      const { code, stdout } = await waybill('preview');
+      expect(code).to.equal(0);
+      expect(stdout).to.contain('Order SO-2 (key 2 in the ERP): to create');
+      expect(stdout).to.contain('{"customer_code":"K1","items":[{"price":1250,"qty":2,"sku":"A-1"}],"note":"SO-2"}');
+      expect(stdout).to.contain('Its customer 1: to create').and.to.contain('{"customer_code":"K1"}');
+      expect(stdout).to.match(/rows of orders\.query +│ +3 │/);
+      expect(stdout).to.match(/orders\.startFrom: created_at from 2026-01-01[^│]*│ +2 │ -1/);
+      expect(stdout).to.match(/could be sent +│ +2 │/);
+      expect(stdout).to.contain('Total: 50.00 EUR in the orders that could be sent (2).');
+      expect(stdout).to.not.contain('Order SO-3');
+      expect(stdout).to.contain('Nothing was stored or sent.');
+      expect((await waybill('preview', '--limit', '2')).stdout).to.contain('Order SO-3');
+    });
+
+    it('says of one key which condition leaves it out, and of an unknown one that no row has it', async () => {
+      makeErp(2, "UPDATE orders SET created_at='2025-12-31' WHERE id=1;");
+      const old = await waybill('preview', '--key', '1');
+      expect(old.code).to.equal(3);
+      expect(old.stdout).to.contain(
+        'Order 1 may not be sent:\n  orders.startFrom leaves it out: created_at from 2026-01-01',
+      );
+      const unknown = await waybill('preview', '--key', '77');
+      expect(unknown.code).to.equal(1);
+      expect(unknown.stderr).to.contain('no row of orders.query has the key 77');
+      expect((await waybill('preview', '--key', '1', '--all')).code).to.equal(2);
+    });
+
+    it('says what keeps records back and what mends it, and obeys no text of the ERP', async () => {
+      makeErp(2, "UPDATE lines SET sku='' WHERE order_id=1; UPDATE orders SET order_no='\u001b[2J' WHERE id=2;");
+      const { code, stdout } = await waybill('preview', '--all');
+      expect(code).to.equal(3);
+      expect(stdout).to.contain('  1 order (1): line 1: sku is empty');
+      expect(stdout).to.contain('orders.lines.text: skip, or a SKU');
+      expect(stdout).to.contain('\\u001b[2J').and.not.contain('\u001b');
+    });
+
+    it('prints one JSON document, however many orders are in it', async () => {
+      makeErp(40);
+      const all = JSON.parse((await waybill('preview', '--all', '--json')).stdout);
+      expect(all.shown).to.have.length(40);
+      expect(all).to.include({ isStoreAbsent: false, environment: 'sandbox' });
+      expect(all.orders).to.include({ read: 40, create: 40 });
+      makeNone();
+      expect(JSON.parse((await waybill('preview', '--json')).stdout).shown).to.deep.equal([]);
+    });
+
+    it('needs no store, and makes none', async () => {
+      makeErp(2);
+      const file = join(installation.configDir, 'local.yaml');
+      const other = join(installation.configDir, 'none', 'store.sqlite');
+      const text = await readFile(file, 'utf8');
+      await writeFile(file, text.replace(/^store:\n(?: .*\n)+/m, ''));
+      await appendFile(file, `\nstore: { type: sqlite, file: ${other} }\n`);
+      const { code, stdout } = await waybill('preview');
+      await writeFile(file, text);
+      expect(code).to.equal(0);
+      expect(stdout).to.contain('There is no store yet, so everything counts as new.');
+      expect(existsSync(join(installation.configDir, 'none'))).to.equal(false);
+    });
+
+    const makeNone = () => {
+      const database = openSqlite(join(installation.configDir, 'erp.sqlite'));
+      database.exec('DELETE FROM lines; DELETE FROM orders;');
+      database.close();
+    };
+  });
+});
