@@ -13,6 +13,7 @@ program
     'deliver all that waits, beside a loop that stores nothing, BullMQ and pg-boss; servers are started for it',
   )
   .option('--orders <n>', 'orders that wait', Number, 20_000)
+  .option('--waiting <n>', 'orders that wait in the outbox of Waybill, if more than are sent', Number)
   .option('--rounds <n>', 'how often each is measured, in turns', Number, 3)
   .option('--concurrency <n>', 'requests under way at once', Number, 16)
   .addOption(new Option('--contenders <names...>', 'only these').choices(contenderNames).default([], 'all'))

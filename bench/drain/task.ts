@@ -1,6 +1,8 @@
 /** What a contender is told: where the service is, and what it may use. */
 export interface DrainTask {
   orders: number;
+  /** How many wait, if more than are sent: Waybill alone has such a backlog. */
+  waiting: number;
   /** Requests under way at once. */
   concurrency: number;
   serviceUrl: string;

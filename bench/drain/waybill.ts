@@ -1,16 +1,16 @@
 import { join } from 'node:path';
 import { openApp } from '../../src/app.js';
 import { settingsFrom } from '../../src/config/load-settings.js';
-import { sync } from '../../src/operator/sync.js';
+import { captureAll, deliverUntil } from '../bench-lab.js';
 import { benchMapping, createBenchErp } from './orders.js';
 import type { Contender } from './task.js';
 
 /** Waybill with its store in a database of this kind. */
 export const waybill =
   (type: 'sqlite' | 'mysql' | 'postgres'): Contender =>
-  async ({ orders, concurrency, serviceUrl, folder, database }) => {
+  async ({ orders, waiting, concurrency, serviceUrl, folder, database }) => {
     const file = join(folder, 'erp.sqlite');
-    createBenchErp(file, orders);
+    createBenchErp(file, waiting);
     const settings = settingsFrom({
       ...benchMapping,
       installation: 'bench-drain',
@@ -31,10 +31,14 @@ export const waybill =
       log: { level: 'error' },
     });
     const app = await openApp({ settings, role: 'bench', log: 'stderr' });
-    const partners = { reader: await app.reader(), client: app.client };
-    await sync(app.context, partners, { stages: ['capture'] });
+    await captureAll(app);
     return {
-      drain: async () => void (await sync(app.context, partners, { stages: ['deliver'] })),
+      async drain() {
+        const enough = new AbortController();
+        await deliverUntil(app, enough.signal, ({ delivered }) => {
+          if (delivered.orders >= orders) enough.abort();
+        });
+      },
       close: () => app.close(),
     };
   };
