@@ -10,7 +10,7 @@ import { type MariaDb, startMariaDb } from '../../test/support/mariadb.js';
 import { type Postgres, startPostgres } from '../../test/support/postgres.js';
 import { type Redis, startRedis } from '../../test/support/redis.js';
 import { contenderNames } from './contenders.js';
-import type { DrainMeasure, DrainTask } from './task.js';
+import { type DrainMeasure, type DrainTask, type StoreWork, workBetween } from './task.js';
 
 export interface DrainOptions {
   orders: number;
@@ -31,27 +31,21 @@ export interface DrainResult {
   /** Beside the stock axios loop in the same run. */
   speedRatio: number | null;
   cpuRatio: number | null;
-  /** On the store's server; null where there is none, or it is in the process. */
+  /** What the store did; null where there is none, or it does not say. PostgreSQL counts each reading as a commit. */
+  statementsPerOrder: number | null;
   commitsPerOrder: number | null;
   rowWritesPerOrder: number | null;
 }
 
-interface Work {
-  commits: number;
-  rowWrites: number;
-}
-
-type Measure = DrainMeasure & { work: Work | null };
-
 /** Every contender drains the same orders into the same service, in turns, so that a busy minute of the machine hits all. */
 export async function drain(
   options: DrainOptions,
-  onMeasure: (contender: string, measure: Measure) => void = () => undefined,
+  onMeasure: (contender: string, measure: DrainMeasure) => void = () => undefined,
 ): Promise<DrainResult[]> {
   const { rounds } = options;
   const names = options.contenders.length > 0 ? options.contenders : contenderNames;
   await using servers = new Servers();
-  const measures = new Map<string, Measure[]>(names.map((name) => [name, []]));
+  const measures = new Map<string, DrainMeasure[]>(names.map((name) => [name, []]));
   for (let round = 0; round < rounds; round++)
     for (const name of names) {
       const measure = await measureOne(name, options, servers);
@@ -65,7 +59,7 @@ async function measureOne(
   name: string,
   { orders, waiting = orders, concurrency }: DrainOptions,
   servers: Servers,
-): Promise<Measure> {
+): Promise<DrainMeasure> {
   const folder = await mkdtemp(join(tmpdir(), 'waybill-drain-'));
   const service = child('service.js');
   const contender = child('contender.js');
@@ -89,20 +83,14 @@ async function measureOne(
     const { orders: seen } = (await (await fetch(serviceUrl)).json()) as { orders: number };
     if (seen < orders || seen > waiting)
       throw new Error(`${name}: the service saw ${seen} orders, and ${orders} were to be sent.`);
-    const work = before && after && difference(after, before);
     await place?.drop();
-    return { ...measure, work: work ?? null };
+    return before && after ? { ...measure, work: workBetween(before, after) } : measure;
   } finally {
     service.kill();
     contender.kill();
     await rm(folder, { recursive: true, force: true });
   }
 }
-
-const difference = (after: Work, before: Work): Work => ({
-  commits: after.commits - before.commits,
-  rowWrites: after.rowWrites - before.rowWrites,
-});
 
 function child(file: string): ChildProcess {
   return fork(join(import.meta.dirname, file), { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
@@ -123,7 +111,7 @@ async function message(from: ChildProcess): Promise<unknown> {
 interface Place {
   database: NonNullable<DrainTask['database']>;
   /** What the server has done so far. */
-  work(): Promise<Work | undefined>;
+  work(): Promise<StoreWork | undefined>;
   drop(): Promise<void>;
 }
 
@@ -150,7 +138,7 @@ class Servers implements AsyncDisposable {
       work: async () => {
         const connection = await server.connect();
         const [rows] = await connection.query(
-          "SHOW GLOBAL STATUS WHERE Variable_name REGEXP '^(com_commit|handler_(write|update|delete))$'",
+          "SHOW GLOBAL STATUS WHERE Variable_name REGEXP '^(questions|com_commit|handler_(write|update|delete))$'",
         );
         await connection.end();
         const of = new Map(
@@ -159,7 +147,7 @@ class Servers implements AsyncDisposable {
         const rowWrites = [...of]
           .filter(([key]) => key.startsWith('Handler'))
           .reduce((sum, [, value]) => sum + value, 0);
-        return { commits: of.get('Com_commit') ?? 0, rowWrites };
+        return { statements: of.get('Questions') ?? 0, commits: of.get('Com_commit') ?? 0, rowWrites };
       },
     };
   }
@@ -176,7 +164,7 @@ class Servers implements AsyncDisposable {
         const [row] = await database.query(
           'SELECT xact_commit AS commits, tup_inserted + tup_updated + tup_deleted AS rows FROM pg_stat_database WHERE datname = current_database()',
         );
-        return { commits: Number(row.commits), rowWrites: Number(row.rows) };
+        return { statements: Number.NaN, commits: Number(row.commits), rowWrites: Number(row.rows) };
       },
     };
   }
@@ -201,15 +189,15 @@ class Servers implements AsyncDisposable {
 }
 
 /** Medians, and ratios to the stock axios loop. Pure. */
-export function summarise(measures: ReadonlyMap<string, readonly Measure[]>, orders: number): DrainResult[] {
-  const of = (name: string, value: (measure: Measure) => number): number | null => {
+export function summarise(measures: ReadonlyMap<string, readonly DrainMeasure[]>, orders: number): DrainResult[] {
+  const of = (name: string, value: (measure: DrainMeasure) => number): number | null => {
     const all = (measures.get(name) ?? []).map(value).sort((a, b) => a - b);
     const median = all[Math.floor(all.length / 2)];
     return median === undefined || Number.isNaN(median) ? null : median;
   };
   const seconds = (name: string) => of(name, (measure) => measure.seconds);
   const cpu = (name: string) => of(name, (measure) => measure.cpuSeconds);
-  const ratio = (a: number | null, b: number | null) => (a === null || b === null ? null : round(a / b, 2));
+  const ratio = (a: number | null, b: number | null) => (a === null || b === null ? null : round(a / b, 3));
   return [...measures.keys()].map((contender) => ({
     contender,
     ordersPerSecond: round(orders / (seconds(contender) ?? Number.NaN), 0),
@@ -217,6 +205,10 @@ export function summarise(measures: ReadonlyMap<string, readonly Measure[]>, ord
     peakRssMib: round(of(contender, (measure) => measure.peakRssMib) ?? Number.NaN, 0),
     speedRatio: ratio(seconds('axios'), seconds(contender)),
     cpuRatio: ratio(cpu(contender), cpu('axios')),
+    statementsPerOrder: ratio(
+      of(contender, ({ work }) => work?.statements ?? Number.NaN),
+      orders,
+    ),
     commitsPerOrder: ratio(
       of(contender, ({ work }) => work?.commits ?? Number.NaN),
       orders,

@@ -13,11 +13,30 @@ export interface DrainTask {
 }
 
 /** Prepares what waits to be sent, and returns what sends all of it: only that is measured. */
-export type Contender = (task: DrainTask) => Promise<{ drain(): Promise<void>; close(): Promise<void> }>;
+export type Contender = (task: DrainTask) => Promise<{
+  drain(): Promise<void>;
+  close(): Promise<void>;
+  /** What its store has done so far, where the store is in this process. */
+  work?(): Promise<StoreWork>;
+}>;
+
+/** Counters of a store, from its start. */
+export interface StoreWork {
+  statements: number;
+  commits: number;
+  rowWrites: number;
+}
+
+export const workBetween = (before: StoreWork, after: StoreWork): StoreWork => ({
+  statements: after.statements - before.statements,
+  commits: after.commits - before.commits,
+  rowWrites: after.rowWrites - before.rowWrites,
+});
 
 export interface DrainMeasure {
   seconds: number;
   /** Of the whole process, with all its threads. */
   cpuSeconds: number;
   peakRssMib: number;
+  work: StoreWork | null;
 }

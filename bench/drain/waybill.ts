@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { openApp } from '../../src/app.js';
 import { settingsFrom } from '../../src/config/load-settings.js';
+import { openSqlite } from '../../test/support/sqlite-file.js';
 import { captureAll, deliverUntil } from '../bench-lab.js';
 import { benchMapping, createBenchErp } from './orders.js';
 import type { Contender } from './task.js';
@@ -30,6 +31,7 @@ export const waybill =
       },
       log: { level: 'error' },
     });
+    const counted = type === 'sqlite' ? countStatements() : null;
     const app = await openApp({ settings, role: 'bench', log: 'stderr' });
     await captureAll(app);
     return {
@@ -40,5 +42,28 @@ export const waybill =
         });
       },
       close: () => app.close(),
+      ...(counted && {
+        async work() {
+          const rowWrites = await app.store.read('count its changes', (tx) => tx.value('SELECT total_changes()'));
+          return { ...counted, rowWrites: Number(rowWrites) };
+        },
+      }),
     };
   };
+
+/** Counts what the driver of SQLite is told, whoever tells it. */
+function countStatements(): { statements: number; commits: number } {
+  const counted = { statements: 0, commits: 0 };
+  const database = openSqlite(':memory:');
+  const prototype = Object.getPrototypeOf(database.prepare('SELECT 1'));
+  database.close();
+  for (const name of ['run', 'all', 'get', 'iterate']) {
+    const plain = prototype[name];
+    prototype[name] = function (this: { source: string }, ...values: unknown[]) {
+      counted.statements++;
+      if (this.source === 'COMMIT') counted.commits++;
+      return plain.apply(this, values);
+    };
+  }
+  return counted;
+}
