@@ -1,6 +1,7 @@
 import { Argument, type Command, Option } from 'commander';
 import type { Settings } from '../config/settings.js';
 import type { Entity } from '../model/record.js';
+import { shellWord } from '../operator/describe-story.js';
 import { type Explanation, explainRecord, explainUnknown } from '../operator/explain-record.js';
 import { type FindBy, type FoundRecord, findRecords } from '../operator/find-records.js';
 import { storyTimeline } from '../operator/story-timeline.js';
@@ -45,7 +46,7 @@ function showStory(output: Output, explanation: Explanation, settings: Settings)
     '',
     `What happened (times in ${settings.erp.timeZone}):`,
     (olderAudit || story.attemptsLeftOut > 0) &&
-      `  … older lines: waybill audit --entity ${entity} --key ${sourceKey} --csv`,
+      `  … older lines: waybill audit --entity ${entity} --key ${shellWord(sourceKey)} --csv`,
   );
   for (const { at, text, more } of storyTimeline(story, audit, output.time)) {
     output.lines(`  ${output.time(at)}  ${text}`, ...more.map((one) => `${' '.repeat(30)}${one}`));
@@ -115,7 +116,7 @@ async function showUnknown({ context, output }: CommandApp, by: FindBy, entity: 
       '',
       'What you can do:',
       '  See what capture makes of it (KEY is the key of the ERP here):',
-      `      waybill sync capture --dry-run --key ${key}`,
+      `      waybill sync capture --dry-run --key ${shellWord(key)}`,
     );
   return exitCode.failed;
 }

@@ -278,6 +278,6 @@ const parkClassInWords = {
 };
 
 /** A key as one word of a shell. */
-function shellWord(text: string): string {
+export function shellWord(text: string): string {
   return /^[A-Za-z0-9_./:@%+=-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { appendAudit } from '../../src/audit/audit-log.js';
 import { createKey } from '../../src/outbound/outbox/idempotency-key.js';
 import { pauseLane } from '../../src/store/lane-pauses.js';
 import { insertRows } from '../../src/store/rows.js';
@@ -89,6 +90,24 @@ describe('waybill explain', () => {
         entity: 'order',
         key: '4711',
       });
+    });
+
+    it('writes a key as one word of the shell in the commands that it names', async () => {
+      const key = "7'; reboot $(id)";
+      const word = `'7'\\''; reboot $(id)'`;
+      expect((await explain('order', key)).stdout).to.contain(`waybill sync capture --dry-run --key ${word}\n`);
+      await installation.capture({ entity: 'order', sourceKey: key, unmapped: 'no lines' });
+      const line = { event: 'parked' as const, actor: 'test', entity: 'order' as const, sourceKey: key };
+      await installation.app.store.transaction('arrange a test', (tx) =>
+        appendAudit(
+          tx,
+          Array.from({ length: 501 }, () => line),
+          Date.now(),
+        ),
+      );
+      const { stdout } = await explain('order', key);
+      expect(stdout).to.contain(`waybill audit --entity order --key ${word} --csv`);
+      expect(stdout).to.contain(`waybill outbox discard --entity order --key ${word} `);
     });
 
     it('says that an order waits for its customer, and why that one is parked', async () => {
