@@ -83,6 +83,15 @@ export function redact(text: string, secrets: readonly string[]): string {
   return safe.replace(/\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{8,}/gi, `$1 ${secretMark}`);
 }
 
+/**
+ * A part of JSON whose text is redacted as a whole afterwards: a bare word, such as a number, that holds a secret becomes a text,
+ * so that it stays JSON. Passwords such as 2026 exist.
+ */
+export function quotedWhereSecret(part: unknown, secrets: readonly string[]): unknown {
+  if (typeof part !== 'number' && typeof part !== 'boolean' && part !== null) return part;
+  return redact(String(part), secrets) === String(part) ? part : String(part);
+}
+
 /** A private key in PEM, also where its line breaks were escaped, and where its end is missing. */
 const privateKey = /-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(-----END [A-Z ]*PRIVATE KEY-----|$)/gs;
 

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { harmless, redact } from '../model/redact.js';
+import { harmless, quotedWhereSecret, redact } from '../model/redact.js';
 
 interface AlertCommandOptions {
   /** The program and its arguments; no shell reads them. */
@@ -66,6 +66,8 @@ export function runAlertCommand(options: AlertCommandOptions, notice: object, si
       else if (code === 0) settle(null);
       else settle(`ended with ${code === null ? name : `exit code ${code}`}${said}`);
     });
-    child.stdin.end(`${harmless(redact(JSON.stringify(notice), options.secrets ?? []))}\n`);
+    const { secrets = [] } = options;
+    const json = JSON.stringify(notice, (_name, part) => quotedWhereSecret(part, secrets));
+    child.stdin.end(`${harmless(redact(json, secrets))}\n`);
   });
 }

@@ -1,5 +1,5 @@
 import winston from 'winston';
-import { harmless, redact } from '../model/redact.js';
+import { harmless, quotedWhereSecret, redact } from '../model/redact.js';
 
 interface LoggerOptions {
   level: 'error' | 'warn' | 'info' | 'debug';
@@ -12,11 +12,13 @@ interface LoggerOptions {
 /** JSON lines. Secrets are taken out here, in one format, and not by those who log. */
 export function createLogger(options: LoggerOptions): winston.Logger {
   const levels = ['error', 'warn', 'info', 'debug'];
+  const replacer = (_name: string, value: unknown) =>
+    value instanceof Error ? value.message : quotedWhereSecret(value, options.secrets);
   return winston.createLogger({
     level: options.level,
     format: winston.format.combine(
       winston.format.timestamp(),
-      winston.format.json({ replacer: (_name, value) => (value instanceof Error ? value.message : value) }),
+      winston.format.json({ replacer: replacer as never }),
       redacted(options.secrets),
     ),
     transports: [new winston.transports.Console({ stderrLevels: options.stream === 'stderr' ? levels : [] })],

@@ -19,14 +19,14 @@ describe('the alert command', () => {
       const code = `require('fs').writeFileSync(process.argv[1], JSON.stringify({
         given: JSON.parse(require('fs').readFileSync(0, 'utf8')), arguments: process.argv.slice(2), env: process.env }))`;
       await runAlertCommand(
-        { command: [...program(code), '$HOME; rm -rf *'], timeoutMs: 20_000, secrets: ['hunter2"\\'] },
-        { cause: 'parked', message: 'the password is hunter2"\\' },
+        { command: [...program(code), '$HOME; rm -rf *'], timeoutMs: 20_000, secrets: ['hunter2"\\', '4711'] },
+        { cause: 'parked', message: 'the password is hunter2"\\', count: 4711 },
       );
     } finally {
       delete process.env.WAYBILL_SERVICE_TOKEN;
     }
     const seen = JSON.parse(readFileSync(dir.file('out'), 'utf8'));
-    expect(seen.given).to.deep.equal({ cause: 'parked', message: 'the password is [secret]' });
+    expect(seen.given).to.deep.equal({ cause: 'parked', message: 'the password is [secret]', count: '[secret]' });
     expect(seen.arguments).to.deep.equal(['$HOME; rm -rf *']);
     expect(JSON.stringify(seen)).to.not.contain('canary');
     expect(Object.keys(seen.env).filter((name) => !/^(PATH|HOME|LANG|TZ|TMPDIR|__.*)$/.test(name))).to.deep.equal([]);

@@ -26,4 +26,20 @@ describe('the log', () => {
     expect(stdout).to.not.match(/[\u001b\u009b\u202e\u2028]/);
     expect(JSON.parse(lines[0] as string).message).to.include('\u001b[2J\u009b2J\u202e\u2028\n');
   });
+
+  it('is a JSON object a line also where a number or a word of JSON holds a secret', () => {
+    const logger = new URL('../../src/ops/logger.js', import.meta.url).href;
+    const code = `
+      const { createLogger } = await import(${JSON.stringify(logger)});
+      const log = createLogger({ level: 'info', stream: 'stdout', secrets: ['2026', 'true', 'null', 'info'] });
+      log.info('counted', { pid: 12026, few: 7, list: [2026.5, true, false, null], at: 'in 2026' });`;
+    const { stdout } = spawnSync(process.execPath, ['--input-type=module', '-e', code], { encoding: 'utf8' });
+    expect(JSON.parse(stdout)).to.deep.include({
+      level: '[secret]',
+      pid: '1[secret]',
+      few: 7,
+      list: ['[secret].5', '[secret]', false, '[secret]'],
+      at: 'in [secret]',
+    });
+  });
 });
