@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { type Command, Option } from 'commander';
-import type { GivenColumns } from '../../operator/setup/init/draft-unknown.js';
+import type { GivenColumns } from '../../operator/setup/init/find-columns.js';
 import { type Proposal, propose } from '../../operator/setup/init/init.js';
 import { InitError, Interview, type Question } from '../../operator/setup/init/interview.js';
 import { presetNames } from '../../operator/setup/init/presets/presets.js';
@@ -15,7 +15,7 @@ import {
   UsageError,
 } from '../command.js';
 import { Output } from '../terminal/output.js';
-import { ask } from '../terminal/streams.js';
+import { ask, writeError } from '../terminal/streams.js';
 import {
   configurationPlace,
   type GivenPlaces,
@@ -34,6 +34,7 @@ const answers: readonly (readonly [flag: string, description: string])[] = [
   ['--customers-table <table>', 'the table of the customers'],
   ['--time-zone <zone>', 'time zone of the dates in the ERP, such as Europe/Berlin'],
   ['--company <value>', 'only the orders of this company, where the database serves several'],
+  ['--money-unit <unit>', 'major or minor: what whole numbers are, 1999.00 or 19.99'],
   ['--currency <code>', 'only the orders in this currency, such as EUR'],
   ['--status <values>', 'the states of the orders that may be sent, with commas between them; or all'],
   ['--pending <condition>', 'the same as an SQL condition on the columns of the orders query; or all'],
@@ -129,7 +130,7 @@ function columnsOf(given: readonly string[]): GivenColumns {
 }
 
 async function askOn(output: Output, { text, choices = [], suggestion }: Question): Promise<string> {
-  output.lines(...choices.map(({ value, note }) => `  ${value}${note ? `: ${note}` : ''}`));
+  writeError(...choices.map(({ value, note }) => `  ${output.clean(value)}${note ? `: ${note}` : ''}`));
   return ask(suggestion === undefined ? text : `${text} [${suggestion}]`);
 }
 

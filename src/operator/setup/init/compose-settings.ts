@@ -1,5 +1,6 @@
 import { Document, isMap, isScalar, Scalar, visit } from 'yaml';
 import type { ErpDialect } from '../../../erp/erp-database.js';
+import { harmlessLine } from '../../../model/redact.js';
 import type { Answers, Draft } from './draft.js';
 
 /** Where the ERP and the service are, as the settings say it: without secrets, with the files that hold them. */
@@ -66,17 +67,22 @@ function startFrom(column: string, from: string): unknown {
 export function allConditions(conditions: readonly (string | null | undefined)[]): string | null {
   const given = conditions.filter((one) => one !== null && one !== undefined && one !== '');
   if (given.length < 2) return given[0] ?? null;
-  return given.map((one) => (/\bOR\b/i.test(one ?? '') ? `(${one})` : one)).join(' AND ');
+  return given
+    .map((one) => (/\bOR\b/i.test(one ?? '') && !/^\([^()]*\)$/.test(one ?? '') ? `(${one})` : one))
+    .join(' AND ');
 }
 
-/** `column IN (…)`, with the values as this database writes them. */
+/** `column IN (…)`, with the values as this database writes them; the value NULL is none. */
 export function isOneOf(dialect: ErpDialect, column: string, values: readonly string[], isNumber: boolean): string {
   const escaped = (text: string) => (dialect.backslashEscapes ? text.replaceAll('\\', '\\\\') : text);
   const literal = (text: string) => (isNumber ? text : `'${escaped(text).replaceAll("'", "''")}'`);
-  // A plain name is easier to read, and means the same in capital letters only on MySQL and SQLite.
+  // A plain name is easier to read. With capital letters it means another column on PostgreSQL.
   const name = /^[a-z_][a-z0-9_]*$/.test(column) ? column : dialect.quoteIdentifier(column);
-  const [only] = values;
-  return values.length === 1 ? `${name} = ${literal(only ?? '')}` : `${name} IN (${values.map(literal).join(', ')})`;
+  const given = values.filter((value) => value !== 'NULL');
+  const listed =
+    given.length === 1 ? `${name} = ${literal(given[0] ?? '')}` : `${name} IN (${given.map(literal).join(', ')})`;
+  if (given.length === values.length) return listed;
+  return given.length === 0 ? `${name} IS NULL` : `(${listed} OR ${name} IS NULL)`;
 }
 
 const general: Readonly<Record<string, string>> = {
@@ -122,10 +128,6 @@ export function composeYaml(
       if (typeof node.value === 'string' && node.value.includes('\n')) node.type = Scalar.BLOCK_LITERAL;
     },
   });
-  const comment = (words: string) =>
-    wrapped(words)
-      .map((line) => ` ${line}`)
-      .join('\n');
   for (const [path, words] of Object.entries({ ...general, ...joined(general, draft.comments) })) {
     const segments = path.split('.');
     const parent = segments.length === 1 ? document.contents : document.getIn(segments.slice(0, -1));
@@ -133,14 +135,11 @@ export function composeYaml(
       ? parent.items.find(({ key }) => isScalar(key) && key.value === segments.at(-1))
       : undefined;
     if (!isScalar(pair?.key)) continue;
-    pair.key.commentBefore = comment(words);
+    pair.key.commentBefore = comment(words.split('\n'));
     if (segments.length === 1 && path !== 'installation') pair.key.spaceBefore = true;
   }
-  document.commentBefore = head
-    .flatMap(wrapped)
-    .map((line) => ` ${line}`)
-    .join('\n');
-  if (tail.length > 0) document.comment = tail.map((line) => ` ${line}`).join('\n');
+  document.commentBefore = comment(head);
+  if (tail.length > 0) document.comment = comment(tail, Number.POSITIVE_INFINITY);
   return document.toString({ lineWidth: 0, flowCollectionPadding: false });
 }
 
@@ -156,16 +155,22 @@ function joined(
 
 const COMMENT_WIDTH = 110;
 
-function wrapped(words: string): string[] {
-  return words.split('\n').flatMap((line) => {
-    const lines: string[] = [];
-    let current = '';
-    for (const word of line.split(' ')) {
-      if (current !== '' && current.length + word.length + 1 > COMMENT_WIDTH) {
-        lines.push(current);
-        current = word;
-      } else current = current === '' ? word : `${current} ${word}`;
-    }
-    return [...lines, current];
-  });
+/** Lines as a comment. Names of the ERP stand in them: what would end the comment becomes a space. */
+function comment(lines: readonly string[], width = COMMENT_WIDTH): string {
+  return lines
+    .flatMap((line) => wrapped(harmlessLine(line).replace(/\s+/g, ' ').trim(), width))
+    .map((line) => (line === '' ? '' : ` ${line}`))
+    .join('\n');
+}
+
+function wrapped(line: string, width: number): string[] {
+  const lines: string[] = [];
+  let current = '';
+  for (const word of line.split(' ')) {
+    if (current !== '' && current.length + word.length + 1 > width) {
+      lines.push(current);
+      current = word;
+    } else current = current === '' ? word : `${current} ${word}`;
+  }
+  return [...lines, current];
 }

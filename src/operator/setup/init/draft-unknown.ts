@@ -1,60 +1,11 @@
 import { type Catalogue, type CatalogueColumn, type CatalogueTable, nameOf, tableSql } from '../../../erp/catalogue.js';
 import type { ErpDialect } from '../../../erp/erp-database.js';
 import type { Draft, FieldDraft } from './draft.js';
-import { columnsFor } from './find-columns.js';
+import { candidates, type GivenColumns } from './find-columns.js';
 import { keysOf, type TableTriple } from './find-tables.js';
 import { InitError } from './interview.js';
-import type { ColumnRole } from './words.js';
-
-/** Columns that a person named: role → column. */
-export type GivenColumns = Readonly<Partial<Record<ColumnRole, string>>>;
-
-/** One way to take the money of a line, and the total of an order to prove it with. */
-export interface MoneyChoice {
-  /** SQL over the lines as `l`; null: worked out from the amount. */
-  price: string | null;
-  amount: string | null;
-  /** Column of the orders. */
-  total: string | null;
-  /** For people. */
-  words: string;
-}
-
-const PER_ROLE = 3;
-
-/** What a schema offers for the money, the plainest first. The data has to tell which one is right. */
-export function moneyChoices({ orders, lines }: TableTriple, given: GivenColumns, dialect: ErpDialect): MoneyChoice[] {
-  const of = (table: CatalogueTable, role: ColumnRole) => candidates(table, role, given).slice(0, PER_ROLE);
-  const [qty] = of(lines, 'line.qty');
-  if (qty === undefined) return [];
-  const others = (columns: CatalogueColumn[]) => columns.filter(({ name }) => name !== qty.name);
-  const prices = given['line.amount'] ? [] : others(of(lines, 'line.price'));
-  const isPrice = ({ name }: CatalogueColumn) => prices.some((price) => price.name === name);
-  const isDiscount = ({ name }: CatalogueColumn) => discounts.some((discount) => discount.name === name);
-  const discounts = others(of(lines, 'line.discount')).slice(0, 1);
-  const amounts = given['line.price'] ? [] : others(candidates(lines, 'line.amount', given));
-  const exact = (column: CatalogueColumn) => exactSql(dialect, 'l', column);
-  const ways: Omit<MoneyChoice, 'total'>[] = [
-    ...prices
-      .filter((price) => !isDiscount(price))
-      .map((price) => ({ price: exact(price), amount: null, words: `${price.name} is the price for one` })),
-    ...amounts
-      .filter((amount) => !isPrice(amount) && !isDiscount(amount))
-      .slice(0, PER_ROLE)
-      .map((amount) => ({ price: null, amount: exact(amount), words: `${amount.name} is the amount of the line` })),
-    ...prices.flatMap((price) =>
-      discounts.flatMap((discount) =>
-        ([100, 1] as const).map((whole) => ({
-          price: null,
-          amount: `ROUND(${exact(qty)} * ${exact(price)} * (1 - ${exact(discount)}${whole === 100 ? ' / 100' : ''}), 2)`,
-          words: `${price.name} is the price for one, less ${discount.name} as a ${whole === 100 ? 'percentage' : 'fraction'}`,
-        })),
-      ),
-    ),
-  ];
-  const totals = [...of(orders, 'order.total').map(({ name }) => name)];
-  return ways.flatMap((way) => (totals.length === 0 ? [null] : totals).map((total) => ({ ...way, total })));
-}
+import { exactSql, type MoneyChoice, type MoneyUnit, moneySql } from './money-choices.js';
+import { type ColumnRole, fold } from './words.js';
 
 /** The draft of an unknown schema, with one way to take its money. */
 export function draftUnknown(
@@ -63,6 +14,7 @@ export function draftUnknown(
   money: MoneyChoice,
   given: GivenColumns,
   dialect: ErpDialect,
+  unit: MoneyUnit,
 ): Draft {
   const { orders, lines, customers, lineLink, customerLink } = triple;
   const pick = (table: CatalogueTable, role: ColumnRole) => candidates(table, role, given)[0];
@@ -93,23 +45,25 @@ export function draftUnknown(
   const changedAt = pick(orders, 'order.changedAt')?.name;
   const created = pick(orders, 'order.created')?.name;
   const company = pick(orders, 'order.company')?.name;
-  const ownCurrency = pick(orders, 'order.currency');
-  const currency = ownCurrency ?? pick(customers, 'order.currency');
-  const join = `\nJOIN ${tableSql(dialect, customers)} c ON ${customerLink.columns
-    .map((own, at) => `${column('c', { name: customerLink.referenced[at] ?? '' })} = ${column('o', { name: own })}`)
-    .join(' AND ')}`;
+  const currency = currencyOf(catalogue, triple, given, dialect);
   const total = orders.columns.find((one) => one.name === money.total);
-  const exactTotal = total && isInexact(total) && exactSql(dialect, 'o', total) !== column('o', total);
+  const totalSql = total && moneySql(dialect, 'o', total, unit);
+  const isPlain = total && totalSql === column('o', total);
+  // A currency that only a number tells has to be told apart by hand.
+  const unresolved = currency
+    ? []
+    : orders.columns.filter(({ name }) => /(curr|waehr|wahr|devise|moneda)/.test(fold(name)));
+  const marks = [
+    ...new Set([...candidates(orders, 'order.mark', given), ...unresolved].map(({ name }) => name)),
+  ].filter((one) => ![status, ...orderKey].includes(one));
   const orderColumns = [
     ...selected('o', [
-      ...orderKey,
-      ...customerLink.columns,
-      number,
-      ...[status, created, changedAt, company, ownCurrency?.name],
-      exactTotal ? undefined : total?.name,
+      ...[...orderKey, ...customerLink.columns, number],
+      ...[status, created, changedAt, company, ...marks],
+      isPlain ? total.name : undefined,
     ]),
-    ...(total && exactTotal ? [`${exactSql(dialect, 'o', total)} AS ${quote(total.name)}`] : []),
-    ...(currency && !ownCurrency ? [column('c', currency)] : []),
+    ...(total && !isPlain ? [`${totalSql} AS ${quote(total.name)}`] : []),
+    ...(currency ? [`${currency.sql} AS currency`] : []),
   ];
 
   const qty = pick(lines, 'line.qty');
@@ -134,7 +88,15 @@ export function draftUnknown(
 
   return {
     title: `${nameOf(orders)}, ${nameOf(lines)} and ${nameOf(customers)}`,
-    tables: [customers, orders, lines, ...(sku?.link ? [sku.table] : [])],
+    tables: [
+      ...new Set([
+        customers,
+        orders,
+        lines,
+        ...(sku?.link ? [sku.table] : []),
+        ...(currency?.table ? [currency.table] : []),
+      ]),
+    ],
     customers: {
       query: `SELECT ${selected('c', [...customerLink.referenced, code, name?.name, ...details.map(([, one]) => one), customerChanged]).join(', ')}\n${from(customers, 'c')}`,
       key: customerLink.referenced,
@@ -142,7 +104,7 @@ export function draftUnknown(
       fields: customerFields,
     },
     orders: {
-      query: `SELECT ${orderColumns.join(', ')}\n${from(orders, 'o')}${currency && !ownCurrency ? join : ''}`,
+      query: `SELECT ${orderColumns.join(', ')}\n${from(orders, 'o')}${currency?.join ?? ''}`,
       key: orderKey,
       changedAt,
       customerKey: customerLink.columns,
@@ -150,7 +112,8 @@ export function draftUnknown(
       total: money.total ?? undefined,
       startColumn: created ?? orderKey[0] ?? '',
       status,
-      currency: currency?.name,
+      ...(currency && { currency: 'currency' }),
+      marks,
       company,
       fields: {},
     },
@@ -170,10 +133,40 @@ export function draftUnknown(
   };
 }
 
-function candidates(table: CatalogueTable, role: ColumnRole, given: GivenColumns): CatalogueColumn[] {
-  const wanted = given[role];
-  if (wanted === undefined) return columnsFor(table, role);
-  return table.columns.filter(({ name }) => name.toLowerCase() === wanted.toLowerCase());
+/** The currency of an order: in its row, in that of its customer, or in a table of currencies that it points to. */
+function currencyOf(
+  { tables }: Catalogue,
+  { orders, customers, customerLink }: TableTriple,
+  given: GivenColumns,
+  dialect: ErpDialect,
+) {
+  const column = (alias: string, name: string) => `${alias}.${dialect.quoteIdentifier(name)}`;
+  const [own] = candidates(orders, 'order.currency', given);
+  if (own !== undefined) return { sql: column('o', own.name), join: '', table: null };
+  for (const link of orders.foreignKeys) {
+    const table = tables.find((one) => nameOf(one) === link.table);
+    const [key, ...more] = link.columns;
+    const code = table?.columns.find(
+      ({ name, kind }) =>
+        kind === 'text' && /^(code|iso|iso_?code|currency_?code|currency|name|abbr\w*|symbol)$/i.test(name),
+    );
+    if (!table || !code || key === undefined || more.length > 0 || !/(curr|waehr|wahr|devise|moneda)/.test(fold(key)))
+      continue;
+    const join = `\nLEFT JOIN ${tableSql(dialect, table)} cur ON ${column('cur', link.referenced[0] ?? '')} = ${column('o', key)}`;
+    return { sql: column('cur', code.name), join, table };
+  }
+  const [theirs] = candidates(customers, 'order.currency', given);
+  // Not where the order has a currency of its own that can't be read.
+  if (theirs === undefined || orders.columns.some(({ name }) => /(curr|waehr|wahr|devise|moneda)/.test(fold(name))))
+    return null;
+  const on = customerLink.columns.map(
+    (name, at) => `${column('c', customerLink.referenced[at] ?? '')} = ${column('o', name)}`,
+  );
+  return {
+    sql: column('c', theirs.name),
+    join: `\nLEFT JOIN ${tableSql(dialect, customers)} c ON ${on.join(' AND ')}`,
+    table: null,
+  };
 }
 
 /** The column that names a product: of the line, or of the table that the line points to. */
@@ -204,12 +197,4 @@ function skuOf({ tables }: Catalogue, { lines, orders, customers }: TableTriple,
     }
   }
   return own === undefined ? null : { table: lines, link: undefined, column: own.name };
-}
-
-const isInexact = ({ isFloat, type }: CatalogueColumn) => isFloat || /^money$/i.test(type);
-
-/** A column in floating point as a decimal. SQLite has no decimals: its values are read by their shortest text. */
-function exactSql(dialect: ErpDialect, alias: string, column: CatalogueColumn): string {
-  const sql = `${alias}.${dialect.quoteIdentifier(column.name)}`;
-  return isInexact(column) && dialect.account !== null ? `CAST(${sql} AS DECIMAL(20, 6))` : sql;
 }

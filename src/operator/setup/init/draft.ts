@@ -3,13 +3,6 @@ import type { CatalogueTable } from '../../../erp/catalogue.js';
 /** Field of the service → how the mapping makes it. */
 export type FieldDraft = string | readonly string[] | Readonly<Record<string, unknown>>;
 
-/** A column of orders.query whose values a person, or the data, has to choose from. */
-export interface ChoiceColumn {
-  column: string;
-  /** The same as an expression over `choicesFrom`. */
-  expression: string;
-}
-
 /** How an ERP is read, as far as its schema says it. Which orders are meant and in what money, the answers say. */
 export interface Draft {
   /** What the schema is, for people. */
@@ -37,6 +30,8 @@ export interface Draft {
     startColumn: string;
     /** Its status, where one column holds it. */
     status?: string | undefined;
+    /** Columns beside the status that may tell orders apart: removed ones, other documents. */
+    marks?: readonly string[];
     /** Column with the currency of an order. */
     currency?: string | undefined;
     /** Column with the company of an order, where one database serves several. */

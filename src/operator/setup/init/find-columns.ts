@@ -26,6 +26,7 @@ const fits: Record<ColumnRole, (column: CatalogueColumn) => boolean> = {
   'order.currency': isText,
   'order.company': isWord,
   'order.total': isNumber,
+  'order.mark': ({ kind }) => kind !== 'other',
   'line.qty': isNumber,
   'line.price': isNumber,
   'line.amount': isNumber,
@@ -55,4 +56,14 @@ export function columnsFor(table: CatalogueTable, role: ColumnRole): CatalogueCo
     })
     .sort((a, b) => a.at - b.at)
     .map(({ column }) => column);
+}
+
+/** Columns that a person named: role → column. */
+export type GivenColumns = Readonly<Partial<Record<ColumnRole, string>>>;
+
+/** The columns for a role: the one that a person named, else what may play it. */
+export function candidates(table: CatalogueTable, role: ColumnRole, given: GivenColumns): CatalogueColumn[] {
+  const wanted = given[role];
+  if (wanted === undefined) return columnsFor(table, role);
+  return table.columns.filter(({ name }) => name.toLowerCase() === wanted.toLowerCase());
 }

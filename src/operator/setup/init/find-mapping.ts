@@ -1,10 +1,13 @@
-import { type Catalogue, type CatalogueTable, countRows, nameOf } from '../../../erp/catalogue.js';
+import { type Catalogue, type CatalogueTable, countRows, nameOf, tableSql } from '../../../erp/catalogue.js';
 import type { ErpDatabase, ErpDialect } from '../../../erp/erp-database.js';
+import { rawSql, sql } from '../../../erp/sql.js';
 import type { Draft } from './draft.js';
-import { draftUnknown, type GivenColumns, type MoneyChoice, moneyChoices } from './draft-unknown.js';
+import { draftUnknown } from './draft-unknown.js';
+import { candidates, type GivenColumns } from './find-columns.js';
 import { findTables, type TableTriple } from './find-tables.js';
 import type { Interview } from './interview.js';
 import { InitError } from './interview.js';
+import { type MoneyChoice, type MoneyUnit, moneyChoices, unclearUnits } from './money-choices.js';
 import type { Trial } from './trial.js';
 import type { TableRole } from './words.js';
 
@@ -30,56 +33,133 @@ export async function findMapping(
 ): Promise<Draft | null> {
   const triple = await chooseTables(database, catalogue, interview);
   if (triple === null) return null;
-  const choices = moneyChoices(triple, given, dialect);
-  if (choices.length === 0)
-    throw new InitError(
-      `${nameOf(triple.lines)} has no column for quantities, or none for prices. Name them: --column line.qty=NAME --column line.price=NAME`,
+  checkNamed(catalogue, triple, given);
+  const unit = await unitOf(interview, triple, given);
+  if (unit === null) return null;
+  for (let columns = await withUniqueCode(database, triple, given); ; ) {
+    const draftOf = (money: MoneyChoice) => draftUnknown(catalogue, triple, money, columns, dialect, unit);
+    const choices = moneyChoices(triple, columns, dialect, unit);
+    const found = await proveMoney(interview, choices, draftOf, tryDraft);
+    if (found.draft !== null) return found.draft;
+    const isSaid = columns['line.price'] !== undefined || columns['line.amount'] !== undefined;
+    const [plain] = choices;
+    const hasDiscount = choices.some(({ isDiscounted }) => isDiscounted);
+    // A total that the lines do not come to is no check.
+    if (isSaid && plain !== undefined && !hasDiscount)
+      return draftOf({ ...plain, total: columns['order.total'] === undefined ? null : plain.total });
+    const said = await askForMoney(interview, choices, found.isAmbiguous, isSaid);
+    if (said === null) return null;
+    columns = { ...columns, ...said };
+  }
+}
+
+/** @throws InitError for a column that is not there, and where no column holds quantities */
+function checkNamed(catalogue: Catalogue, { orders, lines, customers }: TableTriple, given: GivenColumns): void {
+  for (const [role, column] of Object.entries(given)) {
+    const own = role.startsWith('line') ? lines : role.startsWith('order') ? orders : customers;
+    // A SKU may stand in the table of the products, a currency with the customer.
+    const tables = /sku|currency/.test(role) ? catalogue.tables : [own];
+    const isThere = tables.some((table) =>
+      table.columns.some(({ name }) => name.toLowerCase() === column.toLowerCase()),
     );
-  const draftOf = (money: MoneyChoice) => draftUnknown(catalogue, triple, money, given, dialect);
+    if (isThere || (role === 'line.discount' && column === 'none')) continue;
+    throw new InitError(
+      `--column ${role}=${column}: ${nameOf(own)} has ${own.columns.map(({ name }) => name).join(', ')}`,
+    );
+  }
+  if (candidates(lines, 'line.qty', given).length > 0) return;
+  const numbers = lines.columns.filter(({ kind }) => kind === 'number').map(({ name }) => name);
+  throw new InitError(
+    `${nameOf(lines)} has no column that is called like a quantity. Name it: --column line.qty=NAME (${numbers.join(', ')})`,
+  );
+}
+
+/** The draft whose lines come to the totals of the orders, if there is one such way and no other with other sums. */
+async function proveMoney(
+  interview: Interview,
+  choices: readonly MoneyChoice[],
+  draftOf: (money: MoneyChoice) => Draft,
+  tryDraft: TryDraft,
+): Promise<{ draft: Draft | null; isAmbiguous: boolean }> {
   const tried: { money: MoneyChoice; trial: Trial }[] = [];
   for (const money of choices) tried.push({ money, trial: await tryDraft(draftOf(money)) });
   const broken = tried.every(({ trial }) => trial.error !== null) ? tried[0]?.trial.error : null;
   if (broken) throw broken;
-
   const proven = tried.filter(({ trial }) => isProven(trial)).sort((a, b) => b.trial.agreeing - a.trial.agreeing);
   const [best] = proven;
-  const rival = proven.find(
-    ({ trial }) =>
-      best && trial.linesTotal !== best.trial.linesTotal && trial.agreeing >= best.trial.agreeing * AGREEING_SHARE,
+  if (best === undefined) return { draft: null, isAmbiguous: false };
+  const { agreeing, compared, linesTotal } = best.trial;
+  const isRival = ({ trial }: (typeof proven)[number]) =>
+    trial.linesTotal !== linesTotal && trial.agreeing >= agreeing * AGREEING_SHARE;
+  if (proven.some(isRival)) return { draft: null, isAmbiguous: true };
+  interview.settle('money', best.money.words, `${agreeing} of ${compared} orders come to their ${best.money.total}`);
+  return { draft: draftOf(best.money), isAmbiguous: false };
+}
+
+/** What a person says of the columns of the money; null: nobody does. */
+async function askForMoney(
+  interview: Interview,
+  choices: readonly MoneyChoice[],
+  isAmbiguous: boolean,
+  isSaid: boolean,
+): Promise<GivenColumns | null> {
+  const named = choices.map(({ words }) => /^(\S.*) is the (price|amount)/.exec(words) ?? []);
+  const columns = [...new Set(named.map(([, column, what]) => `line.${what}=${column}`))];
+  const offered = isSaid ? ['line.discount=none'] : columns;
+  const why = isAmbiguous
+    ? 'Two ways to take the money of a line fit the totals.'
+    : 'No total of the orders proves a way to take the money of a line.';
+  const text = isSaid
+    ? `${why} Does the discount take nothing off? Else name the column with the amount of the line (line.amount=NAME).`
+    : `${why} Which column is the price for one, or the amount of the line? Others can be named as well: line.price=NAME`;
+  const answer = await interview.answer(
+    { name: 'column', text, choices: offered.map((value) => ({ value })) },
+    (given) => (/^line\.(price|amount|discount)=./.test(given) ? null : `write ${offered[0] ?? 'line.price=NAME'}`),
   );
-  if (best !== undefined && rival === undefined) {
-    const { agreeing, compared } = best.trial;
-    interview.settle('money', best.money.words, `${agreeing} of ${compared} orders come to their ${best.money.total}`);
-    return draftOf(best.money);
-  }
-  const isSaid = given['line.price'] !== undefined || given['line.amount'] !== undefined;
-  const [plain] = choices;
-  // A total that the lines do not come to is no check.
-  if (isSaid && plain !== undefined)
-    return draftOf({ ...plain, total: given['order.total'] === undefined ? null : plain.total });
-  const said = await interview.answer(
+  const [role = '', column = ''] = answer?.split('=') ?? [];
+  return answer === null ? null : { [role]: column };
+}
+
+/** Whole numbers may be euros or cents, and totals in the same unit would prove either. */
+async function unitOf(interview: Interview, triple: TableTriple, given: GivenColumns): Promise<MoneyUnit | null> {
+  const unclear = unclearUnits(triple, given);
+  if (unclear.length === 0) return 'major';
+  const answer = await interview.answer(
     {
-      name: 'column',
-      text: rival
-        ? 'Two ways to take the money of a line fit the totals. Which column is the price for one, or the amount of the line?'
-        : 'No total of the orders shows which column is the price for one, or the amount of the line. Which is it?',
-      choices: moneyColumns(choices).map((value) => ({ value })),
+      name: 'money-unit',
+      text: `${unclear.join(', ')} ${unclear.length === 1 ? 'holds' : 'hold'} whole numbers. Is 1999 an amount of 1999.00 (major), or of 19.99 (minor)?`,
+      choices: [{ value: 'major' }, { value: 'minor' }],
     },
-    (text) => (moneyColumns(choices).includes(text) ? null : 'choose one of them'),
+    (text) => (['major', 'minor'].includes(text) ? null : 'write major or minor'),
   );
-  const [role, column] = (said ?? '').split('=') as ['line.price' | 'line.amount', string];
-  return said === null
-    ? null
-    : findMapping(database, catalogue, dialect, interview, { ...given, [role]: column }, tryDraft);
+  return answer as MoneyUnit | null;
+}
+
+/** A code that two customers share, or that one has not, names nobody: then the key does. */
+async function withUniqueCode(
+  database: ErpDatabase,
+  { customers, customerLink }: TableTriple,
+  given: GivenColumns,
+): Promise<GivenColumns> {
+  const [code] = candidates(customers, 'customer.code', given);
+  const [key] = customerLink.referenced;
+  if (code === undefined || given['customer.code'] !== undefined || key === undefined) return given;
+  const isUnique = await database.snapshot(async (snapshot) => {
+    const name = rawSql(snapshot.dialect.quoteIdentifier(code.name));
+    const from = rawSql(tableSql(snapshot.dialect, customers));
+    const [row] = (
+      await snapshot.query(
+        sql`SELECT COUNT(*) AS n, COUNT(DISTINCT ${name}) AS different FROM ${from}`,
+        'compare the codes of customers',
+      )
+    ).rows;
+    return row?.n === row?.different;
+  });
+  return isUnique ? given : { ...given, 'customer.code': key };
 }
 
 function isProven({ orders, compared, agreeing, linesTotal }: Trial): boolean {
   return agreeing > 0 && linesTotal !== 0n && compared >= orders / 2 && agreeing >= compared * AGREEING_SHARE;
-}
-
-function moneyColumns(choices: readonly MoneyChoice[]): string[] {
-  const named = choices.map(({ words }) => /^(\S.*) is the (price|amount)/.exec(words) ?? []);
-  return [...new Set(named.map(([, column, what]) => `line.${what}=${column}`))];
 }
 
 async function chooseTables(
@@ -129,8 +209,10 @@ async function chooseTables(
 async function emptyTables(database: ErpDatabase, { tables }: Catalogue): Promise<Set<CatalogueTable>> {
   return database.snapshot(async (snapshot) => {
     const empty = new Set<CatalogueTable>();
+    // To count the rows of a view may take for ever.
     for (const table of tables)
-      if ((table.approximateRows ?? 0) === 0 && (await countRows(snapshot, table, 1)) === 0) empty.add(table);
+      if (!table.isView && (table.approximateRows ?? 0) === 0 && (await countRows(snapshot, table, 1)) === 0)
+        empty.add(table);
     return empty;
   });
 }

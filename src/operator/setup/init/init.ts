@@ -4,7 +4,7 @@ import type { ErpDialect } from '../../../erp/erp-database.js';
 import type { ErpSource } from '../../../erp/erp-reader.js';
 import { composeSettings, type Places } from './compose-settings.js';
 import type { Answers, Draft } from './draft.js';
-import type { GivenColumns } from './draft-unknown.js';
+import type { GivenColumns } from './find-columns.js';
 import { findMapping } from './find-mapping.js';
 import { InitError, type Interview } from './interview.js';
 import { orderFacts } from './order-facts.js';

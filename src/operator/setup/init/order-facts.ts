@@ -10,6 +10,8 @@ export interface OrderFacts {
   currencies: ValueCount[];
   companies: ValueCount[];
   years: ValueCount[];
+  /** Of the draft's marks: those with more than one value. */
+  marks: { column: string; values: ValueCount[] }[];
   /** Whether the status, the company and the start are numbers. */
   isNumber: { status: boolean; company: boolean; start: boolean };
   /** Lines without a SKU: those with an amount, and those without. */
@@ -29,7 +31,13 @@ export async function orderFacts(database: ErpDatabase, { orders, lines }: Draft
       column === undefined ? [] : countValues(snapshot, from, expression(name(column)));
     const years = await count(orders.startColumn, (value) => sql`SUBSTR(CAST(${value} AS CHAR(10)), 1, 4)`);
     const isNumber = (column: string | undefined) => kindOf(column) === 'number';
+    const marks: OrderFacts['marks'] = [];
+    for (const column of orders.marks ?? []) {
+      const values = await countValues(snapshot, from, name(column), { limit: 5 });
+      if (values.length > 1) marks.push({ column, values });
+    }
     return {
+      marks,
       statuses: await count(orders.status),
       currencies: await count(orders.currency),
       companies: await count(orders.company),

@@ -5,6 +5,9 @@ import type { Answers, Draft } from './draft.js';
 import type { Choice, Interview } from './interview.js';
 import type { OrderFacts } from './order-facts.js';
 
+/** As many are counted: where there are more, the list is not whole. */
+const MOST_STATUSES = 30;
+
 const choicesOf = (counts: readonly ValueCount[]): Choice[] =>
   counts.map(({ value, count }) => ({ value: value ?? 'NULL', note: `${count} orders` }));
 
@@ -105,7 +108,7 @@ async function companyCondition(
 async function pendingCondition(
   interview: Interview,
   { title, orders }: Draft,
-  { statuses, isNumber }: OrderFacts,
+  { statuses, marks, isNumber }: OrderFacts,
   dialect: ErpDialect,
 ): Promise<string | null> {
   const { confirmed, status } = orders;
@@ -113,6 +116,18 @@ async function pendingCondition(
   if (given !== undefined) return given;
   if (interview.isGiven('status') === undefined && confirmed !== undefined)
     return interview.settle('pending', confirmed.condition, `${confirmed.meaning} in ${title}`);
+  const told = marks.map(
+    ({ column, values }) =>
+      `${column} (${values.map(({ value, count }) => `${value ?? 'NULL'}: ${count}`).join(', ')})`,
+  );
+  if (marks.length > 0)
+    return interview.answer({
+      name: 'pending',
+      text: `Which orders may be sent? An SQL condition or all, because not only ${status ?? 'one column'} tells them apart: ${told.join('; ')}`,
+      ...(status !== undefined && {
+        choices: choicesOf(statuses).map(({ value, note }) => ({ value: `${status} ${value}`, ...(note && { note }) })),
+      }),
+    });
   if (status === undefined)
     return interview.answer({
       name: 'pending',
@@ -126,7 +141,8 @@ async function pendingCondition(
       choices: choicesOf(statuses),
     },
     (text) => {
-      const unknown = text === 'all' ? [] : valuesIn(text).filter((one) => !known.has(one));
+      const isWhole = statuses.length < MOST_STATUSES;
+      const unknown = text === 'all' || !isWhole ? [] : valuesIn(text).filter((one) => !known.has(one));
       return unknown.length === 0 ? null : `no order has ${unknown.join(', ')}; there are ${[...known].join(', ')}`;
     },
   );

@@ -73,6 +73,11 @@ export const columnWords = {
     /(nettotal|totalnet|netto|totalht|untaxed|netamount|nettobetrag)/,
     /(total|sum|betrag|amount|montant|brutto|gesamt|wert|importe)/,
   ],
+  /** What tells orders apart beside their status: removed ones, and other documents in the same table. */
+  'order.mark': [
+    /(deleted|geloscht|geloescht|storniert|cancell?ed|voided|archived|inaktiv|inactive|isactive|^aktiv$|^active$)/,
+    /^(doc|document|beleg|order|trans|transaction|auftrags?|sales?)?(type|art|typ|kind)(id|code|nr)?$/,
+  ],
   'line.qty': [
     /^(qty|quantity|menge|anzahl|quant|stueck|stuck|cantidad|quantite|mng)$/,
     /(qty|quant|menge|anzahl|ordered)/,

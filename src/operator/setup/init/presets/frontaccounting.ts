@@ -35,7 +35,7 @@ FROM ${sql('debtors_master')}`,
         query: `SELECT o.trans_type, o.order_no, COALESCE(NULLIF(NULLIF(o.reference, 'auto'), ''), o.order_no) AS number, o.type,
   o.debtor_no, o.ord_date, o.delivery_date, d.curr_code AS currency${total ? `, ${exact('o.total')} AS total` : ''}
 FROM ${sql('sales_orders')} o
-JOIN ${sql('debtors_master')} d ON d.debtor_no = o.debtor_no`,
+LEFT JOIN ${sql('debtors_master')} d ON d.debtor_no = o.debtor_no`,
         key: ['trans_type', 'order_no'],
         customerKey: ['debtor_no'],
         number: 'number',

@@ -36,7 +36,7 @@ FROM ${sql('debtorsmaster')}`,
       orders: {
         query: `SELECT o.orderno, o.debtorno, o.customerref, o.orddate, o.deliverydate, o.quotation, d.currcode AS currency
 FROM ${sql('salesorders')} o
-JOIN ${sql('debtorsmaster')} d ON d.debtorno = o.debtorno`,
+LEFT JOIN ${sql('debtorsmaster')} d ON d.debtorno = o.debtorno`,
         key: ['orderno'],
         customerKey: ['debtorno'],
         number: 'orderno',
@@ -51,7 +51,7 @@ JOIN ${sql('debtorsmaster')} d ON d.debtorno = o.debtorno`,
   ROUND(${exact('l.quantity')} * ${exact('l.unitprice')} * (1 - ${exact('l.discountpercent')}), ${decimals}) AS amount
 FROM ${sql('salesorderdetails')} l
 JOIN ${sql('salesorders')} o ON o.orderno = l.orderno
-JOIN ${sql('debtorsmaster')} d ON d.debtorno = o.debtorno
+LEFT JOIN ${sql('debtorsmaster')} d ON d.debtorno = o.debtorno
 LEFT JOIN ${sql('currencies')} c ON c.currabrev = d.currcode`,
         orderKey: ['orderno'],
         sortBy: ['orderlineno'],

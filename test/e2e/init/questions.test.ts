@@ -1,0 +1,202 @@
+import { expect } from 'chai';
+import { openSqlite } from '../../support/sqlite-file.js';
+import { useTempDir } from '../../support/temp-dir.js';
+import { init, initJson, recordsBy } from './init-lab.js';
+
+/** A shop in a SQLite file, plain but for what a test changes. */
+interface Shop {
+  /** Columns of the orders beside id, customer_id, status, created_at. */
+  orders?: string;
+  /** Columns of the lines beside order_id, pos, sku, qty. */
+  lines?: string;
+  /** After the rows are in: ten orders with a line each, of one to ten pieces. */
+  rows: readonly string[];
+}
+
+describe('what waybill init asks instead of guessing', function () {
+  this.timeout(30_000);
+  const dir = useTempDir();
+  let count = 0;
+
+  /** Runs `init --yes` on a shop, and gives what runs it again with more answers. */
+  const shop = ({ orders = 'total DECIMAL(12,2)', lines = 'price DECIMAL(12,2)', rows }: Shop) => {
+    const name = `shop${++count}`;
+    const erp = openSqlite(dir.file(`${name}.sqlite`));
+    erp.exec(`CREATE TABLE customers (id INTEGER PRIMARY KEY, customer_no VARCHAR(20), name VARCHAR(80));
+      INSERT INTO customers VALUES (1, 'K1', 'Anna'), (2, 'K2', 'Bert');
+      CREATE TABLE orders (id INTEGER PRIMARY KEY, order_no VARCHAR(20), customer_id INTEGER REFERENCES customers (id), status VARCHAR(10),
+        currency CHAR(3), created_at DATETIME, ${orders});
+      CREATE TABLE order_lines (order_id INTEGER REFERENCES orders (id), pos INTEGER, sku VARCHAR(20), qty INTEGER, ${lines},
+        PRIMARY KEY (order_id, pos));
+      WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10)
+        INSERT INTO orders (id, order_no, customer_id, status, currency, created_at)
+          SELECT i, 'S-' || i, 1 + i % 2, 'open', 'EUR', '2026-01-01 10:00:00' FROM n;
+      INSERT INTO order_lines (order_id, pos, sku, qty) SELECT id, 1, 'A-1', id FROM orders`);
+    for (const statement of rows) erp.exec(statement);
+    erp.close();
+    const flags = [
+      '--type',
+      'sqlite',
+      '--file',
+      dir.file(`${name}.sqlite`),
+      '--time-zone',
+      'UTC',
+      '--start-from',
+      'all',
+      '--status',
+      'open',
+    ];
+    let runs = 0;
+    const answer = async (...more: string[]) => {
+      const config = dir.file(`${name}-${++runs}`);
+      const printed = await initJson(config, ...flags, ...more);
+      return { ...printed, names: (printed.open ?? []).map((one: { name: string }) => one.name), config };
+    };
+    return Object.assign(answer, { flags });
+  };
+
+  it('whether whole numbers are euros or cents', async () => {
+    const ask = shop({
+      orders: 'total INTEGER',
+      lines: 'price INTEGER',
+      rows: ['UPDATE order_lines SET price = 1999', 'UPDATE orders SET total = id * 1999'],
+    });
+    const asked = await ask();
+    expect(asked.names).to.deep.equal(['money-unit']);
+    expect(asked.open[0].text).to.equal(
+      'price, total hold whole numbers. Is 1999 an amount of 1999.00 (major), or of 19.99 (minor)?',
+    );
+    const minor = await recordsBy((await ask('--money-unit', 'minor')).config);
+    expect(minor.records.get('2')?.items).to.deep.equal([{ sku: 'A-1', qty: 2, price: 1999 }]);
+    const major = await recordsBy((await ask('--money-unit', 'major')).config);
+    expect(major.totals['2']).to.equal(2 * 199_900);
+  });
+
+  it('nothing where a name says that they are cents', async () => {
+    const ask = shop({
+      orders: 'total_cents INTEGER',
+      lines: 'price_cents INTEGER',
+      rows: ['UPDATE order_lines SET price_cents = 1999', 'UPDATE orders SET total_cents = id * 1999'],
+    });
+    const { code, config } = await ask();
+    expect(code).to.equal(0);
+    expect((await recordsBy(config)).totals['3']).to.equal(3 * 1999);
+  });
+
+  it('for net or gross, where the totals prove both', async () => {
+    const ask = shop({
+      orders: 'net_total DECIMAL(12,2), gross_total DECIMAL(12,2)',
+      lines: 'net_price DECIMAL(12,2), gross_price DECIMAL(12,2)',
+      rows: [
+        'UPDATE order_lines SET net_price = 10.50, gross_price = 12.60',
+        'UPDATE orders SET net_total = ROUND(id * 10.5, 2), gross_total = ROUND(id * 12.6, 2)',
+      ],
+    });
+    const asked = await ask();
+    expect(asked.names).to.deep.equal(['column']);
+    expect(asked.open[0].text).to.match(/^Two ways to take the money of a line fit the totals\./);
+    const { settled, config } = await ask('--column', 'line.price=gross_price');
+    expect(settled).to.deep.include({
+      name: 'money',
+      value: 'gross_price is the price for one',
+      reason: '10 of 10 orders come to their gross_total',
+    });
+    expect((await recordsBy(config)).totals['2']).to.equal(2520);
+  });
+
+  it('for the price where no total proves it, and for the discount beside it', async () => {
+    const ask = shop({
+      orders: 'remark TEXT',
+      lines: 'price DECIMAL(12,2), list_price DECIMAL(12,2), discount DECIMAL(5,2)',
+      rows: ['UPDATE order_lines SET price = 10, list_price = 12, discount = 5'],
+    });
+    expect((await ask()).names).to.deep.equal(['column']);
+    const second = await ask('--column', 'line.price=price');
+    expect(second.names).to.deep.equal(['column']);
+    expect(second.open[0].text).to.match(/Does the discount take nothing off\?/);
+    const { config } = await ask('--column', 'line.price=price', '--column', 'line.discount=none');
+    const { settings, totals } = await recordsBy(config);
+    expect(totals['2']).to.equal(2000);
+    expect(settings.orders.total).to.equal(undefined);
+  });
+
+  it('which orders, where not only the status tells them apart', async () => {
+    const ask = shop({
+      orders: 'total DECIMAL(12,2), doc_type VARCHAR(10), deleted_at DATETIME',
+      rows: [
+        'UPDATE order_lines SET price = 10.25',
+        "UPDATE orders SET total = id * 10.25, doc_type = CASE WHEN id > 8 THEN 'quote' ELSE 'order' END",
+        "UPDATE orders SET deleted_at = '2026-02-01 10:00:00' WHERE id = 1",
+      ],
+    });
+    const asked = await ask();
+    expect(asked.names).to.deep.equal(['pending']);
+    expect(asked.open[0].text).to.contain(
+      'deleted_at (NULL: 9, 2026-02-01 10:00:00: 1); doc_type (order: 8, quote: 2)',
+    );
+    const { config } = await ask('--pending', "status = 'open' AND doc_type = 'order' AND deleted_at IS NULL");
+    expect(Object.keys((await recordsBy(config)).totals)).to.deep.equal(['2', '3', '4', '5', '6', '7', '8']);
+  });
+
+  it('which currency, and sends no order in another one', async () => {
+    const rows = ['UPDATE order_lines SET price = 10.25', 'UPDATE orders SET total = id * 10.25'];
+    const ask = shop({
+      rows: [
+        ...rows,
+        "UPDATE orders SET currency = 'USD' WHERE id > 7",
+        'UPDATE orders SET currency = NULL WHERE id = 1',
+      ],
+    });
+    const asked = await ask();
+    expect(asked.names).to.deep.equal(['currency']);
+    expect(asked.open[0].choices.map(({ value }: { value: string }) => value)).to.deep.equal(['EUR', 'USD', 'NULL']);
+    expect(Object.keys((await recordsBy((await ask('--currency', 'USD')).config)).totals)).to.deep.equal([
+      '8',
+      '9',
+      '10',
+    ]);
+  });
+
+  it('which orders, where a number that it can not read tells the currency', async () => {
+    const ask = shop({
+      orders: 'total DECIMAL(12,2), currency_id INTEGER',
+      rows: [
+        'UPDATE order_lines SET price = 10.25',
+        'UPDATE orders SET total = id * 10.25, currency_id = 1 + id % 2',
+        'ALTER TABLE orders DROP COLUMN currency',
+      ],
+    });
+    const asked = await ask();
+    expect(asked.names).to.deep.equal(['currency', 'pending']);
+    expect(asked.open[1].text).to.contain('currency_id (1: 5, 2: 5)');
+  });
+
+  it('nothing of a code that two customers share: their keys name them', async () => {
+    const ask = shop({
+      rows: [
+        'UPDATE order_lines SET price = 10.25',
+        'UPDATE orders SET total = id * 10.25',
+        "UPDATE customers SET customer_no = 'K1'",
+      ],
+    });
+    const { customers } = await recordsBy((await ask()).config);
+    expect(customers.map((one) => (one as { customer_code: string }).customer_code).sort()).to.deep.equal(['1', '2']);
+  });
+
+  it('nothing of what is named and is not there: it says what is', async () => {
+    const { flags } = shop({ rows: ['UPDATE order_lines SET price = 1'] });
+    const { code, stderr } = await init(dir.file('named'), ...flags, '--column', 'line.price=preis');
+    expect([code, stderr]).to.deep.equal([
+      2,
+      'waybill: --column line.price=preis: order_lines has order_id, pos, sku, qty, price\n',
+    ]);
+  });
+
+  it('for the tables, where orders with lines and customers are not to be found', async () => {
+    const erp = openSqlite(dir.file('other.sqlite'));
+    erp.exec('CREATE TABLE notes (id INTEGER PRIMARY KEY, body TEXT)');
+    erp.close();
+    const { code, open } = await initJson(dir.file('other'), '--type', 'sqlite', '--file', dir.file('other.sqlite'));
+    expect([code, open[0].name]).to.deep.equal([2, 'orders-table']);
+  });
+});
