@@ -28,6 +28,7 @@ const commands: Record<string, () => Promise<Command>> = {
   adopt: async () => (await import('./adopt.js')).adoptCommand(),
   bindings: async () => (await import('./bindings.js')).bindingsCommand(),
   erp: async () => (await import('./erp.js')).erpCommand(),
+  probe: async () => (await import('./setup/probe.js')).probeCommand(),
   backup: async () => (await import('./store.js')).backupCommand(),
   migrate: async () => (await import('./store.js')).migrateCommand(),
   sandbox: async () => (await import('./sandbox.js')).sandboxCommand(),

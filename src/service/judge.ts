@@ -8,7 +8,12 @@ import { retryAfterMs } from './rate-limit/rate-limit-headers.js';
 import type { WireExchange } from './wire/wire-exchange.js';
 
 /** Whether an answer is one of those that the profile names. Pure. */
-function matchesAnswer(patterns: readonly AnswerPattern[], status: number, code: string | null, body: string): boolean {
+export function matchesAnswer(
+  patterns: readonly AnswerPattern[],
+  status: number,
+  code: string | null,
+  body: string,
+): boolean {
   return patterns.some(
     (pattern) =>
       pattern.status === status &&

@@ -6,7 +6,13 @@ import type { Delivered, Failure, LookUpFinding, ReadAnswer } from '../model/ver
 import { type Clock, systemClock } from '../store/clock.js';
 import { AnswerRedaction } from './answer-words.js';
 import { type ComposedRequest, composeRequest, type Passage, type SendRequest } from './compose-request.js';
-import { type Credential, type CredentialFault, certificateOnly, StaticCredential } from './credential/credential.js';
+import {
+  type Credential,
+  type CredentialFault,
+  certificateOnly,
+  StaticCredential,
+  wrongCredential,
+} from './credential/credential.js';
 import { OauthCredential, type OauthCredentialOptions } from './credential/oauth-credential.js';
 import type { FileSource } from './credential/watched-files.js';
 import { type EndpointNotice, EndpointWatch } from './endpoint-lifecycle.js';
@@ -15,7 +21,7 @@ import { expectFinding, lookUpAddress } from './look-up.js';
 import { concurrencyOf, RateLimiter } from './rate-limit/rate-limiter.js';
 import { AuthorisedTransport } from './wire/authorised-transport.js';
 import { Connections } from './wire/connections.js';
-import { Transport, type TransportOptions } from './wire/transport.js';
+import { Transport, type TransportOptions, type TransportRequest } from './wire/transport.js';
 
 /** What came of one request. */
 export interface Sent<Answer = Delivered> {
@@ -46,6 +52,19 @@ export interface ReadQuestion<Value> {
   answers: readonly number[];
   /** Makes of status and body what was asked for, or a text that says why it is none. */
   read: (status: number, body: string) => Value | string;
+}
+
+/** A request that sees what the service makes of it, and the answer as it came, with our credentials taken out. */
+export type ProbeRequest = Pick<TransportRequest, 'method' | 'path' | 'query' | 'headers' | 'body'> & {
+  /** It shows a credential that the service never gave. */
+  isWrong?: boolean;
+};
+
+export interface ProbeAnswer {
+  status: number;
+  /** Lower-case names. */
+  headers: Readonly<Record<string, string>>;
+  body: string;
 }
 
 export interface ServiceClientOptions extends Omit<TransportOptions, 'monotonicMs' | 'rateLimiter' | 'connections'> {
@@ -145,6 +164,31 @@ export class ServiceClient {
     const entity = endpoint === 'readOrder' ? 'order' : 'invoice';
     const expected = { asks: 'read', entity, answers, read } as const;
     return this.#exchange({ endpoint, request: { method: 'GET', path, query }, expected, knownIds: [] }, passage);
+  }
+
+  /** Asks what no message would ask. Whatever the answer, it is what was asked for; only "slow down" is heeded as well. */
+  async probe(
+    { isWrong = false, ...asked }: ProbeRequest,
+    { gate }: Passage,
+  ): Promise<Sent<ReadAnswer<ProbeAnswer>> & { answer: ProbeAnswer | null }> {
+    const request = { ...asked, gate };
+    const wrong = isWrong ? wrongCredential(this.#service.credential) : null;
+    const timed = await (wrong ? this.#transport.exchange(request, wrong) : this.#authorised.exchange(request));
+    const exchange = this.#redaction.exchange(timed.exchange, []);
+    const { startedAtMs, durationMs, requests } = timed;
+    const answer = exchange.kind === 'answer' ? exchange : null;
+    const expected = { asks: 'read', entity: 'order', answers: [], read: () => '' } as const;
+    const verdict = judge<never>(this.#service, expected, exchange, this.#nowMs());
+    return {
+      verdict: answer && verdict.kind !== 'throttled' ? { kind: 'read', value: answer } : verdict,
+      answer,
+      startedAtMs,
+      durationMs,
+      requests,
+      status: answer?.status ?? null,
+      requestId: this.#redaction.requestId(timed),
+      excerpt: asked.method === 'GET' ? null : this.#redaction.excerpt(timed),
+    };
   }
 
   /** See `AuthorisedTransport.replacedSince`. */

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { pipeline, Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Fault } from './fault-plan.js';
-import type { ErrorShape } from './options.js';
+import type { AnswerPlaces, ErrorShape } from './options.js';
 
 /** What the service says, before it is put on the wire. */
 export interface Answer {
@@ -60,6 +60,8 @@ export function inShape(answer: Answer, shape: ErrorShape): Answer {
       return { ...rest, body: { message, ...more } };
     case 'errors':
       return { ...rest, body: { errors: [{ code, message }], ...more } };
+    case 'fault':
+      return { ...rest, body: { fault: { no: code, text: message }, ...more } };
     case 'text':
       return typed('text/plain; charset=utf-8', { text: `${message}\r\n` });
     case 'html': {
@@ -69,6 +71,27 @@ export function inShape(answer: Answer, shape: ErrorShape): Answer {
       });
     }
   }
+}
+
+const kinds = { '/v1/orders': 'order', '/v1/customers': 'customer', '/v2/invoices': 'invoices' } as const;
+
+/** The same success with the fields of its body in other places. */
+export function inPlaces(answer: Answer, path: string, places: AnswerPlaces): Answer {
+  const address = /^\/[^/?]*\/[^/?]*/.exec(path)?.[0] as keyof typeof kinds;
+  const moved = places[kinds[address]];
+  if (!moved || answer.status >= 300 || typeof answer.body !== 'object' || answer.body === null) return answer;
+  const body: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(answer.body)) {
+    const names = (moved[name] ?? name).split('.');
+    const last = names.pop() as string;
+    let at = body;
+    for (const one of names) {
+      at[one] ??= {};
+      at = at[one] as Record<string, unknown>;
+    }
+    at[last] = value;
+  }
+  return { ...answer, body };
 }
 
 const page =

@@ -6,13 +6,13 @@ import type { SandboxOptions, TokenRules } from './options.js';
 /** The refusal of a request whose credential is wrong or forbidden; null when it may pass. */
 export function refuseCredential(
   { options, tokens }: { options: SandboxOptions; tokens: TokenDesk },
-  headers: IncomingHttpHeaders,
+  { path, headers }: { path: string; headers: IncomingHttpHeaders },
 ): Answer | null {
   if (!isKnown(options, tokens, headers)) {
     const refusal = new Refusal(401, 'unauthorized', `A valid credential is needed${echo(options, headers)}`);
     return { ...refusal.toAnswer(), headers: { 'www-authenticate': 'Bearer' } };
   }
-  if (!options.forbidden) return null;
+  if (!options.forbidden && !options.forbiddenPaths.some((one) => path.startsWith(one))) return null;
   return new Refusal(403, 'forbidden', `This account may not do that${echo(options, headers)}`).toAnswer();
 }
 

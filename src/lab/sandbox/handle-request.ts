@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
-import { type Answer, faultyAnswer, inShape, Refusal } from './answer.js';
+import { type Answer, faultyAnswer, inPlaces, inShape, Refusal } from './answer.js';
 import { refuseCredential } from './credentials.js';
 import { effectOf, type Fault } from './fault-plan.js';
 import { requiredKey, sentKey } from './idempotency.js';
@@ -58,8 +58,8 @@ interface Response {
 export function handleRequest(state: SandboxState, arrival: Arrival): Response & { entry: LedgerRequest } {
   const entry = record(state, arrival);
   const response = respond(state, arrival, entry);
-  const { errorShape, headersOf } = state.options;
-  const answer = inShape(response.answer, errorShape);
+  const { errorShape, headersOf, answerPlaces } = state.options;
+  const answer = inPlaces(inShape(response.answer, errorShape), arrival.path, answerPlaces);
   const more = headersOf[`${arrival.method} ${/^\/[^/?]*\/[^/?]*/.exec(arrival.path)?.[0] ?? ''}`];
   return { ...response, entry, answer: more ? { ...answer, headers: { ...more, ...answer.headers } } : answer };
 }
@@ -92,7 +92,7 @@ function respond(state: SandboxState, arrival: Arrival, entry: LedgerRequest): R
     state.throttledCount++;
     return { answer: tooManyRequests(state.options.retryAfter, waitMs, entry.at_ms) };
   }
-  const refused = refuseCredential(state, arrival.headers);
+  const refused = refuseCredential(state, arrival);
   if (refused) return { answer: refused };
 
   const { method, path, body } = arrival;
@@ -111,11 +111,14 @@ function perform(state: SandboxState, arrival: Arrival, entry: LedgerRequest): R
   const { method, path, endpoint, problem, id, query } = arrival;
   try {
     if (problem) throw problem;
+    if (options.refusedMethods.includes(method))
+      throw new Refusal(405, 'method_not_allowed', `${method} is not possible`);
     if (!endpoint) throw new Refusal(404, 'not_found', 'There is nothing at this address');
     if (method !== 'GET') checkContent(arrival);
     const call = { id, query, key: '', nowMs: entry.at_ms, readBody: () => readRecord(state, arrival) };
-    const needsKey = method !== 'GET' && !(method === 'DELETE' && options.keyIn === 'body');
-    if (!needsKey) return { answer: touch(endpoint(state, call), entry) };
+    const mayCarryKey = method !== 'GET' && !(method === 'DELETE' && options.keyIn === 'body');
+    if (!mayCarryKey || !(options.needsKey || sentKey(options, arrival)))
+      return { answer: touch(endpoint(state, call), entry) };
 
     call.key = requiredKey(options, arrival);
     const begun = keys.begin(call.key, `${method} ${path} ${entry.body_sha256}`, entry.at_ms);

@@ -55,7 +55,9 @@ export class IdempotencyMemory {
   /** In order of first use, which is the order of expiry, since all live equally long. */
   readonly #byKey = new Map<string, RememberedKey>();
 
-  constructor(readonly options: Pick<SandboxOptions, 'keyLifetimeMs' | 'replayRefusals' | 'compareBodies'>) {}
+  constructor(
+    readonly options: Pick<SandboxOptions, 'keyLifetimeMs' | 'replayRefusals' | 'compareBodies' | 'repeats'>,
+  ) {}
 
   /**
    * Begins a request, or finds the answer to replay. Throws a Refusal when the key is in progress or was used for
@@ -79,6 +81,9 @@ export class IdempotencyMemory {
     // Asked before "in progress": another body under this key is wrong however far the first has come.
     if (this.options.compareBodies && known.fingerprint !== fingerprint) {
       throw new Refusal(422, 'idempotency_key_reused', 'This idempotency key was used for another request');
+    }
+    if (known.answer && known.answer.status < 300 && this.options.repeats === 'refuse') {
+      throw new Refusal(409, 'duplicate_request', 'A request with this idempotency key was done before');
     }
     if (known.answer) return { replay: known.answer };
     throw new Refusal(409, 'request_in_progress', 'A request with this idempotency key is in progress');

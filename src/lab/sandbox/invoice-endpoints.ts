@@ -41,8 +41,12 @@ function changeInvoices({ options, invoices, invoiceLog, invoiceRandom: random, 
 
 const listInvoices: Endpoint = (state, { query }) => {
   checkParameters(query, ['status', 'customer_code', 'limit', 'page']);
-  const { firstPage, maxPageSize } = state.options;
-  const limit = Math.min(integer(query, 'limit', 1) ?? DEFAULT_PAGE_SIZE, maxPageSize);
+  const { firstPage, maxPageSize, largePages } = state.options;
+  const asked = integer(query, 'limit', 1) ?? Math.min(DEFAULT_PAGE_SIZE, maxPageSize);
+  if (asked > maxPageSize && largePages === 'refuse') {
+    throw new Refusal(400, 'invalid_parameter', `limit must not be more than ${maxPageSize}`);
+  }
+  const limit = Math.min(asked, maxPageSize);
   const page = integer(query, 'page', firstPage) ?? firstPage;
   const filter = { status: query.get('status') ?? undefined, customer_code: query.get('customer_code') ?? undefined };
   changeInvoices(state);

@@ -14,7 +14,10 @@ export interface Limit {
 export type RetryAfterForm = 'seconds' | 'http-date' | 'absent' | 'junk' | 'past' | 'absurd';
 
 /** How the service writes its errors: the shapes that real services use. */
-export type ErrorShape = 'nested' | 'problem' | 'message' | 'errors' | 'text' | 'html';
+export type ErrorShape = 'nested' | 'problem' | 'message' | 'errors' | 'fault' | 'text' | 'html';
+
+/** For each kind of answer, the places of fields that do not stand on top: `{order: {order_id: 'data.id'}}`. */
+export type AnswerPlaces = Partial<Record<'order' | 'customer' | 'invoices', Readonly<Record<string, string>>>>;
 
 /** What the sandbox demands of a client that asks for an access token (OAuth 2.0, client credentials). */
 export interface TokenRules {
@@ -61,6 +64,8 @@ const fixedDefaults = {
   replayRefusals: false,
   /** Whether the same key with another body is refused with 422; false replays the first answer. */
   compareBodies: true,
+  /** What the same key with the same body is told after a success: the first answer again, or 409. */
+  repeats: 'replay' as 'replay' | 'refuse',
   /** Largest request body; 413 above it. */
   maxBodyBytes: 1024 * 1024,
   /** The order field that carries the sender's own reference, by which the ledger finds duplicates. */
@@ -87,6 +92,10 @@ const changeableDefaults = {
   echoCredentials: false,
   /** Answer every authenticated request with 403. */
   forbidden: false,
+  /** Addresses, by their beginning, that are answered with 403. */
+  forbiddenPaths: [] as readonly string[],
+  /** Methods that are answered with 405. */
+  refusedMethods: [] as readonly string[],
 
   /** Where the idempotency key travels. `body`: in a field of every JSON body; DELETE then needs none. */
   keyIn: 'header' as 'header' | 'body',
@@ -96,6 +105,8 @@ const changeableDefaults = {
   keyHeader: 'idempotency-key',
   /** The accepted form of that header: `"abc"` as in the IETF draft, `abc` as many services have it, or both. */
   keyForm: 'either' as 'either' | 'quoted' | 'bare',
+  /** Whether a write without a key is refused. false: it takes effect each time it comes. */
+  needsKey: true,
 
   retryAfter: 'seconds' as RetryAfterForm,
   /** Before a request is counted and handled: the way there. */
@@ -111,7 +122,10 @@ const changeableDefaults = {
   extraOrderFields: [] as readonly string[],
   /** Where null may stand for "cleared". A PATCH has no other way to say so. */
   nulls: 'patch' as 'never' | 'patch' | 'always',
-  /** `nested` is `{error:{code,message}}`. */
+  /** The status of an answer to a create. */
+  createdStatus: 201,
+  answerPlaces: {} as AnswerPlaces,
+  /** `nested` is `{error:{code,message}}`, `fault` is `{fault:{no,text}}`. */
   errorShape: 'nested' as ErrorShape,
   /** Extra headers of every answer, by method and address without id: `{'POST /v1/orders': {sunset: '…'}}`. */
   headersOf: {} as Readonly<Record<string, Readonly<Record<string, string>>>>,
@@ -139,8 +153,9 @@ const changeableDefaults = {
   webhooks: null as WebhookOptions | null,
   /** The number of a list's first page. */
   firstPage: 1,
-  /** Larger limits are silently clamped to this, as real services do. */
   maxPageSize: 100,
+  /** Larger limits are silently clamped to `maxPageSize`, as many services do, or refused with 400. */
+  largePages: 'clamp' as 'clamp' | 'refuse',
   /** UTC offset of the timestamps in answers. */
   utcOffsetMinutes: 0,
 };

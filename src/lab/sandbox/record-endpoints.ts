@@ -20,7 +20,7 @@ const createCustomer: Endpoint = ({ options, records }, call) => {
   const ids = { customer_code: record.customer_code, created_at: timestamp(call.nowMs, options.utcOffsetMinutes) };
   const customer: LedgerCustomer = { ...ids, key: call.key, requests: [], record };
   records.customers.set(customer.customer_code, customer);
-  return { status: 201, body: { ...ids, status: 'active' }, touched: customer };
+  return { status: options.createdStatus, body: { ...ids, status: 'active' }, touched: customer };
 };
 
 const readCustomer: Endpoint = (state, call) => showCustomer(findCustomer(state, call));
@@ -73,7 +73,7 @@ const createOrder: Endpoint = (state, call) => {
     const { customer_code } = record;
     invoices.add({ customer_code, amount: total, due_date: dueDate(options, call.nowMs), status }, shown.order_id);
   }
-  return { status: 201, body: shown, touched: order };
+  return { status: options.createdStatus, body: shown, touched: order };
 };
 
 const readOrder: Endpoint = (state, call) => {

@@ -38,10 +38,10 @@ export async function intendMessages(
   );
 }
 
-/** The same of a read, which belongs to no message. @returns the attempt's id */
+/** The same of a read or a probe, which belongs to no message. @returns the attempt's id */
 export async function intendRead(
   tx: Tx,
-  purpose: 'list_invoices' | 'read_invoice' | 'read_order',
+  purpose: 'list_invoices' | 'read_invoice' | 'read_order' | 'probe',
   number: number,
   epoch: number,
   nowMs: number,

@@ -117,3 +117,12 @@ export const certificateOnly: Credential = {
   // There is nothing to change but the certificate, which belongs to the connections.
   changedAtMs: () => 0,
 };
+
+/** Shows what no service gave us, as ours would be shown; null: there is no such thing to show. */
+export function wrongCredential(settings: CredentialSettings): Credential | null {
+  const wrong = 'waybill-wrong-credential';
+  if (settings.kind === 'certificate') return null;
+  const { header = 'Authorization', scheme = 'Bearer' } = settings.kind === 'apiKey' ? settings : {};
+  const value = settings.kind === 'apiKey' && settings.scheme === undefined ? wrong : `${scheme} ${wrong}`;
+  return { ...certificateOnly, proof: () => ({ headers: { [header]: value }, version: 0 }) };
+}

@@ -1,0 +1,127 @@
+import { placeInWords, recognisedTrial } from './decide-key.js';
+import { type Evidence, isDone, isRefused, type JsonObject, type KeyPlace, type KeyTrial } from './evidence.js';
+import type { Ground } from './ground.js';
+
+const otherHeaders = ['Idempotency-Key', 'X-Idempotency-Key', 'X-Request-Id', 'X-Request-Code'];
+const otherFields = ['idempotency_key', 'request_code', 'request_id', 'external_id', 'client_reference'];
+
+/** Where the key may be wanted, the likeliest first: what the settings say, what a person names, and usual names. */
+export function keyPlaces(
+  configured: { in: 'header' | 'body'; header: string; field: string; quoted: boolean },
+  named: { headers: readonly string[]; fields: readonly string[] },
+): KeyPlace[] {
+  const headers = (names: readonly string[], quoted: boolean) =>
+    names.map((name): KeyPlace => ({ in: 'header', name, quoted }));
+  const fields = (names: readonly string[]) => names.map((name): KeyPlace => ({ in: 'body', name }));
+  const first: KeyPlace =
+    configured.in === 'body'
+      ? { in: 'body', name: configured.field }
+      : { in: 'header', name: configured.header, quoted: false };
+  const bare = [...headers(named.headers, false), ...fields(named.fields), ...headers(otherHeaders, false)];
+  const inHeader = [...(configured.in === 'header' ? [configured.header] : []), ...named.headers, 'Idempotency-Key'];
+  // Quotes only after the bare key was not recognised: few services want them.
+  const all = [first, ...bare, ...headers(inHeader, true), ...fields(otherFields)];
+  const name = (place: KeyPlace) => JSON.stringify(place).toLowerCase();
+  return all.filter((place, at) => all.findIndex((one) => name(one) === name(place)) === at);
+}
+
+/** Tries one place after the other, until the service recognises a repeated order by it. @returns the place, or null */
+export async function findKey(ground: Ground, places: readonly KeyPlace[]): Promise<KeyPlace | null> {
+  const { evidence } = ground;
+  for (const place of places) {
+    if (!evidence.customer && !(await makeCustomer(ground, place))) continue;
+    const trial = await tryPlace(ground, place);
+    evidence.trials.push(trial);
+    if (recognisedTrial(evidence)) {
+      evidence.order = trial.first;
+      return place;
+    }
+  }
+  return null;
+}
+
+async function makeCustomer(ground: Ground, place: KeyPlace): Promise<boolean> {
+  const { evidence, records } = ground;
+  const record = records.customer(ground.customerCode);
+  const made = await ground.create(
+    `a customer, key in ${placeInWords(place)}`,
+    'customer',
+    record,
+    records.newKey(),
+    place,
+  );
+  ground.triedCustomer = made;
+  if (isDone(made)) Object.assign(evidence, { customer: made, customerRecord: record });
+  return isDone(made);
+}
+
+async function tryPlace(ground: Ground, place: KeyPlace): Promise<KeyTrial> {
+  const { evidence, records, customerCode } = ground;
+  const record = records.order(customerCode);
+  const key = records.newKey();
+  const where = placeInWords(place);
+  const send = (what: string, sentKey: string) => ground.create(what, 'order', record, sentKey, place);
+  const first = await send(`an order, key in ${where}`, key);
+  if (!isDone(first)) return { place, first };
+  evidence.order ??= first;
+  evidence.orderRecord = record;
+  const again = await send('the same order, same key', key);
+  ground.key = key;
+  if (!isRefused(again)) return { place, first, again };
+  return { place, first, again, otherKey: await send('the same order, another key', records.newKey()) };
+}
+
+/** What follows from the key once its place is known. */
+export async function askAboutKey(ground: Ground, place: KeyPlace): Promise<void> {
+  const { evidence, records, key, customerCode } = ground;
+  const order = evidence.orderRecord as JsonObject;
+  const send = (what: string, record: JsonObject, sentKey: string, where: KeyPlace = place) =>
+    ground.create(what, 'order', record, sentKey, where);
+
+  if (place.in === 'header')
+    evidence.otherForm = await send(
+      place.quoted ? 'the same key without quotes' : 'the same key in quotes',
+      order,
+      key,
+      { ...place, quoted: !place.quoted },
+    );
+  evidence.otherBody = await send('the same key, another body', records.order(customerCode), key);
+
+  for (let nth = 0; nth < 3 && !evidence.atOnce.some((pair) => !pair.every(isDone)); nth++) {
+    const record = records.order(customerCode);
+    const sharedKey = records.newKey();
+    const twice = ['one of two at once', 'the other'].map((what) => send(what, record, sharedKey));
+    evidence.atOnce.push(await both(twice));
+  }
+
+  const refusedKey = records.newKey();
+  const right = records.order(customerCode);
+  const refused = await send('an order without lines', { ...right, items: [] }, refusedKey);
+  evidence.invalid = { refused };
+  if (isRefused(refused)) evidence.invalid.corrected = await send('the same key, corrected', right, refusedKey);
+
+  const newCode = records.newName();
+  const early = records.order(newCode);
+  const earlyKey = records.newKey();
+  const unknown = await send('an order of an unknown customer', early, earlyKey);
+  evidence.unknownCustomer = { refused: unknown };
+  if (isRefused(unknown)) {
+    const made = await ground.create('that customer', 'customer', records.customer(newCode), records.newKey(), place);
+    evidence.unknownCustomer.customerMade = made;
+    if (isDone(made)) evidence.unknownCustomer.again = await send('the same order, same key', early, earlyKey);
+  }
+
+  evidence.exists = await ground.create(
+    'the first customer again, another key',
+    'customer',
+    records.customer(customerCode),
+    records.newKey(),
+    place,
+  );
+}
+
+/** Waits for both, also when one fails: what they made has to be noted before it is removed. */
+async function both(asked: readonly Promise<Evidence>[]): Promise<[Evidence, Evidence]> {
+  await Promise.allSettled(asked);
+  return (await Promise.all(asked)) as [Evidence, Evidence];
+}

@@ -1,0 +1,40 @@
+import type { Settings } from '../../../config/settings.js';
+import type { ProbeRequest } from '../../../service/service-client.js';
+import { firstPage, pageSizes, readPage } from './decide-pages.js';
+import { isRefused, type PageEvidence } from './evidence.js';
+import type { Questions } from './questions.js';
+
+/** The largest page that the settings take. */
+const largestPage = 10_000;
+
+/** A page of the list of invoices. */
+export function pageRequest({ service, invoices }: Settings, page: number, limit: number): ProbeRequest {
+  const { paging, states } = invoices;
+  const query = {
+    ...paging.query,
+    [paging.status]: states[0] as string,
+    [paging.limit]: String(limit),
+    [paging.page]: String(page),
+  };
+  return { method: 'GET', path: service.endpoints.listInvoices.path, query };
+}
+
+/** How the list of invoices begins, and how large a page may be. */
+export async function askForPages(settings: Settings, questions: Questions): Promise<PageEvidence> {
+  const page = (what: string, number: number, limit: number) =>
+    questions.ask(what, pageRequest(settings, number, limit));
+  const zero = await page('page 0', 0, 1);
+  const one = await page('page 1', 1, 1);
+  const zeroAgain = await page('page 0 again', 0, 1);
+  const pages: PageEvidence = { zero, one, zeroAgain, sizes: [] };
+  const [first = settings.invoices.paging.firstPage] = Object.values(firstPage(pages).settings);
+  // Where a large page is refused, the largest that is taken lies between two that were asked for.
+  for (let limit = largestPage; ; ) {
+    const got = await page(`a page of ${limit}`, first as number, limit);
+    pages.sizes.push({ limit, page: got });
+    const { taken, refused, given } = pageSizes(pages.sizes);
+    const isEnough = given !== null || refused === null || refused - taken <= 1;
+    if (isEnough || (readPage(got) === null && !isRefused(got))) return pages;
+    limit = taken + Math.floor((refused - taken) / 2);
+  }
+}

@@ -1,0 +1,121 @@
+import type { Entity } from '../../../model/record.js';
+import type { ProbeRequest } from '../../../service/service-client.js';
+import { customerIdPlace, orderIdPlace, orderIdPlaces, valuesOf } from './decide-acknowledgement.js';
+import { patchIsEnough } from './decide-changes.js';
+import {
+  type ChangeTrial,
+  type Evidence,
+  isDone,
+  type JsonObject,
+  jsonOf,
+  type KeyPlace,
+  type ProbeEvidence,
+} from './evidence.js';
+import type { Ground } from './ground.js';
+import type { Questions } from './questions.js';
+import { type Made, withKey } from './test-records.js';
+
+/** How many names of an id are tried in an address. */
+const mostIds = 4;
+
+/** Reads the order by what may be its id: the one that leads to it is the id. */
+export async function askForOrder({ evidence, records, questions }: Ground): Promise<void> {
+  const { order, orderRecord } = evidence;
+  if (!order || !orderRecord) return;
+  for (const place of orderIdPlaces(jsonOf(order), valuesOf(orderRecord)).slice(0, mostIds)) {
+    const request = records.ofMade('GET', { entity: 'order', record: orderRecord, answer: order }, place);
+    if (!request) continue;
+    const read = await questions.ask(`read the order by ${place}`, request);
+    evidence.reads.push({ place, read });
+    if (isDone(read)) return;
+  }
+}
+
+/** What a test record is changed to, and what has to stay; null: it has too few fields to see that. */
+function changeOf(
+  entity: Entity,
+  record: JsonObject,
+): (Pick<ChangeTrial, 'changed' | 'kept'> & { body: JsonObject }) | null {
+  const names = Object.keys(record).filter((name) => typeof record[name] === 'string' && name !== 'customer_code');
+  const [name, other] = names;
+  const kept = entity === 'order' ? record.customer_code : other && record[other];
+  if (name === undefined || typeof kept !== 'string') return null;
+  const changed = `${record[name]} changed`;
+  return { changed, kept, body: { [name]: changed } };
+}
+
+/** PATCH, and PUT where PATCH is not what Waybill needs. */
+export async function askForChanges(ground: Ground, place: KeyPlace): Promise<void> {
+  const { customer, customerRecord, order, orderRecord } = ground.evidence;
+  if (order && orderRecord) await askForChange(ground, { entity: 'order', record: orderRecord, answer: order }, place);
+  if (customer && customerRecord)
+    await askForChange(ground, { entity: 'customer', record: customerRecord, answer: customer }, place);
+}
+
+async function askForChange(
+  { evidence, records, questions }: Ground,
+  made: Omit<Made, 'name'>,
+  place: KeyPlace,
+): Promise<void> {
+  const { entity, record } = made;
+  const id = idPlaceOf(evidence, made);
+  const change = changeOf(entity, record);
+  const back = records.ofMade('GET', made, id);
+  if (!change || !back) return;
+  const write = async (method: 'PATCH' | 'PUT', body: JsonObject) => {
+    const what = method === 'PATCH' ? `one field of the ${entity}` : `the whole ${entity}`;
+    const request = records.ofMade(method, made, id, body) as ProbeRequest;
+    const done = await questions.ask(what, withKey(request, records.newKey(), place));
+    return { done, ...(isDone(done) && { read: await questions.ask('read it back', back) }) };
+  };
+  const { changed, kept, body } = change;
+  const trial: ChangeTrial = { entity, changed, kept, patch: await write('PATCH', body) };
+  evidence.changes.push(trial);
+  if (!patchIsEnough(trial)) trial.put = await write('PUT', { ...record, ...body });
+}
+
+function idPlaceOf(evidence: ProbeEvidence, { entity, answer }: Omit<Made, 'name'>): string | undefined {
+  return entity === 'order' ? orderIdPlace(evidence) : answer ? customerIdPlace(answer) : undefined;
+}
+
+/** A test record that is still at the service. */
+export interface Left {
+  entity: Entity;
+  name: string;
+  why: string;
+}
+
+/**
+ * Removes what the probe made: orders first, then customers.
+ * @returns what is left
+ */
+export async function cleanUp({ evidence, records }: Ground, questions: Questions, place: KeyPlace): Promise<Left[]> {
+  const left: Left[] = [];
+  const all = [...records.made].sort((a, b) => Number(a.entity === 'customer') - Number(b.entity === 'customer'));
+  for (const made of all) {
+    const { entity, name } = made;
+    const request = records.ofMade('DELETE', made, idPlaceOf(evidence, made));
+    if (!request) {
+      left.push({ entity, name, why: made.answer ? 'its id is not known' : 'it may exist: its create had no answer' });
+      continue;
+    }
+    const remove = () => questions.ask(`remove ${entity} ${name}`, withKey(request, records.newKey(), place));
+    const removed = await remove().catch((error: Error): Evidence => notAsked(request, error));
+    if (!isDone(removed))
+      left.push({
+        entity,
+        name,
+        why: `DELETE ${request.path}: ${removed.answer ? `HTTP ${removed.answer.status}` : removed.problem}`,
+      });
+    if (evidence.removals.some((one) => one.entity === entity)) continue;
+    const again = isDone(removed)
+      ? await remove().catch((error: Error): Evidence => notAsked(request, error))
+      : undefined;
+    evidence.removals.push({ entity, removed, ...(again && { again }) });
+  }
+  return left;
+}
+
+function notAsked(asked: ProbeRequest, error: Error): Evidence {
+  return { what: 'remove', asked, answer: null, problem: error.message };
+}

@@ -1,0 +1,123 @@
+import { valueAt } from '../../../model/json-place.js';
+import { type OrderItem, orderTotal } from '../../../model/record.js';
+import {
+  type Evidence,
+  type Finding,
+  inShort,
+  isDone,
+  type JsonObject,
+  jsonOf,
+  lastName,
+  leavesOf,
+  type ProbeEvidence,
+} from './evidence.js';
+
+/** How likely a field of this name is the id of a record, the likeliest first. */
+const idNames = [/^order_?id$/i, /^id$/i, /^(uu|gu)id$/i, /id$/i, /(^|_)(no|num|number|code|ref|reference|key)$/i];
+const instant = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})$/;
+
+/**
+ * Places of an answer that may hold the id of the record, the likeliest first. Pure.
+ * @param sent values that we sent, which are no ids of the service
+ */
+export function orderIdPlaces(body: unknown, sent: readonly unknown[]): string[] {
+  const score = (place: string) => idNames.findIndex((name) => name.test(lastName(place)));
+  return leavesOf(body)
+    .filter(({ value }) => (typeof value === 'string' && value !== '') || Number.isSafeInteger(value))
+    .filter(({ place, value }) => score(place) >= 0 && lastName(place) !== 'customer_code' && !sent.includes(value))
+    .sort((a, b) => score(a.place) - score(b.place))
+    .map(({ place }) => place);
+}
+
+/** The place that leads to the order when it is read; without a read that worked, the likeliest. Pure. */
+export function orderIdPlace({ order, orderRecord, reads }: ProbeEvidence): string | undefined {
+  const places = order ? orderIdPlaces(jsonOf(order), valuesOf(orderRecord ?? {})) : [];
+  return reads.find(({ read }) => isDone(read))?.place ?? places[0];
+}
+
+export const valuesOf = (record: JsonObject) => leavesOf(record).map(({ value }) => value);
+
+/** Where the acknowledgements of an order and of a customer hold their values. */
+export function decideAcknowledgement(evidence: ProbeEvidence): Finding[] {
+  return [ofOrder(evidence), ofCustomer(evidence)];
+}
+
+function ofOrder(evidence: ProbeEvidence): Finding {
+  const { order, orderRecord, reads } = evidence;
+  const point = 'acknowledgement of an order';
+  if (!order?.answer || !orderRecord)
+    return { point, found: 'No order was made.', settings: {}, ask: 'What is a created order answered?', evidence: [] };
+  const leaves = leavesOf(jsonOf(order));
+  const expected = Number(orderTotal(orderRecord.items as OrderItem[]));
+  const first = (fits: (leaf: { place: string; value: unknown }) => boolean, name: RegExp) => {
+    const all = leaves.filter(fits).map(({ place }) => place);
+    return all.find((place) => name.test(lastName(place))) ?? all[0];
+  };
+  const id = orderIdPlace(evidence);
+  const total = first(({ value }) => value === expected, /total|amount|sum/i);
+  const createdAt = first(({ value }) => typeof value === 'string' && instant.test(value), /creat/i);
+  const state = first(
+    ({ place, value }) => typeof value === 'string' && /(status|state)$/i.test(lastName(place)),
+    /^(status|state)$/i,
+  );
+  const stateValue = state && valueAt(jsonOf(order), state);
+  const isVerified = reads.some(({ place, read }) => place === id && isDone(read));
+  const missing = Object.entries({ id, total, 'time of creation': createdAt, state }).flatMap(([name, place]) =>
+    place === undefined ? [name] : [],
+  );
+  return {
+    point,
+    found: `Its id is at ${id ?? '(nowhere)'}${id && !isVerified ? ' (by its name alone: no read of the order proved it)' : ''}.`,
+    settings: {
+      'service.endpoints.createOrder.successStatus': order.answer.status,
+      ...(id ? { 'service.acknowledgement.orderId': id } : {}),
+      ...(state ? { 'service.acknowledgement.orderState': state } : {}),
+      ...(total ? { 'service.acknowledgement.orderTotal': total } : { 'service.checkTotal': 'off' }),
+      ...(createdAt ? { 'service.acknowledgement.orderCreatedAt': createdAt } : {}),
+      ...(typeof stateValue === 'string' ? { 'service.states.order': [stateValue] } : {}),
+    },
+    ask:
+      missing.length === 0
+        ? null
+        : `Where does the answer to a created order hold: ${missing.join(', ')}? The total was ${expected}, in the smallest unit of the currency.`,
+    evidence: [inShort(order), ...reads.map(({ read }) => inShort(read))],
+  };
+}
+
+function ofCustomer({ customer }: ProbeEvidence): Finding {
+  const point = 'acknowledgement of a customer';
+  if (!customer?.answer)
+    return {
+      point,
+      found: 'No customer was made.',
+      settings: {},
+      ask: 'What is a created customer answered?',
+      evidence: [],
+    };
+  const body = jsonOf(customer);
+  const place = customerIdPlace(customer);
+  const isCode = place !== undefined && lastName(place) === 'customer_code';
+  const state = leavesOf(body).find(({ place: at }) => /^(status|state)$/i.test(lastName(at)))?.place;
+  return {
+    point,
+    found: isCode
+      ? 'It names the customer by our code.'
+      : place
+        ? `It gives the customer an id, at ${place}: put {id} into the paths of customers.`
+        : 'It names the customer neither by our code nor by an id; Waybill goes by our code.',
+    settings: {
+      'service.endpoints.createCustomer.successStatus': customer.answer.status,
+      ...(place ? { 'service.acknowledgement.customerId': place } : {}),
+      ...(state ? { 'service.acknowledgement.customerState': state } : {}),
+    },
+    ask: null,
+    evidence: [inShort(customer)],
+  };
+}
+
+/** Where the answer to a created customer names it: by our code, else by what looks like an id. */
+export function customerIdPlace(customer: Evidence): string | undefined {
+  const body = jsonOf(customer);
+  const code = leavesOf(body).find(({ place }) => lastName(place) === 'customer_code')?.place;
+  return code ?? orderIdPlaces(body, [])[0];
+}

@@ -1,0 +1,149 @@
+import { valueAt } from '../../../model/json-place.js';
+import type { JsonValue } from '../../../model/record.js';
+import {
+  type Evidence,
+  type Finding,
+  inShort,
+  isDone,
+  isRefused,
+  jsonOf,
+  lastName,
+  leavesOf,
+  type PageEvidence,
+} from './evidence.js';
+
+/** A page as it was read. */
+interface Page {
+  entries: readonly unknown[];
+  total: number | null;
+}
+
+export interface PagePlaces {
+  invoices: string;
+  total: string | null;
+  page: string | null;
+}
+
+/** Where a page holds its list, the number of all, and its own number. Pure. @returns null where it holds no list */
+export function pagePlaces(body: unknown): PagePlaces | null {
+  const leaves = leavesOf(body);
+  const lists = leaves.filter((leaf): leaf is { place: string; value: unknown[] } => Array.isArray(leaf.value));
+  const [list] = lists.sort((a, b) => b.value.length - a.value.length);
+  if (!list) return null;
+  const number = (name: RegExp) =>
+    leaves.find(({ place, value }) => Number.isSafeInteger(value) && name.test(lastName(place)))?.place ?? null;
+  return {
+    invoices: list.place,
+    total: number(/^(total|count|total_?(count|items)|records)$/i),
+    page: number(/^(page|current_?page|number)$/i),
+  };
+}
+
+export function readPage(one: Evidence): Page | null {
+  if (!isDone(one)) return null;
+  const body = jsonOf(one);
+  const places = pagePlaces(body);
+  if (!places) return null;
+  const total = places.total === null ? null : (valueAt(body, places.total) as number);
+  return { entries: valueAt(body, places.invoices) as unknown[], total };
+}
+
+/** A page in short, without its invoices: they may be other people's. */
+function shown(one: Evidence): string {
+  const page = readPage(one);
+  const seen = page ? `${page.entries.length} of ${page.total ?? '?'} invoices` : 'no list';
+  return inShort(one, isDone(one) ? seen : undefined);
+}
+
+/** How the list of invoices is paged. */
+export function decidePages(pages: PageEvidence | undefined): Finding[] {
+  if (!pages) {
+    const found = 'It was not tried.';
+    return [{ point: 'pages', found, settings: {}, ask: 'How are lists paged?', evidence: [] }];
+  }
+  return [firstPage(pages), largest(pages), places(pages)];
+}
+
+export function firstPage({ zero, one, zeroAgain }: PageEvidence): Finding {
+  const point = 'number of the first page';
+  const evidence = [zero, one].map(shown);
+  const known = (number: 0 | 1, found: string): Finding => {
+    return { point, found, settings: { 'invoices.paging.firstPage': number }, ask: null, evidence };
+  };
+  const [a, b, again] = [zero, one, zeroAgain].map((page) => readPage(page)?.entries[0]);
+  const same = (left: unknown, right: unknown) => JSON.stringify(left) === JSON.stringify(right);
+  if (b !== undefined && isRefused(zero)) return known(1, 'Page 1 is the first; page 0 is refused.');
+  if (b !== undefined && a === undefined && readPage(zero)) return known(1, 'Page 1 is the first; page 0 is empty.');
+  if (a !== undefined && b !== undefined && same(a, again))
+    return same(a, b)
+      ? known(1, 'Page 0 and page 1 are the same: page 1 is the first.')
+      : known(0, 'Page 0 is the first; page 1 holds another invoice.');
+  if (a !== undefined && readPage(one)?.entries.length === 0 && readPage(zero)?.total === 1)
+    return known(0, 'Page 0 is the first; page 1 is empty.');
+  return {
+    point,
+    found: 'The list is empty, can not be read, or changed while it was read.',
+    settings: {},
+    ask: 'Is the first page number 0 or 1?',
+    evidence,
+  };
+}
+
+/** What is known of the largest page: it takes `taken`, not `refused`, and gave no more than `given` where more were to be had. Pure. */
+export function pageSizes(sizes: PageEvidence['sizes']): {
+  taken: number;
+  refused: number | null;
+  given: number | null;
+} {
+  const taken = Math.max(0, ...sizes.filter(({ page }) => readPage(page)).map(({ limit }) => limit));
+  const refusals = sizes.filter(({ page }) => isRefused(page)).map(({ limit }) => limit);
+  const cut = sizes.flatMap(({ limit, page }) => {
+    const read = readPage(page);
+    return read && read.total !== null && read.entries.length < Math.min(limit, read.total)
+      ? [read.entries.length]
+      : [];
+  });
+  return {
+    taken,
+    refused: refusals.length === 0 ? null : Math.min(...refusals),
+    given: cut.length === 0 ? null : Math.max(...cut),
+  };
+}
+
+function largest({ sizes }: PageEvidence): Finding {
+  const point = 'largest page';
+  const { taken, refused, given } = pageSizes(sizes);
+  const evidence = sizes.slice(-3).map(({ page }) => shown(page));
+  const known = (size: number, found: string): Finding => {
+    return { point, found, settings: { 'invoices.pageSize': size }, ask: null, evidence };
+  };
+  if (given !== null && given > 0)
+    return known(given, `A page holds at most ${given}; larger ones are cut without a word.`);
+  if (refused !== null && taken === refused - 1)
+    return known(taken, `A page holds at most ${taken}; ${refused} are refused.`);
+  return {
+    point,
+    found: taken > 0 ? 'The list is too short to show it.' : 'No page could be read.',
+    settings: {},
+    ask: 'How many entries does a page hold at most?',
+    evidence,
+  };
+}
+
+function places({ zero, one }: PageEvidence): Finding {
+  const point = 'fields of a page';
+  const page = [one, zero].find((each) => readPage(each) !== null);
+  const found = page && pagePlaces(jsonOf(page));
+  const ask = 'Where does a page hold its invoices and the number of all?';
+  if (!page || !found) return { point, found: 'No page could be read.', settings: {}, ask, evidence: [shown(one)] };
+  const settings: Record<string, JsonValue> = { 'invoices.paging.fields.invoices': found.invoices };
+  if (found.total) settings['invoices.paging.fields.total'] = found.total;
+  if (found.page) settings['invoices.paging.fields.page'] = found.page;
+  return {
+    point,
+    found: `The invoices are at ${found.invoices}, their number on all pages at ${found.total ?? '(nowhere)'}.`,
+    settings,
+    ask: found.total ? null : 'Where does a page say how many invoices there are on all pages?',
+    evidence: [shown(page)],
+  };
+}

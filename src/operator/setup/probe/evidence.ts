@@ -1,0 +1,143 @@
+import { usualErrorPlaces, valueAt } from '../../../model/json-place.js';
+import type { Entity, JsonValue } from '../../../model/record.js';
+import { harmlessLine } from '../../../model/redact.js';
+import { errorBody } from '../../../service/answer-words.js';
+import { parseJson } from '../../../service/parse-json.js';
+import type { ProbeAnswer, ProbeRequest } from '../../../service/service-client.js';
+
+/** One request of a probe and what came of it. */
+export interface Evidence {
+  /** What was asked, in words, such as `the same order again, with the same key`. */
+  what: string;
+  asked: ProbeRequest;
+  /** null: none came, and `problem` says why. */
+  answer: ProbeAnswer | null;
+  problem: string | null;
+}
+
+export type JsonObject = { [name: string]: JsonValue };
+
+/** Where a service may want the idempotency key. */
+export type KeyPlace = { in: 'header'; name: string; quoted: boolean } | { in: 'body'; name: string };
+
+/** One place of the key, tried with an order. */
+export interface KeyTrial {
+  place: KeyPlace;
+  first: Evidence;
+  /** The same key and body once more; absent: the first was refused. */
+  again?: Evidence;
+  /** The same body with another key: whether a refused repeat was refused for its key. */
+  otherKey?: Evidence;
+}
+
+/** All that a probe found out; what it did not get to is absent. */
+export interface ProbeEvidence {
+  wrongCredential?: Evidence;
+  forbidden?: Evidence;
+  missing?: Evidence;
+  unknownAddress?: Evidence;
+  /** Words of ours that answers may repeat: codes, notes, keys, ids. */
+  own: string[];
+  customer?: Evidence;
+  customerRecord?: JsonObject;
+  /** The customer's code under another key. */
+  exists?: Evidence;
+  trials: KeyTrial[];
+  order?: Evidence;
+  /** The record that `order` made. */
+  orderRecord?: JsonObject;
+  /** The key of the first order in the other form: quoted for bare, bare for quoted. */
+  otherForm?: Evidence;
+  otherBody?: Evidence;
+  atOnce: [Evidence, Evidence][];
+  invalid?: { refused: Evidence; corrected?: Evidence };
+  unknownCustomer?: { refused: Evidence; customerMade?: Evidence; again?: Evidence };
+  /** The order read by each candidate for its id. */
+  reads: { place: string; read: Evidence }[];
+  changes: ChangeTrial[];
+  removals: { entity: Entity; removed: Evidence; again?: Evidence }[];
+  pages?: PageEvidence;
+  /** Every answer that said "slow down". */
+  throttled: Evidence[];
+}
+
+/** A record that one field of was changed, or all of it, and read after that. */
+export interface ChangeTrial {
+  entity: Entity;
+  /** A value that is new, and one of another field that has to stay. */
+  changed: string;
+  kept: string;
+  patch: { done: Evidence; read?: Evidence };
+  put?: { done: Evidence; read?: Evidence };
+}
+
+export interface PageEvidence {
+  /** Page 0, page 1, and page 0 once more, of one invoice each. */
+  zero: Evidence;
+  one: Evidence;
+  zeroAgain: Evidence;
+  /** Pages of so many invoices, in the order in which they were asked for. */
+  sizes: { limit: number; page: Evidence }[];
+}
+
+/** What a probe found out about one point, or what a person has to ask. */
+export interface Finding {
+  point: string;
+  /** What the service does; of an unknown point, why it is unknown. */
+  found: string;
+  /** Settings that follow, by their full names. */
+  settings: Readonly<Record<string, JsonValue>>;
+  /** What to ask the service's operator; null: the point is known. */
+  ask: string | null;
+  /** Requests and answers in short. */
+  evidence: readonly string[];
+}
+
+export const isDone = ({ answer }: Evidence) => answer !== null && answer.status >= 200 && answer.status < 300;
+export const isRefused = ({ answer }: Evidence) =>
+  answer !== null && answer.status >= 400 && answer.status < 500 && answer.status !== 429;
+
+export function jsonOf({ answer }: Evidence): unknown {
+  return answer === null ? undefined : parseJson(answer.body);
+}
+
+const longestShown = 200;
+
+/** A request and its answer on one line. @param shown instead of the answer's body, which may hold other people's data */
+export function inShort({ what, asked, answer, problem }: Evidence, shown?: string): string {
+  const query = new URLSearchParams(asked.query).toString();
+  const said =
+    answer === null ? problem : `${answer.status} ${shown ?? (answer.status < 300 ? answer.body : wordsOf(answer))}`;
+  const line = harmlessLine(`${what}: ${asked.method} ${asked.path}${query && `?${query}`} → ${said}`).trim();
+  return line.length <= longestShown ? line : `${line.slice(0, longestShown - 1)}…`;
+}
+
+function wordsOf({ body }: ProbeAnswer): string {
+  const { code, message } = errorBody(body);
+  return [code, message].filter(Boolean).join(': ');
+}
+
+const deepest = 4;
+const mostLeaves = 300;
+/** A name that may stand in a setting that names a place. */
+const plainName = /^[A-Za-z0-9_-]{1,64}$/;
+
+/** Every text, number and list of a JSON value, with its place. */
+export function leavesOf(value: unknown): { place: string; value: unknown }[] {
+  const found: { place: string; value: unknown }[] = [];
+  const walk = (at: unknown, names: string[]): void => {
+    if (found.length >= mostLeaves || names.length > deepest) return;
+    if (typeof at === 'object' && at !== null && !Array.isArray(at)) {
+      for (const [name, part] of Object.entries(at)) if (plainName.test(name)) walk(part, [...names, name]);
+    } else if (names.length > 0 && at !== null) found.push({ place: names.join('.'), value: at });
+  };
+  walk(value, []);
+  return found;
+}
+
+export const lastName = (place: string) => place.split('.').at(-1) as string;
+
+/** Whether one of the usual places of an error's message holds one. */
+export function hasUsualMessage(body: unknown): boolean {
+  return usualErrorPlaces.message.some((place) => typeof valueAt(body, place) === 'string');
+}

@@ -1,0 +1,64 @@
+import type { Settings } from '../../../config/settings.js';
+import type { Entity } from '../../../model/record.js';
+import type { JobContext } from '../../../ops/job-context.js';
+import type { Evidence, JsonObject, KeyPlace, ProbeEvidence } from './evidence.js';
+import { ProbeStopped, type Questions } from './questions.js';
+import { type RecordOptions, TestRecords } from './test-records.js';
+
+/** What every step of a probe works with. */
+export interface Ground {
+  settings: Settings;
+  evidence: ProbeEvidence;
+  records: TestRecords;
+  questions: Questions;
+  customerCode: string;
+  /** The key of `evidence.order`. */
+  key: string;
+  /** The answer to the last customer that was tried. */
+  triedCustomer?: Evidence;
+  /** Sends a create, and notes what it made. */
+  create(what: string, entity: Entity, record: JsonObject, key: string, place: KeyPlace): Promise<Evidence>;
+}
+
+/** @param throttled fills while questions are asked */
+export function prepare(
+  { settings, random }: JobContext,
+  questions: Questions,
+  throttled: Evidence[],
+  options: RecordOptions,
+): Ground {
+  const evidence: ProbeEvidence = {
+    own: [],
+    trials: [],
+    atOnce: [],
+    reads: [],
+    changes: [],
+    removals: [],
+    throttled,
+  };
+  const run = Math.floor(random() * 36 ** 6)
+    .toString(36)
+    .padStart(6, '0');
+  const records = new TestRecords(settings.service, options, evidence, run);
+  return {
+    settings,
+    evidence,
+    records,
+    questions,
+    customerCode: records.newName(),
+    key: '',
+    async create(what, entity, record, key, place) {
+      const request = records.write(entity === 'order' ? 'createOrder' : 'createCustomer', record, key, place);
+      try {
+        const answer = await questions.ask(what, request);
+        records.note(entity, record, answer);
+        return answer;
+      } catch (error) {
+        // What stopped the probe held the request back; anything else may have come after it left.
+        if (!(error instanceof ProbeStopped))
+          records.note(entity, record, { what, asked: request, answer: null, problem: (error as Error).message });
+        throw error;
+      }
+    },
+  };
+}

@@ -1,0 +1,182 @@
+import type { Settings } from '../../../config/settings.js';
+import type { JobContext } from '../../../ops/job-context.js';
+import { recallRequests } from '../../../outbound/deliver/lane-keeper.js';
+import { ServiceLease } from '../../../outbound/deliver/service-lease.js';
+import type { ProbeRequest, ServiceClient } from '../../../service/service-client.js';
+import { askAboutKey, findKey, keyPlaces } from './ask-key.js';
+import { askForPages, pageRequest } from './ask-pages.js';
+import { askForChanges, askForOrder, cleanUp, type Left } from './ask-records.js';
+import { decideAcknowledgement } from './decide-acknowledgement.js';
+import { decideChanges } from './decide-changes.js';
+import { decideErrors, decideSlowDown } from './decide-errors.js';
+import { decideKey, recognisedTrial } from './decide-key.js';
+import { decidePages } from './decide-pages.js';
+import { decideSpecialAnswers } from './decide-special-answers.js';
+import { type Finding, inShort, isDone, type KeyPlace } from './evidence.js';
+import { type Ground, prepare } from './ground.js';
+import { type Budget, newBudget, ProbeStopped, Questions } from './questions.js';
+import type { RecordOptions } from './test-records.js';
+
+export interface ProbeOptions extends RecordOptions {
+  /** Places of the key that a person names. */
+  headers: readonly string[];
+  fields: readonly string[];
+  /** An address that the account may not read. */
+  forbiddenPath?: string | undefined;
+  /** So many reads at once, to hear "slow down". */
+  burst?: number | undefined;
+  signal: AbortSignal;
+  onStep?: (step: string) => void;
+}
+
+export interface ProbeResult {
+  findings: Finding[];
+  requests: number;
+  /** What the probe made and could not remove. */
+  left: Left[];
+  /** Why it ended early; null: it did not. */
+  stopped: string | null;
+}
+
+/** Why this service may not be probed, or null. @param confirmed the address that a person called a sandbox */
+export function probeProblem(
+  { environment, baseUrl }: Settings['service'],
+  confirmed: string | undefined,
+): string | null {
+  if (environment !== 'sandbox')
+    return `service.environment is ${environment}. A probe makes and removes records: it works in a sandbox only.`;
+  const plain = (address: string) => address.replace(/\/+$/, '');
+  if (confirmed !== undefined && plain(confirmed) !== plain(baseUrl))
+    return `The settings lead to ${baseUrl}, and --sandbox names ${confirmed}. Give the address that is in use, if it is a sandbox.`;
+  return null;
+}
+
+/**
+ * Finds out what a service's documentation leaves open, by test records in its sandbox, and removes them again.
+ * @returns the holder's name when another process talks to the service
+ */
+export async function probe(
+  context: JobContext,
+  client: ServiceClient,
+  options: ProbeOptions,
+): Promise<ProbeResult | { holder: string }> {
+  const lease = await ServiceLease.acquire(context, options.signal);
+  if (!(lease instanceof ServiceLease)) return { holder: lease.holder };
+  try {
+    await recallRequests(context, client.rateLimiter, lease);
+    const budget = newBudget(context);
+    const questions = new Questions(context, client, lease, budget, options.signal);
+    const cleaning = new Questions(context, client, lease, budget);
+    return await askAll(prepare(context, questions, budget.throttled, options), cleaning, budget, options);
+  } finally {
+    await lease.release();
+  }
+}
+
+async function askAll(
+  ground: Ground,
+  cleaning: Questions,
+  budget: Budget,
+  options: ProbeOptions,
+): Promise<ProbeResult> {
+  const { evidence, settings } = ground;
+  const { idempotency } = settings.service;
+  const places = keyPlaces(idempotency, options);
+  const step = options.onStep ?? (() => undefined);
+  const stoppedAt = await untilStopped(async () => {
+    step('whether the service answers');
+    await greet(ground);
+    step('where the idempotency key goes');
+    const place = await findKey(ground, places);
+    if (!evidence.order) throw new ProbeStopped(whyNoOrder(ground));
+    step('the id of an order');
+    await askForOrder(ground);
+    if (place) {
+      step('what the key does');
+      await askAboutKey(ground, place);
+    }
+    step('changes');
+    await askForChanges(ground, usedPlace());
+    if (settings.invoices.enabled) {
+      step('pages');
+      evidence.pages = await askForPages(settings, ground.questions);
+    }
+  });
+  step('removing the test records');
+  const left = await cleanUp(ground, cleaning, usedPlace());
+  // What a service might resent comes when everything else is done.
+  const error = stoppedAt ?? (await untilStopped(() => askForRefusals(ground, options)));
+  if (error && !(error instanceof ProbeStopped))
+    throw new Error(`${error.message}${leftInWords(left)}`, { cause: error });
+  return { findings: decide(ground), requests: budget.requests, left, stopped: error?.message ?? null };
+
+  /** Where the key is recognised; else where it did no harm. */
+  function usedPlace(): KeyPlace {
+    const trial = recognisedTrial(evidence) ?? evidence.trials.find(({ first }) => isDone(first));
+    return trial?.place ?? (places[0] as KeyPlace);
+  }
+}
+
+function leftInWords(left: readonly Left[]): string {
+  return left.length === 0 ? '' : ` The probe left at the service: ${left.map(({ name }) => name).join(', ')}.`;
+}
+
+/** @returns what ended it, or null: first what was made has to be removed */
+async function untilStopped(work: () => Promise<void>): Promise<Error | null> {
+  return work().then(
+    () => null,
+    (error: Error) => error,
+  );
+}
+
+/** A read of the list, or of an order, that shows whether the service takes our credential. */
+async function greet({ settings, questions, evidence, records }: Ground): Promise<void> {
+  const { invoices } = settings;
+  const request = invoices.enabled ? pageRequest(settings, invoices.paging.firstPage, 1) : records.readMissing();
+  const first = await questions.ask('a first read', request);
+  if (first.answer === null) throw new ProbeStopped(`the service does not answer: ${first.problem}`);
+  if (first.answer.status === 401)
+    throw new ProbeStopped(`the service does not take our credential: ${inShort(first)}`);
+  if (first.answer.status === 403) evidence.forbidden = first;
+}
+
+function whyNoOrder({ evidence, triedCustomer }: Ground): string {
+  const last = evidence.trials.at(-1)?.first;
+  const [entity, why] = last ? ['order', last] : ['customer', triedCustomer];
+  return `the service takes no test ${entity}: ${why ? inShort(why) : 'nothing was tried'}. Give what it needs: --${entity} '{"field": "value"}', or the place of its key: --key-header, --key-field`;
+}
+
+async function askForRefusals(
+  { settings, questions, evidence, records }: Ground,
+  options: ProbeOptions,
+): Promise<void> {
+  const removed = evidence.removals.find(({ entity }) => entity === 'order')?.removed;
+  // An id of the service's own form, where there was one: another form may be refused before it is looked for.
+  const gone: ProbeRequest =
+    removed && isDone(removed) ? { method: 'GET', path: removed.asked.path } : records.readMissing();
+  evidence.missing = await questions.ask('read an order that is not there', gone);
+  const nowhere = settings.service.endpoints.createOrder.path.replace(/[^/]*$/, 'waybill-probe-nothing');
+  evidence.unknownAddress = await questions.ask('read an unknown address', { method: 'GET', path: nowhere });
+  if (options.forbiddenPath)
+    evidence.forbidden = await questions.ask('read what is forbidden', { method: 'GET', path: options.forbiddenPath });
+  const known = settings.invoices.enabled
+    ? pageRequest(settings, settings.invoices.paging.firstPage, 1)
+    : evidence.missing.asked;
+  if (settings.service.credential.kind !== 'certificate')
+    evidence.wrongCredential = await questions.ask('a read with a wrong credential', { ...known, isWrong: true });
+  await Promise.all(
+    Array.from({ length: options.burst ?? 0 }, (_, n) => questions.ask(`read ${n + 1} of many at once`, known, true)),
+  );
+}
+
+function decide({ evidence }: Ground): Finding[] {
+  return [
+    ...decideKey(evidence),
+    ...decideSpecialAnswers(evidence),
+    ...decideAcknowledgement(evidence),
+    ...decideChanges(evidence),
+    ...decidePages(evidence.pages),
+    ...decideErrors(evidence),
+    decideSlowDown(evidence),
+  ];
+}
