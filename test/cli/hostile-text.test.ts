@@ -68,6 +68,11 @@ const calls: Record<string, readonly string[][]> = {
   'bindings export': [['FILE']],
   'erp side-tables': [['--from', hostile]],
   'erp write-again': [[]],
+  probe: [
+    ['--sandbox', hostile],
+    ['--customer', hostile],
+    ['--prefix', hostile],
+  ],
   backup: [['LIST']],
   migrate: [[]],
   sandbox: [

@@ -1,4 +1,4 @@
-import { placeInWords, recognisedTrial } from './decide-key.js';
+import { isSameRecord, placeInWords, recognisedTrial } from './decide-key.js';
 import { type Evidence, isDone, isRefused, type JsonObject, type KeyPlace, type KeyTrial } from './evidence.js';
 import type { Ground } from './ground.js';
 
@@ -50,8 +50,8 @@ async function makeCustomer(ground: Ground, place: KeyPlace): Promise<boolean> {
     records.newKey(),
     place,
   );
-  ground.triedCustomer = made;
-  if (isDone(made)) Object.assign(evidence, { customer: made, customerRecord: record });
+  if (!isDone(made)) ground.refusedCustomers.push(made);
+  else Object.assign(evidence, { customer: made, customerRecord: record });
   return isDone(made);
 }
 
@@ -67,7 +67,7 @@ async function tryPlace(ground: Ground, place: KeyPlace): Promise<KeyTrial> {
   evidence.orderRecord = record;
   const again = await send('the same order, same key', key);
   ground.key = key;
-  if (!isRefused(again)) return { place, first, again };
+  if (!isRefused(again) && !(isDone(again) && isSameRecord(first, again))) return { place, first, again };
   return { place, first, again, otherKey: await send('the same order, another key', records.newKey()) };
 }
 

@@ -14,6 +14,7 @@ import {
 
 /** How likely a field of this name is the id of a record, the likeliest first. */
 const idNames = [/^order_?id$/i, /^id$/i, /^(uu|gu)id$/i, /id$/i, /(^|_)(no|num|number|code|ref|reference|key)$/i];
+const oneWord = /^[\p{L}\p{N}_. -]{1,64}$/u;
 const instant = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})$/;
 
 /**
@@ -74,7 +75,7 @@ function ofOrder(evidence: ProbeEvidence): Finding {
       ...(state ? { 'service.acknowledgement.orderState': state } : {}),
       ...(total ? { 'service.acknowledgement.orderTotal': total } : { 'service.checkTotal': 'off' }),
       ...(createdAt ? { 'service.acknowledgement.orderCreatedAt': createdAt } : {}),
-      ...(typeof stateValue === 'string' ? { 'service.states.order': [stateValue] } : {}),
+      ...(typeof stateValue === 'string' && oneWord.test(stateValue) ? { 'service.states.order': [stateValue] } : {}),
     },
     ask:
       missing.length === 0

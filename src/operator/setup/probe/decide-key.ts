@@ -31,9 +31,11 @@ export function judgeTrial({
   if (!isDone(first) || !again) return 'unclear';
   if (isDone(again)) {
     const same = isSameRecord(first, again);
-    return same === null ? 'unclear' : same ? 'replayed' : 'ignored';
+    if (same === null) return 'unclear';
+    // Another key led to the same record: the service knows the order by its content.
+    const isByContent = otherKey && isDone(otherKey) && isSameRecord(first, otherKey);
+    return same && !isByContent ? 'replayed' : 'ignored';
   }
-  // Refused whatever its key: the service knows the order by its content.
   if (isRefused(again)) return otherKey && isDone(otherKey) ? 'refused' : 'ignored';
   return 'unclear';
 }

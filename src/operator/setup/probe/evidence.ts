@@ -26,7 +26,7 @@ export interface KeyTrial {
   first: Evidence;
   /** The same key and body once more; absent: the first was refused. */
   again?: Evidence;
-  /** The same body with another key: whether a refused repeat was refused for its key. */
+  /** The same body with another key: whether it was the key that made the second a repeat. */
   otherKey?: Evidence;
 }
 

@@ -14,8 +14,7 @@ export interface Ground {
   customerCode: string;
   /** The key of `evidence.order`. */
   key: string;
-  /** The answer to the last customer that was tried. */
-  triedCustomer?: Evidence;
+  refusedCustomers: Evidence[];
   /** Sends a create, and notes what it made. */
   create(what: string, entity: Entity, record: JsonObject, key: string, place: KeyPlace): Promise<Evidence>;
 }
@@ -47,6 +46,7 @@ export function prepare(
     questions,
     customerCode: records.newName(),
     key: '',
+    refusedCustomers: [],
     async create(what, entity, record, key, place) {
       const request = records.write(entity === 'order' ? 'createOrder' : 'createCustomer', record, key, place);
       try {

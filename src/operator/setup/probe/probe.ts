@@ -140,10 +140,12 @@ async function greet({ settings, questions, evidence, records }: Ground): Promis
   if (first.answer.status === 403) evidence.forbidden = first;
 }
 
-function whyNoOrder({ evidence, triedCustomer }: Ground): string {
-  const last = evidence.trials.at(-1)?.first;
-  const [entity, why] = last ? ['order', last] : ['customer', triedCustomer];
-  return `the service takes no test ${entity}: ${why ? inShort(why) : 'nothing was tried'}. Give what it needs: --${entity} '{"field": "value"}', or the place of its key: --key-header, --key-field`;
+function whyNoOrder({ evidence: { trials }, refusedCustomers }: Ground): string {
+  const entity = trials.length > 0 ? 'order' : 'customer';
+  const refused = trials.length > 0 ? trials.map(({ first }) => first) : refusedCustomers;
+  // One of them tells what a record lacks, the others that the key stood in the wrong place.
+  const words = [...new Map(refused.map((one) => [one.answer?.body, inShort(one)])).values()].slice(0, 4);
+  return `the service takes no test ${entity}. ${words.join('; ')}. Give what it needs: --${entity} '{"field": "value"}', or the place of its key: --key-header, --key-field`;
 }
 
 async function askForRefusals(

@@ -1,22 +1,22 @@
 import { expect } from 'chai';
 import { parse } from 'yaml';
-import { type ProbeOptions, type ProbeResult, probe } from '../../../../src/operator/setup/probe/probe.js';
+import {
+  type ProbeOptions,
+  type ProbeResult,
+  probe,
+  probeProblem,
+} from '../../../../src/operator/setup/probe/probe.js';
 import { proposalOf } from '../../../../src/operator/setup/probe/proposal.js';
+import { pauseLane } from '../../../../src/store/lane-pauses.js';
 import { eachStore, useStore } from '../../../store/stores.js';
-import { type Lab, type LabKit, useLab } from '../../../support/jobs/job-lab.js';
+import { type Lab, type LabKit, onEveryLab, useLab, withServiceLease } from '../../../support/jobs/job-lab.js';
 import type { Tree } from '../../../support/merge-settings.js';
 import { services } from './sandboxes.js';
 
-export async function probed(lab: Lab, options: Partial<ProbeOptions> = {}): Promise<ProbeResult> {
-  const result = await probe(lab.context, lab.client, {
-    prefix: 'WAYBILL-PROBE',
-    customer: {},
-    order: {},
-    headers: [],
-    fields: [],
-    signal: new AbortController().signal,
-    ...options,
-  });
+const quiet = { prefix: 'WAYBILL-PROBE', customer: {}, order: {}, headers: [], fields: [] };
+
+async function probed(lab: Lab, options: Partial<ProbeOptions> = {}): Promise<ProbeResult> {
+  const result = await probe(lab.context, lab.client, { ...quiet, signal: new AbortController().signal, ...options });
   if ('holder' in result) throw new Error(`${result.holder} has the lease`);
   return result;
 }
@@ -51,6 +51,8 @@ eachStore(['sqlite'], (store, name) =>
         expect(result.left).to.have.length(left.customer + left.order);
         for (const { reference } of tests.orders) expect(reference).to.match(/^WAYBILL-PROBE-/);
 
+        // Only the burst was to meet it: a probe says how a 429 looks, and never how much a service takes.
+        lab.sandbox.setLimit(null);
         const proposed = lab.another({ settings: parse(proposal) as Tree });
         await proposed.capture();
         await proposed.deliver();
@@ -64,5 +66,160 @@ eachStore(['sqlite'], (store, name) =>
         expect(await kit.rows("SELECT state FROM outbox_message WHERE state<>'delivered'")).to.deep.equal([]);
         expect(await kit.rows('SELECT id FROM outbox_message WHERE attempts<>1')).to.deep.equal([]);
       });
+  }),
+);
+
+onEveryLab('a probe', (kit) => {
+  const probes = "SELECT id, verdict, reason FROM attempt WHERE purpose='probe' ORDER BY id";
+
+  it('puts every request on record before it leaves, with its outcome, and pauses nothing', async () => {
+    const lab = await kit.start({ sandbox: { paidShare: 0 } });
+    const result = await probed(lab);
+    const attempts = await kit.rows(probes);
+    expect(attempts).to.have.length(lab.sandbox.ledger().requests.length).and.to.have.length(result.requests);
+    for (const { verdict } of attempts) expect(verdict).to.equal('read');
+    const lines = await kit.rows("SELECT outcome FROM audit_log WHERE event='attempt'");
+    expect(lines).to.have.length(attempts.length);
+    expect(await kit.rows('SELECT * FROM lane_pause')).to.deep.equal([]);
+    expect(await kit.rows('SELECT * FROM outbox_message')).to.deep.equal([]);
+    // Nobody else waits for the lease of a probe that has ended.
+    expect(await kit.rows("SELECT holder FROM lease WHERE name='service' AND holder IS NOT NULL")).to.deep.equal([]);
+  });
+});
+
+eachStore(['sqlite'], (store, name) =>
+  describe(`the conduct of a probe (${name})`, function () {
+    this.timeout(60_000);
+    const kit: LabKit = useLab(useStore(store));
+
+    it('waits as long as the service says, and goes on', async () => {
+      const lab = await kit.start({
+        sandbox: { limits: [{ requests: 12, windowMs: 1_000 }], paidShare: 0 },
+      });
+      const result = await probed(lab);
+      expect(result.stopped).to.equal(null);
+      expect(lab.sandbox.ledger().counts.throttled).to.be.greaterThan(0);
+      expect(result.left).to.deep.equal([]);
+      expect(result.findings.find(({ point }) => point === 'Retry-After')?.ask).to.equal(null);
+    });
+
+    it('removes what it made when it is interrupted, wherever that is', async () => {
+      const lab = await kit.start({ sandbox: { paidShare: 0 } });
+      for (const after of [2, 5, 9, 14, 20]) {
+        const stop = new AbortController();
+        const { length } = lab.sandbox.ledger().requests;
+        const send = lab.client.probe.bind(lab.client);
+        const client = Object.create(lab.client, {
+          probe: {
+            value: (...given: Parameters<typeof send>) => {
+              if (lab.sandbox.ledger().requests.length - length >= after) stop.abort();
+              return send(...given);
+            },
+          },
+        });
+        const result = await probed({ ...lab, client }, { signal: stop.signal });
+        expect(result.stopped).to.match(/interrupted|stopping/);
+        expect(result.left).to.deep.equal([]);
+        const { counts } = lab.sandbox.ledger();
+        expect([counts.orders, counts.customers], `after ${after} requests`).to.deep.equal([0, 0]);
+      }
+    });
+
+    it('says what it left behind, and what may be there because its create had no answer', async () => {
+      const faults = [{ kind: 'reset-after-commit', match: { method: 'POST', path: '/v1/orders', nth: 3 } }] as const;
+      const lab = await kit.start({ sandbox: { paidShare: 0, faults: [...faults] } });
+      const result = await probed(lab);
+      const { orders } = lab.sandbox.ledger();
+      expect(orders.map(({ reference }) => reference)).to.deep.equal(result.left.map((one) => one.name));
+      expect(result.left[0]?.why).to.contain('may exist');
+    });
+
+    it('makes nothing where our credential is not taken, or the service is away', async () => {
+      const lab = await kit.start();
+      lab.sandbox.change({ token: 'another' });
+      const refused = await probed(lab);
+      expect(refused.stopped).to.contain('does not take our credential');
+      await lab.sandbox.goDown();
+      const away = await probed(lab);
+      expect(away.stopped).to.contain('does not answer');
+      expect(lab.sandbox.ledger().requests.filter(({ method }) => method !== 'GET')).to.deep.equal([]);
+      expect([...refused.findings, ...away.findings].flatMap(({ settings }) => Object.keys(settings))).to.deep.equal(
+        [],
+      );
+    });
+
+    it('says what the service wants where it takes no test record', async () => {
+      const lab = await kit.start({ sandbox: { requiredFields: { customer: ['vat_id'], order: [] } } });
+      const { stopped, requests } = await probed(lab);
+      expect(stopped).to.contain('vat_id is missing').and.to.contain(`--customer '{"field": "value"}'`);
+      expect(requests).to.be.lessThan(30);
+    });
+
+    it('sends nothing while an operator has paused delivery, or another process has the service', async () => {
+      const lab = await kit.start();
+      await withServiceLease({ ...lab.context, actor: 'daemon' }, async () => {
+        const held = await probe(lab.context, lab.client, { ...quiet, signal: new AbortController().signal });
+        expect(held).to.deep.equal({ holder: 'daemon' });
+      });
+      await kit.store.transaction('pause', (tx) =>
+        pauseLane(tx, {
+          lane: 'deliver',
+          cause: 'operator',
+          until_at: null,
+          reason: 'test',
+          actor: 'test',
+          since_at: 1,
+        }),
+      );
+      expect((await probed(lab)).stopped).to.contain('deliver is paused');
+      expect(lab.sandbox.ledger().requests).to.deep.equal([]);
+    });
+
+    it('takes a request that failed in an unforeseen way for one that may have left', async () => {
+      const lab = await kit.start({ sandbox: { paidShare: 0 } });
+      let calls = 0;
+      const client = Object.create(lab.client, {
+        probe: {
+          value: (...given: Parameters<typeof lab.client.probe>) => {
+            if (++calls === 6) throw new RangeError('a defect');
+            return lab.client.probe(...given);
+          },
+        },
+      });
+      await probed({ ...lab, client });
+      const { counts } = lab.sandbox.ledger();
+      expect([counts.orders, counts.customers]).to.deep.equal([0, 0]);
+    });
+
+    it('is refused where the service is none of a sandbox, or not the one that was confirmed', () => {
+      const at = (environment: 'sandbox' | 'production', confirmed?: string) => {
+        return probeProblem(
+          { environment, baseUrl: 'https://test.example.com' } as Lab['settings']['service'],
+          confirmed,
+        );
+      };
+      expect(at('production', 'https://test.example.com')).to.contain('in a sandbox only');
+      expect(at('sandbox', 'https://api.example.com')).to.contain('lead to https://test.example.com');
+      expect(at('sandbox', 'https://test.example.com/')).to.equal(null);
+    });
+
+    it('proposes nothing out of hostile words but comments on their own lines', async () => {
+      const hostile = '\nservice: {environment: production}\u2028installation: x\u001b[2J';
+      const lab = await kit.start({ sandbox: { paidShare: 0 } });
+      lab.sandbox.addFaults([
+        {
+          kind: 'status',
+          status: 409,
+          body: { error: { code: hostile, message: hostile } },
+          match: { method: 'DELETE' },
+        },
+      ]);
+      const result = await probed(lab);
+      const proposal = proposalOf(result, lab.sandbox.url, '2026-11-23T12:00:00.000Z');
+      expect(Object.keys(parse(proposal))).to.have.members(['service', 'invoices']);
+      expect(parse(proposal).service).to.not.have.property('environment');
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not be there
+      expect(proposal).to.not.match(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u2028]/);
+    });
   }),
 );
