@@ -3,7 +3,7 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type { Settings } from '../config/settings.js';
-import { FileError, writeWholeFile } from '../store/whole-file.js';
+import { FileError, notWritten, writeWholeFile } from '../store/whole-file.js';
 import { UsageError } from './command.js';
 
 /*
@@ -29,7 +29,9 @@ export async function writeGivenFile<T>(
   if (process.stdout.isTTY) throw new UsageError('This is no text for a terminal. Write it into a file: `- > FILE`.');
   return inScratchFile(settings, async (file) => {
     const result = await write(file);
-    await pipeline(createReadStream(file), process.stdout, { end: false });
+    await pipeline(createReadStream(file), process.stdout, { end: false }).catch((cause: Error) => {
+      throw cause instanceof FileError ? cause : notWritten(cause);
+    });
     return result;
   });
 }

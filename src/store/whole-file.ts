@@ -93,10 +93,15 @@ const reasons: Record<string, string> = {
   ENOENT: 'there is no such folder',
   ENOTDIR: 'there is no such folder',
   EISDIR: 'a folder has that name',
+  EPIPE: 'the program that reads it has ended',
 };
 
-/** Why a file can not be written, in words. */
-export function reasonOf(error: unknown): string {
+/** An error of stdout. */
+export function notWritten(cause: unknown): FileError {
+  return new FileError(`What this prints can not be written: ${reasonOf(cause)}.`, { cause });
+}
+
+function reasonOf(error: unknown): string {
   const { code, message } = error as NodeJS.ErrnoException;
   return reasons[code ?? ''] ?? message;
 }

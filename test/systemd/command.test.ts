@@ -156,4 +156,19 @@ describe('the command beside the service', function () {
       .to.contain('can not be written: the disk is full')
       .and.to.match(/^waybill: /);
   });
+
+  it('fails when the program that reads the copy has ended', async () => {
+    const child = spawn(dir.file('bin/waybill'), ['backup', '-'], {
+      cwd: caller,
+      env: { PATH: `${dir.file('bin')}:${process.env.PATH}`, HOME: dir.path },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    child.stdout.destroy();
+    const ended = once(child, 'exit');
+    expect(await text(child.stderr)).to.equal(
+      'waybill: What this prints can not be written: the program that reads it has ended.\n',
+    );
+    expect(await ended).to.deep.equal([1, null]);
+    expect(readdirSync(state).some((name) => name.startsWith('scratch-'))).to.equal(false);
+  });
 });

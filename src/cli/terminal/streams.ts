@@ -4,7 +4,7 @@ import { Socket } from 'node:net';
 import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
 import { harmless, harmlessLine, redact } from '../../model/redact.js';
-import { FileError, reasonOf } from '../../store/whole-file.js';
+import { notWritten } from '../../store/whole-file.js';
 
 /*
  * The one writer of stdout and stderr. Texts of the ERP, the service or an operator may stand in whatever is printed, so no
@@ -35,7 +35,7 @@ for (const stream of [process.stdout, process.stderr] as (Writable & { fd: numbe
       } catch (cause) {
         // What goes to stderr is told beside the work, which must not end for it.
         if (mayLoseLines || stream.fd === 2) done();
-        else done(new FileError(`What this prints can not be written: ${reasonOf(cause)}.`, { cause }));
+        else done(notWritten(cause));
       }
     };
 
