@@ -4,6 +4,7 @@ import { type DrainOptions, drain } from './drain/drain.js';
 import { limitUse, standardDelaysMs, standardLimits, unknownLimitUse } from './limits.js';
 import { type OutageOptions, outage } from './outage.js';
 import { rate } from './rate.js';
+import { type SteadyOptions, steady } from './steady/steady.js';
 import { type WebhooksOptions, webhooks } from './webhooks.js';
 
 const program = new Command('bench').description('Measurements. They take their time and judge nothing.');
@@ -24,6 +25,24 @@ program
     );
     if (options.json) process.stdout.write(`${JSON.stringify(results)}\n`);
     else console.table(results);
+  });
+program
+  .command('steady')
+  .description('a daemon with a schedule of a second, while orders are entered into the ERP: latency, CPU, event loop')
+  .addOption(
+    new Option('--store <kind>', 'where Waybill keeps its outbox')
+      .choices(['sqlite', 'mariadb', 'postgres'])
+      .default('sqlite'),
+  )
+  .option('--per-second <n>', 'orders entered each second; 0: the daemon is idle', Number, 50)
+  .option('--seconds <n>', 'how long is measured', Number, 60)
+  .option('--before <n>', 'orders that the ERP holds before', Number, 1_000)
+  .option('--first-capture', 'measure from the start on, while these are captured and delivered')
+  .option('--json', 'print JSON')
+  .action(async (options: SteadyOptions & { json?: boolean }) => {
+    const result = await steady(options);
+    if (options.json) process.stdout.write(`${JSON.stringify(result)}\n`);
+    else console.table([result]);
   });
 program
   .command('rate')

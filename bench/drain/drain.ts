@@ -1,16 +1,10 @@
-import { type ChildProcess, fork } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ensureMariaDb } from '../../test/support/ensure-mariadb.js';
-import { ensurePostgres } from '../../test/support/ensure-postgres.js';
-import { ensureRedis } from '../../test/support/ensure-redis.js';
-import { type MariaDb, startMariaDb } from '../../test/support/mariadb.js';
-import { type Postgres, startPostgres } from '../../test/support/postgres.js';
-import { type Redis, startRedis } from '../../test/support/redis.js';
+import { child, message } from '../child.js';
+import { Servers } from '../servers.js';
 import { contenderNames } from './contenders.js';
-import { type DrainMeasure, type DrainTask, type StoreWork, workBetween } from './task.js';
+import { type DrainMeasure, type DrainTask, workBetween } from './task.js';
 
 export interface DrainOptions {
   orders: number;
@@ -61,8 +55,8 @@ async function measureOne(
   servers: Servers,
 ): Promise<DrainMeasure> {
   const folder = await mkdtemp(join(tmpdir(), 'waybill-drain-'));
-  const service = child('service.js');
-  const contender = child('contender.js');
+  const service = child('counting-service.js');
+  const contender = child('drain/contender.js');
   try {
     const { url: serviceUrl } = (await message(service)) as { url: string };
     const place = await servers.placeFor(name);
@@ -89,102 +83,6 @@ async function measureOne(
     service.kill();
     contender.kill();
     await rm(folder, { recursive: true, force: true });
-  }
-}
-
-function child(file: string): ChildProcess {
-  return fork(join(import.meta.dirname, file), { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
-}
-
-/** The next message of a process. @throws when it ends instead */
-async function message(from: ChildProcess): Promise<unknown> {
-  const ended = new AbortController();
-  const end = (code: number | null) => ended.abort(new Error(`${from.spawnfile} ended with ${code} and said nothing.`));
-  from.once('exit', end);
-  try {
-    return (await once(from, 'message', { signal: ended.signal }))[0];
-  } finally {
-    from.off('exit', end);
-  }
-}
-
-interface Place {
-  database: NonNullable<DrainTask['database']>;
-  /** What the server has done so far. */
-  work(): Promise<StoreWork | undefined>;
-  drop(): Promise<void>;
-}
-
-/** Private servers, started when a contender first needs one. */
-class Servers implements AsyncDisposable {
-  #mariaDb: MariaDb | undefined;
-  #postgres: Postgres | undefined;
-  #redis: Redis | undefined;
-
-  async placeFor(name: string): Promise<Place | undefined> {
-    if (name === 'waybill-mariadb') return this.#inMariaDb();
-    if (name === 'waybill-postgres' || name === 'pg-boss') return this.#inPostgres();
-    return name === 'bullmq' ? this.#inRedis() : undefined;
-  }
-
-  async #inMariaDb(): Promise<Place> {
-    ensureMariaDb();
-    this.#mariaDb ??= await startMariaDb({ arguments: ['--innodb-buffer-pool-size=512M'] });
-    const database = await this.#mariaDb.createDatabase();
-    const server = this.#mariaDb;
-    return {
-      database,
-      drop: () => database.drop(),
-      work: async () => {
-        const connection = await server.connect();
-        const [rows] = await connection.query(
-          "SHOW GLOBAL STATUS WHERE Variable_name REGEXP '^(questions|com_commit|handler_(write|update|delete))$'",
-        );
-        await connection.end();
-        const of = new Map(
-          (rows as { Variable_name: string; Value: string }[]).map((row) => [row.Variable_name, Number(row.Value)]),
-        );
-        const rowWrites = [...of]
-          .filter(([key]) => key.startsWith('Handler'))
-          .reduce((sum, [, value]) => sum + value, 0);
-        return { statements: of.get('Questions') ?? 0, commits: of.get('Com_commit') ?? 0, rowWrites };
-      },
-    };
-  }
-
-  async #inPostgres(): Promise<Place> {
-    ensurePostgres();
-    this.#postgres ??= await startPostgres({ settings: ['shared_buffers=256MB'] });
-    const database = await this.#postgres.createDatabase();
-    return {
-      database,
-      drop: () => database.drop(),
-      work: async () => {
-        await database.query('SELECT pg_stat_force_next_flush(), pg_stat_clear_snapshot()');
-        const [row] = await database.query(
-          'SELECT xact_commit AS commits, tup_inserted + tup_updated + tup_deleted AS rows FROM pg_stat_database WHERE datname = current_database()',
-        );
-        return { statements: Number.NaN, commits: Number(row.commits), rowWrites: Number(row.rows) };
-      },
-    };
-  }
-
-  async #inRedis(): Promise<Place> {
-    ensureRedis();
-    this.#redis ??= await startRedis();
-    const { host, port, password } = this.#redis;
-    const redis = this.#redis;
-    return {
-      database: { host, port, password, user: '', database: '' },
-      work: async () => undefined,
-      drop: () => redis.empty(),
-    };
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#mariaDb?.stop();
-    await this.#postgres?.stop();
-    await this.#redis?.stop();
   }
 }
 

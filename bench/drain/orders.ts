@@ -1,4 +1,4 @@
-import { openSqlite } from '../../test/support/sqlite-file.js';
+import { openSqlite, type SqliteFile } from '../../test/support/sqlite-file.js';
 
 /** Orders that every contender sends: three lines each, of a hundred customers. */
 export interface BenchOrder {
@@ -9,6 +9,8 @@ export interface BenchOrder {
 
 const customers = 100;
 const lines = [1, 2, 3];
+const priceOf = (line: number) => 1999 + line;
+const total = inEuro(lines.reduce((sum, line) => sum + line * priceOf(line), 0));
 const codeOf = (id: number) => `K${1000 + (id % customers)}`;
 
 /** What an order becomes on the wire. Waybill makes the same from the rows below. */
@@ -17,36 +19,55 @@ export function* benchOrders(count: number): Generator<BenchOrder> {
     const order = {
       customer_code: codeOf(id),
       note: `ORD-${id}`,
-      items: lines.map((line) => ({ sku: `SKU-${(id * line) % 500}`, qty: line, price: 1999 + line })),
+      items: lines.map((line) => ({ sku: `SKU-${(id * line) % 500}`, qty: line, price: priceOf(line) })),
     };
     yield { id, body: JSON.stringify(order) };
   }
 }
 
-/** The same orders as an ERP holds them. */
+/** The same orders as an ERP holds them. Others may write into it while it is read. */
 export function createBenchErp(file: string, count: number): void {
   const erp = openSqlite(file);
   try {
     erp.exec(`
+      PRAGMA journal_mode = WAL;
       CREATE TABLE customer (id INTEGER PRIMARY KEY, code TEXT, name TEXT, changed TEXT);
-      CREATE TABLE sales (id INTEGER PRIMARY KEY, number TEXT, customer INTEGER, state TEXT, changed TEXT);
+      CREATE TABLE sales (id INTEGER PRIMARY KEY, number TEXT, customer INTEGER, state TEXT, total TEXT, changed TEXT);
       CREATE TABLE line (sale INTEGER, position INTEGER, sku TEXT, qty INTEGER, price TEXT, PRIMARY KEY (sale, position));
       CREATE INDEX sales_changed ON sales (changed, id);
       CREATE INDEX customer_changed ON customer (changed, id);
       BEGIN`);
-    const customer = erp.prepare('INSERT INTO customer VALUES (?, ?, ?, ?)');
-    const sale = erp.prepare('INSERT INTO sales VALUES (?, ?, ?, ?, ?)');
-    const line = erp.prepare('INSERT INTO line VALUES (?, ?, ?, ?, ?)');
     const changed = '2026-01-02 08:00:00';
+    const customer = erp.prepare('INSERT INTO customer VALUES (?, ?, ?, ?)');
     for (let id = 0; id < customers; id++) customer.run(id, codeOf(id), `Customer ${id}`, changed);
-    for (let id = 1; id <= count; id++) {
-      sale.run(id, `ORD-${id}`, id % customers, 'open', changed);
-      for (const n of lines) line.run(id, n, `SKU-${(id * n) % 500}`, n, `${((1999 + n) / 100).toFixed(2)}`);
-    }
+    const insert = inserts(erp);
+    for (let id = 1; id <= count; id++) insert(id, changed);
     erp.exec('COMMIT');
   } finally {
     erp.close();
   }
+}
+
+/** Enters an order now. @returns its number, by which the service knows it */
+export function insertBenchOrder(erp: SqliteFile, id: number): string {
+  const changed = new Date().toISOString().replace('T', ' ').slice(0, -1);
+  erp.exec('BEGIN IMMEDIATE');
+  inserts(erp)(id, changed);
+  erp.exec('COMMIT');
+  return `ORD-${id}`;
+}
+
+function inEuro(cents: number): string {
+  return (cents / 100).toFixed(2);
+}
+
+function inserts(erp: SqliteFile): (id: number, changed: string) => void {
+  const sale = erp.prepare('INSERT INTO sales VALUES (?, ?, ?, ?, ?, ?)');
+  const line = erp.prepare('INSERT INTO line VALUES (?, ?, ?, ?, ?)');
+  return (id, changed) => {
+    sale.run(id, `ORD-${id}`, id % customers, 'open', total, changed);
+    for (const n of lines) line.run(id, n, `SKU-${(id * n) % 500}`, n, inEuro(priceOf(n)));
+  };
 }
 
 /** How Waybill reads it. */
@@ -58,13 +79,14 @@ export const benchMapping = {
     fields: { customer_code: 'code', name: 'name' },
   },
   orders: {
-    query: 'SELECT id, number, customer, state, changed FROM sales',
+    query: 'SELECT id, number, customer, state, total, changed FROM sales',
     key: 'id',
     changedAt: 'changed',
     pending: "state = 'open'",
     startFrom: 'all',
     customerKey: 'customer',
     number: 'number',
+    total: 'total',
     lines: {
       query: 'SELECT sale, position, sku, qty, price FROM line',
       orderKey: 'sale',

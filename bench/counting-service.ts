@@ -2,22 +2,24 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 /**
- * A process of its own: a service that acknowledges everything, keeps nothing, and counts. It is as small as a service on
- * node:http can be, so that the sender is what is measured.
+ * A process of its own: a service that acknowledges everything and counts. It is as small as a service on node:http can be, so
+ * that the sender is what is measured. Asked for `/arrivals`, it says when each order came.
  */
 let orders = 0;
+const arrivals: Record<string, number> = {};
 const acknowledged = '2026-01-02T08:00:00Z';
 
 const server = createServer((request, response) => {
   const chunks: Buffer[] = [];
   request.on('data', (chunk: Buffer) => chunks.push(chunk));
   request.on('end', () => {
-    if (request.method === 'GET') return answer(200, { orders });
+    if (request.method === 'GET') return answer(200, request.url === '/arrivals' ? arrivals : { orders });
     const body = JSON.parse(Buffer.concat(chunks).toString());
     if (!body.items) return answer(201, { customer_code: body.customer_code, status: 'active' });
     let total = 0;
     for (const { qty, price } of body.items) total += qty * price;
     orders++;
+    arrivals[body.note] ??= Date.now();
     answer(201, { order_id: `S${orders}`, status: 'confirmed', total, created_at: acknowledged });
   });
   const answer = (status: number, body: object) => {

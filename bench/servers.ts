@@ -1,0 +1,88 @@
+import { ensureMariaDb } from '../test/support/ensure-mariadb.js';
+import { ensurePostgres } from '../test/support/ensure-postgres.js';
+import { ensureRedis } from '../test/support/ensure-redis.js';
+import { type MariaDb, startMariaDb } from '../test/support/mariadb.js';
+import { type Postgres, startPostgres } from '../test/support/postgres.js';
+import { type Redis, startRedis } from '../test/support/redis.js';
+import type { DrainTask, StoreWork } from './drain/task.js';
+
+/** An empty database of one's own on a private server. */
+export interface Place {
+  database: NonNullable<DrainTask['database']>;
+  /** What the server has done so far. */
+  work(): Promise<StoreWork | undefined>;
+  drop(): Promise<void>;
+}
+
+/** Private servers, started when a contender first needs one. */
+export class Servers implements AsyncDisposable {
+  #mariaDb: MariaDb | undefined;
+  #postgres: Postgres | undefined;
+  #redis: Redis | undefined;
+
+  async placeFor(name: string): Promise<Place | undefined> {
+    if (name === 'waybill-mariadb') return this.#inMariaDb();
+    if (name === 'waybill-postgres' || name === 'pg-boss') return this.#inPostgres();
+    return name === 'bullmq' ? this.#inRedis() : undefined;
+  }
+
+  async #inMariaDb(): Promise<Place> {
+    ensureMariaDb();
+    this.#mariaDb ??= await startMariaDb({ arguments: ['--innodb-buffer-pool-size=512M'] });
+    const database = await this.#mariaDb.createDatabase();
+    const server = this.#mariaDb;
+    return {
+      database,
+      drop: () => database.drop(),
+      work: async () => {
+        const connection = await server.connect();
+        const [rows] = await connection.query(
+          "SHOW GLOBAL STATUS WHERE Variable_name REGEXP '^(questions|com_commit|handler_(write|update|delete))$'",
+        );
+        await connection.end();
+        const of = new Map(
+          (rows as { Variable_name: string; Value: string }[]).map((row) => [row.Variable_name, Number(row.Value)]),
+        );
+        const rowWrites = [...of]
+          .filter(([key]) => key.startsWith('Handler'))
+          .reduce((sum, [, value]) => sum + value, 0);
+        return { statements: of.get('Questions') ?? 0, commits: of.get('Com_commit') ?? 0, rowWrites };
+      },
+    };
+  }
+
+  async #inPostgres(): Promise<Place> {
+    ensurePostgres();
+    this.#postgres ??= await startPostgres({ settings: ['shared_buffers=256MB'] });
+    const database = await this.#postgres.createDatabase();
+    return {
+      database,
+      drop: () => database.drop(),
+      work: async () => {
+        await database.query('SELECT pg_stat_force_next_flush(), pg_stat_clear_snapshot()');
+        const [row] = await database.query(
+          'SELECT xact_commit AS commits, tup_inserted + tup_updated + tup_deleted AS rows FROM pg_stat_database WHERE datname = current_database()',
+        );
+        return { statements: Number.NaN, commits: Number(row.commits), rowWrites: Number(row.rows) };
+      },
+    };
+  }
+
+  async #inRedis(): Promise<Place> {
+    ensureRedis();
+    this.#redis ??= await startRedis();
+    const { host, port, password } = this.#redis;
+    const redis = this.#redis;
+    return {
+      database: { host, port, password, user: '', database: '' },
+      work: async () => undefined,
+      drop: () => redis.empty(),
+    };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#mariaDb?.stop();
+    await this.#postgres?.stop();
+    await this.#redis?.stop();
+  }
+}

@@ -1,0 +1,127 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { openSqlite } from '../../test/support/sqlite-file.js';
+import { child, message } from '../child.js';
+import { benchMapping, createBenchErp, insertBenchOrder } from '../drain/orders.js';
+import { Servers } from '../servers.js';
+import type { OfficeReport } from './office.js';
+
+export interface SteadyOptions {
+  store: 'sqlite' | 'mariadb' | 'postgres';
+  /** Orders that are entered into the ERP each second; 0: the daemon is idle. */
+  perSecond: number;
+  seconds: number;
+  /** Orders that the ERP holds before. They are delivered first, unless the first capture is what is measured. */
+  before: number;
+  firstCapture?: boolean;
+}
+
+export interface SteadyResult {
+  /** From the commit in the ERP to the acknowledgement; null where nothing was entered. */
+  latencyP50Ms: number | null;
+  latencyP99Ms: number | null;
+  loopDelayP99Ms: number;
+  loopDelayMaxMs: number;
+  cpuPercent: number;
+  /** Statements on the store's server; null where there is none. */
+  storeStatementsPerSecond: number | null;
+  rssMib: number;
+  peakRssMib: number;
+}
+
+/** A daemon on a schedule of a second, while orders are entered into the ERP. */
+export async function steady(options: SteadyOptions): Promise<SteadyResult> {
+  const { perSecond, seconds, before } = options;
+  await using servers = new Servers();
+  const folder = await mkdtemp(join(tmpdir(), 'waybill-steady-'));
+  const service = child('counting-service.js');
+  const office = child('steady/office.js');
+  try {
+    const { url } = (await message(service)) as { url: string };
+    const file = join(folder, 'erp.sqlite');
+    createBenchErp(file, before);
+    const place = await servers.placeFor(`waybill-${options.store}`);
+    office.send(settingsOf(options, folder, url, place?.database));
+    await message(office);
+    if (!options.firstCapture) await until(async () => (await seen(url)) >= before);
+    const report = async () => {
+      office.send('report');
+      return (await message(office)) as OfficeReport;
+    };
+    await report();
+    const workBefore = await place?.work();
+    const committedAt = new Map<string, number>();
+    const erp = openSqlite(file);
+    const startedAt = performance.now();
+    for (let n = 0; n < perSecond * seconds; n++) {
+      const dueMs = startedAt + (n * 1000) / perSecond - performance.now();
+      if (dueMs > 0) await sleep(dueMs);
+      committedAt.set(insertBenchOrder(erp, before + n + 1), Date.now());
+    }
+    erp.close();
+    if (perSecond === 0) await sleep(seconds * 1000);
+    await until(async () => (await seen(url)) >= before + committedAt.size);
+    const figures = await report();
+    const workAfter = await place?.work();
+    const arrivals = (await (await fetch(`${url}/arrivals`)).json()) as Record<string, number>;
+    const latencies = [...committedAt].map(([note, at]) => (arrivals[note] ?? Number.NaN) - at).sort((a, b) => a - b);
+    const statements = workBefore && workAfter ? workAfter.statements - workBefore.statements : null;
+    return {
+      latencyP50Ms: percentile(latencies, 0.5),
+      latencyP99Ms: percentile(latencies, 0.99),
+      loopDelayP99Ms: round(figures.loopDelayP99Ms),
+      loopDelayMaxMs: round(figures.loopDelayMaxMs),
+      cpuPercent: round((figures.cpuSeconds / figures.seconds) * 100),
+      storeStatementsPerSecond: statements === null ? null : round(statements / figures.seconds),
+      rssMib: round(figures.rssMib),
+      peakRssMib: round(figures.peakRssMib),
+    };
+  } finally {
+    office.kill();
+    service.kill();
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+function settingsOf({ store }: SteadyOptions, folder: string, url: string, database: object | undefined): object {
+  const type = store === 'mariadb' ? 'mysql' : store;
+  return {
+    ...benchMapping,
+    installation: 'bench-steady',
+    erp: { type: 'sqlite', file: join(folder, 'erp.sqlite'), timeZone: 'UTC' },
+    store: {
+      type,
+      witnessFile: join(folder, 'witness.json'),
+      ...(type === 'sqlite' ? { file: join(folder, 'waybill.sqlite') } : database),
+    },
+    service: {
+      environment: 'sandbox',
+      baseUrl: url,
+      token: 'a-token-for-the-bench',
+      limits: [{ requests: 1_000_000, perSeconds: 1 }],
+      idempotency: { lifetimeHours: 24 },
+    },
+    invoices: { enabled: false },
+    schedule: { capture: '* * * * * *' },
+    log: { level: 'error' },
+  };
+}
+
+async function seen(url: string): Promise<number> {
+  return ((await (await fetch(url)).json()) as { orders: number }).orders;
+}
+
+async function until(isTrue: () => Promise<boolean>): Promise<void> {
+  while (!(await isTrue())) await sleep(200);
+}
+
+/** @param sorted ascending */
+function percentile(sorted: readonly number[], share: number): number | null {
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? null;
+}
+
+function round(value: number): number {
+  return Number(value.toFixed(1));
+}
