@@ -27,6 +27,11 @@ export async function openErpWriter({
       const statements = writeBackStatements(targetOf(kind), changes, wallText(Date.now(), erp.timeZone));
       await database.transaction(statements, kind);
     },
+    async clearPending(kind, changes) {
+      const { dialect } = database;
+      const settings = { ...writeBack[kind], upsert: writeBack[kind].clearPending, gone: undefined };
+      await database.transaction(writeBackStatements({ kind, settings, dialect }, changes, ''), kind);
+    },
     keysAfter: (kind, after, limit) => database.firstColumn(keysQuery(targetOf(kind), after, limit), kind),
     identity: () => database.identity(),
     close: () => database.close(),

@@ -31,6 +31,12 @@ export const writeBackColumns = {
   ],
 } as const satisfies Record<WriteBackKind, readonly [string, ...string[]]>;
 
+/** The named parameters of the statement that sets back a flag; `changed_at` is the row's own, as its database wrote it. */
+export const clearPendingColumns = {
+  orders: ['order_key', 'changed_at'],
+  customers: ['customer_key', 'changed_at'],
+} as const;
+
 /** Column → value, for every column of its kind. */
 export type WriteBackRow = Readonly<Record<string, string | null>>;
 

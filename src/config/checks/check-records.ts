@@ -1,5 +1,5 @@
 import { parseNamedParameters } from '../../model/named-parameters.js';
-import { writeBackColumns, writeBackKinds } from '../../model/write-back.js';
+import { clearPendingColumns, writeBackColumns, writeBackKinds } from '../../model/write-back.js';
 import { type Given, type Partly, type Report, requireSetting } from '../configuration-error.js';
 import { onServer } from '../sections/database-server.js';
 import type { FieldMapping } from '../sections/record-mapping.js';
@@ -158,6 +158,7 @@ export function checkWriteBack({ writeBack, erp, orders, customers }: Given, rep
         allowed: 'another account than erp.user, which may only SELECT',
       });
   }
+  checkClearPending({ writeBack, erp, orders, customers }, report);
   for (const kind of writeBackKinds) {
     const target = writeBack[kind];
     if (target?.enabled === false) continue;
@@ -166,15 +167,48 @@ export function checkWriteBack({ writeBack, erp, orders, customers }: Given, rep
         allowed: 'both statements, or neither and the side table',
       });
     const keyColumns = { orders: orders?.key, customers: customers?.key, invoices: undefined }[kind] ?? [];
-    const known: string[] = [...writeBackColumns[kind], ...keyColumns.map((_, index) => `key_${index + 1}`)];
-    for (const name of ['upsert', 'gone'] as const) {
-      const { names } = parseNamedParameters(target?.[name] ?? '', erp?.type === 'mysql');
-      const unknown = names.filter((parameter) => !known.includes(parameter));
-      if (unknown.length > 0)
-        report(`writeBack.${kind}.${name}`, 'has parameters that nothing fills', {
-          found: unknown.map((parameter) => `:${parameter}`).join(', '),
-          allowed: known.map((parameter) => `:${parameter}`).join(', '),
-        });
-    }
+    const known: string[] = [...writeBackColumns[kind], ...keyParameters(keyColumns)];
+    for (const name of ['upsert', 'gone'] as const)
+      checkParameters(`writeBack.${kind}.${name}`, target?.[name], known, erp?.type === 'mysql', report);
+  }
+}
+
+const keyParameters = (columns: readonly string[] = []) => columns.map((_, index) => `key_${index + 1}`);
+
+/** @returns the parameters of the statement */
+function checkParameters(
+  path: string,
+  statement: string | undefined,
+  known: readonly string[],
+  backslashEscapes: boolean,
+  report: Report,
+): string[] {
+  const { names } = parseNamedParameters(statement ?? '', backslashEscapes);
+  const unknown = names.filter((parameter) => !known.includes(parameter));
+  if (unknown.length > 0)
+    report(path, 'has parameters that nothing fills', {
+      found: unknown.map((parameter) => `:${parameter}`).join(', '),
+      allowed: known.map((parameter) => `:${parameter}`).join(', '),
+    });
+  return names;
+}
+
+/** A flag is only set back for a row that still says what was acknowledged: the statement has to compare when it changed. */
+function checkClearPending({ writeBack, erp, orders, customers }: Given, report: Report): void {
+  for (const [kind, source] of [
+    ['orders', orders],
+    ['customers', customers],
+  ] as const) {
+    const statement = writeBack?.[kind]?.clearPending;
+    if (statement === undefined || writeBack?.[kind]?.enabled === false) continue;
+    const path = `writeBack.${kind}.clearPending`;
+    for (const name of ['pending', 'changedAt'] as const)
+      requireSetting(source?.[name], `${kind}.${name}`, `given, because ${path} is`, report);
+    const known = [...clearPendingColumns[kind], ...keyParameters(source?.key)];
+    const names = checkParameters(path, statement, known, erp?.type === 'mysql', report);
+    if (!names.includes('changed_at'))
+      report(path, 'would set back the flag of a row that has changed again', {
+        hint: `compare ${kind}.changedAt, such as: … AND ${source?.changedAt ?? 'updated_at'} = :changed_at`,
+      });
   }
 }

@@ -1,19 +1,29 @@
 import type { z } from 'zod';
+import type { Entity } from '../../model/record.js';
 import { databaseTls } from './database-server.js';
 import { flag, group, positive, query, secret, secretFile, text, textLike, whole } from './value-types.js';
 
-const target = (table: string, what: string, gone: string) =>
+const shape = (table: string, what: string, gone: string) => ({
+  enabled: flag(true, `false: no ${what} are written back.`),
+  table: textLike(/^[A-Za-z0-9_]{1,64}$/, 'letters, digits and underscores')
+    .default(table)
+    .describe('Side table; `waybill erp side-tables` prints how to create it. Not used where `upsert` is given.'),
+  upsert: query
+    .optional()
+    .describe(
+      'Statement of your own instead of the side table, run for each record with named parameters (docs/write-back.md). It may run twice for the same state.',
+    ),
+  gone: query.optional().describe(gone),
+});
+
+const ofRecords = (table: string, what: string) =>
   group(`Where ${what} are written.`, {
-    enabled: flag(true, `false: no ${what} are written back.`),
-    table: textLike(/^[A-Za-z0-9_]{1,64}$/, 'letters, digits and underscores')
-      .default(table)
-      .describe('Side table; `waybill erp side-tables` prints how to create it. Not used where `upsert` is given.'),
-    upsert: query
+    ...shape(table, what, goneRecord),
+    clearPending: query
       .optional()
       .describe(
-        'Statement of your own instead of the side table, run for each record with named parameters (docs/write-back.md). It may run twice for the same state.',
+        `Statement that sets back the flag by which ${what} are pending, once the service has acknowledged what a row says. It has to compare \`:changed_at\` (docs/write-back.md).`,
       ),
-    gone: query.optional().describe(gone),
   });
 
 const goneRecord =
@@ -43,15 +53,24 @@ export const writeBackSettings = group(
     sweepHours: positive(8760)
       .default(24)
       .describe('How often everything is compared with what was written, not only what is known to have changed.'),
-    orders: target('waybill_orders', 'orders', goneRecord),
-    customers: target('waybill_customers', 'customers', goneRecord),
-    invoices: target(
-      'waybill_invoices',
-      'invoices',
-      'Statement for an invoice that is no longer listed. Absent: `upsert`, with no_longer_listed_at.',
+    orders: ofRecords('waybill_orders', 'orders'),
+    customers: ofRecords('waybill_customers', 'customers'),
+    invoices: group(
+      'Where invoices are written.',
+      shape(
+        'waybill_invoices',
+        'invoices',
+        'Statement for an invoice that is no longer listed. Absent: `upsert`, with no_longer_listed_at.',
+      ),
     ),
   },
 );
 
 export type WriteBackSettings = z.output<typeof writeBackSettings>;
-export type WriteBackTarget = WriteBackSettings['orders'];
+export type WriteBackTarget = WriteBackSettings['invoices'];
+
+/** The statement that sets back the flag by which records of this kind are pending; undefined: there is none. */
+export function clearPendingOf({ enabled, orders, customers }: WriteBackSettings, entity: Entity | null) {
+  const own = { order: orders, customer: customers };
+  return enabled && entity !== null && own[entity].enabled ? own[entity].clearPending : undefined;
+}

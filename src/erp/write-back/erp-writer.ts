@@ -7,6 +7,8 @@ import type { ErpDialect, WriteStatement } from '../erp-database.js';
 export interface ErpWriter {
   /** Writes all of these in one transaction. @throws WriteBackError when it was rolled back */
   write(kind: WriteBackKind, changes: readonly WriteBackChange[]): Promise<void>;
+  /** Runs the statement that sets back the flag of each of these, in one transaction. @throws WriteBackError */
+  clearPending(kind: 'orders' | 'customers', changes: readonly WriteBackChange[]): Promise<void>;
   /** Keys in the side table of this kind, in its order, after this one ('': from the first). @throws WriteBackError */
   keysAfter(kind: WriteBackKind, after: string, limit: number): Promise<string[]>;
   /** The database that is written: host and database, or the file. */

@@ -62,6 +62,9 @@ export function sideTables(
     tables: withTable.map(createTable),
     account: account?.create(user, from) ?? null,
     grants: account === null ? [] : withTable.map((kind) => account.grant(nameOf(kind), user, from)),
-    byStatement: used.filter((kind) => writeBack[kind].upsert !== undefined),
+    byStatement: used.filter(
+      (kind) =>
+        writeBack[kind].upsert !== undefined || (kind !== 'invoices' && writeBack[kind].clearPending !== undefined),
+    ),
   };
 }

@@ -1,12 +1,14 @@
+import { clearPendingOf } from '../../config/sections/write-back.js';
 import type { ErpReader } from '../../erp/erp-reader.js';
 import { parseSourceKey } from '../../erp/source-key.js';
 import { type ErpWriter, WriteBackError } from '../../erp/write-back/erp-writer.js';
 import type { Entity } from '../../model/record.js';
-import type { WriteBackKind, WriteBackRow } from '../../model/write-back.js';
+import type { WriteBackChange, WriteBackKind, WriteBackRow } from '../../model/write-back.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { canonicalJson, sha256 } from '../../outbound/outbox/content-hash.js';
 import { endAlert, raiseAlert } from '../../store/alerts.js';
 import type { Lease } from '../../store/lease.js';
+import { clearable, stillPending } from './clear-pending.js';
 import { entityOf, wantedRows, writeBackForm } from './wanted-rows.js';
 import { writeBackCauses } from './write-back-alerts.js';
 import {
@@ -94,6 +96,8 @@ export class WriteBackBatch {
   /** So far. */
   written = 0;
   refused = 0;
+  /** Records whose flags could not be set back yet: their rows changed a moment ago, or could not be read. */
+  readonly later = new Set<string>();
   #watchedOwnChange = false;
 
   constructor(private readonly parts: WriteBackParts) {}
@@ -109,36 +113,60 @@ export class WriteBackBatch {
       written: await readWritten(tx, kind, keys),
     }));
     const planned = planWrites(keys, rows, written, nowMs());
-    if (planned.length === 0) return;
-    await lease.keep();
-    const refusals = await this.#sendWatched(planned);
+    if (planned.length > 0) await lease.keep();
+    const refusals = planned.length > 0 ? await this.#sendWatched(planned) : new Map<string, string>();
+    this.written += planned.length - refusals.size;
+    const hashes = new Map(planned.map(({ key, hash }) => [key, hash]));
+    const rests = (key: string) => {
+      const { refusal = null, nextTryAt = null } = written.get(key) ?? {};
+      return refusal !== null && !hashes.has(key) && !isWaitOver(nextTryAt ?? 0, nowMs(), refusalRetryMs);
+    };
+    const stillSet = await this.#clearPending(keys.filter((key) => !refusals.has(key) && !rests(key)));
+    this.refused += refusals.size + stillSet.size;
+    if (planned.length + stillSet.size === 0) return;
     const nextTryAt = nowMs() + refusalRetryMs;
     await lease.write('note what was written back', async (tx) => {
-      const kept = planned.filter(({ key, row }) => row !== null || refusals.has(key));
+      const kept = planned.filter(({ key, row }) => (row !== null || refusals.has(key)) && !stillSet.has(key));
       const gone = planned.filter(({ key, row }) => row === null && !refusals.has(key)).map(({ key }) => key);
       const rowOf = ({ key, hash }: PlannedWrite): WrittenRow => {
         const refusal = refusals.get(key) ?? null;
         return { recordKey: key, contentHash: hash, refusal, nextTryAt: refusal === null ? null : nextTryAt };
       };
-      await saveWritten(tx, kind, kept.map(rowOf));
+      const again = [...stillSet].map(([recordKey, refusal]) => {
+        const contentHash = hashes.get(recordKey) ?? written.get(recordKey)?.contentHash ?? '';
+        return { recordKey, contentHash, refusal, nextTryAt };
+      });
+      await saveWritten(tx, kind, [...kept.map(rowOf), ...again]);
       await dropWritten(tx, kind, gone);
     });
-    this.written += planned.length - refusals.size;
-    this.refused += refusals.size;
+  }
+
+  /** Sets back the flags by which these records are pending, where the service has what their rows say. @returns why not, by key */
+  async #clearPending(keys: readonly string[]): Promise<Map<string, string>> {
+    const { context, reader, writer, lease, kind } = this.parts;
+    const entity = entityOf[kind];
+    if (kind === 'invoices' || entity === null || !clearPendingOf(context.settings.writeBack, entity)) return new Map();
+    const { clear, later } = await clearable(context, reader, entity, keys);
+    for (const key of later) this.later.add(key);
+    if (clear.length === 0) return new Map();
+    await lease.keep();
+    const refusals = await this.#send(clear, (changes) => writer.clearPending(kind, changes));
+    const left = clear.filter(({ key }) => !refusals.has(key));
+    return new Map([...refusals, ...(await stillPending(context, reader, entity, left))]);
   }
 
   /** The first write of a run is watched, where a statement may touch what capture reads. */
   async #sendWatched(planned: readonly PlannedWrite[]): Promise<Map<string, string>> {
-    const { context, reader, lease, kind } = this.parts;
+    const { context, reader, writer, lease, kind } = this.parts;
     const { settings, log, nowMs } = context;
     const entity = entityOf[kind];
     if (this.#watchedOwnChange || entity === null || settings.writeBack[kind].upsert === undefined)
-      return this.#send(planned);
+      return this.#send(planned, (changes) => writer.write(kind, changes));
     this.#watchedOwnChange = true;
     let refusals = new Map<string, string>();
     const keys = planned.map(({ key }) => key);
     const moves = await movesChangedAt(reader, entity, keys, async () => {
-      refusals = await this.#send(planned);
+      refusals = await this.#send(planned, (changes) => writer.write(kind, changes));
     });
     if (moves === null || refusals.size > 0) return refusals;
     const cause = `${writeBackCauses.moves}.${kind}`;
@@ -153,13 +181,16 @@ export class WriteBackBatch {
   }
 
   /** Writes these together; where the ERP refuses a row, halves them until it stands alone. @returns why, by key */
-  async #send(planned: readonly PlannedWrite[]): Promise<Map<string, string>> {
-    const { context, writer, lease, kind } = this.parts;
+  async #send(
+    planned: readonly Pick<PlannedWrite, 'key' | 'row'>[],
+    write: (changes: readonly WriteBackChange[]) => Promise<void>,
+  ): Promise<Map<string, string>> {
+    const { context, lease, kind } = this.parts;
     const { orders, customers } = context.settings;
     const parts = { orders: orders.key.length, customers: customers.key?.length ?? 1, invoices: 1 }[kind];
     try {
       const changes = planned.map(({ key, row }) => ({ key, keyParts: parseSourceKey(key, parts) ?? [], row }));
-      await writer.write(kind, changes);
+      await write(changes);
       return new Map();
     } catch (error) {
       if (!(error instanceof WriteBackError) || error.kind !== 'row') throw error;
@@ -167,8 +198,8 @@ export class WriteBackBatch {
       if (planned.length === 1 && only) return new Map([[only.key, this.#refusalInWords(error)]]);
       const middle = Math.ceil(planned.length / 2);
       await lease.keep();
-      const first = await this.#send(planned.slice(0, middle));
-      return new Map([...first, ...(await this.#send(planned.slice(middle)))]);
+      const first = await this.#send(planned.slice(0, middle), write);
+      return new Map([...first, ...(await this.#send(planned.slice(middle), write))]);
     }
   }
 

@@ -1,4 +1,5 @@
 import { appendAudit } from '../../audit/audit-log.js';
+import { clearPendingOf } from '../../config/sections/write-back.js';
 import { type ErpWriter, WriteBackError } from '../../erp/write-back/erp-writer.js';
 import type { WriteBackKind } from '../../model/write-back.js';
 import type { JobContext } from '../../ops/job-context.js';
@@ -6,7 +7,7 @@ import { canonicalJson, sha256 } from '../../outbound/outbox/content-hash.js';
 import { boundKeys } from '../../outbound/outbox/exported-bindings.js';
 import type { Lease } from '../../store/lease.js';
 import type { Tx } from '../../store/store.js';
-import { dueRecords, removeAllDue, removeDue } from '../../store/write-back-due.js';
+import { dueRecords, markDue, removeAllDue, removeDue } from '../../store/write-back-due.js';
 import { invoiceNumbersAfter } from '../invoices/list-invoices.js';
 import { hasPulled } from '../invoices/pull-record.js';
 import { entityOf } from './wanted-rows.js';
@@ -76,6 +77,7 @@ export class WriteBackRun {
         await this.#writeRefused();
         await this.#writeDue();
         progress = await this.#sweep(progress);
+        await this.#lookAgain();
         const fine = { failures: 0, failingSince: null, failure: null, nextTryAt: 0 };
         await this.#save({ ...progress, ...fine, succeededAt: nowMs() });
       } catch (error) {
@@ -91,7 +93,10 @@ export class WriteBackRun {
     const { settings } = this.#context;
     const { table, upsert, gone } = settings.writeBack[this.#kind];
     const place = upsert === undefined ? ['table', table] : ['statements', upsert, gone ?? null];
-    const fingerprint = sha256(canonicalJson([this.#writer.identity(), ...place]));
+    const clears = clearPendingOf(settings.writeBack, entityOf[this.#kind]);
+    const fingerprint = sha256(
+      canonicalJson([this.#writer.identity(), ...place, ...(clears === undefined ? [] : [clears])]),
+    );
     const known = await this.#progress();
     if (known?.fingerprint === fingerprint) return known;
     const progress: WriteBackProgress = {
@@ -131,6 +136,12 @@ export class WriteBackRun {
       dueRefusals(tx, this.#kind, at, settings.writeBack.batchSize),
     );
     await this.#batch.write(keys);
+  }
+
+  /** Flags that could not be set back yet are for the next run. */
+  async #lookAgain(): Promise<void> {
+    const { later } = this.#batch;
+    if (later.size > 0) await this.#lease.write('look at flags again', (tx) => markDue(tx, this.#kind, [...later]));
   }
 
   /** A mark is removed after the record is written: a crash in between compares it once more, and finds it written. */

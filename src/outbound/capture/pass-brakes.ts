@@ -1,4 +1,5 @@
 import { appendAudit } from '../../audit/audit-log.js';
+import { clearPendingOf } from '../../config/sections/write-back.js';
 import type { ErpReader } from '../../erp/erp-reader.js';
 import { type Entity, entities } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
@@ -72,7 +73,9 @@ export class PassBrakes {
     this.#countsKeys[entity] = end.key !== null;
     const judge = async (tx: Tx) => {
       const before = await readMarks(tx, entity);
-      const brake = sourceBrake(before, end, sweptRows, settings.capture.overlapSeconds);
+      // Where we set the flag back ourselves, it is right that no row is pending any more.
+      const marks = clearPendingOf(settings.writeBack, entity) ? { ...before, sweptRows: null } : before;
+      const brake = sourceBrake(marks, end, sweptRows, settings.capture.overlapSeconds);
       return { before, brake, marks: nextMarks(before, null, sweptRows, brake) };
     };
     if (lease === null) {

@@ -18,6 +18,7 @@ import { openAlerts } from '../../../src/store/alerts.js';
 import { Lease } from '../../../src/store/lease.js';
 import { markDue } from '../../../src/store/write-back-due.js';
 import { onBothStores, type StoreKit, useStore } from '../../store/stores.js';
+import { wallTimeNow } from '../../support/change-sample-erp.js';
 import { type Lab, type LabOptions, useLab, withServiceLease } from '../../support/jobs/job-lab.js';
 import { waitFor } from '../../support/wait-for.js';
 
@@ -28,7 +29,12 @@ interface Office {
   /** What went to the ERP, a line for each transaction. */
   sent: { kind: WriteBackKind; keys: string[] }[];
   /** Somebody who does something before or after a transaction. */
-  on: { before?: (kind: WriteBackKind) => unknown; after?: (kind: WriteBackKind) => unknown };
+  on: {
+    before?: (kind: WriteBackKind) => unknown;
+    after?: (kind: WriteBackKind) => unknown;
+    beforeClearing?: (() => unknown) | undefined;
+    afterClearing?: () => unknown;
+  };
   pass(laterMs?: number): Promise<WriteBackResult>;
   rows(table: string): Promise<Record<string, unknown>[]>;
   alerts(): Promise<string[]>;
@@ -77,6 +83,11 @@ function writeBackTests(base: StoreKit, erpType: SampleErpTarget['type'] = base.
         identity: () => real.identity(),
         close: () => real.close(),
         keysAfter: (...asked) => real.keysAfter(...asked),
+        async clearPending(kind, changes) {
+          await office.on.beforeClearing?.();
+          await real.clearPending(kind, changes);
+          await office.on.afterClearing?.();
+        },
         async write(kind: WriteBackKind, changes: readonly WriteBackChange[]) {
           office.on.before?.(kind);
           await real.write(kind, changes);
@@ -285,6 +296,140 @@ function writeBackTests(base: StoreKit, erpType: SampleErpTarget['type'] = base.
       orders: 0,
     });
     expect((await office.pass()).written.orders, 'no circle').to.equal(0);
+  });
+
+  describe('of a flag by which orders are pending', () => {
+    const setsBack = "UPDATE sales_orders SET status='sent' WHERE id=:key_1 AND updated_at=:changed_at";
+    const minutesAgo = (minutes: number) => wallTimeNow(new Date(Date.now() - minutes * 60_000));
+    const start = async (clearPending = setsBack, options: LabOptions = {}) => {
+      const office = await open({ orders: { clearPending } }, options);
+      if (office.account)
+        await office.lab.changeErp(`GRANT SELECT, UPDATE (status) ON sales_orders TO ${office.account}`);
+      const { lab } = office;
+      await lab.changeErp("UPDATE sales_orders SET status='draft' WHERE currency<>'EUR'");
+      await lab.changeErp('UPDATE sales_orders SET updated_at=?', [minutesAgo(30)]);
+      const statusOf = async () =>
+        new Map(
+          (await lab.readErp('SELECT id, status FROM sales_orders')).map(({ id, status }) => [String(id), status]),
+        );
+      const sent = async () => [...(await statusOf())].filter(([, status]) => status === 'sent').map(([id]) => id);
+      const bound = async () =>
+        (await kit.rows("SELECT source_key FROM binding WHERE entity='order'")).map((row) => String(row.source_key));
+      const edit = async (id: string, qty: number, updatedAt = minutesAgo(5)) => {
+        await lab.changeErp('UPDATE sales_order_lines SET qty=? WHERE order_id=? AND line_no=1', [qty, id]);
+        const total = '(SELECT SUM(l.qty*l.unit_price) FROM sales_order_lines l WHERE l.order_id=sales_orders.id)';
+        await lab.changeErp(`UPDATE sales_orders SET status='confirmed', total=${total}, updated_at=? WHERE id=?`, [
+          updatedAt,
+          id,
+        ]);
+      };
+      const qtyAtService = async (id: string) => {
+        const [row] = await kit.rows("SELECT service_id FROM binding WHERE entity='order' AND source_key=?", [id]);
+        const order = lab.sandbox.ledger().orders.find(({ order_id }) => order_id === row?.service_id);
+        return order?.record.items[0]?.qty;
+      };
+      return { office, lab, statusOf, sent, bound, edit, qtyAtService };
+    };
+
+    it('waits for the acknowledgement, and no brake takes it for a lost table', async () => {
+      const { office, lab, sent, bound } = await start(setsBack, { orders: 40, bad: { fractionalQuantities: 1 } });
+      await lab.capture({ sweep: true });
+      await office.pass();
+      expect(await sent(), 'nothing is acknowledged').to.deep.equal([]);
+      await lab.deliver();
+      expect((await office.pass()).failures).to.deep.equal([]);
+      expect((await sent()).sort())
+        .to.deep.equal((await bound()).sort())
+        .and.not.to.deep.equal([]);
+      const pass = await lab.capture({ sweep: true });
+      expect(pass).to.deep.include({ captured: { customers: 0, orders: 0 }, brakes: [], held: 0 });
+      expect(await office.alerts()).to.deep.equal([]);
+      expect((await office.pass(25 * oneHourMs)).failures, 'a sweep').to.deep.equal([]);
+    });
+
+    it('leaves it set where the order was edited before or while it is set back, and sends that change', async () => {
+      const { office, lab, statusOf, bound, edit, qtyAtService } = await start();
+      await lab.capture();
+      await lab.deliver();
+      const [before, meanwhile] = (await bound()) as [string, string];
+      await edit(before, 61);
+      office.on.beforeClearing = async () => {
+        office.on.beforeClearing = undefined;
+        await edit(meanwhile, 62);
+      };
+      await office.pass();
+      const left = [before, meanwhile].sort();
+      const keys = await bound();
+      const stillSet = async () => {
+        const status = await statusOf();
+        return keys.filter((key) => status.get(key) === 'confirmed');
+      };
+      expect((await stillSet()).sort()).to.deep.equal(left);
+      expect(await office.alerts(), 'that is no fault').to.deep.equal([]);
+      expect((await lab.capture({ sweep: true })).captured.orders).to.equal(2);
+      await office.pass();
+      expect((await stillSet()).sort(), 'on its way').to.deep.equal(left);
+      await lab.deliver();
+      await office.pass();
+      expect(await stillSet()).to.deep.equal([]);
+      expect([await qtyAtService(before), await qtyAtService(meanwhile)]).to.deep.equal([61, 62]);
+    });
+
+    it('lets a row rest first, because its next edit may have the same time', async () => {
+      const { office, lab, statusOf, bound } = await start();
+      await lab.capture();
+      await lab.deliver();
+      const [young] = (await bound()) as [string];
+      await lab.changeErp('UPDATE sales_orders SET updated_at=? WHERE id=?', [wallTimeNow(), young]);
+      await office.pass();
+      expect((await statusOf()).get(young)).to.equal('confirmed');
+      await lab.changeErp('UPDATE sales_orders SET updated_at=? WHERE id=?', [minutesAgo(2), young]);
+      await office.pass();
+      expect((await statusOf()).get(young)).to.equal('sent');
+    });
+
+    it('does nothing twice when the process ends right after it', async () => {
+      const { office, lab, sent, bound } = await start();
+      await lab.capture();
+      await lab.deliver();
+      let runs = 0;
+      office.on.afterClearing = () => {
+        if (++runs === 1) throw new Error('killed');
+      };
+      const killed = await office.pass().catch((error: Error) => error.message);
+      expect(killed).to.equal('killed');
+      const first = await sent();
+      expect(first).not.to.deep.equal([]);
+      await office.pass();
+      expect((await sent()).sort()).to.deep.equal((await bound()).sort());
+      expect((await lab.capture({ sweep: true })).captured).to.deep.equal({ customers: 0, orders: 0 });
+    });
+
+    it('tells of a statement that leaves it set, and goes on with the others where the ERP refuses one', async () => {
+      const { office, lab, sent, bound } = await start();
+      await lab.capture();
+      await lab.deliver();
+      const [one, two] = (await bound()) as [string, string];
+      const status = `CASE id WHEN ${one} THEN NULL WHEN ${two} THEN status ELSE 'sent' END`;
+      const clearPending = `UPDATE sales_orders SET status=${status} WHERE id=:order_key AND updated_at=:changed_at`;
+      const other = lab.another({ settings: { writeBack: { orders: { clearPending } } } });
+      const writer = (await openErpWriter(other.settings)) as ErpWriter;
+      closing.push(() => writer.close());
+      const result = await writeBack(other.context, { writer, reader: other.reader });
+      expect(result).to.include({ refused: 2 });
+      expect((await sent()).length).to.equal((await bound()).length - 2);
+      const refusals = await kit.rows('SELECT record_key, refusal FROM write_back_row WHERE refusal IS NOT NULL');
+      const reasons = new Map(refusals.map((row) => [row.record_key, String(row.refusal)]));
+      expect([...reasons.keys()].sort()).to.deep.equal([one, two].sort());
+      expect(reasons.get(two)).to.include(
+        'it is pending as before after writeBack.orders.clearPending ran with :changed_at',
+      );
+      expect((await office.alerts()).join()).to.include('write-back.refused: 2 orders could not be written back');
+      // The statement of `office` is right, and another one is tried at once.
+      await office.pass();
+      expect((await sent()).length).to.equal((await bound()).length);
+      expect(await office.alerts()).to.deep.equal([]);
+    });
   });
 
   if (erpType !== base.dialect) return;
