@@ -1,5 +1,4 @@
 import type { z } from 'zod';
-import type { Entity } from '../../model/record.js';
 import { databaseTls } from './database-server.js';
 import { flag, group, positive, query, secret, secretFile, text, textLike, whole } from './value-types.js';
 
@@ -68,9 +67,3 @@ export const writeBackSettings = group(
 
 export type WriteBackSettings = z.output<typeof writeBackSettings>;
 export type WriteBackTarget = WriteBackSettings['invoices'];
-
-/** The statement that sets back the flag by which records of this kind are pending; undefined: there is none. */
-export function clearPendingOf({ enabled, orders, customers }: WriteBackSettings, entity: Entity | null) {
-  const own = { order: orders, customer: customers };
-  return enabled && entity !== null && own[entity].enabled ? own[entity].clearPending : undefined;
-}

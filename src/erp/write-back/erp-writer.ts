@@ -1,5 +1,6 @@
-import type { WriteBackTarget } from '../../config/sections/write-back.js';
+import type { WriteBackSettings, WriteBackTarget } from '../../config/sections/write-back.js';
 import { parseNamedParameters } from '../../model/named-parameters.js';
+import type { Entity } from '../../model/record.js';
 import { type WriteBackChange, type WriteBackKind, writeBackColumns } from '../../model/write-back.js';
 import type { ErpDialect, WriteStatement } from '../erp-database.js';
 
@@ -106,4 +107,10 @@ function ownStatement({ kind, settings, dialect }: WriteTarget, change: WriteBac
   };
   const sql = pieces.map((piece, at) => (at === 0 ? piece : dialect.placeholder(at) + piece)).join('');
   return { sql, values: names.map(valueFor) };
+}
+
+/** The statement that sets back the flag by which records of this kind are pending; undefined: there is none. */
+export function clearPendingOf({ enabled, orders, customers }: WriteBackSettings, entity: Entity | null) {
+  const own = { order: orders, customer: customers };
+  return enabled && entity !== null && own[entity].enabled ? own[entity].clearPending : undefined;
 }

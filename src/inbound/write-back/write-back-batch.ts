@@ -1,7 +1,6 @@
-import { clearPendingOf } from '../../config/sections/write-back.js';
 import type { ErpReader } from '../../erp/erp-reader.js';
 import { parseSourceKey } from '../../erp/source-key.js';
-import { type ErpWriter, WriteBackError } from '../../erp/write-back/erp-writer.js';
+import { clearPendingOf, type ErpWriter, WriteBackError } from '../../erp/write-back/erp-writer.js';
 import type { Entity } from '../../model/record.js';
 import type { WriteBackChange, WriteBackKind, WriteBackRow } from '../../model/write-back.js';
 import type { JobContext } from '../../ops/job-context.js';
@@ -152,7 +151,7 @@ export class WriteBackBatch {
     await lease.keep();
     const refusals = await this.#send(clear, (changes) => writer.clearPending(kind, changes));
     const left = clear.filter(({ key }) => !refusals.has(key));
-    return new Map([...refusals, ...(await stillPending(context, reader, entity, left))]);
+    return new Map([...refusals, ...(await stillPending(reader, entity, left))]);
   }
 
   /** The first write of a run is watched, where a statement may touch what capture reads. */

@@ -1,6 +1,5 @@
 import { appendAudit } from '../../audit/audit-log.js';
-import { clearPendingOf } from '../../config/sections/write-back.js';
-import { type ErpWriter, WriteBackError } from '../../erp/write-back/erp-writer.js';
+import { clearPendingOf, type ErpWriter, WriteBackError } from '../../erp/write-back/erp-writer.js';
 import type { WriteBackKind } from '../../model/write-back.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { canonicalJson, sha256 } from '../../outbound/outbox/content-hash.js';

@@ -1,6 +1,6 @@
 import { appendAudit } from '../../audit/audit-log.js';
-import { clearPendingOf } from '../../config/sections/write-back.js';
 import type { ErpReader } from '../../erp/erp-reader.js';
+import { clearPendingOf } from '../../erp/write-back/erp-writer.js';
 import { type Entity, entities } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';

@@ -341,6 +341,8 @@ function writeBackTests(base: StoreKit, erpType: SampleErpTarget['type'] = base.
       expect((await sent()).sort())
         .to.deep.equal((await bound()).sort())
         .and.not.to.deep.equal([]);
+      // The parked one is given up: now no order is pending any more.
+      await lab.changeErp("UPDATE sales_orders SET status='draft' WHERE status='confirmed'");
       const pass = await lab.capture({ sweep: true });
       expect(pass).to.deep.include({ captured: { customers: 0, orders: 0 }, brakes: [], held: 0 });
       expect(await office.alerts()).to.deep.equal([]);
@@ -373,6 +375,24 @@ function writeBackTests(base: StoreKit, erpType: SampleErpTarget['type'] = base.
       await office.pass();
       expect(await stillSet()).to.deep.equal([]);
       expect([await qtyAtService(before), await qtyAtService(meanwhile)]).to.deep.equal([61, 62]);
+    });
+
+    it('leaves it set while another content is on its way, or the row could not take that back', async () => {
+      const { office, lab, statusOf, bound, edit, qtyAtService } = await start();
+      await lab.capture();
+      await lab.deliver();
+      const [id] = (await bound()) as [string];
+      const qty = await qtyAtService(id);
+      await edit(id, 63);
+      await lab.capture({ sweep: true });
+      await edit(id, Number(qty), minutesAgo(3));
+      await office.pass();
+      expect((await statusOf()).get(id)).to.equal('confirmed');
+      await lab.capture({ sweep: true });
+      await lab.deliver();
+      await office.pass();
+      expect((await statusOf()).get(id)).to.equal('sent');
+      expect(await qtyAtService(id)).to.equal(qty);
     });
 
     it('lets a row rest first, because its next edit may have the same time', async () => {
