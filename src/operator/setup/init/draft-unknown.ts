@@ -53,9 +53,11 @@ export function draftUnknown(
   const unresolved = currency
     ? []
     : orders.columns.filter(({ name }) => /(curr|waehr|wahr|devise|moneda)/.test(fold(name)));
-  const marks = [
-    ...new Set([...candidates(orders, 'order.mark', given), ...unresolved].map(({ name }) => name)),
-  ].filter((one) => ![status, ...orderKey].includes(one));
+  // Part of a key may tell documents apart; a key of one column tells every row apart.
+  const told = [status, ...(orderKey.length === 1 ? orderKey : [])];
+  const marks = [...new Set([...candidates(orders, 'order.mark', given), ...unresolved].map((one) => one.name))].filter(
+    (one) => !told.includes(one),
+  );
   const orderColumns = [
     ...selected('o', [
       ...[...orderKey, ...customerLink.columns, number],

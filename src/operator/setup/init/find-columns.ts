@@ -3,7 +3,8 @@ import { type ColumnRole, columnWords, fold } from './words.js';
 
 const isTime = ({ kind, type }: CatalogueColumn) =>
   kind === 'time' || kind === 'date' || /^(text|varchar|char|int)/i.test(type);
-const isNumber = ({ kind }: CatalogueColumn) => kind === 'number';
+/** Not what points to another table, such as fk_product_price. */
+const isNumber = ({ kind, name }: CatalogueColumn) => kind === 'number' && !/^fk|id$/.test(fold(name));
 const isMoney = ({ kind, isInteger }: CatalogueColumn) => kind === 'number' && !isInteger;
 const isWord = ({ kind }: CatalogueColumn) => kind === 'text' || kind === 'number';
 const isText = ({ kind }: CatalogueColumn) => kind === 'text';
