@@ -105,7 +105,7 @@ echo "npm $* is not for this test" >&2; exit 99`,
       writeFileSync(settings, readFileSync(settings, 'utf8').replace(':8080', `:${sandboxPort}`));
     }
     expect(said.join('\n'))
-      .to.match(/order 1: \{.*"price":1250/)
+      .to.match(/Order CO2601-0001 .*: to create[\s\S]*"price":1250/)
       .and.match(/Delivered 5 orders and 2 customers/);
     expect(said.at(-1)).to.match(/^Order CO2601-0001 \(key 1 in the ERP\)[\s\S]*At the service, acknowledged as/m);
     expect(statSync(dir.file('waybill/config/local.yaml')).mode & 0o777).to.equal(0o600);

@@ -1,10 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { type Command, Option } from 'commander';
+import { openApp } from '../../app.js';
+import type { Settings } from '../../config/settings.js';
 import type { GivenColumns } from '../../operator/setup/init/find-columns.js';
 import { type Proposal, propose } from '../../operator/setup/init/init.js';
 import { InitError, Interview, type Question } from '../../operator/setup/init/interview.js';
 import { presetNames } from '../../operator/setup/init/presets/presets.js';
 import { type ColumnRole, columnRoles } from '../../operator/setup/init/words.js';
+import { type Preview, previewRecords } from '../../operator/setup/preview/preview-records.js';
+import type { ShownOrder } from '../../operator/setup/preview/show-order.js';
 import {
   allOptions,
   type CommonOptions,
@@ -15,7 +19,7 @@ import {
   UsageError,
 } from '../command.js';
 import { Output } from '../terminal/output.js';
-import { ask, writeError } from '../terminal/streams.js';
+import { ask, hideFromErrors, write, writeError } from '../terminal/streams.js';
 import {
   configurationPlace,
   type GivenPlaces,
@@ -23,6 +27,7 @@ import {
   settlePlaces,
   writeConfiguration,
 } from './init-files.js';
+import { orderInWords, printCauses, printTotals } from './preview.js';
 
 type InitOptions = CommonOptions &
   GivenPlaces & { yes?: boolean; preset?: string; column?: string[] } & Record<string, unknown>;
@@ -101,15 +106,22 @@ async function init(options: InitOptions): Promise<void> {
       showOpen(output, interview);
       return;
     }
-    show(output, interview, proposal);
+    const settings = settingsChecker(places)(proposal.settings);
+    const { found, shown } = await previewOf(settings);
+    show(output, settings, interview, proposal, found, shown);
     if (!options.yes && !/^(y(es)?)?$/i.test(await ask(`Write ${place.file}? [Y/n]`))) {
       output.line('Nothing was written.');
       process.exitCode = exitCode.failed;
       return;
     }
     const files = await writeConfiguration(place, places, proposal);
-    showWritten(output, interview, proposal, files);
-    process.exitCode = proposal.trial.mapped === 0 ? exitCode.waitsForPerson : exitCode.done;
+    const { orders, customers, totals, causes } = found;
+    output.json({
+      ...{ written: true, files, erp: proposal.draft.title, settled: interview.settled, grants: proposal.grants },
+      ...{ shown, orders, customers, totals, causes },
+    });
+    showWritten(output, proposal, files);
+    process.exitCode = orders.create + orders.update + orders.unchanged === 0 ? exitCode.waitsForPerson : exitCode.done;
   } catch (error) {
     throw error instanceof InitError ? new UsageError(error.message) : error;
   }
@@ -145,55 +157,58 @@ function showOpen(output: Output, { open, settled }: Interview): void {
   process.exitCode = exitCode.usage;
 }
 
-function show(output: Output, { settled }: Interview, { draft, trial }: Proposal): void {
+const READ = 300;
+const SHOWN = 3;
+
+/** What `waybill preview` says with these settings. */
+async function previewOf(settings: Settings): Promise<{ found: Preview; shown: ShownOrder[] }> {
+  const app = await openApp({ settings, role: 'init', log: 'stderr', readOnly: 'if-any', hide: hideFromErrors });
+  try {
+    const shown: ShownOrder[] = [];
+    const onOrder = (order: ShownOrder) => {
+      // Those that can be sent show what the service would get.
+      if (order.body !== null && shown.length < SHOWN) shown.push(order);
+    };
+    const reader = await app.reader();
+    await reader.check();
+    const found = await previewRecords(app.context, reader, { limit: READ, onOrder });
+    return { found, shown };
+  } finally {
+    await app.close();
+  }
+}
+
+function show(
+  output: Output,
+  settings: Settings,
+  { settled }: Interview,
+  { draft }: Proposal,
+  found: Preview,
+  shown: readonly ShownOrder[],
+): void {
   output.line(`These are the tables of ${draft.title}.`);
   output.rows(
     12,
     settled.map(({ name, value, reason }) => [name, `${value} (${reason})`]),
   );
   output.line();
-  const shown = new Set<string>();
-  for (const { order, customer } of trial.samples) {
-    const isNew = customer !== null && !shown.has(customer.sourceKey);
-    if (customer !== null) shown.add(customer.sourceKey);
-    if (isNew && customer.content.mapped)
-      output.line(`customer ${customer.sourceKey}: ${JSON.stringify(customer.content.record)}`);
-    if (order.content.mapped) output.line(`order ${order.sourceKey}: ${JSON.stringify(order.content.record)}`);
-  }
-  const { orders, mapped, compared, agreeing, reasons } = trial;
-  output.lines(
-    orders === 0
-      ? 'No order fits these answers. `waybill sync capture --dry-run` says how many there are once that changes.'
-      : `Of the first ${orders} orders ${mapped} can be sent; ${agreeing} of ${compared} come to their own total.`,
-    ...reasons.map((reason) => `  needs a person: ${reason}`),
-    '',
+  if (!output.isJson) for (const order of shown) write(orderInWords(order, output, settings));
+  const { read, create, update, unchanged, parked } = found.orders;
+  output.line(
+    read === 0
+      ? 'No order fits these answers yet.'
+      : `Of the first ${read} orders ${create + update + unchanged} can be sent, ${parked} can not.`,
   );
+  printTotals(output, found, settings);
+  printCauses(output, found);
 }
 
-function showWritten(
-  output: Output,
-  { settled }: Interview,
-  { draft, trial, grants }: Proposal,
-  files: readonly string[],
-): void {
-  const { orders, mapped, compared, agreeing, reasons } = trial;
-  const samples = trial.samples.map(({ order, customer }) => ({
-    customer: customer?.content.mapped ? customer.content.record : null,
-    order: order.content.mapped ? order.content.record : null,
-  }));
-  output.json({
-    written: true,
-    files,
-    erp: draft.title,
-    settled,
-    trial: { orders, mapped, compared, agreeing, reasons },
-    samples,
-    grants,
-  });
+function showWritten(output: Output, { grants }: Proposal, files: readonly string[]): void {
   output.lines(
+    '',
     `Written: ${files.join(', ')}`,
     ...(grants.length > 0 ? ['', 'For an account that can only read:', ...grants.map((grant) => `  ${grant}`)] : []),
     '',
-    'Look at it: waybill sync capture --dry-run',
+    'Look at it: waybill preview',
   );
 }

@@ -144,7 +144,8 @@ function printCounts(output: Output, found: Preview, settings: Settings, isParti
   printTotals(output, found, settings);
 }
 
-function printTotals(output: Output, { totals }: Preview, { amounts }: Settings): void {
+/** Money totals of what could be sent, beside the ERP's own. */
+export function printTotals(output: Output, { totals }: Preview, { amounts }: Settings): void {
   for (const { currency, orders, amount, compared } of totals)
     output.lines(
       `Total: ${amountWithCurrency(amounts, amount, currency)} in the orders that could be sent (${orders}).`,
@@ -154,7 +155,8 @@ function printTotals(output: Output, { totals }: Preview, { amounts }: Settings)
     );
 }
 
-function printCauses(output: Output, { causes, otherCauses }: Preview): void {
+/** What keeps records back, each cause with what mends it. */
+export function printCauses(output: Output, { causes, otherCauses }: Preview): void {
   if (causes.length > 0) output.lines('', 'What keeps records back:');
   for (const { entity, records, example, keys, remedies } of causes)
     output.lines(
@@ -164,7 +166,8 @@ function printCauses(output: Output, { causes, otherCauses }: Preview): void {
   output.lines(otherCauses > 0 && `  … and ${otherCauses} for other reasons`, causes.length > 0 && '');
 }
 
-function orderInWords(order: ShownOrder, output: Output, { amounts }: Settings): string {
+/** An order in full: its row, its lines, its exact body, and its customer. */
+export function orderInWords(order: ShownOrder, output: Output, { amounts }: Settings): string {
   const { key, number, waits, lines, skippedLines, totals, currency, customer } = order;
   const format = (minor: string) => amountWithCurrency(amounts, minor, currency);
   const name = number === null ? `Order ${key}` : `Order ${number} (key ${key} in the ERP)`;

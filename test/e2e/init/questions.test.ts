@@ -171,6 +171,13 @@ describe('what waybill init asks instead of guessing', function () {
     expect(asked.open[1].text).to.contain('currency_id (1: 5, 2: 5)');
   });
 
+  it('for the currency where its column holds none, and keeps every order', async () => {
+    const rows = ['UPDATE order_lines SET price = 10.25', 'UPDATE orders SET total = id * 10.25, currency = NULL'];
+    const ask = shop({ rows });
+    expect((await ask()).names).to.deep.equal(['currency']);
+    expect(Object.keys((await recordsBy((await ask('--currency', 'CHF')).config)).totals)).to.have.lengthOf(10);
+  });
+
   it('nothing of a code that two customers share: their keys name them', async () => {
     const ask = shop({
       rows: [

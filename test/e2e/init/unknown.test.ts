@@ -36,14 +36,13 @@ describe('waybill init on a schema that it does not know', function () {
 
     it('finds tables, columns and the discount that the totals prove, and takes every amount exactly', async () => {
       const config = dir.file('config');
-      const { code, settled, grants } = await initJson(
-        config,
-        ...flags,
-        '--status',
-        'freigegeben',
-        '--start-from',
-        '2026-01-01',
-      );
+      const {
+        code,
+        settled,
+        grants,
+        shown,
+        totals: money,
+      } = await initJson(config, ...flags, '--status', 'freigegeben', '--start-from', '2026-01-01');
       expect(code).to.equal(0);
       expect(settled).to.deep.include({
         name: 'money',
@@ -53,6 +52,11 @@ describe('waybill init on a schema that it does not know', function () {
       expect(grants.join('\n'))
         .to.match(/`auftrag`.*`auftragsposition`/s)
         .and.not.to.contain('bestellung');
+      expect(JSON.parse(shown[0].body)).to.deep.equal({
+        ...{ customer_code: 'K-1002', note: 'AB-1001', items: [{ sku: 'A-100', qty: 10, price: 10 }] },
+      });
+      expect([shown.length, shown[0].method, shown[0].row.nettobetrag]).to.deep.equal([3, 'POST', '1.00']);
+      expect(money[0].compared).to.include({ orders: 10, differing: 0 });
       const { records, parked, totals, customers } = await recordsBy(config);
       const rows = await erp.database.query("SELECT auftrag_id, nettobetrag FROM auftrag WHERE status = 'freigegeben'");
       expect(parked.size).to.equal(0);

@@ -28,8 +28,6 @@ export interface Proposal {
   draft: Draft;
   /** As they stand in the file. */
   settings: Record<string, unknown>;
-  /** What some real orders become with it. */
-  trial: Trial;
   grants: string[];
 }
 
@@ -67,9 +65,7 @@ export async function propose(request: InitRequest): Promise<Proposal | null> {
     const answers = await settleAnswers(interview, draft, facts, dialect, request.suggestedName);
     if (answers === null) return null;
     const settings = composeSettings(draft, answers, places);
-    const trial = await tryMapping(database, settingsOf(settings), TRIED);
-    if (trial.error !== null) throw trial.error;
-    return { draft, settings, trial, grants: grantsFor(draft, dialect, places) };
+    return { draft, settings, grants: grantsFor(draft, dialect, places) };
   } finally {
     await database.close();
   }

@@ -7,6 +7,7 @@ import type { Draft } from './draft.js';
 /** What the orders of an ERP hold where somebody has to choose: each value with how often it is there. */
 export interface OrderFacts {
   statuses: ValueCount[];
+  /** Empty where none of them is a code. */
   currencies: ValueCount[];
   companies: ValueCount[];
   years: ValueCount[];
@@ -31,15 +32,18 @@ export async function orderFacts(database: ErpDatabase, { orders, lines }: Draft
       column === undefined ? [] : countValues(snapshot, from, expression(name(column)));
     const years = await count(orders.startColumn, (value) => sql`SUBSTR(CAST(${value} AS CHAR(10)), 1, 4)`);
     const isNumber = (column: string | undefined) => kindOf(column) === 'number';
+    const currencies = await count(orders.currency);
+    const hasCodes = currencies.some(({ value }) => isCurrencyCode(value));
     const marks: OrderFacts['marks'] = [];
-    for (const column of orders.marks ?? []) {
+    // A column of currencies without a code of ISO 4217 is one of numbers or names: a person has to say which ones.
+    for (const column of [...(orders.marks ?? []), ...(orders.currency && !hasCodes ? [orders.currency] : [])]) {
       const values = await countValues(snapshot, from, name(column), { limit: 5 });
       if (values.length > 1) marks.push({ column, values });
     }
     return {
       marks,
       statuses: await count(orders.status),
-      currencies: await count(orders.currency),
+      currencies: hasCodes ? currencies : [],
       companies: await count(orders.company),
       // A key is no date.
       years: years.every(({ value }) => value === null || /^(19|20|00|10)\d\d$/.test(value)) ? years : [],
@@ -52,6 +56,9 @@ export async function orderFacts(database: ErpDatabase, { orders, lines }: Draft
     };
   });
 }
+
+/** Whether a text has the form of a code of ISO 4217. */
+export const isCurrencyCode = (text: string | null): boolean => /^[A-Z]{3}$/.test(text ?? '');
 
 async function countLinesWithoutSku(snapshot: ErpSnapshot, lines: Draft['lines']) {
   const column = (name: unknown) => rawSql(`q.${snapshot.dialect.quoteIdentifier(String(name))}`);

@@ -3,7 +3,7 @@ import type { ErpDialect } from '../../../erp/erp-database.js';
 import { allConditions, isOneOf } from './compose-settings.js';
 import type { Answers, Draft } from './draft.js';
 import type { Choice, Interview } from './interview.js';
-import type { OrderFacts } from './order-facts.js';
+import { isCurrencyCode, type OrderFacts } from './order-facts.js';
 
 /** As many are counted: where there are more, the list is not whole. */
 const MOST_STATUSES = 30;
@@ -52,7 +52,7 @@ export async function settleAnswers(
   if (interview.open.length > 0 || timeZone === null || currency === null || pending === null) return null;
   if (startFrom === null || installation === null) return null;
   const own = draft.orders.currency;
-  const isIn = own === undefined ? null : isOneOf(dialect, own, [currency], false);
+  const isIn = own === undefined || facts.currencies.length === 0 ? null : isOneOf(dialect, own, [currency], false);
   const all = allConditions([pending === 'all' ? null : pending, company, isIn]);
   return { installation, timeZone, currency, pending: all, startFrom: startsAt(startFrom, facts), textLines };
 }
@@ -74,7 +74,7 @@ const startsAt = (text: string, { isNumber }: OrderFacts) =>
 
 /** One currency that all orders have is no guess; of several, or where no column holds one, a person chooses. */
 async function currencyOf(interview: Interview, { currencies }: OrderFacts): Promise<string | null> {
-  const codes = currencies.filter(({ value }) => /^[A-Z]{3}$/.test(value ?? ''));
+  const codes = currencies.filter(({ value }) => isCurrencyCode(value));
   const [only, ...others] = codes;
   if (only?.value && others.length === 0 && codes.length === currencies.length)
     return interview.settle('currency', only.value, `the only one, in ${only.count} orders`);
@@ -85,7 +85,7 @@ async function currencyOf(interview: Interview, { currencies }: OrderFacts): Pro
         codes.length > 0 ? 'The orders of which currency are sent?' : 'In which currency are the amounts, such as EUR?',
       choices: choicesOf(currencies),
     },
-    (text) => (/^[A-Z]{3}$/.test(text) ? null : 'write the three letters of ISO 4217, such as EUR'),
+    (text) => (isCurrencyCode(text) ? null : 'write the three letters of ISO 4217, such as EUR'),
   );
 }
 

@@ -66,7 +66,10 @@ export const columnWords = {
     /^(order|auftrags?|beleg|bestell|doc|auf)?(date|datum|dat|on|tag)$/,
     /(orderdate|auftragsdatum|belegdatum|datum|date)/,
   ],
-  'order.status': [/^(order|auftrags?)?(status|state|zustand|etat|estado|stato)$/, /(status|state|^stat|zustand)/],
+  'order.status': [
+    /^(order|auftrags?)?(status|state|zustand|etat|estado|stato)$/,
+    /(status|statut|state|^stat|zustand|estado)/,
+  ],
   'order.currency': [/(curr|waehr|wahr|devise|moneda|valuta|^wkz$|^whg$)/],
   'order.company': [/^(company|mandant|entity|tenant|organi[sz]ation|org|business)(id|no|nr|code)?$/],
   'order.total': [
