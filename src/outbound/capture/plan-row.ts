@@ -4,6 +4,7 @@ import type { Settings } from '../../config/settings.js';
 import type { ReadCustomer, ReadOrder } from '../../erp/erp-reader.js';
 import type { Entity, JsonValue } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
+import { boundedText } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import type { RefreshedBinding } from '../outbox/bindings.js';
 import { canonicalJson, sha256, unknownContent } from '../outbox/content-hash.js';
@@ -165,7 +166,8 @@ export function planRow(
       customerKey,
       contentHash: hash,
       mappingFingerprint,
-      record: json,
+      // What is too large to be sent is parked, and may be too large for a store on a server as well.
+      record: json !== null && Buffer.byteLength(json) > settings.service.maxRequestBytes ? null : json,
       // The bytes of a create are frozen with their key, before any attempt. A row that can't be sent has neither.
       idempotencyKey:
         decision.operation === 'create' && (parked === null || ['held', 'unproven'].includes(parked.parkClass))
@@ -294,7 +296,8 @@ export async function writePlans({ actor }: JobContext, tx: Tx, plans: readonly 
     const changedAt = row.changedAtMs ?? row.changedAt;
     const skipped: { [name: string]: JsonValue } =
       row.entity === 'order' && row.skippedLines ? { skippedLines: row.skippedLines } : {};
-    const detail = { number, revision, changedAt, idempotencyKey, bodyHash, supersedes, ...skipped };
+    const shownNumber = boundedText('outbox_message.number', number);
+    const detail = { number: shownNumber, revision, changedAt, idempotencyKey, bodyHash, supersedes, ...skipped };
     const captured: AuditEntry = { ...base, event: 'captured', outcome: operation, detail };
     if (!parked) return [captured];
     return [captured, { ...base, event: 'parked', outcome: parked.parkClass, detail: { reason: parked.reason } }];

@@ -3,7 +3,8 @@ import { checkStatus, readStatus } from '../../../src/daemon/read-status.js';
 import { alertChanges, writeAlertChanges } from '../../../src/daemon/watch-alerts.js';
 import { bindEnvironment } from '../../../src/outbound/deliver/go-live.js';
 import { noteEndpoint } from '../../../src/outbound/deliver/profile-notices.js';
-import { type Lab, type LabKit, onBothLabs } from '../../support/jobs/job-lab.js';
+import { onBothStores } from '../../store/stores.js';
+import { type Lab, type LabKit, onBothLabs, useLab } from '../../support/jobs/job-lab.js';
 import {
   expectAllAtService,
   expectOneBodyPerKey,
@@ -158,5 +159,27 @@ onBothLabs('the profile of a service', (kit) => {
     expect(refusal).to.equal(
       'service.environment is production, but the store belongs to the sandbox environment; give production a store of its own (settings under `store`).',
     );
+  });
+});
+
+onBothStores('a text of the ERP that is too large for the service and for the store', (store) => {
+  const kit = useLab(store, 'sqlite');
+
+  it('parks its own record, leaves no copy of it, and stops no other', async () => {
+    const lab = await kit.start({ customers: 4, orders: 8 });
+    const long = "printf('%.*c', 20000000, 'x')";
+    await lab.changeErp(`UPDATE customers SET name=${long} WHERE id=(SELECT MIN(customer_id) FROM sales_orders)`);
+    await lab.changeErp(`UPDATE sales_orders SET order_no=${long} WHERE id=(SELECT MAX(id) FROM sales_orders)`);
+    expect(await lab.capture()).to.deep.include({ parked: 2 });
+    for (const [column, table] of [
+      ['record', 'message_body'],
+      ['detail', 'audit_log'],
+    ]) {
+      const [found] = await kit.rows(`SELECT MAX(LENGTH(${column})) AS most FROM ${table}`);
+      expect(found?.most, `${table}.${column}`).to.be.below(5_000);
+    }
+    await lab.deliver();
+    const [bound] = await kit.rows("SELECT COUNT(*) AS orders FROM binding WHERE entity='order'");
+    expect(bound?.orders).to.be.above(0);
   });
 });
