@@ -10,6 +10,7 @@ const commands: Record<string, () => Promise<Command>> = {
   init: async () => (await import('./setup/init.js')).initCommand(),
   daemon: async () => (await import('./daemon.js')).daemonCommand(),
   preview: async () => (await import('./setup/preview.js')).previewCommand(),
+  doctor: async () => (await import('./setup/doctor.js')).doctorCommand(),
   sync: async () => (await import('./sync.js')).syncCommand(),
   resync: async () => (await import('./sync.js')).resyncCommand(),
   'go-live': async () => (await import('./go-live.js')).goLiveCommand(),

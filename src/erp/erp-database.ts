@@ -64,6 +64,7 @@ export interface ErpDialect {
     grantReading(tables: readonly TableName[], user: string, from: string, database: string): string[];
   } | null;
   catalogue: CatalogueStatements;
+  inspection: InspectionStatements;
 }
 
 /** A table of the ERP. */
@@ -89,6 +90,26 @@ export interface CatalogueStatements {
   columns: Sql;
   indexes: Sql;
   foreignKeys: Sql;
+}
+
+/** What asks one kind of database about itself, for `waybill doctor`. */
+export interface InspectionStatements {
+  /** One row with the text columns `version`, `charset` and `zone`. */
+  server: Sql;
+  /** Rows that `writeRights` understands; null where a database has no accounts. */
+  rights: Sql | null;
+  /** What the account may do beside reading, in words: at most a few. */
+  writeRights(rows: readonly ErpRow[]): string[];
+  /** Tables, in `table_name`, of which the account may not see every row; null where there is no such thing. */
+  hiddenTables: Sql | null;
+  explain: {
+    /** Makes the planner take every index that it can, however small the table; and back. */
+    begin: Sql | null;
+    end: Sql | null;
+    of(statement: Sql): Sql;
+    /** The tables, or their aliases, that are read whole because no index serves. */
+    scans(plan: readonly ErpRow[]): string[];
+  };
 }
 
 /** Reads within one consistent snapshot. `doing` completes the sentence "Could not … ". */

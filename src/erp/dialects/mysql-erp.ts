@@ -14,6 +14,7 @@ import { allEqual, isNumberText, joinSql, rawSql, type Sql, type SqlValue, sql }
 import { mysqlCatalogue } from './mysql-catalogue.js';
 import { GRACE_MS, MysqlConnection, type MysqlServer } from './mysql-connection.js';
 import { mysqlReadFailure } from './mysql-failure.js';
+import { mysqlInspection } from './mysql-inspection.js';
 
 export type MysqlSettings = Extract<ErpSource['erp'], { type: 'mysql' }>;
 
@@ -54,6 +55,7 @@ export const mysqlDialect: ErpDialect = {
       ),
   },
   catalogue: mysqlCatalogue,
+  inspection: mysqlInspection,
 };
 
 function accountName(...parts: [user: string, from: string]): string {

@@ -6,6 +6,7 @@ import { postgresCatalogue } from './postgres-catalogue.js';
 import { isUnlisted, type PostgresType, postgresColumn, postgresText, postgresValue } from './postgres-columns.js';
 import { GRACE_MS, PostgresConnection } from './postgres-connection.js';
 import { postgresReadFailure } from './postgres-failure.js';
+import { postgresInspection } from './postgres-inspection.js';
 
 export type PostgresSettings = Extract<ErpSource['erp'], { type: 'postgres' }>;
 
@@ -41,6 +42,7 @@ export const postgresDialect: ErpDialect = {
     },
   },
   catalogue: postgresCatalogue,
+  inspection: postgresInspection,
 };
 
 /** An ERP on PostgreSQL, read through one connection that only reads. */

@@ -7,6 +7,7 @@ import { bytesAsText, type ErpDatabase, type ErpDialect, type ErpResult, type Er
 import { ErpError, type ErpErrorKind, type ErpSource } from '../erp-reader.js';
 import { type ColumnKind, isNumberText, joinSql, rawSql, type Sql, type SqlValue, sql } from '../sql.js';
 import { sqliteCatalogue } from './sqlite-catalogue.js';
+import { sqliteInspection } from './sqlite-inspection.js';
 
 export type SqliteSettings = Extract<ErpSource['erp'], { type: 'sqlite' }>;
 
@@ -34,6 +35,7 @@ export const sqliteDialect: ErpDialect = {
   tableOptions: '',
   account: null,
   catalogue: sqliteCatalogue,
+  inspection: sqliteInspection,
 };
 
 /** An ERP in a SQLite file, opened for reading only. */

@@ -1,0 +1,87 @@
+import type { Command } from 'commander';
+import { openApp, secretsOf } from '../../app.js';
+import { ConfigurationError } from '../../config/configuration-error.js';
+import { type LoadedSettings, loadSettings } from '../../config/load-settings.js';
+import { askService } from '../../operator/setup/doctor/check-service.js';
+import { examine } from '../../operator/setup/doctor/examine.js';
+import { type Finding, findingsOf, type Severity } from '../../operator/setup/doctor/finding.js';
+import { guarded } from '../../operator/setup/doctor/guarded.js';
+import { allOptions, type CommonOptions, exitCode, jsonCommand } from '../command.js';
+import { Output } from '../terminal/output.js';
+import { hideFromErrors } from '../terminal/streams.js';
+
+interface DoctorOptions extends CommonOptions {
+  askService?: boolean;
+}
+
+export function doctorCommand(): Command {
+  return jsonCommand(
+    'doctor',
+    'Look at settings, databases, queries, service and machine, and say what to do about each finding. Writes and sends nothing.',
+    'waybill doctor',
+  )
+    .option('--ask-service', 'also ask the service for one invoice, to try the credential; the request goes on record')
+    .action(async (_options, command: Command) => {
+      process.exitCode = await doctor(allOptions<DoctorOptions>(command));
+    });
+}
+
+/** Needs no store, and goes on whatever can't be reached. */
+async function doctor(options: DoctorOptions): Promise<number> {
+  const findings: Finding[] = [];
+  const loaded = load(options);
+  const output = new Output({ ...options, secrets: 'settings' in loaded ? secretsOf(loaded.settings) : [] });
+  const tell = (found: readonly Finding[]) => {
+    findings.push(...found);
+    for (const one of found)
+      output.lines(`${marks[one.severity]} ${one.part}: ${one.what}`, ...one.todo.map((line) => `          ${line}`));
+  };
+  if (!('settings' in loaded)) tell(loaded);
+  else {
+    const { settings } = loaded;
+    hideFromErrors(secretsOf(settings));
+    tell(settingsFindings(loaded));
+    for await (const found of examine(settings, { nowMs: Date.now })) tell(found);
+    if (options.askService) tell(await guarded('service', () => ask(options)));
+  }
+  const count = (severity: Severity) => findings.filter((one) => one.severity === severity).length;
+  const counts = { errors: count('error'), warnings: count('warning'), notes: count('note') };
+  output.json({ ...counts, findings });
+  output.lines('', `${counts.errors} errors, ${counts.warnings} warnings, ${counts.notes} notes.`);
+  if (!('settings' in loaded)) return exitCode.usage;
+  return counts.errors > 0 ? exitCode.failed : counts.warnings > 0 ? exitCode.waitsForPerson : exitCode.done;
+}
+
+const marks: Record<Severity, string> = { error: 'ERROR   ', warning: 'WARNING ', note: 'note    ', ok: 'ok      ' };
+const finding = findingsOf('configuration');
+
+/** The settings, or what is wrong with them. */
+function load({ config }: DoctorOptions): LoadedSettings | Finding[] {
+  try {
+    return loadSettings({ configDir: config });
+  } catch (error) {
+    if (!(error instanceof ConfigurationError)) throw error;
+    return error.problems.map(({ path, message, found, where, allowed, hint }) => {
+      const at = found === undefined ? '' : `; found ${found}${where === undefined ? '' : ` (${where})`}`;
+      const todo = [allowed && `Allowed: ${allowed}`, hint].filter((line) => line !== undefined && line !== '');
+      return finding('error', `${path}: ${message}${at}`, ...(todo as string[]));
+    });
+  }
+}
+
+function settingsFindings({ settings, warnings, configDir }: LoadedSettings): Finding[] {
+  const { environment, baseUrl } = settings.service;
+  return [
+    finding('ok', `${configDir} is read: installation ${settings.installation}, ${environment} at ${baseUrl}.`),
+    ...warnings.map((warning) => finding('warning', warning)),
+  ];
+}
+
+async function ask({ config }: DoctorOptions): Promise<Finding[]> {
+  const app = await openApp({ configDir: config, role: 'doctor', log: 'stderr', hide: hideFromErrors });
+  try {
+    return await askService(app.context, await app.client());
+  } finally {
+    await app.close();
+  }
+}

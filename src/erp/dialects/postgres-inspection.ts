@@ -1,0 +1,57 @@
+import type { ErpRow, InspectionStatements } from '../erp-database.js';
+import { rawSql, sql } from '../sql.js';
+
+const tables = `pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+    AND c.relkind IN ('r', 'p') AND n.nspname NOT LIKE 'pg\\_%' AND n.nspname <> 'information_schema'`;
+const maxTables = 50;
+
+export const postgresInspection: InspectionStatements = {
+  server: rawSql(`SELECT pg_catalog.current_setting('server_version') AS version,
+      pg_catalog.current_setting('server_encoding') AS charset, (SELECT reset_val FROM pg_catalog.pg_settings WHERE name = 'TimeZone') AS zone`),
+  rights: rawSql(`SELECT CASE WHEN r.rolsuper THEN 1 ELSE 0 END AS is_super, w.rights, w.table_name
+    FROM pg_catalog.pg_roles r LEFT JOIN (
+      SELECT string_agg(p.right_name, ', ') AS rights, n.nspname || '.' || c.relname AS table_name FROM ${tables}
+      CROSS JOIN (VALUES ('INSERT'), ('UPDATE'), ('DELETE'), ('TRUNCATE')) AS p(right_name)
+      WHERE pg_catalog.has_table_privilege(c.oid, p.right_name) GROUP BY 2 ORDER BY 2 LIMIT ${maxTables}) w ON true
+    WHERE r.rolname = current_user`),
+  writeRights: (rows) => {
+    if (rows.some(({ is_super: isSuper }) => isSuper === '1')) return ['everything: it is a superuser'];
+    return rows.flatMap(({ rights, table_name: table }) => (table == null ? [] : [`${rights} on ${table}`]));
+  },
+  hiddenTables: rawSql(`SELECT n.nspname || '.' || c.relname AS table_name FROM ${tables}
+    WHERE pg_catalog.has_table_privilege(c.oid, 'SELECT') AND pg_catalog.row_security_active(c.oid)
+    ORDER BY 1 LIMIT ${maxTables}`),
+  explain: {
+    begin: rawSql('SET LOCAL enable_seqscan = off'),
+    end: rawSql('SET LOCAL enable_seqscan = on'),
+    of: (statement) => sql`EXPLAIN (FORMAT JSON) ${statement}`,
+    scans: (plan) => scansIn(JSON.parse(planText(plan))),
+  },
+};
+
+function planText([row]: readonly ErpRow[]): string {
+  return Object.values(row ?? {})[0] ?? '[]';
+}
+
+interface PlanNode {
+  'Node Type'?: string;
+  'Relation Name'?: string;
+  'Index Cond'?: string;
+  Plan?: PlanNode;
+  Plans?: PlanNode[];
+}
+
+/** Node by node. With sequential scans switched off, an index that is read from end to end is one as well. */
+function scansIn(node: PlanNode | PlanNode[] | undefined): string[] {
+  if (node === undefined) return [];
+  if (Array.isArray(node)) return node.flatMap(scansIn);
+  const { 'Node Type': type = '', 'Relation Name': table, Plan, Plans = [] } = node;
+  const indexes = type === 'Bitmap Heap Scan' ? Plans : /^Index (Only )?Scan$/.test(type) ? [node] : [];
+  const isWhole = type === 'Seq Scan' || (indexes.length > 0 && indexes.every(readsEveryRow));
+  return [...(isWhole && table !== undefined ? [table] : []), ...scansIn(Plan), ...scansIn(Plans)];
+}
+
+/** Keys are never NULL, so that asking for that leaves nothing out. */
+function readsEveryRow({ 'Index Cond': condition = '', Plans = [] }: PlanNode): boolean {
+  return condition.replace(/\(*"?\w+"? IS NOT NULL\)*( AND )?/g, '') === '' && Plans.every(readsEveryRow);
+}

@@ -1,0 +1,12 @@
+import { type Finding, findingsOf, type Part } from './finding.js';
+
+/** The findings of one part; where it can't be asked, that is the finding, and the other parts go on. */
+export async function guarded(part: Part, work: () => Promise<Finding[]> | Finding[]): Promise<Finding[]> {
+  try {
+    return await work();
+  } catch (error) {
+    const { message, lines } = error as Error & { lines?: readonly string[] };
+    const [first = 'It failed without a word.', ...more] = lines ?? [message];
+    return [findingsOf(part)('error', first, ...more.map((line) => line.trim()))];
+  }
+}

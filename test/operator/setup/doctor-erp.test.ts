@@ -1,0 +1,198 @@
+import { expect } from 'chai';
+import { captureSettings } from '../../../src/config/sections/capture.js';
+import type { Settings } from '../../../src/config/settings.js';
+import { erpDatabase } from '../../../src/erp/dialects/erp-kinds.js';
+import { checkErp } from '../../../src/operator/setup/doctor/check-erp.js';
+import type { Finding } from '../../../src/operator/setup/doctor/finding.js';
+import {
+  type ErpLab,
+  erpSource,
+  type Mapping,
+  orderRows,
+  TABLES,
+  useMariaDbLab,
+  usePostgresLab,
+  useSqliteLab,
+} from '../../erp/erp-lab.js';
+
+const DAY = '2026-11-02';
+
+async function examine(lab: ErpLab, mapping: Mapping = {}, nowMs = Date.now): Promise<Finding[]> {
+  const settings = { ...erpSource(lab, mapping), capture: captureSettings.parse({}) } as Settings;
+  const database = await erpDatabase(settings.erp);
+  try {
+    return await checkErp(database, settings, nowMs);
+  } finally {
+    await database.close();
+  }
+}
+
+const saying = (findings: readonly Finding[], words: string | RegExp) =>
+  findings.filter(({ what }) => (typeof words === 'string' ? what.includes(words) : words.test(what)));
+
+function doctorTests(lab: ErpLab): void {
+  beforeEach(() => lab.run(...TABLES, ...orderRows(1, `${DAY} 10:00:00`), ...orderRows(2, `${DAY} 11:00:00`)));
+
+  it('tells the version, and finds a healthy mapping healthy', async () => {
+    const found = await examine(lab);
+    expect(saying(found, 'charset')[0]?.severity).to.equal('ok');
+    expect(saying(found, 'fits the database')[0]?.severity).to.equal('ok');
+    expect(
+      found.filter(({ part, severity }) => part === 'mapping' && severity !== 'ok' && severity !== 'note'),
+    ).to.deep.equal([]);
+  });
+
+  it('names the index that the changes need, and the statement mends it', async () => {
+    const whole = saying(await examine(lab), 'no index serves');
+    expect(whole.map(({ what }) => what.split(':')[0]).sort()).to.deep.equal(['customers.query', 'orders.query']);
+    for (const { todo } of whole) await lab.run(todo[0]?.replace(/;$/, '') ?? '');
+    const after = await examine(lab);
+    expect(saying(after, 'no index serves')).to.deep.equal([]);
+    expect(saying(after, 'are read by indexes')).to.have.length(1);
+  });
+
+  it('names the index that the lines need, also under another name of the column', async () => {
+    await lab.run('CREATE TABLE lines2 (nr INT, order_ref BIGINT, sku VARCHAR(40), qty INT, price DECIMAL(12,2))');
+    await lab.run("INSERT INTO lines2 VALUES (1, 1, 'A', 1, 10.00), (2, 2, 'A', 1, 10.00)");
+    const query = 'SELECT l.order_ref AS order_id, l.nr AS pos, l.sku, l.qty, l.price FROM lines2 l';
+    const mapping = { orders: { lines: { query } as never } };
+    const [found] = saying(await examine(lab, mapping), 'orders.lines.query: to read the lines');
+    expect(found?.todo[0]).to.match(/^CREATE INDEX .*\bON .*lines2\W.*order_ref/);
+    await lab.run(found?.todo[0]?.replace(/;$/, '') ?? '');
+    expect(saying(await examine(lab, mapping), 'orders.lines.query')).to.deep.equal([]);
+  });
+
+  it('says where an expression can use no index', async () => {
+    const query =
+      'SELECT id, order_no, customer_id, status, total, COALESCE(updated_at, created_at) AS updated_at FROM orders';
+    const [found] = saying(await examine(lab, { orders: { query } }), 'orders.query: to read changed rows');
+    expect(found?.todo[0]).to.contain('an expression uses no index');
+  });
+
+  it('finds a join that multiplies orders, with their keys', async () => {
+    await lab.run('CREATE TABLE tags (order_id BIGINT, tag VARCHAR(10))', "INSERT INTO tags VALUES (2, 'a'), (2, 'b')");
+    const query = 'SELECT o.* FROM orders o LEFT JOIN tags t ON t.order_id = o.id';
+    const found = await examine(lab, { orders: { query } });
+    const [twice] = saying(found, 'several rows for one key, such as 2:');
+    expect(twice?.severity).to.equal('error');
+    expect(saying(found, 'yields 1 more rows than orders has (2)')).to.have.length(1);
+  });
+
+  it('finds joins that lose orders and lines, and multiply lines', async () => {
+    await lab.run('UPDATE orders SET customer_id = 99 WHERE id = 2', 'CREATE TABLE products (sku VARCHAR(40))');
+    const orders = { query: 'SELECT o.* FROM orders o JOIN customers c ON c.id = o.customer_id' };
+    const query = 'SELECT l.* FROM order_lines l JOIN products p ON p.sku = l.sku';
+    const lines = { query } as never;
+    const lost = await examine(lab, { orders: { ...orders, lines } });
+    expect(saying(lost, 'orders.query leaves out 1 of the 2 rows of orders by a join')[0]?.severity).to.equal(
+      'warning',
+    );
+    expect(saying(lost, 'orders.lines.query leaves out 2 of the 2 rows of order_lines')[0]?.severity).to.equal(
+      'warning',
+    );
+    await lab.run("INSERT INTO products VALUES ('SKU-1'), ('SKU-1')");
+    const more = await examine(lab, { orders: { lines } });
+    expect(saying(more, 'orders.lines.query yields 2 more rows than order_lines has')[0]?.severity).to.equal('error');
+  });
+
+  it('counts rows without a time of change, and says what only a sweep finds', async () => {
+    await lab.run('UPDATE orders SET updated_at = NULL WHERE id = 2');
+    const found = await examine(lab);
+    expect(saying(found, '1 rows of orders.query hold no updated_at')[0]?.severity).to.equal('warning');
+    expect(saying(found, 'such as of a line, by a sweep, up to 60 min late')).to.have.length(1);
+    const without = await examine(lab, { customers: { changedAt: undefined } });
+    expect(saying(without, 'customers.changedAt is not set')[0]?.severity).to.equal('note');
+  });
+
+  it('compares the clocks', async () => {
+    const found = await examine(lab, {}, () => Date.now() - 120_000);
+    expect(saying(found, /12\d s ahead of|119 s ahead of/)[0]?.severity).to.equal('warning');
+  });
+
+  it('goes on with the server where the mapping has faults, and names each', async () => {
+    const found = await examine(lab, { orders: { number: 'nowhere', pending: 'no_column = 1' } });
+    const [faults] = found.filter(({ severity }) => severity === 'error');
+    expect(faults?.part).to.equal('mapping');
+    expect(faults?.todo.join('\n')).to.contain('orders.number').and.contain('orders.pending');
+    expect(saying(found, 'charset')).to.have.length(1);
+  });
+}
+
+function accountTests(lab: ErpLab, change: (statement: string) => Promise<void>, database: () => string): void {
+  it('warns of an account that can write, and the statements make one that can not', async () => {
+    await lab.run(...TABLES, ...orderRows(1, `${DAY} 10:00:00`));
+    const erp = lab.settings();
+    const [warning] = saying(await examine(lab), 'can write to the ERP');
+    expect(warning?.severity).to.equal('warning');
+    const todo = warning?.todo ?? [];
+    expect(todo.at(-1)).to.match(/^erp\.user: user_\w+_reader$/);
+    const user = todo.at(-1)?.replace('erp.user: ', '') ?? '';
+    try {
+      for (const statement of todo.slice(0, -1)) await change(statement.replace(/;$/, ''));
+      const reader = { host: '127.0.0.1' as const, port: 'port' in erp ? erp.port : 0, user, password: '...' };
+      const found = await examine(lab, { erp: lab.settings({ user: { ...reader, drop: async () => undefined } }) });
+      expect(saying(found, 'The account can read only')).to.have.length(1);
+      expect(found.filter(({ severity }) => severity === 'error')).to.deep.equal([]);
+    } finally {
+      await change(lab.type === 'postgres' ? `DROP OWNED BY ${user}; DROP ROLE ${user}` : `DROP USER ${user}`);
+    }
+    expect(database()).to.not.equal('');
+  });
+
+  it('is the one finding where the server can not be reached', async () => {
+    const erp = { ...lab.settings(), port: 1 } as Settings['erp'];
+    const found = await examine(lab, { erp });
+    expect(found.map(({ part, severity }) => `${part} ${severity}`)).to.deep.equal(['erp error']);
+  });
+
+  it('warns of amounts in floating point, and the cast mends it', async () => {
+    await lab.run(
+      ...TABLES,
+      ...orderRows(1, `${DAY} 10:00:00`),
+      'CREATE TABLE l2 (order_id BIGINT, pos INT, sku VARCHAR(9), qty INT, price DOUBLE PRECISION)',
+    );
+    const query = (price: string) => ({
+      orders: { lines: { query: `SELECT order_id, pos, sku, qty, ${price} FROM l2` } as never },
+    });
+    const [found] = saying(await examine(lab, query('price')), 'which holds most amounts only nearly');
+    expect(found?.severity).to.equal('warning');
+    const cast = /CAST\(.* AS price/.exec(found?.todo[0] ?? '')?.[0] ?? '';
+    expect(saying(await examine(lab, query(cast)), 'only nearly')).to.deep.equal([]);
+  });
+}
+
+describe('what the doctor finds in an ERP (SQLite)', () => doctorTests(useSqliteLab()));
+
+describe('what the doctor finds in an ERP (MariaDB)', () => {
+  const lab = useMariaDbLab();
+  describe('with the usual tables', () => doctorTests(lab));
+  const asRoot = async (statement: string) => {
+    const root = await lab.mariaDb.server.connect();
+    try {
+      await root.query(statement);
+    } finally {
+      await root.end();
+    }
+  };
+  accountTests(lab, asRoot, () => lab.mariaDb.database.database);
+});
+
+describe('what the doctor finds in an ERP (PostgreSQL)', () => {
+  const lab = usePostgresLab();
+  describe('with the usual tables', () => doctorTests(lab));
+  accountTests(
+    lab,
+    async (statement) => void (await lab.postgres.database.query(statement)),
+    () => lab.postgres.database.database,
+  );
+
+  it('warns of row-level security that hides rows', async () => {
+    await lab.run(...TABLES, ...orderRows(1, `${DAY} 10:00:00`), 'ALTER TABLE orders ENABLE ROW LEVEL SECURITY');
+    const [found] = saying(await examine(lab), 'Row-level security is active');
+    expect(found?.what).to.contain('public.orders');
+    const { query } = lab.postgres.database;
+    await query(found?.todo[0] ?? '');
+    expect(saying(await examine(lab), 'Row-level security')).to.deep.equal([]);
+    await query((found?.todo[0] ?? '').replace('BYPASSRLS', 'NOBYPASSRLS'));
+  });
+});
