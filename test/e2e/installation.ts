@@ -102,7 +102,12 @@ export class Installation {
     return join(this.options.folder, 'waybill.sqlite');
   }
 
-  async run(...args: string[]): Promise<Run> {
+  run(...args: string[]): Promise<Run> {
+    return this.start(...args).ended;
+  }
+
+  /** A command that is not waited for. */
+  start(...args: string[]): { kill(signal: NodeJS.Signals): void; ended: Promise<Run> } {
     const child = this.#spawn(args);
     let stdout = '';
     let stderr = '';
@@ -116,9 +121,11 @@ export class Installation {
     const sample = setInterval(() => {
       peakRssMiB = Math.max(peakRssMiB, peakRss(child.pid));
     }, 20);
-    const [code] = (await once(child, 'close')) as [number | null];
-    clearInterval(sample);
-    return { code, stdout, stderr, peakRssMiB };
+    const ended = once(child, 'close').then(([code]: (number | null)[]): Run => {
+      clearInterval(sample);
+      return { code: code ?? null, stdout, stderr, peakRssMiB };
+    });
+    return { kill: (signal) => child.kill(signal), ended };
   }
 
   daemon(): Daemon {

@@ -24,6 +24,7 @@ interface ProbeCommandOptions {
   prefix: string;
   customer: JsonObject;
   order: JsonObject;
+  existingCustomer?: string;
   keyHeader: string[];
   keyField: string[];
   forbiddenPath?: string;
@@ -44,6 +45,7 @@ export function probeCommand(): Command {
     .option('--prefix <text>', 'what the codes and notes of all test records begin with', 'WAYBILL-PROBE')
     .option('--customer <json>', 'further fields of a test customer, such as \'{"name": "Test"}\'', fields, {})
     .option('--order <json>', 'further fields of a test order; null leaves a field out', fields, {})
+    .option('--existing-customer <code>', 'make orders for this customer of the sandbox, and no customers')
     .addOption(repeatable('--key-header <name>', 'a header to try for the idempotency key').default([]))
     .addOption(repeatable('--key-field <name>', 'a field of the body to try for it').default([]))
     .option('--forbidden-path <path>', 'an address that this account may not read, to see what a 403 looks like')

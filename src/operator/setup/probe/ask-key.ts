@@ -29,13 +29,10 @@ export function keyPlaces(
 export async function findKey(ground: Ground, places: readonly KeyPlace[]): Promise<KeyPlace | null> {
   const { evidence } = ground;
   for (const place of places) {
-    if (!evidence.customer && !(await makeCustomer(ground, place))) continue;
+    if (!ground.hasCustomer && !(await makeCustomer(ground, place))) continue;
     const trial = await tryPlace(ground, place);
     evidence.trials.push(trial);
-    if (recognisedTrial(evidence)) {
-      evidence.order = trial.first;
-      return place;
-    }
+    if (recognisedTrial(evidence)) return place;
   }
   return null;
 }
@@ -52,7 +49,8 @@ async function makeCustomer(ground: Ground, place: KeyPlace): Promise<boolean> {
   );
   if (!isDone(made)) ground.refusedCustomers.push(made);
   else Object.assign(evidence, { customer: made, customerRecord: record });
-  return isDone(made);
+  ground.hasCustomer = isDone(made);
+  return ground.hasCustomer;
 }
 
 async function tryPlace(ground: Ground, place: KeyPlace): Promise<KeyTrial> {
@@ -63,8 +61,7 @@ async function tryPlace(ground: Ground, place: KeyPlace): Promise<KeyTrial> {
   const send = (what: string, sentKey: string) => ground.create(what, 'order', record, sentKey, place);
   const first = await send(`an order, key in ${where}`, key);
   if (!isDone(first)) return { place, first };
-  evidence.order ??= first;
-  evidence.orderRecord = record;
+  Object.assign(evidence, { order: first, orderRecord: record });
   const again = await send('the same order, same key', key);
   ground.key = key;
   if (!isRefused(again) && !(isDone(again) && isSameRecord(first, again))) return { place, first, again };
@@ -111,6 +108,7 @@ export async function askAboutKey(ground: Ground, place: KeyPlace): Promise<void
     if (isDone(made)) evidence.unknownCustomer.again = await send('the same order, same key', early, earlyKey);
   }
 
+  if (!evidence.customer) return;
   evidence.exists = await ground.create(
     'the first customer again, another key',
     'customer',

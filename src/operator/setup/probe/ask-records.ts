@@ -1,6 +1,6 @@
 import type { Entity } from '../../../model/record.js';
 import type { ProbeRequest } from '../../../service/service-client.js';
-import { customerIdPlace, orderIdPlace, orderIdPlaces, valuesOf } from './decide-acknowledgement.js';
+import { customerIdPlace, customerIdPlaces, orderIdPlace, orderIdPlaces, valuesOf } from './decide-acknowledgement.js';
 import { patchIsEnough } from './decide-changes.js';
 import {
   type ChangeTrial,
@@ -18,16 +18,28 @@ import { type Made, withKey } from './test-records.js';
 /** How many names of an id are tried in an address. */
 const mostIds = 4;
 
-/** Reads the order by what may be its id: the one that leads to it is the id. */
-export async function askForOrder({ evidence, records, questions }: Ground): Promise<void> {
-  const { order, orderRecord } = evidence;
-  if (!order || !orderRecord) return;
-  for (const place of orderIdPlaces(jsonOf(order), valuesOf(orderRecord)).slice(0, mostIds)) {
-    const request = records.ofMade('GET', { entity: 'order', record: orderRecord, answer: order }, place);
+/** Reads the order, and the customer, by what may be its id: the one that leads to it is the id. */
+export async function askForRecords(ground: Ground): Promise<void> {
+  const { order, orderRecord, customer, customerRecord } = ground.evidence;
+  if (order && orderRecord) {
+    const places = orderIdPlaces(jsonOf(order), valuesOf(orderRecord));
+    await readBy(ground, places, { entity: 'order', record: orderRecord, answer: order });
+  }
+  if (customer && customerRecord)
+    await readBy(ground, customerIdPlaces(customer), { entity: 'customer', record: customerRecord, answer: customer });
+}
+
+async function readBy(
+  { evidence, records, questions }: Ground,
+  places: string[],
+  made: Omit<Made, 'name'>,
+): Promise<void> {
+  const { entity } = made;
+  for (const place of places.slice(0, mostIds)) {
+    const request = records.ofMade('GET', made, place);
     if (!request) continue;
-    const read = await questions.ask(`read the order by ${place}`, request);
-    evidence.reads.push({ place, read });
-    if (isDone(read)) return;
+    evidence.reads.push({ entity, place, read: await questions.ask(`read the ${entity} by ${place}`, request) });
+    if (idPlaceOf(evidence, entity) === place) return;
   }
 }
 
@@ -58,7 +70,7 @@ async function askForChange(
   place: KeyPlace,
 ): Promise<void> {
   const { entity, record } = made;
-  const id = idPlaceOf(evidence, made);
+  const id = idPlaceOf(evidence, made.entity);
   const change = changeOf(entity, record);
   const back = records.ofMade('GET', made, id);
   if (!change || !back) return;
@@ -74,8 +86,8 @@ async function askForChange(
   if (!patchIsEnough(trial)) trial.put = await write('PUT', { ...record, ...body });
 }
 
-function idPlaceOf(evidence: ProbeEvidence, { entity, answer }: Omit<Made, 'name'>): string | undefined {
-  return entity === 'order' ? orderIdPlace(evidence) : answer ? customerIdPlace(answer) : undefined;
+function idPlaceOf(evidence: ProbeEvidence, entity: Entity): string | undefined {
+  return entity === 'order' ? orderIdPlace(evidence) : customerIdPlace(evidence);
 }
 
 /** A test record that is still at the service. */
@@ -89,33 +101,31 @@ export interface Left {
  * Removes what the probe made: orders first, then customers.
  * @returns what is left
  */
-export async function cleanUp({ evidence, records }: Ground, questions: Questions, place: KeyPlace): Promise<Left[]> {
+export async function cleanUp(ground: Ground, questions: Questions, place: KeyPlace): Promise<Left[]> {
+  const { evidence, records } = ground;
+  // An interrupted probe may not have come to it.
+  if (evidence.reads.length === 0) await askForRecords({ ...ground, questions }).catch(() => undefined);
   const left: Left[] = [];
-  const all = [...records.made].sort((a, b) => Number(a.entity === 'customer') - Number(b.entity === 'customer'));
-  for (const made of all) {
+  const orders = records.made.filter(({ entity }) => entity === 'order');
+  const customers = records.made.filter(({ entity }) => entity === 'customer');
+  for (const made of [...orders, ...customers]) {
     const { entity, name } = made;
-    const request = records.ofMade('DELETE', made, idPlaceOf(evidence, made));
+    const request = records.ofMade('DELETE', made, idPlaceOf(evidence, entity));
     if (!request) {
-      left.push({ entity, name, why: made.answer ? 'its id is not known' : 'it may exist: its create had no answer' });
+      const why = made.answer ? 'its id is not known for certain' : 'it may exist: its create had no answer';
+      left.push({ entity, name, why });
       continue;
     }
-    const remove = () => questions.ask(`remove ${entity} ${name}`, withKey(request, records.newKey(), place));
-    const removed = await remove().catch((error: Error): Evidence => notAsked(request, error));
+    const remove = () =>
+      questions
+        .ask(`remove ${entity} ${name}`, withKey(request, records.newKey(), place))
+        .catch((error: Error): Evidence => ({ what: 'remove', asked: request, answer: null, problem: error.message }));
+    const removed = await remove();
+    const { answer, problem } = removed;
     if (!isDone(removed))
-      left.push({
-        entity,
-        name,
-        why: `DELETE ${request.path}: ${removed.answer ? `HTTP ${removed.answer.status}` : removed.problem}`,
-      });
+      left.push({ entity, name, why: `DELETE ${request.path}: ${answer ? `HTTP ${answer.status}` : problem}` });
     if (evidence.removals.some((one) => one.entity === entity)) continue;
-    const again = isDone(removed)
-      ? await remove().catch((error: Error): Evidence => notAsked(request, error))
-      : undefined;
-    evidence.removals.push({ entity, removed, ...(again && { again }) });
+    evidence.removals.push({ entity, removed, ...(isDone(removed) && { again: await remove() }) });
   }
   return left;
-}
-
-function notAsked(asked: ProbeRequest, error: Error): Evidence {
-  return { what: 'remove', asked, answer: null, problem: error.message };
 }

@@ -1,8 +1,9 @@
 import { valueAt } from '../../../model/json-place.js';
-import { type OrderItem, orderTotal } from '../../../model/record.js';
+import { type Entity, type OrderItem, orderTotal } from '../../../model/record.js';
 import {
   type Evidence,
   type Finding,
+  holds,
   inShort,
   isDone,
   type JsonObject,
@@ -30,10 +31,46 @@ export function orderIdPlaces(body: unknown, sent: readonly unknown[]): string[]
     .map(({ place }) => place);
 }
 
-/** The place that leads to the order when it is read; without a read that worked, the likeliest. Pure. */
-export function orderIdPlace({ order, orderRecord, reads }: ProbeEvidence): string | undefined {
-  const places = order ? orderIdPlaces(jsonOf(order), valuesOf(orderRecord ?? {})) : [];
-  return reads.find(({ read }) => isDone(read))?.place ?? places[0];
+/** Whether an answer shows this record, and not another one that the same id leads to. */
+function shows(read: Evidence, record: JsonObject): boolean {
+  if (!isDone(read)) return false;
+  const { customer_code, note, items } = record;
+  const own = [customer_code, note].filter((one) => typeof one === 'string');
+  return holds(read, ...own, ...(Array.isArray(items) ? [Number(orderTotal(items as OrderItem[]))] : []));
+}
+
+/** Where the id of a record is, as a read of it has proven. Pure. */
+function provenPlace({ reads, orderRecord, customerRecord }: ProbeEvidence, entity: Entity): string | undefined {
+  const record = entity === 'order' ? orderRecord : customerRecord;
+  return record && reads.find((one) => one.entity === entity && shows(one.read, record))?.place;
+}
+
+/**
+ * Where the answer to a created order holds its id: proven by a read; where orders can't be read, by its name, unless another
+ * field might be it. A wrong id would change or remove somebody else's order. Pure.
+ */
+export function orderIdPlace(evidence: ProbeEvidence): string | undefined {
+  const { order, orderRecord, reads } = evidence;
+  const proven = provenPlace(evidence, 'order');
+  if (proven !== undefined || !order) return proven;
+  if (reads.some(({ entity, read }) => entity === 'order' && isDone(read))) return undefined;
+  const places = orderIdPlaces(jsonOf(order), valuesOf(orderRecord ?? {}));
+  const [first] = places;
+  return first !== undefined && (places.length === 1 || idNames[0]?.test(lastName(first))) ? first : undefined;
+}
+
+/** The same of a customer; our code is none that has to be proven. */
+export function customerIdPlace(evidence: ProbeEvidence): string | undefined {
+  const { customer } = evidence;
+  const places = customer ? customerIdPlaces(customer) : [];
+  return places.find((place) => lastName(place) === 'customer_code') ?? provenPlace(evidence, 'customer');
+}
+
+/** Where the answer to a created customer may name it: by our code, or by an id. */
+export function customerIdPlaces(customer: Evidence): string[] {
+  const body = jsonOf(customer);
+  const code = leavesOf(body).find(({ place }) => lastName(place) === 'customer_code')?.place;
+  return code === undefined ? orderIdPlaces(body, []) : [code];
 }
 
 export const valuesOf = (record: JsonObject) => leavesOf(record).map(({ value }) => value);
@@ -62,13 +99,13 @@ function ofOrder(evidence: ProbeEvidence): Finding {
     /^(status|state)$/i,
   );
   const stateValue = state && valueAt(jsonOf(order), state);
-  const isVerified = reads.some(({ place, read }) => place === id && isDone(read));
+  const isProven = provenPlace(evidence, 'order') !== undefined;
   const missing = Object.entries({ id, total, 'time of creation': createdAt, state }).flatMap(([name, place]) =>
     place === undefined ? [name] : [],
   );
   return {
     point,
-    found: `Its id is at ${id ?? '(nowhere)'}${id && !isVerified ? ' (by its name alone: no read of the order proved it)' : ''}.`,
+    found: `Its id is at ${id ?? '(nowhere)'}${id && !isProven ? ' (by its name alone: no read of the order proved it)' : ''}.`,
     settings: {
       'service.endpoints.createOrder.successStatus': order.answer.status,
       ...(id ? { 'service.acknowledgement.orderId': id } : {}),
@@ -81,11 +118,12 @@ function ofOrder(evidence: ProbeEvidence): Finding {
       missing.length === 0
         ? null
         : `Where does the answer to a created order hold: ${missing.join(', ')}? The total was ${expected}, in the smallest unit of the currency.`,
-    evidence: [inShort(order), ...reads.map(({ read }) => inShort(read))],
+    evidence: [inShort(order), ...reads.filter(({ entity }) => entity === 'order').map(({ read }) => inShort(read))],
   };
 }
 
-function ofCustomer({ customer }: ProbeEvidence): Finding {
+function ofCustomer(evidence: ProbeEvidence): Finding {
+  const { customer, reads } = evidence;
   const point = 'acknowledgement of a customer';
   if (!customer?.answer)
     return {
@@ -96,7 +134,7 @@ function ofCustomer({ customer }: ProbeEvidence): Finding {
       evidence: [],
     };
   const body = jsonOf(customer);
-  const place = customerIdPlace(customer);
+  const place = customerIdPlace(evidence);
   const isCode = place !== undefined && lastName(place) === 'customer_code';
   const state = leavesOf(body).find(({ place: at }) => /^(status|state)$/i.test(lastName(at)))?.place;
   return {
@@ -112,13 +150,9 @@ function ofCustomer({ customer }: ProbeEvidence): Finding {
       ...(state ? { 'service.acknowledgement.customerState': state } : {}),
     },
     ask: null,
-    evidence: [inShort(customer)],
+    evidence: [
+      inShort(customer),
+      ...reads.filter(({ entity }) => entity === 'customer').map(({ read }) => inShort(read)),
+    ],
   };
-}
-
-/** Where the answer to a created customer names it: by our code, else by what looks like an id. */
-export function customerIdPlace(customer: Evidence): string | undefined {
-  const body = jsonOf(customer);
-  const code = leavesOf(body).find(({ place }) => lastName(place) === 'customer_code')?.place;
-  return code ?? orderIdPlaces(body, [])[0];
 }

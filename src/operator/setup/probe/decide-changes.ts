@@ -3,18 +3,11 @@ import {
   type ChangeTrial,
   type Evidence,
   type Finding,
+  holds,
   inShort,
   isDone,
-  jsonOf,
   type ProbeEvidence,
 } from './evidence.js';
-
-/** Whether a record that was read holds a value anywhere, also in its lines. */
-function holds(read: Evidence, value: string): boolean {
-  const walk = (at: unknown): boolean =>
-    at === value || (typeof at === 'object' && at !== null && Object.values(at).some(walk));
-  return walk(jsonOf(read));
-}
 
 /** What PATCH did to the other fields; null: it can't be seen. */
 function keepsOthers({ patch: { done, read }, changed, kept }: ChangeTrial): boolean | null {

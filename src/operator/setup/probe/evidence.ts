@@ -52,8 +52,8 @@ export interface ProbeEvidence {
   atOnce: [Evidence, Evidence][];
   invalid?: { refused: Evidence; corrected?: Evidence };
   unknownCustomer?: { refused: Evidence; customerMade?: Evidence; again?: Evidence };
-  /** The order read by each candidate for its id. */
-  reads: { place: string; read: Evidence }[];
+  /** The order, and the customer, read by each candidate for its id. */
+  reads: { entity: Entity; place: string; read: Evidence }[];
   changes: ChangeTrial[];
   removals: { entity: Entity; removed: Evidence; again?: Evidence }[];
   pages?: PageEvidence;
@@ -99,6 +99,13 @@ export const isRefused = ({ answer }: Evidence) =>
 
 export function jsonOf({ answer }: Evidence): unknown {
   return answer === null ? undefined : parseJson(answer.body);
+}
+
+/** Whether an answer holds one of these values anywhere, also in its lists. */
+export function holds(one: Evidence, ...values: readonly unknown[]): boolean {
+  const walk = (at: unknown): boolean =>
+    values.includes(at) || (typeof at === 'object' && at !== null && Object.values(at).some(walk));
+  return walk(jsonOf(one));
 }
 
 const longestShown = 200;

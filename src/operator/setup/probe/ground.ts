@@ -1,7 +1,7 @@
 import type { Settings } from '../../../config/settings.js';
 import type { Entity } from '../../../model/record.js';
 import type { JobContext } from '../../../ops/job-context.js';
-import type { Evidence, JsonObject, KeyPlace, ProbeEvidence } from './evidence.js';
+import { type Evidence, inShort, type JsonObject, type KeyPlace, type ProbeEvidence } from './evidence.js';
 import { ProbeStopped, type Questions } from './questions.js';
 import { type RecordOptions, TestRecords } from './test-records.js';
 
@@ -11,13 +11,18 @@ export interface Ground {
   evidence: ProbeEvidence;
   records: TestRecords;
   questions: Questions;
+  /** Whose orders are made. */
   customerCode: string;
+  hasCustomer: boolean;
   /** The key of `evidence.order`. */
   key: string;
   refusedCustomers: Evidence[];
   /** Sends a create, and notes what it made. */
   create(what: string, entity: Entity, record: JsonObject, key: string, place: KeyPlace): Promise<Evidence>;
 }
+
+/** So many creates may be left in doubt by a service that fails. */
+const mostInDoubt = 2;
 
 /** @param throttled fills while questions are asked */
 export function prepare(
@@ -44,7 +49,8 @@ export function prepare(
     evidence,
     records,
     questions,
-    customerCode: records.newName(),
+    customerCode: options.existingCustomer ?? records.newName(),
+    hasCustomer: options.existingCustomer !== undefined,
     key: '',
     refusedCustomers: [],
     async create(what, entity, record, key, place) {
@@ -52,6 +58,7 @@ export function prepare(
       try {
         const answer = await questions.ask(what, request);
         records.note(entity, record, answer);
+        if (records.inDoubt > mostInDoubt) throw new ProbeStopped(`creates fail: ${inShort(answer)}`);
         return answer;
       } catch (error) {
         // What stopped the probe held the request back; anything else may have come after it left.

@@ -5,7 +5,7 @@ import { ServiceLease } from '../../../outbound/deliver/service-lease.js';
 import type { ProbeRequest, ServiceClient } from '../../../service/service-client.js';
 import { askAboutKey, findKey, keyPlaces } from './ask-key.js';
 import { askForPages, pageRequest } from './ask-pages.js';
-import { askForChanges, askForOrder, cleanUp, type Left } from './ask-records.js';
+import { askForChanges, askForRecords, cleanUp, type Left } from './ask-records.js';
 import { decideAcknowledgement } from './decide-acknowledgement.js';
 import { decideChanges } from './decide-changes.js';
 import { decideErrors, decideSlowDown } from './decide-errors.js';
@@ -89,8 +89,8 @@ async function askAll(
     step('where the idempotency key goes');
     const place = await findKey(ground, places);
     if (!evidence.order) throw new ProbeStopped(whyNoOrder(ground));
-    step('the id of an order');
-    await askForOrder(ground);
+    step('ids');
+    await askForRecords(ground);
     if (place) {
       step('what the key does');
       await askAboutKey(ground, place);

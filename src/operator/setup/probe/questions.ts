@@ -63,6 +63,7 @@ export class Questions implements Settler<About, ReadAnswer<ProbeAnswer>> {
       const isThrottled = evidence.answer?.status === 429;
       if (isThrottled) this.budget.throttled.push(evidence);
       if (once || (!isThrottled && !notSent)) return evidence;
+      if (this.signal?.aborted) throw new ProbeStopped('it was interrupted');
       // A timer may end a moment early, and the gate would still be shut.
       const waitMs = this.lease.lane.throttledUntilMs + 1 - this.context.nowMs();
       if (waitMs <= 0 && !isThrottled) throw new ProbeStopped(evidence.problem ?? 'nothing may be sent');

@@ -4,7 +4,7 @@ import { valueAt } from '../../../model/json-place.js';
 import type { Entity } from '../../../model/record.js';
 import { fillPath } from '../../../service/compose-request.js';
 import type { ProbeRequest } from '../../../service/service-client.js';
-import { orderIdPlace } from './decide-acknowledgement.js';
+import { orderIdPlaces, valuesOf } from './decide-acknowledgement.js';
 import { type Evidence, isDone, type JsonObject, jsonOf, type KeyPlace, type ProbeEvidence } from './evidence.js';
 
 export interface RecordOptions {
@@ -13,6 +13,8 @@ export interface RecordOptions {
   /** Further fields of test records; null leaves a field of ours out. */
   customer: JsonObject;
   order: JsonObject;
+  /** Makes orders for this one, and no customers of its own. */
+  existingCustomer?: string | undefined;
 }
 
 /** A record that a probe made, or may have made. */
@@ -106,9 +108,16 @@ export class TestRecords {
     return { method: 'GET', path: 'filled' in path ? path.filled : template };
   }
 
+  /** Creates of which nobody knows whether they made something. */
+  get inDoubt(): number {
+    return this.made.filter(({ answer }) => answer === null).length;
+  }
+
   /** Notes what a create made, or may have made. */
   note(entity: Made['entity'], record: JsonObject, answer: Evidence): void {
-    const isUnknown = answer.answer === null || answer.answer.status >= 500;
+    // A redirect may follow a deed.
+    const isUnknown =
+      !isDone(answer) && (answer.answer === null || answer.answer.status >= 500 || answer.answer.status < 400);
     if (!isDone(answer) && !isUnknown) return;
     const name = String(record[entity === 'customer' ? 'customer_code' : 'note'] ?? record.customer_code);
     const made = { entity, name, record, answer: isUnknown ? null : answer };
@@ -121,10 +130,12 @@ export class TestRecords {
     this.made.push(made);
   }
 
-  #idOf({ entity, name, answer }: Made): unknown {
-    if (entity === 'customer') return name;
-    const place = answer && orderIdPlace({ ...this.evidence, order: this.evidence.order ?? answer });
-    return place ? valueAt(jsonOf(answer as Evidence), place) : name;
+  /** All that may be an id: a repeat that was replayed has the same in all of these places. */
+  #idOf({ entity, name, record, answer }: Made): string {
+    if (entity === 'customer' || answer === null) return name;
+    const body = jsonOf(answer);
+    const places = orderIdPlaces(body, valuesOf(record));
+    return JSON.stringify(places.length === 0 ? name : places.map((place) => valueAt(body, place)));
   }
 
   #own(word: string): string {

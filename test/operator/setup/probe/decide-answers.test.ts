@@ -1,7 +1,11 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { usualErrorPlaces } from '../../../../src/model/json-place.js';
-import { decideAcknowledgement, orderIdPlaces } from '../../../../src/operator/setup/probe/decide-acknowledgement.js';
+import {
+  decideAcknowledgement,
+  orderIdPlace,
+  orderIdPlaces,
+} from '../../../../src/operator/setup/probe/decide-acknowledgement.js';
 import {
   decideErrors,
   decideSlowDown,
@@ -135,18 +139,33 @@ describe('what a probe makes of answers', () => {
       ).to.deep.equal(['id', 'number']);
     });
 
+    const read = (place: string, shown: Evidence) => ({ entity: 'order', place, read: shown }) as const;
+    const body = { id: 'internal', number: 'SO-1', state: 'new', sum: 15, created: '2026-11-23T10:00:00Z' };
+
     it('by the name that leads to the order where several may be the id', () => {
-      const body = { id: 'internal', number: 'SO-1', state: 'new', sum: 15, created: '2026-11-23T10:00:00Z' };
-      const reads = [
-        { place: 'id', read: answered(404, {}) },
-        { place: 'number', read: answered(200, {}) },
-      ];
+      const reads = [read('id', answered(404, {})), read('number', answered(200, { note: 'P-2' }))];
       expect(settingsOf(body, reads)?.settings).to.include({
         'service.acknowledgement.orderId': 'number',
         'service.acknowledgement.orderTotal': 'sum',
         'service.acknowledgement.orderState': 'state',
         'service.acknowledgement.orderCreatedAt': 'created',
       });
+    });
+
+    it('but not by an id that leads to an order of somebody else, which would be changed and removed', () => {
+      const reads = [read('id', answered(200, { id: 'internal', note: 'SO-1', total: 990 }))];
+      const finding = settingsOf(body, reads);
+      expect(finding?.settings).to.not.have.property('service.acknowledgement.orderId');
+      expect(finding?.ask).to.contain('id');
+      expect(orderIdPlace({ ...nothing, order: answered(201, body), orderRecord, reads })).to.equal(undefined);
+    });
+
+    it('by its name alone where orders can not be read, and only where no other field may be it', () => {
+      const place = (shown: object) =>
+        orderIdPlace({ ...nothing, order: answered(201, shown), orderRecord, reads: [] });
+      expect(place({ order_id: 'x', number: 'y' })).to.equal('order_id');
+      expect(place({ number: 'y' })).to.equal('number');
+      expect(place({ id: 'x', number: 'y' })).to.equal(undefined);
     });
 
     it('and says what is missing', () => {

@@ -134,6 +134,49 @@ eachStore(['sqlite'], (store, name) =>
       expect(result.left[0]?.why).to.contain('may exist');
     });
 
+    it('removes nothing by an id that may be that of another order', async () => {
+      const order = { order_id: 'data.number', created_at: 'data.created', status: 'data.id' };
+      const lab = await kit.start({ sandbox: { paidShare: 0, answerPlaces: { order } } });
+      // The state stands where an id is looked for first, and leads to an order that was there before.
+      await lab.capture();
+      await lab
+        .another({
+          settings: {
+            service: {
+              acknowledgement: { orderId: 'data.number', orderState: 'data.id', orderCreatedAt: 'data.created' },
+            },
+          },
+        })
+        .deliver();
+      const before = lab.sandbox.ledger().orders;
+      const result = await probed(lab);
+      expect(result.left).to.deep.equal([]);
+      expect(lab.sandbox.ledger().orders).to.deep.equal(before);
+      const { settings } = result.findings.find(({ point }) => point === 'acknowledgement of an order') ?? {};
+      expect(settings).to.include({ 'service.acknowledgement.orderId': 'data.number' });
+    });
+
+    it('makes orders for a customer that is there, and leaves that alone', async () => {
+      const customers = [{ customer_code: 'THEIRS', name: 'Theirs' }];
+      const lab = await kit.start({ sandbox: { paidShare: 0, customers } });
+      const result = await probed(lab, { existingCustomer: 'THEIRS' });
+      expect(result.stopped).to.equal(null);
+      expect(result.left).to.deep.equal([]);
+      const { orders, customers: still } = lab.sandbox.ledger();
+      expect([orders.length, still.map(({ record }) => record)]).to.deep.equal([0, customers]);
+    });
+
+    it('stops where creates fail again and again, and says what may exist', async () => {
+      const faults = [
+        { kind: 'status', status: 500, effect: 'done', match: { method: 'POST', path: '/v1/orders' } },
+      ] as const;
+      const lab = await kit.start({ sandbox: { paidShare: 0, faults: [...faults] } });
+      const result = await probed(lab);
+      expect(result.stopped).to.contain('creates fail');
+      const names = result.left.filter(({ entity }) => entity === 'order').map(({ name }) => name);
+      for (const { reference } of lab.sandbox.ledger().orders) expect(names).to.include(reference);
+    });
+
     it('makes nothing where our credential is not taken, or the service is away', async () => {
       const lab = await kit.start();
       lab.sandbox.change({ token: 'another' });
