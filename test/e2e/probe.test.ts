@@ -54,7 +54,7 @@ describe('waybill probe, typed', function () {
   });
 
   it('removes what it made on Ctrl-C, and proposes what it found so far', async () => {
-    await start('interrupted', { delayAfterMs: 30 });
+    await start('interrupted', { delayAfterMs: 100 });
     const file = join(waybill.options.folder, 'profile.yaml');
     const running = waybill.start('probe', '--sandbox', sandbox.url, '--out', file, '--json');
     await waitFor('some orders at the service', () => sandbox.ledger().counts.orders > 1);

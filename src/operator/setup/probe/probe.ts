@@ -12,7 +12,7 @@ import { decideErrors, decideSlowDown } from './decide-errors.js';
 import { decideKey, recognisedTrial } from './decide-key.js';
 import { decidePages } from './decide-pages.js';
 import { decideSpecialAnswers } from './decide-special-answers.js';
-import { type Finding, inShort, isDone, type KeyPlace } from './evidence.js';
+import { type Finding, inShort, isDone, type KeyPlace, type ProbeEvidence } from './evidence.js';
 import { type Ground, prepare } from './ground.js';
 import { type Budget, newBudget, ProbeStopped, Questions } from './questions.js';
 import type { RecordOptions } from './test-records.js';
@@ -105,7 +105,14 @@ async function askAll(
   step('removing the test records');
   const left = await cleanUp(ground, cleaning, usedPlace());
   // What a service might resent comes when everything else is done.
-  const error = stoppedAt ?? (await untilStopped(() => askForRefusals(ground, options)));
+  const error =
+    stoppedAt ??
+    (await untilStopped(async () => {
+      step('refusals');
+      await askForRefusals(ground, options);
+      if (options.burst) step('many reads at once');
+      await askForSlowDown(ground, options);
+    }));
   if (error && !(error instanceof ProbeStopped))
     throw new Error(`${error.message}${leftInWords(left)}`, { cause: error });
   return { findings: decide(ground), requests: budget.requests, left, stopped: error?.message ?? null };
@@ -161,14 +168,23 @@ async function askForRefusals(
   evidence.unknownAddress = await questions.ask('read an unknown address', { method: 'GET', path: nowhere });
   if (options.forbiddenPath)
     evidence.forbidden = await questions.ask('read what is forbidden', { method: 'GET', path: options.forbiddenPath });
-  const known = settings.invoices.enabled
-    ? pageRequest(settings, settings.invoices.paging.firstPage, 1)
-    : evidence.missing.asked;
   if (settings.service.credential.kind !== 'certificate')
-    evidence.wrongCredential = await questions.ask('a read with a wrong credential', { ...known, isWrong: true });
-  await Promise.all(
-    Array.from({ length: options.burst ?? 0 }, (_, n) => questions.ask(`read ${n + 1} of many at once`, known, true)),
-  );
+    evidence.wrongCredential = await questions.ask('a read with a wrong credential', {
+      ...harmlessRead(settings, evidence),
+      isWrong: true,
+    });
+}
+
+async function askForSlowDown({ questions, evidence, settings }: Ground, { burst = 0 }: ProbeOptions): Promise<void> {
+  const read = harmlessRead(settings, evidence);
+  const reads = Array.from({ length: burst }, (_, n) => questions.ask(`read ${n + 1} of many at once`, read, true));
+  await Promise.all(reads);
+}
+
+/** A read that shows nothing of ours and changes nothing. */
+function harmlessRead(settings: Settings, { missing }: ProbeEvidence): ProbeRequest {
+  const { invoices } = settings;
+  return invoices.enabled || !missing ? pageRequest(settings, invoices.paging.firstPage, 1) : missing.asked;
 }
 
 function decide({ evidence }: Ground): Finding[] {

@@ -9,6 +9,8 @@ export interface ProbedService {
   /** What its documentation names: the credential. */
   known?: Tree;
   options?: Partial<ProbeOptions>;
+  /** It works on a create for so long that two of them meet. */
+  isSlow?: true;
   /** Every setting that the probe proposes. */
   settings: Tree;
   /** Points that a person has to ask about, besides those that no probe can answer. */
@@ -66,10 +68,6 @@ const inWords = {
 const isRunning = words(409, 'A.request.with.this.idempotency.key.is.in.progress');
 
 const customer = { name: 'Test', city: 'Test-Town' };
-/** Long enough for two requests to meet. */
-const delayAfterMs = 60;
-const limits = [{ requests: 40, windowMs: 1_000 }];
-
 /** Unknown where no address is named that is forbidden, nor many reads asked for. */
 const forbidden = '403, no permission';
 const slowDown = 'Retry-After';
@@ -79,8 +77,9 @@ const otherBody = '"the key came with another body before"';
 export const services: readonly ProbedService[] = [
   {
     name: 'the usual one',
-    sandbox: { delayAfterMs, limits, maxPageSize: 7, forbiddenPaths: ['/v1/reports'] },
-    options: { forbiddenPath: '/v1/reports', burst: 60, customer },
+    isSlow: true,
+    sandbox: { maxPageSize: 7, forbiddenPaths: ['/v1/reports'] },
+    options: { forbiddenPath: '/v1/reports', burst: 12, customer },
     settings: usual,
     unknown: [],
     found: {
@@ -91,9 +90,8 @@ export const services: readonly ProbedService[] = [
   },
   {
     name: 'a quoted key, refusals that are remembered, problem+json, pages from 0 of at most 13',
+    isSlow: true,
     sandbox: {
-      delayAfterMs,
-      limits,
       keyForm: 'quoted',
       replayRefusals: true,
       errorShape: 'problem',
@@ -102,7 +100,7 @@ export const services: readonly ProbedService[] = [
       largePages: 'refuse',
       retryAfter: 'http-date',
     },
-    options: { burst: 60, customer },
+    options: { burst: 12, customer },
     settings: merge(usual, {
       service: { idempotency: { quoted: true, replaysRefusals: true } },
       invoices: { pageSize: 13, paging: { firstPage: 0 } },
@@ -112,9 +110,8 @@ export const services: readonly ProbedService[] = [
   },
   {
     name: 'a key in the body, answers in an envelope, errors of its own, PUT alone, status 200',
+    isSlow: true,
     sandbox: {
-      delayAfterMs,
-      limits,
       keyIn: 'body',
       keyField: 'request_code',
       createdStatus: 200,
@@ -128,7 +125,7 @@ export const services: readonly ProbedService[] = [
         invoices: { data: 'result.rows', total: 'result.count', page: 'result.page' },
       },
     },
-    options: { burst: 60, customer },
+    options: { burst: 12, customer },
     settings: merge(usual, {
       service: {
         idempotency: { in: 'body', header: undefined, quoted: undefined, field: 'request_code' },
@@ -212,8 +209,8 @@ export const services: readonly ProbedService[] = [
   },
   {
     name: 'a key that may be absent, texts as errors',
+    isSlow: true,
     sandbox: {
-      delayAfterMs,
       needsKey: false,
       keyHeader: 'x-idempotency-key',
       errorShape: 'text',
@@ -236,8 +233,8 @@ export const services: readonly ProbedService[] = [
   },
   {
     name: 'a key in the body that is remembered with its refusal, pages of HTML as errors',
+    isSlow: true,
     sandbox: {
-      delayAfterMs,
       keyIn: 'body',
       keyField: 'external_id',
       replayRefusals: true,
@@ -265,8 +262,8 @@ export const services: readonly ProbedService[] = [
   },
   {
     name: 'an API key, a header that a person names, a field that customers need, no invoices',
+    isSlow: true,
     sandbox: {
-      delayAfterMs,
       apiKey: { header: 'X-Api-Key' },
       keyHeader: 'x-vorgang',
       requiredFields: { customer: ['name'], order: [] },
