@@ -134,7 +134,7 @@ function kindOf(type: string): CatalogueKind {
 }
 
 /** How many rows are looked at where a question needs no more than an impression. */
-const ROWS_LOOKED_AT = 200_000;
+export const ROWS_LOOKED_AT = 2_000_000;
 const LONGEST_SAMPLE = 200;
 
 /** How many rows a table has, counted up to a limit. */

@@ -34,6 +34,7 @@ type InitOptions = CommonOptions &
 
 /** Flags that answer a question each, and what they say in the help. */
 const answers: readonly (readonly [flag: string, description: string])[] = [
+  ['--table-prefix <prefix>', 'the tables that begin so, where a known ERP is there several times'],
   ['--orders-table <table>', 'the table of the sales orders, where the schema is an unknown one'],
   ['--lines-table <table>', 'the table of their lines'],
   ['--customers-table <table>', 'the table of the customers'],

@@ -142,6 +142,24 @@ describe('waybill init --yes', function () {
     });
   });
 
+  describe('on FrontAccounting with two companies', () => {
+    const second = frontaccounting.map((statement) => statement.replaceAll(/\b0_/g, '1_'));
+    const { flags, config } = onMariaDb([
+      ...frontaccounting,
+      ...second,
+      'DELETE FROM 1_sales_orders WHERE order_no <> 2',
+    ]);
+
+    it('asks which of them is meant', async () => {
+      const asked = await initJson(config(), ...flags, '--currency', 'USD');
+      expect(asked.open.map(({ name, choices }: { name: string; choices: unknown }) => [name, choices])).to.deep.equal([
+        ['table-prefix', ['0_', '1_'].map((value) => ({ value, note: 'FrontAccounting' }))],
+      ]);
+      await initJson(config(), ...flags, '--currency', 'USD', '--table-prefix', '1_');
+      expect((await recordsBy(config())).totals).to.deep.equal({ '30/2': 2115 });
+    });
+  });
+
   describe('on Odoo', () => {
     const dir = useTempDir();
     const { server, database } = lazily(usePostgres());

@@ -120,6 +120,15 @@ describe('what waybill init asks instead of guessing', function () {
     expect(settings.orders.total).to.equal(undefined);
   });
 
+  it('for the price where only some of the totals prove it: the others hold freight', async () => {
+    const rows = [
+      'UPDATE order_lines SET price = 10.25',
+      'UPDATE orders SET total = id * 10.25 + CASE WHEN id > 5 THEN 4.90 ELSE 0 END',
+    ];
+    const ask = shop({ rows });
+    expect((await ask()).names).to.deep.equal(['column']);
+  });
+
   it('which orders, where not only the status tells them apart', async () => {
     const ask = shop({
       orders: 'total DECIMAL(12,2), doc_type VARCHAR(10), deleted_at DATETIME',
@@ -197,6 +206,18 @@ describe('what waybill init asks instead of guessing', function () {
       2,
       'waybill: --column line.price=preis: order_lines has order_id, pos, sku, qty, price\n',
     ]);
+  });
+
+  it('nothing of who made an order: its date is the one that is no person', async () => {
+    const ask = shop({
+      orders: 'created_by INTEGER, total DECIMAL(12,2)',
+      rows: ['UPDATE order_lines SET price = 10.25', 'UPDATE orders SET total = id * 10.25, created_by = 7'],
+    });
+    const { config } = await ask('--start-from', '2026-01-01');
+    expect((await recordsBy(config)).settings.orders.startFrom).to.deep.equal({
+      column: 'created_at',
+      from: '2026-01-01',
+    });
   });
 
   it('for the tables, where orders with lines and customers are not to be found', async () => {

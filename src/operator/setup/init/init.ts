@@ -8,7 +8,7 @@ import type { GivenColumns } from './find-columns.js';
 import { findMapping } from './find-mapping.js';
 import { InitError, type Interview } from './interview.js';
 import { orderFacts } from './order-facts.js';
-import { knownErp } from './presets/presets.js';
+import { type KnownErp, knownErps } from './presets/presets.js';
 import { settleAnswers } from './settle-answers.js';
 import { type Trial, tryMapping } from './trial.js';
 
@@ -51,16 +51,13 @@ export async function propose(request: InitRequest): Promise<Proposal | null> {
     const catalogue = await database.snapshot(readCatalogue);
     if (catalogue.tables.length === 0)
       throw new InitError(`${database.identity()} has no tables, or none that this account may read.`);
-    const isUnknown = request.preset === 'none' || Object.keys(request.given).length > 0;
-    const known = isUnknown ? null : knownErp(catalogue, dialect, request.preset);
-    if (known === null && request.preset !== undefined && request.preset !== 'none')
-      throw new InitError(
-        `These are not the tables of ${request.preset}. Leave --preset out: the tables are looked at then.`,
-      );
+    const known = await chooseKnown(request, knownErps(catalogue, dialect));
+    if (known === 'open') return null;
     const tryDraft = (draft: Draft) => tryMapping(database, sourceOf(draft, everything), TRIED);
-    const found = known ?? (await findMapping(database, catalogue, dialect, interview, request.given, tryDraft));
+    const found =
+      known?.draft() ?? (await findMapping(database, catalogue, dialect, interview, request.given, tryDraft));
     if (found === null) return null;
-    const draft = known === null ? found : await withTrueTotal(known, tryDraft);
+    const draft = known === null ? found : await withTrueTotal(found, tryDraft);
     const facts = await orderFacts(database, draft);
     const answers = await settleAnswers(interview, draft, facts, dialect, request.suggestedName);
     if (answers === null) return null;
@@ -69,6 +66,30 @@ export async function propose(request: InitRequest): Promise<Proposal | null> {
   } finally {
     await database.close();
   }
+}
+
+/** The known ERP that is meant; null: none of them. */
+async function chooseKnown(
+  { interview, given, preset }: InitRequest,
+  known: readonly KnownErp[],
+): Promise<KnownErp | null | 'open'> {
+  if (preset === 'none' || Object.keys(given).length > 0) return null;
+  const named = known.filter(({ name }) => preset === undefined || name === preset);
+  if (named.length === 0 && preset !== undefined)
+    throw new InitError(`These are not the tables of ${preset}. Leave --preset out: the tables are looked at then.`);
+  const [only, ...others] = named;
+  if (others.length === 0) return only ?? null;
+  const isOne = named.every(({ name }) => name === only?.name);
+  const choiceOf = ({ name, prefix }: KnownErp) => (isOne ? prefix : name);
+  const answer = await interview.answer(
+    {
+      name: isOne ? 'table-prefix' : 'preset',
+      text: `The tables of ${isOne ? `${only?.title} are there several times` : 'several ERPs are there'}. Which are meant?`,
+      choices: named.map((one) => ({ value: choiceOf(one), note: one.title })),
+    },
+    (text) => (named.some((one) => choiceOf(one) === text) ? null : 'choose one of them'),
+  );
+  return named.find((one) => choiceOf(one) === answer) ?? 'open';
 }
 
 /** Accounts that may do everything: Waybill gets one of its own. */

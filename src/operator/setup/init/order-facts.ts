@@ -1,4 +1,4 @@
-import { countValues, type ValueCount } from '../../../erp/catalogue.js';
+import { countValues, ROWS_LOOKED_AT, type ValueCount } from '../../../erp/catalogue.js';
 import type { ErpDatabase, ErpSnapshot } from '../../../erp/erp-database.js';
 import { fromQuery } from '../../../erp/query-source.js';
 import { joinSql, rawSql, type Sql, sql } from '../../../erp/sql.js';
@@ -67,9 +67,11 @@ async function countLinesWithoutSku(snapshot: ErpSnapshot, lines: Draft['lines']
     money.map((one) => sql`COALESCE(${column(one)}, 0) = 0`),
     ' AND ',
   );
-  const sku = column(lines.fields.sku);
+  const isText = sql`CASE WHEN ${isNothing} THEN 1 ELSE 0 END AS is_text`;
+  const limit = { text: `${ROWS_LOOKED_AT}`, kind: 'number' } as const;
+  const some = sql`SELECT ${column(lines.fields.sku)} AS sku, ${isText} ${fromQuery(lines)} LIMIT ${limit}`;
   const { rows } = await snapshot.query(
-    sql`SELECT SUM(CASE WHEN ${isNothing} THEN 1 ELSE 0 END) AS texts, COUNT(*) AS n ${fromQuery(lines)} WHERE ${sku} IS NULL`,
+    sql`SELECT SUM(is_text) AS texts, COUNT(*) AS n FROM (${some}) s WHERE sku IS NULL`,
     'count lines without a SKU',
   );
   const texts = Number(rows[0]?.texts ?? 0);

@@ -34,18 +34,17 @@ export function presetTables({ tables }: Catalogue, dialect: ErpDialect, prefix:
   };
 }
 
-/** The prefix under which a preset's tables are there, the one that most tables have if there are several; null: not at all. */
-export function recognise(preset: Preset, { tables }: Catalogue): string | null {
-  const [first = ''] = Object.keys(preset.signature);
+/** The prefixes under which all tables of a preset are there. */
+export function prefixesOf({ signature, prefix: form }: Preset, { tables }: Catalogue): string[] {
+  const [first = ''] = Object.keys(signature);
   const prefixes = tables
     .filter(({ name }) => name.endsWith(first))
     .map(({ name }) => name.slice(0, name.length - first.length))
-    .filter((prefix) => prefix === '' || preset.prefix?.test(prefix));
-  const fits = (prefix: string) =>
-    Object.entries(preset.signature).every(([name, columns]) => {
+    .filter((prefix) => prefix === '' || form?.test(prefix));
+  return prefixes.filter((prefix) =>
+    Object.entries(signature).every(([name, columns]) => {
       const table = tables.find((one) => one.name === prefix + name);
       return table !== undefined && columns.every((column) => table.columns.some((one) => one.name === column));
-    });
-  const count = (prefix: string) => tables.filter(({ name }) => name.startsWith(prefix)).length;
-  return prefixes.filter(fits).sort((a, b) => count(b) - count(a))[0] ?? null;
+    }),
+  );
 }
