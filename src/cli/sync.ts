@@ -184,24 +184,9 @@ function codeOf({ capture, deliver, pull, writeBack, open }: SyncResult): number
   return open > 0 ? exitCode.failed : exitCode.done;
 }
 
-function printCapture(
-  output: Output,
-  {
-    captured,
-    removed,
-    read,
-    unchanged,
-    parked,
-    waiting,
-    skipped,
-    skippedLines,
-    brakes,
-    stopped,
-    touched,
-  }: CaptureResult,
-  dryRun: boolean,
-  settings: Settings,
-): void {
+function printCapture(output: Output, capture: CaptureResult, dryRun: boolean, settings: Settings): void {
+  const { captured, removed, read, unchanged, parked, waiting } = capture;
+  const { skipped, skippedLines, brakes, stopped, touched } = capture;
   const { settleSeconds } = settings.orders;
   const verb = dryRun ? 'Would capture' : 'Captured';
   const removals = removed.orders + removed.customers;

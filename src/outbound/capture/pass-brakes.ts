@@ -272,13 +272,7 @@ export async function brakeSource(
 async function raiseBrake(
   tx: Tx,
   { actor, nowMs }: JobContext,
-  raised: {
-    entity: Entity;
-    cause: string;
-    outcome: string;
-    message: string;
-    detail: { [name: string]: string | number };
-  },
+  raised: { entity: Entity; cause: string; outcome: string; message: string; detail: Record<string, string | number> },
 ): Promise<void> {
   const { entity, cause, outcome, message, detail } = raised;
   await raiseAlert(tx, cause, message, nowMs(), detail);

@@ -269,16 +269,9 @@ export function mappingFingerprint({ customers, orders, amounts, erp }: Settings
   const common = { amounts, timeZone: erp.timeZone };
   const { query, fields } = customers;
   const customer = { query, fields };
-  const { number, lines, currency } = orders;
+  const { query: asked, fields: named, number, lines, currency } = orders;
   // An order takes its customer's code from the customer.
-  const order = {
-    query: orders.query,
-    fields: orders.fields,
-    number,
-    lines,
-    currency,
-    customer: fields?.customer_code,
-  };
+  const order = { query: asked, fields: named, number, lines, currency, customer: fields?.customer_code };
   return sha256(canonicalJson(JSON.parse(JSON.stringify({ ...common, ...(entity === 'order' ? order : customer) }))));
 }
 
