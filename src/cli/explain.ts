@@ -116,7 +116,7 @@ async function showUnknown({ context, output }: CommandApp, by: FindBy, entity: 
       '',
       'What you can do:',
       '  See what capture makes of it (KEY is the key of the ERP here):',
-      `      waybill sync capture --dry-run --key ${shellWord(key)}`,
+      `      waybill preview --key ${shellWord(key)}`,
     );
   return exitCode.failed;
 }

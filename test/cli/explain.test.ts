@@ -95,7 +95,7 @@ describe('waybill explain', () => {
     it('writes a key as one word of the shell in the commands that it names', async () => {
       const key = "7'; reboot $(id)";
       const word = `'7'\\''; reboot $(id)'`;
-      expect((await explain('order', key)).stdout).to.contain(`waybill sync capture --dry-run --key ${word}\n`);
+      expect((await explain('order', key)).stdout).to.contain(`waybill preview --key ${word}\n`);
       await installation.capture({ entity: 'order', sourceKey: key, unmapped: 'no lines' });
       const line = { event: 'parked' as const, actor: 'test', entity: 'order' as const, sourceKey: key };
       await installation.app.store.transaction('arrange a test', (tx) =>

@@ -26,7 +26,8 @@ export async function checkErp(database: ErpDatabase, settings: Settings, nowMs:
   if (mapping.some(({ severity }) => severity === 'error')) return [...server, ...mapping];
   const tables = await database.snapshot(async (snapshot) => (await readCatalogue(snapshot)).tables).catch(() => []);
   const ask = (work: (snapshot: ErpSnapshot) => Promise<Finding[]>) =>
-    guarded('mapping', () => database.snapshot(work));
+    // A large table may take longer than erp.queryTimeoutSeconds allows.
+    guarded('mapping', () => database.snapshot(work), 'warning');
   return [
     ...server,
     ...mapping,
@@ -34,7 +35,7 @@ export async function checkErp(database: ErpDatabase, settings: Settings, nowMs:
     ...(await ask((snapshot) => checkChanges(snapshot, settings))),
     ...(await ask((snapshot) => checkKeys(snapshot, settings))),
     ...(await ask((snapshot) => checkRowCounts(snapshot, settings, tables))),
-    ...(await guarded('mapping', () => checkPlans(database, settings, tables))),
+    ...(await guarded('mapping', () => checkPlans(database, settings, tables), 'warning')),
   ];
 }
 
@@ -193,9 +194,12 @@ async function checkPlans(database: ErpDatabase, settings: Settings, tables: rea
 
   const findings: Finding[] = [];
   for (const read of reads.values()) {
-    const table = tablesOf(read.query, tables).find(({ alias, table: { name } }) =>
-      [alias.toLowerCase(), name.toLowerCase()].includes(read.scanned.toLowerCase()),
-    )?.table;
+    const isScanned = (name: string) => name.toLowerCase() === read.scanned.toLowerCase();
+    const inQuery = tablesOf(read.query, tables).find(
+      ({ alias, table: { name } }) => isScanned(alias) || isScanned(name),
+    );
+    // Behind a view there is a table that the query does not name.
+    const table = inQuery?.table ?? tables.find(({ name }) => isScanned(name));
     // A step of the query, and no table.
     if (table === undefined) continue;
     await database.snapshot(async (snapshot) => {
