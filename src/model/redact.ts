@@ -59,6 +59,8 @@ function writingsOfCharacter(character: string): string {
     `&(?:amp;){0,4}#[xX]0{0,8}${hex(code, 1)};`,
     ...(name === undefined ? [] : [`&(?:amp;){0,4}${name};`]),
     ...(character === ' ' ? ['\\+'] : []),
+    // Within a word that a shell reads.
+    ...(character === "'" ? ["'\\\\{1,8}''"] : []),
     // Last, because an & begins what was tried before. A backslash before it, or several where JSON stands in JSON.
     `\\\\{0,8}${character.replace(/[^\w\s]/, '\\$&')}`,
   ].join('|')})`;
