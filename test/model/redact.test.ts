@@ -71,10 +71,11 @@ describe('taking secrets out of a text', () => {
   });
 
   it('takes no time to speak of, whatever the text', () => {
-    const started = performance.now();
+    const before = process.cpuUsage();
     for (const piece of ['\\', '&amp;', '%25', 'canary+', '+'])
       redact(piece.repeat(1_000_000 / piece.length), ['canary+/=&"key', '+/=&"key', `${'+/'.repeat(1_000)}x`]);
-    expect(performance.now() - started).to.be.below(5_000);
+    const { user, system } = process.cpuUsage(before);
+    expect((user + system) / 1000, 'milliseconds of CPU').to.be.below(5_000);
   });
 
   it('takes them out in base64, whatever stands before and behind', () => {
