@@ -180,6 +180,19 @@ describe('what waybill init asks instead of guessing', function () {
     expect(asked.open[1].text).to.contain('currency_id (1: 5, 2: 5)');
   });
 
+  it('which orders, where a second column tells another currency', async () => {
+    const ask = shop({
+      orders: 'total DECIMAL(12,2), document_currency CHAR(3)',
+      rows: [
+        'UPDATE order_lines SET price = 10.25',
+        "UPDATE orders SET total = id * 10.25, document_currency = CASE WHEN id > 8 THEN 'USD' ELSE 'EUR' END",
+      ],
+    });
+    const asked = await ask();
+    expect(asked.names).to.deep.equal(['pending']);
+    expect(asked.open[0].text).to.contain('document_currency (EUR: 8, USD: 2)');
+  });
+
   it('for the currency where its column holds none, and keeps every order', async () => {
     const rows = ['UPDATE order_lines SET price = 10.25', 'UPDATE orders SET total = id * 10.25, currency = NULL'];
     const ask = shop({ rows });
@@ -211,11 +224,15 @@ describe('what waybill init asks instead of guessing', function () {
   it('nothing of who made an order: its date is the one that is no person', async () => {
     const ask = shop({
       orders: 'created_by INTEGER, total DECIMAL(12,2)',
-      rows: ['UPDATE order_lines SET price = 10.25', 'UPDATE orders SET total = id * 10.25, created_by = 7'],
+      rows: [
+        'UPDATE order_lines SET price = 10.25',
+        'UPDATE orders SET total = id * 10.25, created_by = 7',
+        'ALTER TABLE orders RENAME COLUMN created_at TO order_date',
+      ],
     });
     const { config } = await ask('--start-from', '2026-01-01');
     expect((await recordsBy(config)).settings.orders.startFrom).to.deep.equal({
-      column: 'created_at',
+      column: 'order_date',
       from: '2026-01-01',
     });
   });

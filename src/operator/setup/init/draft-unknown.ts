@@ -5,7 +5,7 @@ import { candidates, type GivenColumns } from './find-columns.js';
 import { keysOf, type TableTriple } from './find-tables.js';
 import { InitError } from './interview.js';
 import { exactSql, type MoneyChoice, type MoneyUnit, moneySql } from './money-choices.js';
-import { type ColumnRole, fold } from './words.js';
+import { type ColumnRole, columnWords, fold } from './words.js';
 
 /** The draft of an unknown schema, with one way to take its money. */
 export function draftUnknown(
@@ -49,10 +49,10 @@ export function draftUnknown(
   const total = orders.columns.find((one) => one.name === money.total);
   const totalSql = total && moneySql(dialect, 'o', total, unit);
   const isPlain = total && totalSql === column('o', total);
-  // A currency that only a number tells has to be told apart by hand.
-  const unresolved = currency
-    ? []
-    : orders.columns.filter(({ name }) => /(curr|waehr|wahr|devise|moneda)/.test(fold(name)));
+  // A currency that only a number tells, or a second one, has to be told apart by hand.
+  const unresolved = orders.columns.filter(
+    (one) => saysCurrency(one.name) && (one.kind === 'text' || one.isInteger) && !currency?.columns.includes(one.name),
+  );
   // Part of a key may tell documents apart; a key of one column tells every row apart.
   const told = [status, ...(orderKey.length === 1 ? orderKey : [])];
   const marks = [...new Set([...candidates(orders, 'order.mark', given), ...unresolved].map((one) => one.name))].filter(
@@ -135,6 +135,8 @@ export function draftUnknown(
   };
 }
 
+const saysCurrency = (name: string) => columnWords['order.currency'].some((word) => word.test(fold(name)));
+
 /** The currency of an order: in its row, in that of its customer, or in a table of currencies that it points to. */
 function currencyOf(
   { tables }: Catalogue,
@@ -144,7 +146,7 @@ function currencyOf(
 ) {
   const column = (alias: string, name: string) => `${alias}.${dialect.quoteIdentifier(name)}`;
   const [own] = candidates(orders, 'order.currency', given);
-  if (own !== undefined) return { sql: column('o', own.name), join: '', table: null };
+  if (own !== undefined) return { sql: column('o', own.name), join: '', table: null, columns: [own.name] };
   for (const link of orders.foreignKeys) {
     const table = tables.find((one) => nameOf(one) === link.table);
     const [key, ...more] = link.columns;
@@ -152,15 +154,13 @@ function currencyOf(
       ({ name, kind }) =>
         kind === 'text' && /^(code|iso|iso_?code|currency_?code|currency|name|abbr\w*|symbol)$/i.test(name),
     );
-    if (!table || !code || key === undefined || more.length > 0 || !/(curr|waehr|wahr|devise|moneda)/.test(fold(key)))
-      continue;
+    if (!table || !code || key === undefined || more.length > 0 || !saysCurrency(key)) continue;
     const join = `\nLEFT JOIN ${tableSql(dialect, table)} cur ON ${column('cur', link.referenced[0] ?? '')} = ${column('o', key)}`;
-    return { sql: column('cur', code.name), join, table };
+    return { sql: column('cur', code.name), join, table, columns: [key] };
   }
   const [theirs] = candidates(customers, 'order.currency', given);
   // Not where the order has a currency of its own that can't be read.
-  if (theirs === undefined || orders.columns.some(({ name }) => /(curr|waehr|wahr|devise|moneda)/.test(fold(name))))
-    return null;
+  if (theirs === undefined || orders.columns.some(({ name }) => saysCurrency(name))) return null;
   const on = customerLink.columns.map(
     (name, at) => `${column('c', customerLink.referenced[at] ?? '')} = ${column('o', name)}`,
   );
@@ -168,6 +168,7 @@ function currencyOf(
     sql: column('c', theirs.name),
     join: `\nLEFT JOIN ${tableSql(dialect, customers)} c ON ${on.join(' AND ')}`,
     table: null,
+    columns: [],
   };
 }
 
