@@ -153,7 +153,7 @@ async function show(
     'Try next:',
     '  npm run demo -- --orders 500 --json      the same with more orders, as JSON',
     '  npm run sandbox -- --port 8080           a service to try your own configuration on',
-    '  cp config/example/local.yaml config/     then name your own ERP in config/local.yaml (README)',
+    '  npm run waybill -- init                  looks at your own ERP, and writes config/local.yaml',
   );
 }
 

@@ -9,6 +9,8 @@ interface Shop {
   orders?: string;
   /** Columns of the lines beside order_id, pos, sku, qty. */
   lines?: string;
+  /** Before the tables are made. */
+  before?: string;
   /** After the rows are in: ten orders with a line each, of one to ten pieces. */
   rows: readonly string[];
 }
@@ -19,10 +21,10 @@ describe('what waybill init asks instead of guessing', function () {
   let count = 0;
 
   /** Runs `init --yes` on a shop, and gives what runs it again with more answers. */
-  const shop = ({ orders = 'total DECIMAL(12,2)', lines = 'price DECIMAL(12,2)', rows }: Shop) => {
+  const shop = ({ orders = 'total DECIMAL(12,2)', lines = 'price DECIMAL(12,2)', before = '', rows }: Shop) => {
     const name = `shop${++count}`;
     const erp = openSqlite(dir.file(`${name}.sqlite`));
-    erp.exec(`CREATE TABLE customers (id INTEGER PRIMARY KEY, customer_no VARCHAR(20), name VARCHAR(80));
+    erp.exec(`${before}; CREATE TABLE customers (id INTEGER PRIMARY KEY, customer_no VARCHAR(20), name VARCHAR(80));
       INSERT INTO customers VALUES (1, 'K1', 'Anna'), (2, 'K2', 'Bert');
       CREATE TABLE orders (id INTEGER PRIMARY KEY, order_no VARCHAR(20), customer_id INTEGER REFERENCES customers (id), status VARCHAR(10),
         currency CHAR(3), created_at DATETIME, ${orders});
@@ -191,6 +193,24 @@ describe('what waybill init asks instead of guessing', function () {
     const asked = await ask();
     expect(asked.names).to.deep.equal(['pending']);
     expect(asked.open[0].text).to.contain('document_currency (EUR: 8, USD: 2)');
+  });
+
+  it('nothing where a key leads to the code of the currency', async () => {
+    const ask = shop({
+      orders: 'total DECIMAL(12,2), currency_id INTEGER REFERENCES currencies (id)',
+      before:
+        "CREATE TABLE currencies (id INTEGER PRIMARY KEY, code CHAR(3)); INSERT INTO currencies VALUES (1, 'CHF')",
+      rows: [
+        'UPDATE order_lines SET price = 10.25',
+        'UPDATE orders SET total = id * 10.25, currency_id = 1',
+        'ALTER TABLE orders DROP COLUMN currency',
+      ],
+    });
+    const { settled, config } = await ask();
+    expect(settled).to.deep.include({ name: 'currency', value: 'CHF', reason: 'the only one, in 10 orders' });
+    const { settings, totals } = await recordsBy(config);
+    expect(settings.orders.pending).to.equal("status = 'open' AND currency = 'CHF'");
+    expect(Object.keys(totals)).to.have.lengthOf(10);
   });
 
   it('for the currency where its column holds none, and keeps every order', async () => {
