@@ -24,6 +24,7 @@ type AuditEvent =
   | 'parked'
   | 'adopted'
   | 'in_doubt'
+  | 'left_pending'
   | 'operator'
   | 'pause'
   | 'resume'

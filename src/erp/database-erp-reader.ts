@@ -1,6 +1,7 @@
 import type { Entity } from '../model/record.js';
 import {
   eligibleConditions,
+  hasLeftUnsaid,
   isCancelled,
   isReferenced,
   pendingConditions,
@@ -22,6 +23,7 @@ import {
   type SourceEnd,
 } from './erp-reader.js';
 import { countFunnel, standingOf } from './funnel.js';
+import { quote } from './mapping/map-field.js';
 import { type EntityPlan, type MappingPlan, planMapping } from './mapping/mapping-plan.js';
 import { mapCustomerPage, mapOrderPage } from './mapping/order-page.js';
 import {
@@ -117,7 +119,7 @@ export function databaseErpReader(database: ErpDatabase, settings: ErpSource): E
       }),
 
     presence: (entity, keys, asksExistence = false) =>
-      readOf<Presence>(entity, { existing: null, cancelled: new Set() }, async ({ snapshot }, planned) => {
+      readOf<Presence>(entity, { existing: null, cancelled: new Set() }, async ({ snapshot, plan }, planned) => {
         const asked = new Map<string, string[]>();
         for (const key of keys) {
           const parts = parseSourceKey(key, planned.key.length);
@@ -126,26 +128,39 @@ export function databaseErpReader(database: ErpDatabase, settings: ErpSource): E
         const parts = [...asked.values()];
         const look = async (target: KeyColumns, conditions: Sql[], doing: string) => {
           const rows = await readRowsByKey(snapshot, target, parts, { conditions, doing });
-          const found = new Set(rows.map((row) => formatSourceKey(keyOf(row, target.columns) ?? [])));
-          const same = new Set([...asked.keys()].filter((key) => found.has(key)));
+          const found = new Map(rows.map((row) => [formatSourceKey(keyOf(row, target.columns) ?? []), row]));
+          const same = new Map([...found].filter(([key]) => asked.has(key)));
           if (same.size === found.size) return same;
           // Under a collation a row may spell its key another way than it was asked for.
           const absent = [...asked].filter(([key]) => !same.has(key));
           const texts = absent.map(([, own]) => JSON.stringify(own));
           const equal = await findEqualKeys(snapshot, target, texts, doing);
           for (const [at, [key]] of absent.entries())
-            if (equal.get(texts[at] ?? '')?.some((text) => found.has(formatSourceKey(JSON.parse(text))))) same.add(key);
+            for (const text of equal.get(texts[at] ?? '') ?? []) {
+              const row = found.get(formatSourceKey(JSON.parse(text)));
+              if (row !== undefined) same.set(key, row);
+            }
           return same;
         };
         const { existence, source, key: columns, followsDeleted, cancelled } = planned;
         const doingExistence = `look which records exist (${existence.source.path})`;
-        const existing = followsDeleted || asksExistence ? await look(existence, [], doingExistence) : null;
+        const existing =
+          followsDeleted || asksExistence ? new Set((await look(existence, [], doingExistence)).keys()) : null;
         // A key that can't be asked for is not known to be absent.
         for (const key of keys) if (!asked.has(key)) existing?.add(key);
-        if (cancelled === null) return { existing, cancelled: new Set() };
+        const left = entity === 'order' ? hasLeftUnsaid(snapshot, plan.orders) : null;
+        const mark = plan.orders.completed?.column.name ?? '';
+        const unsaid = left && (await look({ source, columns }, left, `look for orders that left ${source.path}`));
+        const said = unsaid && {
+          left: new Map(
+            [...unsaid].map(([key, row]) => [key, `${mark} is ${row[mark] ? quote(row[mark] ?? '') : 'empty'}`]),
+          ),
+        };
+        if (cancelled === null) return { existing, cancelled: new Set(), ...said };
         const conditions = [isCancelled(snapshot, planned)];
         const doing = `look for cancelled records (${source.path})`;
-        return { existing, cancelled: await look({ source, columns }, conditions, doing) };
+        const marked = await look({ source, columns }, conditions, doing);
+        return { existing, cancelled: new Set(marked.keys()), ...said };
       }),
 
     equalKeys: (entity, keys) =>

@@ -1,6 +1,6 @@
 import type { ErpColumn, ErpSnapshot } from './erp-database.js';
 import { ErpError, type RowFilter } from './erp-reader.js';
-import type { EntityPlan, MappingPlan } from './mapping/mapping-plan.js';
+import type { EntityPlan, MappingPlan, Mark, OrderPlan } from './mapping/mapping-plan.js';
 import { columnSql, conditionIn, fromQuery, highestValue, keyValues, type QuerySource } from './query-source.js';
 import { isShortened, parseSourceKey } from './source-key.js';
 import { allOf, joinSql, rawSql, type Sql, sql } from './sql.js';
@@ -69,9 +69,20 @@ export function section({ source }: Pick<EntityPlan, 'source'>): string {
 
 /** Never true where the mapping names no mark. */
 export function isCancelled(snapshot: ErpSnapshot, { cancelled }: EntityPlan): Sql {
-  if (cancelled === null) return NEVER;
-  const kind = cancelled.column.kind === 'number' ? 'number' : 'text';
-  return sql`(${columnSql(snapshot, cancelled.column)} IN (${joinSql(cancelled.values.map((text) => ({ text, kind })))}))`;
+  return cancelled === null ? NEVER : isMarked(snapshot, cancelled);
+}
+
+function isMarked(snapshot: ErpSnapshot, { column, values }: Mark): Sql {
+  const kind = column.kind === 'number' ? 'number' : 'text';
+  return sql`(${columnSql(snapshot, column)} IN (${joinSql(values.map((text) => ({ text, kind })))}))`;
+}
+
+/** Orders that are neither pending nor cancelled nor completed; null where the mapping does not tell those apart. */
+export function hasLeftUnsaid(snapshot: ErpSnapshot, { pending, cancelled, completed }: OrderPlan): Sql[] | null {
+  if (pending === null || completed === null) return null;
+  const marks = [completed, ...(cancelled === null ? [] : [cancelled])].map((mark) => isMarked(snapshot, mark));
+  // What is unknown to SQL, because a column is NULL, is neither pending nor a mark.
+  return [conditionIn(pending), ...marks].map((condition) => sql`CASE WHEN ${condition} THEN 1 ELSE 0 END = 0`);
 }
 
 /** Customers that an eligible order names. */

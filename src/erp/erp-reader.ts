@@ -83,6 +83,8 @@ export interface RowFilter {
 export interface Presence {
   existing: Set<string> | null;
   cancelled: Set<string>;
+  /** Orders that are not pending, though nothing says that they are cancelled or completed, and what their row says; absent: not asked. */
+  left?: Map<string, string>;
 }
 
 /** How many rows a query yields, and how many are left after each condition of the settings. */

@@ -36,6 +36,16 @@ export function describeStory(story: RecordStory, context: StoryContext): StoryI
       `Its lines are not all there yet (seen since ${time(story.unsettled.firstSeenAt)}): ${story.unsettled.reason}.`,
     );
 
+  if (story.left) {
+    words.why.push(
+      `It is not pending in the ERP any more (seen since ${time(story.left.sinceAt)}): ${story.left.reason}, which neither orders.cancelled nor orders.completed names. Nothing was sent.`,
+    );
+    words.todo.push({
+      text: 'Correct orders.pending, or name the value in orders.completed or orders.cancelled, and sweep.',
+      command: 'waybill sync capture',
+    });
+  }
+
   if (story.adoption) words.why.push(adoptionInWords(story.adoption, context));
   if (!message) {
     words.where = story.adoption

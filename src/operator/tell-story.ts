@@ -84,6 +84,8 @@ export interface RecordStory {
   customer: StoryCustomer | null;
   /** Set while the order waits for its lines. */
   unsettled: { firstSeenAt: number; reason: string } | null;
+  /** Set while the order is not pending any more, and nothing says why. */
+  left: { sinceAt: number; reason: string } | null;
 }
 
 /** A record that was retried for weeks has thousands. */
@@ -98,6 +100,8 @@ export async function tellStory(tx: Tx, entity: Entity, sourceKey: string): Prom
     entity === 'order'
       ? await tx.rows('SELECT first_seen_at, reason FROM unsettled WHERE source_key=?', [sourceKey])
       : [];
+  const [left = null] =
+    entity === 'order' ? await tx.rows('SELECT since_at, reason FROM left_order WHERE source_key=?', [sourceKey]) : [];
   return {
     entity,
     sourceKey,
@@ -115,6 +119,7 @@ export async function tellStory(tx: Tx, entity: Entity, sourceKey: string): Prom
             newest: (await messagesOf(tx, 'customer', customerKey, 1))[0] ?? null,
           },
     unsettled,
+    left,
   };
 }
 

@@ -67,6 +67,7 @@ const tables = [
   'audit_log',
   'capture_cursor',
   'unsettled',
+  'left_order',
   'lease',
   'lane_pause',
   'wake_up',

@@ -113,6 +113,8 @@ export function checkOrders(given: Given, report: Report): void {
   if (orders.fields?.items !== undefined)
     report('orders.fields.items', 'can not be mapped', { hint: 'map the lines in orders.lines.fields' });
   checkCancelled('orders', orders, report);
+  if (orders.completed !== undefined && orders.pending === undefined)
+    report('orders.completed', 'has no effect without orders.pending, which an order leaves', { hint: 'leave it out' });
   if (customers.send === 'none') {
     const why = 'customers.send is none, so that no customer supplies its code';
     requireField('orders.fields', orders.fields, 'customer_code', why, report);

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { fieldMappings, rowSettings } from './record-mapping.js';
+import { fieldMappings, markValues, rowSettings } from './record-mapping.js';
 import { columns, decimal, flag, group, query, text, whole } from './value-types.js';
 
 const factor = whole(1, 1_000_000_000);
@@ -104,6 +104,15 @@ export const ordersSettings = group('Which orders are sent, and how a row become
     .optional()
     .describe('Where the currency of an order stands. An order in one that `amounts` does not name is parked.'),
   ...rowSettings,
+  completed: z
+    .strictObject({
+      column: text.describe('Column of the query that tells.'),
+      values: markValues.describe('Values of that column that mean that nothing more happens to the order.'),
+    })
+    .optional()
+    .describe(
+      'What marks an order that may leave `pending`. If one that the service has leaves it in another way, and is not cancelled, Waybill says so. Absent: it says nothing.',
+    ),
   settleSeconds: decimal(0)
     .default(10)
     .describe(

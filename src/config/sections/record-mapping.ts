@@ -82,6 +82,12 @@ const removal = (when: string) =>
     .describe(when)
     .meta({ allowed: 'nothing, delete, or fields to set: {patch: {status: cancelled}}' });
 
+/** Values of a column that mean something. */
+export const markValues = z
+  .array(z.union([z.string(), z.number().int()]))
+  .min(1)
+  .meta({ allowed: 'a list of texts or whole numbers' });
+
 /** What customers and orders have in common: which rows count, and what follows when a row is gone. */
 export const rowSettings = {
   changedAt: text
@@ -93,11 +99,7 @@ export const rowSettings = {
   cancelled: z
     .strictObject({
       column: text.describe('Column of the query that tells.'),
-      values: z
-        .array(z.union([z.string(), z.number().int()]))
-        .min(1)
-        .describe('Values of that column that mean cancelled.')
-        .meta({ allowed: 'a list of texts or whole numbers' }),
+      values: markValues.describe('Values of that column that mean cancelled.'),
     })
     .optional()
     .describe('What marks a cancelled record, even one that `pending` leaves out. Absent: nothing does.'),

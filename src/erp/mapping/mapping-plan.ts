@@ -8,12 +8,18 @@ import { MappingPlanner } from './mapping-planner.js';
 import { currencyScales } from './money.js';
 import { tryConditions } from './try-conditions.js';
 
+/** Values of a column that mean something. */
+export interface Mark {
+  column: ErpColumn;
+  values: string[];
+}
+
 export interface EntityPlan {
   source: QuerySource;
   key: ErpColumn[];
   changedAt: ErpColumn | null;
   pending: string | null;
-  cancelled: { column: ErpColumn; values: string[] } | null;
+  cancelled: Mark | null;
   /** Where every existing record can be found by its key. */
   existence: KeyColumns;
   /** Whether anything follows when a record is gone. */
@@ -27,6 +33,8 @@ export interface OrderPlan extends EntityPlan {
   customerKey: ErpColumn[] | null;
   number: string | null;
   total: string | null;
+  /** What marks an order that may leave `pending`; null: nothing is said of those that do. */
+  completed: Mark | null;
   currency: OrderMapping['currency'];
   identity: ErpColumn[];
 }
@@ -123,6 +131,7 @@ async function planOrders(
   const number = planner.column('orders.number', source, orders.number);
   const total = planner.amount('orders.total', source, orders.total);
   const currency = planner.column('orders.currency.column', source, orders.currency?.column);
+  const completed = await planMark(planner, 'orders.completed', source, orders.completed);
   const identity = orders.identity?.map((name) => planner.column('orders.identity', source, name));
   return (
     base && {
@@ -131,6 +140,7 @@ async function planOrders(
       customerKey,
       number: number?.name ?? null,
       total: total?.name ?? null,
+      completed,
       currency: currency ? { column: currency.name, field: orders.currency?.field, scales } : undefined,
       identity: (identity ?? [number, startColumn]).filter((column) => column !== null),
       fields,
@@ -149,11 +159,6 @@ async function planEntity(
   const key = await planner.orderings(`${path}.key`, source, settings.key ?? []);
   const changedAt = await planner.ordering(`${path}.changedAt`, source, settings.changedAt);
   if (source !== null && pending !== undefined) await planner.checkCondition(`${path}.pending`, source, pending);
-  const column = await planner.ordering(`${path}.cancelled.column`, source, cancelled?.column);
-  const values = (cancelled?.values ?? []).map((value) => `${value}`);
-  for (const value of values)
-    if (column?.kind === 'number' && !/^-?\d+(\.\d+)?$/.test(value))
-      planner.fault(`${path}.cancelled.values`, `"${value}" is no number, but column "${column.name}" holds numbers`);
   const all = existence === undefined ? source : await planner.describe(`${path}.existence`, existence);
   const names = key.map(({ name }) => name);
   const columns = existence === undefined ? key : await planner.orderings(`${path}.existence`, all, names);
@@ -163,11 +168,25 @@ async function planEntity(
     key,
     changedAt,
     pending: pending ?? null,
-    cancelled: column && { column, values },
+    cancelled: await planMark(planner, `${path}.cancelled`, source, cancelled),
     existence: { source: all, columns },
     followsDeleted: onDeleted !== 'nothing',
     startFrom: null,
   };
+}
+
+async function planMark(
+  planner: MappingPlanner,
+  path: string,
+  source: QuerySource | null,
+  mark: OrdersSettings['completed'],
+): Promise<Mark | null> {
+  const column = await planner.ordering(`${path}.column`, source, mark?.column);
+  const values = (mark?.values ?? []).map((value) => `${value}`);
+  for (const value of values)
+    if (column?.kind === 'number' && !/^-?\d+(\.\d+)?$/.test(value))
+      planner.fault(`${path}.values`, `"${value}" is no number, but column "${column.name}" holds numbers`);
+  return column && { column, values };
 }
 
 async function planLines(planner: MappingPlanner, { key, lines }: OrdersSettings): Promise<LinePlan | null> {

@@ -17,6 +17,7 @@ import { holdReason } from './brake.js';
 import type { TouchedRecord } from './capture-page.js';
 import { decideRemoval, replacesRecord } from './decide-removal.js';
 import { acknowledgedRecords, type KnownRecord, knownRecords, knownSpellings } from './known-records.js';
+import { noteLeftOrders } from './left-orders.js';
 
 /** What delivery asks before a removal leaves: whether the record is back, and of which ERP. */
 export type ErpPresence = Pick<ErpReader, 'identity' | 'presence'>;
@@ -47,15 +48,19 @@ export async function sweepRemovals(
 ): Promise<void> {
   const { store } = context;
   const { cancelled, onDeleted } = settingsOf(context, pass.entity);
-  if (!cancelled && onDeleted === 'nothing') return;
+  const completed = pass.entity === 'order' ? context.settings.orders.completed : undefined;
+  const left = completed === undefined ? null : new Map<string, string>();
+  if (pass.entity === 'order' && pass.lease && left === null) await noteLeftOrders(context, pass.lease, null);
+  if (!cancelled && onDeleted === 'nothing' && left === null) return;
   const limit = pageSize(context);
   for (let afterKey = ''; ; ) {
     if ((await pass.stop()) !== null) return;
     const keys = await store.read('read what is bound', (tx) => boundKeys(tx, pass.entity, afterKey, limit));
     if (keys.length === 0) break;
     afterKey = keys.at(-1) as string;
-    await removePage(context, reader, pass, keys, sweep);
+    for (const [key, reason] of await removePage(context, reader, pass, keys, sweep)) left?.set(key, reason);
   }
+  if (left !== null && pass.lease) await noteLeftOrders(context, pass.lease, left);
   if (!cancelled) return;
   for (let afterId = 0; ; ) {
     if ((await pass.stop()) !== null) return;
@@ -93,16 +98,17 @@ type PlannedRemoval = { because: Removal } & (
   | { message: NewMessage; supersedes: number | null }
 );
 
+/** @returns orders that left `pending` and nothing says why, with what their rows say */
 async function removePage(
   context: JobContext,
   reader: ErpReader,
   pass: RemovalPass,
   keys: readonly string[],
   sweep: CountingSweep | null,
-): Promise<void> {
+): Promise<ReadonlyMap<string, string>> {
   const { entity, lease } = pass;
   const askedAt = context.nowMs();
-  const { existing, cancelled } = await reader.presence(entity, keys);
+  const { existing, cancelled, left = new Map() } = await reader.presence(entity, keys);
   const plan = async (tx: Tx) => {
     const missing = existing && new Set(keys.filter((key) => !existing.has(key)));
     const deletedAfterMs = context.settings.capture.deletedAfterMinutes * 60_000;
@@ -121,7 +127,8 @@ async function removePage(
   };
   if (lease === null) {
     const planned = await context.store.read('look for what was removed', plan);
-    return pass.report(planned.map((one) => asTouched(entity, one)));
+    pass.report(planned.map((one) => asTouched(entity, one)));
+    return left;
   }
   const written = await lease.write('write what was removed', async (tx) => {
     const planned = await plan(tx);
@@ -131,6 +138,7 @@ async function removePage(
   });
   if (written.length > 0) killPoint('after-removal-commit');
   pass.report(written.map((one) => asTouched(entity, one)));
+  return left;
 }
 
 function asTouched(entity: Entity, planned: PlannedRemoval): TouchedRecord {

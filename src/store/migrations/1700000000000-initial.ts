@@ -101,6 +101,10 @@ const tables = (id: string, longText: string): Record<string, string> => ({
     source_key VARCHAR(255) NOT NULL PRIMARY KEY, first_seen_at BIGINT NOT NULL, content_hash CHAR(64) NOT NULL,
     reason VARCHAR(1000) NOT NULL`,
 
+  // Orders that the service has, and that left orders.pending without a mark that says why.
+  left_order: `
+    source_key VARCHAR(255) NOT NULL PRIMARY KEY, since_at BIGINT NOT NULL, reason VARCHAR(255) NOT NULL`,
+
   lease: `
     name VARCHAR(32) NOT NULL PRIMARY KEY, epoch BIGINT NOT NULL, holder VARCHAR(255) NULL,
     expires_at BIGINT NOT NULL, released_at BIGINT NULL`,

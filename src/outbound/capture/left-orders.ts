@@ -1,0 +1,73 @@
+import { type AuditEntry, appendAudit } from '../../audit/audit-log.js';
+import type { JobContext } from '../../ops/job-context.js';
+import { endAlert, raiseAlert } from '../../store/alerts.js';
+import type { Lease } from '../../store/lease.js';
+import { insertRows, placeholders } from '../../store/rows.js';
+
+/** So many are kept one by one; of more, something took very many at once, and the alert says how many. */
+const kept = 1000;
+const named = 5;
+
+/**
+ * Puts on record which orders of the service left `orders.pending` while nothing marks them as cancelled or completed: a filter
+ * may have taken them by mistake. Nothing of them is sent, and a person is told. What a whole sweep does not find any more is over.
+ * @param left what the row of each says, as a whole sweep found it; null: the settings do not tell
+ */
+export async function noteLeftOrders(
+  { actor, log, nowMs, store }: JobContext,
+  lease: Lease,
+  left: ReadonlyMap<string, string> | null,
+): Promise<void> {
+  const known = await store.read('read which orders left', (tx) =>
+    tx.rows<{ sourceKey: string; reason: string }>('SELECT source_key, reason FROM left_order'),
+  );
+  if (known.length === 0 && !left?.size) return;
+  const found = new Map([...(left ?? [])].slice(0, kept));
+  const over = known
+    .filter(({ sourceKey, reason }) => found.get(sourceKey) !== reason)
+    .map(({ sourceKey }) => sourceKey);
+  const same = new Set(known.map(({ sourceKey }) => sourceKey).filter((key) => !over.includes(key)));
+  const fresh = [...found].filter(([key]) => !same.has(key));
+  const message = leftInWords(left ?? new Map());
+  const isNew = await lease.write('note which orders left', async (tx) => {
+    const at = nowMs();
+    if (over.length > 0) await tx.run(`DELETE FROM left_order WHERE source_key IN ${placeholders(over.length)}`, over);
+    await insertRows(
+      tx,
+      'left_order',
+      fresh.map(([key, reason]) => ({ source_key: key, since_at: at, reason })),
+    );
+    const entry = (sourceKey: string, outcome: string, reason?: string): AuditEntry => ({
+      event: 'left_pending',
+      outcome,
+      entity: 'order',
+      sourceKey,
+      actor,
+      ...(reason === undefined ? {} : { detail: { reason } }),
+    });
+    await appendAudit(
+      tx,
+      [
+        ...over.filter((key) => !found.has(key)).map((key) => entry(key, 'settled')),
+        ...fresh.map(([key, reason]) => entry(key, 'unexplained', reason)),
+      ],
+      at,
+    );
+    if (message !== null) return raiseAlert(tx, 'left.order', message, at, { orders: left?.size ?? 0 });
+    await endAlert(tx, 'left.order', at);
+    return false;
+  });
+  if (isNew && message !== null) log.warn(message);
+}
+
+/** Pure. Null where there is nothing to say. */
+export function leftInWords(left: ReadonlyMap<string, string>): string | null {
+  if (left.size === 0) return null;
+  const some = [...left].slice(0, named).map(([key, reason]) => `${key} (${reason})`);
+  const more = left.size > named ? `, and ${left.size - named} more` : '';
+  const what = left.size === 1 ? '1 order that the service has is' : `${left.size} orders that the service has are`;
+  return (
+    `${what} not pending any more, and nothing says that it was cancelled or completed: ${some.join(', ')}${more}. ` +
+    'Nothing was sent. Correct orders.pending, or name the value in orders.completed or orders.cancelled.'
+  );
+}
