@@ -45,7 +45,10 @@ export async function renameRecords(tx: Tx, entity: Entity, renames: ReadonlyMap
 /** Makes capture, and what is written back, begin anew: marks, cursors and rows of other keys mean nothing any more. */
 export async function restartCapture(tx: Tx, entity: Entity): Promise<void> {
   await tx.run('DELETE FROM capture_cursor WHERE name=?', [entity]);
-  if (entity === 'order') for (const table of ['unsettled', 'left_order']) await tx.run(`DELETE FROM ${table}`);
+  if (entity === 'order') {
+    await tx.run('DELETE FROM unsettled');
+    await tx.run('DELETE FROM left_order');
+  }
   await tx.run('DELETE FROM write_back_row WHERE kind=?', [`${entity}s`]);
 }
 
