@@ -103,11 +103,8 @@ export interface InspectionStatements {
   /** Tables, in `table_name`, of which the account may not see every row; null where there is no such thing. */
   hiddenTables: Sql | null;
   explain: {
-    /** Makes the planner take every index that it can, however small the table; and back. */
-    begin: Sql | null;
-    end: Sql | null;
     of(statement: Sql): Sql;
-    /** The tables, or their aliases, that are read whole because no index serves. */
+    /** The tables, or their aliases, that are read whole. */
     scans(plan: readonly ErpRow[]): string[];
   };
 }

@@ -14,8 +14,6 @@ export const mysqlInspection: InspectionStatements = {
   writeRights: (rows) => rows.flatMap(writingIn),
   hiddenTables: null,
   explain: {
-    begin: null,
-    end: null,
     of: (statement) => sql`EXPLAIN ${statement}`,
     // A materialised step of the query is called <derived2>.
     scans: (plan) =>

@@ -22,8 +22,6 @@ export const postgresInspection: InspectionStatements = {
     WHERE pg_catalog.has_table_privilege(c.oid, 'SELECT') AND pg_catalog.row_security_active(c.oid)
     ORDER BY 1 LIMIT ${maxTables}`),
   explain: {
-    begin: rawSql('SET LOCAL enable_seqscan = off'),
-    end: rawSql('SET LOCAL enable_seqscan = on'),
     of: (statement) => sql`EXPLAIN (FORMAT JSON) ${statement}`,
     scans: (plan) => scansIn(JSON.parse(planText(plan))),
   },
@@ -36,22 +34,14 @@ function planText([row]: readonly ErpRow[]): string {
 interface PlanNode {
   'Node Type'?: string;
   'Relation Name'?: string;
-  'Index Cond'?: string;
   Plan?: PlanNode;
   Plans?: PlanNode[];
 }
 
-/** Node by node. With sequential scans switched off, an index that is read from end to end is one as well. */
-function scansIn(node: PlanNode | PlanNode[] | undefined): string[] {
-  if (node === undefined) return [];
+/** Node by node. */
+function scansIn(node: PlanNode | PlanNode[]): string[] {
   if (Array.isArray(node)) return node.flatMap(scansIn);
-  const { 'Node Type': type = '', 'Relation Name': table, Plan, Plans = [] } = node;
-  const indexes = type === 'Bitmap Heap Scan' ? Plans : /^Index (Only )?Scan$/.test(type) ? [node] : [];
-  const isWhole = type === 'Seq Scan' || (indexes.length > 0 && indexes.every(readsEveryRow));
-  return [...(isWhole && table !== undefined ? [table] : []), ...scansIn(Plan), ...scansIn(Plans)];
-}
-
-/** Keys are never NULL, so that asking for that leaves nothing out. */
-function readsEveryRow({ 'Index Cond': condition = '', Plans = [] }: PlanNode): boolean {
-  return condition.replace(/\(*"?\w+"? IS NOT NULL\)*( AND )?/g, '') === '' && Plans.every(readsEveryRow);
+  const { 'Node Type': type, 'Relation Name': table, Plan, Plans = [] } = node;
+  const own = type === 'Seq Scan' && table !== undefined ? [table] : [];
+  return [...own, ...(Plan ? scansIn(Plan) : []), ...scansIn(Plans)];
 }

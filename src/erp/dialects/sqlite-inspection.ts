@@ -8,8 +8,6 @@ export const sqliteInspection: InspectionStatements = {
   writeRights: () => [],
   hiddenTables: null,
   explain: {
-    begin: null,
-    end: null,
     of: (statement) => sql`EXPLAIN QUERY PLAN ${statement}`,
     // `SCAN o USING INDEX …` follows the index in its order; a name in brackets is a step of the query.
     scans: (plan) =>

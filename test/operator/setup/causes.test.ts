@@ -33,6 +33,12 @@ describe('the causes that keep records back', () => {
     ]);
   });
 
+  it('are fifty at most, and the rest is counted', () => {
+    const causes = new Causes();
+    for (let at = 0; at < 60; at++) causes.add(order('x'), [`column_${'abcdefghij'[at % 10]}${at} is empty`]);
+    expect([causes.list().length, causes.others]).to.deep.equal([50, 10]);
+  });
+
   it('are bounded whatever the texts are, and no record is lost', () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(fc.string(), fc.string({ unit: 'binary' })), { maxLength: 200 }), (records) => {

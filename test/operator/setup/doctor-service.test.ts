@@ -35,6 +35,14 @@ onBothLabs('the doctor’s question to the service', (kit) => {
     expect(lab.sandbox.counts().requests).to.equal(1);
   });
 
+  it('is asked once, also where another try might pass', async () => {
+    const lab = await kit.start();
+    lab.sandbox.setFaults([{ kind: 'status', status: 500, times: 1 }]);
+    const [found] = await askService(lab.context, lab.client);
+    expect(found?.severity).to.equal('error');
+    expect(lab.sandbox.counts().requests).to.equal(1);
+  });
+
   it('is not sent behind a pause, or beside a daemon, or where no harmless one is known', async () => {
     const lab = await kit.start();
     await lab.pull();

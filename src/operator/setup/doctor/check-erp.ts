@@ -212,11 +212,8 @@ async function checkPlans(database: ErpDatabase, settings: Settings, tables: rea
 }
 
 async function scansOf({ dialect, query }: ErpSnapshot, statement: Sql, doing: string): Promise<string[]> {
-  const { begin, end, of, scans } = dialect.inspection.explain;
-  const explaining = `explain how to ${doing}`;
-  if (begin) await query(begin, explaining);
-  const { rows } = await query(of(statement), explaining);
-  if (end) await query(end, explaining);
+  const { of, scans } = dialect.inspection.explain;
+  const { rows } = await query(of(statement), `explain how to ${doing}`);
   return [...new Set(scans(rows))];
 }
 
