@@ -62,6 +62,7 @@ echo "npm $* is not for this test" >&2; exit 99`,
     const origin = dir.file('origin.git');
     execFileSync('git', ['init', '--quiet', '--initial-branch=main', origin]);
     cpSync(join(projectRoot, 'config'), join(origin, 'config'), { recursive: true });
+    cpSync(join(projectRoot, '.gitignore'), join(origin, '.gitignore'));
     const git = ['-C', origin, '-c', 'user.name=x', '-c', 'user.email=x@example.com'];
     execFileSync('git', [...git, 'add', '--all']);
     execFileSync('git', [...git, 'commit', '--quiet', '-m', 'one']);
@@ -109,6 +110,8 @@ echo "npm $* is not for this test" >&2; exit 99`,
       .and.match(/Delivered 5 orders and 2 customers/);
     expect(said.at(-1)).to.match(/^Order CO2601-0001 \(key 1 in the ERP\)[\s\S]*At the service, acknowledged as/m);
     expect(statSync(dir.file('waybill/config/local.yaml')).mode & 0o777).to.equal(0o600);
+    const untracked = execFileSync('git', ['-C', dir.file('waybill'), 'status', '--porcelain'], { encoding: 'utf8' });
+    expect(untracked, 'what git would add').not.to.match(/password|token|local/);
     const ledger = (await (await fetch(`http://127.0.0.1:${sandboxPort}/_ledger`)).json()) as {
       orders: { total: number }[];
     };

@@ -9,8 +9,14 @@ import { type OrderRecord, orderTotal } from '../../../src/model/record.js';
 import { capturingOutput, type Printed } from '../../cli/installation.js';
 
 /** Runs `waybill init --yes` into a folder, without a terminal. */
-export function init(configDir: string, ...flags: readonly string[]): Promise<Printed> {
-  return capturingOutput(() => run(['node', 'waybill', 'init', '--config', configDir, '--yes', ...flags]));
+export async function init(configDir: string, ...flags: readonly string[]): Promise<Printed> {
+  const printed = await capturingOutput(() =>
+    run(['node', 'waybill', 'init', '--config', configDir, '--yes', ...flags]),
+  );
+  const file = flags[flags.indexOf('--password-file') + 1];
+  if (flags.includes('--password-file'))
+    expect(JSON.stringify(printed)).not.to.contain(readFileSync(file ?? '', 'utf8'));
+  return printed;
 }
 
 /** As `init`, with `--json`. */

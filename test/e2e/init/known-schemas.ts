@@ -3,7 +3,7 @@
 /** Dolibarr 22 on MariaDB: free text lines, drafts, a foreign currency with amounts of its own, a prefix of the installation. */
 export const dolibarr = [
   'CREATE TABLE llx_const (rowid INT PRIMARY KEY, name VARCHAR(180) NOT NULL, entity INT NOT NULL DEFAULT 1, value TEXT NOT NULL)',
-  "INSERT INTO llx_const VALUES (1, 'MAIN_MONNAIE', 1, 'EUR')",
+  "INSERT INTO llx_const VALUES (1, 'MAIN_MONNAIE', 1, 'EUR'), (2, 'MAIN_MONNAIE', 7, 'USD')",
   'CREATE TABLE llx_c_country (rowid INT PRIMARY KEY, code VARCHAR(2) NOT NULL UNIQUE, label VARCHAR(128) NOT NULL)',
   "INSERT INTO llx_c_country VALUES (1, 'FR', 'France'), (5, 'DE', 'Germany')",
   `CREATE TABLE llx_societe (rowid INT AUTO_INCREMENT PRIMARY KEY, nom VARCHAR(128), entity INT NOT NULL DEFAULT 1, statut TINYINT DEFAULT 0,
@@ -32,8 +32,9 @@ export const dolibarr = [
     (5, 'CO1107-0006', 1, 1, '2026-02-04 10:00:00', 100, 'USD', 1.1, 110), (6, 'CO0501-0001', 1, 1, '2020-01-01 10:00:00', 5, 'EUR', 1, 5)`,
   `INSERT INTO llx_commandedet (fk_commande, fk_product, description, qty, subprice, remise_percent, total_ht, rang, multicurrency_total_ht) VALUES
     (1, 1, '', 3, 33.5, 7, 93.47, 1, 93.47), (1, NULL, 'A free line', 2, 0.01, 0, 0.02, 2, 0.02), (1, NULL, 'A heading', 0, 0, 0, 0, 3, 0),
-    (2, 2, '', 5, 2.5, 0, 12.5, 1, 0), (3, 1, '', 1, 5, 0, 5, 1, 5), (4, 1, '', 1, 5, 0, 5, 1, 5), (5, 1, '', 2, 50, 0, 100, 1, 110),
+    (2, 2, '', 5, 2.5, 0, 12.5, 1, 0), (2, NULL, 'A subtotal of a module', 99, 0, 0, 0, 2, 0), (3, 1, '', 1, 5, 0, 5, 1, 5), (4, 1, '', 1, 5, 0, 5, 1, 5), (5, 1, '', 2, 50, 0, 100, 1, 110),
     (6, 1, '', 1, 5, 0, 5, 1, 5)`,
+  "UPDATE llx_commandedet SET product_type = 9 WHERE description = 'A subtotal of a module'",
 ];
 
 /** ERPNext 15 on MariaDB: the name is the key, two companies, net amounts after a discount of the order. */

@@ -257,6 +257,11 @@ describe('what waybill init asks instead of guessing', function () {
     });
   });
 
+  it('where the ERP is', async () => {
+    const { code, open } = await initJson(dir.file('nowhere'));
+    expect([code, ...open.map(({ name }: { name: string }) => name)]).to.deep.equal([2, 'type', 'database', 'user']);
+  });
+
   it('for the tables, where orders with lines and customers are not to be found', async () => {
     const erp = openSqlite(dir.file('other.sqlite'));
     erp.exec('CREATE TABLE notes (id INTEGER PRIMARY KEY, body TEXT)');

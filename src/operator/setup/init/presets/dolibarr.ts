@@ -13,11 +13,18 @@ export const dolibarr: Preset = {
     commandedet: ['rowid', 'fk_commande', 'fk_product', 'qty', 'total_ht', 'rang'],
     societe: ['rowid', 'nom', 'code_client', 'fk_pays'],
     product: ['rowid', 'ref'],
-    const: ['name', 'value'],
+    const: ['name', 'value', 'entity'],
   },
   draft({ sql, has, only }) {
     const isMulti = has('commande', 'multicurrency_code');
-    const own = `(SELECT MAX(value) FROM ${sql('const')} WHERE name = 'MAIN_MONNAIE')`;
+    const own = ['o.entity', '0']
+      .map(
+        (entity) =>
+          `(SELECT MAX(k.value) FROM ${sql('const')} k WHERE k.name = 'MAIN_MONNAIE' AND k.entity = ${entity})`,
+      )
+      .join(', ');
+    // Modules keep subtotals and titles as lines of this type.
+    const special = has('commandedet', 'product_type') ? '\nWHERE COALESCE(l.product_type, 0) <> 9' : '';
     const amount = (table: string) =>
       isMulti && has(table === 'o' ? 'commande' : 'commandedet', 'multicurrency_total_ht')
         ? `CASE WHEN COALESCE(o.multicurrency_tx, 1) IN (0, 1) THEN ${table}.total_ht ELSE ${table}.multicurrency_total_ht END`
@@ -47,7 +54,7 @@ LEFT JOIN ${sql(country)} c ON c.rowid = s.fk_pays`,
       },
       orders: {
         query: `SELECT o.rowid, o.ref, o.ref_client, o.fk_soc, o.fk_statut, o.entity, o.date_commande, o.date_creation, o.tms,
-  ${isMulti ? `COALESCE(NULLIF(o.multicurrency_code, ''), ${own})` : own} AS currency,
+  COALESCE(${isMulti ? "NULLIF(o.multicurrency_code, ''), " : ''}${own}) AS currency,
   ${exact(amount('o'))} AS total_ht
 FROM ${sql('commande')} o`,
         key: ['rowid'],
@@ -69,7 +76,7 @@ FROM ${sql('commande')} o`,
   ${exact(amount('l'))} AS amount
 FROM ${sql('commandedet')} l
 JOIN ${sql('commande')} o ON o.rowid = l.fk_commande
-LEFT JOIN ${sql('product')} p ON p.rowid = l.fk_product`,
+LEFT JOIN ${sql('product')} p ON p.rowid = l.fk_product${special}`,
         orderKey: ['fk_commande'],
         sortBy: ['rang', 'rowid'],
         fields: { sku: 'sku', qty: 'qty' },
