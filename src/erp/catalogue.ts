@@ -1,5 +1,5 @@
 import type { CatalogueStatements, ErpDialect, ErpRow, ErpSnapshot, TableName } from './erp-database.js';
-import { joinSql, rawSql, type Sql, sql } from './sql.js';
+import { rawSql, type Sql, sql } from './sql.js';
 
 /** number, text, date and time as in a row; other: what no record can be made of, such as bytes or JSON. */
 export type CatalogueKind = 'number' | 'text' | 'date' | 'time' | 'boolean' | 'other';
@@ -145,23 +145,6 @@ export async function countRows(snapshot: ErpSnapshot, table: CatalogueTable, li
     `count the rows of ${nameOf(table)}`,
   );
   return Number(rows[0]?.n ?? 0);
-}
-
-/** A few rows; longer texts are cut. Of a table with an index, its newest rows by that. */
-export async function sampleRows(
-  snapshot: ErpSnapshot,
-  table: CatalogueTable,
-  { columns, limit = 50 }: { columns: readonly string[]; limit?: number },
-): Promise<ErpRow[]> {
-  if (columns.length === 0) return [];
-  const { dialect } = snapshot;
-  const names = joinSql(columns.map((name) => rawSql(dialect.quoteIdentifier(name))));
-  const order = table.primaryKey.map((name) => rawSql(`${dialect.quoteIdentifier(name)} DESC`));
-  const by = order.length === 0 ? rawSql('') : sql` ORDER BY ${joinSql(order)}`;
-  const statement = sql`SELECT ${names} FROM ${rawSql(tableSql(dialect, table))}${by} LIMIT ${number(limit)}`;
-  const { rows } = await snapshot.query(statement, `look at rows of ${nameOf(table)}`);
-  const short = (text: string | null | undefined) => text?.slice(0, LONGEST_SAMPLE) ?? null;
-  return rows.map((row) => Object.fromEntries(columns.map((name) => [name, short(row[name])])));
 }
 
 export interface ValueCount {
