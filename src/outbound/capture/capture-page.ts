@@ -218,7 +218,8 @@ async function planCustomers(
 ): Promise<Plan[]> {
   const wanted = new Set(orders.map((plan) => plan.message.customerKey));
   const all = work.room === Number.POSITIVE_INFINITY;
-  const customers = work.page.customers.filter(({ sourceKey }) => all || wanted.has(sourceKey));
+  const comesAlong = ({ sourceKey }: ReadRow) => all || wanted.has(sourceKey);
+  const customers = judged ? work.page.customers : work.page.customers.filter(comesAlong);
   const keys = customers.map((row) => row.sourceKey);
   const known = await knownRecords(tx, 'customer', keys, work.lease !== null);
   return customers.flatMap((row) => {
@@ -226,7 +227,8 @@ async function planCustomers(
     const plan = planRow(context, { ...work, force: false }, row, record, null, nowMs);
     judged?.customers.push(judgement(row, plan, record));
     // Unchanged customers beside the orders that the page was read for are no news, nor are those of an earlier page.
-    return plan === 'unchanged' || 'reason' in plan || work.shownCustomers.has(row.sourceKey) ? [] : [plan];
+    const isNews = plan !== 'unchanged' && !('reason' in plan) && !work.shownCustomers.has(row.sourceKey);
+    return isNews && comesAlong(row) ? [plan] : [];
   });
 }
 

@@ -138,6 +138,7 @@ function previewTests(kit: LabKit): void {
     const { orders, shown } = await preview({ ...lab, reader: { ...lab.reader, sweep } }, { limit: 3 });
     // The pass ends before the second page is looked at.
     expect(pages).to.be.at.most(2);
+    expect(shown.map(({ customer }) => customer?.outcome)).to.deep.equal(Array(3).fill('unchanged'));
     expect(orders).to.include({ read: 3, unchanged: 3 });
     expect(shown).to.have.length(3);
     expect((await preview(lab, { shown: 1 })).shown).to.have.length(1);
