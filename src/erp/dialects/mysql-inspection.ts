@@ -21,9 +21,10 @@ export const mysqlInspection: InspectionStatements = {
   },
 };
 
-/** `GRANT SELECT, UPDATE (a, b) ON \`erp\`.* TO …`. A role comes without ON, and its rights come as lines of their own. */
+/** `GRANT SELECT, UPDATE (a, b) ON erp.* TO …`, with names in backticks. A role comes without ON; its rights have lines of their own. */
 function writingIn(row: ErpRow): string[] {
-  const [, rights = '', on = ''] = /^GRANT (.+) ON (\S+) TO /s.exec(Object.values(row)[0] ?? '') ?? [];
+  const [, rights = '', on = ''] =
+    /^GRANT (.+?) ON ((?:`[^`]+`|\*)\.(?:`[^`]+`|\*)) TO /s.exec(Object.values(row)[0] ?? '') ?? [];
   const names = rights.replace(/\([^)]*\)/g, '').split(',');
   const writing = names.map((name) => name.trim()).filter((name) => WRITING.test(name));
   return writing.length === 0 ? [] : [`${writing.join(', ')} on ${on.replaceAll('`', '')}`];

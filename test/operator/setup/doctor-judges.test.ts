@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import type { CatalogueTable } from '../../../src/erp/catalogue.js';
+import { mysqlInspection } from '../../../src/erp/dialects/mysql-inspection.js';
 import { judgeDisk, judgeMode, judgeUnit } from '../../../src/operator/setup/doctor/check-machine.js';
 import { judgeAnswer, judgeCertificate, judgeNoConnection } from '../../../src/operator/setup/doctor/check-service.js';
 import type { Finding } from '../../../src/operator/setup/doctor/finding.js';
@@ -47,6 +48,24 @@ describe('what the doctor makes of facts', () => {
     expect(judgeRights(['UPDATE on erp.orders'], ['CREATE USER …']).todo).to.deep.equal(['CREATE USER …']);
     expect(judgeHiddenTables([], 'u')).to.deep.equal([]);
     expect(judgeHiddenTables(['public.orders'], '"u"')[0]?.todo[0]).to.equal('ALTER ROLE "u" BYPASSRLS;');
+  });
+
+  it('rights to write are read from what MySQL and MariaDB show of an account', () => {
+    const rights = (...grants: string[]) =>
+      mysqlInspection.writeRights(grants.map((grant) => ({ 'Grants for u@%': grant })));
+    expect(
+      rights(
+        "GRANT USAGE ON *.* TO `u`@`%` IDENTIFIED BY PASSWORD '*0'",
+        'GRANT SELECT, SHOW VIEW ON `erp`.* TO `u`@`%`',
+      ),
+    ).to.deep.equal([]);
+    expect(
+      rights(
+        'GRANT ALL PRIVILEGES ON *.* TO `root`@`localhost` WITH GRANT OPTION',
+        'GRANT SELECT, INSERT, UPDATE (`mark`, `note`) ON `my db`.`tabSales Order` TO `u`@`%`',
+        'GRANT `writers` TO `u`@`%`',
+      ),
+    ).to.deep.equal(['ALL PRIVILEGES on *.*', 'INSERT, UPDATE on my db.tabSales Order']);
   });
 
   it('what no changed-at shows is found by a sweep, and how late is said', () => {
