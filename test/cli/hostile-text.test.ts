@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import type { Command } from 'commander';
@@ -21,6 +21,14 @@ const forged = /^What you can do:.*forged/m;
 
 /** Every command with what makes it say what it knows of the hostile records. */
 const calls: Record<string, readonly string[][]> = {
+  init: [
+    ['--type', 'sqlite', '--file', 'ERP', '--time-zone', 'UTC', '--start-from', 'all', '--yes'],
+    ['--type', 'sqlite', '--file', 'ERP', '--time-zone', hostile, '--yes'],
+    ['--type', 'sqlite', '--file', 'ERP', '--orders-table', hostile, '--yes'],
+    ['--type', 'sqlite', '--file', hostile, '--yes'],
+  ],
+  preview: [[], ['--all'], ['--key', hostile], ['--key', `${hostile}?`]],
+  doctor: [[]],
   sync: [['capture', '--dry-run'], ['capture', '--dry-run', '--key', hostile], ['capture'], ['pull', '--dry-run']],
   resync: [
     ['orders', '--plan'],
@@ -149,10 +157,15 @@ describe('text from outside, on every command', () => {
         await fill(installation);
         const list = join(installation.configDir, 'list.csv');
         writeFileSync(list, `key;id\n"${hostile}";"id-1"\n"${hostile}";"id-2"\n"4711";"${hostile}"\n`);
-        const files: Record<string, string> = { LIST: list, FILE: join(installation.configDir, hostile) };
+        const files: Record<string, string> = {
+          LIST: list,
+          FILE: join(installation.configDir, hostile),
+          ERP: hostileErp(join(installation.configDir, 'unknown.sqlite')),
+        };
         const isJson = !['pause', 'resume', 'migrate', 'daemon'].includes(name);
         for (const line of lines)
           for (const more of isJson && line[0] !== '--csv' ? [[], ['--json']] : [[]]) {
+            if (name === 'init') rmSync(join(installation.configDir, 'local.yaml'), { force: true });
             const argv = [...name.split(' '), ...line.map((part) => files[part] ?? part), ...more];
             const { stdout, stderr } = await installation.waybill(...argv);
             const said = `${argv.join(' ')}\n${stdout}\n${stderr}`;
@@ -163,6 +176,28 @@ describe('text from outside, on every command', () => {
       });
   });
 });
+
+/** An ERP of an unknown schema, whose columns, states and currencies are hostile as well. */
+function hostileErp(file: string): string {
+  const database = openSqlite(file);
+  const quoted = `"${hostile}"`;
+  database.exec(`
+    CREATE TABLE customer (id INTEGER PRIMARY KEY, code TEXT, name TEXT, ${quoted} TEXT);
+    CREATE TABLE sales_order (id INTEGER PRIMARY KEY, order_no TEXT, customer_id INTEGER REFERENCES customer (id), status TEXT,
+      currency TEXT, total TEXT, created_at TEXT, updated_at TEXT);
+    CREATE TABLE sales_order_line (id INTEGER PRIMARY KEY, order_id INTEGER REFERENCES sales_order (id), sku TEXT, qty INTEGER, price TEXT);`);
+  const add = (table: string, ...values: (string | number)[]) =>
+    database.prepare(`INSERT INTO ${table} VALUES (${values.map(() => '?').join()})`).run(...values);
+  add('customer', 1, hostile, hostile, hostile);
+  const at = '2026-11-02 08:00:00';
+  for (let id = 1; id <= 6; id++) {
+    const state = id % 2 === 0 ? hostile : `${hostile}2`;
+    add('sales_order', id, `${hostile}${id}`, 1, state, id < 6 ? 'EUR' : hostile, '12.50', at, at);
+    add('sales_order_line', id, id, hostile, 1, '12.50');
+  }
+  database.close();
+  return file;
+}
 
 /** An ERP and a store whose every text is hostile. */
 async function fill({ app, configDir, capture, deliver }: Installation): Promise<void> {
