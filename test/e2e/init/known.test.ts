@@ -24,11 +24,18 @@ describe('waybill init --yes', function () {
       flags.push('--type', 'mysql', '--port', `${port}`, '--database', name, '--user', user);
       flags.push('--password-file', dir.file('password'), '--time-zone', 'Europe/Paris', '--start-from', '2026-01-01');
     });
-    return { dir, flags, config: () => dir.file('config') };
+    /** Takes every right from the account, and gives it those that `init` printed. */
+    const grantOnly = async (grants: readonly string[]) => {
+      const account = `'${database().user}'@'127.0.0.1'`;
+      await database().query(`REVOKE ALL PRIVILEGES, GRANT OPTION FROM ${account}`);
+      for (const grant of grants.filter((one) => one.startsWith('GRANT')))
+        await database().query(grant.replace(/'[^']*'@'%'/, account));
+    };
+    return { dir, flags, config: () => dir.file('config'), grantOnly };
   };
 
   describe('on Dolibarr', () => {
-    const { dir, flags, config } = onMariaDb(dolibarr);
+    const { dir, flags, config, grantOnly } = onMariaDb(dolibarr);
 
     it('sends what is validated, by its exact net amounts, and asks which currency', async () => {
       const asked = await initJson(config(), ...flags);
@@ -65,8 +72,9 @@ describe('waybill init --yes', function () {
       });
     });
 
-    it('takes the amounts in their own currency where that is meant', async () => {
-      await initJson(dir.file('usd'), ...flags, '--currency', 'USD');
+    it('takes the amounts in their own currency where that is meant, with no more rights than it prints', async () => {
+      const { grants } = await initJson(dir.file('usd'), ...flags, '--currency', 'USD');
+      await grantOnly(grants);
       expect((await recordsBy(dir.file('usd'))).totals).to.deep.equal({ 5: 11_000 });
     });
   });

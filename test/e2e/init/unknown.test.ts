@@ -93,7 +93,7 @@ describe('waybill init on a schema that it does not know', function () {
     });
   });
 
-  it('reads schemas and names in capital letters on PostgreSQL, and asks for the currency that no column holds', async () => {
+  it('reads schemas and names in capital letters on PostgreSQL, asks for the currency that no column holds, and needs no more rights than it prints', async () => {
     const { code, open } = await initJson(dir.file('open'), ...postgresFlags, '--status', '5');
     expect(code).to.equal(2);
     expect(open.map(({ name }: { name: string }) => name)).to.deep.equal(['currency', 'start-from']);
@@ -101,6 +101,12 @@ describe('waybill init on a schema that it does not know', function () {
     const answers = ['--status', '5', '--currency', 'USD', '--start-from', '2026-01-01'];
     const done = await initJson(config, ...postgresFlags, ...answers);
     expect(done.code, JSON.stringify(done)).to.equal(0);
+    const root = await postgres.server.connect(postgres.database.database);
+    const { user } = postgres.database;
+    await root.query(`REVOKE ALL ON ALL TABLES IN SCHEMA "Sales", "Purchasing" FROM "${user}"`);
+    await root.query(`REVOKE ALL ON SCHEMA "Sales", "Purchasing" FROM "${user}"`);
+    for (const grant of done.grants) await root.query(grant);
+    await root.end();
     const { records, parked, totals, customers } = await recordsBy(config);
     expect(parked.size).to.equal(0);
     const client = await postgres.server.connect(postgres.database.database);
