@@ -30,7 +30,7 @@ const remedies: readonly Remedy[] = [
   [
     /^it names no customer/,
     ({ settings }) => [
-      `orders.pending: ${and(settings.orders.pending, (settings.orders.customerKey ?? []).map((name) => `${quoted(settings, name)} IS NOT NULL`).join(' AND '))}`,
+      `orders.pending: ${and(settings, settings.orders.pending, (settings.orders.customerKey ?? []).map((name) => `${quoted(settings, name)} IS NOT NULL`).join(' AND '))}`,
     ],
   ],
   [
@@ -39,7 +39,7 @@ const remedies: readonly Remedy[] = [
       const { query, key } = entity === 'order' ? settings.orders : settings.customers;
       const names = (key ?? []).map((name) => quoted(settings, name)).join(', ');
       return [
-        `find them: SELECT ${names}, COUNT(*) FROM (${inline(query ?? '')}) q GROUP BY ${names} HAVING COUNT(*) > 1`,
+        `find them: SELECT ${names}, COUNT(*) FROM (${inline(query ?? '', settings)}) q GROUP BY ${names} HAVING COUNT(*) > 1`,
         `${entity}s.query: join one row only, with a condition or a subselect`,
       ];
     },
@@ -122,7 +122,7 @@ function emptyColumn(place: Place, column: string): string[] {
   const condition = `${quoted(settings, column)} <> ''`;
   return [
     other,
-    `or ${place.entity}s.pending: ${and((place.entity === 'order' ? settings.orders : settings.customers).pending, condition)}`,
+    `or ${place.entity}s.pending: ${and(settings, (place.entity === 'order' ? settings.orders : settings.customers).pending, condition)}`,
   ];
 }
 
@@ -130,22 +130,23 @@ function emptyColumn(place: Place, column: string): string[] {
 function leaveOut(settings: Mapping, condition: string, negation: 'NOT ' | '' = ''): string {
   const { key, pending, lines } = settings.orders;
   const same = key.map((name, at) => `l.${quoted(settings, lines.orderKey[at] ?? '')} = q.${quoted(settings, name)}`);
-  const ofOrder = `SELECT 1 FROM (${inline(lines.query)}) l WHERE ${same.join(' AND ')}${condition}`;
-  return `orders.pending: ${and(pending, `${negation}EXISTS (${ofOrder})`)}`;
+  const ofOrder = `SELECT 1 FROM (${inline(lines.query, settings)}) l WHERE ${same.join(' AND ')}${condition}`;
+  return `orders.pending: ${and(settings, pending, `${negation}EXISTS (${ofOrder})`)}`;
 }
 
-function and(pending: string | undefined, condition: string): string {
-  return pending === undefined ? condition : `(${inline(pending)}) AND ${condition}`;
+function and(settings: Mapping, pending: string | undefined, condition: string): string {
+  return pending === undefined ? condition : `(${inline(pending, settings)}) AND ${condition}`;
 }
 
-/** A query on one line, where no comment ends with its line. */
-function inline(sql: string): string {
-  return /--|#/.test(sql)
-    ? sql
-    : sql
-        .replace(/\s+/g, ' ')
-        .replace(/[;\s]+$/, '')
-        .trim();
+/** A query or condition on one line, without the comments that would swallow what comes behind them. */
+function inline(sql: string, { erp }: Pick<Mapping, 'erp'>): string {
+  const comment = erp.type === 'mysql' ? '--(?=\\s|$)[^\\n]*|#[^\\n]*' : '--[^\\n]*';
+  const between = `(?:${comment}|/\\*[\\s\\S]*?\\*/|\\s)+`;
+  const parts = new RegExp(`('(?:[^']|'')*'|"[^"]*"|\`[^\`]*\`)|${between}`, 'g');
+  return sql
+    .replace(parts, (_part, text?: string) => text ?? ' ')
+    .replace(/[;\s]+$/, '')
+    .trim();
 }
 
 function quoted({ dialect }: Mapping, name: string): string {
