@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { fieldMappings, markValues, rowSettings } from './record-mapping.js';
-import { columns, decimal, flag, group, query, text, whole } from './value-types.js';
+import { choice, columns, decimal, flag, group, query, text, whole } from './value-types.js';
 
 const factor = whole(1, 1_000_000_000);
 
@@ -113,6 +113,10 @@ export const ordersSettings = group('Which orders are sent, and how a row become
     .describe(
       'What marks an order that may leave `pending`. If one that the service has leaves it in another way, and is not cancelled, Waybill says so. Absent: it says nothing.',
     ),
+  onLinesLost: choice(
+    ['hold', 'send'],
+    'What to do when an order that the service has loses a line, and no total proves that it was deleted. hold: a person looks first, because a condition or join of lines.query may have taken it.',
+  ),
   settleSeconds: decimal(0)
     .default(10)
     .describe(
@@ -124,3 +128,5 @@ export const ordersSettings = group('Which orders are sent, and how a row become
   lines,
   readBack,
 });
+
+export type OrdersSettings = z.output<typeof ordersSettings>;

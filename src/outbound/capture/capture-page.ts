@@ -11,6 +11,7 @@ import { afterThisPass } from '../outbox/message.js';
 import { laterEnd, nothingSeen, type PassCounts, type SeenEnd, turnedKeysBrake } from './brake.js';
 import { type JudgedPage, judgement, noteAcknowledged } from './judged-rows.js';
 import { acknowledgedRecords, type KnownRecord, knownRecords, respell } from './known-records.js';
+import { holdLostLines } from './lost-lines.js';
 import { brakeSource } from './pass-brakes.js';
 import {
   contentHash,
@@ -165,6 +166,9 @@ async function planAndWrite(
     else plans.push(plan);
   }
   result.waiting = waiting.map(({ sourceKey }) => sourceKey);
+  const updates = plans.filter(({ message: { operation, parked } }) => operation === 'update' && parked === null);
+  if (entity === 'order' && updates.length > 0 && context.settings.orders.onLinesLost === 'hold')
+    await holdLostLines(tx, updates, context.settings.orders);
   if (entity === 'order') plans.unshift(...(await planCustomers(context, work, tx, plans, nowMs, judged)));
   await report(work, tx, plans, result);
   if (judged) for (const rows of [judged.rows, judged.customers]) await noteAcknowledged(tx, rows);

@@ -74,7 +74,10 @@ export class PassBrakes {
     const judge = async (tx: Tx) => {
       const before = await readMarks(tx, entity);
       // Where we set the flag back ourselves, it is right that no row is pending any more.
-      const marks = clearPendingOf(settings.writeBack, entity) ? { ...before, sweptRows: null } : before;
+      const marks =
+        settings.writeBack.enabled && clearPendingOf(settings.writeBack, entity)
+          ? { ...before, sweptRows: null }
+          : before;
       const brake = sourceBrake(marks, end, sweptRows, settings.capture.overlapSeconds);
       return { before, brake, marks: nextMarks(before, null, sweptRows, brake) };
     };
