@@ -23,6 +23,10 @@ const forged = /^What you can do:.*forged/m;
 const calls: Record<string, readonly string[][]> = {
   init: [
     ['--type', 'sqlite', '--file', 'ERP', '--time-zone', 'UTC', '--start-from', 'all', '--yes'],
+    [
+      ...['--type', 'sqlite', '--file', 'ERP', '--time-zone', 'UTC', '--start-from', 'all', '--yes'],
+      ...['--status', 'all', '--currency', 'EUR', '--text-lines', 'skip', '--installation', 'hostile'],
+    ],
     ['--type', 'sqlite', '--file', 'ERP', '--time-zone', hostile, '--yes'],
     ['--type', 'sqlite', '--file', 'ERP', '--orders-table', hostile, '--yes'],
     ['--type', 'sqlite', '--file', hostile, '--yes'],
@@ -184,8 +188,8 @@ function hostileErp(file: string): string {
   database.exec(`
     CREATE TABLE customer (id INTEGER PRIMARY KEY, code TEXT, name TEXT, ${quoted} TEXT);
     CREATE TABLE sales_order (id INTEGER PRIMARY KEY, order_no TEXT, customer_id INTEGER REFERENCES customer (id), status TEXT,
-      currency TEXT, total TEXT, created_at TEXT, updated_at TEXT);
-    CREATE TABLE sales_order_line (id INTEGER PRIMARY KEY, order_id INTEGER REFERENCES sales_order (id), sku TEXT, qty INTEGER, price TEXT);`);
+      currency TEXT, total DECIMAL(12,2), created_at TEXT, updated_at TEXT);
+    CREATE TABLE sales_order_line (id INTEGER PRIMARY KEY, order_id INTEGER REFERENCES sales_order (id), sku TEXT, qty INTEGER, price DECIMAL(12,2));`);
   const add = (table: string, ...values: (string | number)[]) =>
     database.prepare(`INSERT INTO ${table} VALUES (${values.map(() => '?').join()})`).run(...values);
   add('customer', 1, hostile, hostile, hostile);
@@ -193,7 +197,7 @@ function hostileErp(file: string): string {
   for (let id = 1; id <= 6; id++) {
     const state = id % 2 === 0 ? hostile : `${hostile}2`;
     add('sales_order', id, `${hostile}${id}`, 1, state, id < 6 ? 'EUR' : hostile, '12.50', at, at);
-    add('sales_order_line', id, id, hostile, 1, '12.50');
+    add('sales_order_line', id, id, hostile, 2, '6.25');
   }
   database.close();
   return file;

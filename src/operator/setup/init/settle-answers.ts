@@ -9,7 +9,7 @@ import { isCurrencyCode, type OrderFacts } from './order-facts.js';
 const MOST_STATUSES = 30;
 
 const choicesOf = (counts: readonly ValueCount[]): Choice[] =>
-  counts.map(({ value, count }) => ({ value: value ?? 'NULL', note: `${count} orders` }));
+  counts.map(({ value, count }) => ({ value: value ?? 'NULL', note: inOrders(count) }));
 
 /** Asks what neither the schema nor the data says: which orders, in what money, from when on. Null: something stays open. */
 export async function settleAnswers(
@@ -35,7 +35,7 @@ export async function settleAnswers(
       text: 'From which date on are orders sent (YYYY-MM-DD), or all? Older ones never are.',
       choices: facts.years.map(({ value, count }) => ({
         value: value === null ? 'without a date' : `${value}`,
-        note: `${count} orders`,
+        note: inOrders(count),
       })),
     },
     (text) =>
@@ -77,7 +77,7 @@ async function currencyOf(interview: Interview, { currencies }: OrderFacts): Pro
   const codes = currencies.filter(({ value }) => isCurrencyCode(value));
   const [only, ...others] = codes;
   if (only?.value && others.length === 0 && codes.length === currencies.length)
-    return interview.settle('currency', only.value, `the only one, in ${only.count} orders`);
+    return interview.settle('currency', only.value, `the only one, in ${inOrders(only.count)}`);
   return interview.answer(
     {
       name: 'currency',
@@ -162,4 +162,8 @@ async function textLinesOf(interview: Interview, { linesWithoutSku }: OrderFacts
     suggestion: 'skip',
   });
   return answer === null || answer === 'skip' ? 'skip' : { sku: answer };
+}
+
+function inOrders(count: number): string {
+  return count === 1 ? '1 order' : `${count} orders`;
 }
