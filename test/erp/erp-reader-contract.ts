@@ -489,10 +489,12 @@ export function erpReaderContract(lab: ErpLab): void {
     expect(skus).to.deep.equal(['A', 'C', 'D', 'B']);
   });
 
-  it('reads tables with spaces in their names, and queries that end with a semicolon or a comment', async () => {
+  it('reads tables with spaces or a leading digit in their names, and queries that end with a semicolon or a comment', async () => {
     await lab.run(...orderRows(1, `${DAY} 10:00:00`));
-    const quoted = lab.type === 'mysql' ? '`tabSales Order`' : '"tabSales Order"';
-    await lab.run(`CREATE TABLE ${quoted} AS SELECT * FROM orders`);
+    const quote = (name: string) => (lab.type === 'mysql' ? `\`${name}\`` : `"${name}"`);
+    const [quoted, numbered] = [quote('tabSales Order'), quote('0_sales_orders')];
+    for (const table of [quoted, numbered]) await lab.run(`CREATE TABLE ${table} AS SELECT * FROM orders`);
+    expect(keysOf(await sweepAll(open({ orders: { query: `SELECT * FROM ${numbered}` } }), 10))).to.deep.equal(['1']);
     const query = `SELECT o.*, 'what?' AS question FROM ${quoted} o ; \n`;
     const commented = "status = 'open' -- only open ones";
     const reader = open({ orders: { query, pending: commented, fields: { asked: 'question' } } });
