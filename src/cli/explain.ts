@@ -1,7 +1,7 @@
 import { Argument, type Command, Option } from 'commander';
 import type { Settings } from '../config/settings.js';
 import type { Entity } from '../model/record.js';
-import { shellWord } from '../operator/describe-story.js';
+import { shellWord } from '../model/shell-word.js';
 import { type Explanation, explainRecord, explainUnknown } from '../operator/explain-record.js';
 import { type FindBy, type FoundRecord, findRecords } from '../operator/find-records.js';
 import { storyTimeline } from '../operator/story-timeline.js';

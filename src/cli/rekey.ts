@@ -10,6 +10,7 @@ import {
   whyNotSame,
   withEveryRecord,
 } from '../operator/rekey.js';
+import { type RecordRekey, rekeyRecord } from '../operator/rekey-record.js';
 import {
   type CommandApp,
   confirm,
@@ -41,6 +42,8 @@ export function rekeyCommand(): Command {
     'waybill rekey orders --dry-run',
   )
     .addArgument(pluralArgument('<entity>', 'whose keys'))
+    .argument('[old]', 'the key of one known record, whose row has another key now')
+    .argument('[new]', 'the key that its row has now')
     .option('--same', 'each key still names the same record; Waybill checks a sample')
     .option(
       '--file <csv>',
@@ -53,12 +56,24 @@ export function rekeyCommand(): Command {
     .action(inApp(rekeyRecords));
 }
 
-async function rekeyRecords(app: CommandApp, options: RekeyOptions, plural: Plural): Promise<number> {
+async function rekeyRecords(
+  app: CommandApp,
+  options: RekeyOptions,
+  plural: Plural,
+  from?: string,
+  to?: string,
+): Promise<number> {
+  if (from !== undefined && to === undefined)
+    throw new UsageError('Give both keys of the record: the old and the new.');
+  const isOne = from !== undefined && to !== undefined;
+  if (isOne && (options.same || options.file !== undefined || options.restIsNew))
+    throw new UsageError('--same, --file and --rest-is-new are for all keys at once. Leave them out, or the two keys.');
   const reader = await app.reader();
   await reader.check();
   if (options.same) return keepSame(app, reader, options, plural);
   const every = await openErpReader(withEveryRecord(app.settings));
   try {
+    if (isOne) return await changeKey(app, every, options, { entity: entityOf(plural), from, to });
     return await changeKeys(app, { reader, every }, options, plural);
   } finally {
     await every.close();
@@ -93,6 +108,31 @@ async function keepSame(app: CommandApp, reader: ErpReader, { dryRun, yes, reaso
   await keepKeys(context, reader.identity(), entity, change, reason);
   answer(true);
   output.line('Done. Capture and delivery go on.');
+  return exitCode.done;
+}
+
+async function changeKey(
+  { context, output }: CommandApp,
+  every: ErpReader,
+  { dryRun = false, yes, reason }: RekeyOptions,
+  keys: Pick<RecordRekey, 'entity' | 'from' | 'to'>,
+): Promise<number> {
+  const { entity, from, to } = keys;
+  const found = await rekeyRecord(context, every, { ...keys, reason, dryRun: true });
+  const { serviceId, number, closed } = found;
+  output.lines(
+    `${entity} ${from}${number === null ? '' : ` (${number})`} is ${serviceId ?? 'not known'} at the service, and ${to} in the ERP now.`,
+    closed > 0 && `${closed} waiting messages, never sent, are closed: they said that ${to} is new, or ${from} gone.`,
+  );
+  const answer = (changed: boolean) => output.json({ ...keys, changed, ...found });
+  if (dryRun) {
+    answer(false);
+    return exitCode.done;
+  }
+  if (!(await confirm('Is it the same record?', yes))) return exitCode.failed;
+  await rekeyRecord(context, every, { ...keys, reason, dryRun: false });
+  answer(true);
+  output.line('Done. Export the bindings now: a lost store is recovered by them alone.');
   return exitCode.done;
 }
 

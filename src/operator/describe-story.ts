@@ -1,3 +1,4 @@
+import { shellWord } from '../model/shell-word.js';
 import type { Adoption } from '../outbound/outbox/adoptions.js';
 import { keyKnownUntil, mayBeForgotten } from '../outbound/outbox/idempotency-key.js';
 import { isOtherRecord } from '../outbound/outbox/message.js';
@@ -286,8 +287,3 @@ const parkClassInWords = {
   held: 'held: a brake asks a person to look first; nothing was sent',
   unproven: 'unproven: it may exist at the service, and Waybill cannot prove either',
 };
-
-/** A key as one word of a shell. */
-export function shellWord(text: string): string {
-  return /^[A-Za-z0-9_./:@%+=-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
-}

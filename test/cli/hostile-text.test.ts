@@ -74,6 +74,8 @@ const calls: Record<string, readonly string[][]> = {
   rekey: [
     ['orders', '--dry-run'],
     ['customers', '--same', '--dry-run'],
+    ['orders', hostile, '4711', '--dry-run'],
+    ['orders', '4711', hostile, '--yes'],
   ],
   adopt: [['orders', '--file', 'LIST', '--dry-run']],
   'bindings adopted': [[], ['--open']],

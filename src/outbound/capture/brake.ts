@@ -1,5 +1,7 @@
 import type { SourceEnd } from '../../erp/erp-reader.js';
 import { compareChangedAt, isSameTime, laterChangedAt, shiftChangedAt } from '../../erp/time/time-form.js';
+import type { Entity } from '../../model/record.js';
+import { shellWord } from '../../model/shell-word.js';
 import type { SourceMarks } from '../../store/cursors.js';
 import { heldAsAdopted } from '../outbox/adoptions.js';
 import { unknownContent } from '../outbox/content-hash.js';
@@ -59,6 +61,33 @@ export function holdReason(input: HoldInput): string | null {
   if (operation === 'update' && mappingOf(newest, binding) !== input.mappingFingerprint)
     return 'the mapping changed, and this record with it';
   return null;
+}
+
+/** What the reason begins with of an order that seems to be a known one under another key. */
+export const renamedMark = 'renamed? ';
+
+/** Why both wait for a person, and what that person says. */
+export function renamedInWords(from: string, to: string): string {
+  const command = `waybill rekey orders ${shellWord(from)} ${shellWord(to)}`;
+  return `${renamedMark}${from} had this number and is not in the ERP any more, where ${to} has it now: \`${command}\` if it is the same order, or confirm it if it is another`;
+}
+
+/**
+ * Why what looks new may be known, or null. Pure.
+ * @param pass.renamed new keys of orders that seem to be known ones; `givenUpTo`: where the ERP was restored, the highest key before
+ */
+export function suspicion(
+  { entity, sourceKey }: { entity: Entity; sourceKey: string },
+  pass: { renamed?: ReadonlyMap<string, string>; givenUpTo: Partial<Record<Entity, string>> },
+): string | null {
+  const from = entity === 'order' ? pass.renamed?.get(sourceKey) : undefined;
+  if (from !== undefined) return renamedInWords(from, sourceKey);
+  if (!isGivenBefore(sourceKey, pass.givenUpTo[entity])) return null;
+  return 'the ERP seems to have been restored, and this key was given before';
+}
+
+function isGivenBefore(sourceKey: string, highest: string | undefined): boolean {
+  return highest !== undefined && /^\d+$/.test(sourceKey) && BigInt(sourceKey) <= BigInt(highest);
 }
 
 /** Under which mapping the record was last sent, or is on its way. */

@@ -24,6 +24,7 @@ import {
   type SkippedRecord,
   writePlans,
 } from './plan-row.js';
+import { renamedOrders } from './renamed-orders.js';
 import { type FirstSeen, firstSeen, orderReadiness, writeUnsettled } from './unsettled-orders.js';
 
 interface CapturePageWork extends RowPass {
@@ -95,7 +96,9 @@ export interface TouchedRecord {
 
 /** One page of the ERP becomes messages, audit lines and the cursor, in one transaction. */
 export async function capturePage(context: JobContext, read: CapturePageWork): Promise<CapturePageResult> {
-  const work = { ...read, page: await respell(context, read.reader, read.entity, read.page) };
+  const page = await respell(context, read.reader, read.entity, read.page);
+  const renamed = await renamedOrders(context, read.reader, page.rows, page.isNew);
+  const work = { ...read, page, renamed };
   if (work.lease === null) {
     const judged: JudgedPage = { rows: [], customers: [] };
     const foreseen = await context.store.read('compare with the ERP', (tx) => planAndWrite(context, work, tx, judged));

@@ -4,20 +4,20 @@ import type { Entity, JsonValue } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
 import type { Lease } from '../../store/lease.js';
-import { placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { type CountingSweep, countMissing } from '../outbox/bindings.js';
 import { isWholeRecord } from '../outbox/compose-update.js';
 import { canonicalJson, sha256 } from '../outbox/content-hash.js';
 import { boundKeys } from '../outbox/exported-bindings.js';
-import { type MessageState, type Removal, removalAfterThisPass } from '../outbox/message.js';
+import { type Removal, removalAfterThisPass } from '../outbox/message.js';
 import { insertMessages, type NewMessage } from '../outbox/new-messages.js';
 import { supersedeUnsent } from '../outbox/transitions.js';
-import { holdReason } from './brake.js';
+import { holdReason, renamedInWords } from './brake.js';
 import type { TouchedRecord } from './capture-page.js';
 import { decideRemoval, replacesRecord } from './decide-removal.js';
-import { acknowledgedRecords, type KnownRecord, knownRecords, knownSpellings } from './known-records.js';
+import { type KnownRecord, knownRecords, knownSpellings, lastRecords } from './known-records.js';
 import { noteLeftOrders } from './left-orders.js';
+import { heldAsRenamed } from './renamed-orders.js';
 
 /** What delivery asks before a removal leaves: whether the record is back, and of which ERP. */
 export type ErpPresence = Pick<ErpReader, 'identity' | 'presence'>;
@@ -120,9 +120,18 @@ async function removePage(
     if (removed.length === 0) return [];
     const known = await knownRecords(tx, entity, removed, lease !== null);
     const last = await lastRecords(tx, entity, known);
+    const renamed = entity === 'order' ? await heldAsRenamed(tx, [...deleted]) : null;
     return removed.flatMap((key) => {
       const because = cancelled.has(key) ? 'cancelled' : 'deleted';
-      return planRemoval(context, pass, key, known.get(key) as KnownRecord, last.get(key) ?? null, because);
+      return planRemoval(
+        context,
+        pass,
+        key,
+        known.get(key) as KnownRecord,
+        last.get(key) ?? null,
+        because,
+        renamed?.get(key),
+      );
     });
   };
   if (lease === null) {
@@ -171,6 +180,7 @@ function planRemoval(
   { newest, binding }: KnownRecord,
   last: string | null,
   because: Removal,
+  renamedTo: string | undefined,
 ): PlannedRemoval[] {
   const { entity } = pass;
   const { onCancelled, onDeleted } = settingsOf(context, entity);
@@ -185,16 +195,19 @@ function planRemoval(
   const { operation, revision, generation, supersedes } = decision;
   const isReplaced = replacesRecord(context.settings, entity);
   const wouldClear = patched !== null && isReplaced && !isWholeRecord(entity, patched);
-  const held = holdReason({
-    operation,
-    contentHash: hash,
-    // A cancellation is no change of the mapping.
-    mappingFingerprint: binding?.mappingFingerprint ?? newest?.mappingFingerprint ?? pass.fingerprint,
-    newest,
-    binding,
-    replacesRecord: isReplaced,
-    suspiciousCreate: null,
-  });
+  const isRenamed = renamedTo === undefined ? null : renamedInWords(sourceKey, renamedTo);
+  const held =
+    isRenamed ??
+    holdReason({
+      operation,
+      contentHash: hash,
+      // A cancellation is no change of the mapping.
+      mappingFingerprint: binding?.mappingFingerprint ?? newest?.mappingFingerprint ?? pass.fingerprint,
+      newest,
+      binding,
+      replacesRecord: isReplaced,
+      suspiciousCreate: null,
+    });
   const message: NewMessage = {
     entity,
     sourceKey,
@@ -265,28 +278,6 @@ async function openCreates(
       WHERE entity=? AND state IN ('pending','sending','in_doubt','parked') AND operation='create' AND id>? ORDER BY id LIMIT ${Math.trunc(limit)}`,
     [entity, afterId],
   );
-}
-
-/**
- * The record as it was last wanted: that of the newest message. If that message was superseded,
- * what the service acknowledged, where that is known.
- */
-async function lastRecords(
-  tx: Tx,
-  entity: Entity,
-  known: ReadonlyMap<string, KnownRecord>,
-): Promise<Map<string, string>> {
-  const records = await acknowledgedRecords(tx, entity, [...known.keys()]);
-  const ids = [...known.values()].flatMap(({ newest }) => newest?.id ?? []);
-  if (ids.length === 0) return records;
-  const wanted = await tx.rows<{ sourceKey: string; state: MessageState; record: string }>(
-    `SELECT m.source_key, m.state, b.record FROM outbox_message m JOIN message_body b ON b.message_id=m.id
-      WHERE m.id IN ${placeholders(ids.length)} AND m.operation<>'delete'`,
-    ids,
-  );
-  for (const { sourceKey, state, record } of wanted)
-    if (state !== 'superseded' || !records.has(sourceKey)) records.set(sourceKey, record);
-  return records;
 }
 
 function settingsOf({ settings }: JobContext, entity: Entity) {

@@ -3,6 +3,7 @@ import { type Entity, foldKey } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { placeholders } from '../../store/rows.js';
 import type { Store, Tx } from '../../store/store.js';
+import type { MessageState } from '../outbox/message.js';
 import type { ClosedBinding, KnownBinding, NewestMessage } from './next-revision.js';
 
 export interface KnownRecord {
@@ -86,6 +87,28 @@ export async function acknowledgedRecords(
 }
 
 /**
+ * The record as it was last wanted: that of the newest message. If that message was superseded,
+ * what the service acknowledged, where that is known.
+ */
+export async function lastRecords(
+  tx: Tx,
+  entity: Entity,
+  known: ReadonlyMap<string, KnownRecord>,
+): Promise<Map<string, string>> {
+  const records = await acknowledgedRecords(tx, entity, [...known.keys()]);
+  const ids = [...known.values()].flatMap(({ newest }) => newest?.id ?? []);
+  if (ids.length === 0) return records;
+  const wanted = await tx.rows<{ sourceKey: string; state: MessageState; record: string }>(
+    `SELECT m.source_key, m.state, b.record FROM outbox_message m JOIN message_body b ON b.message_id=m.id
+      WHERE m.id IN ${placeholders(ids.length)} AND m.operation<>'delete'`,
+    ids,
+  );
+  for (const { sourceKey, state, record } of wanted)
+    if (state !== 'superseded' || !records.has(sourceKey)) records.set(sourceKey, record);
+  return records;
+}
+
+/**
  * Under many collations the ERP's database calls 'a-5' and 'A-5 ' the same key, and a person may correct the one to the
  * other. The store compares letter by letter: it would take the respelled row for a new record, and send it a second time.
  * So a row goes on under the key that its record was captured with.
@@ -97,16 +120,22 @@ type KnownAs = { key: string; unclear: string | null } | null;
 type Candidates = ReadonlyMap<string, readonly string[]>;
 
 /** Known keys that may be other spellings of keys that are not known: one query, whatever the number of keys. */
-async function otherSpellings(tx: Tx, entity: Entity, keys: readonly string[]): Promise<Candidates> {
+async function otherSpellings(
+  tx: Tx,
+  entity: Entity,
+  keys: readonly string[],
+): Promise<{ candidates: Candidates; isNew: (key: string) => boolean }> {
   const folded = new Map(keys.map((key) => [key, foldKey(key)]));
   const wanted = [entity, ...new Set(folded.values())];
   // A create that was closed unsent may have been taken for new before the store knew the other spelling.
   const isOpen =
     "CASE WHEN operation='create' AND state IN ('superseded','discarded') AND first_sent_at IS NULL THEN 0 ELSE 1 END";
-  const select = (table: string, flag: string) =>
-    `SELECT source_key, folded_key, ${flag} AS is_open FROM ${table} WHERE entity=? AND folded_key IN ${placeholders(wanted.length - 1)}`;
-  const rows = await tx.rows<{ sourceKey: string; foldedKey: string; isOpen: 0 | 1 }>(
-    `${select('binding', '1')} UNION ${select('outbox_message', isOpen)} ORDER BY source_key`,
+  // What waits for a person, or was closed unsent, may still be a known record under another key (`renamedOrders`).
+  const isTaken = "CASE WHEN first_sent_at IS NULL AND state IN ('parked','superseded','discarded') THEN 0 ELSE 1 END";
+  const select = (table: string, open: string, taken: string) =>
+    `SELECT source_key, folded_key, ${open} AS is_open, ${taken} AS is_taken FROM ${table} WHERE entity=? AND folded_key IN ${placeholders(wanted.length - 1)}`;
+  const rows = await tx.rows<{ sourceKey: string; foldedKey: string; isOpen: 0 | 1; isTaken: 0 | 1 }>(
+    `${select('binding', '1', '1')} UNION ${select('outbox_message', isOpen, isTaken)} ORDER BY source_key`,
     [...wanted, ...wanted],
   );
   const known = new Map<string, Set<string>>();
@@ -115,7 +144,9 @@ async function otherSpellings(tx: Tx, entity: Entity, keys: readonly string[]): 
   const candidates = [...folded].map(([key, fold]) => {
     return [key, [...(known.get(fold) ?? [])].filter((other) => other !== key)] as const;
   });
-  return new Map(candidates.filter(([key, others]) => others.length > 0 && !open.has(key)));
+  const respelled = new Map(candidates.filter(([key, others]) => others.length > 0 && !open.has(key)));
+  const taken = new Set(rows.flatMap((row) => (row.isTaken ? [row.sourceKey] : [])));
+  return { candidates: respelled, isNew: (key) => !taken.has(key) };
 }
 
 /** Asks the ERP which of the candidates it calls equal. Keys that are left out are new ones. */
@@ -159,32 +190,39 @@ export function knownAs(
   return { key: first, unclear: isOne ? null : unclear };
 }
 
-/** The known spellings of keys that the ERP yielded, for those that are respelled. */
-export async function knownSpellings(
+/** The known spellings of keys that the ERP yielded, for those that are respelled; and of which keys nothing was sent. */
+async function spellings(
   store: Store,
   reader: ErpReader,
   entity: Entity,
   keys: readonly string[],
-): Promise<ReadonlyMap<string, KnownAs>> {
-  if (keys.length === 0) return new Map();
-  const candidates = await store.read('look for other spellings of keys', (tx) => otherSpellings(tx, entity, keys));
-  return settle(reader, entity, candidates);
+): Promise<{ known: ReadonlyMap<string, KnownAs>; isNew: (key: string) => boolean }> {
+  if (keys.length === 0) return { known: new Map(), isNew: () => false };
+  const found = await store.read('look for other spellings of keys', (tx) => otherSpellings(tx, entity, keys));
+  return { known: await settle(reader, entity, found.candidates), isNew: found.isNew };
 }
 
-/** A page of the ERP with each row, and each order's customer, under the key that its record is known under. */
+export async function knownSpellings(...given: Parameters<typeof spellings>): Promise<ReadonlyMap<string, KnownAs>> {
+  return (await spellings(...given)).known;
+}
+
+/**
+ * A page of the ERP with each row, and each order's customer, under the key that its record is known under.
+ * `isNew`: whether nothing was sent of one of its keys, nor is on its way.
+ */
 export async function respell<P extends Pick<ErpPage<ReadCustomer | ReadOrder>, 'rows' | 'customers'>>(
   { store, log }: JobContext,
   reader: ErpReader,
   entity: Entity,
   page: P,
-): Promise<P> {
+): Promise<P & { isNew: (key: string) => boolean }> {
   const keysOf = (rows: readonly (ReadCustomer | ReadOrder)[]) => rows.map(({ sourceKey }) => sourceKey);
-  const own = await knownSpellings(store, reader, entity, keysOf(page.rows));
+  const { known: own, isNew } = await spellings(store, reader, entity, keysOf(page.rows));
   const named = page.rows.flatMap((row) => (row.entity === 'order' ? (row.customerKey ?? []) : []));
   const customers = await knownSpellings(store, reader, 'customer', [
     ...new Set([...keysOf(page.customers), ...named]),
   ]);
-  if (own.size === 0 && customers.size === 0) return page;
+  if (own.size === 0 && customers.size === 0) return { ...page, isNew };
   const rows = rename(page.rows, own).flatMap((row) => {
     if (row.entity !== 'order' || row.customerKey === null) return [row];
     const customer = customers.get(row.customerKey);
@@ -193,7 +231,7 @@ export async function respell<P extends Pick<ErpPage<ReadCustomer | ReadOrder>, 
   });
   if (rows.length < page.rows.length)
     log.warn('A key was changed in the ERP while its row was read: the next sweep reads the row again', { entity });
-  return { ...page, rows, customers: rename(page.customers, customers) };
+  return { ...page, rows, customers: rename(page.customers, customers), isNew };
 }
 
 function rename<R extends ReadCustomer | ReadOrder>(rows: readonly R[], spellings: ReadonlyMap<string, KnownAs>): R[] {

@@ -12,7 +12,7 @@ import { createKey, keyLifetimeMs, wireBody } from '../outbox/idempotency-key.js
 import { afterThisPass } from '../outbox/message.js';
 import { insertMessages, type NewMessage } from '../outbox/new-messages.js';
 import { supersedeUnsent } from '../outbox/transitions.js';
-import { changedIdentity, holdReason } from './brake.js';
+import { changedIdentity, holdReason, suspicion } from './brake.js';
 import { replacesRecord } from './decide-removal.js';
 import type { KnownRecord } from './known-records.js';
 import { forcedRevision, nextRevision } from './next-revision.js';
@@ -93,6 +93,8 @@ export interface RowPass {
   force: boolean;
   /** Reads again what is there already, and not what is new. */
   isResync: boolean;
+  /** New keys of orders that seem to be known ones under another key. */
+  renamed?: ReadonlyMap<string, string>;
 }
 
 /** What becomes of a row: a message, nothing because it is known as it stands, or nothing for a reason. Pure. */
@@ -134,9 +136,7 @@ export function planRow(
     newest: known.newest,
     binding: known.binding,
     replacesRecord: replacesRecord(settings, row.entity),
-    suspiciousCreate: isGivenBefore(row.sourceKey, pass.givenUpTo[row.entity])
-      ? 'the ERP seems to have been restored, and this key was given before'
-      : null,
+    suspiciousCreate: suspicion(row, pass),
   });
   const parked: NewMessage['parked'] =
     unmapped !== null
@@ -217,10 +217,6 @@ function identityAtService({ binding, newest }: KnownRecord): string | null {
     ['sending', 'in_doubt', 'delivered'].includes(newest.state) ||
     (newest.state === 'parked' && ['conflict', 'unproven'].includes(newest.parkClass ?? ''));
   return mayExist ? newest.identity : null;
-}
-
-function isGivenBefore(sourceKey: string, highest: string | undefined): boolean {
-  return highest !== undefined && /^\d+$/.test(sourceKey) && BigInt(sourceKey) <= BigInt(highest);
 }
 
 /** What an unchanged row teaches about its binding: the mapping that yields the same content, and who the record is. */

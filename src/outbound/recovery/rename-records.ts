@@ -1,5 +1,5 @@
-import type { Entity } from '../../model/record.js';
-import { renameKeys, updateRows } from '../../store/rows.js';
+import { type Entity, pluralOf } from '../../model/record.js';
+import { placeholders, renameKeys, updateRows } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { renameBindings } from '../outbox/bindings.js';
 
@@ -50,6 +50,17 @@ export async function restartCapture(tx: Tx, entity: Entity): Promise<void> {
     await tx.run('DELETE FROM left_order');
   }
   await tx.run('DELETE FROM write_back_row WHERE kind=?', [`${entity}s`]);
+}
+
+/** The same of single records. */
+export async function restartRecords(tx: Tx, entity: Entity, keys: readonly string[]): Promise<void> {
+  const listed = placeholders(keys.length);
+  if (entity === 'order') {
+    await tx.run(`DELETE FROM unsettled WHERE source_key IN ${listed}`, [...keys]);
+    await tx.run(`DELETE FROM left_order WHERE source_key IN ${listed}`, [...keys]);
+  }
+  const kind = pluralOf(entity);
+  await tx.run(`DELETE FROM write_back_row WHERE kind=? AND record_key IN ${listed}`, [kind, ...keys]);
 }
 
 const before = 'Before the keys changed: ';

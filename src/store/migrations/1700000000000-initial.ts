@@ -199,6 +199,7 @@ const indexes = [
   'outbox_message_folded ON outbox_message (folded_key, entity)',
   'binding_read ON binding (entity, read_state, read_asked_at)',
   'binding_folded ON binding (folded_key, entity)',
+  'binding_number ON binding (number)',
   'attempt_open ON attempt (verdict, epoch)',
   'audit_log_record ON audit_log (source_key, id)',
   'audit_log_at ON audit_log (at)',

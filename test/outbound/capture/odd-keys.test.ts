@@ -147,15 +147,16 @@ function oddKeysTests(kit: LabKit): void {
       const byRemark = queriesBy((o) => loosely(`COALESCE(${o}.remark, ${o}.order_no)`));
       const lab = await kit.start({ customers: 1, orders: 3, settings: { orders: byRemark } });
       await lab.changeErp('UPDATE sales_orders SET remark=NULL');
-      const twins = [await insertSampleOrder(lab.erp), await insertSampleOrder(lab.erp)].map(({ id }) => id);
+      const twins = [(await insertSampleOrder(lab.erp)).id];
       const spell = (...spellings: string[]) =>
         Promise.all(
           twins.map((id, at) =>
             lab.changeErp('UPDATE sales_orders SET remark=? WHERE id=?', [spellings[at] as string, id]),
           ),
         );
-      await spell('twin', 'other');
+      await spell('twin');
       await works(lab, 1);
+      twins.push((await insertSampleOrder(lab.erp)).id);
       await spell('twin', 'Twin');
       await works(lab, 2);
       const writes = writesAt(lab);

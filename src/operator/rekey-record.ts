@@ -1,0 +1,153 @@
+import { appendAudit } from '../audit/audit-log.js';
+import type { ErpReader } from '../erp/erp-reader.js';
+import { formatSourceKey, leftBehindMark } from '../erp/source-key.js';
+import { type Entity, pluralOf } from '../model/record.js';
+import { shellWord } from '../model/shell-word.js';
+import type { JobContext } from '../ops/job-context.js';
+import { acquireCaptureLease } from '../outbound/capture/capture.js';
+import { type KnownRecord, knownRecords } from '../outbound/capture/known-records.js';
+import { ServiceLease } from '../outbound/deliver/service-lease.js';
+import { keepGenerations, refreshBindings } from '../outbound/outbox/bindings.js';
+import { supersedeUnsent } from '../outbound/outbox/transitions.js';
+import { dateReasons, renameRecords, restartRecords } from '../outbound/recovery/rename-records.js';
+import { sourceKeysProblem } from '../outbound/recovery/source-keys.js';
+import { beginIncarnation } from '../outbound/recovery/store-witness.js';
+import { renameKeys } from '../store/rows.js';
+import type { Tx } from '../store/store.js';
+import { writeStoreInfo } from '../store/store-info.js';
+import { RekeyRefused } from './rekey.js';
+
+export interface RecordRekey {
+  entity: Entity;
+  /** The key that the store knows the record by, and the one that it has in the ERP now. */
+  from: string;
+  to: string;
+  reason: string;
+  dryRun: boolean;
+}
+
+export interface RekeyedRecord {
+  /** The id at the service; null: it has no binding (yet). */
+  serviceId: string | null;
+  number: string | null;
+  /** Messages that were never sent, and say nothing now that the record is known. */
+  closed: number;
+}
+
+/** What the store knows of both keys, and what the ERP has of them. */
+interface Facts {
+  from: KnownRecord & { serviceId: string | null };
+  to: KnownRecord & { serviceId: string | null };
+  inErp: { from: boolean; to: boolean };
+  /** Something of the new key may have reached the service. */
+  toMayBeThere: boolean;
+}
+
+/** Why the record can't get its new key, or null. Pure: two records of the service never become one. */
+export function recordRekeyProblem({ entity, from, to }: RecordRekey, facts: Facts): string | null {
+  const confirm = `\`waybill confirm ${pluralOf(entity)} --key ${shellWord(to)}\``;
+  if (from === to) return 'both keys are the same';
+  if (!facts.from.newest && !facts.from.binding) return `the store knows no ${entity} ${from}`;
+  if (facts.inErp.from) return `the ERP still has the ${entity} ${from}, so ${to} is another one`;
+  if (!facts.inErp.to) return `the ERP has no ${entity} ${to}`;
+  if (facts.to.serviceId !== null)
+    return `the ${entity} ${to} is at the service as ${facts.to.serviceId}, and ${from} as ${facts.from.serviceId ?? 'nothing'}: remove the one that is too many there`;
+  if (facts.toMayBeThere)
+    return `the ${entity} ${to} may be at the service: \`waybill explain ${entity} ${shellWord(to)}\` says why`;
+  const { newest, binding } = facts.from;
+  if (newest?.state === 'sending') return `a request about ${from} is under way: wait a moment`;
+  if (!binding && newest?.operation === 'delete')
+    return `the service has no ${from} any more. If ${to} is held: ${confirm}`;
+  return null;
+}
+
+/**
+ * Gives one known record the key that its row has in the ERP now. Its binding, its messages and, for a customer, its orders go
+ * along; what was captured under the new key and never sent is closed. Keys and bytes that the service may have seen stay.
+ * @param every reads every record, see `withEveryRecord`
+ * @throws RekeyRefused
+ */
+export async function rekeyRecord(context: JobContext, every: ErpReader, request: RecordRekey): Promise<RekeyedRecord> {
+  const { entity, from, to, reason, dryRun } = request;
+  const capturing = await acquireCaptureLease(context);
+  if (typeof capturing === 'string') throw new RekeyRefused(`${capturing}. Stop the daemon first.`);
+  try {
+    const service = await ServiceLease.acquire(context);
+    if (!(service instanceof ServiceLease)) throw new RekeyRefused(`${service.holder} is running. Stop it first.`);
+    try {
+      const { existing } = await every.presence(entity, [from, to], true);
+      const inErp = { from: existing?.has(from) ?? true, to: existing?.has(to) ?? false };
+      return await service.write('give a record its new key', async (tx) => {
+        const keys = await sourceKeysProblem(tx, context.settings, every.identity());
+        if (keys !== null) throw new RekeyRefused(keys);
+        const facts = { ...(await readFacts(tx, request)), inErp };
+        const problem = recordRekeyProblem(request, facts);
+        if (problem !== null) throw new RekeyRefused(problem);
+        const unsent = await unsentMessages(tx, request);
+        const { serviceId, newest } = facts.from;
+        const result = { serviceId, number: newest?.number ?? null, closed: unsent.length };
+        if (!dryRun) await writeRekey(context, tx, request, facts.from, unsent, reason);
+        return result;
+      });
+    } finally {
+      await service.release();
+    }
+  } finally {
+    await capturing.release();
+  }
+}
+
+async function readFacts(tx: Tx, { entity, from, to }: RecordRekey): Promise<Omit<Facts, 'inErp'>> {
+  const known = await knownRecords(tx, entity, [from, to], true);
+  const ids = await tx.rows<{ sourceKey: string; serviceId: string }>(
+    'SELECT source_key, service_id FROM binding WHERE entity=? AND source_key IN (?,?)',
+    [entity, from, to],
+  );
+  const sent = await tx.value(
+    `SELECT id FROM outbox_message WHERE entity=? AND source_key=?
+        AND (first_sent_at IS NOT NULL OR state IN ('sending','in_doubt','delivered')) LIMIT 1`,
+    [entity, to],
+  );
+  const of = (key: string) => ({
+    ...(known.get(key) as KnownRecord),
+    serviceId: ids.find(({ sourceKey }) => sourceKey === key)?.serviceId ?? null,
+  });
+  return { from: of(from), to: of(to), toMayBeThere: sent !== undefined };
+}
+
+/** What was captured under the new key, and the removal that followed from the absence of the old one. */
+async function unsentMessages(tx: Tx, { entity, from, to }: RecordRekey): Promise<number[]> {
+  const rows = await tx.rows<{ id: number }>(
+    `SELECT id FROM outbox_message WHERE entity=? AND state IN ('pending','parked') AND first_sent_at IS NULL
+        AND (source_key=? OR (source_key=? AND removal='deleted'))`,
+    [entity, to, from],
+  );
+  return rows.map(({ id }) => id);
+}
+
+async function writeRekey(
+  { actor, nowMs }: JobContext,
+  tx: Tx,
+  { entity, from, to }: RecordRekey,
+  known: KnownRecord,
+  unsent: readonly number[],
+  reason: string,
+): Promise<void> {
+  const at = nowMs();
+  await supersedeUnsent(tx, unsent, `It is the ${entity} ${from}, whose key is ${to} now.`, at);
+  // What was captured under the new key stays on record beside it. The orders of a customer keep the key, which is right now.
+  const aside = formatSourceKey([`${leftBehindMark}${at.toString(36)}:${to}`]);
+  await renameKeys(tx, 'outbox_message', 'source_key', entity, new Map([[to, aside]]), true);
+  await renameRecords(tx, entity, new Map([[from, to]]));
+  const generation = Math.max(known.newest?.generation ?? 0, known.binding?.generation ?? 0);
+  await keepGenerations(tx, entity, [{ sourceKey: from, generation }], at);
+  // The number may have changed with the key: the next pass learns it anew.
+  await refreshBindings(tx, [{ entity, sourceKey: to, identity: null }]);
+  await restartRecords(tx, entity, [from, to]);
+  await dateReasons(tx, entity);
+  // The keys of updates are made of source key and revision: under another incarnation none was used before.
+  await beginIncarnation(tx, []);
+  await writeStoreInfo(tx, 'rekeyed_at', String(at));
+  const detail = { from, to, reason };
+  await appendAudit(tx, { event: 'operator', outcome: 'rekey', entity, sourceKey: to, actor, detail }, at);
+}

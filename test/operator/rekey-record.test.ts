@@ -1,0 +1,178 @@
+import { expect } from 'chai';
+import { confirmMessages } from '../../src/operator/confirm-held.js';
+import { RekeyRefused, withEveryRecord } from '../../src/operator/rekey.js';
+import { rekeyRecord } from '../../src/operator/rekey-record.js';
+import { editSampleLine, insertSampleOrder } from '../support/change-sample-erp.js';
+import { erpReaderOf } from '../support/erp-reader.js';
+import { type Lab, onEveryLab } from '../support/jobs/job-lab.js';
+import { say } from '../support/jobs/say.js';
+
+onEveryLab('a record whose key changed in the ERP', (kit) => {
+  const readers: { close(): Promise<void> }[] = [];
+  afterEach(async () => {
+    for (const reader of readers.splice(0)) await reader.close();
+  });
+  const rename = async (lab: Lab, from: string, to: string) => {
+    await lab.changeErp('UPDATE sales_orders SET id=? WHERE id=?', [to, from]);
+    await lab.changeErp('UPDATE sales_order_lines SET order_id=? WHERE order_id=?', [to, from]);
+  };
+  const works = async (lab: Lab) => {
+    const captured = await lab.capture({ sweep: true });
+    await lab.deliver();
+    return captured;
+  };
+  const start = async (settings = {}) => {
+    const lab = await kit.start({
+      customers: 1,
+      orders: 4,
+      settings: { orders: { onDeleted: 'delete', ...settings } },
+    });
+    await works(lab);
+    const [bound] = await kit.rows(
+      "SELECT source_key, service_id FROM binding WHERE entity='order' ORDER BY source_key",
+    );
+    return { lab, from: bound.source_key as string, serviceId: bound.service_id as string, to: '9001' };
+  };
+  const keyed = (lab: Lab, from: string, to: string, entity: 'order' | 'customer' = 'order') => {
+    const every = erpReaderOf(withEveryRecord(lab.settings));
+    readers.push(every);
+    return rekeyRecord(lab.context, every, { entity, from, to, reason: 'a test', dryRun: false });
+  };
+  const confirm = async (key: string) => {
+    const [{ id }] = await kit.rows("SELECT id FROM outbox_message WHERE source_key=? AND park_class='held'", [key]);
+    const done = await kit.store.transaction('confirm', (tx) =>
+      confirmMessages(tx, [Number(id)], { keys: [key] }, 'send', 'a person looked', Date.now()),
+    );
+    expect(done).to.have.length(1);
+  };
+  const open = () =>
+    kit.rows(
+      "SELECT source_key, operation, state, park_class, reason FROM outbox_message WHERE state NOT IN ('delivered','superseded')",
+    );
+
+  it('is held with "renamed?", and neither sent a second time nor removed', async () => {
+    const { lab, from, to } = await start();
+    const before = lab.sandbox.ledger();
+    await rename(lab, from, to);
+    for (let sweep = 0; sweep < 3; sweep++) await works(lab);
+    const held = await open();
+    expect(held.map(({ source_key: key, operation, park_class }) => [key, operation, park_class])).to.have.deep.members(
+      [
+        [to, 'create', 'held'],
+        [from, 'delete', 'held'],
+      ],
+    );
+    for (const { reason } of held) expect(reason).to.contain(`waybill rekey orders ${from} ${to}`);
+    expect(lab.sandbox.ledger().orders).to.deep.equal(before.orders);
+    // An edit of the row in the meantime is no word of a person.
+    await editSampleLine(lab.erp, Number(to), 1, 7);
+    await works(lab);
+    expect(lab.sandbox.ledger().orders).to.deep.equal(before.orders);
+    // Nor is a row that could not be mapped in between, or one that a person did not want to send.
+    await lab.changeErp('UPDATE sales_order_lines SET qty=-1 WHERE order_id=?', [to]);
+    await works(lab);
+    await lab.changeErp('UPDATE sales_order_lines SET qty=3 WHERE order_id=?', [to]);
+    await works(lab);
+    await say(kit, 'discard', { keys: [to] });
+    await lab.changeErp('UPDATE sales_order_lines SET qty=4 WHERE order_id=?', [to]);
+    await works(lab);
+    expect(lab.sandbox.ledger().orders).to.deep.equal(before.orders);
+  });
+
+  it('goes on under its new key after `rekey OLD NEW`, as the same record of the service', async () => {
+    const { lab, from, to, serviceId } = await start();
+    await rename(lab, from, to);
+    await works(lab);
+    await works(lab);
+    expect(await keyed(lab, from, to)).to.include({ serviceId, closed: 2 });
+    expect(await kit.rows('SELECT source_key FROM binding WHERE service_id=?', [serviceId])).to.deep.equal([
+      { source_key: to },
+    ]);
+    await works(lab);
+    expect(await open()).to.deep.equal([]);
+    await editSampleLine(lab.erp, Number(to), 1, 9);
+    await works(lab);
+    const { orders, deleted } = lab.sandbox.ledger();
+    expect(orders).to.have.length(4);
+    expect(deleted).to.deep.equal([]);
+    expect(orders.find(({ order_id: id }) => id === serviceId)?.record.items[0]?.qty).to.equal(9);
+  });
+
+  it('leaves its old key to a record that is new, which goes out as one of its own', async () => {
+    const { lab, from, to, serviceId } = await start();
+    await rename(lab, from, to);
+    await works(lab);
+    await keyed(lab, from, to);
+    const { id, orderNo } = await insertSampleOrder(lab.erp);
+    await rename(lab, String(id), from);
+    await works(lab);
+    expect(await open()).to.deep.equal([]);
+    const { orders } = lab.sandbox.ledger();
+    expect(orders).to.have.length(5);
+    expect(orders.find(({ reference }) => reference === orderNo)?.order_id).to.not.equal(serviceId);
+    await editSampleLine(lab.erp, Number(from), 1, 8);
+    await editSampleLine(lab.erp, Number(to), 1, 5);
+    await works(lab);
+    expect(await open()).to.deep.equal([]);
+    const quantities = (one: string) => orders.find(({ order_id: order }) => order === one);
+    expect(quantities(serviceId)).to.not.equal(undefined);
+    expect(lab.sandbox.ledger().orders.map(({ record }) => record.items[0]?.qty)).to.include.members([8, 5]);
+  });
+
+  it('is sent as one of its own where a person says that it is another', async () => {
+    const { lab, from, to } = await start();
+    await rename(lab, from, to);
+    await works(lab);
+    await confirm(to);
+    await lab.deliver();
+    expect(lab.sandbox.ledger().orders).to.have.length(5);
+  });
+
+  it('is no other order that has its number while the first is still there', async () => {
+    const { lab } = await start({ number: 'currency', identity: ['currency'], fields: { note: 'order_no' } });
+    await insertSampleOrder(lab.erp);
+    await works(lab);
+    expect(lab.sandbox.ledger().orders).to.have.length(5);
+  });
+
+  const refusals: [string, (lab: Lab, from: string, to: string) => Promise<unknown>, string][] = [
+    ['the ERP still has the old key', async () => undefined, 'still has'],
+    ['the ERP has no row of the new key', (lab, from) => rename(lab, from, '9002'), 'no order 9001'],
+    [
+      'the new key is at the service already',
+      async (lab, from, to) => {
+        await rename(lab, from, to);
+        await works(lab);
+        await confirm(to);
+        await lab.deliver();
+      },
+      'is at the service',
+    ],
+  ];
+  for (const [name, arrange, words] of refusals)
+    it(`stays as it is where ${name}`, async () => {
+      const { lab, from, to } = await start({ onDeleted: 'nothing' });
+      await arrange(lab, from, to);
+      const before = await kit.rows('SELECT entity, source_key, service_id FROM binding ORDER BY service_id');
+      const refused = await keyed(lab, from, to).catch((error: Error) => error);
+      expect(refused).to.be.instanceOf(RekeyRefused).with.property('message').that.includes(words);
+      expect(await kit.rows('SELECT entity, source_key, service_id FROM binding ORDER BY service_id')).to.deep.equal(
+        before,
+      );
+    });
+
+  it('takes its orders along where it is a customer', async () => {
+    const { lab } = await start();
+    const [{ source_key: from, service_id: serviceId }] = await kit.rows(
+      "SELECT source_key, service_id FROM binding WHERE entity='customer'",
+    );
+    await lab.changeErp('UPDATE customers SET id=? WHERE id=?', ['777', from]);
+    await lab.changeErp('UPDATE sales_orders SET customer_id=? WHERE customer_id=?', ['777', from]);
+    await keyed(lab, from, '777', 'customer');
+    await insertSampleOrder(lab.erp, { customerId: 777 });
+    await works(lab);
+    expect(await open()).to.deep.equal([]);
+    const { orders, customers } = lab.sandbox.ledger();
+    expect([orders.length, customers.map((one) => one.customer_code)]).to.deep.equal([5, [serviceId]]);
+  });
+});
