@@ -10,7 +10,7 @@ import { changedFields } from '../outbox/compose-update.js';
 import { afterThisPass } from '../outbox/message.js';
 import { laterEnd, nothingSeen, type PassCounts, type SeenEnd, turnedKeysBrake } from './brake.js';
 import { type JudgedPage, judgement, noteAcknowledged } from './judged-rows.js';
-import { acknowledgedRecords, type KnownRecord, knownRecords, respell } from './known-records.js';
+import { acknowledgedRecords, type KnownRecord, knownRecords, renamedOrders, respell } from './known-records.js';
 import { holdLostLines } from './lost-lines.js';
 import { brakeSource } from './pass-brakes.js';
 import {
@@ -24,7 +24,6 @@ import {
   type SkippedRecord,
   writePlans,
 } from './plan-row.js';
-import { renamedOrders } from './renamed-orders.js';
 import { type FirstSeen, firstSeen, orderReadiness, writeUnsettled } from './unsettled-orders.js';
 
 interface CapturePageWork extends RowPass {

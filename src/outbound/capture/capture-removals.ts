@@ -15,9 +15,9 @@ import { supersedeUnsent } from '../outbox/transitions.js';
 import { holdReason, renamedInWords } from './brake.js';
 import type { TouchedRecord } from './capture-page.js';
 import { decideRemoval, replacesRecord } from './decide-removal.js';
-import { type KnownRecord, knownRecords, knownSpellings, lastRecords } from './known-records.js';
+import { type KnownRecord, knownRecords, knownSpellings } from './known-records.js';
 import { noteLeftOrders } from './left-orders.js';
-import { heldAsRenamed } from './renamed-orders.js';
+import { heldAsRenamed, lastRecords } from './removed-records.js';
 
 /** What delivery asks before a removal leaves: whether the record is back, and of which ERP. */
 export type ErpPresence = Pick<ErpReader, 'identity' | 'presence'>;

@@ -3,7 +3,7 @@ import { type Entity, foldKey } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { placeholders } from '../../store/rows.js';
 import type { Store, Tx } from '../../store/store.js';
-import type { MessageState } from '../outbox/message.js';
+import { changedIdentity } from './brake.js';
 import type { ClosedBinding, KnownBinding, NewestMessage } from './next-revision.js';
 
 export interface KnownRecord {
@@ -84,28 +84,6 @@ export async function acknowledgedRecords(
     [entity, ...sourceKeys],
   );
   return new Map(rows.map((row) => [row.sourceKey, row.acknowledged]));
-}
-
-/**
- * The record as it was last wanted: that of the newest message. If that message was superseded,
- * what the service acknowledged, where that is known.
- */
-export async function lastRecords(
-  tx: Tx,
-  entity: Entity,
-  known: ReadonlyMap<string, KnownRecord>,
-): Promise<Map<string, string>> {
-  const records = await acknowledgedRecords(tx, entity, [...known.keys()]);
-  const ids = [...known.values()].flatMap(({ newest }) => newest?.id ?? []);
-  if (ids.length === 0) return records;
-  const wanted = await tx.rows<{ sourceKey: string; state: MessageState; record: string }>(
-    `SELECT m.source_key, m.state, b.record FROM outbox_message m JOIN message_body b ON b.message_id=m.id
-      WHERE m.id IN ${placeholders(ids.length)} AND m.operation<>'delete'`,
-    ids,
-  );
-  for (const { sourceKey, state, record } of wanted)
-    if (state !== 'superseded' || !records.has(sourceKey)) records.set(sourceKey, record);
-  return records;
 }
 
 /**
@@ -249,4 +227,53 @@ function rename<R extends ReadCustomer | ReadOrder>(rows: readonly R[], spelling
     return [{ ...row, sourceKey, identity: JSON.stringify(Object.fromEntries(identity)) }];
   });
   return [...new Map(renamed.map((row) => [row.sourceKey, row])).values()];
+}
+
+/**
+ * Orders that are new to the store, and have number and identity of a known one whose row is gone: a person may have given the
+ * row another key. Sent as new, it would be at the service twice.
+ * @param isNew whether nothing was sent of a key, nor is on its way
+ * @returns the new key, and the known one
+ */
+export async function renamedOrders(
+  { store }: Pick<JobContext, 'store'>,
+  reader: ErpReader,
+  rows: readonly (ReadCustomer | ReadOrder)[],
+  isNew: (key: string) => boolean,
+): Promise<ReadonlyMap<string, string>> {
+  const orders = rows.flatMap((row) => (row.entity === 'order' && isNew(row.sourceKey) ? [row] : []));
+  const numbers = [...new Set(orders.flatMap(({ number }) => number ?? []))];
+  if (numbers.length === 0) return new Map();
+  const known = await store.read('look for orders of the same number', (tx) => ordersOf(tx, numbers));
+  const pairs = known.flatMap((one) => orders.filter((row) => isSame(row, one)).map((row) => [row, one] as const));
+  if (pairs.length === 0) return new Map();
+  const keys = [...new Set(pairs.map(([, { sourceKey }]) => sourceKey))];
+  const { existing } = await reader.presence('order', keys, true);
+  const gone = pairs.filter(([, { sourceKey }]) => existing !== null && !existing.has(sourceKey));
+  return new Map(gone.map(([row, { sourceKey }]) => [row.sourceKey, sourceKey]));
+}
+
+interface KnownOrder {
+  sourceKey: string;
+  number: string;
+  identity: string | null;
+}
+
+function isSame(row: Pick<ReadOrder, 'sourceKey' | 'number' | 'identity'>, one: KnownOrder): boolean {
+  if (row.number !== one.number || row.sourceKey === one.sourceKey) return false;
+  return row.identity !== null && one.identity !== null && changedIdentity(one.identity, row.identity) === null;
+}
+
+/** The known orders with one of these numbers that are at the service, or may be. */
+async function ordersOf(tx: Tx, numbers: readonly string[]): Promise<KnownOrder[]> {
+  const listed = placeholders(numbers.length);
+  return tx.rows(
+    `SELECT b.source_key, m.number, b.identity FROM outbox_message m
+       JOIN binding b ON b.entity=m.entity AND b.source_key=m.source_key WHERE m.entity='order' AND m.number IN ${listed}
+     UNION SELECT source_key, number, identity FROM binding WHERE entity='order' AND number IN ${listed}
+     UNION SELECT source_key, number, identity FROM outbox_message
+       WHERE entity='order' AND operation='create' AND first_sent_at IS NOT NULL
+         AND state IN ('sending','in_doubt','pending','parked') AND number IN ${listed}`,
+    [...numbers, ...numbers, ...numbers],
+  );
 }
