@@ -237,6 +237,17 @@ export const failureProofs: Readonly<Record<string, readonly Proof[]>> = {
       'that reads a copy in which all orders have other ids gives them these, and sends nothing a second time',
     ],
   ],
+  'A record got another key in the ERP': [
+    ['operator/rekey-record.test.ts', 'is held with "renamed?", and neither sent a second time nor removed'],
+    [
+      'operator/rekey-record.test.ts',
+      'goes on under its new key after `rekey OLD NEW`, as the same record of the service',
+    ],
+    ['operator/rekey-record.test.ts', 'takes its orders along where it is a customer'],
+    ['operator/rekey-record.test.ts', 'stays as it is where …'],
+    ['operator/rekey-record.test.ts', 'is sent as one of its own where a person says that it is another'],
+    ['cli/rekey-record.test.ts', 'gives one record the key that its row has now, as the reason that holds it says'],
+  ],
   'A customer took over the code of another': [
     ['outbound/deliver/customer-code.test.ts', 'neither its orders nor new ones go to the other record'],
     ['outbound/deliver/customer-code.test.ts', 'when the code is put back, the orders go to their own customer'],
