@@ -84,13 +84,22 @@ export function mariaDbDesk(connect: () => Promise<Connection>, hasOrderKey: boo
   return {
     hasOrderKey,
     deletedOrders: [],
-    run: (statements, holdMs = 0) =>
-      persist(async (connection) => {
+    async run(statements, holdMs = 0) {
+      let mayBeCommitted = false;
+      await persist(async (connection) => {
         await connection.query('START TRANSACTION');
-        for (const [sql, ...values] of statements) await connection.query(sql, values);
+        try {
+          for (const [sql, ...values] of statements) await connection.query(sql, values);
+        } catch (error) {
+          // A server that is killed after it has committed can't say so.
+          if (mayBeCommitted && (error as { code?: string }).code === 'ER_DUP_ENTRY') return;
+          throw error;
+        }
         if (holdMs > 0) await sleep(holdMs);
+        mayBeCommitted = true;
         await connection.query('COMMIT');
-      }),
+      });
+    },
     read: (sql) =>
       persist(async (connection) => {
         const [rows] = await connection.query({
