@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import type { Settings } from '../config/settings.js';
 import { doubtInWords } from '../daemon/read-status.js';
 import { goLive, type LiveState, readLiveState, standBy } from '../operator/allow-delivery.js';
-import { type Preview, type PreviewOrder, preview } from '../operator/preview.js';
+import { type ForeseenDelivery, type ForeseenOrder, foreseeDelivery } from '../operator/foresee-delivery.js';
 import { type CommandApp, confirm, exitCode, inApp, jsonCommand, UsageError } from './command.js';
 import { amountWithCurrency } from './terminal/format.js';
 
@@ -32,7 +32,7 @@ async function allow(app: CommandApp, { dryRun, yes, reason }: GoLiveOptions): P
   const { context, output, settings } = app;
   const reader = await app.reader();
   await reader.check();
-  const shown = await preview(context, reader);
+  const shown = await foreseeDelivery(context, reader);
   const live = await readLiveState(context, reader.identity());
   const { identity, problem, before } = live;
   output.json({ ...identity, live: problem === null, problem, before, ...shown });
@@ -56,7 +56,7 @@ async function allow(app: CommandApp, { dryRun, yes, reason }: GoLiveOptions): P
   return exitCode.done;
 }
 
-function show({ output, settings }: CommandApp, shown: Preview, { identity, problem }: LiveState): void {
+function show({ output, settings }: CommandApp, shown: ForeseenDelivery, { identity, problem }: LiveState): void {
   const { captured, open, removed } = shown;
   output.rows(14, [
     ['Service', `${identity.service} (${identity.environment})`],
@@ -78,7 +78,7 @@ function show({ output, settings }: CommandApp, shown: Preview, { identity, prob
 }
 
 /** Each currency has a total of its own: they are never added. */
-function totalsInWords(totals: Preview['ordersTotals'], amounts: Settings['amounts']): string {
+function totalsInWords(totals: ForeseenDelivery['ordersTotals'], amounts: Settings['amounts']): string {
   const written = Object.entries(totals).map(([code, total]) => amountWithCurrency(amounts, total, code));
   return written.join(', ') || amountWithCurrency(amounts, 0, amounts.currency);
 }
@@ -98,6 +98,6 @@ async function allowStandby(app: CommandApp, { dryRun, yes, reason }: GoLiveOpti
   return problem === null ? exitCode.done : exitCode.failed;
 }
 
-function orderInWords(order: PreviewOrder | null): string {
+function orderInWords(order: ForeseenOrder | null): string {
   return order ? `${order.number ?? order.key} ${order.changedAt ? `(changedAt ${order.changedAt})` : ''}` : '-';
 }

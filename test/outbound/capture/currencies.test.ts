@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { wantedRows, writeBackForm } from '../../../src/inbound/write-back/wanted-rows.js';
-import { preview } from '../../../src/operator/preview.js';
+import { foreseeDelivery } from '../../../src/operator/foresee-delivery.js';
 import { onEveryLab } from '../../support/jobs/job-lab.js';
 
 onEveryLab('orders in several currencies', (kit) => {
@@ -29,10 +29,10 @@ onEveryLab('orders in several currencies', (kit) => {
     }
     const [euro, yen, dinar, dollar] = ids.map(String) as [string, string, string, string];
     const totals = { EUR: '2400', JPY: '24', KWD: '24000' };
-    const before = await preview(lab.context, lab.reader);
+    const before = await foreseeDelivery(lab.context, lab.reader);
     expect(before).to.deep.include({ ordersTotals: totals, parked: 1 });
     expect(await lab.capture()).to.include({ parked: 1 });
-    expect((await preview(lab.context, lab.reader)).ordersTotals).to.deep.equal(totals);
+    expect((await foreseeDelivery(lab.context, lab.reader)).ordersTotals).to.deep.equal(totals);
     const parked = await kit.rows("SELECT source_key, park_class, reason FROM outbox_message WHERE state='parked'");
     expect(parked).to.have.length(1);
     expect(parked[0]).to.include({ source_key: dollar, park_class: 'unmapped' });

@@ -1,10 +1,10 @@
 import { expect } from 'chai';
-import { preview } from '../../src/operator/preview.js';
+import { foreseeDelivery } from '../../src/operator/foresee-delivery.js';
 import { onBothLabs } from '../support/jobs/job-lab.js';
 
 onBothLabs('what go-live shows', (kit) => {
   const shown = async (lab: Awaited<ReturnType<typeof kit.start>>) => {
-    const { captured, open, ordersTotals, oldest, newest } = await preview(lab.context, lab.reader);
+    const { captured, open, ordersTotals, oldest, newest } = await foreseeDelivery(lab.context, lab.reader);
     return {
       customers: captured.customers + open.customers,
       orders: captured.orders + open.orders,
@@ -37,7 +37,7 @@ onBothLabs('what go-live shows', (kit) => {
     await lab
       .changeErp('UPDATE customers SET name=NULL WHERE id=1')
       .catch(() => lab.changeErp("UPDATE customers SET name='' WHERE id=1"));
-    const { captured, parked } = await preview(lab.context, lab.reader);
+    const { captured, parked } = await foreseeDelivery(lab.context, lab.reader);
     expect(captured.orders).to.equal(6);
     expect(captured.customers).to.equal(1);
     expect(parked).to.equal(1);

@@ -5,25 +5,25 @@ import type { JobContext } from '../ops/job-context.js';
 import { capture } from '../outbound/capture/capture.js';
 import type { TouchedRecord } from '../outbound/capture/capture-page.js';
 
-export type Preview = Awaited<ReturnType<typeof preview>>;
+export type ForeseenDelivery = Awaited<ReturnType<typeof foreseeDelivery>>;
 
-export interface PreviewOrder {
+export interface ForeseenOrder {
   key: string;
   number: string | null;
   changedAt: string | null;
 }
 
 /** What delivery would send if it began now: read from the ERP and the outbox, in memory bounded by a page. */
-export async function preview(context: JobContext, reader: ErpReader) {
+export async function foreseeDelivery(context: JobContext, reader: ErpReader) {
   const { settings } = context;
   const totals = new Map<string, bigint>();
   const add = (currency: string | null, total: bigint) => {
     const code = currency ?? 'unknown';
     totals.set(code, (totals.get(code) ?? 0n) + total);
   };
-  let oldest = null as PreviewOrder | null;
-  let newest = null as PreviewOrder | null;
-  const meet = (order: PreviewOrder) => {
+  let oldest = null as ForeseenOrder | null;
+  let newest = null as ForeseenOrder | null;
+  const meet = (order: ForeseenOrder) => {
     if (!oldest || comparable(order) < comparable(oldest)) oldest = order;
     if (!newest || comparable(order) > comparable(newest)) newest = order;
   };
@@ -93,6 +93,6 @@ export async function preview(context: JobContext, reader: ErpReader) {
 }
 
 /** By the time of the last change where it is known, else by the number. */
-function comparable(order: PreviewOrder): string {
+function comparable(order: ForeseenOrder): string {
   return order.changedAt ?? order.number ?? order.key;
 }
