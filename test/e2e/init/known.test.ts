@@ -46,7 +46,7 @@ describe('waybill init --yes', function () {
           text: 'The orders of which currency are sent?',
           choices: [
             { value: 'EUR', note: '5 orders' },
-            { value: 'USD', note: '1 orders' },
+            { value: 'USD', note: '1 order' },
           ],
         },
       ]);
