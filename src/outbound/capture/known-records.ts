@@ -1,7 +1,7 @@
 import type { ErpPage, ErpReader, ReadCustomer, ReadOrder } from '../../erp/erp-reader.js';
 import { type Entity, foldKey } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
-import { placeholders } from '../../store/rows.js';
+import { boundedText, placeholders } from '../../store/rows.js';
 import type { Store, Tx } from '../../store/store.js';
 import { changedIdentity } from './brake.js';
 import type { ClosedBinding, KnownBinding, NewestMessage } from './next-revision.js';
@@ -242,7 +242,7 @@ export async function renamedOrders(
   isNew: (key: string) => boolean,
 ): Promise<ReadonlyMap<string, string>> {
   const orders = rows.flatMap((row) => (row.entity === 'order' && isNew(row.sourceKey) ? [row] : []));
-  const numbers = [...new Set(orders.flatMap(({ number }) => number ?? []))];
+  const numbers = [...new Set(orders.flatMap(({ number }) => storedNumber(number) ?? []))];
   if (numbers.length === 0) return new Map();
   const known = await store.read('look for orders of the same number', (tx) => ordersOf(tx, numbers));
   const pairs = known.flatMap((one) => orders.filter((row) => isSame(row, one)).map((row) => [row, one] as const));
@@ -259,8 +259,11 @@ interface KnownOrder {
   identity: string | null;
 }
 
+/** A number as the store has it; a server takes no statement that holds a text of any length. */
+const storedNumber = (number: string | null) => boundedText('outbox_message.number', number);
+
 function isSame(row: Pick<ReadOrder, 'sourceKey' | 'number' | 'identity'>, one: KnownOrder): boolean {
-  if (row.number !== one.number || row.sourceKey === one.sourceKey) return false;
+  if (storedNumber(row.number) !== one.number || row.sourceKey === one.sourceKey) return false;
   return row.identity !== null && one.identity !== null && changedIdentity(one.identity, row.identity) === null;
 }
 
