@@ -1,5 +1,6 @@
+import { hash } from 'node:crypto';
 import type { Entity, JsonValue } from '../model/record.js';
-import { type Condition, deleteOldest, insertRows, joinConditions, placeholders } from '../store/rows.js';
+import { boundedText, insertRows } from '../store/rows.js';
 import type { Tx } from '../store/store.js';
 import { markDue } from '../store/write-back-due.js';
 
@@ -12,8 +13,10 @@ function impersonalReason(event: string, outcome: string | null, reason: string)
   if (event === 'parked' && outcome === 'unmapped')
     return 'Its row in the ERP could not become a record; `waybill explain` says why.';
   if (event !== 'attempt' && event !== 'parked') return reason;
-  // `HTTP 422 invalid_field: words of the service`
-  return /^(HTTP \d{3}[^:]*):/.exec(reason)?.[1] ?? reason;
+  // `HTTP 422 invalid_field: words of the service`, or our own
+  const [, status = reason, words = ''] = /^(HTTP \d{3}[^:]*): (.*)$/s.exec(reason) ?? [];
+  if (status === reason || /^(the answer's body broke off|no reason given)/.test(words)) return reason;
+  return /^HTTP 2\d\d$/.test(status) ? `${status}, but not the answer that was expected` : status;
 }
 
 type AuditEvent =
@@ -25,6 +28,7 @@ type AuditEvent =
   | 'adopted'
   | 'in_doubt'
   | 'left_pending'
+  | 'replaced'
   | 'operator'
   | 'pause'
   | 'resume'
@@ -37,6 +41,7 @@ type AuditEvent =
   | 'stop'
   | 'takeover'
   | 'alert'
+  | 'desk'
   | 'prune'
   | 'forget';
 
@@ -62,21 +67,19 @@ export interface AuditEntry {
  */
 export async function appendAudit(tx: Tx, entry: AuditEntry | readonly AuditEntry[], nowMs: number): Promise<void> {
   const entries: AuditEntry[] = [entry].flat();
-  await insertRows(
-    tx,
-    'audit_log',
-    entries.map((one) => ({
-      at: nowMs,
-      event: one.event,
-      outcome: one.outcome ?? null,
-      entity: one.entity ?? null,
-      source_key: one.sourceKey ?? null,
-      message_id: one.messageId ?? null,
-      attempt_id: one.attemptId ?? null,
-      actor: one.actor,
-      detail: JSON.stringify(detailOf(one)),
-    })),
-  );
+  if (entries.length === 0) return;
+  const lines = entries.map((one) => ({
+    at: nowMs,
+    event: one.event,
+    outcome: one.outcome ?? null,
+    entity: one.entity ?? null,
+    sourceKey: one.sourceKey ?? null,
+    messageId: one.messageId ?? null,
+    attemptId: one.attemptId ?? null,
+    actor: boundedText('audit_log.actor', one.actor),
+    detail: JSON.stringify(detailOf(one)),
+  }));
+  await insertRows(tx, 'audit_log', await chainLines(tx, lines, nowMs));
   const keysOf = (entity: Entity) =>
     entries.flatMap((one) => (one.entity === entity && one.sourceKey ? [one.sourceKey] : []));
   await markDue(tx, 'orders', keysOf('order'));
@@ -88,9 +91,131 @@ function detailOf({ event, outcome, entity, detail = {} }: AuditEntry): { [name:
   return { ...detail, reason: impersonalReason(event, outcome ?? null, detail.reason) };
 }
 
-/** Removes the oldest lines of the log, up to `limit` of them. @returns how many there were */
-export async function pruneAudit(tx: Tx, before: number, limit: number): Promise<number> {
-  return deleteOldest(tx, { table: 'audit_log', key: 'id', where: 'at<? ORDER BY at, id', before }, limit);
+/**
+ * The audit as chains: each line carries the SHA-256 of itself and of the hash of the line before, so that none of them can be
+ * changed, taken out, moved or put in unseen. The head of a chain, its last line, also stands in a row of `audit_chain`.
+ *
+ * A SQLite store has one writer at a time, and so one chain, whichever process writes. On a server each connection of a process
+ * that is writing has a chain of its own: one chain for all would make each transaction wait for the commit of the other.
+ */
+
+/** A line as its hash covers it. */
+export type ChainedLine = {
+  chain: number;
+  /** Its number in its chain, from 1, without a gap. */
+  seq: number;
+  at: number;
+  event: string;
+  outcome: string | null;
+  entity: string | null;
+  sourceKey: string | null;
+  messageId: number | null;
+  attemptId: number | null;
+  actor: string;
+  /** JSON. */
+  detail: string;
+};
+
+/** What is hashed of a line: JSON, with its detail as it is stored. Pure. */
+export function lineText(line: ChainedLine): string {
+  const { chain, seq, at, event, outcome, entity, sourceKey, messageId, attemptId, actor, detail } = line;
+  const rest = { chain, seq, at, event, outcome, entity, sourceKey, messageId, attemptId, actor };
+  return `${JSON.stringify(rest).slice(0, -1)},"detail":${detail}}`;
+}
+
+/** The hash of a line, in hexadecimal digits. Pure. */
+export function lineHash(previous: string, text: string): string {
+  return hash('sha256', `${previous} ${text}`);
+}
+
+/** The last line of a chain. */
+export interface Head {
+  chain: number;
+  seq: number;
+  hash: string;
+}
+
+/** Where a chain began: when, and behind which line of another one. The hash before its first line is made of it. Pure. */
+export function firstHash(begunAt: number, link: Head | null): string {
+  return hash('sha256', `waybill audit ${begunAt} ${link === null ? '-' : headToken(link)}`);
+}
+
+/** A head in one word that a person can note down. Pure. */
+export function headToken({ chain, seq, hash }: Head): string {
+  return `${chain}:${seq}:${hash}`;
+}
+
+/** A chain that one transaction at a time goes on with. */
+interface Lane {
+  /** As this process left it; null: unknown. */
+  head: Head | null;
+}
+
+/** By store, the lanes that no transaction has. */
+const idleLanes = new WeakMap<object, Lane[]>();
+const lanes = new WeakMap<Tx, Lane>();
+
+/** The lane of a transaction, until its end. What is rolled back was not written, and the head is as before. */
+function laneOf(tx: Tx): Lane {
+  const known = lanes.get(tx);
+  if (known) return known;
+  const idle = idleLanes.get(tx.storeKey) ?? [];
+  idleLanes.set(tx.storeKey, idle);
+  const lane = idle.pop() ?? { head: null };
+  const before = lane.head;
+  lanes.set(tx, lane);
+  tx.onEnd((isCommitted) => {
+    if (!isCommitted) lane.head = before;
+    idle.push(lane);
+  });
+  return lane;
+}
+
+/** Puts lines at the end of a chain, by one statement. @returns them as they have to be stored, in this order */
+async function chainLines(
+  tx: Tx,
+  lines: readonly Omit<ChainedLine, 'chain' | 'seq'>[],
+  nowMs: number,
+): Promise<(ChainedLine & { hash: string })[]> {
+  const lane = laneOf(tx);
+  for (;;) {
+    lane.head ??= (await onlyHead(tx)) ?? (await beginChain(tx, nowMs));
+    const before = lane.head;
+    let { seq, hash } = before;
+    const chained = lines.map((line) => {
+      const numbered = { ...line, chain: before.chain, seq: ++seq };
+      hash = lineHash(hash, lineText(numbered));
+      return { ...numbered, hash };
+    });
+    const moved = await tx.run(
+      'UPDATE audit_chain SET head_seq=?, head_hash=? WHERE id=? AND head_seq=? AND head_hash=?',
+      [seq, hash, before.chain, before.seq, before.hash],
+    );
+    lane.head = moved === 1 ? { chain: before.chain, seq, hash } : null;
+    // Otherwise another process has gone on with it, or the store is another copy.
+    if (moved === 1) return chained;
+  }
+}
+
+/** The head of the one chain, where transactions stand in line anyway. */
+async function onlyHead(tx: Tx): Promise<Head | null> {
+  if (tx.dialect.connections > 1) return null;
+  const [head] = await tx.rows<Head>(
+    'SELECT id AS chain, head_seq AS seq, head_hash AS hash FROM audit_chain ORDER BY id DESC LIMIT 1',
+  );
+  return head ?? null;
+}
+
+/** A chain begins behind the newest line of the log, so that none can vanish as a whole. */
+async function beginChain(tx: Tx, nowMs: number): Promise<Head> {
+  const [link = null] = await tx.rows<Head>('SELECT chain, seq, hash FROM audit_log ORDER BY id DESC LIMIT 1');
+  const first = firstHash(nowMs, link);
+  const chain = await tx.insertReturningId(
+    `INSERT INTO audit_chain (begun_at, link_chain, link_seq, link_hash, pruned_seq, pruned_hash, head_seq, head_hash)
+      VALUES (?,?,?,?,0,?,0,?)`,
+    [nowMs, link?.chain ?? null, link?.seq ?? null, link?.hash ?? null, first, first],
+  );
+  return { chain, seq: 0, hash: first };
 }
 
 /**
@@ -99,72 +224,6 @@ export async function pruneAudit(tx: Tx, before: number, limit: number): Promise
  */
 export function shownReason(entity: Entity, reason: string): string {
   return entity === 'customer' ? impersonalReason('attempt', null, reason) : reason;
-}
-
-/** Which lines are meant. An absent field filters nothing. Times are milliseconds since 1970, half-open. */
-export interface AuditFilter {
-  since?: number;
-  until?: number;
-  /** Lines of these records; none at all when the list is empty. */
-  records?: readonly { entity: Entity; sourceKey: string }[];
-  entity?: Entity;
-  outcome?: string;
-  event?: string;
-}
-
-export interface AuditLine {
-  id: number;
-  at: number;
-  event: string;
-  outcome: string | null;
-  entity: Entity | null;
-  sourceKey: string | null;
-  messageId: number | null;
-  attemptId: number | null;
-  actor: string;
-  detail: { [name: string]: JsonValue };
-}
-
-function filterSql({ since, until, records, entity, outcome, event }: AuditFilter) {
-  const ofRecords = (['customer', 'order'] as const).flatMap((kind): Condition[] => {
-    const keys = (records ?? []).filter((record) => record.entity === kind).map(({ sourceKey }) => sourceKey);
-    return keys.length === 0 ? [] : [[`entity=? AND source_key IN ${placeholders(keys.length)}`, kind, ...keys]];
-  });
-  const either = joinConditions('OR', ofRecords);
-  return joinConditions('AND', [
-    ['at>=?', since],
-    ['at<?', until],
-    ['entity=?', entity],
-    ['outcome=?', outcome],
-    ['event=?', event],
-    [either.where, ...(records ? either.parameters : [undefined])],
-  ]);
-}
-
-/** Lines after `afterId`, in the order in which they were written: one page of a stream. */
-export async function readAuditPage(tx: Tx, filter: AuditFilter, afterId: number, limit: number): Promise<AuditLine[]> {
-  const { where, parameters } = filterSql(filter);
-  const rows = await tx.rows(
-    `SELECT id, at, event, outcome, entity, source_key, message_id, attempt_id, actor, detail
-       FROM audit_log WHERE ${where} AND id>? ORDER BY id LIMIT ${Math.trunc(limit)}`,
-    [...parameters, afterId],
-  );
-  return rows.map((row) => ({ ...row, detail: JSON.parse(row.detail) }));
-}
-
-/** The id after which the last `count` matching lines begin, and whether there are older ones. */
-export async function startOfLast(
-  tx: Tx,
-  filter: AuditFilter,
-  count: number,
-): Promise<{ afterId: number; older: boolean }> {
-  const { where, parameters } = filterSql(filter);
-  const rows = await tx.rows<{ id: number }>(
-    `SELECT id FROM audit_log WHERE ${where} ORDER BY id DESC LIMIT 2 OFFSET ${Math.max(0, Math.trunc(count) - 1)}`,
-    parameters,
-  );
-  const first = rows[0];
-  return first ? { afterId: first.id - 1, older: rows.length > 1 } : { afterId: 0, older: false };
 }
 
 /** When an event was last written; null: never, or the line is no longer kept. */

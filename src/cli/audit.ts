@@ -1,8 +1,11 @@
 import { type Command, Option } from 'commander';
 import { stringify } from 'csv-stringify/sync';
-import { type AuditFilter, type AuditLine, readAuditPage, startOfLast } from '../audit/audit-log.js';
+import { type AuditFilter, type AuditLine, readAuditPage, startOfLast } from '../audit/read-audit.js';
 import type { Entity } from '../model/record.js';
 import { findRecords } from '../operator/find-records.js';
+import { isoFormatter } from '../operator/format.js';
+import { detailInWords } from '../operator/words/audit-words.js';
+import { exportCommand, headCommand, verifyCommand } from './audit/verify.js';
 import {
   type CommandApp,
   defined,
@@ -13,7 +16,6 @@ import {
   parseRange,
   repeatable,
 } from './command.js';
-import { isoFormatter } from './terminal/format.js';
 import type { Output } from './terminal/output.js';
 import { readerLeft, writeOut } from './terminal/streams.js';
 
@@ -29,20 +31,27 @@ const pageSize = 500;
 const defaultLimit = 100;
 
 export function auditCommand(): Command {
-  return jsonCommand(
-    'audit',
-    'Print the append-only log: what was done, when, by whom, and with what outcome.',
-    'waybill audit --since 2026-11-01 --outcome refused',
-  )
-    .option('--since <date>', 'from this date or time on (included), in erp.timeZone')
-    .option('--until <date>', 'before this date or time, in erp.timeZone')
-    .addOption(repeatable('--key <key>', 'only this ERP key or number'))
-    .addOption(entityOption())
-    .option('--outcome <word>', 'only this outcome: delivered, refused, in_doubt, unmapped …')
-    .option('--event <word>', 'only this event: captured, attempt, delivered, parked, operator, pull …')
-    .addOption(limitOption(`only the last n lines (default ${defaultLimit}; with --csv all)`))
-    .addOption(new Option('--csv', 'print comma-separated values, for a spreadsheet').conflicts('json'))
-    .action(inApp(showAudit));
+  return (
+    jsonCommand(
+      'audit',
+      'Print the append-only log: what was done, when, by whom, and with what outcome. Subcommands prove it.',
+      'waybill audit --since 2026-11-01 --outcome refused',
+    )
+      .option('--since <date>', 'from this date or time on (included), in erp.timeZone')
+      .option('--until <date>', 'before this date or time, in erp.timeZone')
+      .addOption(repeatable('--key <key>', 'only this ERP key or number'))
+      .addOption(entityOption())
+      .option('--outcome <word>', 'only this outcome: delivered, refused, in_doubt, unmapped …')
+      .option('--event <word>', 'only this event: captured, attempt, delivered, parked, operator, pull …')
+      .addOption(limitOption(`only the last n lines (default ${defaultLimit}; with --csv all)`))
+      .addOption(new Option('--csv', 'print comma-separated values, for a spreadsheet').conflicts('json'))
+      // As for `outbox`: the options behind a subcommand are its own.
+      .enablePositionalOptions()
+      .action(inApp(showAudit))
+      .addCommand(verifyCommand())
+      .addCommand(headCommand())
+      .addCommand(exportCommand())
+  );
 }
 
 async function showAudit(app: CommandApp, options: AuditOptions): Promise<void> {
@@ -117,15 +126,6 @@ async function writeText(output: Output, pages: AsyncGenerator<AuditLine[]>, sho
     output.line(
       `The last ${shortenedTo} lines. For more use --limit, for all --csv, for a part --since, --until or --key.`,
     );
-}
-
-/** The details that are there, in few words. Hashes and keys appear only in --json and --csv. */
-function detailInWords({ detail }: AuditLine): string {
-  const hidden = new Set(['idempotencyKey', 'bodyHash', 'excerptHash', 'startedAt', 'nextAttemptAt']);
-  return Object.entries(detail)
-    .filter(([name, value]) => value !== null && !hidden.has(name))
-    .map(([name, value]) => `${name}=${typeof value === 'object' ? JSON.stringify(value) : value}`)
-    .join(' ');
 }
 
 type WriteTime = (ms: number) => string | null;

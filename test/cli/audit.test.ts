@@ -1,7 +1,10 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { appendAudit } from '../../src/audit/audit-log.js';
+import { documents } from '../docs/documents.js';
+import { ensurePrograms } from '../support/ensure-programs.js';
 import { answers, onBothStores } from './installation.js';
 
 describe('waybill audit', () => {
@@ -138,6 +141,59 @@ describe('waybill audit', () => {
           `1,2026-11-03T09:15:02.000+01:00,operator,retry,order,"'=HYPERLINK(""http://x"")",,,"'+cmd, ""me""","{""reason"":""a;b""}"\n`,
       );
       expect((await waybill('audit', '--csv', '--json')).code).to.equal(2);
+    });
+
+    it('is proven to be whole, here and in a file without Waybill, until a line is changed', async () => {
+      ensurePrograms({
+        purpose: 'The tests run the program of docs/audit.md',
+        programs: ['python3'],
+        debianPackages: ['python3-minimal'],
+        elsewhere: ['Elsewhere:       Python 3'],
+      });
+      const { configDir, app } = installation;
+      const proof = documents().find(({ path }) => path === 'docs/audit.md');
+      const program = proof?.fences.find(({ language }) => language === 'python')?.text ?? '';
+      const python = (...words: string[]) => spawnSync('python3', ['-c', program, ...words], { encoding: 'utf8' });
+
+      await append(1, 'one ü "…"', 3);
+      const heads = join(configDir, 'heads.txt');
+      const { stdout: head } = await waybill('audit', 'head');
+      expect(head).to.match(/^1:3:[0-9a-f]{64}\n$/);
+      writeFileSync(heads, head);
+      await append(2, 'two', 2);
+      expect(await json('audit', 'verify', '--heads', heads)).to.deep.equal({
+        whole: true,
+        lines: 5,
+        chains: 1,
+        flaws: [],
+      });
+      const file = join(configDir, 'audit.txt');
+      expect((await waybill('audit', 'export', file)).stdout).to.equal(`5 lines are in ${file}.\n`);
+      expect(python(file, head.trim()).stdout).to.equal('Whole.\n');
+      // The shell's way, for one line.
+      const [, first = '', second = ''] = readFileSync(file, 'utf8').split('\n');
+      const shell = spawnSync('sh', ['-c', `printf '%s %s' "$before" "$text" | sha256sum`], {
+        encoding: 'utf8',
+        env: { ...process.env, before: first.slice(0, 64), text: second.slice(65) },
+      });
+      expect(shell.stdout.slice(0, 64)).to.equal(second.slice(0, 64));
+
+      const lines = readFileSync(file, 'utf8').split('\n');
+      const broken = [lines.with(3, (lines[3] ?? '').replace('one', 'won')), lines.toSpliced(2, 1), lines.slice(0, -2)];
+      for (const text of broken) {
+        writeFileSync(file, text.join('\n'));
+        const { status, stderr } = python(file);
+        expect(status, stderr).to.equal(1);
+        expect(stderr).to.match(/^(Line \d does not follow|Chain 1 does not end)/);
+      }
+      expect(python(join(configDir, 'audit.txt'), '1:9:00').status).to.equal(1);
+
+      await app.store.transaction('tamper', (tx) => tx.run("UPDATE audit_log SET actor='nobody' WHERE seq=4"));
+      const { code, stdout } = await waybill('audit', 'verify');
+      expect(code).to.equal(1);
+      expect(stdout).to.match(/^The audit is not as it was written:\n {2}Line \d+ was changed, or line \d+ before it/);
+      writeFileSync(heads, 'no head\n');
+      expect(await waybill('audit', 'verify', '--heads', heads)).to.include({ code: 2 });
     });
   });
 });

@@ -1,0 +1,96 @@
+import type { Entity, JsonValue } from '../model/record.js';
+import { type Condition, joinConditions, placeholders } from '../store/rows.js';
+import type { Tx } from '../store/store.js';
+
+/** Which lines are meant. An absent field filters nothing. Times are milliseconds since 1970, half-open. */
+export interface AuditFilter {
+  since?: number;
+  until?: number;
+  /** Lines of these records; none at all when the list is empty. */
+  records?: readonly { entity: Entity; sourceKey: string }[];
+  entity?: Entity;
+  outcome?: string;
+  event?: string;
+}
+
+export interface AuditLine {
+  id: number;
+  at: number;
+  event: string;
+  outcome: string | null;
+  entity: Entity | null;
+  sourceKey: string | null;
+  messageId: number | null;
+  attemptId: number | null;
+  actor: string;
+  detail: { [name: string]: JsonValue };
+}
+
+function filterSql({ since, until, records, entity, outcome, event }: AuditFilter) {
+  const ofRecords = (['customer', 'order'] as const).flatMap((kind): Condition[] => {
+    const keys = (records ?? []).filter((record) => record.entity === kind).map(({ sourceKey }) => sourceKey);
+    return keys.length === 0 ? [] : [[`entity=? AND source_key IN ${placeholders(keys.length)}`, kind, ...keys]];
+  });
+  const either = joinConditions('OR', ofRecords);
+  return joinConditions('AND', [
+    ['at>=?', since],
+    ['at<?', until],
+    ['entity=?', entity],
+    ['outcome=?', outcome],
+    ['event=?', event],
+    [either.where, ...(records ? either.parameters : [undefined])],
+  ]);
+}
+
+/** Lines after `afterId`, in the order in which they were written: one page of a stream. */
+export async function readAuditPage(tx: Tx, filter: AuditFilter, afterId: number, limit: number): Promise<AuditLine[]> {
+  const { where, parameters } = filterSql(filter);
+  const rows = await tx.rows(
+    `SELECT id, at, event, outcome, entity, source_key, message_id, attempt_id, actor, detail
+       FROM audit_log WHERE ${where} AND id>? ORDER BY id LIMIT ${Math.trunc(limit)}`,
+    [...parameters, afterId],
+  );
+  return rows.map((row) => ({ ...row, detail: JSON.parse(row.detail) }));
+}
+
+/** Lines with these ids, the newest first. */
+export async function readAuditBetween(
+  tx: Tx,
+  filter: AuditFilter,
+  { from, below }: { from: number; below: number },
+  limit: number,
+): Promise<AuditLine[]> {
+  const { where, parameters } = filterSql(filter);
+  const rows = await tx.rows(
+    `SELECT id, at, event, outcome, entity, source_key, message_id, attempt_id, actor, detail
+       FROM audit_log WHERE ${where} AND id>=? AND id<? ORDER BY id DESC LIMIT ${Math.trunc(limit)}`,
+    [...parameters, from, below],
+  );
+  return rows.map((row) => ({ ...row, detail: JSON.parse(row.detail) }));
+}
+
+/** The id after which the last `count` matching lines begin, and whether there are older ones. */
+export async function startOfLast(
+  tx: Tx,
+  filter: AuditFilter,
+  count: number,
+): Promise<{ afterId: number; older: boolean }> {
+  const { where, parameters } = filterSql(filter);
+  const rows = await tx.rows<{ id: number }>(
+    `SELECT id FROM audit_log WHERE ${where} ORDER BY id DESC LIMIT 2 OFFSET ${Math.max(0, Math.trunc(count) - 1)}`,
+    parameters,
+  );
+  const first = rows[0];
+  return first ? { afterId: first.id - 1, older: rows.length > 1 } : { afterId: 0, older: false };
+}
+
+/** The id of the newest line; 0: there is none. */
+export async function lastAuditId(tx: Tx): Promise<number> {
+  return (await tx.value<number>('SELECT MAX(id) FROM audit_log')) ?? 0;
+}
+
+/** How many lines were written after this one, at most so many. */
+export async function countAuditSince(tx: Tx, id: number, most: number): Promise<number> {
+  const sql = `SELECT COUNT(*) FROM (SELECT id FROM audit_log WHERE id>? LIMIT ${Math.trunc(most)}) AS s`;
+  return (await tx.value<number>(sql, [id])) ?? 0;
+}

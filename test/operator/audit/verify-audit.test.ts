@@ -1,0 +1,136 @@
+import { expect } from 'chai';
+import { appendAudit } from '../../../src/audit/audit-log.js';
+import { pruneAudit } from '../../../src/audit/prune-audit.js';
+import { seededRandom } from '../../../src/lab/seeded-random.js';
+import { auditHeads, verifyAudit } from '../../../src/operator/audit/verify-audit.js';
+import { insertRows, type Row } from '../../../src/store/rows.js';
+import type { Store } from '../../../src/store/store.js';
+import { onEveryStore } from '../../store/stores.js';
+
+onEveryStore('the proof of the audit', (kit) => {
+  const append = (store: Store, at: number, count = 1, fails = false) =>
+    store
+      .transaction('write', async (tx) => {
+        // Words that databases keep differently: white space at the end, another alphabet, what a column is too narrow for.
+        const actor = at % 5 === 0 ? `Ünna\u{1F4E6} ${'x'.repeat(300)}` : `office ${at} `;
+        const line = { event: 'alert' as const, actor, entity: 'order' as const, detail: { reason: `${at} "ü" \\` } };
+        await appendAudit(
+          tx,
+          Array.from({ length: count }, (_, i) => ({ ...line, sourceKey: `K ${i} ` })),
+          at,
+        );
+        await appendAudit(tx, { event: 'stop', actor }, at);
+        if (fails) throw new Error('rolled back on purpose');
+      })
+      .catch((error: Error) => {
+        if (!fails) throw error;
+      });
+  const flawsOf = async (noted = [] as Awaited<ReturnType<typeof auditHeads>>) =>
+    (await verifyAudit(kit.store, noted)).flaws;
+
+  it('holds for lines that processes write at once, some of which roll back', async () => {
+    const other = await kit.connect();
+    await Promise.all(
+      Array.from({ length: 40 }, (_, i) => append(i % 2 === 0 ? kit.store : other, i, 1 + (i % 4), i % 7 === 3)),
+    );
+    const { lines, chains, flaws } = await verifyAudit(kit.store);
+    expect(flaws).to.deep.equal([]);
+    const written = Array.from({ length: 40 }, (_, i) => (i % 7 === 3 ? 0 : 2 + (i % 4)));
+    expect(lines).to.equal(written.reduce((sum, count) => sum + count));
+    if (kit.dialect === 'sqlite') expect(chains, 'one writer at a time, one chain').to.equal(1);
+    // One chain for each connection that wrote, and not one for each transaction.
+    else expect(chains).to.be.within(2, 2 * kit.store.dialect.connections);
+  });
+
+  it('holds while lines are written', async () => {
+    for (let at = 1; at <= 20; at++) await append(kit.store, at, 3);
+    let at = 100;
+    let verified = false;
+    const writing = (async () => {
+      while (!verified) await append(kit.store, at++, 2);
+    })();
+    for (let i = 0; i < 3; i++) expect(await flawsOf()).to.deep.equal([]);
+    verified = true;
+    await writing;
+    expect(await flawsOf()).to.deep.equal([]);
+  });
+
+  it('holds behind a checkpoint, and for a head that was noted down before it', async () => {
+    const lines = async () => (await kit.rows('SELECT COUNT(*) AS n FROM audit_log'))[0].n;
+    for (let at = 1; at <= 12; at++) await append(kit.store, at, 2);
+    // A clock that ran ahead keeps its line, and those behind it in its chain.
+    await append(kit.store, 1_000_000, 1);
+    const [early] = await auditHeads(kit.store);
+    await append(kit.store, 13, 1);
+    const noted = await auditHeads(kit.store);
+    for (const [before, left] of [
+      [5, 28],
+      [12, 7],
+      [500, 4],
+    ] as const) {
+      let count = 1;
+      while (count > 0) count = await kit.store.transaction('prune', (tx) => pruneAudit(tx, before, 5));
+      expect(await lines()).to.equal(left);
+      expect(await flawsOf([...noted, ...(early ? [early] : [])])).to.deep.equal([]);
+    }
+    await kit.store.transaction('prune', (tx) => pruneAudit(tx, 2_000_000, 50));
+    expect(await lines()).to.equal(0);
+    await append(kit.store, 2_000_001, 1);
+    expect(await flawsOf(noted)).to.deep.equal([]);
+    // What is pruned and then taken from the checkpoint on shows.
+    await kit.rows('SELECT 1');
+    await kit.store.transaction('tamper', (tx) => tx.run('UPDATE audit_chain SET pruned_seq=pruned_seq-1'));
+    expect(await flawsOf()).to.not.deep.equal([]);
+  });
+
+  it('names each line that is changed, taken out, moved or put in behind its back', async function () {
+    this.timeout(120_000);
+    for (let at = 1; at <= 15; at++) await append(kit.store, at, 2);
+    const table = (name: string) => kit.rows(`SELECT * FROM ${name} ORDER BY id`) as Promise<Row[]>;
+    const whole = { lines: await table('audit_log'), chains: await table('audit_chain') };
+    const restore = () =>
+      kit.store.transaction('restore', async (tx) => {
+        for (const [name, rows] of [
+          ['audit_log', whole.lines],
+          ['audit_chain', whole.chains],
+        ] as const) {
+          await tx.run(`DELETE FROM ${name}`);
+          await insertRows(tx, name, rows);
+        }
+      });
+    const random = seededRandom(23);
+    const pick = <T>(values: readonly T[]): T => values[Math.floor(random() * values.length)] as T;
+    const set = [
+      "outcome='x'",
+      'at=at+1',
+      "actor='nobody'",
+      `detail='{"x":1}'`,
+      'seq=seq+1',
+      'chain=chain+1',
+      "event='stop '",
+      "source_key='k'",
+    ];
+    for (let i = 0; i < (kit.dialect === 'sqlite' ? 300 : 20); i++) {
+      const [line, other] = [pick(whole.lines), pick(whole.lines)];
+      const id = Number(line.id);
+      const kind = pick(['change', 'delete', 'move', 'insert']);
+      if (kind === 'move' && line === other) continue;
+      await kit.store.transaction('tamper', async (tx) => {
+        if (kind === 'change') await tx.run(`UPDATE audit_log SET ${pick(set)} WHERE id=?`, [id]);
+        if (kind === 'delete') await tx.run('DELETE FROM audit_log WHERE id=?', [id]);
+        if (kind === 'insert') await insertRows(tx, 'audit_log', [{ ...line, id: 9_999 }]);
+        if (kind === 'move')
+          for (const [from, to] of [
+            [id, 9_999],
+            [Number(other.id), id],
+            [9_999, Number(other.id)],
+          ])
+            await tx.run('UPDATE audit_log SET id=? WHERE id=?', [to as number, from as number]);
+      });
+      const [flaw] = await flawsOf();
+      expect(flaw, `${kind} ${id}`).to.not.equal(undefined);
+      await restore();
+    }
+    expect(await flawsOf()).to.deep.equal([]);
+  });
+});
