@@ -22,6 +22,12 @@ export function isLoopback(hostname: string): boolean {
   return /^(localhost|.*\.localhost|127(\.\d+){3}|\[::1\]|::1)$/.test(hostname);
 }
 
+/** `host`, `host:port` or `[address]:port`. */
+export function hostAndPort(text: string, defaultPort: number): { host: string; port: number } {
+  const [, bracketed, plain, port] = /^(?:\[([^\]]+)\]|([^:]+))(?::(\d+))?$/.exec(text) ?? [];
+  return { host: bracketed ?? plain ?? text, port: Number(port ?? defaultPort) };
+}
+
 /** Whether a connection to this host has to be secure. A path is the folder of a local socket. */
 export function isTlsRequired(host: string, mode: DatabaseTls['mode']): boolean {
   return mode === undefined ? !isLoopback(host) && !host.startsWith('/') : mode === 'required';

@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto';
+
 /** The two kinds of record that Waybill carries to the service. */
 export const entities = ['customer', 'order'] as const;
 
@@ -66,4 +68,136 @@ export function foldKey(sourceKey: string): string {
     .replace(/[UY]E*/g, 'U')
     .replace(/S+/g, 'S');
   return Array.from(folded).slice(0, foldedLength).join('');
+}
+
+/** A source of records is one ERP. It has a short name; the one of the sections `erp`, `customers` and `orders` has none. */
+export const defaultSource = '';
+
+export const sourceName = /^[a-z0-9][a-z0-9-]{0,23}$/;
+
+/** Stands between the name of a source and the key of its record, as in `berlin~4711`. */
+const mark = '~';
+const ofSource = /^([a-z0-9][a-z0-9-]{0,23})~/;
+/** Keys of the default source that look like those of a named one, or as if they were marked already. */
+const isLookalike = /^~*[a-z0-9][a-z0-9-]{0,23}~/;
+
+/** The source of a record, by its key in the store. */
+export function sourceOf(sourceKey: string): string {
+  return ofSource.exec(sourceKey)?.[1] ?? defaultSource;
+}
+
+/** The key in the store of what an ERP calls `key`: no two sources share one, whatever their keys hold. */
+export function keyInSource(source: string, key: string): string {
+  if (source !== defaultSource) return `${source}${mark}${key}`;
+  // U+0000 does not get into the store.
+  return isLookalike.test(key.replaceAll('\0', '')) ? `${mark}${key}` : key;
+}
+
+/** What the source calls a record; null where the key is not of this source. */
+export function keyOfSource(source: string, sourceKey: string): string | null {
+  if (sourceOf(sourceKey) !== source) return null;
+  if (source !== defaultSource) return sourceKey.slice(source.length + mark.length);
+  return isLookalike.test(sourceKey) ? sourceKey.slice(mark.length) : sourceKey;
+}
+
+/** What comes before all keys of a source, in the order of the store. */
+export function keysBefore(source: string): string {
+  return source === defaultSource ? '' : `${source}${mark}`;
+}
+
+/**
+ * Where to go on, in the order of the store, after a page of keys of all sources: behind those of another source at once.
+ * @param last of the page; undefined: it was empty
+ * @returns null: there are no more of this source
+ */
+export function nextKey(source: string, last: string | undefined): string | null {
+  const met = last === undefined ? null : sourceOf(last);
+  if (met === null || met === source) return last ?? null;
+  // U+007F comes right after the mark.
+  return source === defaultSource ? `${met}\x7f` : null;
+}
+
+/** What a cursor, a lease, a job or an alert of a source is called: `order` of the default one, else `order.berlin`. */
+export function inSource<Name extends string>(name: Name, source: string | undefined): InSource<Name> {
+  return source ? `${name}.${source}` : name;
+}
+
+export type InSource<Name extends string> = Name | `${Name}.${string}`;
+
+/** Names of all sources of the settings; the default one comes first. */
+export function sourceNames({ named = [] }: { named?: readonly { source?: string }[] }): string[] {
+  return [defaultSource, ...named.map(({ source }) => source ?? defaultSource)];
+}
+
+interface OfSource<Self> {
+  source?: string;
+  named?: readonly Self[];
+}
+
+/** The settings as a source sees them: with its own `erp`, `customers` and `orders`. */
+export function settingsOf<S extends OfSource<S>>(settings: S, source: string): S {
+  return settings.named?.find((one) => one.source === source) ?? settings;
+}
+
+/** The settings by which a record was mapped. */
+export function settingsOfRecord<S extends OfSource<S>>(settings: S, sourceKey: string): S {
+  return settings.named === undefined ? settings : settingsOf(settings, sourceOf(sourceKey));
+}
+
+/** Characters that the store has room for. */
+const maxLength = 255;
+/** Characters that stay of a longer key, before its hash. */
+const keptLength = 150;
+
+/**
+ * The primary key as one text. A key of one column stands as it is. Parts of a composite key are joined with `/`,
+ * with `%` and `/` in a part percent-encoded, so that ('a/b', 'c') and ('a', 'b/c') stay two keys. A named source stands
+ * before its keys.
+ */
+export function formatSourceKey(parts: readonly string[], source = defaultSource): string {
+  const own =
+    parts.length === 1
+      ? (parts[0] ?? '')
+      : parts.map((part) => part.replaceAll('%', '%25').replaceAll('/', '%2F')).join('/');
+  const text = keyInSource(source, own);
+  // No column of PostgreSQL takes it.
+  const storable = text.replaceAll('\0', '');
+  if (text.length <= maxLength && storable === text) return text;
+  // The store's columns end somewhere. A hash keeps two long keys apart, and one of them can't spoil its whole page.
+  return `${storable.slice(0, keptLength)}…${createHash('sha256').update(text).digest('hex')}`;
+}
+
+/**
+ * A key of the store that names no row of the ERP any more begins with it, so that no other row gets the key and nothing follows
+ * from its absence.
+ */
+export const leftBehindMark = '…';
+
+/**
+ * The parts of a key, or null when it doesn't have that many, was shortened or left behind, or is one of another source: then
+ * nothing can be asked by it.
+ */
+export function parseSourceKey(sourceKey: string, parts: number, source = defaultSource): string[] | null {
+  if (isShortened(sourceKey) || sourceKey.startsWith(leftBehindMark)) return null;
+  const own = keyOfSource(source, sourceKey);
+  if (own === null) return null;
+  if (parts === 1) return [own];
+  const found = own.split('/');
+  if (found.length !== parts) return null;
+  return found.map((part) => part.replaceAll(/%2F/gi, '/').replaceAll('%25', '%'));
+}
+
+/** Whether the key was too long for the store, or held U+0000: no statement can ask for its record by what is left of it. */
+export function isShortened(sourceKey: string): boolean {
+  return sourceKey.length <= keptLength + 65 && /…[0-9a-f]{64}$/.test(sourceKey);
+}
+
+/** What stands at a place of a JSON value, such as `error.code` or `errors.0`; undefined when nothing does. */
+export function valueAt(value: unknown, place: string): unknown {
+  let at = value;
+  for (const name of place.split('.')) {
+    if (typeof at !== 'object' || at === null || !Object.hasOwn(at, name)) return undefined;
+    at = (at as Record<string, unknown>)[name];
+  }
+  return at;
 }

@@ -112,11 +112,12 @@ function writings(secret: string): RegExp[] {
 }
 
 /**
- * Characters that a terminal obeys, that begin a new line where we began none, or that turn the direction of writing. The
- * line feed alone is not among them.
+ * Characters that a terminal obeys, that begin a new line where we began none, that turn the direction of writing, or that
+ * stand unseen between others, so that two texts look the same. The line feed alone is not among them, nor are the joiners that
+ * writings and emoji need.
  */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern finds control characters
-const obeyed = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g;
+const obeyed = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g;
 
 /** Shows each of these characters as JSON writes it (`\u202e`), so that JSON stays the same JSON. Line feeds stay. */
 export function harmless(text: string): string {

@@ -34,12 +34,18 @@ export const operatorKillPoints = [
   'before-resolve-commit',
   'after-resolve-commit',
 ] as const;
-/** The same in a command that no torture run gives. */
-const adoptKillPoints = ['before-adopt-commit', 'after-adopt-commit'] as const;
+/** The same in commands that no torture run gives. */
+const otherKillPoints = [
+  'before-adopt-commit',
+  'after-adopt-commit',
+  'before-reconcile-commit',
+  'after-reconcile-commit',
+  'after-repair-commit',
+] as const;
 export type KillPoint =
   | (typeof killPoints)[number]
   | (typeof operatorKillPoints)[number]
-  | (typeof adoptKillPoints)[number];
+  | (typeof otherKillPoints)[number];
 
 /** `NAME`, `NAME:NTH` or `NAME:NTH:SIGSTOP`. Read once. Not a setting: it is for tests alone. */
 const [wanted = '', nth = '1', signal = 'SIGKILL'] = (process.env.TORTURE_KILL_POINT ?? '').split(':');

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import type { ServiceSettings } from '../config/sections/service.js';
 import type { AcknowledgementSettings } from '../config/sections/service-answers.js';
-import { valueAt } from '../model/json-place.js';
 import type { Entity } from '../model/record.js';
+import { valueAt } from '../model/record.js';
 import type { Delivered } from '../model/verdict.js';
 import type { Expectation } from './judge.js';
 import { isExact, parseJson } from './parse-json.js';

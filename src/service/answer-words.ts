@@ -1,7 +1,8 @@
-import { type ErrorPlaces, usualErrorPlaces, valueAt } from '../model/json-place.js';
 import type { JsonValue } from '../model/record.js';
+import { valueAt } from '../model/record.js';
 import { redact, secretMark } from '../model/redact.js';
 import type { LookUpFinding, ReadAnswer, Verdict } from '../model/verdict.js';
+import { type ErrorPlaces, usualErrorPlaces } from '../model/verdict.js';
 import { parseJson } from './parse-json.js';
 import type { TimedExchange, WireExchange } from './wire/wire-exchange.js';
 

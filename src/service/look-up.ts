@@ -1,7 +1,7 @@
 import type { ServiceSettings } from '../config/sections/service.js';
 import type { LookUpEndpoint } from '../config/sections/service-endpoints.js';
-import { valueAt } from '../model/json-place.js';
 import type { Entity, JsonValue } from '../model/record.js';
+import { valueAt } from '../model/record.js';
 import type { FoundRecord, LookUpFinding } from '../model/verdict.js';
 import { acknowledgedId, idIsCode } from './acknowledgement.js';
 import type { Expectation } from './judge.js';
@@ -93,7 +93,7 @@ function fieldOf(name: string, record: Fields, idempotencyKey: string): string |
 }
 
 /** The object that holds this field: of a record in an envelope (`data.customer_code`) what is inside. */
-function besides(one: Fields, field: string): Fields {
+export function besides(one: Fields, field: string): Fields {
   const end = field.lastIndexOf('.');
   const holder = end === -1 ? one : valueAt(one, field.slice(0, end));
   return isFields(holder) ? holder : one;
@@ -103,15 +103,19 @@ function isFields(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** How the service is asked for a customer that it has. */
+export function customerEndpoint(
+  service: Pick<ServiceSettings, 'endpoints' | 'adoption' | 'acknowledgement'>,
+): LookUpEndpoint {
+  const { lookUpCustomer, readCustomer } = service.endpoints;
+  return lookUpCustomer ?? { ...byCode(service), path: readCustomer.path, successStatus: readCustomer.successStatus };
+}
+
 /** How the service is asked for a customer that it says is there already. Null: not at all, a person decides. */
 export function existingCustomerEndpoint(
   service: Pick<ServiceSettings, 'endpoints' | 'adoption' | 'acknowledgement'>,
 ): LookUpEndpoint | null {
-  const { endpoints, adoption } = service;
-  if (adoption.customers === 'off') return null;
-  if (endpoints.lookUpCustomer) return endpoints.lookUpCustomer;
-  const { path, successStatus } = endpoints.readCustomer;
-  return { ...byCode(service), path, successStatus };
+  return service.adoption.customers === 'off' ? null : customerEndpoint(service);
 }
 
 /**

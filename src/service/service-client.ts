@@ -18,9 +18,11 @@ import type { FileSource } from './credential/watched-files.js';
 import { type EndpointNotice, EndpointWatch } from './endpoint-lifecycle.js';
 import { judge } from './judge.js';
 import { expectFinding, lookUpAddress } from './look-up.js';
-import { concurrencyOf, RateLimiter } from './rate-limit/rate-limiter.js';
+import { RateLimiter } from './rate-limit/rate-limiter.js';
+import { concurrencyOf } from './rate-limit/sliding-slots.js';
+import { newTrace } from './trace-id.js';
 import { AuthorisedTransport } from './wire/authorised-transport.js';
-import { Connections } from './wire/connections.js';
+import { Connections, type OpenClient } from './wire/connections.js';
 import { Transport, type TransportOptions, type TransportRequest } from './wire/transport.js';
 
 /** What came of one request. */
@@ -41,11 +43,13 @@ export interface Sent<Answer = Delivered> {
   excerpt: string | null;
   /** See `TimedExchange`. */
   repeatedAfter401?: true;
+  /** The trace that its requests belonged to; absent: none (`service.traceparent`). */
+  traceId?: string;
 }
 
 /** A question for a page of a list, or for one record. */
 export interface ReadQuestion<Value> {
-  endpoint: 'listInvoices' | 'readInvoice' | 'readOrder';
+  endpoint: 'listInvoices' | 'readInvoice' | 'readOrder' | 'lookUpOrder' | 'readCustomer' | 'lookUpCustomer';
   path: string;
   query: Record<string, string>;
   /** Statuses that answer it. */
@@ -76,10 +80,16 @@ export interface ServiceClientOptions extends Omit<TransportOptions, 'monotonicM
   warn?: (message: string) => void;
   /** Told of each access token that came (null), and of each that did not. */
   onToken?: (fault: CredentialFault | null) => void;
+  /** What requests go over; absent: undici. */
+  openClient?: OpenClient;
   /** What the files of the credential are read by; absent: the disk. */
   files?: FileSource;
+  /** The dice for the ids of traces; absent: the system's. */
+  random?: () => number;
   /** Hears, once for each, that the service announces the end of an endpoint. */
   onEndpointNotice?: (notice: EndpointNotice) => void;
+  /** The limits are those of several nodes together. */
+  isShared?: boolean;
 }
 
 /**
@@ -92,6 +102,7 @@ export class ServiceClient {
   readonly #transport: Transport;
   readonly #authorised: AuthorisedTransport;
   readonly #nowMs: () => number;
+  readonly #random: () => number;
   readonly #watch: EndpointWatch;
   readonly #redaction: AnswerRedaction;
 
@@ -99,15 +110,18 @@ export class ServiceClient {
     const { service, nowMs, clock = systemClock, secrets = new KnownSecrets() } = options;
     this.#service = service;
     this.#nowMs = nowMs;
+    this.#random = options.random ?? Math.random;
     this.#watch = new EndpointWatch(service.endpoints, options.onEndpointNotice ?? (() => undefined), nowMs);
     this.#redaction = new AnswerRedaction(() => secrets.all);
     const concurrency = concurrencyOf(service);
     const limits = service.limits.map(({ requests, perSeconds }) => ({ requests, windowMs: perSeconds * 1000 }));
+    // Nodes share this one as well: a place of it is free again with the answer.
+    if (options.isShared && service.concurrency !== undefined) limits.push({ requests: concurrency, windowMs: 0 });
     this.rateLimiter = new RateLimiter({ concurrency, limits, clock });
     const { files, warn = () => undefined } = options;
     const watching = { secrets, monotonicMs: clock.monotonicMs, warn, files };
     if (service.token) secrets.add(service.token.reveal());
-    const connections = new Connections({ service, maxSockets: concurrency, ...watching });
+    const connections = new Connections({ service, openClient: options.openClient, ...watching });
     this.#transport = new Transport({
       ...options,
       monotonicMs: () => clock.monotonicMs(),
@@ -118,7 +132,7 @@ export class ServiceClient {
       ...watching,
       send: (request, gate) => this.#transport.askForToken(request, gate),
       nowMs,
-      random: Math.random,
+      random: this.#random,
       onAnswer: options.onToken,
     });
     this.#authorised = new AuthorisedTransport(this.#transport, credential, connections);
@@ -161,7 +175,7 @@ export class ServiceClient {
       const value = question.read(status, this.#redaction.readable(body));
       return typeof value === 'string' ? `not what was asked for: ${value}` : { kind: 'read', value };
     };
-    const entity = endpoint === 'readOrder' ? 'order' : 'invoice';
+    const entity = endpoint.endsWith('Order') ? 'order' : endpoint.endsWith('Customer') ? 'customer' : 'invoice';
     const expected = { asks: 'read', entity, answers, read } as const;
     return this.#exchange({ endpoint, request: { method: 'GET', path, query }, expected, knownIds: [] }, passage);
   }
@@ -211,7 +225,10 @@ export class ServiceClient {
     { endpoint, request, expected, knownIds }: ComposedRequest<Answer>,
     { gate, priority = 0, isProbe = false }: Passage,
   ): Promise<Sent<Answer>> {
-    const timed = await this.#authorised.exchange({ ...request, gate, priority, isProbe });
+    const trace = this.#service.traceparent ? newTrace(this.#random) : null;
+    const headers = trace ? { ...request.headers, traceparent: trace.traceparent } : request.headers;
+    const traced = headers && { headers };
+    const timed = await this.#authorised.exchange({ ...request, ...traced, gate, priority, isProbe });
     const { exchange, startedAtMs, durationMs, requests } = timed;
     const head = exchange.kind === 'answer' || exchange.kind === 'cut_off' ? exchange : null;
     if (head) this.#watch.heed(endpoint, head.headers);
@@ -226,6 +243,7 @@ export class ServiceClient {
       requestId: this.#redaction.requestId(timed),
       excerpt: isWrite ? this.#redaction.excerpt(timed) : null,
       ...(timed.repeatedAfter401 ? { repeatedAfter401: true } : {}),
+      ...(trace ? { traceId: trace.traceId } : {}),
     };
   }
 }

@@ -1,7 +1,8 @@
-import { upsertRows } from './rows.js';
+import { defaultSource, type Entity, type InSource } from '../model/record.js';
+import { type Row, upsertRows } from './rows.js';
 import type { Tx } from './store.js';
 
-export type RecordedJob = 'capture' | 'deliver' | 'pull' | 'prune';
+export type RecordedJob = InSource<'capture'> | 'deliver' | 'pull' | 'prune';
 
 /** How the last runs of a job went. */
 export interface JobRun {
@@ -37,10 +38,19 @@ export async function listJobRuns(tx: Tx): Promise<JobRun[]> {
 }
 
 /** A job that another process may ask the daemon to run now. */
-type WakeableJob = 'capture' | 'pull' | 'webhooks';
+type WakeableJob = 'capture' | 'pull' | 'webhooks' | 'reconcile';
 
 export async function requestWakeUp(tx: Tx, job: WakeableJob, actor: string, nowMs: number): Promise<void> {
   await upsertRows(tx, 'wake_up', ['job'], [{ job, requested_at: nowMs, actor }]);
+}
+
+export async function isWakeUpAsked(tx: Tx): Promise<boolean> {
+  return (await tx.value<string>('SELECT job FROM wake_up LIMIT 1')) !== undefined;
+}
+
+/** Whether a comparison of both sides waits for the process that talks to the service: an earlier one may have been killed. */
+export async function isComparisonOpen(tx: Tx): Promise<boolean> {
+  return (await tx.value<number>("SELECT id FROM reconciliation WHERE state='running' LIMIT 1")) !== undefined;
 }
 
 /** Takes every request; the caller runs the jobs. */
@@ -48,4 +58,113 @@ export async function takeWakeUps(tx: Tx): Promise<{ job: WakeableJob; actor: st
   const rows = await tx.rows<{ job: WakeableJob; actor: string }>('SELECT job, actor FROM wake_up');
   if (rows.length > 0) await tx.run('DELETE FROM wake_up');
   return rows;
+}
+
+/** The entity, and the source where it has a name. */
+export type CursorName = InSource<Entity>;
+
+interface CaptureCursor {
+  /** The change cursor as the ERP wrote it; null before the first pass. */
+  changedAt: string | null;
+  /** When everything eligible was read for the last time; null: never. */
+  sweptAt: number | null;
+}
+
+export async function readCursor(tx: Tx, name: CursorName): Promise<CaptureCursor> {
+  const [row] = await tx.rows<CaptureCursor>('SELECT changed_at, swept_at FROM capture_cursor WHERE name=?', [name]);
+  return { changedAt: row?.changedAt ?? null, sweptAt: row?.sweptAt || null };
+}
+
+/** `sweptAt` is left out by a pass that read only what changed. */
+export async function writeCursor(
+  tx: Tx,
+  name: CursorName,
+  { changedAt, sweptAt }: Pick<CaptureCursor, 'changedAt'> & Partial<CaptureCursor>,
+): Promise<void> {
+  const row: Row = { name, changed_at: changedAt };
+  if (sweptAt !== undefined) row.swept_at = sweptAt;
+  await upsertRows(tx, 'capture_cursor', ['name'], [row]);
+}
+
+/** Stands for the time of a sweep under way. It stays due if it does not reach its end. */
+const sweepUnderWay = 0;
+
+/** Begins the sweep that was asked for; a request from now on asks for another one (`isSweepAsked`). */
+export async function beginSweep(tx: Tx, name: CursorName): Promise<void> {
+  const sweptAt = await tx.value<number | null>('SELECT swept_at FROM capture_cursor WHERE name=?', [name]);
+  if (sweptAt === null || sweptAt === undefined)
+    await upsertRows(tx, 'capture_cursor', ['name'], [{ name, swept_at: sweepUnderWay }]);
+}
+
+/** Whether a sweep was asked for after the one under way began. */
+export async function isSweepAsked(tx: Tx, name: CursorName): Promise<boolean> {
+  // The lock waits for a request that is being written at this moment.
+  return (await tx.value(`SELECT swept_at FROM capture_cursor WHERE name=?${tx.forUpdate}`, [name])) === null;
+}
+
+/** Makes the next pass over each source read everything eligible, to compare what no change in the ERP announces. */
+export async function sweepAtNextPass(tx: Tx, entity: Entity): Promise<void> {
+  await tx.run('UPDATE capture_cursor SET swept_at=NULL WHERE name=? OR name LIKE ?', [entity, `${entity}.%`]);
+}
+
+/** Names of the sources that were captured from so far; the default one comes first. */
+export async function capturedSources(tx: Tx): Promise<string[]> {
+  const rows = await tx.rows<{ name: string }>("SELECT name FROM capture_cursor WHERE name LIKE '%.%' ORDER BY name");
+  return [...new Set([defaultSource, ...rows.map(({ name }) => name.split('.')[1] ?? defaultSource)])];
+}
+
+/** Where a source ended when it was last read, and what was wrong with it. */
+export interface SourceMarks {
+  highChangedAt: string | null;
+  highKey: string | null;
+  /** Rows that the last sweep read; null: never swept. */
+  sweptRows: number | null;
+  /** `empty`, `drained` or `restored`; null: nothing is wrong. */
+  brake: { cause: string; reason: string } | null;
+}
+
+export async function readMarks(tx: Tx, name: CursorName): Promise<SourceMarks> {
+  const [row] = await tx.rows(
+    'SELECT high_changed_at, high_key, swept_rows, brake, brake_reason FROM capture_cursor WHERE name=?',
+    [name],
+  );
+  if (!row) return { highChangedAt: null, highKey: null, sweptRows: null, brake: null };
+  const { brake, brakeReason, ...marks } = row;
+  return { ...marks, brake: brake === null ? null : { cause: brake, reason: brakeReason } };
+}
+
+export async function writeMarks(tx: Tx, name: CursorName, marks: SourceMarks): Promise<void> {
+  const row = {
+    name,
+    high_changed_at: marks.highChangedAt,
+    high_key: marks.highKey,
+    swept_rows: marks.sweptRows,
+    brake: marks.brake?.cause ?? null,
+    brake_reason: marks.brake?.reason ?? null,
+  };
+  await upsertRows(tx, 'capture_cursor', ['name'], [row]);
+}
+
+export async function readBrakes(tx: Tx): Promise<{ entity: Entity; source?: string; reason: string }[]> {
+  const rows = await tx.rows<{ name: CursorName; reason: string }>(
+    'SELECT name, brake_reason AS reason FROM capture_cursor WHERE brake IS NOT NULL ORDER BY name',
+  );
+  return rows.map(({ name, reason }) => {
+    const [entity = '', source] = name.split('.');
+    return { entity: entity as Entity, ...(source && { source }), reason };
+  });
+}
+
+/**
+ * A person looked: the source is right as it is. The next pass takes its marks anew, and reads all that was passed over while the
+ * brake stood. @param shown the reason that the person saw: what came since is another question
+ */
+export async function clearBrake(tx: Tx, name: CursorName, shown: string): Promise<boolean> {
+  const cleared = await tx.run(
+    `UPDATE capture_cursor SET brake=NULL, brake_reason=NULL, high_changed_at=NULL, high_key=NULL, swept_rows=NULL,
+            swept_at=NULL
+      WHERE name=? AND brake IS NOT NULL AND brake_reason=?`,
+    [name, shown],
+  );
+  return cleared > 0;
 }

@@ -1,8 +1,9 @@
+import type { InSource } from '../model/record.js';
 import { upsertRows } from './rows.js';
 import type { Tx } from './store.js';
 
 /** `service` stops everything that talks to the service: deliver and pull. */
-export type Lane = 'capture' | 'deliver' | 'pull' | 'service';
+export type Lane = InSource<'capture'> | 'deliver' | 'pull' | 'service';
 
 export type PauseCause =
   | 'operator'
@@ -31,7 +32,7 @@ export async function listPauses(tx: Tx): Promise<LanePause[]> {
   return tx.select('SELECT lane, cause, until_at, reason, actor, since_at FROM lane_pause ORDER BY since_at');
 }
 
-const subjects: Record<Lane, string> = {
+const subjects: Record<string, string> = {
   capture: 'Capture',
   deliver: 'Delivery',
   pull: 'The invoice pull',
@@ -41,22 +42,29 @@ const subjects: Record<Lane, string> = {
 /** A pause in words, without a full stop. With `time`, which writes a time out, also since when and until when. */
 export function describePause({ lane, cause, reason, since_at, until_at }: LanePause, time?: (ms: number) => string) {
   const until = time && (until_at === null ? 'until somebody resumes it' : `until ${time(until_at)}`);
-  return `${subjects[lane]} is paused (${cause})${time ? ` since ${time(since_at)}, ${until}` : ''}: ${reason}`;
+  const [job = '', source] = lane.split('.');
+  return `${subjects[job]}${source ? ` of source ${source}` : ''} is paused (${cause})${time ? ` since ${time(since_at)}, ${until}` : ''}: ${reason}`;
+}
+
+/** What `waybill pause` and `resume` are told of a lane. */
+export function laneArguments(lane: Lane): string {
+  return lane.replace('.', ' --source ');
 }
 
 export async function pauseLane(tx: Tx, pause: LanePause): Promise<void> {
   await upsertRows(tx, 'lane_pause', ['lane', 'cause'], [{ ...pause }]);
 }
 
-/** Ends pauses and returns how many there were. Without `causes` all of the lane. */
+/** Ends pauses and returns how many there were. Without `causes` all of the lane; of `capture` also those of single sources. */
 export async function resumeLane(tx: Tx, lane: Lane, causes?: readonly PauseCause[]): Promise<number> {
   const some = causes ? ` AND cause IN (${causes.map(() => '?').join(',')})` : '';
-  return tx.run(`DELETE FROM lane_pause WHERE lane=?${some}`, [lane, ...(causes ?? [])]);
+  const lanes = lane === 'capture' ? "(lane=? OR lane LIKE 'capture.%')" : 'lane=?';
+  return tx.run(`DELETE FROM lane_pause WHERE ${lanes}${some}`, [lane, ...(causes ?? [])]);
 }
 
 /** The pauses that stop this lane now. */
 export function activePauses(pauses: readonly LanePause[], lane: Lane, nowMs: number): LanePause[] {
-  const lanes: Lane[] = lane === 'capture' ? ['capture'] : [lane, 'service'];
+  const lanes: Lane[] = lane.startsWith('capture') ? ['capture', lane] : [lane, 'service'];
   return pauses.filter((pause) => lanes.includes(pause.lane) && (pause.until_at === null || pause.until_at > nowMs));
 }
 

@@ -1,7 +1,19 @@
 import { type Clock, systemClock } from './clock.js';
+import {
+  type EndedHolder,
+  endedHolder,
+  endLeases,
+  idleMsOf,
+  insertRow,
+  type LeaseName,
+  type LeaseRow,
+  lockNodes,
+  lockRow,
+  nodeNameOf,
+  occupantOf,
+  thisProcess,
+} from './lease-rows.js';
 import type { Store, Tx } from './store.js';
-
-type LeaseName = 'capture' | 'service' | 'write-back';
 
 export type LeaseAnswer =
   | {
@@ -9,6 +21,8 @@ export type LeaseAnswer =
       lease: Lease;
       /** Milliseconds since the last holder let go; null when there was none, 0 when it never did. */
       idleMs: number | null;
+      /** The last holder, if it never let go and its process is known to have ended. */
+      ended: EndedHolder | null;
     }
   | {
       held: false;
@@ -25,34 +39,40 @@ export class LeaseLost extends Error {
   }
 }
 
-/** The longest lease that the settings allow (`delivery.leaseSeconds`). */
-const longestLeaseMs = 600_000;
+/** What a process sent right before it ended has arrived after this time. */
+const lastWordsMs = 250;
 
-interface LeaseRow {
-  epoch: number;
-  holder: string | null;
-  expiresAt: number;
-  releasedAt: number | null;
-  now: number;
+/**
+ * Asks for a lease, again as long as its holder turns out to have ended on this machine.
+ * @param ask is told the epochs whose holders are known to have ended; answers with one more of them, or null
+ */
+export async function afterLastWords(
+  clock: Clock,
+  ask: (ended: ReadonlySet<number>) => Promise<{ answer: LeaseAnswer; ended: number | null }>,
+): Promise<LeaseAnswer> {
+  const known = new Set<number>();
+  for (;;) {
+    const { answer, ended } = await ask(known);
+    if (ended === null) return answer;
+    known.add(ended);
+    await clock.sleep(lastWordsMs);
+  }
 }
 
-async function lockRow(tx: Tx, name: LeaseName): Promise<LeaseRow | undefined> {
-  const [row] = await tx.rows<LeaseRow>(
-    `SELECT epoch, holder, expires_at, released_at, ${tx.nowMs} AS now FROM lease WHERE name=?${tx.forUpdate}`,
-    [name],
-  );
-  return row;
-}
-
-/** Keeps the holder of a lease from writing until the transaction ends. */
+/** Keeps the holder of a lease from writing until the transaction ends; of `service` also every node of a cluster. */
 export async function lockLease(tx: Tx, name: LeaseName): Promise<void> {
-  if (await lockRow(tx, name)) return;
-  await insertRow(tx, name);
-  await lockRow(tx, name);
+  if (!(await lockRow(tx, name))) {
+    await insertRow(tx, name);
+    await lockRow(tx, name);
+  }
+  if (name === 'service') await lockNodes(tx);
 }
 
-async function insertRow(tx: Tx, name: LeaseName): Promise<void> {
-  await tx.insertNew('INSERT INTO lease (name, epoch, holder, expires_at) VALUES (?, 0, NULL, 0)', [name]);
+/** Keeps each source from being captured until the transaction ends. */
+export async function lockCaptures(tx: Tx): Promise<void> {
+  await lockLease(tx, 'capture');
+  const named = await tx.rows<{ name: LeaseName }>("SELECT name FROM lease WHERE name LIKE 'capture.%' ORDER BY name");
+  for (const { name } of named) await lockRow(tx, name);
 }
 
 /**
@@ -65,7 +85,8 @@ export class Lease {
   readonly epoch: number;
   #endsAtMonotonicMs: number;
 
-  private constructor(
+  /** Of a row that was just taken in a transaction; `Lease.acquire` and `joinCluster` do. */
+  constructor(
     private readonly store: Store,
     name: LeaseName,
     epoch: number,
@@ -78,7 +99,10 @@ export class Lease {
     this.#endsAtMonotonicMs = askedAtMs + leaseMs;
   }
 
-  /** Takes the lease if it is free or its time is over. A new holder gets a new epoch. */
+  /**
+   * Takes the lease if it is free, its time is over, or its holder ended on this machine without a word. A new holder gets a new
+   * epoch. The `service` lease is free when no node of a cluster has one either.
+   */
   static async acquire(
     store: Store,
     name: LeaseName,
@@ -86,26 +110,34 @@ export class Lease {
     leaseMs: number,
     clock: Clock = systemClock,
   ): Promise<LeaseAnswer> {
-    const askedAt = clock.monotonicMs();
-    return store.transaction(`take the ${name} lease`, async (tx) => {
-      await insertRow(tx, name);
-      const row = await lockRow(tx, name);
-      if (!row) throw new Error(`The lease row ${name} is gone.`);
-      if (row.holder !== null && row.expiresAt > row.now) {
-        // The database's clock was set back since. A live holder renews long before this; do not wait longer for a dead one.
-        const endsAt = Math.min(row.expiresAt, row.now + longestLeaseMs);
-        if (endsAt < row.expiresAt) await tx.run('UPDATE lease SET expires_at=? WHERE name=?', [endsAt, name]);
-        return { held: false, holder: row.holder, freeInMs: endsAt - row.now };
-      }
-      const epoch = row.epoch + 1;
-      await tx.run('UPDATE lease SET epoch=?, holder=?, expires_at=?, released_at=NULL WHERE name=?', [
-        epoch,
-        holder,
-        row.now + leaseMs,
-        name,
-      ]);
-      const idleMs = row.holder !== null ? 0 : row.releasedAt === null ? null : row.now - row.releasedAt;
-      return { held: true, lease: new Lease(store, name, epoch, leaseMs, clock, askedAt), idleMs };
+    return afterLastWords(clock, async (ended) => {
+      const askedAt = clock.monotonicMs();
+      return store.transaction(`take the ${name} lease`, async (tx) => {
+        await insertRow(tx, name);
+        const row = await lockRow(tx, name);
+        if (!row) throw new Error(`The lease row ${name} is gone.`);
+        const nodes = name === 'service' ? await lockNodes(tx) : [];
+        for (const one of [row, ...nodes]) {
+          const occupant = await occupantOf(tx, one, ended);
+          if (occupant === null) continue;
+          const who = 'share' in one ? ` (node ${nodeNameOf(one)} of a cluster)` : '';
+          return {
+            answer: { held: false, holder: `${occupant.holder}${who}`, freeInMs: occupant.freeInMs },
+            ended: occupant.ended,
+          };
+        }
+        await endLeases(tx, nodes);
+        const epoch = row.epoch + 1;
+        await tx.run(
+          'UPDATE lease SET epoch=?, holder=?, holder_process=?, expires_at=?, released_at=NULL WHERE name=?',
+          [epoch, holder, thisProcess(), row.now + leaseMs, name],
+        );
+        const lease = new Lease(store, name, epoch, leaseMs, clock, askedAt);
+        return {
+          answer: { held: true, lease, idleMs: idleMsOf([row, ...nodes]), ended: endedHolder(row) },
+          ended: null,
+        };
+      });
     });
   }
 

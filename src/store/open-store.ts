@@ -7,6 +7,7 @@ import { SqliteMissing } from '../sqlite.js';
 import { migrations, storeDataSource } from './data-source.js';
 import type { DriverError, StoreDialect } from './dialects/dialect.js';
 import { dialectOf } from './dialects/dialects.js';
+import { viewNodes } from './nodes.js';
 import { Store } from './store.js';
 import { StoreError } from './store-error.js';
 import { readStoreInfo, writeStoreInfo } from './store-info.js';
@@ -82,7 +83,9 @@ async function migrate(store: Store, dataSource: DataSource): Promise<void> {
         'Another process has been bringing the schema up to date for a minute. Look after it, then try again.',
       );
     try {
-      refuseForeignSchema(await migrationsOf(dataSource));
+      const done = await migrationsOf(dataSource);
+      refuseForeignSchema(done);
+      await refuseUnderNodes(store, done);
       await dataSource.runMigrations({ transaction: 'each' });
     } finally {
       await runner.query(lock.release).catch(() => undefined);
@@ -101,6 +104,17 @@ async function migrationsOf(dataSource: DataSource): Promise<string[]> {
   } finally {
     await runner.release();
   }
+}
+
+/** Nodes of the older version would meet a schema that they do not know. */
+async function refuseUnderNodes(store: Store, done: readonly string[]): Promise<void> {
+  if (done.length === 0 || migrations.every(({ name }) => done.includes(name))) return;
+  const nodes = await store.read('look for nodes', viewNodes);
+  const names = nodes.filter(({ state }) => state === 'at work').map(({ name }) => name);
+  if (names.length > 0)
+    throw new StoreError(
+      `This version has a newer schema than the store, on which older nodes work (${names.join(', ')}). Stop them, then start this one.`,
+    );
 }
 
 function refuseForeignSchema(names: readonly string[]): void {

@@ -16,7 +16,7 @@ const wordColumns = [
   'adoption.actor',
   'attempt.reason',
   'attempt.request_id',
-  'attempt_excerpt.excerpt',
+  'attempt.excerpt',
   'audit_log.actor',
   'capture_cursor.brake_reason',
   'unsettled.reason',
@@ -31,6 +31,10 @@ const wordColumns = [
   'invoice_malformed.reason',
   'invoice_pull.reason',
   'invoice_pull.states',
+  'reconciliation.reason',
+  'reconciliation.actor',
+  'reconcile_finding.number',
+  'reconcile_finding.reason',
   'webhook_event.outcome',
   'write_back_row.refusal',
   'write_back_target.failure',
@@ -198,9 +202,24 @@ export async function deleteOldest(
   return tx.run(`DELETE FROM ${table} WHERE ${key} IN ${placeholders(keys.length)}`, keys);
 }
 
+const lists: string[] = [];
+
 /** `(?,?,…)` for an IN list. */
 export function placeholders(count: number): string {
-  return `(${Array.from({ length: count }, () => '?').join(',')})`;
+  const list = lists[count] ?? `(${Array.from({ length: count }, () => '?').join(',')})`;
+  if (count < 2_000) lists[count] = list;
+  return list;
+}
+
+/** What keeps a WHERE from rows of these ids; nothing where there are none. */
+export function notAmong(column: string, values: readonly unknown[]): string {
+  return values.length === 0 ? '' : ` AND ${column} NOT IN ${placeholders(values.length)}`;
+}
+
+/** The values of an IN list, repeated up to a power of two, so that lists of all lengths make few statements. */
+export function padded<T>(values: readonly T[]): readonly T[] {
+  const size = values.length === 0 ? 0 : 2 ** Math.ceil(Math.log2(values.length));
+  return size === values.length ? values : [...values, ...Array<T>(size - values.length).fill(values[0] as T)];
 }
 
 /** A piece of SQL with its parameters. A condition that is compared with undefined filters nothing. */
@@ -240,6 +259,8 @@ async function eachChunk(
     let characters = 0;
     do characters += charactersOf(rows[end++] as Row);
     while (end < rows.length && end - start < size && characters + charactersOf(rows[end] as Row) <= maxCharacters);
+    // Preparing a statement of forty rows takes as long as running it. Of powers of two there are few, and they stay prepared.
+    if (tx.dialect.keepsStatements) end = start + 2 ** Math.floor(Math.log2(end - start));
     const values = rows
       .slice(start, end)
       .flatMap((row) => fields.map((field, i) => bounded(places[i] as string, row[field] ?? null)));
@@ -249,9 +270,15 @@ async function eachChunk(
   return matched;
 }
 
+const columnNames = new Map<string, string>();
+
 /** `source_key` of `sourceKey`. */
 function columnOf(field: string): string {
-  return field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+  const known = columnNames.get(field);
+  if (known !== undefined) return known;
+  const column = field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+  columnNames.set(field, column);
+  return column;
 }
 
 function charactersOf(row: Row): number {

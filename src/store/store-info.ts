@@ -1,3 +1,4 @@
+import type { InSource } from '../model/record.js';
 import { upsertRows } from './rows.js';
 import type { Tx } from './store.js';
 
@@ -7,8 +8,8 @@ type StoreInfoName =
   | 'go_live'
   | 'environment'
   /** What the keys of an entity mean. */
-  | 'source_keys.customer'
-  | 'source_keys.order'
+  | InSource<'source_keys.customer'>
+  | InSource<'source_keys.order'>
   /** When records got other keys: those of their creates at the service are not made of the ones that they have now. */
   | 'rekeyed_at'
   /** Why delivery waits for `waybill recover`. */
@@ -19,8 +20,11 @@ type StoreInfoName =
   | 'recovered_to'
   /** The audit line that the witness was told of last. Retention may remove the line. */
   | 'witnessed'
-  /** What the clock on the wall showed last, beside the time since the machine started. */
-  | 'clock';
+  /** The last attempt that the figures count. */
+  | 'figures'
+  /** What the clock on the wall showed last, beside the time since the machine started; of a node of a cluster, that of its own. */
+  | 'clock'
+  | `clock/${string}`;
 
 /** With `forUpdate`, no other transaction changes or removes the row until this one ends. */
 export async function readStoreInfo(tx: Tx, name: StoreInfoName, forUpdate = false): Promise<string | null> {

@@ -1,9 +1,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
-import PQueue from 'p-queue';
-import type { DataSource, QueryRunner } from 'typeorm';
+import type { DataSource } from 'typeorm';
 import type { WriteBackKind } from '../model/write-back.js';
-import type { DriverError, SqlValue, StoreDialect } from './dialects/dialect.js';
+import type { DriverError, SqlValue, StoreDialect, StoreSession } from './dialects/dialect.js';
 import { dialectOfSource } from './dialects/dialects.js';
 import { StoreError } from './store-error.js';
 
@@ -19,6 +18,10 @@ export interface Tx {
   readonly skipLocked: string;
   /** SQL for the database's clock in milliseconds: two machines must not argue about when a lease ends. */
   readonly nowMs: string;
+  /** Stands for the store, for what a process remembers of it. */
+  readonly storeKey: object;
+  /** Calls back when the transaction has ended: whether it is certain that it was committed. */
+  onEnd(end: (isCommitted: boolean) => void): void;
   /** See `Store.writeBackKinds`. */
   readonly writeBackKinds: ReadonlySet<WriteBackKind>;
   /**
@@ -45,8 +48,40 @@ const maxTries = 10;
 /** How long a call waits while another process writes to the SQLite file. */
 const busyPatienceMs = 10_000;
 
-/** The stores whose call is under way here. One for all: on Node 20 each further instance slows every promise down, for ever. */
-const storesInside = new AsyncLocalStorage<readonly Store[]>();
+/** The stores whose call is under way here. Only where it is guarded: on Node 20 an instance slows every promise down, for ever. */
+let storesInside: AsyncLocalStorage<readonly Store[]> | null = null;
+
+/** From here on a store call inside a store transaction is an error. For tests: otherwise it waits for ever, or escapes the rollback. */
+export function guardNestedCalls(): void {
+  storesInside ??= new AsyncLocalStorage();
+}
+
+/** A line of calls, of which so many are under way at once. */
+class Line {
+  #free: number;
+  readonly #waiting: (() => void)[] = [];
+  readonly #whenIdle: (() => void)[] = [];
+
+  constructor(private readonly places: number) {
+    this.#free = places;
+  }
+
+  async run<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#free > 0) this.#free--;
+    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    try {
+      return await work();
+    } finally {
+      const next = this.#waiting.shift();
+      if (next) next();
+      else if (++this.#free === this.places) for (const told of this.#whenIdle.splice(0)) told();
+    }
+  }
+
+  async idle(): Promise<void> {
+    if (this.#free < this.places) await new Promise<void>((resolve) => this.#whenIdle.push(resolve));
+  }
+}
 
 /**
  * The store's database: transactions that are whole or not there at all.
@@ -59,87 +94,122 @@ export class Store {
   readonly dialect: StoreDialect;
   /** What is written back into the ERP: transactions mark the records of these kinds that they change (`markDue`). */
   writeBackKinds: ReadonlySet<WriteBackKind> = new Set();
-  readonly #line: PQueue;
+  readonly #line: Line;
+  readonly #open: () => StoreSession;
 
   constructor(private readonly dataSource: DataSource) {
     this.dialect = dialectOfSource(dataSource);
-    this.#line = new PQueue({ concurrency: this.dialect.connections });
+    this.#line = new Line(this.dialect.connections);
+    this.#open = this.dialect.sessions?.(dataSource) ?? (() => runnerSession(dataSource));
   }
 
   /** Runs `work` in one transaction; reruns all of it when the database asks for that. `work` must have no other effects. */
   async transaction<T>(action: string, work: (tx: Tx) => Promise<T>): Promise<T> {
-    return this.#inLine(() => this.#withRunner(action, (runner) => this.#transact(runner, work)));
+    return this.#inLine(() => this.#withSession(action, (session) => this.#transact(session, work)));
   }
 
   /** Runs SELECTs outside of a transaction. */
   async read<T>(action: string, work: (tx: Tx) => Promise<T>): Promise<T> {
-    return this.#inLine(() => this.#withRunner(action, (runner) => work(txOf(this, runner))));
+    return this.#inLine(() => this.#withSession(action, (session) => work(txOf(this, session))));
   }
 
   /** Runs SELECTs that all see one moment, however long they take, and block no writer. Where the database can (`beginSnapshot`). */
   async snapshot<T>(action: string, work: (tx: Tx) => Promise<T>): Promise<T> {
-    return this.#withRunner(action, async (runner) => {
-      for (const statement of this.dialect.beginSnapshot ?? []) await runner.query(statement);
+    return this.#withSession(action, async (session) => {
+      for (const statement of this.dialect.beginSnapshot ?? []) await session.query(statement, []);
       try {
-        return await work(txOf(this, runner));
+        return await work(txOf(this, session));
       } finally {
-        await runner.query('ROLLBACK').catch(() => undefined);
+        await rollBack(session);
       }
     });
   }
 
   async close(): Promise<void> {
-    await this.#line.onIdle();
+    await this.#line.idle();
     if (this.dataSource.isInitialized) await this.dataSource.destroy();
   }
 
   async #inLine<T>(work: () => Promise<T>): Promise<T> {
     // A transaction that waits for another one behind itself would wait for ever; on a pool it would escape the rollback.
-    const inside = storesInside.getStore() ?? [];
+    if (storesInside === null) return this.#line.run(work);
+    const guard = storesInside;
+    const inside = guard.getStore() ?? [];
     if (inside.includes(this)) throw new Error('A store call inside a store transaction: use its tx instead.');
-    const guarded = () => storesInside.run([...inside, this], work);
-    return (await this.#line.add(guarded)) as T;
+    return this.#line.run(() => guard.run([...inside, this], work));
   }
 
-  async #withRunner<T>(action: string, work: (runner: QueryRunner) => Promise<T>): Promise<T> {
+  async #withSession<T>(action: string, work: (session: StoreSession) => Promise<T>): Promise<T> {
     const begunAt = performance.now();
     for (let tries = 1; ; tries++) {
-      const runner = this.dataSource.createQueryRunner();
+      const session = this.#open();
       try {
-        return await work(runner);
+        return await work(session);
       } catch (error) {
         if (!mayRunAgain(this.dialect, error, tries, performance.now() - begunAt))
           throw StoreError.wrap(this.dataSource, action, error);
       } finally {
-        // An unreleased runner keeps its connection for ever.
-        await runner.release();
+        // A session that is not released keeps its connection for ever.
+        await session.release();
       }
       await sleep(Math.random() * 20 * Math.min(tries, maxTries));
     }
   }
 
-  async #transact<T>(runner: QueryRunner, work: (tx: Tx) => Promise<T>): Promise<T> {
-    for (const statement of this.dialect.begin) await runner.query(statement);
+  async #transact<T>(session: StoreSession, work: (tx: Tx) => Promise<T>): Promise<T> {
+    for (const statement of this.dialect.begin) await session.query(statement, []);
+    const ends: ((isCommitted: boolean) => void)[] = [];
+    let isCommitted = false;
     try {
       let failure: unknown = null;
-      const result = await work(txOf(this, runner, (error) => (failure ??= error)));
+      const result = await work(txOf(this, session, ends, (error) => (failure ??= error)));
       if (failure !== null && this.dialect.failureEndsTransaction) throw failure;
-      await runner.query('COMMIT');
+      await session.query('COMMIT', []);
+      isCommitted = true;
       return result;
     } catch (error) {
       // After a lock wait timeout the transaction stays open on MySQL, and a later COMMIT would keep half of it. A rollback that
       // fails too means that the connection is gone, and the transaction with it: the first error is the one to report.
-      await runner.query('ROLLBACK').catch(() => undefined);
+      await rollBack(session);
       throw error;
+    } finally {
+      for (const end of ends) end(isCommitted);
     }
   }
 }
 
-/** @param onFailure is told of each statement that fails, whatever the caller makes of it */
-function txOf({ dialect, writeBackKinds }: Store, runner: QueryRunner, onFailure?: (error: unknown) => void): Tx {
+async function rollBack(session: StoreSession): Promise<void> {
+  try {
+    await session.query('ROLLBACK', []);
+  } catch {
+    // The connection is gone, and the transaction with it.
+  }
+}
+
+/** A connection of TypeORM's pool. */
+function runnerSession(dataSource: DataSource): StoreSession {
+  const runner = dataSource.createQueryRunner();
+  const { bind, parameter } = dialectOfSource(dataSource);
+  return {
+    query: (sql, parameters) => runner.query(bind(sql), parameters.map(parameter), true),
+    release: () => runner.release(),
+  };
+}
+
+/**
+ * @param ends is filled with what is to be called at the end
+ * @param onFailure is told of each statement that fails, whatever the caller makes of it
+ */
+function txOf(
+  store: Store,
+  session: StoreSession,
+  ends: ((isCommitted: boolean) => void)[] = [],
+  onFailure?: (error: unknown) => void,
+): Tx {
+  const { dialect, writeBackKinds } = store;
   const run = async (sql: string, parameters: readonly SqlValue[] = []) => {
     try {
-      return await runner.query(dialect.bind(sql), parameters.map(dialect.parameter), true);
+      return await session.query(sql, parameters);
     } catch (error) {
       onFailure?.(error);
       throw error;
@@ -151,6 +221,8 @@ function txOf({ dialect, writeBackKinds }: Store, runner: QueryRunner, onFailure
     forUpdate: dialect.forUpdate,
     skipLocked: dialect.skipLocked,
     nowMs: dialect.nowMs,
+    storeKey: store,
+    onEnd: (end) => void ends.push(end),
     writeBackKinds,
     rows: async (sql, parameters) => (await select(sql, parameters)).map(camelCased) as never[],
     value: async (sql, parameters) => Object.values((await select(sql, parameters))[0] ?? {})[0] as never,

@@ -17,6 +17,7 @@ for (const [wire, makeLab] of [
     const clients = new Clients();
     before(async () => {
       lab = makeLab();
+      clients.openClient = lab.openClient;
       await lab.open();
     });
     afterEach(() => clients.closeAll());

@@ -1,5 +1,3 @@
-import { Readable } from 'node:stream';
-import { type AxiosAdapter, AxiosError, type AxiosResponse } from 'axios';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import type { LookUpEndpoint } from '../../src/config/sections/service-endpoints.js';
@@ -7,6 +5,7 @@ import type { ReadAnswer } from '../../src/model/verdict.js';
 import type { SendRequest } from '../../src/service/compose-request.js';
 import type { Sent } from '../../src/service/service-client.js';
 import type { Clock } from '../../src/store/clock.js';
+import { type PlayedAnswer, playing } from './stand-in-client.js';
 import { acknowledgement, Clients, orderRecord, page, sending, token } from './wire-client.js';
 
 /** The long form: WAYBILL_RANDOM_ANSWERS=100000 npm test. */
@@ -102,20 +101,16 @@ const answer: fc.Arbitrary<Answer> = fc.oneof(
   }),
 );
 
-function* cut({ bytes: all, pieces, breaksOff }: Answered): Generator<Buffer> {
+function* cut({ bytes: all, pieces }: Answered): Generator<Buffer> {
   const size = Math.max(1, Math.ceil(all.length / pieces));
   for (let at = 0; at < all.length; at += size) yield all.subarray(at, at + size);
-  if (breaksOff) throw Object.assign(new Error('aborted'), { code: 'ECONNRESET' });
 }
 
-/** Says what was asked for in place of a network. */
-function playing(current: () => Answer): AxiosAdapter {
-  return async (config) => {
-    const given = current();
-    if ('code' in given) throw new AxiosError(given.message, given.code, config);
-    const data = Readable.from(cut(given), { objectMode: false });
-    return { data, status: given.status, statusText: '', headers: given.headers, config } as AxiosResponse;
-  };
+/** As it comes over the network. */
+function played(given: Answer): PlayedAnswer | Error {
+  if ('code' in given) return Object.assign(new Error(given.message), { code: given.code });
+  const error = given.breaksOff ? Object.assign(new Error('aborted'), { code: 'ECONNRESET' }) : null;
+  return { status: given.status, headers: given.headers, pieces: cut(given), error };
 }
 
 /** Whether this answer acknowledges that request, worked out without a line of the client. */
@@ -192,7 +187,7 @@ describe('whatever comes from the network', function () {
       after: () => () => undefined,
     };
     const settings = { maxResponseBytes: 8_000, limits: [] };
-    const more = { adapter: playing(() => given), clock };
+    const more = { openClient: playing(() => played(given)), clock };
     const client = clients.at('http://service.example.com', settings, 0, more);
     let ask = 0;
     const seen = new Map<string, number>();

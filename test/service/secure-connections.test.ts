@@ -235,7 +235,7 @@ describe('secure connections', () => {
       expect(sandbox.counts().requests).to.equal(0);
     });
 
-    it('prove nothing once there is a tunnel', async () => {
+    it('prove that nothing was sent until the handshake inside of the tunnel is over, and nothing after it', async () => {
       const silent = net.createServer(() => undefined);
       await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
       const sockets = new Set<net.Socket>();
@@ -247,7 +247,13 @@ describe('secure connections', () => {
       const proxy = await proxyOf();
       const url = `https://127.0.0.1:${(silent.address() as AddressInfo).port}`;
       const client = clients.at(url, { ...throughIt(proxy), deadlineSeconds: 0.3 }, 0);
-      expect((await verdictOf(client)).kind).to.equal('in_doubt');
+      expect((await verdictOf(client)).kind).to.equal('unavailable');
+
+      const sandbox = await sandboxOf();
+      sandbox.setFaults([{ kind: 'hang', effect: 'done' }]);
+      const hanging = clients.at(sandbox.url, { ...throughIt(proxy), deadlineSeconds: 0.5 }, 0);
+      expect((await verdictOf(hanging)).kind).to.equal('in_doubt');
+      expect(sandbox.counts().requests).to.equal(1);
     });
 
     it('end where the certificate behind the tunnel is not trusted', async () => {

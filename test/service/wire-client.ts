@@ -7,6 +7,7 @@ import {
   ServiceClient,
   type ServiceClientOptions,
 } from '../../src/service/service-client.js';
+import type { OpenClient } from '../../src/service/wire/connections.js';
 
 export const token = 'canary-token-0123456789';
 
@@ -54,10 +55,13 @@ const quickFiles = { ...realFiles, lookEveryMs: 25 };
 /** Clients that are closed when the test is over. */
 export class Clients {
   readonly #open: ServiceClient[] = [];
+  /** See `WireLab`. */
+  openClient: OpenClient | undefined;
 
   at(baseUrl: string, changes: object = {}, quickResends = 2, more: Partial<ServiceClientOptions> = {}): ServiceClient {
     const service = serviceAt(baseUrl, changes);
-    const client = new ServiceClient({ service, quickResends, nowMs: Date.now, files: quickFiles, ...more });
+    const way = this.openClient ? { openClient: this.openClient } : {};
+    const client = new ServiceClient({ service, quickResends, nowMs: Date.now, files: quickFiles, ...way, ...more });
     this.#open.push(client);
     return client;
   }

@@ -1,7 +1,6 @@
 import { inspect } from 'node:util';
 import { expect } from 'chai';
 import type { VerdictKind } from '../../src/model/verdict.js';
-import { ServiceClient } from '../../src/service/service-client.js';
 import {
   acknowledgement,
   Clients,
@@ -22,6 +21,7 @@ export function wireContract(makeLab: () => WireLab): void {
 
   beforeEach(async () => {
     lab = makeLab();
+    clients.openClient = lab.openClient;
     await lab.open();
   });
   afterEach(async () => {
@@ -50,6 +50,17 @@ export function wireContract(makeLab: () => WireLab): void {
       'idempotency-key': 'key-1',
     });
     expect(JSON.parse(request?.body ?? '')).to.deep.equal(orderRecord);
+  });
+
+  it('gives each attempt a trace of its own where the settings ask for it, and otherwise none', async () => {
+    lab.script(created, created, created);
+    const client = clients.at(lab.url, { traceparent: true });
+    const ids = [(await client.send(sending())).traceId, (await client.send(sending())).traceId];
+    expect(new Set(ids).size).to.equal(2);
+    expect((await clients.at(lab.url).send(sending())).traceId).to.equal(undefined);
+    const carried = lab.requests.map(({ headers }) => /^00-(\w{32})-\w{16}-01$/.exec(headers.traceparent ?? '')?.[1]);
+    expect(carried).to.deep.equal([...ids, undefined]);
+    expect(lab.requests[0]?.headers['idempotency-key']).to.equal('key-1');
   });
 
   it('creates a customer and takes its own code for the id', async () => {
@@ -140,9 +151,8 @@ export function wireContract(makeLab: () => WireLab): void {
   it('tells of the end of an endpoint once, and again on the next day when it says something else', async () => {
     const told: string[] = [];
     let daysLater = 0;
-    const client = new ServiceClient({
-      service: serviceAt(lab.url, { endpoints: { lookUpOrder: { path: '/v1/orders', id: 'order_id', match: {} } } }),
-      quickResends: 0,
+    const endpoints = { lookUpOrder: { path: '/v1/orders', id: 'order_id', match: {} } };
+    const client = clients.at(lab.url, { endpoints }, 0, {
       nowMs: () => Date.now() + daysLater * 86_400_000,
       onEndpointNotice: ({ endpoint, address, lifecycle }) => told.push(`${endpoint} ${address} ${lifecycle.sunsetAt}`),
     });

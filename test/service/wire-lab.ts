@@ -1,6 +1,8 @@
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import nock from 'nock';
+import type { OpenClient } from '../../src/service/wire/connections.js';
+import { overNodeHttp } from './stand-in-client.js';
 
 // From its import on nock stands between Node and every socket, and no connection is kept: off unless it is asked for.
 nock.restore();
@@ -24,6 +26,8 @@ export interface SeenRequest {
 /** A far end that answers by a script and remembers what it was asked. */
 export interface WireLab {
   readonly url: string;
+  /** What a client has to go over to get here; absent: what it takes by itself. */
+  readonly openClient?: OpenClient;
   readonly requests: SeenRequest[];
   /** Given in turn; the last one stays. */
   script(...replies: Reply[]): void;
@@ -49,6 +53,7 @@ abstract class ScriptedLab {
 /** Inside Node's http module: no socket is opened. */
 export class NockLab extends ScriptedLab implements WireLab {
   readonly url = 'http://service.example.com';
+  readonly openClient = overNodeHttp;
 
   async open(): Promise<void> {
     const lab = this;

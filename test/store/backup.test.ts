@@ -16,7 +16,15 @@ onEveryStore('a copy of a store in use', (kit) => {
       await insertRows(
         tx,
         'audit_log',
-        Array.from({ length: audit }, (_, i) => ({ at: i, event: 'start', actor: 'ä "x"\n', detail: '{}' })),
+        Array.from({ length: audit }, (_, i) => ({
+          chain: 1,
+          seq: i + 1,
+          hash: `${i}`,
+          at: i,
+          event: 'start',
+          actor: 'ä "x"\n',
+          detail: '{}',
+        })),
       );
       await insertRows(
         tx,
@@ -57,7 +65,9 @@ onEveryStore('a copy of a store in use', (kit) => {
     const [rows] = await Promise.all([
       backupStore(kit.store, file),
       writer.transaction('write meanwhile', (tx) =>
-        tx.run("INSERT INTO audit_log (at, event, actor, detail) VALUES (1, 'start', 'y', '{}')"),
+        tx.run(
+          "INSERT INTO audit_log (chain, seq, hash, at, event, actor, detail) VALUES (1, 1, '', 1, 'start', 'y', '{}')",
+        ),
       ),
     ]);
     expect(statSync(file).mode & 0o777).to.equal(0o600);
@@ -84,7 +94,9 @@ onEveryStore('a copy of a store in use', (kit) => {
     try {
       await restoreStore(copy, file);
       const id = await copy.transaction('write', (tx) =>
-        tx.insertReturningId("INSERT INTO audit_log (at, event, actor, detail) VALUES (1, 'start', 'z', '{}')"),
+        tx.insertReturningId(
+          "INSERT INTO audit_log (chain, seq, hash, at, event, actor, detail) VALUES (1, 1, '', 1, 'start', 'z', '{}')",
+        ),
       );
       expect(id).to.be.above(audit);
       await copy.transaction('raise', (tx) => raiseAlert(tx, 'a.cause', 'a message', 1));

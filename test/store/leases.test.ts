@@ -1,9 +1,10 @@
-import { execFile } from 'node:child_process';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { Lease, type LeaseAnswer, LeaseLost } from '../../src/store/lease.js';
+import { thisProcess } from '../../src/store/lease-rows.js';
 import type { Store } from '../../src/store/store.js';
 import { waitFor } from '../support/wait-for.js';
 import { onEveryStore, useStore } from './stores.js';
@@ -152,8 +153,46 @@ describe('a lease in a SQLite file', () => {
   it('goes to exactly one of several processes', async () => {
     const program = fileURLToPath(new URL('./take-lease.js', import.meta.url));
     const { file } = kit.settings as { file: string };
-    const runs = Array.from({ length: 4 }, () => promisify(execFile)(process.execPath, [program, file]));
-    const said = (await Promise.all(runs)).map(({ stdout }) => stdout).sort();
-    expect(said).to.deep.equal(['held', 'refused', 'refused', 'refused']);
+    const runs = Array.from({ length: 4 }, () => spawn(process.execPath, [program, file]));
+    const said = await Promise.all(runs.map(async ({ stdout }) => String((await once(stdout, 'data'))[0])));
+    await Promise.all(runs.map((run) => Promise.all([once(run, 'exit'), run.stdin.end()])));
+    expect(said.sort()).to.deep.equal(['held', 'refused', 'refused', 'refused']);
+  });
+
+  it('of a process that was killed goes to the next one at once, and not while it only stands still', async () => {
+    const program = fileURLToPath(new URL('./take-lease.js', import.meta.url));
+    const { file } = kit.settings as { file: string };
+    const holder = spawn(process.execPath, [program, file]);
+    expect(String((await once(holder.stdout, 'data'))[0])).to.equal('held');
+    const take = () => Lease.acquire(kit.store, 'service', 'successor', 60_000);
+
+    holder.kill('SIGSTOP');
+    expect((await take()).held).to.equal(false);
+    holder.kill('SIGKILL');
+    await once(holder, 'exit');
+    const answer = await take();
+    expect(answer).to.include({ held: true, idleMs: 0 });
+    expect((answer as { lease: Lease }).lease.epoch).to.equal(2);
+  });
+
+  it('is waited for where its process may live on another machine, or among processes that are not seen from here', async () => {
+    const [bootId, namespace, pid, started] = (thisProcess() as string).split(' ');
+    const gone = 2 ** 22 + 1;
+    const takenBy = async (name: string | null) => {
+      await kit.store.transaction('hold it', async (tx) => {
+        await tx.run('DELETE FROM lease');
+        const holds = `INSERT INTO lease (name, epoch, holder, holder_process, expires_at) VALUES ('service', 1, 'one', ?, ${tx.nowMs}+60000)`;
+        await tx.run(holds, [name]);
+      });
+      return (await Lease.acquire(kit.store, 'service', 'two', 60_000)).held;
+    };
+    expect(await takenBy(null)).to.equal(false);
+    expect(await takenBy('nonsense')).to.equal(false);
+    expect(await takenBy(`${bootId} ${namespace} ${pid} ${started}`)).to.equal(false);
+    expect(await takenBy(`another-boot ${namespace} ${gone} 1`)).to.equal(false);
+    expect(await takenBy(`${bootId} pid:[1] ${gone} 1`)).to.equal(false);
+    expect(await takenBy(`${bootId} ${namespace} ${gone} 1`)).to.equal(true);
+    // Its number is that of another process by now.
+    expect(await takenBy(`${bootId} ${namespace} ${pid} 1`)).to.equal(true);
   });
 });

@@ -131,7 +131,7 @@ onEveryStore('the store', (kit) => {
   });
 
   it('gives back the id of an inserted row, and big integers as numbers', async () => {
-    const sql = 'INSERT INTO audit_log (at, event, actor, detail) VALUES (?,?,?,?)';
+    const sql = "INSERT INTO audit_log (at, event, actor, detail, chain, seq, hash) VALUES (?,?,?,?,1,1,'')";
     const [first, second] = await kit.store.transaction('insert', async (tx) => [
       await tx.insertReturningId(sql, [1_790_000_000_123, 'start', 'a', '{}']),
       await tx.insertReturningId(sql, [Number.MAX_SAFE_INTEGER, 'start', 'a', '{}']),
@@ -218,31 +218,41 @@ onEveryStore('the store', (kit) => {
     await store.close();
   });
 
-  it('lets the TypeORM command line show, run and revert the migrations of the configured store', async () => {
+  it('lets the TypeORM command line show, run and revert the migrations of the configured store', async function () {
+    // npm, tsx and TypeORM start anew for each command: they are waited for, however busy the machine is.
+    this.timeout(300_000);
     const { password, ...settings } = (await kit.emptyDatabase()) as { type: string; password?: { reveal(): string } };
     const config = join(kit.folder, 'config');
     await promisify(execFile)('mkdir', ['-p', config]);
     writeFileSync(join(config, 'local.yaml'), JSON.stringify(settingsAround({ store: settings })));
-    const typeorm = async (command: string) => {
-      const { stdout } = await promisify(execFile)(
-        'npm',
-        ['run', '--silent', 'typeorm', '--', command, '-d', 'ormconfig.ts'],
-        {
-          cwd: projectRoot,
-          env: {
-            PATH: process.env.PATH,
-            HOME: process.env.HOME,
-            WAYBILL_CONFIG: config,
-            WAYBILL_SERVICE_TOKEN: 'test-token',
-            ...(password ? { WAYBILL_STORE_PASSWORD: password.reveal() } : {}),
-          },
-        },
-      );
-      return stdout;
+    const env = {
+      PATH: process.env.PATH,
+      HOME: process.env.HOME,
+      WAYBILL_CONFIG: config,
+      WAYBILL_SERVICE_TOKEN: 'test-token',
+      ...(password ? { WAYBILL_STORE_PASSWORD: password.reveal() } : {}),
     };
-    expect(await typeorm('migration:run')).to.contain('Initial1700000000000 has been executed successfully');
-    expect(await typeorm('migration:show')).to.match(/\[X\].*Initial1700000000000/);
-    expect(await typeorm('migration:revert')).to.contain('has been reverted successfully');
+    const start = async (program: string, ...given: string[]) =>
+      (await promisify(execFile)(program, given, { cwd: projectRoot, env })).stdout;
+    if (kit.dialect === 'sqlite') {
+      const typeorm = (command: string) =>
+        start('npm', 'run', '--silent', 'typeorm', '--', command, '-d', 'ormconfig.ts');
+      expect(await typeorm('migration:run')).to.contain('Initial1700000000000 has been executed successfully');
+      expect(await typeorm('migration:show')).to.match(/\[X\].*Initial1700000000000/);
+      expect(await typeorm('migration:revert')).to.contain('has been reverted successfully');
+      return;
+    }
+    // What those commands do with the data source that the file names, in one process.
+    const program = `
+      const { default: source } = await import('./dist/ormconfig.js');
+      await source.initialize();
+      const done = await source.runMigrations();
+      const isPending = await source.showMigrations();
+      await source.undoLastMigration();
+      console.log(JSON.stringify([done.map(({ name }) => name), isPending, await source.showMigrations()]));
+      await source.destroy();`;
+    const said = await start(process.execPath, '--input-type=module', '-e', program);
+    expect(JSON.parse(said.trim().split('\n').at(-1) ?? '')).to.deep.equal([['Initial1700000000000'], false, true]);
   });
 });
 
@@ -402,7 +412,9 @@ onServers('a store', (kit) => {
     await kit.store.transaction('write behind it', async (tx) => {
       runs++;
       if (runs === 2) await blocker.query('COMMIT');
-      await tx.run("INSERT INTO audit_log (at, event, actor, detail) VALUES (1, 'start', 'x', '{}')");
+      await tx.run(
+        "INSERT INTO audit_log (chain, seq, hash, at, event, actor, detail) VALUES (1, 1, '', 1, 'start', 'x', '{}')",
+      );
       await tx.run(say.shortLockWait);
       await tx.run("UPDATE store_info SET value='2' WHERE name='held'");
       await tx.run(say.usualLockWait);
@@ -574,7 +586,9 @@ describe('a store on a full disk', () => {
     await pragma(`PRAGMA max_page_count=${(await pages()) + 3}`);
     const write = () =>
       kit.store.transaction('write much', async (tx) => {
-        await tx.run("INSERT INTO audit_log (at, event, actor, detail) VALUES (1, 'start', 'x', '{}')");
+        await tx.run(
+          "INSERT INTO audit_log (chain, seq, hash, at, event, actor, detail) VALUES (1, 1, '', 1, 'start', 'x', '{}')",
+        );
         for (let i = 0; i < 50; i++)
           await tx.run('INSERT INTO store_info (name, value) VALUES (?, ?)', [`much-${i}`, 'x'.repeat(4_000)]);
       });

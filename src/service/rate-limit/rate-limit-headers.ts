@@ -1,3 +1,5 @@
+import { SlidingSlots } from './sliding-slots.js';
+
 export interface RateLimitAdvice {
   /** Requests that the service still takes; null: it does not say. */
   remaining: number | null;
@@ -104,4 +106,55 @@ export function httpDateMs(text: string): number | null {
   // The form without a zone is in GMT too; Date.parse would take it for local time.
   const date = Date.parse(/(?:GMT|Z|[+-]\d{2}:\d{2})$/.test(text) ? text : `${text} GMT`);
   return Number.isNaN(date) ? null : date;
+}
+
+/** The limits that the service names itself, of all requests of the account. */
+export class AnnouncedLimits {
+  /** Each until its window has passed since: endpoints may name different ones in turn. */
+  readonly #named = new Map<string, { slots: SlidingSlots; untilMs: number }>();
+  #advised: { remaining: number; untilMs: number } | null = null;
+  #nodes = 1;
+
+  heed(advice: RateLimitAdvice, now: number): void {
+    this.#advised =
+      advice.remaining === null || advice.resetMs === null
+        ? null
+        : { remaining: Math.floor(advice.remaining / this.#nodes), untilMs: now + advice.resetMs };
+    for (const limit of advice.policies) {
+      const name = `${limit.requests}/${limit.windowMs}`;
+      const slots = this.#named.get(name)?.slots ?? new SlidingSlots(limit);
+      this.#named.set(name, { slots, untilMs: now + limit.windowMs });
+      this.#divide(slots);
+    }
+    if (advice.policies.length > 0)
+      for (const [name, { untilMs }] of this.#named) if (untilMs <= now) this.#named.delete(name);
+  }
+
+  /** So many nodes send requests of the account: each takes its part. */
+  divideBy(nodes: number): void {
+    this.#nodes = nodes;
+    for (const { slots } of this.#named.values()) this.#divide(slots);
+  }
+
+  #divide(slots: SlidingSlots): void {
+    slots.places = Math.max(1, Math.floor(slots.requests / this.#nodes));
+  }
+
+  forget(): void {
+    this.#advised = null;
+    this.#named.clear();
+  }
+
+  /** A request is about to leave. @returns the slots that it takes */
+  take(): SlidingSlots[] {
+    if (this.#advised) this.#advised.remaining--;
+    return [...this.#named.values()].map(({ slots }) => slots);
+  }
+
+  /** @param consider is told how long the next request has to wait, and why */
+  waits(now: number, consider: (waitMs: number, slots: SlidingSlots | null) => void): void {
+    if (this.#advised && this.#advised.untilMs <= now) this.#advised = null;
+    for (const { slots } of this.#named.values()) consider(slots.waitMs(now), slots);
+    if (this.#advised && this.#advised.remaining <= 0) consider(this.#advised.untilMs - now, null);
+  }
 }

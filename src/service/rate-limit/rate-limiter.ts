@@ -1,9 +1,10 @@
 import PQueue from 'p-queue';
-import type { ServiceSettings } from '../../config/sections/service.js';
 import { type Clock, systemClock } from '../../store/clock.js';
 import { faster, firstPace, type Pace, slower } from './adaptive-pace.js';
+import { LimitShare } from './limit-share.js';
 import type { RateLimitAdvice } from './rate-limit-headers.js';
-import { type RateLimit, SlidingSlots } from './sliding-slots.js';
+import { AnnouncedLimits } from './rate-limit-headers.js';
+import { type RateLimit, SlidingSlots, usedUpInWords } from './sliding-slots.js';
 
 interface RateLimiterOptions {
   /** Requests under way at once. */
@@ -32,29 +33,35 @@ const longestTimerMs = 2 ** 31 - 1;
  * then, one request after the other in the order of their priorities, a slot of every limit.
  */
 export class RateLimiter {
+  readonly share: LimitShare;
   readonly #connections: PQueue;
-  readonly #turnstile = new PQueue({ concurrency: 1 });
+  /** What waits for a slot, higher priorities first. */
+  readonly #waiting: Waiting[] = [];
   readonly #limits: SlidingSlots[];
-  readonly #knownPerSecond: number | null;
+  #knownPerSecond: number | null;
   readonly #clock: Clock;
-  /** Limits that the service names itself, each until its window has passed since: endpoints may name different ones in turn. */
-  #announced = new Map<string, { slots: SlidingSlots; untilMs: number }>();
-  #advised: { remaining: number; untilMs: number } | null = null;
+  readonly #announced = new AnnouncedLimits();
   #pace: Pace;
-  /** When the requests of the last second left. */
+  /** When the requests of the last second left; what lies before `#lastSecondFrom` is older. */
   #lastSecond: number[] = [];
+  #lastSecondFrom = 0;
   /** When the next one may leave by the pace. */
   #dueAtMs = Number.NEGATIVE_INFINITY;
   #isClosed = false;
-  #wakeUp = new AbortController();
+  /** When it is looked next whether there is a slot; null: nobody waits for a moment that is known. */
+  #alarm: { atMs: number; cancel: AbortController } | null = null;
 
   constructor(options: RateLimiterOptions) {
     this.#clock = options.clock ?? systemClock;
     this.#connections = new PQueue({ concurrency: options.concurrency });
     this.#limits = options.limits.map((limit) => new SlidingSlots(limit));
-    this.#knownPerSecond = shortestWindowRate(
-      options.limits.map(({ requests, windowMs }) => ({ requests, perSeconds: windowMs / 1000 })),
-    );
+    const { monotonicMs } = this.#clock;
+    this.share = new LimitShare(this.#limits, monotonicMs, (nodes) => {
+      this.#announced.divideBy(nodes);
+      this.#knownPerSecond = this.share.perSecond;
+      this.reconsider();
+    });
+    this.#knownPerSecond = this.share.perSecond;
     this.#pace = firstPace(this.#knownPerSecond !== null, this.#clock.monotonicMs());
   }
 
@@ -74,7 +81,8 @@ export class RateLimiter {
     // First a connection, then a slot: a slot that waited for a connection would be idle at the service's expense.
     return this.#connections.add(
       async () => {
-        const { slots, notNow } = await this.#turnstile.add(() => this.#take(isPointless), { priority });
+        const { slots, notNow } =
+          (this.#waiting.length === 0 ? this.#take(isPointless) : null) ?? (await this.#wait(isPointless, priority));
         const takenAtMs = this.#clock.monotonicMs();
         let used = (_windowMs: number) => true;
         try {
@@ -108,32 +116,45 @@ export class RateLimiter {
 
   /** Requests that wait for their turn. */
   get waiting(): number {
-    return this.#connections.size + this.#turnstile.size + this.#turnstile.pending;
+    return this.#connections.size + this.#waiting.length;
+  }
+
+  /** Requests that left in the last second. */
+  get sentInLastSecond(): number {
+    return this.#sentInLastSecond(this.#clock.monotonicMs());
   }
 
   /** Why nothing can go for longer than a request waits for its slot, and for how long; null: it can. */
   get usedUp(): { reason: string; waitMs: number } | null {
-    const [longest] = this.#waits(this.#clock.monotonicMs());
+    const longest = this.#longestWait(this.#clock.monotonicMs());
     return longest && longest.waitMs > longestSlotWaitMs && Number.isFinite(longest.waitMs) ? longest : null;
   }
 
   /** An operator does not believe what the service says it still takes: the next answer says it anew. The configured limits stay. */
   forgetAdvice(): void {
-    this.#advised = null;
-    this.#announced.clear();
+    this.#announced.forget();
     this.reconsider();
   }
 
-  /** Makes requests that wait for a slot ask again whether waiting is any use. */
+  /** Lets go what waits for a slot that is free by now, or need not wait any longer. */
   reconsider(): void {
-    this.#wakeUp.abort();
-    this.#wakeUp = new AbortController();
+    while (this.#waiting.length > 0) {
+      const [{ isPointless, resolve }] = this.#waiting as [Waiting];
+      const taken = this.#take(isPointless);
+      if (taken === null) {
+        this.#setAlarm();
+        return;
+      }
+      this.#waiting.shift();
+      resolve(taken);
+    }
   }
 
   /** Lets go at once the requests that only wait for their turn, so that the process can end. */
   close(): void {
     this.#isClosed = true;
     this.reconsider();
+    this.#alarm?.cancel.abort();
   }
 
   #heed(throttled: boolean, advice: RateLimitAdvice | null, sentAtMs: number): void {
@@ -142,84 +163,97 @@ export class RateLimiter {
     this.#pace = throttled
       ? slower(this.#pace, sentAtMs, lastSecond, this.#knownPerSecond, now)
       : faster(this.#pace, lastSecond, this.#knownPerSecond, now);
-    if (advice === null) return;
-    this.#advised =
-      advice.remaining === null || advice.resetMs === null
-        ? null
-        : { remaining: advice.remaining, untilMs: now + advice.resetMs };
-    for (const limit of advice.policies) {
-      const name = `${limit.requests}/${limit.windowMs}`;
-      const slots = this.#announced.get(name)?.slots ?? new SlidingSlots(limit);
-      this.#announced.set(name, { slots, untilMs: now + limit.windowMs });
-    }
-    if (advice.policies.length > 0)
-      for (const [name, { untilMs }] of this.#announced) if (untilMs <= now) this.#announced.delete(name);
+    if (advice !== null) this.#announced.heed(advice, now);
   }
 
-  async #take(isPointless: () => boolean): Promise<{ slots: SlidingSlots[]; notNow: string | null }> {
-    for (;;) {
-      const { signal } = this.#wakeUp;
-      const now = this.#clock.monotonicMs();
-      // It is asked at the gate once more, and held back there.
-      if (this.#isClosed || isPointless()) return { slots: [], notNow: null };
-      const [longest] = this.#waits(now);
-      if (!longest) {
-        const slots = [...this.#limits, ...[...this.#announced.values()].map((one) => one.slots)];
-        for (const one of slots) one.take();
-        this.#sentInLastSecond(now);
-        this.#lastSecond.push(now);
-        // From when it was due, and not from when it went: or every late timer would make the pace slower than it is.
-        const gapMs = this.#pace.perSecond === null ? 0 : 1000 / this.#pace.perSecond;
-        this.#dueAtMs = Math.max(this.#dueAtMs, now - gapMs) + gapMs;
-        if (this.#advised) this.#advised.remaining--;
-        return { slots, notNow: null };
-      }
+  #wait(isPointless: () => boolean, priority: number): Promise<Taken> {
+    this.share.want();
+    return new Promise((resolve) => {
+      const behind = this.#waiting.findLastIndex((one) => one.priority >= priority);
+      this.#waiting.splice(behind + 1, 0, { priority, isPointless, resolve });
+      this.reconsider();
+    });
+  }
+
+  #setAlarm(): void {
+    const now = this.#clock.monotonicMs();
+    const { waitMs } = this.#longestWait(now) ?? { waitMs: 0 };
+    // As long as every slot belongs to a request under way, its end is heard of.
+    if (!Number.isFinite(waitMs) || (this.#alarm && this.#alarm.atMs <= now + waitMs)) return;
+    this.#alarm?.cancel.abort();
+    const alarm = { atMs: now + waitMs, cancel: new AbortController() };
+    this.#alarm = alarm;
+    // A timer counts from the beginning of its turn of the event loop: on a busy one it ends early, and so is set again.
+    void this.#clock.sleep(Math.min(Math.ceil(waitMs), longestTimerMs), alarm.cancel.signal).then(() => {
+      if (this.#alarm !== alarm) return;
+      this.#alarm = null;
+      this.reconsider();
+    });
+  }
+
+  /** @returns null when there is a slot to wait for */
+  #take(isPointless: () => boolean): Taken | null {
+    // It is asked at the gate once more, and held back there.
+    if (this.#isClosed || isPointless()) return { slots: [], notNow: null };
+    const now = this.#clock.monotonicMs();
+    const longest = this.#longestWait(now);
+    if (longest) {
       // As long as every slot belongs to a request under way, an answer comes soon.
-      if (longest.waitMs > longestSlotWaitMs && Number.isFinite(longest.waitMs))
-        return { slots: [], notNow: longest.reason };
-      // A timer counts from the beginning of its turn of the event loop: on a busy one it ends early, and so is asked again.
-      await this.#clock.sleep(Math.min(Math.ceil(longest.waitMs), longestTimerMs), signal);
+      const isLong = longest.waitMs > longestSlotWaitMs && Number.isFinite(longest.waitMs);
+      return isLong ? { slots: [], notNow: longest.reason } : null;
     }
+    const slots = [...this.#limits, ...this.#announced.take()];
+    for (const one of slots) one.take();
+    this.#sentInLastSecond(now);
+    this.#lastSecond.push(now);
+    // From when it was due, and not from when it went: or every late timer would make the pace slower than it is.
+    const gapMs = this.#pace.perSecond === null ? 0 : 1000 / this.#pace.perSecond;
+    this.#dueAtMs = Math.max(this.#dueAtMs, now - gapMs) + gapMs;
+    return { slots, notNow: null };
   }
 
-  /** All that the next request has to wait for, the longest first. */
-  #waits(now: number): { reason: string; waitMs: number }[] {
-    const { perSecond } = this.#pace;
-    const advised = this.#advised;
-    if (advised && advised.untilMs <= now) this.#advised = null;
-    return [
-      ...this.#limits.map((one) => ({ reason: usedUpInWords(one), waitMs: one.waitMs(now) })),
-      ...[...this.#announced.values()].map(({ slots }) => ({
-        reason: `the service says: ${usedUpInWords(slots)}`,
-        waitMs: slots.waitMs(now),
-      })),
-      {
-        reason: 'the service asked us to slow down, request by request',
-        waitMs: perSecond === null ? 0 : this.#dueAtMs - now,
-      },
-      {
-        reason: 'the service says that what it takes is used up',
-        waitMs: advised && advised.remaining <= 0 ? advised.untilMs - now : 0,
-      },
-    ]
-      .filter(({ waitMs }) => waitMs > 0)
-      .sort((a, b) => b.waitMs - a.waitMs);
+  /** What the next request has to wait for longest; null: for nothing. */
+  #longestWait(now: number): { reason: string; waitMs: number } | null {
+    let reason = () => '';
+    let longestMs = 0;
+    const consider = (waitMs: number, why: () => string) => {
+      if (waitMs <= longestMs) return;
+      longestMs = waitMs;
+      reason = why;
+    };
+    for (const slots of this.#limits) consider(slots.waitMs(now), () => usedUpInWords(slots));
+    if (this.#pace.perSecond !== null)
+      consider(this.#dueAtMs - now, () => 'the service asked us to slow down, request by request');
+    this.#announced.waits(now, (waitMs, slots) =>
+      consider(waitMs, () =>
+        slots ? `the service says: ${usedUpInWords(slots)}` : 'the service says that what it takes is used up',
+      ),
+    );
+    return longestMs > 0 ? { reason: reason(), waitMs: longestMs } : null;
   }
 
   #sentInLastSecond(now: number): number {
-    const since = this.#lastSecond.findIndex((at) => at > now - 1000);
-    this.#lastSecond.splice(0, since === -1 ? this.#lastSecond.length : since);
-    return this.#lastSecond.length;
+    const sent = this.#lastSecond;
+    while (this.#lastSecondFrom < sent.length && (sent[this.#lastSecondFrom] as number) <= now - 1000)
+      this.#lastSecondFrom++;
+    if (this.#lastSecondFrom > 1024 && this.#lastSecondFrom * 2 > sent.length) {
+      this.#lastSecond = sent.slice(this.#lastSecondFrom);
+      this.#lastSecondFrom = 0;
+    }
+    return this.#lastSecond.length - this.#lastSecondFrom;
   }
 }
 
-function usedUpInWords({ requests, windowMs }: RateLimit): string {
-  return `${requests} requests in ${windowMs / 1000} s are used up`;
+interface Waiting {
+  priority: number;
+  isPointless: () => boolean;
+  resolve: (taken: Taken) => void;
 }
 
-/** Whether a reason is that of a limit in the settings, and not of one that the service named. */
-export function isOwnLimit(reason: string): boolean {
-  return /^\d+ requests in [\d.]+ s are used up$/.test(reason);
+/** What a request got when its turn came. */
+interface Taken {
+  slots: readonly SlidingSlots[];
+  notNow: string | null;
 }
 
 /**
@@ -227,27 +261,3 @@ export function isOwnLimit(reason: string): boolean {
  * not by minutes. Longer ones are counted from what is on record.
  */
 export const longestRestMs = 10_000;
-
-/**
- * Requests a second that the limit with the shortest window allows: how fast requests follow each other. What a longer window
- * allows on average (10,000 a day are 0.12/s) says nothing of that; its slots are counted. Null: no limit is known.
- */
-export function shortestWindowRate(limits: readonly { requests: number; perSeconds: number }[]): number | null {
-  if (limits.length === 0) return null;
-  const shortest = Math.min(...limits.map(({ perSeconds }) => perSeconds));
-  const rates = limits.filter(({ perSeconds }) => perSeconds === shortest).map(({ requests }) => requests / shortest);
-  return Math.min(...rates);
-}
-
-const leastConcurrency = 16;
-const mostConcurrency = 256;
-/** With answers as slow as this a limit is still used: 200 requests a second are 100 under way. */
-const answerSeconds = 0.5;
-
-/** Requests under way at once: what is configured, else what the limits need. */
-export function concurrencyOf({ concurrency, limits }: Pick<ServiceSettings, 'concurrency' | 'limits'>): number {
-  if (concurrency !== undefined) return concurrency;
-  const perSecond = shortestWindowRate(limits);
-  if (perSecond === null) return leastConcurrency;
-  return Math.min(mostConcurrency, Math.max(leastConcurrency, Math.ceil(perSecond * answerSeconds)));
-}

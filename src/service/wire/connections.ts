@@ -1,18 +1,23 @@
-import http from 'node:http';
-import https from 'node:https';
+import { createRequire } from 'node:module';
 import { createSecureContext, rootCertificates } from 'node:tls';
+import type { buildConnector, Client, Dispatcher } from 'undici';
 import type { ServiceSettings } from '../../config/sections/service.js';
 import type { KnownSecrets } from '../../model/secret.js';
 import { secretText } from '../credential/credential.js';
 import { WatchedFiles, type WatchedFilesOptions } from '../credential/watched-files.js';
-import { ProxyTunnel, type TunnelOptions } from './proxy-tunnel.js';
+import { proxyTunnel } from './proxy-tunnel.js';
+import { type Place, Pool } from './undici-adapter.js';
 
 type Watching = Pick<WatchedFilesOptions<Material>, 'monotonicMs' | 'warn' | 'files'>;
 
+/** Makes what requests to an origin go over, one at a time; tests stand in for it. */
+export type OpenClient = (origin: string, options: Client.Options) => Dispatcher;
+
 interface ConnectionsOptions extends Watching {
-  service: Pick<ServiceSettings, 'tls' | 'proxy'>;
-  maxSockets: number;
+  service: Pick<ServiceSettings, 'tls' | 'proxy' | 'deadlineSeconds'>;
   secrets: KnownSecrets;
+  /** Absent: undici. */
+  openClient?: OpenClient | undefined;
 }
 
 /** What connections are made with. */
@@ -24,44 +29,37 @@ interface Material {
   proxyPassword?: string;
 }
 
-interface Agents {
-  http: http.Agent;
-  https: https.Agent;
-}
-
 /** Kept connections, with the client certificate, private authorities and proxy of the settings. New files make new ones. */
 export class Connections {
   readonly #material: WatchedFiles<Material>;
-  readonly #retired = new Set<http.Agent>();
-  #agents: Agents;
+  readonly #retired = new Set<Pool>();
+  #pool: Pool;
   #version: number;
 
   constructor(private readonly options: ConnectionsOptions) {
     this.#material = watchMaterial(options);
     this.#version = this.#material.version;
-    this.#agents = this.#open();
+    this.#pool = this.#open();
   }
 
-  get agents(): Agents {
-    return this.#agents;
-  }
-
-  /** Whether requests go through a proxy, so that a connection proves nothing of the service. */
-  get isTunnelled(): boolean {
-    return this.options.service.proxy !== undefined;
+  /** @param origin scheme, host and port */
+  take(origin: string): Place {
+    return this.#pool.take(origin);
   }
 
   get version(): number {
     return this.#version;
   }
 
-  /** See `WatchedFiles.look`. What is under way ends on the connections it has. */
+  /** See `WatchedFiles.look`. */
   look(atOnce = false): void {
     this.#material.look(atOnce);
     if (this.#material.version === this.#version) return;
     this.#version = this.#material.version;
-    for (const agent of Object.values(this.#agents)) this.#retire(agent);
-    this.#agents = this.#open();
+    this.#pool.retire();
+    for (const pool of this.#retired) if (pool.open.size === 0) this.#retired.delete(pool);
+    this.#retired.add(this.#pool);
+    this.#pool = this.#open();
   }
 
   changedAtMs(): number | null {
@@ -69,33 +67,58 @@ export class Connections {
   }
 
   close(): void {
-    for (const agent of [...this.#retired, ...Object.values(this.#agents)]) agent.destroy();
+    for (const { open } of [...this.#retired, this.#pool])
+      for (const dispatcher of open) dispatcher.destroy().catch(() => undefined);
   }
 
-  #retire(agent: http.Agent): void {
-    // Node destroys a connection that comes free when its agent keeps none.
-    (agent as http.Agent & { keepAlive: boolean }).keepAlive = false;
-    for (const socket of Object.values(agent.freeSockets).flat()) socket?.destroy();
-    this.#retired.add(agent);
-    for (const old of this.#retired) if (Object.keys(old.sockets).length === 0) this.#retired.delete(old);
-    this.#retired.add(agent);
+  #open(): Pool {
+    const { openClient = undiciClient } = this.options;
+    let made: Client.Options | null = null;
+    return new Pool((origin) => {
+      made ??= this.#clientOptions();
+      return openClient(origin, made);
+    });
   }
 
-  #open(): Agents {
-    const { service, maxSockets } = this.options;
-    const { proxyPassword, ...tls } = this.#material.value;
-    const kept = { keepAlive: true, maxSockets };
+  #clientOptions(): Client.Options {
+    const { service } = this.options;
+    const { proxyPassword, ...material } = this.#material.value;
+    const { minVersion } = service.tls;
     // Never accept a certificate without a trusted authority, even where the environment says so.
-    const secure = { ...tls, minVersion: service.tls.minVersion, rejectUnauthorized: true };
+    const secure = { secureContext: createSecureContext({ ...material, minVersion }), rejectUnauthorized: true };
+    // The request has given up by then. This one only sees that no socket is left behind.
+    const timeout = Math.ceil(service.deadlineSeconds * 1000) + 1_000;
+    const connector = undici().buildConnector({ ...secure, timeout });
+    // The deadline of the request covers all of its answer.
+    const common = { headersTimeout: 0, bodyTimeout: 0 };
     const { proxy } = service;
-    if (!proxy) return { http: new http.Agent(kept), https: new https.Agent({ ...kept, ...secure }) };
+    if (!proxy) return { ...common, connect: connector };
     const authorisation = Buffer.from(`${proxy.user}:${proxyPassword}`).toString('base64');
-    const headers = proxy.user === undefined ? {} : { 'Proxy-Authorization': `Basic ${authorisation}` };
+    const headers: Record<string, string> =
+      proxy.user === undefined ? {} : { 'Proxy-Authorization': `Basic ${authorisation}` };
     // The client certificate is for the service, not for the proxy.
-    const { cert: _cert, key: _key, passphrase: _passphrase, ...toProxy } = secure;
-    const tunnel = () => new ProxyTunnel(proxy.url, { ...kept, ...toProxy, headers } as TunnelOptions, secure);
-    return { http: tunnel(), https: tunnel() as unknown as https.Agent };
+    const tls = { ca: material.ca, minVersion, rejectUnauthorized: true };
+    return { ...common, connect: proxyTunnel({ url: proxy.url, headers, tls, timeoutMs: timeout }, connector) };
   }
+}
+
+const undiciClient: OpenClient = (origin, options) => new (undici().Client)(origin, options);
+
+interface Undici {
+  Client: typeof Client;
+  buildConnector: typeof buildConnector;
+}
+
+let loaded: Undici | undefined;
+
+/** Loaded with the first request, and only what is needed: the package as a whole brings a browser's fetch along, and takes 100 ms. */
+function undici(): Undici {
+  const require = createRequire(import.meta.url);
+  loaded ??= {
+    Client: require('undici/lib/dispatcher/client.js'),
+    buildConnector: require('undici/lib/core/connect.js'),
+  };
+  return loaded;
 }
 
 /** The material of the settings, read anew when one of its files changes. */

@@ -1,12 +1,17 @@
-import type { ClientRequest } from 'node:http';
+import http, { type IncomingMessage } from 'node:http';
+import https from 'node:https';
 import type { Socket } from 'node:net';
 import type { ConnectionOptions } from 'node:tls';
-import { HttpsProxyAgent, type HttpsProxyAgentOptions } from 'https-proxy-agent';
+import type { buildConnector } from 'undici';
 
-export type TunnelOptions = HttpsProxyAgentOptions<string>;
-/** How the service is spoken to inside of the tunnel. */
-type InnerTls = Pick<ConnectionOptions, 'ca' | 'cert' | 'key' | 'passphrase' | 'minVersion' | 'rejectUnauthorized'>;
-type ConnectOptions = Parameters<HttpsProxyAgent<string>['connect']>[1];
+interface ProxyOptions {
+  url: string;
+  /** Beside CONNECT. */
+  headers: Record<string, string>;
+  /** How a proxy is spoken to whose address is https. */
+  tls: ConnectionOptions;
+  timeoutMs: number;
+}
 
 /** What the proxy said instead of opening a tunnel. Nothing has left for the service. */
 class ProxyRefusal extends Error {
@@ -18,43 +23,36 @@ class ProxyRefusal extends Error {
 }
 
 /**
- * Connections through an HTTP proxy. The library answers a request with the proxy's own words when there is no tunnel, as if the
- * service had spoken; and it waits without end for a proxy that says nothing. Neither may happen here.
+ * Connections through an HTTP proxy: a tunnel for https and for plain http.
+ * @param secure speaks TLS with the service, inside of the tunnel
  */
-export class ProxyTunnel extends HttpsProxyAgent<string> {
-  readonly #connectOpts = this.connectOpts;
-
-  constructor(
-    proxy: string,
-    options: TunnelOptions,
-    private readonly inner: InnerTls,
-  ) {
-    super(proxy, options);
-  }
-
-  override async connect(request: ClientRequest, options: ConnectOptions): Promise<Socket> {
-    const attempt = new AbortController();
-    const { waybillDeadline } = options as { waybillDeadline?: AbortSignal };
-    const stop = () => attempt.abort();
-    waybillDeadline?.addEventListener('abort', stop, { once: true });
-    if (waybillDeadline?.aborted) stop();
-    let status = 0;
-    const hear = (answer: { statusCode: number }) => {
-      status = answer.statusCode;
+export function proxyTunnel(proxy: ProxyOptions, secure: buildConnector.connector): buildConnector.connector {
+  const { url, headers, tls, timeoutMs: timeout } = proxy;
+  const request = url.startsWith('https:') ? https.request : http.request;
+  return (options, callback) => {
+    const isSecure = options.protocol === 'https:';
+    const [host] = options.host?.match(/^(\[[^\]]*\]|[^:]*)/) ?? [options.hostname];
+    const path = `${host}:${options.port || (isSecure ? 443 : 80)}`;
+    const asked = request(url, { ...tls, method: 'CONNECT', path, headers: { Host: path, ...headers }, agent: false });
+    const timer = setTimeout(() => asked.destroy(new Error('the proxy opened no tunnel in time')), timeout);
+    const fail = (error: Error) => {
+      clearTimeout(timer);
+      callback(error, null);
     };
-    const judge = ({ socket }: { socket: Socket }) => {
-      if (status === 200) return;
-      socket.on('error', () => undefined).destroy();
-      throw new ProxyRefusal(status);
-    };
-    request.once('proxyConnect', hear).once('proxy', judge);
-    // The library opens the socket before it waits for anything, so that this is the attempt's own signal.
-    this.connectOpts = { ...this.#connectOpts, signal: attempt.signal } as ProxyTunnel['connectOpts'];
-    try {
-      return await super.connect(request, { ...options, ...this.inner } as ConnectOptions);
-    } finally {
-      request.removeListener('proxyConnect', hear).removeListener('proxy', judge);
-      waybillDeadline?.removeEventListener('abort', stop);
-    }
-  }
+    asked.once('error', fail);
+    asked.once('connect', ({ statusCode = 0 }: IncomingMessage, socket: Socket, head: Buffer) => {
+      clearTimeout(timer);
+      asked.removeListener('error', fail);
+      socket.on('error', () => undefined);
+      if (statusCode !== 200) {
+        socket.destroy();
+        callback(new ProxyRefusal(statusCode), null);
+        return;
+      }
+      if (head.length > 0) socket.unshift(head);
+      if (isSecure) secure({ ...options, httpSocket: socket }, callback);
+      else callback(null, socket);
+    });
+    asked.end();
+  };
 }

@@ -1,8 +1,10 @@
-import axios, {
+import {
+  Axios,
   type AxiosAdapter,
   AxiosError,
   type AxiosInstance,
   type AxiosRequestConfig,
+  type AxiosResponse,
   type InternalAxiosRequestConfig,
 } from 'axios';
 import axiosRetry from 'axios-retry';
@@ -11,8 +13,16 @@ import type { Credential, CredentialFault } from '../credential/credential.js';
 import { readRateLimit } from '../rate-limit/rate-limit-headers.js';
 import { longestRestMs, type RateLimiter, type Turn } from '../rate-limit/rate-limiter.js';
 import type { Connections } from './connections.js';
-import { deadlineCode, NotSent, readBody, watchedTransport } from './watched-transport.js';
-import { exchangeOfError, type Gate, plainHeaders, type TimedExchange, type WireExchange } from './wire-exchange.js';
+import { undiciAdapter } from './undici-adapter.js';
+import {
+  deadlineCode,
+  exchangeOfError,
+  type Gate,
+  NotSent,
+  plainHeaders,
+  type TimedExchange,
+  type WireExchange,
+} from './wire-exchange.js';
 
 export interface TransportOptions {
   service: ServiceSettings;
@@ -23,7 +33,7 @@ export interface TransportOptions {
   nowMs: () => number;
   /** Durations go by it: the clock on the wall may be set while a request is under way. */
   monotonicMs: () => number;
-  /** What puts a request on the wire and reads the head of its answer; absent: Node's own http. */
+  /** What puts a request on the wire and reads its answer, as text; absent: undici. */
   adapter?: AxiosAdapter;
 }
 
@@ -44,15 +54,31 @@ export interface TransportRequest {
 /** An exchange, and which proof it showed; absent: none. */
 type ProvenExchange = TimedExchange & { proof?: number | undefined };
 
+/** What a request passes on its way through axios, and what is known of its last try. A class: axios copies plain objects. */
+class Journey {
+  /** When the last try left the gate; null: it did not. */
+  started: { atMs: number; monotonicMs: number } | null = null;
+  /** The last try was seen to wait for a connection that did not come about. */
+  neverConnected = false;
+  /** Which proof it showed. */
+  proof: number | undefined;
+  answer: WireExchange | null = null;
+
+  constructor(
+    readonly priority: number,
+    readonly gate: Gate,
+    /** What it shows; null: a request for a token, which shows what it has to by itself. */
+    readonly credential: Credential | null,
+  ) {}
+
+  exchangeOf(error: AxiosError): WireExchange {
+    return error.cause instanceof NotSent ? error.cause.exchange : exchangeOfError(error, this.neverConnected);
+  }
+}
+
 declare module 'axios' {
   interface InternalAxiosRequestConfig {
-    waybillPriority?: number;
-    waybillGate?: Gate;
-    waybillStarted?: { atMs: number; monotonicMs: number };
-    waybillNeverConnected?: boolean;
-    /** What it shows; absent: a request for a token, which shows what it has to by itself. */
-    waybillCredential?: Credential;
-    waybillProof?: number;
+    waybill?: Journey;
   }
 }
 
@@ -78,21 +104,9 @@ export class Transport {
     const { service } = options;
     this.#connections = options.connections;
     this.#monotonicMs = options.monotonicMs;
-    const common: AxiosRequestConfig = {
-      adapter: pacedAdapter(options, () => this.#isClosed),
-      // A redirect would turn a POST into a GET that reports 200, and an absolute URL would take the token elsewhere.
-      maxRedirects: 0,
-      proxy: false,
-      maxContentLength: service.maxResponseBytes,
-      maxBodyLength: 10_000_000,
-      // Every status is judged by the verdict, and axios must not turn broken JSON into a string that looks like success.
-      validateStatus: () => true,
-      responseType: 'stream',
-      transformRequest: [(data) => data],
-      transformResponse: [(data) => data],
-    };
-    this.#client = axios.create({ ...common, baseURL: service.baseUrl, allowAbsoluteUrls: false });
-    this.#elsewhere = axios.create(common);
+    const adapter = pacedAdapter(options, () => this.#isClosed);
+    this.#client = bareAxios({ adapter, headers, baseURL: service.baseUrl });
+    this.#elsewhere = bareAxios({ adapter, headers });
     axiosRetry(this.#client, {
       retries: options.quickResends,
       // Each try has its own deadline inside the adapter.
@@ -122,39 +136,28 @@ export class Transport {
     request: TransportRequest,
     credential: Credential | null,
   ): Promise<ProvenExchange> {
-    const config = {
+    const journey = new Journey(request.priority ?? 0, request.gate, credential);
+    const config: AxiosRequestConfig & { waybill: Journey } = {
       method: request.method,
       url: request.path,
-      params: request.query,
       headers: request.headers ?? {},
-      ...(request.body === undefined ? {} : { data: request.body }),
-      waybillPriority: request.priority ?? 0,
-      waybillGate: request.gate,
-      ...(credential ? { waybillCredential: credential } : {}),
-      ...(request.isProbe ? { 'axios-retry': { retries: 0 } } : {}),
+      waybill: journey,
     };
+    if (request.query !== undefined) config.params = request.query;
+    if (request.body !== undefined) config.data = request.body;
+    if (request.isProbe) config['axios-retry'] = { retries: 0 };
     let exchange: WireExchange;
-    let sent: InternalAxiosRequestConfig | undefined;
     try {
-      const response = await client.request(config);
-      sent = response.config;
-      exchange = {
-        kind: 'answer',
-        status: response.status,
-        headers: plainHeaders(response.headers),
-        body: response.data,
-      };
+      await client.request(config);
+      exchange = journey.answer as WireExchange;
     } catch (error) {
       if (!(error instanceof AxiosError)) throw error;
-      sent = error.config;
-      if (error.cause instanceof NotSent) exchange = error.cause.exchange;
-      else exchange = exchangeOfError(error, sent?.waybillNeverConnected);
+      exchange = journey.exchangeOf(error);
     }
-    const started = sent?.waybillStarted;
-    const startedAtMs = started?.atMs ?? null;
+    const { started, proof } = journey;
     const durationMs = started ? Math.round(this.#monotonicMs() - started.monotonicMs) : null;
     const requests = neverReached.has(exchange.kind) ? 0 : 1;
-    return { exchange, startedAtMs, durationMs, requests, proof: sent?.waybillProof };
+    return { exchange, startedAtMs: started?.atMs ?? null, durationMs, requests, proof };
   }
 
   /** Drops the connections; what still waits for its turn is not sent any more. */
@@ -164,54 +167,74 @@ export class Transport {
   }
 }
 
+/** What every request says of us and of the answers that we read. */
+const headers = {
+  Accept: 'application/json, text/plain, */*',
+  'Accept-Encoding': 'gzip, deflate, br',
+  'User-Agent': 'waybill/0.1.0',
+};
+
+/**
+ * An instance with these defaults and no others. Those of the library cost a request 20 µs, and do what must not happen: they turn
+ * broken JSON into a string that looks like success, and follow redirects.
+ */
+function bareAxios(defaults: AxiosRequestConfig): AxiosInstance {
+  const client = new Axios(defaults);
+  const request = client.request.bind(client);
+  return Object.assign(request, {
+    request,
+    defaults: client.defaults,
+    interceptors: client.interceptors,
+  }) as AxiosInstance;
+}
+
 function pacedAdapter(options: TransportOptions, isClosed: () => boolean): AxiosAdapter {
   const { rateLimiter, service, nowMs, monotonicMs, connections } = options;
-  const send = options.adapter ?? axios.getAdapter('http');
+  const send = options.adapter ?? undiciAdapter(connections, service);
+  type Result = { error: AxiosError; held: boolean } | { response: AxiosResponse } | 'no proof';
   return async (config) => {
-    type Result = { error: AxiosError; held: boolean } | { response: Awaited<ReturnType<AxiosAdapter>> } | 'no proof';
+    const journey = config.waybill as Journey;
     const task = async ({ notNow, heed }: Turn): Promise<Result> => {
-      const shut = isClosed() ? 'the client is closed' : (notNow ?? (await askGate(config)));
+      journey.started = null;
+      const shut = isClosed() ? 'the client is closed' : (notNow ?? (await askGate(journey.gate)));
       if (shut !== null) return { error: caused(new NotSent({ kind: 'not_sent', reason: shut }), config), held: true };
-      if (config.waybillCredential) {
-        const proof = config.waybillCredential.proof();
+      if (journey.credential) {
+        const proof = journey.credential.proof();
         // It ran out, or was refused, while this one waited for its turn.
         if (proof === null) return 'no proof';
         config.headers.set(proof.headers);
-        config.waybillProof = proof.version;
+        journey.proof = proof.version;
       }
-      config.waybillStarted = { atMs: nowMs(), monotonicMs: monotonicMs() };
-      config.waybillNeverConnected = false;
-      // axios' own timeout is no deadline: a trickled body outlives it. The signal covers connect, headers and body.
-      // Not AbortSignal.timeout: its timer would outlive the request and hold it in memory until the deadline.
-      const deadline = new AbortController();
-      const timer = setTimeout(() => deadline.abort(), Math.ceil(service.deadlineSeconds * 1000));
+      journey.started = { atMs: nowMs(), monotonicMs: monotonicMs() };
+      journey.neverConnected = false;
+      // What is said where tokens come from says nothing of the service's limits.
+      const heedHead = ({ status, headers }: AxiosResponse) => {
+        const plain = plainHeaders(headers);
+        if (journey.credential) heed(status === 429, readRateLimit(plain, nowMs()));
+        return plain;
+      };
       try {
-        const { agents, isTunnelled } = connections;
-        const transport = watchedTransport(config, isTunnelled, deadline.signal);
-        const way = { httpAgent: agents.http, httpsAgent: agents.https, transport };
-        const response = await send({ ...config, ...way, signal: deadline.signal });
-        const headers = plainHeaders(response.headers);
-        // What is said where tokens come from says nothing of the service's limits.
-        if (config.waybillCredential) heed(response.status === 429, readRateLimit(headers, nowMs()));
-        response.data = await readBody(response.data, service.maxResponseBytes, deadline.signal, response);
-        response.config = config;
+        const response = await send(config);
+        const { status, data: body } = response as AxiosResponse<string>;
+        journey.answer = { kind: 'answer', status, headers: heedHead(response), body };
+        // axios would copy them into an object of its own.
+        response.headers = {};
         return { response };
       } catch (error) {
         const shut = [error, (error as Error).cause].find((one) => one instanceof NotSent);
         if (shut) {
-          delete config.waybillStarted;
+          journey.started = null;
           return { error: caused(shut as NotSent, config), held: true };
         }
         const wrapped = error instanceof AxiosError ? error : AxiosError.from(error as Error, undefined, config);
+        if (wrapped.response) heedHead(wrapped.response);
         wrapped.config = config;
         return { error: wrapped, held: false };
-      } finally {
-        clearTimeout(timer);
       }
     };
     for (;;) {
       connections.look();
-      const fault = await config.waybillCredential?.ready(config.waybillGate ?? (async () => null));
+      const fault = await journey.credential?.ready(journey.gate);
       if (fault) throw caused(new NotSent(exchangeOfFault(fault)), config);
       const result = await rateLimiter.run(
         task,
@@ -219,14 +242,10 @@ function pacedAdapter(options: TransportOptions, isClosed: () => boolean): Axios
           if (r === 'no proof' || ('held' in r && r.held)) return false;
           // What found no connection keeps the pace of short windows, and is nothing that the service counts for a day.
           const isLong = windowMs > longestRestMs;
-          return !(
-            'error' in r &&
-            isLong &&
-            neverReached.has(exchangeOfError(r.error, config.waybillNeverConnected).kind)
-          );
+          return !('error' in r && isLong && neverReached.has(journey.exchangeOf(r.error).kind));
         },
-        config.waybillPriority ?? 0,
-        () => config.waybillGate?.isShut?.() === true,
+        journey.priority,
+        () => journey.gate.isShut?.() === true,
       );
       if (result === 'no proof') continue;
       if ('error' in result) throw result.error;
@@ -236,9 +255,9 @@ function pacedAdapter(options: TransportOptions, isClosed: () => boolean): Axios
 }
 
 /** A gate that can't be asked is shut. */
-async function askGate(config: InternalAxiosRequestConfig): Promise<string | null> {
+async function askGate(gate: Gate): Promise<string | null> {
   try {
-    return (await config.waybillGate?.()) ?? null;
+    return await gate();
   } catch (error) {
     return `could not ask whether it may go: ${error instanceof Error ? error.message : String(error)}`;
   }
@@ -260,6 +279,6 @@ export function exchangeOfFault(fault: CredentialFault): NotSent['exchange'] {
 /** Only what provably never left, and neither a certificate nor a silent address gets better within a second. */
 function mayGoAgainAtOnce(error: AxiosError): boolean {
   if (error.cause instanceof NotSent || error.code === deadlineCode) return false;
-  const exchange = exchangeOfError(error, error.config?.waybillNeverConnected);
+  const exchange = exchangeOfError(error, error.config?.waybill?.neverConnected);
   return exchange.kind === 'unreachable' && !exchange.tls;
 }

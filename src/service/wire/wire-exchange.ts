@@ -22,6 +22,16 @@ export type WireExchange =
   /** We did not let it go. */
   | { kind: 'not_sent'; reason: string };
 
+/** Thrown inside the adapter for a request that was never sent, so that axios-retry leaves it alone. */
+export class NotSent extends Error {
+  constructor(readonly exchange: Exclude<WireExchange, { kind: 'answer' }>) {
+    super(exchange.reason);
+  }
+}
+
+/** What axios calls a request that was given up, as at its deadline. */
+export const deadlineCode = 'ERR_CANCELED';
+
 /** One request's exchange with its times. */
 export interface TimedExchange {
   exchange: WireExchange;
@@ -73,11 +83,11 @@ export function exchangeOfError(error: AxiosError, neverConnected = false): Wire
   if (unreachableCodes.has(code) || (wasConnecting && noRouteCodes.has(code)))
     return { kind: 'unreachable', reason, tls: false };
   if (neverConnected) {
-    const what = code === 'ERR_CANCELED' ? 'no connection within the deadline' : `no connection: ${reason}`;
+    const what = code === deadlineCode ? 'no connection within the deadline' : `no connection: ${reason}`;
     return { kind: 'unreachable', reason: what, tls: false };
   }
   if (code === 'ETIMEDOUT' && wasConnecting) return { kind: 'unreachable', reason, tls: false };
-  if (code === 'ERR_CANCELED' || code === 'ECONNABORTED' || code === 'ETIMEDOUT')
+  if (code === deadlineCode || code === 'ECONNABORTED' || code === 'ETIMEDOUT')
     return { kind: 'timeout', reason: 'no complete answer within the deadline' };
   return { kind: 'broken', reason };
 }
@@ -92,14 +102,20 @@ function whyCutOff({ message }: AxiosError, code: string): string | null {
 /** The driver's words, without the request (its headers hold the token). */
 function describe(error: AxiosError, code: string): string {
   const text = (error.message || code || 'unknown error').replace(/\s+/g, ' ').slice(0, 200);
-  return code && !text.includes(code) ? `${text} (${code})` : text;
+  // The names that undici gives to what it says in words.
+  return code && !text.includes(code) && !code.startsWith('UND_') ? `${text} (${code})` : text;
 }
+
+/** Of a header that may stand once only, what stands first counts. */
+const singleHeaders = new Set(['content-length', 'content-type', 'date', 'etag', 'location', 'retry-after', 'server']);
 
 /** Headers with lower-case names and text values. */
 export function plainHeaders(headers: unknown): Record<string, string> {
   const plain: Record<string, string> = {};
   for (const [name, value] of Object.entries(headers as Record<string, unknown>)) {
-    if (value !== undefined && value !== null) plain[name.toLowerCase()] = String(value);
+    if (value === undefined || value === null) continue;
+    const key = name.toLowerCase();
+    plain[key] = !Array.isArray(value) ? String(value) : singleHeaders.has(key) ? String(value[0]) : value.join(', ');
   }
   return plain;
 }
@@ -111,6 +127,8 @@ export type Gate = (() => Promise<string | null>) & {
    * gate and the wire must not send when it wakes up and another process has its place.
    */
   stillOpen?: () => boolean;
+  /** Told that the bytes leave right after this. @returns whether they may: what leaves has to be noted first */
+  leaves?: () => boolean;
   /** Whether it has been shut for good, so that waiting for a slot is no use. */
   isShut?: () => boolean;
   /** What a request for a token has to pass, which goes before the request that needs it. Absent: the same. */

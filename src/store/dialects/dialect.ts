@@ -13,6 +13,19 @@ export interface DriverError {
   severity?: string;
 }
 
+export interface StatementResult {
+  // biome-ignore lint/suspicious/noExplicitAny: rows as the driver gives them
+  records: any[];
+  affected?: number | undefined;
+  raw: unknown;
+}
+
+/** A connection, as long as one call needs it. Failures have the driver's own as `driverError`. */
+export interface StoreSession {
+  query(sql: string, parameters: readonly SqlValue[]): Promise<StatementResult> | StatementResult;
+  release(): Promise<void> | void;
+}
+
 /** The rows that an UPDATE takes its values from. Its parameters stand in `source` or in `set`, never in both. */
 export interface UpdateFrom {
   /** Column → expression over `source`, whose alias is `v`; the table's own alias is `t`. */
@@ -55,6 +68,10 @@ export interface StoreDialect {
   options(settings: StoreSettings, readOnly: boolean): DataSourceOptions;
   /** How messages call it, e.g. `waybill@db.example:5432/waybill`. */
   place(settings: StoreSettings): string;
+  /** Statements stay prepared, so that the same text again costs less. */
+  readonly keepsStatements: boolean;
+  /** Opens sessions; absent: TypeORM's. */
+  sessions?(dataSource: DataSource): () => StoreSession;
   /** Limits each session from its next use on: called once the schema is up to date. */
   limitSessions?(dataSource: DataSource): void;
 

@@ -32,6 +32,7 @@ export const mysql: StoreDialect = {
   name: 'mysql',
   driver: 'mysql',
   connections: 6,
+  keepsStatements: false,
   options(settings): DataSourceOptions {
     const { database, user, password, ...place } = serverOf(settings);
     const transport = mysqlTransport(place);

@@ -49,6 +49,7 @@ export const postgres: StoreDialect = {
   name: 'postgres',
   driver: 'postgres',
   connections: 6,
+  keepsStatements: false,
   options(settings, readOnly): DataSourceOptions {
     const { database, user, password, ...place } = serverOf(settings);
     const { host, port, ssl } = postgresTransport(place);

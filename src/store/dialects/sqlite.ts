@@ -1,9 +1,9 @@
 import { chmodSync, closeSync, mkdirSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
-import type { DataSourceOptions } from 'typeorm';
+import type { DataSource, DataSourceOptions } from 'typeorm';
 import type { StoreSettings } from '../../config/sections/store.js';
-import { sqliteDriver } from '../../sqlite.js';
-import type { StoreDialect } from './dialect.js';
+import { type SqliteFile, sqliteDriver } from '../../sqlite.js';
+import type { DriverError, SqlValue, StoreDialect, StoreSession } from './dialect.js';
 
 /** What SQLite and PostgreSQL say alike. */
 export const standardSql = {
@@ -53,6 +53,11 @@ export const sqlite: StoreDialect = {
     };
   },
   place: fileOf,
+  keepsStatements: true,
+  sessions(dataSource) {
+    const session = preparedSession(dataSource);
+    return () => session;
+  },
 
   // With the write lock: a transaction that reads first and writes later can be refused at once.
   begin: ['BEGIN IMMEDIATE'],
@@ -92,6 +97,49 @@ export const sqlite: StoreDialect = {
     return 'Run it as the account of the store, which may write the file and into its folder, also to read.';
   },
 };
+
+/** The driver's own message is all that is said of a statement that failed. */
+class StatementFailed extends Error {
+  constructor(readonly driverError: DriverError) {
+    super(driverError.message ?? '');
+  }
+}
+
+type Prepared = ReturnType<typeof prepareIn>;
+const prepareIn = (file: SqliteFile, sql: string) => file.prepare<unknown[]>(sql);
+
+/** Statements that are kept prepared. Those of lists differ by their length, and so come and go. */
+const mostPrepared = 300;
+
+/** The one connection, with its statements prepared once: a query runner a call would cost as much as most statements. */
+function preparedSession(dataSource: DataSource): StoreSession {
+  const prepared = new Map<string, Prepared>();
+  const prepare = (sql: string): Prepared => {
+    let statement = prepared.get(sql);
+    if (statement) return statement;
+    const { databaseConnection } = dataSource.driver as unknown as { databaseConnection: SqliteFile };
+    statement = prepareIn(databaseConnection, sql);
+    prepared.set(sql, statement);
+    if (prepared.size > mostPrepared) prepared.delete(prepared.keys().next().value as string);
+    return statement;
+  };
+  return {
+    query(sql, parameters) {
+      try {
+        const statement = prepare(sql);
+        if (statement.reader) {
+          const records = statement.all(...parameters) as Record<string, SqlValue>[];
+          return { records, raw: records };
+        }
+        const { changes, lastInsertRowid } = statement.run(...parameters);
+        return { records: [], affected: changes, raw: lastInsertRowid };
+      } catch (error) {
+        throw new StatementFailed(error as DriverError);
+      }
+    },
+    release: () => undefined,
+  };
+}
 
 function fileOf(settings: StoreSettings): string {
   if (settings.type !== 'sqlite') throw new Error(`${settings.type} is no SQLite.`);

@@ -29,10 +29,11 @@ const tables = (id: string, longText: string): Record<string, string> => ({
   // found_at: when a person or a look-up found its record at the service, which never acknowledged its key.
   // removal: why the record has to go at the service, cancelled or deleted in the ERP; null of what is no removal.
   // folded_key: one text for all spellings of the key that a collation may call equal (foldKey).
+  // source: of which ERP, by its key (sourceOf); empty: the default one.
   // is_backlog: one of the many that a resync or a changed mapping brings; they go after what is new.
   outbox_message: `
     id ${id}, entity VARCHAR(16) NOT NULL, source_key VARCHAR(255) NOT NULL, revision INT NOT NULL,
-    operation VARCHAR(8) NOT NULL, generation INT NOT NULL, number VARCHAR(255) NULL,
+    source VARCHAR(24) NOT NULL DEFAULT '', operation VARCHAR(8) NOT NULL, generation INT NOT NULL, number VARCHAR(255) NULL,
     source_changed_at VARCHAR(64) NULL, customer_key VARCHAR(255) NULL, idempotency_key VARCHAR(64) NULL,
     body_hash CHAR(64) NULL, content_hash CHAR(64) NOT NULL, mapping_fingerprint CHAR(64) NOT NULL,
     state VARCHAR(12) NOT NULL, park_class VARCHAR(12) NULL, reason VARCHAR(1000) NULL,
@@ -81,16 +82,20 @@ const tables = (id: string, longText: string): Record<string, string> => ({
     idempotency_key VARCHAR(64) NULL, body_hash CHAR(64) NULL,
     intended_at BIGINT NOT NULL, started_at BIGINT NULL, duration_ms INT NULL, requests INT NULL, status INT NULL,
     verdict VARCHAR(20) NULL, reason VARCHAR(1000) NULL, request_id VARCHAR(255) NULL,
-    excerpt_hash CHAR(64) NULL,
+    excerpt_hash CHAR(64) NULL, excerpt TEXT NULL, trace_id CHAR(32) NULL,
     UNIQUE (message_id, number)`,
 
-  attempt_excerpt: `
-    attempt_id BIGINT NOT NULL PRIMARY KEY, excerpt TEXT NOT NULL`,
-
+  // chain, seq, hash: its place in a chain of hashes (audit-log.ts).
   audit_log: `
-    id ${id}, at BIGINT NOT NULL, event VARCHAR(32) NOT NULL, outcome VARCHAR(20) NULL,
+    id ${id}, chain BIGINT NOT NULL, seq BIGINT NOT NULL, hash CHAR(64) NOT NULL,
+    at BIGINT NOT NULL, event VARCHAR(32) NOT NULL, outcome VARCHAR(20) NULL,
     entity VARCHAR(16) NULL, source_key VARCHAR(255) NULL, message_id BIGINT NULL, attempt_id BIGINT NULL,
     actor VARCHAR(255) NOT NULL, detail ${longText} NOT NULL`,
+
+  // link_…: the line behind which the chain began; pruned_…: its last line that is pruned; head_…: its last line.
+  audit_chain: `
+    id ${id}, begun_at BIGINT NOT NULL, link_chain BIGINT NULL, link_seq BIGINT NULL, link_hash CHAR(64) NULL,
+    pruned_seq BIGINT NOT NULL, pruned_hash CHAR(64) NOT NULL, head_seq BIGINT NOT NULL, head_hash CHAR(64) NOT NULL`,
 
   capture_cursor: `
     name VARCHAR(64) NOT NULL PRIMARY KEY, changed_at VARCHAR(64) NULL, swept_at BIGINT NULL,
@@ -105,20 +110,35 @@ const tables = (id: string, longText: string): Record<string, string> => ({
   left_order: `
     source_key VARCHAR(255) NOT NULL PRIMARY KEY, since_at BIGINT NOT NULL, reason VARCHAR(255) NOT NULL`,
 
+  // Records that the ERP replaced: by which key each goes on, or into which known record it was merged.
+  replaced_record: `
+    entity VARCHAR(16) NOT NULL, source_key VARCHAR(255) NOT NULL, replaced_by VARCHAR(255) NOT NULL, at BIGINT NOT NULL,
+    PRIMARY KEY (entity, source_key)`,
+
+  // holder_process: which process of which machine it is, for another one there to see whether it has ended.
+  // since_at, version, share: of a node of a cluster, when it joined, what it runs and its places of the limits (nodes.ts).
   lease: `
-    name VARCHAR(32) NOT NULL PRIMARY KEY, epoch BIGINT NOT NULL, holder VARCHAR(255) NULL,
-    expires_at BIGINT NOT NULL, released_at BIGINT NULL`,
+    name VARCHAR(64) NOT NULL PRIMARY KEY, epoch BIGINT NOT NULL, holder VARCHAR(255) NULL,
+    holder_process VARCHAR(160) NULL, expires_at BIGINT NOT NULL, released_at BIGINT NULL,
+    since_at BIGINT NULL, version VARCHAR(64) NULL, share VARCHAR(1000) NULL`,
 
   lane_pause: `
-    lane VARCHAR(16) NOT NULL, cause VARCHAR(16) NOT NULL, until_at BIGINT NULL, reason VARCHAR(1000) NOT NULL,
+    lane VARCHAR(40) NOT NULL, cause VARCHAR(16) NOT NULL, until_at BIGINT NULL, reason VARCHAR(1000) NOT NULL,
     actor VARCHAR(255) NOT NULL, since_at BIGINT NOT NULL,
     PRIMARY KEY (lane, cause)`,
 
   wake_up: `
     job VARCHAR(16) NOT NULL PRIMARY KEY, requested_at BIGINT NOT NULL, actor VARCHAR(255) NOT NULL`,
 
+  // What was done in each minute and hour, for charts. spans: how many took how long from capture to acknowledgement
+  // (spanEndsS). waiting, oldest_s: the most that a look found; null: nothing looked.
+  figure: `
+    width VARCHAR(6) NOT NULL, at BIGINT NOT NULL, delivered INT NOT NULL, not_delivered INT NOT NULL,
+    requests INT NOT NULL, spans VARCHAR(500) NOT NULL, waiting INT NULL, oldest_s BIGINT NULL,
+    PRIMARY KEY (width, at)`,
+
   job_run: `
-    job VARCHAR(16) NOT NULL PRIMARY KEY, succeeded_at BIGINT NULL, failures INT NOT NULL,
+    job VARCHAR(40) NOT NULL PRIMARY KEY, succeeded_at BIGINT NULL, failures INT NOT NULL,
     failing_since BIGINT NULL, failure VARCHAR(1000) NULL`,
 
   // open_cause holds the cause while it lasts, so that each cause is open once at most.
@@ -171,6 +191,25 @@ const tables = (id: string, longText: string): Record<string, string> => ({
   webhook_tally: `
     name VARCHAR(32) NOT NULL PRIMARY KEY, number BIGINT NOT NULL, last_at BIGINT NOT NULL`,
 
+  // A comparison of both sides. asks: what it was asked for; position: where it goes on; tally: what it has counted.
+  reconciliation: `
+    id ${id}, subject VARCHAR(9) NOT NULL, asks VARCHAR(1000) NOT NULL, state VARCHAR(8) NOT NULL,
+    phase VARCHAR(8) NOT NULL, position VARCHAR(1000) NULL, tally ${longText} NOT NULL, reason VARCHAR(1000) NULL,
+    actor VARCHAR(255) NOT NULL, started_at BIGINT NOT NULL, progress_at BIGINT NOT NULL, ended_at BIGINT NULL`,
+
+  // fields: what differs, as JSON. Totals are text: a sum need not fit into a number.
+  reconcile_finding: `
+    id ${id}, run_id BIGINT NOT NULL, kind VARCHAR(9) NOT NULL, cause VARCHAR(16) NOT NULL,
+    entity VARCHAR(16) NOT NULL, source_key VARCHAR(255) NOT NULL, number VARCHAR(255) NULL,
+    service_id VARCHAR(255) NULL, reason VARCHAR(1000) NOT NULL, fields ${longText} NOT NULL,
+    day CHAR(10) NULL, currency VARCHAR(16) NULL, erp_total VARCHAR(40) NULL, service_total VARCHAR(40) NULL`,
+
+  // day: empty where the ERP has none.
+  reconcile_sum: `
+    run_id BIGINT NOT NULL, day VARCHAR(10) NOT NULL, currency VARCHAR(16) NOT NULL, erp_records INT NOT NULL,
+    erp_total VARCHAR(40) NOT NULL, service_records INT NOT NULL, service_total VARCHAR(40) NOT NULL,
+    PRIMARY KEY (run_id, day, currency)`,
+
   // content_hash: of what the ERP has, or of what it refused where refusal is not null; that is tried again at next_try_at.
   write_back_row: `
     kind VARCHAR(16) NOT NULL, record_key VARCHAR(255) NOT NULL, content_hash CHAR(64) NOT NULL,
@@ -192,23 +231,28 @@ const tables = (id: string, longText: string): Record<string, string> => ({
 export const initialTables: Readonly<Record<string, string>> = tables('', 'MEDIUMTEXT');
 
 const indexes = [
-  // What is new is found without reading past a hundred thousand messages that are backlog.
-  'outbox_message_due ON outbox_message (state, entity, is_backlog, next_attempt_at, id)',
+  // What is new is found without reading past a hundred thousand messages that are backlog, or another source's.
+  'outbox_message_due ON outbox_message (state, entity, source, is_backlog, next_attempt_at, id)',
   'outbox_message_customer ON outbox_message (customer_key, state)',
   'outbox_message_number ON outbox_message (number)',
   'outbox_message_folded ON outbox_message (folded_key, entity)',
   'binding_read ON binding (entity, read_state, read_asked_at)',
   'binding_folded ON binding (folded_key, entity)',
   'binding_number ON binding (number)',
+  'replaced_record_by ON replaced_record (replaced_by, entity)',
   'attempt_open ON attempt (verdict, epoch)',
   'audit_log_record ON audit_log (source_key, id)',
   'audit_log_at ON audit_log (at)',
   'audit_log_event ON audit_log (event, id)',
   'alert_untold ON alert (over_told_at, next_try_at)',
   'invoice_last_listed ON invoice (last_listed_at)',
-  'invoice_unlisted ON invoice (unlisted_at)',
+  // With all that counts and sums need: the list of unpaid invoices is added up without reading its rows.
+  'invoice_unlisted ON invoice (unlisted_at, due_date, invoice_no, amount)',
   'invoice_drop_held ON invoice (drop_held_at)',
   'invoice_staging_number ON invoice_staging (invoice_no)',
+  'reconciliation_state ON reconciliation (state, id)',
+  'reconcile_finding_run ON reconcile_finding (run_id, id)',
+  'reconcile_finding_record ON reconcile_finding (source_key, entity)',
   'webhook_event_state ON webhook_event (state, received_at)',
   'webhook_event_received ON webhook_event (received_at)',
   'write_back_row_due ON write_back_row (kind, next_try_at)',

@@ -27,6 +27,10 @@ export const provenElsewhere: Readonly<Record<string, Proof>> = {
     file: 'service/rate-limit/concurrency-of.test.ts',
     test: 'is what is configured, whatever the limits',
   },
+  'service.traceparent': {
+    file: 'service/wire-contract.ts',
+    test: 'gives each attempt a trace of its own where the settings ask for it',
+  },
   'service.credential.clientSecretFile': credentials('says so when the client is refused, and tries its new secret'),
   'service.credential.refreshBeforeSeconds': credentials('renews as long before the end as it is told'),
   'service.tls.caFile': secure('are made when service.tls.caFile names it, and not otherwise'),

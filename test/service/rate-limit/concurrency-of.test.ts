@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { concurrencyOf } from '../../../src/service/rate-limit/rate-limiter.js';
+import { concurrencyOf } from '../../../src/service/rate-limit/sliding-slots.js';
 
 describe('how many requests are under way at once', () => {
   it('is what is configured, whatever the limits', () => {

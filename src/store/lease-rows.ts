@@ -1,0 +1,151 @@
+import { readFileSync, readlinkSync } from 'node:fs';
+import type { InSource } from '../model/record.js';
+import { systemClock } from './clock.js';
+import type { Tx } from './store.js';
+
+/** `service` is that of the one deliverer, `node/…` that of one of several that share the store; one of these has `leader`. */
+export type LeaseName = InSource<'capture'> | 'service' | 'write-back' | 'leader' | NodeLeaseName;
+export type NodeLeaseName = `node/${string}`;
+
+/** The longest lease that the settings allow (`delivery.leaseSeconds`). */
+const longestLeaseMs = 600_000;
+
+export interface LeaseRow {
+  name: LeaseName;
+  epoch: number;
+  holder: string | null;
+  holderProcess: string | null;
+  expiresAt: number;
+  releasedAt: number | null;
+  now: number;
+}
+
+/** The lease of one node of a cluster. */
+export interface NodeRow extends LeaseRow {
+  name: NodeLeaseName;
+  /** When it joined. */
+  sinceAt: number | null;
+  version: string | null;
+  /** JSON, see `Share`. */
+  share: string | null;
+}
+
+export async function lockRow(tx: Tx, name: LeaseName): Promise<LeaseRow | undefined> {
+  const [row] = await tx.rows<LeaseRow>(
+    `SELECT name, epoch, holder, holder_process, expires_at, released_at, ${tx.nowMs} AS now FROM lease WHERE name=?${tx.forUpdate}`,
+    [name],
+  );
+  return row;
+}
+
+export async function insertRow(tx: Tx, name: LeaseName): Promise<void> {
+  await tx.insertNew('INSERT INTO lease (name, epoch, holder, expires_at) VALUES (?, 0, NULL, 0)', [name]);
+}
+
+const nodes = (tx: Tx) =>
+  `SELECT name, epoch, holder, holder_process, expires_at, released_at, since_at, version, share, ${tx.nowMs} AS now
+     FROM lease WHERE name LIKE 'node/%' ORDER BY name`;
+
+/** Every node that there is or was lately. */
+export function readNodes(tx: Tx): Promise<NodeRow[]> {
+  return tx.rows<NodeRow>(nodes(tx));
+}
+
+/** The same; until the transaction ends, none of them writes anything. */
+export function lockNodes(tx: Tx): Promise<NodeRow[]> {
+  return tx.rows<NodeRow>(`${nodes(tx)}${tx.forUpdate}`);
+}
+
+/**
+ * Who keeps the lease of this locked row from being taken; null: it is free.
+ * @param ended epochs whose holders ended on this machine a moment ago
+ * @returns `ended`: this epoch turned out to be one of them
+ */
+export async function occupantOf(
+  tx: Tx,
+  row: LeaseRow,
+  ended: ReadonlySet<number>,
+): Promise<{ holder: string; freeInMs: number; ended: number | null } | null> {
+  if (row.holder === null || row.expiresAt <= row.now || ended.has(row.epoch)) return null;
+  // The database's clock was set back since. A live holder renews long before this; do not wait longer for a dead one.
+  const endsAt = Math.min(row.expiresAt, row.now + longestLeaseMs);
+  if (endsAt < row.expiresAt) await tx.run('UPDATE lease SET expires_at=? WHERE name=?', [endsAt, row.name]);
+  const isEnded = hasEnded(row.holderProcess);
+  return { holder: row.holder, freeInMs: endsAt - row.now, ended: isEnded ? row.epoch : null };
+}
+
+/** A holder that will never write or send again: its process has ended beyond doubt. */
+export interface EndedHolder {
+  epoch: number;
+  /** See `thisProcess`. */
+  process: string;
+}
+
+/** The last holder, if it never let go and its process is known to have ended. */
+export function endedHolder({ holder, holderProcess: process, epoch }: LeaseRow): EndedHolder | null {
+  return holder !== null && process !== null && hasEnded(process) ? { epoch, process } : null;
+}
+
+/** For how long these leases have all been let go; 0: one never was; null: nobody had any of them. */
+export function idleMsOf(rows: readonly LeaseRow[]): number | null {
+  const idle = rows.flatMap(({ holder, releasedAt, now }) =>
+    holder !== null ? [0] : releasedAt === null ? [] : [now - releasedAt],
+  );
+  return idle.length === 0 ? null : Math.min(...idle);
+}
+
+/** Their time is over: from now on they write nothing. The caller has locked the rows. */
+export async function endLeases(tx: Tx, rows: readonly LeaseRow[]): Promise<void> {
+  for (const { name, holder, now } of rows)
+    if (holder !== null) await tx.run('UPDATE lease SET holder=NULL, released_at=? WHERE name=?', [now, name]);
+}
+
+export function nodeNameOf({ name }: Pick<LeaseRow, 'name'>): string {
+  return name.slice('node/'.length);
+}
+
+/** When a process started, as Linux counts it: together with its number it is the name of one process. */
+function startOf(pid: number | 'self'): string | null {
+  try {
+    // The name of the program stands in brackets, and may hold spaces and brackets itself.
+    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(')').at(-1)?.trim().split(' ');
+    return fields?.[19] ?? null;
+  } catch {
+    return null;
+  }
+}
+
+let own: string | null | undefined;
+
+/** Names this process among all of this machine since it started; null where the system does not tell. */
+export function thisProcess(): string | null {
+  if (own !== undefined) return own;
+  try {
+    // Two containers on one machine number their processes each for itself.
+    const started = startOf('self');
+    own =
+      started && [systemClock.sinceBoot().bootId, readlinkSync('/proc/self/ns/pid'), process.pid, started].join(' ');
+  } catch {
+    own = null;
+  }
+  return own;
+}
+
+/**
+ * Whether the process of this name has ended, beyond doubt: it ran on this machine since it started, among the processes that
+ * this one sees, and its number is free, or is that of another one by now. A process that stands still has not ended.
+ */
+export function hasEnded(name: string | null): boolean {
+  const mine = thisProcess()?.split(' ');
+  const [bootId, namespace, number, started] = name?.split(' ') ?? [];
+  if (!mine || bootId !== mine[0] || namespace !== mine[1] || started === undefined) return false;
+  const pid = Number(number);
+  try {
+    process.kill(pid, 0);
+  } catch (error) {
+    // One that may not be signalled is there.
+    return (error as NodeJS.ErrnoException).code === 'ESRCH';
+  }
+  const now = startOf(pid);
+  return now !== null && now !== started;
+}

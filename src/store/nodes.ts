@@ -1,0 +1,215 @@
+import { hostname } from 'node:os';
+import { type Clock, systemClock } from './clock.js';
+import { afterLastWords, Lease, type LeaseAnswer } from './lease.js';
+import {
+  endedHolder,
+  endLeases,
+  insertRow,
+  lockRow,
+  type NodeLeaseName,
+  type NodeRow,
+  nodeNameOf,
+  occupantOf,
+  readNodes,
+  thisProcess,
+} from './lease-rows.js';
+import type { Store, Tx } from './store.js';
+
+/**
+ * The nodes of a cluster. Each has a lease of its own, under an epoch from the one counter of the `service` row, whose lock makes
+ * of joining, of ending what is over, of leading and of changing places one thing after the other. A node that only delivers
+ * locks nothing but its own row.
+ */
+
+/** What a node holds of the limits, as it stands in its row. */
+export interface Share {
+  /** The limits that it keeps, in one text: all nodes have to keep the same. */
+  limits: string;
+  /** By limit: how many places it may use. No two nodes may use one. */
+  places: number[];
+  /** By limit: how many it could use. */
+  demand: number[];
+  /** When it said so, by the database's clock. */
+  at: number;
+}
+
+/** A node as people see it. */
+export interface NodeView {
+  name: string;
+  /** Its process; that of one that is gone is not known any more. */
+  holder: string | null;
+  /** `silent`: its time is over, and no other node has noticed yet. */
+  state: 'at work' | 'silent' | 'gone' | 'left';
+  leads: boolean;
+  version: string | null;
+  sinceAt: number | null;
+  /** When it last said that it was there. */
+  beatAt: number | null;
+  /** What it may use of the limits, as `67 of 200/1s`. */
+  places: string[];
+}
+
+/** Every node that there is or was lately; none where the store has a deliverer that shares it with none. */
+export async function viewNodes(tx: Tx): Promise<NodeView[]> {
+  const rows = await readNodes(tx);
+  const leader = rows.length === 0 ? null : await readLeader(tx);
+  return rows.map((row) => {
+    const share = shareOf(row);
+    const state =
+      row.holder === null ? (row.expiresAt === 0 ? 'left' : 'gone') : row.expiresAt > row.now ? 'at work' : 'silent';
+    const limits = (share?.limits ?? '').split(', ');
+    return {
+      name: nodeNameOf(row),
+      holder: row.holder,
+      state,
+      leads: state === 'at work' && row.epoch === leader,
+      version: row.version,
+      sinceAt: row.sinceAt,
+      beatAt: share?.at ?? null,
+      places: (share?.places ?? []).map((places, nth) => `${places} of ${limits[nth]}`),
+    };
+  });
+}
+
+export function shareOf({ share }: Pick<NodeRow, 'share'>): Share | null {
+  return share === null ? null : (JSON.parse(share) as Share);
+}
+
+/** The name of the machine, as far as it may stand in the name of a node. */
+export function nodeNameHere(given: string | undefined): string {
+  return (
+    given ??
+    (hostname()
+      .replace(/[^A-Za-z0-9._-]/g, '-')
+      .replace(/^[^A-Za-z0-9]+/, '')
+      .slice(0, 40) ||
+      'node')
+  );
+}
+
+interface NewNode {
+  node: string;
+  holder: string;
+  leaseMs: number;
+  version: string;
+  limits: string;
+  /** For how long the service counts a request at most that no limit counts from the record. */
+  restMs: number;
+}
+
+/** Nodes that are gone for so long are forgotten. */
+const rememberMs = 7 * 86_400_000;
+
+/**
+ * Joins the cluster: the lease of this node, unless a process of its name has it, the store has a deliverer that shares it with
+ * none, other nodes keep other limits, or what a node of its name sent still counts.
+ */
+export async function joinCluster(store: Store, one: NewNode, clock: Clock = systemClock): Promise<LeaseAnswer> {
+  const name: NodeLeaseName = `node/${one.node}`;
+  return afterLastWords(clock, async (ended) => {
+    const askedAt = clock.monotonicMs();
+    return store.transaction('join the cluster', async (tx) => {
+      const rows = await lockCluster(tx);
+      const alone = await occupantOf(tx, rows.service, ended);
+      if (alone)
+        return {
+          answer: { held: false, holder: `${alone.holder} (no node of a cluster)`, freeInMs: alone.freeInMs },
+          ended: alone.ended,
+        };
+      await endLeases(tx, [rows.service]);
+      await insertRow(tx, name);
+      const mine = (await lockRow(tx, name)) as NodeRow;
+      const double = await occupantOf(tx, mine, ended);
+      if (double)
+        return {
+          answer: { held: false, holder: `${double.holder} (also node ${one.node})`, freeInMs: double.freeInMs },
+          ended: double.ended,
+        };
+      const others = rows.nodes.filter((row) => row.name !== name);
+      const stranger = others.find((row) => isHeld(row) && (shareOf(row)?.limits ?? one.limits) !== one.limits);
+      if (stranger) {
+        const holder = `${stranger.holder} (node ${nodeNameOf(stranger)}, which has other service.limits)`;
+        return { answer: { held: false, holder, freeInMs: stranger.expiresAt - stranger.now }, ended: null };
+      }
+      // Others count its old places until then, and nobody does afterwards.
+      await endLeases(tx, [mine]);
+      const goneMs = mine.holder !== null ? 0 : mine.releasedAt === null ? Infinity : mine.now - mine.releasedAt;
+      if (goneMs < one.restMs) {
+        const holder = `node ${one.node} itself, whose last requests still count`;
+        return { answer: { held: false, holder, freeInMs: one.restMs - goneMs }, ended: null };
+      }
+      const epoch = rows.service.epoch + 1;
+      const share: Share = { limits: one.limits, places: [], demand: [], at: mine.now };
+      await tx.run("UPDATE lease SET epoch=? WHERE name='service'", [epoch]);
+      await tx.run(
+        'UPDATE lease SET epoch=?, holder=?, holder_process=?, expires_at=?, released_at=NULL, since_at=?, version=?, share=? WHERE name=?',
+        [epoch, one.holder, thisProcess(), mine.now + one.leaseMs, mine.now, one.version, JSON.stringify(share), name],
+      );
+      await tx.run("DELETE FROM lease WHERE name LIKE 'node/%' AND holder IS NULL AND released_at<?", [
+        mine.now - rememberMs,
+      ]);
+      const lease = new Lease(store, name, epoch, one.leaseMs, clock, askedAt);
+      return { answer: { held: true, lease, idleMs: null, ended: endedHolder(mine) }, ended: null };
+    });
+  });
+}
+
+type ServiceRow = NonNullable<Awaited<ReturnType<typeof lockRow>>>;
+
+/** Has the lock of the cluster until the transaction ends. */
+export async function lockCluster(tx: Tx): Promise<{ service: ServiceRow; nodes: NodeRow[]; leader: number | null }> {
+  let service = await lockRow(tx, 'service');
+  if (!service) {
+    await insertRow(tx, 'service');
+    service = (await lockRow(tx, 'service')) as ServiceRow;
+  }
+  return { service, nodes: await readNodes(tx), leader: await readLeader(tx) };
+}
+
+/** Whether nobody has ended it, or let it go. Its time may be over all the same. */
+export function isHeld({ holder }: Pick<NodeRow, 'holder'>): boolean {
+  return holder !== null;
+}
+
+/**
+ * Ends nodes whose time is over by the database's clock, or whose processes are known to have ended. The caller has the lock of
+ * the cluster. @returns those that it ended: one may have renewed its lease meanwhile
+ */
+export async function endNodes(tx: Tx, rows: readonly NodeRow[], ended: ReadonlySet<number>): Promise<NodeRow[]> {
+  const over: NodeRow[] = [];
+  for (const row of rows) {
+    const isOver = ended.has(row.epoch) ? '' : `AND expires_at<=${tx.nowMs}`;
+    const changed = await tx.run(
+      `UPDATE lease SET holder=NULL, released_at=${tx.nowMs} WHERE name=? AND epoch=? AND holder IS NOT NULL ${isOver}`,
+      [row.name, row.epoch],
+    );
+    if (changed > 0) over.push(row);
+  }
+  return over;
+}
+
+/** The caller has the lock of the cluster. */
+export async function writeShare(tx: Tx, { name }: Pick<Lease, 'name'>, share: Share): Promise<void> {
+  await tx.run('UPDATE lease SET share=? WHERE name=?', [JSON.stringify(share), name]);
+}
+
+/** The epoch of the node that leads, if nobody has taken that from it; null: none does. */
+export async function readLeader(tx: Tx): Promise<number | null> {
+  return (await tx.value<number>("SELECT epoch FROM lease WHERE name='leader' AND holder IS NOT NULL")) ?? null;
+}
+
+/** The caller has the lock of the cluster, and has seen that no node leads. */
+export async function takeLead(tx: Tx, { epoch, name }: Pick<Lease, 'epoch' | 'name'>): Promise<void> {
+  await insertRow(tx, 'leader');
+  await tx.run("UPDATE lease SET epoch=?, holder=?, released_at=NULL WHERE name='leader'", [epoch, name]);
+}
+
+/** Lets go of lease and lead at once. The places stay in the row: they rest until their windows have passed. */
+export async function leaveCluster(store: Store, { epoch, name }: Pick<Lease, 'epoch' | 'name'>): Promise<void> {
+  await store.transaction('leave the cluster', (tx) =>
+    tx.run(
+      `UPDATE lease SET holder=NULL, expires_at=0, released_at=${tx.nowMs} WHERE name IN (?, 'leader') AND epoch=?`,
+      [name, epoch],
+    ),
+  );
+}

@@ -1,0 +1,27 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { expect } from 'chai';
+
+/** Makes garbage and what lives on, in a process that began with the flags of main.ts. @returns its rooms for new objects, in MiB */
+const roomsAfter = async (mayGrow: boolean) => {
+  const program = `
+    import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8';
+    import { growRoomsForNewObjects } from '${new URL('../../src/ops/young-garbage.js', import.meta.url)}';
+    setFlagsFromString('--semi-space-growth-factor=1');
+    let living = [];
+    for (let n = 0; n < 2_000; n++) {
+      if (n % 100 === 0) living = [];
+      growRoomsForNewObjects(${mayGrow});
+      for (let i = 0; i < 500; i++) living.push({ n, i, text: [n, i] });
+    }
+    console.log(getHeapSpaceStatistics().find(({ space_name }) => space_name === 'new_space').space_size / 2 ** 20);`;
+  const flags = ['--input-type=module', '--eval', program];
+  return Number((await promisify(execFile)(process.execPath, flags)).stdout);
+};
+
+describe('rooms for new objects', () => {
+  it('grow while many are made, and no further than pays', async () => {
+    expect(await roomsAfter(false)).to.be.at.most(2);
+    expect(await roomsAfter(true)).to.be.within(4, 16);
+  });
+});
