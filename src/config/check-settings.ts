@@ -1,10 +1,14 @@
 import { z } from 'zod';
 import { Secret } from '../model/secret.js';
 import {
-  checkDatabaseTls,
+  checkAlert,
+  checkCluster,
   checkDelivery,
+  checkDesk,
+  checkRedis,
   checkRetention,
   checkSchedule,
+  checkServerTls,
   checkStore,
   checkWebhooks,
 } from './checks/check-operation.js';
@@ -50,13 +54,17 @@ const crossChecks: ((settings: Given, report: Report) => void)[] = [
   checkEndpoints,
   checkFieldRules,
   checkDelivery,
+  checkAlert,
+  checkDesk,
   checkInvoices,
   checkWriteBack,
   checkWebhooks,
   checkRetention,
   checkSchedule,
   checkStore,
-  checkDatabaseTls,
+  checkCluster,
+  checkRedis,
+  checkServerTls,
 ];
 
 type Issue = z.core.$ZodIssue;

@@ -3,6 +3,8 @@ import { allowedInWords, isMap, nearestName, type SettingEntry, settingList } fr
 
 /** Names that begin like a setting but are not one. */
 export const otherEnvironmentNames: Record<string, string> = {
+  WAYBILL_BOOT_ID:
+    "Which start of the machine this is (systemd's %b), where /proc does not tell. By it a successor sees that a daemon was killed.",
   WAYBILL_CONFIG: 'The configuration folder, where --config is not given.',
 };
 

@@ -2,9 +2,10 @@ import { basename, delimiter, dirname, join, resolve } from 'node:path';
 import { isLoopback } from '../model/database-place.js';
 import { Secret } from '../model/secret.js';
 import { checkSettings } from './check-settings.js';
-import { checkTlsFiles, checkWebhookSecrets } from './checks/check-files.js';
+import { checkDeskUsers, checkTlsFiles, checkWebhookSecrets } from './checks/check-files.js';
 import { ConfigurationError } from './configuration-error.js';
 import { environmentOverrides } from './environment-overrides.js';
+import { checkNamedSources, readTwice, resolveSourceSecrets } from './named-sources.js';
 import { readSettingsFiles } from './read-settings-files.js';
 import { refuseSecretsInFiles, resolveSecrets } from './resolve-secrets.js';
 import type { Settings } from './settings.js';
@@ -26,7 +27,11 @@ export interface LoadedSettings {
   configDir: string;
   /** Absolute paths of the files that were read, in the order in which they were merged. */
   files: string[];
+  /** Where a setting was given: a line of a file, or a variable of the environment; undefined: nowhere, so that its default holds. */
+  originOf: OriginOf;
 }
+
+export type OriginOf = (path: readonly (string | number)[]) => string | undefined;
 
 function freezeDeeply<T>(value: T): T {
   if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
@@ -44,7 +49,7 @@ function storeFile(file: string, env: NodeJS.ProcessEnv): string {
 }
 
 function resolvePaths(settings: Settings, configDir: string, env: NodeJS.ProcessEnv): Settings {
-  const { erp, store, service, webhooks, writeBack } = settings;
+  const { erp, store, service, webhooks, desk, writeBack, cluster } = settings;
   return {
     ...settings,
     service: {
@@ -59,8 +64,17 @@ function resolvePaths(settings: Settings, configDir: string, env: NodeJS.Process
         : { ...erp, tls: withPemPaths(erp.tls, configDir) },
     writeBack: { ...writeBack, tls: withPemPaths(writeBack.tls, configDir) },
     store: withPaths(store, configDir, env),
+    cluster: { ...cluster, redis: { ...cluster.redis, tls: withPemPaths(cluster.redis.tls, configDir) } },
+    desk: { ...desk, usersFile: resolve(configDir, desk.usersFile) },
     webhooks: { ...webhooks, secretFiles: webhooks.secretFiles.map((file) => resolve(configDir, file)) },
   };
+}
+
+/** Every path absolute. Where no source is named, nothing says that there could be. */
+function withNamed(settings: Settings, named: Settings[], configDir: string, env: NodeJS.ProcessEnv): Settings {
+  const resolved = resolvePaths(settings, configDir, env);
+  if (named.length === 0) return resolved;
+  return { ...resolved, named: named.map((one) => resolvePaths(one, configDir, env)) };
 }
 
 type PemFiles = { caFile?: string | undefined; certificateFile?: string | undefined };
@@ -92,8 +106,13 @@ function withPaths(store: Settings['store'], configDir: string, env: NodeJS.Proc
  */
 export function settingsFrom(given: unknown): Settings {
   const { settings, problems } = checkSettings(given, () => undefined);
-  if (settings === undefined) throw new ConfigurationError('the program', problems);
-  return freezeDeeply(resolvePaths(settings, process.cwd(), {}));
+  const sources = checkNamedSources(given as Record<string, unknown>, () => undefined);
+  if (settings === undefined || sources.problems.length > 0)
+    throw new ConfigurationError('the program', [...problems, ...sources.problems]);
+  const resolved = withNamed(settings, sources.named, process.cwd(), {});
+  const twice = readTwice(resolved);
+  if (twice.length > 0) throw new ConfigurationError('the program', twice);
+  return freezeDeeply(resolved);
 }
 
 /** What is allowed and probably not meant. */
@@ -133,7 +152,7 @@ export function loadSettings(options: LoadOptions = {}): LoadedSettings {
   }
   const secrets = resolveSecrets(merged, configDir, env);
 
-  const locate = (segments: readonly (string | number)[]): string | undefined => {
+  const locate: OriginOf = (segments) => {
     const override = overrides.find(({ entry }) => entry.segments.every((part, index) => segments[index] === part));
     if (override !== undefined) return override.entry.environmentName;
     for (const file of files.toReversed()) {
@@ -142,27 +161,45 @@ export function loadSettings(options: LoadOptions = {}): LoadedSettings {
     }
     return undefined;
   };
-  const found = [...misplaced, ...wrongNames, ...secrets.problems];
+  const sourceSecrets = resolveSourceSecrets(merged, files, configDir);
+  const found = [...misplaced, ...wrongNames, ...secrets.problems, ...sourceSecrets.problems];
   const known = found.flatMap(({ path }) => [path, `${path}File`]);
   const { settings, problems } = checkSettings(merged, locate, known);
-  if (settings === undefined || found.length > 0) throw new ConfigurationError(configDir, [...found, ...problems]);
+  const sources = checkNamedSources(merged, locate);
+  const wrong = [...found, ...problems, ...sources.problems];
+  if (settings === undefined || wrong.length > 0) throw new ConfigurationError(configDir, wrong);
 
   const isGiven = (path: string[]) => locate(path) !== undefined;
-  const resolved = resolvePaths(settings, configDir, env);
+  const resolved = withNamed(settings, sources.named, configDir, env);
   const webhookSecrets = checkWebhookSecrets(resolved.webhooks);
-  const { service, erp, store, writeBack } = resolved;
+  const deskUsers = checkDeskUsers(resolved.desk);
+  const { service, erp, store, writeBack, cluster } = resolved;
   const wrongFiles = [
+    ...readTwice(resolved),
     ...checkTlsFiles('service.tls', service.tls),
     ...(erp.type !== 'sqlite' ? checkTlsFiles('erp.tls', erp.tls) : []),
+    ...(resolved.named ?? []).flatMap(({ source, erp }) =>
+      erp.type !== 'sqlite' ? checkTlsFiles(`sources.${source}.erp.tls`, erp.tls) : [],
+    ),
     ...(erp.type !== 'sqlite' && writeBack.enabled ? checkTlsFiles('writeBack.tls', writeBack.tls) : []),
     ...(store.type !== 'sqlite' ? checkTlsFiles('store.tls', store.tls) : []),
+    ...checkTlsFiles('cluster.redis.tls', cluster.redis.tls),
     ...webhookSecrets.problems,
+    ...deskUsers.problems,
   ];
   if (wrongFiles.length > 0) throw new ConfigurationError(configDir, wrongFiles);
   return {
     settings: freezeDeeply(resolved),
-    warnings: [...warnings, ...secrets.warnings, ...webhookSecrets.warnings, ...advice(settings, isGiven)],
+    warnings: [
+      ...warnings,
+      ...secrets.warnings,
+      ...sourceSecrets.warnings,
+      ...webhookSecrets.warnings,
+      ...deskUsers.warnings,
+      ...advice(settings, isGiven),
+    ],
     configDir,
     files: files.map((file) => resolve(file.name)),
+    originOf: locate,
   };
 }

@@ -19,23 +19,31 @@ const credentialName = (entry: SettingEntry) =>
 
 const fileSegments = (entry: SettingEntry) => [...entry.segments.slice(0, -1), `${entry.segments.at(-1)}File`];
 
-/** Refuses a secret in any settings file, because such files are copied, mailed and committed. */
-export function refuseSecretsInFiles(merged: Record<string, unknown>, files: SettingsFile[]): ConfigurationProblem[] {
+/**
+ * Refuses a secret in any settings file, because such files are copied, mailed and committed.
+ * @param within the place of a named source
+ */
+export function refuseSecretsInFiles(
+  merged: Record<string, unknown>,
+  files: SettingsFile[],
+  within: readonly string[] = [],
+): ConfigurationProblem[] {
   const problems: ConfigurationProblem[] = [];
   for (const entry of secretEntries) {
+    const segments = [...within, ...entry.segments];
     for (const file of files) {
-      const value = getIn(file.content, entry.segments);
+      const value = getIn(file.content, segments);
       if (value === undefined || value === null) continue;
       problems.push({
-        path: entry.path,
+        path: segments.join('.'),
         message: 'a secret does not belong in a settings file',
-        where: `${file.name}:${file.lineOf(entry.segments) ?? 1}`,
+        where: `${file.name}:${file.lineOf(segments) ?? 1}`,
         hint:
           `take it out and change it at its source, if others could read it; then name a file of its own in ` +
-          `${fileSegments(entry).join('.')}, or set ${entry.environmentName}`,
+          `${[...within, ...fileSegments(entry)].join('.')}${within.length > 0 ? '' : `, or set ${entry.environmentName}`}`,
       });
     }
-    dropIn(merged, entry.segments);
+    dropIn(merged, segments);
   }
   return problems;
 }

@@ -5,6 +5,7 @@ import { otherEnvironmentNames } from './environment-overrides.js';
 import { fieldMapping } from './sections/record-mapping.js';
 import { fieldRule } from './sections/service.js';
 import { answer } from './sections/service-answers.js';
+import { sourceSettings } from './sections/sources.js';
 import {
   allowedInWords,
   describeSchema,
@@ -105,6 +106,7 @@ export function printSettingsReference(): string {
   lines.push(
     ...sharedPart(answer, 'One way to recognise an answer of the service. Everything given here has to match.'),
   );
+  lines.push(...sharedPart(sourceSettings, 'One more ERP; see sources. Its sections stand beside the common ones.'));
   lines.push(...sharedPart(fieldRule, 'What the service demands of one field; see service.fields.'));
   return `${lines.join('\n').trimEnd()}\n`;
 }

@@ -2,14 +2,17 @@ import { z } from 'zod';
 import { alertSettings } from './sections/alert.js';
 import { amountsSettings } from './sections/amounts.js';
 import { captureSettings } from './sections/capture.js';
+import { clusterSettings } from './sections/cluster.js';
 import { customersSettings } from './sections/customers.js';
 import { deliverySettings } from './sections/delivery.js';
+import { deskSettings } from './sections/desk.js';
 import { erpSettings } from './sections/erp.js';
 import { invoicesSettings } from './sections/invoices.js';
 import { ordersSettings } from './sections/orders.js';
 import { retentionSettings } from './sections/retention.js';
 import { scheduleSettings } from './sections/schedule.js';
 import { serviceSettings } from './sections/service.js';
+import { sourcesSettings } from './sections/sources.js';
 import { storeSettings } from './sections/store.js';
 import { group, textLike } from './sections/value-types.js';
 import { webhookSettings } from './sections/webhooks.js';
@@ -24,14 +27,17 @@ export const settingsSchema = z.strictObject({
   erp: erpSettings,
   customers: customersSettings,
   orders: ordersSettings,
+  sources: sourcesSettings,
   amounts: amountsSettings,
   capture: captureSettings,
   store: storeSettings,
+  cluster: clusterSettings,
   service: serviceSettings,
   delivery: deliverySettings,
   invoices: invoicesSettings,
   writeBack: writeBackSettings,
   webhooks: webhookSettings,
+  desk: deskSettings,
   schedule: scheduleSettings,
   alert: alertSettings,
   retention: retentionSettings,
@@ -43,4 +49,9 @@ export const settingsSchema = z.strictObject({
   }),
 });
 
-export type Settings = z.output<typeof settingsSchema>;
+export type Settings = z.output<typeof settingsSchema> & {
+  /** The source whose `erp`, `customers` and `orders` these are; absent: the default one. */
+  source?: string;
+  /** The same settings with the sections of each source of `sources` in the place of the default one's. */
+  named?: readonly Settings[];
+};

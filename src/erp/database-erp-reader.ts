@@ -1,4 +1,5 @@
 import type { Entity } from '../model/record.js';
+import { formatSourceKey, parseSourceKey } from '../model/record.js';
 import {
   eligibleConditions,
   hasLeftUnsaid,
@@ -37,7 +38,6 @@ import {
   readKeysetPage,
   readRowsByKey,
 } from './query-source.js';
-import { formatSourceKey, parseSourceKey } from './source-key.js';
 import { allOf, joinSql, type Sql, sql } from './sql.js';
 import { type Instant, instantOfValue, writeInstant } from './time/time-form.js';
 
@@ -115,20 +115,22 @@ export function databaseErpReader(database: ErpDatabase, settings: ErpSource): E
         const cancelled = [isCancelled(reading.snapshot, planned)];
         const { rows, ...end } = await readPage(reading, planned, cancelled, from, limit);
         const keys = rows.map((row) => keyOf(row, planned.key)).filter((key) => key !== null);
-        return { keys: keys.map(formatSourceKey), ...end };
+        return { keys: keys.map((key) => formatSourceKey(key, settings.source)), ...end };
       }),
 
     presence: (entity, keys, asksExistence = false) =>
       readOf<Presence>(entity, { existing: null, cancelled: new Set() }, async ({ snapshot, plan }, planned) => {
         const asked = new Map<string, string[]>();
         for (const key of keys) {
-          const parts = parseSourceKey(key, planned.key.length);
+          const parts = parseSourceKey(key, planned.key.length, settings.source);
           if (parts !== null && keyValues(planned.key, parts) !== null) asked.set(key, parts);
         }
         const parts = [...asked.values()];
         const look = async (target: KeyColumns, conditions: Sql[], doing: string) => {
           const rows = await readRowsByKey(snapshot, target, parts, { conditions, doing });
-          const found = new Map(rows.map((row) => [formatSourceKey(keyOf(row, target.columns) ?? []), row]));
+          const found = new Map(
+            rows.map((row) => [formatSourceKey(keyOf(row, target.columns) ?? [], settings.source), row]),
+          );
           const same = new Map([...found].filter(([key]) => asked.has(key)));
           if (same.size === found.size) return same;
           // Under a collation a row may spell its key another way than it was asked for.
@@ -137,7 +139,7 @@ export function databaseErpReader(database: ErpDatabase, settings: ErpSource): E
           const equal = await findEqualKeys(snapshot, target, texts, doing);
           for (const [at, [key]] of absent.entries())
             for (const text of equal.get(texts[at] ?? '') ?? []) {
-              const row = found.get(formatSourceKey(JSON.parse(text)));
+              const row = found.get(formatSourceKey(JSON.parse(text), settings.source));
               if (row !== undefined) same.set(key, row);
             }
           return same;
@@ -167,12 +169,14 @@ export function databaseErpReader(database: ErpDatabase, settings: ErpSource): E
       readOf(entity, new Map<string, string[]>(), async ({ snapshot }, { source, key: columns }) => {
         const asked = new Map<string, string>();
         for (const key of keys) {
-          const parts = parseSourceKey(key, columns.length);
+          const parts = parseSourceKey(key, columns.length, settings.source);
           if (parts !== null) asked.set(JSON.stringify(parts), key);
         }
         const doing = `compare keys (${source.path})`;
         const equal = await findEqualKeys(snapshot, { source, columns }, [...asked.keys()], doing);
-        const spellings = (texts: string[]) => [...new Set(texts.map((text) => formatSourceKey(JSON.parse(text))))];
+        const spellings = (texts: string[]) => [
+          ...new Set(texts.map((text) => formatSourceKey(JSON.parse(text), settings.source))),
+        ];
         return new Map([...equal].map(([text, found]) => [asked.get(text) ?? '', spellings(found)]));
       }),
 

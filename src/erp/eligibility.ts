@@ -1,8 +1,8 @@
+import { isShortened, parseSourceKey } from '../model/record.js';
 import type { ErpColumn, ErpSnapshot } from './erp-database.js';
 import { ErpError, type RowFilter } from './erp-reader.js';
 import type { EntityPlan, MappingPlan, Mark, OrderPlan } from './mapping/mapping-plan.js';
 import { columnSql, conditionIn, fromQuery, highestValue, keyValues, type QuerySource } from './query-source.js';
-import { isShortened, parseSourceKey } from './source-key.js';
 import { allOf, joinSql, rawSql, type Sql, sql } from './sql.js';
 import { type Instant, type TimeForm, timeFormOfColumn, timeFormOfValue, writeBound } from './time/time-form.js';
 import { parseWrittenTime } from './time/wall-time.js';
@@ -33,7 +33,7 @@ export async function eligibleConditions(
   planned: EntityPlan,
   filter: RowFilter = {},
 ): Promise<Sql[]> {
-  const steps = await eligibilitySteps(reading, planned);
+  const steps = filter.anyStanding ? [] : await eligibilitySteps(reading, planned);
   return [...steps.map(({ condition }) => condition), ...(await filterConditions(reading, planned, filter))];
 }
 
@@ -145,12 +145,12 @@ async function filterConditions(
 
 /** The rows with one of these keys. */
 export function isListed(
-  { snapshot }: Reading,
+  { snapshot, plan }: Reading,
   { key, source }: Pick<EntityPlan, 'key' | 'source'>,
   keys: string[],
 ): Sql {
   const tuples = keys.map((sourceKey) => {
-    const parts = parseSourceKey(sourceKey, key.length);
+    const parts = parseSourceKey(sourceKey, key.length, plan.source);
     if (parts !== null) return keyValues(key, parts);
     if (isShortened(sourceKey)) return null;
     const names = key.map(({ name }) => name).join('/');

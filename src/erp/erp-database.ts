@@ -60,6 +60,8 @@ export interface ErpDialect {
   account: {
     create(user: string, from: string): string;
     grant(table: string, user: string, from: string): string;
+    /** Takes from it what it may write. @param excess as `writeRights` says it */
+    revoke(excess: readonly string[], user: string, from: string): string[];
     /** The statements that let it read tables and nothing else. */
     grantReading(tables: readonly TableName[], user: string, from: string, database: string): string[];
   } | null;
@@ -102,6 +104,8 @@ export interface InspectionStatements {
   writeRights(rows: readonly ErpRow[]): string[];
   /** Tables, in `table_name`, of which the account may not see every row; null where there is no such thing. */
   hiddenTables: Sql | null;
+  /** Whether the value of a column is an amount with a rest of floating point, where the type of a column does not tell. */
+  inexact?(column: Sql): Sql;
   explain: {
     of(statement: Sql): Sql;
     /** The tables, or their aliases, that are read whole. */

@@ -29,6 +29,8 @@ interface ReadBase {
   changedAtMs: number | null;
   /** Seconds since changedAt by the ERP's own clock, negative for the future; null when unknown. */
   ageSeconds: number | null;
+  /** The key of the record that it says it goes on for; null or absent: of none. */
+  replaces?: string | null;
   /** The row as the query yields it, for people. */
   row?: ErpRow;
 }
@@ -47,6 +49,8 @@ export interface ReadOrder extends ReadBase {
   /** Source key of the customer; null where customers are not sent or the column is NULL. */
   customerKey: string | null;
   content: MappedContent<OrderRecord>;
+  /** Its date in erp.timeZone, by the column that `--from` and `--to` go by; null: none holds a time. */
+  day?: string | null;
   /** ISO 4217 code of its amounts, where the mapping names a column and the code is one that may be sent. */
   currency?: string;
   /** How many lines `orders.lines.text` leaves out; absent: none. */
@@ -77,6 +81,8 @@ export interface RowFilter {
   keys?: string[];
   from?: string;
   to?: string;
+  /** Also rows that may not be sent (any more). */
+  anyStanding?: boolean;
 }
 
 /** Which of some keys the ERP still has, and which are cancelled; null: not asked, because nothing follows. */
@@ -98,6 +104,7 @@ export interface Funnel {
 /** A row that was asked for by its key, eligible or not, and the conditions that it does not meet. */
 export interface Standing {
   sourceKey: string;
+  replaces: string | null;
   row: ErpRow;
   unmet: { setting: string; demand: string }[];
 }
@@ -113,6 +120,8 @@ export interface SourceEnd {
 
 /** The only door to the ERP's tables. Every read is one consistent snapshot of header, lines and customers. */
 export interface ErpReader {
+  /** Each source's own reader by its name, the default one first; absent: this reads one source. */
+  bySource?: ReadonlyMap<string, ErpReader>;
   /** Runs each query for no rows and checks every column that the mapping names. @throws ErpError that lists all faults */
   check(): Promise<void>;
   /** The ERP's clock, in the frame and the text form of the entity's changedAt column; null when there is none. */
@@ -160,7 +169,7 @@ export interface ErpReader {
 }
 
 /** The sections of the settings that say how an ERP is read. Passwords are resolved already. */
-export type ErpSource = Pick<Settings, 'erp' | 'customers' | 'orders' | 'amounts'>;
+export type ErpSource = Pick<Settings, 'erp' | 'customers' | 'orders' | 'amounts' | 'source'>;
 
 /**
  * unreachable: the database can't be asked now; try again later.

@@ -1,8 +1,9 @@
+import { formatSourceKey } from '../model/record.js';
 import { type EligibilityStep, eligibilitySteps, isListed, type Reading, section } from './eligibility.js';
 import type { Funnel, Standing } from './erp-reader.js';
 import type { EntityPlan } from './mapping/mapping-plan.js';
+import { replacedKey } from './mapping/order-page.js';
 import { columnSql, fromQuery, keyOf } from './query-source.js';
-import { formatSourceKey } from './source-key.js';
 import { allOf, joinSql, rawSql, type Sql, sql } from './sql.js';
 
 /** Counts in one statement, whatever the number of rows. */
@@ -31,7 +32,8 @@ export async function standingOf(reading: Reading, planned: EntityPlan, keys: re
   const statement = sql`SELECT ${joinSql([rawSql('q.*'), ...met])} ${fromQuery(planned.source)} WHERE ${listed}`;
   const { rows } = await reading.snapshot.query(statement, `look for a key (${planned.source.path})`);
   return rows.map((row) => ({
-    sourceKey: formatSourceKey(keyOf(row, planned.key) ?? []),
+    sourceKey: formatSourceKey(keyOf(row, planned.key) ?? [], reading.plan.source),
+    replaces: replacedKey(row, planned, reading.plan.source),
     row: Object.fromEntries(planned.source.columns.map((column) => [column.name, row[column.name] ?? null])),
     unmet: steps
       .filter((_, at) => row[name(at).pieces[0] ?? ''] !== '1')

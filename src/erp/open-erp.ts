@@ -1,5 +1,7 @@
 import type { Settings } from '../config/settings.js';
+import { defaultSource } from '../model/record.js';
 import type { WriteBackKind } from '../model/write-back.js';
+import { allSources } from './all-sources.js';
 import { databaseErpReader } from './database-erp-reader.js';
 import { erpDatabase, writableErpDatabase } from './dialects/erp-kinds.js';
 import type { ErpReader, ErpSource } from './erp-reader.js';
@@ -12,6 +14,15 @@ import { type ErpWriter, keysQuery, writeBackStatements } from './write-back/erp
  */
 export async function openErpReader(settings: ErpSource): Promise<ErpReader> {
   return databaseErpReader(await erpDatabase(settings.erp), settings);
+}
+
+/** The reader of all sources of the settings. */
+export async function openSources(settings: Settings): Promise<ErpReader> {
+  const own = await openErpReader(settings);
+  if (settings.named === undefined) return own;
+  const readers = new Map([[defaultSource, own]]);
+  for (const named of settings.named) readers.set(named.source ?? defaultSource, await openErpReader(named));
+  return allSources(readers);
 }
 
 /** The configured ERP's writer; null where the write-back is off. It connects with the first write. */

@@ -122,6 +122,7 @@ export function erpReaderContract(lab: ErpLab): void {
         number: 'A-1',
         identity: '{"order_no":"A-1"}',
         customerKey: '1',
+        day: DAY,
         content: {
           mapped: true,
           record: {

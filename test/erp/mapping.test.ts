@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { type FieldPlan, mapField } from '../../src/erp/mapping/map-field.js';
 import { mapOrder, type OrderCustomer, type OrderMapping } from '../../src/erp/mapping/map-records.js';
-import { formatSourceKey, parseSourceKey } from '../../src/erp/source-key.js';
+import { formatSourceKey, parseSourceKey } from '../../src/model/record.js';
 
 const context = { timeZone: 'Europe/Berlin', scale: 2, rounding: 'refuse' as const };
 

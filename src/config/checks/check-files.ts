@@ -71,3 +71,15 @@ export function checkWebhookSecrets(webhooks: Settings['webhooks']) {
   }
   return { problems, warnings };
 }
+
+/** Whether the file of `desk.usersFile` can be read: without it nobody can sign in. */
+export function checkDeskUsers({ enabled, usersFile }: Settings['desk']) {
+  const problems: ConfigurationProblem[] = [];
+  const warnings: string[] = [];
+  const read = enabled ? readSecretFile(usersFile) : { warning: undefined };
+  if ('fault' in read) {
+    const hint = 'put the line into it that `waybill desk user NAME --role act` prints';
+    problems.push({ path: 'desk.usersFile', message: `the file ${read.fault}`, found: usersFile, hint });
+  } else if (read.warning !== undefined) warnings.push(read.warning);
+  return { problems, warnings };
+}

@@ -1,8 +1,10 @@
 import { isIP } from 'node:net';
-import { isTlsRequired } from '../../model/database-place.js';
+import { hostAndPort, isTlsRequired } from '../../model/database-place.js';
+import { Secret } from '../../model/secret.js';
 import { type Given, type Partly, type Report, requireSetting } from '../configuration-error.js';
 import { type DatabaseTls, onServer } from '../sections/database-server.js';
 import type { QuietHours } from '../sections/schedule.js';
+import { isReadableOnTheWay } from '../sections/value-types.js';
 
 export function checkDelivery({ delivery = {}, service = {} }: Given, report: Report): void {
   const { leaseSeconds, drainSeconds, backoffBaseSeconds, backoffMaxSeconds } = delivery;
@@ -45,6 +47,42 @@ export function checkWebhooks({ webhooks }: Given, report: Report): void {
     });
 }
 
+/** The address is a secret, so it is not repeated. */
+export function checkAlert({ alert }: Given, report: Report): void {
+  const url = alert?.webhookUrl;
+  if (!(url instanceof Secret)) return;
+  const address = URL.canParse(url.reveal()) ? new URL(url.reveal()) : null;
+  if (address === null || !/^https?:$/.test(address.protocol) || isReadableOnTheWay(url.reveal()))
+    report('alert.webhookUrlFile', 'holds no address that may be told of alerts', {
+      allowed: 'an address with https, or with http on this machine',
+    });
+}
+
+/** Shorter ones can be guessed. */
+const shortestProxySecret = 16;
+
+export function checkDesk({ desk }: Given, report: Report): void {
+  const { publicUrl, proxy } = desk ?? {};
+  if (desk?.enabled !== true) return;
+  if (publicUrl !== undefined && /[?#]/.test(publicUrl))
+    report('desk.publicUrl', 'holds more than a path', {
+      found: publicUrl,
+      allowed: 'an address that ends with its path, such as https://erp.example.com/waybill/',
+    });
+  if (publicUrl !== undefined && isReadableOnTheWay(publicUrl))
+    report('desk.publicUrl', 'sends passwords in plain text', { found: publicUrl, allowed: 'an address with https' });
+  if (proxy?.userHeader === undefined) return;
+  requireSetting(proxy.secret, 'desk.proxy.secretFile', 'the file with the secret that the proxy sends', report);
+  if (
+    proxy.secret !== undefined &&
+    proxy.secret instanceof Secret &&
+    proxy.secret.reveal().length < shortestProxySecret
+  )
+    report('desk.proxy.secretFile', 'holds too short a secret', {
+      allowed: `at least ${shortestProxySecret} characters, such as those of: openssl rand -hex 32`,
+    });
+}
+
 export function checkRetention({ retention = {}, service = {} }: Given, report: Report): void {
   // Within the key's lifetime a message is what proves that a resend makes no second record.
   const hours = service.idempotency?.lifetimeHours;
@@ -81,8 +119,8 @@ export function checkSchedule({ schedule }: Given, report: Report): void {
   }
 }
 
-/** What a secure connection to a database needs. */
-export function checkDatabaseTls({ erp, store, writeBack }: Given, report: Report): void {
+/** What a secure connection to a server of ours needs. */
+export function checkServerTls({ erp, store, writeBack, cluster }: Given, report: Report): void {
   const check = (group: string, server: { host?: string | undefined; tls?: Partly<DatabaseTls> } | undefined) => {
     const { host, tls } = server ?? {};
     if (host === undefined || !isTlsRequired(host, tls?.mode)) return;
@@ -104,11 +142,31 @@ export function checkDatabaseTls({ erp, store, writeBack }: Given, report: Repor
   const server = onServer(erp);
   check('erp', server);
   check('store', onServer(store));
+  const { hosts, tls } = cluster?.redis ?? {};
+  for (const text of cluster?.enabled === true ? (hosts ?? []) : [])
+    check('cluster.redis', { host: hostAndPort(text ?? '', 0).host, tls });
   if (server !== undefined && writeBack?.enabled === true)
     check(
       'writeBack',
       writeBack.host === undefined ? { host: server.host, tls: { ...server.tls, ...writeBack.tls } } : writeBack,
     );
+}
+
+export function checkRedis({ cluster }: Given, report: Report): void {
+  if (cluster?.enabled !== true || cluster.redis?.hosts === undefined) return;
+  const { mode, hosts, sentinelName } = cluster.redis;
+  if (mode === 'sentinel')
+    requireSetting(
+      sentinelName,
+      'cluster.redis.sentinelName',
+      'the name under which the Sentinels know the server',
+      report,
+    );
+  if (mode === 'single' && hosts.length > 1)
+    report('cluster.redis.hosts', 'names more than one server', {
+      found: hosts.join(', '),
+      allowed: 'one server where cluster.redis.mode is single',
+    });
 }
 
 export function checkStore({ store }: Given, report: Report): void {
@@ -117,4 +175,18 @@ export function checkStore({ store }: Given, report: Report): void {
     found: store.file ?? '',
     allowed: 'a file, because what Waybill knows has to outlive it',
   });
+}
+
+export function checkCluster({ cluster, store, service }: Given, report: Report): void {
+  if (cluster?.enabled !== true) return;
+  if (store?.type === 'sqlite')
+    report('store.type', 'is a file on this machine, and cluster.enabled is true', {
+      found: 'sqlite',
+      allowed: 'mysql or postgres, because all nodes work on one store',
+    });
+  // A pace that each node finds for itself is that of one node.
+  if (service?.limits?.length === 0)
+    report('service.limits', 'is empty, and cluster.enabled is true', {
+      allowed: 'what the service allows, such as [{requests: 10, perSeconds: 1}], because the nodes share it out',
+    });
 }

@@ -62,6 +62,7 @@ function checkCancelled(
 
 export function checkCustomers({ customers = {} }: Given, report: Report): void {
   checkMappings('customers.fields', customers.fields, report);
+  checkSameLength('customers.replaces', customers.replaces, 'customers.key', customers.key, report);
   checkCancelled('customers', customers, report);
   if (customers.send === undefined || customers.send === 'none') return;
   const why = 'customers.send is not none';
@@ -123,6 +124,7 @@ export function checkOrders(given: Given, report: Report): void {
     requireSetting(orders.customerKey, 'orders.customerKey', why, report);
     checkSameLength('orders.customerKey', orders.customerKey, 'customers.key', customers.key, report);
   }
+  checkSameLength('orders.replaces', orders.replaces, 'orders.key', orders.key, report);
   checkMappings('orders.lines.fields', orders.lines?.fields, report);
   const { amount, rounding, discount, unit, fields } = orders.lines ?? {};
   if (rounding !== undefined && (amount ?? discount ?? unit) === undefined)

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { decimal, group, positive, text, whole } from './value-types.js';
+import { decimal, group, positive, secret, secretFile, text, whole } from './value-types.js';
 
 export const alertSettings = group('How people are told that something needs them.', {
   command: z
@@ -10,10 +10,16 @@ export const alertSettings = group('How people are told that something needs the
       'Program that is told what is wrong, and when it is over, as JSON on its stdin. A path, or a list of program and arguments; there is no shell.',
     )
     .meta({ allowed: 'the path of a program, or a list of the program and its arguments' }),
-  timeoutSeconds: positive(600).default(30).describe('How long the program may take.'),
+  webhookUrl: secret
+    .optional()
+    .describe(
+      'Address that is told the same as JSON by POST, such as a chat’s. Only from the environment; prefer webhookUrlFile.',
+    ),
+  webhookUrlFile: secretFile('the address of the webhook', 'alert-webhook-url'),
+  timeoutSeconds: positive(600).default(30).describe('How long the program, or the webhook, may take.'),
   retrySeconds: positive()
     .default(60)
-    .describe('Wait after the program has failed; doubled with each further failure, up to an hour.'),
+    .describe('Wait after the program or the webhook has failed; doubled with each further failure, up to an hour.'),
   outageMinutes: decimal(0)
     .default(5)
     .describe('How long the service may be out of reach, or make Waybill wait, before an alert is raised.'),
@@ -27,3 +33,5 @@ export const alertSettings = group('How people are told that something needs the
     .default(12)
     .describe('How long capture, delivery and pull may all go without a success before an alert is raised.'),
 });
+
+export type AlertSettings = z.output<typeof alertSettings>;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { choice, flag, query, text, whole } from './value-types.js';
+import { choice, columns, flag, query, text, whole } from './value-types.js';
 
 const word = z.union([z.string(), z.number().int(), z.boolean()]);
 
@@ -103,6 +103,11 @@ export const rowSettings = {
     })
     .optional()
     .describe('What marks a cancelled record, even one that `pending` leaves out. Absent: nothing does.'),
+  replaces: columns
+    .optional()
+    .describe(
+      'Column (or columns) with the key of the record that the row goes on for, such as amended_from. Empty: of none.',
+    ),
   existence: query
     .optional()
     .describe('SELECT that yields the key of every record that exists. Default: the query, without `pending`.'),

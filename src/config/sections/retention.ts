@@ -10,6 +10,6 @@ export const retentionSettings = group('What is deleted, and when. Bindings are 
   bodiesDays: keptDays(90, 'How long webhooks and the bodies and excerpts of closed messages are kept.'),
   auditDays: keptDays(730, 'How long audit lines, pulls and past alerts are kept.'),
   batchSize: whole(10, 5_000, 'rows')
-    .default(500)
+    .default(100)
     .describe('Rows that one transaction handles; a small number keeps other work from waiting.'),
 });

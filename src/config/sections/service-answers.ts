@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { usualErrorPlaces } from '../../model/json-place.js';
+import { usualErrorPlaces } from '../../model/verdict.js';
 import { choice, group, place, regularExpression, text, whole } from './value-types.js';
 
 /** One way to recognise an answer: its status, and if given its error code or a pattern found in its body. */

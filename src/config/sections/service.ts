@@ -142,6 +142,12 @@ export const serviceSettings = group('The service that receives customers and or
   maxRequestBytes: whole(1, 10_000_000)
     .default(1_048_576)
     .describe('Largest body that the service accepts. A larger record is parked as unmapped, unsent.'),
+  traceparent: z
+    .boolean()
+    .default(false)
+    .describe(
+      'Whether each attempt carries a W3C header traceparent with a random trace id, which the log and the story of its record name: for a service that traces its requests.',
+    ),
 });
 
 export type ServiceSettings = z.output<typeof serviceSettings>;

@@ -49,6 +49,8 @@ export const mysqlDialect: ErpDialect = {
   account: {
     create: (user, from) => `CREATE USER ${accountName(user, from)} IDENTIFIED BY '...';`,
     grant: (table, user, from) => `GRANT SELECT, INSERT, UPDATE, DELETE ON ${table} TO ${accountName(user, from)};`,
+    // What it may on a whole database can't be taken from one table of it.
+    revoke: (_excess, user, from) => [`REVOKE ALL PRIVILEGES, GRANT OPTION FROM ${accountName(user, from)};`],
     grantReading: (tables, user, from, database) =>
       tables.map(
         ({ name }) => `GRANT SELECT ON ${mysqlDialect.tableIn(database, name)} TO ${accountName(user, from)};`,

@@ -21,11 +21,20 @@ export const mysqlInspection: InspectionStatements = {
   },
 };
 
-/** `GRANT SELECT, UPDATE (a, b) ON erp.* TO …`, with names in backticks. A role comes without ON; its rights have lines of their own. */
 function writingIn(row: ErpRow): string[] {
-  const [, rights = '', on = ''] =
-    /^GRANT (.+?) ON ((?:`[^`]+`|\*)\.(?:`[^`]+`|\*)) TO /s.exec(Object.values(row)[0] ?? '') ?? [];
+  const { rights = [], on = '' } = grantIn(Object.values(row)[0] ?? '') ?? {};
+  const writing = rights.filter((right) => WRITING.test(right));
+  return writing.length === 0 ? [] : [`${writing.join(', ')} on ${on}`];
+}
+
+/**
+ * `GRANT SELECT, UPDATE (a, b) ON erp.* TO …`, with names in backticks. Null: a role, which comes without ON; its rights have lines
+ * of their own. `account` as a statement writes it.
+ */
+export function grantIn(grant: string): { rights: string[]; on: string; account: string } | null {
+  const [, rights, on = '', account = ''] =
+    /^GRANT (.+?) ON ((?:`[^`]+`|\*)\.(?:`[^`]+`|\*)) TO ([`'][^`']*[`'](?:@[`'][^`']*[`'])?)/s.exec(grant) ?? [];
+  if (rights === undefined) return null;
   const names = rights.replace(/\([^)]*\)/g, '').split(',');
-  const writing = names.map((name) => name.trim()).filter((name) => WRITING.test(name));
-  return writing.length === 0 ? [] : [`${writing.join(', ')} on ${on.replaceAll('`', '')}`];
+  return { rights: names.map((name) => name.trim()), on: on.replaceAll('`', ''), account };
 }

@@ -30,6 +30,16 @@ export const postgresDialect: ErpDialect = {
   account: {
     create: (user) => `CREATE ROLE ${escapeIdentifier(user)} LOGIN PASSWORD '...';`,
     grant: (table, user) => `GRANT SELECT, INSERT, UPDATE, DELETE ON ${table} TO ${escapeIdentifier(user)};`,
+    revoke(excess, user) {
+      const name = escapeIdentifier(user);
+      const tables = excess
+        .filter((right) => right.includes(' on '))
+        .map((right) => right.slice(right.indexOf(' on ') + 4));
+      const revoked = tables.map(
+        (table) => `REVOKE ALL ON ${table.split('.').map(escapeIdentifier).join('.')} FROM ${name};`,
+      );
+      return tables.length < excess.length ? [`ALTER ROLE ${name} NOSUPERUSER;`, ...revoked] : revoked;
+    },
     grantReading(tables, user) {
       const schemas = new Set(tables.map(({ schema }) => schema ?? ''));
       const names = tables.map(({ schema, name }) => [schema ?? '', name].map(escapeIdentifier).join('.'));

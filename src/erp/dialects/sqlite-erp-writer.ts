@@ -1,9 +1,9 @@
 import { resolve } from 'node:path';
 import PQueue from 'p-queue';
-import { openSqlite, type SqliteFile, sqliteCode } from '../../sqlite.js';
+import { openSqlite, type SqliteFile, sqliteCode, untilNotBusy } from '../../sqlite.js';
 import type { WritableErpDatabase, WriteStatement } from '../erp-database.js';
 import { WriteBackError, type WriteBackErrorKind } from '../write-back/erp-writer.js';
-import { type SqliteSettings, sqliteDialect, untilNotBusy } from './sqlite-erp.js';
+import { type SqliteSettings, sqliteDialect } from './sqlite-erp.js';
 
 /** An ERP in a SQLite file. The file is opened for each transaction, so that a restored one is noticed. */
 export class SqliteErpWriter implements WritableErpDatabase {

@@ -1,8 +1,8 @@
 import { type Stats, statSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import PQueue from 'p-queue';
-import { openSqlite, type SqliteFile, sqliteCode } from '../../sqlite.js';
+import { isBusy, openSqlite, type SqliteFile, untilNotBusy } from '../../sqlite.js';
 import { bytesAsText, type ErpDatabase, type ErpDialect, type ErpResult, type ErpSnapshot } from '../erp-database.js';
 import { ErpError, type ErpErrorKind, type ErpSource } from '../erp-reader.js';
 import { type ColumnKind, isNumberText, joinSql, rawSql, type Sql, type SqlValue, sql } from '../sql.js';
@@ -10,8 +10,6 @@ import { sqliteCatalogue } from './sqlite-catalogue.js';
 import { sqliteInspection } from './sqlite-inspection.js';
 
 export type SqliteSettings = Extract<ErpSource['erp'], { type: 'sqlite' }>;
-
-const RETRY_BUSY_MS = 50;
 
 export const sqliteDialect: ErpDialect = {
   quoteIdentifier: (name) => `"${name.replaceAll('"', '""')}"`,
@@ -58,6 +56,8 @@ export class SqliteErp implements ErpDatabase {
         return await read({
           dialect: sqliteDialect,
           query: async (statement, doing) => {
+            // The driver waits for nothing, so timers, sockets and signals have their turn between two statements.
+            await nextTurn();
             try {
               return runQuery(database, statement);
             } catch (error) {
@@ -124,23 +124,6 @@ export class SqliteErp implements ErpDatabase {
   }
 }
 
-/** Tries again while another program holds the file locked. A wait inside SQLite would block the whole process. */
-export async function untilNotBusy<T>(waitMs: number, attempt: () => T): Promise<T> {
-  const deadline = performance.now() + waitMs;
-  for (;;) {
-    try {
-      return attempt();
-    } catch (error) {
-      if (!isBusy(error) || performance.now() >= deadline) throw error;
-    }
-    await sleep(RETRY_BUSY_MS);
-  }
-}
-
-function isBusy(error: unknown): boolean {
-  return /^SQLITE_(BUSY|LOCKED)/.test(sqliteCode(error));
-}
-
 function failure(kind: ErpErrorKind, what: string, cause: unknown, advice: string): ErpError {
   const detail = cause instanceof Error ? cause.message : String(cause);
   return new ErpError(kind, `Could not ${what}: ${detail}. ${advice}`.trim(), { cause, detail });
@@ -151,10 +134,16 @@ function runQuery(database: SqliteFile, { pieces, values }: Sql): ErpResult {
   const columns = statement
     .columns()
     .map(({ name, type }) => ({ name, kind: kindOf(type), fractionDigits: null, keyProblem: null, float: null }));
-  const rows = (statement.all(...values.map(bind)) as unknown[][]).map((row) =>
-    Object.fromEntries(columns.map(({ name }, index) => [name, textOf(row[index])])),
-  );
-  return { columns, rows };
+  const rows = statement.all(...values.map(bind)) as unknown[][];
+  const names = columns.map(({ name }) => name);
+  // A copy of a row that has every name already takes a third of the time of one that is built up, whatever the names are.
+  const empty: Record<string, string | null> = Object.fromEntries(names.map((name) => [name, null]));
+  const named = (values: readonly unknown[]) => {
+    const row = { ...empty };
+    for (let at = 0; at < names.length; at++) row[names[at] as string] = textOf(values[at]);
+    return row;
+  };
+  return { columns, rows: rows.map(named) };
 }
 
 /** SQLite's columns have an affinity, not a type; an expression hasn't even that. */

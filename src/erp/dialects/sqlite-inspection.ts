@@ -7,6 +7,8 @@ export const sqliteInspection: InspectionStatements = {
   rights: null,
   writeRights: () => [],
   hiddenTables: null,
+  // 0.1 + 0.2 is 0.30000000000000004; 19.99 is read as it was written.
+  inexact: (column) => sql`typeof(${column}) = 'real' AND ${column} <> ROUND(${column}, 6)`,
   explain: {
     of: (statement) => sql`EXPLAIN QUERY PLAN ${statement}`,
     // `SCAN o USING INDEX …` follows the index in its order; a name in brackets is a step of the query.

@@ -20,6 +20,8 @@ export interface EntityPlan {
   changedAt: ErpColumn | null;
   pending: string | null;
   cancelled: Mark | null;
+  /** The key of the record that a row goes on for; empty where nothing tells. */
+  replaces: ErpColumn[];
   /** Where every existing record can be found by its key. */
   existence: KeyColumns;
   /** Whether anything follows when a record is gone. */
@@ -54,6 +56,8 @@ export interface MappingPlan {
   /** Whether there were rows to check every condition and expression with. */
   isTried: boolean;
   context: FieldContext;
+  /** The name of the source, which stands before its keys; absent: the default one. */
+  source: string | undefined;
 }
 
 /**
@@ -86,7 +90,14 @@ export async function planMapping(snapshot: ErpSnapshot, settings: ErpSource, id
     const lines = [`${count} not fit the ERP database ${identity}:`, ...faults.map((fault) => `  ${fault}`)];
     throw new ErpError(kind, lines.join('\n'), { lines });
   }
-  return { orders, lines, customers, isTried, context: { timeZone, scale: scales.get(currency) ?? 0, rounding } };
+  return {
+    orders,
+    lines,
+    customers,
+    isTried,
+    source: settings.source,
+    context: { timeZone, scale: scales.get(currency) ?? 0, rounding },
+  };
 }
 
 type OrdersSettings = ErpSource['orders'];
@@ -162,10 +173,12 @@ async function planEntity(
   const all = existence === undefined ? source : await planner.describe(`${path}.existence`, existence);
   const names = key.map(({ name }) => name);
   const columns = existence === undefined ? key : await planner.orderings(`${path}.existence`, all, names);
+  const replaces = [settings.replaces ?? []].flat().map((name) => planner.column(`${path}.replaces`, source, name));
   if (source === null || all === null) return null;
   return {
     source,
     key,
+    replaces: replaces.filter((column) => column !== null),
     changedAt,
     pending: pending ?? null,
     cancelled: await planMark(planner, `${path}.cancelled`, source, cancelled),

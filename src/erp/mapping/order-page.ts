@@ -1,10 +1,11 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { formatSourceKey } from '../../model/record.js';
 import { isCancelled, type Reading } from '../eligibility.js';
 import type { ErpRow } from '../erp-database.js';
 import type { ReadCustomer, ReadOrder } from '../erp-reader.js';
 import { conditionIn, findEqualKeys, keyOf, readRowsByKey } from '../query-source.js';
-import { formatSourceKey } from '../source-key.js';
 import type { Sql } from '../sql.js';
-import { instantOfValue } from '../time/time-form.js';
+import { dayOfValue, instantOfValue } from '../time/time-form.js';
 import { mapCustomer, mapOrder, type OrderCustomer } from './map-records.js';
 import type { EntityPlan, LinePlan, OrderPlan } from './mapping-plan.js';
 
@@ -23,13 +24,13 @@ export async function mapOrderPage(
 ): Promise<{ rows: ReadOrder[]; customers: ReadCustomer[] }> {
   const { plan } = reading;
   const { orders } = plan;
-  const keyed = groupByKey(rows, orders);
+  const keyed = groupByKey(rows, orders, plan.source);
   const customers = await readCustomers(reading, rows);
   const orderKeys = keyed.map(({ key }) => key);
   const lines = await readOrderLines(reading, orderKeys);
   const { fields, total, currency } = orders;
   const mapping = { ...plan.context, ...plan.lines.mapping, fields, total, currency };
-  const read = keyed.map(({ key, sourceKey, row, count }): ReadOrder => {
+  const mapOne = ({ key, sourceKey, row, count }: KeyedRows): ReadOrder => {
     const number = (orders.number && row[orders.number]) || null;
     const customer = customers.of(row);
     const lineRows = lines.get(JSON.stringify(key)) ?? [];
@@ -41,13 +42,21 @@ export async function mapOrderPage(
       number,
       identity: identityOf(row, orders),
       row,
+      day: dayOf(reading, row),
       lineRows,
+      ...replacedOf(row, orders, plan.source),
       customerKey: customer.key,
       ...(count > 1
         ? { content: multiplied('order', sourceKey, row, count, orders), totals: null }
         : mapOrder(own, mapping)),
     };
-  });
+  };
+  const read: ReadOrder[] = [];
+  for (const one of keyed) {
+    // A large page would keep timers, sockets and signals waiting.
+    if (read.length % 100 === 99) await nextTurn();
+    read.push(mapOne(one));
+  }
   return { rows: read, customers: customers.read };
 }
 
@@ -58,7 +67,7 @@ function identityOf(row: ErpRow, { identity: columns }: OrderPlan): string | nul
 }
 
 export function mapCustomerPage(reading: Reading, rows: readonly ErpRow[], customers: EntityPlan): ReadCustomer[] {
-  return groupByKey(rows, customers).map((keyed) => readCustomer(reading, keyed, customers).read);
+  return groupByKey(rows, customers, reading.plan.source).map((keyed) => readCustomer(reading, keyed, customers).read);
 }
 
 function readCustomer(reading: Reading, { sourceKey, row, count }: KeyedRows, customers: EntityPlan) {
@@ -66,7 +75,9 @@ function readCustomer(reading: Reading, { sourceKey, row, count }: KeyedRows, cu
     count > 1
       ? { content: multiplied('customer', sourceKey, row, count, customers), customerCode: null }
       : mapCustomer(sourceKey, row, customers.fields, reading.plan.context);
-  const read: ReadCustomer = { entity: 'customer', sourceKey, ...changeOf(reading, row, customers), row, content };
+  const change = changeOf(reading, row, customers);
+  const replaces = replacedOf(row, customers, reading.plan.source);
+  const read: ReadCustomer = { entity: 'customer', sourceKey, ...change, row, ...replaces, content };
   return { read, customerCode, row };
 }
 
@@ -87,7 +98,7 @@ async function readCustomers(reading: Reading, orderRows: readonly ErpRow[]): Pr
   const target = { source: customers.source, columns: customers.key };
   const look = async (conditions: Sql[], doing: string) => {
     const rows = await readRowsByKey(snapshot, target, [...wanted.values()], { conditions, doing });
-    return groupByKey(rows, customers);
+    return groupByKey(rows, customers, plan.source);
   };
   const pending = customers.pending === null ? [] : [conditionIn(customers.pending)];
   const rows = await look(pending, 'read the customers of orders (customers.query)');
@@ -128,7 +139,7 @@ async function readCustomers(reading: Reading, orderRows: readonly ErpRow[]): Pr
       const text = JSON.stringify(key);
       const customer = mapped.get(spelling.get(text) ?? text);
       if (customer === undefined) {
-        const sourceKey = formatSourceKey(key);
+        const sourceKey = formatSourceKey(key, plan.source);
         const orPending = customers.pending === null ? '' : ', or customers.pending leaves it out';
         const reason = `its customer ${sourceKey} is not in customers.query${orPending}; correct the order in the ERP, or the query`;
         return { key: sourceKey, outcome: { found: 'no', reason } };
@@ -183,13 +194,13 @@ function inFixedOrder(rows: readonly ErpRow[], { sortBy }: LinePlan): ErpRow[] {
   return groups.flatMap((group) => (group.rows.length === 1 ? group.rows : sorted(group.rows)));
 }
 
-function groupByKey(rows: readonly ErpRow[], { key }: EntityPlan): KeyedRows[] {
+function groupByKey(rows: readonly ErpRow[], { key }: EntityPlan, source: string | undefined): KeyedRows[] {
   const groups = new Map<string, KeyedRows>();
   for (const row of rows) {
     const parts = keyOf(row, key);
     // The reader asks for no such rows, and counts them.
     if (parts === null) continue;
-    const sourceKey = formatSourceKey(parts);
+    const sourceKey = formatSourceKey(parts, source);
     const count = (groups.get(sourceKey)?.count ?? 0) + 1;
     groups.set(sourceKey, { key: parts, sourceKey, row, count });
   }
@@ -201,6 +212,30 @@ function multiplied(entity: string, sourceKey: string, row: ErpRow, count: numbe
     `${entity} ${sourceKey}: ${source.path} yields ${count} rows with this key; it must yield one. ` +
     'Look for a join that multiplies rows';
   return { mapped: false as const, reason, fingerprint: JSON.stringify([count, row]) };
+}
+
+/** The key of the record that a row says it goes on for. */
+export function replacedKey(
+  row: ErpRow,
+  { replaces }: Pick<EntityPlan, 'replaces'>,
+  source: string | undefined,
+): string | null {
+  const key = replaces.length === 0 ? null : keyOf(row, replaces);
+  return key?.some((part) => part !== '') ? formatSourceKey(key, source) : null;
+}
+
+function replacedOf(row: ErpRow, plan: EntityPlan, source: string | undefined): { replaces?: string } {
+  const replaces = replacedKey(row, plan, source);
+  return replaces === null ? {} : { replaces };
+}
+
+function dayOf({ plan }: Reading, row: ErpRow): string | null {
+  for (const column of [plan.orders.startFrom?.column, plan.orders.changedAt]) {
+    const text = column && row[column.name];
+    const day = text ? dayOfValue(text, column.kind, plan.context.timeZone) : null;
+    if (day !== null) return day;
+  }
+  return null;
 }
 
 function changeOf({ now, plan }: Reading, row: ErpRow, { changedAt: column }: EntityPlan) {

@@ -1,6 +1,13 @@
 import type { ErpColumn } from '../erp-database.js';
 import type { ColumnKind } from '../sql.js';
-import { formatWrittenTime, instantToWall, parseWrittenTime, type WrittenTime, writtenToInstant } from './wall-time.js';
+import {
+  formatDate,
+  formatWrittenTime,
+  instantToWall,
+  parseWrittenTime,
+  type WrittenTime,
+  writtenToInstant,
+} from './wall-time.js';
 
 /** How a column writes its times: as dates, or as a count of units since 1970. */
 export type TimeForm =
@@ -45,6 +52,16 @@ export function instantOfValue(text: string, kind: ColumnKind, timeZone: string)
     return { seconds: Number(micros / 1_000_000n), micros: Number(micros % 1_000_000n) };
   }
   return found === null || found.like.dateOnly ? null : instantOf(found.like, kind, timeZone);
+}
+
+/** The date of a value in `timeZone`, as YYYY-MM-DD; null when it holds no time. */
+export function dayOfValue(text: string, kind: ColumnKind, timeZone: string): string | null {
+  const found = timeFormOfValue(text, kind);
+  if (found === null) return null;
+  const isOnTheWall = found.form === 'written' && found.like.offsetMinutes === null && kind !== 'timestamp';
+  if (isOnTheWall || (found.form === 'written' && found.like.dateOnly)) return formatDate(found.like.wallSeconds);
+  const at = instantOfValue(text, kind, timeZone);
+  return at && formatDate(instantToWall(at.seconds, timeZone));
 }
 
 function instantOf(written: WrittenTime, kind: ColumnKind, timeZone: string): Instant {

@@ -69,6 +69,20 @@ export function writeBackStatements(
   return statements;
 }
 
+/** Each statement of this kind once, for a record that is nowhere: to be explained. Pure. @param clearPending the statement, where there is one */
+export function statementsOfKind(target: WriteTarget, clearPending: string | undefined): WriteStatement[] {
+  const { kind, settings } = target;
+  const row = Object.fromEntries(writeBackColumns[kind].slice(1).map((column) => [column, null]));
+  const change = { key: '', keyParts: [], row };
+  const left = { ...change, row: kind === 'invoices' ? { ...row, no_longer_listed_at: '2026-01-01 00:00:00' } : null };
+  const statements = [change, left].flatMap((one) => writeBackStatements(target, [one], '2026-01-01 00:00:00'));
+  if (clearPending === undefined) return statements;
+  return [
+    ...statements,
+    ownStatement({ ...target, settings: { ...settings, upsert: clearPending, gone: undefined } }, change),
+  ];
+}
+
 /** The query for a page of the keys of a side table, in its order. Pure. */
 export function keysQuery(target: WriteTarget, after: string, limit: number): WriteStatement {
   const { table, key } = sideTable(target);

@@ -8,7 +8,7 @@ import { idIsCode } from '../../service/acknowledgement.js';
 import { type Lease, lockLease } from '../../store/lease.js';
 import { inChunks } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
-import { acquireCaptureLease } from '../capture/capture.js';
+import { acquireCaptureLease } from '../capture/capture-result.js';
 import { respell } from '../capture/known-records.js';
 import { contentHash, identityOf, mappingFingerprint } from '../capture/plan-row.js';
 import { canonicalJson, unknownContent } from '../outbox/content-hash.js';

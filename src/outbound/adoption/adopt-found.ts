@@ -3,7 +3,7 @@ import type { ServiceSettings } from '../../config/sections/service.js';
 import type { JsonValue } from '../../model/record.js';
 import type { FoundRecord } from '../../model/verdict.js';
 import type { JobContext } from '../../ops/job-context.js';
-import { sweepAtNextPass } from '../../store/cursors.js';
+import { sweepAtNextPass } from '../../store/job-runs.js';
 import type { Tx } from '../../store/store.js';
 import { type AdoptedFrom, heldAsAdopted, heldAsFuller, insertAdoptions } from '../outbox/adoptions.js';
 import { BindingHolders, unprovenTwin } from '../outbox/binding-holders.js';

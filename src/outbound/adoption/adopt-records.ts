@@ -1,6 +1,6 @@
 import { ErpError, type ErpReader, type ReadCustomer, type ReadOrder } from '../../erp/erp-reader.js';
 import type { Entity } from '../../model/record.js';
-import { sweepAtNextPass } from '../../store/cursors.js';
+import { sweepAtNextPass } from '../../store/job-runs.js';
 import { placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { insertAdoptions, reviewAdoptions } from '../outbox/adoptions.js';

@@ -1,8 +1,8 @@
 import type { SourceEnd } from '../../erp/erp-reader.js';
 import { compareChangedAt, isSameTime, laterChangedAt, shiftChangedAt } from '../../erp/time/time-form.js';
-import type { Entity } from '../../model/record.js';
+import { type Entity, keyOfSource, sourceOf } from '../../model/record.js';
 import { shellWord } from '../../model/shell-word.js';
-import type { SourceMarks } from '../../store/cursors.js';
+import type { SourceMarks } from '../../store/job-runs.js';
 import { heldAsAdopted } from '../outbox/adoptions.js';
 import { unknownContent } from '../outbox/content-hash.js';
 import type { Operation } from '../outbox/message.js';
@@ -74,12 +74,19 @@ export function renamedInWords(from: string, to: string): string {
 
 /**
  * Why what looks new may be known, or null. Pure.
- * @param pass.renamed new keys of orders that seem to be known ones; `givenUpTo`: where the ERP was restored, the highest key before
+ * @param pass.renamed new keys of orders that seem to be known ones; `replacing`: why rows that name another one wait; `givenUpTo`:
+ * where the ERP was restored, the highest key before
  */
 export function suspicion(
   { entity, sourceKey }: { entity: Entity; sourceKey: string },
-  pass: { renamed?: ReadonlyMap<string, string>; givenUpTo: Partial<Record<Entity, string>> },
+  pass: {
+    renamed?: ReadonlyMap<string, string>;
+    replacing?: Readonly<Record<Entity, { held: ReadonlyMap<string, string> }>>;
+    givenUpTo: Partial<Record<Entity, string>>;
+  },
 ): string | null {
+  const replacing = pass.replacing?.[entity].held.get(sourceKey);
+  if (replacing !== undefined) return replacing;
   const from = entity === 'order' ? pass.renamed?.get(sourceKey) : undefined;
   if (from !== undefined) return renamedInWords(from, sourceKey);
   if (!isGivenBefore(sourceKey, pass.givenUpTo[entity])) return null;
@@ -87,7 +94,8 @@ export function suspicion(
 }
 
 function isGivenBefore(sourceKey: string, highest: string | undefined): boolean {
-  return highest !== undefined && /^\d+$/.test(sourceKey) && BigInt(sourceKey) <= BigInt(highest);
+  const key = ownKey(sourceKey);
+  return highest !== undefined && /^\d+$/.test(key) && BigInt(key) <= BigInt(highest);
 }
 
 /** Under which mapping the record was last sent, or is on its way. */
@@ -185,7 +193,13 @@ export function laterEnd(a: SeenEnd, b: SeenEnd): SeenEnd {
   return { changedAt: laterChangedAt(a.changedAt, b.changedAt), key: higherKey(a.key, b.key) };
 }
 
-function higherKey(a: string | null, b: string | null): string | null {
+/** Marks hold the keys as their ERP calls them. */
+function ownKey(key: string): string {
+  return keyOfSource(sourceOf(key), key) ?? key;
+}
+
+function higherKey(one: string | null, other: string | null): string | null {
+  const [a, b] = [one, other].map((key) => key && ownKey(key)) as [string | null, string | null];
   const [first, second] = [a, b].map((key) => (key !== null && /^\d+$/.test(key) ? BigInt(key) : null));
   if (first == null || second == null) return first == null ? (second == null ? null : b) : a;
   return first >= second ? a : b;

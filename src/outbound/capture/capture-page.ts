@@ -1,8 +1,9 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ErpPage, ErpReader, ReadCustomer, ReadOrder } from '../../erp/erp-reader.js';
-import { type Entity, orderTotal, pluralOf } from '../../model/record.js';
+import { type Entity, inSource, orderTotal, pluralOf } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
-import { writeCursor } from '../../store/cursors.js';
+import { writeCursor } from '../../store/job-runs.js';
 import type { Lease } from '../../store/lease.js';
 import type { Tx } from '../../store/store.js';
 import { type RefreshedBinding, refreshBindings } from '../outbox/bindings.js';
@@ -12,7 +13,6 @@ import { laterEnd, nothingSeen, type PassCounts, type SeenEnd, turnedKeysBrake }
 import { type JudgedPage, judgement, noteAcknowledged } from './judged-rows.js';
 import { acknowledgedRecords, type KnownRecord, knownRecords, renamedOrders, respell } from './known-records.js';
 import { holdLostLines } from './lost-lines.js';
-import { brakeSource } from './pass-brakes.js';
 import {
   contentHash,
   isKnown,
@@ -24,7 +24,14 @@ import {
   type SkippedRecord,
   writePlans,
 } from './plan-row.js';
-import { type FirstSeen, firstSeen, orderReadiness, writeUnsettled } from './unsettled-orders.js';
+import { brakeSource } from './raise-brake.js';
+import {
+  findReplacements,
+  type Replacement,
+  type SettledReplacements,
+  settleReplacements,
+} from './replaced-records.js';
+import { type FirstSeen, firstSeen, orderReadiness, writeUnsettled } from './rows-aside.js';
 
 interface CapturePageWork extends RowPass {
   reader: ErpReader;
@@ -41,6 +48,8 @@ interface CapturePageWork extends RowPass {
   cursor: { changedAt: string } | null;
   /** Customers that a dry run has counted on an earlier page. */
   shownCustomers: Set<string>;
+  /** Records that go on under another key, as a dry run foresees it: entity and key. */
+  replaced: Set<string>;
   /** Known keys that belong to another record now, as earlier pages of the pass met them. */
   turnedKeys: number;
   /** Told, in a dry run, what was decided of each row. */
@@ -97,7 +106,16 @@ export interface TouchedRecord {
 export async function capturePage(context: JobContext, read: CapturePageWork): Promise<CapturePageResult> {
   const page = await respell(context, read.reader, read.entity, read.page);
   const renamed = await renamedOrders(context, read.reader, page.rows, page.isNew);
-  const work = { ...read, page, renamed };
+  const named = { customer: [] as Replacement[], order: [] as Replacement[] };
+  for (const [entity, rows] of [
+    ['customer', page.customers],
+    [read.entity, page.rows],
+  ] as const)
+    if (rows.some(({ replaces }) => replaces))
+      named[entity] = await findReplacements(context, read.reader, entity, rows);
+  const work = { ...read, page, renamed, named };
+  // With a store in a file nothing waits: others have their turn before the transaction.
+  await nextTurn();
   if (work.lease === null) {
     const judged: JudgedPage = { rows: [], customers: [] };
     const foreseen = await context.store.read('compare with the ERP', (tx) => planAndWrite(context, work, tx, judged));
@@ -113,15 +131,22 @@ export async function capturePage(context: JobContext, read: CapturePageWork): P
   return written;
 }
 
+const noneReplaced: SettledReplacements = { held: new Map(), moved: new Map() };
+type PageWork = CapturePageWork & { named: Record<Entity, Replacement[]> };
+
 /** @param judged filled in a dry run */
 async function planAndWrite(
   context: JobContext,
-  work: CapturePageWork,
+  read: PageWork,
   tx: Tx,
   judged?: JudgedPage,
 ): Promise<CapturePageResult> {
   const nowMs = context.nowMs();
-  const { entity, lease } = work;
+  const { entity, lease } = read;
+  const settle = (of: Entity) =>
+    read.named[of].length === 0 ? noneReplaced : settleReplacements(context, tx, of, read.named[of], read, nowMs);
+  const replacing = { customer: await settle('customer'), order: await settle('order') };
+  const work = { ...read, replacing };
   const result: CapturePageResult = {
     captured: { customers: 0, orders: 0 },
     unchanged: 0,
@@ -137,7 +162,7 @@ async function planAndWrite(
   };
   const rows: readonly ReadRow[] = work.page.rows;
   const keys = rows.map((row) => row.sourceKey);
-  const known = await knownRecords(tx, entity, keys, lease !== null);
+  const known = new Map([...(await knownRecords(tx, entity, keys, lease !== null)), ...replacing[entity].moved]);
   const seen = await firstSeen(tx, entity === 'order' ? keys : []);
   const plans: Plan[] = [];
   const refreshed: RefreshedBinding[] = [];
@@ -182,7 +207,7 @@ async function planAndWrite(
   if (brake) result.alert = await brakeSource(tx, context, entity, brake);
   await refreshBindings(tx, refreshed);
   await writeUnsettled(tx, waiting, settledKeys);
-  if (work.cursor) await writeCursor(tx, entity, work.cursor);
+  if (work.cursor) await writeCursor(tx, inSource(entity, context.settings.source), work.cursor);
   return result;
 }
 
@@ -206,17 +231,16 @@ function judgeLines(
     settleSeconds,
   });
   if (readiness.ready) return { waits: null, parkedReason: null };
-  const { reason } = readiness;
-  const parkedReason = `Order ${row.number ?? row.sourceKey}: ${reason}. Correct the order in the ERP.`;
+  const parkedReason = `Order ${row.number ?? row.sourceKey}: ${readiness.reason}. Correct the order in the ERP.`;
   // An order that is parked for this already does not wait once more.
   const waits = readiness.wait && !isKnown(record, contentHash(row, parkedReason));
-  return { waits: waits ? { firstSeenAt, contentHash: hash, reason } : null, parkedReason };
+  return { waits: waits ? { firstSeenAt, contentHash: hash, reason: readiness.reason } : null, parkedReason };
 }
 
 /** The customers of the orders that are written now come along, in the same snapshot and the same transaction. */
 async function planCustomers(
   context: JobContext,
-  work: CapturePageWork,
+  work: CapturePageWork & { replacing: Record<Entity, SettledReplacements> },
   tx: Tx,
   orders: readonly Plan[],
   nowMs: number,
@@ -227,7 +251,10 @@ async function planCustomers(
   const comesAlong = ({ sourceKey }: ReadRow) => all || wanted.has(sourceKey);
   const customers = judged ? work.page.customers : work.page.customers.filter(comesAlong);
   const keys = customers.map((row) => row.sourceKey);
-  const known = await knownRecords(tx, 'customer', keys, work.lease !== null);
+  const known = new Map([
+    ...(await knownRecords(tx, 'customer', keys, work.lease !== null)),
+    ...work.replacing.customer.moved,
+  ]);
   return customers.flatMap((row) => {
     const record = known.get(row.sourceKey) as KnownRecord;
     const plan = planRow(context, { ...work, force: false }, row, record, null, nowMs);

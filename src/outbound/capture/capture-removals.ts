@@ -1,6 +1,6 @@
 import { type AuditEntry, appendAudit } from '../../audit/audit-log.js';
 import type { ErpReader } from '../../erp/erp-reader.js';
-import type { Entity, JsonValue } from '../../model/record.js';
+import { defaultSource, type Entity, type JsonValue, keysBefore, nextKey, sourceOf } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
 import type { Lease } from '../../store/lease.js';
@@ -26,6 +26,8 @@ export interface RemovalPass {
   entity: Entity;
   /** Null in a dry run. */
   lease: Lease | null;
+  /** What a dry run leaves out: the record would go on under another key by now. */
+  replaced: ReadonlySet<string>;
   fingerprint: string;
   /** Asked before each page: why to stop, or null. */
   stop: () => Promise<string | null>;
@@ -53,18 +55,22 @@ export async function sweepRemovals(
   if (pass.entity === 'order' && pass.lease && left === null) await noteLeftOrders(context, pass.lease, null);
   if (!cancelled && onDeleted === 'nothing' && left === null) return;
   const limit = pageSize(context);
-  for (let afterKey = ''; ; ) {
+  const { source = defaultSource } = context.settings;
+  for (let afterKey: string | null = keysBefore(source); afterKey !== null; ) {
     if ((await pass.stop()) !== null) return;
-    const keys = await store.read('read what is bound', (tx) => boundKeys(tx, pass.entity, afterKey, limit));
-    if (keys.length === 0) break;
-    afterKey = keys.at(-1) as string;
+    const from: string = afterKey;
+    const found = await store.read('read what is bound', (tx) => boundKeys(tx, pass.entity, from, limit));
+    afterKey = nextKey(source, found.at(-1));
+    const keys = found.filter((key) => sourceOf(key) === source);
     for (const [key, reason] of await removePage(context, reader, pass, keys, sweep)) left?.set(key, reason);
   }
   if (left !== null && pass.lease) await noteLeftOrders(context, pass.lease, left);
   if (!cancelled) return;
   for (let afterId = 0; ; ) {
     if ((await pass.stop()) !== null) return;
-    const unsent = await store.read('read what is unsent', (tx) => openCreates(tx, pass.entity, afterId, limit));
+    const unsent = await store.read('read what is unsent', (tx) =>
+      openCreates(tx, pass.entity, source, afterId, limit),
+    );
     const last = unsent.at(-1);
     if (!last) return;
     afterId = last.id;
@@ -116,7 +122,8 @@ async function removePage(
     // A dry run counts nothing: it shows what becomes of a record that stays away for long enough.
     const counted = answer && sweep && lease ? await countMissing(tx, entity, answer, sweep) : missing;
     const deleted = new Set(sweep ? counted : []);
-    const removed = keys.filter((key) => cancelled.has(key) || deleted.has(key));
+    const goesOn = (key: string) => pass.replaced.has(`${entity} ${key}`);
+    const removed = keys.filter((key) => (cancelled.has(key) || deleted.has(key)) && !goesOn(key));
     if (removed.length === 0) return [];
     const known = await knownRecords(tx, entity, removed, lease !== null);
     const last = await lastRecords(tx, entity, known);
@@ -270,13 +277,14 @@ async function writeRemovals(
 async function openCreates(
   tx: Tx,
   entity: Entity,
+  source: string,
   afterId: number,
   limit: number,
 ): Promise<{ id: number; sourceKey: string }[]> {
   return tx.rows(
     `SELECT id, source_key FROM outbox_message
-      WHERE entity=? AND state IN ('pending','sending','in_doubt','parked') AND operation='create' AND id>? ORDER BY id LIMIT ${Math.trunc(limit)}`,
-    [entity, afterId],
+      WHERE entity=? AND source=? AND state IN ('pending','sending','in_doubt','parked') AND operation='create' AND id>? ORDER BY id LIMIT ${Math.trunc(limit)}`,
+    [entity, source, afterId],
   );
 }
 

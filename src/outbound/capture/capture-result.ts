@@ -1,5 +1,9 @@
 import type { RowFilter } from '../../erp/erp-reader.js';
-import { type Entity, pluralOf } from '../../model/record.js';
+import { defaultSource, type Entity, inSource, pluralOf } from '../../model/record.js';
+import type { JobContext } from '../../ops/job-context.js';
+import { killPoint } from '../../ops/kill-point.js';
+import { type CursorName, isSweepAsked, writeCursor } from '../../store/job-runs.js';
+import { Lease } from '../../store/lease.js';
 import type { CapturePageResult, TouchedRecord } from './capture-page.js';
 import type { JudgedPage } from './judged-rows.js';
 import type { SkippedRecord } from './plan-row.js';
@@ -28,6 +32,8 @@ export interface CaptureResult {
   busy: boolean;
   /** An operator has paused capture; delivering may go on. */
   paused: boolean;
+  /** Of several sources those that could not be read. */
+  failed: { source: string; reason: string }[];
 }
 
 /** A pass that has read nothing yet. */
@@ -47,6 +53,7 @@ export function emptyCaptureResult(): CaptureResult {
     stopped: null,
     busy: false,
     paused: false,
+    failed: [],
   };
 }
 
@@ -87,6 +94,8 @@ export interface CaptureOptions {
   force?: boolean;
   /** Reads everything eligible, decides everything and writes nothing. */
   dryRun?: boolean;
+  /** Of several sources only this one. */
+  source?: string;
   /** Reads everything eligible, whenever the last sweep was. */
   sweep?: boolean;
   signal?: AbortSignal;
@@ -95,4 +104,38 @@ export interface CaptureOptions {
   /** What a dry run decided of each row, page by page. */
   onJudged?: (page: JudgedPage) => void | Promise<void>;
   onProgress?: (progress: { entity: Entity; read: number; total: number | null }) => void;
+}
+
+/** How many records of this kind a pass with a limit may still write. */
+export function roomOf({ captured, waiting }: CaptureResult, options: CaptureOptions, entity: Entity): number {
+  if (options.limit === undefined) return Number.POSITIVE_INFINITY;
+  // The limit counts what was asked for; the customers of five orders come along.
+  const counted = options.filter?.entity ?? 'order';
+  if (counted !== entity) return 0;
+  // Five orders that wait for their lines are five as well, or a trial would read the whole ERP. A dry run has captured them.
+  const waited = options.dryRun ? 0 : waiting;
+  return options.limit - (counted === 'order' ? captured.orders + waited : captured.customers);
+}
+
+/** Puts on record that a sweep came to its end. @throws LeaseLost */
+export async function moveCursor(
+  lease: Lease,
+  cursor: CursorName,
+  reached: { changedAt: string | null; sweptAt: number },
+): Promise<void> {
+  await lease.write('move the cursor', async (tx) => {
+    // A request for another one meanwhile is heard: this one may have passed the record by then.
+    const isAsked = await isSweepAsked(tx, cursor);
+    await writeCursor(tx, cursor, isAsked ? { changedAt: reached.changedAt } : reached);
+    killPoint('before-cursor-commit');
+  });
+  killPoint('after-cursor-commit');
+}
+
+/** The right to capture from a source, one process at a time. @returns the lease, or in words who holds it instead */
+export async function acquireCaptureLease({ store, settings, actor, clock }: JobContext): Promise<Lease | string> {
+  const name = inSource('capture', settings.source ?? defaultSource);
+  const answer = await Lease.acquire(store, name, actor, settings.delivery.leaseSeconds * 1000, clock);
+  if (answer.held) return answer.lease;
+  return `${answer.holder} is capturing; its place is free in ${Math.ceil(answer.freeInMs / 1000)} s at the latest`;
 }

@@ -1,19 +1,29 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ChangedFrom, ErpPage, ErpReader, ReadCustomer, ReadOrder, RowFilter } from '../../erp/erp-reader.js';
-import { isShortened } from '../../erp/source-key.js';
 import { compareChangedAt, laterChangedAt, shiftChangedAt } from '../../erp/time/time-form.js';
-import { type Entity, pluralOf } from '../../model/record.js';
+import { type Entity, inSource, isShortened, pluralOf } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
-import { killPoint } from '../../ops/kill-point.js';
-import { beginSweep, isSweepAsked, readCursor, type SourceMarks, writeCursor } from '../../store/cursors.js';
+import { beginSweep, readCursor, type SourceMarks } from '../../store/job-runs.js';
 import { activePauses, listPauses } from '../../store/lane-pauses.js';
-import { Lease } from '../../store/lease.js';
+import type { Lease } from '../../store/lease.js';
 import { changedKeys } from '../recovery/source-keys.js';
 import { readRecoveryHold } from '../recovery/store-witness.js';
 import { capturePage, type TouchedRecord } from './capture-page.js';
 import { captureCancelled, type RemovalPass, sweepRemovals } from './capture-removals.js';
-import { addPage, addTouched, type CaptureOptions, type CaptureResult, emptyCaptureResult } from './capture-result.js';
+import {
+  acquireCaptureLease,
+  addPage,
+  addTouched,
+  type CaptureOptions,
+  type CaptureResult,
+  emptyCaptureResult,
+  moveCursor,
+  roomOf,
+} from './capture-result.js';
 import { PassBrakes } from './pass-brakes.js';
 import { mappingFingerprint } from './plan-row.js';
+import { partsOf, rowsAtOnce, setUnchangedAside, waitingOrders } from './rows-aside.js';
+import { overSources } from './sources.js';
 
 type AnyPage = ErpPage<ReadCustomer | ReadOrder>;
 
@@ -23,6 +33,11 @@ export async function capture(
   reader: ErpReader,
   options: CaptureOptions = {},
 ): Promise<CaptureResult> {
+  const { bySource } = reader;
+  return bySource ? overSources(context, bySource, options, captureSource) : captureSource(context, reader, options);
+}
+
+async function captureSource(context: JobContext, reader: ErpReader, options: CaptureOptions): Promise<CaptureResult> {
   if (options.dryRun) return new CapturePass(context, reader, options, null).run();
   const lease = await acquireCaptureLease(context);
   if (typeof lease === 'string') return { ...emptyCaptureResult(), busy: true, stopped: { reason: lease } };
@@ -40,6 +55,7 @@ class CapturePass {
   readonly #waiting = new Set<string>();
   /** In a dry run nothing is written, so that the customers of the next page would count again. */
   readonly #shownCustomers = new Set<string>();
+  readonly #replaced = new Set<string>();
   readonly #brakes: PassBrakes;
 
   constructor(
@@ -50,9 +66,8 @@ class CapturePass {
   ) {
     this.#brakes = new PassBrakes(context);
     const { settings } = context;
-    const { capture } = settings;
     // A trial of five orders must not read five hundred.
-    this.#pageSize = Math.min(capture.pageSize, Math.max(options.limit ?? capture.pageSize, 1));
+    this.#pageSize = Math.min(settings.capture.pageSize, Math.max(options.limit ?? settings.capture.pageSize, 1));
     this.#fingerprints = {
       customer: mappingFingerprint(settings, 'customer'),
       order: mappingFingerprint(settings, 'order'),
@@ -83,7 +98,8 @@ class CapturePass {
   /** One entity by its cursor: changes since the overlap, or everything when a sweep is due. */
   async #entity(entity: Entity): Promise<void> {
     const { store, settings, nowMs } = this.context;
-    const cursor = await store.read('read the cursor', (tx) => readCursor(tx, entity));
+    const name = inSource(entity, settings.source);
+    const cursor = await store.read('read the cursor', (tx) => readCursor(tx, name));
     const startedAt = nowMs();
     const sinceSweepMs = cursor.sweptAt === null ? Number.POSITIVE_INFINITY : startedAt - cursor.sweptAt;
     // One in the future says that the clock was set back since, and nothing of how long ago it was.
@@ -96,7 +112,7 @@ class CapturePass {
     if (entity === 'order') await this.#unsettled();
     if (whole) {
       // A request for a sweep from now on asks for another one.
-      if (!this.options.dryRun) await this.#writing.write('begin a sweep', (tx) => beginSweep(tx, entity));
+      if (!this.options.dryRun) await this.#writing.write('begin a sweep', (tx) => beginSweep(tx, name));
       await this.#sweep(entity);
       if (this.#isPartial()) return;
       const after = await this.#watchSource(entity, this.result.read[pluralOf(entity)]);
@@ -105,7 +121,7 @@ class CapturePass {
         await sweepRemovals(this.context, this.reader, this.#removalPass(entity), sweep);
       if (this.options.dryRun || this.result.stopped) return;
       const changedAt = laterChangedAt(cursor.changedAt, upper ?? cursor.changedAt);
-      await moveCursor(this.#writing, entity, { changedAt, sweptAt: startedAt });
+      await moveCursor(this.#writing, name, { changedAt, sweptAt: startedAt });
       return;
     }
     if (upper === null) return;
@@ -137,6 +153,7 @@ class CapturePass {
     return {
       entity,
       lease: this.lease,
+      replaced: this.#replaced,
       fingerprint: this.#fingerprints[entity],
       stop: async () => {
         await this.#mayGoOn();
@@ -156,7 +173,7 @@ class CapturePass {
         cursor = laterChangedAt(cursor, reached);
       }
       if (page.last || page.rows.length > 0)
-        await this.#page(entity, page, cursor === null ? null : { changedAt: cursor });
+        await this.#page(entity, page, cursor === null || cursor === from ? null : { changedAt: cursor });
       if (this.result.stopped || !page.more || !page.last) return;
       position = { after: page.last };
     }
@@ -174,7 +191,7 @@ class CapturePass {
       if (this.result.captured.orders + this.result.captured.customers === before)
         this.#pageSize = Math.min(this.#pageSize * 2, this.context.settings.capture.pageSize);
       this.options.onProgress?.({ entity, read: this.result.read[pluralOf(entity)], total });
-      if (this.result.stopped || this.#room(entity) <= 0 || !page.more || !page.last) return;
+      if (this.result.stopped || roomOf(this.result, this.options, entity) <= 0 || !page.more || !page.last) return;
       after = page.last.key;
     }
   }
@@ -183,13 +200,12 @@ class CapturePass {
   async #unsettled(): Promise<void> {
     // A dry run meets them when it reads everything.
     if (this.#isPartial() || this.options.dryRun) return;
-    const rows = await this.context.store.read('read the orders that wait for their lines', (tx) =>
-      tx.rows<{ sourceKey: string }>('SELECT source_key FROM unsettled ORDER BY first_seen_at'),
-    );
+    const { source } = this.context.settings;
+    const waiting = await this.context.store.read('read what waits for its lines', (tx) => waitingOrders(tx, source));
     // An order with a shortened key is met among the changes and by the sweep.
-    const all = rows.map((row) => row.sourceKey).filter((key) => !isShortened(key));
-    for (let start = 0; start < all.length && !this.result.stopped; start += this.#pageSize) {
-      const keys = all.slice(start, start + this.#pageSize);
+    const all = waiting.filter((key) => !isShortened(key));
+    for (let start = 0; start < all.length && !this.result.stopped; start += rowsAtOnce) {
+      const keys = all.slice(start, start + rowsAtOnce);
       const page = await this.reader.sweep('order', null, keys.length, { keys });
       await this.#page('order', page, null, keys);
     }
@@ -201,35 +217,53 @@ class CapturePass {
     cursor: { changedAt: string } | null,
     unsettledKeys: readonly string[] = [],
   ): Promise<void> {
-    const { settings } = this.context;
     await this.#mayGoOn();
     if (this.result.stopped) return;
     const keepCursor = cursor !== null && !this.#isPartial() && !this.options.dryRun;
-    const work = await capturePage(this.context, {
-      reader: this.reader,
-      entity,
-      page,
-      unsettledKeys,
+    const pass = {
       fingerprints: this.#fingerprints,
       givenUpTo: this.#brakes.givenUpTo,
-      lease: this.lease,
       force: this.options.force ?? false,
       // Who names records wants them now.
       isResync: this.options.filter !== undefined && this.options.filter.keys === undefined,
-      // Customers that no eligible order refers to are only followed once they are known.
-      knownCustomersOnly: settings.customers.send === 'referenced' && !this.options.filter?.keys,
-      room: this.#room(entity),
-      cursor: keepCursor ? cursor : null,
-      shownCustomers: this.#shownCustomers,
-      turnedKeys: this.#brakes.turnedKeys,
-      onJudged: this.options.onJudged,
-    });
-    this.#brakes.count(work.held, work.turnedKeys);
-    this.#brakes.see(entity, work.seen);
-    if (work.alert !== null) this.context.log.error(work.alert);
+    };
+    let rest = page;
+    // A trial takes its rows as they come, and a dry run shows them all.
+    const isWhole = this.options.limit === undefined && this.lease !== null;
+    if (isWhole && !pass.force && unsettledKeys.length === 0) {
+      const { page: changed, unchanged, seen } = await setUnchangedAside(this.context, pass, entity, page);
+      rest = changed;
+      this.result.unchanged += unchanged;
+      this.#brakes.see(entity, seen);
+    }
+    for (const part of partsOf(rest, isWhole ? rowsAtOnce : Number.POSITIVE_INFINITY)) {
+      const writesCursor = keepCursor && part.isLast;
+      if (part.rows.length + part.customers.length + unsettledKeys.length === 0 && !writesCursor) continue;
+      await this.#mayGoOn();
+      if (this.result.stopped) return;
+      const work = await capturePage(this.context, {
+        ...pass,
+        reader: this.reader,
+        entity,
+        page: part,
+        unsettledKeys,
+        lease: this.lease,
+        // Customers that no eligible order refers to are only followed once they are known.
+        knownCustomersOnly: this.context.settings.customers.send === 'referenced' && !this.options.filter?.keys,
+        room: roomOf(this.result, this.options, entity),
+        cursor: writesCursor ? cursor : null,
+        shownCustomers: this.#shownCustomers,
+        replaced: this.#replaced,
+        turnedKeys: this.#brakes.turnedKeys,
+        onJudged: this.options.onJudged,
+      });
+      this.#brakes.count(work.held, work.turnedKeys);
+      this.#brakes.see(entity, work.seen);
+      if (work.alert !== null) this.context.log.error(work.alert);
+      addPage(this.result, this.#waiting, work);
+      this.#note(work.touched);
+    }
     this.result.read[pluralOf(entity)] += page.rows.length;
-    addPage(this.result, this.#waiting, work);
-    this.#note(work.touched);
   }
 
   #note(touched: readonly TouchedRecord[]): void {
@@ -247,9 +281,11 @@ class CapturePass {
 
   /** Asked before each page: an operator's pause or a stop ends the pass. */
   async #mayGoOn(): Promise<void> {
-    const { store, nowMs } = this.context;
+    const { store, nowMs, settings } = this.context;
+    // With an ERP and a store in files nothing ever waits: timers, sockets and signals have their turn here.
+    await nextTurn();
     const pauses = await store.read('read the pauses', listPauses);
-    const pause = activePauses(pauses, 'capture', nowMs())[0];
+    const pause = activePauses(pauses, inSource('capture', settings.source), nowMs())[0];
     if (pause && !this.options.dryRun) {
       this.result.stopped = { reason: `capture is paused: ${pause.reason}` };
       this.result.paused = true;
@@ -257,40 +293,7 @@ class CapturePass {
     else await this.lease?.keep();
   }
 
-  #room(entity: Entity): number {
-    if (this.options.limit === undefined) return Number.POSITIVE_INFINITY;
-    // The limit counts what was asked for; the customers of five orders come along.
-    const counted = this.options.filter?.entity ?? 'order';
-    if (counted !== entity) return 0;
-    const { captured, waiting } = this.result;
-    // Five orders that wait for their lines are five as well, or a trial would read the whole ERP. A dry run has captured them.
-    const waited = this.options.dryRun ? 0 : waiting;
-    return this.options.limit - (counted === 'order' ? captured.orders + waited : captured.customers);
-  }
-
   #isPartial(): boolean {
     return this.options.limit !== undefined || this.options.filter !== undefined;
   }
-}
-
-/** Puts on record that a sweep came to its end. @throws LeaseLost */
-async function moveCursor(
-  lease: Lease,
-  entity: Entity,
-  reached: { changedAt: string | null; sweptAt: number },
-): Promise<void> {
-  await lease.write('move the cursor', async (tx) => {
-    // A request for another one meanwhile is heard: this one may have passed the record by then.
-    const isAsked = await isSweepAsked(tx, entity);
-    await writeCursor(tx, entity, isAsked ? { changedAt: reached.changedAt } : reached);
-    killPoint('before-cursor-commit');
-  });
-  killPoint('after-cursor-commit');
-}
-
-/** The right to capture, one process at a time. @returns the lease, or in words who holds it instead */
-export async function acquireCaptureLease({ store, settings, actor, clock }: JobContext): Promise<Lease | string> {
-  const answer = await Lease.acquire(store, 'capture', actor, settings.delivery.leaseSeconds * 1000, clock);
-  if (answer.held) return answer.lease;
-  return `${answer.holder} is capturing; its place is free in ${Math.ceil(answer.freeInMs / 1000)} s at the latest`;
 }

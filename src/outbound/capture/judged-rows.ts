@@ -10,6 +10,8 @@ export interface JudgedRow {
   parked: string | null;
   /** Why it waits before it is captured, or null. */
   waits: string | null;
+  /** Its newest message, or null. */
+  newest: Pick<NonNullable<KnownRecord['newest']>, 'state' | 'parkClass' | 'operation'> | null;
   /** What the service acknowledged last, as JSON; null where nothing is known. */
   acknowledged: string | null;
 }
@@ -24,7 +26,7 @@ export interface JudgedPage {
 export function judgement(row: ReadRow, outcome: JudgedRow['outcome'], { newest }: KnownRecord): JudgedRow {
   const planned = outcome === 'unchanged' || 'reason' in outcome ? null : outcome.message;
   const waitsAlready = outcome === 'unchanged' && newest?.state === 'parked' ? newest.reason : null;
-  return { row, outcome, parked: planned?.parked?.reason ?? waitsAlready, waits: null, acknowledged: null };
+  return { row, outcome, parked: planned?.parked?.reason ?? waitsAlready, waits: null, newest, acknowledged: null };
 }
 
 /** Completes updates with what they change. @param rows of one entity */

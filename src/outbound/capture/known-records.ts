@@ -1,15 +1,24 @@
 import type { ErpPage, ErpReader, ReadCustomer, ReadOrder } from '../../erp/erp-reader.js';
 import { type Entity, foldKey } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
-import { boundedText, placeholders } from '../../store/rows.js';
+import { boundedText, padded, placeholders } from '../../store/rows.js';
 import type { Store, Tx } from '../../store/store.js';
+import type { Removal } from '../outbox/message.js';
 import { changedIdentity } from './brake.js';
 import type { ClosedBinding, KnownBinding, NewestMessage } from './next-revision.js';
 
 export interface KnownRecord {
   newest:
-    | (NewestMessage & KnownDetails & { reason: string | null; number: string | null; idempotencyKey: string | null })
+    | (NewestMessage &
+        KnownDetails & {
+          reason: string | null;
+          number: string | null;
+          idempotencyKey: string | null;
+          removal: Removal | null;
+        })
     | null;
+  /** A request about it is under way (`sending`), or may have reached the service; absent: neither. */
+  unproven?: 'sending' | 'sent';
   binding: (KnownBinding & KnownDetails) | null;
   /** The binding of a record that was deleted at the service. */
   closed: ClosedBinding | null;
@@ -37,7 +46,7 @@ export async function knownRecords(
     sourceKeys.map((key) => [key, { newest: null, binding: null, closed: null }]),
   );
   if (sourceKeys.length === 0) return known;
-  const keys = [...known.keys()];
+  const keys = padded([...known.keys()]);
   const listed = placeholders(keys.length);
   const note = ({ sourceKey, ...facts }: { sourceKey: string } & Partial<KnownRecord>) => {
     const record = known.get(sourceKey);
@@ -45,13 +54,20 @@ export async function knownRecords(
   };
   const messages = await tx.rows<{ sourceKey: string } & NonNullable<KnownRecord['newest']>>(
     `SELECT id, source_key, revision, operation, generation, state, park_class, content_hash, first_sent_at, found_at, reason, number, idempotency_key,
-            mapping_fingerprint, identity
+            mapping_fingerprint, identity, removal
        FROM outbox_message
       WHERE entity=? AND source_key IN ${listed}
       ORDER BY revision${lock ? tx.forUpdate : ''}`,
     [entity, ...keys],
   );
-  for (const { sourceKey, ...newest } of messages) note({ sourceKey, newest });
+  for (const { sourceKey, ...newest } of messages) {
+    const { state, parkClass, firstSentAt } = newest;
+    const wasSent =
+      firstSentAt !== null && parkClass !== 'refused' && ['pending', 'parked', 'discarded'].includes(state);
+    const isDoubted = wasSent || (state === 'parked' && (parkClass === 'conflict' || parkClass === 'unproven'));
+    const unproven = state === 'sending' ? state : isDoubted || state === 'in_doubt' ? 'sent' : undefined;
+    note({ sourceKey, newest, ...(unproven && known.get(sourceKey)?.unproven !== 'sending' && { unproven }) });
+  }
   const bindings = await tx.rows(
     `SELECT b.source_key, b.revision, b.generation, b.content_hash, b.mapping_fingerprint, b.identity,
             a.adopted_at, a.differs, a.reviewed_at
@@ -104,17 +120,18 @@ async function otherSpellings(
   keys: readonly string[],
 ): Promise<{ candidates: Candidates; isNew: (key: string) => boolean }> {
   const folded = new Map(keys.map((key) => [key, foldKey(key)]));
-  const wanted = [entity, ...new Set(folded.values())];
+  const wanted = padded([...new Set(folded.values())]);
   // A create that was closed unsent may have been taken for new before the store knew the other spelling.
   const isOpen =
     "CASE WHEN operation='create' AND state IN ('superseded','discarded') AND first_sent_at IS NULL THEN 0 ELSE 1 END";
   // What waits for a person, or was closed unsent, may still be a known record under another key (`renamedOrders`).
   const isTaken = "CASE WHEN first_sent_at IS NULL AND state IN ('parked','superseded','discarded') THEN 0 ELSE 1 END";
+  // The CASE keeps SQLite from reading every record of the entity, of which it expects few.
   const select = (table: string, open: string, taken: string) =>
-    `SELECT source_key, folded_key, ${open} AS is_open, ${taken} AS is_taken FROM ${table} WHERE entity=? AND folded_key IN ${placeholders(wanted.length - 1)}`;
+    `SELECT source_key, folded_key, ${open} AS is_open, ${taken} AS is_taken FROM ${table} WHERE folded_key IN ${placeholders(wanted.length)} AND CASE WHEN entity=? THEN 1 ELSE 0 END=1`;
   const rows = await tx.rows<{ sourceKey: string; foldedKey: string; isOpen: 0 | 1; isTaken: 0 | 1 }>(
     `${select('binding', '1', '1')} UNION ${select('outbox_message', isOpen, isTaken)} ORDER BY source_key`,
-    [...wanted, ...wanted],
+    [...wanted, entity, ...wanted, entity],
   );
   const known = new Map<string, Set<string>>();
   for (const { sourceKey, foldedKey } of rows) known.set(foldedKey, (known.get(foldedKey) ?? new Set()).add(sourceKey));
@@ -270,13 +287,14 @@ function isSame(row: Pick<ReadOrder, 'sourceKey' | 'number' | 'identity'>, one: 
 /** The known orders with one of these numbers that are at the service, or may be. */
 async function ordersOf(tx: Tx, numbers: readonly string[]): Promise<KnownOrder[]> {
   const listed = placeholders(numbers.length);
+  const of = (condition: string) => `number IN ${listed} AND CASE WHEN ${condition} THEN 1 ELSE 0 END=1`;
   return tx.rows(
     `SELECT b.source_key, m.number, b.identity FROM outbox_message m
-       JOIN binding b ON b.entity=m.entity AND b.source_key=m.source_key WHERE m.entity='order' AND m.number IN ${listed}
-     UNION SELECT source_key, number, identity FROM binding WHERE entity='order' AND number IN ${listed}
+       JOIN binding b ON b.entity=m.entity AND b.source_key=m.source_key WHERE m.${of("m.entity='order'")}
+     UNION SELECT source_key, number, identity FROM binding WHERE ${of("entity='order'")}
      UNION SELECT source_key, number, identity FROM outbox_message
-       WHERE entity='order' AND operation='create' AND first_sent_at IS NOT NULL
-         AND state IN ('sending','in_doubt','pending','parked') AND number IN ${listed}`,
+       WHERE ${of(`entity='order' AND operation='create' AND first_sent_at IS NOT NULL
+         AND state IN ('sending','in_doubt','pending','parked')`)}`,
     [...numbers, ...numbers, ...numbers],
   );
 }

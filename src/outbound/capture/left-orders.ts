@@ -1,4 +1,5 @@
 import { type AuditEntry, appendAudit } from '../../audit/audit-log.js';
+import { defaultSource, inSource, sourceOf } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { endAlert, raiseAlert } from '../../store/alerts.js';
 import type { Lease } from '../../store/lease.js';
@@ -14,13 +15,14 @@ const named = 5;
  * @param left what the row of each says, as a whole sweep found it; null: the settings do not tell
  */
 export async function noteLeftOrders(
-  { actor, log, nowMs, store }: JobContext,
+  { actor, log, nowMs, store, settings: { source = defaultSource } }: JobContext,
   lease: Lease,
   left: ReadonlyMap<string, string> | null,
 ): Promise<void> {
-  const known = await store.read('read which orders left', (tx) =>
+  const all = await store.read('read which orders left', (tx) =>
     tx.rows<{ sourceKey: string; reason: string }>('SELECT source_key, reason FROM left_order'),
   );
+  const known = all.filter(({ sourceKey }) => sourceOf(sourceKey) === source);
   if (known.length === 0 && !left?.size) return;
   const found = new Map([...(left ?? [])].slice(0, kept));
   const over = known
@@ -53,8 +55,9 @@ export async function noteLeftOrders(
       ],
       at,
     );
-    if (message !== null) return raiseAlert(tx, 'left.order', message, at, { orders: left?.size ?? 0 });
-    await endAlert(tx, 'left.order', at);
+    if (message !== null)
+      return raiseAlert(tx, inSource('left.order', source), message, at, { orders: left?.size ?? 0 });
+    await endAlert(tx, inSource('left.order', source), at);
     return false;
   });
   if (isNew && message !== null) log.warn(message);

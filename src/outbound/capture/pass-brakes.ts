@@ -1,11 +1,11 @@
 import { appendAudit } from '../../audit/audit-log.js';
 import type { ErpReader } from '../../erp/erp-reader.js';
 import { clearPendingOf } from '../../erp/write-back/erp-writer.js';
-import { type Entity, entities } from '../../model/record.js';
+import { defaultSource, type Entity, entities, inSource } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
 import { endAlert, raiseAlert } from '../../store/alerts.js';
-import { readMarks, type SourceMarks, writeMarks } from '../../store/cursors.js';
+import { readMarks, type SourceMarks, writeMarks } from '../../store/job-runs.js';
 import type { Lease } from '../../store/lease.js';
 import type { Tx } from '../../store/store.js';
 import { afterThisPass, removalAfterThisPass } from '../outbox/message.js';
@@ -20,6 +20,7 @@ import {
   sourceBrake,
   turnedKeysBrake,
 } from './brake.js';
+import { brakeSource, raiseBrake, sourceInWords } from './raise-brake.js';
 
 const batchSize = 500;
 
@@ -72,7 +73,7 @@ export class PassBrakes {
     const end = await reader.sourceEnd(entity);
     this.#countsKeys[entity] = end.key !== null;
     const judge = async (tx: Tx) => {
-      const before = await readMarks(tx, entity);
+      const before = await readMarks(tx, this.#of(entity));
       // Where we set the flag back ourselves, it is right that no row is pending any more.
       const marks =
         settings.writeBack.enabled && clearPendingOf(settings.writeBack, entity)
@@ -90,8 +91,8 @@ export class PassBrakes {
     const { marks, alert } = await lease.write('note where the ERP ends', async (tx) => {
       const { before, brake, marks } = await judge(tx);
       if (brake !== null) return { marks, alert: await brakeSource(tx, this.context, entity, brake) };
-      if (JSON.stringify(marks) !== JSON.stringify(before)) await writeMarks(tx, entity, marks);
-      if (before.brake !== null) await endAlert(tx, `source.${entity}`, nowMs());
+      if (JSON.stringify(marks) !== JSON.stringify(before)) await writeMarks(tx, this.#of(entity), marks);
+      if (before.brake !== null) await endAlert(tx, `source.${this.#of(entity)}`, nowMs());
       return { marks, alert: null };
     });
     if (alert !== null) log.error(alert);
@@ -102,10 +103,10 @@ export class PassBrakes {
   /** Rows without a key can't be sent, and no other row waits for them. */
   async #watchKeys(lease: Lease, entity: Entity, rows: number): Promise<void> {
     const { log, nowMs } = this.context;
-    const cause = `keyless.${entity}`;
+    const cause = `keyless.${this.#of(entity)}`;
     const [what, them] = rows === 1 ? ['1 row', 'it'] : [`${rows} rows`, 'them'];
     const advice = `Give ${them} a key in the ERP, or leave ${them} out in the query.`;
-    const message = `${what} of ${entity}s.query can not be sent: the key is NULL. ${advice}`;
+    const message = `${sourceInWords(this.context)}${what} of ${entity}s.query can not be sent: the key is NULL. ${advice}`;
     const isNew = await lease.write('note the rows without a key', async (tx) => {
       if (rows > 0) return raiseAlert(tx, cause, message, nowMs(), { rows });
       await endAlert(tx, cause, nowMs());
@@ -125,9 +126,9 @@ export class PassBrakes {
     const countsKeys = this.#countsKeys[entity];
     if (seen === undefined || countsKeys === undefined) return;
     await lease.write('note what was read of the ERP', async (tx) => {
-      const before = await readMarks(tx, entity);
+      const before = await readMarks(tx, this.#of(entity));
       const marks = nextMarks(before, countsKeys ? seen : { ...seen, key: null }, null, before.brake);
-      if (JSON.stringify(marks) !== JSON.stringify(before)) await writeMarks(tx, entity, marks);
+      if (JSON.stringify(marks) !== JSON.stringify(before)) await writeMarks(tx, this.#of(entity), marks);
     });
   }
 
@@ -165,7 +166,7 @@ export class PassBrakes {
       killPoint('after-pass-end');
       return done;
     };
-    const parameters = [entity, this.#afterId];
+    const parameters = this.#ofPass(entity);
     const counts = await store.read('count what the pass would change', (tx) => countOfPass(tx, parameters));
     if (counts.updates + counts.removals === 0) return 0;
     const reason = passBrake(counts, settings.capture, this.#standing.order ?? this.#standing.customer ?? null);
@@ -218,7 +219,7 @@ export class PassBrakes {
     for (const entity of entities) {
       // What an earlier pass has left counts as well.
       const { updates, removals } = await store.read('count what waits for the end of a pass', (tx) =>
-        countOfPass(tx, [entity, this.#afterId]),
+        countOfPass(tx, this.#ofPass(entity)),
       );
       const planned = this.#planned[entity];
       const counts = { updates: planned.updates + updates, removals: planned.removals + removals };
@@ -232,15 +233,29 @@ export class PassBrakes {
 
   /** Says once that something waits for `waybill confirm`; over when nothing of the entity is held any more. */
   async #alertHeld(entity: Entity, held: number, reason: string): Promise<void> {
-    const message = `${heldInWords(entity, held, reason)}. Look at them with \`waybill confirm\`.`;
+    const message = `${sourceInWords(this.context)}${heldInWords(entity, held, reason)}. Look at them with \`waybill confirm\`.`;
     await this.context.store.transaction('say what is held', (tx) =>
-      raiseBrake(tx, this.context, { entity, cause: `held.${entity}`, outcome: 'held', message, detail: { held } }),
+      raiseBrake(tx, this.context, {
+        entity,
+        cause: `held.${this.#of(entity)}`,
+        outcome: 'held',
+        message,
+        detail: { held },
+      }),
     );
     this.context.log.error(message);
   }
 
   async #recall(tx: Tx): Promise<void> {
-    for (const entity of entities) this.#heed(entity, await readMarks(tx, entity));
+    for (const entity of entities) this.#heed(entity, await readMarks(tx, this.#of(entity)));
+  }
+
+  #of(entity: Entity) {
+    return inSource(entity, this.context.settings.source);
+  }
+
+  #ofPass(entity: Entity): (string | number)[] {
+    return [entity, this.context.settings.source ?? defaultSource, this.#afterId];
   }
 
   #heed(entity: Entity, { brake, highKey }: SourceMarks): void {
@@ -251,43 +266,12 @@ export class PassBrakes {
   }
 }
 
-/**
- * Puts a brake on a source, which holds its updates and removals until a person confirms, and
- * alerts once.
- * @returns what to say in the log when the transaction is committed; null when the brake was on
- * already
- */
-export async function brakeSource(
-  tx: Tx,
-  context: JobContext,
-  entity: Entity,
-  brake: NonNullable<SourceMarks['brake']>,
-): Promise<string | null> {
-  const before = await readMarks(tx, entity);
-  await writeMarks(tx, entity, { ...before, brake });
-  const { cause } = brake;
-  if (before.brake?.cause === cause) return null;
-  const message = `Updates and removals of ${entity}s are held: ${brake.reason}. Look at the ERP, then \`waybill confirm\`.`;
-  await raiseBrake(tx, context, { entity, cause: `source.${entity}`, outcome: cause, message, detail: { cause } });
-  return message;
-}
-
-async function raiseBrake(
-  tx: Tx,
-  { actor, nowMs }: JobContext,
-  raised: { entity: Entity; cause: string; outcome: string; message: string; detail: Record<string, string | number> },
-): Promise<void> {
-  const { entity, cause, outcome, message, detail } = raised;
-  await raiseAlert(tx, cause, message, nowMs(), detail);
-  await appendAudit(tx, [{ event: 'alert', outcome, entity, actor, detail: { message } }], nowMs());
-}
-
 function heldInWords(entity: Entity, held: number, reason: string): string {
   return `${held} changes to ${entity}s are held: ${reason}`;
 }
 
-/** What waits for the end of a pass, of one entity, after a message. */
-const ofPass = `state='pending' AND entity=? AND next_attempt_at>=${removalAfterThisPass} AND id>?`;
+/** What waits for the end of a pass, of one entity, after a message. Each column of the index is named, or all that is pending is read. */
+const ofPass = `state='pending' AND entity=? AND source=? AND is_backlog IN (0,1) AND next_attempt_at>=${removalAfterThisPass} AND id>?`;
 
 /** How many updates and removals the pass has written. */
 async function countOfPass(tx: Tx, parameters: readonly (string | number)[]): Promise<PassCounts> {

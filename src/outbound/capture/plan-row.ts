@@ -7,7 +7,7 @@ import type { JobContext } from '../../ops/job-context.js';
 import { boundedText } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import type { RefreshedBinding } from '../outbox/bindings.js';
-import { canonicalJson, sha256, unknownContent } from '../outbox/content-hash.js';
+import { canonicalJson, contentOf, sha256, unknownContent } from '../outbox/content-hash.js';
 import { createKey, keyLifetimeMs, wireBody } from '../outbox/idempotency-key.js';
 import { afterThisPass } from '../outbox/message.js';
 import { insertMessages, type NewMessage } from '../outbox/new-messages.js';
@@ -95,6 +95,8 @@ export interface RowPass {
   isResync: boolean;
   /** New keys of orders that seem to be known ones under another key. */
   renamed?: ReadonlyMap<string, string>;
+  /** Why rows that say which record they go on for wait for a person, by key. */
+  replacing?: Readonly<Record<Entity, { held: ReadonlyMap<string, string> }>>;
 }
 
 /** What becomes of a row: a message, nothing because it is known as it stands, or nothing for a reason. Pure. */
@@ -111,9 +113,9 @@ export function planRow(
   const knownIdentity = identityAtService(known);
   const otherRecord = changedIdentity(knownIdentity, identity);
   const conflict = otherRecord === null ? null : `another record under an old key: ${otherRecord}`;
-  const json = row.content.mapped ? canonicalJson(row.content.record) : null;
+  const json = row.content.mapped ? contentOf(row.content.record).json : null;
   const unfit = parkedReason ?? (json === null ? null : demandedBy(settings.service, row, json));
-  const hash = json === null ? contentHash(row) : hashOf(json, unfit ?? conflict);
+  const hash = contentHash(row, unfit ?? conflict);
   let decision = nextRevision(hash, known.newest, known.binding, replaysRefusals, known.closed);
   let sentBefore: number | null = null;
   let sameKey: string | null = null;
@@ -210,7 +212,7 @@ export function identityOf(row: ReadRow): string | null {
 }
 
 /** The identity that a record has, or may have, at the service. A message that never had an effect there leaves none. */
-function identityAtService({ binding, newest }: KnownRecord): string | null {
+export function identityAtService({ binding, newest }: KnownRecord): string | null {
   if (binding?.identity) return binding.identity;
   if (newest === null) return null;
   const mayExist =
@@ -235,11 +237,8 @@ export function refreshedBinding(
 /** The hash that tells a changed row from an unchanged one. A row that is parked for a reason is another one than when it isn't. */
 export function contentHash(row: ReadRow, parkedReason: string | null = null): string {
   if (!row.content.mapped) return sha256(`${row.content.fingerprint}\n${row.content.reason}`);
-  return hashOf(canonicalJson(row.content.record), parkedReason);
-}
-
-function hashOf(json: string, parkedReason: string | null): string {
-  return sha256(parkedReason === null ? json : `${json}\n${parkedReason}`);
+  const { json, hash } = contentOf(row.content.record);
+  return parkedReason === null ? hash : sha256(`${json}\n${parkedReason}`);
 }
 
 /** Why the service would refuse a mapped row, by its profile; null when nothing is known against it. */

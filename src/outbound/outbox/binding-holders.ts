@@ -1,5 +1,5 @@
 import type { Entity, JsonValue } from '../../model/record.js';
-import { placeholders } from '../../store/rows.js';
+import { padded, placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import type { MessageState } from './message.js';
 
@@ -48,8 +48,8 @@ export class BindingHolders {
     for (const entity of new Set(claims.map((claim) => claim.entity))) {
       const some = claims.filter((claim) => claim.entity === entity);
       for (const [column, values] of [
-        ['service_id', some.map(({ serviceId }) => serviceId)],
-        ['source_key', some.map(({ sourceKey }) => sourceKey)],
+        ['service_id', padded(some.map(({ serviceId }) => serviceId))],
+        ['source_key', padded(some.map(({ sourceKey }) => sourceKey))],
       ] as const) {
         parts.push(
           `SELECT entity, source_key, service_id, service_status AS status, service_total AS total FROM binding

@@ -287,13 +287,13 @@ export async function renameBindings(tx: Tx, entity: Entity, renames: ReadonlyMa
   await renameKeys(tx, 'binding', 'source_key', entity, renames, true);
 }
 
-/** Another record may get one of these keys: its create must not use an idempotency key that was used for this one. */
+/** Another record may get one of these keys: its create, and after the revision its updates, must use no key of this one's. */
 export async function keepGenerations(
   tx: Tx,
   entity: Entity,
-  used: readonly Pick<Binding, 'sourceKey' | 'generation'>[],
+  used: readonly (Pick<Binding, 'sourceKey' | 'generation'> & { revision?: number })[],
   nowMs: number,
 ): Promise<void> {
-  const rows = used.map(({ sourceKey, generation }) => leftKey(entity, sourceKey, generation, nowMs));
+  const rows = used.map((one) => leftKey(entity, one, nowMs));
   await upsertRows(tx, 'closed_binding', key, await keepingUsed(tx, entity, rows));
 }

@@ -31,6 +31,10 @@ export async function keepingUsed(
 }
 
 /** What is remembered of a key that a record leaves. */
-export function leftKey(entity: Entity, sourceKey: string, generation: number, nowMs: number): ClosedBindingRow {
-  return { entity, source_key: sourceKey, service_id: '', revision: keptGeneration, generation, closed_at: nowMs };
+export function leftKey(
+  entity: Entity,
+  { sourceKey, generation, revision = keptGeneration }: { sourceKey: string; generation: number; revision?: number },
+  nowMs: number,
+): ClosedBindingRow {
+  return { entity, source_key: sourceKey, service_id: '', revision, generation, closed_at: nowMs };
 }

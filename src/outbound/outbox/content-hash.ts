@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import stringify from 'safe-stable-stringify';
 import type { Entity, JsonValue } from '../../model/record.js';
-import { sweepAtNextPass } from '../../store/cursors.js';
+import { sweepAtNextPass } from '../../store/job-runs.js';
 import { updateRows } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 
@@ -14,6 +14,19 @@ export function canonicalJson(value: JsonValue): string {
   const text = stringify(value);
   if (text === undefined) throw new Error('Only JSON values have a canonical form.');
   return text;
+}
+
+const contents = new WeakMap<object, { json: string; hash: string }>();
+
+/** The canonical JSON of a mapped record and its hash: made once, for all who ask on the record's way. It is never changed. */
+export function contentOf(record: JsonValue & object): { json: string; hash: string } {
+  let content = contents.get(record);
+  if (content === undefined) {
+    const json = canonicalJson(record);
+    content = { json, hash: sha256(json) };
+    contents.set(record, content);
+  }
+  return content;
 }
 
 /** SHA-256 of a text as lower-case hex. */

@@ -38,7 +38,8 @@ export const openStates = ['pending', 'sending', 'in_doubt'] as const satisfies 
  * `conflict` and `unproven`: something may exist there, so never another create.
  * `held`: never sent, and it could be; a brake wants a person to look first (`waybill confirm`).
  */
-export type ParkClass = 'unmapped' | 'refused' | 'conflict' | 'unproven' | 'held';
+export const parkClasses = ['unmapped', 'refused', 'conflict', 'unproven', 'held'] as const;
+export type ParkClass = (typeof parkClasses)[number];
 
 export type Operation = 'create' | 'update' | 'delete';
 

@@ -1,5 +1,5 @@
-import { type Entity, entities, foldKey } from '../../model/record.js';
-import { insertRows, placeholders } from '../../store/rows.js';
+import { type Entity, entities, foldKey, sourceOf } from '../../model/record.js';
+import { insertRows, padded, placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { unknownContent } from './content-hash.js';
 import type { Operation, ParkClass, Removal } from './message.js';
@@ -46,6 +46,7 @@ export async function insertMessages(tx: Tx, messages: readonly NewMessage[], no
     messages.map((message) => ({
       entity: message.entity,
       source_key: message.sourceKey,
+      source: sourceOf(message.sourceKey),
       folded_key: foldKey(message.sourceKey),
       revision: message.revision,
       operation: message.operation,
@@ -76,7 +77,7 @@ export async function insertMessages(tx: Tx, messages: readonly NewMessage[], no
   // Ids of a multi-row insert are not promised to be consecutive: ask for them.
   const ids = new Map<string, number>();
   for (const entity of entities) {
-    const keys = [...new Set(messages.filter((m) => m.entity === entity).map((m) => m.sourceKey))];
+    const keys = padded([...new Set(messages.filter((m) => m.entity === entity).map((m) => m.sourceKey))]);
     if (keys.length === 0) continue;
     const rows = await tx.rows<{ id: number; sourceKey: string; revision: number }>(
       `SELECT id, source_key, revision FROM outbox_message WHERE entity=? AND source_key IN ${placeholders(keys.length)}`,
@@ -104,11 +105,13 @@ async function hurryWhatNewsWaitsFor(tx: Tx, news: readonly NewMessage[]): Promi
     order: news.flatMap((m) => (m.entity === 'order' ? [m.sourceKey] : [])),
   };
   for (const entity of entities) {
-    const keys = [...new Set(waitedFor[entity])];
+    const keys = padded([...new Set(waitedFor[entity])]);
     if (keys.length === 0) continue;
+    // The CASE keeps SQLite from reading the whole backlog, of which it expects little.
     await tx.run(
       `UPDATE outbox_message SET is_backlog=0
-        WHERE source_key IN ${placeholders(keys.length)} AND entity=? AND is_backlog=1 AND state IN ('pending','sending','in_doubt')`,
+        WHERE source_key IN ${placeholders(keys.length)} AND entity=?
+          AND CASE WHEN is_backlog=1 AND state IN ('pending','sending','in_doubt') THEN 1 ELSE 0 END=1`,
       [...keys, entity],
     );
   }

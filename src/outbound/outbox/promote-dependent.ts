@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { appendAudit } from '../../audit/audit-log.js';
-import type { Entity, JsonValue } from '../../model/record.js';
+import { type Entity, type JsonValue, settingsOfRecord } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import type { Tx } from '../../store/store.js';
 import { usedGenerations } from './closed-bindings.js';
@@ -23,8 +23,8 @@ export async function replaceRefused(
   refused: RefusedCreate,
   nowMs: number,
 ): Promise<void> {
-  const { installation, service, customers, orders } = settings;
   const { id: messageId, entity, sourceKey } = refused;
+  const { installation, service, customers, orders } = settingsOfRecord(settings, sourceKey);
   const { onCancelled, onDeleted } = entity === 'order' ? orders : customers;
   const removals = [onCancelled, onDeleted].flatMap((effect) => (typeof effect === 'object' ? [effect.patch] : []));
   const { replaysRefusals } = service.idempotency;

@@ -1,14 +1,13 @@
 import type { Entity } from '../../model/record.js';
-import { boundedText, placeholders, type Row, updateRows } from '../../store/rows.js';
+import { boundedText, notAmong, placeholders, type Row, updateRows } from '../../store/rows.js';
 import type { SqlValue, Tx } from '../../store/store.js';
 import { sentUnknownWhen } from './idempotency-key.js';
 import type { ParkClass, Transition } from './message.js';
 
 /**
- * The only file that changes the state of a message (`insertMessages` gives it the first one). Each
- * function is one kind of move and names the states it starts from: a message that has left them
- * meanwhile stays as it is. What follows from a verdict is decided by `settle`, what a person may
- * do by `decideOperatorAction`.
+ * The only file that changes the state of a message (`insertMessages` gives it the first one). Each function is one kind of move
+ * and names the states it starts from: a message that has left them meanwhile stays as it is. What follows from a verdict is
+ * decided by `settle`, what a person may do by `decideOperatorAction`.
  */
 
 /** A message as the audit names it. */
@@ -61,8 +60,7 @@ interface Settled {
 }
 
 /**
- * From `sending` to what the verdict says. A message that is no longer sending this attempt under
- * this epoch stays as it is.
+ * From `sending` to what the verdict says. A message that is no longer sending this attempt under this epoch stays as it is.
  * @param settled all with the same fields
  * @returns how many were still sending
  */
@@ -96,27 +94,31 @@ export async function settleSending(
 
 /**
  * After a takeover: what an older epoch was sending may have been sent. A looked-up conflict stays one.
+ * @param alive older epochs whose nodes are at work
  * @returns the messages that are in doubt now
  */
-export async function doubtOlderEpochs(tx: Tx, epoch: number, nowMs: number): Promise<MessageName[]> {
-  await tx.run(
-    "UPDATE outbox_message SET state='parked' WHERE state='sending' AND claim_epoch<? AND claimed_from='parked'",
-    [epoch],
-  );
-  const doubted = await tx.rows<MessageName>(
-    "SELECT id, entity, source_key FROM outbox_message WHERE state='sending' AND claim_epoch<?",
-    [epoch],
-  );
+export async function doubtOlderEpochs(tx: Tx, epoch: number, nowMs: number, alive: readonly number[] = []) {
+  const isOver = `state='sending' AND claim_epoch<?${notAmong('claim_epoch', alive)}`;
+  const parameters = [epoch, ...alive];
+  await tx.run(`UPDATE outbox_message SET state='parked' WHERE ${isOver} AND claimed_from='parked'`, parameters);
+  const select = `SELECT id, entity, source_key FROM outbox_message WHERE ${isOver}`;
+  const doubted = await tx.rows<MessageName>(select, parameters);
   if (doubted.length > 0)
     await tx.run(
       `UPDATE outbox_message
           SET state='in_doubt', next_attempt_at=?, first_sent_at=COALESCE(first_sent_at,
                 (SELECT a.intended_at FROM attempt a WHERE a.message_id=outbox_message.id AND a.number=outbox_message.attempts)),
               reason='The process that was sending it stopped without an outcome.'
-        WHERE state='sending' AND claim_epoch<?`,
-      [nowMs, epoch],
+        WHERE ${isOver}`,
+      [nowMs, ...parameters],
     );
   return doubted;
+}
+
+/** What an older epoch claimed and never sent is as it was before the claim. @returns how many */
+export async function giveBackUnsent(tx: Tx, ids: readonly number[], epoch: number): Promise<number> {
+  const guard = `state='sending' AND claim_epoch=${Math.trunc(epoch)} AND claimed_from IN ('pending','in_doubt')`;
+  return run(tx, ids, 'state=claimed_from, attempts=attempts-1', [], guard);
 }
 
 /** Unsent messages wait until a person confirms them. */
@@ -139,8 +141,8 @@ export async function reclassifyParked(
 type OperableState = 'pending' | 'in_doubt' | 'parked';
 
 /**
- * Messages wait for a person because nothing proves whether they took effect. Where the first try
- * is not on record, it counts as older than the lifetime of any key.
+ * Messages wait for a person because nothing proves whether they took effect. Where the first try is not on record, it counts as
+ * older than the lifetime of any key.
  */
 export async function parkAsUnproven(tx: Tx, from: OperableState, ids: readonly number[], reason: string) {
   const set = "state='parked', park_class='unproven', first_sent_at=COALESCE(first_sent_at, ?), reason=?";
@@ -156,8 +158,7 @@ interface Requeued {
 }
 
 /**
- * Due now. A parked message starts over; one that only comes sooner keeps its counters, so that its
- * backoff goes on.
+ * Due now. A parked message starts over; one that only comes sooner keeps its counters, so that its backoff goes on.
  * @throws when a message has left the state it was decided in
  */
 export async function requeueMessages(

@@ -49,6 +49,7 @@ export async function restartCapture(tx: Tx, entity: Entity): Promise<void> {
     await tx.run('DELETE FROM unsettled');
     await tx.run('DELETE FROM left_order');
   }
+  await tx.run('DELETE FROM replaced_record WHERE entity=?', [entity]);
   await tx.run('DELETE FROM write_back_row WHERE kind=?', [`${entity}s`]);
 }
 

@@ -1,5 +1,5 @@
 import type { Settings } from '../../config/settings.js';
-import { type Entity, entities } from '../../model/record.js';
+import { type Entity, entities, inSource } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import type { Lease } from '../../store/lease.js';
 import type { Tx } from '../../store/store.js';
@@ -35,14 +35,19 @@ export async function writeRenaming(tx: Tx, entity: Entity, renaming: Renaming):
   await writeStoreInfo(tx, `source_keys.${entity}`, JSON.stringify({ ...value, renaming }));
 }
 
-type KeySettings = Pick<Settings, 'customers' | 'orders'>;
+type KeySettings = Pick<Settings, 'customers' | 'orders' | 'source'>;
+
+function infoName(entity: Entity, source: string | undefined) {
+  return inSource(`source_keys.${entity}`, source);
+}
 
 function sourceKeys(settings: KeySettings, entity: Entity, erp: string): SourceKeys {
   return { erp, key: (entity === 'order' ? settings.orders.key : settings.customers.key) ?? [] };
 }
 
 export async function writeSourceKeys(tx: Tx, settings: KeySettings, entity: Entity, erp: string): Promise<void> {
-  await writeStoreInfo(tx, `source_keys.${entity}`, JSON.stringify(sourceKeys(settings, entity, erp)));
+  const value = JSON.stringify(sourceKeys(settings, entity, erp));
+  await writeStoreInfo(tx, infoName(entity, settings.source), value);
 }
 
 /** Why the keys of this entity can't be trusted, or null. Asks for records only where something differs. */
@@ -53,7 +58,7 @@ export async function sourceKeysChange(
   erp: string,
 ): Promise<string | null> {
   if (entity === 'customer' && settings.customers.send === 'none') return null;
-  const value = await readStoreInfo(tx, `source_keys.${entity}`);
+  const value = await readStoreInfo(tx, infoName(entity, settings.source));
   const now = sourceKeys(settings, entity, erp);
   if (value === null || value === JSON.stringify(now)) return null;
   const known =
@@ -78,10 +83,12 @@ export async function sourceKeysProblem(tx: Tx, settings: KeySettings, erp: stri
   const back = [...changes.map(({ entity }) => `\`${entity}s.key\``), '`erp`'].join(' and ');
   const goLive = JSON.parse((await readStoreInfo(tx, 'go_live')) ?? 'null') as { erp: string } | null;
   const steps = [
-    ...changes.map(({ entity }) => `\`waybill rekey ${entity}s --same\``),
+    ...changes.map(
+      ({ entity }) => `\`waybill rekey ${entity}s --same${settings.source ? ` --source ${settings.source}` : ''}\``,
+    ),
     ...(goLive !== null && goLive.erp !== erp ? ['`waybill go-live`'] : []),
   ].join(', then ');
-  return `the keys of ${first.entity}s were ${first.change}: every ${first.entity} would go out a second time. Put ${back} back. Or, if each key still names the same record, say ${steps}; without --same if the keys have other values now`;
+  return `the keys of ${first.entity}s${settings.source ? ` of source ${settings.source}` : ''} were ${first.change}: every ${first.entity} would go out a second time. Put ${back} back. Or, if each key still names the same record, say ${steps}; without --same if the keys have other values now`;
 }
 
 /** Remembers what the keys mean. @returns why a person has to look first, or null */
@@ -90,7 +97,7 @@ async function bindSourceKeys(tx: Tx, settings: KeySettings, erp: string): Promi
   if (problem !== null) return problem;
   for (const entity of entities) {
     if (entity === 'customer' && settings.customers.send === 'none') continue;
-    const value = await readStoreInfo(tx, `source_keys.${entity}`);
+    const value = await readStoreInfo(tx, infoName(entity, settings.source));
     if (value !== JSON.stringify(sourceKeys(settings, entity, erp))) await writeSourceKeys(tx, settings, entity, erp);
   }
   return null;

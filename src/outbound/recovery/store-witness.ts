@@ -166,10 +166,10 @@ export async function checkWitness(store: Store, file: string, nowMs: number): P
  * @returns what is in the file now; null when it was left as it is
  */
 export async function renewWitness(store: Store, file: string, nowMs: number): Promise<Witness | null> {
-  if (await checkWitness(store, file, nowMs)) return null;
   const before = await readWitness(file);
-  const trace = await store.read('read how far the store has come', traceOf);
-  if (before?.incarnation === trace.incarnation && before.auditId === trace.auditId) return before;
+  const { isHeld, ...trace } = await store.read('read how far the store has come', traceOf);
+  if (!isHeld && before?.incarnation === trace.incarnation && before.auditId === trace.auditId) return before;
+  if (await checkWitness(store, file, nowMs)) return null;
   const witness: Witness = { ...trace, at: nowMs };
   // First in the store: its line may be pruned one day, and the store must not look older than its witness then.
   await store.transaction('note what the witness knows', (tx) =>
@@ -179,12 +179,18 @@ export async function renewWitness(store: Store, file: string, nowMs: number): P
   return witness;
 }
 
-async function traceOf(tx: Tx): Promise<StoreTrace> {
-  const [line] = await tx.select<{ id: number | null }>('SELECT MAX(id) AS id FROM audit_log');
+/** How far the store has come, and whether it is held: one statement, because it is asked for every few seconds. */
+async function traceOf(tx: Tx): Promise<StoreTrace & { isHeld: boolean }> {
+  const rows = await tx.select<{ name: string; value: string | null }>(
+    `SELECT name, value FROM store_info WHERE name IN ('incarnation', 'witnessed', 'predecessors', 'recovery')
+      UNION ALL SELECT 'audit_id', ${tx.dialect.asText('MAX(id)')} FROM audit_log`,
+  );
+  const of = new Map(rows.map(({ name, value }) => [name, value]));
   return {
-    incarnation: (await readStoreInfo(tx, 'incarnation')) ?? '',
-    auditId: Math.max(line?.id ?? 0, Number((await readStoreInfo(tx, 'witnessed')) ?? 0)),
-    predecessors: await readPredecessors(tx),
+    incarnation: of.get('incarnation') ?? '',
+    auditId: Math.max(Number(of.get('audit_id') ?? 0), Number(of.get('witnessed') ?? 0)),
+    predecessors: JSON.parse(of.get('predecessors') ?? '[]'),
+    isHeld: of.has('recovery'),
   };
 }
 

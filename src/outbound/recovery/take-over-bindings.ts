@@ -1,7 +1,7 @@
 import { appendAudit } from '../../audit/audit-log.js';
 import { type Entity, entities } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
-import { lockLease } from '../../store/lease.js';
+import { lockCaptures, lockLease } from '../../store/lease.js';
 import { inChunks, placeholders, updateRows } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { type AdoptionRow, deleteAdoption, importAdoptions } from '../outbox/adoptions.js';
@@ -51,7 +51,7 @@ async function importRows(
   hold: RecoveryHold,
   rows: readonly ExportedRow[],
 ): Promise<TakenOver['bindings']> {
-  await lockLease(tx, 'capture');
+  await lockCaptures(tx);
   await lockLease(tx, 'service');
   await lockRecoveryHold(tx, hold);
   const open = rows.filter((row): row is BindingRow => !('closed_at' in row) && !('adopted_from' in row));
@@ -92,7 +92,7 @@ async function doubtAllBindings({ store }: JobContext, hold: RecoveryHold): Prom
   for (const entity of entities)
     for (let after = ''; ; ) {
       const keys = await store.transaction('doubt older bindings', async (tx) => {
-        await lockLease(tx, 'capture');
+        await lockCaptures(tx);
         await lockRecoveryHold(tx, hold);
         const found = await boundKeys(tx, entity, after, 1_000);
         await doubtBindings(tx, entity, found);

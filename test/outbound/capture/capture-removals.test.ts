@@ -7,7 +7,7 @@ import { storyTimeline } from '../../../src/operator/story-timeline.js';
 import { capture } from '../../../src/outbound/capture/capture.js';
 import { unknownContent } from '../../../src/outbound/outbox/content-hash.js';
 import { createKey } from '../../../src/outbound/outbox/idempotency-key.js';
-import { sweepAtNextPass } from '../../../src/store/cursors.js';
+import { sweepAtNextPass } from '../../../src/store/job-runs.js';
 import { pauseLane, resumeLane } from '../../../src/store/lane-pauses.js';
 import { cancelSampleOrder, editSampleLine, insertSampleOrder, wallTimeNow } from '../../support/change-sample-erp.js';
 import { askAsAnother } from '../../support/jobs/ask-as-another.js';

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { RowDataPacket } from 'mysql2/promise';
 import type { ErpReader } from '../../../src/erp/erp-reader.js';
 import { compareChangedAt } from '../../../src/erp/time/time-form.js';
-import { readCursor, sweepAtNextPass } from '../../../src/store/cursors.js';
+import { readCursor, sweepAtNextPass } from '../../../src/store/job-runs.js';
 import { pauseLane, resumeLane } from '../../../src/store/lane-pauses.js';
 import { Lease, LeaseLost } from '../../../src/store/lease.js';
 import { oneOfEachBadRow } from '../../lab/sample-erp/one-of-each-bad-row.js';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { type OrderReadinessInput, orderReadiness } from '../../../src/outbound/capture/unsettled-orders.js';
+import { type OrderReadinessInput, orderReadiness } from '../../../src/outbound/capture/rows-aside.js';
 
 const input = (changes: Partial<OrderReadinessInput> = {}): OrderReadinessInput => ({
   totals: { lines: '300', header: '500' },

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { alertChanges, writeAlertChanges } from '../../../src/daemon/watch-alerts.js';
-import { type Confirmation, confirmHeld, planUpdates, summariseHeld } from '../../../src/operator/confirm-held.js';
+import { type Confirmation, confirmHeld, summariseHeld } from '../../../src/operator/confirm-held.js';
+import { planResync } from '../../../src/operator/reconcile/plan-resync.js';
 import { editSampleLine } from '../../support/change-sample-erp.js';
 import { type Lab, onBothLabs } from '../../support/jobs/job-lab.js';
 import { expectAllAtService, statesOf } from '../../support/jobs/service-of.js';
@@ -22,7 +23,7 @@ onBothLabs('a brake', (kit) => {
   const confirmed = async (lab: Lab, confirmation: Confirmation, keys?: string[]) => {
     const filter = keys ? { keys } : {};
     const { shown } = await summariseHeld(lab.context, filter);
-    return confirmHeld(lab.context, filter, confirmation, shown, 'looked at it');
+    return (await confirmHeld(lab.context, filter, confirmation, shown, 'looked at it')).done;
   };
   const tenfold = (order: unknown) => {
     const { items, ...rest } = order as { items: { price: number }[] };
@@ -36,8 +37,9 @@ onBothLabs('a brake', (kit) => {
     const lab = await settled({ customers: 50, orders: manyOrders, settings: { capture: { pageSize: 100 } } });
     const expected = (await lab.expectedOrders()).size;
     const edited = lab.another(otherMapping);
-    const plan = await planUpdates(edited.context, edited.reader, 'order');
-    expect(plan).to.deep.equal({ updates: expected, creates: 0, fields: [{ field: 'items', count: expected }] });
+    const plan = await planResync(edited.context, edited.reader, { entity: 'order' });
+    expect(plan).to.deep.include({ updates: expected, creates: 0, fields: [{ field: 'items', count: expected }] });
+    expect(plan).to.include({ held: expected, changed: 0, identical: 0 });
 
     const captured = await edited.capture({ sweep: true });
     expect(captured.held).to.equal(expected);
@@ -47,7 +49,7 @@ onBothLabs('a brake', (kit) => {
     expect(await openAlerts()).to.deep.equal([{ cause: 'held.order' }]);
     // Another pass holds nothing twice, and the plan still says the same.
     expect((await edited.capture({ sweep: true })).held).to.equal(0);
-    expect((await planUpdates(edited.context, edited.reader, 'order')).updates).to.equal(expected);
+    expect((await planResync(edited.context, edited.reader, { entity: 'order' })).updates).to.equal(expected);
 
     expect(await confirmed(edited, 'send')).to.equal(expected);
     expect(await openAlerts()).to.deep.equal([]);
@@ -202,7 +204,7 @@ onBothLabs('a brake', (kit) => {
     await lab.changeErp('CREATE TABLE kept AS SELECT * FROM sales_orders');
     await lab.changeErp('DELETE FROM sales_orders');
     await lab.capture();
-    expect(await confirmHeld(lab.context, {}, 'send', shown, 'they moved')).to.equal(8);
+    expect((await confirmHeld(lab.context, {}, 'send', shown, 'they moved')).done).to.equal(8);
     expect((await summariseHeld(lab.context, {})).summary.brakes).to.have.length(1);
     for (let i = 0; i < 3; i++) {
       await lab.capture({ sweep: true });

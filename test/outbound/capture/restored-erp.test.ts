@@ -52,7 +52,7 @@ onBothLabs('an ERP that was restored from yesterday', (kit) => {
   const confirmed = async (lab: Lab, how: 'send' | 'discard', keys?: string[]) => {
     const filter = keys ? { keys } : {};
     const { shown } = await summariseHeld(lab.context, filter);
-    return confirmHeld(lab.context, filter, how, shown, 'asked the office');
+    return (await confirmHeld(lab.context, filter, how, shown, 'asked the office')).done;
   };
 
   it('changes nothing at the service before a person confirms, and then what that person says', async function () {

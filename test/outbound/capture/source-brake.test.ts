@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { nextMarks, sourceBrake } from '../../../src/outbound/capture/brake.js';
-import type { SourceMarks } from '../../../src/store/cursors.js';
+import type { SourceMarks } from '../../../src/store/job-runs.js';
 
 const marks: SourceMarks = {
   highChangedAt: '2026-06-02 12:00:00',

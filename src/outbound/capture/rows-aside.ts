@@ -1,0 +1,163 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { ErpPage, ReadCustomer, ReadOrder } from '../../erp/erp-reader.js';
+import { defaultSource, type Entity, sourceOf } from '../../model/record.js';
+import type { JobContext } from '../../ops/job-context.js';
+import { placeholders, upsertRows } from '../../store/rows.js';
+import type { Tx } from '../../store/store.js';
+import { laterEnd, nothingSeen, type SeenEnd } from './brake.js';
+import { type KnownRecord, knownRecords } from './known-records.js';
+import { contentHash, isKnown, planRow, type ReadRow, type RowPass, refreshedBinding } from './plan-row.js';
+
+export interface OrderReadinessInput {
+  /** Both in minor units as decimal text; null when the mapping names no total column. */
+  totals: { lines: string; header: string } | null;
+  /** Seconds since the row changed, by the ERP's clock; null when unknown. */
+  ageSeconds: number | null;
+  /** Seconds since we first saw it in this form; 0 when just now. */
+  seenSeconds: number;
+  settleSeconds: number;
+}
+
+type OrderReadiness =
+  | { ready: true }
+  | { ready: false; wait: true; reason: string }
+  | { ready: false; wait: false; reason: string };
+
+/**
+ * Whether an order's lines are all there. Some ERPs save header and lines apart, so that a reader
+ * sees two lines of five. Lines that add up to the header's total are proof; without a total only
+ * time helps; and when time did not help, a person must.
+ */
+export function orderReadiness(input: OrderReadinessInput): OrderReadiness {
+  const { totals, ageSeconds, seenSeconds, settleSeconds } = input;
+  if (totals && totals.lines === totals.header) return { ready: true };
+  const settled = seenSeconds >= settleSeconds || (ageSeconds !== null && ageSeconds >= settleSeconds);
+  if (!totals) {
+    if (settled) return { ready: true };
+    return { ready: false, wait: true, reason: `changed just now; waits ${settleSeconds} s for its lines` };
+  }
+  const reason = `the lines add up to ${totals.lines}, the order says ${totals.header}`;
+  return { ready: false, wait: !settled, reason };
+}
+
+/** An order that waits for its lines, and since when it has looked as it does. */
+export interface FirstSeen {
+  firstSeenAt: number;
+  contentHash: string;
+  reason: string;
+}
+
+/** Those of the orders that waited before. */
+export async function firstSeen(tx: Tx, sourceKeys: readonly string[]): Promise<Map<string, FirstSeen>> {
+  if (sourceKeys.length === 0) return new Map();
+  const found = await tx.rows<FirstSeen & { sourceKey: string }>(
+    `SELECT source_key, first_seen_at, content_hash, reason FROM unsettled WHERE source_key IN ${placeholders(sourceKeys.length)}`,
+    sourceKeys,
+  );
+  return new Map(found.map((row) => [row.sourceKey, row]));
+}
+
+/** Notes who waits from now on, and who does not any more. */
+export async function writeUnsettled(
+  tx: Tx,
+  waiting: readonly (FirstSeen & { sourceKey: string })[],
+  settledKeys: readonly string[],
+): Promise<void> {
+  await upsertRows(
+    tx,
+    'unsettled',
+    ['source_key'],
+    waiting.map((one) => ({
+      source_key: one.sourceKey,
+      first_seen_at: one.firstSeenAt,
+      content_hash: one.contentHash,
+      reason: one.reason,
+    })),
+  );
+  if (settledKeys.length > 0)
+    await tx.run(`DELETE FROM unsettled WHERE source_key IN ${placeholders(settledKeys.length)}`, settledKeys);
+}
+
+/** Keys of waiting orders that have neither a message nor a binding. */
+export async function unsettledStrangers(tx: Tx): Promise<string[]> {
+  const rows = await tx.rows<{ sourceKey: string }>(
+    `SELECT u.source_key FROM unsettled u
+      WHERE NOT EXISTS (SELECT 1 FROM outbox_message m WHERE m.source_key=u.source_key AND m.entity='order')
+        AND NOT EXISTS (SELECT 1 FROM binding b WHERE b.source_key=u.source_key AND b.entity='order')`,
+  );
+  return rows.map((row) => row.sourceKey);
+}
+
+/** Keys of all orders of a source that wait for their lines, those that have waited longest first. */
+export async function waitingOrders(tx: Tx, source = defaultSource): Promise<string[]> {
+  const rows = await tx.rows<{ sourceKey: string }>('SELECT source_key FROM unsettled ORDER BY first_seen_at');
+  return rows.map((row) => row.sourceKey).filter((key) => sourceOf(key) === source);
+}
+
+/** So many rows are written in one transaction: a few milliseconds, in which nothing else has its turn. */
+export const rowsAtOnce = 128;
+
+type AnyPage = ErpPage<ReadCustomer | ReadOrder>;
+
+/**
+ * A page without the rows that say what is known already, as nearly all of a sweep do. They are found by one comparison of the
+ * whole page with the store, which locks nothing: what remains is compared once more in the transaction that writes it.
+ */
+export async function setUnchangedAside<P extends AnyPage>(
+  context: JobContext,
+  pass: RowPass,
+  entity: Entity,
+  page: P,
+): Promise<{ page: P; unchanged: number; seen: SeenEnd }> {
+  const nowMs = context.nowMs();
+  const changedOf = async <R extends ReadRow>(of: Entity, rows: readonly R[]): Promise<R[]> => {
+    const keys = rows.map(({ sourceKey }) => sourceKey);
+    const [known, waiting] = await context.store.read('compare with the ERP', async (tx) => [
+      await knownRecords(tx, of, keys),
+      await firstSeen(tx, of === 'order' ? keys : []),
+    ]);
+    await nextTurn();
+    return rows.filter(
+      (row) => waiting.has(row.sourceKey) || !isAsKnown(context, pass, row, known.get(row.sourceKey), nowMs),
+    );
+  };
+  const rows = await changedOf<ReadRow>(entity, page.rows);
+  const customers = await changedOf('customer', page.customers);
+  const changed = new Set(rows);
+  let seen = nothingSeen;
+  for (const row of page.rows)
+    if (!changed.has(row)) seen = laterEnd(seen, { changedAt: row.changedAt, key: row.sourceKey });
+  return { page: { ...page, rows, customers }, unchanged: page.rows.length - rows.length, seen };
+}
+
+/** Whether nothing follows from a row: its record is known by this very key, on its way or bound, and says the same. */
+function isAsKnown(
+  context: JobContext,
+  pass: RowPass,
+  row: ReadRow,
+  known: KnownRecord | undefined,
+  nowMs: number,
+): boolean {
+  // A row that names another record decides on that one as well.
+  if (!known || row.replaces || !row.content.mapped || !isKnown(known, contentHash(row))) return false;
+  const { newest, binding } = known;
+  // What else may be known under its key, such as a create that was closed unsent, may belong to another spelling.
+  if (!binding && !['pending', 'sending', 'in_doubt'].includes(newest?.state ?? '')) return false;
+  return planRow(context, pass, row, known, null, nowMs) === 'unchanged' && refreshedBinding(pass, row, known) === null;
+}
+
+/**
+ * A page in parts of so many rows, each with the customers that its orders name. The last one has those that are left, and may
+ * be empty.
+ */
+export function* partsOf<P extends AnyPage>(page: P, size: number): Generator<P & { isLast: boolean }> {
+  let customers: readonly ReadCustomer[] = page.customers;
+  for (let start = 0; start === 0 || start < page.rows.length; start += size) {
+    const rows = page.rows.slice(start, start + size);
+    const isLast = start + size >= page.rows.length;
+    const named = new Set(rows.flatMap((row) => (row.entity === 'order' ? [row.customerKey] : [])));
+    const own = isLast ? customers : customers.filter(({ sourceKey }) => named.has(sourceKey));
+    customers = customers.filter((customer) => !own.includes(customer));
+    yield { ...page, rows, customers: own, isLast };
+  }
+}

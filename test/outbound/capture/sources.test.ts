@@ -1,0 +1,151 @@
+import { expect } from 'chai';
+import type { ErpPage, ReadOrder } from '../../../src/erp/erp-reader.js';
+import { pauseJobs, resumeLanes } from '../../../src/operator/pause-jobs.js';
+import type { Lab, LabKit } from '../../support/jobs/job-lab.js';
+import { onEveryLab } from '../../support/jobs/job-lab.js';
+import { makeNamedSource, type NamedSource, sourceSettings } from '../../support/jobs/named-source.js';
+
+interface TwoSources {
+  lab: Lab;
+  berlin: NamedSource;
+}
+
+async function startTwo(kit: LabKit, settings: { orders?: object; capture?: object } = {}): Promise<TwoSources> {
+  const first = await kit.start({ customers: 2, orders: 3 });
+  const berlin = await makeNamedSource(kit, 'berlin');
+  return {
+    lab: first.another({ settings: { ...settings, sources: sourceSettings({ berlin }, settings.orders) } }),
+    berlin,
+  };
+}
+
+onEveryLab('two sources', (kit) => {
+  const keysOf = async (entity: string) =>
+    (await kit.rows(`SELECT source_key, source FROM outbox_message WHERE entity='${entity}' ORDER BY source, id`)).map(
+      (row) => [row.source, row.source_key],
+    );
+
+  it('have a key space each: equal keys and numbers are two records, each delivered once', async () => {
+    const { lab } = await startTwo(kit);
+    const { captured, failed, stopped } = await lab.capture();
+    expect([captured, failed, stopped]).to.deep.equal([{ customers: 4, orders: 6 }, [], null]);
+    const orders = await keysOf('order');
+    expect(orders.map(([source]) => source)).to.deep.equal(['', '', '', 'berlin', 'berlin', 'berlin']);
+    const own = orders.slice(0, 3).map(([, key]) => key);
+    expect(orders.slice(3).map(([, key]) => key)).to.deep.equal(own.map((key) => `berlin~${key}`));
+    const { delivered } = await lab.deliver();
+    expect(delivered).to.deep.equal({ customers: 4, orders: 6 });
+    // Both call their orders by the same numbers.
+    expect(lab.sandbox.counts()).to.include({ orders: 6, duplicateReferences: 3 });
+    expect((await lab.capture({ sweep: true })).captured).to.deep.equal({ customers: 0, orders: 0 });
+  });
+
+  it('have a cursor each, and a brake each: what happens to one says nothing of the other', async () => {
+    const { lab, berlin } = await startTwo(kit, { orders: { onDeleted: 'delete' }, capture: { maxRemovals: 1 } });
+    await lab.capture();
+    await lab.deliver();
+    const names = (await kit.rows('SELECT name FROM capture_cursor ORDER BY name')).map(({ name }) => name);
+    expect(names).to.deep.equal(['customer', 'customer.berlin', 'order', 'order.berlin']);
+    berlin.change('DELETE FROM sales_order_lines; DELETE FROM sales_orders');
+    const emptied = await lab.capture({ sweep: true });
+    expect(emptied.removed).to.deep.equal({ customers: 0, orders: 0 });
+    const brakes = await kit.rows('SELECT name, brake FROM capture_cursor WHERE brake IS NOT NULL');
+    expect(brakes).to.deep.equal([{ name: 'order.berlin', brake: 'empty' }]);
+    await lab.changeErp("UPDATE sales_orders SET remark='changed', updated_at='2026-11-20 10:00:00' WHERE id=2");
+    expect((await lab.capture({ sweep: true })).held).to.equal(0);
+  });
+
+  it('are read one without the other: where one is away, the others are captured, and it is named', async () => {
+    const { lab } = await startTwo(kit);
+    const own = lab.reader.bySource?.get('berlin');
+    Object.assign(own as object, { sourceEnd: () => Promise.reject(new Error('gone fishing')) });
+    const { captured, failed } = await lab.capture();
+    expect(captured).to.deep.equal({ customers: 2, orders: 3 });
+    expect(failed).to.deep.equal([{ source: 'berlin', reason: 'gone fishing' }]);
+    expect((await lab.capture({ source: '' })).failed).to.deep.equal([]);
+  });
+
+  it('are one reader for what asks about all: pages go on from one to the next, and keys find their source', async () => {
+    const { lab } = await startTwo(kit);
+    const met: string[] = [];
+    let after: string[] | null = null;
+    for (let pages = 0; pages < 20; pages++) {
+      const page: ErpPage<ReadOrder> = await lab.reader.sweep('order', after, 2);
+      met.push(...page.rows.map(({ sourceKey }) => sourceKey));
+      if (!page.more || !page.last) break;
+      after = page.last.key;
+    }
+    await lab.capture();
+    expect(met).to.have.members((await keysOf('order')).map(([, key]) => key));
+    expect(await lab.reader.count('order')).to.equal(met.length);
+    const own = met[0] as string;
+    const asked = [own, `berlin~${own}`, 'berlin~999', '999', 'kiel~1'];
+    const { existing } = await lab.reader.presence('order', asked, true);
+    // What can't be asked for is not known to be absent.
+    expect([...(existing ?? [])]).to.have.members([own, `berlin~${own}`, 'kiel~1']);
+    const [standing] = await lab.reader.standing('order', [`berlin~${own}`]);
+    expect(standing).to.include({ sourceKey: `berlin~${own}` });
+    expect(await lab.reader.count('order', { keys: [own, `berlin~${own}`] })).to.equal(2);
+  });
+
+  it('whose customers share a code are two claims to one record of the service: the second waits, and names the first', async () => {
+    const { lab, berlin } = await startTwo(kit);
+    berlin.change('UPDATE customers SET customer_no=SUBSTR(customer_no, 8)');
+    for (const source of ['', 'berlin']) {
+      await lab.capture({ source });
+      await lab.deliver();
+    }
+    const parked = await kit.rows(
+      "SELECT source_key, park_class, reason FROM outbox_message WHERE entity='customer' AND state='parked' ORDER BY id",
+    );
+    expect(parked.map(({ source_key }) => source_key)).to.deep.equal(['berlin~1', 'berlin~2']);
+    expect(parked[0].reason).to.contain(
+      'is the customer with the key 1 of the ERP: two customers there have one code.',
+    );
+    expect(lab.sandbox.counts()).to.include({ customers: 2, orders: 3 });
+  });
+
+  it('are paused one by one, or all', async () => {
+    const { lab } = await startTwo(kit);
+    await pauseJobs(lab.context, ['capture.berlin'], 'stocktaking');
+    const half = await lab.capture();
+    expect(half.captured.orders).to.equal(3);
+    expect([half.stopped?.reason, half.paused]).to.deep.equal(['capture is paused: stocktaking', true]);
+    await resumeLanes(lab.context, ['capture'], 'it is over');
+    expect((await lab.capture()).captured.orders).to.equal(3);
+    await pauseJobs(lab.context, ['capture'], 'all');
+    expect((await lab.capture({ source: 'berlin', sweep: true })).paused).to.equal(true);
+  });
+
+  it('lose a record each, and one that is away keeps only its own removal waiting', async () => {
+    const { lab, berlin } = await startTwo(kit, { orders: { onDeleted: 'delete' } });
+    await lab.capture();
+    await lab.deliver();
+    const [, , , [, key] = []] = await keysOf('order');
+    const id = String(key).slice('berlin~'.length);
+    berlin.change(`DELETE FROM sales_order_lines WHERE order_id=${id}; DELETE FROM sales_orders WHERE id=${id}`);
+    await lab.changeErp(`DELETE FROM sales_order_lines WHERE order_id=${id}`);
+    await lab.changeErp(`DELETE FROM sales_orders WHERE id=${id}`);
+    for (let sweeps = 0; sweeps < 2; sweeps++) await lab.capture({ sweep: true });
+    const own = lab.reader.bySource?.get('berlin');
+    Object.assign(own as object, { presence: () => Promise.reject(new Error('gone fishing')) });
+    await lab.deliver();
+    const removals = await kit.rows(
+      "SELECT source_key, state FROM outbox_message WHERE operation='delete' ORDER BY source_key",
+    );
+    expect(removals).to.deep.equal([
+      { source_key: id, state: 'delivered' },
+      { source_key: `berlin~${id}`, state: 'pending' },
+    ]);
+  });
+
+  it('are read by name, and by key', async () => {
+    const { lab } = await startTwo(kit);
+    expect((await lab.capture({ source: 'berlin' })).captured).to.deep.equal({ customers: 2, orders: 3 });
+    const [, [, key] = []] = await keysOf('order');
+    const named = await lab.capture({ force: true, filter: { entity: 'order', keys: [String(key)] } });
+    expect(named.read.orders).to.equal(1);
+    const elsewhere = await lab.capture({ filter: { entity: 'order', keys: ['hamburg~1'] } });
+    expect(elsewhere.read.orders).to.equal(0);
+  });
+});
