@@ -1,7 +1,7 @@
 import { type AuditEntry, appendAudit } from '../../audit/audit-log.js';
 import type { Entity, JsonValue } from '../../model/record.js';
 import type { Sent } from '../../service/service-client.js';
-import { insertRows, placeholders, updateRows } from '../../store/rows.js';
+import { insertRows, notAmong, padded, placeholders, updateRows } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { sha256 } from '../outbox/content-hash.js';
 import type { Operation } from '../outbox/message.js';
@@ -29,9 +29,10 @@ export async function intendMessages(
   });
   await insertRows(tx, 'attempt', attempts);
   const numbers = new Map(intents.map(({ messageId, number }) => [messageId, number]));
+  const listed = padded([...numbers.keys()]);
   const rows = await tx.rows<{ id: number; messageId: number; number: number }>(
-    `SELECT id, message_id, number FROM attempt WHERE message_id IN ${placeholders(numbers.size)}`,
-    [...numbers.keys()],
+    `SELECT id, message_id, number FROM attempt WHERE message_id IN ${placeholders(listed.length)}`,
+    listed,
   );
   return new Map(
     rows.flatMap(({ id, messageId, number }) => (numbers.get(messageId) === number ? [[messageId, id] as const] : [])),
@@ -41,7 +42,7 @@ export async function intendMessages(
 /** The same of a read or a probe, which belongs to no message. @returns the attempt's id */
 export async function intendRead(
   tx: Tx,
-  purpose: 'list_invoices' | 'read_invoice' | 'read_order' | 'probe',
+  purpose: 'list_invoices' | 'read_invoice' | 'read_order' | 'read_customer' | 'probe',
   number: number,
   epoch: number,
   nowMs: number,
@@ -68,6 +69,7 @@ export interface EndedAttempt {
 
 /** Puts outcomes on record: on the attempts, and on the audit. The caller's transaction has checked the epoch. */
 export async function endAttempts(tx: Tx, ended: readonly EndedAttempt[], actor: string, nowMs: number): Promise<void> {
+  const areTraced = ended.some(({ sent }) => sent.traceId !== undefined);
   await updateRows(
     tx,
     'attempt',
@@ -82,12 +84,9 @@ export async function endAttempts(tx: Tx, ended: readonly EndedAttempt[], actor:
       reason: reasonOf(sent),
       requestId: sent.requestId,
       excerptHash: hashOf(sent),
+      excerpt: sent.excerpt,
+      ...(areTraced ? { traceId: sent.traceId ?? null } : {}),
     })),
-  );
-  await insertRows(
-    tx,
-    'attempt_excerpt',
-    ended.flatMap(({ id, sent: { excerpt } }) => (excerpt === null ? [] : [{ attemptId: id, excerpt }])),
   );
   const lines = ended.flatMap((one): AuditEntry[] => {
     const { message } = one;
@@ -99,7 +98,7 @@ export async function endAttempts(tx: Tx, ended: readonly EndedAttempt[], actor:
 
 /** What the audit says of one attempt. */
 function attemptLine({ id, sent, message, detail }: EndedAttempt, actor: string): AuditEntry {
-  const { startedAtMs: startedAt, durationMs, status, requestId, repeatedAfter401 } = sent;
+  const { startedAtMs: startedAt, durationMs, status, requestId, repeatedAfter401, traceId } = sent;
   const hash = hashOf(sent);
   return {
     ...(message && { entity: message.entity, sourceKey: message.sourceKey, messageId: message.id }),
@@ -114,6 +113,7 @@ function attemptLine({ id, sent, message, detail }: EndedAttempt, actor: string)
       status,
       ...(repeatedAfter401 ? { repeatedAfter401 } : {}),
       requestId,
+      ...(traceId === undefined ? {} : { traceId }),
       reason: reasonOf(sent),
       ...(hash === null ? {} : { excerptHash: hash }),
     },
@@ -143,19 +143,38 @@ export async function endUnrecorded(tx: Tx, ids: readonly number[]): Promise<voi
   );
 }
 
-/** Says it of all that an older epoch has left without an outcome. */
-export async function endOlderEpochs(tx: Tx, epoch: number): Promise<void> {
-  await tx.run(
-    "UPDATE attempt SET verdict='unknown', reason='May have been sent: the process stopped before the outcome was on record.' WHERE verdict IS NULL AND epoch<?",
+/** What was claimed for sending under this epoch and has no outcome. */
+export async function openWrites(tx: Tx, epoch: number): Promise<{ id: number; messageId: number }[]> {
+  return tx.rows(
+    "SELECT id, message_id FROM attempt WHERE verdict IS NULL AND epoch=? AND purpose IN ('create','update','delete')",
     [epoch],
   );
 }
 
-/** Erases the service's words from the attempts of these messages. */
+/** Takes back what never left. */
+export async function dropIntents(tx: Tx, ids: readonly number[]): Promise<void> {
+  if (ids.length > 0) await tx.run(`DELETE FROM attempt WHERE id IN ${placeholders(ids.length)}`, [...ids]);
+}
+
+/** Says it of all that an older epoch has left without an outcome. @param alive older epochs whose nodes are at work */
+export async function endOlderEpochs(tx: Tx, epoch: number, alive: readonly number[] = []): Promise<void> {
+  await tx.run(
+    `UPDATE attempt SET verdict='unknown', reason='May have been sent: the process stopped before the outcome was on record.' WHERE verdict IS NULL AND epoch<?${notAmong('epoch', alive)}`,
+    [epoch, ...alive],
+  );
+}
+
+/** Erases the service's reasons from the attempts of these messages. */
 export async function eraseReasons(tx: Tx, messageIds: readonly number[]): Promise<void> {
   await tx.run(`UPDATE attempt SET reason=NULL WHERE message_id IN ${placeholders(messageIds.length)}`, [
     ...messageIds,
   ]);
+}
+
+/** Erases what is kept of the service's answers to these messages. @returns how many there were */
+export async function eraseExcerpts(tx: Tx, messageIds: readonly number[]): Promise<number> {
+  const listed = `message_id IN ${placeholders(messageIds.length)} AND excerpt IS NOT NULL`;
+  return tx.run(`UPDATE attempt SET excerpt=NULL WHERE ${listed}`, [...messageIds]);
 }
 
 /**
@@ -165,6 +184,7 @@ export async function eraseReasons(tx: Tx, messageIds: readonly number[]): Promi
  * @param waitMs how long after its intent a request leaves at the latest
  * @param deadlineMs how long after that it is answered at the latest
  * @param corrections by which the clock was set since
+ * @param except epochs whose requests are counted elsewhere
  * @returns milliseconds since 1970, ascending; none before `sinceMs`
  */
 export async function answeredSince(
@@ -173,21 +193,24 @@ export async function answeredSince(
   waitMs: number,
   deadlineMs: number,
   corrections: readonly ClockCorrection[] = [],
+  except: ReadonlySet<number> = new Set(),
 ): Promise<number[]> {
   const pageSize = 2_000;
   const times: number[] = [];
   for (let beforeId = Number.MAX_SAFE_INTEGER; ; ) {
     const rows = await tx.rows<{
       id: number;
+      epoch: number;
       intendedAt: number;
       startedAt: number | null;
       durationMs: number | null;
       requests: number | null;
     }>(
-      `SELECT id, intended_at, started_at, duration_ms, requests FROM attempt WHERE id<? ORDER BY id DESC LIMIT ${pageSize}`,
+      `SELECT id, epoch, intended_at, started_at, duration_ms, requests FROM attempt WHERE id<? ORDER BY id DESC LIMIT ${pageSize}`,
       [beforeId],
     );
-    for (const { id, intendedAt, startedAt, durationMs, requests } of rows) {
+    for (const { id, epoch, intendedAt, startedAt, durationMs, requests } of rows) {
+      if (except.has(epoch)) continue;
       const leftBy = latestTime(id, startedAt ?? intendedAt + waitMs, corrections, waitMs);
       const answeredBy = leftBy + (durationMs ?? deadlineMs);
       if (answeredBy > sinceMs) times.push(...Array<number>(requests ?? 1).fill(answeredBy));

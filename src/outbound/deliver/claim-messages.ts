@@ -1,5 +1,5 @@
 import type { Entity, JsonValue } from '../../model/record.js';
-import { placeholders, updateRows } from '../../store/rows.js';
+import { padded, placeholders, updateRows } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import type { Binding } from '../outbox/bindings.js';
 import { type ComposedUpdate, composeUpdate, isWholeRecord, type UpdateMethod } from '../outbox/compose-update.js';
@@ -87,10 +87,15 @@ type Candidate = Omit<
   doubtful: 0 | 1;
 } & OrderForCustomer;
 
-/** How updates are sent, by entity, and the names of the fields that a record may lack. */
-type Updates = Readonly<Record<Entity, { method: UpdateMethod; optional: readonly string[] }>>;
+/** The columns of a candidate. The table has twice as many, and each is copied several times with every message. */
+const columns = `m.id, m.entity, m.source_key, m.revision, m.operation, m.generation, m.number, m.customer_key, m.idempotency_key,
+            m.body_hash, m.content_hash, m.mapping_fingerprint, m.state, m.attempts, m.failures, m.invalid_answers,
+            m.customer_waits, m.first_sent_at, m.method, m.identity, m.key_field, m.removal`;
 
-const patch = { method: 'PATCH', optional: [] } as const;
+/** How updates are sent, by entity, and the names of the fields that a record may lack, by its key. */
+type Updates = Readonly<Record<Entity, { method: UpdateMethod; optional: (sourceKey: string) => readonly string[] }>>;
+
+const patch = { method: 'PATCH', optional: () => [] } as const;
 
 /** An update that would change nothing any more, because the service holds these values already. */
 export type NothingToSend = { id: number } & Pick<
@@ -98,10 +103,7 @@ export type NothingToSend = { id: number } & Pick<
   'entity' | 'sourceKey' | 'revision' | 'contentHash' | 'mappingFingerprint'
 >;
 
-/**
- * Whether an update since the last acknowledgement ended without proof. It may have taken effect, so what the service holds
- * is unknown: the next update carries every field.
- */
+/** Whether an update since the last acknowledgement may have taken effect unproven: then the next carries every field. */
 const doubtfulUpdate = `EXISTS
               (SELECT 1 FROM outbox_message d WHERE d.source_key=m.source_key AND d.entity=m.entity
                   AND d.revision<m.revision AND d.revision>w.revision AND d.operation='update'
@@ -117,8 +119,8 @@ const customerWaitMs = 2_000;
 
 /**
  * Claims messages under an epoch: bytes frozen, attempt on record, state `sending`, all in the caller's transaction, which
- * must have checked the epoch. Rows that another transaction holds are skipped, and what waits for the end of its pass, which a
- * brake may hold yet; the others come in the order of `ids`.
+ * must have checked the epoch. It leaves rows that another transaction holds, what is due after `dueBy` by now, and what waits
+ * for the end of its pass, which a brake may hold yet; the others come in the order of `ids`.
  * @param newKeyField field of the body that carries the key of what was never sent yet; null: a header does
  * @param stillRemoved removals of which the ERP was asked just now; others are left, and come back as `unasked`
  * @param keyLifetimeMs a create that was acknowledged and goes out once more (`resync --force`) is left when it is older
@@ -132,18 +134,21 @@ export async function claimMessages(
   updates: Updates = { customer: patch, order: patch },
   newKeyField: string | null = null,
   stillRemoved: ReadonlySet<number> = new Set(),
+  dueBy = Number.POSITIVE_INFINITY,
 ): Promise<ClaimResult> {
   if (ids.length === 0) return { claimed: [], nothingToSend: [], held: [], unasked: [] };
-  // A plain SELECT may show yesterday's state; the locking one shows what is.
+  // A plain SELECT may show yesterday's state; the locking one shows what is. The CASE keeps SQLite from reading all that waits.
+  const listed = padded(ids);
   const locked = await tx.rows<{ id: number }>(
     `SELECT id FROM outbox_message
-      WHERE id IN ${placeholders(ids.length)} AND state IN ('pending','in_doubt') AND next_attempt_at<?${tx.skipLocked}`,
-    [...ids, removalAfterThisPass],
+      WHERE id IN ${placeholders(listed.length)}
+        AND CASE WHEN state IN ('pending','in_doubt') AND next_attempt_at<=? THEN 1 ELSE 0 END=1${tx.skipLocked}`,
+    [...listed, Math.min(dueBy, removalAfterThisPass - 1)],
   );
   if (locked.length === 0) return { claimed: [], nothingToSend: [], held: [], unasked: [] };
-  const mine = locked.map(({ id }) => id);
+  const mine = padded(locked.map(({ id }) => id));
   const rows = await tx.rows<Candidate | (Omit<Candidate, 'record'> & { record: null })>(
-    `SELECT m.*, b.record, b.body, w.service_id AS bound_service_id, w.acknowledged, ${doubtfulUpdate} AS doubtful,
+    `SELECT ${columns}, b.record, b.body, w.service_id AS bound_service_id, w.acknowledged, ${doubtfulUpdate} AS doubtful,
             c.identity AS customer_identity, c.acknowledged AS customer_acknowledged, c.service_id AS customer_service_id,
             ${openCustomer} AS customer_is_open
        FROM ${candidates}
@@ -185,7 +190,7 @@ export async function claimMessages(
     }
     if (row.operation !== 'create' && row.bodyHash === null) {
       const update =
-        row.operation === 'update' && compose(row.entity, updates, row.doubtful ? null : row.acknowledged, row.record);
+        row.operation === 'update' && compose(row, updates, row.doubtful ? null : row.acknowledged, row.record);
       if (update === null) {
         nothingToSend.push(row);
         continue;
@@ -226,7 +231,7 @@ export async function claimMessages(
     epoch,
     nowMs,
   );
-  const intended = claimed.map((one) => ({ ...one, attemptId: attemptIds.get(one.id) as number }));
+  const intended = claimed.map((one) => Object.assign(one, { attemptId: attemptIds.get(one.id) as number }));
   return { claimed: intended, nothingToSend, held, unasked };
 }
 
@@ -262,10 +267,8 @@ async function parkUnsendable(tx: Tx, messages: readonly Unsendable[], nowMs: nu
 
 export async function postponeMessages(tx: Tx, ids: readonly number[], nextAttemptAt: number): Promise<void> {
   if (ids.length === 0) return;
-  await tx.run(`UPDATE outbox_message SET next_attempt_at=? WHERE id IN ${placeholders(ids.length)}`, [
-    nextAttemptAt,
-    ...ids,
-  ]);
+  const listed = `id IN ${placeholders(ids.length)}`;
+  await tx.run(`UPDATE outbox_message SET next_attempt_at=? WHERE ${listed}`, [nextAttemptAt, ...ids]);
 }
 
 const erasedUnsent =
@@ -278,11 +281,16 @@ function hasRecord(row: { record: string | null }): row is { record: string } & 
   return row.record !== null;
 }
 
-function compose(entity: Entity, updates: Updates, acknowledged: string | null, record: string): ComposedUpdate | null {
+function compose(
+  { entity, sourceKey }: Pick<Candidate, 'entity' | 'sourceKey'>,
+  updates: Updates,
+  acknowledged: string | null,
+  record: string,
+): ComposedUpdate | null {
   const wanted = JSON.parse(record) as { [name: string]: JsonValue };
   // A part never replaces the whole, whatever the settings said when it was captured. A service without PATCH refuses it.
   const { method, optional } = isWholeRecord(entity, wanted) ? updates[entity] : patch;
-  return composeUpdate(method, acknowledged === null ? null : JSON.parse(acknowledged), wanted, optional);
+  return composeUpdate(method, acknowledged === null ? null : JSON.parse(acknowledged), wanted, optional(sourceKey));
 }
 
 async function incarnationOf(tx: Tx): Promise<string> {

@@ -1,6 +1,6 @@
 import { type AuditEntry, appendAudit } from '../../audit/audit-log.js';
 import type { Settings } from '../../config/settings.js';
-import { type Entity, entities } from '../../model/record.js';
+import { type Entity, inSource, settingsOfRecord, sourceNames, sourceOf } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
 import { clockSetSince, clockToleranceMs, wallLeadMs } from '../../store/clock.js';
@@ -30,7 +30,12 @@ import type { ServiceLease } from './service-lease.js';
  * @param longestWaitMs the longest that a message waits for its next try
  * @returns how many messages had such a time
  */
-async function fixFutureTimestamps(tx: Tx, nowMs: number, longestWaitMs: number): Promise<number> {
+async function fixFutureTimestamps(
+  tx: Tx,
+  nowMs: number,
+  longestWaitMs: number,
+  sources: readonly string[],
+): Promise<number> {
   // By their ids: on MySQL, an UPDATE over a range would lock the gaps in which a capture writes.
   const sent = await tx.rows<{ id: number }>(
     "SELECT id FROM outbox_message WHERE state='in_doubt' AND operation='create' AND first_sent_at>?",
@@ -38,9 +43,9 @@ async function fixFutureTimestamps(tx: Tx, nowMs: number, longestWaitMs: number)
   );
   const waiting = await tx.rows<{ id: number }>(
     `SELECT id FROM outbox_message
-      WHERE state IN ('pending','in_doubt') AND entity IN ('customer','order') AND is_backlog IN (0,1)
-        AND next_attempt_at>? AND next_attempt_at<?`,
-    [nowMs + longestWaitMs + clockToleranceMs, removalAfterThisPass],
+      WHERE state IN ('pending','in_doubt') AND entity IN ('customer','order') AND source IN ${placeholders(sources.length)}
+        AND is_backlog IN (0,1) AND next_attempt_at>? AND next_attempt_at<?`,
+    [...sources, nowMs + longestWaitMs + clockToleranceMs, removalAfterThisPass],
   );
   for (const [rows, change, value] of [
     [sent, 'UPDATE outbox_message SET first_sent_at=?', sentUnknownWhen],
@@ -121,19 +126,21 @@ export class Claims {
   }
 
   /** @returns what may be sent now. @throws LeaseLost */
-  async claim(ids: readonly number[]): Promise<ClaimedMessage[]> {
+  async claim(ids: readonly number[], when: 'due' | 'ever'): Promise<ClaimedMessage[]> {
     if (ids.length === 0) return [];
-    const claimed = await this.#claim(ids);
+    const claimed = await this.#claim(ids, when);
     // Where nothing else is sent meanwhile, the next claim may be one of other messages, as when one at a time goes as a probe.
-    return claimed.length === 0 && this.#unasked.length > 0 ? this.#claim(ids) : claimed;
+    return claimed.length === 0 && this.#unasked.length > 0 ? this.#claim(ids, when) : claimed;
   }
 
-  async #claim(ids: readonly number[]): Promise<ClaimedMessage[]> {
+  async #claim(ids: readonly number[], when: 'due' | 'ever'): Promise<ClaimedMessage[]> {
     const { nowMs, settings, actor } = this.context;
     const { endpoints, idempotency } = settings.service;
+    const optional = (of: 'customers' | 'orders') => (sourceKey: string) =>
+      optionalFields(settingsOfRecord(settings, sourceKey)[of]);
     const updates = {
-      customer: { method: endpoints.updateCustomer.method, optional: optionalFields(settings.customers) },
-      order: { method: endpoints.updateOrder.method, optional: optionalFields(settings.orders) },
+      customer: { method: endpoints.updateCustomer.method, optional: optional('customers') },
+      order: { method: endpoints.updateOrder.method, optional: optional('orders') },
     };
     const stillRemoved = await this.#askOnceMore();
     const leadMs = wallLeadMs(this.context);
@@ -150,6 +157,7 @@ export class Claims {
         updates,
         idempotency.in === 'body' ? idempotency.field : null,
         stillRemoved,
+        when === 'due' ? at : undefined,
       );
       await settleNothingToSend(tx, nothingToSend, at);
       const detail = { reason: holdsAlready };
@@ -161,6 +169,7 @@ export class Claims {
         return { event: 'parked', outcome, entity, sourceKey, messageId, actor, detail: { reason } };
       });
       await appendAudit(tx, [...superseded, ...parkedOrders], at);
+      this.lease.marks.hold(claimed.map(({ attemptId }) => attemptId));
       if (claimed.length > 0) killPoint('before-claim-commit');
       for (const message of claimed) message.wallLeadMs = leadMs;
       return { claimed, parked: parked + held.length, unasked };
@@ -179,9 +188,11 @@ export class Claims {
   async #askOnceMore(): Promise<ReadonlySet<number>> {
     const { nowMs, actor, log } = this.context;
     const stillRemoved = new Set<number>();
-    for (const entity of entities) {
-      const removals = this.#unasked.filter((one) => one.entity === entity);
-      if (removals.length === 0) continue;
+    // A source that is away keeps only its own removals waiting.
+    const kindOf = ({ entity, sourceKey }: UnaskedRemoval) => inSource(entity, sourceOf(sourceKey));
+    for (const kind of new Set(this.#unasked.map(kindOf))) {
+      const removals = this.#unasked.filter((one) => kindOf(one) === kind);
+      const [{ entity }] = removals as [UnaskedRemoval];
       const ids = removals.map(({ id }) => id);
       const keys = removals.map(({ sourceKey }) => sourceKey);
       const answer = await this.erp.presence(entity, keys, true).catch((error: Error) => error);
@@ -226,8 +237,9 @@ export class Claims {
 
   async #park(tx: Tx, at: number): Promise<number> {
     const { delivery } = this.context.settings;
+    const longestWaitMs = Math.max(longestOwnWaitMs, delivery.backoffMaxSeconds * 1000);
     await followClock(tx, this.context);
-    const ahead = await fixFutureTimestamps(tx, at, Math.max(longestOwnWaitMs, delivery.backoffMaxSeconds * 1000));
+    const ahead = await fixFutureTimestamps(tx, at, longestWaitMs, sourceNames(this.context.settings));
     if (ahead > 0)
       this.context.log.warn('The clock was set back: what waited for a time that lies ahead waits no longer', {
         messages: ahead,
@@ -247,7 +259,7 @@ export class Claims {
   }
 }
 
-function optionalFields({ fields = {} }: Settings['orders'] | Settings['customers']): string[] {
+export function optionalFields({ fields = {} }: Settings['orders'] | Settings['customers']): string[] {
   return Object.entries(fields).flatMap(([name, mapping]) =>
     typeof mapping === 'object' && 'optional' in mapping && mapping.optional ? [name] : [],
   );

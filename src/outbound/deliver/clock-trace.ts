@@ -1,6 +1,7 @@
 import type { JobContext } from '../../ops/job-context.js';
 import { clockToleranceMs } from '../../store/clock.js';
 import { movePauses } from '../../store/lane-pauses.js';
+import { nodeNameHere } from '../../store/nodes.js';
 import { placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { readStoreInfo, writeStoreInfo } from '../../store/store-info.js';
@@ -69,9 +70,18 @@ const everyMs = 60_000;
 /** Older ones lie outside any limit's window, unless the clock is set every few days. */
 const mostCorrections = 20;
 
-export async function readClockTrace(tx: Tx): Promise<ClockTrace | null> {
-  const text = await readStoreInfo(tx, 'clock');
-  return text === null ? null : (JSON.parse(text) as ClockTrace);
+async function readClockTrace(tx: Tx, name: `clock/${string}` | 'clock'): Promise<ClockTrace | null> {
+  const text = await readStoreInfo(tx, name);
+  if (text === null) return name === 'clock' ? null : readClockTrace(tx, 'clock');
+  return JSON.parse(text) as ClockTrace;
+}
+
+/** How all clocks were set by which the times on record were read. */
+export async function readClockCorrections(tx: Tx): Promise<ClockCorrection[]> {
+  const rows = await tx.rows<{ value: string }>(
+    "SELECT value FROM store_info WHERE name='clock' OR name LIKE 'clock/%' ORDER BY name",
+  );
+  return rows.flatMap(({ value }) => (JSON.parse(value) as ClockTrace).corrections);
 }
 
 /**
@@ -80,7 +90,9 @@ export async function readClockTrace(tx: Tx): Promise<ClockTrace | null> {
  */
 export async function followClock(tx: Tx, { nowMs, clock, log, settings }: JobContext): Promise<void> {
   const now: ClockReading = { ...clock.sinceBoot(), wallMs: nowMs() };
-  const known = await readClockTrace(tx);
+  // Each node may have a clock of its own.
+  const name = settings.cluster.enabled ? (`clock/${nodeNameHere(settings.cluster.node)}` as const) : 'clock';
+  const known = await readClockTrace(tx, name);
   const setMs = known === null ? 0 : clockSetBy(known, now);
   if (known && setMs === 0 && isSameBoot(known, now) && now.bootMs - known.bootMs < everyMs) return;
   const corrections = known?.corrections ?? [];
@@ -97,7 +109,7 @@ export async function followClock(tx: Tx, { nowMs, clock, log, settings }: JobCo
     log.warn(`The clock was set ${setMs !== null && setMs > 0 ? 'forward' : 'back'} by ${minutes}; ages are corrected`);
   }
   const trace: ClockTrace = { ...nextReading(known, now), corrections: corrections.slice(-mostCorrections) };
-  await writeStoreInfo(tx, 'clock', JSON.stringify(trace));
+  await writeStoreInfo(tx, name, JSON.stringify(trace));
 }
 
 /**

@@ -1,10 +1,33 @@
+import type { EventEmitter } from 'node:events';
 import type { Logger } from 'winston';
 import { type Entity, pluralOf } from '../../model/record.js';
 import type { Delivered } from '../../model/verdict.js';
+import type { ErpPresence } from '../capture/capture-removals.js';
 import type { Transition } from '../outbox/message.js';
 import type { ResentCustomers } from '../recovery/forgotten-keys.js';
 import type { ClaimedMessage } from './claim-messages.js';
+import type { Dispatcher } from './dispatcher.js';
+import type { ClaimScope } from './due-messages.js';
 import type { Ended } from './exchange.js';
+
+export interface DeliverOptions {
+  /** Ends when nothing is due any more (`sync`); otherwise it goes on until it is stopped (`daemon`). */
+  untilDrained: boolean;
+  scope: ClaimScope;
+  /** With untilDrained: how long to wait for a message whose next try lies in the future, or for anything to go through. */
+  retryHorizonMs: number;
+  /** Delivers to a production service that is not live: only for the few records of a trial. */
+  trial: boolean;
+  erp: ErpPresence;
+  /** Says which messages are next; absent: the store does. The caller closes it. */
+  dispatcher?: Dispatcher | undefined;
+  signal?: AbortSignal;
+  /** Emits `due` when something was captured in this process; what others do is noticed within a second. */
+  news?: EventEmitter;
+  onProgress?: (result: DeliverResult) => void;
+  /** Told at the beginning, and when it changes, why nothing may be delivered; null: it may. */
+  onHeld?: (reason: string | null) => void;
+}
 
 export interface DeliverResult {
   attempts: number;
@@ -39,11 +62,22 @@ export class DeliveryTally {
   lastTrouble: string | null = null;
   /** Conflicts that were parked here, and may be adopted yet. */
   readonly #conflicts = new Set<number>();
+  #progress = '';
+  #progressAt = 0;
 
   constructor(
     private readonly log: Logger,
     private readonly onProgress?: (result: DeliverResult) => void,
   ) {}
+
+  /** How long nothing has come to an end. @param nowMs of a clock that is never set */
+  idleMs(nowMs: number): number {
+    const { delivered, adopted, parked } = this.result;
+    const progress = JSON.stringify([delivered, adopted, parked]);
+    if (progress !== this.#progress) this.#progressAt = nowMs;
+    this.#progress = progress;
+    return nowMs - this.#progressAt;
+  }
 
   countLookUp({ id, entity }: { id: number; entity: Entity }, state: LookUpResult): void {
     const { result } = this;
@@ -73,11 +107,13 @@ export class DeliveryTally {
 
   countMessages(settled: readonly SettledMessage[]): void {
     const { result } = this;
+    // A line that is too fine for the level would be made all the same, and then thrown away.
+    const isFine = this.log.isLevelEnabled('debug');
     for (const { about, sent, transition } of settled) {
-      const { verdict, startedAtMs, durationMs } = sent;
+      const { verdict, startedAtMs, durationMs, traceId } = sent;
       const { state, parkClass, reason, flag, serviceId } = transition;
       const { entity, sourceKey: key, number, attemptNumber: attempt } = about;
-      const record = { entity, key, number: number ?? undefined, attempt };
+      const record = { entity, key, number: number ?? undefined, attempt, traceId };
       if (startedAtMs !== null) result.attempts++;
       if (state !== 'delivered' && 'reason' in verdict) this.lastTrouble = verdict.reason;
       if (verdict.kind === 'throttled') result.throttled++;
@@ -85,7 +121,7 @@ export class DeliveryTally {
       if (flag) result.flagged++;
       if (state === 'delivered') {
         result.delivered[pluralOf(entity)]++;
-        this.log.debug('delivered', { ...record, serviceId, durationMs });
+        if (isFine) this.log.debug('delivered', { ...record, serviceId, durationMs });
         if (flag) this.log.warn('delivered, but look at it', { ...record, flag });
       } else if (state === 'parked') {
         result.parked++;

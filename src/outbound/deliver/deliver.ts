@@ -1,50 +1,43 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { JobContext } from '../../ops/job-context.js';
 import type { ServiceClient } from '../../service/service-client.js';
 import { LeaseLost } from '../../store/lease.js';
-import type { ErpPresence } from '../capture/capture-removals.js';
 import type { ClaimedMessage } from './claim-messages.js';
 import { Claims } from './claims.js';
-import { type DeliverResult, DeliveryTally } from './deliver-result.js';
+import { type DeliverOptions, type DeliverResult, DeliveryTally } from './deliver-result.js';
+import type { Dispatcher, ListDue } from './dispatcher.js';
 import {
-  backlogTurn,
-  type ClaimScope,
   claimTarget,
   countInDoubt,
-  dueMessageIds,
+  listDue,
+  mostUnsettled,
   nextDueAt,
-  orderClaims,
   probeMessageId,
-  probeOrder,
+  StoreDispatcher,
 } from './due-messages.js';
-import { Exchange, type Manner } from './exchange.js';
+import { Exchange, type Manner, Waits } from './exchange.js';
 import { pauseWhenUsedUp } from './lane-keeper.js';
 import { LookUps, nextLookUpAt } from './look-up.js';
+import { probeOrder } from './probe-order.js';
 import { SendGate } from './send-gate.js';
 import type { ServiceLease } from './service-lease.js';
 import { MessageSettler } from './settle-messages.js';
+import { inTurns } from './source-turns.js';
 
-export interface DeliverOptions {
-  /** Ends when nothing is due any more (`sync`); otherwise it goes on until it is stopped (`daemon`). */
-  untilDrained: boolean;
-  scope: ClaimScope;
-  /** With untilDrained: how long to wait for a message whose next try lies in the future, or for anything to go through. */
-  retryHorizonMs: number;
-  /** Delivers to a production service that is not live: only for the few records of a trial. */
-  trial: boolean;
-  erp: ErpPresence;
-  signal?: AbortSignal;
-  onProgress?: (result: DeliverResult) => void;
-  /** Told at the beginning, and when it changes, why nothing may be delivered; null: it may. */
-  onHeld?: (reason: string | null) => void;
-}
+export type { DeliverOptions };
 
 /** How long the loop sleeps at most before it looks again: new captures, pauses and resumes come from other processes. */
 const pollMs = 500;
 const maxIdleMs = 10_000;
-/** How often it looks for news while a backlog is under way. */
+/** The same while nothing at all is due. */
+const idlePollMs = 1_000;
+/** How often it looks for news while a backlog is under way, and whether it is its turn to probe. */
 const newsPollMs = 100;
-/** How often it looks whether it is its turn to probe. */
 const probeTurnMs = 100;
+/** So many are claimed in one transaction, which stops everything else where the store is a file. */
+const mostAtOnce = 128;
+/** So often in a row it asks the dispatcher again at once when all that it named was gone. */
+const mostInVain = 5;
 /** Look-ups under way at once: they are few. */
 const maxLookUps = 50;
 
@@ -55,7 +48,8 @@ export async function deliver(
   lease: ServiceLease,
   options: DeliverOptions,
 ): Promise<DeliverResult> {
-  return new Delivery(context, client, lease, options).run();
+  const scope = context.settings.named ? inTurns(context, options.scope) : options.scope;
+  return new Delivery(context, client, lease, { ...options, scope }).run();
 }
 
 class Delivery {
@@ -65,11 +59,12 @@ class Delivery {
   readonly #settler: MessageSettler;
   readonly #lookUps: LookUps;
   readonly #claims: Claims;
-  readonly #target: number;
-  #newsSinceTurn = 0;
+  readonly #waits: Waits;
+  readonly #dispatcher: Dispatcher;
+  #target = 0;
+  /** How often in a row all that the dispatcher named was gone. */
+  #inVain = 0;
   #filledAt = Number.NEGATIVE_INFINITY;
-  #progress = '';
-  #progressAt: number;
   #probes = 0;
   /** How many conflicts there had been when none was left to look up, and when to look again. */
   #conflictsLookedUp = 0;
@@ -90,9 +85,9 @@ class Delivery {
     this.#settler = new MessageSettler(context, lease.epoch, this.#tally);
     const parts = { client, gate: this.#gate, exchange: this.#exchange, tally: this.#tally };
     this.#lookUps = new LookUps(context, lease, parts, options.scope.only);
+    this.#waits = new Waits(context, this.#exchange, options);
     this.#claims = new Claims(context, lease, this.#tally, options.erp);
-    this.#target = claimTarget(context.settings.service);
-    this.#progressAt = context.clock.monotonicMs();
+    this.#dispatcher = options.dispatcher ?? new StoreDispatcher();
   }
 
   async run(): Promise<DeliverResult> {
@@ -101,10 +96,12 @@ class Delivery {
     const stop = () => {
       this.#gate.stop();
       this.client.rateLimiter.reconsider();
+      this.#waits.end();
     };
     signal?.addEventListener('abort', stop, { once: true });
     if (signal?.aborted) stop();
     try {
+      await this.lease.membership?.begin(this.client.rateLimiter);
       while (!signal?.aborted && !this.lease.lost) {
         const ended = await this.#turn();
         if (ended !== null) {
@@ -124,6 +121,7 @@ class Delivery {
       await this.#exchange.allEnded();
       await this.#exchange.flushed();
       signal?.removeEventListener('abort', stop);
+      this.#waits.close();
     }
     return this.#tally.result;
   }
@@ -139,7 +137,7 @@ class Delivery {
     const stuck = this.#stuck();
     if (stuck) return stuck;
     if (blocked) {
-      if (this.#exchange.count > 0) return this.#wait();
+      if (this.#exchange.count > 0) return this.#waits.until(pollMs, 0);
       await this.#exchange.flushed();
       // The pause may be one of a clock that was wrong; it ends where that is noticed.
       if (this.#claims.isClockSet) {
@@ -147,12 +145,14 @@ class Delivery {
         return null;
       }
       const restMs = blocked.untilMs === null ? Number.POSITIVE_INFINITY : blocked.untilMs - nowMs();
+      if (blocked.untilMs !== null) this.#dispatcher.slowDown(restMs);
       if (this.options.untilDrained && restMs > this.options.retryHorizonMs) return blocked.reason;
-      return this.#wait(Math.max(restMs, 1));
+      return this.#waits.until(Math.min(Math.max(restMs, 1), pollMs));
     }
+    if (await this.lease.membership?.lacksPlace(rateLimiter)) return this.#waits.until(pollMs, 0);
     if (rateLimiter.usedUp !== null) {
       // What has a slot already may still be at the gate: a pause would take its turn away.
-      if (this.#exchange.count > 0) return this.#wait();
+      if (this.#exchange.count > 0) return this.#waits.until(pollMs, 0);
       // Its pause was ended before its time: an operator knows better than the service's own headers.
       if (this.#limitUntilMs > nowMs()) rateLimiter.forgetAdvice();
       this.#limitUntilMs = (await pauseWhenUsedUp(this.context, rateLimiter)) ?? 0;
@@ -160,28 +160,42 @@ class Delivery {
     }
     // While the service is down, one message at a time goes to see whether it is back.
     const probing = state.pauses.some((pause) => pause.cause === 'outage');
-    const room = probing ? 1 : this.#target - this.#exchange.count;
+    const allowed = this.lease.allowed(rateLimiter);
+    this.#target = claimTarget(allowed, rateLimiter.sentInLastSecond);
+    const { count, unsettled } = this.#exchange;
     // Half a batch at least, so that claims are few and the pipeline never runs dry.
-    if (room < 1 || (!probing && room < this.#target / 2)) return this.#wait();
-    const isEarly = this.#exchange.patient > this.#target / 4 && clock.monotonicMs() < this.#filledAt + newsPollMs;
-    if (!probing && isEarly) return this.#wait();
+    if (!probing && count > this.#target / 2) return this.#waits.until(pollMs, Math.floor(this.#target / 2));
+    // A kill makes doubtful what has ended and is not on record yet, too.
+    const most = Math.max(this.#target, mostUnsettled(allowed));
+    const room = probing ? 1 : Math.min(this.#target - count, most - count - unsettled);
+    if (!probing && room < this.#target / 4) return this.#waits.until(pollMs, -1, Math.floor(most - this.#target / 4));
+    const earlyMs = this.#filledAt + newsPollMs - clock.monotonicMs();
+    if (!probing && this.#exchange.patient > this.#target / 4 && earlyMs > 0)
+      return this.#waits.until(earlyMs, Math.floor(this.#exchange.count / 2));
     // What the last one found is heeded first; but none waits for one that hangs.
     if (probing) await this.#exchange.flushed();
-    if (probing && !this.lease.probeTurns.take(clock.monotonicMs())) return this.#wait(probeTurnMs);
+    if (probing && !this.lease.probeTurns.take(clock.monotonicMs())) return this.#waits.until(probeTurnMs);
 
+    const { news } = this.#waits;
     const lookedAt = clock.monotonicMs();
-    const started = probing ? await this.#probe() : await this.#fill(room);
+    const started = probing ? await this.#probe() : await this.#fill(Math.min(room, mostAtOnce));
     if (started > 0) return null;
     if (probing) this.lease.probeTurns.giveBack();
-    if (this.#exchange.count > 0) return this.#wait();
-    await this.#exchange.flushed();
+    // What ends may make others ready: customers their orders.
+    if (this.#exchange.count > 0) return this.#waits.until(newsPollMs, Math.floor(this.#exchange.count / 2));
+    if (this.#exchange.unsettled > 0) {
+      await this.#exchange.flushed();
+      return null;
+    }
     if ((await this.#claims.parkForgotten()) > 0) return null;
-    // What was settled just now may have become a conflict.
     if (!probing && (await this.#lookUps.begin(maxLookUps)) > 0) return null;
 
     // Nothing was ready. With a hundred thousand orders behind one parked customer even looking is work: rest ten times as long.
-    const idleMs = Math.min(maxIdleMs, Math.max(pollMs, 10 * (clock.monotonicMs() - lookedAt)));
-    if (!this.options.untilDrained) return this.#wait(idleMs, idleMs);
+    const idleMs = Math.min(maxIdleMs, Math.max(idlePollMs, 10 * (clock.monotonicMs() - lookedAt)));
+    if (!this.options.untilDrained) {
+      const wakeAt = await nextLookUpAt(this.context, this.options.scope.only);
+      return this.#waits.rest(idleMs, news, wakeAt, () => this.#claims.isClockSet || this.lease.lost);
+    }
     const due = await nextDueAt(store, this.options.scope);
     const lookUpDue = await nextLookUpAt(this.context, this.options.scope.only);
     const restMs = Math.min(due ?? Number.POSITIVE_INFINITY, lookUpDue ?? Number.POSITIVE_INFINITY) - nowMs();
@@ -190,49 +204,52 @@ class Delivery {
       const stopped = this.#gate.blockedBy(await this.#gate.state(), 'deliver');
       return stopped && stopped.untilMs === null ? stopped.reason : 'drained';
     }
-    return this.#wait(Math.max(restMs, 1));
+    return this.#waits.until(Math.min(Math.max(restMs, 1), pollMs));
   }
 
   /** With untilDrained: why it is no use to go on, when nothing has come to an end for as long as a wait may last. */
   #stuck(): string | null {
-    const { delivered, adopted, parked } = this.#tally.result;
-    const now = this.context.clock.monotonicMs();
-    const progress = JSON.stringify([delivered, adopted, parked]);
-    if (progress !== this.#progress) {
-      this.#progress = progress;
-      this.#progressAt = now;
-    }
+    const idleMs = this.#tally.idleMs(this.context.clock.monotonicMs());
     if (!this.options.untilDrained || this.#exchange.count > 0) return null;
     const patienceMs = Math.max(this.options.retryHorizonMs, 1_000);
-    if (now - this.#progressAt <= patienceMs) return null;
+    if (idleMs <= patienceMs) return null;
     const seconds = Math.round(patienceMs / 1000);
     return `nothing went through for ${seconds} s: ${this.#tally.lastTrouble ?? 'no answer'}`;
   }
 
-  /** @returns how many requests it began */
+  /** @returns how many requests it began; 1 also where others were faster, and there may be more at once */
   async #fill(room: number): Promise<number> {
-    const { store, nowMs, clock } = this.context;
-    this.#filledAt = clock.monotonicMs();
+    this.#filledAt = this.context.clock.monotonicMs();
     // Half of what is under way at most, so that there is always room for news.
     const backlogRoom = Math.max(0, Math.floor(this.#target / 2) - this.#exchange.patient);
-    const most = Math.min(room, Math.max(backlogRoom, Math.ceil(room / backlogTurn)));
-    const { claims, newsSinceTurn } = await store.read('look for due messages', async (tx) => {
-      const due = (limit: number, isBacklog: boolean) =>
-        dueMessageIds(tx, nowMs(), limit, this.options.scope, this.#claims.forgottenBefore, isBacklog);
-      return orderClaims(await due(room, false), await due(most, true), room, backlogRoom, this.#newsSinceTurn);
-    });
-    this.#newsSinceTurn = newsSinceTurn;
-    const claimed = await this.#claims.claim(claims.map(({ id }) => id));
+    const claims = await this.#dispatcher.next({ room, backlogRoom, perSecond: this.#target }, this.#listDue);
+    const ids = claims.map(({ id }) => id);
+    const claimed = await this.#claims.claim(ids, 'due').finally(() => this.#dispatcher.claimed());
     const patient = new Set(claims.flatMap(({ id, isUrgent }) => (isUrgent ? [] : [id])));
-    for (const message of claimed) this.#send(message, { isPatient: patient.has(message.id) });
-    return claimed.length + (await this.#lookUpsBesides(Math.min(room - claimed.length, maxLookUps)));
+    for (const [nth, message] of claimed.entries()) {
+      // Where the store is a file, nothing waits before the request: timers, sockets and signals have their turn.
+      if (nth % 32 === 0) await nextTurn();
+      this.#send(message, { isPatient: patient.has(message.id) });
+    }
+    const isAlone = this.options.dispatcher === undefined && this.lease.membership === null;
+    const isBehind = !isAlone && claims.length > 0 && claimed.length === 0;
+    this.#inVain = isBehind ? this.#inVain + 1 : 0;
+    const begun = claimed.length + (await this.#lookUpsBesides(Math.min(room - claimed.length, maxLookUps)));
+    return begun === 0 && isBehind && this.#inVain <= mostInVain ? 1 : begun;
   }
+
+  readonly #listDue: ListDue = (most, mostOfBacklog, isForAll = false) => {
+    const list: ListDue = (...wider) => listDue(this.context, wider, this.options.scope, this.#claims.forgottenBefore);
+    // A list for all nodes sees to it by itself that they do not reach for the same.
+    const membership = isForAll ? null : this.lease.membership;
+    return membership?.part([most, mostOfBacklog], list) ?? list(most, mostOfBacklog);
+  };
 
   #send(message: ClaimedMessage, manner: Manner): void {
     const { isProbe = false, isPatient = false } = manner;
+    const { entity, operation, idempotencyKey, method, body, keyField, record, boundServiceId: serviceId } = message;
     const sending = {
-      ...message,
-      serviceId: message.boundServiceId,
+      ...{ entity, operation, idempotencyKey, method, body, keyField, record, serviceId },
       priority: isPatient ? -1 : 0,
       isProbe,
       gate: this.#gate.of('deliver', isProbe, message),
@@ -270,23 +287,11 @@ class Delivery {
       const id = await store.read('look for a message to probe with', (tx) =>
         probeMessageId(tx, kind, which, this.options.scope, this.#claims.forgottenBefore),
       );
-      const [message] = await this.#claims.claim(id === null ? [] : [id]);
+      const [message] = await this.#claims.claim(id === null ? [] : [id], 'ever');
       if (!message) continue;
       this.#send(message, { isProbe: true });
       return 1;
     }
     return 0;
-  }
-
-  /** Until a request ends, but no longer than the poll. */
-  async #wait(ms = pollMs, mostMs = pollMs): Promise<null> {
-    const timer = new AbortController();
-    const rest = this.context.clock.sleep(Math.min(ms, mostMs), timer.signal);
-    const stopped = new Promise<void>((resolve) => {
-      this.options.signal?.addEventListener('abort', () => resolve(), { once: true, signal: timer.signal });
-    });
-    await Promise.race([rest, stopped, this.#exchange.oneEnds()]);
-    timer.abort();
-    return null;
   }
 }

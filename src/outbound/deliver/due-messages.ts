@@ -1,48 +1,102 @@
 import type { ServiceSettings } from '../../config/sections/service.js';
 import type { Entity } from '../../model/record.js';
-import { concurrencyOf, longestRestMs, shortestWindowRate } from '../../service/rate-limit/rate-limiter.js';
+import type { JobContext } from '../../ops/job-context.js';
+import { longestRestMs } from '../../service/rate-limit/rate-limiter.js';
+import { concurrencyOf, shortestWindowRate } from '../../service/rate-limit/sliding-slots.js';
 import { type Condition, joinConditions, placeholders } from '../../store/rows.js';
 import type { Store, Tx } from '../../store/store.js';
 import { removalAfterThisPass } from '../outbox/message.js';
+import type { Dispatcher, DueClaim, DueMessage, ListDue, Space } from './dispatcher.js';
+import { defaultAlone, type SourceTurn, takeTurns } from './source-turns.js';
 
 /** Which messages a deliverer looks at. */
 export interface ClaimScope {
   /** Only these records; null: all. */
   only: ReadonlyMap<Entity, ReadonlySet<string>> | null;
+  /** The sources that take turns; absent: there is the default one alone. */
+  sources?: readonly SourceTurn[];
+  random?: () => number;
+}
+
+/** What is due now, news and backlog apart, in one read. */
+export async function listDue(
+  { store, nowMs }: Pick<JobContext, 'store' | 'nowMs'>,
+  [most, mostOfBacklog]: Parameters<ListDue>,
+  scope: ClaimScope,
+  sentSince: number,
+): ReturnType<ListDue> {
+  return store.read('look for due messages', async (tx) => ({
+    news: await dueMessages(tx, nowMs(), most, scope, sentSince, false),
+    backlog: await dueMessages(tx, nowMs(), mostOfBacklog, scope, sentSince, true),
+  }));
 }
 
 /**
- * Ids of due messages: one in doubt and a new one in turn, so that records at which the service fails every time don't hold up
+ * Due messages: one in doubt and a new one in turn, so that records at which the service fails every time don't hold up
  * the others; oldest first, customers before orders. An order waits for its customer's binding, an update for its own, and a
- * message for older open ones of its record.
+ * message for older open ones of its record. Several sources take turns.
  * @param isBacklog only the backlog, or only what is not; absent: both
  * @param sentSince a create in doubt whose first try is older is left: the service may have forgotten its key
  */
-export async function dueMessageIds(
+export async function dueMessages(
   tx: Tx,
   nowMs: number,
   limit: number,
   scope: ClaimScope,
   sentSince = 0,
   isBacklog?: boolean,
-): Promise<number[]> {
-  const inState = async (state: SendableState, most: number) => {
-    const ids: number[] = [];
+): Promise<DueMessage[]> {
+  const { sources = defaultAlone, random = Math.random } = scope;
+  const dueOf = (asked: readonly (SourceTurn & { limit: number })[]) =>
+    dueOfSources(tx, nowMs, asked, scope, sentSince, isBacklog);
+  const each = limit / sources.reduce((sum, { priority }) => sum + priority, 0);
+  const shares = sources.map((source) => ({ ...source, limit: Math.ceil(each * source.priority) }));
+  const queues = await dueOf(shares);
+  if (sources.length === 1) return queues[0]?.waiting ?? [];
+  const isFull = ({ waiting }: { waiting: readonly unknown[] }, at: number) => waiting.length === shares[at]?.limit;
+  // The turns of sources that have little are for those that have more.
+  if (queues.some(isFull) && !queues.every(isFull)) {
+    const more = await dueOf(queues.filter(isFull).map((source) => ({ ...source, limit })));
+    return takeTurns([...queues.filter((queue, at) => !isFull(queue, at)), ...more], limit, random);
+  }
+  return takeTurns(queues, limit, random);
+}
+
+/** Of each source as many as its limit. One statement asks for all of them, as many statements as one source needs. */
+async function dueOfSources(
+  tx: Tx,
+  nowMs: number,
+  sources: readonly (SourceTurn & { limit: number })[],
+  scope: ClaimScope,
+  sentSince: number,
+  isBacklog: boolean | undefined,
+): Promise<(SourceTurn & { waiting: DueMessage[] })[]> {
+  const inState = async (state: SendableState, limits: readonly { name: string; limit: number }[]) => {
+    const found = new Map<string, DueMessage[]>(limits.map(({ name }) => [name, []]));
     for (const entity of ['customer', 'order'] as const) {
-      const left = most - ids.length;
-      if (left <= 0) break;
+      const left = limits.map(({ name, limit }) => ({ name, limit: limit - (found.get(name)?.length ?? 0) }));
       const rows = await readyMessages(tx, state, entity, nowMs, left, scope, sentSince, 'first', isBacklog);
-      ids.push(...rows.map(({ id }) => id));
+      for (const row of rows) found.get(row.source)?.push(row);
     }
-    return ids;
+    return found;
   };
-  const inDoubt = await inState('in_doubt', limit);
-  const pending = await inState('pending', limit - Math.min(inDoubt.length, Math.ceil(limit / 2)));
-  const inTurn = Array.from({ length: Math.max(inDoubt.length, pending.length) }, (_, i) => [
+  const doubtful = await inState('in_doubt', sources);
+  const inDoubt = (name: string) => doubtful.get(name) ?? [];
+  const left = sources.map(({ name, limit }) => {
+    return { name, limit: limit - Math.min(inDoubt(name).length, Math.ceil(limit / 2)) };
+  });
+  const pending = await inState('pending', left);
+  return sources.map(({ name, priority, limit }) => {
+    return { name, priority, waiting: inTurn(inDoubt(name), pending.get(name) ?? []).slice(0, limit) };
+  });
+}
+
+function inTurn(inDoubt: readonly DueMessage[], pending: readonly DueMessage[]): DueMessage[] {
+  const both = Array.from({ length: Math.max(inDoubt.length, pending.length) }, (_, i) => [
     ...inDoubt.slice(i, i + 1),
     ...pending.slice(i, i + 1),
   ]);
-  return inTurn.flat().slice(0, limit);
+  return both.flat();
 }
 
 /**
@@ -59,9 +113,10 @@ export async function probeMessageId(
 ): Promise<number | null> {
   // Leave out what waits for the end of its pass: a brake may hold it yet.
   const ever = removalAfterThisPass - 1;
+  const one = (scope.sources ?? defaultAlone).map(({ name }) => ({ name, limit: 1 }));
   const found = [
-    ...(await readyMessages(tx, state, 'customer', ever, 1, scope, sentSince, which)),
-    ...(await readyMessages(tx, state, 'order', ever, 1, scope, sentSince, which)),
+    ...(await readyMessages(tx, state, 'customer', ever, one, scope, sentSince, which)),
+    ...(await readyMessages(tx, state, 'order', ever, one, scope, sentSince, which)),
   ].sort((a, b) => a.dueAt - b.dueAt);
   if (which === 'first') return found[0]?.id ?? null;
   return found.at(-1)?.id ?? probeMessageId(tx, state, 'first', scope, sentSince);
@@ -74,37 +129,64 @@ export async function countInDoubt(tx: Tx): Promise<number> {
 
 type SendableState = 'pending' | 'in_doubt';
 
+interface ReadyMessage extends DueMessage {
+  dueAt: number;
+  source: string;
+}
+
 async function readyMessages(
   tx: Tx,
   state: SendableState,
   entity: Entity,
   dueBy: number,
-  limit: number,
+  limits: readonly { name: string; limit: number }[],
   scope: ClaimScope,
   sentSince: number,
   which: 'first' | 'last untried',
   isBacklog?: boolean,
-): Promise<{ id: number; dueAt: number }[]> {
+): Promise<ReadyMessage[]> {
   const order = which === 'first' ? 'ASC' : 'DESC';
   const keys = scope.only ? [...(scope.only.get(entity) ?? [])] : null;
-  if (keys?.length === 0) return [];
+  const asked = limits.filter(({ limit }) => limit > 0);
+  if (keys?.length === 0 || asked.length === 0) return [];
   if (isBacklog === undefined) {
     // One after the other, because the index tells them apart before it tells when they are due.
     const both = [
-      ...(await readyMessages(tx, state, entity, dueBy, limit, scope, sentSince, which, false)),
-      ...(await readyMessages(tx, state, entity, dueBy, limit, scope, sentSince, which, true)),
+      ...(await readyMessages(tx, state, entity, dueBy, asked, scope, sentSince, which, false)),
+      ...(await readyMessages(tx, state, entity, dueBy, asked, scope, sentSince, which, true)),
     ];
     const sign = which === 'first' ? 1 : -1;
-    return both.sort((a, b) => sign * (a.dueAt - b.dueAt || a.id - b.id)).slice(0, limit);
+    both.sort((a, b) => sign * (a.dueAt - b.dueAt || a.id - b.id));
+    return asked.flatMap(({ name, limit }) => both.filter(({ source }) => source === name).slice(0, limit));
   }
   const remembered = "AND (m.operation<>'create' OR m.first_sent_at IS NULL OR m.first_sent_at>=?)";
-  return tx.rows<{ id: number; dueAt: number }>(
-    `SELECT m.id, m.next_attempt_at AS due_at FROM ${candidates}
-      WHERE m.state=? AND m.entity=? AND m.is_backlog=? AND m.next_attempt_at<=? ${keys ? `AND m.source_key IN ${placeholders(keys.length)}` : ''}
+  const select = `SELECT m.id, m.attempts, m.next_attempt_at AS due_at, m.source FROM ${candidates}
+      WHERE m.state=? AND m.entity=? AND m.source=? AND m.is_backlog=? AND m.next_attempt_at<=? ${keys ? `AND m.source_key IN ${placeholders(keys.length)}` : ''}
         ${state === 'in_doubt' ? remembered : ''} ${which === 'first' ? '' : 'AND m.attempts=0'} AND ${ready}
-      ORDER BY m.next_attempt_at ${order}, m.id ${order} LIMIT ${Math.trunc(limit)}`,
-    [state, entity, isBacklog ? 1 : 0, dueBy, ...(keys ?? []), ...(state === 'in_doubt' ? [sentSince] : [])],
+      ORDER BY m.next_attempt_at ${order}, m.id ${order} LIMIT ?`;
+  const parameters = asked.flatMap(({ name, limit }) => [
+    state,
+    entity,
+    name,
+    isBacklog ? 1 : 0,
+    dueBy,
+    ...(keys ?? []),
+    ...(state === 'in_doubt' ? [sentSince] : []),
+    Math.trunc(limit),
+  ]);
+  const each = asked.map((_, nth) => `SELECT * FROM (${select}) AS s${nth}`);
+  return tx.rows<ReadyMessage>(asked.length === 1 ? select : each.join(' UNION ALL '), parameters);
+}
+
+/** Whether the time of any message has come, ready or not: a few looks into one index. */
+export async function isAnythingDue(tx: Tx, nowMs: number, sources: readonly string[]): Promise<boolean> {
+  const found = await tx.value<number>(
+    `SELECT 1 FROM outbox_message
+      WHERE state IN ('pending','in_doubt') AND entity IN ('customer','order') AND source IN ${placeholders(sources.length)}
+        AND is_backlog IN (0,1) AND next_attempt_at<=? LIMIT 1`,
+    [...sources, nowMs],
   );
+  return found !== undefined;
 }
 
 /** Message `m` with what it may have to wait for: its customer's binding `c` and its own binding `w`. */
@@ -139,18 +221,47 @@ export async function nextDueAt(store: Store, scope: ClaimScope): Promise<number
 }
 
 /**
- * How many messages are claimed at once. Pure. No more than fit in a few seconds, so that a stop or a pause has little to give
- * back. After a kill all that was claimed counts for a limit of hours or days, because any of it may have left: so no more than
- * a hundredth of such a limit, or its own pace needs it.
+ * How many messages are claimed at once. Pure. No more than leave within a second: after a kill any of them may have been sent.
+ * All of them count then for a limit of hours or days, so no more than a hundredth of such a limit, or its own pace needs it.
+ * @param sentInLastSecond what left in the last one, where no limit says how many will
  */
-export function claimTarget(service: Pick<ServiceSettings, 'concurrency' | 'limits'>): number {
+export function claimTarget(
+  service: Pick<ServiceSettings, 'concurrency' | 'limits'>,
+  sentInLastSecond: number,
+): number {
   const concurrency = concurrencyOf(service);
   const perSecond = shortestWindowRate(service.limits) ?? Number.POSITIVE_INFINITY;
-  const inThreeSeconds = Math.ceil(Math.min(perSecond * 3, concurrency * 16));
+  const inOneSecond = Math.ceil(Math.min(perSecond, Math.max(concurrency * 2, sentInLastSecond)));
   const small = service.limits
     .filter(({ perSeconds }) => perSeconds * 1000 > longestRestMs)
     .map(({ requests, perSeconds }) => Math.ceil(Math.max(requests / 100, (requests / perSeconds) * 3)));
-  return Math.max(2, Math.min(500, Math.max(concurrency, inThreeSeconds), ...small));
+  return Math.max(2, Math.min(mostClaimed, Math.max(concurrency, inOneSecond), ...small));
+}
+
+const mostClaimed = 500;
+
+/** How many messages may be claimed without an outcome on record: what the limit lets leave in a second. Pure. */
+export function mostUnsettled({ limits }: Pick<ServiceSettings, 'limits'>): number {
+  return Math.ceil(Math.min(mostClaimed, shortestWindowRate(limits) ?? mostClaimed));
+}
+
+/** The dispatcher `local`: asks the store each time. */
+export class StoreDispatcher implements Dispatcher {
+  #newsSinceTurn = 0;
+
+  async next({ room, backlogRoom }: Space, listDue: ListDue): Promise<DueClaim[]> {
+    const most = Math.min(room, Math.max(backlogRoom, Math.ceil(room / backlogTurn)));
+    const { news, backlog } = await listDue(room, most);
+    const { claims, newsSinceTurn } = orderClaims(news, backlog, room, backlogRoom, this.#newsSinceTurn);
+    this.#newsSinceTurn = newsSinceTurn;
+    return claims;
+  }
+
+  claimed(): void {}
+
+  slowDown(): void {}
+
+  async close(): Promise<void> {}
 }
 
 /** Of so many messages one is of the backlog, as long as there is one. */
@@ -162,47 +273,28 @@ export const backlogTurn = 10;
  * @param news what is due, in its order
  * @param backlog the same of the backlog
  * @param newsSinceTurn as the last call returned it: messages of news since the backlog had its turn
- * @returns claims in the order of sending; `isUrgent`: goes before whatever of the backlog still waits for its slot
+ * @returns claims in the order of sending
  */
 export function orderClaims(
-  news: readonly number[],
-  backlog: readonly number[],
+  news: readonly DueMessage[],
+  backlog: readonly DueMessage[],
   room: number,
   backlogRoom: number,
   newsSinceTurn: number,
-) {
-  const claims: { id: number; isUrgent: boolean }[] = [];
+): { claims: DueClaim[]; newsSinceTurn: number } {
+  const claims: DueClaim[] = [];
   let since = newsSinceTurn;
   let taken = 0;
-  for (const id of news) {
+  for (const message of news) {
     if (since >= backlogTurn - 1 && taken < backlog.length && claims.length < room) {
-      claims.push({ id: backlog[taken++] as number, isUrgent: true });
+      claims.push({ ...(backlog[taken++] as DueMessage), isUrgent: true });
       since = 0;
     }
     if (claims.length >= room) break;
-    claims.push({ id, isUrgent: true });
+    claims.push({ ...message, isUrgent: true });
     since = Math.min(since + 1, backlogTurn - 1);
   }
   while (taken < backlog.length && taken < backlogRoom && claims.length < room)
-    claims.push({ id: backlog[taken++] as number, isUrgent: false });
+    claims.push({ ...(backlog[taken++] as DueMessage), isUrgent: false });
   return { claims, newsSinceTurn: since };
-}
-
-type ProbeKind = 'pending' | 'in_doubt' | 'look_up';
-
-/** So many in doubt are a price that an outage may have; each may have to be looked at by a person if it lasts for days. */
-const freelyInDoubt = 50;
-const newOneEvery = 11;
-const lookUpEvery = 6;
-
-/**
- * What goes to see whether the service is back, the first that there is. Pure. What was not tried yet goes first: the service
- * may fail at the records that are in doubt, and at no other. But where it is down for all, each new one is one more in doubt.
- * @param probe counts the probes, from 0
- * @param inDoubt how many messages are in doubt
- */
-export function probeOrder(probe: number, inDoubt: number): ProbeKind[] {
-  if (probe % lookUpEvery === lookUpEvery - 1) return ['look_up', 'pending', 'in_doubt'];
-  const newFirst = inDoubt < freelyInDoubt || probe % newOneEvery === 0;
-  return newFirst ? ['pending', 'in_doubt', 'look_up'] : ['in_doubt', 'pending', 'look_up'];
 }

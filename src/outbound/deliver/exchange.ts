@@ -1,8 +1,13 @@
+import type { EventEmitter } from 'node:events';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { sourceNames } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
+import { growRoomsForNewObjects } from '../../ops/young-garbage.js';
 import type { Sent } from '../../service/service-client.js';
 import { LeaseLost } from '../../store/lease.js';
 import type { Tx } from '../../store/store.js';
+import { isAnythingDue } from './due-messages.js';
 import type { LaneOutcome } from './lane-effects.js';
 import type { SendGate } from './send-gate.js';
 import type { ServiceLease } from './service-lease.js';
@@ -42,9 +47,16 @@ interface Outcome {
   ended: Ended<unknown, unknown>;
 }
 
-const maxBatch = 300;
-/** A moment in which outcomes gather, so that one commit carries several. */
-const gatherMs = 5;
+/** Outcomes of one transaction, which stops everything else where the store is a file. */
+const maxBatch = 96;
+/** So many outcomes at once are those of a drain, which makes garbage faster than little room for it is worth. */
+const drainBatch = 10;
+/**
+ * A moment in which outcomes gather, so that one commit carries many, and what came of one is judged beside the others. Deliveries
+ * gather for longer, because nothing waits for them; a kill in between makes them "may have been sent". Where a commit takes long,
+ * as on a slow disk whose SQLite stops this process meanwhile, they gather for so long that it takes a fraction of the time.
+ */
+const gatherMs = { least: 5, long: 30, most: 200, settlements: 5 };
 
 /**
  * The one way of every request to the service. Its attempt is on record before; then gate → slot → send → verdict (all in
@@ -54,9 +66,12 @@ const gatherMs = 5;
 export class Exchange {
   readonly #underWay = new Set<Promise<void>>();
   #patient = 0;
-  #oneEnded: () => void = () => undefined;
+  #ended: (exchange: Pick<Exchange, 'count' | 'unsettled'>) => void = () => undefined;
   #waiting: Outcome[] = [];
   #flushing: Promise<void> | null = null;
+  #settlingMs = 0;
+  /** Ends the gathering. */
+  #hurry = new AbortController();
 
   constructor(
     private readonly context: JobContext,
@@ -69,6 +84,11 @@ export class Exchange {
     return this.#underWay.size;
   }
 
+  /** Requests that have ended, and whose outcome is not on record yet. */
+  get unsettled(): number {
+    return this.#waiting.length;
+  }
+
   /** Those of the backlog that let everything else pass. */
   get patient(): number {
     return this.#patient;
@@ -78,11 +98,9 @@ export class Exchange {
     await Promise.all(this.#underWay);
   }
 
-  /** Resolves when the next one ends. Not a race of all: each that ends would cost as many reactions as there are others. */
-  oneEnds(): Promise<void> {
-    return new Promise((resolve) => {
-      this.#oneEnded = resolve;
-    });
+  /** Told of each request that ends, and when outcomes are on record, until another one is to be told. */
+  set onEnd(ended: (exchange: Pick<Exchange, 'count' | 'unsettled'>) => void) {
+    this.#ended = ended;
   }
 
   /** Sends, and hands the outcome over to the next batch. */
@@ -99,12 +117,13 @@ export class Exchange {
         this.#add({ settler: settler as Settler, ended: { about, sent, isProbe } });
         // The very next request heeds a "slow down" or a refusal, not the one after the next commit.
         const { kind } = sent.verdict;
+        if (kind !== 'delivered') this.#hurry.abort();
         if (kind !== 'delivered' && kind !== 'not_sent') this.gate.holdUntil(this.flushed());
       })
       .finally(() => {
         if (isPatient) this.#patient--;
         this.#underWay.delete(ending);
-        this.#oneEnded();
+        this.#ended(this);
       });
     this.#underWay.add(ending);
   }
@@ -123,6 +142,7 @@ export class Exchange {
 
   /** Resolves when every outcome so far is on record. */
   async flushed(): Promise<void> {
+    this.#hurry.abort();
     while (this.#flushing) await this.#flushing;
   }
 
@@ -147,9 +167,15 @@ export class Exchange {
 
   async #flush(): Promise<void> {
     const { clock, log } = this.context;
-    await clock.sleep(gatherMs);
+    this.#hurry = new AbortController();
     while (this.#waiting.length > 0 && !this.lease.lost) {
+      if (this.#waiting.length < maxBatch) {
+        const longMs = Math.min(gatherMs.most, Math.max(gatherMs.long, this.#settlingMs * gatherMs.settlements));
+        await clock.sleep(gatherMs.least);
+        await clock.sleep(longMs - gatherMs.least, this.#hurry.signal);
+      }
       const batch = this.#waiting.slice(0, maxBatch);
+      const begunAtMs = clock.monotonicMs();
       try {
         await this.#settle(batch);
       } catch (error) {
@@ -164,6 +190,11 @@ export class Exchange {
         continue;
       }
       this.#waiting.splice(0, batch.length);
+      this.#ended(this);
+      this.#settlingMs = clock.monotonicMs() - begunAtMs;
+      growRoomsForNewObjects(batch.length >= drainBatch);
+      // Where nothing is gathered and the store is a file, nothing would ever wait: timers, sockets and signals have their turn.
+      await nextTurn();
     }
   }
 
@@ -190,4 +221,65 @@ export class Exchange {
     );
     for (const { committed } of all) committed?.();
   }
+}
+
+/** While nothing is due, delivery looks at everything once in so long: pauses, clocks, keys that the service may have forgotten. */
+const fullLookMs = 30_000;
+
+type UnderWay = { readonly count: number; readonly unsettled: number };
+
+/** What delivery does while it waits: for requests to end, for its time, or for news. */
+export class Waits {
+  /** How often something new was announced. */
+  news = 0;
+  #isResting = false;
+  /** Ends the wait. */
+  end: () => void = () => undefined;
+
+  constructor(
+    private readonly context: Pick<JobContext, 'store' | 'clock' | 'nowMs' | 'settings'>,
+    private readonly exchange: { readonly count: number; onEnd: (exchange: UnderWay) => void },
+    private readonly told: { signal?: AbortSignal; news?: EventEmitter },
+  ) {
+    told.news?.on('due', this.#hear);
+  }
+
+  /** So long, or until no more requests than this are under way, or as many with those that wait to be put on record, or to stop. */
+  async until(ms: number, untilCount = this.exchange.count - 1, untilAll = -1): Promise<null> {
+    const over = new AbortController();
+    this.end = () => over.abort();
+    this.exchange.onEnd = ({ count, unsettled }) => {
+      if (count <= untilCount || count + unsettled <= untilAll) over.abort();
+    };
+    if (this.told.signal?.aborted) over.abort();
+    await this.context.clock.sleep(ms, over.signal);
+    return null;
+  }
+
+  /** Until something may be due or was announced since `news`; half a minute, or until `wakeAt`, at most. One statement a look. */
+  async rest(pollMs: number, news: number, wakeAt: number | null, isDisturbed: () => boolean): Promise<null> {
+    const { store, clock, nowMs, settings } = this.context;
+    const sources = sourceNames(settings);
+    const restMs = Math.min(fullLookMs, (wakeAt ?? Number.POSITIVE_INFINITY) - nowMs());
+    const endsAtMs = clock.monotonicMs() + restMs;
+    const { signal } = this.told;
+    const isOver = () => signal?.aborted || this.news !== news || isDisturbed() || clock.monotonicMs() >= endsAtMs;
+    this.#isResting = true;
+    while (!isOver()) {
+      await this.until(pollMs);
+      if (!isOver() && (await store.read('look whether anything is due', (tx) => isAnythingDue(tx, nowMs(), sources))))
+        break;
+    }
+    this.#isResting = false;
+    return null;
+  }
+
+  close(): void {
+    this.told.news?.off('due', this.#hear);
+  }
+
+  readonly #hear = () => {
+    this.news++;
+    if (this.#isResting) this.end();
+  };
 }

@@ -3,18 +3,14 @@ import { appendAudit } from '../../audit/audit-log.js';
 import type { ServiceSettings } from '../../config/sections/service.js';
 import type { CredentialSettings } from '../../config/sections/service-credential.js';
 import type { JobContext } from '../../ops/job-context.js';
-import {
-  isOwnLimit,
-  longestRestMs,
-  longestSlotWaitMs,
-  type RateLimiter,
-} from '../../service/rate-limit/rate-limiter.js';
+import { longestRestMs, longestSlotWaitMs, type RateLimiter } from '../../service/rate-limit/rate-limiter.js';
+import { isOwnLimit } from '../../service/rate-limit/sliding-slots.js';
 import type { ServiceClient } from '../../service/service-client.js';
 import { dropEndedPauses, listPauses, pauseLane, resumeLane } from '../../store/lane-pauses.js';
 import type { Lease } from '../../store/lease.js';
 import type { Tx } from '../../store/store.js';
 import { answeredSince } from './attempts.js';
-import { readClockTrace } from './clock-trace.js';
+import { readClockCorrections } from './clock-trace.js';
 import { healthy, type LaneEffects, type LaneHealth, type LaneOutcome, laneEffects } from './lane-effects.js';
 
 /** Where a person replaces the credential. */
@@ -124,6 +120,21 @@ export async function pauseWhenUsedUp(
   return untilMs;
 }
 
+/** How long ago each request was answered that the longest limit still counts. @param except epochs that are not asked for */
+export async function recallAnswers(
+  tx: Tx,
+  { settings, nowMs }: JobContext,
+  except: ReadonlySet<number> = new Set(),
+): Promise<number[]> {
+  const { limits, deadlineSeconds } = settings.service;
+  const longestMs = Math.max(0, ...limits.map(({ perSeconds }) => perSeconds * 1000));
+  const now = nowMs();
+  const corrections = await readClockCorrections(tx);
+  const deadlineMs = deadlineSeconds * 1000;
+  const times = await answeredSince(tx, now - longestMs, longestLeaveMs, deadlineMs, corrections, except);
+  return times.map((at) => now - at);
+}
+
 /**
  * A limit of a day outlives a process: what was sent under an earlier lease counts for it as well. A pause that an earlier
  * process took from its settings ends: these may be others, and what is used up by them is paused anew.
@@ -134,19 +145,10 @@ export async function recallRequests(
   lease: Pick<Lease, 'write'>,
 ): Promise<void> {
   const { settings, store, nowMs, actor } = context;
-  const { limits, deadlineSeconds } = settings.service;
-  const longestMs = Math.max(0, ...limits.map(({ perSeconds }) => perSeconds * 1000));
-  if (longestMs > longestRestMs) {
-    const now = nowMs();
-    const times = await store.read('count what the limits still count', async (tx) => {
-      const corrections = (await readClockTrace(tx))?.corrections ?? [];
-      return answeredSince(tx, now - longestMs, longestLeaveMs, deadlineSeconds * 1000, corrections);
-    });
+  if (settings.service.limits.some(({ perSeconds }) => perSeconds * 1000 > longestRestMs)) {
+    const agesMs = await store.read('count what the limits still count', (tx) => recallAnswers(tx, context));
     // A slot rests from the answer on.
-    limiter.recall(
-      times.map((at) => now - at),
-      longestRestMs,
-    );
+    limiter.recall(agesMs, longestRestMs);
   }
   const pauses = await store.read('look for a limit that was used up', listPauses);
   if (!pauses.some(({ lane, cause, reason }) => lane === 'service' && cause === 'limit' && isOwnLimit(reason))) return;

@@ -84,8 +84,12 @@ function statesOf(alert: Pick<Alert, 'details'> | undefined): string[] {
   return Array.isArray(states) ? states.filter((state) => typeof state === 'string') : [];
 }
 
-const causes = { read_invoice: 'read_invoice.forbidden', read_order: 'read_order.forbidden' } as const;
-const endpoints = { read_invoice: 'readInvoice', read_order: 'readOrder' } as const;
+const causes = {
+  read_invoice: 'read_invoice.forbidden',
+  read_order: 'read_order.forbidden',
+  read_customer: 'read_customer.forbidden',
+} as const;
+const endpoints = { read_invoice: 'readInvoice', read_order: 'readOrder', read_customer: 'readCustomer' } as const;
 /** So long after the last one the alert is over. */
 const alertMs = 24 * 3_600_000;
 

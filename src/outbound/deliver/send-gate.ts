@@ -3,7 +3,8 @@ import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
 import type { Gate } from '../../service/wire/wire-exchange.js';
 import { clockSetSince } from '../../store/clock.js';
-import { activePauses, type Lane, type LanePause, listPauses } from '../../store/lane-pauses.js';
+import { activePauses, type Lane, type LanePause } from '../../store/lane-pauses.js';
+import type { Tx } from '../../store/store.js';
 import { recoveryProblem } from '../recovery/store-witness.js';
 import type { ClaimedMessage } from './claim-messages.js';
 import { goLiveProblem } from './go-live.js';
@@ -16,14 +17,31 @@ interface GateState {
   notLive: string | null;
 }
 
+/** Pauses, and what of the store's own facts go-live depends on: one statement, because it is asked for each request. */
+async function readGateRows(tx: Tx): Promise<{ pauses: LanePause[]; facts: string }> {
+  const rows = await tx.select<LanePause>(
+    `SELECT lane, cause, until_at, reason, actor, since_at FROM lane_pause
+      UNION ALL SELECT 'store_info', name, NULL, value, '', 0 FROM store_info
+       WHERE name IN ('recovery', 'go_live', 'source_keys.customer', 'source_keys.order')`,
+  );
+  const isFact = ({ lane }: LanePause) => (lane as string) === 'store_info';
+  const facts = rows.filter(isFact).map(({ cause, reason }) => `${cause}=${reason}`);
+  const pauses = rows.filter((row) => !isFact(row));
+  return { pauses: pauses.sort((a, b) => a.since_at - b.since_at), facts: facts.sort().join('\n') };
+}
+
 /**
  * Asked before every single request, so that an operator's `pause` in another process acts before the next one. Requests
- * that ask while a read of the store is under way share the one read that begins after it: fresh for all, one at a time.
+ * that ask in one turn of the event loop, or while a read of the store is under way, share the one read that begins after
+ * it: fresh for all, one at a time.
  */
 export class SendGate {
   readonly #quiet: QuietClock;
   #reading: Promise<unknown> = Promise.resolve();
   #next: Promise<GateState> | null = null;
+  #turnEnds: Promise<void> | null = null;
+  /** What the store said when it was asked last whether it is live, and it was. */
+  #liveBy: string | null = null;
   #hasStopped = false;
   readonly #holds = new Set<Promise<void>>();
 
@@ -73,7 +91,11 @@ export class SendGate {
    * What a request of this lane has to pass. `isProbe`: it goes to see whether a service that is down is back.
    * @param key it may have waited for its turn, or been frozen, until its key is forgotten at the service
    */
-  of(lane: Lane, isProbe = false, key: Pick<ClaimedMessage, 'keyGoodUntilMs' | 'wallLeadMs'> | null = null): Gate {
+  of(
+    lane: Lane,
+    isProbe = false,
+    key: Pick<ClaimedMessage, 'keyGoodUntilMs' | 'wallLeadMs' | 'attemptId'> | null = null,
+  ): Gate {
     const { context } = this;
     const isLate = () =>
       key !== null &&
@@ -95,18 +117,22 @@ export class SendGate {
     };
     // A token that has to be had first must not use up the turn of the probe that needs it.
     const beforeIt = Object.assign(() => this.check(lane, isProbe, false), more);
-    return Object.assign(ask, more, { beforeIt });
+    const leaves = () => this.lease.marks.leave(key?.attemptId ?? null);
+    return Object.assign(ask, more, { beforeIt, leaves });
   }
 
   /** null lets a request go now; a text says why not. */
   async check(lane: Lane, isProbe = false, takesTurn = isProbe): Promise<string | null> {
     if (this.#isStopped) return 'stopping';
     // The rate limiter starts the next request in the same turn in which the one before it ended: let that one be judged first.
-    await nextTurn();
+    this.#turnEnds ??= nextTurn().then(() => {
+      this.#turnEnds = null;
+    });
+    await this.#turnEnds;
     let state: GateState;
     try {
       do {
-        await Promise.all(this.#holds);
+        if (this.#holds.size > 0) await Promise.all(this.#holds);
         state = await this.state();
       } while (this.#holds.size > 0);
     } catch (error) {
@@ -136,13 +162,15 @@ export class SendGate {
   }
 
   async #read(): Promise<GateState> {
-    return this.context.store.read('read the pauses', async (tx) => ({
-      pauses: await listPauses(tx),
+    const { store, settings } = this.context;
+    return store.read('read the pauses', async (tx) => {
+      const { pauses, facts } = await readGateRows(tx);
+      if (facts === this.#liveBy) return { pauses, notLive: null };
       // A trial needs no go-live. But a store that lost what it knew may send nothing at all.
-      notLive:
-        this.liveErp === null
-          ? await recoveryProblem(tx)
-          : await goLiveProblem(tx, this.context.settings, this.liveErp),
-    }));
+      const { liveErp } = this;
+      const notLive = liveErp === null ? await recoveryProblem(tx) : await goLiveProblem(tx, settings, liveErp);
+      this.#liveBy = notLive === null ? facts : null;
+      return { pauses, notLive };
+    });
   }
 }

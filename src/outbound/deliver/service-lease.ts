@@ -1,14 +1,17 @@
-import { type AuditEntry, appendAudit } from '../../audit/audit-log.js';
+import type { ServiceSettings } from '../../config/sections/service.js';
+import { version } from '../../model/version.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
-import { longestRestMs } from '../../service/rate-limit/rate-limiter.js';
+import { longestRestMs, type RateLimiter } from '../../service/rate-limit/rate-limiter.js';
 import { Lease, LeaseLost } from '../../store/lease.js';
+import { type EndedHolder, readNodes } from '../../store/lease-rows.js';
+import { isHeld, joinCluster, leaveCluster, nodeNameHere } from '../../store/nodes.js';
 import type { Tx } from '../../store/store.js';
-import { doubtOlderEpochs } from '../outbox/transitions.js';
-import { endOlderEpochs } from './attempts.js';
-import { followClock } from './clock-trace.js';
+import { limitsInWords, Membership } from './cluster/membership.js';
 import { bindEnvironment } from './go-live.js';
 import { LaneKeeper } from './lane-keeper.js';
+import { forgetMarks, type LeftMarks, readLeftMarks, SendMarks } from './send-marks.js';
+import { takeOver } from './take-over.js';
 
 /**
  * Who looks next whether a service that is down is back: one request in so many seconds, whether delivery or a pull makes it.
@@ -56,16 +59,22 @@ class ProbeTurns {
   }
 }
 
+/** What a process sent right before it ended has come to the service after so long, and counts there. */
+const onTheWayMs = 500;
+
 /**
- * The right to talk to the service. One process has it at a time: deliver and pull share it, because they share the rate
- * limit. It renews itself until it is released or lost.
+ * The right to talk to the service: deliver and pull share it, because they share the rate limit. One process has it at a time,
+ * or each node of a cluster one of its own. It renews itself until it is released or lost.
  */
 export class ServiceLease {
   /** Shared, like `lane`, by everything that talks to the service under this lease. */
   readonly probeTurns: ProbeTurns;
   readonly lane: LaneKeeper;
+  readonly marks: SendMarks;
   /** Attempts to read whose outcome could not be put on record; the next one says so of them. */
   readonly unrecordedReads = new Set<number>();
+  /** Of a node of a cluster; null: this process delivers alone. */
+  readonly membership: Membership | null;
   #renewing: Promise<void> = Promise.resolve();
   #cancelRenewal: () => void = () => undefined;
   #lost = false;
@@ -77,30 +86,45 @@ export class ServiceLease {
   ) {
     this.probeTurns = new ProbeTurns(context.settings.delivery.probeSeconds * 1000);
     this.lane = new LaneKeeper(context);
+    this.marks = new SendMarks(context.settings.store.witnessFile, lease.epoch, context);
+    this.membership = lease.name === 'service' ? null : new Membership(context, lease, () => this.markLost());
     this.#schedule();
   }
 
   /**
    * Takes the lease, waits until the predecessor's requests have left the service's window, and turns what it was sending
-   * into "may have been sent".
+   * into "may have been sent". What it provably never sent waits as before.
+   * @param as a node of a cluster, beside others; a command wants it for itself
    * @returns the holder's name, and when it is free, when another process has it
    */
   static async acquire(
     context: JobContext,
     signal?: AbortSignal,
+    as: 'deliverer' | 'node' = 'deliverer',
   ): Promise<ServiceLease | { holder: string; freeInMs: number }> {
-    const leaseMs = context.settings.delivery.leaseSeconds * 1000;
-    const answer = await Lease.acquire(context.store, 'service', context.actor, leaseMs, context.clock);
+    const { store, actor: holder, clock } = context;
+    const { delivery, cluster, service } = context.settings;
+    const leaseMs = delivery.leaseSeconds * 1000;
+    const windows = service.limits.map(({ perSeconds }) => perSeconds * 1000);
+    const windowMs = Math.max(0, ...windows.filter((ms) => ms <= longestRestMs));
+    const limits = limitsInWords(service);
+    const node = { node: nodeNameHere(cluster.node), holder, leaseMs, version, limits, restMs: windowMs };
+    const answer =
+      as === 'node' && cluster.enabled
+        ? await joinCluster(store, node, clock)
+        : await Lease.acquire(store, 'service', holder, leaseMs, clock);
     if (!answer.held) return { holder: answer.holder, freeInMs: answer.freeInMs };
     killPoint('after-lease');
     const kept = new ServiceLease(context, answer.lease);
     try {
-      const doubted = await kept.#takeOver();
+      const { ended } = answer;
+      const left = ended && readLeftMarks(context.settings.store.witnessFile, ended);
+      const { inDoubt, unsent } = await kept.#takeOver(ended, left);
       killPoint('after-takeover');
-      if (doubted > 0) context.log.warn('Took over from a deliverer that stopped without a word', { inDoubt: doubted });
-      const windows = context.settings.service.limits.map(({ perSeconds }) => perSeconds * 1000);
-      const windowMs = Math.max(0, ...windows.filter((ms) => ms <= longestRestMs));
-      const restMs = answer.idleMs === null ? 0 : windowMs - answer.idleMs;
+      if (inDoubt + unsent > 0)
+        context.log.warn('Took over from a deliverer that stopped without a word', { inDoubt, unsent });
+      const idleMs = left ? context.clock.sinceBoot().bootMs - left.lastLeftMs - onTheWayMs : answer.idleMs;
+      const restMs = idleMs === null ? 0 : windowMs - Math.max(0, idleMs);
       if (restMs > 0) await context.clock.sleep(restMs, signal);
       return kept;
     } catch (error) {
@@ -114,6 +138,21 @@ export class ServiceLease {
     const { clock, settings } = this.context;
     const endsAtMs = clock.monotonicMs() + settings.service.deadlineSeconds * 1000;
     return !this.#lost && endsAtMs < this.lease.endsAtMonotonicMs;
+  }
+
+  /** Whether what is done once in a cluster is done here. */
+  get leads(): boolean {
+    return this.membership === null || this.membership.leads;
+  }
+
+  /** What this process may do of all that the service allows. */
+  allowed(limiter: RateLimiter): Pick<ServiceSettings, 'concurrency' | 'limits'> {
+    if (this.membership === null) return this.context.settings.service;
+    const limits = limiter.share.allowed;
+    return {
+      concurrency: limits.find(({ perSeconds }) => perSeconds === 0)?.requests,
+      limits: limits.filter(({ perSeconds }) => perSeconds > 0),
+    };
   }
 
   /** The fencing token. */
@@ -139,11 +178,14 @@ export class ServiceLease {
   async release(): Promise<void> {
     this.#released = true;
     this.#cancelRenewal();
+    await this.membership?.end();
     await this.#renewing;
+    this.marks.close();
     if (this.#lost) return;
     this.#lost = true;
     killPoint('before-lease-release');
-    await this.lease.release();
+    if (this.membership) await leaveCluster(this.context.store, this.lease);
+    else await this.lease.release();
   }
 
   #schedule(): void {
@@ -165,22 +207,23 @@ export class ServiceLease {
     }
   }
 
-  async #takeOver(): Promise<number> {
-    const { store, nowMs, actor } = this.context;
-    return store.transaction('take over from an earlier deliverer', async (tx) => {
-      const at = nowMs();
-      await bindEnvironment(tx, this.context.settings.service.environment);
-      const doubted = await doubtOlderEpochs(tx, this.epoch, at);
-      await endOlderEpochs(tx, this.epoch);
-      const reason = 'The process that was sending it stopped before its outcome was on record; it may have been sent.';
-      const lines = doubted.map(({ id: messageId, entity, sourceKey }): AuditEntry => {
-        return { event: 'in_doubt', outcome: 'unknown', entity, sourceKey, messageId, actor, detail: { reason } };
-      });
-      await appendAudit(tx, lines, at);
-      // After what was being sent has its time of the first send.
-      await followClock(tx, this.context);
+  async #takeOver(ended: EndedHolder | null, left: LeftMarks | null): Promise<{ inDoubt: number; unsent: number }> {
+    const { store, settings } = this.context;
+    const taken = await store.transaction('take over from an earlier deliverer', async (tx) => {
+      await bindEnvironment(tx, settings.service.environment);
+      const nodes = this.membership ? await readNodes(tx) : [];
+      const alive = nodes.filter(isHeld).map(({ epoch }) => epoch);
+      const taken = await takeOver(
+        tx,
+        this.context,
+        this.epoch,
+        ended && left ? [{ epoch: ended.epoch, left }] : [],
+        alive,
+      );
       killPoint('before-takeover');
-      return doubted.length;
+      return taken;
     });
+    if (ended) forgetMarks(settings.store.witnessFile, ended);
+    return taken;
   }
 }

@@ -10,7 +10,9 @@ import { SendGate } from './send-gate.js';
 import type { ServiceLease } from './service-lease.js';
 
 export interface Question<Value> extends Omit<ReadQuestion<Value>, 'endpoint'> {
-  purpose: 'list_invoices' | 'read_invoice' | 'read_order';
+  purpose: 'list_invoices' | 'read_invoice' | 'read_order' | 'read_customer';
+  /** Where the question goes; absent: where questions of its purpose usually do. */
+  endpoint?: ReadQuestion<Value>['endpoint'];
   /** Keeps what was asked for, in the transaction that puts the request on record. */
   keep: (tx: Tx, value: Value, nowMs: number) => Promise<void>;
   /** Named in the audit. */
@@ -24,7 +26,12 @@ interface NoAnswer {
   isRefused: boolean;
 }
 
-const endpoints = { list_invoices: 'listInvoices', read_invoice: 'readInvoice', read_order: 'readOrder' } as const;
+const endpoints = {
+  list_invoices: 'listInvoices',
+  read_invoice: 'readInvoice',
+  read_order: 'readOrder',
+  read_customer: 'readCustomer',
+} as const;
 
 /** After these the same question may be answered a moment later. */
 const passing: ReadonlySet<Failure['kind']> = new Set(['in_doubt', 'unavailable', 'invalid', 'throttled']);
@@ -87,8 +94,8 @@ export class ServiceReads implements Settler<EndedRead['about'], ReadAnswer<unkn
     const attemptId = await this.#intend(question);
     const isProbe = this.#isProbe;
     const passage = { gate: this.#gate.of('pull', isProbe), priority: this.options.priority, isProbe };
-    const { path, query, answers, read } = question;
-    const asked = { endpoint: endpoints[question.purpose], path, query, answers, read };
+    const { endpoint = endpoints[question.purpose], path, query, answers, read } = question;
+    const asked = { endpoint, path, query, answers, read };
     const send = () => this.client.read(asked, passage);
     try {
       const about = { question: question as Question<unknown>, attemptId };

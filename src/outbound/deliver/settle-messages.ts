@@ -4,7 +4,7 @@ import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
 import { clockSetSince } from '../../store/clock.js';
 import { recordSuccess } from '../../store/job-runs.js';
-import { placeholders } from '../../store/rows.js';
+import { padded, placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { adoptCustomer } from '../adoption/adopt-found.js';
 import { type BindingClaim, BindingHolders } from '../outbox/binding-holders.js';
@@ -201,12 +201,15 @@ export async function settleMessages(
     tx,
     delivered
       .filter(({ about }) => about.operation !== 'delete')
-      .map(({ about, transition, sent: { verdict } }) => ({
-        ...about,
-        serviceId: transition.serviceId as string,
-        acknowledged: provenRecord(about.contentHash, about.record),
-        words: wordsOf(about, verdict, holders),
-      })),
+      .map(({ about, transition, sent: { verdict } }) => {
+        const { entity, sourceKey, revision, generation, contentHash, mappingFingerprint, identity } = about;
+        return {
+          ...{ entity, sourceKey, revision, generation, contentHash, mappingFingerprint, identity },
+          serviceId: transition.serviceId as string,
+          acknowledged: provenRecord(contentHash, about.record),
+          words: wordsOf(about, verdict, holders),
+        };
+      }),
     holders,
     nowMs,
   );
@@ -257,10 +260,7 @@ function unlessTaken(one: SettledMessage, holders: BindingHolders): SettledMessa
   };
 }
 
-/**
- * The answer to a create that a lost store may have sent can be an old one: something newer may have been said since. So its fields
- * are doubted.
- */
+/** The answer to a create that a lost store may have sent can be older than what was said since. So its fields are doubted. */
 async function doubtOldAnswers(tx: Tx, settled: readonly SettledMessage[]): Promise<SettledMessage[]> {
   const isCreated = ({ about, transition }: SettledMessage) =>
     transition.state === 'delivered' && about.operation === 'create' && about.contentHash !== unknownContent;
@@ -279,16 +279,21 @@ async function doubtOldAnswers(tx: Tx, settled: readonly SettledMessage[]): Prom
 /** As the store knows them by now: a recovery may have doubted their contents since they were claimed, and moved them behind a binding. */
 async function stillSending(tx: Tx, settled: readonly SettledMessage[], epoch: number): Promise<SettledMessage[]> {
   if (settled.length === 0) return [];
+  const listed = padded(settled.map(({ about }) => about.id));
   const rows = await tx.rows<
     Pick<ClaimedMessage, 'id' | 'contentHash' | 'revision' | 'generation'> & { attempts: number }
   >(
     `SELECT id, attempts, content_hash, revision, generation FROM outbox_message
-      WHERE id IN ${placeholders(settled.length)} AND state='sending' AND claim_epoch=?${tx.forUpdate}`,
-    [...settled.map(({ about }) => about.id), epoch],
+      WHERE id IN ${placeholders(listed.length)} AND state='sending' AND claim_epoch=?${tx.forUpdate}`,
+    [...listed, epoch],
   );
   const sending = new Map(rows.map((row) => [row.id, row]));
   return settled.flatMap((one) => {
-    const { attempts, ...now } = sending.get(one.about.id) ?? {};
-    return attempts === one.about.attemptNumber ? [{ ...one, about: { ...one.about, ...now } }] : [];
+    const { about } = one;
+    const now = sending.get(about.id);
+    if (now?.attempts !== about.attemptNumber) return [];
+    const { contentHash, revision, generation } = now;
+    const isSame = contentHash === about.contentHash && revision === about.revision && generation === about.generation;
+    return [isSame ? one : { ...one, about: { ...about, contentHash, revision, generation } }];
   });
 }

@@ -1,4 +1,3 @@
-import { Readable } from 'node:stream';
 import { type AxiosAdapter, AxiosHeaders } from 'axios';
 import { expect } from 'chai';
 import { pull } from '../../../src/inbound/invoices/pull.js';
@@ -33,7 +32,7 @@ describe('the back-off from a service that says "slow down" and names no time', 
       const code = /customers\/(.+)$/.exec(config.url ?? '')?.[1] ?? JSON.parse(config.data ?? '{}').customer_code;
       const body = isThrottled ? {} : { customer_code: code, data: [], total: 0 };
       const status = isThrottled ? 429 : method === 'GET' ? 200 : 201;
-      const data = Readable.from([Buffer.from(JSON.stringify(body))]);
+      const data = JSON.stringify(body);
       return { status, statusText: '', headers: new AxiosHeaders(), config, data };
     };
     const client = new ServiceClient({

@@ -1,26 +1,44 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { claimTarget } from '../../../src/outbound/deliver/due-messages.js';
+import { claimTarget, mostUnsettled } from '../../../src/outbound/deliver/due-messages.js';
 
 describe('how many messages are claimed at once', () => {
-  const of = (...limits: [number, number][]) =>
-    claimTarget({
-      concurrency: undefined,
-      limits: limits.map(([requests, perSeconds]) => ({ requests, perSeconds })),
-    });
+  const given = (sentInLastSecond: number, ...limits: [number, number][]) =>
+    claimTarget(
+      { concurrency: undefined, limits: limits.map(([requests, perSeconds]) => ({ requests, perSeconds })) },
+      sentInLastSecond,
+    );
+  const of = (...limits: [number, number][]) => given(10_000, ...limits);
 
-  it('is what leaves within three seconds', () => {
-    expect(of()).to.equal(256);
-    expect(of([10, 1])).to.equal(30);
+  it('is what leaves within a second, and at least as many as are under way at once', () => {
+    expect(of([10, 1])).to.equal(16);
+    expect(of([200, 1])).to.equal(200);
     expect(of([1_000, 1])).to.equal(500);
+  });
+
+  it('is what left in the last second where no limit says so, and enough to begin with', () => {
+    expect(given(0)).to.equal(32);
+    expect(given(170)).to.equal(170);
+    expect(given(3_000)).to.equal(500);
+    // A service that answers slowly does not use its limit.
+    expect(given(20, [200, 1])).to.equal(200);
+  });
+
+  it('leaves no more without an outcome on record than the limit lets go within a second', () => {
+    const most = (...limits: [number, number][]) =>
+      mostUnsettled({ limits: limits.map(([requests, perSeconds]) => ({ requests, perSeconds })) });
+    expect(most([200, 1])).to.equal(200);
+    expect(most([1_000, 1])).to.equal(500);
+    expect(most()).to.equal(500);
+    expect(most([200, 1], [10_000, 86_400])).to.equal(200);
   });
 
   it('is no more than a hundredth of a limit of hours or days, unless its own pace needs more', () => {
     expect(of([200, 1], [1_300, 86_400])).to.equal(13);
     expect(of([20, 86_400])).to.equal(2);
     expect(of([10_000, 86_400])).to.equal(16);
-    expect(of([200, 1], [1_000_000, 86_400])).to.equal(500);
-    expect(of([600, 60])).to.equal(30);
+    expect(of([200, 1], [1_000_000, 86_400])).to.equal(200);
+    expect(of([600, 60])).to.equal(16);
   });
 
   it('always keeps requests going, and never grows by a further long limit', () => {

@@ -185,7 +185,7 @@ onEveryLab('deliver', (kit) => {
       const request = { action: 'retry', filter: { keys: [number] }, serviceId: null, reason: 'test' } as const;
       expect((await planAction(lab.context, request)).ids, 'unknown').to.have.length(0);
       const { ids } = await planAction(known.context, request);
-      expect(await actOnMessages(known.context, request, ids)).to.equal(1);
+      expect((await actOnMessages(known.context, request, ids)).done).to.equal(1);
       await known.deliver();
       expect(await messageOf(kit, number)).to.include({ state: 'delivered' });
       expect(lab.sandbox.ledger().orders.filter(({ reference }) => reference === number)).to.have.length(1);

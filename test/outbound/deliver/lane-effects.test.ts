@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
+import { shownReason } from '../../../src/audit/audit-log.js';
 import type { Verdict } from '../../../src/model/verdict.js';
 import {
   healthy,
@@ -357,5 +358,20 @@ describe('effects on a lane, whatever comes', () => {
       }),
       { numRuns: 1_000 },
     );
+  });
+});
+
+describe('the reason that a pause gives', () => {
+  it("leaves out the words of the service about a customer, and never Waybill's own", () => {
+    for (const [reason, shown] of [
+      ['HTTP 422 invalid_field: Anna Muster', 'HTTP 422 invalid_field'],
+      ['HTTP 200: <title>Anna Muster</title>', 'HTTP 200, but not the answer that was expected'],
+      ["HTTP 200: the answer's body broke off: the deadline passed", null],
+      ['HTTP 503: no reason given', null],
+      ['connect ECONNREFUSED: 127.0.0.1', null],
+    ] as const) {
+      expect(shownReason('customer', reason)).to.equal(shown ?? reason);
+      expect(shownReason('order', reason)).to.equal(reason);
+    }
   });
 });

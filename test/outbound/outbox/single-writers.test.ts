@@ -94,7 +94,7 @@ function violations(file: string, source: string): string[] {
 describe('each of these has one writer', () => {
   it('in all of src', () => {
     const sources = readdirSync(join(projectRoot, 'src'), { recursive: true, encoding: 'utf8' })
-      .filter((file) => file.endsWith('.ts'))
+      .filter((file) => /\.tsx?$/.test(file))
       .map((file) => file.split(sep).join('/'));
     expect(sources).to.not.be.empty;
     const wrong = sources.flatMap((file) => violations(file, readFileSync(join(projectRoot, 'src', file), 'utf8')));

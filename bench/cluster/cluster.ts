@@ -1,0 +1,123 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { child, message } from '../child.js';
+import { benchMapping, createBenchErp } from '../drain/orders.js';
+import { Servers } from '../servers.js';
+import type { NodeMeasure, NodeTask } from './node.js';
+
+export interface ClusterOptions {
+  orders: number;
+  rounds: number;
+  /** Requests a second that the service allows, all nodes together. */
+  limit: number;
+}
+
+/** `local`: one deliverer alone, as without `cluster.enabled`. */
+const variants = [
+  { name: 'local', nodes: 1, isCluster: false, withRedis: false },
+  ...[1, 2, 3].flatMap((nodes) => [
+    { name: `${nodes} from the store`, nodes, isCluster: true, withRedis: false },
+    { name: `${nodes} over Redis`, nodes, isCluster: true, withRedis: true },
+  ]),
+];
+type Variant = (typeof variants)[number];
+
+interface ClusterResult {
+  nodes: string;
+  ordersPerSecond: number;
+  /** Of all nodes together. */
+  cpuMicrosPerOrder: number;
+  storeStatementsPerOrder: number;
+  /** Scripts of BullMQ count as one. */
+  redisCommandsPerOrder: number;
+  /** The largest and the smallest part that a node had. */
+  shares: string;
+}
+
+/** One, two and three nodes drain the same orders from one MariaDB, beside one deliverer alone, in turns. Medians by speed. */
+export async function cluster({ rounds, ...options }: ClusterOptions): Promise<ClusterResult[]> {
+  await using servers = new Servers();
+  const results = new Map<string, ClusterResult[]>(variants.map(({ name }) => [name, []]));
+  for (let round = 0; round < rounds; round++)
+    for (const variant of variants) results.get(variant.name)?.push(await measure(variant, options, servers));
+  return [...results.values()].map((all) => {
+    all.sort((a, b) => a.ordersPerSecond - b.ordersPerSecond);
+    return all[Math.floor(all.length / 2)] as ClusterResult;
+  });
+}
+
+async function measure(
+  { name, nodes, isCluster, withRedis }: Variant,
+  { orders, limit }: Omit<ClusterOptions, 'rounds'>,
+  servers: Servers,
+): Promise<ClusterResult> {
+  const folder = await mkdtemp(join(tmpdir(), 'waybill-cluster-'));
+  const service = child('counting-service.js');
+  const processes = Array.from({ length: nodes }, () => child('cluster/node.js'));
+  try {
+    const { url } = (await message(service)) as { url: string };
+    const store = await servers.placeFor('waybill-mariadb');
+    const redis = await servers.redis();
+    await redis.run('FLUSHALL');
+    const file = join(folder, 'erp.sqlite');
+    createBenchErp(file, orders);
+    for (const [i, node] of processes.entries()) {
+      const settings = {
+        ...benchMapping,
+        installation: 'bench-cluster',
+        erp: { type: 'sqlite', file, timeZone: 'UTC' },
+        store: { type: 'mysql', witnessFile: join(folder, `witness-${i}.json`), ...store?.database },
+        service: {
+          environment: 'sandbox',
+          baseUrl: url,
+          token: 'a-token-for-the-bench',
+          limits: [{ requests: limit, perSeconds: 1 }],
+          idempotency: { lifetimeHours: 24 },
+        },
+        cluster: {
+          enabled: isCluster,
+          node: `node-${i}`,
+          redis: withRedis ? { hosts: [`${redis.host}:${redis.port}`], password: redis.password } : {},
+        },
+        log: { level: 'error' },
+      };
+      const task: NodeTask = { settings, captures: i === 0 };
+      node.send(task);
+      await message(node);
+    }
+    const before = { store: await store?.work(), redis: await commandsOf(redis) };
+    const startedAt = performance.now();
+    for (const node of processes) node.send('start');
+    const arrived = async () => ((await (await fetch(url)).json()) as { orders: number }).orders;
+    while ((await arrived()) < orders) await sleep(20);
+    const seconds = (performance.now() - startedAt) / 1000;
+    const after = { store: await store?.work(), redis: await commandsOf(redis) };
+    const ended = processes.map((node) => message(node));
+    for (const node of processes) node.send('stop');
+    const measures = (await Promise.all(ended)) as NodeMeasure[];
+    await store?.drop();
+    const each = (value: number) => Number((value / orders).toFixed(2));
+    const shares = measures.map(({ delivered }) => Math.round((delivered / orders) * 100)).sort((a, b) => b - a);
+    return {
+      nodes: name,
+      ordersPerSecond: Math.round(orders / seconds),
+      cpuMicrosPerOrder: Math.round((measures.reduce((sum, { cpuSeconds }) => sum + cpuSeconds, 0) * 1e6) / orders),
+      storeStatementsPerOrder: each((after.store?.statements ?? 0) - (before.store?.statements ?? 0)),
+      redisCommandsPerOrder: each(after.redis - before.redis),
+      shares: `${shares.join('/')} %`,
+    };
+  } finally {
+    service.kill();
+    for (const node of processes) node.kill();
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** What its clients asked of a Redis server so far; what a script does counts as the script. */
+async function commandsOf(redis: { run(...command: string[]): Promise<unknown> }): Promise<number> {
+  const stats = String(await redis.run('INFO', 'commandstats'));
+  const asked = /^cmdstat_(?:evalsha|eval|set):calls=(\d+)/gm;
+  return [...stats.matchAll(asked)].reduce((sum, [, calls]) => sum + Number(calls), 0);
+}

@@ -1,0 +1,45 @@
+import { type AuditEntry, appendAudit } from '../../audit/audit-log.js';
+import type { JobContext } from '../../ops/job-context.js';
+import type { Tx } from '../../store/store.js';
+import { doubtOlderEpochs, giveBackUnsent } from '../outbox/transitions.js';
+import { dropIntents, endOlderEpochs, openWrites } from './attempts.js';
+import { followClock } from './clock-trace.js';
+import type { LeftMarks } from './send-marks.js';
+
+/**
+ * What older epochs were sending may have been sent: it is in doubt from here on. What one provably never sent waits as before.
+ * @param ended epochs whose processes have ended, with what they noted on this machine of what they sent
+ * @param alive older epochs whose nodes are at work
+ * @returns how many messages each is true of
+ */
+export async function takeOver(
+  tx: Tx,
+  context: JobContext,
+  epoch: number,
+  ended: readonly { epoch: number; left: LeftMarks }[],
+  alive: readonly number[] = [],
+): Promise<{ inDoubt: number; unsent: number }> {
+  const at = context.nowMs();
+  const { actor } = context;
+  let unsent = 0;
+  for (const { epoch: over, left } of ended) unsent += await giveBack(tx, over, left);
+  const doubted = await doubtOlderEpochs(tx, epoch, at, alive);
+  await endOlderEpochs(tx, epoch, alive);
+  const reason = 'The process that was sending it stopped before its outcome was on record; it may have been sent.';
+  const lines = doubted.map(({ id: messageId, entity, sourceKey }): AuditEntry => {
+    return { event: 'in_doubt', outcome: 'unknown', entity, sourceKey, messageId, actor, detail: { reason } };
+  });
+  await appendAudit(tx, lines, at);
+  // After what was being sent has its time of the first send.
+  await followClock(tx, context);
+  return { inDoubt: doubted.length, unsent };
+}
+
+/** What a predecessor claimed and provably never sent was never tried. @returns how many messages */
+async function giveBack(tx: Tx, epoch: number, left: LeftMarks): Promise<number> {
+  const attempts = await openWrites(tx, epoch);
+  const unsent = left.neverLeft(attempts.map(({ id }) => id));
+  await dropIntents(tx, [...unsent]);
+  const messages = attempts.flatMap(({ id, messageId }) => (unsent.has(id) ? [messageId] : []));
+  return giveBackUnsent(tx, messages, epoch);
+}

@@ -1,0 +1,174 @@
+import { hostname } from 'node:os';
+import type { JobContext } from '../../ops/job-context.js';
+import { endAlert, raiseAlert } from '../../store/alerts.js';
+import type { Tx } from '../../store/store.js';
+import type { Dispatcher, DueClaim, ListDue, Space } from '../deliver/dispatcher.js';
+import { StoreDispatcher } from '../deliver/due-messages.js';
+import { inOneLine, within } from './redis-client.js';
+import { RedisQueue } from './redis-queue.js';
+
+/** An answer that takes longer than this counts as none: delivery goes on without it. */
+const patienceMs = 500;
+/** How long it waits before it tries again, at first, and where the server comes and goes. */
+const tryAgainMs = { least: 1_000, most: 30_000 };
+/** A connection that held for so long is a good one. */
+const steadyMs = 10_000;
+/** Nodes rest for so long at most when one of them is told to slow down, and again as long as it lasts. */
+const longestSlowDownMs = 1_000;
+/** A person is told after so long. A restart takes seconds. */
+const tellAfterMs = 30_000;
+
+type DispatchContext = Pick<JobContext, 'store' | 'settings' | 'log' | 'nowMs' | 'clock'>;
+
+/** @returns undefined where the settings name no Redis: each node asks the store */
+export async function openDispatcher(context: DispatchContext): Promise<ClusterDispatcher | undefined> {
+  const { enabled, redis } = context.settings.cluster;
+  if (enabled && redis.hosts) return new ClusterDispatcher(context);
+  // It may have been named before the last stop.
+  await context.store.transaction('end the alert of Redis', (tx) =>
+    endAlert(tx, redisAlert(context.settings), context.nowMs()),
+  );
+  return undefined;
+}
+
+/**
+ * The dispatcher `cluster`: nodes share out what is due over Redis. Nothing that matters lies there. Whatever is wrong with it,
+ * this node asks the store, as the dispatcher `local` does, until it is back: claims keep the nodes apart.
+ */
+export class ClusterDispatcher implements Dispatcher {
+  readonly #store = new StoreDispatcher();
+  #queue: RedisQueue | null = null;
+  #opening: Promise<void> | null = null;
+  #finishing: Promise<unknown> = Promise.resolve();
+  #isClosed = false;
+  #openedAt = Number.NEGATIVE_INFINITY;
+  #tryAgainAt = Number.NEGATIVE_INFINITY;
+  #waitMs = tryAgainMs.least;
+  #slowedAt = Number.NEGATIVE_INFINITY;
+  /** Since when Redis is away, and whether a person was told. */
+  #awaySince: number | null = null;
+  #toldOf: string | null = null;
+  #warnedOf: string | null = null;
+
+  constructor(private readonly context: DispatchContext) {
+    void this.#reopen();
+  }
+
+  async next(space: Space, listDue: ListDue): Promise<DueClaim[]> {
+    const claims = await this.#shared(space, listDue);
+    if (claims !== null) return claims;
+    void this.#reopen();
+    return this.#store.next(space, listDue);
+  }
+
+  claimed(): void {
+    this.#finishing = this.#ask((queue) => queue.finish());
+  }
+
+  slowDown(forMs: number): void {
+    const now = this.context.clock.monotonicMs();
+    // For a moment only: a person may end the pause early, and does not look into Redis.
+    if (now < this.#slowedAt + longestSlowDownMs / 2) return;
+    this.#slowedAt = now;
+    void this.#ask((queue) => queue.slowDown(Math.max(1, Math.min(forMs, longestSlowDownMs))));
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await this.#finishing;
+    this.#queue?.close();
+    this.#queue = null;
+    await this.#opening;
+  }
+
+  /** Resolves when Redis is in use, or can not be at the moment. */
+  async settled(): Promise<void> {
+    await this.#opening;
+  }
+
+  /** null: Redis is no help at the moment. */
+  async #shared(space: Space, listDue: ListDue): Promise<DueClaim[] | null> {
+    const wantsMore = await this.#ask((queue) => queue.wantsMore(space));
+    if (wantsMore) {
+      // What the store has to say of itself is the caller's matter.
+      const due = await listDue(RedisQueue.mostToList(space), RedisQueue.mostToList(space), true);
+      await this.#ask((queue) => queue.add(due, space));
+    }
+    return this.#ask((queue) => queue.take(space));
+  }
+
+  /** Never throws. null: there was no answer, and from now on Redis is not asked. */
+  async #ask<Answer>(question: (queue: RedisQueue) => Promise<Answer>): Promise<Answer | null> {
+    const queue = this.#queue;
+    if (queue === null) return null;
+    try {
+      return await within(patienceMs, question(queue));
+    } catch (error) {
+      if (this.#queue !== queue) return null;
+      const { clock } = this.context;
+      this.#queue = null;
+      queue.close();
+      const heldMs = clock.monotonicMs() - this.#openedAt;
+      this.#waitMs = heldMs < steadyMs ? Math.min(this.#waitMs * 2, tryAgainMs.most) : tryAgainMs.least;
+      this.#tryAgainAt = clock.monotonicMs() + this.#waitMs;
+      await this.#away(error as Error);
+      return null;
+    }
+  }
+
+  #reopen(): Promise<void> | null {
+    const { clock, log, settings } = this.context;
+    if (this.#isClosed || this.#queue || this.#opening || clock.monotonicMs() < this.#tryAgainAt) return null;
+    this.#opening = RedisQueue.open(settings, clock)
+      .then(async (queue) => {
+        if (this.#isClosed) return queue.close();
+        this.#queue = queue;
+        this.#openedAt = clock.monotonicMs();
+        const { version, warning } = queue.facts;
+        if (warning !== null && warning !== this.#warnedOf) log.warn(`Redis: ${warning}`);
+        this.#warnedOf = warning;
+        await this.#back(version);
+      })
+      .catch(async (error: Error) => {
+        this.#tryAgainAt = clock.monotonicMs() + this.#waitMs;
+        await this.#away(error);
+      })
+      .finally(() => {
+        this.#opening = null;
+      });
+    return this.#opening;
+  }
+
+  async #away(error: Error): Promise<void> {
+    const { clock, log } = this.context;
+    const now = clock.monotonicMs();
+    const reason = inOneLine(error.message);
+    if (this.#awaySince === null) log.warn('Delivery goes on without Redis, straight from the store', { reason });
+    this.#awaySince ??= now;
+    if (now - this.#awaySince < tellAfterMs || this.#toldOf === reason) return;
+    this.#toldOf = reason;
+    const message = `This node delivers without Redis (${reason}): orders go out, and the nodes share the work less evenly. Check cluster.redis and the server.`;
+    await this.#note((tx, nowMs) => raiseAlert(tx, redisAlert(this.context.settings), message, nowMs));
+  }
+
+  async #back(version: string): Promise<void> {
+    if (this.#awaySince !== null) this.context.log.info('Redis is back', { version });
+    else this.context.log.info('The nodes share the work over Redis', { version });
+    this.#awaySince = null;
+    this.#toldOf = null;
+    // Also one that was raised before the last stop.
+    await this.#note((tx, nowMs) => endAlert(tx, redisAlert(this.context.settings), nowMs));
+  }
+
+  async #note(write: (tx: Tx, nowMs: number) => Promise<unknown>): Promise<void> {
+    const { store, log, nowMs } = this.context;
+    await store
+      .transaction('note how Redis is', (tx) => write(tx, nowMs()))
+      .catch((error: Error) => log.error('An alert could not be put on record', { error: error.message }));
+  }
+}
+
+/** The cause of the alert: each node may be cut off by itself. */
+function redisAlert({ cluster }: JobContext['settings']): string {
+  return `redis.${cluster.node ?? hostname()}`.slice(0, 64);
+}

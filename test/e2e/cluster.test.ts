@@ -1,0 +1,148 @@
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect } from 'chai';
+import { createSampleErp } from '../../src/lab/sample-erp/create-sample-erp.js';
+import { type Sandbox, startSandbox } from '../../src/lab/sandbox/start-sandbox.js';
+import { useTempDir } from '../support/temp-dir.js';
+import { useMariaDb } from '../support/use-mariadb.js';
+import { canary, type Daemon, eventually, Installation } from './installation.js';
+
+const leaseSeconds = 3;
+/** 20,000 under 200/s were run before a release. */
+const orders = Number(process.env.WAYBILL_CLUSTER_ORDERS ?? 600);
+const perSecond = Number(process.env.WAYBILL_CLUSTER_PER_SECOND ?? 100);
+const patienceMs = 60_000 + (orders / perSecond) * 3_000;
+
+describe('three nodes on one MariaDB store', function () {
+  this.timeout(2 * patienceMs);
+  const dir = useTempDir();
+  const store = useMariaDb();
+  const running: Daemon[] = [];
+  let sandbox: Sandbox;
+  let installations: Installation[];
+
+  before(async () => {
+    const erp = dir.file('erp.sqlite');
+    await createSampleErp({ target: { type: 'sqlite', file: erp }, customers: 20, orders });
+    sandbox = await startSandbox({
+      token: canary.token,
+      delayMs: [0, 20],
+      limits: [{ requests: perSecond, windowMs: 1_000 }],
+    });
+    installations = ['a', 'b', 'c'].map(
+      (node) =>
+        new Installation({
+          folder: join(dir.path, node),
+          serviceUrl: sandbox.url,
+          erp: { type: 'sqlite', file: erp },
+          store: { type: 'mysql', database: store.database },
+          settings: {
+            cluster: { enabled: true, node },
+            schedule: { capture: '*/2 * * * * *' },
+            delivery: { leaseSeconds, drainSeconds: 5, backoffBaseSeconds: 0.2 },
+            invoices: { enabled: false },
+            service: {
+              environment: 'sandbox',
+              baseUrl: sandbox.url,
+              deadlineSeconds: 1,
+              limits: [{ requests: perSecond, perSeconds: 1 }],
+            },
+          },
+        }),
+    );
+  });
+  after(async () => {
+    for (const daemon of running) {
+      daemon.kill('SIGCONT');
+      daemon.kill('SIGKILL');
+    }
+    await Promise.all(running.map((daemon) => daemon.ended));
+    await sandbox?.close();
+  });
+
+  const atService = (count: number) =>
+    eventually(`${count} orders are at the service`, () => sandbox.counts().orders >= count, patienceMs);
+  const message = (text: string) => (line: { message: string }) => line.message.startsWith(text);
+  /** Everything that a node could have written under its epoch. */
+  const traces = async (epoch: number) => {
+    const messages = await store.database.query(`SELECT * FROM outbox_message WHERE claim_epoch=${epoch} ORDER BY id`);
+    const attempts = await store.database.query(`SELECT * FROM attempt WHERE epoch=${epoch} ORDER BY id`);
+    return { messages, attempts };
+  };
+
+  it('deliver each order once and keep one limit when one is killed and one is paused past its lease', async () => {
+    const [first, , third] = installations as [Installation, Installation, Installation];
+    expect((await first.run('pause', 'deliver', '--reason', 'until all are there')).code).to.equal(0);
+    for (const one of installations) {
+      const daemon = one.daemon();
+      running.push(daemon);
+      await daemon.line(message('Delivering from here'), 60_000);
+    }
+    const [a, b, c] = running as [Daemon, Daemon, Daemon];
+    await a.line(message('This node leads'));
+    await first.run('resume', 'deliver', '--reason', 'all are there');
+
+    await atService(orders / 5);
+    const { stdout } = await third.run('status', '--json');
+    const { nodes } = JSON.parse(stdout) as { nodes: { name: string; state: string; leads: boolean }[] };
+    expect(nodes.map(({ name, state, leads }) => [name, state, leads])).to.deep.equal([
+      ['a', 'at work', true],
+      ['b', 'at work', false],
+      ['c', 'at work', false],
+    ]);
+    a.kill('SIGKILL');
+    await eventually(
+      'another one leads',
+      () => [b, c].some(({ lines }) => lines.some(message('This node leads'))),
+      20_000,
+    );
+
+    await atService(orders / 2);
+    b.kill('SIGSTOP');
+    await c.line(message('Took over from nodes'), 30_000);
+    await atService(orders);
+    await eventually('nothing is open in the store', async () => {
+      const open = "SELECT COUNT(*) AS n FROM outbox_message WHERE state IN ('pending','sending','in_doubt')";
+      return Number((await store.database.query(open))[0]?.n) === 0;
+    });
+
+    const [epoch] = await store.database.query("SELECT epoch FROM lease WHERE name='node/b'");
+    const before = await traces(Number(epoch?.epoch));
+    const requests = sandbox.counts().requests;
+    b.kill('SIGCONT');
+    // It finds that its time was over, writes nothing, and joins anew.
+    await eventually('the node that was frozen joins anew', async () => {
+      const [row] = await store.database.query("SELECT epoch FROM lease WHERE name='node/b' AND holder IS NOT NULL");
+      return row !== undefined && Number(row.epoch) > Number(epoch?.epoch);
+    });
+    await sleep(1_000);
+    expect(await traces(Number(epoch?.epoch))).to.deep.equal(before);
+    const late = sandbox.ledger().requests.slice(requests);
+    expect(late.length, `late requests: ${JSON.stringify(late)}`).to.be.at.most(1);
+    expect(late.filter((request) => !request.replayed)).to.deep.equal([]);
+
+    const { orders: there, duplicateReferences, throttled } = sandbox.counts();
+    expect({ there, duplicateReferences, throttled }).to.deep.equal({
+      there: orders,
+      duplicateReferences: 0,
+      throttled: 0,
+    });
+    const arrivals = sandbox.ledger().requests.map((request) => request.received_at_ms);
+    arrivals.sort((one, other) => one - other);
+    for (const [i, at] of arrivals.entries()) {
+      const next = arrivals[i + perSecond];
+      if (next !== undefined) expect(next - at, `${perSecond + 1} requests from ${at}`).to.be.at.least(1_000);
+    }
+    if (process.env.WAYBILL_CLUSTER_ORDERS) {
+      const bySecond = new Map<number, number>();
+      for (const at of arrivals) bySecond.set(Math.floor(at / 1_000), (bySecond.get(Math.floor(at / 1_000)) ?? 0) + 1);
+      console.log(`requests by second: ${[...bySecond.values()].join(' ')}`);
+    }
+    b.kill('SIGTERM');
+    c.kill('SIGTERM');
+    expect([await b.ended, await c.ended]).to.deep.equal([0, 0]);
+    expect(
+      Number((await store.database.query('SELECT COUNT(*) AS n FROM lease WHERE holder IS NOT NULL'))[0]?.n),
+    ).to.equal(0);
+  });
+});

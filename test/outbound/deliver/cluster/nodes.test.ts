@@ -1,0 +1,242 @@
+import { expect } from 'chai';
+import { describeStatus } from '../../../../src/daemon/describe-status.js';
+import { checkStatus, readStatus } from '../../../../src/daemon/read-status.js';
+import type { JobContext } from '../../../../src/ops/job-context.js';
+import { claimMessages } from '../../../../src/outbound/deliver/claim-messages.js';
+import { deliver } from '../../../../src/outbound/deliver/deliver.js';
+import { ServiceLease } from '../../../../src/outbound/deliver/service-lease.js';
+import { sha256 } from '../../../../src/outbound/outbox/content-hash.js';
+import { createKey } from '../../../../src/outbound/outbox/idempotency-key.js';
+import { insertMessages, type NewMessage } from '../../../../src/outbound/outbox/new-messages.js';
+import { migrations } from '../../../../src/store/data-source.js';
+import { Lease } from '../../../../src/store/lease.js';
+import { readNodes } from '../../../../src/store/lease-rows.js';
+import { nodeNameHere, readLeader, shareOf } from '../../../../src/store/nodes.js';
+import { openStore } from '../../../../src/store/open-store.js';
+import { onServers } from '../../../store/stores.js';
+import { type Lab, useLab } from '../../../support/jobs/job-lab.js';
+import { waitFor } from '../../../support/wait-for.js';
+
+const windowMs = 500;
+const requests = 8;
+
+onServers('nodes of a cluster', (store) => {
+  const kit = useLab(store, 'sqlite');
+  const ending: (() => Promise<unknown>)[] = [];
+  afterEach(async () => {
+    for (const end of ending.splice(0).reverse()) await end().catch(() => undefined);
+  });
+
+  const asNode = (lab: Lab, node: string) => {
+    lab.context.settings = { ...lab.settings, cluster: { ...lab.settings.cluster, enabled: true, node } };
+    return lab;
+  };
+  const limits = { deadlineSeconds: 3, limits: [{ requests, perSeconds: windowMs / 1000 }] };
+  /** As many processes as names, each with its own connections to the store. */
+  const labs = async (names: string[], orders = 12) => {
+    const first = await kit.start({ customers: 4, orders, settings: { service: limits } });
+    const others: Lab[] = [];
+    for (const name of names.slice(1)) others.push(first.another({ actor: name, store: await kit.connect() }));
+    return [first, ...others].map((lab, nth) => asNode(lab, names[nth] as string)) as [Lab, Lab, ...Lab[]];
+  };
+  const join = async ({ context }: { context: JobContext }) => {
+    const lease = await ServiceLease.acquire(context, undefined, 'node');
+    if (lease instanceof ServiceLease) ending.push(() => lease.release());
+    return lease;
+  };
+  const joined = async (lab: Lab) => {
+    const lease = await join(lab);
+    if (!(lease instanceof ServiceLease)) throw new Error(lease.holder);
+    return lease;
+  };
+  /** Joins and delivers until it is stopped. */
+  const start = async (lab: Lab) => {
+    const lease = await joined(lab);
+    const stop = new AbortController();
+    const options = { untilDrained: false, scope: { only: null }, retryHorizonMs: 0, trial: false, erp: lab.reader };
+    const result = deliver(lab.context, lab.client, lease, { ...options, signal: stop.signal });
+    const leave = async () => {
+      stop.abort();
+      const { stopped } = await result;
+      await lease.release();
+      return stopped;
+    };
+    ending.push(leave);
+    return { lease, result, leave };
+  };
+  /** What `waybill status` says of who delivers. */
+  const shown = async ({ settings, reader }: Lab) => {
+    const status = await kit.store.read('look', (tx) => readStatus(tx, settings, reader.identity(), Date.now()));
+    expect(checkStatus(status).text).not.to.include('nothing is delivered');
+    const time = (ms: number) => new Date(ms).toISOString();
+    const [, ...texts] =
+      describeStatus(status, { settings, nowMs: Date.now(), time }).find(([name]) => name === 'Delivering') ?? [];
+    return texts.join('\n');
+  };
+  const open = async () =>
+    Number(
+      (await kit.rows("SELECT COUNT(*) AS n FROM outbox_message WHERE state IN ('pending','sending','in_doubt')"))[0].n,
+    );
+  const expectOnceWithinLimit = (lab: Lab, orders: number) => {
+    const { orders: there, duplicateReferences } = lab.sandbox.counts();
+    expect({ there, duplicateReferences }).to.deep.equal({ there: orders, duplicateReferences: 0 });
+    const arrivals = lab.sandbox
+      .ledger()
+      .requests.map((request) => request.received_at_ms)
+      .sort((a, b) => a - b);
+    for (const [i, at] of arrivals.entries()) {
+      const next = arrivals[i + requests];
+      if (next !== undefined) expect(next - at, `${requests + 1} requests from ${at}`).to.be.at.least(windowMs - 1);
+    }
+  };
+
+  it('have epochs of one counter, and a store has either them or a deliverer that shares it with none', async () => {
+    const [a, b] = await labs(['a', 'b']);
+    const alone = await Lease.acquire(kit.store, 'service', 'alone', 60_000);
+    if (!alone.held) throw new Error('held');
+    expect(await join(a)).to.include({ holder: 'alone (no node of a cluster)' });
+    await alone.lease.release();
+
+    const first = await joined(a);
+    const second = await joined(b);
+    expect([first.epoch, second.epoch]).to.deep.equal([alone.lease.epoch + 1, alone.lease.epoch + 2]);
+    expect(await Lease.acquire(kit.store, 'service', 'alone', 60_000)).to.deep.include({
+      held: false,
+      holder: 'test (node a of a cluster)',
+    });
+    const twin = asNode(a.another({ actor: 'twin', store: await kit.connect() }), 'a');
+    expect(await join(twin)).to.include({ holder: 'test (also node a)' });
+    const other = asNode(a.another({ settings: { service: { limits: [{ requests: 9, perSeconds: 1 }] } } }), 'c');
+    expect((await join(other)) as { holder: string })
+      .to.have.property('holder')
+      .that.includes('other service.limits');
+
+    await first.release();
+    await second.release();
+    const again = await Lease.acquire(kit.store, 'service', 'alone', 60_000);
+    expect(again).to.include({ held: true });
+    expect((again as { lease: Lease }).lease.epoch).to.equal(second.epoch + 1);
+  });
+
+  it('keep a newer version from changing the schema while they are at work', async () => {
+    const [a] = await labs(['a', 'b']);
+    const node = await joined(a);
+    class Later1900000000000 {
+      name = 'Later1900000000000';
+      async up(): Promise<void> {}
+      async down(): Promise<void> {}
+    }
+    migrations.push(Later1900000000000);
+    try {
+      const refused = await openStore(kit.settings).then(
+        () => null,
+        (error: Error) => error.message,
+      );
+      expect(refused).to.include('older nodes work (a). Stop them, then start this one.');
+    } finally {
+      migrations.pop();
+    }
+    await node.release();
+  });
+
+  it('deliver each order once and keep one limit, and one of them leads until it leaves', async () => {
+    const [a, b] = await labs(['a', 'b'], 100);
+    await a.capture();
+    const count = "SELECT COUNT(*) AS n FROM attempt WHERE epoch=? AND verdict='delivered'";
+    const sent = async ({ lease }: { lease: ServiceLease }) => Number((await kit.rows(count, [lease.epoch]))[0].n);
+    const first = await start(a);
+    await waitFor('it to deliver', async () => (await sent(first)) > requests);
+    const second = await start(b);
+    await waitFor('both to deliver', async () => (await sent(second)) > 0);
+    expect([first.lease.leads, second.lease.leads]).to.deep.equal([true, false]);
+    expect(await shown(a)).to.match(/^node a: test; leads; version \S+; since .*; \d+ of 8\/0\.5s\nnode b: b; version/);
+    await first.leave();
+    await waitFor('the other one to lead', async () => (second.lease.leads ? true : null));
+    await waitFor('all to be delivered', async () => ((await open()) === 0 ? true : null), 30_000);
+    await waitFor('all places to be its own', async () =>
+      b.client.rateLimiter.share.allowed[0]?.requests === requests ? true : null,
+    );
+    expect(await shown(a)).to.match(/^node a has left, .*\nnode b: b; leads; .*; 8 of 8\/0\.5s$/);
+    await second.leave();
+    expectOnceWithinLimit(a, (await a.expectedOrders()).size);
+    expect(await kit.store.read('look', readLeader)).to.equal(null);
+  });
+
+  it('take over what one was sending whose time is over, and it writes nothing more', async () => {
+    const [a, b] = await labs(['a', 'b'], 40);
+    await a.capture();
+    const first = await start(a);
+    await waitFor('it to lead', async () => (first.lease.leads ? true : null));
+    a.sandbox.setFaults([{ kind: 'hang', effect: 'done', times: 3 }]);
+    await waitFor('requests to hang', async () =>
+      a.sandbox.faults().some((fault) => fault.fired === 3) ? true : null,
+    );
+    await kit.store.transaction('let it end', (tx) =>
+      tx.run(`UPDATE lease SET expires_at=${tx.nowMs}-1 WHERE name='node/a'`),
+    );
+    const second = await start(b);
+    await waitFor('the other one to lead', async () => (second.lease.leads ? true : null));
+    const { stopped } = await first.result;
+    expect(stopped).to.equal('the delivery lease went to another process');
+    await waitFor('all to be delivered', async () => ((await open()) === 0 ? true : null), 30_000);
+    await second.leave();
+    const late = await kit.rows('SELECT COUNT(*) AS n FROM outbox_message WHERE claim_epoch=? AND state=?', [
+      first.lease.epoch,
+      'sending',
+    ]);
+    expect(Number(late[0].n)).to.equal(0);
+    expectOnceWithinLimit(a, (await a.expectedOrders()).size);
+    const [row] = (await kit.store.read('look', readNodes)).filter(({ name }) => name === 'node/a');
+    expect(row).to.deep.include({ holder: null, epoch: first.lease.epoch });
+    expect(row && shareOf(row)?.places).to.have.length(1);
+  });
+
+  it('claim a record’s messages in their order, however they reach for them at once', async () => {
+    const now = Date.now();
+    const message = (record: number, revision: number): NewMessage => ({
+      entity: 'customer',
+      sourceKey: `c${record}`,
+      revision,
+      operation: 'create',
+      generation: revision,
+      number: null,
+      customerKey: null,
+      contentHash: sha256(`${record} ${revision}`),
+      mappingFingerprint: sha256('mapping'),
+      record: JSON.stringify({ customer_code: `c${record}`, revision }),
+      idempotencyKey: createKey('test-office', 'customer', `c${record}`, revision),
+      parked: null,
+    });
+    const revisions = [1, 2, 3, 4];
+    const all = revisions.flatMap((revision) => Array.from({ length: 8 }, (_, record) => message(record, revision)));
+    const ids = await kit.store.transaction('insert', (tx) => insertMessages(tx, all, now - 1_000));
+    const sending = new Map<string, number>();
+    const done = new Map<string, number>();
+    const node = async (epoch: number) => {
+      const its = await kit.connect();
+      while (done.size < 8 || [...done.values()].some((revision) => revision < revisions.length)) {
+        const { claimed } = await its.transaction('claim', (tx) => claimMessages(tx, ids, epoch, now));
+        for (const { sourceKey, revision } of claimed) {
+          expect(sending.has(sourceKey), `two of ${sourceKey} at once`).to.equal(false);
+          expect(done.get(sourceKey) ?? 0, `before ${sourceKey} revision ${revision}`).to.equal(revision - 1);
+          sending.set(sourceKey, revision);
+        }
+        // Some at once and some later, so that the other one meets records in every state.
+        for (const { id, sourceKey, revision } of claimed) {
+          sending.delete(sourceKey);
+          done.set(sourceKey, revision);
+          await its.transaction('end', (tx) => tx.run("UPDATE outbox_message SET state='delivered' WHERE id=?", [id]));
+        }
+      }
+    };
+    await Promise.all([node(1), node(2), node(3)]);
+    expect([...done.values()]).to.deep.equal(Array(8).fill(revisions.length));
+  });
+});
+
+describe('the name of a node', () => {
+  it('is the one of the settings, or that of the machine as far as it may stand in a name', () => {
+    expect(nodeNameHere('left')).to.equal('left');
+    expect(nodeNameHere(undefined)).to.match(/^[A-Za-z0-9][A-Za-z0-9._-]{0,39}$/);
+  });
+});
