@@ -1,0 +1,227 @@
+import type { ErpReader } from '../../erp/erp-reader.js';
+import type { Entity, JsonValue } from '../../model/record.js';
+import type { JobContext } from '../../ops/job-context.js';
+import { type KnownRecord, knownRecords, respell } from '../../outbound/capture/known-records.js';
+import { optionalFields } from '../../outbound/deliver/claims.js';
+import type { ServiceLease } from '../../outbound/deliver/service-lease.js';
+import type { ServiceClient } from '../../service/service-client.js';
+import { placeholders } from '../../store/rows.js';
+import { shownNames } from './compare-record.js';
+import { asUnsendable, judgeBound, judgeUnbound, type ServiceSide } from './judge-pair.js';
+import {
+  boundAfter,
+  eligibleKeys,
+  erpTotalOf,
+  type KnownPair,
+  type ReadRow,
+  readPairs,
+  rowSide,
+} from './known-pairs.js';
+import type { ComparedPage, NewFinding, Reconciliation, Tally } from './reconcile-rows.js';
+import { ServiceReader } from './service-side.js';
+import { type RecordAmounts, sumsOf } from './sums.js';
+
+/** Records that are asked for between two commits. */
+const pageSize = 40;
+
+export interface ReconcileParts {
+  reader: ErpReader;
+  client: ServiceClient;
+  lease: ServiceLease;
+}
+
+/** Records that the service is known to have, the next ones by key: all that is bound is asked for, one by one. */
+export async function knownPage(
+  context: JobContext,
+  { reader, client, lease }: ReconcileParts,
+  run: Reconciliation,
+  entity: Entity,
+  signal?: AbortSignal,
+): Promise<ComparedPage> {
+  const { store, settings } = context;
+  const page = await store.read('read what is bound', (tx) => boundAfter(tx, entity, run.position ?? '', pageSize));
+  const last = page.at(-1);
+  if (!last) return { findings: [], sums: [], tally: run.tally, phase: 'unknown', position: null };
+  const pairs = await readPairs(context, reader, entity, page, run.asks);
+  const service = new ServiceReader(context, client, lease, signal);
+  const sides = await service.readAll(
+    pairs.map(({ bound, known, row }) => ({
+      entity,
+      serviceId: bound.serviceId,
+      record: recordSent(bound.acknowledged, row),
+      idempotencyKey: known.newest?.operation === 'create' ? known.newest.idempotencyKey : null,
+    })),
+  );
+  const moved = await movedSince(context, entity, pairs);
+  const tally: Tally = { ...run.tally, unshown: { ...run.tally.unshown }, found: { ...run.tally.found } };
+  tally.requests += service.requests;
+  const shown = new Set(tally.shown);
+  // What is shown of one record of a page counts for the others as well.
+  for (const side of sides) if (side.kind === 'shown') for (const name of shownNames(side.fields)) shown.add(name);
+  const { onCancelled } = entity === 'order' ? settings.orders : settings.customers;
+  const about = {
+    onCancelled: typeof onCancelled === 'string' ? onCancelled : 'patch',
+    optional: optionalFields(entity === 'order' ? settings.orders : settings.customers),
+    shownBefore: shown,
+  };
+  const findings: NewFinding[] = [];
+  const amounts: RecordAmounts[] = [];
+  for (const [at, pair] of pairs.entries()) {
+    const side = sides[at] as ServiceSide;
+    const hasMoved = moved.has(pair.bound.sourceKey);
+    const { finding, unshown } = judgeBound(pair.erp, side, pair.known.newest, { ...about, hasMoved });
+    for (const name of unshown) tally.unshown[name] = (tally.unshown[name] ?? 0) + 1;
+    const amount = amountsOf(context, pair.row, pair.erp.kind === 'row' || pair.erp.kind === 'unmapped', side);
+    if (entity === 'order') amounts.push(amount);
+    tally.read++;
+    if (finding === null) tally.same++;
+    else {
+      tally.found[finding.kind]++;
+      const number = numberOf(pair.row) ?? pair.known.newest?.number ?? pair.bound.number;
+      const { sourceKey, serviceId } = pair.bound;
+      findings.push({
+        ...finding,
+        ...described(entity, sourceKey, serviceId, number, amount),
+        fields: bounded(finding.fields),
+      });
+    }
+  }
+  // Of names beyond ours, so many are enough to tell what the service shows.
+  tally.shown = [...shown].slice(0, 500);
+  const repairable = findings.filter(({ kind }) => kind === 'missing' || kind === 'different');
+  const sendable = await eligibleKeys(
+    context,
+    reader,
+    entity,
+    repairable.map(({ sourceKey }) => sourceKey),
+  );
+  const told = findings.map((one) => (sendable.has(one.sourceKey) ? one : asUnsendable(one)));
+  const sums = sumsOf(amounts);
+  return { findings: told, sums, tally, phase: 'known', position: last.sourceKey };
+}
+
+/** Eligible rows of the ERP that are bound to nothing, the next ones by key. */
+export async function unknownPage(
+  context: JobContext,
+  reader: ErpReader,
+  run: Reconciliation,
+  entity: Entity,
+): Promise<ComparedPage> {
+  const { store, settings } = context;
+  const { from, to } = run.asks;
+  const filter = { ...(from !== null && { from }), ...(to !== null && { to }) };
+  const after = run.position === null ? null : (JSON.parse(run.position) as string[]);
+  const read = await reader.sweep(entity, after, settings.capture.pageSize, filter);
+  const { rows } = await respell(context, reader, entity, read);
+  const keys = rows.map(({ sourceKey }) => sourceKey);
+  const [known, waits] = await store.read('look what is known', async (tx) => [
+    await knownRecords(tx, entity, keys),
+    new Map(
+      entity === 'order' && keys.length > 0
+        ? (
+            await tx.rows<{ sourceKey: string; reason: string }>(
+              `SELECT source_key, reason FROM unsettled WHERE source_key IN ${placeholders(keys.length)}`,
+              keys,
+            )
+          ).map((row) => [row.sourceKey, row.reason])
+        : [],
+    ),
+  ]);
+  const tally: Tally = { ...run.tally, found: { ...run.tally.found } };
+  const findings: NewFinding[] = [];
+  const amounts: RecordAmounts[] = [];
+  for (const row of rows) {
+    const { sourceKey } = row;
+    const { newest, binding } = known.get(sourceKey) as KnownRecord;
+    // Customers that no order refers to are not sent.
+    const isWanted = entity === 'order' || settings.customers.send !== 'referenced' || newest !== null;
+    if (binding !== null || !isWanted) continue;
+    const finding = judgeUnbound(rowSide(row), newest, waits.get(sourceKey) ?? null);
+    const amount = amountsOf(context, row, true, { kind: 'absent' });
+    if (entity === 'order') amounts.push(amount);
+    tally.read++;
+    tally.found[finding.kind]++;
+    findings.push({ ...finding, ...described(entity, sourceKey, null, numberOf(row), amount) });
+  }
+  const position = read.last ? JSON.stringify(read.last.key) : null;
+  const isEnd = !read.more || read.last === null;
+  if (isEnd) {
+    const eligible = await reader.count(entity, filter);
+    tally.filtered = (await reader.count(entity, { ...filter, anyStanding: true })) - eligible;
+  }
+  return { findings, sums: sumsOf(amounts), tally, phase: isEnd ? 'ended' : 'unknown', position };
+}
+
+/** Keys of the records that something was written of since they were read: what was compared may be of two moments. */
+async function movedSince({ store }: JobContext, entity: Entity, pairs: readonly KnownPair[]): Promise<Set<string>> {
+  const keys = pairs.map(({ bound }) => bound.sourceKey);
+  const now = await store.read('look what has moved', (tx) => knownRecords(tx, entity, keys));
+  const mark = (one: KnownRecord | undefined) =>
+    JSON.stringify([one?.newest?.id, one?.newest?.state, one?.binding?.revision, one?.binding?.contentHash]);
+  return new Set(
+    pairs
+      .filter(({ bound, known }) => mark(now.get(bound.sourceKey)) !== mark(known))
+      .map(({ bound }) => bound.sourceKey),
+  );
+}
+
+function recordSent(acknowledged: string | null, row: ReadRow | null): { [name: string]: JsonValue } | null {
+  if (acknowledged !== null) return JSON.parse(acknowledged);
+  return row?.content.mapped ? row.content.record : null;
+}
+
+function amountsOf({ settings }: JobContext, row: ReadRow | null, isInErp: boolean, side: ServiceSide): RecordAmounts {
+  const order = row?.entity === 'order' ? row : null;
+  return {
+    day: order?.day ?? null,
+    currency: order?.currency ?? settings.amounts.currency,
+    isInErp,
+    erpTotal: isInErp ? erpTotalOf(row) : null,
+    isAtService: side.kind === 'shown',
+    serviceTotal: side.kind === 'shown' ? side.total : null,
+  };
+}
+
+function described(
+  entity: Entity,
+  sourceKey: string,
+  serviceId: string | null,
+  number: string | null,
+  { day, currency, erpTotal, serviceTotal }: RecordAmounts,
+): Pick<
+  NewFinding,
+  'entity' | 'sourceKey' | 'serviceId' | 'number' | 'day' | 'currency' | 'erpTotal' | 'serviceTotal'
+> {
+  const isOrder = entity === 'order';
+  const text = (total: bigint | null) => (total === null ? null : `${total}`);
+  return {
+    entity,
+    sourceKey,
+    serviceId,
+    number,
+    day,
+    currency: isOrder ? currency : null,
+    erpTotal: text(erpTotal),
+    serviceTotal: text(serviceTotal),
+  };
+}
+
+function numberOf(row: ReadRow | null): string | null {
+  return row?.entity === 'order' ? row.number : null;
+}
+
+const mostFields = 50;
+const longestValue = 300;
+
+/** What is kept of differences: no text from outside is unbounded. */
+function bounded(fields: NewFinding['fields']): NewFinding['fields'] {
+  const short = (value: JsonValue): JsonValue => {
+    const text = typeof value === 'string' ? value : JSON.stringify(value);
+    return text.length <= longestValue ? value : `${Array.from(text.slice(0, longestValue)).slice(0, -1).join('')}…`;
+  };
+  return fields.slice(0, mostFields).map(({ field, erp, service }) => ({
+    field: field.slice(0, 200),
+    erp: short(erp),
+    service: short(service),
+  }));
+}

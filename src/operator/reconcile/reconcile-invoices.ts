@@ -1,0 +1,128 @@
+import { type PullResult, pull } from '../../inbound/invoices/pull.js';
+import type { JobContext } from '../../ops/job-context.js';
+import type { ServiceLease } from '../../outbound/deliver/service-lease.js';
+import type { ServiceClient } from '../../service/service-client.js';
+import type { Tx } from '../../store/store.js';
+import type { Judgement } from './judge-pair.js';
+import type { ComparedPage, NewFinding, Reconciliation, Tally } from './reconcile-rows.js';
+import { Stopped } from './service-side.js';
+import { addSums, type DaySum } from './sums.js';
+
+/** So many changes are listed; the rest is counted. */
+const mostListed = 5_000;
+
+/**
+ * Compares the list of invoices with the service's by a pull, whose proof is the comparison's: what it added, changed and took
+ * off is what the two sides did not agree on. The pull also is the repair. Sums are by due date, before and after it.
+ */
+export async function reconcileInvoices(
+  context: JobContext,
+  { client, lease }: { client: ServiceClient; lease: ServiceLease },
+  run: Reconciliation,
+  signal?: AbortSignal,
+): Promise<ComparedPage> {
+  const { store, settings, nowMs } = context;
+  if (!settings.invoices.enabled) throw new Stopped('invoices.enabled is false: there is no list to compare');
+  const { currency } = settings.amounts;
+  const before = await store.read('add up the invoices', (tx) => listedByDay(tx));
+  const since = nowMs();
+  const pulled = await pull(context, client, lease, { signal });
+  if (pulled.outcome === 'failed' || pulled.outcome === 'held')
+    throw new Stopped(pulled.reason ?? 'the list of invoices could not be read');
+  const after = await store.read('add up the invoices', (tx) => listedByDay(tx));
+  const changes = await store.read('look what the pull has changed', (tx) => changesSince(tx, since));
+  const sums = addSums(
+    before.map((one) => sumOf(one, currency, 'erp')),
+    after.map((one) => sumOf(one, currency, 'service')),
+  );
+  const findings = changes.map((row): NewFinding => findingOf(row, since, currency));
+  const tally: Tally = {
+    ...run.tally,
+    read: pulled.unpaid,
+    total: pulled.unpaid,
+    same: Math.max(0, pulled.unpaid - pulled.added - pulled.changed),
+    found: { missing: pulled.added, different: pulled.changed, extra: pulled.unlisted, unjudged: pulled.missed },
+    requests: run.tally.requests + pulled.pages + pulled.asked,
+    proof: proofOf(pulled),
+  };
+  return { findings, sums, tally, phase: 'ended', position: null };
+}
+
+function proofOf({ outcome, passes, pages, reason }: PullResult): string {
+  const read = `read ${passes} times, on ${pages} pages`;
+  return outcome === 'proven'
+    ? `Proven: the list was ${read}, and two readings in a row agree.`
+    : `Not proven: the list was ${read}, and ${reason}`;
+}
+
+interface DayRow {
+  day: string;
+  records: number;
+  total: string;
+}
+
+/** The invoices that are listed as due, by due date. */
+async function listedByDay(tx: Tx): Promise<DayRow[]> {
+  return tx.rows(
+    `SELECT due_date AS day, COUNT(*) AS records, ${tx.dialect.asText('SUM(amount)')} AS total FROM invoice
+      WHERE unlisted_at IS NULL GROUP BY due_date ORDER BY due_date`,
+  );
+}
+
+function sumOf({ day, records, total }: DayRow, currency: string, side: 'erp' | 'service'): DaySum {
+  const isErp = side === 'erp';
+  const amount = BigInt(total);
+  return {
+    day,
+    currency,
+    erpRecords: isErp ? records : 0,
+    erpTotal: isErp ? amount : 0n,
+    serviceRecords: isErp ? 0 : records,
+    serviceTotal: isErp ? 0n : amount,
+  };
+}
+
+interface ChangedInvoice {
+  invoiceNo: string;
+  amount: number;
+  dueDate: string;
+  status: string;
+  firstListedAt: number;
+  unlistedAt: number | null;
+  missedAt: number | null;
+  leftStatus: string | null;
+}
+
+async function changesSince(tx: Tx, since: number): Promise<ChangedInvoice[]> {
+  return tx.rows(
+    `SELECT invoice_no, amount, due_date, status, first_listed_at, unlisted_at, missed_at, left_status FROM invoice
+      WHERE last_listed_at>=? OR unlisted_at>=? OR (missed_at IS NOT NULL AND unlisted_at IS NULL)
+      ORDER BY invoice_no LIMIT ${mostListed}`,
+    [since, since],
+  );
+}
+
+function findingOf(row: ChangedInvoice, since: number, currency: string): NewFinding {
+  const { invoiceNo, amount, dueDate, status, unlistedAt, leftStatus, missedAt, firstListedAt } = row;
+  const said = (kind: Judgement['kind'], cause: Judgement['cause'], reason: string) => ({ kind, cause, reason });
+  const judged =
+    unlistedAt !== null
+      ? said('extra', 'left_list', `the service lists it no more${leftStatus === null ? '' : `: it is ${leftStatus}`}`)
+      : missedAt !== null
+        ? said('unjudged', 'not_proven', 'the list was read without it, and nothing proves that it has left')
+        : firstListedAt >= since
+          ? said('missing', 'new_on_list', `the service lists it as ${status}`)
+          : said('different', 'changed', 'its amount, its due date, its customer or its state has changed');
+  return {
+    ...judged,
+    fields: [],
+    entity: 'invoice',
+    sourceKey: invoiceNo,
+    number: invoiceNo,
+    serviceId: invoiceNo,
+    day: dueDate,
+    currency,
+    erpTotal: judged.cause === 'new_on_list' ? null : `${amount}`,
+    serviceTotal: judged.cause === 'left_list' ? null : `${amount}`,
+  };
+}

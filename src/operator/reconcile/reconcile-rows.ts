@@ -1,0 +1,262 @@
+import type { Entity } from '../../model/record.js';
+import { boundedText, deleteOldest, insertRows, placeholders, upsertRows } from '../../store/rows.js';
+import type { Tx } from '../../store/store.js';
+import type { FieldDifference } from './compare-record.js';
+import type { Cause, FindingKind, Judgement } from './judge-pair.js';
+import { addSums, type DaySum } from './sums.js';
+
+export const subjects = ['orders', 'customers', 'invoices'] as const;
+export type Subject = (typeof subjects)[number];
+
+/** What a comparison was asked for. */
+export interface ReconcileAsks {
+  /** As it was typed, in erp.timeZone; null: without an end. */
+  from: string | null;
+  to: string | null;
+  /** The same in milliseconds since 1970. */
+  fromMs: number | null;
+  toMs: number | null;
+}
+
+/** `known`: records that the store has bound; `unknown`: rows of the ERP that it has not; `ended`: all was read. */
+export type Phase = 'known' | 'unknown' | 'list' | 'ended';
+
+/** What a comparison has counted so far. */
+export interface Tally {
+  /** Records that were looked at. */
+  read: number;
+  same: number;
+  found: Record<FindingKind, number>;
+  /** Names that the service shows. */
+  shown: string[];
+  /** Names that it never showed of a record that has them, with how many these were. */
+  unshown: Record<string, number>;
+  /** How many records there are to look at, as counted at the start. */
+  total: number;
+  /** Rows of the ERP that may not be sent, and that the service does not have. */
+  filtered: number | null;
+  /** How often the service was asked. */
+  requests: number;
+  /** What proves that a list was read as it was at one moment; null: it was read one by one. */
+  proof: string | null;
+}
+
+export interface Reconciliation {
+  id: number;
+  subject: Subject;
+  asks: ReconcileAsks;
+  /** `running`: whoever has the service lease goes on with it; `stopped`: until somebody asks again. */
+  state: 'running' | 'stopped' | 'done';
+  phase: Phase;
+  /** Where it goes on. */
+  position: string | null;
+  tally: Tally;
+  /** Why it stopped, or null. */
+  reason: string | null;
+  actor: string;
+  startedAt: number;
+  progressAt: number;
+  endedAt: number | null;
+}
+
+/** One record that the two sides do not agree on, or that can't be judged. Totals are text in the service's unit. */
+export interface Finding {
+  kind: FindingKind;
+  cause: Cause;
+  entity: Entity | 'invoice';
+  sourceKey: string;
+  number: string | null;
+  serviceId: string | null;
+  reason: string;
+  fields: FieldDifference[];
+  day: string | null;
+  currency: string | null;
+  erpTotal: string | null;
+  serviceTotal: string | null;
+}
+
+export type NewFinding = Omit<Finding, keyof Judgement> & Judgement;
+
+const emptyTally: Tally = {
+  read: 0,
+  same: 0,
+  found: { missing: 0, different: 0, extra: 0, unjudged: 0 },
+  shown: [],
+  unshown: {},
+  total: 0,
+  filtered: null,
+  requests: 0,
+  proof: null,
+};
+
+/** After so long a comparison that was cut short says too little of today. */
+const resumeWithinMs = 7 * 24 * 3_600_000;
+/** Older comparisons of the same kind are forgotten when one begins. */
+const keptRuns = 5;
+
+const columns = 'id, subject, asks, state, phase, position, tally, reason, actor, started_at, progress_at, ended_at';
+
+function runOf(row: { asks: string; tally: string } | undefined): Reconciliation | null {
+  return row ? ({ ...row, asks: JSON.parse(row.asks), tally: JSON.parse(row.tally) } as Reconciliation) : null;
+}
+
+/** Goes on with the comparison that was cut short and asks the same, unless `again`; else begins one. */
+export async function openRun(
+  tx: Tx,
+  { subject, asks, total }: { subject: Subject; asks: ReconcileAsks; total: number },
+  { actor, nowMs, again }: { actor: string; nowMs: number; again: boolean },
+): Promise<Reconciliation> {
+  const last = await lastRun(tx, subject);
+  const isSame = last !== null && JSON.stringify(last.asks) === JSON.stringify(asks);
+  if (last && isSame && !again && last.state !== 'done' && last.progressAt > nowMs - resumeWithinMs) {
+    await tx.run("UPDATE reconciliation SET state='running', reason=NULL WHERE id=?", [last.id]);
+    return { ...last, state: 'running', reason: null };
+  }
+  await tx.run(
+    "UPDATE reconciliation SET state='stopped', reason='Another one was begun.' WHERE state='running' AND subject=?",
+    [subject],
+  );
+  await forgetOldRuns(tx, subject);
+  const phase: Phase = subject === 'invoices' ? 'list' : 'known';
+  const tally: Tally = { ...emptyTally, total };
+  const row = { subject, asks: JSON.stringify(asks), state: 'running', phase, position: null, reason: null, actor };
+  await insertRows(tx, 'reconciliation', [
+    { ...row, tally: JSON.stringify(tally), started_at: nowMs, progress_at: nowMs, ended_at: null },
+  ]);
+  return (await lastRun(tx, subject)) as Reconciliation;
+}
+
+async function forgetOldRuns(tx: Tx, subject: Subject): Promise<void> {
+  const rows = await tx.rows<{ id: number }>(
+    `SELECT id FROM reconciliation WHERE subject=? ORDER BY id DESC LIMIT 100`,
+    [subject],
+  );
+  const old = rows.slice(keptRuns - 1).map(({ id }) => id);
+  if (old.length === 0) return;
+  const list = placeholders(old.length);
+  await tx.run(`DELETE FROM reconcile_finding WHERE run_id IN ${list}`, old);
+  await tx.run(`DELETE FROM reconcile_sum WHERE run_id IN ${list}`, old);
+  await tx.run(`DELETE FROM reconciliation WHERE id IN ${list}`, old);
+}
+
+/** Removes up to `limit` findings of comparisons that are older, and what is left of those without any. @returns how many */
+export async function pruneRuns(tx: Tx, before: number, limit: number): Promise<number> {
+  const where = 'run_id IN (SELECT r.id FROM reconciliation r WHERE r.progress_at<?) ORDER BY id';
+  const removed = await deleteOldest(tx, { table: 'reconcile_finding', key: 'id', where, before }, limit);
+  if (removed === limit) return removed;
+  await tx.run('DELETE FROM reconcile_sum WHERE run_id IN (SELECT r.id FROM reconciliation r WHERE r.progress_at<?)', [
+    before,
+  ]);
+  await tx.run('DELETE FROM reconciliation WHERE progress_at<?', [before]);
+  return removed;
+}
+
+export async function lastRun(tx: Tx, subject: Subject): Promise<Reconciliation | null> {
+  const sql = `SELECT ${columns} FROM reconciliation WHERE subject=? ORDER BY id DESC LIMIT 1`;
+  return runOf((await tx.rows(sql, [subject]))[0]);
+}
+
+export async function readRun(tx: Tx, id: number): Promise<Reconciliation | null> {
+  return runOf((await tx.rows(`SELECT ${columns} FROM reconciliation WHERE id=?`, [id]))[0]);
+}
+
+/** Comparisons that whoever talks to the service is asked to go on with. */
+export async function runningRuns(tx: Tx): Promise<number[]> {
+  const rows = await tx.rows<{ id: number }>("SELECT id FROM reconciliation WHERE state='running' ORDER BY id");
+  return rows.map(({ id }) => id);
+}
+
+/** What a page of a comparison came to. */
+export interface ComparedPage {
+  findings: readonly NewFinding[];
+  sums: readonly DaySum[];
+  tally: Tally;
+  phase: Phase;
+  position: string | null;
+}
+
+/** Keeps a page with where the comparison goes on, in one transaction: one that is killed counts nothing twice. */
+export async function keepPage(tx: Tx, runId: number, page: ComparedPage, nowMs: number): Promise<void> {
+  await insertRows(
+    tx,
+    'reconcile_finding',
+    page.findings.map(({ fields, ...one }) => ({ runId, ...one, fields: JSON.stringify(fields) })),
+  );
+  if (page.sums.length > 0) await keepSums(tx, runId, page.sums);
+  const isEnded = page.phase === 'ended';
+  await tx.run(
+    'UPDATE reconciliation SET phase=?, position=?, tally=?, progress_at=?, state=CASE WHEN ?=1 THEN ? ELSE state END, ended_at=? WHERE id=?',
+    [
+      page.phase,
+      page.position,
+      JSON.stringify(page.tally),
+      nowMs,
+      isEnded ? 1 : 0,
+      'done',
+      isEnded ? nowMs : null,
+      runId,
+    ],
+  );
+}
+
+async function keepSums(tx: Tx, runId: number, sums: readonly DaySum[]): Promise<void> {
+  const known = await listSums(tx, runId, [...new Set(sums.map(({ day }) => day))]);
+  const rows = addSums(known, sums).map(({ erpTotal, serviceTotal, ...sum }) => {
+    return { runId, ...sum, erpTotal: `${erpTotal}`, serviceTotal: `${serviceTotal}` };
+  });
+  await upsertRows(tx, 'reconcile_sum', ['run_id', 'day', 'currency'], rows);
+}
+
+/** Sums by day and currency, in their order; of these days, or of all. */
+export async function listSums(tx: Tx, runId: number, days?: readonly string[]): Promise<DaySum[]> {
+  const which = days ? ` AND day IN ${placeholders(days.length)}` : '';
+  const rows = await tx.rows(
+    `SELECT day, currency, erp_records, erp_total, service_records, service_total FROM reconcile_sum
+      WHERE run_id=?${which} ORDER BY day, currency`,
+    [runId, ...(days ?? [])],
+  );
+  return rows.map((row) => ({ ...row, erpTotal: BigInt(row.erpTotal), serviceTotal: BigInt(row.serviceTotal) }));
+}
+
+/** Findings after an id, in the order in which they were met; of these causes, or all. */
+export async function listFindings(
+  tx: Tx,
+  runId: number,
+  { afterId = 0, limit, causes }: { afterId?: number; limit: number; causes?: readonly Cause[] },
+): Promise<(Finding & { id: number })[]> {
+  const which = causes ? ` AND cause IN ${placeholders(causes.length)}` : '';
+  const rows = await tx.rows(
+    `SELECT id, kind, cause, entity, source_key, number, service_id, reason, fields, day, currency, erp_total, service_total
+       FROM reconcile_finding WHERE run_id=? AND id>?${which} ORDER BY id LIMIT ${Math.trunc(limit)}`,
+    [runId, afterId, ...(causes ?? [])],
+  );
+  return rows.map((row) => ({ ...row, fields: JSON.parse(row.fields) }));
+}
+
+/** How many findings there are of each cause. */
+export async function countCauses(
+  tx: Tx,
+  runId: number,
+): Promise<{ kind: FindingKind; cause: Cause; count: number }[]> {
+  return tx.rows(
+    'SELECT kind, cause, COUNT(*) AS count FROM reconcile_finding WHERE run_id=? GROUP BY kind, cause ORDER BY kind, cause',
+    [runId],
+  );
+}
+
+/** Stops a comparison where it is. @param reason for people */
+export async function stopRun(tx: Tx, id: number, reason: string, nowMs: number): Promise<void> {
+  await tx.run("UPDATE reconciliation SET state='stopped', reason=?, progress_at=? WHERE id=? AND state='running'", [
+    boundedText('reconciliation.reason', reason),
+    nowMs,
+    id,
+  ]);
+}
+
+/** Erases the values that were compared of a record; that it was found stays known. */
+export async function eraseFindings(tx: Tx, entity: Entity, sourceKey: string): Promise<void> {
+  await tx.run("UPDATE reconcile_finding SET fields='[]', reason='erased' WHERE source_key=? AND entity=?", [
+    sourceKey,
+    entity,
+  ]);
+}

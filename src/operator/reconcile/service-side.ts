@@ -1,0 +1,105 @@
+import type { JsonValue } from '../../model/record.js';
+import type { JobContext } from '../../ops/job-context.js';
+import { SendGate } from '../../outbound/deliver/send-gate.js';
+import type { ServiceLease } from '../../outbound/deliver/service-lease.js';
+import { ServiceReads } from '../../outbound/deliver/service-reads.js';
+import { type BoundRecord, recordQuestion, type ShownRecord } from '../../service/read-record.js';
+import type { ServiceClient } from '../../service/service-client.js';
+import type { ServiceSide } from './judge-pair.js';
+
+/** Below everything that is sent, the backlog and what is read back. */
+const priority = -3;
+/** At once, at most: each holds a connection while it waits for its slot. */
+const mostAtOnce = 4;
+/** How often it looks whether more urgent requests have gone. */
+const pollMs = 20;
+const tries = 3;
+
+/** These may be about one record alone: the others are still read. */
+const ownVerdicts: readonly string[] = ['refused', 'misconfigured', 'invalid', 'in_doubt'];
+
+/** The comparison can't go on now. It keeps its place. */
+export class Stopped extends Error {
+  override readonly name = 'Stopped';
+}
+
+/** Asks the service for records one by one, behind everything else, each request on record like any other. */
+export class ServiceReader {
+  readonly #reads: ServiceReads;
+  readonly #gate: SendGate;
+  #underWay = 0;
+
+  constructor(
+    private readonly context: JobContext,
+    private readonly client: ServiceClient,
+    lease: ServiceLease,
+    private readonly signal?: AbortSignal,
+  ) {
+    this.#reads = new ServiceReads(context, client, lease, { signal, priority, tries });
+    this.#gate = new SendGate(context, lease, null);
+  }
+
+  /** Requests made so far. */
+  get requests(): number {
+    return this.#reads.requests;
+  }
+
+  /** What the service has of each, in the same order. @throws Stopped */
+  async readAll(records: readonly BoundRecord[]): Promise<ServiceSide[]> {
+    const sides: ServiceSide[] = [];
+    let next = 0;
+    let stopped: unknown = null;
+    const work = async () => {
+      while (next < records.length && stopped === null) {
+        const at = next++;
+        sides[at] = await this.#read(records[at] as BoundRecord).catch((error: unknown) => {
+          stopped ??= error;
+          return { kind: 'unread', reason: '' };
+        });
+      }
+    };
+    const { concurrency = 16 } = this.context.settings.service;
+    const workers = Math.max(1, Math.min(mostAtOnce, Math.floor(concurrency / 4)));
+    await Promise.all(Array.from({ length: workers }, work));
+    if (stopped !== null) throw stopped;
+    return sides;
+  }
+
+  async #read(record: BoundRecord): Promise<ServiceSide> {
+    const question = recordQuestion(this.context.settings.service, record);
+    if ('problem' in question) return { kind: 'unread', reason: question.problem };
+    await this.#waitForTurn();
+    const { entity, serviceId } = record;
+    const detail: { [name: string]: JsonValue } =
+      entity === 'order' ? { orderId: serviceId } : { customerId: serviceId };
+    this.#underWay++;
+    try {
+      const answer = await this.#reads.ask<ShownRecord>({
+        ...question,
+        purpose: entity === 'order' ? 'read_order' : 'read_customer',
+        keep: async () => undefined,
+        detail,
+      });
+      if ('value' in answer) return answer.value;
+      if (ownVerdicts.includes(answer.verdict)) return { kind: 'unread', reason: answer.noAnswer };
+      throw new Stopped(answer.noAnswer);
+    } finally {
+      this.#underWay--;
+    }
+  }
+
+  /** Lets whatever else waits for the service go first. */
+  async #waitForTurn(): Promise<void> {
+    for (;;) {
+      if (this.signal?.aborted) throw new Stopped('stopping');
+      if (this.client.rateLimiter.waiting <= this.#underWay) break;
+      await this.context.clock.sleep(pollMs, this.signal);
+    }
+    const state = await this.#gate.state();
+    const outage = state.pauses.find(({ cause }) => cause === 'outage');
+    const held = outage
+      ? `the service is out of reach: ${outage.reason}`
+      : (this.#gate.blockedBy(state, 'pull')?.reason ?? this.client.rateLimiter.usedUp?.reason);
+    if (held !== undefined) throw new Stopped(held);
+  }
+}

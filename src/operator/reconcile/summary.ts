@@ -1,0 +1,128 @@
+import type { JobContext } from '../../ops/job-context.js';
+import type { FieldDifference } from './compare-record.js';
+import type { Cause, FindingKind } from './judge-pair.js';
+import { countCauses, type Finding, listFindings, listSums, type Reconciliation } from './reconcile-rows.js';
+import type { RepairPlan } from './repair.js';
+import { type DaySum, totalsByCurrency } from './sums.js';
+
+/** A comparison in the form in which people read it. Amounts are text in minor units. */
+export interface Summary {
+  subject: Reconciliation['subject'];
+  state: Reconciliation['state'];
+  reason: string | null;
+  from: string | null;
+  to: string | null;
+  read: number;
+  same: number;
+  requests: number;
+  found: Record<FindingKind, number>;
+  causes: { kind: FindingKind; cause: Cause; count: number }[];
+  findings: (Finding & { id: number })[];
+  /** Days and currencies on which the two sides do not amount to the same. */
+  days: TextSum[];
+  totals: Omit<TextSum, 'day'>[];
+  filtered: number | null;
+  /** Fields that the service never shows, with how many records have them. */
+  unshown: Record<string, number>;
+  proof: string;
+}
+
+export interface TextSum extends Omit<DaySum, 'erpTotal' | 'serviceTotal'> {
+  erpTotal: string;
+  serviceTotal: string;
+}
+
+/** What a comparison came to, with the first of its findings; with those after an id and of these causes, where they are named. */
+export async function summaryOf(
+  { store }: Pick<JobContext, 'store'>,
+  run: Reconciliation,
+  which: Parameters<typeof listFindings>[2],
+): Promise<Summary> {
+  const { causes, findings, sums } = await store.read('read what was found', async (tx) => ({
+    causes: await countCauses(tx, run.id),
+    findings: await listFindings(tx, run.id, which),
+    sums: await listSums(tx, run.id),
+  }));
+  const inText = <T extends Omit<DaySum, 'day'>>(sum: T) => {
+    return { ...sum, erpTotal: `${sum.erpTotal}`, serviceTotal: `${sum.serviceTotal}` };
+  };
+  const { subject, state, reason, asks, tally } = run;
+  const { read, same, requests, found, filtered, unshown } = tally;
+  return {
+    subject,
+    state,
+    reason,
+    from: asks.from,
+    to: asks.to,
+    read,
+    same,
+    requests,
+    found,
+    causes,
+    findings,
+    days: sums.filter(differs).map(inText),
+    totals: totalsByCurrency(sums).map(inText),
+    filtered,
+    unshown: Object.fromEntries(Object.entries(unshown).filter(([name]) => !tally.shown.includes(name))),
+    proof: proofOf(run),
+  };
+}
+
+function differs({ erpTotal, serviceTotal, erpRecords, serviceRecords }: DaySum): boolean {
+  return erpTotal !== serviceTotal || erpRecords !== serviceRecords;
+}
+
+/** What a comparison proves, and what it can't see. */
+export function proofOf({ subject, tally }: Reconciliation): string {
+  if (tally.proof !== null) return tally.proof;
+  return (
+    `Each of the ${subject} that Waybill knows at the service was asked for by its id, one by one. ` +
+    'What somebody else made there is in no list that Waybill reads: it can not be seen.'
+  );
+}
+
+/** What was found, in words. */
+export const causeWords: Record<Cause, string> = {
+  never_sent: 'missing at the service: never sent',
+  gone_at_service: 'missing at the service: gone since it was acknowledged',
+  gone_unsendable: 'missing at the service: gone, and its row may not be sent any more',
+  discarded: 'missing at the service: discarded by a person',
+  withdrawn: 'missing at the service: withdrawn, and eligible again',
+  changed: 'different',
+  changed_unsendable: 'different, and its row may not be sent any more',
+  deleted_in_erp: 'extra at the service: deleted in the ERP',
+  in_doubt: 'not judged: in doubt',
+  under_way: 'not judged: on its way',
+  parked: 'not judged: parked',
+  held: 'not judged: held',
+  unmapped: 'not judged: its row can not become a record',
+  waiting: 'not judged: it waits for its lines',
+  filtered: 'not judged: cancelled in the ERP',
+  unread: 'not judged: the service did not show it',
+  new_on_list: 'was missing here',
+  left_list: 'was listed here, and has left the service’s list',
+  not_proven: 'not judged: nothing proves that it has left',
+};
+
+/** One difference in words: `note: "A-1" in the ERP, nothing at the service`. */
+export function differenceInWords({ field, erp, service }: FieldDifference): string {
+  const said = (value: FieldDifference['erp']) => (value === null ? 'nothing' : JSON.stringify(value));
+  return `${field}: ${said(erp)} in the ERP, ${said(service)} at the service`;
+}
+
+export function detailOf({ fields, reason }: Finding): string {
+  return fields.length > 0 ? fields.map(differenceInWords).join('; ') : reason;
+}
+
+/** What has to be known beside the list: what was not compared, the proof, and what a repair leaves to a person. */
+export function remarksOf({ subject, filtered, unshown, proof }: Summary, left: RepairPlan['left']): string[] {
+  const hidden = Object.entries(unshown).map(([name, count]) => `${name} (${count})`);
+  return [
+    filtered !== null &&
+      filtered > 0 &&
+      `${filtered} rows of the ERP may not be sent now (${subject}.pending, startFrom, cancelled); those that the service has were compared all the same.`,
+    hidden.length > 0 && `The service never shows these fields, so that they were not compared: ${hidden.join(', ')}.`,
+    proof,
+    ...left.map(({ cause, count, why }) => `${count} × ${causeWords[cause]}: ${why}.`),
+  ].filter((line) => typeof line === 'string');
+}
