@@ -5,6 +5,7 @@ import { pull } from '../inbound/invoices/pull.js';
 import { readOrdersBack } from '../inbound/orders/read-back.js';
 import { AnnouncedTurns, endPulled, readAnnounced } from '../inbound/webhooks/read-announced.js';
 import { writeBack } from '../inbound/write-back/write-back.js';
+import { defaultSource, inSource, sourceNames } from '../model/record.js';
 import { prune } from '../operator/prune.js';
 import type { JobContext } from '../ops/job-context.js';
 import { capture } from '../outbound/capture/capture.js';
@@ -12,8 +13,16 @@ import { tryNewCredential } from '../outbound/deliver/lane-keeper.js';
 import { QuietClock } from '../outbound/deliver/quiet-hours.js';
 import type { ServiceLease } from '../outbound/deliver/service-lease.js';
 import type { ServiceClient } from '../service/service-client.js';
-import { listJobRuns, type RecordedJob, recordFailure, recordSuccess, takeWakeUps } from '../store/job-runs.js';
-import type { JobScheduler } from './job-scheduler.js';
+import {
+  isComparisonOpen,
+  isWakeUpAsked,
+  listJobRuns,
+  type RecordedJob,
+  recordFailure,
+  recordSuccess,
+  takeWakeUps,
+} from '../store/job-runs.js';
+import { listPauses } from '../store/lane-pauses.js';
 import { lookAfterAlerts, type TellAlert } from './tell-alerts.js';
 
 export interface DaemonPartners {
@@ -25,6 +34,8 @@ export interface DaemonPartners {
   tell?: TellAlert | null;
   /** Emits `event` when this process has stored a webhook that something has to be read for. */
   webhooks?: EventEmitter;
+  /** Told `due` when something was captured, so that delivery does not rest until its next look. */
+  news?: EventEmitter;
   /** Called at every turn of the daemon, for a watchdog. */
   beat?: () => void;
 }
@@ -36,6 +47,16 @@ const missedPruneMs = 48 * 3_600_000;
 /** The first look for alerts waits for the first capture, but no longer than this. */
 const graceMs = 600_000;
 
+/** Resolves when the run is over; never rejects. */
+export type Job = () => Promise<unknown>;
+
+/** What runs jobs by the clock, see `JobScheduler`. */
+export interface Scheduler {
+  job(name: string, run: () => Promise<unknown>): Job;
+  schedule(name: string, pattern: string, job: Job): void;
+  every(ms: number, job: Job): void;
+}
+
 /**
  * What the daemon does beside delivering: every job, put on the schedule. Returns what starts them outside of it: `begin` once
  * at the start, `announce` when a webhook was stored.
@@ -44,7 +65,7 @@ export function scheduleJobs(
   context: JobContext,
   partners: DaemonPartners,
   lease: ServiceLease,
-  scheduler: JobScheduler,
+  scheduler: Scheduler,
   signal: AbortSignal,
 ): { begin: () => void; announce: () => void } {
   const { settings, store, log, clock } = context;
@@ -73,16 +94,24 @@ export function scheduleJobs(
     return result;
   };
 
-  const captureNow = scheduler.job('capture', async () => {
-    const captured = capture(context, reader, { signal });
-    const result = await noting('capture', captured, ({ stopped }) => (stopped ? undefined : null));
+  const captureOf = async (source: string) => {
+    const tellNews = () => partners.news?.emit('due');
+    const onTouched = (records: readonly unknown[]) => records.length > 0 && tellNews();
+    const captured = capture(context, reader, { signal, onTouched, source }).finally(tellNews);
+    const result = await noting(inSource('capture', source), captured, ({ stopped }) => (stopped ? undefined : null));
+    const of = source === defaultSource ? {} : { source };
     const { orders, customers } = result.captured;
     const removed = result.removed.orders + result.removed.customers;
     const { parked, waiting } = result;
     if (orders + customers + removed + parked > 0)
-      log.info('captured', { orders, customers, removed, parked, waiting });
-    if (result.stopped && !signal.aborted) log.warn('capture did not run', result.stopped);
-  });
+      log.info('captured', { ...of, orders, customers, removed, parked, waiting });
+    if (result.stopped && !signal.aborted) log.warn('capture did not run', { ...of, ...result.stopped });
+  };
+  // A source that is away, or is read whole, keeps none of the others from their turn.
+  const captures = sourceNames(settings).map((source) =>
+    scheduler.job(inSource('capture', source), () => captureOf(source)),
+  );
+  const captureNow = async () => void (await Promise.all(captures.map((run) => run())));
 
   const writeBackNow = scheduler.job('write-back', async () => {
     if (!writer) return;
@@ -146,11 +175,23 @@ export function scheduleJobs(
     if (result.read + result.gone + result.failed > 0) log.info('read orders back', result);
   });
 
+  const reconcileNow = scheduler.job('reconcile', async () => {
+    const { reconcileAsked } = await import('../operator/reconcile/start-run.js');
+    for (const { subject, state, tally, reason } of await reconcileAsked(context, { reader, client, lease }, signal))
+      log.info('compared both sides', { subject, state, reason, read: tally.read, ...tally.found });
+  });
+
+  /** What was under way when an earlier process ended. */
+  const reconcileWhenLeft = scheduler.job('reconcile', async () => {
+    if (await store.read('look for comparisons', isComparisonOpen)) await reconcileNow();
+  });
+
   const lookForWakeUps = scheduler.job('wake-up', async () => {
+    if (!(await store.read('look for wake-ups', isWakeUpAsked))) return;
     for (const wakeUp of await store.transaction('take wake-ups', takeWakeUps)) {
       log.info('Woken up', wakeUp);
       if (wakeUp.job === 'webhooks') announce();
-      else void (wakeUp.job === 'capture' ? captureNow() : pullNow());
+      else void { capture: captureNow, pull: pullNow, reconcile: reconcileNow }[wakeUp.job]();
     }
   });
 
@@ -162,15 +203,29 @@ export function scheduleJobs(
     await lookAfterAlerts(context, lease.lease, partners.tell ?? null, signal);
   });
 
-  const credentialNow = scheduler.job('credential', () => tryNewCredential(context, client, lease, true));
+  const figuresNow = scheduler.job('figures', async () => {
+    const { recordFigures } = await import('../operator/figures/record-figures.js');
+    await recordFigures(context);
+  });
 
-  scheduler.schedule('capture', settings.schedule.capture, captureNow);
+  // While none is refused, it is looked for less often than a new one is afterwards.
+  let looks = 0;
+  let isRefused = false;
+  const credentialNow = scheduler.job('credential', async () => {
+    if (!isRefused && looks++ % 5 > 0) return;
+    const pauses = await store.read('look whether the credential was refused', listPauses);
+    isRefused = pauses.some(({ cause }) => cause === 'credential');
+    if (isRefused) await tryNewCredential(context, client, lease, true);
+  });
+
+  for (const run of captures) scheduler.schedule('capture', settings.schedule.capture, run);
   scheduler.schedule('pull', settings.schedule.pull, pullNow);
   scheduler.schedule('write-back', settings.schedule.writeBack, writeBackNow);
   scheduler.schedule('prune', settings.schedule.prune, pruneNow);
-  scheduler.every(1_000, lookForWakeUps);
+  scheduler.every(2_000, lookForWakeUps);
   scheduler.every(250, announcedNow);
-  scheduler.every(2_000, alertsNow);
+  scheduler.every(10_000, alertsNow);
+  scheduler.every(60_000, figuresNow);
   scheduler.every(2_000, credentialNow);
   scheduler.every(5_000, readBackNow);
 
@@ -179,6 +234,7 @@ export function scheduleJobs(
       settledIn = true;
       void pruneWhenMissed();
       void readBackNow();
+      void reconcileWhenLeft();
     });
   return { begin, announce };
 }

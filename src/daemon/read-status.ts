@@ -6,17 +6,20 @@ import { lastPull, unprovenSince } from '../inbound/invoices/pull-record.js';
 import { countReadBack } from '../inbound/orders/order-reads.js';
 import { readWebhookStatus } from '../inbound/webhooks/webhook-status.js';
 import { countRefusals, listWriteBack } from '../inbound/write-back/write-back-state.js';
+import { sourceNames } from '../model/record.js';
 import { writeBackKinds } from '../model/write-back.js';
+import { countOutboxUpTo } from '../operator/figures/bounded-counts.js';
+import { readSeries } from '../operator/figures/read-figures.js';
 import { countOutbox, groupMessages } from '../operator/list-messages.js';
 import { goLiveProblem } from '../outbound/deliver/go-live.js';
 import { isOutdated } from '../outbound/deliver/profile-notices.js';
 import { QuietClock } from '../outbound/deliver/quiet-hours.js';
 import { countAdoptions } from '../outbound/outbox/adoptions.js';
 import { openAlerts } from '../store/alerts.js';
-import { readBrakes, readCursor } from '../store/cursors.js';
-import { listJobRuns } from '../store/job-runs.js';
+import { type JobRun, listJobRuns, readBrakes, readCursor } from '../store/job-runs.js';
 import { describePause, listPauses } from '../store/lane-pauses.js';
 import { readLease } from '../store/lease.js';
+import { viewNodes } from '../store/nodes.js';
 import type { Tx } from '../store/store.js';
 import { silence } from './watch-alerts.js';
 
@@ -51,8 +54,12 @@ export type Status = Awaited<ReturnType<typeof readStatus>>;
 
 const topReasons = 5;
 
-/** How Waybill is doing, from one look at the store. Reads only. */
-export async function readStatus(tx: Tx, settings: Settings, erpIdentity: string, nowMs: number) {
+/**
+ * How Waybill is doing, from one look at the store. Reads only.
+ * @param most how many messages of a kind are counted: a page that is looked at all day must not read millions of rows
+ */
+export async function readStatus(tx: Tx, settings: Settings, erpIdentity: string, nowMs: number, most = Infinity) {
+  const isBounded = Number.isFinite(most);
   const pauses = [...(await listPauses(tx)), ...new QuietClock(settings.schedule).pauses(nowMs)];
   const runs = await listJobRuns(tx);
   const silent = silence({ runs, firstAuditAt: await firstAuditAt(tx) }, settings, nowMs);
@@ -65,11 +72,13 @@ export async function readStatus(tx: Tx, settings: Settings, erpIdentity: string
     /** Why nothing is delivered yet, or null. */
     notLive: await goLiveProblem(tx, settings, erpIdentity),
     lease: await readLease(tx, 'service'),
+    /** Nodes that deliver together, and those that were there lately. */
+    nodes: await viewNodes(tx),
     /** Daemons that started and did not say that they stopped: the holder, standbys, and daemons that were killed. */
     daemons: await startedDaemons(tx, 5),
     /** In force now. An outage stays on record, and only probes go out, until the service answers. */
     pauses: pauses.filter((p) => p.cause === 'outage' || p.until_at === null || p.until_at > nowMs),
-    outbox: await countOutbox(tx),
+    outbox: isBounded ? await countOutboxUpTo(tx, most) : await countOutbox(tx),
     /** Records that the service had already; `open`: with differences that await review. */
     adopted: await countAdoptions(tx),
     /** Sources whose updates and removals are all held, until a person says `waybill confirm` or the cause is gone. */
@@ -77,13 +86,17 @@ export async function readStatus(tx: Tx, settings: Settings, erpIdentity: string
     /** Invoices that a brake keeps on the list, until a person says `waybill confirm invoices` or pulls meet them. */
     heldInvoices: (await listHeldInvoices(tx, 1)).count,
     /** Why messages are parked, the most frequent reasons first. */
-    parkedReasons: await groupMessages(tx, { states: ['parked'] }, 'reason', topReasons),
+    parkedReasons: isBounded ? [] : await groupMessages(tx, { states: ['parked'] }, 'reason', topReasons),
     cursors: { customer: await readCursor(tx, 'customer'), order: await readCursor(tx, 'order') },
+    /** What was read of each named source, and how its last passes went. */
+    sources: await readSources(tx, settings, runs),
     lastPull: await lastPull(tx),
     unpaidInvoices: await countListedInvoices(tx),
-    /** null: orders can not be read at the service (service.endpoints.readOrder). */
-    readBack: settings.service.endpoints.readOrder ? await countReadBack(tx) : null,
+    /** null: orders can not be read at the service (service.endpoints.readOrder), or are not counted. */
+    readBack: settings.service.endpoints.readOrder && !isBounded ? await countReadBack(tx) : null,
     lastDeliveryAt: runs.find(({ job }) => job === 'deliver')?.succeededAt ?? (await lastEventAt(tx, 'delivered')),
+    /** What was done in the last hour; null: nothing counted. */
+    lastHour: (await readSeries(tx, 'hour', nowMs, settings.erp.timeZone)).all,
     /** What needs a person, the oldest first. */
     alerts: (await openAlerts(tx)).filter((alert) => !isOutdated(alert, settings.service)),
     runs,
@@ -97,6 +110,17 @@ export async function readStatus(tx: Tx, settings: Settings, erpIdentity: string
     unproven: settings.invoices.enabled ? unprovenInWords(await unprovenSince(tx), settings.alert, nowMs) : null,
   };
 }
+
+async function readSources(tx: Tx, settings: Settings, runs: readonly JobRun[]) {
+  const sources: { name: string; order: Cursor; customer: Cursor; run: JobRun | null }[] = [];
+  for (const name of sourceNames(settings).slice(1)) {
+    const [order, customer] = [await readCursor(tx, `order.${name}`), await readCursor(tx, `customer.${name}`)];
+    sources.push({ name, order, customer, run: runs.find(({ job }) => job === `capture.${name}`) ?? null });
+  }
+  return sources;
+}
+
+type Cursor = Awaited<ReturnType<typeof readCursor>>;
 
 function unprovenInWords(since: number | null, { maxSilenceHours }: Settings['alert'], nowMs: number): string | null {
   if (since === null || nowMs - since < maxSilenceHours * 3_600_000) return null;
@@ -137,12 +161,14 @@ interface StatusCheck {
 export function checkStatus(status: Status): StatusCheck {
   const critical: string[] = [];
   const warning: string[] = [];
-  const { lease, pauses, outbox } = status;
+  const { lease, nodes, pauses, outbox } = status;
 
-  if (lease.holder === null)
+  if (lease.holder === null && !nodes.some(({ state }) => state === 'at work'))
     critical.push(
       `nothing is delivered: ${lease.lapsed ? `${lease.lapsed} stopped responding` : 'no daemon is running'}`,
     );
+  for (const { name, state } of nodes)
+    if (state === 'silent' || state === 'gone') warning.push(`node ${name} stopped without a word`);
   if (status.silence) critical.push(status.silence);
   for (const pause of pauses) {
     const text = describePause(pause);
@@ -156,7 +182,7 @@ export function checkStatus(status: Status): StatusCheck {
   const parked = outbox.parked.reduce((sum, { count }) => sum + count, 0);
   if (parked > 0)
     warning.push(`${parked} parked (${outbox.parked.map((p) => `${p.count} ${p.parkClass}`).join(', ')})`);
-  if (outbox.stranded > 0)
+  if (outbox.stranded !== null && outbox.stranded > 0)
     warning.push(
       `${outbox.stranded} messages will never be sent: the record or the customer that they wait for is not being sent`,
     );

@@ -1,4 +1,7 @@
+import { EventEmitter } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
+import cron, { type ScheduledTask } from 'node-cron';
+import type { Logger } from 'winston';
 import { appendAudit } from '../audit/audit-log.js';
 import { prepareReadBack } from '../inbound/orders/read-back.js';
 import { endWriteBackAlerts } from '../inbound/write-back/write-back-alerts.js';
@@ -6,8 +9,8 @@ import type { JobContext } from '../ops/job-context.js';
 import { deliver } from '../outbound/deliver/deliver.js';
 import { recallRequests } from '../outbound/deliver/lane-keeper.js';
 import { ServiceLease } from '../outbound/deliver/service-lease.js';
-import { type DaemonPartners, scheduleJobs } from './daemon-jobs.js';
-import { JobScheduler } from './job-scheduler.js';
+import { openDispatcher } from '../outbound/dispatch/cluster-dispatcher.js';
+import { type DaemonPartners, type Job, type Scheduler, scheduleJobs } from './daemon-jobs.js';
 
 const retryMs = 5_000;
 
@@ -21,7 +24,7 @@ export async function runSchedule(context: JobContext, partners: DaemonPartners,
   try {
     while (!signal.aborted) {
       partners.beat?.();
-      const answer = await keepTrying(context, partners, signal, () => ServiceLease.acquire(context, signal));
+      const answer = await keepTrying(context, partners, signal, () => ServiceLease.acquire(context, signal, 'node'));
       if (!answer) break;
       if (answer instanceof ServiceLease) {
         said = '';
@@ -54,24 +57,39 @@ async function work(
   const where = { epoch: lease.lease.epoch, environment: settings.service.environment };
   const ending = new AbortController();
   const signal = AbortSignal.any([stop, ending.signal]);
-  const scheduler = new JobScheduler(log, settings.schedule.timeZone, signal, partners.beat);
+  const scheduler = new JobScheduler(log, settings.schedule.timeZone, signal, partners.beat, () => lease.leads);
   let stopListening = () => {};
+  let closeDispatcher = async () => {};
   try {
-    await recallRequests(context, partners.client.rateLimiter, lease);
-    await prepareReadBack(context, lease);
-    if (!partners.writer)
-      await store.transaction('end the alerts of the write-back', (tx) => endWriteBackAlerts(tx, nowMs()));
-    const { begin, announce } = scheduleJobs(context, partners, lease, scheduler, signal);
+    const lead = async () => {
+      await prepareReadBack(context, lease);
+      if (!partners.writer)
+        await store.transaction('end the alerts of the write-back', (tx) => endWriteBackAlerts(tx, nowMs()));
+    };
+    if (lease.membership) await lease.membership.begin(partners.client.rateLimiter);
+    else await recallRequests(context, partners.client.rateLimiter, lease);
+    if (lease.leads) await lead();
+    const news = new EventEmitter();
+    const { begin, announce } = scheduleJobs(context, { ...partners, news }, lease, scheduler, signal);
     partners.webhooks?.on('event', announce);
     stopListening = () => partners.webhooks?.off('event', announce);
-    begin();
+    if (lease.leads) begin();
+    else if (lease.membership)
+      lease.membership.onLead = () =>
+        void lead()
+          .catch((error: Error) => log.error('This node could not prepare to lead', { error: error.message }))
+          .finally(begin);
+    const dispatcher = await openDispatcher(context);
+    closeDispatcher = async () => dispatcher?.close();
     const result = await deliver(context, partners.client, lease, {
       untilDrained: false,
       scope: { only: null },
       retryHorizonMs: 0,
       trial: false,
       erp: partners.reader,
+      dispatcher,
       signal,
+      news,
       onHeld: (reason) =>
         reason === null
           ? log.info('Delivering from here', where)
@@ -82,6 +100,7 @@ async function work(
     // Delivery has drained. The jobs stop next, and the lease goes last: a successor may begin at once.
     ending.abort();
     stopListening();
+    await closeDispatcher();
     await scheduler.stop();
     await lease
       .release()
@@ -118,4 +137,104 @@ async function note(context: JobContext, event: 'start' | 'stop'): Promise<void>
   await store.transaction(`note the ${event}`, (tx) =>
     appendAudit(tx, { event, actor, detail: { environment: settings.service.environment } }, nowMs()),
   );
+}
+
+/** How often the scheduler looks whether the clock was set, and by how much at least. */
+const lookMs = 1_000;
+const leastStepMs = 5_000;
+
+/**
+ * The daemon's only scheduler. A job runs by its cron pattern or every so often, and at once when something asks for it. It
+ * never overlaps itself; a failure is logged, and the next run tries again.
+ */
+export class JobScheduler implements Scheduler {
+  readonly #planned: { plan: () => ScheduledTask; task: ScheduledTask }[] = [];
+  readonly #timers: NodeJS.Timeout[] = [];
+  readonly #running = new Set<Promise<unknown>>();
+
+  /**
+   * @param signal no job starts once it has aborted
+   * @param beat called every second for as long as jobs are started
+   * @param isOn whether jobs are for this process to do
+   */
+  constructor(
+    private readonly log: Logger,
+    private readonly timeZone: string,
+    private readonly signal: AbortSignal,
+    private readonly beat: () => void = () => undefined,
+    private readonly isOn: () => boolean = () => true,
+  ) {
+    this.#timers.push(setInterval(this.#clockWatch(), lookMs).unref());
+  }
+
+  /** Makes a job of `run`. Asked for while it runs, it answers with the run under way. */
+  job(name: string, run: () => Promise<unknown>): Job {
+    let current: Promise<unknown> | null = null;
+    return () => {
+      if (current || this.signal.aborted || !this.isOn()) return current ?? Promise.resolve();
+      const started = run()
+        .catch((error: Error) => this.log.error(`${name} failed`, { error: error.message }))
+        .finally(() => {
+          this.#running.delete(started);
+          current = null;
+        });
+      this.#running.add(started);
+      current = started;
+      return started;
+    };
+  }
+
+  /** Runs the job from now on whenever the pattern matches (six fields: seconds come first). */
+  schedule(name: string, pattern: string, job: Job): void {
+    const quietly = (message: string | Error) =>
+      this.log.debug(`schedule: ${(message as Error).message ?? message}`, { job: name });
+    const logger = { debug: quietly, info: quietly, warn: quietly, error: quietly };
+    const timezone = zoneOf(pattern, this.timeZone);
+    const plan = () => cron.schedule(pattern, job, { name, timezone, noOverlap: true, logger });
+    this.#planned.push({ plan, task: plan() });
+  }
+
+  /**
+   * Plans every pattern anew when the clock was set: node-cron has worked out a time, and waits for it however far the clock
+   * was set back; set forward, it works through every second in between.
+   */
+  #clockWatch(): () => void {
+    const lead = () => Date.now() - performance.now();
+    let known = lead();
+    return () => {
+      this.beat();
+      const isSet = Math.abs(lead() - known) > leastStepMs;
+      known = lead();
+      if (!isSet) return;
+      this.log.warn('The clock was set; the schedule starts over');
+      for (const planned of this.#planned) {
+        void planned.task.destroy();
+        planned.task = planned.plan();
+      }
+    };
+  }
+
+  /**
+   * Runs the job from now on every so many milliseconds. For looks that must go on while the clock is set, where a pattern
+   * would wait for a moment.
+   */
+  every(ms: number, job: Job): void {
+    this.#timers.push(setInterval(() => void job(), ms));
+  }
+
+  /** Starts no more jobs, and waits for those under way. */
+  async stop(): Promise<void> {
+    for (const timer of this.#timers.splice(0)) clearInterval(timer);
+    for (const { task } of this.#planned.splice(0)) await task.destroy();
+    await Promise.allSettled(this.#running);
+  }
+}
+
+/**
+ * The time zone in which node-cron works a pattern out. Where clocks are set back, node-cron passes over the hour that comes
+ * twice, and every job would rest for so long. A pattern that means the same in all zones (their offsets are multiples of
+ * 15 minutes) is therefore worked out in UTC. Pure.
+ */
+export function zoneOf(pattern: string, timeZone: string): string {
+  return /^(\S+ )?\*(\/(1|3|5|15))?( \*){4}$/.test(pattern.trim().replace(/\s+/g, ' ')) ? 'UTC' : timeZone;
 }

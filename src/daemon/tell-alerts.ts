@@ -28,7 +28,7 @@ const atOnce = 20;
  * Brings the alerts up to date and tells those that were not told yet. Runs beside delivery and never in its way. Each notice is
  * claimed before it is told, so that a successor does not tell it at the same time; after a crash between telling and
  * recording that, it is told twice.
- * @param tell null without an alert command; alerts are still kept, shown by `status`, and audited
+ * @param tell null without an alert command and webhook; alerts are still kept, shown by `status`, and audited
  */
 export async function lookAfterAlerts(
   context: JobContext,
@@ -69,7 +69,7 @@ async function tellOne(
   else log.info(`Over: ${alert.message}`, { alert: alert.cause });
   // A telling that our own stop cut short has not failed: the next start tells it at once.
   if (failure !== null && !signal.aborted)
-    log.error('The alert command failed; trying again later', { alert: alert.cause, state, error: failure });
+    log.error('Telling of an alert failed; trying again later', { alert: alert.cause, state, error: failure });
   await lease.write('note who was told', async (tx) => {
     const at = nowMs();
     if (failure === null) {

@@ -33,7 +33,7 @@ interface Trouble {
 }
 
 /** Causes that are looked for here; all others are ended by the code that raises them. */
-const ownCauses = /^(pause\.|parked$|capture\.failing$|pull\.failing$|orders\.gone$|silence$)/;
+const ownCauses = /^(pause\.|parked$|capture(\.[a-z0-9-]+)?\.failing$|pull\.failing$|orders\.gone$|silence$)/;
 const manyParked = 10_000;
 /** An alert ends after so long; `explain` and `status` still say it. */
 const goneDays = 7;
@@ -58,12 +58,13 @@ export function troubles(now: Circumstances, settings: WatchSettings, nowMs: num
       details: { count: now.parked },
     });
   }
-  for (const job of ['capture', 'pull'] as const) {
-    const run = now.runs.find((one) => one.job === job);
-    if (!run || run.failures < settings.alert.failuresInRow) continue;
+  for (const run of now.runs) {
+    const [job, source] = run.job.split('.');
+    if ((job !== 'capture' && job !== 'pull') || run.failures < settings.alert.failuresInRow) continue;
+    const what = job === 'pull' ? 'Reading the invoices' : `Reading ${source ? `the source ${source}` : 'the ERP'}`;
     found.push({
-      cause: `${job}.failing`,
-      message: `${job === 'capture' ? 'Reading the ERP' : 'Reading the invoices'} failed ${run.failures} times in a row: ${run.failure}`,
+      cause: `${run.job}.failing`,
+      message: `${what} failed ${run.failures} times in a row: ${run.failure}`,
       details: { failures: run.failures, failingSince: run.failingSince },
     });
   }
@@ -156,9 +157,10 @@ export async function alertChanges(tx: Tx, settings: WatchSettings & Pick<Settin
   const open = await openAlerts(tx);
   const changes = compareAlerts(troubles(await readCircumstances(tx, nowMs), settings, nowMs), open);
   // Held messages may have been taken back in the ERP or discarded; then there is nothing left to confirm.
-  for (const entity of ['customer', 'order'] as const) {
-    const cause = `held.${entity}`;
-    if (open.some((alert) => alert.cause === cause) && !(await isAnythingHeld(tx, entity))) changes.end.push(cause);
+  for (const { cause } of open) {
+    const [kind, entity, source] = cause.split('.');
+    if (kind === 'held' && (entity === 'customer' || entity === 'order') && !(await isAnythingHeld(tx, entity, source)))
+      changes.end.push(cause);
   }
   if (open.some(({ cause }) => cause === heldDropCause) && !(await isDropHeld(tx))) changes.end.push(heldDropCause);
   if (open.some(({ cause }) => cause === forgottenKeysAlert) && !(await areOrdersDoubted(tx)))

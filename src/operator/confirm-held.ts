@@ -1,18 +1,17 @@
 import { appendAudit } from '../audit/audit-log.js';
-import type { ErpReader } from '../erp/erp-reader.js';
-import { type Entity, entities } from '../model/record.js';
+import { defaultSource, type Entity, entities, inSource, sourceNames } from '../model/record.js';
 import type { JobContext } from '../ops/job-context.js';
 import { killPoint } from '../ops/kill-point.js';
-import { capture } from '../outbound/capture/capture.js';
 import { reviewAdoptions } from '../outbound/outbox/adoptions.js';
 import { advanceBindings, type Binding, refreshBindings } from '../outbound/outbox/bindings.js';
 import { changedFields } from '../outbound/outbox/compose-update.js';
 import type { Operation, ParkClass } from '../outbound/outbox/message.js';
 import { discardMessages, releaseHeld } from '../outbound/outbox/transitions.js';
 import { endAlert } from '../store/alerts.js';
-import { clearBrake, readBrakes } from '../store/cursors.js';
+import { clearBrake, readBrakes } from '../store/job-runs.js';
 import { joinConditions, placeholders } from '../store/rows.js';
 import type { Tx } from '../store/store.js';
+import { type FieldPair, sideBySide } from './values/side-by-side.js';
 
 interface HeldMessage {
   id: number;
@@ -25,17 +24,27 @@ interface HeldMessage {
   fields: string[];
 }
 
+/** A held message with what it would change, value by value. */
+interface HeldSample extends HeldMessage {
+  /** Of an update to what is known at the service; otherwise empty. */
+  changes: FieldPair[];
+}
+
 /** What a person decides about held messages. */
 export type Confirmation = 'send' | 'adopt' | 'discard';
 
 export interface HeldFilter {
   entity?: Entity;
+  /** Of several ERPs one. */
+  source?: string;
   /** Only these records. Named by key, also those whose key belongs to another record now. */
   keys?: readonly string[];
 }
 
+const mostChanges = 10;
+
 /** Messages that wait for `waybill confirm`, oldest first. */
-async function heldMessages(tx: Tx, filter: HeldFilter, afterId: number, limit: number): Promise<HeldMessage[]> {
+async function heldMessages(tx: Tx, filter: HeldFilter, afterId: number, limit: number): Promise<HeldSample[]> {
   const { where, parameters } = heldSql(filter);
   const rows = await tx.rows(
     `SELECT m.id, m.entity, m.source_key, m.number, m.operation, m.reason, b.record, w.acknowledged
@@ -49,22 +58,38 @@ async function heldMessages(tx: Tx, filter: HeldFilter, afterId: number, limit: 
     ...row,
     reason: row.reason ?? '',
     fields: row.operation === 'update' ? changedFields(acknowledged, record) : [],
+    get changes() {
+      if (row.operation !== 'update' || acknowledged === null || record === null) return [];
+      const { fields } = sideBySide(JSON.parse(record), JSON.parse(acknowledged));
+      return fields.filter(({ differs }) => differs).slice(0, mostChanges);
+    },
   }));
 }
 
 /** Whether anything of the entity waits for `waybill confirm`. */
-export async function isAnythingHeld(tx: Tx, entity: Entity): Promise<boolean> {
-  const sql = "SELECT id FROM outbox_message WHERE state='parked' AND entity=? AND park_class='held' LIMIT 1";
-  return (await tx.value(sql, [entity])) !== undefined;
+export async function isAnythingHeld(tx: Tx, entity: Entity, source = defaultSource): Promise<boolean> {
+  const sql =
+    "SELECT id FROM outbox_message WHERE state='parked' AND entity=? AND source=? AND park_class='held' LIMIT 1";
+  return (await tx.value(sql, [entity, source])) !== undefined;
+}
+
+/** Whether something of this record waits for `waybill confirm`. */
+export async function isHeld(tx: Tx, entity: Entity, sourceKey: string): Promise<boolean> {
+  // By the record, not by the state: thousands may be parked.
+  const sql = `SELECT id FROM outbox_message m WHERE m.source_key=? AND m.entity=? AND COALESCE(m.state,'')='parked'
+      AND (m.park_class='held' OR (${namedByKey})) LIMIT 1`;
+  return (await tx.value(sql, [sourceKey, entity])) !== undefined;
 }
 
 /** An update of a never sent identity conflict is sendable; a create of one has no key. */
-function heldSql({ entity, keys }: HeldFilter) {
-  const namedByKey = "m.park_class='conflict' AND m.operation='update' AND m.first_sent_at IS NULL";
+const namedByKey = "m.park_class='conflict' AND m.operation='update' AND m.first_sent_at IS NULL";
+
+function heldSql({ entity, source, keys }: HeldFilter) {
   return joinConditions('AND', [
     ["m.state='parked'"],
     [keys === undefined ? "m.park_class='held'" : `m.park_class='held' OR (${namedByKey})`],
     ['m.entity=?', entity],
+    ['m.source=?', source],
     [`m.source_key IN ${placeholders(keys?.length ?? 0)}`, ...(keys ?? [undefined])],
   ]);
 }
@@ -130,13 +155,13 @@ export interface HeldSummary {
   groups: { entity: Entity; operation: Operation; reason: string; count: number }[];
   /** How many updates would change a field. */
   fields: { entity: Entity; field: string; count: number }[];
-  first: HeldMessage[];
+  first: HeldSample[];
   /** What is wrong with a source as a whole. */
-  brakes: { entity: Entity; reason: string }[];
+  brakes: { entity: Entity; source?: string; reason: string }[];
 }
 
 /** What a person was shown: whatever else is held by the time of the answer waits for another one. */
-interface ShownHeld {
+export interface ShownHeld {
   /** Of messages. A removal is written before the end of its pass says that it is held: no highest id would do. */
   ids: ReadonlySet<number>;
   brakes: HeldSummary['brakes'];
@@ -158,7 +183,7 @@ export async function summariseHeld(
       summary.held++;
       ids.add(message.id);
       afterId = message.id;
-      if (summary.first.length < firstRows) summary.first.push(message);
+      if (summary.first.length < firstRows) summary.first.push({ ...message });
       count(groups, `${entity} ${operation} ${reason}`, { entity, operation, reason });
       for (const field of message.fields) count(fields, `${entity} ${field}`, { entity, field });
     }
@@ -168,38 +193,16 @@ export async function summariseHeld(
   summary.groups = [...groups.values()].sort(most);
   summary.fields = [...fields.values()].sort(most);
   summary.brakes = (await store.read('read the brakes', readBrakes)).filter(
-    ({ entity }) => filter.entity === undefined || entity === filter.entity,
+    ({ entity, source = defaultSource }) =>
+      (filter.entity ?? entity) === entity && (filter.source ?? source) === source,
   );
   return { summary, shown: { ids, brakes: summary.brakes } };
-}
-
-/** What `resync --plan` counts: the updates that the ERP and the mapping ask for now, and those that are held already. */
-export async function planUpdates(
-  context: JobContext,
-  reader: ErpReader,
-  entity: Entity,
-): Promise<{ updates: number; creates: number; fields: { field: string; count: number }[] }> {
-  const { summary: held } = await summariseHeld(context, { entity });
-  const fields = new Map(held.fields.map(({ field, count: n }) => [field, { field, count: n }]));
-  const plan = { updates: 0, creates: 0 };
-  for (const group of held.groups) if (group.operation === 'update') plan.updates += group.count;
-  await capture(context, reader, {
-    filter: { entity },
-    dryRun: true,
-    onTouched: (records) => {
-      for (const record of records) {
-        if (record.entity !== entity) continue;
-        plan[record.operation === 'create' ? 'creates' : 'updates']++;
-        for (const field of record.fields) count(fields, field, { field });
-      }
-    },
-  });
-  return { ...plan, fields: [...fields.values()].sort((a, b) => b.count - a.count) };
 }
 
 /**
  * Does what the person said with everything that was shown, and nothing else. The brakes that were shown end with it, and marks are
  * taken anew.
+ * @returns how many were done, and which were shown and are not held any more
  */
 export async function confirmHeld(
   context: JobContext,
@@ -207,13 +210,14 @@ export async function confirmHeld(
   confirmation: Confirmation,
   shown: ShownHeld,
   reason: string,
-): Promise<number> {
-  const { store, actor, nowMs } = context;
+): Promise<{ done: number; leftIds: number[] }> {
+  const { store, actor, nowMs, settings } = context;
   let done = 0;
+  const leftIds: number[] = [];
   const all = [...shown.ids];
   for (let from = 0; from < all.length; from += batchSize) {
     const ids = all.slice(from, from + batchSize);
-    done += await store.transaction('record what was confirmed', async (tx) => {
+    const confirmed = await store.transaction('record what was confirmed', async (tx) => {
       const messages = await confirmMessages(tx, ids, filter, confirmation, reason, nowMs());
       await appendAudit(
         tx,
@@ -229,22 +233,27 @@ export async function confirmHeld(
         nowMs(),
       );
       killPoint('before-confirm-commit');
-      return messages.length;
+      return new Set(messages.map(({ id }) => id));
     });
+    done += confirmed.size;
+    leftIds.push(...ids.filter((id) => !confirmed.has(id)));
     killPoint('after-confirm-commit');
   }
   await store.transaction('end the brakes', async (tx) => {
-    for (const entity of entities) {
-      if (!(await isAnythingHeld(tx, entity))) await endAlert(tx, `held.${entity}`, nowMs());
+    for (const source of sourceNames(settings))
+      for (const entity of entities)
+        if (!(await isAnythingHeld(tx, entity, source)))
+          await endAlert(tx, `held.${inSource(entity, source)}`, nowMs());
+    for (const { entity, source, reason: brake } of shown.brakes) {
       if (filter.keys !== undefined || (filter.entity !== undefined && filter.entity !== entity)) continue;
-      const brake = shown.brakes.find((one) => one.entity === entity);
-      if (brake && (await clearBrake(tx, entity, brake.reason))) {
-        await endAlert(tx, `source.${entity}`, nowMs());
+      const name = inSource(entity, source);
+      if (await clearBrake(tx, name, brake)) {
+        await endAlert(tx, `source.${name}`, nowMs());
         await appendAudit(tx, { event: 'operator', outcome: 'end_brake', entity, actor, detail: { reason } }, nowMs());
       }
     }
   });
-  return done;
+  return { done, leftIds };
 }
 
 function count<T extends object>(groups: Map<string, T & { count: number }>, name: string, group: T): void {

@@ -2,8 +2,9 @@ import { shellWord } from '../model/shell-word.js';
 import type { Adoption } from '../outbound/outbox/adoptions.js';
 import { keyKnownUntil, mayBeForgotten } from '../outbound/outbox/idempotency-key.js';
 import { isOtherRecord } from '../outbound/outbox/message.js';
-import { describePause, type LanePause } from '../store/lane-pauses.js';
+import { describePause, type LanePause, laneArguments } from '../store/lane-pauses.js';
 import type { OperatorContext } from './operator-action.js';
+import { replacedInWords } from './story-timeline.js';
 import type { RecordStory, StoryCustomer, StoryMessage } from './tell-story.js';
 
 interface StoryContext extends Pick<OperatorContext, 'nowMs' | 'keyLifetimeMs'> {
@@ -47,13 +48,16 @@ export function describeStory(story: RecordStory, context: StoryContext): StoryI
     });
   }
 
+  for (const one of story.replaced) words.why.push(replacedInWords(story, one, time));
   if (story.adoption) words.why.push(adoptionInWords(story.adoption, context));
   if (!message) {
     words.where = story.adoption
       ? `At the service as ${story.adoption.serviceId}; Waybill has not sent it.`
       : story.binding
         ? `At the service, acknowledged as ${story.binding.serviceId} on ${time(story.binding.acknowledgedAt)}; its messages are no longer kept.`
-        : 'In the ERP, not in the outbox yet: it waits for its lines.';
+        : story.replaced.some((one) => one.sourceKey === story.sourceKey)
+          ? 'Not in the outbox any more: another record of the ERP took its place.'
+          : 'In the ERP, not in the outbox yet: it waits for its lines.';
     return words;
   }
   switch (message.state) {
@@ -155,7 +159,7 @@ function describeWaiting(story: RecordStory, message: StoryMessage, context: Sto
     if (pause.until_at === null)
       words.todo.push({
         text: pause.cause === 'operator' ? 'End the pause.' : 'Remove the cause, then end the pause.',
-        command: `waybill resume ${pause.lane} --reason "…"`,
+        command: `waybill resume ${laneArguments(pause.lane)} --reason "…"`,
       });
   }
   if (notLive) {
@@ -169,7 +173,8 @@ function describeWaiting(story: RecordStory, message: StoryMessage, context: Sto
     if (!isForgotten) words.todo.push({ text: 'Try now instead.', command: operate('retry', story) });
   }
   if (words.why.length === before) {
-    words.why.push('It is due now; the next delivery sends it.');
+    const said = message.reason ? ` The last try said: ${message.reason}.` : '';
+    words.why.push(`It is due now; the next delivery sends it.${said}`);
     words.todo.push({ text: 'If no daemon is running, send it from here.', command: 'waybill sync deliver' });
   }
 }
@@ -280,7 +285,7 @@ function stateInWords({ state, parkClass }: Pick<StoryMessage, 'state' | 'parkCl
   }
 }
 
-const parkClassInWords = {
+export const parkClassInWords = {
   unmapped: 'unmapped: its row could not be mapped to a record',
   refused: 'refused: the service said no; nothing took effect',
   conflict: 'conflict: something exists at the service under its key or code',

@@ -1,12 +1,12 @@
-import { readAuditPage, startOfLast } from '../audit/audit-log.js';
+import { readAuditPage, startOfLast } from '../audit/read-audit.js';
 import { sentCurrency } from '../erp/mapping/money.js';
-import type { Entity } from '../model/record.js';
+import { type Entity, inSource } from '../model/record.js';
 import type { JobContext } from '../ops/job-context.js';
 import { acknowledgedRecords } from '../outbound/capture/known-records.js';
 import { goLiveProblem } from '../outbound/deliver/go-live.js';
 import { QuietClock } from '../outbound/deliver/quiet-hours.js';
 import { keyLifetimeMs } from '../outbound/outbox/idempotency-key.js';
-import { readCursor } from '../store/cursors.js';
+import { readCursor } from '../store/job-runs.js';
 import { activePauses, listPauses } from '../store/lane-pauses.js';
 import { describeStory, inErpTime } from './describe-story.js';
 import type { FindBy } from './find-records.js';
@@ -52,7 +52,7 @@ export async function explainUnknown(
   time: (ms: number) => string,
 ) {
   const { orders, customers } = settings;
-  const cursor = await store.read('read the cursor', (tx) => readCursor(tx, entity));
+  const cursor = await store.read('read the cursor', (tx) => readCursor(tx, inSource(entity, settings.source)));
   const lookedUp = [
     ...(by === 'number' ? [] : [`the ERP's key of ${entity === 'order' ? 'an order' : 'a customer'}`]),
     ...(by === 'key' || entity === 'customer' ? [] : ['an order number']),

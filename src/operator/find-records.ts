@@ -7,7 +7,7 @@ export interface FoundRecord {
   number: string | null;
 }
 
-/** `any`: the ERP's key or the number people know; only when neither is known, the service's id. */
+/** `any`: the ERP's key or the number people know; only when neither is known, a customer's code or the service's id. */
 export type FindBy = 'any' | 'key' | 'number';
 
 /** How many matches are worth listing. */
@@ -28,11 +28,19 @@ export async function findRecords(tx: Tx, entity: Entity, key: string, by: FindB
     // Its messages may be pruned, or not written yet.
     await add('SELECT source_key, NULL AS number FROM binding WHERE entity=? AND source_key=?', [entity, key]);
     if (entity === 'order') await add('SELECT source_key, NULL AS number FROM unsettled WHERE source_key=?', [key]);
+    await add('SELECT source_key, NULL AS number FROM replaced_record WHERE entity=? AND source_key=?', [entity, key]);
   }
   if (by !== 'key')
     await add(
       `SELECT DISTINCT source_key, number FROM outbox_message WHERE entity=? AND number=? ORDER BY source_key LIMIT ${maxFound}`,
       [entity, key],
+    );
+  // The service knows a customer by its code, also one that it does not have yet. Few are open: their index leads to them.
+  if (by === 'any' && entity === 'customer' && found.size === 0)
+    await add(
+      `SELECT DISTINCT source_key, NULL AS number FROM outbox_message
+        WHERE entity=? AND state IN ('pending','sending','in_doubt','parked') AND identity=? ORDER BY source_key LIMIT ${maxFound}`,
+      [entity, JSON.stringify({ customer_code: key })],
     );
   // No index helps here, so this comes last.
   if (by === 'any' && found.size === 0)

@@ -6,6 +6,7 @@ import type { MessageState } from '../outbound/outbox/message.js';
 import { placeholders } from '../store/rows.js';
 import type { Tx } from '../store/store.js';
 import { eraseBodies } from './prune.js';
+import { eraseFindings } from './reconcile/reconcile-rows.js';
 
 /** The code in a customer's mapped record; null: it has none, or its bytes are no longer kept. */
 export function customerCodeOf(record: string | null): string | null {
@@ -32,8 +33,7 @@ export async function customerTraces(tx: Tx, sourceKey: string) {
     states: new Map(states.map(({ state, count: messages }) => [state, messages])),
     bodies: await count(`message_body b JOIN outbox_message m ON m.id=b.message_id WHERE ${own}`),
     excerpts: await count(
-      `attempt_excerpt e JOIN attempt a ON a.id=e.attempt_id
-         JOIN outbox_message m ON m.id=a.message_id WHERE ${own}`,
+      `attempt a JOIN outbox_message m ON m.id=a.message_id WHERE ${own} AND a.excerpt IS NOT NULL`,
     ),
     bound: binding !== undefined,
     /** Bodies of its orders. In them it appears by its code alone, unless the mapping says otherwise. */
@@ -110,5 +110,6 @@ async function eraseMessages(tx: Tx, sourceKey: string): Promise<Forgotten> {
     await eraseReasons(tx, chunk);
   }
   await eraseAcknowledged(tx, { entity: 'customer', sourceKey });
+  await eraseFindings(tx, 'customer', sourceKey);
   return { messages: ids.length, ...erased };
 }

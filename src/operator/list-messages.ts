@@ -2,34 +2,46 @@ import type { Entity } from '../model/record.js';
 import type { MessageState, ParkClass } from '../outbound/outbox/message.js';
 import { joinConditions, placeholders } from '../store/rows.js';
 import type { Tx } from '../store/store.js';
+import type { IdRange } from './lists/newest-first.js';
 import type { StoryMessage } from './tell-story.js';
 
 /** Which messages are meant. An absent field filters nothing. */
 export interface MessageFilter {
   states?: readonly MessageState[];
   entity?: Entity;
+  /** Of several ERPs one. */
+  source?: string;
   /** Keys of the ERP, or the numbers that people know. */
   keys?: readonly string[];
+  /** The one record of an entity with this key. */
+  sourceKey?: string;
   parkClass?: ParkClass;
   /** Text that the reason contains, in any case. */
   reasonLike?: string;
 }
 
-/** The filter as a condition over table `m`, with its parameters. */
+/**
+ * The filter as a condition over table `m`, with its parameters.
+ * @param isScan rows are read in the order of their ids: the index of states would lead to a million rows that have to be sorted
+ */
 export function filterSql(
   { dialect: { caseless } }: Tx,
-  { states, entity, keys, parkClass, reasonLike }: MessageFilter,
+  { states, entity, source, keys, sourceKey, parkClass, reasonLike }: MessageFilter,
+  isScan = false,
 ) {
+  const state = isScan ? "COALESCE(m.state,'')" : 'm.state';
   const list = placeholders(keys?.length ?? 0);
   return joinConditions('AND', [
-    [`m.state IN ${placeholders(states?.length ?? 0)}`, ...(states ?? [undefined])],
+    [`${state} IN ${placeholders(states?.length ?? 0)}`, ...(states ?? [undefined])],
     ['m.entity=?', entity],
+    ['m.source=?', source],
     // The entities are named so that both indexes, which begin with the entity, can be used.
     [
       `m.entity IN ('customer','order') AND (m.source_key IN ${list} OR m.number IN ${list})`,
       ...(keys ? [...keys, ...keys] : [undefined]),
     ],
-    ["m.state='parked' AND m.park_class=?", parkClass],
+    ['m.source_key=?', sourceKey],
+    [`${state}='parked' AND m.park_class=?`, parkClass],
     [
       `${caseless('m.reason')} LIKE ${caseless('?')} ESCAPE '!'`,
       reasonLike === undefined ? undefined : `%${reasonLike.replace(/[!%_]/g, '!$&')}%`,
@@ -37,19 +49,28 @@ export function filterSql(
   ]);
 }
 
-interface ListedMessage
+export interface ListedMessage
   extends Omit<StoryMessage, 'generation' | 'customerKey' | 'idempotencyKey' | 'bodyHash' | 'firstSentAt'> {
   entity: Entity;
   sourceKey: string;
 }
 
-/** The newest messages that match, newest first. */
-export async function listMessages(tx: Tx, filter: MessageFilter, limit: number): Promise<ListedMessage[]> {
-  const { where, parameters } = filterSql(tx, filter);
+/** The newest messages that match, newest first; of those between two ids, where these are given. */
+export async function listMessages(
+  tx: Tx,
+  filter: MessageFilter,
+  limit: number,
+  between?: IdRange & { isScan: boolean },
+): Promise<ListedMessage[]> {
+  const matching = filterSql(tx, filter, between?.isScan);
+  // Few match: a database that would rather walk down the ids than sort them would walk past a million.
+  const order = between && !between.isScan ? 'm.id+0' : 'm.id';
+  const where = between ? `m.id>=? AND m.id<? AND ${matching.where}` : matching.where;
+  const parameters = between ? [between.from, between.below, ...matching.parameters] : matching.parameters;
   return tx.rows(
     `SELECT m.id, m.entity, m.source_key, m.number, m.revision, m.operation, m.state, m.park_class, m.reason, m.attempts,
             m.next_attempt_at, m.captured_at, m.closed_at, m.service_id, m.flag
-       FROM outbox_message m WHERE ${where} ORDER BY m.id DESC LIMIT ${Math.trunc(limit)}`,
+       FROM outbox_message m WHERE ${where} ORDER BY ${order} DESC LIMIT ${Math.trunc(limit)}`,
     parameters,
   );
 }
@@ -109,30 +130,40 @@ export async function groupMessages(
 }
 
 /** What the outbox holds. */
-export async function countOutbox(tx: Tx) {
+export interface OutboxCounts {
+  byState: { state: MessageState; entity: Entity; count: number }[];
+  parked: { parkClass: ParkClass; count: number }[];
+  /** When the oldest message that is still open was captured; null: none is. */
+  oldestPendingAt: number | null;
+  oldestInDoubtAt: number | null;
+  /** Delivered, but with a flag that asks a person to look; null: not counted. */
+  flagged: number | null;
+  /** Orders that wait for their lines. */
+  unsettled: number;
+  /**
+   * Messages that will never be sent, because the record they wait for is not being sent: changes to a record that was
+   * never acknowledged and whose create was discarded, and orders of such a customer. null: not counted.
+   */
+  stranded: number | null;
+}
+
+export async function countOutbox(tx: Tx): Promise<OutboxCounts> {
   const count = async (sql: string) => (await tx.value<number>(`SELECT COUNT(*) FROM ${sql}`)) ?? 0;
   const oldestAt = async (state: MessageState) =>
     (await tx.value<number>('SELECT MIN(captured_at) FROM outbox_message WHERE state=?', [state])) ?? null;
   const isUnderWay = "o.state IN ('pending','sending','in_doubt','parked')";
   return {
-    byState: await tx.rows<{ state: MessageState; entity: Entity; count: number }>(
+    byState: await tx.rows(
       'SELECT state, entity, COUNT(*) AS count FROM outbox_message GROUP BY state, entity ORDER BY state, entity',
     ),
-    parked: await tx.rows<{ parkClass: ParkClass; count: number }>(
+    parked: await tx.rows(
       `SELECT park_class, COUNT(*) AS count FROM outbox_message WHERE state='parked' GROUP BY park_class
         ORDER BY COUNT(*) DESC`,
     ),
-    /** When the oldest message that is still open was captured; null: none is. */
     oldestPendingAt: await oldestAt('pending'),
     oldestInDoubtAt: await oldestAt('in_doubt'),
-    /** Delivered, but with a flag that asks a person to look. */
     flagged: await count("outbox_message WHERE state='delivered' AND flag IS NOT NULL"),
-    /** Orders that wait for their lines. */
     unsettled: await count('unsettled'),
-    /**
-     * Messages that will never be sent, because the record they wait for is not being sent: changes to a record that was
-     * never acknowledged and whose create was discarded, and orders of such a customer.
-     */
     stranded: await count(
       `(
       SELECT m.id FROM outbox_message m LEFT JOIN binding w ON w.entity=m.entity AND w.source_key=m.source_key

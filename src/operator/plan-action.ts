@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { appendAudit } from '../audit/audit-log.js';
 import type { Entity } from '../model/record.js';
 import type { JobContext } from '../ops/job-context.js';
@@ -5,6 +6,7 @@ import { killPoint } from '../ops/kill-point.js';
 import { lookUpEntities } from '../outbound/deliver/look-up.js';
 import { keyLifetimeMs } from '../outbound/outbox/idempotency-key.js';
 import { lockLease } from '../store/lease.js';
+import { placeholders } from '../store/rows.js';
 import type { Tx } from '../store/store.js';
 import { decideForMessages, matchingIds, type Operated, writeOperatorDecisions } from './act-on-messages.js';
 import type { MessageFilter } from './list-messages.js';
@@ -25,7 +27,23 @@ export interface ActionRequest {
   /** The id at the service of the one record that is said to be delivered. */
   serviceId: string | null;
   list?: NamedRecords;
+  /** Just these messages, as far as they match the filter. */
+  ids?: readonly number[];
   reason: string;
+}
+
+/** A message, or a line of a list, that is left alone. */
+export interface LeftAlone {
+  entity: Entity | null;
+  key: string;
+  number: string | null;
+  why: string;
+}
+
+export interface Acted {
+  done: number;
+  /** What was shown, and is not done. */
+  left: LeftAlone[];
 }
 
 export interface ActionPlan {
@@ -33,19 +51,35 @@ export interface ActionPlan {
   matched: number;
   /** The messages that the action is possible for: what the operator confirms. */
   ids: number[];
+  /** What was shown of each of them: one that changes before the operator answers is left alone. */
+  shown: Map<number, string>;
   examples: Operated[];
   /** How many messages (or lines) the action is not possible for, by the reason why, and some of them; of a list all of them. */
   leftByReason: Map<string, number>;
-  leftExamples: { entity: Entity | null; key: string; number: string | null; why: string }[];
+  leftExamples: LeftAlone[];
+  /** False where more than the asked number match: the plan is of the oldest. */
+  isAll: boolean;
 }
 
 const maxExamples = 20;
 const batchSize = 200;
 
-/** Decides the action for every message that matches. Writes nothing. */
-export async function planAction(context: JobContext, request: ActionRequest): Promise<ActionPlan> {
+/** Decides the action for the messages that match, at most for so many. Writes nothing. */
+export async function planAction(
+  context: JobContext,
+  request: ActionRequest,
+  most = Number.POSITIVE_INFINITY,
+): Promise<ActionPlan> {
   const { filter, list } = request;
-  const plan: ActionPlan = { matched: 0, ids: [], examples: [], leftByReason: new Map(), leftExamples: [] };
+  const plan: ActionPlan = {
+    matched: 0,
+    ids: [],
+    shown: new Map(),
+    examples: [],
+    leftByReason: new Map(),
+    leftExamples: [],
+    isAll: true,
+  };
   if (list) {
     for (const { key, why } of list.unusable)
       leave(plan, { entity: filter.entity ?? null, key, number: null, why }, true);
@@ -60,6 +94,7 @@ export async function planAction(context: JobContext, request: ActionRequest): P
     if (page.last === undefined) return plan;
     afterId = page.last;
     for (const one of page.operated) {
+      if (plan.matched === most) return { ...plan, isAll: false };
       plan.matched++;
       note(plan, one);
     }
@@ -100,7 +135,9 @@ function namesOf({ sourceKey, number }: Operated['message']): string[] {
 
 async function decidePage(context: JobContext, request: ActionRequest, filter: MessageFilter, afterId: number) {
   return context.store.read('look which messages match', async (tx) => {
-    const ids = await matchingIds(tx, filter, afterId, batchSize);
+    const ids = request.ids
+      ? request.ids.filter((id) => id > afterId).slice(0, batchSize)
+      : await matchingIds(tx, filter, afterId, batchSize);
     const operated = await decideForMessages(
       tx,
       ids,
@@ -114,12 +151,16 @@ async function decidePage(context: JobContext, request: ActionRequest, filter: M
   });
 }
 
-/** Does the action to the planned messages, batch by batch. @returns how many it was still possible for */
+/**
+ * Does the action to these messages, batch by batch, where it is still possible.
+ * @param shown what a person was shown of them: one that has changed since is left alone
+ */
 export async function actOnMessages(
   context: JobContext,
   request: ActionRequest,
   ids: readonly number[],
-): Promise<number> {
+  shown?: ReadonlyMap<number, string>,
+): Promise<Acted> {
   const { store, settings, actor } = context;
   const { action, filter, reason } = request;
   // Decides again with the rows locked, and writes the decisions and the audit in the same transaction.
@@ -135,7 +176,8 @@ export async function actOnMessages(
       true,
       idNamedBy(request),
     );
-    const possible = decided.filter(({ decision }) => decision.to !== null);
+    const isAsShown = ({ message }: Operated) => shown === undefined || shown.get(message.id) === printOf(message);
+    const possible = decided.filter((one) => one.decision.to !== null && isAsShown(one));
     const at = context.nowMs();
     await writeOperatorDecisions(tx, possible, settings.installation, reason, at);
     await appendAudit(
@@ -158,16 +200,53 @@ export async function actOnMessages(
       })),
       at,
     );
+    const done = new Set(possible.map(({ message }) => message.id));
+    const whyLeft = new Map(
+      decided.map(({ message, decision }) => [message.id, decision.to === null ? decision.why : changedSince]),
+    );
+    const left = await nameLeft(
+      tx,
+      batch.filter((id) => !done.has(id)),
+      whyLeft,
+    );
     killPoint('before-resolve-commit');
-    return possible.length;
+    return { done: done.size, left };
   };
-  let done = 0;
+  const acted: Acted = { done: 0, left: [] };
   for (let start = 0; start < ids.length; start += batchSize) {
     const batch = ids.slice(start, start + batchSize);
-    done += await store.transaction(`record the operator's ${action}`, (tx) => actOnBatch(tx, batch));
+    const { done, left } = await store.transaction(`record the operator's ${action}`, (tx) => actOnBatch(tx, batch));
+    acted.done += done;
+    acted.left.push(...left);
     killPoint('after-resolve-commit');
   }
-  return done;
+  return acted;
+}
+
+const changedSince = 'it has changed since it was shown';
+
+/** What a person decides by, and what the decision goes by; not when it is due next. */
+function printOf({ nextAttemptAt: _, ...message }: Operated['message']): string {
+  return createHash('sha1').update(JSON.stringify(message)).digest('base64');
+}
+
+/** The names of messages that were not acted on. One that no longer matches what was asked for is in another state now. */
+export async function nameLeft(
+  tx: Tx,
+  ids: readonly number[],
+  why: ReadonlyMap<number, string> = new Map(),
+): Promise<LeftAlone[]> {
+  if (ids.length === 0) return [];
+  const rows = await tx.rows<{ id: number; entity: Entity; sourceKey: string; number: string | null; state: string }>(
+    `SELECT id, entity, source_key, number, state FROM outbox_message WHERE id IN ${placeholders(ids.length)} ORDER BY id`,
+    [...ids],
+  );
+  return rows.map(({ id, entity, sourceKey: key, number, state }) => ({
+    entity,
+    key,
+    number,
+    why: why.get(id) ?? `${changedSince}, and is \`${state}\` now`,
+  }));
 }
 
 function note(plan: ActionPlan, one: Operated): void {
@@ -178,10 +257,11 @@ function note(plan: ActionPlan, one: Operated): void {
     return;
   }
   plan.ids.push(message.id);
+  plan.shown.set(message.id, printOf(message));
   if (plan.examples.length < maxExamples) plan.examples.push(one);
 }
 
-function leave(plan: ActionPlan, left: ActionPlan['leftExamples'][number], isListed: boolean): void {
+function leave(plan: ActionPlan, left: LeftAlone, isListed: boolean): void {
   plan.leftByReason.set(left.why, (plan.leftByReason.get(left.why) ?? 0) + 1);
   if (isListed || plan.leftExamples.length < maxExamples) plan.leftExamples.push(left);
 }

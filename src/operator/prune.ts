@@ -1,13 +1,16 @@
-import { appendAudit, pruneAudit } from '../audit/audit-log.js';
+import { appendAudit } from '../audit/audit-log.js';
+import { pruneAudit } from '../audit/prune-audit.js';
 import { prunePulls } from '../inbound/invoices/pull-record.js';
 import { pruneEvents } from '../inbound/webhooks/webhook-rows.js';
 import type { JobContext } from '../ops/job-context.js';
+import { eraseExcerpts } from '../outbound/deliver/attempts.js';
 import { keepNumbers } from '../outbound/outbox/bindings.js';
 import type { MessageState } from '../outbound/outbox/message.js';
 import { pruneAlerts } from '../store/alerts.js';
 import type { Lease } from '../store/lease.js';
 import { placeholders } from '../store/rows.js';
 import type { Tx } from '../store/store.js';
+import { pruneRuns } from './reconcile/reconcile-rows.js';
 
 /** What decides whether a message may be forgotten. */
 export interface OldMessage {
@@ -72,21 +75,24 @@ async function oldMessages(tx: Tx, afterId: number, limit: number): Promise<OldM
 /** Erases the bodies of messages, and what the service answered to them. */
 export async function eraseBodies(tx: Tx, ids: readonly number[]): Promise<{ bodies: number; excerpts: number }> {
   if (ids.length === 0) return { bodies: 0, excerpts: 0 };
-  const list = placeholders(ids.length);
-  const attempts = await tx.rows<{ id: number }>(`SELECT id FROM attempt WHERE message_id IN ${list}`, ids);
-  let excerpts = 0;
-  // A message that was tried for weeks has thousands of attempts.
-  for (let start = 0; start < attempts.length; start += 1_000) {
-    const chunk = attempts.slice(start, start + 1_000).map(({ id }) => id);
-    excerpts += await tx.run(`DELETE FROM attempt_excerpt WHERE attempt_id IN ${placeholders(chunk.length)}`, chunk);
-  }
-  return { bodies: await tx.run(`DELETE FROM message_body WHERE message_id IN ${list}`, ids), excerpts };
+  const bodies = `DELETE FROM message_body WHERE message_id IN ${placeholders(ids.length)}`;
+  return { bodies: await tx.run(bodies, ids), excerpts: await eraseExcerpts(tx, ids) };
 }
 
 /** How many rows were removed. */
 type PruneResult = typeof nothing;
 
-const nothing = { messages: 0, bodies: 0, excerpts: 0, attempts: 0, audit: 0, pulls: 0, alerts: 0, webhooks: 0 };
+const nothing = {
+  messages: 0,
+  bodies: 0,
+  excerpts: 0,
+  attempts: 0,
+  audit: 0,
+  pulls: 0,
+  alerts: 0,
+  webhooks: 0,
+  findings: 0,
+};
 
 interface Batch {
   removed: Partial<PruneResult>;
@@ -157,6 +163,7 @@ export async function prune(context: JobContext, lease: Lease, signal?: AbortSig
     ['audit', (tx) => pruneAudit(tx, auditBefore, batchSize)],
     ['pulls', (tx) => prunePulls(tx, auditBefore, batchSize)],
     ['webhooks', (tx) => pruneEvents(tx, horizons.bodiesBefore, batchSize)],
+    ['findings', (tx) => pruneRuns(tx, horizons.bodiesBefore, batchSize)],
     ['alerts', (tx) => pruneAlerts(tx, auditBefore)],
   ];
   for (const [name, remove] of oldest)

@@ -5,7 +5,7 @@ import { entities } from '../model/record.js';
 import type { JobContext } from '../ops/job-context.js';
 import { killPoint } from '../ops/kill-point.js';
 import { capture } from '../outbound/capture/capture.js';
-import { unsettledStrangers } from '../outbound/capture/unsettled-orders.js';
+import { unsettledStrangers } from '../outbound/capture/rows-aside.js';
 import {
   countUnbound,
   doubtParkedCreates,
@@ -21,8 +21,8 @@ import {
   readRecoveryHold,
 } from '../outbound/recovery/store-witness.js';
 import { type ExportedRow, type TakenOver, takeOverBindings } from '../outbound/recovery/take-over-bindings.js';
-import { sweepAtNextPass } from '../store/cursors.js';
-import { lockLease } from '../store/lease.js';
+import { sweepAtNextPass } from '../store/job-runs.js';
+import { lockCaptures } from '../store/lease.js';
 import type { Tx } from '../store/store.js';
 import { deleteStoreInfo, readStoreInfo } from '../store/store-info.js';
 import { sync } from './sync.js';
@@ -47,13 +47,15 @@ export async function previewRecovery(
   context: JobContext,
   reader: ErpReader,
 ): Promise<{ hold: RecoveryHold | null; isRekeyed: boolean; customers: number; orders: number }> {
+  const { orders, customers } = context.settings;
   const hold = await context.store.read('read the hold', readRecoveryHold);
   const rekeyedAt = await context.store.read('look for a rekey', (tx) => readStoreInfo(tx, 'rekeyed_at'));
   const waiting = await context.store.read('count what may have been sent', countUnbound);
   const { captured } = await capture(context, reader, { dryRun: true });
   return {
     hold,
-    isRekeyed: rekeyedAt !== null,
+    // What went on under another key was created under its first one.
+    isRekeyed: rekeyedAt !== null || orders.replaces !== undefined || customers.replaces !== undefined,
     customers: waiting.customers + captured.customers,
     orders: waiting.orders + captured.orders,
   };
@@ -73,7 +75,7 @@ export async function recover(context: JobContext, reader: ErpReader, options: R
   await captureAll(context, reader);
   const ended = await store.transaction('end the recovery', async (tx) => {
     // Meanwhile no pass may replace a create that is judged here.
-    await lockLease(tx, 'capture');
+    await lockCaptures(tx);
     await lockRecoveryHold(tx, hold);
     const at = nowMs();
     // First what an operator may let go: once it is no longer parked, the next line finds it.
@@ -108,6 +110,9 @@ export async function recover(context: JobContext, reader: ErpReader, options: R
  */
 async function captureAll(context: JobContext, reader: ErpReader): Promise<void> {
   const { capture: whole } = await sync(context, { reader, client: noClient }, { stages: ['capture'] });
+  const [failed] = whole?.failed ?? [];
+  if (failed)
+    throw new Error(`The source ${failed.source || 'of the section erp'} could not be read: ${failed.reason}`);
   if (whole?.stopped) throw new Error(`The ERP could not be read to its end: ${whole.stopped.reason}`);
   const strangers = () => context.store.read('read who waits for lines', unsettledStrangers);
   let waiting = await strangers();

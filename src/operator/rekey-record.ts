@@ -1,20 +1,17 @@
 import { appendAudit } from '../audit/audit-log.js';
 import type { ErpReader } from '../erp/erp-reader.js';
-import { formatSourceKey, leftBehindMark } from '../erp/source-key.js';
-import { type Entity, pluralOf } from '../model/record.js';
+import { type Entity, pluralOf, settingsOf, sourceOf } from '../model/record.js';
 import { shellWord } from '../model/shell-word.js';
 import type { JobContext } from '../ops/job-context.js';
-import { acquireCaptureLease } from '../outbound/capture/capture.js';
+import { acquireCaptureLease } from '../outbound/capture/capture-result.js';
 import { type KnownRecord, knownRecords } from '../outbound/capture/known-records.js';
+import { moveRecord, unsentMessages } from '../outbound/capture/move-record.js';
+import { newestOf } from '../outbound/capture/replaced-records.js';
 import { ServiceLease } from '../outbound/deliver/service-lease.js';
-import { keepGenerations, refreshBindings } from '../outbound/outbox/bindings.js';
-import { supersedeUnsent } from '../outbound/outbox/transitions.js';
-import { dateReasons, renameRecords, restartRecords } from '../outbound/recovery/rename-records.js';
+import { dateReasons } from '../outbound/recovery/rename-records.js';
 import { sourceKeysProblem } from '../outbound/recovery/source-keys.js';
 import { beginIncarnation } from '../outbound/recovery/store-witness.js';
-import { renameKeys } from '../store/rows.js';
 import type { Tx } from '../store/store.js';
-import { writeStoreInfo } from '../store/store-info.js';
 import { RekeyRefused } from './rekey.js';
 
 export interface RecordRekey {
@@ -64,29 +61,36 @@ export function recordRekeyProblem({ entity, from, to }: RecordRekey, facts: Fac
 /**
  * Gives one known record the key that its row has in the ERP now. Its binding, its messages and, for a customer, its orders go
  * along; what was captured under the new key and never sent is closed. Keys and bytes that the service may have seen stay.
- * @param every reads every record, see `withEveryRecord`
  * @throws RekeyRefused
  */
-export async function rekeyRecord(context: JobContext, every: ErpReader, request: RecordRekey): Promise<RekeyedRecord> {
+export async function rekeyRecord(
+  context: JobContext,
+  reader: ErpReader,
+  request: RecordRekey,
+): Promise<RekeyedRecord> {
   const { entity, from, to, reason, dryRun } = request;
-  const capturing = await acquireCaptureLease(context);
+  const source = sourceOf(from);
+  if (sourceOf(to) !== source) throw new RekeyRefused(`${from} and ${to} are keys of two sources.`);
+  const settings = settingsOf(context.settings, source);
+  const own = reader.bySource?.get(source) ?? reader;
+  const capturing = await acquireCaptureLease({ ...context, settings });
   if (typeof capturing === 'string') throw new RekeyRefused(`${capturing}. Stop the daemon first.`);
   try {
     const service = await ServiceLease.acquire(context);
     if (!(service instanceof ServiceLease)) throw new RekeyRefused(`${service.holder} is running. Stop it first.`);
     try {
-      const { existing } = await every.presence(entity, [from, to], true);
-      const inErp = { from: existing?.has(from) ?? true, to: existing?.has(to) ?? false };
+      const { existing, cancelled } = await own.presence(entity, [from, to], true);
+      const inErp = { from: (existing?.has(from) ?? true) && !cancelled.has(from), to: existing?.has(to) ?? false };
       return await service.write('give a record its new key', async (tx) => {
-        const keys = await sourceKeysProblem(tx, context.settings, every.identity());
+        const keys = await sourceKeysProblem(tx, settings, own.identity());
         if (keys !== null) throw new RekeyRefused(keys);
         const facts = { ...(await readFacts(tx, request)), inErp };
         const problem = recordRekeyProblem(request, facts);
         if (problem !== null) throw new RekeyRefused(problem);
-        const unsent = await unsentMessages(tx, request);
+        const unsent = await unsentMessages(tx, entity, from, to);
         const { serviceId, newest } = facts.from;
         const result = { serviceId, number: newest?.number ?? null, closed: unsent.length };
-        if (!dryRun) await writeRekey(context, tx, request, facts.from, unsent, reason);
+        if (!dryRun) await writeRekey(context, tx, request, facts.from, reason);
         return result;
       });
     } finally {
@@ -115,39 +119,18 @@ async function readFacts(tx: Tx, { entity, from, to }: RecordRekey): Promise<Omi
   return { from: of(from), to: of(to), toMayBeThere: sent !== undefined };
 }
 
-/** What was captured under the new key, and the removal that followed from the absence of the old one. */
-async function unsentMessages(tx: Tx, { entity, from, to }: RecordRekey): Promise<number[]> {
-  const rows = await tx.rows<{ id: number }>(
-    `SELECT id FROM outbox_message WHERE entity=? AND state IN ('pending','parked') AND first_sent_at IS NULL
-        AND (source_key=? OR (source_key=? AND removal='deleted'))`,
-    [entity, to, from],
-  );
-  return rows.map(({ id }) => id);
-}
-
 async function writeRekey(
   { actor, nowMs }: JobContext,
   tx: Tx,
   { entity, from, to }: RecordRekey,
   known: KnownRecord,
-  unsent: readonly number[],
   reason: string,
 ): Promise<void> {
   const at = nowMs();
-  await supersedeUnsent(tx, unsent, `It is the ${entity} ${from}, whose key is ${to} now.`, at);
-  // What was captured under the new key stays on record beside it. The orders of a customer keep the key, which is right now.
-  const aside = formatSourceKey([`${leftBehindMark}${at.toString(36)}:${to}`]);
-  await renameKeys(tx, 'outbox_message', 'source_key', entity, new Map([[to, aside]]), true);
-  await renameRecords(tx, entity, new Map([[from, to]]));
-  const generation = Math.max(known.newest?.generation ?? 0, known.binding?.generation ?? 0);
-  await keepGenerations(tx, entity, [{ sourceKey: from, generation }], at);
-  // The number may have changed with the key: the next pass learns it anew.
-  await refreshBindings(tx, [{ entity, sourceKey: to, identity: null }]);
-  await restartRecords(tx, entity, [from, to]);
+  await moveRecord(tx, { entity, from, to, ...newestOf(known) }, at);
   await dateReasons(tx, entity);
-  // The keys of updates are made of source key and revision: under another incarnation none was used before.
+  // The new key may have been used before: under another incarnation no key of an update was.
   await beginIncarnation(tx, []);
-  await writeStoreInfo(tx, 'rekeyed_at', String(at));
   const detail = { from, to, reason };
   await appendAudit(tx, { event: 'operator', outcome: 'rekey', entity, sourceKey: to, actor, detail }, at);
 }

@@ -1,18 +1,17 @@
 import { type AuditEntry, appendAudit } from '../audit/audit-log.js';
 import type { Settings } from '../config/settings.js';
 import type { ErpPage, ErpReader } from '../erp/erp-reader.js';
-import { formatSourceKey, leftBehindMark } from '../erp/source-key.js';
-import type { Entity } from '../model/record.js';
+import { defaultSource, type Entity, formatSourceKey, leftBehindMark, sourceOf } from '../model/record.js';
 import type { JobContext } from '../ops/job-context.js';
 import { changedIdentity } from '../outbound/capture/brake.js';
-import { acquireCaptureLease } from '../outbound/capture/capture.js';
+import { acquireCaptureLease } from '../outbound/capture/capture-result.js';
 import { identityOf, type ReadRow } from '../outbound/capture/plan-row.js';
 import { ServiceLease } from '../outbound/deliver/service-lease.js';
 import { keepGenerations } from '../outbound/outbox/bindings.js';
 import { dateReasons, readKnownKeys, renameRecords, restartCapture } from '../outbound/recovery/rename-records.js';
 import { readRenaming, sourceKeysChange, writeRenaming, writeSourceKeys } from '../outbound/recovery/source-keys.js';
 import { beginIncarnation } from '../outbound/recovery/store-witness.js';
-import { lockLease } from '../store/lease.js';
+import { lockCaptures } from '../store/lease.js';
 import { writeStoreInfo } from '../store/store-info.js';
 import { KeyMatcher, type MatchedKeys } from './match-keys.js';
 
@@ -32,13 +31,14 @@ const sampleSize = 200;
 
 /** Reads the newest delivered records under the keys that the store knows. Writes nothing. */
 export async function checkKeys({ store, settings }: JobContext, reader: ErpReader, entity: Entity): Promise<KeyCheck> {
-  const { change, rows } = await store.read('read the keys', async (tx) => ({
+  const { change, rows: found } = await store.read('read the keys', async (tx) => ({
     change: await sourceKeysChange(tx, settings, entity, reader.identity()),
     rows: await tx.rows<{ sourceKey: string; identity: string | null }>(
       `SELECT source_key, identity FROM binding WHERE entity=? ORDER BY acknowledged_at DESC, source_key LIMIT ${sampleSize}`,
       [entity],
     ),
   }));
+  const rows = found.filter((row) => sourceOf(row.sourceKey) === (settings.source ?? defaultSource));
   if (rows.length === 0) return { change, asked: 0, found: 0, same: 0, other: null };
   const keys = rows.map((row) => row.sourceKey);
   const identities = new Map(rows.map((row) => [row.sourceKey, row.identity]));
@@ -71,7 +71,7 @@ export async function keepKeys(
   reason: string,
 ): Promise<void> {
   await store.transaction('keep the keys', async (tx) => {
-    await lockLease(tx, 'capture');
+    await lockCaptures(tx);
     if ((await readRenaming(tx, entity)) !== null) throw new RekeyRefused(`\`waybill rekey ${entity}s\` is under way.`);
     await writeSourceKeys(tx, settings, entity, erp);
     const detail = { entity, change, reason };
@@ -124,6 +124,10 @@ export function withEveryRecord(settings: Settings): Settings {
 /** Finds the known records among the rows of the ERP under their new keys. Writes nothing. */
 export async function planRekey({ store, settings }: JobContext, request: RekeyRequest): Promise<RekeyPlan> {
   const { entity, every, reader, named, isRestNew } = request;
+  if (settings.named !== undefined)
+    throw new RekeyRefused(
+      'With several sources the keys of all records are not changed at once: give the old and the new key of each record.',
+    );
   const { change, renaming, all } = await store.read('read the known keys', async (tx) => ({
     change: await sourceKeysChange(tx, settings, entity, reader.identity()),
     renaming: await readRenaming(tx, entity),

@@ -1,4 +1,4 @@
-import type { AuditLine } from '../audit/audit-log.js';
+import type { AuditLine } from '../audit/read-audit.js';
 import type { RecordStory, StoryAttempt } from './tell-story.js';
 
 interface TimelineEntry {
@@ -53,14 +53,14 @@ function changedInErp(changedAt: unknown, time: (ms: number) => string): string 
 }
 
 function attemptEntry(attempt: StoryAttempt, revision: string): TimelineEntry {
-  const { verdict, status, durationMs, requestId, reason, excerpt } = attempt;
+  const { verdict, status, durationMs, requestId, traceId, reason, excerpt } = attempt;
   const answer = [status === null ? '' : `HTTP ${status}`, durationMs === null ? '' : `in ${durationMs} ms`]
     .filter(Boolean)
     .join(' ');
   const heading = `attempt ${attempt.number}${revision}: ${answer ? `${answer}: ` : ''}${verdictInWords(verdict)}`;
   return {
     at: attempt.startedAt ?? attempt.intendedAt,
-    text: `${heading}${requestId ? `; the service's request id: ${requestId}` : ''}`,
+    text: `${heading}${requestId ? `; the service's request id: ${requestId}` : ''}${traceId ? `; trace ${traceId}` : ''}`,
     more: [...(reason ? [`reason: ${reason}`] : []), ...(excerpt ? [`answer: ${excerpt}`] : [])],
   };
 }
@@ -157,4 +157,16 @@ function verdictInWords(verdict: string | null): string {
 
 function keyAndHash(key: string | null, hash: string | null): string {
   return `${key ? `, key ${key}` : ''}${hash ? `, body sha256 ${hash}` : ''}`;
+}
+
+/** Which record of the ERP took the place of which, in one sentence. */
+export function replacedInWords(
+  { sourceKey, binding, messages }: RecordStory,
+  one: RecordStory['replaced'][number],
+  time: (ms: number) => string,
+): string {
+  if (one.sourceKey !== sourceKey) return `The ERP has it in place of ${one.sourceKey}, since ${time(one.at)}.`;
+  const stays =
+    binding || messages.length > 0 ? 'it stays a record of its own at the service' : 'it goes on under that key';
+  return `The ERP has ${one.replacedBy} in its place since ${time(one.at)}: ${stays}.`;
 }

@@ -4,7 +4,7 @@ import type { ErpWriter } from '../erp/write-back/erp-writer.js';
 import { type PullResult, pull } from '../inbound/invoices/pull.js';
 import { lastPull } from '../inbound/invoices/pull-record.js';
 import { type WriteBackResult, writeBack } from '../inbound/write-back/write-back.js';
-import type { Entity } from '../model/record.js';
+import { type Entity, inSource, sourceNames } from '../model/record.js';
 import type { JobContext } from '../ops/job-context.js';
 import { capture } from '../outbound/capture/capture.js';
 import type { CaptureResult } from '../outbound/capture/capture-result.js';
@@ -66,6 +66,8 @@ export interface SyncOptions {
   /** Only so many orders; nothing else is sent either. */
   limit?: number;
   force?: boolean;
+  /** Of several sources only this one is read; what is due of the others is sent all the same. */
+  source?: string;
   dryRun?: boolean;
   /** Sends to a production service that is not live yet. Only with a limit or a filter. */
   trial?: boolean;
@@ -126,7 +128,10 @@ async function syncStages(
     result.capture = await captureWhenFree(context, partners.reader, options);
     const paused = result.capture.paused && !options.signal?.aborted;
     if (options.dryRun || (result.capture.stopped && !paused)) return result;
-    if (!paused) await noteSuccess(context, 'capture');
+    const { failed } = result.capture;
+    for (const source of paused ? [] : sourceNames(context.settings))
+      if ((options.source ?? source) === source && !failed.some((one) => one.source === source))
+        await noteSuccess(context, inSource('capture', source));
   }
   const talks = options.stages.some((stage) => stage !== 'capture');
   if (!talks || options.dryRun) return result;
@@ -185,6 +190,7 @@ async function captureWhenFree(context: JobContext, reader: ErpReader, options: 
       filter: options.filter,
       limit: options.limit,
       force: options.force,
+      source: options.source,
       dryRun: options.dryRun,
       sweep: true,
       signal: options.signal,

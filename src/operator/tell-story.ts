@@ -37,6 +37,7 @@ export interface StoryAttempt {
   verdict: string | null;
   reason: string | null;
   requestId: string | null;
+  traceId: string | null;
   excerpt: string | null;
 }
 
@@ -86,6 +87,8 @@ export interface RecordStory {
   unsettled: { firstSeenAt: number; reason: string } | null;
   /** Set while the order is not pending any more, and nothing says why. */
   left: { sinceAt: number; reason: string } | null;
+  /** What the ERP replaced: this record by another one, or another one by this. */
+  replaced: { sourceKey: string; replacedBy: string; at: number }[];
 }
 
 /** A record that was retried for weeks has thousands. */
@@ -120,6 +123,11 @@ export async function tellStory(tx: Tx, entity: Entity, sourceKey: string): Prom
           },
     unsettled,
     left,
+    replaced: await tx.rows(
+      `SELECT source_key, replaced_by, at FROM replaced_record
+        WHERE entity=? AND (source_key=? OR replaced_by=?) ORDER BY at, source_key LIMIT 20`,
+      [entity, sourceKey, sourceKey],
+    ),
   };
 }
 
@@ -142,9 +150,8 @@ async function attemptsOf(
   const all = (await tx.value<number>(`SELECT COUNT(*) ${from}`, [entity, sourceKey])) ?? 0;
   const attempts = await tx.rows<StoryAttempt>(
     `SELECT t.id, t.message_id, t.number, t.purpose, t.intended_at, t.started_at, t.duration_ms, t.status, t.verdict,
-            t.reason, t.request_id, e.excerpt
-       FROM (SELECT a.* ${from} ORDER BY a.id DESC LIMIT ${maxAttempts}) AS t
-       LEFT JOIN attempt_excerpt e ON e.attempt_id=t.id ORDER BY t.id`,
+            t.reason, t.request_id, t.trace_id, t.excerpt
+       FROM (SELECT a.* ${from} ORDER BY a.id DESC LIMIT ${maxAttempts}) AS t ORDER BY t.id`,
     [entity, sourceKey],
   );
   return { attempts, attemptsLeftOut: all - attempts.length };

@@ -71,7 +71,7 @@ onEveryLab('records whose keys are others now', (kit) => {
     await rekey(lab.context, requestOf(lab));
     const retry = { action: 'retry', filter: { keys: [String(a)] }, serviceId: null, reason: 'a test' } as const;
     const { ids } = await planAction(lab.context, retry);
-    expect(await actOnMessages(lab.context, retry, ids)).to.equal(1);
+    expect((await actOnMessages(lab.context, retry, ids)).done).to.equal(1);
     await works();
     expect(await kit.rows("SELECT * FROM outbox_message WHERE state NOT IN ('delivered','superseded')")).to.deep.equal(
       [],

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import type { InvoicesSettings } from '../../config/sections/invoices.js';
-import { valueAt } from '../../model/json-place.js';
 import type { Invoice } from '../../model/record.js';
+import { valueAt } from '../../model/record.js';
 import { secretMark } from '../../model/redact.js';
 
 /** A name that holds our credential can be kept neither as it is nor without it. */

@@ -33,7 +33,7 @@ export async function invoiceNumbersAfter(tx: Tx, after: string, limit: number):
 }
 
 /** A row as `waybill invoices --json` prints it. */
-interface ListedInvoice {
+export interface ListedInvoice {
   invoice_no: string;
   customer_code: string | null;
   amount: number;
@@ -50,22 +50,82 @@ export interface InvoiceSheet {
 
 /** The invoices that are listed as due now. Credit notes are apart: there is no money to chase. */
 export async function listInvoices(tx: Tx, limit: number): Promise<InvoiceSheet & { creditNotes: InvoiceSheet }> {
-  const due = await sheet(tx, 'amount>=0', limit);
-  return { ...due, creditNotes: await sheet(tx, 'amount<0', limit) };
+  const due = await sheet(tx, 'due', limit);
+  return { ...due, creditNotes: await sheet(tx, 'credit', limit) };
 }
 
 /** The invoices that a brake keeps listed until a person confirms that they have left. */
 export async function listHeldInvoices(tx: Tx, limit: number): Promise<InvoiceSheet> {
-  return sheet(tx, 'drop_held_at IS NOT NULL', limit);
+  return sheet(tx, 'held', limit);
 }
 
-async function sheet(tx: Tx, which: string, limit: number): Promise<InvoiceSheet> {
-  const rows = await tx.select<ListedInvoice>(
-    `SELECT invoice_no, customer_code, amount, due_date, status FROM invoice WHERE unlisted_at IS NULL AND ${which}
-      ORDER BY due_date, invoice_no LIMIT ${Math.trunc(limit)}`,
+/** What a page of the list shows: invoices, credit notes, or what a brake keeps listed. */
+export const invoiceLists = {
+  due: 'unlisted_at IS NULL AND amount>=0',
+  credit: 'unlisted_at IS NULL AND amount<0',
+  // Few are held, and SQLite would rather walk through all that are listed.
+  held: 'drop_held_at>=0 AND COALESCE(unlisted_at,-1)=-1',
+} as const;
+export type InvoiceList = keyof typeof invoiceLists;
+
+/** Listed invoices after this one, in the order of their due dates. */
+export async function invoicesAfter(
+  tx: Tx,
+  list: InvoiceList,
+  after: { dueDate: string; invoiceNo: string } | null,
+  limit: number,
+): Promise<ListedInvoice[]> {
+  const rest = after === null ? '' : 'AND due_date>=? AND (due_date>? OR invoice_no>?)';
+  return tx.select<ListedInvoice>(
+    `SELECT invoice_no, customer_code, amount, due_date, status FROM invoice
+      WHERE ${invoiceLists[list]} ${rest} ORDER BY due_date, invoice_no LIMIT ${Math.trunc(limit)}`,
+    after === null ? [] : [after.dueDate, after.dueDate, after.invoiceNo],
   );
+}
+
+interface Sums {
+  count: number;
+  /** In minor units. */
+  sum: string;
+}
+
+/** What all that is listed comes to, invoices and credit notes apart, and the invoices by the month in which they are due. */
+export async function sumListed(tx: Tx): Promise<{ due: Sums; credit: Sums; months: (Sums & { month: string })[] }> {
+  const sums = (condition: string, name: string) =>
+    `COUNT(CASE WHEN ${condition} THEN 1 END) AS ${name}_count,
+     ${tx.dialect.asText(`SUM(CASE WHEN ${condition} THEN amount END)`)} AS ${name}_sum`;
+  // By day, in the order of the index: by month, the database would sort all of them first.
+  const days = await tx.select<{ due_date: string } & { [column: string]: string | number | null }>(
+    `SELECT due_date, ${sums('amount>=0', 'due')}, ${sums('amount<0', 'credit')}
+       FROM invoice WHERE unlisted_at IS NULL GROUP BY due_date ORDER BY due_date`,
+  );
+  const all = { due: { count: 0, sum: 0n }, credit: { count: 0, sum: 0n } };
+  const months = new Map<string, { count: number; sum: bigint }>();
+  for (const day of days) {
+    const month = day.due_date.slice(0, 7);
+    const known = months.get(month) ?? { count: 0, sum: 0n };
+    months.set(month, known);
+    for (const [total, count, amount] of [
+      [all.due, day.due_count, day.due_sum],
+      [known, day.due_count, day.due_sum],
+      [all.credit, day.credit_count, day.credit_sum],
+    ] as const) {
+      total.count += Number(count);
+      total.sum += BigInt(amount ?? 0);
+    }
+  }
+  const asText = ({ count, sum }: { count: number; sum: bigint }) => ({ count, sum: String(sum) });
+  return {
+    due: asText(all.due),
+    credit: asText(all.credit),
+    months: [...months].filter(([, { count }]) => count > 0).map(([month, total]) => ({ month, ...asText(total) })),
+  };
+}
+
+async function sheet(tx: Tx, list: InvoiceList, limit: number): Promise<InvoiceSheet> {
+  const rows = await invoicesAfter(tx, list, null, limit);
   const [all] = await tx.rows<{ count: number; sum: string | null }>(
-    `SELECT COUNT(*) AS count, ${tx.dialect.asText('SUM(amount)')} AS sum FROM invoice WHERE unlisted_at IS NULL AND ${which}`,
+    `SELECT COUNT(*) AS count, ${tx.dialect.asText('SUM(amount)')} AS sum FROM invoice WHERE ${invoiceLists[list]}`,
   );
   return { rows, count: all?.count ?? 0, sum: all?.sum ?? '0' };
 }

@@ -1,6 +1,6 @@
 import type { ReadInvoiceEndpoint } from '../../config/sections/service-endpoints.js';
-import { valueAt } from '../../model/json-place.js';
 import type { Invoice } from '../../model/record.js';
+import { valueAt } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { raiseForbiddenRead } from '../../outbound/deliver/profile-notices.js';
 import type { Question, ServiceReads } from '../../outbound/deliver/service-reads.js';

@@ -1,5 +1,5 @@
 import { appendAudit } from '../../audit/audit-log.js';
-import { type OrderItem, orderTotal } from '../../model/record.js';
+import { type OrderItem, orderTotal, settingsOfRecord } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { noteStates } from '../../outbound/deliver/profile-notices.js';
 import type { ServiceLease } from '../../outbound/deliver/service-lease.js';
@@ -130,7 +130,7 @@ async function keep(
     await noteOrderAsked(tx, sourceKey, at);
     return { kind: 'not_read', reason: 'an update of it was sent while it was read', isRefused: false, isItsOwn: true };
   }
-  const { service, orders } = settings;
+  const { service, orders } = settingsOfRecord(settings, sourceKey);
   const { reading, news } = judgeOrderRead(now.reading, shown, {
     finalStates: orders.readBack.finalStates,
     expectedTotal: service.checkTotal === 'exact' ? totalOf(now.acknowledged) : null,

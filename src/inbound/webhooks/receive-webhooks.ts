@@ -182,7 +182,8 @@ function webhookSecrets({ settings, clock, log }: JobContext, knownSecrets: Know
   };
 }
 
-async function tellForgeries(tx: Tx, change: 'begun' | 'over' | null, nowMs: number): Promise<void> {
+/** Begins or ends the alert that many webhooks are forged. */
+export async function tellForgeries(tx: Tx, change: 'begun' | 'over' | null, nowMs: number): Promise<void> {
   if (change === 'begun')
     await raiseAlert(
       tx,

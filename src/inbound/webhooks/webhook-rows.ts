@@ -45,9 +45,17 @@ export async function pendingEvents(tx: Tx, about: 'invoice' | 'order', limit: n
   );
 }
 
-/** The newest events first. */
-export async function listEvents(tx: Tx, limit: number): Promise<StoredEvent[]> {
-  return tx.rows(`SELECT ${columns} FROM webhook_event ORDER BY received_at DESC, event_id LIMIT ${Math.trunc(limit)}`);
+/** The newest events first; of those that come after this one in that order, where it is given. */
+export async function listEvents(
+  tx: Tx,
+  limit: number,
+  after: Pick<StoredEvent, 'receivedAt' | 'id'> | null = null,
+): Promise<StoredEvent[]> {
+  const where = after === null ? '' : 'WHERE received_at<=? AND (received_at<? OR event_id>?)';
+  return tx.rows(
+    `SELECT ${columns} FROM webhook_event ${where} ORDER BY received_at DESC, event_id LIMIT ${Math.trunc(limit)}`,
+    after === null ? [] : [after.receivedAt, after.receivedAt, after.id],
+  );
 }
 
 /** Ends events, with what came of them in words. One that came once more since it was looked up stays pending. */

@@ -1,6 +1,6 @@
 import { ErpError, type ErpReader, type ReadCustomer, type ReadOrder } from '../../erp/erp-reader.js';
-import { isShortened } from '../../erp/source-key.js';
 import type { Entity } from '../../model/record.js';
+import { isShortened } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { canonicalJson, sha256 } from '../../outbound/outbox/content-hash.js';
 import { placeholders } from '../../store/rows.js';

@@ -1,7 +1,6 @@
 import type { ErpReader } from '../../erp/erp-reader.js';
-import { parseSourceKey } from '../../erp/source-key.js';
 import { clearPendingOf, type ErpWriter, WriteBackError } from '../../erp/write-back/erp-writer.js';
-import type { Entity } from '../../model/record.js';
+import { defaultSource, type Entity, parseSourceKey, sourceOf } from '../../model/record.js';
 import type { WriteBackChange, WriteBackKind, WriteBackRow } from '../../model/write-back.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { canonicalJson, sha256 } from '../../outbound/outbox/content-hash.js';
@@ -102,9 +101,11 @@ export class WriteBackBatch {
   constructor(private readonly parts: WriteBackParts) {}
 
   /** Writes what the ERP does not hold yet of these records, and remembers it. After a crash in between, it writes the same again. */
-  async write(keys: readonly string[]): Promise<void> {
-    if (keys.length === 0) return;
+  async write(asked: readonly string[]): Promise<void> {
     const { context, lease, kind } = this.parts;
+    // Nothing is written back into a named source.
+    const keys = kind === 'invoices' ? asked : asked.filter((key) => sourceOf(key) === defaultSource);
+    if (keys.length === 0) return;
     const { store, settings, nowMs } = context;
     const form = writeBackForm(settings);
     const { rows, written } = await store.read('compare with what was written', async (tx) => ({

@@ -168,7 +168,26 @@ function accountTests(lab: ErpLab, change: (statement: string) => Promise<void>,
   });
 }
 
-describe('what the doctor finds in an ERP (SQLite)', () => doctorTests(useSqliteLab()));
+describe('what the doctor finds in an ERP (SQLite)', () => {
+  const lab = useSqliteLab();
+  doctorTests(lab);
+
+  it('warns of amounts with a rest of floating point, and rounding in the query mends it', async () => {
+    await lab.run(
+      'CREATE TABLE l3 (order_id BIGINT, pos INT, sku VARCHAR(9), qty INT, price REAL)',
+      "INSERT INTO l3 VALUES (1, 1, 'A', 1, 19.99), (2, 1, 'A', 1, 0.1 + 0.2)",
+    );
+    const query = (price: string) => ({
+      orders: { lines: { query: `SELECT order_id, pos, sku, qty, ${price} FROM l3` } as never },
+    });
+    const [found] = saying(await examine(lab, query('price')), 'rest of floating point');
+    expect(found?.what).to.equal(
+      'orders.lines.query: 1 rows of column price hold an amount with a rest of floating point, such as 0.30000000000000004.',
+    );
+    const rounded = /ROUND\(.* AS price/.exec(found?.todo[0] ?? '')?.[0] ?? '';
+    expect(saying(await examine(lab, query(rounded)), 'rest of')).to.deep.equal([]);
+  });
+});
 
 describe('what the doctor finds in an ERP (MariaDB)', () => {
   const lab = useMariaDbLab();

@@ -3,12 +3,12 @@ import { type CatalogueTable, countRows, nameOf, readCatalogue, tableSql } from 
 import { databaseErpReader } from '../../../erp/database-erp-reader.js';
 import type { ErpDatabase, ErpRow, ErpSnapshot } from '../../../erp/erp-database.js';
 import { fromQuery } from '../../../erp/query-source.js';
-import { formatSourceKey } from '../../../erp/source-key.js';
 import { joinSql, rawSql, type Sql, sql } from '../../../erp/sql.js';
 import { instantOfValue } from '../../../erp/time/time-form.js';
+import { formatSourceKey } from '../../../model/record.js';
 import { type Finding, findingsOf } from './finding.js';
 import { guarded } from './guarded.js';
-import { judgeChanges, judgeFloats, judgeMultiplied, judgeRowCount } from './judge-changes.js';
+import { judgeChanges, judgeFloats, judgeMultiplied, judgeRests, judgeRowCount } from './judge-changes.js';
 import { judgeWholeRead, type WholeRead } from './judge-plans.js';
 import { judgeHiddenTables, judgeRights, judgeServer } from './judge-server.js';
 import { baseTable, joinsOf, tablesOf } from './tables-of-query.js';
@@ -99,6 +99,7 @@ async function checkFloats(snapshot: ErpSnapshot, { orders }: Settings): Promise
     return named([column].flat());
   });
   const found: Parameters<typeof judgeFloats>[0][number][] = [];
+  const rests: Parameters<typeof judgeRests>[0][number][] = [];
   for (const [setting, query, names] of [
     ['orders.query', orders.query, named([orders.total])],
     ['orders.lines.query', lines.query, named([lines.amount, ...amounts])],
@@ -107,8 +108,16 @@ async function checkFloats(snapshot: ErpSnapshot, { orders }: Settings): Promise
     for (const { name, float } of columns)
       if (float !== null && names.some((one) => one.toLowerCase() === name.toLowerCase()))
         found.push({ setting, name, float });
+    const { inexact } = snapshot.dialect.inspection;
+    for (const name of inexact ? names : []) {
+      const [column = rawSql(name)] = await columnsOf(snapshot, query, [name]);
+      const condition = inexact?.(column) ?? rawSql('1=0');
+      const statement = sql`SELECT COUNT(*) AS n, MIN(${column}) AS such ${fromQuery({ query })} WHERE ${condition}`;
+      const { rows } = await snapshot.query(statement, `look for inexact amounts (${setting})`);
+      rests.push({ setting, name, rows: Number(rows[0]?.n ?? 0), such: rows[0]?.such ?? '' });
+    }
   }
-  return judgeFloats(found);
+  return [...judgeFloats(found), ...judgeRests(rests)];
 }
 
 async function checkChanges(snapshot: ErpSnapshot, settings: Settings): Promise<Finding[]> {

@@ -49,6 +49,21 @@ export function judgeFloats(columns: readonly { setting: string; name: string; f
   );
 }
 
+/** Pure. @param columns how many rows of each hold an amount with a rest, and one of these amounts */
+export function judgeRests(
+  columns: readonly { setting: string; name: string; rows: number; such: string }[],
+): Finding[] {
+  return columns
+    .filter(({ rows }) => rows > 0)
+    .map(({ setting, name, rows, such }) =>
+      findingsOf('mapping')(
+        'warning',
+        `${setting}: ${rows} rows of column ${name} hold an amount with a rest of floating point, such as ${such}.`,
+        `In the query: ROUND(${name}, 2) AS ${name}, with as many digits as the currency has`,
+      ),
+    );
+}
+
 /** Pure. @param keys some keys that come several times */
 export function judgeMultiplied(setting: string, keys: readonly string[]): Finding[] {
   if (keys.length === 0) return [];

@@ -36,6 +36,7 @@ export function composeSettings(draft: Draft, answers: Answers, { erp, service }
       pending: answers.pending ?? undefined,
       cancelled: orders.cancelled,
       onCancelled: orders.cancelled && 'nothing',
+      replaces: orders.replaces,
       startFrom: startFrom(orders.startColumn, answers.startFrom),
       customerKey: one(orders.customerKey),
       number: orders.number,
@@ -98,6 +99,7 @@ const general: Readonly<Record<string, string>> = {
   'orders.cancelled': 'An order that is cancelled before it was sent is never sent.',
   'orders.onCancelled':
     'What was sent and is then cancelled stays at the service; or: delete, {patch: {status: cancelled}}',
+  'orders.replaces': 'An order that goes on for another one stays the same order at the service.',
   'orders.startFrom': 'Older orders are never sent, not even when somebody edits them.',
   'orders.number': 'Goes into `note`, so that people find the order again.',
   'orders.total': "An order whose lines don't add up to it waits, then needs a person.",

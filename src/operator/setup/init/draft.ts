@@ -39,6 +39,8 @@ export interface Draft {
     /** The condition for confirmed orders, where the schema says what its codes mean; with the reason for people. */
     confirmed?: { condition: string; meaning: string } | undefined;
     cancelled?: { column: string; values: readonly (string | number)[] } | undefined;
+    /** Column with the key of the order that this one goes on for. */
+    replaces?: string | undefined;
     fields: Readonly<Record<string, FieldDraft>>;
   };
   lines: {

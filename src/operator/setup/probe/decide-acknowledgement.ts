@@ -1,5 +1,4 @@
-import { valueAt } from '../../../model/json-place.js';
-import { type Entity, type OrderItem, orderTotal } from '../../../model/record.js';
+import { type Entity, type OrderItem, orderTotal, valueAt } from '../../../model/record.js';
 import {
   type Evidence,
   type Finding,

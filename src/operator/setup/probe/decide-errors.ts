@@ -1,4 +1,5 @@
-import { type ErrorPlaces, usualErrorPlaces, valueAt } from '../../../model/json-place.js';
+import { valueAt } from '../../../model/record.js';
+import { type ErrorPlaces, usualErrorPlaces } from '../../../model/verdict.js';
 import { errorBody } from '../../../service/answer-words.js';
 import { retryAfterMs } from '../../../service/rate-limit/rate-limit-headers.js';
 import {

@@ -1,4 +1,4 @@
-import { valueAt } from '../../../model/json-place.js';
+import { valueAt } from '../../../model/record.js';
 import { orderIdPlaces } from './decide-acknowledgement.js';
 import { sayTheSame } from './decide-errors.js';
 import {

@@ -1,5 +1,5 @@
-import { valueAt } from '../../../model/json-place.js';
 import type { JsonValue } from '../../../model/record.js';
+import { valueAt } from '../../../model/record.js';
 import {
   type Evidence,
   type Finding,

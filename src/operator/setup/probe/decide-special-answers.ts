@@ -1,6 +1,6 @@
 import type { AnswerPattern } from '../../../config/sections/service-answers.js';
-import type { ErrorPlaces } from '../../../model/json-place.js';
 import type { JsonValue } from '../../../model/record.js';
+import type { ErrorPlaces } from '../../../model/verdict.js';
 import { errorBody } from '../../../service/answer-words.js';
 import { matchesAnswer } from '../../../service/judge.js';
 import { errorPlacesOf, meaningsOf } from './decide-errors.js';

@@ -1,6 +1,7 @@
-import { usualErrorPlaces, valueAt } from '../../../model/json-place.js';
 import type { Entity, JsonValue } from '../../../model/record.js';
+import { valueAt } from '../../../model/record.js';
 import { harmlessLine } from '../../../model/redact.js';
+import { usualErrorPlaces } from '../../../model/verdict.js';
 import { errorBody } from '../../../service/answer-words.js';
 import { parseJson } from '../../../service/parse-json.js';
 import type { ProbeAnswer, ProbeRequest } from '../../../service/service-client.js';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Settings } from '../../../config/settings.js';
-import { valueAt } from '../../../model/json-place.js';
 import type { Entity } from '../../../model/record.js';
+import { valueAt } from '../../../model/record.js';
 import { fillPath } from '../../../service/compose-request.js';
 import type { ProbeRequest } from '../../../service/service-client.js';
 import { orderIdPlaces, valuesOf } from './decide-acknowledgement.js';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { usualErrorPlaces } from '../../../../src/model/json-place.js';
+import { usualErrorPlaces } from '../../../../src/model/verdict.js';
 import {
   decideAcknowledgement,
   orderIdPlace,

@@ -24,6 +24,7 @@ export const erpnext: Preset = {
   },
   draft({ sql, has, only }) {
     const optional = ['email_id', 'mobile_no', 'territory', 'tax_id'].filter((column) => has('tabCustomer', column));
+    const amended = has('tabSales Order', 'amended_from') ? 'amended_from' : undefined;
     const fieldOf: Record<string, string> = { email_id: 'email', mobile_no: 'phone' };
     return {
       title: 'ERPNext',
@@ -45,7 +46,7 @@ FROM ${sql('tabCustomer')}`,
       },
       orders: {
         query: `SELECT name, customer, company, docstatus, status, transaction_date, delivery_date, currency, net_total, creation,
-  modified
+  ${['modified', ...(amended === undefined ? [] : [amended])].join(', ')}
 FROM ${sql('tabSales Order')}`,
         key: ['name'],
         changedAt: 'modified',
@@ -61,6 +62,8 @@ FROM ${sql('tabSales Order')}`,
           meaning: 'submitted, and neither closed nor on hold',
         },
         cancelled: { column: 'docstatus', values: [2] },
+        // A submitted order is changed by cancelling it, and amending it under a new name.
+        replaces: amended,
         fields: { delivery_date: { column: 'delivery_date', type: 'date', optional: true } },
       },
       lines: {

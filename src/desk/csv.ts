@@ -1,0 +1,58 @@
+import { createHash } from 'node:crypto';
+import { Readable } from 'node:stream';
+import { stringify } from 'csv-stringify/sync';
+import type { FastifyReply } from 'fastify';
+import { harmlessLine, redact } from '../model/redact.js';
+
+interface Sheet {
+  name: string;
+  head: readonly string[];
+  secrets: readonly string[];
+  /** The column that is added up; absent: none. */
+  sumOf?: number;
+}
+
+type Cell = string | number | null;
+
+/**
+ * Sends everything that matches, page by page, so that a million rows are never in memory. The last line says how many rows there
+ * are, what the amounts come to, and the SHA-256 of all lines before it: a file that was cut off has none.
+ */
+export function sendCsv<Place>(
+  reply: FastifyReply,
+  sheet: Sheet,
+  read: (after: Place | null) => Promise<{ rows: Cell[][]; next: Place | null }>,
+): FastifyReply {
+  return reply
+    .type('text/csv; charset=utf-8')
+    .header('content-disposition', `attachment; filename="waybill-${sheet.name}.csv"`)
+    .send(Readable.from(lines(sheet, read)));
+}
+
+async function* lines<Place>(
+  { head, secrets, sumOf }: Sheet,
+  read: (after: Place | null) => Promise<{ rows: Cell[][]; next: Place | null }>,
+): AsyncGenerator<string> {
+  const hash = createHash('sha256');
+  // A spreadsheet would run `=HYPERLINK(…)` in a text that came from the ERP or the service.
+  const clean = (cell: Cell) =>
+    typeof cell === 'string' ? harmlessLine(redact(cell, secrets)).replace(/^[=+\-@\t\r]/, "'$&") : cell;
+  const textOf = (rows: readonly (readonly Cell[])[]) => {
+    const text = stringify(rows.map((row) => row.map(clean)));
+    hash.update(text);
+    return text;
+  };
+  yield textOf([head]);
+  let count = 0;
+  let sum = 0n;
+  for (let place: Place | null = null; ; ) {
+    const page: { rows: Cell[][]; next: Place | null } = await read(place);
+    count += page.rows.length;
+    if (sumOf !== undefined) for (const row of page.rows) sum += BigInt(row[sumOf] ?? 0);
+    if (page.rows.length > 0) yield textOf(page.rows);
+    if (page.next === null) break;
+    place = page.next;
+  }
+  const control = ['control', `rows ${count}`, ...(sumOf === undefined ? [] : [`sum ${sum}`])];
+  yield stringify([[...control, `sha256 ${hash.digest('hex')}`]]);
+}

@@ -1,0 +1,72 @@
+import { entities } from '../../model/record.js';
+import type { browseMessages } from '../../operator/lists/browse.js';
+import { mostCounted } from '../../operator/lists/browse.js';
+import { messageStates, parkClasses } from '../../outbound/outbox/message.js';
+import { ActionForm } from './action-forms.js';
+import { FilterField, Pager, Table } from './table.js';
+import { Bounded, Count, RecordLink, State, Time } from './words.js';
+
+interface Props {
+  base: string;
+  query: URLSearchParams;
+  page: Awaited<ReturnType<typeof browseMessages>>;
+  /** The filter as the address of a bulk action names it; null: none is set, or who looks may not act. */
+  action: { [name: string]: string } | null;
+  timeZone: string;
+}
+
+/** Messages that match a filter, the newest first. */
+export function Outbox({ base, query, page: { rows, next, count }, action, timeZone }: Props) {
+  return (
+    <>
+      <form method="get" action={`${base}outbox`} class="filter">
+        <FilterField query={query} name="state" label="State" values={messageStates} />
+        <FilterField query={query} name="entity" label="What" values={entities} />
+        <FilterField query={query} name="class" label="Parked as" values={parkClasses} />
+        <FilterField query={query} name="key" label="Key or number" />
+        <FilterField query={query} name="reason" label="Reason contains" />
+        <button type="submit">Filter</button>
+      </form>
+      <p>
+        {count === null ? (
+          'Too many to count: more than a page says.'
+        ) : (
+          <>
+            <Count count={count} most={mostCounted} /> {count === 1 ? 'message matches' : 'messages match'}.
+          </>
+        )}
+      </p>
+      {action !== null && count !== 0 && (
+        <div class="actions">
+          {(['retry', 'discard', 'look_up', 'not_delivered'] as const).map((one) => (
+            <ActionForm key={one} base={base} action={one} fields={action} />
+          ))}
+        </div>
+      )}
+      {rows.length === 0 ? (
+        <p>
+          {next === null ? 'Nothing matches.' : 'Nothing matches among the newest. Older ones are on the next page.'}
+        </p>
+      ) : (
+        <Table
+          label="Messages"
+          head={['Record', 'What', 'State', 'Tries', 'Captured', 'Next try / closed', 'Reason']}
+          numbers={['Tries']}
+          rows={rows.map((one) => {
+            const at = one.state === 'pending' || one.state === 'in_doubt' ? one.nextAttemptAt : one.closedAt;
+            return [
+              <RecordLink key="record" base={base} record={one} />,
+              one.operation,
+              <State key="state" state={one.state} />,
+              one.attempts,
+              <Time key="captured" ms={one.capturedAt} timeZone={timeZone} />,
+              at === null ? '' : <Time key="at" ms={at} timeZone={timeZone} />,
+              <Bounded key="reason" text={one.flag ?? one.reason ?? ''} most={200} />,
+            ];
+          })}
+        />
+      )}
+      <Pager path={`${base}outbox`} query={query} next={next === null ? null : { before: String(next) }} />
+    </>
+  );
+}

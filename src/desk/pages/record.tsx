@@ -1,0 +1,100 @@
+import type { Settings } from '../../config/settings.js';
+import { describeHead } from '../../operator/describe-head.js';
+import type { Explanation } from '../../operator/explain-record.js';
+import type { FoundRecord } from '../../operator/find-records.js';
+import type { PossibleActions } from '../../operator/possible-actions.js';
+import { storyTimeline } from '../../operator/story-timeline.js';
+import { isDoubtful, isItThere } from '../../operator/values/is-it-there.js';
+import type { ErpNow, KnownValues } from '../../operator/values/record-values.js';
+import { ActionForm, RecordActions } from './action-forms.js';
+import { Values } from './values.js';
+import { Bounded, Command, Facts, recordPath, State, Time } from './words.js';
+
+interface Props {
+  base: string;
+  record: Pick<FoundRecord, 'entity' | 'sourceKey'>;
+  /** null: who looks may not act. */
+  actions: PossibleActions | null;
+  explanation: Explanation;
+  values: { known: KnownValues; now: ErpNow | null };
+  settings: Settings;
+  time: (ms: number) => string;
+}
+
+/** The same facts as `waybill explain`, from the same query. */
+export function Record({ base, record, actions, explanation, values, settings, time }: Props) {
+  const { story, words, audit, olderAudit } = explanation;
+  const { timeZone } = settings.erp;
+  const newest = story.messages.at(-1);
+  const state = newest?.state;
+  const presence = newest && isDoubtful(newest) ? isItThere(story, time) : null;
+  return (
+    <>
+      {state !== undefined && (
+        <p>
+          <State state={state} />
+        </p>
+      )}
+      <Facts rows={describeHead(explanation, settings, time).rows} />
+      {words.todo.length > 0 && (
+        <section>
+          <h2>What you can do</h2>
+          <ul class="list">
+            {words.todo.map(({ text, command }) => (
+              <li key={`${text}${command}`}>
+                <Bounded text={text} /> {command !== null && <Command text={command} />}
+              </li>
+            ))}
+          </ul>
+        </section>
+      )}
+      {actions !== null && <RecordActions {...{ base, record, actions, presence }} />}
+      {actions !== null && record.entity === 'customer' && (
+        <details>
+          <summary>Erase the personal data</summary>
+          <p>
+            Bodies, answers and reasons go for good; the key, the id at the service and hashes stay. Backups of the
+            store, and the service itself, still hold the data.
+          </p>
+          <ActionForm base={base} action="forget" fields={{ record: record.sourceKey }} />
+        </details>
+      )}
+      <Values {...values} askAt={`${recordPath(base, record)}?erp=now#values`} timeZone={timeZone} />
+      <section>
+        <h2>What happened</h2>
+        {(olderAudit || story.attemptsLeftOut > 0) && <p class="faint">Older lines stand in the audit.</p>}
+        <ol class="timeline">
+          {storyTimeline(story, audit, time).map(({ at, text, more }, index) => (
+            <li key={index}>
+              <Time ms={at} timeZone={timeZone} />
+              <div>
+                <Bounded text={text} />
+                {more.map((line) => (
+                  <p key={line} class="words">
+                    <Bounded text={line} />
+                  </p>
+                ))}
+              </div>
+            </li>
+          ))}
+        </ol>
+      </section>
+    </>
+  );
+}
+
+export function UnknownRecord({ lookedUp, hints }: { lookedUp: readonly string[]; hints: readonly string[] }) {
+  return (
+    <>
+      <p>Waybill knows nothing of it. Looked up as: {lookedUp.join(', ')}.</p>
+      <h2>Possible reasons</h2>
+      <ul class="list">
+        {hints.map((hint) => (
+          <li key={hint}>
+            <Bounded text={hint} />
+          </li>
+        ))}
+      </ul>
+    </>
+  );
+}

@@ -1,0 +1,50 @@
+import type { Settings } from '../../config/settings.js';
+import { amountFormatter } from '../../operator/format.js';
+import type { searchRecords } from '../../operator/search-records.js';
+import { Bounded, RecordLink } from './words.js';
+
+interface Props {
+  base: string;
+  text: string;
+  found: Awaited<ReturnType<typeof searchRecords>>;
+  amounts: Settings['amounts'];
+}
+
+/** What a text names, where it is not just one record. */
+export function SearchResults({ base, text, found: { records, invoices }, amounts }: Props) {
+  const amount = amountFormatter(amounts);
+  if (records.length + invoices.length === 0)
+    return (
+      <>
+        <p>
+          Nothing is known by <q>{text}</q>: no order number, no key of the ERP, no id of the service, no invoice. The
+          search is exact, letter by letter.
+        </p>
+        <p>
+          If it stands in the ERP, its page says why it may not have been read yet:{' '}
+          {(['order', 'customer'] as const).map((entity) => (
+            <>
+              <RecordLink base={base} record={{ entity, sourceKey: text, number: null }} />{' '}
+            </>
+          ))}
+        </p>
+      </>
+    );
+  return (
+    <ul class="list">
+      {records.map((record) => (
+        <li key={`${record.entity} ${record.sourceKey}`}>
+          <RecordLink base={base} record={record} />
+        </li>
+      ))}
+      {invoices.map(({ invoiceNo, customerCode, amount: minor, dueDate, status, unlistedAt }) => (
+        <li key={`invoice ${invoiceNo}`}>
+          invoice <Bounded text={invoiceNo} most={120} />: <span class="number">{amount(minor)}</span>, due {dueDate},{' '}
+          <Bounded text={status} most={80} />
+          {unlistedAt === null ? ', listed as unpaid' : ', no longer listed as unpaid'}
+          {customerCode !== null && `, customer ${customerCode}`}
+        </li>
+      ))}
+    </ul>
+  );
+}

@@ -1,0 +1,145 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { ComponentChildren } from 'preact';
+import { appendAudit } from '../audit/audit-log.js';
+import { lastAuditId } from '../audit/read-audit.js';
+import type { Entity } from '../model/record.js';
+import { timeFormatter } from '../operator/format.js';
+import { readNotices } from '../operator/read-notices.js';
+import { masker } from '../operator/values/personal-data.js';
+import type { ErpNow } from '../operator/values/record-values.js';
+import type { JobContext } from '../ops/job-context.js';
+import { PreparedActions } from './actions/prepare.js';
+import { queryOf } from './filters.js';
+import { Live } from './live.js';
+import type { Metrics } from './monitoring/metrics.js';
+import { Layout, maskContent, type Theme, themes, toHtml } from './pages/layout.js';
+import type { People, Person } from './people.js';
+import type { Sessions } from './sessions.js';
+
+export interface DeskParts {
+  context: JobContext;
+  erpIdentity: string;
+  /** What the ERP has of a record at this moment. */
+  erpNow: (entity: Entity, sourceKey: string) => Promise<ErpNow>;
+  /** What no page may hold. It grows. */
+  secrets: readonly string[];
+  /** Where a setting was given; undefined: nowhere. */
+  originOf: (path: readonly string[]) => string | undefined;
+}
+
+interface PageParts {
+  title: string;
+  content: ComponentChildren;
+  hasCharts?: boolean;
+  /** Of a list: what is known about the people in it, which is masked unless a person asks for it. */
+  personal?: readonly string[];
+}
+
+const mostAsking = 2;
+export const themeCookie = 'waybill_theme';
+export const htmlType = 'text/html; charset=utf-8';
+
+/** What the routes work with. */
+export class DeskTools {
+  #asking = 0;
+  readonly time: (ms: number) => string;
+  readonly actions: PreparedActions;
+  readonly live: Live;
+
+  constructor(
+    readonly parts: DeskParts,
+    readonly base: string,
+    readonly people: People,
+    readonly sessions: Sessions,
+    readonly metrics: Metrics,
+  ) {
+    this.time = timeFormatter(parts.context.settings.erp.timeZone);
+    this.live = new Live(parts.context, this.time);
+    this.actions = new PreparedActions(() => parts.context.nowMs());
+  }
+
+  /** Sends a page with what stands on every page. */
+  async page(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { title, content, hasCharts = false, personal }: PageParts,
+  ): Promise<FastifyReply> {
+    const { context, erpIdentity, secrets } = this.parts;
+    const { store, settings } = context;
+    const nowMs = context.nowMs();
+    const isShown = personal !== undefined && (await this.showsPersonal(request));
+    const { notices, newest } = await store.read('read what holds work back', async (tx) => ({
+      notices: await readNotices(tx, settings, { erpIdentity, nowMs, time: this.time }),
+      newest: await lastAuditId(tx),
+    }));
+    const frame = {
+      base: this.base,
+      title,
+      person: personOf(request),
+      environment: settings.service.environment,
+      installation: settings.installation,
+      notices,
+      newest,
+      theme: themeOf(request),
+      asOf: this.time(nowMs),
+      timeZone: settings.erp.timeZone,
+      path: request.url,
+      hasCharts,
+      personal: personal === undefined ? null : { isShown, other: withPersonal(request.url, !isShown) },
+    };
+    const html = toHtml(<Layout frame={frame}>{content}</Layout>, secrets);
+    return reply.type(htmlType).send(personal === undefined || isShown ? html : maskContent(html, masker(personal)));
+  }
+
+  /** Whether a person asks for personal data in a list; that is put on record. */
+  async showsPersonal(request: FastifyRequest): Promise<boolean> {
+    if (queryOf(request).get('personal') !== '1') return false;
+    const { store, nowMs } = this.parts.context;
+    const detail = { page: request.url.replace(/\?.*/s, '') };
+    const line = { event: 'desk', outcome: 'personal_data', actor: this.actor(personOf(request)), detail } as const;
+    await store.transaction('record who saw personal data', (tx) => appendAudit(tx, line, nowMs()));
+    return true;
+  }
+
+  /** Puts on record what a person did at the desk. */
+  async audit(person: Pick<Person, 'name'>, outcome: 'sign_in' | 'sign_out'): Promise<void> {
+    const { store, nowMs } = this.parts.context;
+    const actor = this.actor(person);
+    await store.transaction('record a sign-in', (tx) => appendAudit(tx, { event: 'desk', outcome, actor }, nowMs()));
+  }
+
+  /** Asks the ERP for a record; but not for so many people at once that the ERP would notice. */
+  async erpNow(entity: Entity, sourceKey: string): Promise<ErpNow> {
+    if (this.#asking >= mostAsking) return { problem: 'The ERP is being read for others. Try again in a moment.' };
+    this.#asking++;
+    try {
+      return await this.parts.erpNow(entity, sourceKey);
+    } finally {
+      this.#asking--;
+    }
+  }
+
+  /** Who acts, for the audit: `anna (desk)@host:123`. */
+  actor({ name }: Pick<Person, 'name'>): string {
+    const at = this.parts.context.actor.lastIndexOf('@');
+    return `${name} (desk)${at < 0 ? '' : this.parts.context.actor.slice(at)}`;
+  }
+}
+
+/** Who asks, behind the guard. */
+export function personOf({ person }: FastifyRequest): Person {
+  if (person === null) throw new Error('A route that needs a person was reached without one.');
+  return person;
+}
+
+function themeOf({ cookies }: FastifyRequest): Theme {
+  return themes.find((one) => one === cookies[themeCookie]) ?? 'auto';
+}
+
+/** The same address, asking for personal data or not. Pure. */
+function withPersonal(url: string, isAsked: boolean): string {
+  const query = queryOf({ url });
+  query.delete('personal');
+  if (isAsked) query.set('personal', '1');
+  return `${url.replace(/\?.*/s, '')}${query.size === 0 ? '' : `?${query}`}`;
+}

@@ -1,0 +1,56 @@
+import type { Settings } from '../config/settings.js';
+import type { Explanation } from './explain-record.js';
+import { amountWithCurrency } from './format.js';
+import type { OrderAtService, RecordStory } from './tell-story.js';
+import { isItThere } from './values/is-it-there.js';
+
+/** What stands at the head of a record’s story: its name, and what is known of it now, a name and its texts a line. Pure. */
+export function describeHead(
+  { story, words, currency }: Pick<Explanation, 'story' | 'words' | 'currency'>,
+  settings: Pick<Settings, 'amounts' | 'service'>,
+  time: (ms: number) => string,
+): { title: string; rows: (readonly [name: string, ...texts: string[]])[] } {
+  const { where, why } = words;
+  const { entity, sourceKey, number, binding } = story;
+  const kind = entity === 'order' ? 'Order' : 'Customer';
+  const title = number === null ? `${kind} ${sourceKey}` : `${kind} ${number} (key ${sourceKey} in the ERP)`;
+  const bound = binding
+    ? `${binding.serviceId} at the service, revision ${binding.revision}, acknowledged ${time(binding.acknowledgedAt)}`
+    : isRemoved(story)
+      ? 'none any more'
+      : 'none; the service has not acknowledged the record yet';
+  const presence = isItThere(story, time);
+  const rows: [string, ...string[]][] = [
+    ['Where:', where],
+    ['Why:', ...why],
+    ['Is it there:', `${presence.answer}: ${presence.words}`],
+    ['Binding:', bound],
+  ];
+  const writeAmount = (minor: number) => amountWithCurrency(settings.amounts, minor, currency);
+  if (entity === 'order' && binding?.atService)
+    rows.push(['Service:', ...orderAtService(binding.atService, time, writeAmount)]);
+  else if (entity === 'order' && binding && settings.service.endpoints.readOrder)
+    rows.push(['Service:', 'not read back yet']);
+  return { title, rows };
+}
+
+/** What the service said of an order when Waybill read it back, a line each. */
+function orderAtService(
+  { status, total, readAt, isFinal, goneAt, flag }: OrderAtService,
+  time: (ms: number) => string,
+  writeAmount: (minor: number) => string,
+): string[] {
+  const amount = total === null ? '' : `, total ${writeAmount(total)}`;
+  const shown = status === null ? 'it was never shown' : `${JSON.stringify(status)}${amount}`;
+  return [
+    goneAt === null
+      ? `${shown}, read ${time(readAt)}${isFinal ? '; final, so Waybill does not read it any more' : ''}`
+      : `not at the service any more since ${time(goneAt)}, looked for ${time(readAt)}; ${status === null ? shown : `before that ${shown}`}. Nothing is created again.`,
+    ...(flag === null ? [] : [`to be looked at: ${flag}`]),
+  ];
+}
+
+function isRemoved({ messages }: RecordStory): boolean {
+  const last = messages.at(-1);
+  return last?.operation === 'delete' && last.state === 'delivered';
+}

@@ -1,0 +1,71 @@
+import { entities } from '../../model/record.js';
+import { type MessageState, messageStates, type ParkClass } from '../../outbound/outbox/message.js';
+import { capturedSources } from '../../store/job-runs.js';
+import type { Tx } from '../../store/store.js';
+import type { OutboxCounts } from '../list-messages.js';
+
+/** Their rows are read one by one, which costs more than a count from the index. */
+const mostAged = 10_000;
+
+/** What `countOutbox` counts, from at most `most` messages of each state and entity: `most` means that many or more. */
+export async function countOutboxUpTo(
+  tx: Tx,
+  most: number,
+  states: readonly MessageState[] = messageStates,
+): Promise<OutboxCounts> {
+  const limit = Math.trunc(most);
+  const count = async (sql: string, ...values: string[]) =>
+    (await tx.value<number>(`SELECT COUNT(*) FROM (SELECT 1 AS one FROM ${sql} LIMIT ${limit}) AS s`, values)) ?? 0;
+  const byState: OutboxCounts['byState'] = [];
+  for (const state of states)
+    for (const entity of entities) {
+      const found = await count('outbox_message WHERE state=? AND entity=?', state, entity);
+      if (found > 0) byState.push({ state, entity, count: found });
+    }
+  return {
+    byState,
+    parked: await tx.rows<{ parkClass: ParkClass; count: number }>(
+      `SELECT park_class, COUNT(*) AS count FROM (SELECT park_class FROM outbox_message WHERE state='parked' LIMIT ${limit}) AS s
+        GROUP BY park_class ORDER BY COUNT(*) DESC`,
+    ),
+    oldestPendingAt: await oldestAt(tx, 'pending', Math.min(limit, mostAged)),
+    oldestInDoubtAt: await oldestAt(tx, 'in_doubt', Math.min(limit, mostAged)),
+    flagged: await flaggedAmongNewest(tx, Math.min(limit, mostAged)),
+    unsettled: await count('unsettled'),
+    stranded: null,
+  };
+}
+
+/** No index leads to them, and among a million delivered messages there may be none: those of the newest are counted. */
+async function flaggedAmongNewest(tx: Tx, limit: number): Promise<number> {
+  const newest = `SELECT state, flag FROM outbox_message ORDER BY id DESC LIMIT ${limit}`;
+  const sql = `SELECT COUNT(*) FROM (${newest}) AS n WHERE state='delivered' AND flag IS NOT NULL`;
+  return (await tx.value<number>(sql)) ?? 0;
+}
+
+/** How many messages are on their way, and since when the oldest waits; of each state and entity at most so many are counted. */
+export async function readBacklog(tx: Tx, most: number): Promise<{ waiting: number; oldestAt: number | null }> {
+  const limit = Math.trunc(most);
+  let waiting = 0;
+  for (const state of ['pending', 'sending', 'in_doubt'])
+    for (const entity of entities) {
+      const sql = `SELECT COUNT(*) FROM (SELECT 1 AS one FROM outbox_message WHERE state=? AND entity=? LIMIT ${limit}) AS s`;
+      waiting += (await tx.value<number>(sql, [state, entity])) ?? 0;
+    }
+  return { waiting, oldestAt: await oldestAt(tx, 'pending', limit) };
+}
+
+/** Among the first that are due of each kind: the oldest of all, unless more than `limit` wait. Ids ascend, and stand in the index. */
+async function oldestAt(tx: Tx, state: MessageState, limit: number): Promise<number | null> {
+  const sources = await capturedSources(tx);
+  const kinds = sources.flatMap((source) => entities.flatMap((entity) => [0, 1].map((flag) => [source, entity, flag])));
+  const first = kinds.map(
+    (_, nth) => `SELECT id FROM (SELECT id FROM outbox_message
+      WHERE state='${state}' AND source=? AND entity=? AND is_backlog=? ORDER BY next_attempt_at, id LIMIT ${limit}) AS s${nth}`,
+  );
+  const oldest = `SELECT MIN(id) FROM (${first.join(' UNION ALL ')}) AS f`;
+  const id = (await tx.value<number>(oldest, kinds.flat())) ?? null;
+  return id === null
+    ? null
+    : ((await tx.value<number>('SELECT captured_at FROM outbox_message WHERE id=?', [id])) ?? null);
+}

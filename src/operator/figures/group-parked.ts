@@ -1,0 +1,118 @@
+import type { Settings } from '../../config/settings.js';
+import { sentCurrency } from '../../erp/mapping/money.js';
+import { type Entity, type OrderItem, orderTotal } from '../../model/record.js';
+import type { ParkClass } from '../../outbound/outbox/message.js';
+import { placeholders } from '../../store/rows.js';
+import type { Store, Tx } from '../../store/store.js';
+import type { FoundRecord } from '../find-records.js';
+
+/** Parked messages that share a cause: the class, and the reason with every number written as `#`. */
+export interface ParkedGroup {
+  parkClass: ParkClass | null;
+  reason: string;
+  count: number;
+  /** Sum of qty × price of its orders by currency, in minor units; `unknown` where nothing tells the currency. */
+  totals: Map<string, bigint>;
+  firstAt: number;
+  lastAt: number;
+  samples: FoundRecord[];
+}
+
+interface ParkedRow {
+  entity: Entity;
+  sourceKey: string;
+  number: string | null;
+  parkClass: ParkClass | null;
+  reason: string | null;
+  capturedAt: number;
+  record: string | null;
+}
+
+const mostSamples = 5;
+
+/** What waits for a person, grouped by cause, the largest group first. `isAll` is false where more than `most` wait: the rest is not counted. */
+export async function groupParked(
+  tx: Tx,
+  settings: Pick<Settings, 'amounts' | 'orders'>,
+  most: number,
+): Promise<{ groups: ParkedGroup[]; isAll: boolean }> {
+  const rows = await tx.rows<ParkedRow>(
+    `SELECT m.entity, m.source_key, m.number, m.park_class, m.reason, m.captured_at, b.record
+       FROM outbox_message m LEFT JOIN message_body b ON b.message_id=m.id
+      WHERE m.state='parked' LIMIT ${Math.trunc(most) + 1}`,
+  );
+  return { groups: groupByCause(rows.slice(0, most), settings), isAll: rows.length <= most };
+}
+
+/** Pure. */
+export function groupByCause(
+  rows: readonly ParkedRow[],
+  settings: Pick<Settings, 'amounts' | 'orders'>,
+): ParkedGroup[] {
+  const groups = new Map<string, ParkedGroup>();
+  for (const { entity, sourceKey, number, parkClass, reason: words, capturedAt, record } of rows) {
+    const reason = causeOf(words);
+    const name = JSON.stringify([parkClass, reason]);
+    let group = groups.get(name);
+    if (group === undefined) {
+      group = { parkClass, reason, count: 0, totals: new Map(), firstAt: capturedAt, lastAt: capturedAt, samples: [] };
+      groups.set(name, group);
+    }
+    group.count++;
+    group.firstAt = Math.min(group.firstAt, capturedAt);
+    group.lastAt = Math.max(group.lastAt, capturedAt);
+    if (group.samples.length < mostSamples) group.samples.push({ entity, sourceKey, number });
+    if (entity !== 'order' || record === null) continue;
+    addOrder(group.totals, record, settings);
+  }
+  return [...groups.values()].sort((a, b) => b.count - a.count || a.firstAt - b.firstAt);
+}
+
+/** Reasons that differ in their numbers alone have one cause. */
+function causeOf(reason: string | null): string {
+  return (reason ?? '').replace(/[0-9]+/g, '#');
+}
+
+/** The oldest parked messages of a cause, at most so many. */
+export async function idsOfCause(
+  tx: Tx,
+  { parkClass, reason }: Pick<ParkedGroup, 'parkClass' | 'reason'>,
+  most: number,
+): Promise<number[]> {
+  const like = reason.replace(/[!%_]/g, '!$&').replaceAll('#', '%');
+  const rows = await tx.rows<{ id: number; reason: string | null }>(
+    `SELECT id, reason FROM outbox_message WHERE state='parked' AND COALESCE(park_class,'')=? AND COALESCE(reason,'') LIKE ? ESCAPE '!'
+      ORDER BY id LIMIT ${Math.trunc(most)}`,
+    [parkClass ?? '', like],
+  );
+  return rows.filter((row) => causeOf(row.reason) === reason).map(({ id }) => id);
+}
+
+const batchSize = 500;
+
+/** What the orders of these messages come to, by currency, in minor units. */
+export async function sumOrders(
+  store: Store,
+  settings: Pick<Settings, 'amounts' | 'orders'>,
+  ids: readonly number[],
+): Promise<Map<string, bigint>> {
+  const totals = new Map<string, bigint>();
+  for (let from = 0; from < ids.length; from += batchSize) {
+    const batch = ids.slice(from, from + batchSize);
+    const rows = await store.read('add up orders', (tx) =>
+      tx.rows<{ record: string }>(
+        `SELECT b.record FROM outbox_message m JOIN message_body b ON b.message_id=m.id
+          WHERE m.entity='order' AND m.id IN ${placeholders(batch.length)}`,
+        batch,
+      ),
+    );
+    for (const { record } of rows) addOrder(totals, record, settings);
+  }
+  return totals;
+}
+
+function addOrder(totals: Map<string, bigint>, record: string, settings: Pick<Settings, 'amounts' | 'orders'>): void {
+  const currency = sentCurrency(settings, record) ?? 'unknown';
+  const { items = [] } = JSON.parse(record) as { items?: OrderItem[] };
+  totals.set(currency, (totals.get(currency) ?? 0n) + orderTotal(items));
+}

@@ -1,0 +1,78 @@
+import type { JobContext } from '../../ops/job-context.js';
+import { upsertRows } from '../../store/rows.js';
+import type { Tx } from '../../store/store.js';
+import { readStoreInfo, writeStoreInfo } from '../../store/store-info.js';
+import { endedAttempts, lastAttemptId } from './attempt-figures.js';
+import { readBacklog } from './bounded-counts.js';
+import { bucketWidths, readBuckets, type Width } from './read-figures.js';
+import { addBuckets, type Bucket, emptyBucket, gather, spanEndsS } from './series.js';
+
+/** Attempts at a time: few enough that nothing waits for it. */
+const mostAtOnce = 5_000;
+/** What is left is counted a minute later. */
+const mostTurns = 40;
+const mostCounted = 100_000;
+
+/** Adds what was done since the last time to the figures, with the backlog of now. Asked for once a minute. */
+export async function recordFigures(context: JobContext): Promise<void> {
+  for (let turn = 0; turn < mostTurns; turn++) if (!(await recordSome(context, turn === 0))) return;
+}
+
+/** @returns whether more is to be counted */
+async function recordSome({ store, nowMs: clock }: JobContext, looksAtBacklog: boolean): Promise<boolean> {
+  const nowMs = clock();
+  const found = await store.read('count what was done', async (tx) => {
+    const known = await readStoreInfo(tx, 'figures');
+    const last = await lastAttemptId(tx);
+    // A store that began to count only now, or that was replaced by an older copy, has no past to add.
+    const afterId = known === null ? last : Math.min(Number(known), last);
+    return {
+      known,
+      last,
+      ...(await endedAttempts(tx, afterId, mostAtOnce)),
+      backlog: looksAtBacklog ? await readBacklog(tx, mostCounted) : null,
+    };
+  });
+  const buckets = gather(
+    found.figures.map((one) => bucketOf(one, nowMs)),
+    (at) => at,
+  );
+  if (found.backlog) {
+    const { waiting, oldestAt } = found.backlog;
+    const oldestS = oldestAt === null ? 0 : Math.max(0, Math.round((nowMs - oldestAt) / 1_000));
+    buckets.push({ ...emptyBucket(nowMs), waiting, oldestS });
+  }
+  await store.transaction('write the figures', async (tx) => {
+    // Another process may have counted the same attempts.
+    if ((await readStoreInfo(tx, 'figures', true)) !== found.known) return;
+    for (const width of ['minute', 'hour'] as const) await addTo(tx, width, buckets, nowMs);
+    await writeStoreInfo(tx, 'figures', String(found.upTo));
+  });
+  return found.hasMore;
+}
+
+/** A clock that was set must not put anything behind or far before the figures. */
+function bucketOf(figure: Awaited<ReturnType<typeof endedAttempts>>['figures'][number], nowMs: number): Bucket {
+  const { at, delivered, notDelivered, requests, spanNth } = figure;
+  const bucket = { ...emptyBucket(Math.min(at, nowMs)), delivered, notDelivered, requests };
+  if (delivered > 0 && spanNth !== null) bucket.spans[Math.min(spanNth, spanEndsS.length)] = delivered;
+  return bucket;
+}
+
+async function addTo(tx: Tx, width: Width, added: readonly Bucket[], nowMs: number): Promise<void> {
+  const { ms, keptMs } = bucketWidths[width];
+  const oldest = nowMs - keptMs;
+  const fresh = gather(added, (at) => at - (at % ms)).filter(({ at }) => at >= oldest);
+  const [first, last] = [fresh[0], fresh.at(-1)];
+  if (first && last) {
+    const known = new Map((await readBuckets(tx, width, first.at, last.at)).map((one) => [one.at, one]));
+    const rows = fresh.map((one) => addBuckets(known.get(one.at) ?? emptyBucket(one.at), one));
+    await upsertRows(
+      tx,
+      'figure',
+      ['width', 'at'],
+      rows.map(({ spans, ...rest }) => ({ width, ...rest, spans: spans.join(',') })),
+    );
+  }
+  await tx.run('DELETE FROM figure WHERE width=? AND (at<? OR at>?)', [width, oldest, nowMs + ms]);
+}

@@ -1,0 +1,68 @@
+import { type AuditFilter, type AuditLine, readAuditBetween } from '../../audit/read-audit.js';
+import type { Tx } from '../../store/store.js';
+import { countMessages, filterSql, type ListedMessage, listMessages, type MessageFilter } from '../list-messages.js';
+import { newestFirst, type PageOf } from './newest-first.js';
+
+/** Counts stop here. */
+export const mostCounted = 10_000;
+
+async function boundsOf(tx: Tx, table: 'outbox_message' | 'audit_log') {
+  // Asked for both at once, SQLite reads the whole table.
+  const end = async (which: 'MIN' | 'MAX') => (await tx.value<number>(`SELECT ${which}(id) FROM ${table}`)) ?? null;
+  return { first: await end('MIN'), last: await end('MAX') };
+}
+
+/** How many match; `mostCounted`: that many or more; null: it would take to read them all. */
+export async function countUpTo(tx: Tx, filter: MessageFilter): Promise<number | null> {
+  const { keys, states, entity, parkClass, reasonLike } = filter;
+  if (keys !== undefined) return countMessages(tx, filter);
+  const byIndex: MessageFilter = {
+    ...(states ? { states } : parkClass && { states: ['parked'] }),
+    ...(entity && { entity }),
+  };
+  const { where, parameters } = filterSql(tx, byIndex);
+  const found = await tx.value<number>(
+    `SELECT COUNT(*) FROM (SELECT 1 AS one FROM outbox_message m WHERE ${where} LIMIT ${mostCounted}) AS s`,
+    parameters,
+  );
+  if ((found ?? 0) < mostCounted) return parkClass || reasonLike ? countMessages(tx, filter) : (found ?? 0);
+  return parkClass || reasonLike ? null : mostCounted;
+}
+
+/** A page of messages that match, the newest first, and how many match. */
+export async function browseMessages(
+  tx: Tx,
+  filter: MessageFilter,
+  before: number | null,
+  limit: number,
+): Promise<PageOf<ListedMessage> & { count: number | null }> {
+  const count = await countUpTo(tx, filter);
+  const bounds = await boundsOf(tx, 'outbox_message');
+  // The few that match are found by their index.
+  if (count !== null && count < mostCounted && (filter.states || filter.keys || filter.parkClass)) {
+    const below = before ?? (bounds.last ?? 0) + 1;
+    const rows = await listMessages(tx, filter, limit + 1, { from: 0, below, isScan: false });
+    const next = rows.length > limit ? (rows[limit - 1]?.id ?? null) : null;
+    return { rows: rows.slice(0, limit), next, count };
+  }
+  const page = await newestFirst(bounds, before, limit, (range, most) =>
+    listMessages(tx, filter, most, { ...range, isScan: true }),
+  );
+  return { ...page, count };
+}
+
+/** A page of the audit, the newest first. */
+export async function browseAudit(
+  tx: Tx,
+  filter: AuditFilter,
+  before: number | null,
+  limit: number,
+): Promise<PageOf<AuditLine>> {
+  const bounds = await boundsOf(tx, 'audit_log');
+  const { records, event, outcome, entity } = filter;
+  if (records || (event && !outcome && !entity)) {
+    const rows = await readAuditBetween(tx, filter, { from: 0, below: before ?? (bounds.last ?? 0) + 1 }, limit + 1);
+    return { rows: rows.slice(0, limit), next: rows.length > limit ? (rows[limit - 1]?.id ?? null) : null };
+  }
+  return newestFirst(bounds, before, limit, (range, most) => readAuditBetween(tx, filter, range, most));
+}

@@ -1,0 +1,59 @@
+import type { RecordStory, StoryMessage } from '../tell-story.js';
+
+/** Whether the service has the record, and what says so. */
+export interface Presence {
+  answer: 'yes' | 'no' | 'unknown';
+  words: string;
+}
+
+const lookedUp: Record<string, Presence> = {
+  found: { answer: 'yes', words: 'the service has exactly one record that is this one' },
+  none: { answer: 'no', words: 'the service said that it has none' },
+  several: { answer: 'unknown', words: 'the service has several that it may be' },
+  too_early: { answer: 'unknown', words: 'it was asked for too early: a request may still have been on its way' },
+  odd: { answer: 'unknown', words: 'what the service answered proves nothing' },
+};
+
+/** Whether a person may have to settle what came of it. Pure. */
+export function isDoubtful({ state, parkClass }: Pick<StoryMessage, 'state' | 'parkClass'>): boolean {
+  return state === 'in_doubt' || (state === 'parked' && (parkClass === 'unproven' || parkClass === 'conflict'));
+}
+
+/** Is it at the service? Pure. */
+export function isItThere(
+  { binding, messages, attempts }: Pick<RecordStory, 'binding' | 'messages' | 'attempts'>,
+  time: (ms: number) => string,
+): Presence {
+  const message = messages.at(-1);
+  if (message?.operation === 'delete' && message.state === 'delivered')
+    return { answer: 'no', words: 'its removal was acknowledged' };
+  if (binding?.atService?.goneAt)
+    return { answer: 'no', words: `the service has not had it any more since ${time(binding.atService.goneAt)}` };
+  if (binding) {
+    const { serviceId, acknowledgedAt } = binding;
+    return { answer: 'yes', words: `acknowledged as ${serviceId} on ${time(acknowledgedAt)}` };
+  }
+  if (message === undefined) return { answer: 'no', words: 'nothing of it was sent' };
+  if (isDoubtful(message)) return evidence(message, attempts, time);
+  if (message.state === 'sending') return { answer: 'unknown', words: 'it is being sent right now' };
+  if (message.state === 'delivered') return { answer: 'yes', words: `acknowledged as ${message.serviceId}` };
+  if (message.firstSentAt === null) return { answer: 'no', words: 'nothing of it was sent' };
+  if (message.state === 'discarded')
+    return { answer: 'unknown', words: 'it was sent, and closed by a person before anything was proven' };
+  return { answer: 'no', words: 'what was sent so far took no effect' };
+}
+
+/** What the last look-up said, unless it was sent again since. */
+function evidence({ id }: StoryMessage, attempts: RecordStory['attempts'], time: (ms: number) => string): Presence {
+  const own = attempts.filter(({ messageId }) => messageId === id);
+  const asked = own.findLast(({ purpose, verdict }) => purpose === 'look_up' && verdict !== null);
+  if (asked === undefined)
+    return { answer: 'unknown', words: 'the service has not been asked for it since it was sent' };
+  const { answer, words } = lookedUp[asked.verdict ?? ''] ?? {
+    answer: 'unknown' as const,
+    words: 'the service was asked for it, and did not say',
+  };
+  const said = `${words}, asked on ${time(asked.startedAt ?? asked.intendedAt)}${asked.reason ? ` (${asked.reason})` : ''}`;
+  const isSentSince = own.some((one) => one.purpose !== 'look_up' && one.startedAt !== null && one.id > asked.id);
+  return isSentSince ? { answer: 'unknown', words: `${said}; it was sent again since` } : { answer, words: said };
+}

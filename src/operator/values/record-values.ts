@@ -1,0 +1,96 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ErpError, type ErpReader } from '../../erp/erp-reader.js';
+import { type Entity, type JsonValue, sourceOf } from '../../model/record.js';
+import { wireBody } from '../../outbound/outbox/idempotency-key.js';
+import type { Operation } from '../../outbound/outbox/message.js';
+import type { Tx } from '../../store/store.js';
+
+type Fields = { [name: string]: JsonValue };
+
+/** What the store knows of a record's values. */
+export interface KnownValues {
+  /** As the ERP had it when it was captured last; null: its content is not kept. */
+  captured: { record: Fields; at: number } | null;
+  /** What the service acknowledged last; null: nothing, or its content is not known. */
+  acknowledged: { record: Fields; at: number } | null;
+  /** The bytes that are, or were, sent of its newest message; null: they are not frozen yet, or not kept. */
+  body: string | null;
+}
+
+export async function knownValues(tx: Tx, entity: Entity, sourceKey: string): Promise<KnownValues> {
+  const [captured] = await tx.rows<CapturedRow>(
+    `SELECT b.record, b.body, m.captured_at AS at, m.operation, m.idempotency_key, m.key_field
+       FROM outbox_message m LEFT JOIN message_body b ON b.message_id=m.id
+      WHERE m.entity=? AND m.source_key=? ORDER BY m.revision DESC LIMIT 1`,
+    [entity, sourceKey],
+  );
+  const [acknowledged] = await tx.rows<{ record: string | null; at: number }>(
+    'SELECT acknowledged AS record, acknowledged_at AS at FROM binding WHERE entity=? AND source_key=?',
+    [entity, sourceKey],
+  );
+  const known = (row: { record: string | null; at: number } | undefined) =>
+    row?.record ? { record: fieldsOf(row.record), at: row.at } : null;
+  return { captured: known(captured), acknowledged: known(acknowledged), body: captured ? bytesOf(captured) : null };
+}
+
+interface CapturedRow {
+  record: string | null;
+  body: string | null;
+  at: number;
+  operation: Operation;
+  idempotencyKey: string | null;
+  keyField: string | null;
+}
+
+/** What leaves of a message, or has left: a create as it was captured, an update as it was composed. */
+function bytesOf({ record, body, operation, idempotencyKey, keyField }: CapturedRow): string | null {
+  const frozen = body ?? (operation === 'create' ? record : null);
+  return frozen === null || idempotencyKey === null ? null : wireBody(frozen, idempotencyKey, keyField || null);
+}
+
+function fieldsOf(json: string): Fields {
+  const value: unknown = JSON.parse(json);
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : {};
+}
+
+/** What the ERP has of a record at this moment, or why that can't be said. */
+export type ErpNow = { record: Fields } | { problem: string };
+
+/** A person waits for it. */
+const patienceMs = 5_000;
+
+/** Reads one row of the ERP, eligible or not. Never fails: a page says what came of it. */
+export async function readErpNow(
+  reader: ErpReader,
+  entity: Entity,
+  sourceKey: string,
+  waitMs = patienceMs,
+): Promise<ErpNow> {
+  const given = new AbortController();
+  const late = sleep(
+    waitMs,
+    { problem: 'The ERP has not answered in time. Try again in a minute.' },
+    { signal: given.signal },
+  );
+  // Of several ERPs, the one whose key it is.
+  const own = reader.bySource?.get(sourceOf(sourceKey)) ?? reader;
+  const read = own.sweep(entity, null, 1, { keys: [sourceKey], anyStanding: true }).then(
+    ({ rows: [row] }): ErpNow => {
+      if (row === undefined)
+        return { problem: 'The ERP has no row with this key any more, or its query leaves it out.' };
+      if (!row.content.mapped) return { problem: `Its row can’t become a record now: ${row.content.reason}` };
+      return { record: row.content.record as unknown as Fields };
+    },
+    (error: unknown): ErpNow => {
+      if (error instanceof ErpError) return { problem: `The ERP can’t be read now: ${error.message}` };
+      throw error;
+    },
+  );
+  try {
+    return await Promise.race([read, late]);
+  } finally {
+    given.abort();
+    late.catch(() => undefined);
+    read.catch(() => undefined);
+  }
+}
