@@ -24,7 +24,7 @@ module.exports = {
   timeout: 60_000,
   // Most tests wait for other processes. Named files run in this process, one after the other, with a line as each test ends.
   parallel: !filesAreNamed,
-  jobs: 3,
+  jobs: 4,
   forbidOnly: true,
   // A run without tests proves nothing.
   failZero: true,

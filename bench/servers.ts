@@ -68,11 +68,15 @@ export class Servers implements AsyncDisposable {
     };
   }
 
-  async #inRedis(): Promise<Place> {
+  async redis(): Promise<Redis> {
     ensureRedis();
     this.#redis ??= await startRedis();
-    const { host, port, password } = this.#redis;
-    const redis = this.#redis;
+    return this.#redis;
+  }
+
+  async #inRedis(): Promise<Place> {
+    const redis = await this.redis();
+    const { host, port, password } = redis;
     return {
       database: { host, port, password, user: '', database: '' },
       work: async () => undefined,

@@ -1,15 +1,16 @@
 import { hostname, userInfo } from 'node:os';
 import { ConfigurationError } from './config/configuration-error.js';
-import { loadSettings } from './config/load-settings.js';
+import { loadSettings, type OriginOf } from './config/load-settings.js';
 import { readSecretFile } from './config/sections/secret-file.js';
 import type { Settings } from './config/settings.js';
 import type { ErpReader } from './erp/erp-reader.js';
-import { openErpReader, openErpWriter } from './erp/open-erp.js';
+import { openErpWriter, openSources } from './erp/open-erp.js';
 import type { ErpWriter } from './erp/write-back/erp-writer.js';
 import { switchWriteBack } from './inbound/write-back/write-back-state.js';
 import { KnownSecrets, Secret } from './model/secret.js';
 import type { JobContext } from './ops/job-context.js';
 import { createLogger } from './ops/logger.js';
+import { vanishedSource } from './outbound/capture/sources.js';
 import { environmentProblem } from './outbound/deliver/go-live.js';
 import { noteEndpoint } from './outbound/deliver/profile-notices.js';
 import { WitnessKeeper } from './outbound/recovery/store-witness.js';
@@ -41,6 +42,8 @@ export interface App extends Pick<JobContext, 'settings' | 'store' | 'log'> {
   isStoreAbsent: boolean;
   /** What no output may hold. It grows with every secret that comes while the program runs. */
   secrets: KnownSecrets;
+  /** Where a setting was given. */
+  originOf: OriginOf;
   /** Built when it is first asked for, with the library that it needs: most commands need no ERP, or no service. */
   reader(): Promise<ErpReader>;
   client(): Promise<ServiceClient>;
@@ -55,7 +58,7 @@ export interface App extends Pick<JobContext, 'settings' | 'store' | 'log'> {
  */
 export async function openApp(options: AppOptions): Promise<App> {
   const loaded = options.settings
-    ? { settings: options.settings, warnings: [] }
+    ? { settings: options.settings, warnings: [], originOf: () => undefined }
     : loadSettings({ configDir: options.configDir });
   const { settings } = loaded;
   const secrets = new KnownSecrets(secretsOf(settings));
@@ -69,6 +72,7 @@ export async function openApp(options: AppOptions): Promise<App> {
   try {
     await checkEnvironment(store, options, settings);
     if (!options.readOnly) {
+      await checkSources(store, options, settings);
       // Before anything is written: an older copy of the store must not grow past what its witness remembers.
       if (settings.store.witnessFile) witness = await WitnessKeeper.start(store, settings.store.witnessFile, log);
       await switchWriteBack(store, settings.writeBack);
@@ -93,8 +97,9 @@ export async function openApp(options: AppOptions): Promise<App> {
     store,
     log,
     secrets,
+    originOf: loaded.originOf,
     reader: () => {
-      reader ??= openErpReader(settings);
+      reader ??= openSources(settings);
       return reader;
     },
     writer: () => {
@@ -123,11 +128,13 @@ async function openClient(
   notices: Set<Promise<void>>,
 ): Promise<ServiceClient> {
   const { ServiceClient } = await import('./service/service-client.js');
-  const { settings, log, nowMs } = context;
+  const { settings, log, nowMs, random } = context;
   return new ServiceClient({
     service: settings.service,
     quickResends: settings.delivery.quickResends,
+    isShared: settings.cluster.enabled,
     nowMs,
+    random,
     secrets,
     warn: (message) => log.warn(message),
     onToken: (fault) => {
@@ -153,6 +160,15 @@ async function checkEnvironment(store: Store, { configDir }: AppOptions, { servi
     throw new ConfigurationError(configDir ?? 'the configuration folder', [
       { path: 'service.environment', message: problem, found: environment },
     ]);
+}
+
+/** @throws ConfigurationError when messages of a source wait that the settings no longer name: they would wait for ever */
+async function checkSources(store: Store, { configDir }: AppOptions, settings: Settings): Promise<void> {
+  const gone = await store.read('look for the sources', (tx) => vanishedSource(tx, settings));
+  if (gone === null) return;
+  const message = 'is no longer in the settings, and messages of it are still to be sent';
+  const hint = `put it back, and take it out when they are delivered or closed: waybill outbox --source ${gone}`;
+  throw new ConfigurationError(configDir ?? 'the configuration folder', [{ path: `sources.${gone}`, message, hint }]);
 }
 
 /** Every secret of the settings, which nothing may print. */

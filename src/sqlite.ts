@@ -1,8 +1,11 @@
 import { createRequire } from 'node:module';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type BetterSqlite3 from 'better-sqlite3';
 
 export type SqliteFile = BetterSqlite3.Database;
 export type SqliteOptions = BetterSqlite3.Options;
+
+const retryBusyMs = 50;
 
 /**
  * No version of better-sqlite3 runs on every Node that Waybill supports: 13 needs Node-API 10, which came with Node 22.14, and
@@ -44,6 +47,23 @@ export function openSqlite(file: string, options: SqliteOptions = {}): SqliteFil
 /** What SQLite itself says, e.g. SQLITE_BUSY, or '' for any other error. */
 export function sqliteCode(error: unknown): string {
   return driver !== undefined && error instanceof driver.SqliteError ? error.code : '';
+}
+
+/** Tries again while another program holds the file locked. A wait inside SQLite would block the whole process. */
+export async function untilNotBusy<T>(waitMs: number, attempt: () => T): Promise<T> {
+  const deadline = performance.now() + waitMs;
+  for (;;) {
+    try {
+      return attempt();
+    } catch (error) {
+      if (!isBusy(error) || performance.now() >= deadline) throw error;
+    }
+    await sleep(retryBusyMs);
+  }
+}
+
+export function isBusy(error: unknown): boolean {
+  return /^SQLITE_(BUSY|LOCKED)/.test(sqliteCode(error));
 }
 
 /** @throws SqliteMissing also when `name` is not built, or built for another Node */

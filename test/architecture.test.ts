@@ -9,9 +9,9 @@ const TYPES_OF_SETTINGS = 'config (types only)';
 const BASE = ['audit', 'ops', 'store', 'model', TYPES_OF_SETTINGS];
 /** The one place that chooses the SQLite for the Node that runs. */
 const SQLITE = 'sqlite';
-const OUTBOUND = ['outbox', 'recovery', 'capture', 'adoption', 'deliver'].map((room) => `outbound/${room}`);
+const OUTBOUND = ['outbox', 'recovery', 'capture', 'adoption', 'deliver', 'dispatch'].map((room) => `outbound/${room}`);
 const INBOUND = ['invoices', 'orders', 'webhooks', 'write-back'].map((room) => `inbound/${room}`);
-const [OUTBOX = '', RECOVERY = '', CAPTURE = '', ADOPTION = '', DELIVER = ''] = OUTBOUND;
+const [OUTBOX = '', RECOVERY = '', CAPTURE = '', ADOPTION = '', DELIVER = '', DISPATCH = ''] = OUTBOUND;
 const [INVOICES = '', ORDERS = ''] = INBOUND;
 const BELOW_OPERATOR = [...INBOUND, ...OUTBOUND, 'service', 'erp', ...BASE];
 
@@ -22,7 +22,9 @@ const BELOW_OPERATOR = [...INBOUND, ...OUTBOUND, 'service', 'erp', ...BASE];
 const ALLOWED: Record<string, readonly string[]> = {
   main: ['cli', 'model'],
   // A command asks operator and daemon. Of the rooms below them it may name lists, files and types, but start no request.
-  cli: ['app', 'daemon', 'operator', 'config', ADOPTION, RECOVERY, OUTBOX, ...INBOUND, 'erp', ...BASE],
+  cli: ['desk', 'app', 'daemon', 'operator', 'config', ADOPTION, RECOVERY, OUTBOX, ...INBOUND, 'erp', ...BASE],
+  // Every question of the desk is a named query of operator; below it, the desk names types and lists.
+  desk: ['app', 'daemon', 'operator', OUTBOX, ...BASE],
   app: ['daemon', 'operator', 'config', ...BELOW_OPERATOR],
   daemon: ['operator', ...BELOW_OPERATOR],
   operator: BELOW_OPERATOR,
@@ -31,6 +33,8 @@ const ALLOWED: Record<string, readonly string[]> = {
   [CAPTURE]: [RECOVERY, OUTBOX, 'erp', ...BASE],
   [ADOPTION]: [CAPTURE, RECOVERY, OUTBOX, 'service', 'erp', ...BASE],
   [DELIVER]: [ADOPTION, CAPTURE, RECOVERY, OUTBOX, 'service', ...BASE],
+  // It knows ids and Redis, and nothing of records.
+  [DISPATCH]: [DELIVER, ...BASE],
   [INVOICES]: [DELIVER, OUTBOX, 'service', ...BASE],
   [ORDERS]: [DELIVER, OUTBOX, 'service', ...BASE],
   'inbound/webhooks': [INVOICES, ORDERS, DELIVER, OUTBOX, 'service', ...BASE],
@@ -53,7 +57,7 @@ const STAND_IN_COMMAND = /^cli\/(sandbox|demo|sample-erp)\b/;
 /** `cli/demo.ts` belongs to `cli`, `outbound/deliver/claims.ts` to `outbound/deliver`, and `app.ts` to `app`. */
 function partOf(file: string): string {
   const [top = '', next = ''] = file.split('/');
-  return top === 'outbound' || top === 'inbound' ? `${top}/${next}` : top.replace(/\.(ts|js)$/, '');
+  return top === 'outbound' || top === 'inbound' ? `${top}/${next}` : top.replace(/\.(tsx?|js)$/, '');
 }
 
 /** What is wrong with the imports of `file` (its path in src), a line for each. */
@@ -82,7 +86,7 @@ function violations(file: string, source: string): string[] {
 }
 
 const sources = readdirSync(join(projectRoot, 'src'), { recursive: true, encoding: 'utf8' })
-  .filter((file) => file.endsWith('.ts'))
+  .filter((file) => /\.tsx?$/.test(file))
   .map((file) => file.split(sep).join('/'));
 
 describe('the house', () => {
@@ -113,6 +117,7 @@ describe('the arrows between the parts of Waybill', () => {
     ['outbound/deliver/deliver.ts', `import { createKey } from '../outbox/idempotency-key.js';`],
     ['erp/sub/reader.ts', `import type { WriteBackSettings } from '../../config/sections/write-back.js';`],
     ['erp/reader.ts', `import { Money } from './money.js';`],
+    ['desk/routes.tsx', `import { explainRecord } from '../operator/explain-record.js';`],
     ['cli/sandbox.ts', `import { startSandbox } from '../lab/sandbox/start-sandbox.js';`],
     ['cli/demo/run.ts', `const { fill } = await import('../../lab/sample-erp/fill.js');`],
   ];
@@ -125,6 +130,8 @@ describe('the arrows between the parts of Waybill', () => {
   /** One arrow the wrong way from each room, and what no table can allow. */
   const refused: [string, string][] = [
     ['main.ts', `import { openApp } from './app.js';`],
+    ['desk/pages/record.tsx', `import { CommandApp } from '../../cli/command.js';`],
+    ['desk/routes.tsx', `import { deliver } from '../outbound/deliver/deliver.js';`],
     ['app.ts', `import { run } from './cli/run.js';`],
     ['app.ts', `import { seed } from '../bench/seed.js';`],
     ['cli/sync.ts', `import { startSandbox } from '../lab/sandbox/start-sandbox.js';`],
@@ -138,6 +145,8 @@ describe('the arrows between the parts of Waybill', () => {
     ['outbound/capture/capture.ts', `import { deliver } from '../deliver/deliver.js';`],
     ['outbound/capture/capture.ts', `import { fill } from '../../lab/sample-erp/fill.js';`],
     ['outbound/adoption/adopt.ts', `import { deliver } from '../deliver/deliver.js';`],
+    ['outbound/deliver/deliver.ts', `import { ClusterDispatcher } from '../dispatch/cluster-dispatcher.js';`],
+    ['outbound/dispatch/cluster-dispatcher.ts', `import { Outbox } from '../outbox/message.js';`],
     ['outbound/deliver/deliver.ts', `import type { ErpReader } from '../../erp/erp-reader.js';`],
     ['inbound/invoices/pull.ts', `import { openErp } from '../../erp/open-erp.js';`],
     ['inbound/orders/read-orders.ts', `import { pull } from '../invoices/pull.js';`],

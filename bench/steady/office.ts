@@ -1,8 +1,13 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openApp } from '../../src/app.js';
+import { type App, openApp } from '../../src/app.js';
 import { settingsFrom } from '../../src/config/load-settings.js';
 import { runSchedule } from '../../src/daemon/schedule.js';
+import { entities } from '../../src/model/record.js';
+import { readCursor, requestWakeUp, sweepAtNextPass } from '../../src/store/job-runs.js';
+import type { Tx } from '../../src/store/store.js';
+import { captureAll } from '../bench-lab.js';
+import { countStatements, setFlagsOfMain } from '../drain/waybill.js';
 
 /** What the daemon needed since the last report. */
 export interface OfficeReport {
@@ -13,16 +18,29 @@ export interface OfficeReport {
   loopDelayMaxMs: number;
   rssMib: number;
   peakRssMib: number;
+  /** What the driver of SQLite was told, for the ERP and for the store. */
+  statements: number;
 }
 
-/** A process of its own: the daemon's jobs, as `waybill daemon` runs them, and figures of it whenever its parent asks. */
-process.once('message', async (settings: object) => {
+setFlagsOfMain();
+
+/**
+ * A process of its own: the daemon's jobs, as `waybill daemon` runs them, and figures of it whenever its parent asks.
+ * `isDelivered`: what the ERP holds is put on record as delivered before they start.
+ */
+process.once('message', async ({ settings, isDelivered }: { settings: object; isDelivered: boolean }) => {
+  const counted = countStatements();
   const app = await openApp({ settings: settingsFrom(settings), role: 'bench', log: 'stderr' });
+  if (isDelivered) {
+    await captureAll(app);
+    await app.store.transaction('put all on record as delivered', putDelivered);
+  }
   const stop = new AbortController();
   const partners = { reader: await app.reader(), client: await app.client() };
-  const loopDelay = monitorEventLoopDelay({ resolution: 1 });
+  const loopDelay = monitorEventLoopDelay();
   let cpu = process.cpuUsage();
   let at = performance.now();
+  let { statements } = counted;
   const report = (): OfficeReport => {
     const used = process.cpuUsage(cpu);
     const figures = {
@@ -32,14 +50,17 @@ process.once('message', async (settings: object) => {
       loopDelayMaxMs: loopDelay.max / 1e6,
       rssMib: process.memoryUsage.rss() / 2 ** 20,
       peakRssMib: process.resourceUsage().maxRSS / 1024,
+      statements: counted.statements - statements,
     };
     loopDelay.reset();
     cpu = process.cpuUsage();
     at = performance.now();
+    statements = counted.statements;
     return figures;
   };
-  process.on('message', (message) => {
+  process.on('message', async (message) => {
     if (message === 'stop') stop.abort();
+    else if (message === 'sweep') process.send?.(await sweepSeconds(app));
     else process.send?.(report());
   });
   loopDelay.enable();
@@ -49,3 +70,28 @@ process.once('message', async (settings: object) => {
   await sleep(0);
   process.exit();
 });
+
+/** Everything that was captured, as if the service had acknowledged it: to deliver a million orders would take minutes. */
+async function putDelivered(tx: Tx): Promise<void> {
+  const now = Date.now();
+  await tx.run(
+    `INSERT INTO binding (entity, source_key, folded_key, service_id, revision, generation, content_hash, mapping_fingerprint,
+                          identity, acknowledged, acknowledged_at)
+     SELECT m.entity, m.source_key, m.folded_key, CAST(m.id AS CHAR(20)), m.revision, m.generation, m.content_hash,
+            m.mapping_fingerprint, m.identity, b.record, ? FROM outbox_message m JOIN message_body b ON b.message_id=m.id`,
+    [now],
+  );
+  await tx.run("UPDATE outbox_message SET state='delivered', attempts=1, first_sent_at=?, closed_at=?", [now, now]);
+}
+
+/** Asks for a sweep, and waits for its end. */
+async function sweepSeconds({ store }: App): Promise<number> {
+  const begunAt = performance.now();
+  await store.transaction('ask for a sweep', async (tx) => {
+    for (const entity of entities) await sweepAtNextPass(tx, entity);
+    await requestWakeUp(tx, 'capture', 'bench', Date.now());
+  });
+  const isOver = (tx: Tx) => readCursor(tx, 'order').then(({ sweptAt }) => sweptAt !== null);
+  while (!(await store.read('look whether the sweep is over', isOver))) await sleep(50);
+  return (performance.now() - begunAt) / 1000;
+}

@@ -1,3 +1,5 @@
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -16,6 +18,10 @@ export interface SteadyOptions {
   /** Orders that the ERP holds before. They are delivered first, unless the first capture is what is measured. */
   before: number;
   firstCapture?: boolean;
+  /** The orders before are put on record as delivered, instead of being sent. */
+  delivered?: boolean;
+  /** Everything is read once more while it is measured. */
+  sweep?: boolean;
 }
 
 export interface SteadyResult {
@@ -25,10 +31,15 @@ export interface SteadyResult {
   loopDelayP99Ms: number;
   loopDelayMaxMs: number;
   cpuPercent: number;
-  /** Statements on the store's server; null where there is none. */
-  storeStatementsPerSecond: number | null;
+  /** On the store's server; or, where the store is a file, on the store and on the ERP. */
+  statementsPerSecond: number;
   rssMib: number;
   peakRssMib: number;
+  /** CPU of the whole process for each order that the sweep read, without what it needs otherwise; null without a sweep. */
+  sweepSeconds: number | null;
+  sweepCpuMicrosPerOrder: number | null;
+  /** From the request to stop to the end of the process. */
+  stopSeconds: number;
 }
 
 /** A daemon on a schedule of a second, while orders are entered into the ERP. */
@@ -43,9 +54,13 @@ export async function steady(options: SteadyOptions): Promise<SteadyResult> {
     const file = join(folder, 'erp.sqlite');
     createBenchErp(file, before);
     const place = await servers.placeFor(`waybill-${options.store}`);
-    office.send(settingsOf(options, folder, url, place?.database));
+    office.send({
+      settings: settingsOf(options, folder, url, place?.database),
+      isDelivered: options.delivered ?? false,
+    });
     await message(office);
-    if (!options.firstCapture) await until(async () => (await seen(url)) >= before);
+    const awaited = options.delivered ? 0 : before;
+    if (!options.firstCapture) await until(async () => (await seen(url)) >= awaited);
     const report = async () => {
       office.send('report');
       return (await message(office)) as OfficeReport;
@@ -61,22 +76,32 @@ export async function steady(options: SteadyOptions): Promise<SteadyResult> {
       committedAt.set(insertBenchOrder(erp, before + n + 1), Date.now());
     }
     erp.close();
-    if (perSecond === 0) await sleep(seconds * 1000);
-    await until(async () => (await seen(url)) >= before + committedAt.size);
+    let sweepSeconds: number | null = null;
+    if (options.sweep) {
+      office.send('sweep');
+      sweepSeconds = (await message(office)) as number;
+    }
+    const endsAt = startedAt + seconds * 1000;
+    if (perSecond === 0)
+      await until(async () => performance.now() >= endsAt || (options.firstCapture && (await seen(url)) >= awaited));
+    else await until(async () => (await seen(url)) >= awaited + committedAt.size);
     const figures = await report();
     const workAfter = await place?.work();
     const arrivals = (await (await fetch(`${url}/arrivals`)).json()) as Record<string, number>;
     const latencies = [...committedAt].map(([note, at]) => (arrivals[note] ?? Number.NaN) - at).sort((a, b) => a - b);
-    const statements = workBefore && workAfter ? workAfter.statements - workBefore.statements : null;
+    const statements = workBefore && workAfter ? workAfter.statements - workBefore.statements : figures.statements;
     return {
       latencyP50Ms: percentile(latencies, 0.5),
       latencyP99Ms: percentile(latencies, 0.99),
       loopDelayP99Ms: round(figures.loopDelayP99Ms),
       loopDelayMaxMs: round(figures.loopDelayMaxMs),
       cpuPercent: round((figures.cpuSeconds / figures.seconds) * 100),
-      storeStatementsPerSecond: statements === null ? null : round(statements / figures.seconds),
+      statementsPerSecond: round(statements / figures.seconds),
       rssMib: round(figures.rssMib),
       peakRssMib: round(figures.peakRssMib),
+      sweepSeconds: sweepSeconds && round(sweepSeconds),
+      sweepCpuMicrosPerOrder: sweepSeconds && round((figures.cpuSeconds * 1e6) / before),
+      stopSeconds: round(await stopSeconds(office)),
     };
   } finally {
     office.kill();
@@ -85,7 +110,20 @@ export async function steady(options: SteadyOptions): Promise<SteadyResult> {
   }
 }
 
-function settingsOf({ store }: SteadyOptions, folder: string, url: string, database: object | undefined): object {
+async function stopSeconds(office: ChildProcess): Promise<number> {
+  const begunAt = performance.now();
+  const ended = once(office, 'exit');
+  office.send('stop');
+  await ended;
+  return (performance.now() - begunAt) / 1000;
+}
+
+function settingsOf(
+  { store, perSecond }: SteadyOptions,
+  folder: string,
+  url: string,
+  database: object | undefined,
+): object {
   const type = store === 'mariadb' ? 'mysql' : store;
   return {
     ...benchMapping,
@@ -104,7 +142,7 @@ function settingsOf({ store }: SteadyOptions, folder: string, url: string, datab
       idempotency: { lifetimeHours: 24 },
     },
     invoices: { enabled: false },
-    schedule: { capture: '* * * * * *' },
+    ...(perSecond > 0 ? { schedule: { capture: '* * * * * *' } } : {}),
     log: { level: 'error' },
   };
 }
@@ -113,7 +151,7 @@ async function seen(url: string): Promise<number> {
   return ((await (await fetch(url)).json()) as { orders: number }).orders;
 }
 
-async function until(isTrue: () => Promise<boolean>): Promise<void> {
+async function until(isTrue: () => Promise<boolean | undefined>): Promise<void> {
   while (!(await isTrue())) await sleep(200);
 }
 

@@ -1,6 +1,8 @@
 import type { Command } from 'commander';
+import { shorten } from '../operator/format.js';
 import { type AdoptFileResult, adoptFile } from '../outbound/adoption/adopt-file.js';
 import {
+  atSource,
   type CommandApp,
   entityOf,
   exitCode,
@@ -8,10 +10,11 @@ import {
   jsonCommand,
   type Plural,
   pluralArgument,
+  sourceOption,
   UsageError,
 } from './command.js';
 import { readRecordList } from './record-list.js';
-import { type Output, shorten } from './terminal/output.js';
+import type { Output } from './terminal/output.js';
 
 interface AdoptOptions {
   file: string;
@@ -32,19 +35,23 @@ export function adoptCommand(): Command {
       '--file <csv>',
       'two columns: the key of the ERP, and the id at the service; the first line may be a heading',
     )
+    .addOption(sourceOption())
     .option('--dry-run', 'check the list and say what would be done; write nothing')
     .option('--reason <text>', 'why, for the audit', 'no reason given')
     .action(inApp(adopt));
 }
 
 async function adopt(app: CommandApp, options: AdoptOptions, plural: Plural): Promise<number> {
-  if (plural === 'customers' && app.settings.customers.send === 'none')
+  const { context, reader, settings } = await atSource(app);
+  if (plural === 'customers' && settings.customers.send === 'none')
     throw new UsageError('customers.send is `none`: Waybill sends no customers, so there are none to adopt.');
-  const reader = await app.reader();
   await reader.check();
   const { file, reason, dryRun = false } = options;
-  const lines = () => readRecordList(file);
-  const result = await adoptFile(app.context, reader, { entity: entityOf(plural), lines, dryRun, reason });
+  const lines = async function* () {
+    for await (const line of readRecordList(file))
+      yield 'problem' in line ? line : { ...line, sourceKey: app.keyOf(line.sourceKey) };
+  };
+  const result = await adoptFile(context, reader, { entity: entityOf(plural), lines, dryRun, reason });
   app.output.json({ dryRun, ...result });
   if (result.problemCount > 0) showProblems(app.output, plural, result, options);
   else showAdopted(app.output, plural, result, dryRun);

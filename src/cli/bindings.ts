@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
 import type { Entity, JsonValue } from '../model/record.js';
+import { shorten } from '../operator/format.js';
 import { type Adoption, countAdoptions, differingFields, listAdoptions } from '../outbound/outbox/adoptions.js';
 import { exportBindings } from './bindings-file.js';
 import { type CommandApp, defined, describeCommand, entityOption, inApp, jsonCommand, limitOption } from './command.js';
 import { writeGivenFile } from './given-file.js';
-import { shorten } from './terminal/output.js';
 
 const maxFields = 20;
 const maxValueLength = 60;

@@ -1,13 +1,16 @@
 import { Argument, Command, InvalidArgumentError, Option } from 'commander';
 import { DateTime } from 'luxon';
 import { type App, openApp } from '../app.js';
-import type { Entity } from '../model/record.js';
+import type { Settings } from '../config/settings.js';
+import { ErpError } from '../erp/erp-reader.js';
+import { defaultSource, type Entity, keyInSource, settingsOf, sourceNames } from '../model/record.js';
 import { redact } from '../model/redact.js';
 import { Output } from './terminal/output.js';
 import { ask, hideFromErrors } from './terminal/streams.js';
 
 export interface CommonOptions {
   config?: string;
+  source?: string;
   json?: boolean;
 }
 
@@ -27,6 +30,10 @@ export function jsonCommand(name: string, summary: string, example: string): Com
 /** The open parts of Waybill, and where the command prints. */
 export interface CommandApp extends App {
   output: Output;
+  /** The source that --source names; undefined: all of them. */
+  source: string | undefined;
+  /** The key in the store of what a person typed: with --source it is as that ERP calls the record. */
+  keyOf(typed: string): string;
 }
 
 /**
@@ -54,11 +61,50 @@ export function inApp<Options, Given extends unknown[]>(
       const { reason } = options as { reason?: unknown };
       if (typeof reason === 'string') Object.assign(options, { reason: redact(reason, app.secrets.all) });
       const output = new Output({ ...options, secrets: app.secrets.all, timeZone: app.settings.erp.timeZone });
-      process.exitCode = (await work({ ...app, output }, options, ...(args.slice(0, -2) as Given))) ?? exitCode.done;
+      const source = sourceNamed(app.settings, options.source);
+      const keyOf = (typed: string) => (source === undefined ? typed : keyInSource(source, typed));
+      process.exitCode =
+        (await work({ ...app, output, source, keyOf }, options, ...(args.slice(0, -2) as Given))) ?? exitCode.done;
     } finally {
       await app.close();
     }
   };
+}
+
+/** Of several ERPs one. */
+export function sourceOption(): Option {
+  return new Option(
+    '--source <name>',
+    'only this ERP of several, with keys as it calls them; `default` is that of the section erp',
+  );
+}
+
+const nameOfDefault = 'default';
+
+/** @throws UsageError */
+export function sourceNamed(settings: Settings, name: string | undefined): string | undefined {
+  if (name === undefined || name === nameOfDefault) return name && defaultSource;
+  const names = sourceNames(settings).map((one) => one || nameOfDefault);
+  if (names.includes(name)) return name;
+  throw new UsageError(
+    `--source: the settings name no source ${JSON.stringify(name)}. There are: ${names.join(', ')}.`,
+  );
+}
+
+/** The parts of a command that works on one source: with its own reader, and the settings as it sees them. */
+export async function atSource(app: CommandApp) {
+  const source = app.source ?? defaultSource;
+  const settings = settingsOf(app.settings, source);
+  const reader = await app.reader();
+  return { settings, context: { ...app.context, settings }, reader: reader.bySource?.get(source) ?? reader };
+}
+
+/** The mapping of what is read: where one of several sources is away, the others are read all the same. */
+export async function checkReader(app: CommandApp): Promise<void> {
+  if (app.source !== undefined || app.settings.named === undefined) return (await atSource(app)).reader.check();
+  await (await app.reader()).check().catch((error: unknown) => {
+    if (!(error instanceof ErpError && error.kind === 'unreachable')) throw error;
+  });
 }
 
 /** The options of a subcommand and of the commands before it, where the parser may have put them. */

@@ -8,6 +8,8 @@ import {
   type HeldSummary,
   summariseHeld,
 } from '../operator/confirm-held.js';
+import { amountFormatter, shorten } from '../operator/format.js';
+import { heldWords } from '../operator/words/action-words.js';
 import {
   type CommandApp,
   confirm,
@@ -18,10 +20,10 @@ import {
   jsonCommand,
   type Plural,
   repeatable,
+  sourceOption,
   UsageError,
 } from './command.js';
-import { amountFormatter } from './terminal/format.js';
-import { type Output, shorten } from './terminal/output.js';
+import type { Output } from './terminal/output.js';
 
 interface ConfirmOptions {
   key?: string[];
@@ -45,6 +47,7 @@ export function confirmCommand(): Command {
       ).choices(['customers', 'orders', 'invoices']),
     )
     .addOption(repeatable('--key <key>', 'only the record with this key of the ERP'))
+    .addOption(sourceOption())
     .option('--dry-run', 'show the list, change nothing')
     .option('--adopt', 'take what the ERP says as the new baseline, without sending it')
     .addOption(new Option('--discard', 'close what is held without sending it').conflicts('adopt'))
@@ -109,14 +112,14 @@ async function confirmInvoices({ context, output, settings }: CommandApp, option
 }
 
 async function confirmChanges(
-  { context, output }: CommandApp,
+  { context, output, source, keyOf }: CommandApp,
   options: ConfirmOptions,
   plural: Plural | undefined,
 ): Promise<number> {
   const { adopt, discard, yes, key, reason = '' } = options;
   const looks = onlyLooks(options);
   const confirmation: Confirmation = adopt ? 'adopt' : discard ? 'discard' : 'send';
-  const filter: HeldFilter = defined({ entity: plural && entityOf(plural), keys: key });
+  const filter: HeldFilter = defined({ entity: plural && entityOf(plural), source, keys: key?.map(keyOf) });
   const { summary: held, shown } = await summariseHeld(context, filter);
   show(output, held);
   if (!plural && (await context.store.read('look for held invoices', isDropHeld)))
@@ -127,19 +130,22 @@ async function confirmChanges(
     output.json(looks ? held : { ...held, done: 0 });
     return isNothing ? exitCode.done : exitCode.waitsForPerson;
   }
-  if (!(await confirm(`${words[confirmation].question} ${held.held} changes?`, yes))) {
+  if (!(await confirm(`${heldWords[confirmation].question} ${held.held} changes?`, yes))) {
     output.line('Nothing was done.');
     return exitCode.failed;
   }
-  const done = await confirmHeld(context, filter, confirmation, shown, reason);
+  const { done, leftIds } = await confirmHeld(context, filter, confirmation, shown, reason);
   output.json({ ...held, done });
-  output.line(`${words[confirmation].outcome}: ${done}.`);
+  output.line(`${heldWords[confirmation].outcome}: ${done}.`);
+  if (leftIds.length > 0) output.line(`${leftIds.length} changed meanwhile, and were left alone.`);
   return exitCode.done;
 }
 
 function show(output: Output, held: HeldSummary): void {
   for (const brake of held.brakes)
-    output.line(`All updates and removals of ${brake.entity}s are held: ${brake.reason}.`);
+    output.line(
+      `All updates and removals of ${brake.entity}s${brake.source ? ` of source ${brake.source}` : ''} are held: ${brake.reason}.`,
+    );
   if (held.held === 0) {
     output.line('No change is held.');
     return;
@@ -159,9 +165,3 @@ function show(output: Output, held: HeldSummary): void {
     { total: held.held },
   );
 }
-
-const words: Record<Confirmation, { question: string; outcome: string }> = {
-  send: { question: 'Send to the service:', outcome: 'Will be sent now' },
-  adopt: { question: 'Adopt as the baseline, without sending:', outcome: 'Adopted without sending' },
-  discard: { question: 'Discard for good:', outcome: 'Discarded' },
-};

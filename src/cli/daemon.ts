@@ -4,12 +4,16 @@ import type { Command } from 'commander';
 import type { Logger } from 'winston';
 import { type App, openApp, secretsOf } from '../app.js';
 import { loadSettings } from '../config/load-settings.js';
+import type { AlertSettings } from '../config/sections/alert.js';
 import { runSchedule } from '../daemon/schedule.js';
-import type { AlertNotice } from '../daemon/tell-alerts.js';
+import type { TellAlert } from '../daemon/tell-alerts.js';
+import type { Desk } from '../desk/desk.js';
+import type { DeskParts } from '../desk/tools.js';
 import { ErpError } from '../erp/erp-reader.js';
 import { endForgeries, receiveWebhooks, type WebhookReceiver } from '../inbound/webhooks/receive-webhooks.js';
 import { Secret } from '../model/secret.js';
 import { runAlertCommand } from '../ops/alert-command.js';
+import { postAlert } from '../ops/alert-webhook.js';
 import { createLogger } from '../ops/logger.js';
 import { logWhatIsPrinted } from '../ops/printed-lines.js';
 import { ServiceManager } from '../ops/service-manager.js';
@@ -45,6 +49,7 @@ async function runDaemon(options: CommonOptions): Promise<void> {
   );
   let app: App | null = null;
   let listener: WebhookReceiver | null = null;
+  let desk: Desk | null = null;
   // Until the daemon has started there is nothing to reload.
   process.on('SIGHUP', () => {
     if (!app) return;
@@ -74,27 +79,54 @@ async function runDaemon(options: CommonOptions): Promise<void> {
     const onEvent = () => webhooks.emit('event');
     if (settings.webhooks.enabled) listener = await receiveWebhooks(context, { knownSecrets: secrets, onEvent });
     else await endForgeries(context);
-    const { command, timeoutSeconds } = settings.alert;
-    const alert = command && { command, timeoutMs: timeoutSeconds * 1000, secrets: secrets.all };
     const partners = {
       reader: await app.reader(),
       client: await app.client(),
       writer: await app.writer(),
-      tell: alert ? (notice: AlertNotice, signal: AbortSignal) => runAlertCommand(alert, notice, signal) : null,
+      tell: tellerOf(settings.alert, secrets.all),
       webhooks,
       beat: () => manager.beat(),
     };
+    if (settings.desk.enabled) desk = await openDesk(app);
     await runSchedule(context, partners, stop.signal);
     log.info('Stopped');
   } finally {
     stop.release();
     manager.close();
+    await desk?.close();
     await listener?.close();
     await app?.close();
     // A connection that neither answers nor breaks must not keep a daemon that has ended from being started again.
     setTimeout(() => process.exit(), lingerMs).unref();
   }
   process.exitCode = exitCode.done;
+}
+
+/** Tells the program and the webhook of the settings. Where one of them fails, both are told again. */
+function tellerOf(
+  { command, webhookUrl, timeoutSeconds }: AlertSettings,
+  secrets: readonly string[],
+): TellAlert | null {
+  const timeoutMs = timeoutSeconds * 1000;
+  if (command === undefined && webhookUrl === undefined) return null;
+  return async (notice, signal) => {
+    if (webhookUrl) await postAlert({ url: webhookUrl.reveal(), timeoutMs, secrets }, notice, signal);
+    if (command) await runAlertCommand({ command, timeoutMs, secrets }, notice, signal);
+  };
+}
+
+/** Loaded only here: no other command needs a web server. Delivery goes on without it, as where another daemon has its port. */
+async function openDesk({ context, reader: openReader, secrets, originOf }: App): Promise<Desk | null> {
+  try {
+    const { startDesk } = await import('../desk/desk.js');
+    const reader = await openReader();
+    const { readErpNow } = await import('../operator/values/record-values.js');
+    const erpNow: DeskParts['erpNow'] = (...record) => readErpNow(reader, ...record);
+    return await startDesk({ context, erpNow, erpIdentity: reader.identity(), secrets: secrets.all, originOf });
+  } catch (error) {
+    context.log.error('The desk could not be opened', { error: (error as Error).message });
+    return null;
+  }
 }
 
 /** Waits for the store: at boot the database often comes up later than Waybill. @returns null when told to stop meanwhile */

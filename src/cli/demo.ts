@@ -1,4 +1,5 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { rmSync } from 'node:fs';
+import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Command } from 'commander';
@@ -11,6 +12,8 @@ import { type SyncResult, sync } from '../operator/sync.js';
 import { exitCode, jsonCommand, positiveInteger } from './command.js';
 import { Output } from './terminal/output.js';
 import { progressBar } from './terminal/progress-bar.js';
+import { stopSignal } from './terminal/stop-signal.js';
+import { writeError } from './terminal/streams.js';
 
 interface DemoOptions {
   orders: number;
@@ -30,15 +33,20 @@ export function demoCommand(): Command {
     .option('--limit <n>', 'requests per second that the service allows', positiveInteger, 50)
     .action(async (options: DemoOptions) => {
       const folder = await mkdtemp(join(tmpdir(), 'waybill-demo-'));
+      const remove = () => rmSync(folder, { recursive: true, force: true });
+      // A second Ctrl-C ends the process at once.
+      process.once('exit', remove);
+      const stop = stopSignal(() => writeError('waybill: stopping: what is under way ends first.'));
       try {
-        process.exitCode = await runDemo(folder, options);
+        process.exitCode = await runDemo(folder, options, stop.signal);
       } finally {
-        await rm(folder, { recursive: true, force: true });
+        stop.release();
+        remove();
       }
     });
 }
 
-async function runDemo(folder: string, options: DemoOptions): Promise<number> {
+async function runDemo(folder: string, options: DemoOptions, signal: AbortSignal): Promise<number> {
   const { startSandbox } = await import('../lab/sandbox/start-sandbox.js');
   const { createSampleErp } = await import('../lab/sample-erp/create-sample-erp.js');
   const { sampleErpMapping } = await import('../lab/sample-erp/create-sample-erp.js');
@@ -80,9 +88,10 @@ async function runDemo(folder: string, options: DemoOptions): Promise<number> {
     const result = await sync(
       app.context,
       { reader: await app.reader(), client: app.client },
-      { stages: ['capture', 'deliver', 'pull'], onProgress: bar.show },
+      { stages: ['capture', 'deliver', 'pull'], onProgress: bar.show, signal },
     );
     bar.stop();
+    if (signal.aborted) return exitCode.failed;
     const summary = summarise(result, sandbox.ledger(), options.limit, (performance.now() - startedAt) / 1000);
     output.json(summary);
     await show(output, app, summary, [

@@ -1,13 +1,12 @@
 import { Argument, type Command, Option } from 'commander';
 import type { Settings } from '../config/settings.js';
-import type { Entity } from '../model/record.js';
+import { type Entity, settingsOf, sourceOf } from '../model/record.js';
 import { shellWord } from '../model/shell-word.js';
+import { describeHead } from '../operator/describe-head.js';
 import { type Explanation, explainRecord, explainUnknown } from '../operator/explain-record.js';
 import { type FindBy, type FoundRecord, findRecords } from '../operator/find-records.js';
 import { storyTimeline } from '../operator/story-timeline.js';
-import type { OrderAtService, RecordStory } from '../operator/tell-story.js';
-import { type CommandApp, exitCode, inApp, jsonCommand } from './command.js';
-import { amountWithCurrency } from './terminal/format.js';
+import { type CommandApp, exitCode, inApp, jsonCommand, sourceOption } from './command.js';
 import type { Output } from './terminal/output.js';
 
 export function explainCommand(): Command {
@@ -21,11 +20,17 @@ export function explainCommand(): Command {
     .addOption(
       new Option('--by <what>', 'what KEY is, where it could be both').choices(['any', 'key', 'number']).default('any'),
     )
+    .addOption(sourceOption())
     .action(inApp(explain));
 }
 
 async function explain(app: CommandApp, { by }: { by: FindBy }, entity: Entity, key: string): Promise<number> {
-  const found = await app.store.read('look for a record', (tx) => findRecords(tx, entity, key, by));
+  const { source } = app;
+  const met = await app.store.read('look for a record', async (tx) => {
+    const own = source === undefined || by === 'number' ? [] : await findRecords(tx, entity, app.keyOf(key), 'key');
+    return own.length > 0 ? own : findRecords(tx, entity, key, by);
+  });
+  const found = met.filter(({ sourceKey }) => source === undefined || sourceOf(sourceKey) === source);
   const [record] = found;
   if (!record) return showUnknown(app, by, entity, key);
   if (found.length > 1) return showMatches(app.output, found, key, by);
@@ -41,7 +46,9 @@ async function explain(app: CommandApp, { by }: { by: FindBy }, entity: Entity, 
 function showStory(output: Output, explanation: Explanation, settings: Settings): void {
   const { story, words, audit, olderAudit } = explanation;
   const { entity, sourceKey } = story;
-  showHead(output, explanation, settings);
+  const head = describeHead(explanation, settings, output.time);
+  output.lines(head.title, '');
+  output.rows(10, head.rows);
   output.lines(
     '',
     `What happened (times in ${settings.erp.timeZone}):`,
@@ -56,45 +63,6 @@ function showStory(output: Output, explanation: Explanation, settings: Settings)
   for (const { text, command } of words.todo) output.lines(`  ${text}`, command && `      ${command}`);
 }
 
-function showHead(output: Output, { story, words, currency }: Explanation, settings: Settings): void {
-  const { where, why } = words;
-  const { entity, sourceKey, number, binding } = story;
-  const title = entity === 'order' ? 'Order' : 'Customer';
-  output.lines(number === null ? `${title} ${sourceKey}` : `${title} ${number} (key ${sourceKey} in the ERP)`, '');
-  const bound = binding
-    ? `${binding.serviceId} at the service, revision ${binding.revision}, acknowledged ${output.time(binding.acknowledgedAt)}`
-    : isRemoved(story)
-      ? 'none any more'
-      : 'none; the service has not acknowledged the record yet';
-  const rows: [string, ...string[]][] = [
-    ['Where:', where],
-    ['Why:', ...why],
-    ['Binding:', bound],
-  ];
-  const writeAmount = (minor: number) => amountWithCurrency(settings.amounts, minor, currency);
-  if (entity === 'order' && binding?.atService)
-    rows.push(['Service:', ...orderAtService(binding.atService, output.time, writeAmount)]);
-  else if (entity === 'order' && binding && settings.service.endpoints.readOrder)
-    rows.push(['Service:', 'not read back yet']);
-  output.rows(10, rows);
-}
-
-/** What the service said of an order when Waybill read it back, a line each. */
-function orderAtService(
-  { status, total, readAt, isFinal, goneAt, flag }: OrderAtService,
-  time: (ms: number) => string,
-  writeAmount: (minor: number) => string,
-): string[] {
-  const amount = total === null ? '' : `, total ${writeAmount(total)}`;
-  const shown = status === null ? 'it was never shown' : `${JSON.stringify(status)}${amount}`;
-  return [
-    goneAt === null
-      ? `${shown}, read ${time(readAt)}${isFinal ? '; final, so Waybill does not read it any more' : ''}`
-      : `not at the service any more since ${time(goneAt)}, looked for ${time(readAt)}; ${status === null ? shown : `before that ${shown}`}. Nothing is created again.`,
-    ...(flag === null ? [] : [`to be looked at: ${flag}`]),
-  ];
-}
-
 function showMatches(output: Output, found: readonly FoundRecord[], key: string, by: FindBy): number {
   output.json({ found: found.length, matches: found });
   output.line(`${key} names ${found.length} records:`);
@@ -106,8 +74,18 @@ function showMatches(output: Output, found: readonly FoundRecord[], key: string,
   return exitCode.usage;
 }
 
-async function showUnknown({ context, output }: CommandApp, by: FindBy, entity: Entity, key: string): Promise<number> {
-  const { lookedUp, hints } = await explainUnknown(context, entity, by, output.time);
+async function showUnknown(
+  { context, output, source }: CommandApp,
+  by: FindBy,
+  entity: Entity,
+  key: string,
+): Promise<number> {
+  const { lookedUp, hints } = await explainUnknown(
+    { ...context, settings: settingsOf(context.settings, source ?? sourceOf(key)) },
+    entity,
+    by,
+    output.time,
+  );
   output.json({ found: 0, entity, key, lookedUp, hints });
   output.line(`Waybill knows nothing of ${entity} ${key}. Looked up as: ${lookedUp.join(', ')}.`);
   output.lines('', 'Possible reasons:', ...hints.map((hint) => `  - ${hint}`));
@@ -119,9 +97,4 @@ async function showUnknown({ context, output }: CommandApp, by: FindBy, entity: 
       `      waybill preview --key ${shellWord(key)}`,
     );
   return exitCode.failed;
-}
-
-function isRemoved({ messages }: RecordStory): boolean {
-  const last = messages.at(-1);
-  return last?.operation === 'delete' && last.state === 'delivered';
 }

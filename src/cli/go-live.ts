@@ -3,8 +3,8 @@ import type { Settings } from '../config/settings.js';
 import { doubtInWords } from '../daemon/read-status.js';
 import { goLive, type LiveState, readLiveState, standBy } from '../operator/allow-delivery.js';
 import { type ForeseenDelivery, type ForeseenOrder, foreseeDelivery } from '../operator/foresee-delivery.js';
+import { amountWithCurrency } from '../operator/format.js';
 import { type CommandApp, confirm, exitCode, inApp, jsonCommand, UsageError } from './command.js';
-import { amountWithCurrency } from './terminal/format.js';
 
 interface GoLiveOptions {
   dryRun?: boolean;

@@ -1,13 +1,16 @@
 import { type Command, Option } from 'commander';
 import {
   type InvoiceSheet,
+  type ListedInvoice,
   listInvoices,
   listLeftInvoices,
   listMalformedInvoices,
 } from '../inbound/invoices/list-invoices.js';
-import { type LastPull, lastPull } from '../inbound/invoices/pull-record.js';
+import { lastPull } from '../inbound/invoices/pull-record.js';
+import { amountFormatter } from '../operator/format.js';
+import { customerSources } from '../operator/lists/customer-sources.js';
+import { pullInWords } from '../operator/words/pull-words.js';
 import { type CommandApp, inApp, jsonCommand, limitOption } from './command.js';
-import { amountFormatter } from './terminal/format.js';
 
 export function invoicesCommand(): Command {
   return jsonCommand(
@@ -32,26 +35,33 @@ export function invoicesCommand(): Command {
 const amountColumn = { rightColumn: 2 };
 
 async function showListed({ store, settings, output }: CommandApp, limit: number): Promise<void> {
-  const { list, pull } = await store.read('read the invoices', async (tx) => ({
-    list: await listInvoices(tx, limit),
-    pull: await lastPull(tx),
-  }));
+  const { list, pull, sources } = await store.read('read the invoices', async (tx) => {
+    const list = await listInvoices(tx, limit);
+    const codes = [...list.rows, ...list.creditNotes.rows].map((row) => row.customer_code);
+    return { list, pull: await lastPull(tx), sources: settings.named && (await customerSources(tx, codes)) };
+  });
+  const sourceOf = ({ customer_code: code }: ListedInvoice) => sources?.get(code ?? '') ?? null;
+  const withSource = (rows: readonly ListedInvoice[]) =>
+    sources ? rows.map((row) => ({ ...row, source: sourceOf(row) })) : rows;
   const { currency } = settings.amounts;
   const { rows: invoices, count, sum, creditNotes } = list;
   output.json({
     count,
     sum,
     currency,
-    creditNotes: { count: creditNotes.count, sum: creditNotes.sum, invoices: creditNotes.rows },
+    creditNotes: { count: creditNotes.count, sum: creditNotes.sum, invoices: withSource(creditNotes.rows) },
     isProven: pull?.isProven ?? false,
     lastPull: pull,
-    invoices,
+    invoices: withSource(invoices),
   });
   const amount = amountFormatter(settings.amounts);
   const show = (sheet: InvoiceSheet, what: string) => {
     output.table(
-      ['invoice', 'customer', `amount (${currency})`, 'due', 'status'],
-      sheet.rows.map((row) => [row.invoice_no, row.customer_code, amount(row.amount), row.due_date, row.status]),
+      ['invoice', 'customer', `amount (${currency})`, 'due', 'status', ...(sources ? ['source'] : [])],
+      sheet.rows.map((row) => [
+        ...[row.invoice_no, row.customer_code, amount(row.amount), row.due_date, row.status],
+        ...(sources ? [sourceOf(row)] : []),
+      ]),
       amountColumn,
     );
     const shown = sheet.count > sheet.rows.length ? `; ${sheet.rows.length} shown` : '';
@@ -60,14 +70,6 @@ async function showListed({ store, settings, output }: CommandApp, limit: number
   show(list, 'invoices');
   if (creditNotes.count > 0) show(creditNotes, 'credit notes, not part of the sum above');
   output.line(pull ? pullInWords(pull, output.time) : 'No pull has run yet: waybill sync pull');
-}
-
-function pullInWords(pull: LastPull, time: (ms: number) => string): string {
-  const reason = pull.reason ? ` (${pull.reason})` : '';
-  const malformed = pull.malformed > 0 ? ` ${pull.malformed} make no sense: waybill invoices --malformed.` : '';
-  const isOlder = (pull.outcome === 'held' || pull.outcome === 'failed') && pull.listedAt !== null;
-  const age = isOlder ? ` The list is of ${time(pull.listedAt as number)}.` : '';
-  return `Last pull ${time(pull.endedAt ?? pull.startedAt)}: ${pull.outcome}${reason}.${age}${malformed}`;
 }
 
 async function showLeft({ store, settings, output }: CommandApp, limit: number): Promise<void> {

@@ -1,5 +1,6 @@
 import { type Command, Option } from 'commander';
 import type { Entity } from '../model/record.js';
+import { shorten } from '../operator/format.js';
 import {
   countMessages,
   type Grouping,
@@ -10,7 +11,8 @@ import {
 } from '../operator/list-messages.js';
 import type { OperatorAction } from '../operator/operator-action.js';
 import { type ActionPlan, type ActionRequest, actOnMessages, planAction } from '../operator/plan-action.js';
-import { type MessageState, messageStates, type ParkClass } from '../outbound/outbox/message.js';
+import { actionWords } from '../operator/words/action-words.js';
+import { type MessageState, messageStates, type ParkClass, parkClasses } from '../outbound/outbox/message.js';
 import {
   type CommandApp,
   confirm,
@@ -21,10 +23,11 @@ import {
   jsonCommand,
   limitOption,
   repeatable,
+  sourceOption,
   UsageError,
 } from './command.js';
 import { readNamedRecords } from './record-list.js';
-import { type Output, shorten } from './terminal/output.js';
+import type { Output } from './terminal/output.js';
 
 interface FilterOptions {
   state?: MessageState;
@@ -43,8 +46,6 @@ interface ActionOptions extends FilterOptions {
   serviceId?: string;
   file?: string;
 }
-
-const parkClasses = ['unmapped', 'refused', 'conflict', 'unproven', 'held'] as const satisfies readonly ParkClass[];
 
 export function outboxCommand(): Command {
   const outbox = jsonCommand(
@@ -85,6 +86,7 @@ function withFilters(command: Command): Command {
     .addOption(new Option('--state <state>', 'only this state').choices(messageStates))
     .addOption(entityOption())
     .addOption(repeatable('--key <key>', 'only this ERP key or number'))
+    .addOption(sourceOption())
     .addOption(new Option('--class <class>', 'only parked messages of this class').choices(parkClasses))
     .option('--reason-like <text>', 'only where the reason contains this text');
 }
@@ -94,7 +96,8 @@ function actionCommand(name: 'retry' | 'discard' | 'resolve', summary: string, e
     const { serviceId = null, reason, yes, file } = options;
     const action = name === 'resolve' ? found(options) : name;
     const list = file === undefined ? undefined : await readNamedRecords(file, action === 'delivered' ? 2 : 1);
-    return actOnOutbox(app, { action, filter: filterOf(options), serviceId, reason, ...(list && { list }) }, yes);
+    const filter = atSourceOf(app, filterOf(options));
+    return actOnOutbox(app, { action, filter, serviceId, reason, ...(list && { list }) }, yes);
   };
   return withFilters(jsonCommand(name, summary, example))
     .option(
@@ -141,14 +144,25 @@ function filterOf({ state, entity, key: keys, class: parkClass, reasonLike }: Fi
   return defined({ states: state && [state], entity, keys, parkClass, reasonLike });
 }
 
+/** With --source a key is one of that ERP, or a number. */
+function atSourceOf({ source, keyOf }: CommandApp, filter: MessageFilter): MessageFilter {
+  if (source === undefined) return filter;
+  const keys = filter.keys?.flatMap((typed) => [keyOf(typed), typed]);
+  return { ...filter, source, ...(keys && { keys }) };
+}
+
+/** How many messages that moved on are named. */
+const shownLeft = 20;
+
 const openOrParked: readonly MessageState[] = ['pending', 'sending', 'in_doubt', 'parked'];
 
 /** The messages that match, the newest first, or how many there are of each kind. */
 async function listOutbox(
-  { store, output }: CommandApp,
+  app: CommandApp,
   { groupBy, limit, ...options }: FilterOptions & { groupBy?: Grouping; limit: number },
 ): Promise<void> {
-  const given = filterOf(options);
+  const { store, output } = app;
+  const given = atSourceOf(app, filterOf(options));
   // Without a state or a key, the list shows what waits, not the million messages that arrived.
   const filter = given.states || given.keys ? given : { ...given, states: openOrParked };
   if (groupBy) {
@@ -196,7 +210,7 @@ async function actOnOutbox(
 ): Promise<number> {
   const { action } = request;
   const plan = await planAction(context, request);
-  const { matched, ids, leftExamples: left } = plan;
+  const { matched, ids, shown, leftExamples: left } = plan;
   if (ids.length === 0) output.json({ action, matched, done: 0, left });
   if (matched === 0) {
     output.line('No message matches.');
@@ -206,14 +220,15 @@ async function actOnOutbox(
     throw new UsageError(`--service-id names one record, but ${ids.length} messages match. Add --key and --entity.`);
   showPlan(output, request, plan);
   if (ids.length === 0) return exitCode.failed;
-  if (!(await confirm(`${words[action].question} ${plural(ids.length)}?`, yes))) {
+  if (!(await confirm(`${actionWords[action].question} ${plural(ids.length)}?`, yes))) {
     output.line('Nothing was done.');
     return exitCode.failed;
   }
-  const done = await actOnMessages(context, request, ids);
-  output.json({ action, matched, done, left });
-  output.line(`${words[action].outcome}: ${plural(done)}.`);
+  const { done, left: leftSince } = await actOnMessages(context, request, ids, shown);
+  output.json({ action, matched, done, left: [...left, ...leftSince] });
+  output.line(`${actionWords[action].outcome}: ${plural(done)}.`);
   if (done < ids.length) output.line(`${plural(ids.length - done)} had moved on meanwhile and were left alone.`);
+  output.lines(...leftSince.slice(0, shownLeft).map(({ entity, key, why }) => `Left alone: ${entity} ${key}: ${why}.`));
   if (action === 'look_up' && done > 0)
     output.line('A running daemon asks the service for them. Without one: waybill sync deliver');
   const isSomeLeft = plan.leftByReason.size > 0 || done < ids.length;
@@ -239,33 +254,17 @@ function showPlan(output: Output, { action, list }: ActionRequest, plan: ActionP
       { total: ids.length },
     );
   if (list) {
-    output.line(`${matched} records are listed; ${words[action].possible} ${plural(ids.length)}.`);
+    output.line(`${matched} records are listed; ${actionWords[action].possible} ${plural(ids.length)}.`);
     output.lines(...leftExamples.map(({ key, why }) => `Left alone: ${key}: ${why}.`));
     return;
   }
-  output.line(`${plural(matched)} match; ${words[action].possible} ${ids.length} of them.`);
+  output.line(`${plural(matched)} match; ${actionWords[action].possible} ${ids.length} of them.`);
   for (const [why, count] of leftByReason) {
     const example = leftExamples.find((left) => left.why === why);
     const named = example ? ` (${count > 1 ? 'for one ' : ''}${example.entity} ${example.number ?? example.key})` : '';
     output.line(`Left alone: ${count}${named}: ${why}.`);
   }
 }
-
-const words: Record<OperatorAction, { question: string; possible: string; outcome: string }> = {
-  retry: { question: 'Try again now:', possible: 'can be tried again:', outcome: 'Will be tried again now' },
-  discard: { question: 'Discard for good:', possible: 'can be discarded:', outcome: 'Discarded' },
-  delivered: {
-    question: 'Record as delivered:',
-    possible: 'can be resolved:',
-    outcome: 'Recorded as delivered',
-  },
-  not_delivered: {
-    question: 'Record as not delivered, and send again:',
-    possible: 'can be resolved:',
-    outcome: 'Recorded as not delivered; will be sent again now',
-  },
-  look_up: { question: 'Ask the service for', possible: 'can be looked up:', outcome: 'Will be looked up' },
-};
 
 function plural(count: number): string {
   return count === 1 ? '1 message' : `${count} messages`;

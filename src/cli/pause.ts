@@ -1,7 +1,8 @@
 import { Argument, type Command } from 'commander';
+import { defaultSource, inSource } from '../model/record.js';
 import { pausableJobs, pauseJobs, resumeLanes } from '../operator/pause-jobs.js';
 import type { Lane } from '../store/lane-pauses.js';
-import { describeCommand, inApp } from './command.js';
+import { describeCommand, inApp, sourceOption, UsageError } from './command.js';
 
 export function pauseCommand(): Command {
   return describeCommand(
@@ -15,12 +16,14 @@ export function pauseCommand(): Command {
         'what to stop: reading the ERP, delivering, or pulling invoices; without it all three',
       ).choices(pausableJobs),
     )
+    .addOption(sourceOption())
     .requiredOption('--reason <text>', 'why, for the audit')
     .action(
-      inApp(async ({ context, output }, { reason }: { reason: string }, lane: Lane | undefined) => {
-        const jobs = lane ? [lane] : pausableJobs;
+      inApp(async ({ context, output, source }, { reason }: { reason: string }, lane: Lane | undefined) => {
+        const jobs = lanesOf(lane, source) ?? pausableJobs;
         await pauseJobs(context, jobs, reason);
-        output.line(`Paused: ${jobs.join(', ')}. Go on with: waybill resume${lane ? ` ${lane}` : ''} --reason "…"`);
+        const named = lane ? ` ${lane}${source ? ` --source ${source}` : ''}` : '';
+        output.line(`Paused: ${jobs.join(', ')}. Go on with: waybill resume${named} --reason "…"`);
       }),
     );
 }
@@ -37,14 +40,26 @@ export function resumeCommand(): Command {
         'what goes on; service: everything that talks to the service; without it everything',
       ).choices([...pausableJobs, 'service']),
     )
+    .addOption(sourceOption())
     .option('--reason <text>', 'why, for the audit', 'no reason given')
     .action(
-      inApp(async ({ context, output }, { reason }: { reason: string }, lane: Lane | undefined) => {
-        const lanes: readonly Lane[] = lane ? [lane] : [...pausableJobs, 'service'];
+      inApp(async ({ context, output, source }, { reason }: { reason: string }, lane: Lane | undefined) => {
+        const lanes = lanesOf(lane, source) ?? [...pausableJobs, 'service'];
         const ended = await resumeLanes(context, lanes, reason);
         output.line(
           ended > 0 ? `Ended ${ended} pause${ended > 1 ? 's' : ''}: ${lanes.join(', ')}.` : 'Nothing was paused.',
         );
       }),
     );
+}
+
+/** Of several sources only capture stops by itself. @returns null: no lane is named */
+function lanesOf(lane: Lane | undefined, source: string | undefined): readonly Lane[] | null {
+  if (source === undefined) return lane ? [lane] : null;
+  if (lane !== 'capture') throw new UsageError('--source is for capture: the sources share delivery and the pull.');
+  if (source === defaultSource)
+    throw new UsageError(
+      'The ERP of the section `erp` is not paused by itself: pause capture of all, or of each named source.',
+    );
+  return [inSource(lane, source)];
 }

@@ -58,7 +58,7 @@ async function recoverStore(app: CommandApp, options: RecoverOptions): Promise<n
   }
   if (isRekeyed && options.fromService)
     throw new UsageError(
-      "The records got other keys (`waybill rekey`), so what was sent before went out under keys that Waybill can't make again. Use --bindings or --look-up.",
+      "The records got other keys (`waybill rekey`, or `replaces` in the mapping), so what was sent before went out under keys that Waybill can't make again. Use --bindings or --look-up.",
     );
   const { bindings: given, reason } = options;
   // The real run checks the file before it takes over anything; the dry run says now what it would find.

@@ -12,6 +12,7 @@ import {
 } from '../operator/rekey.js';
 import { type RecordRekey, rekeyRecord } from '../operator/rekey-record.js';
 import {
+  atSource,
   type CommandApp,
   confirm,
   entityOf,
@@ -20,6 +21,7 @@ import {
   jsonCommand,
   type Plural,
   pluralArgument,
+  sourceOption,
   UsageError,
 } from './command.js';
 import { readNamedRecords } from './record-list.js';
@@ -44,6 +46,7 @@ export function rekeyCommand(): Command {
     .addArgument(pluralArgument('<entity>', 'whose keys'))
     .argument('[old]', 'the key of one known record, whose row has another key now')
     .argument('[new]', 'the key that its row has now')
+    .addOption(sourceOption())
     .option('--same', 'each key still names the same record; Waybill checks a sample')
     .option(
       '--file <csv>',
@@ -70,18 +73,20 @@ async function rekeyRecords(
     throw new UsageError('--same, --file and --rest-is-new are for all keys at once. Leave them out, or the two keys.');
   const reader = await app.reader();
   await reader.check();
-  if (options.same) return keepSame(app, reader, options, plural);
+  if (options.same) return keepSame(app, options, plural);
+  if (isOne)
+    return changeKey(app, reader, options, { entity: entityOf(plural), from: app.keyOf(from), to: app.keyOf(to) });
   const every = await openErpReader(withEveryRecord(app.settings));
   try {
-    if (isOne) return await changeKey(app, every, options, { entity: entityOf(plural), from, to });
     return await changeKeys(app, { reader, every }, options, plural);
   } finally {
     await every.close();
   }
 }
 
-async function keepSame(app: CommandApp, reader: ErpReader, { dryRun, yes, reason }: RekeyOptions, plural: Plural) {
-  const { context, output } = app;
+async function keepSame(app: CommandApp, { dryRun, yes, reason }: RekeyOptions, plural: Plural) {
+  const { output } = app;
+  const { context, reader } = await atSource(app);
   const entity = entityOf(plural);
   const check = await checkKeys(context, reader, entity);
   const { change, asked, found, same } = check;
@@ -113,12 +118,12 @@ async function keepSame(app: CommandApp, reader: ErpReader, { dryRun, yes, reaso
 
 async function changeKey(
   { context, output }: CommandApp,
-  every: ErpReader,
+  reader: ErpReader,
   { dryRun = false, yes, reason }: RekeyOptions,
   keys: Pick<RecordRekey, 'entity' | 'from' | 'to'>,
 ): Promise<number> {
   const { entity, from, to } = keys;
-  const found = await rekeyRecord(context, every, { ...keys, reason, dryRun: true });
+  const found = await rekeyRecord(context, reader, { ...keys, reason, dryRun: true });
   const { serviceId, number, closed } = found;
   output.lines(
     `${entity} ${from}${number === null ? '' : ` (${number})`} is ${serviceId ?? 'not known'} at the service, and ${to} in the ERP now.`,
@@ -130,7 +135,7 @@ async function changeKey(
     return exitCode.done;
   }
   if (!(await confirm('Is it the same record?', yes))) return exitCode.failed;
-  await rekeyRecord(context, every, { ...keys, reason, dryRun: false });
+  await rekeyRecord(context, reader, { ...keys, reason, dryRun: false });
   answer(true);
   output.line('Done. Export the bindings now: a lost store is recovered by them alone.');
   return exitCode.done;

@@ -1,6 +1,7 @@
 import { Command, CommanderError } from 'commander';
 import { ConfigurationError } from '../config/configuration-error.js';
 import { ErpError } from '../erp/erp-reader.js';
+import { version } from '../model/version.js';
 import { FileError } from '../store/whole-file.js';
 import { exitCode, UsageError } from './command.js';
 import { write, writeError } from './terminal/streams.js';
@@ -13,6 +14,7 @@ const commands: Record<string, () => Promise<Command>> = {
   doctor: async () => (await import('./setup/doctor.js')).doctorCommand(),
   sync: async () => (await import('./sync.js')).syncCommand(),
   resync: async () => (await import('./sync.js')).resyncCommand(),
+  reconcile: async () => (await import('./reconcile/reconcile.js')).reconcileCommand(),
   'go-live': async () => (await import('./go-live.js')).goLiveCommand(),
   pause: async () => (await import('./pause.js')).pauseCommand(),
   resume: async () => (await import('./pause.js')).resumeCommand(),
@@ -30,10 +32,13 @@ const commands: Record<string, () => Promise<Command>> = {
   bindings: async () => (await import('./bindings.js')).bindingsCommand(),
   erp: async () => (await import('./erp.js')).erpCommand(),
   probe: async () => (await import('./setup/probe.js')).probeCommand(),
+  desk: async () => (await import('./setup/desk.js')).deskCommand(),
   backup: async () => (await import('./store.js')).backupCommand(),
   migrate: async () => (await import('./store.js')).migrateCommand(),
   sandbox: async () => (await import('./sandbox.js')).sandboxCommand(),
   demo: async () => (await import('./demo.js')).demoCommand(),
+  completion: async () => (await import('./shell/completion.js')).completionCommand(wholeProgram),
+  man: async () => (await import('./shell/man-page.js')).manCommand(wholeProgram),
 };
 
 export function allCommands(): Promise<Command[]> {
@@ -46,17 +51,27 @@ async function commandsFor(name = ''): Promise<Command[]> {
   return load ? [await load()] : allCommands();
 }
 
-/** Runs one command, from the arguments to the exit code. Errors go to stderr, in words. */
-export async function run(argv: readonly string[]): Promise<number> {
-  process.exitCode = exitCode.done;
+function programWith(some: readonly Command[]): Command {
   const program = new Command('waybill')
     .description(
       'Sends customers and orders from an ERP database to a service, each exactly once, and brings unpaid invoices back.',
     )
-    .version('0.1.0')
+    .version(version)
     .addHelpText('after', '\nExample:\n  waybill demo\n\nREADME.md leads from there to your own ERP.')
     .showHelpAfterError('(add --help for the options)');
-  for (const command of await commandsFor(argv[2])) program.addCommand(command);
+  for (const command of some) program.addCommand(command);
+  return program;
+}
+
+/** The program with all its commands, for what tells of them. */
+export async function wholeProgram(): Promise<Command> {
+  return programWith(await allCommands());
+}
+
+/** Runs one command, from the arguments to the exit code. Errors go to stderr, in words. */
+export async function run(argv: readonly string[]): Promise<number> {
+  process.exitCode = exitCode.done;
+  const program = programWith(await commandsFor(argv[2]));
   for (const command of [program, ...program.commands, ...program.commands.flatMap((one) => one.commands)])
     command.exitOverride().configureOutput(printing);
 

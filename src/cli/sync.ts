@@ -1,9 +1,9 @@
 import { Argument, type Command } from 'commander';
 import type { Settings } from '../config/settings.js';
-import { planUpdates } from '../operator/confirm-held.js';
 import { type SyncOptions, type SyncResult, type SyncStage, sync } from '../operator/sync.js';
 import {
   type CommandApp,
+  checkReader,
   defined,
   entityOf,
   exitCode,
@@ -14,8 +14,10 @@ import {
   parseRange,
   pluralArgument,
   repeatable,
+  sourceOption,
   UsageError,
 } from './command.js';
+import { showPlan } from './reconcile/show-plan.js';
 import type { Output } from './terminal/output.js';
 import { progressBar } from './terminal/progress-bar.js';
 import { stopSignal } from './terminal/stop-signal.js';
@@ -45,6 +47,7 @@ export function syncCommand(): Command {
     .option('--dry-run', 'show creates, updates and removals; write and send nothing')
     .addOption(limitOption('send at most n new or changed orders, and their customers'))
     .addOption(repeatable('--key <key>', 'send only the order with this key of the ERP, and its customer'))
+    .addOption(sourceOption())
     .option('--trial', 'send these few to a production service before go-live; with --limit or --key')
     .action(
       inApp(syncOnce, {
@@ -57,11 +60,12 @@ export function syncCommand(): Command {
 }
 
 async function syncOnce(app: CommandApp, options: SyncCommandOptions, stage: SyncStage | undefined): Promise<number> {
-  const { key: keys, limit, trial = false } = options;
-  if (!stage || stage === 'capture') await (await app.reader()).check();
+  const { limit, trial = false } = options;
+  const keys = options.key?.map(app.keyOf);
+  if (!stage || stage === 'capture') await checkReader(app);
   return syncAndReport(app, options, {
     stages: stage ? [stage] : ['capture', 'deliver', 'pull'],
-    ...defined({ limit, filter: keys && { entity: 'order' as const, keys } }),
+    ...defined({ limit, source: app.source, filter: keys && { entity: 'order' as const, keys } }),
     trial,
   });
 }
@@ -81,36 +85,32 @@ export function resyncCommand(): Command {
   )
     .addArgument(pluralArgument('<entity>', 'what to read'))
     .addOption(repeatable('--key <key>', 'only this key of the ERP'))
+    .addOption(sourceOption())
     .option('--from <date>', 'dated from here on (included), by the column of startFrom, else by changedAt')
     .option('--to <date>', 'dated before this day or time, in erp.timeZone')
     .option('--dry-run', 'say what would be sent; write and send nothing')
-    .option('--plan', 'count by field what would be updated (after a change of the mapping), and do nothing')
+    .option(
+      '--plan',
+      'say what would become of each record, which fields would change, and how long it would take; do nothing',
+    )
     .option('--force', 'send unchanged records again with their old key and bytes, while the service remembers them')
     .action(inApp(resync));
 }
 
 async function resync(app: CommandApp, options: ResyncOptions, plural: Plural): Promise<number> {
-  const { key: keys, from, to, plan, force = false } = options;
+  const { from, to, plan, force = false } = options;
+  const keys = options.key?.map(app.keyOf);
   const entity = entityOf(plural);
   parseRange(['--from', from], ['--to', to], app.settings.erp.timeZone);
-  await (await app.reader()).check();
-  if (plan) return showPlan(app, plural);
+  await checkReader(app);
+  const filter = { entity, ...defined({ keys, from, to }) };
+  if (plan) return showPlan(app, plural, filter);
   return syncAndReport(app, options, {
     stages: ['capture', 'deliver'],
-    filter: { entity, ...defined({ keys, from, to }) },
+    ...defined({ source: app.source }),
+    filter,
     force,
   });
-}
-
-async function showPlan({ context, reader, output }: CommandApp, plural: Plural): Promise<number> {
-  const plan = await planUpdates(context, await reader(), entityOf(plural));
-  output.json(plan);
-  output.lines(
-    `Would update ${plan.updates} ${plural} and create ${plan.creates}. By field that changes:`,
-    ...plan.fields.map(({ field, count }) => `  ${field}: ${count}`),
-    'Nothing was sent. Waybill holds a change of the mapping until `waybill confirm` sends or adopts it.',
-  );
-  return exitCode.done;
 }
 
 /** Syncs with a progress bar, until it is done or a signal stops it, and prints what came of it. */
@@ -119,8 +119,11 @@ async function syncAndReport(
   options: SyncCommandOptions | ResyncOptions,
   request: Omit<SyncOptions, 'dryRun' | 'signal' | 'onProgress'>,
 ): Promise<number> {
-  const stop = stopSignal();
   const bar = progressBar();
+  const stop = stopSignal(() => {
+    bar.stop();
+    writeError('waybill: stopping: requests under way end first. A second Ctrl-C ends at once.');
+  });
   try {
     const partners = { reader: await app.reader(), client: app.client, writer: app.writer };
     const { signal } = stop;
@@ -178,7 +181,7 @@ function codeOf({ capture, deliver, pull, writeBack, open }: SyncResult): number
     (deliver?.flagged ?? 0) +
     (pull?.malformed ?? 0) +
     (deliver?.adopted.differing ?? 0);
-  if (pull?.outcome === 'failed' || capture?.busy) return exitCode.failed;
+  if (pull?.outcome === 'failed' || capture?.busy || capture?.failed.length) return exitCode.failed;
   const unwritten = (writeBack?.failures.length ?? 0) + (writeBack?.refused ?? 0);
   if (held || parked + unwritten > 0) return exitCode.waitsForPerson;
   return open > 0 ? exitCode.failed : exitCode.done;
@@ -205,6 +208,9 @@ function printCapture(output: Output, capture: CaptureResult, dryRun: boolean, s
         : `Orders that wait for their lines may go in ${settleSeconds} s (orders.settleSeconds): run it again then.`),
     removals > 0 &&
       `${verb} the removal of ${removed.orders} orders and ${removed.customers} customers, cancelled or deleted in the ERP.`,
+    ...capture.failed.map(
+      ({ source, reason }) => `Source ${source || 'default'} could not be read, and the others were: ${reason}`,
+    ),
     ...brakes.map((brake) =>
       dryRun ? `Would be held: ${brake}` : `Held: ${brake}. Look at them: waybill confirm --dry-run`,
     ),
@@ -260,7 +266,8 @@ function printDelivery(
       `${parked} wait for a person, ${(capture?.parked ?? 0) + refused} of them new: waybill outbox --state parked`,
     flagged > 0 && `${flagged} were delivered with a total that differs: waybill audit --event delivered`,
   );
-  if (stopped && !watched) output.line(`Delivery stopped: ${stopped}`);
+  const left = open > 0 ? `. ${open} messages are left to the next run, or to a daemon.` : '';
+  if (stopped && !watched) output.line(`Delivery stopped: ${stopped}${left}`);
   else if (open > 0 && !watched) output.line(`${open} wait for their next try or for their customer: waybill outbox`);
 }
 

@@ -1,8 +1,9 @@
 import type { Command } from 'commander';
 import { listEvents } from '../inbound/webhooks/webhook-rows.js';
 import { readWebhookStatus } from '../inbound/webhooks/webhook-status.js';
+import { shorten } from '../operator/format.js';
+import { tallyInWords } from '../operator/words/tally-words.js';
 import { type CommandApp, inApp, jsonCommand, limitOption } from './command.js';
-import { shorten } from './terminal/output.js';
 
 export function webhooksCommand(): Command {
   return jsonCommand(
@@ -42,19 +43,3 @@ async function showWebhooks({ store, settings, output }: CommandApp, { limit }: 
   );
   if (events.length === limit) output.line(`At most ${limit} are shown (--limit).`);
 }
-
-const tallyInWords: Record<string, string> = {
-  stored: 'stored',
-  repeated: 'stored already, so nothing was done',
-  unread: 'answered, and nothing was done: its type is not in webhooks.events',
-  forged: 'refused: not signed by one of our secrets',
-  stale: 'refused: signed too long ago, or too far ahead',
-  other_path: 'refused: another path',
-  other_method: 'refused: not a POST',
-  too_large: 'refused: too large',
-  compressed: 'refused: compressed',
-  other_type: 'refused: its type is not JSON',
-  no_event: 'refused: no event in it',
-  busy: 'put off: too many at once',
-  store_away: 'put off: the store was away',
-};

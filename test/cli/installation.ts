@@ -239,7 +239,7 @@ async function deliverTo(app: App, answer: (request: SendRequest) => Sent): Prom
     // What it answers is judged already, and no limit holds it back.
     const client = {
       send: async (request: SendRequest) => answer(request),
-      rateLimiter: { usedUp: null, reconsider: () => undefined },
+      rateLimiter: { usedUp: null, sentInLastSecond: 0, reconsider: () => undefined },
     } as unknown as ServiceClient;
     await deliver(app.context, client, lease, {
       untilDrained: true,

@@ -1,6 +1,10 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { filterOf } from '../../src/desk/filters.js';
+import { toHtml } from '../../src/desk/pages/layout.js';
+import { Outbox } from '../../src/desk/pages/outbox.js';
+import { browseMessages } from '../../src/operator/lists/browse.js';
 import { createKey } from '../../src/outbound/outbox/idempotency-key.js';
 import { answers, onBothStores } from './installation.js';
 
@@ -67,6 +71,42 @@ describe('waybill outbox', () => {
         expect(await keysOf('--reason-like', '100% w')).to.deep.equal(['1']);
         expect(await keysOf('--reason-like', '1__%')).to.deep.equal([]);
         expect(await json('outbox', '--limit', '2')).to.deep.include({ count: 6 });
+      });
+
+      it('has the filters of the page of the desk, and finds the same by each', async () => {
+        await fill();
+        await installation.capture({ entity: 'customer', sourceKey: '1', unmapped: 'no name, 100% wrong' });
+        // What the page shows; a filter that it has and the command has not would stand here without an option.
+        const options: Record<string, string> = {
+          state: '--state',
+          entity: '--entity',
+          class: '--class',
+          key: '--key',
+          reason: '--reason-like',
+        };
+        const page = { rows: [], next: null, count: 0 };
+        const props = { base: '/', query: new URLSearchParams(), page, action: null, timeZone: 'UTC' };
+        const shown = [...toHtml(Outbox(props), []).matchAll(/<(?:select|input)[^>]* name="(\w+)"/g)];
+        expect(shown.map(([, name]) => name)).to.deep.equal(Object.keys(options));
+
+        for (const asked of [
+          { state: 'parked' },
+          { state: 'delivered', entity: 'order' },
+          { class: 'unmapped' },
+          { key: 'SO-1' },
+          { key: '1' },
+          { key: '1', entity: 'customer' },
+          { state: 'parked', reason: '100% w' },
+          { state: 'in_doubt', class: 'refused' },
+        ] as Record<string, string>[]) {
+          const typed = Object.entries(asked).flatMap(([name, value]) => [options[name] as string, value]);
+          const ids = (await json('outbox', ...typed)).messages.map(({ id }: { id: number }) => id);
+          const filter = filterOf(new URLSearchParams(asked));
+          const browsed = await installation.app.store.read('look', (tx) => browseMessages(tx, filter, null, 50));
+          const name = JSON.stringify(asked);
+          expect(ids, name).to.deep.equal(browsed.rows.map(({ id }) => id));
+          expect(ids.length, name).to.equal(browsed.count);
+        }
       });
 
       it('counts by reason, one reason however its numbers read', async () => {

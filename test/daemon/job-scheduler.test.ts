@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import winston from 'winston';
-import { JobScheduler, zoneOf } from '../../src/daemon/job-scheduler.js';
+import { JobScheduler, zoneOf } from '../../src/daemon/schedule.js';
 import { waitFor } from '../support/wait-for.js';
 
 describe('the scheduler of the daemon', () => {

@@ -425,6 +425,11 @@ export const failureProofs: Readonly<Record<string, readonly Proof[]>> = {
     ['store/store.test.ts', 'rolls back after a lock wait timeout, and keeps no half when it runs again'],
     ['e2e/boot.test.ts', 'waits for the store, and begins when it is there'],
   ],
+  'Redis is gone': [
+    ['outbound/dispatch/redis-faults.test.ts', 'goes on when Redis is killed, each order once'],
+    ['outbound/dispatch/redis-faults.test.ts', 'takes its turns from Redis again once it is back, and says so'],
+    ['outbound/dispatch/dispatchers.test.ts', 'of a node tell a person when Redis stays away, and when it is back'],
+  ],
   'The disk is full': [
     ['store/store.test.ts', 'keeps nothing of what did not fit, says so, and goes on when there is room again'],
     [

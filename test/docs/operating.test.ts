@@ -26,8 +26,6 @@ import { useTempDir } from '../support/temp-dir.js';
 import { documents, typedLines } from './documents.js';
 import { Shell } from './shell.js';
 
-/** Long enough for a busy machine to carry a ping, which goes out after a third of it. */
-const watchdogSeconds = 9;
 const isRoot = process.getuid?.() === 0;
 /** The lines that ask, and are answered with yes. */
 const asks = /^waybill (outbox|confirm|go-live)\b(?!.*--dry-run).*--reason/;
@@ -116,8 +114,7 @@ describe('docs/operating.md, typed line by line on a machine of its own', functi
       cpSync(join(projectRoot, file), join(checkout, file));
     for (const name of ['waybill', 'waybill.service']) {
       const file = join(checkout, 'systemd', name);
-      const text = here(readFileSync(file, 'utf8')).replace('WatchdogSec=60s', `WatchdogSec=${watchdogSeconds}s`);
-      writeFileSync(file, text.replace('RestartSec=5s', 'RestartSec=100ms'));
+      writeFileSync(file, here(readFileSync(file, 'utf8')).replace('RestartSec=5s', 'RestartSec=100ms'));
     }
     writeFileSync(join(checkout, '.gitignore'), 'node_modules\ndist\n');
     git(checkout, 'add', '--all');
@@ -315,7 +312,9 @@ esac\n`,
     );
     expect(statSync(at('root/waybill.copy')).size).to.be.above(10_000);
 
-    // A loop that stands still.
+    // A loop that stands still. Until here the watchdog has its full minute: a machine that is busy for ten seconds is no such loop.
+    put('etc/systemd/system/waybill.service.d/watchdog.conf', '[Service]\nWatchdogSec=9s\n');
+    await types('systemctl daemon-reload && systemctl restart waybill');
     const before = systemd.pid;
     const ready = systemd.ready();
     process.kill(before, 'SIGSTOP');

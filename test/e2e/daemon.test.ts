@@ -54,13 +54,18 @@ describe('waybill daemon', function () {
       };
 
       it('ends with each order once after kill -9 in mid-delivery and a restart', async () => {
-        const first = start();
-        await eventually('some orders are at the service', () => sandbox.counts().orders >= 60);
-        first.kill('SIGKILL');
-        expect(await first.ended).to.equal('SIGKILL');
+        waybill.env.TORTURE_KILL_POINT = 'before-send:90';
+        expect(await start().ended).to.equal('SIGKILL');
+        delete waybill.env.TORTURE_KILL_POINT;
         expect(sandbox.counts().orders).to.be.below(300);
 
-        start();
+        const second = start();
+        const isTakeover = ({ message }: Daemon['lines'][number]) => message.startsWith('Took over');
+        await second.line(isTakeover);
+        // What waited for its turn has not left, and is not in doubt.
+        const { inDoubt, unsent } = second.lines.find(isTakeover) as unknown as { inDoubt: number; unsent: number };
+        expect(inDoubt).to.be.at.most(sandbox.counts().requests);
+        expect(unsent).to.be.at.least(1);
         await eventually('all orders are at the service', () => sandbox.counts().orders >= 300, 40_000);
         const { duplicateReferences, orders, throttled } = sandbox.counts();
         expect({ duplicateReferences, orders, throttled }).to.deep.equal({

@@ -180,7 +180,7 @@ export class Installation {
   }
 }
 
-function peakRss(pid: number | undefined): number {
+export function peakRss(pid: number | undefined): number {
   try {
     const kib = /VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
     return Number(kib ?? 0) / 1024;

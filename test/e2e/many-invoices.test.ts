@@ -14,28 +14,37 @@ describe('a pull of very many invoices', function () {
   });
   after(() => lab.close());
 
-  async function pull(): Promise<{ added: number; changed: number; unlisted: number }> {
+  async function pull() {
     const startedAt = performance.now();
     const { code, stdout, peakRssMiB } = await lab.waybill.run('sync', 'pull', '--json');
     expect(code).to.equal(0);
-    expect(peakRssMiB, 'highest resident set in MiB').to.be.within(20, 143);
     const result = JSON.parse(stdout).pull;
-    expect(result).to.deep.include({ outcome: 'proven', unpaid: count });
-    if (process.env.WAYBILL_PULL_INVOICES)
+    expect(result.outcome).to.equal('proven');
+    if (process.env.WAYBILL_PULL_INVOICES) {
       process.stdout.write(
-        `      ${count} invoices: ${Math.round(peakRssMiB)} MiB, ${Math.round((performance.now() - startedAt) / 1000)} s, ${result.pages} pages\n`,
+        `      ${result.unpaid} invoices: ${Math.round(peakRssMiB)} MiB, ${Math.round((performance.now() - startedAt) / 1000)} s, ${result.pages} pages\n`,
       );
-    return result;
+      // Not where other tests press on the memory: V8 collects garbage later then.
+      expect(peakRssMiB, 'highest resident set in MiB').to.be.within(20, 143);
+    }
+    return { result, peakRssMiB };
   }
 
   it('takes memory for a page, and writes no invoice when nothing has changed', async () => {
-    lab.sandbox.addInvoices(Array.from({ length: count }, (_, i) => ({ amount: i, customer_code: `K${i % 1_000}` })));
-    expect(await pull()).to.deep.include({ added: count });
+    const add = (many: number) =>
+      lab.sandbox.addInvoices(Array.from({ length: many }, (_, i) => ({ amount: i, customer_code: `K${i % 1_000}` })));
+    add(100);
+    const { peakRssMiB: ofOnePage } = await pull();
+    add(count - 100);
+    const { result, peakRssMiB } = await pull();
+    expect(result).to.deep.include({ unpaid: count, added: count - 100 });
+    // The whole list is some MiB, and its objects are many times that.
+    expect(peakRssMiB - ofOnePage, 'MiB more than for one page').to.be.below(16);
     // Any write to the table at all would be refused.
     for (const deed of ['INSERT', 'UPDATE', 'DELETE'])
       lab.inStore(
         `CREATE TRIGGER no_${deed} BEFORE ${deed} ON invoice BEGIN SELECT RAISE(ABORT, 'an invoice row was written'); END`,
       );
-    expect(await pull()).to.deep.include({ added: 0, changed: 0, unlisted: 0 });
+    expect((await pull()).result).to.deep.include({ unpaid: count, added: 0, changed: 0, unlisted: 0 });
   });
 });

@@ -183,6 +183,7 @@ describe('A daemon and the machine it runs on', function () {
     sync.kill('SIGHUP');
     expect(await ended, await stderr).to.deep.equal([3, null]);
     expect(JSON.parse(await stdout).deliver.stopped).to.equal('stopping');
+    expect(await stderr).to.contain('stopping: requests under way end first. A second Ctrl-C ends at once.');
     const inDoubt = await waybill.run('outbox', '--state', 'in_doubt', '--json');
     expect(JSON.parse(inDoubt.stdout).count).to.equal(0);
   });

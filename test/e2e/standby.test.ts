@@ -87,21 +87,31 @@ describe('two daemons on one MariaDB store', function () {
   /** Lease, the limit's window and the standby's own looking. */
   const within = (ofLeaseSeconds: number) => (ofLeaseSeconds + 10) * 1000;
 
-  const pair = async (first: Installation): Promise<[Daemon, Daemon]> => {
+  /** A deliverer, and those that stand by. Delivery begins when all are there, however long one of them takes to start. */
+  const inLine = async (first: Installation, standbys = 1): Promise<[Daemon, ...Daemon[]]> => {
+    const paused = await first.run('pause', 'deliver', '--reason', 'until all are there');
+    expect(paused.code, paused.stderr).to.equal(0);
     const deliverer = start(first);
     await deliverer.line(delivers);
-    const standby = start(direct);
-    await standby.line(standsBy);
-    return [deliverer, standby];
+    const others = Array.from({ length: standbys }, () => start(direct));
+    await Promise.all(others.map((other) => other.line(standsBy)));
+    await direct.run('resume', 'deliver', '--reason', 'all are there');
+    return [deliverer, ...others];
   };
-  /** From now until the standby has delivered an order. Called right after the deliverer was stopped. */
-  const takesOver = async (standby: Daemon, leaseOfTheOther = leaseSeconds) => {
+  /** From now until one of the standbys has delivered an order. Called right after the deliverer was stopped. */
+  const takesOver = async (standbys: readonly Daemon[], leaseOfTheOther = leaseSeconds): Promise<Daemon> => {
     const withinMs = within(leaseOfTheOther);
     const stoppedAt = performance.now();
-    await standby.line(delivers, withinMs);
+    const successor = await Promise.race(
+      standbys.map(async (standby) => {
+        await standby.line(delivers, withinMs);
+        return standby;
+      }),
+    );
     const before = sandbox.counts().orders;
     await eventually('the next order is at the service', () => sandbox.counts().orders > before, withinMs);
     expect(performance.now() - stoppedAt, 'ms until delivery went on').to.be.below(withinMs);
+    return successor;
   };
   const eachOnce = () => {
     const { orders: atEnd, duplicateReferences, throttled } = sandbox.counts();
@@ -165,16 +175,14 @@ describe('two daemons on one MariaDB store', function () {
   };
 
   it('deliver each order once when the deliverer is killed and its successor is paused past its lease', async () => {
-    const [first, second] = await pair(direct);
+    const [first, ...standbys] = await inLine(direct, 2);
     await atService(orders / 5);
     first.kill('SIGKILL');
-    await takesOver(second);
+    const second = await takesOver(standbys);
 
-    const third = start(direct);
-    await third.line(standsBy);
     await atService(orders / 2);
     second.kill('SIGSTOP');
-    await takesOver(third);
+    await takesOver(standbys.filter((standby) => standby !== second));
     await atService(orders);
     await settled();
 
@@ -185,10 +193,10 @@ describe('two daemons on one MariaDB store', function () {
 
   for (const how of ['stall', 'cut'] as const) {
     it(`take turns when the deliverer's way to the store is ${how === 'stall' ? 'silent' : 'cut'}, and it sends nothing when it is back`, async () => {
-      const [first, second] = await pair(behindProxy);
+      const [first, ...standbys] = await inLine(behindProxy);
       await atService(orders / 5);
       proxy[how]();
-      await takesOver(second);
+      await takesOver(standbys);
       await atService(orders);
       await settled();
 
@@ -199,7 +207,7 @@ describe('two daemons on one MariaDB store', function () {
   }
 
   it('end at once at the second SIGTERM, and the successor brings to an end what was under way', async () => {
-    const [first, second] = await pair(drainsSlowly);
+    const [first, ...standbys] = await inLine(drainsSlowly);
     await atService(orders / 5);
     sandbox.setFaults([{ kind: 'hang', effect: 'done', times: 5 }]);
     await eventually('requests hang', () => sandbox.faults().some((fault) => fault.fired > 0));
@@ -210,7 +218,7 @@ describe('two daemons on one MariaDB store', function () {
     // Not 0, as after a drain, which would have waited for what hangs.
     expect(await first.ended).to.equal(143);
     expect(performance.now() - askedAt, 'ms').to.be.below((patient.deadlineSeconds - 1) * 1000);
-    await takesOver(second, patient.leaseSeconds);
+    await takesOver(standbys, patient.leaseSeconds);
     await atService(orders);
     await settled();
     await oldEpochIsOver();

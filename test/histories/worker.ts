@@ -1,4 +1,3 @@
-import { Readable } from 'node:stream';
 import { type AxiosAdapter, AxiosError } from 'axios';
 import winston from 'winston';
 import type { Settings } from '../../src/config/settings.js';
@@ -149,7 +148,7 @@ export class Worker implements Sleeper {
     return handle as unknown as Store;
   }
 
-  /** Between the transport and the service. Where Node's own http would ask once more whether the bytes may leave, nobody can freeze. */
+  /** Between the transport and the service. Where undici would ask once more whether the bytes may leave, nobody can freeze. */
   #adapter(): AxiosAdapter {
     const { service, time, random, onSend, settings } = this.#around;
     const clock = time.clockOf(this);
@@ -169,20 +168,12 @@ export class Worker implements Sleeper {
       if (reply.kind === 'timeout') throw new AxiosError('canceled', 'ERR_CANCELED', config);
       if (reply.kind === 'reset') throw new AxiosError('socket hang up', 'ECONNRESET', config);
       if (reply.kind === 'unreachable') throw new AxiosError('connect ECONNREFUSED', 'ECONNREFUSED', config);
-      const { status, headers } = reply as Told;
-      return { data: bodyOf(reply as Told), status, statusText: '', headers, config, request: {} };
+      const { kind, status, headers, body: data } = reply as Told;
+      const response = { data, status, statusText: '', headers, config, request: {} };
+      if (kind === 'cut-off') throw new AxiosError('aborted', 'ECONNRESET', config, null, response);
+      return response;
     };
   }
-}
-
-function bodyOf({ kind, body }: Told): Readable {
-  return Readable.from(
-    (async function* () {
-      if (body !== '') yield Buffer.from(body);
-      if (kind === 'cut-off') throw Object.assign(new Error('aborted'), { code: 'ECONNRESET' });
-    })(),
-    { objectMode: false },
-  );
 }
 
 /** Whoever has lost its lease ends, and that is well. */

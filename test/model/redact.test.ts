@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { redact } from '../../src/model/redact.js';
+import { harmless, redact } from '../../src/model/redact.js';
 import { excerptOf } from '../../src/service/answer-words.js';
 
 const token = 'canary/7f3a+9Z==token';
@@ -119,5 +119,11 @@ describe('taking secrets out of a text', () => {
 
   it('keeps control characters from the terminal of the reader, but not the line breaks', () => {
     expect(excerptOf('a\u001b[31mb\u0000\r\n\tc\u009b', [])).to.equal('a [31mb  \n\tc ');
+  });
+
+  it('shows what would stand unseen in a text, and leaves the joiners of writings and emoji', () => {
+    expect(harmless('K\u200b1\u2060\ufeff')).to.equal('K\\u200b1\\u2060\\ufeff');
+    const joined = '\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645 \u{1f468}\u200d\u{1f469}';
+    expect(harmless(joined)).to.equal(joined);
   });
 });

@@ -1,10 +1,20 @@
 import type { Settings } from '../../src/config/settings.js';
+import { allSources } from '../../src/erp/all-sources.js';
 import { databaseErpReader } from '../../src/erp/database-erp-reader.js';
 import { MysqlErp } from '../../src/erp/dialects/mysql-erp.js';
 import { PostgresErp } from '../../src/erp/dialects/postgres-erp.js';
 import { SqliteErp } from '../../src/erp/dialects/sqlite-erp.js';
 import type { ErpDatabase } from '../../src/erp/erp-database.js';
 import type { ErpReader, ErpSource } from '../../src/erp/erp-reader.js';
+
+/** As `openSources`, at once. */
+export function sourcesReaderOf(settings: Settings): ErpReader {
+  const own = erpReaderOf(settings);
+  if (settings.named === undefined) return own;
+  return allSources(
+    new Map([['', own], ...settings.named.map((one) => [one.source ?? '', erpReaderOf(one)] as const)]),
+  );
+}
 
 /** As `openErpReader`, at once: tests have every driver loaded. */
 export function erpReaderOf(settings: ErpSource, wrap = (database: ErpDatabase) => database): ErpReader {

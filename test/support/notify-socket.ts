@@ -53,18 +53,18 @@ export class NotifySocket {
     });
   }
 
-  /** Resolves when no ping has come for so long, as systemd's watchdog does. */
+  /** Resolves when no ping has come for so long, as systemd's watchdog does. Does not keep the process alive. */
   silence(ms: number): Promise<void> {
     return new Promise((resolve) => {
       const end = () => {
         this.#waiting.delete(again);
         resolve();
       };
-      let timer = setTimeout(end, ms);
+      let timer = setTimeout(end, ms).unref();
       const again = () => {
         if (!this.messages.at(-1)?.includes('WATCHDOG=1')) return;
         clearTimeout(timer);
-        timer = setTimeout(end, ms);
+        timer = setTimeout(end, ms).unref();
       };
       this.#waiting.add(again);
     });

@@ -1,7 +1,9 @@
 import fc from 'fast-check';
+import { guardNestedCalls } from '../../src/store/store.js';
 import { childProcesses } from './child-processes.js';
 import { ensureMariaDb } from './ensure-mariadb.js';
 import { ensurePostgres } from './ensure-postgres.js';
+import { ensureRedis } from './ensure-redis.js';
 import { closeRunFolder, forgottenFolders, openRunFolder } from './run-folder.js';
 import { stopSharedMariaDb } from './shared-mariadb.js';
 import { stopSharedPostgres } from './shared-postgres.js';
@@ -15,9 +17,12 @@ fc.configureGlobal({ seed: Number(process.env.TEST_CASES ?? 1) });
 /** In a run on several workers there are none when a worker starts. */
 let childrenAtStart: string[] = [];
 
+guardNestedCalls();
+
 export function mochaGlobalSetup(): void {
   ensureMariaDb();
   ensurePostgres();
+  ensureRedis();
   openRunFolder();
   childrenAtStart = childProcesses();
 }

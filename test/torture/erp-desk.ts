@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Connection } from 'mysql2/promise';
-import { formatSourceKey } from '../../src/erp/source-key.js';
+import { formatSourceKey } from '../../src/model/record.js';
 import { openSqlite } from '../support/sqlite-file.js';
 
 export type Row = Record<string, string | null>;

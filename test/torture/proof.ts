@@ -17,6 +17,11 @@ interface Catch {
   seed: number | null;
 }
 
+const bugs = plantedBugs().filter(({ name }) => only.length === 0 || only.includes(name));
+const unknown = process.argv
+  .slice(2)
+  .filter((argument) => argument !== '--json' && !bugs.some(({ name }) => name === argument));
+
 /** Proves the checker: every planted bug, built into a copy of the program, has to break a promise that is named. */
 async function proof(): Promise<number> {
   const folder = await mkdtemp(join(tmpdir(), 'waybill-proof-'));
@@ -25,8 +30,7 @@ async function proof(): Promise<number> {
     for (const name of ['src', 'test', 'bench', 'ormconfig.ts', 'package.json', 'tsconfig.json'])
       await cp(join(projectRoot, name), join(folder, name), { recursive: true });
     await symlink(join(projectRoot, 'node_modules'), join(folder, 'node_modules'));
-    for (const bug of plantedBugs()) {
-      if (only.length > 0 && !only.includes(bug.name)) continue;
+    for (const bug of bugs) {
       const caught = await tryBug(bug, folder);
       by.push(caught);
       say(`${bug.name}: ${caught.invariant ? `caught by ${caught.invariant}, seed ${caught.seed}` : 'NOT CAUGHT'}`);
@@ -80,4 +84,10 @@ async function tryBug(bug: PlantedBug, folder: string): Promise<Catch> {
   }
 }
 
-process.exitCode = await proof();
+if (unknown.length > 0)
+  say(
+    `No planted bug is called ${unknown.join(', ')}. There are: ${plantedBugs()
+      .map(({ name }) => name)
+      .join(', ')}`,
+  );
+process.exitCode = unknown.length > 0 ? 2 : await proof();

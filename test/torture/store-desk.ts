@@ -20,7 +20,6 @@ const tables = [
   'message_body',
   'binding',
   'attempt',
-  'attempt_excerpt',
   'audit_log',
   'lane_pause',
   'lease',

@@ -222,7 +222,11 @@ export function noStaleEpoch(history: History): string[] {
     const isClosed = closedByExport(history, index > 0);
     // Parked and claimed all the same: to be looked up. A successor leaves it parked.
     const lookedUp = new Set<number | null>();
+    // Claimed and never sent: a successor takes the attempt back, and the message waits as before.
+    const takenBack = new Set<number | null>();
     return events.flatMap((event) => {
+      if (event.what === 'attempt-dropped') takenBack.add(event.message_id);
+      if (event.what === 'attempt') takenBack.delete(event.message_id);
       const isClaimed = event.what === 'message-changed' && event.new_state === 'sending';
       if (isClaimed && event.old_state === 'parked') lookedUp.add(event.message_id);
       else if (isClaimed) lookedUp.delete(event.message_id);
@@ -232,6 +236,7 @@ export function noStaleEpoch(history: History): string[] {
       const isLeft =
         isClosed(event) ||
         event.new_state === 'in_doubt' ||
+        (event.new_state === 'pending' && takenBack.has(event.message_id)) ||
         (event.new_state === 'parked' && lookedUp.has(event.message_id));
       const isChange = isClaimed || (event.what === 'message-changed' && event.old_state === 'sending' && !isLeft);
       if ((!isClaim && !isOutcome && !isChange) || event.epoch === event.lease_epoch) return [];

@@ -6,7 +6,7 @@ export type StoreType = StoreSettings['type'];
 /** What happened in the store, in the order in which it was written: noted by triggers, so that no code of ours is believed. */
 export interface WitnessEvent {
   seq: number;
-  what: 'message' | 'message-changed' | 'released' | 'attempt' | 'attempt-settled' | 'lease';
+  what: 'message' | 'message-changed' | 'released' | 'attempt' | 'attempt-settled' | 'attempt-dropped' | 'lease';
   at_ms: number;
   message_id: number | null;
   attempt_id: number | null;
@@ -133,6 +133,13 @@ export function witnessTriggers(dialect: StoreType): string[] {
       'UPDATE ON attempt',
       differs('OLD.verdict', 'NEW.verdict'),
       `'attempt-settled', ${now}, NEW.message_id, NEW.id, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NEW.epoch, ${lease}, NEW.verdict`,
+    ),
+    // A successor takes back what never left.
+    trigger(
+      'attempt_dropped',
+      'DELETE ON attempt',
+      'OLD.verdict IS NULL',
+      `'attempt-dropped', ${now}, OLD.message_id, OLD.id, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, OLD.epoch, ${lease}, NULL`,
     ),
     trigger(
       'lease_changed',

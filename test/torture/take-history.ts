@@ -116,25 +116,26 @@ async function readRecords(stage: StoreView): Promise<Pick<Life, 'messages' | 'b
   const pruned = await readPruned<MessageRow>(stage, 'outbox_message');
   const messages = [...pruned, ...(await store.rows<MessageRow>('SELECT * FROM outbox_message'))];
   return {
-    messages: numbers(messages, 'id', 'revision', 'generation'),
+    messages: inOrder(numbers(messages, 'id', 'revision', 'generation')),
     bindings: await store.rows<BindingRow>('SELECT entity, source_key, service_id FROM binding'),
   };
 }
 
 async function readDoings(stage: StoreView): Promise<Pick<Life, 'attempts' | 'events' | 'operated' | 'resumedAt'>> {
   const { store } = stage;
-  const pruned = await readPruned<AttemptRow>(stage, 'attempt');
+  // One without an outcome was taken back by a successor: no request may belong to it.
+  const pruned = (await readPruned<AttemptRow>(stage, 'attempt')).filter(({ verdict }) => verdict !== null);
   const attempts = [...pruned, ...(await store.rows<AttemptRow>('SELECT * FROM attempt'))];
   const operated = await store.rows<OperatedRow>(
-    "SELECT message_id, at, outcome FROM audit_log WHERE event='operator' AND message_id IS NOT NULL",
+    "SELECT message_id, at, outcome FROM audit_log WHERE event='operator' AND message_id IS NOT NULL ORDER BY id",
   );
   const resumed = await store.rows<{ at: number }>(
-    "SELECT at FROM audit_log WHERE event='resume' AND outcome='operator'",
+    "SELECT at FROM audit_log WHERE event='resume' AND outcome='operator' ORDER BY id",
   );
   return {
     attempts: trueTimes(
       stage,
-      numbers(attempts, 'id', 'message_id', 'number', 'epoch', 'intended_at', 'started_at').map(withKnownId),
+      inOrder(numbers(attempts, 'id', 'message_id', 'number', 'epoch', 'intended_at', 'started_at')).map(withKnownId),
       'intended_at',
       'started_at',
     ),
@@ -171,6 +172,11 @@ function trueTimes<Row extends object>({ clock }: StoreView, rows: Row[], ...col
 /** An id that the service made up for an answer stands in no ledger. */
 function withKnownId(attempt: AttemptRow): AttemptRow {
   return attempt.request_id?.startsWith(longIdStart) ? { ...attempt, request_id: null } : attempt;
+}
+
+/** As they came to be: PostgreSQL hands out a row that was changed behind those that were not. */
+function inOrder<Row extends { id: number }>(rows: Row[]): Row[] {
+  return rows.sort((a, b) => a.id - b.id);
 }
 
 /** Drivers give large integers as texts. */

@@ -6,7 +6,7 @@ import { askService } from '../../operator/setup/doctor/check-service.js';
 import { examine } from '../../operator/setup/doctor/examine.js';
 import { type Finding, findingsOf, type Severity } from '../../operator/setup/doctor/finding.js';
 import { guarded } from '../../operator/setup/doctor/guarded.js';
-import { allOptions, type CommonOptions, exitCode, jsonCommand } from '../command.js';
+import { allOptions, type CommonOptions, exitCode, jsonCommand, sourceNamed, sourceOption } from '../command.js';
 import { Output } from '../terminal/output.js';
 import { hideFromErrors } from '../terminal/streams.js';
 
@@ -21,6 +21,7 @@ export function doctorCommand(): Command {
     'waybill doctor',
   )
     .option('--ask-service', 'also ask the service for one invoice, to try the credential; the request goes on record')
+    .addOption(sourceOption())
     .action(async (_options, command: Command) => {
       process.exitCode = await doctor(allOptions<DoctorOptions>(command));
     });
@@ -41,7 +42,8 @@ async function doctor(options: DoctorOptions): Promise<number> {
     const { settings } = loaded;
     hideFromErrors(secretsOf(settings));
     tell(settingsFindings(loaded));
-    for await (const found of examine(settings, { nowMs: Date.now })) tell(found);
+    for await (const found of examine(settings, { nowMs: Date.now, source: sourceNamed(settings, options.source) }))
+      tell(found);
     if (options.askService) tell(await guarded('service', () => ask(options)));
   }
   const count = (severity: Severity) => findings.filter((one) => one.severity === severity).length;

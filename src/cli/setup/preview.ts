@@ -1,9 +1,11 @@
 import type { Command } from 'commander';
 import type { Settings } from '../../config/settings.js';
 import type { ErpRow } from '../../erp/erp-database.js';
+import { amountWithCurrency, shorten } from '../../operator/format.js';
 import { type Preview, previewRecords } from '../../operator/setup/preview/preview-records.js';
 import type { ShownOrder, ShownRecord } from '../../operator/setup/preview/show-order.js';
 import {
+  atSource,
   type CommandApp,
   defined,
   exitCode,
@@ -11,10 +13,10 @@ import {
   jsonCommand,
   limitOption,
   repeatable,
+  sourceOption,
   UsageError,
 } from '../command.js';
-import { amountWithCurrency } from '../terminal/format.js';
-import { type Output, shorten } from '../terminal/output.js';
+import type { Output } from '../terminal/output.js';
 import { progressBar } from '../terminal/progress-bar.js';
 import { stopSignal } from '../terminal/stop-signal.js';
 import { readerLeft, writeError, writeOut } from '../terminal/streams.js';
@@ -36,6 +38,7 @@ export function previewCommand(): Command {
     .addOption(repeatable('--key <key>', 'only the order with this key of the ERP, in full, or why it may not be sent'))
     .addOption(limitOption('read only the first n orders, and show each in full'))
     .option('--all', 'show every order in full')
+    .addOption(sourceOption())
     .action(
       inApp(preview, {
         readOnly: 'if-any',
@@ -47,9 +50,10 @@ export function previewCommand(): Command {
     );
 }
 
-async function preview(app: CommandApp, { key: keys, all, limit }: PreviewOptions): Promise<number> {
-  const { context, output, settings } = app;
-  const reader = await app.reader();
+async function preview(app: CommandApp, { key, all, limit }: PreviewOptions): Promise<number> {
+  const { output } = app;
+  const { context, settings, reader } = await atSource(app);
+  const keys = key?.map(app.keyOf);
   await reader.check();
   const stop = stopSignal();
   const bar = progressBar();

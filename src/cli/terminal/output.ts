@@ -1,6 +1,6 @@
 import Table from 'cli-table3';
 import { harmlessLine, redact } from '../../model/redact.js';
-import { timeFormatter, withIsoTimes } from './format.js';
+import { timeFormatter, withIsoTimes } from '../../operator/format.js';
 import { write } from './streams.js';
 
 /** A text, or that there is none to print. */
@@ -86,9 +86,4 @@ export class Output {
   jsonText(value: unknown): string {
     return JSON.stringify(value, (_name, part) => (typeof part === 'string' ? redact(part, this.#secrets) : part));
   }
-}
-
-/** Cuts a longer text, which then ends in `…`. */
-export function shorten(text: string, maxLength: number): string {
-  return text.length <= maxLength ? text : `${text.slice(0, maxLength - 1)}…`;
 }

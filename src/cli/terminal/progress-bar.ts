@@ -1,9 +1,8 @@
 import { Presets, SingleBar } from 'cli-progress';
-import type { SyncProgress } from '../../operator/sync.js';
-import { span } from './format.js';
+import { span } from '../../operator/format.js';
 
 interface ProgressBar {
-  show(progress: SyncProgress): void;
+  show(progress: { stage: string; done: number; total: number | null }): void;
   stop(): void;
 }
 
@@ -22,10 +21,10 @@ export function progressBar(): ProgressBar {
       if (stage !== current) stop();
       current = stage;
       if (!bar) {
-        const format = `${stage.padEnd(8)} {bar} {value}/{total} | {eta_formatted}`;
+        const { format, barsize } = barFor(stage, Math.max(total ?? done, 1), process.stderr.columns ?? 80);
         // The library says NULL where it can't tell yet.
         const formatTime = (seconds: number) => (Number.isFinite(seconds) ? span(seconds * 1000) : '?');
-        const options = { format, formatTime, stream: process.stderr, hideCursor: true };
+        const options = { format, barsize, formatTime, stream: process.stderr, hideCursor: true };
         bar = new SingleBar(options, Presets.shades_classic);
         bar.start(Math.max(total ?? done, 1), done);
       }
@@ -34,4 +33,15 @@ export function progressBar(): ProgressBar {
     },
     stop,
   };
+}
+
+const longestBar = 40;
+
+/** What has room in one line: the library cuts off what has none. Pure. */
+function barFor(stage: string, total: number, columns: number): { format: string; barsize: number } {
+  const counts = 2 * String(total).length + 1;
+  // Beside the bar: the stage, the counts, and a time such as 12 min.
+  const barsize = Math.min(longestBar, columns - 1 - (9 + 1 + counts + 3 + 7));
+  if (barsize >= 3) return { format: `${stage.padEnd(8)} {bar} {value}/{total} | {eta_formatted}`, barsize };
+  return { format: stage.length + 1 + counts < columns ? `${stage} {value}/{total}` : '{value}/{total}', barsize: 1 };
 }

@@ -1,6 +1,6 @@
 import type { Connection } from 'mysql2/promise';
 import type { Client } from 'pg';
-import { openSqlite } from '../../sqlite.js';
+import { openSqlite, untilNotBusy } from '../../sqlite.js';
 import { type BadRows, makeSampleRows, type SampleValue } from './sample-rows.js';
 
 /** Where a sample ERP is kept: a SQLite file, or the database of an open connection to a server. */
@@ -46,10 +46,11 @@ function openTarget(target: SampleErpTarget): OpenDatabase {
 }
 
 function ownSqlite(file: string): OpenDatabase {
-  const sqlite = openSqlite(file, { timeout: 5000 });
+  const sqlite = openSqlite(file, { timeout: 0 });
   return {
     begin: 'BEGIN IMMEDIATE',
-    run: async (sql, values = []) => void sqlite.prepare(sql).run(...values),
+    // Whoever reads the file may do so in this process, and ends only when it is let.
+    run: (sql, values = []) => untilNotBusy(5000, () => void sqlite.prepare(sql).run(...values)),
     value: async (sql) => sqlite.prepare(sql).pluck().get(),
     close: () => sqlite.close(),
   };

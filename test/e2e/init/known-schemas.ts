@@ -61,6 +61,7 @@ export const erpnext = [
     ('d', 'SAL-ORD-2026-00004', 'items', 'Sales Order', 1, 'Wind Turbine-L', 1, 1, 1, 1, 1),
     ('e', 'SAL-ORD-2026-00005', 'items', 'Sales Order', 1, 'Wind Turbine-M', 2.5, 4, 10, 4, 10),
     ('x', 'SAL-ORD-2026-00001', 'items', 'Quotation', 2, 'Of another document', 1, 1, 1, 1, 1)`,
+  'ALTER TABLE `tabSales Order` ADD COLUMN amended_from VARCHAR(140)',
 ];
 
 /** webERP 4 on MariaDB: doubles, a fraction as discount, HTML entities, BLOBs, empty dates, no total and no time of change. */

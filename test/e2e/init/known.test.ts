@@ -91,7 +91,8 @@ describe('waybill init --yes', function () {
         ]),
       ).to.deep.equal([['company', ['Wind Power', 'Sun Power']]]);
       await initJson(config(), ...flags, '--company', 'Wind Power');
-      const { records, parked, totals, customers } = await recordsBy(config());
+      const { settings, records, parked, totals, customers } = await recordsBy(config());
+      expect(settings.orders.replaces, 'an amended order goes on for another one').to.deep.equal(['amended_from']);
       expect(totals).to.deep.equal({ 'SAL-ORD-2026-00001': 27_000 });
       expect([...parked.keys()]).to.deep.equal(['SAL-ORD-2026-00005']);
       expect(records.get('SAL-ORD-2026-00001')).to.deep.equal({

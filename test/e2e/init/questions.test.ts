@@ -1,4 +1,6 @@
+import { existsSync } from 'node:fs';
 import { expect } from 'chai';
+import { onTerminal } from '../../support/on-terminal.js';
 import { openSqlite } from '../../support/sqlite-file.js';
 import { useTempDir } from '../../support/temp-dir.js';
 import { init, initJson, recordsBy } from './init-lab.js';
@@ -72,6 +74,33 @@ describe('what waybill init asks instead of guessing', function () {
     expect(minor.records.get('2')?.items).to.deep.equal([{ sku: 'A-1', qty: 2, price: 1999 }]);
     const major = await recordsBy((await ask('--money-unit', 'major')).config);
     expect(major.totals['2']).to.equal(2 * 199_900);
+  });
+
+  it('on a terminal one by one, again where an answer can not be, and writes only after a yes', async () => {
+    const ask = shop({
+      orders: 'total INTEGER',
+      lines: 'price INTEGER',
+      rows: ['UPDATE order_lines SET price = 1999', 'UPDATE orders SET total = id * 1999'],
+    });
+    const flags = ask.flags.slice(0, ask.flags.indexOf('--status'));
+    const config = dir.file('asked');
+    const talk: [asked: string, answer: string][] = [
+      ['or of 19.99 (minor)?', 'minor'],
+      ['Orders with which status may be sent?', 'shut'],
+      ['no order has shut; there are open.', 'open'],
+      ['A name for this installation', ''],
+      ['local.yaml? [Y/n]', 'y'],
+    ];
+    const { code, shown } = await onTerminal(['init', '--config', config, ...flags], talk);
+    expect(code, shown).to.equal(0);
+    expect(shown).to.contain('Of the first 10 orders 10 can be sent').and.contain('Look at it: waybill preview');
+    expect((await recordsBy(config)).records.get('2')?.items).to.deep.equal([{ sku: 'A-1', qty: 2, price: 1999 }]);
+
+    const refused = await onTerminal(
+      ['init', '--config', dir.file('refused'), ...ask.flags, '--money-unit', 'minor', '--installation', 'shop-1'],
+      [['local.yaml? [Y/n]', 'n']],
+    );
+    expect([refused.code, existsSync(dir.file('refused'))], refused.shown).to.deep.equal([1, false]);
   });
 
   it('nothing where a name says that they are cents', async () => {

@@ -6,6 +6,8 @@ import type { Fate } from './twin-service.js';
 export type Step =
   | { do: 'insert'; order: Omit<TwinOrder, 'key'> }
   | { do: 'edit'; order: number; change: Partial<TwinOrder> }
+  /** An order is cancelled, and entered anew under another key, which names the one before. */
+  | { do: 'amend'; order: number }
   | { do: 'recode'; customer: number; code: string }
   /** Somebody else enters a record at the service. */
   | { do: 'foreign'; entity: Entity; name: string }
@@ -80,6 +82,7 @@ const lose = fc.record({
 export const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 5, arbitrary: insert },
   { weight: 2, arbitrary: edit },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('amend' as const), order: small }) },
   { weight: 1, arbitrary: recode },
   { weight: 1, arbitrary: foreign },
   { weight: 6, arbitrary: capture },

@@ -101,6 +101,11 @@ export class IdentityWorld {
         if (order) Object.assign(order, step.change);
         return;
       }
+      case 'amend': {
+        const order = erp.orders[step.order];
+        if (order) order.amended = (order.amended ?? 0) + 1;
+        return;
+      }
       case 'recode':
         Object.assign(erp.customers[step.customer] as object, { code: step.code });
         return;
@@ -173,7 +178,7 @@ export class IdentityWorld {
       const [known] = await this.kit.rows(
         `SELECT 1 FROM outbox_message WHERE entity='order' AND source_key=? AND state IN ('pending','in_doubt','parked','discarded')
          UNION SELECT 1 FROM binding WHERE entity='order' AND source_key=?`,
-        [this.erp.keyOf(key), this.erp.keyOf(key)],
+        [this.erp.orderKeyOf(key), this.erp.orderKeyOf(key)],
       );
       if (!known) wrong.push(`the order ${key} is lost`);
     }
@@ -209,7 +214,7 @@ export class IdentityWorld {
     for (const { key } of this.erp.orders) {
       const rows = await this.kit.rows(
         "SELECT 1 FROM outbox_message WHERE entity='order' AND source_key=? UNION SELECT 1 FROM binding WHERE entity='order' AND source_key=?",
-        [this.erp.keyOf(key), this.erp.keyOf(key)],
+        [this.erp.orderKeyOf(key), this.erp.orderKeyOf(key)],
       );
       if (rows.length === 0) this.wrong.push(`the order ${key} was captured and is not known`);
     }
@@ -236,7 +241,7 @@ export class IdentityWorld {
 
   async #act(action: OperatorAction, messageId: number, serviceId: string | null): Promise<void> {
     const request = { action, filter: {}, serviceId, reason: 'a person looked' };
-    const done = await actOnMessages(this.#context, request, [messageId]);
+    const { done } = await actOnMessages(this.#context, request, [messageId]);
     if (done > 0 && serviceId !== null) this.#named.add(serviceId);
   }
 
@@ -251,7 +256,7 @@ export class IdentityWorld {
     const lines = pairs.flatMap(({ row, id }, index) => {
       const key = rows[row]?.key;
       const serviceId = ids[id % Math.max(ids.length, 1)];
-      return key && serviceId ? [{ line: index + 1, sourceKey: this.erp.keyOf(key), serviceId }] : [];
+      return key && serviceId ? [{ line: index + 1, sourceKey: this.#keyOf(entity, key), serviceId }] : [];
     });
     const { bound } = await adoptFile(this.#context, this.erp, {
       entity,
@@ -265,7 +270,8 @@ export class IdentityWorld {
   /** The store is lost, and made anew of an export, in which a person may have mixed up two lines. */
   async #lose({ isExported, mixed, lookUp }: Extract<Step, { do: 'lose' }>): Promise<void> {
     // Keys that were made under other source keys are known from an export alone.
-    const rows: ExportedRow[] | null = isExported || this.erp.moves > 0 ? await this.#export() : null;
+    const rows: ExportedRow[] | null =
+      isExported || this.erp.moves > 0 || this.erp.orders.some(({ amended }) => amended) ? await this.#export() : null;
     const bindings = (rows ?? []).filter((row): row is BindingRow => 'content_hash' in row);
     const [one, other] = mixed ? bindings.filter(({ entity }) => entity === mixed) : [];
     if (one && other)
@@ -293,7 +299,7 @@ export class IdentityWorld {
     this.erp.moves++;
     const request = (entity: Entity, isNamed: boolean) => {
       const own = rows.filter((one) => one.entity === entity && !one.row.startsWith('gone'));
-      const named = new Map(isNamed ? own.map(({ row, service_id: id }) => [this.erp.keyOf(row), id]) : []);
+      const named = new Map(isNamed ? own.map(({ row, service_id: id }) => [this.#keyOf(entity, row), id]) : []);
       const readers = { every: this.erp, reader: this.erp };
       return { ...readers, entity, named, isRestNew: false, reason: 'the ERP moved' };
     };
@@ -324,6 +330,10 @@ export class IdentityWorld {
     );
     if (messages.length > 1) this.wrong.push(`${entity}s ${JSON.stringify(messages)} have one idempotency key`);
     return messages[0] ? this.#rowOf(messages[0].source_key) : null;
+  }
+
+  #keyOf(entity: Entity, row: string): string {
+    return entity === 'order' ? this.erp.orderKeyOf(row) : this.erp.keyOf(row);
   }
 
   /** The row of the ERP, whatever its key is now. */

@@ -23,10 +23,14 @@ export interface TwinOrder {
   customerKey: string;
   createdOn: string;
   qty: number;
+  /** How often it was cancelled, and entered anew under another key that names the one before. */
+  amended?: number;
 }
 
 const price = 250;
 const keys = 7;
+/** From the key of an order to the one under which it is entered anew. */
+const amendment = 100;
 
 /** An ERP as it is seen through its reader, whose numbers and codes repeat, and whose keys may all become others at once. */
 export class TwinErp implements ErpReader {
@@ -42,7 +46,14 @@ export class TwinErp implements ErpReader {
 
   /** The row whose key this is now; null: a key that no row has any more. */
   rowOf(key: string): string | null {
-    return /^\d+$/.test(key) ? String(((Number(key) - 1 + keys * this.moves - this.moves) % keys) + 1) : null;
+    const first = Number(key) % amendment;
+    return /^\d+$/.test(key) ? String(((first - 1 + keys * this.moves - this.moves) % keys) + 1) : null;
+  }
+
+  /** The key of an order now, or so many amendments before. */
+  orderKeyOf(row: string, before = 0): string {
+    const amended = this.orders.find(({ key }) => key === row)?.amended ?? 0;
+    return String(Number(this.keyOf(row)) + amendment * (amended - before));
   }
 
   async sweep<E extends Entity>(
@@ -66,8 +77,8 @@ export class TwinErp implements ErpReader {
   }
 
   async presence(entity: Entity, keys: readonly string[]): Promise<Presence> {
-    const rows = entity === 'order' ? this.orders : this.customers;
-    const existing = new Set(rows.map(({ key }) => this.keyOf(key)));
+    const orders = this.orders.map(({ key }) => this.orderKeyOf(key));
+    const existing = new Set(entity === 'order' ? orders : this.customers.map(({ key }) => this.keyOf(key)));
     return { existing: new Set(keys.filter((key) => existing.has(key))), cancelled: new Set() };
   }
 
@@ -90,7 +101,18 @@ export class TwinErp implements ErpReader {
   countWithoutKey = async () => 0;
   countExcludedByStartFrom = async () => 0;
   funnel = async () => null;
-  standing = async () => [];
+  standing = async (entity: Entity, keys: readonly string[]) =>
+    // Amended twice between two passes: what stood in between names the one before.
+    this.orders.flatMap(({ key, amended = 0 }) =>
+      Array.from({ length: entity === 'order' ? amended : 0 }, (_, n) => n + 1)
+        .map((before) => ({
+          sourceKey: this.orderKeyOf(key, before),
+          replaces: before === amended ? null : this.orderKeyOf(key, before + 1),
+          row: {},
+          unmet: [],
+        }))
+        .filter(({ sourceKey }) => keys.includes(sourceKey)),
+    );
   check = async () => undefined;
   close = async () => undefined;
 
@@ -104,11 +126,13 @@ export class TwinErp implements ErpReader {
       }));
   }
 
-  #order({ key, number, customerKey, createdOn, qty }: TwinOrder): ReadOrder {
+  #order({ key, number, customerKey, createdOn, qty, amended = 0 }: TwinOrder): ReadOrder {
     const code = this.customers.find((one) => one.key === customerKey)?.code ?? '';
     const total = String(qty * price);
     return {
       ...this.#base(key),
+      sourceKey: this.orderKeyOf(key),
+      ...(amended > 0 && { replaces: this.orderKeyOf(key, 1) }),
       entity: 'order',
       number,
       identity: JSON.stringify({ number, created_on: createdOn }),

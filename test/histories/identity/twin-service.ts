@@ -1,4 +1,3 @@
-import { Readable } from 'node:stream';
 import { type AxiosAdapter, AxiosHeaders, type InternalAxiosRequestConfig } from 'axios';
 import type { Entity } from '../../../src/model/record.js';
 
@@ -71,7 +70,7 @@ export class TwinService {
       statusText: '',
       headers: new AxiosHeaders(),
       config,
-      data: Readable.from([Buffer.from(JSON.stringify(body))]),
+      data: JSON.stringify(body),
     };
   };
 

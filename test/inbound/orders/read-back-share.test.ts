@@ -1,4 +1,3 @@
-import { Readable } from 'node:stream';
 import { type AxiosAdapter, AxiosHeaders } from 'axios';
 import { expect } from 'chai';
 import { readOrdersBack } from '../../../src/inbound/orders/read-back.js';
@@ -61,7 +60,7 @@ describe('reading orders back on injected time', () => {
       if (config.method?.toUpperCase() !== 'GET' || id === undefined) return service.adapter(config);
       reads.push({ id, atMs: clock.nowMs() });
       await clock.sleep(latencyMs);
-      const data = Readable.from([Buffer.from(JSON.stringify({ order_id: id, status: 'confirmed', total: 1 }))]);
+      const data = JSON.stringify({ order_id: id, status: 'confirmed', total: 1 });
       return { status: 200, statusText: '', headers: new AxiosHeaders(), config, data };
     };
     const client = new ServiceClient({

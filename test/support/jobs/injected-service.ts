@@ -1,4 +1,3 @@
-import { Readable } from 'node:stream';
 import { type AxiosAdapter, AxiosError, AxiosHeaders } from 'axios';
 import type { VirtualClock } from '../virtual-clock.js';
 
@@ -36,7 +35,7 @@ export function injectedService(clock: VirtualClock, deadlineMs: number): Inject
         statusText: '',
         headers: new AxiosHeaders({ ...service.headers, ...headers }),
         config,
-        data: Readable.from([Buffer.from(JSON.stringify(body))]),
+        data: JSON.stringify(body),
       });
       switch (away) {
         case 'refused':

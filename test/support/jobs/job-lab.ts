@@ -11,6 +11,7 @@ import {
   type SampleErpSummary,
   type SampleErpTarget,
   sampleErpMapping,
+  withSampleErp,
 } from '../../../src/lab/sample-erp/create-sample-erp.js';
 import type { BadRows } from '../../../src/lab/sample-erp/sample-rows.js';
 import type { SandboxOptions } from '../../../src/lab/sandbox/options.js';
@@ -25,7 +26,7 @@ import { ServiceClient } from '../../../src/service/service-client.js';
 import { systemClock } from '../../../src/store/clock.js';
 import type { Store } from '../../../src/store/store.js';
 import { onBothStores, onEveryStore, type StoreKit } from '../../store/stores.js';
-import { erpReaderOf } from '../erp-reader.js';
+import { sourcesReaderOf } from '../erp-reader.js';
 import { merge, type Tree } from '../merge-settings.js';
 import { openSqlite, type SqliteFile } from '../sqlite-file.js';
 import { type MariaDbHandle, useMariaDb } from '../use-mariadb.js';
@@ -150,7 +151,7 @@ async function startLab(kit: StoreKit, place: ErpPlace, options: LabOptions, clo
     ...sampleErpMapping,
     installation: 'test-office',
     erp: { ...sampleErpMapping.erp, ...place.settings },
-    store: { type: 'sqlite', file: 'not-used.sqlite' },
+    store: { type: 'sqlite', file: `${kit.folder}/not-used.sqlite` },
     service: {
       environment: 'sandbox',
       baseUrl: sandbox.url,
@@ -195,7 +196,7 @@ async function startLab(kit: StoreKit, place: ErpPlace, options: LabOptions, clo
       clock: { ...systemClock, sinceBoot: () => ({ bootId: 'lab', bootMs: context.nowMs() }) },
       random: Math.random,
     };
-    const reader = erpReaderOf(settings);
+    const reader = sourcesReaderOf(settings);
     const client = new ServiceClient({
       service: settings.service,
       quickResends: settings.delivery.quickResends,
@@ -230,12 +231,7 @@ async function startLab(kit: StoreKit, place: ErpPlace, options: LabOptions, clo
           }),
         ),
       pull: (more) => withServiceLease(context, (lease) => pull(context, client, lease, more)),
-      changeErp: async (sql, values = []) => {
-        const { target } = place;
-        if (target.type === 'mysql') await target.connection.query(sql, values);
-        else if (target.type === 'postgres') await target.client.query(numbered(sql), values);
-        else onSqlite(target.file, (database) => database.prepare(sql).run(...values));
-      },
+      changeErp: (sql, values = []) => withSampleErp(place.target, (erp) => erp.run(sql, values)),
       readErp: (sql) => readErp(place.target, sql),
       expectedOrders: () => expectedOrders(place.target),
     };
@@ -255,11 +251,6 @@ export async function withServiceLease<T>(context: JobContext, work: (lease: Ser
 }
 
 /** The placeholders of PostgreSQL in a statement whose texts hold no question mark. */
-function numbered(sql: string): string {
-  let count = 0;
-  return sql.replaceAll('?', () => `$${++count}`);
-}
-
 function onSqlite<T>(file: string, work: (database: SqliteFile) => T): T {
   const database = openSqlite(file);
   try {
