@@ -49,14 +49,14 @@ export interface AuditEntry {
   event: AuditEvent;
   /** What came of it, in one word: a verdict, a state, an action. */
   outcome?: string | null;
-  entity?: Entity | null;
-  sourceKey?: string | null;
-  messageId?: number | null;
+  entity?: Entity | null | undefined;
+  sourceKey?: string | null | undefined;
+  messageId?: number | null | undefined;
   attemptId?: number | null;
   /** Who did it: `daemon@host:pid`, or an operator's name. */
   actor: string;
   /** Never a body, a secret or anything personal: data that may have to be erased has rows of its own. */
-  detail?: { [name: string]: JsonValue };
+  detail?: { [name: string]: JsonValue | undefined };
 }
 
 /**
@@ -86,7 +86,7 @@ export async function appendAudit(tx: Tx, entry: AuditEntry | readonly AuditEntr
   await markDue(tx, 'customers', keysOf('customer'));
 }
 
-function detailOf({ event, outcome, entity, detail = {} }: AuditEntry): { [name: string]: JsonValue } {
+function detailOf({ event, outcome, entity, detail = {} }: AuditEntry): AuditEntry['detail'] {
   if (entity !== 'customer' || typeof detail.reason !== 'string') return detail;
   return { ...detail, reason: impersonalReason(event, outcome ?? null, detail.reason) };
 }
@@ -183,9 +183,24 @@ async function chainLines(
     const before = lane.head;
     let { seq, hash } = before;
     const chained = lines.map((line) => {
-      const numbered = { ...line, chain: before.chain, seq: ++seq };
-      hash = lineHash(hash, lineText(numbered));
-      return { ...numbered, hash };
+      const { at, event, outcome, entity, sourceKey, messageId, attemptId, actor, detail } = line;
+      const chained = {
+        chain: before.chain,
+        seq: ++seq,
+        hash: '',
+        at,
+        event,
+        outcome,
+        entity,
+        sourceKey,
+        messageId,
+        attemptId,
+        actor,
+        detail,
+      };
+      hash = lineHash(hash, lineText(chained));
+      chained.hash = hash;
+      return chained;
     });
     const moved = await tx.run(
       'UPDATE audit_chain SET head_seq=?, head_hash=? WHERE id=? AND head_seq=? AND head_hash=?',

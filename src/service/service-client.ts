@@ -226,15 +226,15 @@ export class ServiceClient {
     { gate, priority = 0, isProbe = false }: Passage,
   ): Promise<Sent<Answer>> {
     const trace = this.#service.traceparent ? newTrace(this.#random) : null;
+    const { method, path, query, body } = request;
     const headers = trace ? { ...request.headers, traceparent: trace.traceparent } : request.headers;
-    const traced = headers && { headers };
-    const timed = await this.#authorised.exchange({ ...request, ...traced, gate, priority, isProbe });
+    const timed = await this.#authorised.exchange({ method, path, query, headers, body, gate, priority, isProbe });
     const { exchange, startedAtMs, durationMs, requests } = timed;
     const head = exchange.kind === 'answer' || exchange.kind === 'cut_off' ? exchange : null;
     if (head) this.#watch.heed(endpoint, head.headers);
     const isWrite = expected.asks !== 'look_up' && expected.asks !== 'read';
     const verdict = judge(this.#service, expected, this.#redaction.exchange(exchange, expected.answers), this.#nowMs());
-    return {
+    const sent: Sent<Answer> = {
       verdict: this.#redaction.verdict(verdict, knownIds) as Answer | Failure,
       startedAtMs,
       durationMs,
@@ -242,9 +242,10 @@ export class ServiceClient {
       status: head?.status ?? null,
       requestId: this.#redaction.requestId(timed),
       excerpt: isWrite ? this.#redaction.excerpt(timed) : null,
-      ...(timed.repeatedAfter401 ? { repeatedAfter401: true } : {}),
-      ...(trace ? { traceId: trace.traceId } : {}),
     };
+    if (timed.repeatedAfter401) sent.repeatedAfter401 = true;
+    if (trace) sent.traceId = trace.traceId;
+    return sent;
   }
 }
 

@@ -96,7 +96,7 @@ export function bounded(column: string, value: SqlValue): SqlValue {
   return points.length <= width ? value : points.slice(0, width - mark.length).join('') + mark;
 }
 
-export type Row = Record<string, SqlValue>;
+export type Row = Record<string, SqlValue | undefined>;
 
 /** Values in one statement: SQLite takes 32,766, and a MySQL packet should stay small. */
 const maxValues = 8_000;
@@ -104,8 +104,8 @@ const maxValues = 8_000;
 const maxCharacters = 2_000_000;
 
 /**
- * Inserts many rows with as few statements as fit. All rows have the fields of the first; `sourceKey` is the column
- * `source_key`, as in the rows that are read. Words that are too long for their column are cut (`bounded`).
+ * Inserts many rows with as few statements as fit. All rows have the fields that the first one defines; `sourceKey` is the
+ * column `source_key`, as in the rows that are read. Words that are too long for their column are cut (`bounded`).
  */
 export async function insertRows(tx: Tx, table: string, rows: readonly Row[]): Promise<void> {
   await eachChunk(tx, table, rows, (count, columns) => insertInto(table, count, columns));
@@ -249,23 +249,22 @@ async function eachChunk(
 ): Promise<number> {
   const first = rows[0];
   if (!first) return 0;
-  const fields = Object.keys(first);
+  const fields = Object.keys(first).filter((field) => first[field] !== undefined);
   const columns = fields.map(columnOf);
   const places = columns.map((column) => `${table}.${column}`);
   const size = Math.max(1, Math.min(maxRows, Math.floor(maxValues / columns.length)));
   let matched = 0;
-  for (let start = 0; start < rows.length; ) {
-    let end = start;
-    let characters = 0;
-    do characters += charactersOf(rows[end++] as Row);
-    while (end < rows.length && end - start < size && characters + charactersOf(rows[end] as Row) <= maxCharacters);
+  for (let start = 0, end = 0; start < rows.length; start = end) {
+    for (let characters = 0; end < rows.length && end - start < size; end++) {
+      characters += charactersOf(rows[end] as Row);
+      if (end > start && characters > maxCharacters) break;
+    }
     // Preparing a statement of forty rows takes as long as running it. Of powers of two there are few, and they stay prepared.
     if (tx.dialect.keepsStatements) end = start + 2 ** Math.floor(Math.log2(end - start));
-    const values = rows
-      .slice(start, end)
-      .flatMap((row) => fields.map((field, i) => bounded(places[i] as string, row[field] ?? null)));
-    matched += await tx.run(statement(end - start, columns), [...values, ...moreParameters]);
-    start = end;
+    const values: SqlValue[] = [];
+    for (const row of rows.slice(start, end))
+      for (const [i, field] of fields.entries()) values.push(bounded(places[i] as string, row[field] ?? null));
+    matched += await tx.run(statement(end - start, columns), values.concat(moreParameters));
   }
   return matched;
 }
@@ -283,7 +282,7 @@ function columnOf(field: string): string {
 
 function charactersOf(row: Row): number {
   let characters = 0;
-  for (const value of Object.values(row)) if (typeof value === 'string') characters += value.length;
+  for (const field in row) characters += typeof row[field] === 'string' ? row[field].length : 0;
   return characters;
 }
 

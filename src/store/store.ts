@@ -57,7 +57,7 @@ export function guardNestedCalls(): void {
 }
 
 /** A line of calls, of which so many are under way at once. */
-class Line {
+export class Line {
   #free: number;
   readonly #waiting: (() => void)[] = [];
   readonly #whenIdle: (() => void)[] = [];

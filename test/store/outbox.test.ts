@@ -5,7 +5,7 @@ import { countOpen, customersOfOrders } from '../../src/operator/sync.js';
 import { knownRecords } from '../../src/outbound/capture/known-records.js';
 import { endOlderEpochs } from '../../src/outbound/deliver/attempts.js';
 import { type ClaimedMessage, claimMessages } from '../../src/outbound/deliver/claim-messages.js';
-import { parkForgottenKeys, settleNothingToSend } from '../../src/outbound/deliver/claims.js';
+import { parkForgottenKeys, parkUnsendable, settleNothingToSend } from '../../src/outbound/deliver/claims.js';
 import type { SettledMessage } from '../../src/outbound/deliver/deliver-result.js';
 import { dueMessages, nextDueAt, probeMessageId } from '../../src/outbound/deliver/due-messages.js';
 import { settleMessages } from '../../src/outbound/deliver/settle-messages.js';
@@ -60,6 +60,7 @@ onEveryStore('the outbox', (kit) => {
     await set(doubted, `state='in_doubt', first_sent_at=${now - 1}`);
     await write((tx) => tx.run('DELETE FROM message_body WHERE message_id<>?', [whole]));
     const { claimed, held } = await claim([unsent, doubted, whole]);
+    await write((tx) => parkUnsendable(tx, held, now));
     expect(claimed.map(({ id }) => id)).to.deep.equal([whole]);
     expect(held.map(({ id }) => id)).to.have.members([unsent, doubted]);
     expect(await stateOf(unsent)).to.include({ state: 'parked', park_class: 'held' });

@@ -14,9 +14,9 @@ import { insertMessages, type NewMessage } from '../outbox/new-messages.js';
 import { supersedeUnsent } from '../outbox/transitions.js';
 import { holdReason, renamedInWords } from './brake.js';
 import type { TouchedRecord } from './capture-page.js';
-import { decideRemoval, replacesRecord } from './decide-removal.js';
 import { type KnownRecord, knownRecords, knownSpellings } from './known-records.js';
 import { noteLeftOrders } from './left-orders.js';
+import { decideRemoval, replacesRecord } from './next-revision.js';
 import { heldAsRenamed, lastRecords } from './removed-records.js';
 
 /** What delivery asks before a removal leaves: whether the record is back, and of which ERP. */

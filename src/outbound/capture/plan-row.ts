@@ -13,9 +13,8 @@ import { afterThisPass } from '../outbox/message.js';
 import { insertMessages, type NewMessage } from '../outbox/new-messages.js';
 import { supersedeUnsent } from '../outbox/transitions.js';
 import { changedIdentity, holdReason, suspicion } from './brake.js';
-import { replacesRecord } from './decide-removal.js';
 import type { KnownRecord } from './known-records.js';
-import { forcedRevision, nextRevision } from './next-revision.js';
+import { forcedRevision, nextRevision, replacesRecord } from './next-revision.js';
 
 type Fields = { readonly [name: string]: JsonValue };
 

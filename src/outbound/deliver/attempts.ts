@@ -1,7 +1,7 @@
 import { type AuditEntry, appendAudit } from '../../audit/audit-log.js';
 import type { Entity, JsonValue } from '../../model/record.js';
 import type { Sent } from '../../service/service-client.js';
-import { insertRows, notAmong, padded, placeholders, updateRows } from '../../store/rows.js';
+import { insertRows, notAmong, padded, placeholders, type Row, updateRows } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { sha256 } from '../outbox/content-hash.js';
 import type { Operation } from '../outbox/message.js';
@@ -70,38 +70,48 @@ export interface EndedAttempt {
 /** Puts outcomes on record: on the attempts, and on the audit. The caller's transaction has checked the epoch. */
 export async function endAttempts(tx: Tx, ended: readonly EndedAttempt[], actor: string, nowMs: number): Promise<void> {
   const areTraced = ended.some(({ sent }) => sent.traceId !== undefined);
+  const hashes = ended.map(({ sent: { excerpt } }) => (excerpt === null ? null : sha256(excerpt)));
   await updateRows(
     tx,
     'attempt',
     ['id'],
-    ended.map(({ id, sent }) => ({
-      id,
-      startedAt: sent.startedAtMs,
-      durationMs: sent.durationMs,
-      requests: sent.requests ?? (sent.startedAtMs === null ? 0 : 1),
-      status: sent.status,
-      verdict: sent.verdict.kind,
-      reason: reasonOf(sent),
-      requestId: sent.requestId,
-      excerptHash: hashOf(sent),
-      excerpt: sent.excerpt,
-      ...(areTraced ? { traceId: sent.traceId ?? null } : {}),
-    })),
+    ended.map(
+      ({ id, sent }, nth): Row => ({
+        id,
+        startedAt: sent.startedAtMs,
+        durationMs: sent.durationMs,
+        requests: sent.requests ?? (sent.startedAtMs === null ? 0 : 1),
+        status: sent.status,
+        verdict: sent.verdict.kind,
+        reason: reasonOf(sent),
+        requestId: sent.requestId,
+        excerptHash: hashes[nth] ?? null,
+        excerpt: sent.excerpt,
+        ...(areTraced ? { traceId: sent.traceId ?? null } : {}),
+      }),
+    ),
   );
-  const lines = ended.flatMap((one): AuditEntry[] => {
-    const { message } = one;
-    const base = message && { entity: message.entity, sourceKey: message.sourceKey, messageId: message.id };
-    return [attemptLine(one, actor), ...(one.becameOf ?? []).map((line) => ({ ...base, actor, ...line }))];
-  });
+  const lines: AuditEntry[] = [];
+  for (const [nth, one] of ended.entries()) {
+    const { message, becameOf = [] } = one;
+    const about = { entity: message?.entity, sourceKey: message?.sourceKey, messageId: message?.id, actor };
+    lines.push(attemptLine(one, actor, hashes[nth] ?? null));
+    for (const { event, outcome, detail } of becameOf) lines.push({ ...about, event, outcome, detail });
+  }
   await appendAudit(tx, lines, nowMs);
 }
 
 /** What the audit says of one attempt. */
-function attemptLine({ id, sent, message, detail }: EndedAttempt, actor: string): AuditEntry {
+function attemptLine(
+  { id, sent, message, detail }: EndedAttempt,
+  actor: string,
+  excerptHash: string | null,
+): AuditEntry {
   const { startedAtMs: startedAt, durationMs, status, requestId, repeatedAfter401, traceId } = sent;
-  const hash = hashOf(sent);
   return {
-    ...(message && { entity: message.entity, sourceKey: message.sourceKey, messageId: message.id }),
+    entity: message?.entity,
+    sourceKey: message?.sourceKey,
+    messageId: message?.id,
     event: 'attempt',
     outcome: sent.verdict.kind,
     attemptId: id,
@@ -111,21 +121,17 @@ function attemptLine({ id, sent, message, detail }: EndedAttempt, actor: string)
       startedAt,
       durationMs,
       status,
-      ...(repeatedAfter401 ? { repeatedAfter401 } : {}),
+      repeatedAfter401,
       requestId,
-      ...(traceId === undefined ? {} : { traceId }),
+      traceId,
       reason: reasonOf(sent),
-      ...(hash === null ? {} : { excerptHash: hash }),
+      excerptHash: excerptHash ?? undefined,
     },
   };
 }
 
 function reasonOf({ verdict }: EndedAttempt['sent']): string | null {
   return 'reason' in verdict ? (verdict.reason as string) : null;
-}
-
-function hashOf({ excerpt }: EndedAttempt['sent']): string | null {
-  return excerpt === null ? null : sha256(excerpt);
 }
 
 /** What was found proves nothing yet: this look-up does not count, and another one follows. */

@@ -1,12 +1,13 @@
 import type { Entity, JsonValue } from '../../model/record.js';
 import { padded, placeholders, updateRows } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
+import { readStoreInfo } from '../../store/store-info.js';
 import type { Binding } from '../outbox/bindings.js';
 import { type ComposedUpdate, composeUpdate, isWholeRecord, type UpdateMethod } from '../outbox/compose-update.js';
 import { canonicalJson, sha256 } from '../outbox/content-hash.js';
 import { keyKnownUntil, revisionKey, wireBody } from '../outbox/idempotency-key.js';
 import { type Operation, type Removal, removalAfterThisPass, type SendingMessage } from '../outbox/message.js';
-import { claimForSending, holdMessages, type MessageName, parkAsUnproven } from '../outbox/transitions.js';
+import { claimForSending, type MessageName, postponeMessages } from '../outbox/transitions.js';
 import { intendMessages } from './attempts.js';
 import { candidates, ready } from './due-messages.js';
 
@@ -75,13 +76,15 @@ export interface ClaimedMessage extends SendingMessage, NothingToSend {
 /** What the claim reads of a message. */
 type Candidate = Omit<
   ClaimedMessage,
-  'attemptId' | 'attemptNumber' | 'bodyHash' | 'body' | 'claimedFrom' | 'keyGoodUntilMs' | 'wallLeadMs'
+  'attemptId' | 'attemptNumber' | 'bodyHash' | 'body' | 'record' | 'claimedFrom' | 'keyGoodUntilMs' | 'wallLeadMs'
 > & {
   state: 'pending' | 'in_doubt';
   removal: Removal | null;
   attempts: number;
   bodyHash: string | null;
   body: string | null;
+  /** Null: it was erased. */
+  record: string | null;
   /** What the service acknowledged, as JSON. */
   acknowledged: string | null;
   doubtful: 0 | 1;
@@ -147,7 +150,7 @@ export async function claimMessages(
   );
   if (locked.length === 0) return { claimed: [], nothingToSend: [], held: [], unasked: [] };
   const mine = padded(locked.map(({ id }) => id));
-  const rows = await tx.rows<Candidate | (Omit<Candidate, 'record'> & { record: null })>(
+  const rows = await tx.rows<Candidate>(
     `SELECT ${columns}, b.record, b.body, w.service_id AS bound_service_id, w.acknowledged, ${doubtfulUpdate} AS doubtful,
             c.identity AS customer_identity, c.acknowledged AS customer_acknowledged, c.service_id AS customer_service_id,
             ${openCustomer} AS customer_is_open
@@ -158,7 +161,7 @@ export async function claimMessages(
   );
   const place = new Map(ids.map((id, index) => [id, index]));
   rows.sort((a, b) => (place.get(a.id) ?? 0) - (place.get(b.id) ?? 0));
-  const incarnation = await incarnationOf(tx);
+  const incarnation = (await readStoreInfo(tx, 'incarnation')) as string;
   const claimed: Omit<ClaimedMessage, 'attemptId'>[] = [];
   const nothingToSend: NothingToSend[] = [];
   const composed: { messageId: number; body: string }[] = [];
@@ -170,12 +173,13 @@ export async function claimMessages(
       unasked.push({ id: row.id, entity: row.entity, sourceKey: row.sourceKey, removal: row.removal });
       continue;
     }
-    if (!hasRecord(row)) {
+    const { record } = row;
+    if (record === null) {
       // Left out, it would stay due and be claimed again at once, for ever.
       held.push({ ...row, reason: row.state === 'pending' ? erasedUnsent : erasedInDoubt });
       continue;
     }
-    let body = row.body ?? row.record;
+    let body = row.body ?? record;
     let idempotencyKey = row.idempotencyKey;
     let method = row.method;
     const { firstSentAt: sentAt } = row;
@@ -190,7 +194,7 @@ export async function claimMessages(
     }
     if (row.operation !== 'create' && row.bodyHash === null) {
       const update =
-        row.operation === 'update' && compose(row, updates, row.doubtful ? null : row.acknowledged, row.record);
+        row.operation === 'update' && compose(row, updates, row.doubtful ? null : row.acknowledged, record);
       if (update === null) {
         nothingToSend.push(row);
         continue;
@@ -211,23 +215,43 @@ export async function claimMessages(
     const keyField = frozenField === null ? newKeyField : frozenField || null;
     const bytes = wireBody(body, idempotencyKey, keyField);
     const bodyHash = sha256(bytes);
-    const { state: claimedFrom, attempts } = row;
-    const frozen = { body: bytes, bodyHash, idempotencyKey, keyField, method };
-    claimed.push({ ...row, ...frozen, claimedFrom, attemptNumber: attempts + 1, keyGoodUntilMs, wallLeadMs: 0 });
+    // Field by field: to copy three dozen of them with `...` takes 25 µs.
+    claimed.push({
+      id: row.id,
+      entity: row.entity,
+      sourceKey: row.sourceKey,
+      number: row.number,
+      revision: row.revision,
+      operation: row.operation,
+      generation: row.generation,
+      claimedFrom: row.state,
+      attemptNumber: row.attempts + 1,
+      failures: row.failures,
+      invalidAnswers: row.invalidAnswers,
+      customerWaits: row.customerWaits,
+      firstSentAt: row.firstSentAt,
+      idempotencyKey,
+      keyField,
+      method,
+      body: bytes,
+      bodyHash,
+      record,
+      contentHash: row.contentHash,
+      mappingFingerprint: row.mappingFingerprint,
+      identity: row.identity,
+      boundServiceId: row.boundServiceId,
+      keyGoodUntilMs,
+      wallLeadMs: 0,
+    });
   }
-  await parkUnsendable(tx, held, nowMs);
   await postponeMessages(tx, postponed, nowMs + customerWaitMs);
   await updateRows(tx, 'message_body', ['message_id'], composed);
   await claimForSending(tx, claimed, epoch);
   const attemptIds = await intendMessages(
     tx,
-    claimed.map(({ id, operation, attemptNumber, idempotencyKey, bodyHash }) => ({
-      messageId: id,
-      purpose: operation,
-      number: attemptNumber,
-      idempotencyKey,
-      bodyHash,
-    })),
+    claimed.map(({ id: messageId, operation: purpose, attemptNumber: number, idempotencyKey, bodyHash }) => {
+      return { messageId, purpose, number, idempotencyKey, bodyHash };
+    }),
     epoch,
     nowMs,
   );
@@ -248,27 +272,10 @@ export interface UnaskedRemoval extends MessageName {
 }
 
 /** A message that must not go out as it is, and why a person has to look. */
-interface Unsendable extends MessageName {
+export interface Unsendable extends MessageName {
   state: 'pending' | 'in_doubt';
   firstSentAt: number | null;
   reason: string;
-}
-
-/** What the service has seen may exist there; of the rest nothing does. */
-export function unsendableClass({ state, firstSentAt }: Pick<Unsendable, 'state' | 'firstSentAt'>) {
-  return state === 'pending' && firstSentAt === null ? 'held' : 'unproven';
-}
-
-async function parkUnsendable(tx: Tx, messages: readonly Unsendable[], nowMs: number): Promise<void> {
-  for (const { id, reason, ...message } of messages)
-    if (unsendableClass(message) === 'held') await holdMessages(tx, [id], reason, nowMs);
-    else await parkAsUnproven(tx, message.state, [id], reason);
-}
-
-export async function postponeMessages(tx: Tx, ids: readonly number[], nextAttemptAt: number): Promise<void> {
-  if (ids.length === 0) return;
-  const listed = `id IN ${placeholders(ids.length)}`;
-  await tx.run(`UPDATE outbox_message SET next_attempt_at=? WHERE ${listed}`, [nextAttemptAt, ...ids]);
 }
 
 const erasedUnsent =
@@ -276,10 +283,6 @@ const erasedUnsent =
 
 const erasedInDoubt =
   'It may have reached the service, and its content was erased, so it cannot be sent again. Look at the service, then use `waybill outbox resolve`.';
-
-function hasRecord(row: { record: string | null }): row is { record: string } & Candidate {
-  return row.record !== null;
-}
 
 function compose(
   { entity, sourceKey }: Pick<Candidate, 'entity' | 'sourceKey'>,
@@ -291,10 +294,4 @@ function compose(
   // A part never replaces the whole, whatever the settings said when it was captured. A service without PATCH refuses it.
   const { method, optional } = isWholeRecord(entity, wanted) ? updates[entity] : patch;
   return composeUpdate(method, acknowledged === null ? null : JSON.parse(acknowledged), wanted, optional(sourceKey));
-}
-
-async function incarnationOf(tx: Tx): Promise<string> {
-  const [row] = await tx.rows<{ value: string }>("SELECT value FROM store_info WHERE name='incarnation'");
-  if (!row) throw new Error('The store has no incarnation; it was not opened by openStore.');
-  return row.value;
 }

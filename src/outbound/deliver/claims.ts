@@ -10,14 +10,19 @@ import type { ErpPresence } from '../capture/capture-removals.js';
 import { advanceBindings } from '../outbox/bindings.js';
 import { keyLifetimeMs, sentUnknownWhen } from '../outbox/idempotency-key.js';
 import { isBack, longestOwnWaitMs, removalAfterThisPass } from '../outbox/message.js';
-import { closeAsSettled, type MessageName, parkAsUnproven } from '../outbox/transitions.js';
+import {
+  closeAsSettled,
+  holdMessages,
+  type MessageName,
+  parkAsUnproven,
+  postponeMessages,
+} from '../outbox/transitions.js';
 import {
   type ClaimedMessage,
   claimMessages,
   type NothingToSend,
-  postponeMessages,
   type UnaskedRemoval,
-  unsendableClass,
+  type Unsendable,
 } from './claim-messages.js';
 import { followClock } from './clock-trace.js';
 import type { DeliveryTally } from './deliver-result.js';
@@ -91,6 +96,18 @@ export async function settleNothingToSend(tx: Tx, messages: readonly NothingToSe
   await advanceBindings(tx, messages);
 }
 
+/** What the service has seen may exist there; of the rest nothing does. */
+function unsendableClass({ state, firstSentAt }: Pick<Unsendable, 'state' | 'firstSentAt'>) {
+  return state === 'pending' && firstSentAt === null ? 'held' : 'unproven';
+}
+
+/** Parks what must not go out as it is. */
+export async function parkUnsendable(tx: Tx, messages: readonly Unsendable[], nowMs: number): Promise<void> {
+  for (const { id, reason, ...message } of messages)
+    if (unsendableClass(message) === 'held') await holdMessages(tx, [id], reason, nowMs);
+    else await parkAsUnproven(tx, message.state, [id], reason);
+}
+
 const holdsAlready = 'The service holds these values already.';
 const isThereAgain = 'Its record is in the ERP again, so it is not removed.';
 
@@ -159,6 +176,7 @@ export class Claims {
         stillRemoved,
         when === 'due' ? at : undefined,
       );
+      await parkUnsendable(tx, held, at);
       await settleNothingToSend(tx, nothingToSend, at);
       const detail = { reason: holdsAlready };
       const superseded = nothingToSend.map(({ id: messageId, entity, sourceKey }): AuditEntry => {

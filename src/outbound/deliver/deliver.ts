@@ -247,14 +247,14 @@ class Delivery {
 
   #send(message: ClaimedMessage, manner: Manner): void {
     const { isProbe = false, isPatient = false } = manner;
-    const { entity, operation, idempotencyKey, method, body, keyField, record, boundServiceId: serviceId } = message;
-    const sending = {
-      ...{ entity, operation, idempotencyKey, method, body, keyField, record, serviceId },
-      priority: isPatient ? -1 : 0,
-      isProbe,
-      gate: this.#gate.of('deliver', isProbe, message),
+    // Made when its turn comes, so that what waits is little.
+    const send = () => {
+      const { entity, operation, idempotencyKey, method, body, keyField, record, boundServiceId: serviceId } = message;
+      const frozen = { entity, operation, idempotencyKey, method, body, keyField, record, serviceId };
+      const gate = this.#gate.of('deliver', isProbe, message);
+      return this.client.send({ ...frozen, gate, isProbe, priority: isPatient ? -1 : 0 });
     };
-    this.#exchange.begin(this.#settler, message, () => this.client.send(sending), manner);
+    this.#exchange.begin(this.#settler, message, send, manner);
   }
 
   /** Looking for look-ups is a transaction: where none was found, it is left out for a while, or until there is a conflict. */

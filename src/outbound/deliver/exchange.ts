@@ -4,9 +4,10 @@ import { sourceNames } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
 import { growRoomsForNewObjects } from '../../ops/young-garbage.js';
+import { concurrencyOf } from '../../service/rate-limit/sliding-slots.js';
 import type { Sent } from '../../service/service-client.js';
 import { LeaseLost } from '../../store/lease.js';
-import type { Tx } from '../../store/store.js';
+import { Line, type Tx } from '../../store/store.js';
 import { isAnythingDue } from './due-messages.js';
 import type { LaneOutcome } from './lane-effects.js';
 import type { SendGate } from './send-gate.js';
@@ -51,6 +52,8 @@ interface Outcome {
 const maxBatch = 96;
 /** So many outcomes at once are those of a drain, which makes garbage faster than little room for it is worth. */
 const drainBatch = 10;
+/** So many requests are begun beyond those that may be under way: begun, each holds some 30 kB until it ends. */
+const startedAhead = 8;
 /**
  * A moment in which outcomes gather, so that one commit carries many, and what came of one is judged beside the others. Deliveries
  * gather for longer, because nothing waits for them; a kill in between makes them "may have been sent". Where a commit takes long,
@@ -72,12 +75,18 @@ export class Exchange {
   #settlingMs = 0;
   /** Ends the gathering. */
   #hurry = new AbortController();
+  /** Where claimed messages wait before anything is made for their requests; what is patient never stands before the others. */
+  readonly #lines: { usual: Line; patient: Line };
 
   constructor(
     private readonly context: JobContext,
     private readonly lease: ServiceLease,
     private readonly gate: SendGate,
-  ) {}
+  ) {
+    // A few more than may be under way, so that the rate limiter always has the next ones.
+    const places = concurrencyOf(context.settings.service) + startedAhead;
+    this.#lines = { usual: new Line(places), patient: new Line(places) };
+  }
 
   /** Requests that were sent and have not ended. */
   get count(): number {
@@ -111,7 +120,8 @@ export class Exchange {
     { isProbe = false, isPatient = false }: Manner,
   ): void {
     if (isPatient) this.#patient++;
-    const ending = this.#send(send)
+    const ending = this.#lines[isPatient ? 'patient' : 'usual']
+      .run(() => this.#send(send))
       .then((sent) => {
         if (sent.startedAtMs !== null) killPoint('after-answer');
         this.#add({ settler: settler as Settler, ended: { about, sent, isProbe } });

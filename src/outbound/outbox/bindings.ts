@@ -71,7 +71,7 @@ export async function importBindings(tx: Tx, bindings: readonly BindingRow[], ho
 
 /** A state that the service leaves out stays; a total that it leaves out may not be the one before. The order is read again. */
 function bindingRows(bindings: readonly NewBinding[], holders: BindingHolders, nowMs: number): BindingRow[] {
-  return bindings.map(({ words, ...one }) => ({
+  return bindings.map((one) => ({
     entity: one.entity,
     source_key: one.sourceKey,
     service_id: one.serviceId,
@@ -82,8 +82,8 @@ function bindingRows(bindings: readonly NewBinding[], holders: BindingHolders, n
     identity: one.identity,
     acknowledged: one.acknowledged,
     acknowledged_at: nowMs,
-    service_status: words?.status ?? holders.wordsOf(one).status,
-    service_total: words ? words.total : holders.wordsOf(one).total,
+    service_status: one.words?.status ?? holders.wordsOf(one).status,
+    service_total: one.words ? one.words.total : holders.wordsOf(one).total,
     read_state: 'open',
     gone_at: null,
   }));

@@ -46,6 +46,11 @@ export async function claimForSending(tx: Tx, claims: readonly Claim[], epoch: n
   await updateRows(tx, 'outbox_message', ['id'], rows, "t.state IN ('pending','in_doubt')");
 }
 
+/** What waits, waits until then. */
+export async function postponeMessages(tx: Tx, ids: readonly number[], nextAttemptAt: number): Promise<void> {
+  await run(tx, ids, 'next_attempt_at=?', [nextAttemptAt], "state IN ('pending','in_doubt')");
+}
+
 /** Messages in doubt and conflicts become `sending` while the service is asked for their records. */
 export async function claimForLookUp(tx: Tx, ids: readonly number[], epoch: number): Promise<void> {
   const set = "claimed_from=state, state='sending', claim_epoch=?, attempts=attempts+1";
@@ -70,25 +75,22 @@ export async function settleSending(
   epoch: number,
   nowMs: number,
 ): Promise<number> {
-  const rows = settled.map(({ id, attemptNumber, transition }) => {
-    const columns: { [column: string]: SqlValue | undefined } = {
-      id,
-      attempts: attemptNumber,
-      state: transition.state,
-      park_class: transition.parkClass,
-      reason: transition.reason,
-      next_attempt_at: transition.nextAttemptAt,
-      failures: transition.failures,
-      invalid_answers: transition.invalidAnswers,
-      customer_waits: transition.customerWaits,
-      first_sent_at: transition.firstSentAt,
-      service_id: transition.serviceId,
-      flag: transition.flag,
-      found_at: transition.foundAt,
-      closed_at: transition.state === 'delivered' ? nowMs : null,
-    };
-    return Object.fromEntries(Object.entries(columns).filter(([, value]) => value !== undefined)) as Row;
-  });
+  const rows = settled.map(({ id, attemptNumber, transition }) => ({
+    id,
+    attempts: attemptNumber,
+    state: transition.state,
+    park_class: transition.parkClass,
+    reason: transition.reason,
+    next_attempt_at: transition.nextAttemptAt,
+    failures: transition.failures,
+    invalid_answers: transition.invalidAnswers,
+    customer_waits: transition.customerWaits,
+    first_sent_at: transition.firstSentAt,
+    service_id: transition.serviceId,
+    flag: transition.flag,
+    found_at: transition.foundAt,
+    closed_at: transition.state === 'delivered' ? nowMs : null,
+  }));
   return updateRows(tx, 'outbox_message', ['id', 'attempts'], rows, "t.state='sending' AND t.claim_epoch=?", [epoch]);
 }
 

@@ -20,8 +20,8 @@ export class AuthorisedTransport {
    */
   async exchange(request: TransportRequest): Promise<TimedExchange> {
     const connection = this.connections.version;
-    const { proof, ...first } = await this.transport.exchange(request, this.credential);
-    const hasOther = await this.#hasOther(first.exchange, proof, connection, request);
+    const first = await this.transport.exchange(request, this.credential);
+    const hasOther = await this.#hasOther(first.exchange, first.proof, connection, request);
     if (hasOther === false) return this.#heeded(first);
     if (hasOther !== true) return this.#heeded({ ...first, exchange: hasOther });
     const { proof: second, ...repeated } = await this.transport.exchange(request, this.credential);

@@ -112,7 +112,8 @@ const singleHeaders = new Set(['content-length', 'content-type', 'date', 'etag',
 /** Headers with lower-case names and text values. */
 export function plainHeaders(headers: unknown): Record<string, string> {
   const plain: Record<string, string> = {};
-  for (const [name, value] of Object.entries(headers as Record<string, unknown>)) {
+  for (const name in headers as Record<string, unknown>) {
+    const value = (headers as Record<string, unknown>)[name];
     if (value === undefined || value === null) continue;
     const key = name.toLowerCase();
     plain[key] = !Array.isArray(value) ? String(value) : singleHeaders.has(key) ? String(value[0]) : value.join(', ');

@@ -128,10 +128,10 @@ function preparedSession(dataSource: DataSource): StoreSession {
       try {
         const statement = prepare(sql);
         if (statement.reader) {
-          const records = statement.all(...parameters) as Record<string, SqlValue>[];
+          const records = statement.all(parameters) as Record<string, SqlValue>[];
           return { records, raw: records };
         }
-        const { changes, lastInsertRowid } = statement.run(...parameters);
+        const { changes, lastInsertRowid } = statement.run(parameters);
         return { records: [], affected: changes, raw: lastInsertRowid };
       } catch (error) {
         throw new StatementFailed(error as DriverError);

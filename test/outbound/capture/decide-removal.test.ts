@@ -1,7 +1,11 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { decideRemoval } from '../../../src/outbound/capture/decide-removal.js';
-import { type KnownBinding, type NewestMessage, nextRevision } from '../../../src/outbound/capture/next-revision.js';
+import {
+  decideRemoval,
+  type KnownBinding,
+  type NewestMessage,
+  nextRevision,
+} from '../../../src/outbound/capture/next-revision.js';
 import {
   type MessageState,
   messageStates,

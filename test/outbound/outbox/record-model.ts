@@ -1,8 +1,9 @@
 import type { Verdict } from '../../../src/model/verdict.js';
-import { decideRemoval, type RemovalDecision } from '../../../src/outbound/capture/decide-removal.js';
 import {
+  decideRemoval,
   type NewestMessage,
   nextRevision,
+  type RemovalDecision,
   type RevisionDecision,
 } from '../../../src/outbound/capture/next-revision.js';
 import { type MessageState, openStates, type SendingMessage, settle } from '../../../src/outbound/outbox/message.js';
