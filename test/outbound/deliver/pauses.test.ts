@@ -88,7 +88,7 @@ onBothLabs('waiting for the service as a whole', (kit) => {
       const lab = await kit.start({
         customers: 1,
         orders: 6,
-        sandbox: { limits: [{ requests: 4, windowMs: 700 }], retryAfter },
+        sandbox: { limits: [{ requests: 4, windowMs: 2_000 }], retryAfter },
         settings: { service: { concurrency: 1 } },
       });
       await lab.capture();
