@@ -72,7 +72,7 @@ export function checkWebhookSecrets(webhooks: Settings['webhooks']) {
   return { problems, warnings };
 }
 
-/** Whether the file of `desk.usersFile` can be read: without it nobody can sign in. */
+/** Whether the file of `desk.usersFile` can be read: without it no person can sign in. */
 export function checkDeskUsers({ enabled, usersFile }: Settings['desk']) {
   const problems: ConfigurationProblem[] = [];
   const warnings: string[] = [];

@@ -48,7 +48,7 @@ export const clusterSettings = group('Several machines, or processes, that deliv
       prefix: textLike(/^[A-Za-z0-9._-]{1,100}$/, 'letters, digits, dots, dashes and underscores')
         .optional()
         .describe(
-          'What the keys in Redis begin with, in braces. The nodes of one store share it, and nobody else. Default: waybill, the installation and the environment.',
+          'What the keys in Redis begin with, in braces. Only the nodes of one store share it. Default: waybill, the installation and the environment.',
         ),
     },
   ),
