@@ -221,7 +221,7 @@ async function onlyHead(tx: Tx): Promise<Head | null> {
   return head ?? null;
 }
 
-/** A chain begins behind the newest line of the log, so that none can vanish as a whole. */
+/** A chain begins behind the newest line of the log, so that the chain of that line can not vanish as a whole. */
 async function beginChain(tx: Tx, nowMs: number): Promise<Head> {
   const [link = null] = await tx.rows<Head>('SELECT chain, seq, hash FROM audit_log ORDER BY id DESC LIMIT 1');
   const first = firstHash(nowMs, link);

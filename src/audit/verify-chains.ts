@@ -45,6 +45,8 @@ export class ChainVerifier {
   lines = 0;
   /** Of each chain the last line behind the head that was read first. */
   readonly #newer = new Map<number, LoggedLine>();
+  /** Lines of chains that were not there when the chains were read, no more than a thousand. */
+  readonly #ofOthers: LoggedLine[] = [];
   readonly #states: Map<number, State>;
   /** Lines that must be there as another place knows them: a link, or a head that was noted down. */
   readonly #expected = new Map<string, { hash: string; flaw: Flaw }>();
@@ -58,15 +60,18 @@ export class ChainVerifier {
     for (const head of noted)
       this.#expect(head, {
         kind: 'noted',
-        message: `The head ${headToken(head)} was noted down, and the log does not lead there.`,
+        message: this.#states.has(head.chain)
+          ? `The head ${headToken(head)} was noted down, and the log does not lead there.`
+          : `The head ${headToken(head)} was noted down, and its chain is not in the log: it was pruned whole, or taken out.`,
       });
   }
 
   take(line: LoggedLine): void {
     this.lines++;
     const state = this.#states.get(line.chain);
+    // A chain may have begun since; by the end it shows whether it did.
     if (!state) {
-      this.#tell('inserted', line, `Line ${line.id} belongs to chain ${line.chain}, which is not there.`);
+      if (this.#ofOthers.length < noteLimit) this.#ofOthers.push(line);
       return;
     }
     const { row } = state;
@@ -96,6 +101,9 @@ export class ChainVerifier {
 
   /** All lines were handed over. @param headNow the number of a chain's last line by now */
   end(headNow: (chain: number) => number): readonly Flaw[] {
+    for (const line of this.#ofOthers)
+      if (line.seq > headNow(line.chain))
+        this.#tell('inserted', line, `Line ${line.id} belongs to chain ${line.chain}, which is not there.`);
     for (const line of this.#newer.values())
       if (line.seq > headNow(line.chain))
         this.#tell(

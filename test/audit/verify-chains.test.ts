@@ -163,6 +163,19 @@ describe('chains of audit lines', () => {
     expect(verify(gone).map(({ kind, chain }) => [kind, chain])).to.deep.equal([['chain', 2]]);
   });
 
+  it('show a chain that was taken out with its row, behind which none began, by its noted head alone', () => {
+    const log = logOf([1, 2, 1, 3]);
+    const head = headToken(log.lines[1] as LoggedLine);
+    const gone = {
+      rows: log.rows.filter(({ chain }) => chain !== 2),
+      lines: log.lines.filter(({ chain }) => chain !== 2),
+    };
+    expect(verify(gone)).to.deep.equal([]);
+    expect(verify(gone, [head]).map(({ message }) => message)).to.deep.equal([
+      `The head ${head} was noted down, and its chain is not in the log: it was pruned whole, or taken out.`,
+    ]);
+  });
+
   it('compare with heads that were noted down, which a log that was made anew can not lead to', () => {
     const log = logOf([1, 1, 1]);
     const noted = headToken(log.lines[1] as LoggedLine);

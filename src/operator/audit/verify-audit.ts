@@ -52,6 +52,9 @@ export async function exportAudit(store: Store, file: string): Promise<number> {
     await handle.writeFile(`${JSON.stringify(header)}\n`);
     let count = 0;
     for await (const page of readLines(store)) {
+      // So are chains that have begun meanwhile.
+      if (page.some(({ chain }) => !heads.has(chain)))
+        for (const { chain } of await readChains(store)) if (!heads.has(chain)) heads.set(chain, 0);
       // What is written meanwhile is for the next export.
       const lines = page.filter(({ chain, seq }) => seq <= (heads.get(chain) ?? Number.POSITIVE_INFINITY));
       count += lines.length;
@@ -65,7 +68,8 @@ export async function exportAudit(store: Store, file: string): Promise<number> {
 
 function isPruned(before: readonly ChainRow[], after: readonly ChainRow[]): boolean {
   const now = new Map(after.map(({ chain, prunedSeq }) => [chain, prunedSeq]));
-  return before.some(({ chain, prunedSeq }) => now.has(chain) && now.get(chain) !== prunedSeq);
+  // Of a chain that was pruned whole, its row may be gone as well.
+  return before.some(({ chain, prunedSeq }) => now.get(chain) !== prunedSeq);
 }
 
 function readChains(store: Store): Promise<ChainRow[]> {

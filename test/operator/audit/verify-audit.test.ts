@@ -1,8 +1,10 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect } from 'chai';
 import { appendAudit } from '../../../src/audit/audit-log.js';
 import { pruneAudit } from '../../../src/audit/prune-audit.js';
 import { seededRandom } from '../../../src/lab/seeded-random.js';
-import { auditHeads, verifyAudit } from '../../../src/operator/audit/verify-audit.js';
+import { auditHeads, exportAudit, verifyAudit } from '../../../src/operator/audit/verify-audit.js';
 import { insertRows, type Row } from '../../../src/store/rows.js';
 import type { Store } from '../../../src/store/store.js';
 import { onEveryStore } from '../../store/stores.js';
@@ -53,6 +55,48 @@ onEveryStore('the proof of the audit', (kit) => {
     verified = true;
     await writing;
     expect(await flawsOf()).to.deep.equal([]);
+  });
+
+  /** The store, in which something is done behind the first read of a proof. */
+  const interrupted = (work: () => Promise<unknown>): Store => {
+    let isDone = false;
+    return new Proxy(kit.store, {
+      get: (store, name) =>
+        name !== 'read'
+          ? Reflect.get(store, name, store)
+          : async (...words: Parameters<Store['read']>) => {
+              const found = await store.read(...words);
+              if (!isDone) {
+                isDone = true;
+                await work();
+              }
+              return found;
+            },
+    });
+  };
+
+  it('holds while another process begins a chain, and so does what is exported', async () => {
+    const begin = async () => append(await kit.connect(), 1, 2);
+    expect((await verifyAudit(interrupted(begin))).flaws, 'the first of all').to.deep.equal([]);
+    expect((await verifyAudit(interrupted(begin))).flaws).to.deep.equal([]);
+    const lines = Number((await kit.rows('SELECT COUNT(*) AS n FROM audit_log'))[0].n);
+    const file = join(kit.folder, `begun-${kit.dialect}.txt`);
+    expect(await exportAudit(interrupted(begin), file)).to.equal(lines);
+    const [header = '', ...exported] = readFileSync(file, 'utf8').trim().split('\n');
+    const chains = new Set(JSON.parse(header).chains.map(({ chain }: { chain: number }) => chain));
+    for (const line of exported) expect(chains.has(JSON.parse(line.slice(65)).chain), line).to.equal(true);
+  });
+
+  it('holds while chains are pruned whole', async () => {
+    await append(kit.store, 20, 2);
+    const other = await kit.connect();
+    await append(other, 2, 2);
+    await append(other, 100, 2);
+    const prune = (before: number) => kit.store.transaction('prune', (tx) => pruneAudit(tx, before, 100));
+    await prune(10);
+    expect((await verifyAudit(interrupted(() => prune(50)))).flaws).to.deep.equal([]);
+    const left = await kit.rows('SELECT id FROM audit_chain');
+    expect(left, 'the spent one is gone').to.have.length(1);
   });
 
   it('holds behind a checkpoint, and for a head that was noted down before it', async () => {
