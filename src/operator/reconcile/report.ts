@@ -64,18 +64,20 @@ export function reportName({ subject }: Reconciliation, period: string, end: Rep
 
 /** All that a comparison has found, as CSV. */
 export async function* findingsCsv(parts: ReportParts, run: Reconciliation): AsyncGenerator<Part> {
-  yield* csvOf(parts, findingColumns, pagesOf(parts, run));
+  yield* csvOf(parts, findingColumns, cellsOf(pagesOf(parts, run)));
+}
+
+/** With amounts as numbers: as a text, a negative one would be disarmed like a formula, and no spreadsheet could add it up. */
+async function* cellsOf(pages: AsyncIterable<ShownFinding[]>): AsyncGenerator<object[]> {
+  const amount = (minor: string | null) => (minor === null ? null : BigInt(minor));
+  for await (const page of pages)
+    yield page.map((one) => ({ ...one, erpTotal: amount(one.erpTotal), serviceTotal: amount(one.serviceTotal) }));
 }
 
 /** The sums by day and currency, as CSV. */
 export async function* sumsCsv(parts: ReportParts, run: Reconciliation): AsyncGenerator<Part> {
   const sums = await parts.store.read('read the sums', (tx) => listSums(tx, run.id));
-  const rows = sums.map((sum) => ({
-    ...sum,
-    erpTotal: `${sum.erpTotal}`,
-    serviceTotal: `${sum.serviceTotal}`,
-    difference: `${sum.serviceTotal - sum.erpTotal}`,
-  }));
+  const rows = sums.map((sum) => ({ ...sum, difference: sum.serviceTotal - sum.erpTotal }));
   yield* csvOf(parts, sumColumns, [rows]);
 }
 

@@ -12,6 +12,7 @@ import {
   type Subject,
 } from '../../../src/operator/reconcile/reconcile-rows.js';
 import { planRepair, repair } from '../../../src/operator/reconcile/repair.js';
+import { findingsCsv, sumsCsv } from '../../../src/operator/reconcile/report.js';
 import { reconcileAsked, startReconcile } from '../../../src/operator/reconcile/start-run.js';
 import { totalsByCurrency } from '../../../src/operator/reconcile/sums.js';
 import { deliver } from '../../../src/outbound/deliver/deliver.js';
@@ -206,6 +207,29 @@ onEveryLab('comparing both sides', (kit) => {
     expect(total).to.include({ erpRecords: 19, serviceRecords: 19 });
     expect(sums.filter(({ day }) => day === '')).to.have.length(1);
     expect(sums.map(({ day }) => day)).to.deep.equal(['', '2026-10-01', '2026-10-02', '2026-10-03']);
+  });
+
+  itOnce('files amounts as numbers, also below zero, and what a spreadsheet would run as text', async () => {
+    const lab = await delivered({ customers: 2, orders: 3 });
+    const [[key, id] = ['', '']] = await idsByKey();
+    lab.sandbox.removeOrder(id);
+    await lab.changeErp("UPDATE sales_orders SET order_no='=HYPERLINK(1)' WHERE id=?", [Number(key)]);
+    await lab.capture({ sweep: true });
+    await kit.rows("UPDATE outbox_message SET state='superseded' WHERE state='pending'");
+    const run = await compare(lab);
+    const parts = { store: kit.store, settings: lab.settings, clean: (text: string) => text, time: String };
+    const text = async (file: AsyncIterable<{ text: string }>) => {
+      let all = '';
+      for await (const part of file) all += part.text;
+      return all;
+    };
+    const { erpTotal } = (await kit.store.read('list', (tx) => listFindings(tx, run.id, { limit: 9 })))[0] as {
+      erpTotal: string;
+    };
+    expect(await text(sumsCsv(parts, run))).to.match(new RegExp(`,-${erpTotal}$`, 'm'));
+    expect(await text(findingsCsv(parts, run)))
+      .to.contain(`,'=HYPERLINK(1),`)
+      .and.contain(`,${erpTotal},`);
   });
 
   itOnce('compares what is dated in a range alone', async () => {
