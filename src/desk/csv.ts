@@ -12,7 +12,8 @@ interface Sheet {
   sumOf?: number;
 }
 
-type Cell = string | number | null;
+/** An amount is a number: a text below zero would be disarmed like a formula. */
+type Cell = string | number | bigint | null;
 
 /**
  * Sends everything that matches, page by page, so that a million rows are never in memory. The last line says how many rows there
@@ -34,11 +35,13 @@ async function* lines<Place>(
   read: (after: Place | null) => Promise<{ rows: Cell[][]; next: Place | null }>,
 ): AsyncGenerator<string> {
   const hash = createHash('sha256');
-  // A spreadsheet would run `=HYPERLINK(…)` in a text that came from the ERP or the service.
-  const clean = (cell: Cell) =>
-    typeof cell === 'string' ? harmlessLine(redact(cell, secrets)).replace(/^[=+\-@\t\r]/, "'$&") : cell;
+  const clean = (cell: Cell) => (typeof cell === 'string' ? harmlessLine(redact(cell, secrets)) : cell);
   const textOf = (rows: readonly (readonly Cell[])[]) => {
-    const text = stringify(rows.map((row) => row.map(clean)));
+    // A spreadsheet would run `=HYPERLINK(…)` in a text that came from the ERP or the service.
+    const text = stringify(
+      rows.map((row) => row.map(clean)),
+      { escape_formulas: true },
+    );
     hash.update(text);
     return text;
   };

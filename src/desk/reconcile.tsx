@@ -100,8 +100,8 @@ export async function sendFindings(
           one.serviceId,
           one.day,
           one.currency,
-          one.erpTotal,
-          one.serviceTotal,
+          one.erpTotal && BigInt(one.erpTotal),
+          one.serviceTotal && BigInt(one.serviceTotal),
           detailOf(one),
         ]),
       };

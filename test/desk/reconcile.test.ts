@@ -89,9 +89,12 @@ onBothLabs('a comparison of both sides at the desk', (kit) => {
     }
     expect(seen).to.have.length(55);
     expect(new Set(seen).size).to.equal(55);
+    // A credit note: a number also for a spreadsheet.
+    await kit.rows(`UPDATE reconcile_finding SET erp_total='-500' WHERE source_key='${seen[0]}'`);
     const csv = (await anna.open('reconcile.csv?subject=orders&cause=changed')).body;
     const rows = parse(csv, { from_line: 2, relax_column_count: true }) as string[][];
     expect(rows.slice(0, -1).map((row) => row[3])).to.deep.equal(seen);
+    expect(rows[0]?.[8]).to.equal('-500');
 
     const run = /reconcile\/report\.html\?run=(\d+)/.exec((await anna.open('reconcile')).body)?.[1];
     const report = await anna.open(`reconcile/report.html?run=${run}`);
