@@ -1,6 +1,7 @@
 import { killPoints, operatorKillPoints } from '../../src/ops/kill-point.js';
+import { redisFaults } from './draw-cluster.js';
 import { otherFaults, serverFaults, serviceFaults } from './draw-faults.js';
-import { deedKinds, mixUps, retryAfterForms, type StoreKind } from './plan.js';
+import { type DispatcherKind, deedKinds, mixUps, retryAfterForms, type StoreKind } from './plan.js';
 
 /** What comes up in every twentieth seed, in some of them more than once. */
 export const seldom = [
@@ -40,8 +41,13 @@ const everywhere = [
 ];
 
 /** Everything that has to come up. */
-export function expectedCoverage(store: StoreKind): string[] {
-  const faults = store !== 'sqlite' ? [...everywhere, ...serverFaults] : everywhere;
+export function expectedCoverage(store: StoreKind, dispatcher: DispatcherKind = 'local'): string[] {
+  const faults = [
+    // All nodes of a cluster deliver.
+    ...everywhere.filter((name) => name !== 'standby' || dispatcher === 'local'),
+    ...(store !== 'sqlite' ? serverFaults : []),
+    ...(dispatcher === 'cluster' ? redisFaults : []),
+  ];
   return [
     ...faults.map((name) => `fault:${name}`),
     ...deedKinds.map((kind) => `deed:${kind}`).filter((name) => !isSeldom(name)),
@@ -54,9 +60,14 @@ function isSeldom(name: string): boolean {
 }
 
 /** What came up less than once in ten seeds, or in twenty where it is seldom. Empty under a hundred seeds: few say nothing. */
-export function missingCoverage(coverage: Readonly<Record<string, number>>, seeds: number, store: StoreKind): string[] {
+export function missingCoverage(
+  coverage: Readonly<Record<string, number>>,
+  seeds: number,
+  store: StoreKind,
+  dispatcher: DispatcherKind = 'local',
+): string[] {
   if (seeds < 100) return [];
-  return [...expectedCoverage(store), ...seldom].filter(
+  return [...expectedCoverage(store, dispatcher), ...seldom].filter(
     (name) => (coverage[name] ?? 0) < seeds / (isSeldom(name) ? 20 : 10),
   );
 }

@@ -75,6 +75,7 @@ async function holdFileOnce({ storeFile, crew }: Stage, forMs: number): Promise<
 
 /** Locks rows in the opposite order, until a transaction of Waybill is chosen as the victim. */
 export async function crossLocks(stage: Stage): Promise<void> {
+  const writer = stage.plan.dispatcher === 'cluster' ? 'node/%' : 'service';
   for (let tries = 0; tries < 12; tries++) {
     let isVictim = false;
     await atServer(stage, async (session, server) => {
@@ -84,7 +85,7 @@ export async function crossLocks(stage: Stage): Promise<void> {
       const locked = await until(1_500, async () => (await session.query(rows)).length > 0, 5);
       // It holds the lease by then, and waits for a message that is ours.
       if (locked && (await until(600, () => someoneWaits(session, server), 3)))
-        await session.query("SELECT * FROM lease WHERE name='service' FOR UPDATE");
+        await session.query(`SELECT * FROM lease WHERE name LIKE '${writer}' FOR UPDATE`);
       isVictim = (await server.deadlocks(session)) > before;
       await session.query('ROLLBACK');
     });

@@ -2,9 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Shift } from './crew.js';
 import { crossLocks, holdLock, killConnections, restartServer } from './database-faults.js';
 import { forgetCustomer } from './forget-customer.js';
-import type { Network } from './network.js';
+import { disturb, type Network } from './network.js';
 import type { Fault } from './plan.js';
 import { pruneStore } from './prune-store.js';
+import { doRedisFault } from './redis-faults.js';
 import { sendBeforeUs } from './send-before-us.js';
 import { forgetKeys, serviceFault } from './service-faults.js';
 import type { Stage } from './stage.js';
@@ -61,6 +62,12 @@ export async function doFault(stage: Stage, fault: Fault): Promise<void> {
       return;
     case 'database-restart':
       return restartServer(stage);
+    case 'redis-killed':
+    case 'redis-emptied':
+    case 'redis-slow':
+    case 'redis-cut-off':
+      if (stage.redis && (await doRedisFault(stage.redis, stage.crew, fault))) count();
+      return;
     case 'clock-forward':
     case 'clock-back':
       // It shall have been sent by the fast clock, and its outcome be on record.
@@ -96,22 +103,6 @@ async function cut(proxies: readonly Network[]): Promise<boolean> {
     if (cutOff.some((inUse) => inUse > 0)) return true;
   }
   return false;
-}
-
-/** @returns whether anything was late or held */
-async function disturb(
-  proxies: readonly Network[],
-  how: (proxy: Network) => Promise<void>,
-  forMs: number,
-): Promise<boolean> {
-  const disturbed = async () =>
-    (await Promise.all(proxies.map((proxy) => proxy.look()))).reduce((sum, seen) => sum + seen.disturbed, 0);
-  const before = await disturbed();
-  await Promise.all(proxies.map(how));
-  await sleep(forMs);
-  const isFelt = await until(6_000, async () => (await disturbed()) > before, 20);
-  await Promise.all(proxies.map((proxy) => proxy.heal()));
-  return isFelt;
 }
 
 /** Whoever has the name, or else the other one; waits for somebody to be there. */

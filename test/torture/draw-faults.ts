@@ -85,6 +85,10 @@ function drawFault(kind: FaultKind, seed: number, random: SeededRandom): Fault {
       return { kind };
     case 'clock-forward':
     case 'clock-back':
+    case 'redis-killed':
+    case 'redis-emptied':
+    case 'redis-slow':
+    case 'redis-cut-off':
     case 'operator-forget':
     case 'store-pruned':
     case 'service-announces':

@@ -1,16 +1,24 @@
 import { SeededRandom } from '../../src/lab/seeded-random.js';
+import { drawCluster } from './draw-cluster.js';
 import { drawDeeds } from './draw-deeds.js';
 import { drawFaults, drawStoreFault } from './draw-faults.js';
 import { drawMixUps, orderKeyFor } from './draw-mix-ups.js';
 import { drawMore } from './draw-more.js';
 import { drawTraps } from './draw-traps.js';
-import { type Plan, type RemovalEffect, type Removals, type StoreKind, storeKinds } from './plan.js';
+import {
+  type DispatcherKind,
+  type Plan,
+  type RemovalEffect,
+  type Removals,
+  type StoreKind,
+  storeKinds,
+} from './plan.js';
 
 /** The span in which deeds and faults happen; afterwards everything heals. */
 const spanMs = 3_500;
 
 /** The same seed gives the same plan, whatever the machine. Neighbouring seeds take turns, so that no kind is left out by chance. */
-export function drawPlan(seed: number, store: StoreKind): Plan {
+export function drawPlan(seed: number, store: StoreKind, dispatcher: DispatcherKind = 'local'): Plan {
   const random = new SeededRandom(seed * 7919 + storeKinds.indexOf(store));
   for (let i = 0; i < 8; i++) random.below(2);
   const forgets = seed % 8 === 4 || seed % 40 === 1;
@@ -37,9 +45,10 @@ export function drawPlan(seed: number, store: StoreKind): Plan {
   if (points.includes('before-lease-release'))
     faults.push({ atMs: random.between(1_500, 2_500), fault: { kind: 'process-stop' } });
   const brakesUpdates = seed % 3 === 2;
-  return drawMore({
+  const plan = drawMore({
     seed,
     store,
+    dispatcher,
     erp: {
       seed: random.between(1, 1_000_000),
       customers: random.between(12, 18),
@@ -78,6 +87,7 @@ export function drawPlan(seed: number, store: StoreKind): Plan {
     deeds: drawDeeds(sweeps, brakesUpdates, spanMs, random),
     faults: faults.sort((a, b) => a.atMs - b.atMs),
   });
+  return dispatcher === 'cluster' ? drawCluster(plan, spanMs) : plan;
 }
 
 const patched = (remark: string): RemovalEffect => ({ patch: { remark } });

@@ -1,8 +1,10 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { ProxyOrder } from './proxy-process.js';
 import type { Arrival } from './tcp-proxy.js';
+import { until } from './until.js';
 
 /** A proxy as seen from outside its process; what each of these does stands at `TcpProxy`. */
 export interface Network {
@@ -79,4 +81,20 @@ function startHost(): Host {
   });
   host = started;
   return started;
+}
+
+/** @returns whether anything was late or held */
+export async function disturb(
+  proxies: readonly Network[],
+  how: (proxy: Network) => Promise<void>,
+  forMs: number,
+): Promise<boolean> {
+  const disturbed = async () =>
+    (await Promise.all(proxies.map((proxy) => proxy.look()))).reduce((sum, seen) => sum + seen.disturbed, 0);
+  const before = await disturbed();
+  await Promise.all(proxies.map(how));
+  await sleep(forMs);
+  const isFelt = await until(6_000, async () => (await disturbed()) > before, 20);
+  await Promise.all(proxies.map((proxy) => proxy.heal()));
+  return isFelt;
 }

@@ -4,6 +4,13 @@ import type { KillPoint, operatorKillPoints } from '../../src/ops/kill-point.js'
 export const storeKinds = ['sqlite', 'mariadb', 'postgres'] as const;
 export type StoreKind = (typeof storeKinds)[number];
 
+/** `local`: one daemon delivers, perhaps beside a standby. `cluster`: three nodes deliver at a time, and Redis is beside them. */
+export const dispatcherKinds = ['local', 'cluster'] as const;
+export type DispatcherKind = (typeof dispatcherKinds)[number];
+/** The daemons, by name; the last one only in a cluster. */
+export const workers = ['A', 'B', 'C'] as const;
+export type Worker = (typeof workers)[number];
+
 /** What people do at the ERP. `pick` chooses among the rows that are there when it happens. */
 export type Deed =
   | { kind: 'new-order'; lines: { product: number; qty: number }[]; pick: number }
@@ -68,7 +75,7 @@ export type Fault =
   | { kind: 'service-sent-before-us' }
   | { kind: 'network-cut' }
   | { kind: 'network-delay' | 'network-half-open'; forMs: number }
-  | { kind: 'process-kill'; who: 'A' | 'B' }
+  | { kind: 'process-kill'; who: Worker }
   /** Whoever delivers, told to stop. */
   | { kind: 'process-stop' }
   /** Whoever delivers, past its lease. */
@@ -76,6 +83,13 @@ export type Fault =
   | { kind: 'database-restart' | 'database-kill-connections' | 'database-network-cut' }
   | { kind: 'database-lock'; forMs: number }
   | { kind: 'database-deadlock' }
+  /** It is gone, and comes back empty. */
+  | { kind: 'redis-killed'; forMs: number }
+  | { kind: 'redis-emptied' }
+  /** Every answer of it comes so much later. */
+  | { kind: 'redis-slow'; byMs: number; forMs: number }
+  /** From one node alone. */
+  | { kind: 'redis-cut-off'; who: Worker; forMs: number }
   /** An answer whose request id is longer than any column. */
   | { kind: 'service-long-id'; times: number }
   /** Somebody sets the clock of the machine; by so much it is ahead of the true time from then on. */
@@ -155,6 +169,7 @@ export interface Removals {
 export interface Plan {
   seed: number;
   store: StoreKind;
+  dispatcher: DispatcherKind;
   erp: { seed: number; customers: number; orders: number; bad: Record<string, number> };
   limit: { requests: number; perSeconds: number };
   concurrency: number;

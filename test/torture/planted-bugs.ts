@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { projectRoot } from '../support/project-root.js';
-import type { StoreKind } from './plan.js';
+import type { DispatcherKind, StoreKind } from './plan.js';
 
 /** A mistake that somebody could make, as a patch, and how it has to come to light. */
 export interface PlantedBug {
@@ -11,6 +11,7 @@ export interface PlantedBug {
   /** The invariants of which one has to notice it. */
   caughtBy: string[];
   store: StoreKind;
+  dispatcher: DispatcherKind;
   /** Seeds in which it can show itself. */
   seeds: number[];
 }
@@ -31,6 +32,7 @@ export function plantedBugs(): PlantedBug[] {
         what: head.split('\n')[0] ?? '',
         caughtBy: field('Caught by').split(' '),
         store: field('Store') as StoreKind,
+        dispatcher: (field('Dispatcher') || 'local') as DispatcherKind,
         seeds: field('Seeds').split(' ').map(Number),
       };
     });

@@ -65,6 +65,8 @@ async function tryBug(bug: PlantedBug, folder: string): Promise<Catch> {
         bug.seeds.join(','),
         '--store',
         bug.store,
+        '--dispatcher',
+        bug.dispatcher,
         '--patience',
         '20',
         '--until',

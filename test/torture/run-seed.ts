@@ -10,7 +10,7 @@ import type { History, MessageRow } from './history.js';
 import { violationsOf } from './invariants.js';
 import { judgeOrder } from './judge-erp.js';
 import { mixUp } from './mix-ups.js';
-import type { Deed, StoreKind } from './plan.js';
+import { type Deed, type DispatcherKind, type StoreKind, workers } from './plan.js';
 import { everyRowAccountedFor, removalsAsConfigured, serviceEqualsErp, waitsForPerson } from './record-invariants.js';
 import { countServiceFaults } from './service-faults.js';
 import { openStage, type Stage } from './stage.js';
@@ -33,12 +33,12 @@ export interface SeedResult {
 /** One history with faults on real processes, databases and sockets, from its seed to its verdict. */
 export async function runSeed(
   seed: number,
-  store: StoreKind,
+  { store, dispatcher }: { store: StoreKind; dispatcher: DispatcherKind },
   server: DatabaseServer | null,
   patienceSeconds = 480,
 ): Promise<SeedResult> {
   const startedAt = performance.now();
-  const stage = await openStage(drawPlan(seed, store), server);
+  const stage = await openStage(drawPlan(seed, store, dispatcher), server);
   try {
     const { ends, unrest } = await play(stage, patienceSeconds * 1000);
     countPoints(stage);
@@ -72,10 +72,10 @@ export async function runSeed(
 async function play(stage: Stage, patienceMs: number): Promise<{ ends: (number | string)[]; unrest: string[] }> {
   const { plan, crew } = stage;
   const attendant = new Attendant(stage);
-  crew.start('A', plan.traps.A);
-  if (plan.standby) {
-    await sleep(400);
-    crew.start('B', plan.traps.B);
+  const names = workers.slice(0, plan.dispatcher === 'cluster' ? 3 : plan.standby ? 2 : 1);
+  for (const name of names) {
+    if (name !== 'A') await sleep(400);
+    crew.start(name, name === 'C' ? [] : plan.traps[name]);
   }
   await until(5_000, () => crew.shifts.some((shift) => shift.reached || shift.output.includes('from here')), 20);
   attendant.start();
@@ -152,6 +152,7 @@ async function heal(stage: Stage): Promise<void> {
   countServiceFaults(stage);
   stage.sandbox.clearFaults();
   for (const proxy of Object.values(stage.proxies)) await proxy.heal();
+  for (const proxy of Object.values(stage.redis?.proxies ?? {})) await proxy.heal();
   await stage.databaseProxy?.heal();
   stage.crew.heal();
 }

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { missingCoverage } from './coverage.js';
 import { type DatabaseServer, startDatabaseServer } from './database-server.js';
-import { type StoreKind, storeKinds } from './plan.js';
+import { type DispatcherKind, dispatcherKinds, type StoreKind, storeKinds } from './plan.js';
 import { runSeed, type SeedResult } from './run-seed.js';
 
 export interface TortureReport {
@@ -19,6 +19,7 @@ export interface TortureReport {
 export interface TortureOptions {
   seeds: readonly number[];
   store: StoreKind;
+  dispatcher?: DispatcherKind;
   /** Seeds under way at once: they wait most of the time. */
   parallel: number;
   onResult?: (result: SeedResult) => void;
@@ -31,6 +32,7 @@ export interface TortureOptions {
 /** Runs seeds side by side, each with processes and databases of its own. */
 export async function torture(options: TortureOptions): Promise<TortureReport> {
   const startedAt = performance.now();
+  const { store, dispatcher = 'local' } = options;
   const waiting = [...options.seeds];
   const results: SeedResult[] = [];
   let stopped = false;
@@ -45,9 +47,9 @@ export async function torture(options: TortureOptions): Promise<TortureReport> {
     // A server of its own, because one of the faults is its restart.
     let server: DatabaseServer | null = null;
     try {
-      if (options.store !== 'sqlite') server = await startServer(options.store);
+      if (store !== 'sqlite') server = await startServer(store);
       for (let seed = waiting.shift(); seed !== undefined && !stopped; seed = waiting.shift()) {
-        const result = await runSeed(seed, options.store, server, options.patienceSeconds).catch(
+        const result = await runSeed(seed, { store, dispatcher }, server, options.patienceSeconds).catch(
           (error: Error): SeedResult => ({
             seed,
             // Not a broken promise, but nothing was proven either.
@@ -75,19 +77,19 @@ export async function torture(options: TortureOptions): Promise<TortureReport> {
     seeds: results.length,
     violations: failures.length,
     coverage: Object.fromEntries(Object.entries(coverage).sort(([a], [b]) => (a < b ? -1 : 1))),
-    missing: missingCoverage(coverage, results.length, options.store),
+    missing: missingCoverage(coverage, results.length, store, dispatcher),
     seconds: Math.round((performance.now() - startedAt) / 100) / 10,
     failures,
   };
 }
 
 const usage =
-  'npm run torture -- --seeds N [--seed FIRST] [--store sqlite|mariadb|postgres] [--parallel N] [--logs DIR] [--json]';
+  'npm run torture -- --seeds N [--seed FIRST] [--store sqlite|mariadb|postgres] [--dispatcher local|cluster] [--parallel N] [--logs DIR] [--json]';
 
 /** The command line. @returns the exit code: 0 all held, 1 something did not or did not come up, 2 wrong usage */
 export async function runTorture(args: string[]): Promise<number> {
   let values: {
-    [name in 'seeds' | 'seed' | 'store' | 'parallel' | 'logs' | 'list' | 'patience' | 'until']?: string;
+    [name in 'seeds' | 'seed' | 'store' | 'dispatcher' | 'parallel' | 'logs' | 'list' | 'patience' | 'until']?: string;
   } & {
     json?: boolean;
   };
@@ -98,6 +100,7 @@ export async function runTorture(args: string[]): Promise<number> {
         seeds: { type: 'string' },
         seed: { type: 'string' },
         store: { type: 'string' },
+        dispatcher: { type: 'string' },
         parallel: { type: 'string' },
         logs: { type: 'string' },
         json: { type: 'boolean' },
@@ -113,8 +116,12 @@ export async function runTorture(args: string[]): Promise<number> {
   const count = Number(values.seeds ?? '1');
   const first = Number(values.seed ?? '1');
   const parallel = Number(values.parallel ?? '4');
-  const store = (values.store ?? 'sqlite') as StoreKind;
-  if (![count, first, parallel].every((n) => Number.isSafeInteger(n) && n > 0) || !storeKinds.includes(store)) {
+  const dispatcher = (values.dispatcher ?? 'local') as DispatcherKind;
+  // Nodes share a store that is a server.
+  const stores: readonly StoreKind[] = dispatcher === 'cluster' ? ['mariadb', 'postgres'] : storeKinds;
+  const store = (values.store ?? stores[0]) as StoreKind;
+  const areNumbers = [count, first, parallel].every((n) => Number.isSafeInteger(n) && n > 0);
+  if (!areNumbers || !dispatcherKinds.includes(dispatcher) || !stores.includes(store)) {
     console.error(usage);
     return 2;
   }
@@ -128,13 +135,14 @@ export async function runTorture(args: string[]): Promise<number> {
     ...(values.patience ? { patienceSeconds: Number(values.patience) } : {}),
     ...(values.until ? { stopAt: ({ invariant }) => (values.until ?? '').split(',').includes(invariant) } : {}),
     store,
+    dispatcher,
     parallel,
     onResult: ({ seed, violations, seconds, output }) => {
       say(`seed ${seed}: ${violations.length === 0 ? 'held' : 'BROKEN'} after ${seconds.toFixed(1)} s`);
       for (const { invariant, detail } of violations.slice(0, 10)) say(`  ${invariant}: ${detail}`);
       if (violations.length === 0) return;
-      say(`  again: npm run torture -- --seeds 1 --seed ${seed} --store ${store}`);
-      if (values.logs) void writeFile(join(values.logs, `${store}-${seed}.log`), output);
+      say(`  again: npm run torture -- --seeds 1 --seed ${seed} --store ${store} --dispatcher ${dispatcher}`);
+      if (values.logs) void writeFile(join(values.logs, `${store}-${dispatcher}-${seed}.log`), output);
     },
   });
   if (values.json) console.log(JSON.stringify(report, null, 2));

@@ -23,6 +23,7 @@ export function settingsOf(plan: Plan, serviceUrl: string): Record<string, unkno
       onDeleted,
     },
     amounts: sampleErpMapping.amounts,
+    cluster: { enabled: plan.dispatcher === 'cluster' },
     service: {
       environment: 'sandbox',
       baseUrl: serviceUrl,

@@ -2,6 +2,7 @@ import { mkdir, mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Sandbox, startSandbox } from '../../src/lab/sandbox/start-sandbox.js';
+import { startRedis } from '../support/redis.js';
 import { startWatchdog, type Watchdog } from '../support/watchdog.js';
 import { WallClock } from './clock-steps.js';
 import { Coverage } from './coverage.js';
@@ -11,13 +12,13 @@ import type { Announcement, PastLife } from './history.js';
 import { longestText } from './judge-erp.js';
 import { type Network, startNetwork } from './network.js';
 import { Operator } from './operator.js';
-import type { Plan } from './plan.js';
+import { type Plan, type Worker, workers } from './plan.js';
+import type { RedisOfRun } from './redis-faults.js';
 import { leaseSeconds, settingsOf } from './settings-of-run.js';
 import { type Databases, makeDatabases } from './stage-databases.js';
 import { webhookSecret } from './stage-tables.js';
 
 export const token = 'canary-token-5d1f0c7e';
-export const workers = ['A', 'B'] as const;
 /** By this the service forgets keys later than it promises: so long a request may be on its way on a busy machine. */
 export const onItsWayMs = 2_500;
 
@@ -28,7 +29,9 @@ export interface Stage extends Databases {
   readonly coverage: Coverage;
   readonly sandbox: Sandbox;
   /** Between each daemon and the service, and between it and the commands. */
-  readonly proxies: Record<(typeof workers)[number] | 'operator', Network>;
+  readonly proxies: Record<Worker | 'operator', Network>;
+  /** Null where one daemon delivers at a time. */
+  readonly redis: RedisOfRun | null;
   readonly server: DatabaseServer | null;
   readonly storeFile: string;
   readonly witnessFile: string;
@@ -105,7 +108,8 @@ async function build(
     return proxy;
   };
   const toService = () => proxyTo(sandbox.port);
-  const proxies = { A: await toService(), B: await toService(), operator: await toService() };
+  const proxies = { A: await toService(), B: await toService(), C: await toService(), operator: await toService() };
+  const redis = plan.dispatcher === 'cluster' ? await redisOfRun(proxyTo, closers) : null;
   const storeFile = join(folder, 'waybill.sqlite');
   const witnessFile = join(folder, 'witness', 'witness.json');
   const on = server && { server, proxy: await proxyTo(server.server.port) };
@@ -126,7 +130,9 @@ async function build(
   if (plan.tellsBack) await writeFile(join(configDir, 'webhook-secret'), webhookSecret);
   await writeFile(join(configDir, 'local.yaml'), JSON.stringify(settings, null, 2));
   const through = ({ port }: Network) => ({ ...env, WAYBILL_SERVICE_BASE_URL: `http://127.0.0.1:${port}` });
-  const environments = new Map(workers.map((name) => [name as string, through(proxies[name])]));
+  const environments = new Map(
+    workers.map((name) => [name as string, { ...through(proxies[name]), ...asNode(name, redis, folder) }]),
+  );
   const coverage = new Coverage();
   const crew = new Crew(configDir, environments, leaseSeconds * 1000 + 700, watchdog);
   let order = 100_001;
@@ -136,6 +142,7 @@ async function build(
     coverage,
     sandbox,
     proxies,
+    redis,
     server,
     ...databases,
     storeFile,
@@ -161,4 +168,25 @@ async function build(
     () => crew.stop(0),
   );
   return stage;
+}
+
+async function redisOfRun(
+  proxyTo: (port: number) => Promise<Network>,
+  closers: (() => unknown)[],
+): Promise<RedisOfRun> {
+  const server = await startRedis();
+  closers.push(() => server.stop());
+  const way = () => proxyTo(server.port);
+  return { server, proxies: { A: await way(), B: await way(), C: await way() } };
+}
+
+/** What makes of a daemon a node. All but the first have their witness apart, as on machines of their own. */
+function asNode(name: Worker, redis: RedisOfRun | null, folder: string): NodeJS.ProcessEnv {
+  if (redis === null) return {};
+  return {
+    WAYBILL_CLUSTER_NODE: name,
+    WAYBILL_CLUSTER_REDIS_HOSTS: JSON.stringify([`127.0.0.1:${redis.proxies[name].port}`]),
+    WAYBILL_CLUSTER_REDIS_PASSWORD: redis.server.password,
+    ...(name === 'A' ? {} : { WAYBILL_STORE_WITNESS_FILE: join(folder, `witness-${name}`, 'witness.json') }),
+  };
 }

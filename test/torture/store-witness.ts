@@ -22,13 +22,31 @@ export interface WitnessEvent {
   old_due: number | null;
   /** Epoch of the row that was written. */
   epoch: number | null;
-  /** Epoch of the service lease at that moment. */
+  /** The epoch in which it may be written: its own where a node of a cluster has that at this moment, else that of the service lease. */
   lease_epoch: number | null;
   text: string | null;
 }
 
 const columns =
-  'what, at_ms, message_id, attempt_id, entity, source_key, old_state, new_state, old_first_sent, new_first_sent, old_park_class, old_due, epoch, lease_epoch, text';
+  'what, at_ms, message_id, attempt_id, entity, source_key, old_state, new_state, old_first_sent, new_first_sent, old_park_class, old_due, epoch, text';
+
+/**
+ * Adds the epochs in force. No trigger reads them: it would lock the rows of leases, and nodes would wait for one another.
+ * @param events in their order, which is that of the locks on these rows
+ */
+export function withEpochsInForce(events: Omit<WitnessEvent, 'lease_epoch'>[]): WitnessEvent[] {
+  const leases = new Map<string | null, number | null>();
+  return events.map((event) => {
+    const before = leases.get(event.source_key) ?? null;
+    if (event.what === 'lease') {
+      const isOver = event.text === null && event.source_key !== 'service';
+      leases.set(event.source_key, isOver ? null : event.epoch);
+      return { ...event, lease_epoch: before };
+    }
+    const isHeld = event.epoch !== null && [...leases.values()].includes(event.epoch);
+    return { ...event, lease_epoch: isHeld ? event.epoch : (leases.get('service') ?? null) };
+  });
+}
 
 /** The statements that put the witness into a store whose schema is there. */
 export function witnessSql(dialect: StoreType): string[] {
@@ -92,13 +110,12 @@ export function witnessTable(dialect: StoreType): string {
   return `CREATE TABLE torture_witness (
       seq ${id}, what VARCHAR(20) NOT NULL, at_ms BIGINT NOT NULL, message_id BIGINT NULL, attempt_id BIGINT NULL, entity VARCHAR(16) NULL,
       source_key VARCHAR(255) NULL, old_state VARCHAR(12) NULL, new_state VARCHAR(12) NULL, old_first_sent BIGINT NULL,
-      new_first_sent BIGINT NULL, old_park_class VARCHAR(16) NULL, old_due BIGINT NULL, epoch BIGINT NULL, lease_epoch BIGINT NULL, text VARCHAR(255) NULL)${end}`;
+      new_first_sent BIGINT NULL, old_park_class VARCHAR(16) NULL, old_due BIGINT NULL, epoch BIGINT NULL, text VARCHAR(255) NULL)${end}`;
 }
 
 /** What notes it there. */
 export function witnessTriggers(dialect: StoreType): string[] {
   const { now, differs } = words[dialect];
-  const lease = "(SELECT epoch FROM lease WHERE name='service')";
   const trigger = (name: string, event: string, when: string | null, values: string) =>
     triggerSql(dialect, name, `AFTER ${event}`, when, `INSERT INTO torture_witness (${columns}) VALUES (${values})`);
   return [
@@ -107,45 +124,45 @@ export function witnessTriggers(dialect: StoreType): string[] {
       'message_new',
       'INSERT ON outbox_message',
       null,
-      `'message', ${now}, NEW.id, NULL, NEW.entity, NEW.source_key, NULL, NEW.state, NULL, NEW.first_sent_at, NULL, NULL, NEW.claim_epoch, ${lease}, NEW.operation`,
+      `'message', ${now}, NEW.id, NULL, NEW.entity, NEW.source_key, NULL, NEW.state, NULL, NEW.first_sent_at, NULL, NULL, NEW.claim_epoch, NEW.operation`,
     ),
     trigger(
       'message_changed',
       'UPDATE ON outbox_message',
       `${differs('OLD.state', 'NEW.state')} OR ${differs('OLD.first_sent_at', 'NEW.first_sent_at')}`,
-      `'message-changed', ${now}, NEW.id, NULL, NEW.entity, NEW.source_key, OLD.state, NEW.state, OLD.first_sent_at, NEW.first_sent_at, OLD.park_class, OLD.next_attempt_at, NEW.claim_epoch, ${lease}, NEW.park_class`,
+      `'message-changed', ${now}, NEW.id, NULL, NEW.entity, NEW.source_key, OLD.state, NEW.state, OLD.first_sent_at, NEW.first_sent_at, OLD.park_class, OLD.next_attempt_at, NEW.claim_epoch, NEW.park_class`,
     ),
     // What a pass wrote is due at the end of time, until the pass lets it go. One statement has one time.
     trigger(
       'message_released',
       'UPDATE ON outbox_message',
       "OLD.state='pending' AND NEW.state='pending' AND OLD.next_attempt_at>=8639999999999999 AND NEW.next_attempt_at<8639999999999999",
-      `'released', ${now}, NEW.id, NULL, NEW.entity, NEW.source_key, NULL, NULL, NULL, NULL, NULL, OLD.next_attempt_at, NULL, NULL, CASE OLD.next_attempt_at WHEN 8640000000000000 THEN 'update' ELSE 'removal' END`,
+      `'released', ${now}, NEW.id, NULL, NEW.entity, NEW.source_key, NULL, NULL, NULL, NULL, NULL, OLD.next_attempt_at, NULL, CASE OLD.next_attempt_at WHEN 8640000000000000 THEN 'update' ELSE 'removal' END`,
     ),
     trigger(
       'attempt_new',
       'INSERT ON attempt',
       null,
-      `'attempt', ${now}, NEW.message_id, NEW.id, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NEW.epoch, ${lease}, NEW.idempotency_key`,
+      `'attempt', ${now}, NEW.message_id, NEW.id, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NEW.epoch, NEW.idempotency_key`,
     ),
     trigger(
       'attempt_settled',
       'UPDATE ON attempt',
       differs('OLD.verdict', 'NEW.verdict'),
-      `'attempt-settled', ${now}, NEW.message_id, NEW.id, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NEW.epoch, ${lease}, NEW.verdict`,
+      `'attempt-settled', ${now}, NEW.message_id, NEW.id, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NEW.epoch, NEW.verdict`,
     ),
     // A successor takes back what never left.
     trigger(
       'attempt_dropped',
       'DELETE ON attempt',
       'OLD.verdict IS NULL',
-      `'attempt-dropped', ${now}, OLD.message_id, OLD.id, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, OLD.epoch, ${lease}, NULL`,
+      `'attempt-dropped', ${now}, OLD.message_id, OLD.id, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, OLD.epoch, NULL`,
     ),
     trigger(
       'lease_changed',
       'UPDATE ON lease',
-      `NEW.name='service' AND (${differs('OLD.epoch', 'NEW.epoch')} OR ${differs('OLD.holder', 'NEW.holder')})`,
-      `'lease', ${now}, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NEW.epoch, OLD.epoch, NEW.holder`,
+      `(NEW.name='service' OR NEW.name LIKE 'node/%') AND (${differs('OLD.epoch', 'NEW.epoch')} OR ${differs('OLD.holder', 'NEW.holder')})`,
+      `'lease', ${now}, NULL, NULL, NULL, NEW.name, NULL, NULL, NULL, NULL, NULL, NULL, NEW.epoch, NEW.holder`,
     ),
   ];
 }

@@ -1,9 +1,10 @@
 import { readErp } from './erp-desk.js';
 import type { AttemptRow, BindingRow, History, Life, MessageRow, OperatedRow, PastLife } from './history.js';
+import { workers } from './plan.js';
 import { longIdStart } from './service-faults.js';
-import { type Stage, token, workers } from './stage.js';
+import { type Stage, token } from './stage.js';
 import { webhookSecret } from './stage-tables.js';
-import type { WitnessEvent } from './store-witness.js';
+import { type WitnessEvent, withEpochsInForce } from './store-witness.js';
 
 /** What it takes to read a store. */
 type StoreView = Pick<Stage, 'store' | 'plan' | 'clock'>;
@@ -44,7 +45,12 @@ export async function takeHistory(stage: Stage, ends: readonly (number | string)
       ...crew.shifts.map((shift) => ({ where: `the output of ${shift.name}`, text: shift.output })),
       { where: 'what the commands printed', text: stage.operator.printed.join('\n') },
     ],
-    secrets: [token, webhookSecret, ...(databases?.users.map(({ password }) => password) ?? [])],
+    secrets: [
+      token,
+      webhookSecret,
+      ...(stage.redis ? [stage.redis.server.password] : []),
+      ...(databases?.users.map(({ password }) => password) ?? []),
+    ],
     ends,
     endedByForce: crew.shifts.some((shift) => shift.reached && shift.end === 'SIGKILL'),
   };
@@ -157,9 +163,8 @@ async function readEvents(stage: StoreView): Promise<WitnessEvent[]> {
     'new_first_sent',
     'old_due',
     'epoch',
-    'lease_epoch',
   );
-  return trueTimes(stage, read, 'old_first_sent', 'new_first_sent');
+  return trueTimes(stage, withEpochsInForce(read), 'old_first_sent', 'new_first_sent');
 }
 
 /** What the clock of the machine showed is brought back to the true time, in which everything else is noted. */
