@@ -31,6 +31,8 @@ export interface InstallationOptions {
   /** Of the ERP; the sample's unless one is given. */
   timeZone?: string;
   token?: string;
+  /** The folder of another version, which is built. Absent: this one. */
+  version?: string;
   /** Flags of Node. Absent: traces name lines of the sources, which takes some 10 MiB. */
   nodeFlags?: string[];
 }
@@ -170,8 +172,10 @@ export class Installation {
   }
 
   #spawn(args: string[]) {
-    const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
-    const { nodeFlags = ['--enable-source-maps'] } = this.options;
+    const { nodeFlags = ['--enable-source-maps'], version } = this.options;
+    const main = version
+      ? join(version, 'dist/src/main.js')
+      : fileURLToPath(new URL('../../src/main.js', import.meta.url));
     return spawn(process.execPath, [...nodeFlags, main, ...args, '--config', this.configDir], {
       cwd: this.options.folder,
       env: this.env,
