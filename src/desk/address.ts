@@ -52,7 +52,7 @@ export function isChange(method: string): boolean {
 
 /** Where to go after signing in: a page of the desk, whatever the address bar was talked into. Pure. */
 export function ownPath(base: string, wanted: string | null): string {
-  if (wanted === null || !wanted.startsWith(base) || /[\\\s]|^\/\//.test(wanted)) return base;
+  if (wanted === null || !wanted.startsWith(base) || /[^\x21-\x7e]|\\|^\/\//.test(wanted)) return base;
   const { host, pathname } = new URL(wanted, 'http://desk.invalid');
   return host === 'desk.invalid' && pathname.startsWith(base) ? wanted : base;
 }

@@ -118,7 +118,7 @@ async function build({ context: { log }, secrets: _ }: DeskParts, { base }: Desk
 
 function addRoute(
   app: FastifyInstance,
-  { method, path, access, mostPerMinute, handle }: Route,
+  { method, path, access, mostPerMinute, isStream, handle }: Route,
   tools: DeskTools,
 ): void {
   // One count for all: behind a proxy everyone has the same address, and a header could be forged.
@@ -126,6 +126,7 @@ function addRoute(
   app.route({
     method,
     url: `${tools.base}${path}`,
+    exposeHeadRoute: isStream !== true,
     config: { access, ...(rateLimit && { rateLimit }) },
     handler: (request, reply) => handle(request, reply, tools),
   });

@@ -41,6 +41,8 @@ export interface Route {
   access: Access;
   /** Most requests a minute, of all people together. */
   mostPerMinute?: number;
+  /** Its answer is written bit by bit. HEAD would have all of it made for nothing, and hold a place at `live` for minutes. */
+  isStream?: true;
   handle(request: FastifyRequest, reply: FastifyReply, tools: DeskTools): Promise<FastifyReply>;
 }
 
@@ -55,7 +57,7 @@ export const routes: readonly Route[] = [
   { method: 'GET', path: 'charts.js', access: 'anyone', handle: sendChartScript },
   { method: 'GET', path: 'uplot.js', access: 'anyone', handle: sendPlotScript },
   { method: 'GET', path: 'uplot.css', access: 'anyone', handle: sendPlotStyle },
-  { method: 'GET', path: 'live', access: 'read', handle: tellWhatHappens },
+  { method: 'GET', path: 'live', access: 'read', isStream: true, handle: tellWhatHappens },
   { method: 'GET', path: 'healthz', access: 'anyone', handle: tellHealth },
   { method: 'GET', path: 'readyz', access: 'anyone', handle: tellReadiness },
   { method: 'GET', path: 'metrics', access: 'read', handle: sendMetrics },
@@ -66,14 +68,14 @@ export const routes: readonly Route[] = [
   { method: 'GET', path: '', access: 'read', handle: showOverview },
   { method: 'GET', path: 'needs-a-person', access: 'read', handle: showParked },
   { method: 'GET', path: 'outbox', access: 'read', handle: showOutbox },
-  { method: 'GET', path: 'outbox.csv', access: 'read', handle: sendOutbox },
+  { method: 'GET', path: 'outbox.csv', access: 'read', isStream: true, handle: sendOutbox },
   { method: 'GET', path: 'invoices', access: 'read', handle: showInvoices },
-  { method: 'GET', path: 'invoices.csv', access: 'read', handle: sendInvoices },
+  { method: 'GET', path: 'invoices.csv', access: 'read', isStream: true, handle: sendInvoices },
   { method: 'GET', path: 'audit', access: 'read', handle: showAudit },
-  { method: 'GET', path: 'audit.csv', access: 'read', handle: sendAudit },
+  { method: 'GET', path: 'audit.csv', access: 'read', isStream: true, handle: sendAudit },
   { method: 'GET', path: 'webhooks', access: 'read', handle: showWebhooks },
   { method: 'GET', path: 'reconcile', access: 'read', handle: showReconcile },
-  { method: 'GET', path: 'reconcile.csv', access: 'read', handle: sendFindings },
+  { method: 'GET', path: 'reconcile.csv', access: 'read', isStream: true, handle: sendFindings },
   { method: 'GET', path: 'reconcile/:file', access: 'read', handle: sendReport },
   { method: 'GET', path: 'settings', access: 'read', handle: showSettings },
   { method: 'GET', path: 'act', access: 'act', handle: prepareAction },

@@ -7,7 +7,7 @@ import { lastAuditId } from '../../src/audit/read-audit.js';
 import { Live } from '../../src/desk/live.js';
 import { onEveryStore } from '../store/stores.js';
 import { useLab } from '../support/jobs/job-lab.js';
-import { Browser, deskSettings, openDesk } from './desk-client.js';
+import { ask, Browser, deskSettings, openDesk, tokens } from './desk-client.js';
 
 onEveryStore('open pages of the desk', (kit) => {
   if (kit.dialect !== 'sqlite') return;
@@ -42,6 +42,17 @@ onEveryStore('open pages of the desk', (kit) => {
     const answers = Array.from({ length: 70 }, () => live.add(new PassThrough(), 0));
     expect(answers.filter(Boolean)).to.have.length(64);
     live.close();
+  });
+
+  it('have none of their places taken by requests for a head alone', async () => {
+    const lab = await labs.start({ customers: 1, orders: 1, settings: await deskSettings(kit.folder) });
+    const desk = await openDesk(lab);
+    const headers = { authorization: `Bearer ${tokens.read}` };
+    for (let n = 0; n < 65; n++)
+      expect((await ask(`${desk.url}live?since=0`, { method: 'HEAD', headers })).status).to.equal(404);
+    expect((await ask(`${desk.url}audit.csv`, { method: 'HEAD', headers })).status).to.equal(404);
+    expect((await ask(`${desk.url}healthz`, { method: 'HEAD' })).status).to.equal(200);
+    await desk.close();
   });
 
   it('are told by a stream that belongs to people who signed in, and ends with the desk', async () => {
