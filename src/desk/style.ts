@@ -64,7 +64,7 @@ footer button[aria-pressed=true]{border-color:var(--ink);font-weight:650}
 .key output{font-variant-numeric:tabular-nums;font-weight:650}
 .stroke{display:inline-block;width:24px;vertical-align:middle;border-top:2px solid var(--accent)}
 .stroke.dashed{border-top:2px dashed var(--warn)}
-.plot{height:180px}
+.plot{height:180px;overflow:hidden}
 .group{margin-bottom:16px}
 .group h2{margin-top:0}
 table{border-collapse:collapse;width:100%;max-width:640px}

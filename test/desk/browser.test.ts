@@ -206,6 +206,16 @@ onEveryStore('the desk in a browser', (kit) => {
     await plain.close();
   });
 
+  it('is as wide as its window even before its charts are drawn anew', async () => {
+    await page.locator('.plot canvas').nth(3).waitFor();
+    await page.evaluate("for (const one of document.querySelectorAll('.plot > *')) one.style.minWidth = '1400px'");
+    await page.setViewportSize({ width: 390, height: 844 });
+    expect(await page.evaluate('document.documentElement.scrollWidth - window.innerWidth')).to.equal(0);
+    await page.waitForFunction(
+      "[...document.querySelectorAll('.plot canvas')].every(({ clientWidth }) => clientWidth < 390)",
+    );
+  });
+
   it('finds a record from any page, and shows nothing to act with to who may only look', async () => {
     const rita = await signInWith(chrome, desk.url, 'rita');
     await rita.getByRole('searchbox').fill('SO-2060');

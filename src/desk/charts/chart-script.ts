@@ -86,13 +86,12 @@ export const chartScript = `'use strict';
       [columnOf(0), ...lines.map(({ column }) => columnOf(column))],
       place,
     );
-    plots.push({ plot, place });
+    plots.push(plot);
+    // Its place becomes narrower with the window, and also by zooming or with a scroll bar.
+    new ResizeObserver(() => plot.setSize({ width: place.clientWidth, height: 180 })).observe(place);
   }
-  addEventListener('resize', () => {
-    for (const { plot, place } of plots) plot.setSize({ width: place.clientWidth, height: 180 });
-  });
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => {
-    for (const { plot } of plots) plot.redraw();
+    for (const plot of plots) plot.redraw();
   });
 })();
 `;
