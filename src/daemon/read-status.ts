@@ -157,8 +157,11 @@ interface StatusCheck {
   text: string;
 }
 
-/** One line for a monitor: the worst first. Pure. */
-export function checkStatus(status: Status): StatusCheck {
+/**
+ * One line for a monitor: the worst first. Pure.
+ * @param most where the counts of this status stop: so many or more
+ */
+export function checkStatus(status: Status, most = Infinity): StatusCheck {
   const critical: string[] = [];
   const warning: string[] = [];
   const { lease, nodes, pauses, outbox } = status;
@@ -180,7 +183,9 @@ export function checkStatus(status: Status): StatusCheck {
   if (status.unproven) warning.push(status.unproven);
   if (status.notLive) warning.push(status.notLive);
   const parked = outbox.parked.reduce((sum, { count }) => sum + count, 0);
-  if (parked > 0)
+  // How many of each class there are is not known then.
+  if (parked >= most) warning.push(`${most}+ parked`);
+  else if (parked > 0)
     warning.push(`${parked} parked (${outbox.parked.map((p) => `${p.count} ${p.parkClass}`).join(', ')})`);
   if (outbox.stranded !== null && outbox.stranded > 0)
     warning.push(
@@ -197,5 +202,9 @@ export function checkStatus(status: Status): StatusCheck {
     .reduce((sum, { count }) => sum + count, 0);
   const quiet = pauses.find(({ lane, cause }) => lane === 'deliver' && cause === 'quiet');
   const doing = quiet ? quiet.reason : 'delivering';
-  return { level, text: problems.length > 0 ? problems.join('; ') : `${doing}; ${open} open, nothing parked` };
+  return {
+    level,
+    text:
+      problems.length > 0 ? problems.join('; ') : `${doing}; ${open}${open >= most ? '+' : ''} open, nothing parked`,
+  };
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { expect } from 'chai';
 import { describeStatus } from '../../src/daemon/describe-status.js';
-import { readStatus } from '../../src/daemon/read-status.js';
+import { checkStatus, readStatus, type Status } from '../../src/daemon/read-status.js';
 import type { Desk } from '../../src/desk/desk.js';
 import { tightest } from '../../src/desk/monitoring/metrics.js';
 import { describeHead } from '../../src/operator/describe-head.js';
@@ -279,5 +279,14 @@ describe('the tightest limit', () => {
         { requests: 8_640, perSeconds: 86_400 },
       ]),
     ).to.equal(6);
+  });
+});
+
+describe('the line that says how it is', () => {
+  it('gives no count for the whole where counting has stopped', () => {
+    const outbox = { byState: [], parked: [{ parkClass: 'refused', count: 10_000 }], stranded: null };
+    const status = { outbox, lease: { holder: 'daemon' }, nodes: [], pauses: [], alerts: [] } as unknown as Status;
+    expect(checkStatus(status).text).to.equal('10000 parked (10000 refused)');
+    expect(checkStatus(status, 10_000).text).to.equal('10000+ parked');
   });
 });

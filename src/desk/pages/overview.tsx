@@ -22,7 +22,7 @@ interface Props {
 const levels = { OK: ['✓', 'Fine'], WARNING: ['!', 'Look at this'], CRITICAL: ['✕', 'Broken'] } as const;
 
 export function Overview({ base, status, series, settings, nowMs, time, most }: Props) {
-  const { level, text } = checkStatus(status);
+  const { level, text } = checkStatus(status, most);
   const { outbox, lastDeliveryAt, alerts } = status;
   const { timeZone } = settings.erp;
   const count = (...states: string[]) =>
