@@ -97,6 +97,7 @@ onEveryStore('the desk in a browser', (kit) => {
       'outbox',
       'outbox?state=parked&entity=order',
       'invoices',
+      'reconcile',
       'audit',
       'webhooks',
       'settings',

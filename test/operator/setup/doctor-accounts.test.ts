@@ -102,6 +102,8 @@ function accountTests({ lab, place, account, asRoot }: Server): void {
       } as never);
     const found = await check(poor);
     expect(found[0]?.what).to.match(/^The account of the store may not do all that it has to: it lacks .*CREATE/);
+    // A table of another program, which the store must not take away.
+    expect(found[0]?.todo.join('\n')).not.to.contain('probe');
     await mend(found);
     expect(told(await check(poor))[0]).to.match(/^ok/);
     await asRoot(

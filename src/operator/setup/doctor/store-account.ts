@@ -1,6 +1,7 @@
 import type { StoreSettings } from '../../../config/sections/store.js';
 import { grantIn } from '../../../erp/dialects/mysql-inspection.js';
 import { storeDataSource } from '../../../store/data-source.js';
+import { initialTables } from '../../../store/migrations/1700000000000-initial.js';
 import { type Finding, findingsOf, listed } from './finding.js';
 
 const finding = findingsOf('store');
@@ -76,14 +77,17 @@ export function judgeMysql(rows: readonly Row[], database: string): Judged {
   };
 }
 
+/** Other programs may have tables of their own in the same schema. */
 function postgresRights(): string {
+  const tables = ['migration', ...Object.keys(initialTables)].map((name) => `'${name}'`);
   return `SELECT quote_ident(current_user) AS name, quote_ident(current_schema()) AS place,
       CASE WHEN r.rolsuper THEN 1 ELSE 0 END AS superuser, CASE WHEN r.rolcreaterole THEN 1 ELSE 0 END AS createrole,
       CASE WHEN r.rolcreatedb THEN 1 ELSE 0 END AS createdb,
       CASE WHEN has_schema_privilege(current_schema(), 'CREATE') THEN 1 ELSE 0 END AS may_create,
       (SELECT string_agg(quote_ident(c.relname), ', ' ORDER BY c.relname) FROM pg_catalog.pg_class c
          JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace AND n.nspname = current_schema()
-        WHERE c.relkind = 'r' AND NOT pg_has_role(c.relowner, 'USAGE')) AS foreign_tables
+        WHERE c.relkind = 'r' AND c.relname IN (${tables.join(', ')})
+          AND NOT pg_has_role(c.relowner, 'USAGE')) AS foreign_tables
     FROM pg_catalog.pg_roles r WHERE r.rolname = current_user`;
 }
 
