@@ -42,7 +42,7 @@ export async function findRecords(tx: Tx, entity: Entity, key: string, by: FindB
         WHERE entity=? AND state IN ('pending','sending','in_doubt','parked') AND identity=? ORDER BY source_key LIMIT ${maxFound}`,
       [entity, JSON.stringify({ customer_code: key })],
     );
-  // No index helps here, so this comes last.
+  // An id of the service is what people name least.
   if (by === 'any' && found.size === 0)
     await add(
       `SELECT b.source_key,
