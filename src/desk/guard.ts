@@ -29,7 +29,7 @@ interface Doorkeeper {
   settings: DeskSettings;
 }
 
-/** Lets a request through to its route, or answers it. A route without an `access` of its own is open to nobody. */
+/** Lets a request through to its route, or answers it. A route without an `access` of its own is closed. */
 export function guard(app: FastifyInstance, keeper: Doorkeeper): void {
   app.decorateRequest('person', null);
   app.decorateRequest('ownOrigin', '');
@@ -68,7 +68,7 @@ export function guard(app: FastifyInstance, keeper: Doorkeeper): void {
 export function accessProblem(access: Access | undefined, person: Person | null): 'sign in' | string | null {
   if (access === 'anyone') return null;
   if (person === null) return 'sign in';
-  if (access === undefined) return 'Nobody may use this.';
+  if (access === undefined) return 'This page is closed.';
   if (access === 'act' && person.role !== 'act')
     return 'You may look, but not act: your line in the users file says `read`.';
   return null;

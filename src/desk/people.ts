@@ -40,7 +40,7 @@ export function hashToken(token: string): string {
 }
 
 /** As long to compute as any other, so that the time of an answer does not tell which names exist. */
-const nobody = `scrypt$${cost.N}$${Buffer.alloc(16).toString('base64url')}$${Buffer.alloc(keyBytes).toString('base64url')}`;
+const noPerson = `scrypt$${cost.N}$${Buffer.alloc(16).toString('base64url')}$${Buffer.alloc(keyBytes).toString('base64url')}`;
 
 async function isPassword(password: string, proof: string): Promise<boolean> {
   const [, , salt = '', key = ''] = proof.split('$');
@@ -82,7 +82,7 @@ export class People {
   #users = new Map<string, User>();
   #stamp = '';
 
-  /** @param warn is told of lines that are left out, and of a file that can't be read: then nobody is let in */
+  /** @param warn is told of lines that are left out, and of a file that can't be read, which keeps everyone out */
   constructor(
     private readonly file: string,
     private readonly warn: (message: string, facts: object) => void,
@@ -103,8 +103,8 @@ export class People {
   /** The user with this password, or null. It takes as long for a name that does not exist. */
   async signIn(name: string, password: string): Promise<User | null> {
     const user = this.find(name);
-    const proof = user?.proof.startsWith('scrypt$') ? user.proof : nobody;
-    return (await isPassword(password, proof)) && proof !== nobody ? user : null;
+    const proof = user?.proof.startsWith('scrypt$') ? user.proof : noPerson;
+    return (await isPassword(password, proof)) && proof !== noPerson ? user : null;
   }
 
   #refresh(): void {
@@ -115,10 +115,11 @@ export class People {
       const { users, wrongLines } = parseUsers(readFileSync(this.file, 'utf8'));
       this.#users = users;
       this.#stamp = stamp;
-      if (wrongLines.length > 0) this.warn('Lines of the users file make no sense and let nobody in', { wrongLines });
+      if (wrongLines.length > 0)
+        this.warn('Lines of the users file make no sense, so they let no person in', { wrongLines });
     } catch (error) {
       if (this.#stamp !== 'unreadable')
-        this.warn('The users file cannot be read: nobody can use the desk', { error: (error as Error).message });
+        this.warn('The users file cannot be read, so no person can use the desk', { error: (error as Error).message });
       this.#users = new Map();
       this.#stamp = 'unreadable';
     }

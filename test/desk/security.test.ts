@@ -54,7 +54,7 @@ onEveryStore('the door of the desk', (kit) => {
 
   it('lets a route without an access of its own be used by nobody', () => {
     const person = { name: 'anna', role: 'act', csrf: null } as const;
-    expect(accessProblem(undefined, person)).to.equal('Nobody may use this.');
+    expect(accessProblem(undefined, person)).to.equal('This page is closed.');
     expect(accessProblem(undefined, null)).to.equal('sign in');
   });
 

@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
 import { expect } from 'chai';
 import type { Settings } from '../../../src/config/settings.js';
-import { Waits } from '../../../src/outbound/deliver/exchange.js';
+import { Exchange, type Settler, Waits } from '../../../src/outbound/deliver/exchange.js';
 import { useStore } from '../../store/stores.js';
 import { useLab } from '../../support/jobs/job-lab.js';
 import { VirtualClock } from '../../support/virtual-clock.js';
@@ -58,5 +58,26 @@ describe('delivery with nothing to do', () => {
   it('goes on when the next look-up is due', async () => {
     const clock = new VirtualClock(Date.now());
     expect(await rest(clock, new EventEmitter(), clock.nowMs() + 2_500)).to.deep.equal({ ms: 3_000, asked: 2 });
+  });
+});
+
+describe('what is claimed and waits for its turn', () => {
+  it('has no request begun beyond a few more than may be under way, and what is patient stands before none', async () => {
+    const settings = { service: { concurrency: 2, limits: [] } };
+    const exchange = new Exchange({ settings, nowMs: Date.now } as never, { lost: true } as never, {} as never);
+    const begun = { usual: [] as (() => void)[], patient: [] as (() => void)[] };
+    const ended = { verdict: { kind: 'delivered' }, startedAtMs: null } as never;
+    const begin = (kind: 'usual' | 'patient') =>
+      exchange.begin({} as Settler, null, () => new Promise((resolve) => begun[kind].push(() => resolve(ended))), {
+        isPatient: kind === 'patient',
+      });
+    for (let n = 0; n < 30; n++) begin('patient');
+    for (let n = 0; n < 30; n++) begin('usual');
+    await new Promise(setImmediate);
+    expect({ patient: begun.patient.length, usual: begun.usual.length }).to.deep.equal({ patient: 10, usual: 10 });
+    expect({ count: exchange.count, patient: exchange.patient }).to.deep.equal({ count: 60, patient: 30 });
+    begun.usual[0]?.();
+    await new Promise(setImmediate);
+    expect({ patient: begun.patient.length, usual: begun.usual.length }).to.deep.equal({ patient: 10, usual: 11 });
   });
 });
