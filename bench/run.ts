@@ -1,6 +1,7 @@
 import { Command, Option } from 'commander';
 import { audit } from './audit.js';
 import { type ClusterOptions, cluster } from './cluster/cluster.js';
+import { type DeskOptions, desk } from './desk.js';
 import { checkRatios } from './drain/check.js';
 import { contenderNames } from './drain/contenders.js';
 import { type DrainOptions, drain } from './drain/drain.js';
@@ -83,6 +84,21 @@ program
   .description('write an audit and prove that it is whole, in a SQLite store')
   .option('--lines <n>', 'lines of the audit', Number, 1_000_000)
   .action(async ({ lines }: { lines: number }) => console.table([await audit(lines)]));
+program
+  .command('desk')
+  .description('open each page of the desk over a store of years; its server is started for it')
+  .addOption(
+    new Option('--store <kind>', 'where Waybill keeps its outbox')
+      .choices(['sqlite', 'mariadb', 'postgres'])
+      .default('sqlite'),
+  )
+  .option('--messages <n>', 'messages in the store, a million at most', Number, 1_000_000)
+  .option('--json', 'print JSON')
+  .action(async (options: DeskOptions & { json?: boolean }) => {
+    const times = await desk(options);
+    if (options.json) process.stdout.write(`${JSON.stringify(times)}\n`);
+    else console.table(times);
+  });
 program
   .command('rate')
   .description('deliver waiting orders under a sliding-window limit')

@@ -5,12 +5,12 @@ import type { App } from '../../src/app.js';
 import { type Desk, startDesk } from '../../src/desk/desk.js';
 import { hashToken } from '../../src/desk/people.js';
 
-const token = 'a-token-for-the-bench';
+export const benchToken = 'a-token-for-the-bench';
 
 /** The settings of a desk that these pages can be open at. */
 export function deskSettings(folder: string) {
   const usersFile = join(folder, 'desk-users');
-  writeFileSync(usersFile, `bench:read:${hashToken(token)}\n`, { mode: 0o600 });
+  writeFileSync(usersFile, `bench:read:${hashToken(benchToken)}\n`, { mode: 0o600 });
   return { enabled: true, port: 0, usersFile };
 }
 
@@ -19,7 +19,7 @@ export async function openPages(app: App, count: number): Promise<Desk> {
   const erpNow = async () => ({ problem: 'not asked' });
   const parts = { context: app.context, erpNow, erpIdentity: 'bench', secrets: [], originOf: () => undefined };
   const desk = await startDesk(parts);
-  const headers = { authorization: `Bearer ${token}` };
+  const headers = { authorization: `Bearer ${benchToken}` };
   for (let nth = 0; nth < count; nth++) {
     await new Promise((resolve, reject) => {
       get(desk.url, { headers }, (page) => page.resume().on('end', resolve)).on('error', reject);

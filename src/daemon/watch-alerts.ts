@@ -2,11 +2,12 @@ import { firstAuditAt } from '../audit/audit-log.js';
 import type { Settings } from '../config/settings.js';
 import { heldDropCause, isDropHeld } from '../inbound/invoices/drop-brake.js';
 import { goneSince } from '../inbound/orders/order-reads.js';
+import { inSource } from '../model/record.js';
 import { isAnythingHeld } from '../operator/confirm-held.js';
 import { isOutdated, isPastForbiddenRead } from '../outbound/deliver/profile-notices.js';
 import { quietMs } from '../outbound/deliver/quiet-hours.js';
 import { areOrdersDoubted, forgottenKeysAlert } from '../outbound/recovery/forgotten-keys.js';
-import { type Alert, endAlert, openAlerts, raiseAlert } from '../store/alerts.js';
+import { type Alert, type AlertCause, endAlert, openAlerts, raiseAlert } from '../store/alerts.js';
 import { type JobRun, listJobRuns } from '../store/job-runs.js';
 import { describePause, type LanePause, listPauses } from '../store/lane-pauses.js';
 import type { Tx } from '../store/store.js';
@@ -27,7 +28,7 @@ export interface Circumstances {
 export type WatchSettings = Pick<Settings, 'alert' | 'schedule' | 'invoices'>;
 
 interface Trouble {
-  cause: string;
+  cause: AlertCause;
   message: string;
   details: { [name: string]: string | number | null };
 }
@@ -63,7 +64,7 @@ export function troubles(now: Circumstances, settings: WatchSettings, nowMs: num
     if ((job !== 'capture' && job !== 'pull') || run.failures < settings.alert.failuresInRow) continue;
     const what = job === 'pull' ? 'Reading the invoices' : `Reading ${source ? `the source ${source}` : 'the ERP'}`;
     found.push({
-      cause: `${run.job}.failing`,
+      cause: `${inSource(job, source)}.failing`,
       message: `${what} failed ${run.failures} times in a row: ${run.failure}`,
       details: { failures: run.failures, failingSince: run.failingSince },
     });
@@ -144,7 +145,7 @@ export function compareAlerts(
   found: readonly Trouble[],
   open: readonly Alert[],
 ): { raise: readonly Trouble[]; end: string[] } {
-  const causes = new Set(found.map(({ cause }) => cause));
+  const causes = new Set<string>(found.map(({ cause }) => cause));
   const known = new Map(open.map((alert) => [alert.cause, alert]));
   return {
     raise: found.filter(({ cause, message }) => known.get(cause)?.message !== message),

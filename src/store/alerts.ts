@@ -2,6 +2,15 @@ import type { JsonValue } from '../model/record.js';
 import { boundedText } from './rows.js';
 import type { SqlValue, Tx } from './store.js';
 
+/** What an alert can be about: the first word of its cause. docs/operating.md says of each what to do. */
+export const alertKinds = [
+  ...['pause', 'parked', 'capture', 'pull', 'silence', 'orders', 'held', 'source', 'keyless', 'left', 'keys'],
+  ...['states', 'endpoint', 'read_order', 'read_invoice', 'read_customer', 'webhooks', 'write-back', 'redis'],
+] as const;
+
+type AlertKind = (typeof alertKinds)[number];
+export type AlertCause = AlertKind | `${AlertKind}.${string}`;
+
 /** One trouble that a person should know of, from the moment it began until it is over. */
 export interface Alert {
   id: number;
@@ -27,7 +36,7 @@ export interface Alert {
  */
 export async function raiseAlert(
   tx: Tx,
-  cause: string,
+  cause: AlertCause,
   message: string,
   nowMs: number,
   details: { [name: string]: JsonValue } = {},

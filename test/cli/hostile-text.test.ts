@@ -317,7 +317,7 @@ async function fill({ app, configDir, capture, deliver }: Installation): Promise
       ],
       1,
     );
-    await raiseAlert(tx, hostile.slice(0, 60), hostile, 1);
+    await raiseAlert(tx, `redis.${hostile.slice(0, 54)}`, hostile, 1);
     await pauseLane(tx, {
       lane: 'deliver',
       cause: 'misconfigured',

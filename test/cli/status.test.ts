@@ -229,13 +229,13 @@ describe('waybill status', () => {
       it('is 1 with the words of an alert, which status shows with its age', async () => {
         await holdLease();
         await installation.app.store.transaction('raise', (tx) =>
-          raiseAlert(tx, 'brake.removals', '11 removals are held', Date.now() - 60_000),
+          raiseAlert(tx, 'held.removals', '11 removals are held', Date.now() - 60_000),
         );
         expect(await check()).to.equal('1 WAYBILL WARNING: 11 removals are held');
         expect((await waybill('status')).stdout).to.match(
           /Alerts +brake\.removals since .*ago\): 11 removals are held/,
         );
-        expect((await json('status')).alerts[0]).to.include({ cause: 'brake.removals' });
+        expect((await json('status')).alerts[0]).to.include({ cause: 'held.removals' });
       });
 
       it('is 2 when the service does not accept the credential', async () => {

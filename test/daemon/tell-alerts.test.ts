@@ -89,23 +89,23 @@ onBothLabs('alerts', (kit) => {
     const fails: TellAlert = async () => {
       throw new Error('no route to the pager');
     };
-    await write((tx) => raiseAlert(tx, 'brake.removals', '11 removals are held', time.nowMs));
+    await write((tx) => raiseAlert(tx, 'held.removals', '11 removals are held', time.nowMs));
     await look(fails);
     expect(lab.log.some((line) => line.includes('no route to the pager'))).to.equal(true);
     await look();
     expect(states()).to.deep.equal([]);
-    await write((tx) => endAlert(tx, 'brake.removals', time.nowMs));
+    await write((tx) => endAlert(tx, 'held.removals', time.nowMs));
     await look(fails);
     time.nowMs += 60_000;
     await look();
     await look();
-    expect(states()).to.deep.equal(['brake.removals raised', 'brake.removals over']);
+    expect(states()).to.deep.equal(['held.removals raised', 'held.removals over']);
     expect([0, 1, 2, 30].map((tries) => retryDelayMs(tries, 60))).to.deep.equal([60_000, 120_000, 240_000, 3_600_000]);
   });
 
   it('are kept, logged and audited when nobody is configured', async () => {
     const { lab, look, time } = await begin();
-    await write((tx) => raiseAlert(tx, 'brake.removals', '11 removals are held', time.nowMs));
+    await write((tx) => raiseAlert(tx, 'held.removals', '11 removals are held', time.nowMs));
     await look(null);
     await look(null);
     expect(lab.log.filter((line) => line.includes('11 removals are held'))).to.have.length(1);
@@ -152,7 +152,7 @@ onBothLabs('alerts', (kit) => {
 
   it('do not hold delivery up when the command hangs', async () => {
     const lab = await kit.start({ settings: { schedule: { capture: '* * * * * *', pull: '0 0 3 1 1 *' } } });
-    await write((tx) => raiseAlert(tx, 'brake.removals', '11 removals are held', Date.now()));
+    await write((tx) => raiseAlert(tx, 'held.removals', '11 removals are held', Date.now()));
     let asked = false;
     const stop = new AbortController();
     const hangs: TellAlert = (_notice, signal) => {

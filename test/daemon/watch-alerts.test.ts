@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { alertSettings } from '../../src/config/sections/alert.js';
 import { scheduleSettings } from '../../src/config/sections/schedule.js';
 import { type Circumstances, compareAlerts, troubles, type WatchSettings } from '../../src/daemon/watch-alerts.js';
-import type { Alert } from '../../src/store/alerts.js';
+import type { Alert, AlertCause } from '../../src/store/alerts.js';
 import type { JobRun } from '../../src/store/job-runs.js';
 import type { LanePause } from '../../src/store/lane-pauses.js';
 
@@ -125,7 +125,7 @@ describe('what needs a person', () => {
 
 describe('the difference between what is wrong and what is known to be wrong', () => {
   const known = (cause: string, message: string) => ({ cause, message }) as Alert;
-  const found = (cause: string, message: string) => ({ cause, message, details: {} });
+  const found = (cause: AlertCause, message: string) => ({ cause, message, details: {} });
 
   it('raises what is new or has new words, and ends what is gone', () => {
     const changes = compareAlerts(
@@ -137,6 +137,6 @@ describe('the difference between what is wrong and what is known to be wrong', (
   });
 
   it('leaves the alerts of others alone', () => {
-    expect(compareAlerts([], [known('brake.removals', 'many removals')]).end).to.deep.equal([]);
+    expect(compareAlerts([], [known('held.removals', 'many removals')]).end).to.deep.equal([]);
   });
 });

@@ -4,6 +4,7 @@ import { expect } from 'chai';
 import { parse } from 'yaml';
 import { allCommands } from '../../src/cli/run.js';
 import { settingList } from '../../src/config/setting-list.js';
+import { alertKinds } from '../../src/store/alerts.js';
 import { projectRoot } from '../support/project-root.js';
 import { anchors, documents, shellWords, typedLines, waybillCommands } from './documents.js';
 import { parseCommand, withSubcommands } from './parse-command.js';
@@ -42,6 +43,14 @@ describe('the documents', () => {
     expect(broken).to.deep.equal([]);
   });
 
+  const alerts = [...(all.find(({ path }) => path === 'docs/operating.md')?.prose ?? '').matchAll(/^\| (`[^|]+) \|/gm)]
+    .flatMap(([, cell = '']) => [...cell.matchAll(/`([a-z_-]+\.[a-z_*.-]+|parked|silence)`/g)])
+    .map(([, cause = '']) => cause);
+
+  it('say what to do at each alert', () => {
+    expect([...new Set(alerts.map((cause) => cause.split('.')[0]))]).to.have.members([...alertKinds]);
+  });
+
   it('name only settings that exist', () => {
     const paths = settingList.map(({ path }) => path);
     const groups = [...new Set(paths.map((path) => path.split('.')[0]))];
@@ -49,6 +58,7 @@ describe('the documents', () => {
     const unknown = all.flatMap(({ path: page, prose }) =>
       [...prose.matchAll(/`([^`\n]+)`/g)]
         .map(([, code = '']) => code.split(':')[0] ?? '')
+        .filter((code) => !alerts.includes(code) && !/^capture\.SOURCE/.test(code))
         .filter((code) => setting.test(code) && !/\.(ts|sqlite|yaml)$/.test(code))
         .filter((code) => !paths.some((path) => path === code || path.startsWith(`${code}.`)))
         // Below a group of names (fields) everything is the reader's.

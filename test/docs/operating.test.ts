@@ -235,6 +235,8 @@ esac\n`,
       mkdirSync(at('etc/systemd/system/waybill.service.d'));
       put('etc/systemd/system/waybill.service.d/override.conf', here(fence('ini', 'LoadCredential')));
     },
+    'install -m 0640 -o root -g waybill new-token /etc/waybill/service-token': () =>
+      inFolder('new-token', 'operating-token\n'),
     'waybill outbox --state parked': async () => {
       for (const id of [4710, 4711, 4712, 4713, 4714, 4715]) await enter(id);
       for (const id of [4711, 4712, 4714, 4715]) refuse(id, 409, 'already_exists', 'It is there');

@@ -106,10 +106,10 @@ onEveryLab('pruning', (kit) => {
     const now = Date.now();
     await kit.store.transaction('write', async (tx) => {
       for (let i = 0; i < 25; i++) await appendAudit(tx, [{ event: 'alert', actor: 'test' }], now);
-      await raiseAlert(tx, 'over', 'over', now);
-      await endAlert(tx, 'over', now);
-      await tx.run('UPDATE alert SET over_told_at=? WHERE cause=?', [now, 'over']);
-      await raiseAlert(tx, 'lasts', 'lasts', now);
+      await raiseAlert(tx, 'held.over', 'over', now);
+      await endAlert(tx, 'held.over', now);
+      await tx.run('UPDATE alert SET over_told_at=? WHERE cause=?', [now, 'held.over']);
+      await raiseAlert(tx, 'held.lasts', 'lasts', now);
     });
     await lab.pull();
     await lab.pull();
@@ -118,7 +118,7 @@ onEveryLab('pruning', (kit) => {
     expect(result).to.include({ pulls: 1, alerts: 1 });
     expect(result.attempts, 'requests of no message').to.be.at.least(2);
     expect((await counts()).attempt).to.equal(0);
-    expect((await kit.store.read('look', openAlerts)).map(({ cause }) => cause)).to.deep.equal(['lasts']);
+    expect((await kit.store.read('look', openAlerts)).map(({ cause }) => cause)).to.deep.equal(['held.lasts']);
     expect((await kit.rows('SELECT event FROM audit_log')).map(({ event }) => event)).to.deep.equal(['prune']);
   });
 

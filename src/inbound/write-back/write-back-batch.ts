@@ -169,7 +169,7 @@ export class WriteBackBatch {
       refusals = await this.#send(planned, (changes) => writer.write(kind, changes));
     });
     if (moves === null || refusals.size > 0) return refusals;
-    const cause = `${writeBackCauses.moves}.${kind}`;
+    const cause = `${writeBackCauses.moves}.${kind}` as const;
     const message =
       `The statement writeBack.${kind}.upsert moves ${kind}.changedAt of the rows that it writes, so that capture reads them all again. ` +
       'Nothing is sent twice, but write to a side table instead, or to a table without that column.';

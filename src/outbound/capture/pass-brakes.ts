@@ -103,7 +103,7 @@ export class PassBrakes {
   /** Rows without a key can't be sent, and no other row waits for them. */
   async #watchKeys(lease: Lease, entity: Entity, rows: number): Promise<void> {
     const { log, nowMs } = this.context;
-    const cause = `keyless.${this.#of(entity)}`;
+    const cause = `keyless.${this.#of(entity)}` as const;
     const [what, them] = rows === 1 ? ['1 row', 'it'] : [`${rows} rows`, 'them'];
     const advice = `Give ${them} a key in the ERP, or leave ${them} out in the query.`;
     const message = `${sourceInWords(this.context)}${what} of ${entity}s.query can not be sent: the key is NULL. ${advice}`;

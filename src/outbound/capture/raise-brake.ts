@@ -1,7 +1,7 @@
 import { appendAudit } from '../../audit/audit-log.js';
 import { type Entity, inSource } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
-import { raiseAlert } from '../../store/alerts.js';
+import { type AlertCause, raiseAlert } from '../../store/alerts.js';
 import { readMarks, type SourceMarks, writeMarks } from '../../store/job-runs.js';
 import type { Tx } from '../../store/store.js';
 
@@ -30,7 +30,13 @@ export async function brakeSource(
 export async function raiseBrake(
   tx: Tx,
   { actor, nowMs }: JobContext,
-  raised: { entity: Entity; cause: string; outcome: string; message: string; detail: Record<string, string | number> },
+  raised: {
+    entity: Entity;
+    cause: AlertCause;
+    outcome: string;
+    message: string;
+    detail: Record<string, string | number>;
+  },
 ): Promise<void> {
   const { entity, cause, outcome, message, detail } = raised;
   await raiseAlert(tx, cause, message, nowMs(), detail);

@@ -56,7 +56,7 @@ export async function noteStates(
 ): Promise<string[]> {
   const unknown = unknownStates(service.states[entity], states);
   if (unknown.length === 0) return [];
-  const cause = `states.${entity}`;
+  const cause = `states.${entity}` as const;
   const before = statesOf((await openAlerts(tx)).find((alert) => alert.cause === cause));
   const added = unknown.filter((state) => !before.includes(state)).slice(0, Math.max(0, maxStates - before.length));
   if (added.length === 0) return [];

@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
 import type { JobContext } from '../../ops/job-context.js';
-import { endAlert, raiseAlert } from '../../store/alerts.js';
+import { type AlertCause, endAlert, raiseAlert } from '../../store/alerts.js';
 import type { Tx } from '../../store/store.js';
 import type { Dispatcher, DueClaim, ListDue, Space } from '../deliver/dispatcher.js';
 import { StoreDispatcher } from '../deliver/due-messages.js';
@@ -169,6 +169,6 @@ export class ClusterDispatcher implements Dispatcher {
 }
 
 /** The cause of the alert: each node may be cut off by itself. */
-function redisAlert({ cluster }: JobContext['settings']): string {
-  return `redis.${cluster.node ?? hostname()}`.slice(0, 64);
+function redisAlert({ cluster }: JobContext['settings']): AlertCause {
+  return `redis.${(cluster.node ?? hostname()).slice(0, 58)}`;
 }

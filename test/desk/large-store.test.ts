@@ -1,0 +1,42 @@
+import { expect } from 'chai';
+import { eachStore, useStore } from '../store/stores.js';
+import { useLab } from '../support/jobs/job-lab.js';
+import { Browser, deskSettings, openDesk } from './desk-client.js';
+import { fillStore, pathsOf } from './filled-store.js';
+
+const messages = 200_000;
+
+eachStore(['mysql'], (store, name) =>
+  describe(`a desk before a large store (${name}, riverui#106)`, () => {
+    const kit = useStore(store);
+    const labs = useLab(kit);
+
+    /** Rows that the server has read so far, for everybody. */
+    async function rowsRead(): Promise<number> {
+      const rows = await kit.rows("SHOW GLOBAL STATUS LIKE 'Handler_read_%'");
+      return rows.reduce((sum, { Value }) => sum + Number(Value), 0);
+    }
+
+    it('reads no more than a bounded part of it for any page', async function () {
+      this.timeout(180_000);
+      const lab = await labs.start({ customers: 1, orders: 1, settings: await deskSettings(kit.folder) });
+      await fillStore(lab.context.store, messages);
+      const desk = await openDesk(lab);
+      try {
+        const anna = new Browser(desk.url);
+        await anna.signIn('anna');
+        const read: [path: string, rows: number][] = [];
+        for (const path of pathsOf(messages)) {
+          const before = await rowsRead();
+          expect((await anna.open(path)).status, path).to.be.oneOf([200, 303, 404]);
+          read.push([path, (await rowsRead()) - before]);
+        }
+        // What counts all that was delivered, or looks through a table, reads 140,000 and more.
+        expect(read.filter(([, rows]) => rows > messages / 2)).to.deep.equal([]);
+        if (process.env.DESK_ROWS) console.table(read);
+      } finally {
+        await desk.close();
+      }
+    });
+  }),
+);
