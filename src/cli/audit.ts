@@ -4,7 +4,7 @@ import { type AuditFilter, type AuditLine, readAuditPage, startOfLast } from '..
 import type { Entity } from '../model/record.js';
 import { findRecords } from '../operator/find-records.js';
 import { isoFormatter } from '../operator/format.js';
-import { detailInWords } from '../operator/words/audit-words.js';
+import { detailInWords } from '../operator/words.js';
 import { exportCommand, headCommand, verifyCommand } from './audit/verify.js';
 import {
   type CommandApp,

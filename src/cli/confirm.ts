@@ -9,7 +9,7 @@ import {
   summariseHeld,
 } from '../operator/confirm-held.js';
 import { amountFormatter, shorten } from '../operator/format.js';
-import { heldWords } from '../operator/words/action-words.js';
+import { heldWords } from '../operator/words.js';
 import {
   type CommandApp,
   confirm,

@@ -8,8 +8,8 @@ import {
 } from '../inbound/invoices/list-invoices.js';
 import { lastPull } from '../inbound/invoices/pull-record.js';
 import { amountFormatter } from '../operator/format.js';
-import { customerSources } from '../operator/lists/customer-sources.js';
-import { pullInWords } from '../operator/words/pull-words.js';
+import { customerSources } from '../operator/lists/browse-invoices.js';
+import { pullInWords } from '../operator/words.js';
 import { type CommandApp, inApp, jsonCommand, limitOption } from './command.js';
 
 export function invoicesCommand(): Command {

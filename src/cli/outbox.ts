@@ -11,7 +11,7 @@ import {
 } from '../operator/list-messages.js';
 import type { OperatorAction } from '../operator/operator-action.js';
 import { type ActionPlan, type ActionRequest, actOnMessages, planAction } from '../operator/plan-action.js';
-import { actionWords } from '../operator/words/action-words.js';
+import { actionWords } from '../operator/words.js';
 import { type MessageState, messageStates, type ParkClass, parkClasses } from '../outbound/outbox/message.js';
 import {
   type CommandApp,

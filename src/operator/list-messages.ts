@@ -2,8 +2,13 @@ import type { Entity } from '../model/record.js';
 import type { MessageState, ParkClass } from '../outbound/outbox/message.js';
 import { joinConditions, placeholders } from '../store/rows.js';
 import type { Tx } from '../store/store.js';
-import type { IdRange } from './lists/newest-first.js';
 import type { StoryMessage } from './tell-story.js';
+
+/** Ids from `from` on and below `below`. */
+export interface IdRange {
+  from: number;
+  below: number;
+}
 
 /** Which messages are meant. An absent field filters nothing. */
 export interface MessageFilter {

@@ -6,7 +6,7 @@ import type { Desk } from '../../src/desk/desk.js';
 import { settingRows } from '../../src/desk/pages/settings.js';
 import { listInvoices } from '../../src/inbound/invoices/list-invoices.js';
 import { Secret } from '../../src/model/secret.js';
-import { newestFirst } from '../../src/operator/lists/newest-first.js';
+import { newestFirst } from '../../src/operator/lists/browse.js';
 import { type Lab, onEveryLab } from '../support/jobs/job-lab.js';
 import { Browser, deskSettings, openDesk } from './desk-client.js';
 import { park } from './parked-message.js';

@@ -1,4 +1,4 @@
-import { dropHeldInvoices, heldInvoices } from '../../operator/lists/held-invoices.js';
+import { dropHeldInvoices, heldInvoices } from '../../operator/lists/browse-invoices.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { mostAtOnce, type Prepared } from './prepare.js';
 

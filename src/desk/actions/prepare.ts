@@ -4,10 +4,10 @@ import { type Confirmation, confirmHeld, summariseHeld } from '../../operator/co
 import { idsOfCause, sumOrders } from '../../operator/figures/group-parked.js';
 import { shorten } from '../../operator/format.js';
 import type { MessageFilter } from '../../operator/list-messages.js';
-import type { heldInvoices } from '../../operator/lists/held-invoices.js';
+import type { heldInvoices } from '../../operator/lists/browse-invoices.js';
 import { type OperatorAction, operatorActions } from '../../operator/operator-action.js';
 import { type ActionRequest, actOnMessages, type LeftAlone, nameLeft, planAction } from '../../operator/plan-action.js';
-import { actionWords, heldWords } from '../../operator/words/action-words.js';
+import { actionWords, heldWords } from '../../operator/words.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { type ParkClass, parkClasses } from '../../outbound/outbox/message.js';
 import { filterOf } from '../filters.js';

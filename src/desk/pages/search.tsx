@@ -1,6 +1,6 @@
 import type { Settings } from '../../config/settings.js';
+import type { searchRecords } from '../../operator/find-records.js';
 import { amountFormatter } from '../../operator/format.js';
-import type { searchRecords } from '../../operator/search-records.js';
 import { Bounded, RecordLink } from './words.js';
 
 interface Props {

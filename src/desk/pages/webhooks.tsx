@@ -1,5 +1,5 @@
-import type { WebhookPage } from '../../operator/lists/browse-webhooks.js';
-import { tallyInWords } from '../../operator/words/tally-words.js';
+import type { WebhookPage } from '../../operator/lists/browse.js';
+import { tallyInWords } from '../../operator/words.js';
 import { Pager, Table } from './table.js';
 import { Bounded, Time } from './words.js';
 

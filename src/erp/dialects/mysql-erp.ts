@@ -11,10 +11,9 @@ import {
 } from '../erp-database.js';
 import type { ErpSource } from '../erp-reader.js';
 import { allEqual, isNumberText, joinSql, rawSql, type Sql, type SqlValue, sql } from '../sql.js';
-import { mysqlCatalogue } from './mysql-catalogue.js';
+import { mysqlCatalogue, mysqlInspection } from './mysql-catalogue.js';
 import { GRACE_MS, MysqlConnection, type MysqlServer } from './mysql-connection.js';
 import { mysqlReadFailure } from './mysql-failure.js';
-import { mysqlInspection } from './mysql-inspection.js';
 
 export type MysqlSettings = Extract<ErpSource['erp'], { type: 'mysql' }>;
 

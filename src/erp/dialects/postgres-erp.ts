@@ -2,11 +2,17 @@ import { type Client, escapeIdentifier, type FieldDef, type QueryArrayResult, ty
 import { bytesAsText, type ErpDatabase, type ErpDialect, type ErpResult, type ErpSnapshot } from '../erp-database.js';
 import type { ErpSource } from '../erp-reader.js';
 import { joinSql, rawSql, type Sql, sql } from '../sql.js';
-import { postgresCatalogue } from './postgres-catalogue.js';
-import { isUnlisted, type PostgresType, postgresColumn, postgresText, postgresValue } from './postgres-columns.js';
+import {
+  isUnlisted,
+  type PostgresType,
+  postgresCatalogue,
+  postgresColumn,
+  postgresInspection,
+  postgresText,
+  postgresValue,
+} from './postgres-catalogue.js';
 import { GRACE_MS, PostgresConnection } from './postgres-connection.js';
 import { postgresReadFailure } from './postgres-failure.js';
-import { postgresInspection } from './postgres-inspection.js';
 
 export type PostgresSettings = Extract<ErpSource['erp'], { type: 'postgres' }>;
 

@@ -6,8 +6,7 @@ import { isBusy, openSqlite, type SqliteFile, untilNotBusy } from '../../sqlite.
 import { bytesAsText, type ErpDatabase, type ErpDialect, type ErpResult, type ErpSnapshot } from '../erp-database.js';
 import { ErpError, type ErpErrorKind, type ErpSource } from '../erp-reader.js';
 import { type ColumnKind, isNumberText, joinSql, rawSql, type Sql, type SqlValue, sql } from '../sql.js';
-import { sqliteCatalogue } from './sqlite-catalogue.js';
-import { sqliteInspection } from './sqlite-inspection.js';
+import { sqliteCatalogue, sqliteInspection } from './sqlite-catalogue.js';
 
 export type SqliteSettings = Extract<ErpSource['erp'], { type: 'sqlite' }>;
 

@@ -1,13 +1,18 @@
+import { confirmDrop } from '../../inbound/invoices/drop-brake.js';
 import {
   type InvoiceList,
   type InvoiceSheet,
   invoicesAfter,
+  knownInvoices,
   type ListedInvoice,
   listHeldInvoices,
   listLeftInvoices,
   sumListed,
 } from '../../inbound/invoices/list-invoices.js';
 import { type LastPull, lastPull } from '../../inbound/invoices/pull-record.js';
+import { sourceOf } from '../../model/record.js';
+import type { JobContext } from '../../ops/job-context.js';
+import { placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 
 type Sums = Pick<InvoiceSheet, 'count' | 'sum'>;
@@ -63,4 +68,44 @@ export async function browseInvoices(
     },
     pull: await lastPull(tx),
   };
+}
+
+/** Invoices that a brake keeps on the list: the first of them, and the count and sum of all. */
+export async function heldInvoices({ store }: JobContext, most: number): Promise<InvoiceSheet> {
+  return store.read('look at what is held', (tx) => listHeldInvoices(tx, most));
+}
+
+const batchSize = 500;
+
+/** Takes those off the list that a person was shown. @returns how many left, and which stayed because a pull has met them since */
+export async function dropHeldInvoices(
+  context: JobContext,
+  shown: readonly ListedInvoice[],
+  reason: string,
+): Promise<{ done: number; stayed: string[] }> {
+  const numbers = shown.map(({ invoice_no }) => invoice_no);
+  const done = await confirmDrop(context, numbers, reason);
+  const stayed: string[] = [];
+  if (done < numbers.length)
+    for (let from = 0; from < numbers.length; from += batchSize) {
+      const batch = numbers.slice(from, from + batchSize);
+      const known = await context.store.read('name what stayed', (tx) => knownInvoices(tx, batch));
+      stayed.push(...known.filter(({ unlistedAt }) => unlistedAt === null).map(({ invoiceNo }) => invoiceNo));
+    }
+  return { done, stayed };
+}
+
+/** The source of each customer that the service calls by one of these ids; one that none of ours has is not among them. */
+export async function customerSources(tx: Tx, serviceIds: readonly (string | null)[]): Promise<Map<string, string>> {
+  const asked = [...new Set(serviceIds.filter((id) => id !== null))];
+  const sources = new Map<string, string>();
+  for (let from = 0; from < asked.length; from += 500) {
+    const ids = asked.slice(from, from + 500);
+    const rows = await tx.rows<{ serviceId: string; sourceKey: string }>(
+      `SELECT service_id, source_key FROM binding WHERE entity='customer' AND service_id IN ${placeholders(ids.length)}`,
+      ids,
+    );
+    for (const { serviceId, sourceKey } of rows) sources.set(serviceId, sourceOf(sourceKey) || 'default');
+  }
+  return sources;
 }

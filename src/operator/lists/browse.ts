@@ -1,7 +1,15 @@
 import { type AuditFilter, type AuditLine, readAuditBetween } from '../../audit/read-audit.js';
+import { listEvents, type StoredEvent } from '../../inbound/webhooks/webhook-rows.js';
+import { readWebhookStatus } from '../../inbound/webhooks/webhook-status.js';
 import type { Tx } from '../../store/store.js';
-import { countMessages, filterSql, type ListedMessage, listMessages, type MessageFilter } from '../list-messages.js';
-import { newestFirst, type PageOf } from './newest-first.js';
+import {
+  countMessages,
+  filterSql,
+  type IdRange,
+  type ListedMessage,
+  listMessages,
+  type MessageFilter,
+} from '../list-messages.js';
 
 /** Counts stop here. */
 export const mostCounted = 10_000;
@@ -65,4 +73,50 @@ export async function browseAudit(
     return { rows: rows.slice(0, limit), next: rows.length > limit ? (rows[limit - 1]?.id ?? null) : null };
   }
   return newestFirst(bounds, before, limit, (range, most) => readAuditBetween(tx, filter, range, most));
+}
+
+export interface PageOf<Row> {
+  rows: Row[];
+  /** Below which id the next page begins; null: there is no more. */
+  next: number | null;
+}
+
+/** So many ids are looked through at a time, and so many times for one page: the reader asks for more. */
+const idsAtATime = 25_000;
+const mostLooks = 4;
+
+/**
+ * The newest rows below an id. However few of a million rows match, a page looks through so many ids at most, and then says where to
+ * go on: it may be short, or empty, and not be the last.
+ * @param bounds the lowest and the highest id there is
+ */
+export async function newestFirst<Row extends { id: number }>(
+  bounds: { first: number | null; last: number | null },
+  before: number | null,
+  limit: number,
+  read: (range: IdRange, limit: number) => Promise<Row[]>,
+): Promise<PageOf<Row>> {
+  const { first, last } = bounds;
+  const rows: Row[] = [];
+  if (first === null || last === null) return { rows, next: null };
+  let below = Math.min(before ?? Number.POSITIVE_INFINITY, last + 1);
+  for (let look = 0; look < mostLooks && below > first; look++) {
+    const from = Math.max(first, below - idsAtATime);
+    rows.push(...(await read({ from, below }, limit - rows.length)));
+    const oldest = rows.at(-1);
+    if (rows.length >= limit && oldest) return { rows, next: oldest.id > first ? oldest.id : null };
+    below = from;
+  }
+  return { rows, next: below > first ? below : null };
+}
+
+export type EventPlace = Pick<StoredEvent, 'receivedAt' | 'id'>;
+export type WebhookPage = Awaited<ReturnType<typeof browseWebhooks>>;
+
+/** A page of the events, the newest first, and how the listener fares. */
+export async function browseWebhooks(tx: Tx, after: EventPlace | null, limit: number) {
+  const found = await listEvents(tx, limit + 1, after);
+  const events = found.slice(0, limit);
+  const next: EventPlace | null = found.length > limit ? (events.at(-1) ?? null) : null;
+  return { events, next, status: await readWebhookStatus(tx) };
 }

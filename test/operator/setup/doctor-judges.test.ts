@@ -1,10 +1,10 @@
 import { expect } from 'chai';
 import type { CatalogueTable } from '../../../src/erp/catalogue.js';
-import { mysqlInspection } from '../../../src/erp/dialects/mysql-inspection.js';
+import { mysqlInspection } from '../../../src/erp/dialects/mysql-catalogue.js';
 import { judgeDisk, judgeMode, judgeUnit } from '../../../src/operator/setup/doctor/check-machine.js';
 import { judgeAnswer, judgeCertificate, judgeNoConnection } from '../../../src/operator/setup/doctor/check-service.js';
 import type { Finding } from '../../../src/operator/setup/doctor/finding.js';
-import { guarded } from '../../../src/operator/setup/doctor/guarded.js';
+import { guarded } from '../../../src/operator/setup/doctor/finding.js';
 import { judgeChanges, judgeRowCount } from '../../../src/operator/setup/doctor/judge-changes.js';
 import { columnBehind } from '../../../src/operator/setup/doctor/judge-plans.js';
 import { judgeHiddenTables, judgeRights, judgeServer } from '../../../src/operator/setup/doctor/judge-server.js';

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { settingsFrom } from '../../../src/config/load-settings.js';
 import { checkRedis } from '../../../src/operator/setup/doctor/check-redis.js';
-import { guarded } from '../../../src/operator/setup/doctor/guarded.js';
+import { guarded } from '../../../src/operator/setup/doctor/finding.js';
 import { RedisQueue } from '../../../src/outbound/dispatch/redis-queue.js';
 import { systemClock } from '../../../src/store/clock.js';
 import { validSettings } from '../../config/folder.js';

@@ -3,8 +3,7 @@ import { access, constants, stat, statfs } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import type { Settings } from '../../../config/settings.js';
-import { type Finding, findingsOf } from './finding.js';
-import { guarded } from './guarded.js';
+import { type Finding, findingsOf, guarded } from './finding.js';
 
 const finding = findingsOf('machine');
 const scarceBytes = 1024 ** 3;

@@ -8,7 +8,7 @@ import { checkConnection } from './check-service.js';
 import { checkStore } from './check-store.js';
 import { checkWriteBack } from './check-write-back.js';
 import type { Finding } from './finding.js';
-import { guarded } from './guarded.js';
+import { guarded } from './finding.js';
 import { checkStoreAccount } from './store-account.js';
 
 interface Surroundings {

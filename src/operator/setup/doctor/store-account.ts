@@ -1,5 +1,5 @@
 import type { StoreSettings } from '../../../config/sections/store.js';
-import { grantIn } from '../../../erp/dialects/mysql-inspection.js';
+import { grantIn } from '../../../erp/dialects/mysql-catalogue.js';
 import { storeDataSource } from '../../../store/data-source.js';
 import { initialTables } from '../../../store/migrations/1700000000000-initial.js';
 import { type Finding, findingsOf, listed } from './finding.js';
