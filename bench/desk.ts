@@ -38,8 +38,6 @@ export async function desk({ store, messages }: DeskOptions): Promise<PageTime[]
   };
   return withBenchLab(lab, async ({ app }) => {
     await fillStore(app.store, messages);
-    // A server looks by itself, a while after.
-    if (store === 'postgres') await app.store.transaction('count the rows', (tx) => tx.run('ANALYZE'));
     const desk = await openPages(app, 0);
     const chrome = await openChromium();
     try {

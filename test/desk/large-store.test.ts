@@ -4,7 +4,9 @@ import { useLab } from '../support/jobs/job-lab.js';
 import { Browser, deskSettings, openDesk } from './desk-client.js';
 import { fillStore, pathsOf } from './filled-store.js';
 
-const messages = 200_000;
+const messages = 400_000;
+/** Counts stop at 10,000, and a page that filters looks through 100,000 ids. What reads all of a table is above. */
+const mostRead = 300_000;
 
 eachStore(['mysql'], (store, name) =>
   describe(`a desk before a large store (${name}, riverui#106)`, () => {
@@ -26,13 +28,13 @@ eachStore(['mysql'], (store, name) =>
         const anna = new Browser(desk.url);
         await anna.signIn('anna');
         const read: [path: string, rows: number][] = [];
-        for (const path of pathsOf(messages)) {
+        // The metrics count up to 100,000 of each state.
+        for (const path of pathsOf(messages).filter((one) => one !== 'metrics')) {
           const before = await rowsRead();
           expect((await anna.open(path)).status, path).to.be.oneOf([200, 303, 404]);
           read.push([path, (await rowsRead()) - before]);
         }
-        // What counts all that was delivered, or looks through a table, reads 140,000 and more.
-        expect(read.filter(([, rows]) => rows > messages / 2)).to.deep.equal([]);
+        expect(read.filter(([, rows]) => rows > mostRead)).to.deep.equal([]);
         if (process.env.DESK_ROWS) console.table(read);
       } finally {
         await desk.close();

@@ -172,7 +172,7 @@ export class Installation {
   }
 
   #spawn(args: string[]) {
-    const { nodeFlags = ['--enable-source-maps'], version } = this.options;
+    const { nodeFlags = [], version } = this.options;
     const main = version
       ? join(version, 'dist/src/main.js')
       : fileURLToPath(new URL('../../src/main.js', import.meta.url));

@@ -69,10 +69,17 @@ export async function browseAudit(
   const bounds = await boundsOf(tx, 'audit_log');
   const { records, event, outcome, entity } = filter;
   if (records || (event && !outcome && !entity)) {
-    const rows = await readAuditBetween(tx, filter, { from: 0, below: before ?? (bounds.last ?? 0) + 1 }, limit + 1);
+    const rows = await readAuditBetween(
+      tx,
+      filter,
+      { from: 0, below: before ?? (bounds.last ?? 0) + 1, isScan: false },
+      limit + 1,
+    );
     return { rows: rows.slice(0, limit), next: rows.length > limit ? (rows[limit - 1]?.id ?? null) : null };
   }
-  return newestFirst(bounds, before, limit, (range, most) => readAuditBetween(tx, filter, range, most));
+  return newestFirst(bounds, before, limit, (range, most) =>
+    readAuditBetween(tx, filter, { ...range, isScan: true }, most),
+  );
 }
 
 export interface PageOf<Row> {
