@@ -26,6 +26,7 @@ export async function desk({ store, messages }: DeskOptions): Promise<PageTime[]
   await using servers = new Servers();
   const place = await servers.placeFor(`waybill-${store}`);
   const type = store === 'mariadb' ? 'mysql' : store;
+  const { host, port, database, user, password } = place?.database ?? {};
   const lab = {
     installation: 'bench-desk',
     orders: 1,
@@ -33,11 +34,12 @@ export async function desk({ store, messages }: DeskOptions): Promise<PageTime[]
     limits: [{ requests: 50, perSeconds: 1 }],
     settings: (folder: string) => ({
       desk: deskSettings(folder),
-      ...(place && { store: { type, witnessFile: `${folder}/witness.json`, ...place.database } }),
+      ...(place && { store: { type, witnessFile: `${folder}/witness.json`, host, port, database, user, password } }),
     }),
   };
-  return withBenchLab(lab, async ({ app }) => {
+  return await withBenchLab(lab, async ({ app }) => {
     await fillStore(app.store, messages);
+    await place?.vacuum?.();
     const desk = await openPages(app, 0);
     const chrome = await openChromium();
     try {

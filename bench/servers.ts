@@ -12,6 +12,8 @@ export interface Place {
   /** What the server has done so far. */
   work(): Promise<StoreWork | undefined>;
   drop(): Promise<void>;
+  /** PostgreSQL does it by itself, a while after many rows have come. */
+  vacuum?(): Promise<unknown>;
 }
 
 /** Private servers, started when a contender first needs one. */
@@ -57,6 +59,7 @@ export class Servers implements AsyncDisposable {
     const database = await this.#postgres.createDatabase();
     return {
       database,
+      vacuum: () => database.query('VACUUM ANALYZE'),
       drop: () => database.drop(),
       work: async () => {
         await database.query('SELECT pg_stat_force_next_flush(), pg_stat_clear_snapshot()');

@@ -6,7 +6,7 @@ import {
   lastAttemptId,
   latencyBucketsMs,
 } from '../../operator/figures/attempt-figures.js';
-import { countOutboxUpTo } from '../../operator/figures/bounded-counts.js';
+import { countStatesUpTo } from '../../operator/figures/bounded-counts.js';
 import { readMilestones } from '../../operator/figures/read-milestones.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { listPauses } from '../../store/lane-pauses.js';
@@ -96,7 +96,7 @@ export class Metrics {
     const { outbox, pauses, nodes, milestones, attempts, lastMinute } = await store.read(
       'read the metrics',
       async (tx) => ({
-        outbox: await countOutboxUpTo(tx, mostCounted, ['pending', 'sending', 'in_doubt', 'parked']),
+        outbox: await countStatesUpTo(tx, mostCounted, ['pending', 'sending', 'in_doubt', 'parked']),
         pauses: await listPauses(tx),
         nodes: await viewNodes(tx),
         milestones: await readMilestones(tx),

@@ -8,32 +8,43 @@ import type { OutboxCounts } from '../list-messages.js';
 const mostAged = 10_000;
 
 /** What `countOutbox` counts, from at most `most` messages of each state and entity: `most` means that many or more. */
-export async function countOutboxUpTo(
-  tx: Tx,
-  most: number,
-  states: readonly MessageState[] = messageStates,
-): Promise<OutboxCounts> {
+export async function countOutboxUpTo(tx: Tx, most: number): Promise<OutboxCounts> {
   const limit = Math.trunc(most);
-  const count = async (sql: string, ...values: string[]) =>
-    (await tx.value<number>(`SELECT COUNT(*) FROM (SELECT 1 AS one FROM ${sql} LIMIT ${limit}) AS s`, values)) ?? 0;
-  const byState: OutboxCounts['byState'] = [];
-  for (const state of states)
-    for (const entity of entities) {
-      const found = await count('outbox_message WHERE state=? AND entity=?', state, entity);
-      if (found > 0) byState.push({ state, entity, count: found });
-    }
   return {
-    byState,
+    ...(await countStatesUpTo(tx, limit, messageStates)),
     parked: await tx.rows<{ parkClass: ParkClass; count: number }>(
       `SELECT park_class, COUNT(*) AS count FROM (SELECT park_class FROM outbox_message WHERE state='parked' LIMIT ${limit}) AS s
         GROUP BY park_class ORDER BY COUNT(*) DESC`,
     ),
-    oldestPendingAt: await oldestAt(tx, 'pending', Math.min(limit, mostAged)),
-    oldestInDoubtAt: await oldestAt(tx, 'in_doubt', Math.min(limit, mostAged)),
     flagged: await flaggedAmongNewest(tx, Math.min(limit, mostAged)),
-    unsettled: await count('unsettled'),
+    unsettled: await countUpTo(tx, limit, 'unsettled'),
     stranded: null,
   };
+}
+
+/** The messages of these states, and since when the oldest wait: from the index alone, however many there are. */
+export async function countStatesUpTo(
+  tx: Tx,
+  most: number,
+  states: readonly MessageState[],
+): Promise<Pick<OutboxCounts, 'byState' | 'oldestPendingAt' | 'oldestInDoubtAt'>> {
+  const byState: OutboxCounts['byState'] = [];
+  for (const state of states)
+    for (const entity of entities) {
+      const count = await countUpTo(tx, most, 'outbox_message WHERE state=? AND entity=?', state, entity);
+      if (count > 0) byState.push({ state, entity, count });
+    }
+  const aged = Math.min(Math.trunc(most), mostAged);
+  return {
+    byState,
+    oldestPendingAt: await oldestAt(tx, 'pending', aged),
+    oldestInDoubtAt: await oldestAt(tx, 'in_doubt', aged),
+  };
+}
+
+async function countUpTo(tx: Tx, most: number, from: string, ...values: string[]): Promise<number> {
+  const sql = `SELECT COUNT(*) FROM (SELECT 1 AS one FROM ${from} LIMIT ${Math.trunc(most)}) AS s`;
+  return (await tx.value<number>(sql, values)) ?? 0;
 }
 
 /** No index leads to them, and among a million delivered messages there may be none: those of the newest are counted. */
@@ -48,10 +59,8 @@ export async function readBacklog(tx: Tx, most: number): Promise<{ waiting: numb
   const limit = Math.trunc(most);
   let waiting = 0;
   for (const state of ['pending', 'sending', 'in_doubt'])
-    for (const entity of entities) {
-      const sql = `SELECT COUNT(*) FROM (SELECT 1 AS one FROM outbox_message WHERE state=? AND entity=? LIMIT ${limit}) AS s`;
-      waiting += (await tx.value<number>(sql, [state, entity])) ?? 0;
-    }
+    for (const entity of entities)
+      waiting += await countUpTo(tx, limit, 'outbox_message WHERE state=? AND entity=?', state, entity);
   return { waiting, oldestAt: await oldestAt(tx, 'pending', limit) };
 }
 
