@@ -20,8 +20,7 @@ import type { MariaDb } from '../support/mariadb.js';
 import type { TestDatabase } from '../support/mariadb-database.js';
 import type { Postgres } from '../support/postgres.js';
 import type { TestDatabase as PostgresDatabase } from '../support/postgres-database.js';
-import { sharedMariaDb } from '../support/shared-mariadb.js';
-import { sharedPostgres } from '../support/shared-postgres.js';
+import { sharedMariaDb, sharedPostgres } from '../support/shared-servers.js';
 
 type ServerDatabase = TestDatabase | PostgresDatabase;
 

@@ -232,9 +232,7 @@ describe('waybill status', () => {
           raiseAlert(tx, 'held.removals', '11 removals are held', Date.now() - 60_000),
         );
         expect(await check()).to.equal('1 WAYBILL WARNING: 11 removals are held');
-        expect((await waybill('status')).stdout).to.match(
-          /Alerts +brake\.removals since .*ago\): 11 removals are held/,
-        );
+        expect((await waybill('status')).stdout).to.match(/Alerts +held\.removals since .*ago\): 11 removals are held/);
         expect((await json('status')).alerts[0]).to.include({ cause: 'held.removals' });
       });
 

@@ -7,7 +7,7 @@ import { dolibarr } from '../e2e/init/known-schemas.js';
 import { freePort } from '../support/free-port.js';
 import type { TestDatabase } from '../support/mariadb-database.js';
 import { projectRoot } from '../support/project-root.js';
-import { sharedMariaDb } from '../support/shared-mariadb.js';
+import { sharedMariaDb } from '../support/shared-servers.js';
 import { useTempDir } from '../support/temp-dir.js';
 import { documents, typedLines } from './documents.js';
 import { Shell } from './shell.js';

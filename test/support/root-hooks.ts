@@ -5,14 +5,18 @@ import { ensureMariaDb } from './ensure-mariadb.js';
 import { ensurePostgres } from './ensure-postgres.js';
 import { ensureRedis } from './ensure-redis.js';
 import { closeRunFolder, forgottenFolders, openRunFolder } from './run-folder.js';
-import { stopSharedMariaDb } from './shared-mariadb.js';
-import { stopSharedPostgres } from './shared-postgres.js';
+import { isOfSharedServer, stopSharedServers } from './shared-servers.js';
 
 /** Mocha waits for open sockets and timers without end and without a word; a CI run would hang until it is killed. */
 const EXIT_TIMEOUT_MS = 10_000;
 
 /** The same cases in each run, so that none fails by chance. Others: `TEST_CASES=17 npm test`. */
 fc.configureGlobal({ seed: Number(process.env.TEST_CASES ?? 1) });
+
+/** Set where several processes run the test files, each its own. There these hooks run around each file. */
+const isWorker = process.env.MOCHA_WORKER_ID !== undefined;
+/** Watchdogs clean up behind workers that have ended. */
+const cleaningMs = 15_000;
 
 /** In a run on several workers there are none when a worker starts. */
 let childrenAtStart: string[] = [];
@@ -29,18 +33,20 @@ export function mochaGlobalSetup(): void {
 
 export const mochaHooks = {
   async afterAll(): Promise<void> {
-    await stopSharedMariaDb();
-    await stopSharedPostgres();
+    // To start them for each file would take a sixth of the whole run. They end with the worker.
+    if (!isWorker) await stopSharedServers();
 
     // A hook that throws fails the run, so a leak is found on the day it is made.
-    const children = childProcesses().filter((child) => !childrenAtStart.includes(child));
+    const children = childProcesses().filter((child) => !childrenAtStart.includes(child) && !isOfSharedServer(child));
     for (const child of children) process.kill(Number.parseInt(child, 10), 'SIGKILL');
     if (children.length > 0) throw new Error(`The tests left child processes behind: ${children.join(', ')}`);
   },
 };
 
 export async function mochaGlobalTeardown(): Promise<void> {
-  const folders = forgottenFolders();
+  let folders = forgottenFolders();
+  for (const endsAt = Date.now() + cleaningMs; folders.length > 0 && Date.now() < endsAt; folders = forgottenFolders())
+    await new Promise((resolve) => setTimeout(resolve, 100));
   await closeRunFolder();
   if (folders.length > 0) throw new Error(`The tests left temporary folders behind: ${folders.join(', ')}`);
   setTimeout(() => {

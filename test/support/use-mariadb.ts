@@ -1,6 +1,6 @@
 import type { MariaDb } from './mariadb.js';
 import type { TestDatabase } from './mariadb-database.js';
-import { sharedMariaDb } from './shared-mariadb.js';
+import { sharedMariaDb } from './shared-servers.js';
 
 const START_TIMEOUT_MS = 90_000;
 

@@ -1,6 +1,6 @@
 import type { Postgres } from './postgres.js';
 import type { TestDatabase } from './postgres-database.js';
-import { sharedPostgres } from './shared-postgres.js';
+import { sharedPostgres } from './shared-servers.js';
 
 const START_TIMEOUT_MS = 90_000;
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { sharedMariaDb } from '../../support/shared-mariadb.js';
+import { sharedMariaDb } from '../../support/shared-servers.js';
 import { useTempDir } from '../../support/temp-dir.js';
 import type { Scenario } from './answers.js';
 import { Office, secretOf, writingsOf } from './office.js';

@@ -1,6 +1,7 @@
 import type { Settings } from '../../../config/settings.js';
 import { sourceNames } from '../../../model/record.js';
 import type { JobContext } from '../../../ops/job-context.js';
+import { killPoint } from '../../../ops/kill-point.js';
 import { longestRestMs, type RateLimiter } from '../../../service/rate-limit/rate-limiter.js';
 import type { RateLimit } from '../../../service/rate-limit/sliding-slots.js';
 import { type Lease, LeaseLost } from '../../../store/lease.js';
@@ -128,8 +129,10 @@ export class Membership {
       const limits = limitsInWords(this.context.settings.service);
       const { share, use } = takePlaces(limiter.share, { me, alive, gone, demand, limits, counted });
       await writeShare(tx, this.lease, share);
+      if (taken) killPoint('before-takeover');
       return { me, alive, ended, taken, leads: !isLed || leader === this.lease.epoch, use };
     });
+    if (beat.taken) killPoint('after-takeover');
     if (this.#isOver) return;
     // Only now: before the commit another node may hold them.
     limiter.share.set(beat.use, beat.alive.length);
