@@ -4,9 +4,9 @@ import { useLab } from '../support/jobs/job-lab.js';
 import { Browser, deskSettings, openDesk } from './desk-client.js';
 import { fillStore, pathsOf } from './filled-store.js';
 
-const messages = 400_000;
+const messages = 300_000;
 /** Counts stop at 10,000, and a page that filters looks through 100,000 ids. What reads all of a table is above. */
-const mostRead = 300_000;
+const mostRead = 280_000;
 
 eachStore(['mysql'], (store, name) =>
   describe(`a desk before a large store (${name}, riverui#106)`, () => {

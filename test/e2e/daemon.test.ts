@@ -75,59 +75,62 @@ describe('waybill daemon', function () {
         });
       });
 
-      it('brings a row that is inserted into the ERP to the service within 3 seconds', async () => {
-        const erp = { type: 'sqlite', file: dir.file('erp.sqlite') } as const;
-        const seconds: number[] = [];
-        // A machine that was busy with something else for a moment says nothing of the daemon: one of three has to be in time.
-        while (seconds.length < 3 && !seconds.some((one) => one < 3)) {
+      // On servers in the long form, WAYBILL_LONG=1: what they do differently shows in the first and the last.
+      if (kind === 'sqlite' || process.env.WAYBILL_LONG) {
+        it('brings a row that is inserted into the ERP to the service within 3 seconds', async () => {
+          const erp = { type: 'sqlite', file: dir.file('erp.sqlite') } as const;
+          const seconds: number[] = [];
+          // A machine that was busy with something else for a moment says nothing of the daemon: one of three has to be in time.
+          while (seconds.length < 3 && !seconds.some((one) => one < 3)) {
+            const before = sandbox.counts().orders;
+            const { orderNo } = await insertSampleOrder(erp);
+            const insertedAt = performance.now();
+            await eventually('the order is at the service', () => sandbox.counts().orders > before);
+            seconds.push((performance.now() - insertedAt) / 1000);
+            expect(sandbox.ledger().orders.at(-1)?.reference).to.equal(orderNo);
+          }
+          expect(Math.min(...seconds)).to.be.below(3);
+        });
+
+        it('makes a second daemon stand by and say so, which takes over when the first one stops', async () => {
+          const second = start();
+          await second.line((line) => line.message.startsWith('Standing by'));
+          const first = daemons.at(-2) as Daemon;
+          first.kill('SIGTERM');
+          expect(await first.ended).to.equal(0);
+          await second.line((line) => line.message === 'Delivering from here');
           const before = sandbox.counts().orders;
-          const { orderNo } = await insertSampleOrder(erp);
-          const insertedAt = performance.now();
-          await eventually('the order is at the service', () => sandbox.counts().orders > before);
-          seconds.push((performance.now() - insertedAt) / 1000);
-          expect(sandbox.ledger().orders.at(-1)?.reference).to.equal(orderNo);
-        }
-        expect(Math.min(...seconds)).to.be.below(3);
-      });
+          await insertSampleOrder({ type: 'sqlite', file: dir.file('erp.sqlite') });
+          await eventually('the order is at the service', () => sandbox.counts().orders > before, 10_000);
+          expect(sandbox.counts().duplicateReferences).to.equal(0);
+        });
 
-      it('makes a second daemon stand by and say so, which takes over when the first one stops', async () => {
-        const second = start();
-        await second.line((line) => line.message.startsWith('Standing by'));
-        const first = daemons.at(-2) as Daemon;
-        first.kill('SIGTERM');
-        expect(await first.ended).to.equal(0);
-        await second.line((line) => line.message === 'Delivering from here');
-        const before = sandbox.counts().orders;
-        await insertSampleOrder({ type: 'sqlite', file: dir.file('erp.sqlite') });
-        await eventually('the order is at the service', () => sandbox.counts().orders > before, 10_000);
-        expect(sandbox.counts().duplicateReferences).to.equal(0);
-      });
+        it('stops before the next request when an operator pauses it, and goes on after resume', async () => {
+          const paused = await waybill.run('pause', 'deliver', '--reason', 'stocktaking');
+          expect(paused.code).to.equal(0);
+          const before = sandbox.counts().orders;
+          const daemon = daemons.at(-1) as Daemon;
+          const said = daemon.lines.length;
+          await insertSampleOrder({ type: 'sqlite', file: dir.file('erp.sqlite') });
+          // After the pause: it has captured others before.
+          const captures = (line: Daemon['lines'][number]) => line.message === 'captured' && line.orders === 1;
+          await daemon.line((line) => captures(line) && daemon.lines.indexOf(line) >= said, 10_000);
+          await new Promise((resolve) => setTimeout(resolve, 1_500));
+          expect(sandbox.counts().orders).to.equal(before);
+          const resumed = await waybill.run('resume', 'deliver', '--reason', 'done');
+          expect(resumed.code).to.equal(0);
+          await eventually('the order is at the service', () => sandbox.counts().orders > before, 10_000);
+        });
 
-      it('stops before the next request when an operator pauses it, and goes on after resume', async () => {
-        const paused = await waybill.run('pause', 'deliver', '--reason', 'stocktaking');
-        expect(paused.code).to.equal(0);
-        const before = sandbox.counts().orders;
-        const daemon = daemons.at(-1) as Daemon;
-        const said = daemon.lines.length;
-        await insertSampleOrder({ type: 'sqlite', file: dir.file('erp.sqlite') });
-        // After the pause: it has captured others before.
-        const captures = (line: Daemon['lines'][number]) => line.message === 'captured' && line.orders === 1;
-        await daemon.line((line) => captures(line) && daemon.lines.indexOf(line) >= said, 10_000);
-        await new Promise((resolve) => setTimeout(resolve, 1_500));
-        expect(sandbox.counts().orders).to.equal(before);
-        const resumed = await waybill.run('resume', 'deliver', '--reason', 'done');
-        expect(resumed.code).to.equal(0);
-        await eventually('the order is at the service', () => sandbox.counts().orders > before, 10_000);
-      });
-
-      it('lets sync beside it only write to the store and watch', async () => {
-        const { orderNo } = await insertSampleOrder({ type: 'sqlite', file: dir.file('erp.sqlite') });
-        const run = await waybill.run('sync', '--json');
-        expect(run.stderr).to.equal('');
-        expect(JSON.parse(run.stdout).deliver.watched).to.contain('daemon@');
-        expect(JSON.parse(run.stdout).open).to.equal(0);
-        expect(sandbox.ledger().orders.some((order) => order.reference === orderNo)).to.equal(true);
-      });
+        it('lets sync beside it only write to the store and watch', async () => {
+          const { orderNo } = await insertSampleOrder({ type: 'sqlite', file: dir.file('erp.sqlite') });
+          const run = await waybill.run('sync', '--json');
+          expect(run.stderr).to.equal('');
+          expect(JSON.parse(run.stdout).deliver.watched).to.contain('daemon@');
+          expect(JSON.parse(run.stdout).open).to.equal(0);
+          expect(sandbox.ledger().orders.some((order) => order.reference === orderNo)).to.equal(true);
+        });
+      }
 
       it('drains and exits 0 on SIGTERM, with no secret in its log', async () => {
         const daemon = daemons.at(-1) as Daemon;

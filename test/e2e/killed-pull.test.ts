@@ -3,7 +3,7 @@ import { useTempDir } from '../support/temp-dir.js';
 import { type PullLab, startPullLab } from './pull-lab.js';
 
 /** `WAYBILL_PULL_PAGES=100` reads as many in each of the two readings. */
-const pages = Number(process.env.WAYBILL_PULL_PAGES ?? 3);
+const pages = Number(process.env.WAYBILL_PULL_PAGES ?? 2);
 const pageSize = 4;
 
 describe('a pull whose process is killed at every page', function () {

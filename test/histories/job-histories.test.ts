@@ -6,7 +6,7 @@ import { type Setup, type Step, setup, step } from './step.js';
 import { World } from './world.js';
 
 /** `WAYBILL_HISTORIES=5000` tells as many. */
-const numRuns = Number(process.env.WAYBILL_HISTORIES ?? 250);
+const numRuns = Number(process.env.WAYBILL_HISTORIES ?? 150);
 /** `WAYBILL_HISTORY=SEED/PATH`, as a failure prints it, tells that one again. */
 const [seed, path] = process.env.WAYBILL_HISTORY?.split('/') ?? [];
 const again = seed && path ? { seed: Number(seed), path, endOnFailure: true } : {};

@@ -12,7 +12,7 @@ const usual = asked === undefined ? { seed: 1 } : {};
 
 onEveryStore('histories of identities', (kit) => {
   // The same ones on each store: what a server does differently shows in few of them.
-  const numRuns = Number(asked ?? (kit.dialect === 'sqlite' ? 60 : 20));
+  const numRuns = Number(asked ?? (kit.dialect === 'sqlite' ? 40 : 12));
 
   async function tell(isCodeId: boolean, steps: readonly Step[]): Promise<void> {
     await kit.empty();
