@@ -137,10 +137,10 @@ function heldInWords({ brakes, outbox, heldInvoices }: Status): MaybeText[] {
       ({ entity, source = '', reason }) =>
         `all updates and removals of ${entity}s${source && ` of ${source}`}: ${reason}`,
     ),
-    held > 0 && `${held} changes wait for a person`,
+    held > 0 && `${held} ${held === 1 ? 'change waits' : 'changes wait'} for a person`,
     (held > 0 || brakes.length > 0) && 'look: waybill confirm --dry-run; then: waybill confirm',
     heldInvoices > 0 &&
-      `${heldInvoices} invoices are missing from the service’s list and stay on ours; look: waybill confirm invoices --dry-run`,
+      `${heldInvoices} ${heldInvoices === 1 ? 'invoice is missing from the service’s list and stays' : 'invoices are missing from the service’s list and stay'} on ours; look: waybill confirm invoices --dry-run`,
   ];
 }
 

@@ -9,7 +9,7 @@ import { quietMs } from '../outbound/deliver/quiet-hours.js';
 import { areOrdersDoubted, forgottenKeysAlert } from '../outbound/recovery/forgotten-keys.js';
 import { type Alert, type AlertCause, endAlert, openAlerts, raiseAlert } from '../store/alerts.js';
 import { type JobRun, listJobRuns } from '../store/job-runs.js';
-import { describePause, type LanePause, listPauses } from '../store/lane-pauses.js';
+import { describePause, describeRemedy, type LanePause, laneArguments, listPauses } from '../store/lane-pauses.js';
 import type { Tx } from '../store/store.js';
 
 /** What the causes below are read from: one look at the store. */
@@ -119,12 +119,9 @@ function needsPerson(pause: LanePause, patienceMs: number, nowMs: number): boole
 }
 
 /** What ends it, where a person has to do something at the service's side or ours. */
-function remedyOf({ lane, cause }: LanePause): string {
-  if (cause === 'credential')
-    return '. Replace the credential: a new file is tried without a restart. If the cause was at the service: `waybill resume service`.';
-  if (cause === 'misconfigured')
-    return `. Check the address and the permissions of the account, then \`waybill resume ${lane}\`.`;
-  return '';
+function remedyOf(pause: LanePause): string {
+  const isForPerson = pause.cause === 'credential' || pause.cause === 'misconfigured';
+  return isForPerson ? `. ${describeRemedy(pause)}: \`waybill resume ${laneArguments(pause.lane)}\`.` : '';
 }
 
 async function readCircumstances(tx: Tx, nowMs: number): Promise<Circumstances> {

@@ -96,8 +96,9 @@ thead th,td.number,.state{white-space:nowrap}
 .wide td:first-child{min-width:150px;overflow-wrap:anywhere}
 .wide td:last-child:not(.number){min-width:220px;overflow-wrap:anywhere}
 td time{white-space:nowrap}
+@media (min-width:601px){.wide td:first-child:has(code){min-width:19rem}}
 .filter{display:grid;grid-template-columns:repeat(auto-fit,minmax(150px,1fr));gap:8px 16px;align-items:end;margin-bottom:16px}
-.filter button{min-height:44px}
+.filter button{min-height:44px;justify-self:start}
 .filter label{display:block;font-size:var(--s);color:var(--faint)}
 .pager{gap:4px 24px;margin:16px 0}
 .pager a{color:var(--accent);text-decoration:underline}

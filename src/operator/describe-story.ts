@@ -2,7 +2,7 @@ import { shellWord } from '../model/shell-word.js';
 import type { Adoption } from '../outbound/outbox/adoptions.js';
 import { keyKnownUntil, mayBeForgotten } from '../outbound/outbox/idempotency-key.js';
 import { isOtherRecord } from '../outbound/outbox/message.js';
-import { describePause, type LanePause, laneArguments } from '../store/lane-pauses.js';
+import { describePause, describeRemedy, type LanePause, laneArguments } from '../store/lane-pauses.js';
 import type { OperatorContext } from './operator-action.js';
 import { replacedInWords } from './story-timeline.js';
 import type { RecordStory, StoryCustomer, StoryMessage } from './tell-story.js';
@@ -158,7 +158,7 @@ function describeWaiting(story: RecordStory, message: StoryMessage, context: Sto
     words.why.push(describePause(pause, time));
     if (pause.until_at === null)
       words.todo.push({
-        text: pause.cause === 'operator' ? 'End the pause.' : 'Remove the cause, then end the pause.',
+        text: `${describeRemedy(pause)}.`,
         command: `waybill resume ${laneArguments(pause.lane)} --reason "…"`,
       });
   }

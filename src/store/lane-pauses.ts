@@ -46,6 +46,15 @@ export function describePause({ lane, cause, reason, since_at, until_at }: LaneP
   return `${subjects[job]}${source ? ` of source ${source}` : ''} is paused (${cause})${time ? ` since ${time(since_at)}, ${until}` : ''}: ${reason}`;
 }
 
+/** What a person does about a pause that does not end by itself. Followed by the command that ends it. */
+export function describeRemedy({ cause }: Pick<LanePause, 'cause'>): string {
+  if (cause === 'operator') return 'End the pause';
+  if (cause === 'credential')
+    return 'Replace the credential: a new file is tried without a restart. If the cause was at the service, end the pause';
+  if (cause === 'misconfigured') return 'Check the address and the permissions of the account, then end the pause';
+  return 'Remove the cause, then end the pause';
+}
+
 /** What `waybill pause` and `resume` are told of a lane. */
 export function laneArguments(lane: Lane): string {
   return lane.replace('.', ' --source ');

@@ -91,7 +91,7 @@ describe('waybill status', () => {
       });
       const { stdout } = await waybill('status');
       expect(stdout).to.match(
-        /Held +all updates and removals of orders: its highest key is 15, and it was 17\n +1 changes wait for a person\n +look: waybill confirm --dry-run/,
+        /Held +all updates and removals of orders: its highest key is 15, and it was 17\n +1 change waits for a person\n +look: waybill confirm --dry-run/,
       );
       expect((await json('status')).brakes).to.deep.equal([{ entity: 'order', reason: brake.reason }]);
     });

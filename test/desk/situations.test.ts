@@ -58,15 +58,18 @@ const situations: Situation[] = [
     name: 'the limit of the service is hit',
     options: fault({ kind: 'status', status: 429, headers: { 'retry-after': '600' } }),
     arrange: both,
-    record: [/paused \(throttled\)/, /until \d{4}-/],
-    status: /\(throttled\)/,
+    record: [/paused \(throttled\) since .*HTTP 429/, /until \d{4}-\d\d-\d\d \d\d:\d\d/],
+    status: /service \(throttled\) since .*, until \d{4}-.*HTTP 429/,
   },
   {
     name: 'the token has expired',
     options: fault({ kind: 'status', status: 401 }),
     arrange: both,
-    record: [/paused \(credential\)/, /waybill resume deliver|credential/],
-    status: /CRITICAL: .*credential/s,
+    record: [
+      /paused \(credential\) since .*HTTP 401/,
+      /Replace the credential: a new file is tried.*waybill resume service/s,
+    ],
+    status: /Everything that talks to the service is paused \(credential\): HTTP 401/,
   },
   {
     name: 'the ERP cannot be reached',
@@ -98,7 +101,7 @@ const situations: Situation[] = [
     name: 'the total at the service is another one',
     options: fault({ kind: 'wrong-total', by: 1, match: order }),
     arrange: both,
-    record: [/total/, /Compare the record/],
+    record: [/acknowledged a total of (\d+); the lines add up to/, /Compare the record ord_\w+ at the service/],
     status: /1 were delivered, but a person should look/,
   },
   {
@@ -133,8 +136,8 @@ const situations: Situation[] = [
         "UPDATE outbox_message SET state='superseded', reason='Cancelled in the ERP before it was sent', closed_at=1 WHERE entity='order'",
       );
     },
-    record: [/Not sent, and not to be sent.*Cancelled in the ERP/s, /Not sent/],
-    status: /nothing parked|Health/,
+    record: [/Not sent, and not to be sent/, /Cancelled in the ERP before it was sent/],
+    status: /nothing is delivered: no daemon is running(?!; )/,
   },
   {
     name: 'somebody sends forged webhooks',
@@ -148,7 +151,7 @@ const situations: Situation[] = [
         parked: { parkClass: 'held', reason: 'a pass would have changed 12 of 40 orders' },
       }),
     record: [/held: a brake asks a person to look first; nothing was sent.*12 of 40/s, /waybill confirm --dry-run/],
-    status: /1 changes wait for a person.*waybill confirm --dry-run/s,
+    status: /1 change waits for a person.*waybill confirm --dry-run/s,
   },
   {
     name: 'a record was there already, with other values',
@@ -181,8 +184,8 @@ const situations: Situation[] = [
     name: 'it is quiet hours',
     options: { settings: { schedule: { quietHours: [{ from: '00:00', to: '23:59', lanes: ['deliver'] }] } } },
     arrange: (lab) => lab.capture(),
-    record: [/quiet/i, /until|\d\d:\d\d/],
-    status: /quiet/i,
+    record: [/Delivery is paused \(quiet\) since .*schedule\.quietHours/, /until \d{4}-\d\d-\d\d \d\d:\d\d/],
+    status: /deliver \(quiet\) since .*, until \d{4}-.*schedule\.quietHours/,
   },
 ];
 
