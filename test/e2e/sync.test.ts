@@ -7,8 +7,8 @@ import { expectedCustomers, expectedOrders } from './expected-records.js';
 import { canary, Installation } from './installation.js';
 
 // Enough for pages, batches and claims by the dozen. What 200,000 take in memory: docs/performance.md.
-const orders = 4_000;
-const customers = 400;
+const orders = 2_000;
+const customers = 200;
 
 describe('waybill sync, from a MariaDB ERP through a MariaDB store to the service', function () {
   this.timeout(600_000);
