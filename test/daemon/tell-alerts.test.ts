@@ -53,7 +53,7 @@ onBothLabs('alerts', (kit) => {
     expect(told[0]).to.deep.equal({
       cause: 'pause.service.credential',
       message:
-        'Everything that talks to the service is paused (credential): HTTP 401. Replace the credential: a new file is tried without a restart. If the cause was at the service: `waybill resume service`.',
+        'Everything that talks to the service is paused (credential): HTTP 401. Replace the credential: a new file is tried without a restart. If the cause was at the service, end the pause: `waybill resume service`.',
       state: 'raised',
       at: since,
       installation: lab.settings.installation,
