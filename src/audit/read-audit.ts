@@ -26,7 +26,7 @@ export interface AuditLine {
   detail: { [name: string]: JsonValue };
 }
 
-/** @param isScan whether a range of ids is looked through: MariaDB would follow the index of the event through a million lines instead */
+/** @param isScan whether a range of ids is looked through: a MariaDB whose statistics are old follows the event's index through all its lines instead */
 function filterSql({ since, until, records, entity, outcome, event }: AuditFilter, isScan = false) {
   const ofRecords = (['customer', 'order'] as const).flatMap((kind): Condition[] => {
     const keys = (records ?? []).filter((record) => record.entity === kind).map(({ sourceKey }) => sourceKey);
