@@ -1,10 +1,14 @@
-import { DataSource } from 'typeorm';
+import { DataSource, type MigrationInterface } from 'typeorm';
 import type { StoreSettings } from '../config/sections/store.js';
 import { dialectOf } from './dialects/dialects.js';
 import { Initial1700000000000 } from './migrations/1700000000000-initial.js';
 
-/** Oldest first. A migration that has shipped never changes. */
-export const migrations = [Initial1700000000000];
+/**
+ * Oldest first. A migration that has shipped never changes. One whose name begins with `Expand` runs while nodes of the older
+ * version are at work, and they go on beside it: it only adds, and what it adds may be NULL. What takes away, or asks more,
+ * comes a version later, under another name, and waits until they have left.
+ */
+export const migrations: (new () => MigrationInterface)[] = [Initial1700000000000];
 
 /**
  * TypeORM's data source for the store. Not yet connected; the schema comes from migrations alone, never from `synchronize`.

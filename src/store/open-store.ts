@@ -106,9 +106,15 @@ async function migrationsOf(dataSource: DataSource): Promise<string[]> {
   }
 }
 
+/**
+ * An expansion adds only what an older version does not notice: tables, indices, columns that may be NULL. Its name begins so,
+ * because the name is all that the older version has to judge by.
+ */
+const isExpansion = (name: string) => name.startsWith('Expand');
+
 /** Nodes of the older version would meet a schema that they do not know. */
 async function refuseUnderNodes(store: Store, done: readonly string[]): Promise<void> {
-  if (done.length === 0 || migrations.every(({ name }) => done.includes(name))) return;
+  if (done.length === 0 || migrations.every(({ name }) => done.includes(name) || isExpansion(name))) return;
   const nodes = await store.read('look for nodes', viewNodes);
   const names = nodes.filter(({ state }) => state === 'at work').map(({ name }) => name);
   if (names.length > 0)
@@ -119,7 +125,7 @@ async function refuseUnderNodes(store: Store, done: readonly string[]): Promise<
 
 function refuseForeignSchema(names: readonly string[]): void {
   const known = new Set(migrations.map(({ name }) => name));
-  const unknown = names.filter((name) => !known.has(name));
+  const unknown = names.filter((name) => !known.has(name) && !isExpansion(name));
   if (unknown.length > 0)
     throw new StoreError(
       `The store has the schema of another version of Waybill (${unknown.join(', ')}). Install the version that made it.`,

@@ -1,5 +1,7 @@
+import { cp, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { createSampleErp } from '../../src/lab/sample-erp/create-sample-erp.js';
 import { type Sandbox, startSandbox } from '../../src/lab/sandbox/start-sandbox.js';
@@ -13,9 +15,31 @@ const leaseSeconds = 3;
 /** 20,000 under 200/s were run before a release. */
 const orders = Number(process.env.WAYBILL_CLUSTER_ORDERS ?? 600);
 const perSecond = Number(process.env.WAYBILL_CLUSTER_PER_SECOND ?? 100);
-/** The folder of another version, built: two of the nodes are of that one. */
+const root = fileURLToPath(new URL('../../../', import.meta.url));
+/** The folder of another version, built: two of the nodes are of that one, and none is of a next one. */
 const otherVersion = process.env.WAYBILL_CLUSTER_OTHER_VERSION;
 const patienceMs = 60_000 + (orders / perSecond) * 3_000;
+
+/** This program as its next version, which adds to the schema. */
+async function makeNextVersion(folder: string): Promise<string> {
+  await cp(join(root, 'dist/src'), join(folder, 'dist/src'), { recursive: true });
+  for (const name of ['node_modules', 'config']) await symlink(join(root, name), join(folder, name));
+  const manifest = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'));
+  await writeFile(join(folder, 'package.json'), JSON.stringify({ ...manifest, version: '99.0.0' }));
+  const dataSource = join(folder, 'dist/src/store/data-source.js');
+  const addition = `
+migrations.push(class Expand1900000000000 {
+  async up(runner) {
+    await runner.query('ALTER TABLE outbox_message ADD COLUMN next_note VARCHAR(20) NULL');
+    await runner.query('CREATE INDEX ix_next_note ON outbox_message (next_note)');
+    await runner.query('CREATE TABLE next_fact (id INT NOT NULL PRIMARY KEY)');
+  }
+  async down() {}
+});
+`;
+  await writeFile(dataSource, (await readFile(dataSource, 'utf8')) + addition);
+  return folder;
+}
 
 describe('three nodes on one MariaDB store, and Redis beside it', function () {
   this.timeout(2 * patienceMs);
@@ -35,11 +59,13 @@ describe('three nodes on one MariaDB store, and Redis beside it', function () {
       delayMs: [0, 20],
       limits: [{ requests: perSecond, windowMs: 1_000 }],
     });
+    const next = otherVersion ? undefined : await makeNextVersion(dir.file('next'));
+    const versionOf = (node: string) => (node === 'b' ? next : otherVersion);
     installations = ['a', 'b', 'c'].map(
       (node) =>
         new Installation({
           folder: join(dir.path, node),
-          ...(otherVersion && node !== 'b' ? { version: otherVersion } : {}),
+          version: versionOf(node),
           serviceUrl: sandbox.url,
           erp: { type: 'sqlite', file: erp },
           store: { type: 'mysql', database: store.database },
@@ -89,7 +115,7 @@ describe('three nodes on one MariaDB store, and Redis beside it', function () {
     return { messages, attempts };
   };
 
-  it('deliver each order once and keep one limit when one is killed, one is paused past its lease, and Redis is lost', async () => {
+  it('deliver each order once and keep one limit, and one of them is newer, when one is killed, one is paused past its lease, and Redis is lost', async () => {
     const [first, , third] = installations as [Installation, Installation, Installation];
     expect((await first.run('pause', 'deliver', '--reason', 'until all are there')).code).to.equal(0);
     for (const one of installations) {
@@ -104,12 +130,15 @@ describe('three nodes on one MariaDB store, and Redis beside it', function () {
 
     await atService(orders / 5);
     const { stdout } = await third.run('status', '--json');
-    const { nodes } = JSON.parse(stdout) as { nodes: { name: string; state: string; leads: boolean }[] };
+    const { nodes } = JSON.parse(stdout) as {
+      nodes: { name: string; state: string; leads: boolean; version: string }[];
+    };
     expect(nodes.map(({ name, state, leads }) => [name, state, leads])).to.deep.equal([
       ['a', 'at work', true],
       ['b', 'at work', false],
       ['c', 'at work', false],
     ]);
+    if (!otherVersion) expect(nodes.map(({ version }) => version === '99.0.0')).to.deep.equal([false, true, false]);
     const outages: { fromMs: number; toMs: number }[] = [];
     let fromMs = Date.now();
     a.kill('SIGKILL');

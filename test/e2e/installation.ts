@@ -32,7 +32,7 @@ export interface InstallationOptions {
   timeZone?: string;
   token?: string;
   /** The folder of another version, which is built. Absent: this one. */
-  version?: string;
+  version?: string | undefined;
   /** Flags of Node. Absent: traces name lines of the sources, which takes some 10 MiB. */
   nodeFlags?: string[];
 }

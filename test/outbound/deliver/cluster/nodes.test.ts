@@ -118,24 +118,26 @@ onServers('nodes of a cluster', (store) => {
     expect((again as { lease: Lease }).lease.epoch).to.equal(second.epoch + 1);
   });
 
-  it('keep a newer version from changing the schema while they are at work', async () => {
+  it('keep a newer version from changing the schema while they are at work, unless it only adds to it', async () => {
     const [a] = await labs(['a', 'b']);
     const node = await joined(a);
-    class Later1900000000000 {
-      name = 'Later1900000000000';
+    class Expand1900000000000 {
       async up(): Promise<void> {}
       async down(): Promise<void> {}
     }
-    migrations.push(Later1900000000000);
-    try {
-      const refused = await openStore(kit.settings).then(
-        () => null,
-        (error: Error) => error.message,
-      );
-      expect(refused).to.include('older nodes work (a). Stop them, then start this one.');
-    } finally {
-      migrations.pop();
-    }
+    class Contract1900000000001 extends Expand1900000000000 {}
+    const refusal = (...ofNewer: typeof migrations) => {
+      migrations.push(...ofNewer);
+      return openStore(kit.settings)
+        .then(({ store }) => store.close())
+        .catch((error: Error) => error.message)
+        .finally(() => migrations.splice(-ofNewer.length, ofNewer.length));
+    };
+    expect(await refusal(Expand1900000000000), 'what only adds').to.equal(undefined);
+    expect(await refusal(), 'the older version, beside it').to.equal(undefined);
+    expect(await refusal(Expand1900000000000, Contract1900000000001)).to.include(
+      'older nodes work (a). Stop them, then start this one.',
+    );
     await node.release();
   });
 
