@@ -27,7 +27,8 @@ export async function twinCustomers(stage: Stage, { form }: MixUp): Promise<bool
     }
     return refused !== undefined;
   };
-  const came = await until(patienceMs, isRefused, 50);
+  // Corrected too soon, it may be the one that has the code at the service by now: nobody could say which order is whose.
+  const came = await until(5 * patienceMs, isRefused, 50);
   const corrected = refused ?? second;
   const now = wallTime(Date.now());
   await erp.run([
