@@ -50,6 +50,11 @@ program
       .choices(['sqlite', 'mariadb', 'postgres'])
       .default('sqlite'),
   )
+  .addOption(
+    new Option('--erp <kind>', 'where the ERP is; orders are entered into a file only')
+      .choices(['sqlite', 'mariadb', 'postgres'])
+      .default('sqlite'),
+  )
   .option(
     '--per-second <n>',
     'orders entered each second; 0: none, and the schedule is that of the defaults',

@@ -9,8 +9,11 @@ import type { DrainTask, StoreWork } from './drain/task.js';
 /** An empty database of one's own on a private server. */
 export interface Place {
   database: NonNullable<DrainTask['database']>;
+  query?(sql: string): Promise<unknown>;
   /** What the server has done so far. */
   work(): Promise<StoreWork | undefined>;
+  /** How long it has worked for this database so far. */
+  busyMs?(): Promise<number>;
   drop(): Promise<void>;
   /** PostgreSQL does it by itself, a while after many rows have come. */
   vacuum?(): Promise<unknown>;
@@ -30,12 +33,22 @@ export class Servers implements AsyncDisposable {
 
   async #inMariaDb(): Promise<Place> {
     ensureMariaDb();
-    this.#mariaDb ??= await startMariaDb({ arguments: ['--innodb-buffer-pool-size=512M'] });
+    this.#mariaDb ??= await startMariaDb({ arguments: ['--innodb-buffer-pool-size=512M', '--userstat=1'] });
     const database = await this.#mariaDb.createDatabase();
     const server = this.#mariaDb;
     return {
       database,
+      query: (sql) => database.query(sql),
       drop: () => database.drop(),
+      busyMs: async () => {
+        const connection = await server.connect();
+        const [rows] = await connection.query(
+          'SELECT busy_time*1000 AS ms FROM information_schema.user_statistics WHERE user=?',
+          [database.user],
+        );
+        await connection.end();
+        return Number((rows as { ms: number }[])[0]?.ms ?? 0);
+      },
       work: async () => {
         const connection = await server.connect();
         const [rows] = await connection.query(
@@ -59,6 +72,14 @@ export class Servers implements AsyncDisposable {
     const database = await this.#postgres.createDatabase();
     return {
       database,
+      query: (sql) => database.query(sql),
+      busyMs: async () => {
+        await database.query('SELECT pg_stat_force_next_flush(), pg_stat_clear_snapshot()');
+        const [row] = await database.query(
+          'SELECT active_time AS ms FROM pg_stat_database WHERE datname = current_database()',
+        );
+        return Number(row.ms);
+      },
       vacuum: () => database.query('VACUUM ANALYZE'),
       drop: () => database.drop(),
       work: async () => {

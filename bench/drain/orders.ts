@@ -48,6 +48,30 @@ export function createBenchErp(file: string, count: number): void {
   }
 }
 
+/** The same in a database on a server, which makes the rows by itself. */
+export async function fillBenchErp(
+  { query }: { query(sql: string): Promise<unknown> },
+  type: 'mysql' | 'postgres',
+  count: number,
+): Promise<void> {
+  const moment = type === 'mysql' ? 'DATETIME(3)' : 'TIMESTAMP(3)';
+  const numbers = (from: number, to: number) =>
+    type === 'mysql' ? `(SELECT seq AS n FROM seq_${from}_to_${to})` : `(SELECT generate_series(${from}, ${to}) AS n)`;
+  const changed = `'2026-01-02 08:00:00'`;
+  const price = `CASE p.n ${lines.map((line) => `WHEN ${line} THEN ${inEuro(priceOf(line))}`).join(' ')} END`;
+  for (const statement of [
+    `CREATE TABLE customer (id INT PRIMARY KEY, code VARCHAR(20), name VARCHAR(60), changed ${moment})`,
+    `CREATE TABLE sales (id INT PRIMARY KEY, number VARCHAR(20), customer INT, state VARCHAR(10), total DECIMAL(12,2), changed ${moment})`,
+    'CREATE TABLE line (sale INT, position INT, sku VARCHAR(20), qty INT, price DECIMAL(12,2), PRIMARY KEY (sale, position))',
+    `INSERT INTO customer SELECT n, CONCAT('K', 1000 + n), CONCAT('Customer ', n), ${changed} FROM ${numbers(0, customers - 1)} c`,
+    `INSERT INTO sales SELECT n, CONCAT('ORD-', n), n % ${customers}, 'open', ${total}, ${changed} FROM ${numbers(1, count)} s`,
+    `INSERT INTO line SELECT s.n, p.n, CONCAT('SKU-', (s.n * p.n) % 500), p.n, ${price} FROM ${numbers(1, count)} s CROSS JOIN ${numbers(1, lines.length)} p`,
+    'CREATE INDEX sales_changed ON sales (changed, id)',
+    'CREATE INDEX customer_changed ON customer (changed, id)',
+  ])
+    await query(statement);
+}
+
 /** Enters an order now. @returns its number, by which the service knows it */
 export function insertBenchOrder(erp: SqliteFile, id: number): string {
   const changed = new Date().toISOString().replace('T', ' ').slice(0, -1);

@@ -6,12 +6,14 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openSqlite } from '../../test/support/sqlite-file.js';
 import { child, message } from '../child.js';
-import { benchMapping, createBenchErp, insertBenchOrder } from '../drain/orders.js';
-import { Servers } from '../servers.js';
+import { benchMapping, createBenchErp, fillBenchErp, insertBenchOrder } from '../drain/orders.js';
+import { type Place, Servers } from '../servers.js';
 import type { OfficeReport } from './office.js';
 
 export interface SteadyOptions {
   store: 'sqlite' | 'mariadb' | 'postgres';
+  /** Where the ERP is. Orders are entered into a file only. */
+  erp: 'sqlite' | 'mariadb' | 'postgres';
   /** Orders that are entered into the ERP each second; 0: the daemon is idle. */
   perSecond: number;
   seconds: number;
@@ -33,6 +35,8 @@ export interface SteadyResult {
   cpuPercent: number;
   /** On the store's server; or, where the store is a file, on the store and on the ERP. */
   statementsPerSecond: number;
+  /** How long the server of the ERP worked each second; null where the ERP is a file. */
+  erpBusyMsPerSecond: number | null;
   rssMib: number;
   peakRssMib: number;
   /** CPU of the whole process for each order that the sweep read, without what it needs otherwise; null without a sweep. */
@@ -45,6 +49,7 @@ export interface SteadyResult {
 /** A daemon on a schedule of a second, while orders are entered into the ERP. */
 export async function steady(options: SteadyOptions): Promise<SteadyResult> {
   const { perSecond, seconds, before } = options;
+  if (options.erp !== 'sqlite' && perSecond > 0) throw new Error('Orders are entered into a SQLite ERP only.');
   await using servers = new Servers();
   const folder = await mkdtemp(join(tmpdir(), 'waybill-steady-'));
   const service = child('counting-service.js');
@@ -52,10 +57,13 @@ export async function steady(options: SteadyOptions): Promise<SteadyResult> {
   try {
     const { url } = (await message(service)) as { url: string };
     const file = join(folder, 'erp.sqlite');
-    createBenchErp(file, before);
+    const erpPlace = await servers.placeFor(`waybill-${options.erp}`);
+    if (erpPlace?.query) await fillBenchErp({ query: erpPlace.query }, serverType(options.erp), before);
+    else createBenchErp(file, before);
+    await erpPlace?.vacuum?.();
     const place = await servers.placeFor(`waybill-${options.store}`);
     office.send({
-      settings: settingsOf(options, folder, url, place?.database),
+      settings: settingsOf(options, folder, url, place?.database, erpPlace),
       isDelivered: options.delivered ?? false,
     });
     await message(office);
@@ -67,15 +75,16 @@ export async function steady(options: SteadyOptions): Promise<SteadyResult> {
     };
     await report();
     const workBefore = await place?.work();
+    const busyBeforeMs = await erpPlace?.busyMs?.();
     const committedAt = new Map<string, number>();
-    const erp = openSqlite(file);
+    const erp = perSecond > 0 ? openSqlite(file) : null;
     const startedAt = performance.now();
     for (let n = 0; n < perSecond * seconds; n++) {
       const dueMs = startedAt + (n * 1000) / perSecond - performance.now();
       if (dueMs > 0) await sleep(dueMs);
-      committedAt.set(insertBenchOrder(erp, before + n + 1), Date.now());
+      if (erp) committedAt.set(insertBenchOrder(erp, before + n + 1), Date.now());
     }
-    erp.close();
+    erp?.close();
     let sweepSeconds: number | null = null;
     if (options.sweep) {
       office.send('sweep');
@@ -87,6 +96,7 @@ export async function steady(options: SteadyOptions): Promise<SteadyResult> {
     else await until(async () => (await seen(url)) >= awaited + committedAt.size);
     const figures = await report();
     const workAfter = await place?.work();
+    const busyAfterMs = await erpPlace?.busyMs?.();
     const arrivals = (await (await fetch(`${url}/arrivals`)).json()) as Record<string, number>;
     const latencies = [...committedAt].map(([note, at]) => (arrivals[note] ?? Number.NaN) - at).sort((a, b) => a - b);
     const statements = workBefore && workAfter ? workAfter.statements - workBefore.statements : figures.statements;
@@ -97,6 +107,10 @@ export async function steady(options: SteadyOptions): Promise<SteadyResult> {
       loopDelayMaxMs: round(figures.loopDelayMaxMs),
       cpuPercent: round((figures.cpuSeconds / figures.seconds) * 100),
       statementsPerSecond: round(statements / figures.seconds),
+      erpBusyMsPerSecond:
+        busyBeforeMs === undefined || busyAfterMs === undefined
+          ? null
+          : round((busyAfterMs - busyBeforeMs) / figures.seconds),
       rssMib: round(figures.rssMib),
       peakRssMib: round(figures.peakRssMib),
       sweepSeconds: sweepSeconds && round(sweepSeconds),
@@ -119,20 +133,26 @@ async function stopSeconds(office: ChildProcess): Promise<number> {
 }
 
 function settingsOf(
-  { store, perSecond }: SteadyOptions,
+  { store, erp, perSecond }: SteadyOptions,
   folder: string,
   url: string,
   database: object | undefined,
+  erpPlace: Place | undefined,
 ): object {
-  const type = store === 'mariadb' ? 'mysql' : store;
   return {
     ...benchMapping,
     installation: 'bench-steady',
-    erp: { type: 'sqlite', file: join(folder, 'erp.sqlite'), timeZone: 'UTC' },
+    erp: {
+      timeZone: 'UTC',
+      ...(erpPlace
+        ? { type: serverType(erp), ...erpPlace.database }
+        : { type: 'sqlite', file: join(folder, 'erp.sqlite') }),
+    },
     store: {
-      type,
       witnessFile: join(folder, 'witness.json'),
-      ...(type === 'sqlite' ? { file: join(folder, 'waybill.sqlite') } : database),
+      ...(database
+        ? { type: serverType(store), ...database }
+        : { type: 'sqlite', file: join(folder, 'waybill.sqlite') }),
     },
     service: {
       environment: 'sandbox',
@@ -145,6 +165,10 @@ function settingsOf(
     ...(perSecond > 0 ? { schedule: { capture: '* * * * * *' } } : {}),
     log: { level: 'error' },
   };
+}
+
+function serverType(kind: SteadyOptions['store']): 'mysql' | 'postgres' {
+  return kind === 'postgres' ? 'postgres' : 'mysql';
 }
 
 async function seen(url: string): Promise<number> {

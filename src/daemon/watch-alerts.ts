@@ -20,7 +20,7 @@ export interface Circumstances {
   runs: readonly JobRun[];
   /** Delivered orders that the service has no more since `goneDays` at most, and the key of one of them. */
   gone: { count: number; sourceKey: string | null };
-  /** The oldest line of the audit: before it nothing can have succeeded. */
+  /** The oldest line of the audit, where nothing has succeeded yet: before it nothing can have. */
   firstAuditAt: number | null;
 }
 
@@ -89,17 +89,21 @@ export function silence(
   { alert, schedule, invoices }: WatchSettings,
   nowMs: number,
 ): { message: string; details: { lastSuccess: number | null } } | null {
-  // A prune is no sign that records or invoices are carried.
-  const succeeded = runs.flatMap((run) => (run.succeededAt === null || run.job === 'prune' ? [] : [run.succeededAt]));
-  const lastSuccess = succeeded.length > 0 ? Math.max(...succeeded) : null;
-  const since = lastSuccess ?? firstAuditAt;
+  const last = lastSuccess(runs);
+  const since = last ?? firstAuditAt;
   const mostMs = alert.maxSilenceHours * 3_600_000;
   if (since === null || nowMs - since <= mostMs) return null;
   const lanes = invoices.enabled ? (['deliver', 'pull'] as const) : (['deliver'] as const);
   const quiet = quietMs(schedule.quietHours, lanes, schedule.timeZone, { fromMs: since, toMs: nowMs });
   if (nowMs - since - quiet <= mostMs) return null;
   const hours = Math.floor((nowMs - since) / 3_600_000);
-  return { message: `no capture, delivery or pull has succeeded for ${hours} h`, details: { lastSuccess } };
+  return { message: `no capture, delivery or pull has succeeded for ${hours} h`, details: { lastSuccess: last } };
+}
+
+/** A prune is no sign that records or invoices are carried. Pure. */
+function lastSuccess(runs: readonly JobRun[]): number | null {
+  const succeeded = runs.flatMap((run) => (run.succeededAt === null || run.job === 'prune' ? [] : [run.succeededAt]));
+  return succeeded.length > 0 ? Math.max(...succeeded) : null;
 }
 
 function needsPerson(pause: LanePause, patienceMs: number, nowMs: number): boolean {
@@ -128,12 +132,13 @@ async function readCircumstances(tx: Tx, nowMs: number): Promise<Circumstances> 
   const parked = await tx.value<number>(
     `SELECT COUNT(*) FROM (SELECT id FROM outbox_message WHERE state='parked' LIMIT ${manyParked + 1}) AS p`,
   );
+  const runs = await listJobRuns(tx);
   return {
     pauses: await listPauses(tx),
     parked: parked ?? 0,
-    runs: await listJobRuns(tx),
+    runs,
     gone: await goneSince(tx, nowMs - goneDays * 86_400_000),
-    firstAuditAt: await firstAuditAt(tx),
+    firstAuditAt: lastSuccess(runs) === null ? await firstAuditAt(tx) : null,
   };
 }
 

@@ -158,9 +158,11 @@ export class Lease {
   /** Moves the end of the lease; the same epoch goes on. @throws LeaseLost */
   async renew(): Promise<void> {
     const askedAt = this.clock.monotonicMs();
-    await this.write(`renew the ${this.name} lease`, (tx) =>
-      tx.run(`UPDATE lease SET expires_at=${tx.nowMs}+? WHERE name=?`, [this.leaseMs, this.name]),
-    );
+    await this.store.transaction(`renew the ${this.name} lease`, async (tx) => {
+      const held = [this.leaseMs, this.name, this.epoch];
+      const renewal = `UPDATE lease SET expires_at=${tx.nowMs}+? WHERE name=? AND epoch=? AND holder IS NOT NULL`;
+      if ((await tx.run(renewal, held)) === 0) throw new LeaseLost(this.name);
+    });
     this.#endsAtMonotonicMs = askedAt + this.leaseMs;
   }
 
