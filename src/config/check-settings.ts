@@ -131,6 +131,7 @@ function inWords(value: unknown, segments: Segments, node: SettingNode | undefin
     return `a text of ${value.length} characters`;
   const text = (typeof value === 'string' ? JSON.stringify(value) : String(value))
     .replace(/\/\/[^/@\s]*@/g, '//[secret]@')
+    .replace(/^"[^:@\s"]*:[^@\s"]*@/, '"[secret]@')
     .replace(/(:\/\/[^?#\s"]*\?)[^"]+/g, '$1[secret]');
   return text.length > longest ? `${text.slice(0, longest)}…` : text;
 }

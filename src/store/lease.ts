@@ -160,7 +160,7 @@ export class Lease {
     const askedAt = this.clock.monotonicMs();
     await this.store.transaction(`renew the ${this.name} lease`, async (tx) => {
       const held = [this.leaseMs, this.name, this.epoch];
-      const renewal = `UPDATE lease SET expires_at=${tx.nowMs}+? WHERE name=? AND epoch=? AND holder IS NOT NULL`;
+      const renewal = `UPDATE lease SET expires_at=${tx.nowMs}+?, released_at=NULL WHERE name=? AND epoch=? AND holder IS NOT NULL`;
       if ((await tx.run(renewal, held)) === 0) throw new LeaseLost(this.name);
     });
     this.#endsAtMonotonicMs = askedAt + this.leaseMs;

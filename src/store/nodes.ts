@@ -1,4 +1,5 @@
 import { hostname } from 'node:os';
+import type { AlertCause } from './alerts.js';
 import { type Clock, systemClock } from './clock.js';
 import { afterLastWords, Lease, type LeaseAnswer } from './lease.js';
 import {
@@ -87,6 +88,11 @@ export function nodeNameHere(given: string | undefined): string {
   );
 }
 
+/** The cause of the alert that a node is without Redis: each may be cut off by itself. */
+export function redisAlertOf(node: string): AlertCause {
+  return `redis.${node}`;
+}
+
 interface NewNode {
   node: string;
   holder: string;
@@ -131,9 +137,12 @@ export async function joinCluster(store: Store, one: NewNode, clock: Clock = sys
         const holder = `${stranger.holder} (node ${nodeNameOf(stranger)}, which has other service.limits)`;
         return { answer: { held: false, holder, freeInMs: stranger.expiresAt - stranger.now }, ended: null };
       }
-      // Others count its old places until then, and nobody does afterwards.
-      await endLeases(tx, [mine]);
-      const goneMs = mine.holder !== null ? 0 : mine.releasedAt === null ? Infinity : mine.now - mine.releasedAt;
+      // Others count its old places until then, and nobody does afterwards. The holder stays in the row for whoever takes over from
+      // it: another node, or this one when it has joined. It may not come to that.
+      const { releasedAt } = mine;
+      if (isHeld(mine) && releasedAt === null)
+        await tx.run('UPDATE lease SET expires_at=?, released_at=? WHERE name=?', [mine.now, mine.now, name]);
+      const goneMs = releasedAt !== null ? mine.now - releasedAt : isHeld(mine) ? 0 : Infinity;
       if (goneMs < one.restMs) {
         const holder = `node ${one.node} itself, whose last requests still count`;
         return { answer: { held: false, holder, freeInMs: one.restMs - goneMs }, ended: null };
@@ -180,7 +189,7 @@ export async function endNodes(tx: Tx, rows: readonly NodeRow[], ended: Readonly
   for (const row of rows) {
     const isOver = ended.has(row.epoch) ? '' : `AND expires_at<=${tx.nowMs}`;
     const changed = await tx.run(
-      `UPDATE lease SET holder=NULL, released_at=${tx.nowMs} WHERE name=? AND epoch=? AND holder IS NOT NULL ${isOver}`,
+      `UPDATE lease SET holder=NULL, released_at=COALESCE(released_at, ${tx.nowMs}) WHERE name=? AND epoch=? AND holder IS NOT NULL ${isOver}`,
       [row.name, row.epoch],
     );
     if (changed > 0) over.push(row);

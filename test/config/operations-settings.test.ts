@@ -65,5 +65,6 @@ describe('the settings of alerts and retention', () => {
     ]);
     for (const host of ['', 'a b', 'redis://user:secret@a', 'a:123456', 'a/0'])
       expect(pathsOf({ hosts: [host] }), JSON.stringify(host)).to.deep.equal(['cluster.redis.hosts[0]']);
+    expect(JSON.stringify(problemsOf(cluster({ hosts: ['user:hunter2@127.0.0.1'] })))).not.to.include('hunter2');
   });
 });

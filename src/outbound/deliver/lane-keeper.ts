@@ -120,7 +120,10 @@ export async function pauseWhenUsedUp(
   return untilMs;
 }
 
-/** How long ago each request was answered that the longest limit still counts. @param except epochs that are not asked for */
+/** The process that sent a request may have run by the clock of another machine, which may be behind this one by so much. */
+const otherClockMs = 10_000;
+
+/** How long ago at least each request was answered that the longest limit still counts. @param except epochs that are not asked for */
 export async function recallAnswers(
   tx: Tx,
   { settings, nowMs }: JobContext,
@@ -131,8 +134,9 @@ export async function recallAnswers(
   const now = nowMs();
   const corrections = await readClockCorrections(tx);
   const deadlineMs = deadlineSeconds * 1000;
-  const times = await answeredSince(tx, now - longestMs, longestLeaveMs, deadlineMs, corrections, except);
-  return times.map((at) => now - at);
+  const since = now - longestMs - otherClockMs;
+  const times = await answeredSince(tx, since, longestLeaveMs, deadlineMs, corrections, except);
+  return times.map((at) => now - at - otherClockMs);
 }
 
 /**

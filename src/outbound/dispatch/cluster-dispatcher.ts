@@ -1,11 +1,12 @@
-import { hostname } from 'node:os';
 import type { JobContext } from '../../ops/job-context.js';
-import { type AlertCause, endAlert, raiseAlert } from '../../store/alerts.js';
+import { endAlert, raiseAlert } from '../../store/alerts.js';
+import { nodeNameHere, redisAlertOf } from '../../store/nodes.js';
 import type { Tx } from '../../store/store.js';
+import { readStoreInfo } from '../../store/store-info.js';
 import type { Dispatcher, DueClaim, ListDue, Space } from '../deliver/dispatcher.js';
 import { StoreDispatcher } from '../deliver/due-messages.js';
 import { inOneLine, within } from './redis-client.js';
-import { RedisQueue } from './redis-queue.js';
+import { jobId, RedisQueue } from './redis-queue.js';
 
 /** An answer that takes longer than this counts as none: delivery goes on without it. */
 const patienceMs = 500;
@@ -15,6 +16,8 @@ const tryAgainMs = { least: 1_000, most: 30_000 };
 const steadyMs = 10_000;
 /** Nodes rest for so long at most when one of them is told to slow down, and again as long as it lasts. */
 const longestSlowDownMs = 1_000;
+/** After so long in which Redis names nothing, and the same message is due first, the store is asked. */
+const unnamedMs = 3_000;
 /** A person is told after so long. A restart takes seconds. */
 const tellAfterMs = 30_000;
 
@@ -26,7 +29,7 @@ export async function openDispatcher(context: DispatchContext): Promise<ClusterD
   if (enabled && redis.hosts) return new ClusterDispatcher(context);
   // It may have been named before the last stop.
   await context.store.transaction('end the alert of Redis', (tx) =>
-    endAlert(tx, redisAlert(context.settings), context.nowMs()),
+    endAlert(tx, redisAlertOf(nodeNameHere(context.settings.cluster.node)), context.nowMs()),
   );
   return undefined;
 }
@@ -49,8 +52,12 @@ export class ClusterDispatcher implements Dispatcher {
   #awaySince: number | null = null;
   #toldOf: string | null = null;
   #warnedOf: string | null = null;
+  /** What is due first while Redis names nothing, and since when. */
+  #unnamed: { first: string; since: number } | null = null;
+  readonly #node: string;
 
   constructor(private readonly context: DispatchContext) {
+    this.#node = nodeNameHere(context.settings.cluster.node);
     void this.#reopen();
   }
 
@@ -79,6 +86,7 @@ export class ClusterDispatcher implements Dispatcher {
     this.#queue?.close();
     this.#queue = null;
     await this.#opening;
+    if (this.#toldOf !== null) await this.#note((tx, nowMs) => endAlert(tx, redisAlertOf(this.#node), nowMs));
   }
 
   /** Resolves when Redis is in use, or can not be at the moment. */
@@ -89,12 +97,30 @@ export class ClusterDispatcher implements Dispatcher {
   /** null: Redis is no help at the moment. */
   async #shared(space: Space, listDue: ListDue): Promise<DueClaim[] | null> {
     const wantsMore = await this.#ask((queue) => queue.wantsMore(space));
+    let first: string | null = null;
     if (wantsMore) {
       // What the store has to say of itself is the caller's matter.
       const due = await listDue(RedisQueue.mostToList(space), RedisQueue.mostToList(space), true);
+      const [message] = [...due.news, ...due.backlog];
+      if (message) first = jobId(message);
       await this.#ask((queue) => queue.add(due, space));
     }
-    return this.#ask((queue) => queue.take(space));
+    const claims = await this.#ask((queue) => queue.take(space));
+    if (claims === null || claims.length > 0) this.#unnamed = null;
+    else if (wantsMore && (await this.#isWithheld(first))) return null;
+    return claims;
+  }
+
+  /** Whether this is due first and Redis names it to no node, for longer than a limit or another node may need for it. */
+  async #isWithheld(first: string | null): Promise<boolean> {
+    const now = this.context.clock.monotonicMs();
+    if (first === null) this.#unnamed = null;
+    else if (this.#unnamed?.first !== first) this.#unnamed = { first, since: now };
+    if (this.#unnamed === null || now - this.#unnamed.since < unnamedMs) return false;
+    this.#unnamed = null;
+    this.context.log.warn('Redis names nothing of what is due: it is read from the store, and its queue is released');
+    await this.#ask((queue) => queue.release());
+    return true;
   }
 
   /** Never throws. null: there was no answer, and from now on Redis is not asked. */
@@ -117,9 +143,11 @@ export class ClusterDispatcher implements Dispatcher {
   }
 
   #reopen(): Promise<void> | null {
-    const { clock, log, settings } = this.context;
+    const { clock, log, settings, store } = this.context;
     if (this.#isClosed || this.#queue || this.#opening || clock.monotonicMs() < this.#tryAgainAt) return null;
-    this.#opening = RedisQueue.open(settings, clock)
+    this.#opening = store
+      .read('read its name', (tx) => readStoreInfo(tx, 'incarnation'))
+      .then((incarnation) => RedisQueue.open(settings, incarnation ?? '', clock))
       .then(async (queue) => {
         if (this.#isClosed) return queue.close();
         this.#queue = queue;
@@ -147,8 +175,8 @@ export class ClusterDispatcher implements Dispatcher {
     this.#awaySince ??= now;
     if (now - this.#awaySince < tellAfterMs || this.#toldOf === reason) return;
     this.#toldOf = reason;
-    const message = `This node delivers without Redis (${reason}): orders go out, and the nodes share the work less evenly. Check cluster.redis and the server.`;
-    await this.#note((tx, nowMs) => raiseAlert(tx, redisAlert(this.context.settings), message, nowMs));
+    const message = `Node ${this.#node} delivers without Redis (${reason}): orders go out, and the nodes share the work less evenly. Check cluster.redis and the server.`;
+    await this.#note((tx, nowMs) => raiseAlert(tx, redisAlertOf(this.#node), message, nowMs));
   }
 
   async #back(version: string): Promise<void> {
@@ -157,7 +185,7 @@ export class ClusterDispatcher implements Dispatcher {
     this.#awaySince = null;
     this.#toldOf = null;
     // Also one that was raised before the last stop.
-    await this.#note((tx, nowMs) => endAlert(tx, redisAlert(this.context.settings), nowMs));
+    await this.#note((tx, nowMs) => endAlert(tx, redisAlertOf(this.#node), nowMs));
   }
 
   async #note(write: (tx: Tx, nowMs: number) => Promise<unknown>): Promise<void> {
@@ -166,9 +194,4 @@ export class ClusterDispatcher implements Dispatcher {
       .transaction('note how Redis is', (tx) => write(tx, nowMs()))
       .catch((error: Error) => log.error('An alert could not be put on record', { error: error.message }));
   }
-}
-
-/** The cause of the alert: each node may be cut off by itself. */
-function redisAlert({ cluster }: JobContext['settings']): AlertCause {
-  return `redis.${(cluster.node ?? hostname()).slice(0, 58)}`;
 }

@@ -1,5 +1,6 @@
 import type { Cluster, Redis } from 'ioredis';
 import type { RedisSettings } from '../../config/sections/cluster.js';
+import type { Settings } from '../../config/settings.js';
 import { hostAndPort, secureOptions } from '../../model/database-place.js';
 
 export type RedisClient = Redis | Cluster;
@@ -17,11 +18,17 @@ const connectMs = 1_000;
 /** A server that stands still takes connections, and answers nothing. */
 const openMs = 2_000;
 
+/** What all keys of this installation begin with. Braces: on a Redis Cluster all keys of a queue have to lie on one node. */
+export function keyPrefix({ cluster, installation, service }: Settings): string {
+  return `{${cluster.redis.prefix ?? `waybill-${installation}-${service.environment}`}}`;
+}
+
 /**
  * Connects once, and not again when the connection is lost.
  * @throws Error in words when the server is out of reach, or can not be used
  */
-export async function connectToRedis(redis: RedisSettings): Promise<{ client: RedisClient; facts: ServerFacts }> {
+export async function connectToRedis(settings: Settings): Promise<{ client: RedisClient; facts: ServerFacts }> {
+  const { redis } = settings.cluster;
   const client = clientOf(await import('ioredis'), redis);
   let fault: string | null = null;
   // The first error says what is wrong, and those after it that the connection is closed.
@@ -36,6 +43,8 @@ export async function connectToRedis(redis: RedisSettings): Promise<{ client: Re
       ),
     );
     if (facts.problem) throw new Error(facts.problem);
+    // A server without memory, or an account without rights, answers INFO and takes no jobs.
+    await within(openMs, client.set(`${keyPrefix(settings)}:probe`, '', 'PX', connectMs));
     return { client, facts };
   } catch (error) {
     client.disconnect();

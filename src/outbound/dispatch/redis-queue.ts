@@ -4,7 +4,7 @@ import type { Settings } from '../../config/settings.js';
 import type { MachineClock } from '../../store/clock.js';
 import type { DueClaim, DueMessage, ListDue, Space } from '../deliver/dispatcher.js';
 import { orderClaims } from '../deliver/due-messages.js';
-import { connectToRedis, type RedisClient, type ServerFacts } from './redis-client.js';
+import { connectToRedis, keyPrefix, type RedisClient, type ServerFacts } from './redis-client.js';
 
 /** Of a node that died, others take over what it had fetched and not claimed after so long. */
 const lockMs = 10_000;
@@ -37,16 +37,21 @@ export class RedisQueue {
     private readonly clock: Pick<MachineClock, 'monotonicMs'>,
   ) {}
 
-  /** @throws Error in words when the server is out of reach, or can not be used */
-  static async open(settings: Settings, clock: Pick<MachineClock, 'monotonicMs'>): Promise<RedisQueue> {
-    const { client, facts } = await connectToRedis(settings.cluster.redis);
+  /**
+   * @param incarnation the store's name of itself: a copy of a configuration with another store has a queue of its own
+   * @throws Error in words when the server is out of reach, or can not be used
+   */
+  static async open(
+    settings: Settings,
+    incarnation: string,
+    clock: Pick<MachineClock, 'monotonicMs'>,
+  ): Promise<RedisQueue> {
+    const { client, facts } = await connectToRedis(settings);
     try {
       // Loaded by those who use it alone: a start without Redis costs nothing.
       const bullmq = await import('bullmq');
-      const prefix =
-        settings.cluster.redis.prefix ?? `waybill-${settings.installation}-${settings.service.environment}`;
-      // Braces: on a Redis Cluster all keys of a queue have to lie on one node.
-      const shared = { connection: client, prefix: `{${prefix}}`, skipVersionCheck: true };
+      const prefix = `${keyPrefix(settings)}:${incarnation}`;
+      const shared = { connection: client, prefix, skipVersionCheck: true };
       const queue = new bullmq.Queue('deliver', {
         ...shared,
         streams: { events: { maxLen: 100 } },
@@ -96,6 +101,9 @@ export class RedisQueue {
     const { claims, newsSinceTurn } = orderClaims(...fresh, room, backlogRoom, this.#newsSinceTurn);
     this.#newsSinceTurn = newsSinceTurn;
     if (claims.length === 0) return;
+    // What waits nowhere and is there all the same has lost its queue, as in a server that was short of memory: BullMQ would leave
+    // it as it is.
+    await this.client.del(claims.map((claim) => this.queue.toKey(jobId(claim))));
     await this.queue.addBulk(
       claims.map((claim) => {
         const rank = claim.isUrgent ? priority.urgent : priority.backlog;
@@ -137,6 +145,12 @@ export class RedisQueue {
     await this.queue.rateLimit(Math.ceil(forMs));
   }
 
+  /** Ends what keeps every node from fetching: a pause from a dashboard, or a limit that does not end. */
+  async release(): Promise<void> {
+    await this.queue.resume();
+    await this.queue.removeRateLimitKey();
+  }
+
   /** At once, whatever is under way. */
   close(): void {
     this.client.disconnect();
@@ -154,7 +168,7 @@ export class RedisQueue {
   }
 }
 
-const jobId = ({ id, attempts }: DueMessage) => `${id}-${attempts}`;
+export const jobId = ({ id, attempts }: DueMessage) => `${id}-${attempts}`;
 
 const ahead = ({ perSecond }: Space) => Math.min(mostAhead, 3 * perSecond);
 

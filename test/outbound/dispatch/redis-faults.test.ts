@@ -9,6 +9,11 @@ import { waitFor } from '../../support/wait-for.js';
 
 const orders = 80;
 
+const keyOf = async (server: Redis, what: string) =>
+  String(await server.run('EVAL', `return redis.call('KEYS', '*:deliver:${what}')[1]`, '0'));
+const loseQueue = async (server: Redis) => server.run('DEL', await keyOf(server, 'prioritized'));
+const pauseQueue = async (server: Redis) => server.run('HSET', await keyOf(server, 'meta'), 'paused', '1');
+
 interface Scene {
   server: Redis;
   proxy: CuttableProxy;
@@ -26,6 +31,12 @@ const faults: { name: string; strike: (scene: Scene) => unknown; mend?: (scene: 
       },
       isSaid: true,
     },
+    {
+      name: 'loses its queue and keeps the jobs, as one that is short of memory',
+      strike: ({ server }) => loseQueue(server),
+      isSaid: false,
+    },
+    { name: 'is told by somebody to pause the queue', strike: ({ server }) => pauseQueue(server), isSaid: false },
     { name: 'loses all that it holds', strike: ({ server }) => server.empty(), isSaid: false },
     {
       name: 'answers no more',
@@ -109,6 +120,7 @@ describe('delivery over Redis', () => {
       const begunAt = performance.now();
       await lab.deliver({
         dispatcher,
+        retryHorizonMs: 5_000,
         onProgress: ({ delivered }) => {
           if (delivered.orders >= 10) struck ??= Promise.resolve(strike(scene));
         },

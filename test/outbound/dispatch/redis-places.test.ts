@@ -26,7 +26,7 @@ describe('Redis is reached', () => {
   const open = (redis: object) => {
     const given = validSettings();
     Object.assign(given.service, { token: 'a-token' });
-    return RedisQueue.open(settingsFrom({ ...given, cluster: { redis } }), systemClock);
+    return RedisQueue.open(settingsFrom({ ...given, cluster: { redis } }), 'incarnation', systemClock);
   };
   const expectToWork = async (queue: RedisQueue) => {
     const space = { room: 8, backlogRoom: 4, perSecond: 8 };
@@ -109,6 +109,10 @@ describe('Redis is reached', () => {
     expect(what).to.match(/^(Redis|Valkey) \d.* answers\.$/);
     await server.run('CONFIG', 'SET', 'maxmemory-policy', 'allkeys-lru');
     expect((await find(server.port))[1]).to.include('allkeys-lru');
+    // It answers INFO all the same.
+    await server.run('CONFIG', 'SET', 'maxmemory-policy', 'noeviction');
+    await server.run('CONFIG', 'SET', 'maxmemory', '1');
+    expect((await find(server.port))[1]).to.match(/^Redis can not be used, .*OOM/);
     await server.kill();
     expect(await find(server.port)).to.deep.equal([
       'warning',

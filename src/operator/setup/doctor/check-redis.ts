@@ -5,9 +5,10 @@ import { type Finding, findingsOf } from './finding.js';
 const finding = findingsOf('store');
 
 /** Redis, where nodes share out the work over it. @throws Error when it can not be used; delivery goes on without it */
-export async function checkRedis({ cluster }: Settings): Promise<Finding[]> {
-  if (!cluster.enabled || !cluster.redis.hosts) return [];
-  const { client, facts } = await connectToRedis(cluster.redis).catch((error: Error) => {
+export async function checkRedis(settings: Settings): Promise<Finding[]> {
+  const { enabled, redis } = settings.cluster;
+  if (!enabled || !redis.hosts) return [];
+  const { client, facts } = await connectToRedis(settings).catch((error: Error) => {
     throw new Error(`Redis can not be used, so delivery would go on without it: ${error.message}`);
   });
   client.disconnect();

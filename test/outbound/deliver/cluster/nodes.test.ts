@@ -8,10 +8,11 @@ import { ServiceLease } from '../../../../src/outbound/deliver/service-lease.js'
 import { sha256 } from '../../../../src/outbound/outbox/content-hash.js';
 import { createKey } from '../../../../src/outbound/outbox/idempotency-key.js';
 import { insertMessages, type NewMessage } from '../../../../src/outbound/outbox/new-messages.js';
+import { openAlerts, raiseAlert } from '../../../../src/store/alerts.js';
 import { migrations } from '../../../../src/store/data-source.js';
 import { Lease } from '../../../../src/store/lease.js';
 import { readNodes } from '../../../../src/store/lease-rows.js';
-import { nodeNameHere, readLeader, shareOf } from '../../../../src/store/nodes.js';
+import { nodeNameHere, readLeader, redisAlertOf, shareOf } from '../../../../src/store/nodes.js';
 import { openStore } from '../../../../src/store/open-store.js';
 import { onServers } from '../../../store/stores.js';
 import { type Lab, useLab } from '../../../support/jobs/job-lab.js';
@@ -191,6 +192,28 @@ onServers('nodes of a cluster', (store) => {
     const [row] = (await kit.store.read('look', readNodes)).filter(({ name }) => name === 'node/a');
     expect(row).to.deep.include({ holder: null, epoch: first.lease.epoch });
     expect(row && shareOf(row)?.places).to.have.length(1);
+  });
+
+  it('take over what one was sending that came back, and went before it could join', async () => {
+    const [a, b] = await labs(['a', 'b'], 40);
+    await a.capture();
+    const first = await start(a);
+    await waitFor('it to lead', async () => (first.lease.leads ? true : null));
+    a.sandbox.setFaults([{ kind: 'hang', effect: 'done', times: 3 }]);
+    await waitFor('requests to hang', async () =>
+      a.sandbox.faults().some((fault) => fault.fired === 3) ? true : null,
+    );
+    await kit.store.transaction('let it end', async (tx) => {
+      await tx.run(`UPDATE lease SET expires_at=${tx.nowMs}-1 WHERE name='node/a'`);
+      await raiseAlert(tx, redisAlertOf('a'), 'Node a delivers without Redis.', Date.now());
+    });
+    const twin = asNode(a.another({ actor: 'twin', store: await kit.connect() }), 'a');
+    expect(await join(twin)).to.include({ holder: 'node a itself, whose last requests still count' });
+    const second = await start(b);
+    await waitFor('all to be delivered', async () => ((await open()) === 0 ? true : null), 30_000);
+    await second.leave();
+    expectOnceWithinLimit(a, (await a.expectedOrders()).size);
+    expect(await kit.store.read('look', openAlerts)).to.deep.equal([]);
   });
 
   it('claim a record’s messages in their order, however they reach for them at once', async () => {
