@@ -203,13 +203,13 @@ onServers('nodes of a cluster', (store) => {
     await waitFor('requests to hang', async () =>
       a.sandbox.faults().some((fault) => fault.fired === 3) ? true : null,
     );
+    const second = await start(b);
     await kit.store.transaction('let it end', async (tx) => {
       await tx.run(`UPDATE lease SET expires_at=${tx.nowMs}-1 WHERE name='node/a'`);
       await raiseAlert(tx, redisAlertOf('a'), 'Node a delivers without Redis.', Date.now());
     });
     const twin = asNode(a.another({ actor: 'twin', store: await kit.connect() }), 'a');
     expect(await join(twin)).to.include({ holder: 'node a itself, whose last requests still count' });
-    const second = await start(b);
     await waitFor('all to be delivered', async () => ((await open()) === 0 ? true : null), 30_000);
     await second.leave();
     expectOnceWithinLimit(a, (await a.expectedOrders()).size);
