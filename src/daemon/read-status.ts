@@ -19,7 +19,7 @@ import { openAlerts } from '../store/alerts.js';
 import { type JobRun, listJobRuns, readBrakes, readCursor } from '../store/job-runs.js';
 import { describePause, listPauses } from '../store/lane-pauses.js';
 import { readLease } from '../store/lease.js';
-import { viewNodes } from '../store/nodes.js';
+import { limitsUsedUpUntil, viewNodes } from '../store/nodes.js';
 import type { Tx } from '../store/store.js';
 import { silence } from './watch-alerts.js';
 
@@ -172,6 +172,9 @@ export function checkStatus(status: Status, most = Infinity): StatusCheck {
     );
   for (const { name, state } of nodes)
     if (state === 'silent' || state === 'gone') warning.push(`node ${name} stopped without a word`);
+  const usedUpUntil = limitsUsedUpUntil(nodes);
+  if (usedUpUntil !== null)
+    warning.push(`the limits are used up: no node sends anything before ${new Date(usedUpUntil).toISOString()}`);
   if (status.silence) critical.push(status.silence);
   for (const pause of pauses) {
     const text = describePause(pause);

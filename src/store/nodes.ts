@@ -32,6 +32,8 @@ export interface Share {
   demand: number[];
   /** When it said so, by the database's clock. */
   at: number;
+  /** Until when a long limit lets it send nothing, by the same clock; null or absent: it may send, or has no place at all. */
+  usedUpUntil?: number | null;
 }
 
 /** A node as people see it. */
@@ -48,6 +50,10 @@ export interface NodeView {
   beatAt: number | null;
   /** What it may use of the limits, as `67 of 200/1s`. */
   places: string[];
+  /** See `Share`. */
+  usedUpUntil: number | null;
+  /** It may send nothing before another node leaves a place to it. */
+  hasNoPlace: boolean;
 }
 
 /** Every node that there is or was lately; none where the store has a deliverer that shares it with none. */
@@ -68,8 +74,18 @@ export async function viewNodes(tx: Tx): Promise<NodeView[]> {
       sinceAt: row.sinceAt,
       beatAt: share?.at ?? null,
       places: (share?.places ?? []).map((places, nth) => `${places} of ${limits[nth]}`),
+      usedUpUntil: share?.usedUpUntil ?? null,
+      hasNoPlace: share?.places.includes(0) ?? false,
     };
   });
+}
+
+/** Until when no node may send, because a long limit is used up; null: one may. Pure. */
+export function limitsUsedUpUntil(nodes: readonly NodeView[]): number | null {
+  const working = nodes.filter(({ state }) => state === 'at work');
+  if (working.some(({ usedUpUntil, hasNoPlace }) => usedUpUntil === null && !hasNoPlace)) return null;
+  const times = working.flatMap(({ usedUpUntil }) => usedUpUntil ?? []);
+  return times.length > 0 ? Math.min(...times) : null;
 }
 
 export function shareOf({ share }: Pick<NodeRow, 'share'>): Share | null {

@@ -130,7 +130,8 @@ export class Membership {
         counted.push(limit.windowMs > longestRestMs ? await this.#recalledFor(tx, limit, alive) : null);
       const limits = limitsInWords(this.context.settings.service);
       const { share, use } = takePlaces(limiter.share, { me, alive, gone, demand, limits, counted });
-      await writeShare(tx, this.lease, share);
+      const { usedUp } = limiter;
+      await writeShare(tx, this.lease, { ...share, usedUpUntil: usedUp && me.now + Math.ceil(usedUp.waitMs) });
       if (taken) killPoint('before-takeover');
       return { me, alive, ended, taken, leads: !isLed || leader === this.lease.epoch, use };
     });

@@ -34,8 +34,9 @@ onServers('nodes of a cluster', (store) => {
   };
   const limits = { deadlineSeconds: 3, limits: [{ requests, perSeconds: windowMs / 1000 }] };
   /** As many processes as names, each with its own connections to the store. */
-  const labs = async (names: string[], orders = 12) => {
-    const first = await kit.start({ customers: 4, orders, settings: { service: limits } });
+  const labs = async (names: string[], orders = 12, ...more: typeof limits.limits) => {
+    const service = { ...limits, limits: [...limits.limits, ...more] };
+    const first = await kit.start({ customers: 4, orders, settings: { service } });
     const others: Lab[] = [];
     for (const name of names.slice(1)) others.push(first.another({ actor: name, store: await kit.connect() }));
     return [first, ...others].map((lab, nth) => asNode(lab, names[nth] as string)) as [Lab, Lab, ...Lab[]];
@@ -163,6 +164,21 @@ onServers('nodes of a cluster', (store) => {
     await second.leave();
     expectOnceWithinLimit(a, (await a.expectedOrders()).size);
     expect(await kit.store.read('look', readLeader)).to.equal(null);
+  });
+
+  it('say when a limit is used up by all of them', async () => {
+    const [a, b] = await labs(['a', 'b'], 30, { requests: 6, perSeconds: 3600 });
+    await a.capture();
+    const health = async () => {
+      const { settings, reader } = a;
+      return checkStatus(await kit.store.read('look', (tx) => readStatus(tx, settings, reader.identity(), Date.now())));
+    };
+    for (const lab of [a, b]) await start(lab);
+    await waitFor('all to be used', () => a.sandbox.counts().requests === 6);
+    await waitFor('it to be said', async () => {
+      const { level, text } = await health();
+      return level === 'WARNING' && text.includes('the limits are used up') ? true : null;
+    });
   });
 
   it('take over what one was sending whose time is over, and it writes nothing more', async () => {
