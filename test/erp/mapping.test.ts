@@ -127,7 +127,7 @@ describe('an order', () => {
 
   it('with a price beyond the scale names the line, the column and what to do', () => {
     expect(reason([line, { ...line, unit_price: '1.005' }])).to.equal(
-      'order 4711, line 2: unit_price 1.005 has more than 2 decimals; fix the price or set amounts.rounding',
+      'order 4711, line 2: unit_price 1.005 has more than 2 decimals; fix the price, or work it out from the amount (orders.lines.amount or .unit)',
     );
   });
 

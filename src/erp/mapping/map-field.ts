@@ -156,7 +156,10 @@ function mapText(text: string, column: string, field: FieldPlan): ColumnOutcome 
 
 /** An amount of the ERP in minor units. `what` names it in the problem. */
 export function readAmount(text: string, column: string, what: string, context: FieldContext): Outcome<bigint> {
-  const tooManyDecimals = `has more than ${context.scale} decimals; fix the ${what} or set amounts.rounding`;
+  // A rounded price changes what the line comes to.
+  const orElse =
+    what === 'price' ? 'work it out from the amount (orders.lines.amount or .unit)' : 'set amounts.rounding';
+  const tooManyDecimals = `has more than ${context.scale} decimals; fix the ${what}, or ${orElse}`;
   return readScaled(text, column, context, tooManyDecimals);
 }
 

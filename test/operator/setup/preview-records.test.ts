@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { expect } from 'chai';
+import { parse } from 'yaml';
 import {
   type Preview,
   type PreviewOptions,
@@ -214,8 +215,14 @@ function previewTests(kit: LabKit): void {
     expect(remedyOf('it has no lines')).to.contain("(status = 'confirmed' AND currency = 'EUR') AND EXISTS");
     await without('it has no lines', pendingFor('it has no lines'));
     await without('positive quantity', pendingFor('positive quantity'));
-    expect(remedyOf('decimals')).to.match(/^amounts\.rounding: half-up/);
-    await without('decimals', { amounts: { rounding: 'half-up' } });
+    expect(remedyOf('decimals', 1)).to.match(
+      /^or orders\.lines\.unit: {factor: 1}, with orders\.lines\.rounding: {sku/,
+    );
+    expect(remedyOf('decimals', 2)).to.match(/^then amounts\.rounding: half-up/);
+    await without('decimals', {
+      orders: { lines: { unit: { factor: 1 }, rounding: { sku: 'ROUNDING' } } },
+      amounts: { rounding: 'half-up' },
+    });
     expect(remedyOf('not a whole number')).to.match(/^orders\.lines\.unit: {factor: 1000}/);
     await without('not a whole number', {
       orders: { lines: { unit: { factor: 1000 }, rounding: { sku: 'ROUNDING' } } },
@@ -223,6 +230,32 @@ function previewTests(kit: LabKit): void {
     expect(remedyOf('add up to')).to.contain('orders.total');
     await without('add up to', { orders: { total: undefined } });
     expect(remedyOf('is not in customers.query')).to.contain('customers.query');
+  });
+
+  it('advises nothing for prices with many decimals that changes what the lines come to', async () => {
+    const lab = await kit.start({ customers: 2, orders: 2, settings: { orders: { total: undefined } } });
+    const [exact, rounded] = (await eligible(lab)) as [number, number];
+    await lab.changeErp('DELETE FROM sales_order_lines WHERE order_id IN (?, ?) AND line_no > 1', [exact, rounded]);
+    const price = "UPDATE sales_order_lines SET unit_price='0.0049', qty=? WHERE order_id=?";
+    await lab.changeErp(price, [1000, exact]);
+    await lab.changeErp(price, [15, rounded]);
+    const [found] = (await preview(lab)).causes;
+    expect(found).to.include({ records: 2 });
+    const [, unit = '', then = ''] = found?.remedies ?? [];
+
+    // As it is written: the setting up to its words, then the one beside it.
+    const settingIn = (text: string, name: string) => parse(new RegExp(`${name}: ({.*?})`).exec(text)?.[1] ?? 'null');
+    const lines = { unit: settingIn(unit, 'orders.lines.unit'), rounding: settingIn(unit, 'orders.lines.rounding') };
+    const first = await preview(lab.another({ settings: { orders: { total: undefined, lines } } }));
+    expect(first.totals.map(({ orders, amount }) => [orders, amount])).to.deep.equal([[1, '490']]);
+    expect(first.causes.map(({ remedies }) => remedies)).to.deep.equal([['amounts.rounding: half-up (or half-even)']]);
+    const rounding = /amounts\.rounding: (\S+)/.exec(then)?.[1];
+    const all = await preview(
+      lab.another({ settings: { orders: { total: undefined, lines }, amounts: { rounding } } }),
+    );
+    // 15 × 0.0049 is 0.0735.
+    expect(all.causes).to.deep.equal([]);
+    expect(all.totals.map(({ orders, amount }) => [orders, amount])).to.deep.equal([[2, '497']]);
   });
 }
 

@@ -49,6 +49,35 @@ describe('what mends a record', () => {
     expect(first('due_at is 0000-00-00, which is no date, and ship_at is empty')).to.contain('orders.fields.due');
   });
 
+  it('never rounds the price of a line by itself, which changes what the line comes to', () => {
+    const of = (problem: string, lines: object = {}) => {
+      const { orders, ...others } = settings('mysql');
+      const changed = { ...others, orders: { ...orders, lines: { ...orders.lines, ...lines } } };
+      return remediesFor(problem, 'order', changed as Mapping);
+    };
+    const price = 'line 1: price 0.0049 has more than 2 decimals; correct it';
+    expect(of(price)).to.have.length(3);
+    expect(of(price)[0]).to.match(/^orders\.lines\.amount: .* with orders\.lines\.rounding: {sku: ROUNDING}/);
+    expect(of(price)[1]).to.match(
+      /^or orders\.lines\.unit: {factor: 1}, with orders\.lines\.rounding: {sku: ROUNDING}/,
+    );
+    expect(of(price)[2]).to.match(/^then amounts\.rounding: .* by itself it changes the amount of the line/);
+    // As it is written in the settings: the database may spell it in another way, and it may have a blank in it.
+    const blank = { fields: { sku: 'sku', qty: 'qty', price: { column: ['own price', 'Price'], type: 'integer' } } };
+    expect(of('line 1: PRICE 0.0049 has more than 2 decimals; correct it', blank)).to.deep.equal(of(price));
+    expect(of('line 1: Own Price 0.49 has more than 2 decimals; correct it', blank)).to.deep.equal(of(price));
+    // Cents with a fraction: as decimals they would be a hundred times as much.
+    expect(of('line 1: price 0.49 is not a whole number; correct it', blank)).to.deep.equal(of(price));
+
+    const amount = 'freight 4.9049 has more than 2 decimals; correct it';
+    expect(of(amount)).to.have.length(1);
+    expect(of(amount)[0]).to.match(/^amounts\.rounding: .* together with orders\.lines\.unit: {factor: 1}/);
+    // Where prices are worked out from amounts, rounding is for amounts alone.
+    const worked = { unit: { factor: 1n } };
+    for (const problem of [amount, 'line 1: 3 × price "0.0049" has more than 2 decimals; correct it'])
+      expect(of(problem, worked)).to.deep.equal(['amounts.rounding: half-up (or half-even)']);
+  });
+
   it('is nothing where the problem says it itself', () => {
     expect(
       remediesFor('pay_code "X" has no word in orders.fields.pay.when; add it there', 'order', settings('mysql')),

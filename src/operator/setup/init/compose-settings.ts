@@ -105,7 +105,8 @@ const general: Readonly<Record<string, string>> = {
   'orders.total': "An order whose lines don't add up to it waits, then needs a person.",
   'orders.lines.text':
     'Lines without a SKU: skip leaves out those without a price; {sku: TEXT} sends all under that SKU.',
-  amounts: '19.99 is sent as 1999 where the currency has two decimals; 19.999 needs a person (rounding: half-up).',
+  amounts:
+    '19.99 is sent as 1999 where the currency has two decimals; 19.999 needs a person. `rounding` would round prices too, and 1000 × 0.0049 be nothing: docs/mapping.md',
   capture: 'How often everything is read, because nothing says what changed.',
   service: '---- Where they go ----',
   'service.environment': 'production delivers only after `waybill go-live`',

@@ -18,6 +18,18 @@ interface Place {
 /** A kind of problem by its words, and the settings or the SQL that mend it. */
 type Remedy = readonly [words: RegExp, remedies: (place: Place, match: RegExpExecArray) => string[]];
 
+const roundAmounts = 'amounts.rounding: half-up (or half-even)';
+
+/**
+ * For a price with more decimals than are sent. Rounded by itself it would change what the line comes to: 1000 × 0.0049
+ * is 4.90, and 1000 × 0.00 is nothing.
+ */
+const workOutPrice = [
+  'orders.lines.amount: the column with the amount of the line, if the ERP has one, with orders.lines.rounding: {sku: ROUNDING}; the price is worked out from it',
+  'or orders.lines.unit: {factor: 1}, with orders.lines.rounding: {sku: ROUNDING}; the price is worked out from quantity × price with all decimals',
+  `then ${roundAmounts}, if what a line comes to has more decimals too; by itself it changes the amount of the line`,
+];
+
 const remedies: readonly Remedy[] = [
   [
     /^it has no lines/,
@@ -60,14 +72,28 @@ const remedies: readonly Remedy[] = [
   ],
   [
     /^(\S+) .* is not a whole number/,
-    (place, [, column = '']) =>
-      place.isLine && column === columnOfField(place.settings, 'qty', false)
+    (place, match) => {
+      const [, column = ''] = match;
+      return place.isLine && column === columnOfField(place.settings, 'qty', false)
         ? [
             'orders.lines.unit: {factor: 1000}, to send 2.5 kg as 2500 g, with orders.lines.rounding: {sku: ROUNDING} for prices below a cent',
           ]
-        : [`${fieldPath(place, column)}: type: amount for a decimal, or text`],
+        : isPlainPrice(place, match)
+          ? workOutPrice
+          : [`${fieldPath(place, column)}: type: amount for a decimal, or text`];
+    },
   ],
-  [/ has more than .* decimals/, () => ['amounts.rounding: half-up (or half-even)']],
+  [
+    / has more than .* decimals/,
+    (place, match) => {
+      if (isPlainPrice(place, match)) return workOutPrice;
+      return [
+        pricesAreWorkedOut(place.settings)
+          ? roundAmounts
+          : `${roundAmounts}, together with orders.lines.unit: {factor: 1} and orders.lines.rounding: {sku: ROUNDING}; by itself it rounds the prices of lines too, and changes what the lines come to`,
+      ];
+    },
+  ],
   [
     /^(\S+) has .* characters, more than/,
     (place, [, column = '']) => [`${fieldPath(place, column)}: add cut: "…" beside maxLength`],
@@ -156,6 +182,18 @@ function quoted({ dialect }: Mapping, name: string): string {
 function columnOfField(settings: Mapping, name: 'qty' | 'sku', isQuoted = true): string {
   const [column = name] = columnsOf(settings.orders.lines.fields[name]);
   return isQuoted ? quoted(settings, column) : column;
+}
+
+/** Whether the price of each line is what its amount is divided into. Then rounding never changes a price. */
+function pricesAreWorkedOut({ orders: { lines } }: Mapping): boolean {
+  return (lines.amount ?? lines.discount ?? lines.unit) !== undefined;
+}
+
+/** Whether the problem is one of the price of a line, where the column is sent as it stands. */
+function isPlainPrice({ isLine, settings }: Place, { input }: RegExpExecArray): boolean {
+  if (!isLine || pricesAreWorkedOut(settings)) return false;
+  const problem = input.toLowerCase();
+  return columnsOf(settings.orders.lines.fields.price).some((name) => problem.startsWith(`${name.toLowerCase()} `));
 }
 
 function columnsOf(mapping: FieldMapping | undefined): string[] {
