@@ -60,6 +60,8 @@ export interface ReadOrder extends ReadBase {
    * The caller compares them: an order whose lines don't add up yet may only need time.
    */
   totals: { lines: string; header: string } | null;
+  /** How many rows of the query have its key, where it can't be sent because several have; absent: one. */
+  rowsOfKey?: number;
   /** The rows of its lines as their query yields them, for people. */
   lineRows?: readonly ErpRow[];
 }

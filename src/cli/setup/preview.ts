@@ -88,14 +88,14 @@ async function preview(app: CommandApp, { key, all, limit }: PreviewOptions): Pr
   }
 }
 
-function codeOf({ orders, customers, ineligible, unknownKeys, causes, stopped }: Preview): number {
+function codeOf({ orders, customers, ineligible, unknownKeys, causes, brakes, stopped }: Preview): number {
   if (unknownKeys.length > 0) {
     writeError(
       `waybill: no row of orders.query has the key ${unknownKeys.join(', ')}. A key is the ERP’s primary key, not the number that people know.`,
     );
     return exitCode.failed;
   }
-  const waits = orders.parked + customers.parked + ineligible.length + causes.length;
+  const waits = orders.parked + customers.parked + ineligible.length + causes.length + brakes.length;
   return stopped || waits > 0 ? exitCode.waitsForPerson : exitCode.done;
 }
 
@@ -116,6 +116,7 @@ function printPreview(
   if (found.funnel) printCounts(output, found, settings, isPartial);
   printCauses(output, found);
   output.lines(
+    ...found.brakes.map((brake) => `Would be held: ${brake}`),
     found.stopped && `Stopped: ${found.stopped}`,
     isStoreAbsent && 'There is no store yet, so everything counts as new.',
     'Nothing was stored or sent.',
@@ -132,7 +133,10 @@ function printCounts(output: Output, found: Preview, settings: Settings, isParti
   };
   step(`rows of ${funnel?.query}`, funnel?.rows ?? 0, 0);
   for (const { setting, demand, left } of funnel?.steps ?? []) step(`${setting}: ${shorten(demand, 60)}`, left);
-  if (isPartial) step('of these read', orders.read, 0);
+  // A pass that stopped, or an ERP that changed meanwhile: no condition has taken these.
+  const rowsRead = orders.read + orders.repeatedRows;
+  if (isPartial || rowsRead !== before) step('of these read', rowsRead, 0);
+  if (orders.repeatedRows > 0) step('one row for each key', orders.read);
   step('with lines', orders.read - orders.withoutLines);
   step('could be sent', orders.create + orders.update + orders.unchanged);
   output.table(['orders', 'left', 'taken'], rows, { rightColumn: 1 });
@@ -143,7 +147,6 @@ function printCounts(output: Output, found: Preview, settings: Settings, isParti
       `To remove at the service, cancelled or deleted in the ERP: ${removed.orders} orders, ${removed.customers} customers.`,
     found.skippedLines > 0 && `Lines that are texts, which orders.lines.text leaves out: ${found.skippedLines}.`,
     orders.waiting > 0 && `Orders that would wait for their lines first (orders.settleSeconds): ${orders.waiting}.`,
-    ...found.brakes.map((brake) => `Would be held: ${brake}`),
   );
   printTotals(output, found, settings);
 }

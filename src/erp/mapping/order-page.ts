@@ -47,7 +47,7 @@ export async function mapOrderPage(
       ...replacedOf(row, orders, plan.source),
       customerKey: customer.key,
       ...(count > 1
-        ? { content: multiplied('order', sourceKey, row, count, orders), totals: null }
+        ? { rowsOfKey: count, content: multiplied('order', sourceKey, row, count, orders), totals: null }
         : mapOrder(own, mapping)),
     };
   };

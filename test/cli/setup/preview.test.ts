@@ -2,8 +2,11 @@ import { existsSync } from 'node:fs';
 import { appendFile, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { parse, stringify } from 'yaml';
+import { capture } from '../../../src/outbound/capture/capture.js';
+import { merge } from '../../support/merge-settings.js';
 import { openSqlite } from '../../support/sqlite-file.js';
-import { onBothStores } from '../installation.js';
+import { answers, onBothStores } from '../installation.js';
 
 describe('waybill preview', () => {
   onBothStores((installation) => {
@@ -19,6 +22,11 @@ describe('waybill preview', () => {
         ${series} INSERT INTO orders SELECT value, 'SO-' || value, 1, '2026-11-02 10:00:00' FROM s;
         INSERT INTO lines SELECT id, 1, 'A-1', 2, '12.50' FROM orders;${change}`);
       database.close();
+    };
+
+    const changeSettings = async (changes: object) => {
+      const file = join(installation.configDir, 'local.yaml');
+      await writeFile(file, stringify(merge(parse(await readFile(file, 'utf8')), changes as never)));
     };
 
     it('shows one order in full, the way to it, and the total', async () => {
@@ -67,6 +75,54 @@ describe('waybill preview', () => {
       expect(all.orders).to.include({ read: 40, create: 40 });
       makeNone();
       expect(JSON.parse((await waybill('preview', '--json')).stdout).shown).to.deep.equal([]);
+    });
+
+    it('ends with 3 where the changes would be held for a person', async () => {
+      makeErp(3, "ALTER TABLE orders ADD COLUMN status TEXT; UPDATE orders SET status='cancelled' WHERE id<>3;");
+      const keys = ['1', '2', '3'];
+      await installation.capture(
+        { entity: 'customer', sourceKey: '1', record: { customer_code: 'K1' } },
+        ...keys.map((sourceKey) => ({ entity: 'order' as const, sourceKey, customerKey: '1' })),
+      );
+      let sent = 0;
+      await installation.deliver(() => answers.created(`at-service-${++sent}`));
+      const follows = { cancelled: { column: 'status', values: ['cancelled'] }, onCancelled: 'delete' };
+      await changeSettings({ orders: follows, capture: { maxRemovals: 1 } });
+      const { code, stdout } = await waybill('preview');
+      expect(stdout).to.contain('Would be held: 2 changes to orders are held').and.not.contain('What keeps');
+      expect(code).to.equal(3);
+    });
+
+    it('blames no condition for rows that were not read, or that share a key', async () => {
+      makeErp(
+        4,
+        'CREATE TABLE twice AS SELECT * FROM orders UNION ALL SELECT * FROM orders WHERE id<=2; DROP TABLE orders; ALTER TABLE twice RENAME TO orders; DELETE FROM lines WHERE order_id=4;',
+      );
+      const { code, stdout } = await waybill('preview');
+      expect(code).to.equal(3);
+      const steps = (text: string) =>
+        [
+          ...text.matchAll(/^│ (of these read|one row for each key|with lines|could be sent) *│ *(\d+) │ *(\S*) *│$/gm),
+        ].map(([, ...step]) => step);
+      expect(steps(stdout)).to.deep.equal([
+        ['one row for each key', '4', '-2'],
+        ['with lines', '3', '-1'],
+        ['could be sent', '1', '-2'],
+      ]);
+      expect(steps((await waybill('preview', '--limit', '3')).stdout).slice(0, 2)).to.deep.equal([
+        ['of these read', '5', ''],
+        ['one row for each key', '3', '-2'],
+      ]);
+
+      await capture(installation.app.context, await installation.app.reader());
+      await changeSettings({ orders: { key: 'order_no' } });
+      const stopped = await waybill('preview');
+      expect(stopped.stdout).to.contain('Stopped: the keys of orders were id');
+      expect(steps(stopped.stdout)).to.deep.equal([
+        ['of these read', '0', ''],
+        ['with lines', '0', ''],
+        ['could be sent', '0', ''],
+      ]);
     });
 
     it('needs no store, and makes none', async () => {

@@ -22,7 +22,8 @@ export interface MoneyTotal {
 
 export interface Preview {
   funnel: Funnel | null;
-  orders: RecordCounts & { read: number; withoutLines: number; waiting: number };
+  /** `repeatedRows`: those beyond the first with the key of an order that was read. */
+  orders: RecordCounts & { read: number; repeatedRows: number; withoutLines: number; waiting: number };
   customers: Omit<RecordCounts, 'unchanged'>;
   removed: CaptureResult['removed'];
   skippedLines: number;
@@ -119,7 +120,7 @@ interface Sums {
 
 /** Counts and sums of a pass. */
 class Tally {
-  readonly orders = { read: 0, withoutLines: 0, create: 0, update: 0, unchanged: 0, parked: 0 };
+  readonly orders = { read: 0, repeatedRows: 0, withoutLines: 0, create: 0, update: 0, unchanged: 0, parked: 0 };
   readonly customers = { create: 0, update: 0, parked: 0 };
   readonly causes = new Causes();
   readonly #sums = new Map<string, Sums>();
@@ -130,6 +131,7 @@ class Tally {
 
   addOrder(judged: JudgedRow, order: ReadOrder): void {
     this.orders.read++;
+    this.orders.repeatedRows += (order.rowsOfKey ?? 1) - 1;
     // A row that comes several times has no lines of its own.
     if (order.lineRows && order.lineRows.length === (order.skippedLines ?? 0)) this.orders.withoutLines++;
     this.orders[outcomeOf(judged)]++;
