@@ -241,27 +241,63 @@ function previewTests(kit: LabKit): void {
     await lab.changeErp(price, [15, rounded]);
     const [found] = (await preview(lab)).causes;
     expect(found).to.include({ records: 2 });
-    const [, unit = '', then = ''] = found?.remedies ?? [];
+    const [amount, unit = '', then = ''] = found?.remedies ?? [];
 
     // As it is written: the setting up to its words, then the one beside it.
     const settingIn = (text: string, name: string) => parse(new RegExp(`${name}: ({.*?})`).exec(text)?.[1] ?? 'null');
     const lines = { unit: settingIn(unit, 'orders.lines.unit'), rounding: settingIn(unit, 'orders.lines.rounding') };
     const first = await preview(lab.another({ settings: { orders: { total: undefined, lines } } }));
-    expect(first.totals.map(({ orders, amount }) => [orders, amount])).to.deep.equal([[1, '490']]);
+    // 1000 × 0.0049 is 4.90, and 15 × 0.0049 is 0.0735.
+    const sumsOf = ({ totals }: Preview) => totals.map((one) => [one.orders, one.amount]);
+    expect(sumsOf(first)).to.deep.equal([[1, '490']]);
     expect(first.causes.map(({ remedies }) => remedies)).to.deep.equal([['amounts.rounding: half-up (or half-even)']]);
     const rounding = /amounts\.rounding: (\S+)/.exec(then)?.[1];
     const all = await preview(
       lab.another({ settings: { orders: { total: undefined, lines }, amounts: { rounding } } }),
     );
-    // 15 × 0.0049 is 0.0735.
     expect(all.causes).to.deep.equal([]);
-    expect(all.totals.map(({ orders, amount }) => [orders, amount])).to.deep.equal([[2, '497']]);
+    expect(sumsOf(all)).to.deep.equal([[2, '497']]);
+
+    expect(amount).to.match(/^orders\.lines\.amount: the column .* with orders\.lines\.rounding: {sku: ROUNDING}/);
+    const query = `SELECT l.order_id, l.line_no, p.sku, l.qty, l.unit_price, ROUND(l.qty * l.unit_price, 2) AS line_amount
+      FROM sales_order_lines l JOIN products p ON p.id = l.product_id`;
+    const stated = { query, amount: 'line_amount', rounding: lines.rounding };
+    const own = await preview(lab.another({ settings: { orders: { total: undefined, lines: stated } } }));
+    expect(own.causes).to.deep.equal([]);
+    expect(sumsOf(own)).to.deep.equal([[2, '497']]);
   });
 }
 
 onBothLabs('a preview', previewTests);
 
-describe('a preview (an ERP on PostgreSQL)', () => previewTests(useLab(useStore('sqlite'), 'postgres')));
+describe('a preview (an ERP on PostgreSQL)', () => {
+  const kit = useLab(useStore('sqlite'), 'postgres');
+  previewTests(kit);
+
+  it('advises what its types can be compared with', async () => {
+    const lab = await kit.start({ customers: 2, orders: 3 });
+    const [noNumber, undated] = (await preview(lab)).shown.map(({ key }) => key);
+    const query = `SELECT o.*, CASE WHEN id=${noNumber} THEN CAST('NaN' AS NUMERIC) ELSE 1.5 END AS weight,
+      CASE WHEN id=${undated} THEN NULL ELSE order_date END AS due_at FROM sales_orders o`;
+    const weight = { column: 'weight', type: 'amount', optional: true };
+    const fields = { weight, due: { column: 'due_at', type: 'date' } };
+    const { orders, causes } = await preview(lab.another({ settings: { orders: { query, fields } } }));
+    expect(orders).to.include({ create: 1, parked: 2 });
+    const adviceFor = (words: string) =>
+      causes.find(({ cause }) => cause.includes(words))?.remedies.find((one) => /NULLIF|pending/.test(one)) ?? '';
+    const mended = /NULLIF\(.*?\)/.exec(adviceFor('is not a number'))?.[0];
+    const taken = {
+      query: `SELECT q.*, ${mended} AS mended FROM (${query}) q`,
+      pending: adviceFor('due_at is empty').replace('or orders.pending: ', ''),
+      fields: { ...fields, weight: { ...weight, column: 'mended' } },
+    };
+    const after = await preview(lab.another({ settings: { orders: taken } }));
+    expect(after.orders).to.include({ create: 2, parked: 0 });
+    expect(after.shown.map(({ key }) => key))
+      .to.include(noNumber)
+      .and.not.include(undated);
+  });
+});
 
 describe('a preview of a record that is new while it is read', () => {
   const kit = useLab(useStore('sqlite'));

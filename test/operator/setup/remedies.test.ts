@@ -49,6 +49,21 @@ describe('what mends a record', () => {
     expect(first('due_at is 0000-00-00, which is no date, and ship_at is empty')).to.contain('orders.fields.due');
   });
 
+  it('offers no setting that is set already, and no comparison that the database refuses', () => {
+    const mapping = settings('postgres');
+    const skips = { ...mapping, orders: { ...mapping.orders, lines: { ...mapping.orders.lines, text: 'skip' } } };
+    expect(remediesFor('line 2: sku is empty; correct it', 'order', skips as Mapping)).to.deep.equal([
+      'orders.lines.text: {sku: TEXT}, a SKU for lines without one',
+    ]);
+    const ofNumber = (value: string) =>
+      first(`line 2: Qty "${value}" is not a number; correct it in the ERP`, undefined, 'postgres');
+    expect(ofNumber('NaN')).to.contain(`NULLIF("Qty", 'NaN') or a CASE`);
+    expect(ofNumber('-Infinity')).to.contain(`NULLIF("Qty", '-Infinity') or a CASE`);
+    expect(ofNumber(' ')).to.contain(`NULLIF("Qty", '') or a CASE`);
+    const empty = remediesFor('due_at is empty; correct it', 'order', mapping)[1];
+    expect(empty).to.equal("or orders.pending: CAST(due_at AS TEXT) <> ''");
+  });
+
   it('never rounds the price of a line by itself, which changes what the line comes to', () => {
     const of = (problem: string, lines: object = {}) => {
       const { orders, ...others } = settings('mysql');

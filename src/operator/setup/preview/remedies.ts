@@ -105,9 +105,10 @@ const remedies: readonly Remedy[] = [
   [/ does not come to /, () => ['orders.lines.fields: leave price out, where only the amount of the line counts']],
   [/^(\S+) (?:is empty|holds no text|is .* which is no date)/, (place, [, column = '']) => emptyColumn(place, column)],
   [
-    /^(\S+) .* is (?:not a number|not a date|neither yes nor no)/,
-    (place, [, column = '']) => [
-      `${queryPath(place)}: make it one, such as NULLIF(${column}, '') or a CASE, or map another column`,
+    /^(\S+) (?:"(NaN|[+-]?Infinity)"|.*) is (?:not a number|not a date|neither yes nor no)/i,
+    // PostgreSQL compares a number or a time with no text but one of its own values.
+    (place, [, column = '', value = '']) => [
+      `${queryPath(place)}: make it one, such as NULLIF(${quoted(place.settings, column)}, '${value}') or a CASE, or map another column`,
     ],
   ],
   [
@@ -142,10 +143,16 @@ export function remediesFor(problem: string, entity: Entity, settings: Mapping):
 function emptyColumn(place: Place, column: string): string[] {
   const { settings, isLine } = place;
   if (isLine && column === columnOfField(settings, 'sku', false))
-    return ['orders.lines.text: skip, or a SKU for lines without one: {sku: TEXT}'];
+    return [
+      settings.orders.lines.text === 'skip'
+        ? 'orders.lines.text: {sku: TEXT}, a SKU for lines without one'
+        : 'orders.lines.text: skip, or a SKU for lines without one: {sku: TEXT}',
+    ];
   const other = `${fieldPath(place, column)}: [${column}, OTHER_COLUMN], to take the first that is not empty`;
   if (isLine) return [other];
-  const condition = `${quoted(settings, column)} <> ''`;
+  const name = quoted(settings, column);
+  // PostgreSQL compares a number or a date with no empty text.
+  const condition = `${settings.erp.type === 'postgres' ? `CAST(${name} AS TEXT)` : name} <> ''`;
   return [
     other,
     `or ${place.entity}s.pending: ${and(settings, (place.entity === 'order' ? settings.orders : settings.customers).pending, condition)}`,
