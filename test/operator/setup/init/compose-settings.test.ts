@@ -71,6 +71,13 @@ orders:
 # GRANT x
 `);
   });
+
+  it('does not tell to round prices, which changes what lines come to', () => {
+    const text = composeYaml({ amounts: { currency: 'EUR' } }, { comments: {} }, [], []);
+    expect(text.replaceAll('\n# ', ' '))
+      .to.match(/^ 19\.99 is sent as 1999 .* `rounding` would round prices too/m)
+      .and.not.contain('half-up');
+  });
 });
 
 describe('a condition of waybill init', () => {
