@@ -98,9 +98,9 @@ export interface CatalogueStatements {
 export interface InspectionStatements {
   /** One row with the text columns `version`, `charset` and `zone`. */
   server: Sql;
-  /** Rows that `writeRights` understands; null where a database has no accounts. */
-  rights: Sql | null;
-  /** What the account may do beside reading, in words: at most a few. */
+  /** Reads rows that `writeRights` understands, also of roles that the account may take; null where there are no accounts. */
+  rights: ((query: ErpSnapshot['query']) => Promise<readonly ErpRow[]>) | null;
+  /** What the account may do beside reading, in words: `UPDATE on erp.orders`, ``role `clerk`: UPDATE on erp.orders``. Pure. */
   writeRights(rows: readonly ErpRow[]): string[];
   /** Tables, in `table_name`, of which the account may not see every row; null where there is no such thing. */
   hiddenTables: Sql | null;
@@ -156,4 +156,12 @@ export function bytesAsText(bytes: Buffer): string {
 /** Why a column in floating point is no key. */
 export function inexact(float: string): string {
   return `a ${float} is not exact; write CAST(… AS DECIMAL(20, 6)) in the query`;
+}
+
+/** The account's own rights, and below them those that only a role brings it: `role clerk: UPDATE on erp.orders`. */
+export function ownAndOfRoles(rights: readonly { role: string | null; right: string }[]): string[] {
+  const roles = new Map<string, string | null>();
+  for (const { role, right } of [...rights].sort((a, b) => Number(a.role !== null) - Number(b.role !== null)))
+    if (!roles.has(right)) roles.set(right, role);
+  return [...roles].map(([right, role]) => (role === null ? right : `role ${role}: ${right}`));
 }

@@ -1,4 +1,10 @@
-import type { CatalogueStatements, ErpRow, InspectionStatements } from '../erp-database.js';
+import {
+  type CatalogueStatements,
+  type ErpRow,
+  type ErpSnapshot,
+  type InspectionStatements,
+  ownAndOfRoles,
+} from '../erp-database.js';
 import { rawSql, sql } from '../sql.js';
 
 /** MySQL and MariaDB. Names are given again, because MySQL 8 writes those of its own views in capital letters. */
@@ -32,8 +38,9 @@ export const mysqlInspection: InspectionStatements = {
   server: rawSql(`SELECT VERSION() AS version,
       CONCAT(@@character_set_database, ', ', @@collation_database) AS charset,
       CASE @@global.time_zone WHEN 'SYSTEM' THEN CONCAT('SYSTEM (', @@system_time_zone, ')') ELSE @@global.time_zone END AS zone`),
-  rights: rawSql('SHOW GRANTS'),
-  writeRights: (rows) => rows.flatMap(writingIn),
+  rights: readGrants,
+  writeRights: (rows) =>
+    ownAndOfRoles(rows.flatMap((row) => writingIn(row).map((right) => ({ role: row[ROLE] ?? null, right })))),
   hiddenTables: null,
   explain: {
     of: (statement) => sql`EXPLAIN ${statement}`,
@@ -42,6 +49,46 @@ export const mysqlInspection: InspectionStatements = {
       plan.flatMap(({ type, table }) => (type === 'ALL' && table != null && !table.startsWith('<') ? [table] : [])),
   },
 };
+
+/** Beside a grant: the role, as a statement writes it, that the account has to take for it. */
+const ROLE = 'role_name';
+
+/**
+ * The grants of the account, and with each role that it may take those that it has then. MariaDB shows what a role may to
+ * accounts that have taken it, and to no others; they hold one role at a time.
+ */
+async function readGrants(query: ErpSnapshot['query']): Promise<ErpRow[]> {
+  const read = async (statement: string) => (await query(rawSql(statement), 'ask for the rights of the account')).rows;
+  const own = await read('SHOW GRANTS');
+  const roles = own.flatMap((row) => rolesIn(Object.values(row)[0] ?? ''));
+  const withRole = async (role: string): Promise<ErpRow[]> => {
+    if (role.includes('@')) return read(`SHOW GRANTS FOR CURRENT_USER() USING ${role}`);
+    const [before] = await read('SELECT CURRENT_ROLE() AS name');
+    await read(`SET ROLE ${role}`);
+    try {
+      return await read('SHOW GRANTS');
+    } finally {
+      await read(`SET ROLE ${before?.name == null ? 'NONE' : quoted(before.name)}`);
+    }
+  };
+  const ofRoles: ErpRow[] = [];
+  for (const role of roles) for (const row of await withRole(role)) ofRoles.push({ ...row, [ROLE]: role });
+  return [...own, ...ofRoles];
+}
+
+const quoted = (name: string) => `\`${name.replaceAll('`', '``')}\``;
+
+const NAME = "(?:`[^`]*`|'[^']*'|\\w+)";
+/** What is granted without ON is a role. A role that another role brings can't be taken by itself. */
+const ROLES_OF_ACCOUNT = new RegExp(`^GRANT (${NAME}(?:@${NAME})?(?:, ?${NAME}(?:@${NAME})?)*) TO ${NAME}@${NAME}`);
+
+/** ``GRANT `clerk` TO `u`@`h` `` of MariaDB, ``GRANT `clerk`@`%`,`boss`@`%` TO `u`@`h` `` of MySQL. Pure. */
+export function rolesIn(grant: string): string[] {
+  const [, roles = ''] = ROLES_OF_ACCOUNT.exec(grant) ?? [];
+  return (roles.match(new RegExp(`${NAME}(?:@${NAME})?`, 'g')) ?? []).map((role) =>
+    /^\w+$/.test(role) ? quoted(role) : role,
+  );
+}
 
 function writingIn(row: ErpRow): string[] {
   const { rights = [], on = '' } = grantIn(Object.values(row)[0] ?? '') ?? {};

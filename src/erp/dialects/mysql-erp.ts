@@ -49,7 +49,12 @@ export const mysqlDialect: ErpDialect = {
     create: (user, from) => `CREATE USER ${accountName(user, from)} IDENTIFIED BY '...';`,
     grant: (table, user, from) => `GRANT SELECT, INSERT, UPDATE, DELETE ON ${table} TO ${accountName(user, from)};`,
     // What it may on a whole database can't be taken from one table of it.
-    revoke: (_excess, user, from) => [`REVOKE ALL PRIVILEGES, GRANT OPTION FROM ${accountName(user, from)};`],
+    revoke(excess, user, from) {
+      const roles = new Set(excess.flatMap((right) => /^role (.*?): /s.exec(right)?.[1] ?? []));
+      return [...[...roles].map((role) => `REVOKE ${role}`), 'REVOKE ALL PRIVILEGES, GRANT OPTION'].map(
+        (statement) => `${statement} FROM ${accountName(user, from)};`,
+      );
+    },
     grantReading: (tables, user, from, database) =>
       tables.map(
         ({ name }) => `GRANT SELECT ON ${mysqlDialect.tableIn(database, name)} TO ${accountName(user, from)};`,

@@ -1,6 +1,6 @@
 import { type FieldDef, types } from 'pg';
 import type { CatalogueStatements, ErpRow, InspectionStatements } from '../erp-database.js';
-import { type ErpColumn, inexact } from '../erp-database.js';
+import { type ErpColumn, inexact, ownAndOfRoles } from '../erp-database.js';
 import { isNumberText, rawSql, sql } from '../sql.js';
 import { parseWrittenTime } from '../time/wall-time.js';
 
@@ -154,18 +154,42 @@ const tables = `pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = 
     AND c.relkind IN ('r', 'p') AND n.nspname NOT LIKE 'pg\\_%' AND n.nspname <> 'information_schema'`;
 const maxTables = 50;
 
+/**
+ * A right on one column is one to write, too. What a role may counts also where the account does not inherit it, but has to take
+ * the role first. In old versions everyone may create tables in `public`: that is no right of this account.
+ */
+const rights = rawSql(`SELECT r.rolname AS role_name, ${flag('r.rolname = current_user')} AS is_own,
+      ${flag('r.rolsuper')} AS is_super, w.rights, w.place
+    FROM pg_catalog.pg_roles r LEFT JOIN LATERAL (
+      (SELECT string_agg(p.right_name, ', ') AS rights, n.nspname || '.' || c.relname AS place FROM ${tables}
+        CROSS JOIN (VALUES ('INSERT'), ('UPDATE'), ('DELETE'), ('TRUNCATE')) AS p(right_name)
+        WHERE CASE WHEN p.right_name IN ('INSERT', 'UPDATE')
+          THEN pg_catalog.has_any_column_privilege(r.oid, c.oid, p.right_name)
+          ELSE pg_catalog.has_table_privilege(r.oid, c.oid, p.right_name) END
+        GROUP BY 2 ORDER BY 2 LIMIT ${maxTables})
+      UNION ALL (SELECT 'CREATE', 'schema ' || n.nspname FROM pg_catalog.pg_namespace n
+        WHERE n.nspname NOT LIKE 'pg\\_%' AND n.nspname <> 'information_schema'
+          AND pg_catalog.has_schema_privilege(r.oid, n.oid, 'CREATE')
+          AND NOT pg_catalog.has_schema_privilege('public', n.oid, 'CREATE')
+        ORDER BY 2 LIMIT ${maxTables})) w ON true
+    WHERE r.rolname = current_user OR (pg_catalog.pg_has_role(r.oid, 'MEMBER')
+      AND NOT (SELECT own.rolsuper FROM pg_catalog.pg_roles own WHERE own.rolname = current_user))
+    ORDER BY r.rolname, w.place`);
+
 export const postgresInspection: InspectionStatements = {
   server: rawSql(`SELECT pg_catalog.current_setting('server_version') AS version,
       pg_catalog.current_setting('server_encoding') AS charset, (SELECT reset_val FROM pg_catalog.pg_settings WHERE name = 'TimeZone') AS zone`),
-  rights: rawSql(`SELECT CASE WHEN r.rolsuper THEN 1 ELSE 0 END AS is_super, w.rights, w.table_name
-    FROM pg_catalog.pg_roles r LEFT JOIN (
-      SELECT string_agg(p.right_name, ', ') AS rights, n.nspname || '.' || c.relname AS table_name FROM ${tables}
-      CROSS JOIN (VALUES ('INSERT'), ('UPDATE'), ('DELETE'), ('TRUNCATE')) AS p(right_name)
-      WHERE pg_catalog.has_table_privilege(c.oid, p.right_name) GROUP BY 2 ORDER BY 2 LIMIT ${maxTables}) w ON true
-    WHERE r.rolname = current_user`),
+  rights: async (query) => (await query(rights, 'ask for the rights of the account')).rows,
   writeRights: (rows) => {
-    if (rows.some(({ is_super: isSuper }) => isSuper === '1')) return ['everything: it is a superuser'];
-    return rows.flatMap(({ rights, table_name: table }) => (table == null ? [] : [`${rights} on ${table}`]));
+    if (rows.some(({ is_own: own, is_super: isSuper }) => own === '1' && isSuper === '1'))
+      return ['everything: it is a superuser'];
+    return ownAndOfRoles(
+      rows.flatMap(({ role_name: name, is_own: own, is_super: isSuper, rights, place }) => {
+        const role = own === '1' ? null : (name ?? '');
+        if (isSuper === '1') return [{ role, right: 'everything: it is a superuser' }];
+        return place == null ? [] : [{ role, right: `${rights} on ${place}` }];
+      }),
+    );
   },
   hiddenTables: rawSql(`SELECT n.nspname || '.' || c.relname AS table_name FROM ${tables}
     WHERE pg_catalog.has_table_privilege(c.oid, 'SELECT') AND pg_catalog.row_security_active(c.oid)

@@ -38,13 +38,15 @@ export const postgresDialect: ErpDialect = {
     grant: (table, user) => `GRANT SELECT, INSERT, UPDATE, DELETE ON ${table} TO ${escapeIdentifier(user)};`,
     revoke(excess, user) {
       const name = escapeIdentifier(user);
-      const tables = excess
-        .filter((right) => right.includes(' on '))
-        .map((right) => right.slice(right.indexOf(' on ') + 4));
-      const revoked = tables.map(
-        (table) => `REVOKE ALL ON ${table.split('.').map(escapeIdentifier).join('.')} FROM ${name};`,
-      );
-      return tables.length < excess.length ? [`ALTER ROLE ${name} NOSUPERUSER;`, ...revoked] : revoked;
+      const statements = excess.map((right) => {
+        const role = /^role (.*?): /s.exec(right)?.[1];
+        if (role !== undefined) return `REVOKE ${escapeIdentifier(role)} FROM ${name};`;
+        const [, schema, table] = / on (?:schema (.*)|(.*))$/s.exec(right) ?? [];
+        if (schema !== undefined) return `REVOKE CREATE ON SCHEMA ${escapeIdentifier(schema)} FROM ${name};`;
+        if (table === undefined) return `ALTER ROLE ${name} NOSUPERUSER;`;
+        return `REVOKE ALL ON ${table.split('.').map(escapeIdentifier).join('.')} FROM ${name};`;
+      });
+      return [...new Set(statements)];
     },
     grantReading(tables, user) {
       const schemas = new Set(tables.map(({ schema }) => schema ?? ''));

@@ -82,6 +82,27 @@ function accountTests({ lab, place, account, asRoot }: Server): void {
     expect(told(await check(writer))[0]).to.match(/^ok/);
   });
 
+  it('of the write-back that may do too much with a role loses the role', async () => {
+    await lab.run(...TABLES, 'CREATE TABLE other (id INT)');
+    const writer = await make('SELECT ON orders');
+    await mend(await check(writer));
+    const role = `role_${writer.user}`;
+    const isMysql = lab.type === 'mysql';
+    await asRoot(`CREATE ROLE ${role}`);
+    try {
+      await asRoot(`GRANT DELETE ON ${isMysql ? `${place().database}.` : ''}other TO ${role}`);
+      await asRoot(`GRANT ${role} TO ${isMysql ? `'${writer.user}'@'127.0.0.1'` : writer.user}`);
+      if (!isMysql)
+        await asRoot(`ALTER ROLE ${writer.user} NOINHERIT; GRANT CREATE ON SCHEMA public TO ${writer.user}`);
+      const found = await check(writer);
+      expect(told(found)[0]).to.match(/may write more .*role \S+: DELETE on \S+\.other\.$/);
+      await mend(found);
+      expect(told(await check(writer))[0]).to.match(/^ok/);
+    } finally {
+      await asRoot(isMysql ? `DROP ROLE ${role}` : `DROP OWNED BY ${role}; DROP ROLE ${role}`);
+    }
+  });
+
   it('of the write-back is asked for what statements of its own need', async () => {
     await lab.run(...TABLES);
     const upsert = 'UPDATE orders SET status = :service_status WHERE order_no = :order_key';

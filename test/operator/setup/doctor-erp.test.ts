@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { captureSettings } from '../../../src/config/sections/capture.js';
 import type { Settings } from '../../../src/config/settings.js';
 import { erpDatabase } from '../../../src/erp/dialects/erp-kinds.js';
+import { sql } from '../../../src/erp/sql.js';
 import { checkErp } from '../../../src/operator/setup/doctor/check-erp.js';
 import type { Finding } from '../../../src/operator/setup/doctor/finding.js';
 import {
@@ -201,6 +202,35 @@ describe('what the doctor finds in an ERP (MariaDB)', () => {
     }
   };
   accountTests(lab, asRoot, () => lab.mariaDb.database.database);
+
+  it('warns of what the account may with a role that is not its default, and leaves its session as it was', async () => {
+    const { database } = lab.mariaDb;
+    await lab.run(...TABLES, ...orderRows(1, `${DAY} 10:00:00`));
+    const role = `role_${database.database}`;
+    const user = await database.createUser(['SELECT ON orders', 'SELECT ON order_lines', 'SELECT ON customers']);
+    const erp = lab.settings({ user });
+    try {
+      await asRoot(`CREATE ROLE ${role}`);
+      await asRoot(`CREATE ROLE ${role}_inner`);
+      await asRoot(`GRANT DELETE ON ${database.database}.orders TO ${role}_inner`);
+      await asRoot(`GRANT ${role}_inner TO ${role}`);
+      expect(saying(await examine(lab, { erp }), 'The account can read only')).to.have.length(1);
+      await asRoot(`GRANT ${role} TO '${user.user}'@'127.0.0.1'`);
+      const found = await examine(lab, { erp });
+      const right = `role \`${role}\`: DELETE on ${database.database}.orders`;
+      expect(saying(found, `can write to the ERP: ${right}.`)[0]?.severity).to.equal('warning');
+      const erpDb = await erpDatabase(erp);
+      const role_ = await erpDb.snapshot(async ({ dialect: { inspection }, query }) => {
+        await inspection.rights?.(query);
+        return (await query(sql`SELECT CURRENT_ROLE() AS name`, 'ask for the role')).rows[0]?.name;
+      });
+      await erpDb.close();
+      expect(role_).to.equal(null);
+    } finally {
+      await user.drop();
+      await asRoot(`DROP ROLE ${role}, ${role}_inner`);
+    }
+  });
 });
 
 describe('what the doctor finds in an ERP (PostgreSQL)', () => {
@@ -211,6 +241,35 @@ describe('what the doctor finds in an ERP (PostgreSQL)', () => {
     async (statement) => void (await lab.postgres.database.query(statement)),
     () => lab.postgres.database.database,
   );
+
+  it('warns of a right on one column, in a schema, and of a role that is not inherited', async () => {
+    await lab.run(...TABLES, ...orderRows(1, `${DAY} 10:00:00`));
+    const { database } = lab.postgres;
+    const user = await database.createUser(['SELECT ON orders, order_lines, customers']);
+    const role = `role_${user.user}`;
+    const mayWrite = async () => {
+      const found = saying(await examine(lab, { erp: lab.settings({ user }) }), /^The account can/);
+      expect(found).to.have.length(1);
+      return found[0]?.what.replace(/^.*ERP: |\. Waybill.*$/g, '');
+    };
+    await database.query(`CREATE ROLE ${role}`);
+    try {
+      // As in PostgreSQL 14 and older: a right of everyone.
+      await database.query('GRANT CREATE ON SCHEMA public TO PUBLIC');
+      expect(await mayWrite()).to.equal('The account can read only.');
+      await database.query('REVOKE CREATE ON SCHEMA public FROM PUBLIC');
+      await database.query(`GRANT UPDATE (status) ON orders TO ${user.user}`);
+      await database.query(`GRANT CREATE ON SCHEMA public TO ${user.user}`);
+      expect(await mayWrite()).to.equal('UPDATE on public.orders; CREATE on schema public');
+      await database.query(`REVOKE ALL ON orders FROM ${user.user}; REVOKE ALL ON SCHEMA public FROM ${user.user}`);
+      await database.query(`GRANT SELECT ON orders TO ${user.user}; ALTER ROLE ${user.user} NOINHERIT`);
+      await database.query(`GRANT DELETE ON orders TO ${role}; GRANT ${role} TO ${user.user}`);
+      expect(await mayWrite()).to.equal(`role ${role}: DELETE on public.orders`);
+    } finally {
+      await database.query(`DROP OWNED BY ${role}; DROP ROLE ${role}`);
+      await user.drop();
+    }
+  });
 
   it('warns of row-level security that hides rows', async () => {
     await lab.run(...TABLES, ...orderRows(1, `${DAY} 10:00:00`), 'ALTER TABLE orders ENABLE ROW LEVEL SECURITY');

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { CatalogueTable } from '../../../src/erp/catalogue.js';
-import { mysqlInspection } from '../../../src/erp/dialects/mysql-catalogue.js';
+import { mysqlInspection, rolesIn } from '../../../src/erp/dialects/mysql-catalogue.js';
 import { judgeDisk, judgeMode, judgeUnit } from '../../../src/operator/setup/doctor/check-machine.js';
 import { judgeAnswer, judgeCertificate, judgeNoConnection } from '../../../src/operator/setup/doctor/check-service.js';
 import type { Finding } from '../../../src/operator/setup/doctor/finding.js';
@@ -66,6 +66,28 @@ describe('what the doctor makes of facts', () => {
         'GRANT `writers` TO `u`@`%`',
       ),
     ).to.deep.equal(['ALL PRIVILEGES on *.*', 'INSERT, UPDATE on my db.tabSales Order']);
+    const grant = (text: string, role?: string) => ({ grants: text, ...(role && { role_name: role }) });
+    expect(
+      mysqlInspection.writeRights([
+        grant('GRANT UPDATE ON `erp`.`a` TO `u`@`%`', '`writers`'),
+        grant('GRANT DELETE ON `erp`.`b` TO `writers`', '`writers`'),
+        grant('GRANT UPDATE ON `erp`.`a` TO `u`@`%`'),
+      ]),
+    ).to.deep.equal(['UPDATE on erp.a', 'role `writers`: DELETE on erp.b']);
+  });
+
+  it('the roles of an account are read as MySQL and MariaDB show them', () => {
+    const roles: [string, string[]][] = [
+      ['GRANT `writers` TO `u`@`%` WITH ADMIN OPTION', ['`writers`']],
+      ["GRANT writers TO 'u'@'10.0.0.%'", ['`writers`']],
+      ['GRANT `a`@`%`,`b c`@`%` TO `u`@`%`', ['`a`@`%`', '`b c`@`%`']],
+      ['GRANT `inner` TO `writers`', []],
+      ['GRANT SELECT, INSERT ON `erp`.* TO `u`@`%`', []],
+      ['GRANT EXECUTE ON PROCEDURE `erp`.`p` TO `u`@`%`', []],
+      ["GRANT PROXY ON ''@'%' TO 'root'@'localhost'", []],
+      ['SET DEFAULT ROLE `writers` FOR `u`@`%`', []],
+    ];
+    for (const [grant, names] of roles) expect(rolesIn(grant), grant).to.deep.equal(names);
   });
 
   it('what no changed-at shows is found by a sweep, and how late is said', () => {

@@ -57,7 +57,7 @@ async function checkServer(database: ErpDatabase, { erp, orders, customers }: Se
       clockAheadMs: at === null ? 0 : at.seconds * 1000 + at.micros / 1000 - (before + nowMs()) / 2,
     });
     if (inspection.rights === null || dialect.account === null || !('user' in erp)) return findings;
-    const writing = inspection.writeRights(await rowsOf(inspection.rights, 'ask for the rights of the account'));
+    const writing = inspection.writeRights(await inspection.rights(snapshot.query));
     const { tables } = await readCatalogue(snapshot);
     const queries = [orders.query, orders.lines.query, customers.query ?? ''];
     const read = tables.filter((table) => queries.some((query) => tablesOf(query, [table]).length > 0));

@@ -86,7 +86,7 @@ async function accountOf({ erp, writeBack }: Settings): Promise<Account | null> 
   try {
     return await database_.snapshot(async ({ dialect, query }) => {
       const { rights } = dialect.inspection;
-      const rows = rights === null ? [] : (await query(rights, 'ask for the rights of the account')).rows;
+      const rows = rights === null ? [] : await rights(query);
       const { rows: named } = await query(sql`SELECT ${rawSql('CURRENT_USER')} AS name`, 'ask for its name');
       const [, name = '', from = '%'] = /^(.*?)(?:@([^@]*))?$/s.exec(named[0]?.name ?? '') ?? [];
       return { user: name, host: from, rights: dialect.inspection.writeRights(rows) };
