@@ -108,9 +108,16 @@ export interface InspectionStatements {
   inexact?(column: Sql): Sql;
   explain: {
     of(statement: Sql): Sql;
-    /** The tables, or their aliases, that are read whole. */
-    scans(plan: readonly ErpRow[]): string[];
+    scans(plan: readonly ErpRow[]): Scan[];
   };
+}
+
+/** A table that a plan reads whole. */
+export interface Scan {
+  /** Null where the plan does not tell. */
+  schema: string | null;
+  /** Its name, or its alias in the statement. */
+  name: string;
 }
 
 /** Reads within one consistent snapshot. `doing` completes the sentence "Could not … ". */

@@ -1,5 +1,5 @@
 import { type FieldDef, types } from 'pg';
-import type { CatalogueStatements, ErpRow, InspectionStatements } from '../erp-database.js';
+import type { CatalogueStatements, ErpRow, InspectionStatements, Scan } from '../erp-database.js';
 import { type ErpColumn, inexact, ownAndOfRoles } from '../erp-database.js';
 import { isNumberText, rawSql, sql } from '../sql.js';
 import { parseWrittenTime } from '../time/wall-time.js';
@@ -195,7 +195,8 @@ export const postgresInspection: InspectionStatements = {
     WHERE pg_catalog.has_table_privilege(c.oid, 'SELECT') AND pg_catalog.row_security_active(c.oid)
     ORDER BY 1 LIMIT ${maxTables}`),
   explain: {
-    of: (statement) => sql`EXPLAIN (FORMAT JSON) ${statement}`,
+    // Without VERBOSE it tells no schema.
+    of: (statement) => sql`EXPLAIN (VERBOSE, FORMAT JSON) ${statement}`,
     scans: (plan) => scansIn(JSON.parse(planText(plan))),
   },
 };
@@ -207,14 +208,15 @@ function planText([row]: readonly ErpRow[]): string {
 interface PlanNode {
   'Node Type'?: string;
   'Relation Name'?: string;
+  Schema?: string;
   Plan?: PlanNode;
   Plans?: PlanNode[];
 }
 
 /** Node by node. */
-function scansIn(node: PlanNode | PlanNode[]): string[] {
+function scansIn(node: PlanNode | PlanNode[]): Scan[] {
   if (Array.isArray(node)) return node.flatMap(scansIn);
-  const { 'Node Type': type, 'Relation Name': table, Plan, Plans = [] } = node;
-  const own = type === 'Seq Scan' && table !== undefined ? [table] : [];
+  const { 'Node Type': type, 'Relation Name': name, Schema: schema = null, Plan, Plans = [] } = node;
+  const own = type === 'Seq Scan' && name !== undefined ? [{ schema, name }] : [];
   return [...own, ...(Plan ? scansIn(Plan) : []), ...scansIn(Plans)];
 }

@@ -38,8 +38,8 @@ export const sqliteInspection: InspectionStatements = {
     // `SCAN o USING INDEX …` follows the index in its order; a name in brackets is a step of the query.
     scans: (plan) =>
       plan.flatMap(({ detail }) => {
-        const [, table] = /^SCAN (?:TABLE )?(\w+)(?: AS \w+)?$/.exec(detail ?? '') ?? [];
-        return table === undefined ? [] : [table];
+        const [, name] = /^SCAN (?:TABLE )?(\w+)(?: AS \w+)?$/.exec(detail ?? '') ?? [];
+        return name === undefined ? [] : [{ schema: null, name }];
       }),
   },
 };

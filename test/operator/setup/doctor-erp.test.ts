@@ -203,6 +203,23 @@ describe('what the doctor finds in an ERP (MariaDB)', () => {
   };
   accountTests(lab, asRoot, () => lab.mariaDb.database.database);
 
+  it('keeps tables of the same name in two databases apart', async () => {
+    const { database } = lab.mariaDb;
+    const other = `${database.database}_old`;
+    await asRoot(`CREATE DATABASE ${other}`);
+    try {
+      await lab.run(...TABLES, ...TABLES.slice(0, 3).map((table) => table.replace('TABLE ', `TABLE ${other}.`)));
+      await lab.run(...orderRows(1, `${DAY} 10:00:00`), `INSERT INTO ${other}.orders SELECT * FROM orders`);
+      await lab.run(`UPDATE ${other}.orders SET id = 2`, `INSERT INTO ${other}.orders SELECT * FROM orders`);
+      await asRoot(`GRANT SELECT ON ${other}.orders TO '${database.user}'@'127.0.0.1'`);
+      const query = `SELECT o.* FROM ${other}.orders o LEFT JOIN customers c ON c.id = o.customer_id`;
+      const found = await examine(lab, { orders: { query } });
+      expect(found.filter(({ severity }) => severity === 'error')).to.deep.equal([]);
+    } finally {
+      await asRoot(`DROP DATABASE ${other}`);
+    }
+  });
+
   it('warns of what the account may with a role that is not its default, and leaves its session as it was', async () => {
     const { database } = lab.mariaDb;
     await lab.run(...TABLES, ...orderRows(1, `${DAY} 10:00:00`));
@@ -241,6 +258,28 @@ describe('what the doctor finds in an ERP (PostgreSQL)', () => {
     async (statement) => void (await lab.postgres.database.query(statement)),
     () => lab.postgres.database.database,
   );
+
+  it('keeps tables of the same name in two schemas apart', async () => {
+    const { database } = lab.postgres;
+    await lab.run('CREATE SCHEMA archive', `GRANT USAGE ON SCHEMA archive TO ${database.user}`);
+    try {
+      for (const name of ['customers', 'orders', 'order_lines'])
+        await lab.run(TABLES.find((table) => table.includes(`TABLE ${name} `))?.replace(name, `archive.${name}`) ?? '');
+      await lab.run(...TABLES, ...orderRows(1, `${DAY} 10:00:00`), ...orderRows(2, `${DAY} 11:00:00`));
+      const query = 'SELECT o.* FROM orders o LEFT JOIN customers c ON c.id = o.customer_id';
+      const found = await examine(lab, { orders: { query } });
+      expect(found.filter(({ severity }) => severity === 'error')).to.deep.equal([]);
+      const advice = found.flatMap(({ todo }) => todo).join('\n');
+      expect(advice).to.contain('CREATE INDEX').and.contain('GRANT SELECT').and.not.contain('archive');
+
+      const old = await examine(lab, { orders: { query: 'SELECT o.* FROM archive.orders o' } });
+      const [index] = saying(old, 'orders.query: to read changed rows');
+      expect(index?.todo[0]).to.contain(' ON "archive"."orders" ("updated_at", "id");');
+      expect(saying(old, 'can write')[0]?.todo.join('\n')).to.contain('"archive"."orders", "public"."customers"');
+    } finally {
+      await lab.run('DROP SCHEMA archive CASCADE');
+    }
+  });
 
   it('warns of a right on one column, in a schema, and of a role that is not inherited', async () => {
     await lab.run(...TABLES, ...orderRows(1, `${DAY} 10:00:00`));

@@ -167,6 +167,17 @@ describe('the tables of a query', () => {
     expect(names('SELECT * FROM orders_old')).to.deep.equal([]);
   });
 
+  it('are those of the schema that the query writes; without one, those that need none', () => {
+    const inSchema = (schema: string, isInPath: boolean) => ({ ...table('orders', 'id'), schema, isInPath });
+    const both = [inSchema('archive', false), inSchema('public', true)];
+    const schemas = (query: string) => tablesOf(query, both).map(({ table: { schema } }) => schema);
+    expect(schemas('SELECT * FROM orders')).to.deep.equal(['public']);
+    expect(schemas('SELECT * FROM "public"."orders" o')).to.deep.equal(['public']);
+    expect(schemas('SELECT * FROM archive.orders a JOIN orders o USING (id)')).to.deep.equal(['archive', 'public']);
+    expect(schemas('SELECT * FROM elsewhere.orders')).to.deep.equal([]);
+    expect(baseTable('SELECT * FROM orders', both)?.schema).to.equal('public');
+  });
+
   it('one of them is what the query is about, unless a subselect or a grouping is', () => {
     const base = (query: string) => baseTable(query, tables)?.name ?? null;
     expect(base('SELECT id, (SELECT COUNT(*) FROM order_lines) AS n FROM orders o JOIN x ON 1=1')).to.equal('orders');

@@ -1,7 +1,7 @@
 import type { Settings } from '../../../config/settings.js';
 import { type CatalogueTable, countRows, nameOf, readCatalogue, tableSql } from '../../../erp/catalogue.js';
 import { databaseErpReader } from '../../../erp/database-erp-reader.js';
-import type { ErpDatabase, ErpRow, ErpSnapshot } from '../../../erp/erp-database.js';
+import type { ErpDatabase, ErpRow, ErpSnapshot, Scan } from '../../../erp/erp-database.js';
 import { fromQuery } from '../../../erp/query-source.js';
 import { joinSql, rawSql, type Sql, sql } from '../../../erp/sql.js';
 import { instantOfValue } from '../../../erp/time/time-form.js';
@@ -186,7 +186,12 @@ async function checkPlans(database: ErpDatabase, settings: Settings, tables: rea
             if (of && /^read (changed rows|the lines|the customers)/.test(doing))
               for (const scanned of await scansOf(snapshot, statement, doing)) {
                 const columns = doing.startsWith('read the customers') ? (customers.key ?? []) : of.columns;
-                reads.set(`${doing} ${scanned}`, { ...of, columns, doing, scanned });
+                reads.set(`${doing} ${nameOf({ ...scanned, isInPath: scanned.schema === null })}`, {
+                  ...of,
+                  columns,
+                  doing,
+                  scanned,
+                });
               }
             return snapshot.query(statement, doing);
           },
@@ -202,12 +207,14 @@ async function checkPlans(database: ErpDatabase, settings: Settings, tables: rea
 
   const findings: Finding[] = [];
   for (const read of reads.values()) {
-    const isScanned = (name: string) => name.toLowerCase() === read.scanned.toLowerCase();
-    const inQuery = tablesOf(read.query, tables).find(
+    const { schema, name: scanned } = read.scanned;
+    const isScanned = (name: string) => name.toLowerCase() === scanned.toLowerCase();
+    const inSchema = tables.filter((table) => schema === null || table.schema === schema);
+    const inQuery = tablesOf(read.query, inSchema).find(
       ({ alias, table: { name } }) => isScanned(alias) || isScanned(name),
     );
     // Behind a view there is a table that the query does not name.
-    const table = inQuery?.table ?? tables.find(({ name }) => isScanned(name));
+    const table = inQuery?.table ?? inSchema.find(({ name }) => isScanned(name));
     // A step of the query, and no table.
     if (table === undefined) continue;
     await database.snapshot(async (snapshot) => {
@@ -219,10 +226,10 @@ async function checkPlans(database: ErpDatabase, settings: Settings, tables: rea
   return [findingsOf('mapping')('ok', 'Changes, lines and customers are read by indexes.')];
 }
 
-async function scansOf({ dialect, query }: ErpSnapshot, statement: Sql, doing: string): Promise<string[]> {
+async function scansOf({ dialect, query }: ErpSnapshot, statement: Sql, doing: string): Promise<Scan[]> {
   const { of, scans } = dialect.inspection.explain;
   const { rows } = await query(of(statement), `explain how to ${doing}`);
-  return [...new Set(scans(rows))];
+  return scans(rows);
 }
 
 /** The columns as the query yields them: names in settings do not mind upper and lower case. */

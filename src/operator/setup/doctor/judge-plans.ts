@@ -1,5 +1,5 @@
 import { type CatalogueTable, nameOf, tableSql } from '../../../erp/catalogue.js';
-import type { ErpDialect } from '../../../erp/erp-database.js';
+import type { ErpDialect, Scan } from '../../../erp/erp-database.js';
 import { type Finding, findingsOf } from './finding.js';
 
 /** A statement of Waybill that reads a table whole, because no index serves. */
@@ -11,8 +11,7 @@ export interface WholeRead {
   query: string;
   /** The columns of the query by which rows are looked for. */
   columns: readonly string[];
-  /** The table or its alias, as the plan names it. */
-  scanned: string;
+  scanned: Scan;
 }
 
 const smallTable = 10_000;
@@ -28,7 +27,7 @@ export function judgeWholeRead(
   const { doing, setting, query, columns } = read;
   const severity = rows !== null && rows < smallTable ? 'note' : 'warning';
   const size = rows === null ? '' : `, ${rows < smallTable ? rows : 'many'} rows`;
-  const what = `${setting}: to ${doing.replace(/ \(.*/, '')}, the database reads ${table ? nameOf(table) : read.scanned} whole${size}: no index serves.`;
+  const what = `${setting}: to ${doing.replace(/ \(.*/, '')}, the database reads ${table ? nameOf(table) : read.scanned.name} whole${size}: no index serves.`;
   const own = table === null ? [] : columns.map((column) => columnBehind(query, column, table));
   const names = own.filter((column) => column !== null);
   if (table === null || table.isView || names.length === 0 || names.length < own.length)

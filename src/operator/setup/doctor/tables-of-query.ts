@@ -11,11 +11,16 @@ export interface NamedTable {
 const KEYWORDS =
   /^(where|on|using|join|left|right|inner|outer|full|cross|natural|order|group|having|limit|union|set|as)$/i;
 
-/** The tables of the catalogue that stand behind FROM or JOIN, in their order. Pure. */
+/**
+ * The tables of the catalogue that stand behind FROM or JOIN, in their order. A schema that the query writes has to be the
+ * table's; without one, the query means the table that the account finds without it. Pure.
+ */
 export function tablesOf(query: string, tables: readonly CatalogueTable[]): NamedTable[] {
   const sql = withoutTexts(query);
   const found = tables.flatMap((table) => {
-    const name = `(?:["\`\\[]?\\w+["\`\\]]?\\.)?["\`\\[]?${escaped(table.name)}["\`\\]]?`;
+    const schema = table.schema === null ? '\\w+' : escaped(table.schema);
+    const place = `(?:["\`\\[]?${schema}["\`\\]]?\\.)${table.isInPath ? '?' : ''}`;
+    const name = `${place}["\`\\[]?${escaped(table.name)}["\`\\]]?`;
     const named = new RegExp(
       `(?:\\bfrom|\\bjoin|,)\\s+${name}(?![\\w"\`.])(?:\\s+(?:as\\s+)?["\`]?(\\w+)["\`]?)?`,
       'gi',
