@@ -57,6 +57,11 @@ export interface ErpDialect {
   /** What follows the columns of CREATE TABLE. */
   tableOptions: string;
   /** The statements that make an account, and let it write to tables; null where there are no accounts. */
+  /**
+   * The columns of an index, as many of them as one index holds, as CREATE INDEX names them; without it, each by its name and
+   * whole.
+   */
+  indexColumns?(columns: readonly { name: string; type: string }[]): string[];
   account: {
     create(user: string, from: string): string;
     grant(table: string, user: string, from: string): string;

@@ -44,6 +44,7 @@ export const mysqlDialect: ErpDialect = {
   tableIn: (database, table) => [database, table].map(mysqlDialect.quoteIdentifier).join('.'),
   keyType: 'VARCHAR(255)',
   timeType: 'DATETIME',
+  indexColumns,
   tableOptions: ' ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin',
   account: {
     create: (user, from) => `CREATE USER ${accountName(user, from)} IDENTIFIED BY '...';`,
@@ -63,6 +64,24 @@ export const mysqlDialect: ErpDialect = {
   catalogue: mysqlCatalogue,
   inspection: mysqlInspection,
 };
+
+/** What InnoDB takes into one index; a letter takes up to four bytes of it, and the longest number 30. */
+const INDEX_BYTES = 3072;
+/** As much of a text as leaves room for other columns. One without a length can't be indexed whole at all. */
+const INDEXED_LETTERS = 255;
+
+function indexColumns(columns: readonly { name: string; type: string }[]): string[] {
+  let left = INDEX_BYTES;
+  const names: string[] = [];
+  for (const { name, type } of columns) {
+    const [, size] = /^(?:var)?(?:char|binary)\((\d+)\)/i.exec(type) ?? [];
+    const letters = /^(tiny|medium|long)?(text|blob)/i.test(type) ? Number.POSITIVE_INFINITY : Number(size ?? 0);
+    left -= Math.max(Math.min(letters, INDEXED_LETTERS) * 4, 30);
+    if (left < 0) break;
+    names.push(mysqlDialect.quoteIdentifier(name) + (letters > INDEXED_LETTERS ? `(${INDEXED_LETTERS})` : ''));
+  }
+  return names;
+}
 
 function accountName(...parts: [user: string, from: string]): string {
   return parts.map((text) => `'${text.replaceAll('\\', '\\\\').replaceAll("'", "''")}'`).join('@');

@@ -203,6 +203,30 @@ describe('what the doctor finds in an ERP (MariaDB)', () => {
   };
   accountTests(lab, asRoot, () => lab.mariaDb.database.database);
 
+  it('names indexes over texts that can be made', async () => {
+    const keys = 'a VARCHAR(500), b VARCHAR(400), c VARCHAR(255), updated_at DATETIME(6)';
+    await lab.run(
+      ...TABLES,
+      `CREATE TABLE long_orders (${keys}, order_no VARCHAR(40), customer_id BIGINT, status VARCHAR(20), total DECIMAL(14,2)) CHARSET utf8mb4`,
+      'CREATE TABLE long_lines (a TEXT, b LONGTEXT, c TINYTEXT, pos INT, sku VARCHAR(40), qty INT, price DECIMAL(12,2)) CHARSET utf8mb4',
+      ...['A', 'B', 'C'].flatMap((key) => [
+        `INSERT INTO long_orders VALUES ('${key}', '1', '1', '${DAY} 10:00:00', '${key}', 1, 'open', 10)`,
+        `INSERT INTO long_lines VALUES ('${key}', '1', '1', 1, 'A', 1, 10)`,
+      ]),
+    );
+    const key = ['a', 'b', 'c'];
+    const lines = { query: 'SELECT * FROM long_lines', orderKey: key } as never;
+    const mapping = { orders: { query: 'SELECT * FROM long_orders', key, lines } };
+    const whole = saying(await examine(lab, mapping), 'no index serves').filter(({ what }) => /^orders/.test(what));
+    const statements = whole.flatMap(({ todo }) => todo).sort();
+    expect(statements.map((statement) => statement.replace(/^.*ON /, ''))).to.deep.equal([
+      '`long_lines` (`a`(255), `b`(255), `c`(255));',
+      '`long_orders` (`updated_at`, `a`(255), `b`(255));',
+    ]);
+    for (const statement of statements) await lab.run(statement.replace(/;$/, ''));
+    expect(saying(await examine(lab, mapping), /^orders.*no index serves/)).to.deep.equal([]);
+  });
+
   it('keeps tables of the same name in two databases apart', async () => {
     const { database } = lab.mariaDb;
     const other = `${database.database}_old`;

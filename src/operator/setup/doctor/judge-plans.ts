@@ -44,9 +44,12 @@ export function judgeWholeRead(
     const advice = `An index on ${names[0]} exists, but the query can't use it: look for GROUP BY, DISTINCT, UNION or a cast in ${setting}`;
     return [finding(severity, what, advice)];
   }
-  const quoted = names.map((name) => dialect.quoteIdentifier(name)).join(', ');
-  const index = dialect.quoteIdentifier(`waybill_${table.name}_${names.join('_')}`.replace(/\W+/g, '_').slice(0, 60));
-  return [finding(severity, what, `CREATE INDEX ${index} ON ${tableSql(dialect, table)} (${quoted});`)];
+  const indexed = names.flatMap((name) => table.columns.find((column) => column.name === name) ?? []);
+  const quoted = dialect.indexColumns?.(indexed) ?? names.map((name) => dialect.quoteIdentifier(name));
+  const index = dialect.quoteIdentifier(
+    `waybill_${table.name}_${names.slice(0, quoted.length).join('_')}`.replace(/\W+/g, '_').slice(0, 60),
+  );
+  return [finding(severity, what, `CREATE INDEX ${index} ON ${tableSql(dialect, table)} (${quoted.join(', ')});`)];
 }
 
 /** The column of the table that the query yields under this name; null where an expression stands behind it. Pure. */
