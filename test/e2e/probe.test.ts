@@ -1,4 +1,4 @@
-import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { parse, stringify } from 'yaml';
@@ -67,6 +67,23 @@ describe('waybill probe, typed', function () {
     expect(printed.left).to.deep.equal([]);
     expect(made()).to.deep.equal([0, 0]);
     expect(parse(readFileSync(file, 'utf8')).service.idempotency.header).to.equal('Idempotency-Key');
+  });
+
+  it('writes no proposal where nothing was answered, so that the next probe has its name', async () => {
+    await start('away');
+    await sandbox.close();
+    const file = join(waybill.options.folder, 'profile.yaml');
+    const probe = ['probe', '--sandbox', sandbox.url, '--out', file];
+    const away = await waybill.run(...probe);
+    expect(away.code, away.stderr).to.equal(1);
+    expect(away.stdout).to.contain('the service does not answer: ').and.contain('wrote no proposal');
+    expect(existsSync(file)).to.equal(false);
+    const { stopped, file: written } = JSON.parse((await waybill.run(...probe, '--json')).stdout);
+    expect(stopped).to.contain('does not answer');
+    expect(written).to.equal(null);
+    const printed = await waybill.run('probe', '--sandbox', sandbox.url, '--out', '-');
+    expect([printed.code, printed.stdout]).to.deep.equal([1, '']);
+    expect(printed.stderr).to.contain('the service does not answer: ').and.contain('wrote no proposal');
   });
 
   it('asks nothing of a service that nobody called a sandbox', async () => {

@@ -111,15 +111,49 @@ async function runProbe(app: CommandApp, options: ProbeCommandOptions): Promise<
           throw new UsageError(
             `${found.holder} talks to the service. Stop it first: a probe needs the rate limit for itself.`,
           );
+        if (isEmpty(found)) throw new NothingFound(found);
         const at = new Date(context.nowMs()).toISOString();
         await handle.writeFile(redact(proposalOf(found, service.baseUrl, at), app.secrets.all));
         return found;
       }),
     );
     return show(app, options, result);
+  } catch (error) {
+    if (error instanceof NothingFound) return showNothing(app, options, error.result);
+    throw error;
   } finally {
     stop.release();
   }
+}
+
+/** Ends the writing of the file: an empty proposal would take the name from the next probe. */
+class NothingFound extends Error {
+  override readonly name = 'NothingFound';
+
+  constructor(readonly result: ProbeResult) {
+    super('The probe found nothing.');
+  }
+}
+
+function isEmpty({ findings, left, stopped }: ProbeResult): boolean {
+  const isOpen = ({ evidence, settings }: ProbeResult['findings'][number]) =>
+    evidence.length + Object.keys(settings).length === 0;
+  return stopped !== null && left.length === 0 && findings.every(isOpen);
+}
+
+function showNothing(
+  { output, settings }: CommandApp,
+  { out }: ProbeCommandOptions,
+  { findings, requests, left, stopped }: ProbeResult,
+): number {
+  output.json({ service: settings.service.baseUrl, requests, stopped, left, file: null, findings });
+  const words = [
+    `The probe did not come to its end: ${stopped}.`,
+    'It found nothing, and wrote no proposal. Mend that, and probe again.',
+  ];
+  if (out === '-') writeError(...words);
+  else output.lines(...words);
+  return exitCode.failed;
 }
 
 function show({ output, settings }: CommandApp, { out }: ProbeCommandOptions, result: ProbeResult): number {
