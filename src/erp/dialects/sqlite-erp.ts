@@ -2,10 +2,11 @@ import { type Stats, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import PQueue from 'p-queue';
-import { isBusy, openSqlite, type SqliteFile, untilNotBusy } from '../../sqlite.js';
+import { isBusy, openSqlite, type SqliteFile, sqliteCode, untilNotBusy } from '../../sqlite.js';
 import { bytesAsText, type ErpDatabase, type ErpDialect, type ErpResult, type ErpSnapshot } from '../erp-database.js';
 import { ErpError, type ErpErrorKind, type ErpSource } from '../erp-reader.js';
 import { type ColumnKind, isNumberText, joinSql, rawSql, type Sql, type SqlValue, sql } from '../sql.js';
+import { AGAIN_LATER } from './failure-table.js';
 import { sqliteCatalogue, sqliteInspection } from './sqlite-catalogue.js';
 
 export type SqliteSettings = Extract<ErpSource['erp'], { type: 'sqlite' }>;
@@ -84,8 +85,7 @@ export class SqliteErp implements ErpDatabase {
       return database;
     } catch (error) {
       this.#close();
-      const what = `open the ERP database ${this.identity()}`;
-      throw failure('unreachable', what, error, 'Check erp.file, and that this user may read it.');
+      throw failure('unreachable', `open the ERP database ${this.identity()}`, error, CHECK_FILE);
     }
   }
 
@@ -104,8 +104,7 @@ export class SqliteErp implements ErpDatabase {
       await untilNotBusy(this.#waitMs, begin);
     } catch (error) {
       if (!isBusy(error)) this.#close();
-      const advice = 'Another program may hold it locked; it is tried again later.';
-      throw failure('unreachable', `read the ERP database ${this.identity()}`, error, advice);
+      throw failure('unreachable', `read the ERP database ${this.identity()}`, error, adviceOn(error));
     }
   }
 
@@ -121,6 +120,13 @@ export class SqliteErp implements ErpDatabase {
     this.#open?.database.close();
     this.#open = null;
   }
+}
+
+const CHECK_FILE = 'Check erp.file, and that this user may read it.';
+
+function adviceOn(error: unknown): string {
+  if (isBusy(error)) return `Another program holds it locked. ${AGAIN_LATER}`;
+  return sqliteCode(error) === 'SQLITE_NOTADB' ? 'Check erp.file: it names no SQLite database.' : CHECK_FILE;
 }
 
 function failure(kind: ErpErrorKind, what: string, cause: unknown, advice: string): ErpError {

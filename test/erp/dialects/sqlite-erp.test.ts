@@ -1,4 +1,4 @@
-import { copyFile, rename, rm } from 'node:fs/promises';
+import { copyFile, rename, rm, writeFile } from 'node:fs/promises';
 import { expect } from 'chai';
 import { ErpError } from '../../../src/erp/erp-reader.js';
 import { openSqlite } from '../../support/sqlite-file.js';
@@ -54,6 +54,17 @@ describe('an ERP in SQLite', () => {
     expect(error.message).to.include('Check erp.file');
     await rename(`${file()}.away`, file());
     expect(await reader.count('order')).to.equal(1);
+  });
+
+  it('says of a file that is no database what it is, and not that it is locked', async () => {
+    await writeFile(file(), 'order_no;total\n'.repeat(100));
+    const error = await openReader(lab)
+      .count('order')
+      .catch((reason) => reason);
+    expect(error).to.be.instanceOf(ErpError);
+    expect(error.message)
+      .to.include('Check erp.file: it names no SQLite database')
+      .and.not.match(/lock|again/);
   });
 
   it('sees a backup that was put in the place of the file', async () => {
