@@ -84,6 +84,10 @@ async function rekeyRecords(
   }
 }
 
+/** The settings say so; a record that was renamed in the ERP is another matter. */
+const unchanged = (plural: Plural) =>
+  `The key columns and the ERP of ${plural} are what they were. For single records that have other keys now: waybill rekey ${plural} OLD NEW`;
+
 async function keepSame(app: CommandApp, { dryRun, yes, reason }: RekeyOptions, plural: Plural) {
   const { output } = app;
   const { context, reader } = await atSource(app);
@@ -94,7 +98,7 @@ async function keepSame(app: CommandApp, { dryRun, yes, reason }: RekeyOptions, 
   const answer = (changed: boolean) => output.json({ entity, changed, problem, ...check });
   if (change === null) {
     answer(false);
-    output.line(`The keys of ${plural} are what they were.`);
+    output.line(unchanged(plural));
     return exitCode.done;
   }
   output.lines(
@@ -155,7 +159,7 @@ async function changeKeys(
     output.json({ entity: request.entity, changed, ...plan, matches: plan.matches.size });
   if (plan.change === null) {
     answer(false);
-    output.line(`The keys of ${plural} are what they were.`);
+    output.line(unchanged(plural));
     return exitCode.done;
   }
   showPlan(app, plan, plural);

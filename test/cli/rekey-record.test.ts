@@ -26,6 +26,11 @@ onBothStores((installation) => {
     await installation.deliver(({ entity }) => answers.created(entity === 'order' ? 'ord-7' : 'K1'));
     const keys = ['rekey', 'orders', '7', key];
 
+    for (const all of [['--dry-run'], ['--same']]) {
+      const { code, stdout } = await installation.waybill('rekey', 'orders', ...all);
+      expect(code).to.equal(0);
+      expect(stdout).to.match(/are what they were\. .*: waybill rekey orders OLD NEW\n$/);
+    }
     const both = await installation.waybill('rekey', 'orders', '7');
     expect([both.code, both.stderr]).to.deep.equal([
       2,
