@@ -286,6 +286,29 @@ describe('what waybill init asks instead of guessing', function () {
     });
   });
 
+  it('who the customer is, where two other parties are declared; and nothing where one is called so', async () => {
+    const parties = (first: string, second: string) => ({
+      orders: `total DECIMAL(12,2), ${first} INTEGER REFERENCES customers (id), ${second} INTEGER REFERENCES customers (id)`,
+      rows: [
+        'UPDATE order_lines SET price = 10.25',
+        `UPDATE orders SET total = id * 10.25, ${first} = 2, ${second} = 1`,
+      ],
+    });
+    const { config } = await shop(parties('agent_id', 'created_by'))();
+    expect((await recordsBy(config)).settings.orders.customerKey).to.deep.equal(['customer_id']);
+
+    const { rows, orders } = parties('ship_to', 'bill_to');
+    const ask = shop({ orders, rows: [...rows, 'ALTER TABLE orders RENAME COLUMN customer_id TO agent_id'] });
+    const asked = await ask();
+    expect([asked.code, ...asked.names]).to.deep.equal([2, 'column']);
+    expect(asked.open[0].text).to.equal('Which column of orders names its customer, the buyer?');
+    expect(asked.open[0].choices.map(({ value }: { value: string }) => value)).to.have.members([
+      ...['order.customer=agent_id', 'order.customer=ship_to', 'order.customer=bill_to'],
+    ]);
+    const said = await ask('--column', 'order.customer=bill_to');
+    expect((await recordsBy(said.config)).settings.orders.customerKey).to.deep.equal(['bill_to']);
+  });
+
   it('where the ERP is', async () => {
     const { code, open } = await initJson(dir.file('nowhere'));
     expect([code, ...open.map(({ name }: { name: string }) => name)]).to.deep.equal([2, 'type', 'database', 'user']);

@@ -2,7 +2,8 @@ import { type Catalogue, type CatalogueColumn, type CatalogueTable, nameOf, tabl
 import type { ErpDialect } from '../../../erp/erp-database.js';
 import type { Draft, FieldDraft } from './draft.js';
 import { candidates, type GivenColumns } from './find-columns.js';
-import { keysOf, type TableTriple } from './find-tables.js';
+import { keysOf } from './find-links.js';
+import type { TableTriple } from './find-tables.js';
 import { InitError } from './interview.js';
 import { exactSql, type MoneyChoice, type MoneyUnit, moneySql } from './money-choices.js';
 import { type ColumnRole, columnWords, fold } from './words.js';

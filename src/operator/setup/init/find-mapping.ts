@@ -4,6 +4,7 @@ import { rawSql, sql } from '../../../erp/sql.js';
 import type { Draft } from './draft.js';
 import { draftUnknown } from './draft-unknown.js';
 import { candidates, type GivenColumns } from './find-columns.js';
+import { type Link, type LinkRole, linkBetween } from './find-links.js';
 import { findTables, type TableTriple } from './find-tables.js';
 import type { Interview } from './interview.js';
 import { InitError } from './interview.js';
@@ -31,9 +32,11 @@ export async function findMapping(
   given: GivenColumns,
   tryDraft: TryDraft,
 ): Promise<Draft | null> {
-  const triple = await chooseTables(database, catalogue, interview);
+  const tables = await chooseTables(database, catalogue, interview, given);
+  if (tables === null) return null;
+  checkNamed(catalogue, tables, given);
+  const triple = await settleLinks(interview, tables);
   if (triple === null) return null;
-  checkNamed(catalogue, triple, given);
   const unit = await unitOf(interview, triple, given);
   if (unit === null) return null;
   for (let columns = await withUniqueCode(database, triple, given); ; ) {
@@ -54,7 +57,8 @@ export async function findMapping(
 }
 
 /** @throws InitError for a column that is not there, and where no column holds quantities */
-function checkNamed(catalogue: Catalogue, { orders, lines, customers }: TableTriple, given: GivenColumns): void {
+function checkNamed(catalogue: Catalogue, triple: TableTriple, given: GivenColumns): void {
+  const { orders, lines, customers, customerLink, lineLink } = triple;
   for (const [role, column] of Object.entries(given)) {
     const own = role.startsWith('line') ? lines : role.startsWith('order') ? orders : customers;
     // A SKU may stand in the table of the products, a currency with the customer.
@@ -67,11 +71,45 @@ function checkNamed(catalogue: Catalogue, { orders, lines, customers }: TableTri
       `--column ${role}=${column}: ${nameOf(own)} has ${own.columns.map(({ name }) => name).join(', ')}`,
     );
   }
+  checkLinked('order.customer', orders, customers, customerLink, given);
+  checkLinked('line.order', lines, orders, lineLink, given);
   if (candidates(lines, 'line.qty', given).length > 0) return;
   const numbers = lines.columns.filter(({ kind }) => kind === 'number').map(({ name }) => name);
   throw new InitError(
     `${nameOf(lines)} has no column that is called like a quantity. Name it: --column line.qty=NAME (${numbers.join(', ')})`,
   );
+}
+
+function checkLinked(role: LinkRole, from: CatalogueTable, to: CatalogueTable, link: Link, given: GivenColumns): void {
+  const column = given[role];
+  if (column === undefined || link.columns.some((name) => name.toLowerCase() === column.toLowerCase())) return;
+  throw new InitError(
+    `--column ${role}=${column}: ${nameOf(to)} has no key of one column of its type. Name another column of ${nameOf(from)}.`,
+  );
+}
+
+/** Asks which column names the customer of an order, and which one the order of a line, where the names do not tell. */
+async function settleLinks(interview: Interview, triple: TableTriple): Promise<TableTriple | null> {
+  const { orders, lines, customers } = triple;
+  const settled = async (role: LinkRole, link: Link, from: CatalogueTable, to: CatalogueTable, text: string) => {
+    if (link.unclear === undefined) return link;
+    const choices = link.unclear.map((name) => ({ value: `${role}=${name}` }));
+    const columnIn = (answer: string) => (answer.startsWith(`${role}=`) ? answer.slice(role.length + 1) : answer);
+    const chosen = (answer: string) => linkBetween(role, from, to, { [role]: columnIn(answer) });
+    const answer = await interview.answer({ name: 'column', text, choices }, (given) =>
+      chosen(given)?.unclear === undefined ? null : `write ${choices[0]?.value}`,
+    );
+    return answer === null ? null : chosen(answer);
+  };
+  const customerLink = await settled(
+    ...(['order.customer', triple.customerLink, orders, customers] as const),
+    `Which column of ${nameOf(orders)} names its customer, the buyer?`,
+  );
+  const lineLink = await settled(
+    ...(['line.order', triple.lineLink, lines, orders] as const),
+    `Which column of ${nameOf(lines)} names the order that the line belongs to?`,
+  );
+  return customerLink && lineLink && { ...triple, customerLink, lineLink };
 }
 
 /** The draft whose lines come to the totals of the orders, if there is one such way and no other with other sums. */
@@ -166,6 +204,7 @@ async function chooseTables(
   database: ErpDatabase,
   catalogue: Catalogue,
   interview: Interview,
+  columns: GivenColumns,
 ): Promise<TableTriple | null> {
   const names: readonly TableRole[] = ['orders', 'lines', 'customers'];
   const given = Object.fromEntries(
@@ -178,7 +217,7 @@ async function chooseTables(
     if (!catalogue.tables.some((table) => nameOf(table).toLowerCase() === name.toLowerCase()))
       throw new InitError(`--${role}-table ${name}: the account sees no such table`);
   const empty = await emptyTables(database, catalogue);
-  const triples = findTables(catalogue, given, (table) => empty.has(table));
+  const triples = findTables(catalogue, given, (table) => empty.has(table), columns);
   const [best, ...others] = triples;
   if (best === undefined) {
     await interview.answer({

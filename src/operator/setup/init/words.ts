@@ -54,6 +54,10 @@ export const columnWords = {
   'customer.changedAt': [
     /(updated|modified|changed|geaendert|geandert|aenderung|lastupd|lastmod|writedate|^tms$|stamp)/,
   ],
+  /** The key of the buyer, and of no other party. */
+  'order.customer': [
+    /^(fk)?(customer|cust|kunden?|client|kd|debitor|debtor|deb|account|acct|buyer|klient|kaeufer|kaufer|besteller|auftraggeber|cliente|soldto)(id|no|nr|num|number|nummer|code|key|ref|uuid)?$/,
+  ],
   'order.number': [
     /^(order|sales?order|auftrags?|beleg|bestell|auf|doc(ument)?)(no|nr|num|number|nummer|ref|code)$/,
     /^(number|nummer|no|nr|ref|reference|docno|name)$/,
@@ -80,6 +84,9 @@ export const columnWords = {
   'order.mark': [
     /(deleted|geloscht|geloescht|storniert|cancell?ed|voided|archived|inaktiv|inactive|isactive|^aktiv$|^active$)/,
     /^(doc|document|beleg|order|trans|transaction|auftrags?|sales?)?(type|art|typ|kind)(id|code|nr)?$/,
+  ],
+  'line.order': [
+    /^(fk)?(sales?|customer|kunden?)?(order|auftrags?|bestell(ung)?|beleg|commande|pedido|ordine|doc(ument)?)(header|head|kopf)?(id|no|nr|num|number|nummer|code|key|ref|uuid)?$/,
   ],
   'line.qty': [
     /^(qty|quantity|menge|anzahl|quant|stueck|stuck|cantidad|quantite|mng)$/,

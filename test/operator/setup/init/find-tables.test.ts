@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import type { CatalogueColumn, CatalogueKind, CatalogueTable } from '../../../../src/erp/catalogue.js';
 import { columnsFor } from '../../../../src/operator/setup/init/find-columns.js';
+import { linkBetween } from '../../../../src/operator/setup/init/find-links.js';
 import { findTables } from '../../../../src/operator/setup/init/find-tables.js';
 import { fold } from '../../../../src/operator/setup/init/words.js';
 
@@ -84,6 +85,43 @@ describe('the tables of orders, lines and customers', () => {
   it('are not found where the links are missing', () => {
     expect(findTables({ tables: [customers, items] })).to.deep.equal([]);
     expect(findTables({ tables: [] })).to.deep.equal([]);
+  });
+});
+
+describe('the column that names the customer of an order, or the order of a line', () => {
+  const partners = table('partners', 'id:int code:text name:text');
+  const link = (columns: string, given?: string) => {
+    const found = linkBetween('order.customer', table('orders', `id:int ${columns}`), partners, {
+      ...(given && { 'order.customer': given }),
+    });
+    return found && [found.columns.join('+'), ...(found.unclear ?? [])];
+  };
+
+  it('is the one that is called so, in whatever order the database names its keys', () => {
+    for (const other of ['agent_id', 'created_by', 'ship_to_customer_id', 'bill_to_id', 'sales_partner_id'])
+      expect(link(`${other}:int>partners customer_id:int>partners`), other).to.deep.equal(['customer_id']);
+    expect(link('vertreter_id:int>partners kunde_id:int>partners')).to.deep.equal(['kunde_id']);
+    expect(link('partner_invoice_id:int>partners partner_id:int>partners')).to.deep.equal(['partner_id']);
+  });
+
+  it('is unclear where several may be meant, or the only declared key is that of somebody else', () => {
+    expect(link('ship_to:int>partners bill_to:int>partners')?.slice(1)).to.deep.equal(['ship_to', 'bill_to']);
+    expect(link('customer_id:int>partners partner_id:int>partners')?.slice(1)).to.have.lengthOf(2);
+    expect(link('agent_id:int>partners customer_id:int')?.slice(1)).to.deep.equal(['agent_id', 'customer_id']);
+    expect(link('created_by:int>partners')?.slice(1)).to.deep.equal(['created_by']);
+    expect(link('partner_bill_id:int partner_ship_id:int')?.slice(1)).to.have.lengthOf(2);
+  });
+
+  it('is the one that a person names, declared or not', () => {
+    expect(link('agent_id:int>partners customer_id:int>partners', 'Agent_ID')).to.deep.equal(['agent_id']);
+    expect(link('agent_id:int>partners member:int', 'member')).to.deep.equal(['member']);
+  });
+
+  it('is not the order that another one replaces', () => {
+    const lines = table('order_items', 'id:int replaces_order_id:int>orders order_id:int>orders qty:num');
+    expect(linkBetween('line.order', lines, orders)).to.deep.equal({
+      ...{ columns: ['order_id'], referenced: ['id'], isDeclared: true },
+    });
   });
 });
 
