@@ -118,18 +118,24 @@ function grouped(rows: readonly ErpRow[], name: string): ErpRow[][] {
 }
 
 function columnOf(name: string, type: string, nullable: boolean): CatalogueColumn {
-  const isInteger =
-    /^(tiny|small|medium|big)?(int|serial)|^(int|year)/i.test(type) && !/^(interval|int\w*range)/i.test(type);
-  return { name, type, kind: kindOf(type), isInteger, isFloat: /^(float|double|real)/i.test(type), nullable };
+  // What stands in brackets, such as the words of an ENUM, says nothing of the kind.
+  const word = type.replace(/\(.*\)/s, '');
+  const isInteger = INTEGER.test(word) && kindOf(word) === 'number';
+  return { name, type, kind: kindOf(word), isInteger, isFloat: /^(float|double|real)/i.test(word), nullable };
 }
 
+const INTEGER = /^(unsigned +)?((tiny|small|medium|big|long) ?)?(int|serial)|^year/i;
+const NUMBER = /^(dec|num|fixed|float|double|real|money|bit|oid)/i;
+
 /** The types of all dialects by their names. SQLite takes any word for a type. */
-function kindOf(type: string): CatalogueKind {
-  if (/\[\]$|json|xml|blob|binary|bytea|geom|range|tsvector|interval|hstore/i.test(type)) return 'other';
-  if (/^bool/i.test(type)) return 'boolean';
-  if (/int|serial|dec|num|float|double|real|money|^year|^bit|^oid/i.test(type)) return 'number';
-  if (/^(datetime|timestamp)/i.test(type)) return 'time';
-  if (/^date$/i.test(type)) return 'date';
+function kindOf(word: string): CatalogueKind {
+  if (/^(enum|set)\b/i.test(word)) return 'text';
+  if (/\[\]$|json|xml|blob|binary|bytea|geom|point|polygon|linestring|range|tsvector|interval|hstore/i.test(word))
+    return 'other';
+  if (/^bool/i.test(word)) return 'boolean';
+  if (INTEGER.test(word) || NUMBER.test(word)) return 'number';
+  if (/^(datetime|timestamp)/i.test(word)) return 'time';
+  if (/^date$/i.test(word)) return 'date';
   return 'text';
 }
 

@@ -98,12 +98,63 @@ function catalogueContract(lab: ErpLab, write: (statement: string) => string = (
 }
 
 describe('the catalogue of an ERP', () => {
-  describe('in SQLite', () => catalogueContract(useSqliteLab()));
-  describe('on MariaDB', () => catalogueContract(useMariaDbLab(), (text) => text.replaceAll('"', '`')));
+  /** What is made of the columns of a table `kinds`: name → kind, with a mark where it is an integer. */
+  const kindsIn = async (lab: ErpLab) => {
+    const database = await erpDatabase(lab.settings());
+    try {
+      const { tables } = await database.snapshot(readCatalogue);
+      const columns = tables.find(({ name }) => name === 'kinds')?.columns ?? [];
+      return Object.fromEntries(columns.map(({ name, kind, isInteger }) => [name, isInteger ? 'integer' : kind]));
+    } finally {
+      await database.close();
+    }
+  };
+
+  describe('in SQLite', () => {
+    const lab = useSqliteLab();
+    catalogueContract(lab);
+
+    it('tells kinds by any word for a type', async () => {
+      await lab.run(`CREATE TABLE kinds (a UNSIGNED BIG INT, b BIG INT, c INT8, d VARYING CHARACTER(10), e NUMBER(10,2),
+        f POINT, g DOUBLE PRECISION, h, i "PRINTED NAME")`);
+      expect(await kindsIn(lab)).to.deep.equal({
+        ...{ a: 'integer', b: 'integer', c: 'integer', d: 'text', e: 'number' },
+        ...{ f: 'other', g: 'number', h: 'text', i: 'text' },
+      });
+    });
+  });
+
+  describe('on MariaDB', () => {
+    const lab = useMariaDbLab();
+    catalogueContract(lab, (text) => text.replaceAll('"', '`'));
+
+    it('takes an ENUM for a text, whatever its words are', async () => {
+      await lab.run(`CREATE TABLE kinds (a ENUM('EUR','USD'), b ENUM('json','point','int'), c SET('blob(1)','x'), d POINT,
+        e INT UNSIGNED, f YEAR, g BIT(1), h DECIMAL(10,2) UNSIGNED, i BIGINT(20) UNSIGNED ZEROFILL, j LONGTEXT)`);
+      expect(await kindsIn(lab)).to.deep.equal({
+        ...{ a: 'text', b: 'text', c: 'text', d: 'other', e: 'integer' },
+        ...{ f: 'integer', g: 'number', h: 'number', i: 'integer', j: 'text' },
+      });
+    });
+  });
 
   describe('on PostgreSQL', () => {
     const lab = usePostgresLab();
     catalogueContract(lab);
+
+    it('takes an ENUM for a text and a domain for what it is made of, whatever they are called', async () => {
+      await lab.run(
+        "CREATE TYPE orders_number_enum AS ENUM ('a')",
+        "CREATE TYPE interval_type AS ENUM ('a')",
+        'CREATE DOMAIN amount AS NUMERIC(12,2)',
+        'CREATE DOMAIN int_word AS VARCHAR(10)',
+        'CREATE DOMAIN state AS orders_number_enum',
+        'CREATE TABLE kinds (a orders_number_enum, b interval_type, c amount, d int_word, e state, f INTERVAL, g INT[], h int4range)',
+      );
+      expect(await kindsIn(lab)).to.deep.equal({
+        ...{ a: 'text', b: 'text', c: 'number', d: 'text', e: 'text', f: 'other', g: 'other', h: 'other' },
+      });
+    });
 
     it('names a schema where a statement has to, and shows a partitioned table once', async () => {
       await lab.run(

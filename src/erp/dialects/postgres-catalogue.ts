@@ -21,9 +21,12 @@ export const postgresCatalogue: CatalogueStatements = {
       ${flag("r.relkind IN ('v', 'm')")} AS is_view,
       CASE WHEN r.reltuples >= 0 AND r.relkind IN ('r', 'm') THEN r.reltuples::bigint END AS approximate_rows
     FROM ${relations} r ORDER BY r.schema_name, r.table_name`),
+  // The type of an ENUM and a domain has a name of its own, which may be any: `point_of_sale`, `t_int`.
   columns: rawSql(`SELECT r.schema_name, r.table_name, a.attname::text AS column_name,
-      pg_catalog.format_type(a.atttypid, a.atttypmod) AS type_name, ${flag('NOT a.attnotnull')} AS nullable
+      CASE WHEN 'e' IN (t.typtype, b.typtype) THEN 'enum' WHEN b.oid IS NOT NULL THEN pg_catalog.format_type(b.oid, t.typtypmod)
+        ELSE pg_catalog.format_type(a.atttypid, a.atttypmod) END AS type_name, ${flag('NOT a.attnotnull')} AS nullable
     FROM ${relations} r JOIN pg_catalog.pg_attribute a ON a.attrelid = r.oid
+    JOIN pg_catalog.pg_type t ON t.oid = a.atttypid LEFT JOIN pg_catalog.pg_type b ON b.oid = t.typbasetype AND t.typtype = 'd'
     WHERE a.attnum > 0 AND NOT a.attisdropped ORDER BY r.schema_name, r.table_name, a.attnum`),
   // A partial index says nothing about all rows. An expression has the number 0, and so no column.
   indexes:

@@ -52,7 +52,7 @@ export function draftUnknown(
   const isPlain = total && totalSql === column('o', total);
   // A currency that only a number tells, or a second one, has to be told apart by hand.
   const unresolved = orders.columns.filter(
-    (one) => saysCurrency(one.name) && (one.kind === 'text' || one.isInteger) && !currency?.columns.includes(one.name),
+    (one) => saysCurrency(one.name) && !isOfMoney(one) && !currency?.columns.includes(one.name),
   );
   // Part of a key may tell documents apart; a key of one column tells every row apart.
   const told = [status, ...(orderKey.length === 1 ? orderKey : [])];
@@ -136,6 +136,13 @@ export function draftUnknown(
   };
 }
 
+/** An exchange rate, its date or an amount in another currency, which tell no currency. */
+const isOfMoney = ({ name, type, kind, isFloat }: CatalogueColumn) =>
+  isFloat ||
+  kind === 'time' ||
+  kind === 'date' ||
+  (kind === 'number' && /\(\d+, *[1-9]\d*\)/.test(type)) ||
+  /rate|kurs|cours|factor|faktor|tasa|cambio/.test(fold(name));
 const saysCurrency = (name: string) => columnWords['order.currency'].some((word) => word.test(fold(name)));
 
 /** The currency of an order: in its row, in that of its customer, or in a table of currencies that it points to. */
