@@ -174,6 +174,7 @@ describe('what waybill init asks instead of guessing', function () {
     expect(asked.open[0].text).to.contain(
       'deleted_at (NULL: 9, 2026-02-01 10:00:00: 1); doc_type (order: 8, quote: 2)',
     );
+    expect(asked.open[0].choices).to.deep.equal([{ value: "status = 'open'", note: '10 orders' }]);
     const { config } = await ask('--pending', "status = 'open' AND doc_type = 'order' AND deleted_at IS NULL");
     expect(Object.keys((await recordsBy(config)).totals)).to.deep.equal(['2', '3', '4', '5', '6', '7', '8']);
   });

@@ -73,6 +73,12 @@ export function allConditions(conditions: readonly (string | null | undefined)[]
     .join(' AND ');
 }
 
+/** A condition that a person wrote, closed off from what is joined to it: a comment at its end would swallow that. */
+export function closedOff(condition: string): string {
+  const plain = condition.replace(/[;\s]+$/, '');
+  return /--|#|\/\*/.test(plain) ? `(${plain}\n)` : `(${plain})`;
+}
+
 /** `column IN (…)`, with the values as this database writes them; the value NULL is none. */
 export function isOneOf(dialect: ErpDialect, column: string, values: readonly string[], isNumber: boolean): string {
   const escaped = (text: string) => (dialect.backslashEscapes ? text.replaceAll('\\', '\\\\') : text);

@@ -1,8 +1,8 @@
 import type { ValueCount } from '../../../erp/catalogue.js';
 import type { ErpDialect } from '../../../erp/erp-database.js';
-import { allConditions, isOneOf } from './compose-settings.js';
+import { allConditions, closedOff, isOneOf } from './compose-settings.js';
 import type { Answers, Draft } from './draft.js';
-import type { Choice, Interview } from './interview.js';
+import type { Choice, Interview, Question } from './interview.js';
 import { isCurrencyCode, type OrderFacts } from './order-facts.js';
 
 /** As many are counted: where there are more, the list is not whole. */
@@ -51,9 +51,13 @@ export async function settleAnswers(
   );
   if (interview.open.length > 0 || timeZone === null || currency === null || pending === null) return null;
   if (startFrom === null || installation === null) return null;
-  const own = draft.orders.currency;
-  const isIn = own === undefined || facts.currencies.length === 0 ? null : isOneOf(dialect, own, [currency], false);
-  const all = allConditions([pending === 'all' ? null : pending, company, isIn]);
+  const column = draft.orders.currency;
+  const isKnown = column !== undefined && facts.currencies.length > 0;
+  const isIn = isKnown ? isOneOf(dialect, column, [currency], false) : null;
+  const { condition, isWritten } = pending;
+  const chosen = [company, isIn].filter((one) => one !== null);
+  const mayBeSent = condition === 'all' ? null : isWritten && chosen.length > 0 ? closedOff(condition) : condition;
+  const all = allConditions([mayBeSent, ...chosen]);
   return { installation, timeZone, currency, pending: all, startFrom: startsAt(startFrom, facts), textLines };
 }
 
@@ -104,33 +108,46 @@ async function companyCondition(
   return answer === null ? null : isOneOf(dialect, company, [answer], facts.isNumber.company);
 }
 
-/** The condition, or `all`. What the codes of a known ERP mean is no guess; those of another one only a person knows. */
+/** Which orders may be sent: a condition or `all`, and whether a person wrote it. */
+interface Pending {
+  condition: string;
+  isWritten: boolean;
+}
+
+const own = (condition: string): Pending => ({ condition, isWritten: false });
+
+/** What the codes of a known ERP mean is no guess; those of another one only a person knows. */
 async function pendingCondition(
   interview: Interview,
   { title, orders }: Draft,
   { statuses, marks, isNumber }: OrderFacts,
   dialect: ErpDialect,
-): Promise<string | null> {
+): Promise<Pending | null> {
   const { confirmed, status } = orders;
+  const written = async (question: Omit<Question, 'name'>) => {
+    const condition = await interview.answer({ name: 'pending', ...question });
+    return condition === null ? null : { condition, isWritten: true };
+  };
   const given = interview.isGiven('pending');
-  if (given !== undefined) return given;
+  if (given !== undefined) return { condition: given, isWritten: true };
   if (interview.isGiven('status') === undefined && confirmed !== undefined)
-    return interview.settle('pending', confirmed.condition, `${confirmed.meaning} in ${title}`);
+    return own(interview.settle('pending', confirmed.condition, `${confirmed.meaning} in ${title}`));
   const told = marks.map(
     ({ column, values }) =>
       `${column} (${values.map(({ value, count }) => `${value ?? 'NULL'}: ${count}`).join(', ')})`,
   );
   if (marks.length > 0)
-    return interview.answer({
-      name: 'pending',
+    return written({
       text: `Which orders may be sent? An SQL condition or all, because not only ${status ?? 'one column'} tells them apart: ${told.join('; ')}`,
       ...(status !== undefined && {
-        choices: choicesOf(statuses).map(({ value, note }) => ({ value: `${status} ${value}`, ...(note && { note }) })),
+        choices: choicesOf(statuses).map((choice) => ({
+          ...choice,
+          value: isOneOf(dialect, status, [choice.value], isNumber.status),
+        })),
       }),
     });
   if (status === undefined)
-    return interview.answer({
-      name: 'pending',
+    return written({
       text: 'Which orders may be sent? An SQL condition on the columns of the query, or all.',
     });
   const known = new Set(statuses.map(({ value }) => value ?? 'NULL'));
@@ -146,8 +163,8 @@ async function pendingCondition(
       return unknown.length === 0 ? null : `no order has ${unknown.join(', ')}; there are ${[...known].join(', ')}`;
     },
   );
-  if (answer === null || answer === 'all') return answer;
-  return isOneOf(dialect, status, valuesIn(answer), isNumber.status);
+  if (answer === null) return null;
+  return own(answer === 'all' ? answer : isOneOf(dialect, status, valuesIn(answer), isNumber.status));
 }
 
 const valuesIn = (text: string) => text.split(',').map((one) => one.trim());

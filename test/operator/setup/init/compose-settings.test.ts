@@ -3,7 +3,12 @@ import fc from 'fast-check';
 import { parse } from 'yaml';
 import { mysqlDialect } from '../../../../src/erp/dialects/mysql-erp.js';
 import { sqliteDialect } from '../../../../src/erp/dialects/sqlite-erp.js';
-import { allConditions, composeYaml, isOneOf } from '../../../../src/operator/setup/init/compose-settings.js';
+import {
+  allConditions,
+  closedOff,
+  composeYaml,
+  isOneOf,
+} from '../../../../src/operator/setup/init/compose-settings.js';
 import { openSqlite } from '../../../support/sqlite-file.js';
 
 const hostile = fc.string({
@@ -120,5 +125,10 @@ describe('a condition of waybill init', () => {
     expect(allConditions(['a = 1 OR b = 2', 'c = 3', null])).to.equal('(a = 1 OR b = 2) AND c = 3');
     expect(allConditions(['(a = 1 OR a IS NULL)', 'c = 3'])).to.equal('(a = 1 OR a IS NULL) AND c = 3');
     expect(allConditions([null])).to.equal(null);
+  });
+
+  it('of a person keeps to itself: its comment, its operators and its semicolon end with it', () => {
+    expect(allConditions([closedOff('a = 1 -- not b'), 'c = 3'])).to.equal('(a = 1 -- not b\n) AND c = 3');
+    expect(allConditions([closedOff('a = 1 || b = 2;'), 'c = 3'])).to.equal('(a = 1 || b = 2) AND c = 3');
   });
 });
