@@ -44,7 +44,7 @@ const answers: readonly (readonly [flag: string, description: string])[] = [
   ['--currency <code>', 'only the orders in this currency, such as EUR'],
   ['--status <values>', 'the states of the orders that may be sent, with commas between them; or all'],
   ['--pending <condition>', 'the same as an SQL condition on the columns of the orders query; or all'],
-  ['--start-from <date>', 'older orders are never sent; or all'],
+  ['--start-from <date>', 'older orders are never sent; a key where no column holds dates; or all'],
   ['--text-lines <sku>', 'the SKU for lines without one; or skip'],
   ['--installation <name>', 'a name for this installation, which no other has'],
 ];

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { useTempDir } from '../../support/temp-dir.js';
 import { useMariaDb } from '../../support/use-mariadb.js';
 import { usePostgres } from '../../support/use-postgres.js';
-import { initJson, recordsBy } from './init-lab.js';
+import { init, initJson, recordsBy } from './init-lab.js';
 
 /** A shop on MariaDB, plain but for the columns that a test is about. */
 interface Shop {
@@ -34,7 +34,11 @@ describe('what waybill init makes of columns that are not what their names say',
   };
 
   /** Ten orders with a line each; gives what runs `init --yes` on them with more answers. */
-  const shop = async ({ orders, set, lines = 'pos INT DEFAULT 1, sku VARCHAR(20), PRIMARY KEY (order_id, pos)' }: Shop) => {
+  const shop = async ({
+    orders,
+    set,
+    lines = 'pos INT DEFAULT 1, sku VARCHAR(20), PRIMARY KEY (order_id, pos)',
+  }: Shop) => {
     const statements = [
       'DROP TABLE IF EXISTS order_lines, orders, customers',
       'CREATE TABLE customers (id INT PRIMARY KEY, customer_no VARCHAR(20), name VARCHAR(80))',
@@ -46,7 +50,8 @@ describe('what waybill init makes of columns that are not what their names say',
       `INSERT INTO order_lines (order_id, sku, qty, price) SELECT id, 'A-1', id, 10.25 FROM orders`,
     ];
     for (const statement of statements) await erp.database.query(statement);
-    return (...answers: string[]) => run([...flagsOf('mysql', erp.database), ...answers]);
+    const flags = () => flagsOf('mysql', erp.database);
+    return Object.assign((...answers: string[]) => run([...flags(), ...answers]), { flags });
   };
   const plain = 'status VARCHAR(10), created_at DATETIME';
   const plainSet = "status = 'open', created_at = '2026-01-01 10:00:00'";
@@ -95,6 +100,108 @@ describe('what waybill init makes of columns that are not what their names say',
       const { config } = await ask('--start-from', 'all', '--currency', 'EUR', '--pending', pending);
       expect(await sent(config), pending).to.deep.equal(['1', '2', '3', '4', '5', '6', '7', '8']);
     }
+  });
+
+  const startOf = async (config: string) => (await recordsBy(config)).settings.orders.startFrom;
+  const open = ['--status', 'open', '--currency', 'EUR'];
+
+  it('compares a date with what the column holds: with seconds and thousandths since 1970, and with 20260103', async () => {
+    const seconds = (day: string) => `UNIX_TIMESTAMP('${day} 12:00:00')`;
+    const columns = [
+      ['created_at INT', seconds, { column: 'created_at', from: '2026-01-01' }],
+      ['created_at BIGINT', (day: string) => `${seconds(day)} * 1000`, { column: 'created_at', from: '2026-01-01' }],
+      ['order_date INT', (day: string) => day.replaceAll('-', ''), { column: 'order_date', from: 20260101 }],
+      ['order_date CHAR(8)', (day: string) => `'${day.replaceAll('-', '')}'`, { column: 'order_date', from: 20260101 }],
+      ['order_date CHAR(10)', (day: string) => `'${day}'`, { column: 'order_date', from: '2026-01-01' }],
+    ] as const;
+    for (const [column, write, start] of columns) {
+      const ask = await shop({
+        orders: `status VARCHAR(10), ${column}`,
+        set: `status = 'open', ${start.column} = IF(id > 7, ${write('2026-02-05')}, ${write('2020-12-31')})`,
+      });
+      const { config } = await ask('--start-from', '2026-01-01', ...open);
+      expect(await startOf(config), column).to.deep.equal(start);
+      expect(await sent(config), column).to.deep.equal(['8', '9', '10']);
+    }
+  });
+
+  it('asks for the first key where no column holds dates in their order, and refuses a date', async () => {
+    const ask = await shop({
+      orders: 'status VARCHAR(10), auftragsdatum VARCHAR(10)',
+      set: "status = 'open', auftragsdatum = IF(id > 7, '05.02.2026', '31.12.2019')",
+    });
+    const asked = await ask(...open);
+    expect(asked.names).to.deep.equal(['start-from']);
+    expect(asked.open[0].text).to.match(/^From which id on are orders sent, or all\?/);
+    const refused = await init(dir.file('date'), ...ask.flags(), ...open, '--start-from', '2026-01-01');
+    expect([refused.code, refused.stderr]).to.deep.equal([
+      2,
+      'waybill: --start-from 2026-01-01: id holds no dates; write the first id that is sent, or all\n',
+    ]);
+    const { config } = await ask(...open, '--start-from', '8');
+    expect(await sent(config)).to.deep.equal(['8', '9', '10']);
+    const named = [...open, '--start-from', 'all', '--column', 'order.created=auftragsdatum'];
+    expect((await init(dir.file('named'), ...ask.flags(), ...named)).stderr).to.match(
+      /holds no dates that can be comp/,
+    );
+  });
+
+  it('passes by a column without dates for the next one', async () => {
+    const ask = await shop({
+      orders: 'status VARCHAR(10), created VARCHAR(20), order_date DATE',
+      set: "status = 'open', created = 'by hand', order_date = '2026-01-02'",
+    });
+    const { config } = await ask('--start-from', '2026-01-01', ...open);
+    expect(await startOf(config)).to.deep.equal({ column: 'order_date', from: '2026-01-01' });
+  });
+
+  it('refuses a day that there is not, and what is no currency', async () => {
+    const ask = await shop({ orders: `${plain}, currency CHAR(3)`, set: `${plainSet}, currency = 'EUR'` });
+    const said = async (...flags: string[]) => (await init(dir.file('x'), ...ask.flags(), ...flags)).stderr;
+    expect(await said('--status', 'open', '--start-from', '2026-02-31')).to.equal(
+      'waybill: --start-from 2026-02-31: write a date such as 2026-01-01, or all\n',
+    );
+    expect(await said('--status', 'open', '--start-from', 'all', '--currency', 'usd')).to.equal(
+      'waybill: --currency usd: write the three letters of ISO 4217, such as EUR\n',
+    );
+  });
+
+  it('sees the currency in `ccy`, and asks where only the values of a column look like currencies', async () => {
+    const set = (name: string) => `${plainSet}, ${name} = IF(id > 8, 'USD', 'EUR')`;
+    for (const name of ['ccy', 'money_kind']) {
+      const ask = await shop({ orders: `${plain}, ${name} CHAR(3)`, set: set(name) });
+      const answers = ['--status', 'open', '--start-from', 'all'];
+      expect((await ask(...answers)).names).to.deep.equal(['currency']);
+      expect(await sent((await ask(...answers, '--currency', 'USD')).config), name).to.deep.equal(['9', '10']);
+    }
+    const ask = await shop({ orders: `${plain}, scope CHAR(3)`, set: `${plainSet}, scope = 'ALL'` });
+    const asked = await ask('--status', 'open', '--start-from', 'all');
+    expect(asked.names).to.deep.equal(['currency']);
+    expect(asked.open[0].text).to.match(/^What scope holds looks like currencies\./);
+  });
+
+  it('says under --yes how many lines without a SKU it leaves to `skip`', async () => {
+    const ask = await shop({ orders: plain, set: plainSet });
+    await erp.database.query(
+      'INSERT INTO order_lines (order_id, pos, qty, price) VALUES (1, 2, 1, NULL), (2, 2, 1, 0)',
+    );
+    const { settled } = await ask(...open, '--start-from', 'all');
+    expect(settled).to.deep.include({
+      ...{ name: 'text-lines', value: 'skip', reason: '2 lines have no SKU, 0 of them a price' },
+    });
+  });
+
+  it('yields no name twice: where the SKU is part of the key, and where a number is called like the currency', async () => {
+    const ask = await shop({
+      orders: `${plain}, currency INT, currency_code CHAR(3)`,
+      set: `${plainSet}, currency = 1, currency_code = 'EUR'`,
+      lines: 'sku VARCHAR(20), PRIMARY KEY (order_id, sku)',
+    });
+    const { config, settled } = await ask('--status', 'open', '--start-from', 'all');
+    expect(settled).to.deep.include({ name: 'currency', value: 'EUR', reason: 'the only one, in 10 orders' });
+    const { records, settings } = await recordsBy(config);
+    expect(records.get('3')?.items).to.deep.equal([{ sku: 'A-1', qty: 3, price: 1025 }]);
+    expect(settings.orders.pending).to.equal("status = 'open' AND currency_sent = 'EUR'");
   });
 
   const postgres = usePostgres();

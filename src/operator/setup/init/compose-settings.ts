@@ -61,7 +61,7 @@ export function composeSettings(draft: Draft, answers: Answers, { erp, service }
 
 function startFrom(column: string, from: string): unknown {
   if (from === 'all') return 'all';
-  return { column, from: /^\d{5,}$/.test(from) ? Number(from) : from };
+  return { column, from: /^\d{5,15}$/.test(from) ? Number(from) : from };
 }
 
 /** A condition that is true for each of these together. */

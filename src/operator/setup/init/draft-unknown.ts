@@ -6,7 +6,7 @@ import { keysOf } from './find-links.js';
 import type { TableTriple } from './find-tables.js';
 import { InitError } from './interview.js';
 import { exactSql, type MoneyChoice, type MoneyUnit, moneySql } from './money-choices.js';
-import { type ColumnRole, columnWords, fold } from './words.js';
+import { type ColumnRole, fold, saysCurrency } from './words.js';
 
 /** The draft of an unknown schema, with one way to take its money. */
 export function draftUnknown(
@@ -59,14 +59,17 @@ export function draftUnknown(
   const marks = [...new Set([...candidates(orders, 'order.mark', given), ...unresolved].map((one) => one.name))].filter(
     (one) => !told.includes(one),
   );
+  const ownColumns = [
+    ...[...orderKey, ...customerLink.columns, number],
+    ...[status, created, changedAt, company, ...marks],
+    isPlain ? total.name : undefined,
+  ];
+  const totalName = total && (isPlain ? total.name : freeName(total.name, ownColumns));
+  const currencyName = currency && freeName('currency', [...ownColumns, totalName]);
   const orderColumns = [
-    ...selected('o', [
-      ...[...orderKey, ...customerLink.columns, number],
-      ...[status, created, changedAt, company, ...marks],
-      isPlain ? total.name : undefined,
-    ]),
-    ...(total && !isPlain ? [`${totalSql} AS ${quote(total.name)}`] : []),
-    ...(currency ? [`${currency.sql} AS currency`] : []),
+    ...selected('o', ownColumns),
+    ...(totalName && !isPlain ? [`${totalSql} AS ${quote(totalName)}`] : []),
+    ...(currency && currencyName ? [`${currency.sql} AS ${currencyName}`] : []),
   ];
 
   const qty = pick(lines, 'line.qty');
@@ -75,12 +78,17 @@ export function draftUnknown(
     throw new InitError(`${nameOf(lines)} has no column for quantities; name it: --column line.qty=NAME`);
   const position = pick(lines, 'line.position')?.name;
   const sortBy = position ? [position] : lines.primaryKey.length > 0 ? lines.primaryKey : lineLink.columns;
+  const ownLineColumns = [...lineLink.columns, ...sortBy];
+  const lineNames = {
+    ...{ sku: freeName('sku', ownLineColumns), qty: freeName('qty', ownLineColumns) },
+    ...{ price: freeName('price', ownLineColumns), amount: freeName('amount', ownLineColumns) },
+  };
   const lineColumns = [
-    ...selected('l', [...lineLink.columns, ...sortBy]),
-    `${sku === null ? 'NULL' : column(sku.link ? 'p' : 'l', { name: sku.column })} AS sku`,
-    `${exactSql(dialect, 'l', qty)} AS qty`,
-    ...(money.price === null ? [] : [`${money.price} AS price`]),
-    ...(money.amount === null ? [] : [`${money.amount} AS amount`]),
+    ...selected('l', ownLineColumns),
+    `${sku === null ? 'NULL' : column(sku.link ? 'p' : 'l', { name: sku.column })} AS ${lineNames.sku}`,
+    `${exactSql(dialect, 'l', qty)} AS ${lineNames.qty}`,
+    ...(money.price === null ? [] : [`${money.price} AS ${lineNames.price}`]),
+    ...(money.amount === null ? [] : [`${money.amount} AS ${lineNames.amount}`]),
   ];
   const productJoin =
     sku?.link === undefined
@@ -112,10 +120,12 @@ export function draftUnknown(
       changedAt,
       customerKey: customerLink.columns,
       number,
-      total: money.total ?? undefined,
+      total: totalName ?? undefined,
       startColumn: created ?? orderKey[0] ?? '',
+      startsByKey: created === undefined,
       status,
-      ...(currency && { currency: 'currency' }),
+      currency: currencyName ?? undefined,
+      currencyByValues: currency?.columns.find((name) => !saysCurrency(name)),
       marks,
       company,
       fields: {},
@@ -124,8 +134,8 @@ export function draftUnknown(
       query: `SELECT ${lineColumns.join(', ')}\n${from(lines, 'l')}${productJoin}`,
       orderKey: lineLink.columns,
       sortBy,
-      fields: { sku: 'sku', qty: 'qty', ...(money.price !== null && { price: 'price' }) },
-      ...(money.amount !== null && { amount: 'amount' }),
+      fields: { sku: lineNames.sku, qty: lineNames.qty, ...(money.price !== null && { price: lineNames.price }) },
+      ...(money.amount !== null && { amount: lineNames.amount }),
     },
     comments: {
       ...(changedAt
@@ -136,6 +146,12 @@ export function draftUnknown(
   };
 }
 
+/** A name for what is worked out, which no column beside it has: no query may yield a name twice. */
+function freeName(name: string, taken: readonly (string | null | undefined)[]): string {
+  const isTaken = taken.some((one) => one?.toLowerCase() === name.toLowerCase());
+  return isTaken ? freeName(`${name}_sent`, taken) : name;
+}
+
 /** An exchange rate, its date or an amount in another currency, which tell no currency. */
 const isOfMoney = ({ name, type, kind, isFloat }: CatalogueColumn) =>
   isFloat ||
@@ -143,7 +159,6 @@ const isOfMoney = ({ name, type, kind, isFloat }: CatalogueColumn) =>
   kind === 'date' ||
   (kind === 'number' && /\(\d+, *[1-9]\d*\)/.test(type)) ||
   /rate|kurs|cours|factor|faktor|tasa|cambio/.test(fold(name));
-const saysCurrency = (name: string) => columnWords['order.currency'].some((word) => word.test(fold(name)));
 
 /** The currency of an order: in its row, in that of its customer, or in a table of currencies that it points to. */
 function currencyOf(

@@ -28,12 +28,16 @@ export interface Draft {
     totalMayDiffer?: boolean;
     /** A column that never changes, from which a date can be said. */
     startColumn: string;
+    /** No column holds a date: `startColumn` is a key. */
+    startsByKey?: boolean;
     /** Its status, where one column holds it. */
     status?: string | undefined;
     /** Columns beside the status that may tell orders apart: removed ones, other documents. */
     marks?: readonly string[];
     /** Column with the currency of an order. */
     currency?: string | undefined;
+    /** Where only its values say so: the column that they stand in. */
+    currencyByValues?: string | undefined;
     /** Column with the company of an order, where one database serves several. */
     company?: string | undefined;
     /** The condition for confirmed orders, where the schema says what its codes mean; with the reason for people. */
@@ -61,7 +65,7 @@ export interface Answers {
   currency: string;
   /** SQL condition; null: every order. */
   pending: string | null;
-  /** all, or the first date. */
+  /** all, or the first date or key, as the column writes it. */
   startFrom: string;
   /** What becomes of lines without a SKU; null: their order is parked. */
   textLines: 'skip' | { sku: string } | null;

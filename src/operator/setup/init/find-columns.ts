@@ -1,11 +1,9 @@
 import type { CatalogueColumn, CatalogueTable } from '../../../erp/catalogue.js';
 import { type ColumnRole, columnWords, fold } from './words.js';
 
-/** Not who did it, such as created_by. */
-const isTime = ({ kind, type, name }: CatalogueColumn) =>
-  kind === 'time' ||
-  kind === 'date' ||
-  (/^(text|varchar|char|int)/i.test(type) && !/(by|von|user|id)$/.test(fold(name)));
+/** By its type; or a text or a whole number, whose values have to show it. Not who did it, such as created_by. */
+const isTime = ({ kind, isInteger, name }: CatalogueColumn) =>
+  kind === 'time' || kind === 'date' || ((kind === 'text' || isInteger) && !/(by|von|user|id)$/.test(fold(name)));
 /** Not what points to another table, such as fk_product_price. */
 const isNumber = ({ kind, name }: CatalogueColumn) => kind === 'number' && !/^fk|id$/.test(fold(name));
 const isMoney = ({ kind, isInteger }: CatalogueColumn) => kind === 'number' && !isInteger;

@@ -1,6 +1,5 @@
-import { type Catalogue, type CatalogueTable, countRows, nameOf, tableSql } from '../../../erp/catalogue.js';
+import { type Catalogue, type CatalogueTable, countRows, nameOf } from '../../../erp/catalogue.js';
 import type { ErpDatabase, ErpDialect } from '../../../erp/erp-database.js';
-import { rawSql, sql } from '../../../erp/sql.js';
 import type { Draft } from './draft.js';
 import { draftUnknown } from './draft-unknown.js';
 import { candidates, type GivenColumns } from './find-columns.js';
@@ -8,6 +7,7 @@ import { type Link, type LinkRole, linkBetween } from './find-links.js';
 import { findTables, type TableTriple } from './find-tables.js';
 import type { Interview } from './interview.js';
 import { InitError } from './interview.js';
+import { withCurrency, withDates, withUniqueCode } from './look-at-values.js';
 import { type MoneyChoice, type MoneyUnit, moneyChoices, unclearUnits } from './money-choices.js';
 import type { Trial } from './trial.js';
 import type { TableRole } from './words.js';
@@ -39,7 +39,9 @@ export async function findMapping(
   if (triple === null) return null;
   const unit = await unitOf(interview, triple, given);
   if (unit === null) return null;
-  for (let columns = await withUniqueCode(database, triple, given); ; ) {
+  let columns = given;
+  for (const seen of [withUniqueCode, withDates, withCurrency]) columns = await seen(database, triple, columns);
+  for (;;) {
     const draftOf = (money: MoneyChoice) => draftUnknown(catalogue, triple, money, columns, dialect, unit);
     const choices = moneyChoices(triple, columns, dialect, unit);
     const found = await proveMoney(interview, choices, draftOf, tryDraft);
@@ -171,29 +173,6 @@ async function unitOf(interview: Interview, triple: TableTriple, given: GivenCol
     (text) => (['major', 'minor'].includes(text) ? null : 'write major or minor'),
   );
   return answer as MoneyUnit | null;
-}
-
-/** A code that two customers share, or that one has not, names nobody: then the key does. */
-async function withUniqueCode(
-  database: ErpDatabase,
-  { customers, customerLink }: TableTriple,
-  given: GivenColumns,
-): Promise<GivenColumns> {
-  const [code] = candidates(customers, 'customer.code', given);
-  const [key] = customerLink.referenced;
-  if (code === undefined || given['customer.code'] !== undefined || key === undefined) return given;
-  const isUnique = await database.snapshot(async (snapshot) => {
-    const name = rawSql(snapshot.dialect.quoteIdentifier(code.name));
-    const from = rawSql(tableSql(snapshot.dialect, customers));
-    const [row] = (
-      await snapshot.query(
-        sql`SELECT COUNT(*) AS n, COUNT(DISTINCT ${name}) AS different FROM ${from}`,
-        'compare the codes of customers',
-      )
-    ).rows;
-    return row?.n === row?.different;
-  });
-  return isUnique ? given : { ...given, 'customer.code': key };
 }
 
 function isProven({ orders, compared, agreeing, linesTotal }: Trial): boolean {

@@ -6,6 +6,8 @@ export interface Question {
   choices?: readonly Choice[];
   /** An answer that is no guess: --yes takes it. */
   suggestion?: string | undefined;
+  /** What --yes takes it for: then the report names it. */
+  reason?: string;
 }
 
 export interface Choice {
@@ -32,15 +34,13 @@ export class Interview {
 
   /** The answer, or null where it stays open. @param problem says what is wrong with an answer */
   async answer(question: Question, problem: (text: string) => string | null = () => null): Promise<string | null> {
-    const given = this.given.get(question.name);
-    if (given !== undefined) {
-      const wrong = problem(given);
-      if (wrong !== null) throw new InitError(`--${question.name} ${given}: ${wrong}`);
-      return given;
-    }
+    const given = this.checkedFlag(question.name, problem);
+    if (given !== undefined) return given;
     if (this.ask === null) {
-      if (question.suggestion === undefined) this.open.push(question);
-      return question.suggestion ?? null;
+      const { name, suggestion, reason } = question;
+      if (suggestion === undefined) this.open.push(question);
+      else if (reason !== undefined) this.settled.push({ name, value: suggestion, reason });
+      return suggestion ?? null;
     }
     for (let asked = question; ; ) {
       const text = await this.ask(asked);
@@ -52,10 +52,17 @@ export class Interview {
   }
 
   /** What the data itself says, unless a flag says otherwise. */
-  settle(name: string, value: string, reason: string): string {
-    const given = this.given.get(name);
+  settle(name: string, value: string, reason: string, problem: (text: string) => string | null = () => null): string {
+    const given = this.checkedFlag(name, problem);
     if (given === undefined) this.settled.push({ name, value, reason });
     return given ?? value;
+  }
+
+  private checkedFlag(name: string, problem: (text: string) => string | null): string | undefined {
+    const given = this.given.get(name);
+    const wrong = given === undefined ? null : problem(given);
+    if (wrong !== null) throw new InitError(`--${name} ${given}: ${wrong}`);
+    return given;
   }
 
   isGiven(name: string): string | undefined {

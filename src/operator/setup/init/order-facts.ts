@@ -3,6 +3,7 @@ import type { ErpDatabase, ErpSnapshot } from '../../../erp/erp-database.js';
 import { fromQuery } from '../../../erp/query-source.js';
 import { joinSql, rawSql, type Sql, sql } from '../../../erp/sql.js';
 import type { Draft } from './draft.js';
+import { type DateForm, dateFormOf } from './look-at-values.js';
 
 /** What the orders of an ERP hold where somebody has to choose: each value with how often it is there. */
 export interface OrderFacts {
@@ -10,7 +11,9 @@ export interface OrderFacts {
   /** Empty where none of them is a code. */
   currencies: ValueCount[];
   companies: ValueCount[];
+  /** Empty where the start is no date, or one that is counted since 1970. */
   years: ValueCount[];
+  start: DateForm;
   /** Of the draft's marks: those with more than one value. */
   marks: { column: string; values: ValueCount[] }[];
   /** Whether the status, the company and the start are numbers. */
@@ -30,6 +33,7 @@ export async function orderFacts(database: ErpDatabase, { orders, lines }: Draft
     const name = (column: string) => rawSql(`q.${snapshot.dialect.quoteIdentifier(column)}`);
     const count = async (column: string | undefined, expression = (value: Sql) => value) =>
       column === undefined ? [] : countValues(snapshot, from, expression(name(column)));
+    const start = orders.startsByKey ? 'none' : await dateFormOf(snapshot, from, orders.startColumn);
     const years = await count(orders.startColumn, (value) => sql`SUBSTR(CAST(${value} AS CHAR(10)), 1, 4)`);
     const isNumber = (column: string | undefined) => kindOf(column) === 'number';
     const currencies = await count(orders.currency);
@@ -45,8 +49,8 @@ export async function orderFacts(database: ErpDatabase, { orders, lines }: Draft
       statuses: await count(orders.status),
       currencies: hasCodes ? currencies : [],
       companies: await count(orders.company),
-      // A key is no date.
-      years: years.every(({ value }) => value === null || /^(19|20|00|10)\d\d$/.test(value)) ? years : [],
+      start,
+      years: start !== 'none' && years.every(({ value }) => /^(19|20|00|10)\d\d$/.test(value ?? '1970')) ? years : [],
       isNumber: {
         status: isNumber(orders.status),
         company: isNumber(orders.company),

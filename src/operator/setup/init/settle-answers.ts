@@ -1,8 +1,10 @@
 import type { ValueCount } from '../../../erp/catalogue.js';
 import type { ErpDialect } from '../../../erp/erp-database.js';
+import { parseWrittenTime } from '../../../erp/time/wall-time.js';
 import { allConditions, closedOff, isOneOf } from './compose-settings.js';
 import type { Answers, Draft } from './draft.js';
 import type { Choice, Interview, Question } from './interview.js';
+import { isCurrency } from './look-at-values.js';
 import { isCurrencyCode, type OrderFacts } from './order-facts.js';
 
 /** As many are counted: where there are more, the list is not whole. */
@@ -25,22 +27,11 @@ export async function settleAnswers(
           { name: 'time-zone', text: 'In which time zone are the dates of the ERP, such as Europe/Berlin?' },
           isTimeZone,
         )
-      : interview.settle('time-zone', draft.timeZone, `${draft.title} keeps times in it`);
+      : interview.settle('time-zone', draft.timeZone, `${draft.title} keeps times in it`, isTimeZone);
   const company = await companyCondition(interview, draft, facts, dialect);
-  const currency = await currencyOf(interview, facts);
+  const currency = await currencyOf(interview, draft.orders, facts);
   const pending = await pendingCondition(interview, draft, facts, dialect);
-  const startFrom = await interview.answer(
-    {
-      name: 'start-from',
-      text: 'From which date on are orders sent (YYYY-MM-DD), or all? Older ones never are.',
-      choices: facts.years.map(({ value, count }) => ({
-        value: value === null ? 'without a date' : `${value}`,
-        note: inOrders(count),
-      })),
-    },
-    (text) =>
-      text === 'all' || isDate(text) || facts.isNumber.start ? null : 'write a date such as 2026-01-01, or all',
-  );
+  const startFrom = await startOf(interview, draft, facts);
   const textLines = await textLinesOf(interview, facts);
   const installation = await interview.answer(
     { name: 'installation', text: 'A name for this installation, which no other has?', suggestion: suggestedName },
@@ -58,39 +49,69 @@ export async function settleAnswers(
   const chosen = [company, isIn].filter((one) => one !== null);
   const mayBeSent = condition === 'all' ? null : isWritten && chosen.length > 0 ? closedOff(condition) : condition;
   const all = allConditions([mayBeSent, ...chosen]);
-  return { installation, timeZone, currency, pending: all, startFrom: startsAt(startFrom, facts), textLines };
+  return { installation, timeZone, currency, pending: all, startFrom, textLines };
 }
 
 function isTimeZone(text: string): string | null {
   try {
     new Intl.DateTimeFormat('en', { timeZone: text });
-    return null;
+    // An offset knows no daylight saving time.
+    if (/^[A-Za-z]/.test(text)) return null;
   } catch {
-    return 'no such time zone; write a name such as Europe/Berlin or UTC';
+    // Said below.
   }
+  return 'no such time zone; write a name such as Europe/Berlin or UTC';
 }
 
-const isDate = (text: string) => /^\d{4}-\d{2}-\d{2}$/.test(text) && !Number.isNaN(Date.parse(text));
+/** A day that there is: the 31st of February is none. */
+const isDate = (text: string) => parseWrittenTime(text)?.dateOnly === true;
 
-/** A column of numbers holds dates as 20260103, or it is a key. */
-const startsAt = (text: string, { isNumber }: OrderFacts) =>
-  isNumber.start && isDate(text) ? text.replaceAll('-', '') : text;
+/** The first date or key, as its column writes it; or all. */
+async function startOf(interview: Interview, { orders }: Draft, facts: OrderFacts): Promise<string | null> {
+  const { startColumn: column } = orders;
+  if (facts.start === 'none')
+    return interview.answer(
+      {
+        name: 'start-from',
+        text: `From which ${column} on are orders sent, or all? Those before it never are. (No column holds dates that can be compared; if one does: --column order.created=NAME)`,
+      },
+      (text) => {
+        if (text === 'all') return null;
+        const isKey = facts.isNumber.start ? /^\d+$/.test(text) : parseWrittenTime(text) === null;
+        return isKey ? null : `${column} holds no dates; write the first ${column} that is sent, or all`;
+      },
+    );
+  const answer = await interview.answer(
+    {
+      name: 'start-from',
+      text: 'From which date on are orders sent (YYYY-MM-DD), or all? Older ones never are.',
+      choices: facts.years.map(({ value, count }) => ({ value: value ?? 'without a date', note: inOrders(count) })),
+    },
+    (text) => (text === 'all' || isDate(text) ? null : 'write a date such as 2026-01-01, or all'),
+  );
+  return answer !== null && isDate(answer) && facts.start === 'compact' ? answer.replaceAll('-', '') : answer;
+}
 
-/** One currency that all orders have is no guess; of several, or where no column holds one, a person chooses. */
-async function currencyOf(interview: Interview, { currencies }: OrderFacts): Promise<string | null> {
+/** One currency that all orders have is no guess; of several, or where no column is called so, a person chooses. */
+async function currencyOf(
+  interview: Interview,
+  { currencyByValues: column }: Draft['orders'],
+  { currencies }: OrderFacts,
+): Promise<string | null> {
   const codes = currencies.filter(({ value }) => isCurrencyCode(value));
   const [only, ...others] = codes;
-  if (only?.value && others.length === 0 && codes.length === currencies.length)
-    return interview.settle('currency', only.value, `the only one, in ${inOrders(only.count)}`);
-  return interview.answer(
-    {
-      name: 'currency',
-      text:
-        codes.length > 0 ? 'The orders of which currency are sent?' : 'In which currency are the amounts, such as EUR?',
-      choices: choicesOf(currencies),
-    },
-    (text) => (isCurrencyCode(text) ? null : 'write the three letters of ISO 4217, such as EUR'),
-  );
+  const problem = (text: string) => (isCurrency(text) ? null : 'write the three letters of ISO 4217, such as EUR');
+  const isOne = others.length === 0 && codes.length === currencies.length && column === undefined;
+  if (only?.value && isOne)
+    return interview.settle('currency', only.value, `the only one, in ${inOrders(only.count)}`, problem);
+  const which = 'The orders of which currency are sent?';
+  const text =
+    column !== undefined
+      ? `What ${column} holds looks like currencies. ${which}`
+      : codes.length > 0
+        ? which
+        : 'In which currency are the amounts, such as EUR?';
+  return interview.answer({ name: 'currency', text, choices: choicesOf(currencies) }, problem);
 }
 
 async function companyCondition(
@@ -177,6 +198,7 @@ async function textLinesOf(interview: Interview, { linesWithoutSku }: OrderFacts
     name: 'text-lines',
     text: `${priced + texts} lines have no SKU, ${priced} of them a price. A SKU for them, or skip: those without a price are left out, the others need a person.`,
     suggestion: 'skip',
+    reason: `${priced + texts} lines have no SKU, ${priced} of them a price`,
   });
   return answer === null || answer === 'skip' ? 'skip' : { sku: answer };
 }

@@ -74,7 +74,7 @@ export const columnWords = {
     /^(order|auftrags?)?(status|state|zustand|etat|estado|stato)$/,
     /(status|statut|state|^stat|zustand|estado)/,
   ],
-  'order.currency': [/(curr|waehr|wahr|devise|moneda|valuta|^wkz$|^whg$)/],
+  'order.currency': [/(curr|^ccy|ccy$|waehr|wahr|devise|moneda|valuta|^wkz$|^whg$)/],
   'order.company': [/^(company|mandant|entity|tenant|organi[sz]ation|org|business)(id|no|nr|code)?$/],
   'order.total': [
     /(nettotal|totalnet|netto|totalht|untaxed|netamount|nettobetrag)/,
@@ -110,3 +110,5 @@ export const columnWords = {
 } as const satisfies Record<string, readonly RegExp[]>;
 
 export const columnRoles = Object.keys(columnWords) as ColumnRole[];
+
+export const saysCurrency = (name: string) => columnWords['order.currency'].some((word) => word.test(fold(name)));

@@ -1,0 +1,127 @@
+import { countValues, nameOf, ROWS_LOOKED_AT, tableSql } from '../../../erp/catalogue.js';
+import type { ErpDatabase, ErpSnapshot } from '../../../erp/erp-database.js';
+import { joinSql, rawSql, type Sql, sql } from '../../../erp/sql.js';
+import { timeFormOfColumn, timeFormOfValue } from '../../../erp/time/time-form.js';
+import { parseWrittenTime } from '../../../erp/time/wall-time.js';
+import { candidates, type GivenColumns } from './find-columns.js';
+import type { TableTriple } from './find-tables.js';
+import { InitError } from './interview.js';
+import { saysCurrency } from './words.js';
+
+/**
+ * How a column is compared with a date: as a `time` (written, or counted since 1970), or as a number such as 20260103.
+ * `none`: its values are no dates, or dates whose order is not that of their texts; `empty`: there are no values.
+ */
+export type DateForm = 'time' | 'compact' | 'none' | 'empty';
+
+/** @param from a table, or a query in brackets with a name */
+export async function dateFormOf(snapshot: ErpSnapshot, from: Sql, column: string): Promise<DateForm> {
+  const name = rawSql(snapshot.dialect.quoteIdentifier(column));
+  const doing = `look at the values of ${column}`;
+  const [typed] = (await snapshot.query(sql`SELECT ${name} AS v FROM ${from} WHERE 1=0`, doing)).columns;
+  if (typed && timeFormOfColumn(typed) !== null) return 'time';
+  const some = sql`SELECT CAST(${name} AS CHAR(40)) AS v FROM ${from} LIMIT ${rowsLookedAt}`;
+  // What stands for "no date" is no value.
+  const missing = rawSql(`'', '0', '0000-00-00', '0000-00-00 00:00:00'`);
+  const { rows } = await snapshot.query(
+    sql`SELECT MIN(v) AS lowest, MAX(v) AS highest FROM (${some}) s WHERE v NOT IN (${missing})`,
+    doing,
+  );
+  const { lowest = null, highest = null } = rows[0] ?? {};
+  return lowest === null || highest === null ? 'empty' : formOfRange(lowest, highest);
+}
+
+const rowsLookedAt = { text: `${ROWS_LOOKED_AT}`, kind: 'number' } as const;
+
+/** By the first and the last value in the order of texts. Pure. */
+export function formOfRange(lowest: string, highest: string): DateForm {
+  const [first, last] = [formOf(lowest), formOf(highest)];
+  // Counts of another length are sorted otherwise as texts.
+  const isOne = first === last && (first === 'written' || lowest.length === highest.length);
+  if (first === null || !isOne) return 'none';
+  return first === 'compact' ? 'compact' : 'time';
+}
+
+function formOf(text: string): string | null {
+  const [, year, month, day] = /^((?:19|20)\d\d)(\d\d)(\d\d)$/.exec(text) ?? [];
+  if (year !== undefined) return parseWrittenTime(`${year}-${month}-${day}`) && 'compact';
+  const found = timeFormOfValue(text, 'text');
+  return found?.form === 'epoch' ? `${found.unitsPerSecond} a second` : found && 'written';
+}
+
+/**
+ * The columns, with the one that says when an order was made: the likeliest by its name whose values are dates. An empty name
+ * stands for none.
+ */
+export async function withDates(
+  database: ErpDatabase,
+  { orders }: TableTriple,
+  given: GivenColumns,
+): Promise<GivenColumns> {
+  return database.snapshot(async (snapshot) => {
+    const from = rawSql(tableSql(snapshot.dialect, orders));
+    let unused: string | undefined;
+    for (const { name, kind } of candidates(orders, 'order.created', given)) {
+      const form = await dateFormOf(snapshot, from, name);
+      if (form === 'time' || form === 'compact') return { ...given, 'order.created': name };
+      if (form === 'empty' && (kind === 'time' || kind === 'date')) unused ??= name;
+      if (form === 'none' && given['order.created'] !== undefined)
+        throw new InitError(
+          `--column order.created=${name}: ${nameOf(orders)}.${name} holds no dates that can be compared, such as 2026-01-31 or 20260131. Name another column, or leave it out.`,
+        );
+    }
+    return { ...given, 'order.created': unused ?? '' };
+  });
+}
+
+const currencyCodes = new Set(Intl.supportedValuesOf('currency'));
+/** Whether the settings take it for a currency. */
+export const isCurrency = (text: string | null | undefined): boolean => currencyCodes.has(text ?? '');
+
+/** The columns, with the one whose values are codes of currencies, where none of the orders is called so. */
+export async function withCurrency(
+  database: ErpDatabase,
+  { orders }: TableTriple,
+  given: GivenColumns,
+): Promise<GivenColumns> {
+  const texts = orders.columns.filter(({ kind }) => kind === 'text');
+  if (given['order.currency'] !== undefined || orders.columns.some(({ name }) => saysCurrency(name))) return given;
+  if (texts.length === 0) return given;
+  return database.snapshot(async (snapshot) => {
+    const from = rawSql(tableSql(snapshot.dialect, orders));
+    const code = (name: string) => sql`NULLIF(CAST(${rawSql(snapshot.dialect.quoteIdentifier(name))} AS CHAR(10)), '')`;
+    const list = (write: (name: string, at: number) => Sql) => joinSql(texts.map(({ name }, at) => write(name, at)));
+    const some = sql`SELECT ${list((name, at) => sql`${code(name)} AS ${rawSql(`c${at}`)}`)} FROM ${from} LIMIT ${rowsLookedAt}`;
+    const ends = list((_, at) => rawSql(`MIN(c${at}) AS a${at}, MAX(c${at}) AS b${at}`));
+    const { rows } = await snapshot.query(sql`SELECT ${ends} FROM (${some}) s`, 'look for codes of currencies');
+    for (const [at, { name }] of texts.entries()) {
+      if (!isCurrency(rows[0]?.[`a${at}`]) || !isCurrency(rows[0]?.[`b${at}`])) continue;
+      const values = await countValues(snapshot, from, code(name));
+      if (values.every(({ value }) => value === null || isCurrency(value))) return { ...given, 'order.currency': name };
+    }
+    return given;
+  });
+}
+
+/** A code that two customers share, or that one has not, names nobody: then the key does. */
+export async function withUniqueCode(
+  database: ErpDatabase,
+  { customers, customerLink }: TableTriple,
+  given: GivenColumns,
+): Promise<GivenColumns> {
+  const [code] = candidates(customers, 'customer.code', given);
+  const [key] = customerLink.referenced;
+  if (code === undefined || given['customer.code'] !== undefined || key === undefined) return given;
+  const isUnique = await database.snapshot(async (snapshot) => {
+    const name = rawSql(snapshot.dialect.quoteIdentifier(code.name));
+    const from = rawSql(tableSql(snapshot.dialect, customers));
+    const [row] = (
+      await snapshot.query(
+        sql`SELECT COUNT(*) AS n, COUNT(DISTINCT ${name}) AS different FROM ${from}`,
+        'compare the codes of customers',
+      )
+    ).rows;
+    return row?.n === row?.different;
+  });
+  return isUnique ? given : { ...given, 'customer.code': key };
+}
