@@ -1,6 +1,6 @@
-import { existsSync } from 'node:fs';
+import { accessSync, constants, existsSync, statSync } from 'node:fs';
 import { mkdir, rm } from 'node:fs/promises';
-import { basename, join, relative, resolve } from 'node:path';
+import { basename, dirname, join, relative, resolve } from 'node:path';
 import { settingsFrom } from '../../config/load-settings.js';
 import { readSecretFile } from '../../config/sections/secret-file.js';
 import type { Settings } from '../../config/settings.js';
@@ -39,7 +39,7 @@ export interface ConfigurationPlace {
   file: string;
 }
 
-/** @throws UsageError where there is a configuration already */
+/** @throws UsageError where there is a configuration already, or none can be written: before anybody is asked anything */
 export function configurationPlace(given: string | undefined): ConfigurationPlace {
   const folder = resolve(given ?? (process.env.WAYBILL_CONFIG || 'config'));
   const found = ['local.yaml', 'local.yml', 'local.json']
@@ -49,7 +49,30 @@ export function configurationPlace(given: string | undefined): ConfigurationPlac
     throw new UsageError(
       `${shown(found)} exists already, and init writes over no configuration. Move it away, or name another folder with --config.`,
     );
-  return { folder, file: join(folder, 'local.yaml') };
+  const place = { folder, file: join(folder, 'local.yaml') };
+  let parent = folder;
+  while (!existsSync(parent)) parent = dirname(parent);
+  if (!statSync(parent).isDirectory()) throw unwritable(place, { code: 'ENOTDIR' });
+  try {
+    accessSync(parent, constants.W_OK | constants.X_OK);
+  } catch (error) {
+    throw unwritable(place, error);
+  }
+  return place;
+}
+
+/** @param error of the file system */
+function unwritable({ file }: ConfigurationPlace, error: unknown): UsageError {
+  const { code = '' } = error as NodeJS.ErrnoException;
+  const reasons: Record<string, string> = {
+    ...{ EACCES: 'this account may not write there', EPERM: 'this account may not write there' },
+    ...{ ENOTDIR: 'a file stands where a folder is needed', EEXIST: 'a file stands where a folder is needed' },
+    ...{ ENOENT: 'no folder can be made there', EROFS: 'the file system is read-only' },
+  };
+  return new UsageError(
+    `${shown(file)} can not be written: ${reasons[code] ?? code}. Name another folder with --config, or run init as an account that may write there.`,
+    { cause: error },
+  );
 }
 
 /** `config/local.yaml` rather than the whole path, where that is shorter. */
@@ -62,18 +85,34 @@ function shown(file: string): string {
 const standIn = { url: 'http://127.0.0.1:8080', token: 'sandbox-token', lifetimeHours: 24 };
 
 /** Null: a question stays open. */
-export async function settlePlaces(interview: Interview, options: GivenPlaces): Promise<SettledPlaces | null> {
+export async function settlePlaces(
+  interview: Interview,
+  options: GivenPlaces,
+  { folder }: ConfigurationPlace,
+): Promise<SettledPlaces | null> {
   const secretFiles: Record<string, string> = {};
-  const secretOf = async (given: string | undefined, env: string, file: string, question: string | null) => {
-    if (given !== undefined) {
-      const read = readSecretFile(resolve(given));
-      if ('fault' in read) throw new UsageError(`The file ${given} ${read.fault}: ${read.hint}.`);
-      return { secret: read.secret.reveal(), file: resolve(given) };
-    }
-    const secret = process.env[env] || (options.yes || question === null ? '' : await askSecret(question));
-    if (secret === '') return null;
-    secretFiles[file] = secret;
+  /** Keeps a secret in a file of the folder. One that an earlier configuration left there is not written over. */
+  const keep = (file: string, secret: string, source: string, flag: string) => {
+    const left = leftSecret(join(folder, file));
+    if (left !== null && left !== secret)
+      throw new UsageError(
+        `${shown(join(folder, file))} exists already and holds something else than ${source}. Move it away too, or give --${flag}.`,
+      );
+    if (left === null) secretFiles[file] = secret;
     return { secret, file };
+  };
+  const secretOf: SecretOf = async (given, { env, file, flag, question }) => {
+    if (given !== undefined) return { secret: secretIn(given), file: resolve(given) };
+    if (process.env[env]) return keep(file, process.env[env], `$${env}`, flag);
+    const left = leftSecret(join(folder, file));
+    // The stand-in's token, of an attempt without a service, is none for a service.
+    if (left === standIn.token) keep(file, '', 'a token of your service', flag);
+    if (left !== null) {
+      interview.settle(flag, file, 'it is there already');
+      return { secret: left, file };
+    }
+    const secret = options.yes ? '' : await askSecret(question);
+    return secret === '' ? null : keep(file, secret, 'what was typed', flag);
   };
 
   const type = await interview.answer(
@@ -94,19 +133,21 @@ export async function settlePlaces(interview: Interview, options: GivenPlaces): 
   const token =
     baseUrl === undefined && options.tokenFile === undefined
       ? null
-      : await secretOf(
-          options.tokenFile,
-          'WAYBILL_SERVICE_TOKEN',
-          'service-token',
-          'The token of the service (it is not shown):',
-        );
+      : await secretOf(options.tokenFile, {
+          ...{ env: 'WAYBILL_SERVICE_TOKEN', file: 'service-token', flag: 'token-file' },
+          question: 'The token of the service (it is not shown):',
+        });
+  if (token !== null && !/^[\x21-\x7e]+$/.test(token.secret))
+    throw new UsageError(
+      `${options.tokenFile ? `--token-file ${options.tokenFile}` : 'The token'}: it holds a space, a line break or a letter outside ASCII, which no header carries. Give the token and nothing else.`,
+    );
   if (baseUrl !== undefined && token === null)
     await interview.answer({
       name: 'token-file',
       text: 'A file with the token of the service, or $WAYBILL_SERVICE_TOKEN?',
     });
   if (interview.open.length > 0) return null;
-  if (token === null) secretFiles['service-token'] = standIn.token;
+  if (token === null) keep('service-token', standIn.token, 'the token of `waybill sandbox`', 'token-file');
   const lifetimeHours = keyLifetimeHours ?? (baseUrl === undefined ? standIn.lifetimeHours : undefined);
   const service = {
     environment: 'sandbox',
@@ -128,6 +169,24 @@ export async function settlePlaces(interview: Interview, options: GivenPlaces): 
   };
 }
 
+/** Where a secret comes from, if no file was given: from the environment, from the folder, or from a person. */
+type SecretOf = (
+  given: string | undefined,
+  otherwise: { env: string; file: string; flag: string; question: string },
+) => Promise<{ secret: string; file: string } | null>;
+
+/** @throws UsageError where the file holds none */
+function secretIn(file: string): string {
+  const read = readSecretFile(resolve(file));
+  if ('fault' in read) throw new UsageError(`The file ${file} ${read.fault}: ${read.hint}.`);
+  return read.secret.reveal();
+}
+
+/** What an earlier configuration left there. */
+function leftSecret(file: string): string | null {
+  return existsSync(file) ? secretIn(shown(file)) : null;
+}
+
 type Found = { erp: Record<string, unknown>; password: { secret: string; file: string } | null };
 
 async function fileOf(interview: Interview): Promise<Found> {
@@ -141,22 +200,15 @@ async function serverOf(
   interview: Interview,
   type: string | null,
   { passwordFile, port, tls, tlsCaFile }: GivenPlaces,
-  secretOf: (
-    given: string | undefined,
-    env: string,
-    file: string,
-    question: string | null,
-  ) => Promise<Found['password']>,
+  secretOf: SecretOf,
 ): Promise<Found> {
   const host = await interview.answer({ name: 'host', text: 'On which server?', suggestion: '127.0.0.1' });
   const database = await interview.answer({ name: 'database', text: 'What is the database called?' });
   const user = await interview.answer({ name: 'user', text: 'An account that may read it?' });
-  const password = await secretOf(
-    passwordFile,
-    'WAYBILL_ERP_PASSWORD',
-    'erp-password',
-    'Its password (it is not shown):',
-  );
+  const password = await secretOf(passwordFile, {
+    ...{ env: 'WAYBILL_ERP_PASSWORD', file: 'erp-password', flag: 'password-file' },
+    question: 'Its password (it is not shown):',
+  });
   const secure = { ...(tls && { mode: tls }), ...(tlsCaFile && { caFile: resolve(tlsCaFile) }) };
   const erp = {
     ...{ type, host, ...(port && { port }), database, user },
@@ -182,10 +234,11 @@ export function settingsChecker({ password, token }: SettledPlaces): (tree: unkn
 
 /** Writes the secrets, then the settings that name them: nobody else may read any of them. */
 export async function writeConfiguration(
-  { folder, file }: ConfigurationPlace,
+  place: ConfigurationPlace,
   { secretFiles }: SettledPlaces,
   { settings, draft, grants }: Proposal,
 ): Promise<string[]> {
+  const { folder, file } = place;
   const head = [
     `Written by \`waybill init\` for ${draft.title}. docs/mapping.md explains the mapping, docs/settings.md lists what else can be set.`,
   ];
@@ -194,7 +247,9 @@ export async function writeConfiguration(
     ...Object.entries(secretFiles).map(([name, text]) => [join(folder, name), text] as const),
     [file, composeYaml(settings, draft, head, tail)] as const,
   ];
-  await mkdir(folder, { recursive: true });
+  await mkdir(folder, { recursive: true }).catch((error) => {
+    throw unwritable(place, error);
+  });
   const written: string[] = [];
   try {
     for (const [path, text] of files) {

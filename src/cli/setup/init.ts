@@ -92,7 +92,7 @@ async function init(options: InitOptions): Promise<void> {
   );
   const interview = new Interview(given, options.yes ? null : (question) => askOn(output, question));
   try {
-    const places = await settlePlaces(interview, options);
+    const places = await settlePlaces(interview, options, place);
     const proposal =
       places &&
       (await propose({
