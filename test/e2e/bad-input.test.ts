@@ -57,7 +57,7 @@ describe('Bad input gets a clear error and loses nothing', function () {
     expect(reasonOf('ordersWithoutLines')).to.match(/no lines/);
     expect(reasonOf('fractionalQuantities')).to.match(/line \d+.*qty/);
     expect(reasonOf('negativeQuantities')).to.match(/line \d+.*qty.*-/);
-    expect(reasonOf('pricesWithThreeDecimals')).to.match(/more than 2 decimals.*amounts\.rounding/);
+    expect(reasonOf('pricesWithThreeDecimals')).to.match(/more than 2 decimals.*orders\.lines\.amount/);
     expect(reasonOf('missingCustomers')).to.match(/customer/i);
     expect(reasonOf('totalMismatches')).to.match(/add up to \d+, the order says \d+/);
   });
