@@ -93,7 +93,7 @@ describe('a service that has half of the customers already', function () {
           sandbox.change({ delayMs: [0, 10] });
           const expected = query(`SELECT order_no FROM sales_orders WHERE ${eligible}`).length;
           const first = start();
-          await eventually('some orders are at the service', () => sandbox.counts().orders >= 20);
+          await eventually('some orders are at the service', () => sandbox.counts().orders >= 20, 60_000);
           first.kill('SIGKILL');
           await first.ended;
           const second = start();

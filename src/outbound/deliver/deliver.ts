@@ -29,8 +29,8 @@ export type { DeliverOptions };
 /** How long the loop sleeps at most before it looks again: new captures, pauses and resumes come from other processes. */
 const pollMs = 500;
 const maxIdleMs = 10_000;
-/** The same while nothing at all is due: captures of this process announce what is new, so that this is for what others do. */
-const idlePollMs = 2_000;
+/** The same while nothing at all is due. */
+const idlePollMs = 1_000;
 /** How often it looks for news while a backlog is under way, and whether it is its turn to probe. */
 const newsPollMs = 100;
 const probeTurnMs = 100;
