@@ -94,10 +94,10 @@ async function isOneInDoubt({ sandbox, store }: Stage): Promise<boolean> {
   return (await store.rows(`SELECT id FROM outbox_message WHERE ${inDoubt}`)).length > 0;
 }
 
-/** While somebody waits for an answer. A database answers so soon that it takes a few tries. @returns whether anybody did */
+/** While somebody waits for an answer. A database answers so soon that it takes a few tries, and a busy machine many. @returns whether anybody did */
 async function cut(proxies: readonly Network[]): Promise<boolean> {
   const isInUse = async () => (await Promise.all(proxies.map((proxy) => proxy.look()))).some(({ inUse }) => inUse > 0);
-  for (let tries = 0; tries < 4; tries++) {
+  for (let tries = 0; tries < 20; tries++) {
     if (!(await until(7_000, isInUse, 1))) return false;
     const cutOff = await Promise.all(proxies.map((proxy) => proxy.cut()));
     if (cutOff.some((inUse) => inUse > 0)) return true;
