@@ -153,8 +153,8 @@ export async function joinCluster(store: Store, one: NewNode, clock: Clock = sys
         const holder = `${stranger.holder} (node ${nodeNameOf(stranger)}, which has other service.limits)`;
         return { answer: { held: false, holder, freeInMs: stranger.expiresAt - stranger.now }, ended: null };
       }
-      // Others count its old places until then, and nobody does afterwards. The holder stays in the row for whoever takes over from
-      // it: another node, or this one when it has joined. It may not come to that.
+      // Other nodes count the places of its last process until they have rested. That process stays in the row, so that another node
+      // takes over from it: this one may be stopped before it has joined.
       const { releasedAt } = mine;
       if (isHeld(mine) && releasedAt === null)
         await tx.run('UPDATE lease SET expires_at=?, released_at=? WHERE name=?', [mine.now, mine.now, name]);

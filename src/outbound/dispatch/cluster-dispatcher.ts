@@ -16,7 +16,7 @@ const tryAgainMs = { least: 1_000, most: 30_000 };
 const steadyMs = 10_000;
 /** Nodes rest for so long at most when one of them is told to slow down, and again as long as it lasts. */
 const longestSlowDownMs = 1_000;
-/** After so long in which Redis names nothing, and the same message is due first, the store is asked. */
+/** After so long in which Redis names nothing, and the same message is due first, the store is asked: beside what a limit takes. */
 const unnamedMs = 3_000;
 /** A person is told after so long. A restart takes seconds. */
 const tellAfterMs = 30_000;
@@ -113,10 +113,12 @@ export class ClusterDispatcher implements Dispatcher {
 
   /** Whether this is due first and Redis names it to no node, for longer than a limit or another node may need for it. */
   async #isWithheld(first: string | null): Promise<boolean> {
-    const now = this.context.clock.monotonicMs();
+    const { clock, settings } = this.context;
+    const now = clock.monotonicMs();
     if (first === null) this.#unnamed = null;
     else if (this.#unnamed?.first !== first) this.#unnamed = { first, since: now };
-    if (this.#unnamed === null || now - this.#unnamed.since < unnamedMs) return false;
+    const patienceMs = unnamedMs + RedisQueue.longestRestMs(settings.service);
+    if (this.#unnamed === null || now - this.#unnamed.since < patienceMs) return false;
     this.#unnamed = null;
     this.context.log.warn('Redis names nothing of what is due: it is read from the store, and its queue is released');
     await this.#ask((queue) => queue.release());

@@ -145,6 +145,11 @@ export class RedisQueue {
     await this.queue.rateLimit(Math.ceil(forMs));
   }
 
+  /** For so long Redis may name nothing because as much as the limit allows was fetched. */
+  static longestRestMs({ limits }: Settings['service']): number {
+    return coarseLimit(limits).duration;
+  }
+
   /** Ends what keeps every node from fetching: a pause from a dashboard, or a limit that does not end. */
   async release(): Promise<void> {
     await this.queue.resume();

@@ -23,10 +23,10 @@ describe('Redis is reached', () => {
     servers.push(server);
     return server;
   };
-  const open = (redis: object) => {
+  const open = (redis: object, incarnation = 'incarnation') => {
     const given = validSettings();
     Object.assign(given.service, { token: 'a-token' });
-    return RedisQueue.open(settingsFrom({ ...given, cluster: { redis } }), 'incarnation', systemClock);
+    return RedisQueue.open(settingsFrom({ ...given, cluster: { redis } }), incarnation, systemClock);
   };
   const expectToWork = async (queue: RedisQueue) => {
     const space = { room: 8, backlogRoom: 4, perSecond: 8 };
@@ -70,6 +70,20 @@ describe('Redis is reached', () => {
     await expectToWork(await open({ ...place, password: 'of-waybill' }));
     const refused = await failure(open({ ...place, password: 'not-its-password' }));
     expect(refused).to.include('WRONGPASS').and.not.include('not-its-password');
+  });
+
+  it('by two stores of one name, each with a queue of its own', async () => {
+    const server = await start({});
+    const place = { hosts: [`127.0.0.1:${server.port}`], password: server.password };
+    const space = { room: 8, backlogRoom: 4, perSecond: 8 };
+    const [one, other] = [await open(place, 'one'), await open(place, 'other')];
+    expect([await one.wantsMore(space), await other.wantsMore(space)]).to.deep.equal([true, true]);
+    await one.add({ news: [{ id: 7, attempts: 1 }], backlog: [] }, space);
+    await other.add({ news: [{ id: 7, attempts: 1 }], backlog: [] }, space);
+    for (const queue of [one, other]) {
+      expect(await queue.take(space)).to.have.length(1);
+      queue.close();
+    }
   });
 
   it('as a Redis Cluster', async () => {

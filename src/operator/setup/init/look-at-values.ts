@@ -103,7 +103,7 @@ export async function withCurrency(
   });
 }
 
-/** A code that two customers share, or that one has not, names nobody: then the key does. */
+/** The columns, with the customer's key as its code where two customers share a code or one of them has none. */
 export async function withUniqueCode(
   database: ErpDatabase,
   { customers, customerLink }: TableTriple,

@@ -66,6 +66,14 @@ onServers('nodes of a cluster', (store) => {
     ending.push(leave);
     return { lease, result, leave };
   };
+  /** Leads, and waits for answers to three requests that the service has done. */
+  const startAndHang = async (lab: Lab) => {
+    const node = await start(lab);
+    await waitFor('it to lead', async () => (node.lease.leads ? true : null));
+    lab.sandbox.setFaults([{ kind: 'hang', effect: 'done', times: 3 }]);
+    await waitFor('requests to hang', () => lab.sandbox.faults().some((fault) => fault.fired === 3));
+    return node;
+  };
   /** What `waybill status` says of who delivers. */
   const shown = async ({ settings, reader }: Lab) => {
     const status = await kit.store.read('look', (tx) => readStatus(tx, settings, reader.identity(), Date.now()));
@@ -184,12 +192,7 @@ onServers('nodes of a cluster', (store) => {
   it('take over what one was sending whose time is over, and it writes nothing more', async () => {
     const [a, b] = await labs(['a', 'b'], 40);
     await a.capture();
-    const first = await start(a);
-    await waitFor('it to lead', async () => (first.lease.leads ? true : null));
-    a.sandbox.setFaults([{ kind: 'hang', effect: 'done', times: 3 }]);
-    await waitFor('requests to hang', async () =>
-      a.sandbox.faults().some((fault) => fault.fired === 3) ? true : null,
-    );
+    const first = await startAndHang(a);
     await kit.store.transaction('let it end', (tx) =>
       tx.run(`UPDATE lease SET expires_at=${tx.nowMs}-1 WHERE name='node/a'`),
     );
@@ -213,12 +216,7 @@ onServers('nodes of a cluster', (store) => {
   it('take over what one was sending that came back, and went before it could join', async () => {
     const [a, b] = await labs(['a', 'b'], 40);
     await a.capture();
-    const first = await start(a);
-    await waitFor('it to lead', async () => (first.lease.leads ? true : null));
-    a.sandbox.setFaults([{ kind: 'hang', effect: 'done', times: 3 }]);
-    await waitFor('requests to hang', async () =>
-      a.sandbox.faults().some((fault) => fault.fired === 3) ? true : null,
-    );
+    await startAndHang(a);
     const second = await start(b);
     await kit.store.transaction('let it end', async (tx) => {
       await tx.run(`UPDATE lease SET expires_at=${tx.nowMs}-1 WHERE name='node/a'`);
