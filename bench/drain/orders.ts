@@ -68,6 +68,8 @@ export async function fillBenchErp(
     `INSERT INTO line SELECT s.n, p.n, CONCAT('SKU-', (s.n * p.n) % 500), p.n, ${price} FROM ${numbers(1, count)} s CROSS JOIN ${numbers(1, lines.length)} p`,
     'CREATE INDEX sales_changed ON sales (changed, id)',
     'CREATE INDEX customer_changed ON customer (changed, id)',
+    // Here the server's own account makes the tables, and the owner of the database reads them.
+    ...(type === 'postgres' ? ['GRANT SELECT ON ALL TABLES IN SCHEMA public TO PUBLIC'] : []),
   ])
     await query(statement);
 }

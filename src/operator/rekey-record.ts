@@ -41,7 +41,7 @@ interface Facts {
 }
 
 /** Why the record can't get its new key, or null. Pure: two records of the service never become one. */
-export function recordRekeyProblem({ entity, from, to }: RecordRekey, facts: Facts): string | null {
+function recordRekeyProblem({ entity, from, to }: RecordRekey, facts: Facts): string | null {
   const confirm = `\`waybill confirm ${pluralOf(entity)} --key ${shellWord(to)}\``;
   if (from === to) return 'both keys are the same';
   if (!facts.from.newest && !facts.from.binding) return `the store knows no ${entity} ${from}`;

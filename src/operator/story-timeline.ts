@@ -36,7 +36,8 @@ export function storyTimeline(
       })),
     ...story.attempts.map((attempt) => ({ ...attemptEntry(attempt, revisionOf(attempt.messageId)), rank: 1 })),
     ...audit
-      .filter((line) => line.attemptId === null || !shown.has(line.attemptId))
+      .flatMap(toldApart)
+      .filter((line) => line.event !== 'attempt' || line.attemptId === null || !shown.has(line.attemptId))
       .map((line) => ({
         at: line.event === 'attempt' && typeof line.detail.startedAt === 'number' ? line.detail.startedAt : line.at,
         rank: line.event === 'captured' ? 0 : line.event === 'attempt' ? 1 : 2,
@@ -44,6 +45,11 @@ export function storyTimeline(
       })),
   ];
   return entries.sort((a, b) => a.at - b.at || a.rank - b.rank).map(({ at, text, more }) => ({ at, text, more }));
+}
+
+/** A line that tells of a delivery tells of its request as well. */
+function toldApart(line: AuditLine): AuditLine[] {
+  return line.event === 'delivered' && line.attemptId !== null ? [{ ...line, event: 'attempt' }, line] : [line];
 }
 
 /** The ERP's column may hold no times, such as a version counter. */

@@ -75,7 +75,7 @@ export interface SyncOptions {
   onProgress?: (progress: SyncProgress) => void;
 }
 
-export interface SyncProgress {
+interface SyncProgress {
   stage: SyncStage;
   done: number;
   total: number | null;

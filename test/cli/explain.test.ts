@@ -258,11 +258,15 @@ describe('waybill explain', () => {
       expect(story.attempts).to.have.length(1);
       expect(story.attempts[0]).to.include({ number: 1, status: 201, verdict: 'delivered', requestId: 'req_1' });
       expect(story.attempts[0].startedAt).to.match(/^\d{4}-.*T.*[+-]\d\d:\d\d$/);
-      expect(story.audit.map((line: { event: string }) => line.event)).to.deep.equal([
-        'captured',
-        'attempt',
-        'delivered',
-      ]);
+      expect(story.audit.map((line: { event: string }) => line.event)).to.deep.equal(['captured', 'delivered']);
+    });
+
+    it('tells of a request after its attempt was pruned', async () => {
+      await installation.capture({ entity: 'order', sourceKey: '4711' });
+      await installation.deliver(() => answers.created('ord_93'));
+      await installation.app.store.transaction('prune', (tx) => tx.run('DELETE FROM attempt', []));
+      const { stdout } = await explain('order', '4711');
+      expect(stdout).to.match(/attempt 1: HTTP 201: acknowledged\n.* delivered as ord_93; by /);
     });
 
     it('prints no secret that found its way into the store, and nothing that a terminal would obey', async () => {

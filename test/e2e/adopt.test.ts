@@ -5,7 +5,7 @@ import { type Sandbox, startSandbox } from '../../src/lab/sandbox/start-sandbox.
 import type { CustomerRecord } from '../../src/model/record.js';
 import { openSqlite, type SqliteFile } from '../support/sqlite-file.js';
 import { useTempDir } from '../support/temp-dir.js';
-import { useMariaDb } from '../support/use-mariadb.js';
+import { useMariaDb } from '../support/use-database.js';
 import { canary, type Daemon, eventually, Installation } from './installation.js';
 
 const customers = 20;

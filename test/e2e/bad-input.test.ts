@@ -8,7 +8,7 @@ import { type Sandbox, startSandbox } from '../../src/lab/sandbox/start-sandbox.
 import { oneOfEachBadRow } from '../lab/sample-erp/one-of-each-bad-row.js';
 import { freePort } from '../support/free-port.js';
 import { useTempDir } from '../support/temp-dir.js';
-import { useMariaDb } from '../support/use-mariadb.js';
+import { useMariaDb } from '../support/use-database.js';
 import { canary, Installation, type InstallationOptions } from './installation.js';
 
 describe('Bad input gets a clear error and loses nothing', function () {

@@ -4,7 +4,7 @@ import { type Sandbox, startSandbox } from '../../src/lab/sandbox/start-sandbox.
 import { freePort } from '../support/free-port.js';
 import { type MariaDb, startMariaDb } from '../support/mariadb.js';
 import { useTempDir } from '../support/temp-dir.js';
-import { useMariaDb } from '../support/use-mariadb.js';
+import { useMariaDb } from '../support/use-database.js';
 import { canary, type Daemon, eventually, Installation } from './installation.js';
 
 describe('A daemon that is started before its databases', function () {

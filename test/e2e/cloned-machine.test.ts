@@ -5,7 +5,7 @@ import { createSampleErp, type SampleErpTarget, withSampleErp } from '../../src/
 import { type Sandbox, startSandbox } from '../../src/lab/sandbox/start-sandbox.js';
 import { insertSampleOrder } from '../support/change-sample-erp.js';
 import { useTempDir } from '../support/temp-dir.js';
-import { useMariaDb } from '../support/use-mariadb.js';
+import { useMariaDb } from '../support/use-database.js';
 import { canary, Installation } from './installation.js';
 
 /** The long form: WAYBILL_LONG=1 WAYBILL_CLONED_ORDERS=5000 npx mocha dist/test/e2e/cloned-machine.test.js */

@@ -7,7 +7,7 @@ import { createSampleErp } from '../../src/lab/sample-erp/create-sample-erp.js';
 import { type Sandbox, startSandbox } from '../../src/lab/sandbox/start-sandbox.js';
 import { insertSampleOrder } from '../support/change-sample-erp.js';
 import { useTempDir } from '../support/temp-dir.js';
-import { useMariaDb } from '../support/use-mariadb.js';
+import { useMariaDb } from '../support/use-database.js';
 import { useRedis } from '../support/use-redis.js';
 import { canary, type Daemon, eventually, Installation } from './installation.js';
 

@@ -4,7 +4,7 @@ import type { Client } from 'pg';
 import { parse } from 'yaml';
 import { type Sandbox, startSandbox } from '../../src/lab/sandbox/start-sandbox.js';
 import { useTempDir } from '../support/temp-dir.js';
-import { usePostgres } from '../support/use-postgres.js';
+import { usePostgres } from '../support/use-database.js';
 import { canary, type Daemon, eventually, Installation } from './installation.js';
 import { computed, odooDemo, odooTables } from './odoo.js';
 

@@ -47,14 +47,14 @@ describe('"Where is order 4711?"', function () {
     const run = await waybill.run('audit', '--key', order?.reference as string, '--json');
     expect(run.code).to.equal(0);
     const events = JSON.parse(run.stdout).map((line: { event: string }) => line.event);
-    expect(events[0]).to.equal('captured');
-    expect(events).to.include('attempt');
-    expect(events.at(-1)).to.equal('delivered');
+    expect(events).to.deep.equal(['captured', 'delivered']);
   });
 
-  it('has an audited attempt for every request that the service saw', async () => {
-    const run = await waybill.run('audit', '--event', 'attempt', '--limit', '1000', '--json');
-    const audited = JSON.parse(run.stdout).map((line: { detail: { requestId: string } }) => line.detail.requestId);
+  it('has one line of the audit for every request that the service saw', async () => {
+    const run = await waybill.run('audit', '--limit', '1000', '--json');
+    const audited = JSON.parse(run.stdout)
+      .filter(({ attemptId }: { attemptId: number | null }) => attemptId !== null)
+      .map((line: { detail: { requestId: string } }) => line.detail.requestId);
     const seen = sandbox.ledger().requests.map((request) => request.request_id);
     expect(audited.sort()).to.deep.equal([...seen].sort());
   });

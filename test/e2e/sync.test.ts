@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { createSampleErp } from '../../src/lab/sample-erp/create-sample-erp.js';
 import { type Sandbox, startSandbox } from '../../src/lab/sandbox/start-sandbox.js';
 import { useTempDir } from '../support/temp-dir.js';
-import { useMariaDb } from '../support/use-mariadb.js';
+import { useMariaDb } from '../support/use-database.js';
 import { expectedCustomers, expectedOrders } from './expected-records.js';
 import { canary, Installation } from './installation.js';
 

@@ -15,8 +15,7 @@ import { erpReaderOf } from '../support/erp-reader.js';
 import type { TestUser } from '../support/mariadb-database.js';
 import type { TestDatabase } from '../support/postgres-database.js';
 import { openSqlite, type SqliteFile } from '../support/sqlite-file.js';
-import { useMariaDb } from '../support/use-mariadb.js';
-import { type PostgresHandle, usePostgres } from '../support/use-postgres.js';
+import { type PostgresHandle, useMariaDb, usePostgres } from '../support/use-database.js';
 
 /** A real database for one test at a time, empty when the test begins. */
 export interface ErpLab {

@@ -4,8 +4,7 @@ import type { StoreSettings } from '../../src/config/sections/store.js';
 import { openStore } from '../../src/store/open-store.js';
 import type { SqlValue, Store } from '../../src/store/store.js';
 import { type TempDir, useTempDir } from '../support/temp-dir.js';
-import { type MariaDbHandle, useMariaDb } from '../support/use-mariadb.js';
-import { type PostgresHandle, usePostgres } from '../support/use-postgres.js';
+import { type MariaDbHandle, type PostgresHandle, useMariaDb, usePostgres } from '../support/use-database.js';
 
 type Dialect = StoreSettings['type'];
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { startMariaDb } from './mariadb.js';
-import { useMariaDb } from './use-mariadb.js';
+import { useMariaDb } from './use-database.js';
 
 describe('the private MariaDB of the tests', () => {
   const mariaDb = useMariaDb();

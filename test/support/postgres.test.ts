@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { startPostgres } from './postgres.js';
-import { usePostgres } from './use-postgres.js';
+import { usePostgres } from './use-database.js';
 
 describe('the private PostgreSQL of the tests', () => {
   const postgres = usePostgres();

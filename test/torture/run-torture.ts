@@ -115,8 +115,9 @@ export async function runTorture(args: string[]): Promise<number> {
   }
   const count = Number(values.seeds ?? '1');
   const first = Number(values.seed ?? '1');
-  const parallel = Number(values.parallel ?? '4');
   const dispatcher = (values.dispatcher ?? 'local') as DispatcherKind;
+  // A cluster is three programs.
+  const parallel = Number(values.parallel ?? (dispatcher === 'cluster' ? '1' : '4'));
   // Nodes share a store that is a server.
   const stores: readonly StoreKind[] = dispatcher === 'cluster' ? ['mariadb', 'postgres'] : storeKinds;
   const store = (values.store ?? stores[0]) as StoreKind;

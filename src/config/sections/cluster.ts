@@ -54,5 +54,5 @@ export const clusterSettings = group('Several machines, or processes, that deliv
   ),
 });
 
-export type ClusterSettings = z.output<typeof clusterSettings>;
+type ClusterSettings = z.output<typeof clusterSettings>;
 export type RedisSettings = ClusterSettings['redis'];

@@ -70,7 +70,7 @@ export class WrongAction extends Error {
 /** One action of the desk touches no more messages: what is left can be done again. */
 export const mostAtOnce = 10_000;
 /** A few of what a brake holds are sent first, to see that all is well. */
-export const fewFirst = 10;
+const fewFirst = 10;
 const shownRows = 20;
 
 /** Decides what a person asks for, and writes nothing. @throws WrongAction */

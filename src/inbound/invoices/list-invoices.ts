@@ -60,7 +60,7 @@ export async function listHeldInvoices(tx: Tx, limit: number): Promise<InvoiceSh
 }
 
 /** What a page of the list shows: invoices, credit notes, or what a brake keeps listed. */
-export const invoiceLists = {
+const invoiceLists = {
   due: 'unlisted_at IS NULL AND amount>=0',
   credit: 'unlisted_at IS NULL AND amount<0',
   // Few are held, and SQLite would rather walk through all that are listed.

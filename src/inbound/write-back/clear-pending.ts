@@ -28,7 +28,7 @@ export function maySetBack(row: ReadCustomer | ReadOrder, acknowledged: string |
  * Content hashes of what the service has of these records. Those of which something else is on its way, or waits for a person,
  * are left out: the ERP may take it back, and capture has to read the row for that.
  */
-export async function acknowledgedHashes(
+async function acknowledgedHashes(
   tx: Tx,
   entity: Entity,
   keys: readonly string[],

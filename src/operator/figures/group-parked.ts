@@ -45,7 +45,7 @@ export async function groupParked(
 }
 
 /** Pure. */
-export function groupByCause(
+function groupByCause(
   rows: readonly ParkedRow[],
   settings: Pick<Settings, 'amounts' | 'orders'>,
 ): ParkedGroup[] {

@@ -29,7 +29,7 @@ export interface ResyncPlan extends Record<Fate, number> {
 }
 
 /** What becomes of a judged row. Pure. */
-export function fateOf({ outcome, waits, newest }: Pick<JudgedRow, 'outcome' | 'waits' | 'newest'>): Fate {
+function fateOf({ outcome, waits, newest }: Pick<JudgedRow, 'outcome' | 'waits' | 'newest'>): Fate {
   if (waits !== null) return 'waiting';
   if (outcome !== 'unchanged' && 'message' in outcome) {
     const { operation, parked } = outcome.message;

@@ -19,7 +19,7 @@ export interface ReconcileAsks {
 }
 
 /** `known`: records that the store has bound; `unknown`: rows of the ERP that it has not; `ended`: all was read. */
-export type Phase = 'known' | 'unknown' | 'list' | 'ended';
+type Phase = 'known' | 'unknown' | 'list' | 'ended';
 
 /** What a comparison has counted so far. */
 export interface Tally {

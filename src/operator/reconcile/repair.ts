@@ -63,7 +63,7 @@ export async function countRepairs({ store, settings }: Looks, run: Reconciliati
 }
 
 /** Why a repair leaves what was found as it is, and what a person does instead; null: it can be repaired. Pure. */
-export function whyLeft(
+function whyLeft(
   cause: Cause,
   count: number,
   {

@@ -105,7 +105,7 @@ export const causeWords: Record<Cause, string> = {
 };
 
 /** One difference in words: `note: "A-1" in the ERP, nothing at the service`. */
-export function differenceInWords({ field, erp, service }: FieldDifference): string {
+function differenceInWords({ field, erp, service }: FieldDifference): string {
   const said = (value: FieldDifference['erp']) => (value === null ? 'nothing' : JSON.stringify(value));
   return `${field}: ${said(erp)} in the ERP, ${said(service)} at the service`;
 }

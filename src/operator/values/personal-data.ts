@@ -3,7 +3,7 @@ import { placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 
 /** Stands where personal data is not shown. */
-export const mask = '•••';
+const mask = '•••';
 
 /** Names of fields that say which record it is, not who. */
 const naming = new Set(['customer_code', 'code', 'number', 'currency', 'country', 'language', 'status']);

@@ -61,9 +61,11 @@ export interface EndedAttempt {
   sent: Sent<{ kind: string }>;
   /** Whose record it was about; null: it was a read. */
   message: { id: number; entity: Entity; sourceKey: string } | null;
-  /** What was asked, and by which key. */
+  /** What was asked, by which key, and what was acknowledged. */
   detail: { [name: string]: JsonValue };
-  /** What became of the message, in lines of their own. */
+  /** A write that delivered its message is one line of the audit, for both; absent: `attempt`. */
+  event?: 'attempt' | 'delivered';
+  /** What else became of the message, in lines of their own. */
   becameOf?: Pick<AuditEntry, 'event' | 'outcome' | 'detail'>[];
 }
 
@@ -103,7 +105,7 @@ export async function endAttempts(tx: Tx, ended: readonly EndedAttempt[], actor:
 
 /** What the audit says of one attempt. */
 function attemptLine(
-  { id, sent, message, detail }: EndedAttempt,
+  { id, sent, message, detail, event = 'attempt' }: EndedAttempt,
   actor: string,
   excerptHash: string | null,
 ): AuditEntry {
@@ -112,7 +114,7 @@ function attemptLine(
     entity: message?.entity,
     sourceKey: message?.sourceKey,
     messageId: message?.id,
-    event: 'attempt',
+    event,
     outcome: sent.verdict.kind,
     attemptId: id,
     actor,

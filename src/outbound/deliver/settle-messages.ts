@@ -123,17 +123,7 @@ export class MessageSettler implements Settler<ClaimedMessage, Delivered> {
 function endedAttempt({ about, sent, transition }: SettledMessage): EndedAttempt {
   const { verdict } = sent;
   const { state, parkClass, reason, nextAttemptAt } = transition;
-  const becameOf: EndedAttempt['becameOf'] = [];
-  if (verdict.kind === 'delivered' && state === 'delivered') {
-    const { serviceId, flag, state: serviceState = null, total: serviceTotal = null } = verdict;
-    becameOf.push({
-      event: 'delivered',
-      outcome: 'delivered',
-      detail: { serviceId, flag, serviceState, serviceTotal },
-    });
-  }
-  if (state === 'parked') becameOf.push({ event: 'parked', outcome: parkClass, detail: { reason } });
-  return {
+  const attempt = {
     id: about.attemptId,
     sent,
     message: about,
@@ -144,8 +134,18 @@ function endedAttempt({ about, sent, transition }: SettledMessage): EndedAttempt
       bodyHash: about.bodyHash,
       nextAttemptAt: state === 'pending' || state === 'in_doubt' ? nextAttemptAt : null,
     },
-    becameOf,
   };
+  if (verdict.kind === 'delivered' && state === 'delivered') {
+    const { serviceId, flag, state: serviceState = null, total: serviceTotal = null } = verdict;
+    return {
+      ...attempt,
+      event: 'delivered',
+      detail: { ...attempt.detail, serviceId, flag, serviceState, serviceTotal },
+    };
+  }
+  if (state === 'parked')
+    return { ...attempt, becameOf: [{ event: 'parked', outcome: parkClass, detail: { reason } }] };
+  return attempt;
 }
 
 /** A 403 may be about one record alone: then it stops no others. */

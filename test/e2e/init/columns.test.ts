@@ -1,8 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { useTempDir } from '../../support/temp-dir.js';
-import { useMariaDb } from '../../support/use-mariadb.js';
-import { usePostgres } from '../../support/use-postgres.js';
+import { useMariaDb, usePostgres } from '../../support/use-database.js';
 import { init, initJson, recordsBy } from './init-lab.js';
 
 /** A shop on MariaDB, plain but for the columns that a test is about. */

@@ -1,8 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { useTempDir } from '../../support/temp-dir.js';
-import { useMariaDb } from '../../support/use-mariadb.js';
-import { usePostgres } from '../../support/use-postgres.js';
+import { useMariaDb, usePostgres } from '../../support/use-database.js';
 import { odooDemo, odooTables } from '../odoo.js';
 import { initJson, recordsBy } from './init-lab.js';
 import { dolibarr, erpnext, frontaccounting, weberp } from './known-schemas.js';

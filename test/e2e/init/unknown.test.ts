@@ -2,8 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { openSqlite } from '../../support/sqlite-file.js';
 import { useTempDir } from '../../support/temp-dir.js';
-import { useMariaDb } from '../../support/use-mariadb.js';
-import { usePostgres } from '../../support/use-postgres.js';
+import { useMariaDb, usePostgres } from '../../support/use-database.js';
 import { init, initJson, recordsBy } from './init-lab.js';
 import { camelCase, german, terse } from './unknown-schemas.js';
 

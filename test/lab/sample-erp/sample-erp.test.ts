@@ -18,8 +18,7 @@ import { makeSampleRows } from '../../../src/lab/sample-erp/sample-rows.js';
 import { Secret } from '../../../src/model/secret.js';
 import { cancelSampleOrder, editSampleLine, insertSampleOrder, wallTimeNow } from '../../support/change-sample-erp.js';
 import { erpReaderOf } from '../../support/erp-reader.js';
-import { useMariaDb } from '../../support/use-mariadb.js';
-import { usePostgres } from '../../support/use-postgres.js';
+import { useMariaDb, usePostgres } from '../../support/use-database.js';
 import { oneOfEachBadRow } from './one-of-each-bad-row.js';
 
 function readSample(erp: Settings['erp']): ErpReader {

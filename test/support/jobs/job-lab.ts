@@ -29,8 +29,7 @@ import { onBothStores, onEveryStore, type StoreKit } from '../../store/stores.js
 import { sourcesReaderOf } from '../erp-reader.js';
 import { merge, type Tree } from '../merge-settings.js';
 import { openSqlite, type SqliteFile } from '../sqlite-file.js';
-import { type MariaDbHandle, useMariaDb } from '../use-mariadb.js';
-import { type PostgresHandle, usePostgres } from '../use-postgres.js';
+import { type MariaDbHandle, type PostgresHandle, useMariaDb, usePostgres } from '../use-database.js';
 
 export interface LabOptions {
   customers?: number;

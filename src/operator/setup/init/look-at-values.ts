@@ -34,7 +34,7 @@ export async function dateFormOf(snapshot: ErpSnapshot, from: Sql, column: strin
 const rowsLookedAt = { text: `${ROWS_LOOKED_AT}`, kind: 'number' } as const;
 
 /** By the first and the last value in the order of texts. Pure. */
-export function formOfRange(lowest: string, highest: string): DateForm {
+function formOfRange(lowest: string, highest: string): DateForm {
   const [first, last] = [formOf(lowest), formOf(highest)];
   // Counts of another length are sorted otherwise as texts.
   const isOne = first === last && (first === 'written' || lowest.length === highest.length);

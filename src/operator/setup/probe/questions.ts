@@ -14,7 +14,7 @@ export class ProbeStopped extends Error {
 }
 
 /** A probe takes its slots of the rate limit from nobody: it has the service lease. But it ends. */
-export const mostRequests = 200;
+const mostRequests = 200;
 const longestMs = 10 * 60_000;
 /** After "slow down" a question is asked again when the time is over, unless that is too long to wait for. */
 const longestWaitMs = 90_000;
