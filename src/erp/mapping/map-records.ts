@@ -183,7 +183,11 @@ function mapLine(row: ErpRow, mapping: LineMapping): MappedLine {
     const source = lineFields.find(({ name }) => name === 'qty')?.source;
     const raw =
       source !== undefined && 'column' in source && !source.orElse ? `${source.column} ${row[source.column]}` : qty;
-    problems.push(`${raw} is not a positive quantity; keep returns and credit notes out with orders.pending`);
+    const remedy =
+      qty === 0
+        ? 'leave lines of nothing out in orders.lines.query'
+        : 'keep returns and credit notes out with orders.pending';
+    problems.push(`${raw} is not a positive quantity; ${remedy}`);
   }
   const priced = isWorkedOut && quantity && quantity.qty > 0 ? priceByAmount(row, quantity, mapping) : null;
   if (priced && 'problem' in priced) problems.push(priced.problem);

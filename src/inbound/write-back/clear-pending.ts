@@ -28,11 +28,7 @@ export function maySetBack(row: ReadCustomer | ReadOrder, acknowledged: string |
  * Content hashes of what the service has of these records. Those of which something else is on its way, or waits for a person,
  * are left out: the ERP may take it back, and capture has to read the row for that.
  */
-async function acknowledgedHashes(
-  tx: Tx,
-  entity: Entity,
-  keys: readonly string[],
-): Promise<Map<string, string>> {
+async function acknowledgedHashes(tx: Tx, entity: Entity, keys: readonly string[]): Promise<Map<string, string>> {
   if (keys.length === 0) return new Map();
   const rows = await tx.rows<{ sourceKey: string; contentHash: string }>(
     `SELECT b.source_key, b.content_hash FROM binding b

@@ -45,10 +45,7 @@ export async function groupParked(
 }
 
 /** Pure. */
-function groupByCause(
-  rows: readonly ParkedRow[],
-  settings: Pick<Settings, 'amounts' | 'orders'>,
-): ParkedGroup[] {
+function groupByCause(rows: readonly ParkedRow[], settings: Pick<Settings, 'amounts' | 'orders'>): ParkedGroup[] {
   const groups = new Map<string, ParkedGroup>();
   for (const { entity, sourceKey, number, parkClass, reason: words, capturedAt, record } of rows) {
     const reason = causeOf(words);

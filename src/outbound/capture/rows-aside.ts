@@ -34,7 +34,11 @@ export function orderReadiness(input: OrderReadinessInput): OrderReadiness {
   const settled = seenSeconds >= settleSeconds || (ageSeconds !== null && ageSeconds >= settleSeconds);
   if (!totals) {
     if (settled) return { ready: true };
-    return { ready: false, wait: true, reason: `changed just now; waits ${settleSeconds} s for its lines` };
+    return {
+      ready: false,
+      wait: true,
+      reason: `looks like this since just now; waits ${settleSeconds} s for its lines`,
+    };
   }
   const reason = `the lines add up to ${totals.lines}, the order says ${totals.header}`;
   return { ready: false, wait: !settled, reason };

@@ -5,6 +5,8 @@ import { run } from '../../../src/cli/run.js';
 import { loadSettings } from '../../../src/config/load-settings.js';
 import type { ErpPage, ReadCustomer, ReadOrder } from '../../../src/erp/erp-reader.js';
 import { openErpReader } from '../../../src/erp/open-erp.js';
+import { resolveOptions } from '../../../src/lab/sandbox/options.js';
+import { checkRecord } from '../../../src/lab/sandbox/request-rules.js';
 import { type OrderRecord, orderTotal } from '../../../src/model/record.js';
 import { capturingOutput, type Printed } from '../../cli/installation.js';
 
@@ -26,7 +28,7 @@ export async function initJson(configDir: string, ...flags: readonly string[]) {
   return { code, ...JSON.parse(stdout) };
 }
 
-/** What the configuration that was written makes of the ERP, and that nobody else may read what was written. */
+/** What the configuration that was written makes of the ERP: what the stand-in takes, in files that nobody else may read. */
 export async function recordsBy(configDir: string) {
   const { settings, warnings } = loadSettings({ configDir, env: {} });
   expect(warnings).to.deep.equal([]);
@@ -50,8 +52,10 @@ export async function recordsBy(configDir: string) {
     for (const { sourceKey, content, totals } of orders) {
       const differs = totals !== null && totals.lines !== totals.header;
       if (differs) parked.set(sourceKey, `its lines come to ${totals.lines}, its header says ${totals.header}`);
-      else if (content.mapped) records.set(sourceKey, content.record);
-      else parked.set(sourceKey, content.reason);
+      else if (content.mapped) {
+        checkRecord('order', { ...content.record }, 'create', resolveOptions({}));
+        records.set(sourceKey, content.record);
+      } else parked.set(sourceKey, content.reason);
     }
     const totals = Object.fromEntries([...records].map(([key, record]) => [key, Number(orderTotal(record.items))]));
     const customerRecords = [...customers.values()].map(({ content }) =>

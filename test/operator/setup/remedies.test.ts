@@ -64,6 +64,16 @@ describe('what mends a record', () => {
     expect(empty).to.equal("or orders.pending: CAST(due_at AS TEXT) <> ''");
   });
 
+  it('leaves out a line of nothing instead of its order, and an order with a negative line as a whole', () => {
+    expect(first('line 2: qty 0.00 is not a positive quantity; leave it out')).to.equal(
+      'orders.lines.query: leave out lines of nothing: SELECT l.* FROM (SELECT * FROM l) l WHERE l.qty <> 0',
+    );
+    for (const words of ['qty -2', '-2'])
+      expect(first(`line 2: ${words} is not a positive quantity; keep it out`)).to.match(
+        /^orders\.pending: NOT EXISTS .* AND l\.qty < 0\)$/,
+      );
+  });
+
   it('never rounds the price of a line by itself, which changes what the line comes to', () => {
     const of = (problem: string, lines: object = {}) => {
       const { orders, ...others } = settings('mysql');

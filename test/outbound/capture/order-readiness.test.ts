@@ -39,7 +39,7 @@ describe('whether an order is ready', () => {
     expect(orderReadiness(input({ totals: null, ageSeconds: 3 }))).to.deep.equal({
       ready: false,
       wait: true,
-      reason: 'changed just now; waits 30 s for its lines',
+      reason: 'looks like this since just now; waits 30 s for its lines',
     });
     expect(orderReadiness(input({ totals: null, ageSeconds: 30 }))).to.deep.equal({ ready: true });
     expect(orderReadiness(input({ totals: null, ageSeconds: null, seenSeconds: 30 }))).to.deep.equal({ ready: true });

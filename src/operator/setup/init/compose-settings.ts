@@ -21,7 +21,7 @@ export function composeSettings(draft: Draft, answers: Answers, { erp, service }
   const some = (tree: Tree) => Object.fromEntries(Object.entries(tree).filter(([, value]) => value !== undefined));
   return {
     installation: answers.installation,
-    erp: { ...erp, timeZone: answers.timeZone },
+    erp: { ...erp, timeZone: draft.timeZone ?? answers.timeZone },
     customers: some({
       send: 'referenced',
       query: customers.query,

@@ -57,7 +57,9 @@ export async function propose(request: InitRequest): Promise<Proposal | null> {
     const found =
       known?.draft() ?? (await findMapping(database, catalogue, dialect, interview, request.given, tryDraft));
     if (found === null) return null;
-    const draft = known === null ? found : await withTrueTotal(found, tryDraft);
+    const tryConfirmed = (one: Draft) =>
+      tryMapping(database, sourceOf(one, { ...everything, pending: one.orders.confirmed?.condition ?? null }), TRIED);
+    const draft = known === null ? found : await withTrueTotal(found, tryConfirmed, interview);
     const facts = await orderFacts(database, draft);
     const answers = await settleAnswers(interview, draft, facts, dialect, request.suggestedName);
     if (answers === null) return null;
@@ -107,13 +109,19 @@ function grantsFor({ tables }: Draft, { account }: ErpDialect, { erp }: Places):
 }
 
 /** The total of an order is a check only where it is the sum of the lines. */
-async function withTrueTotal(draft: Draft, tryDraft: (draft: Draft) => Promise<Trial>): Promise<Draft> {
+async function withTrueTotal(
+  draft: Draft,
+  tryDraft: (draft: Draft) => Promise<Trial>,
+  interview: Interview,
+): Promise<Draft> {
   if (!draft.orders.totalMayDiffer) return draft;
   const { error, compared, agreeing } = await tryDraft(draft);
   if (error !== null) throw error;
   if (agreeing === compared) return draft;
   const { total, ...orders } = draft.orders;
-  const comment = `${total} is no setting here: it is not the sum of the lines in ${compared - agreeing} of ${compared} orders.`;
+  const reason = `${total} is not the sum of the lines in ${compared - agreeing} of ${compared} orders`;
+  interview.settle('orders.total', 'not compared', reason);
+  const comment = `${total} is no setting here: it ${reason.slice(`${total} `.length)}.`;
   return { ...draft, orders, comments: { ...draft.comments, 'orders.number': comment } };
 }
 

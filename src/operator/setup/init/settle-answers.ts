@@ -84,7 +84,7 @@ async function startOf(interview: Interview, { orders }: Draft, facts: OrderFact
   const answer = await interview.answer(
     {
       name: 'start-from',
-      text: 'From which date on are orders sent (YYYY-MM-DD), or all? Older ones never are.',
+      text: `From which ${column} on are orders sent (YYYY-MM-DD), or all? Older ones never are.`,
       choices: facts.years.map(({ value, count }) => ({ value: value ?? 'without a date', note: inOrders(count) })),
     },
     (text) => (text === 'all' || isDate(text) ? null : 'write a date such as 2026-01-01, or all'),
@@ -193,12 +193,13 @@ const valuesIn = (text: string) => text.split(',').map((one) => one.trim());
 /** Without an answer, an order with a priced line that has no SKU is parked: it is shown to a person. */
 async function textLinesOf(interview: Interview, { linesWithoutSku }: OrderFacts): Promise<Answers['textLines']> {
   const { priced, texts } = linesWithoutSku;
+  const reason = `${priced + texts} lines have no SKU, ${priced} of them a price`;
   if (priced + texts === 0 && interview.isGiven('text-lines') === undefined) return null;
   const answer = await interview.answer({
     name: 'text-lines',
-    text: `${priced + texts} lines have no SKU, ${priced} of them a price. A SKU for them, or skip: those without a price are left out, the others need a person.`,
-    suggestion: 'skip',
-    reason: `${priced + texts} lines have no SKU, ${priced} of them a price`,
+    text: `${reason}. A SKU for them, or skip: those without a price are left out, the others need a person.`,
+    // What has no price changes no money; of what has one a person decides.
+    ...(priced === 0 && { suggestion: 'skip', reason }),
   });
   return answer === null || answer === 'skip' ? 'skip' : { sku: answer };
 }

@@ -67,8 +67,13 @@ const remedies: readonly Remedy[] = [
     ],
   ],
   [
-    /is not a positive quantity/,
-    ({ settings }) => [leaveOut(settings, ` AND l.${columnOfField(settings, 'qty')} <= 0`, 'NOT ')],
+    /^(?:.* )?(\S+) is not a positive quantity/,
+    ({ settings }, [, qty = '']) =>
+      Number(qty) === 0
+        ? [
+            `orders.lines.query: leave out lines of nothing: SELECT l.* FROM (${inline(settings.orders.lines.query, settings)}) l WHERE l.${columnOfField(settings, 'qty')} <> 0`,
+          ]
+        : [leaveOut(settings, ` AND l.${columnOfField(settings, 'qty')} < 0`, 'NOT ')],
   ],
   [
     /^(\S+) .* is not a whole number/,
@@ -76,7 +81,7 @@ const remedies: readonly Remedy[] = [
       const [, column = ''] = match;
       return place.isLine && column === columnOfField(place.settings, 'qty', false)
         ? [
-            'orders.lines.unit: {factor: 1000}, to send 2.5 kg as 2500 g, with orders.lines.rounding: {sku: ROUNDING} for prices below a cent',
+            'orders.lines.unit: {factor: 1000}, to send 2.5 kg as 2500 g, with orders.lines.rounding: {sku: ROUNDING} for prices below a cent; it changes quantity and price of every line, so that orders that were sent are held for you to confirm',
           ]
         : isPlainPrice(place, match)
           ? workOutPrice

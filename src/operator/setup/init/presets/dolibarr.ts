@@ -83,6 +83,8 @@ LEFT JOIN ${sql('product')} p ON p.rowid = l.fk_product${special}`,
         amount: 'amount',
       },
       comments: {
+        'orders.query':
+          "Its table of constants holds passwords of Dolibarr too. Where all orders have one currency, write it, such as 'EUR' AS currency, instead of the subselects; then the account needs no right in that table.",
         'orders.changedAt': 'tms does not move when only a line changes: the sweep finds that (capture.sweepMinutes).',
         'orders.pending': 'fk_statut: -1 cancelled, 0 draft, 1 validated, 2 being shipped, 3 delivered.',
         'orders.lines.amount':

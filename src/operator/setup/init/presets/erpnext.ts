@@ -45,7 +45,7 @@ FROM ${sql('tabCustomer')}`,
         },
       },
       orders: {
-        query: `SELECT name, customer, company, docstatus, status, transaction_date, delivery_date, currency, net_total, creation,
+        query: `SELECT name, customer, company, docstatus, status, transaction_date, currency, net_total, creation,
   ${['modified', ...(amended === undefined ? [] : [amended])].join(', ')}
 FROM ${sql('tabSales Order')}`,
         key: ['name'],
@@ -64,7 +64,7 @@ FROM ${sql('tabSales Order')}`,
         cancelled: { column: 'docstatus', values: [2] },
         // A submitted order is changed by cancelling it, and amending it under a new name.
         replaces: amended,
-        fields: { delivery_date: { column: 'delivery_date', type: 'date', optional: true } },
+        fields: {},
       },
       lines: {
         query: `SELECT parent, idx, item_code, qty, net_amount AS amount

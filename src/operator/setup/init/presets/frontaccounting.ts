@@ -18,6 +18,13 @@ export const frontaccounting: Preset = {
   draft({ sql, has, only }) {
     const exact = (column: string) => `CAST(${column} AS DECIMAL(20, 8))`;
     const total = has('sales_orders', 'total');
+    const freight = has('sales_orders', 'freight_cost')
+      ? `
+UNION ALL
+SELECT trans_type, order_no, 2147483647, 'FREIGHT', 1, ROUND(${exact('freight_cost')}, 2)
+FROM ${sql('sales_orders')}
+WHERE freight_cost <> 0`
+      : '';
     return {
       title: 'FrontAccounting',
       tables: only('debtors_master', 'sales_orders', 'sales_order_details'),
@@ -33,7 +40,7 @@ FROM ${sql('debtors_master')}`,
       },
       orders: {
         query: `SELECT o.trans_type, o.order_no, COALESCE(NULLIF(NULLIF(o.reference, 'auto'), ''), o.order_no) AS number, o.type,
-  o.debtor_no, o.ord_date, o.delivery_date, d.curr_code AS currency${total ? `, ${exact('o.total')} AS total` : ''}
+  o.debtor_no, o.ord_date, d.curr_code AS currency${total ? `, ${exact('o.total')} AS total` : ''}
 FROM ${sql('sales_orders')} o
 LEFT JOIN ${sql('debtors_master')} d ON d.debtor_no = o.debtor_no`,
         key: ['trans_type', 'order_no'],
@@ -47,12 +54,12 @@ LEFT JOIN ${sql('debtors_master')} d ON d.debtor_no = o.debtor_no`,
           condition: 'trans_type = 30 AND type = 0',
           meaning: 'sales orders, neither quotations nor templates of orders that recur',
         },
-        fields: { delivery_date: { column: 'delivery_date', type: 'date', optional: true } },
+        fields: {},
       },
       lines: {
         query: `SELECT trans_type, order_no, id, stk_code, ${exact('quantity')} AS qty,
   ROUND(${exact('quantity')} * ${exact('unit_price')} * (1 - ${exact('discount_percent')}), 2) AS amount
-FROM ${sql('sales_order_details')}`,
+FROM ${sql('sales_order_details')}${freight}`,
         orderKey: ['trans_type', 'order_no'],
         sortBy: ['id'],
         fields: { sku: 'stk_code', qty: 'qty' },
@@ -61,7 +68,8 @@ FROM ${sql('sales_order_details')}`,
       comments: {
         'customers.key': 'FrontAccounting keeps no time of change: only sweeps find changes (capture.sweepMinutes).',
         'orders.key': 'FrontAccounting keeps no time of change: only sweeps find changes (capture.sweepMinutes).',
-        'orders.total': 'With tax and freight where the ERP adds them: then leave it out.',
+        'orders.total': 'With tax where the ERP adds it: then leave it out.',
+        ...(freight && { 'orders.lines.query': 'The freight of an order is a line with the SKU FREIGHT.' }),
         'orders.lines.amount': 'quantity × unit_price less the discount (a fraction), rounded to cents.',
       },
     };

@@ -1,7 +1,8 @@
 import type { Preset } from './preset.js';
 
 /**
- * Odoo, from 12 on. Times are UTC without a zone. Sections and notes are lines with a display_type. Older versions keep
+ * Odoo, from 12 on. Times are UTC without a zone. Sections and notes are lines with a display_type; a
+ * line of nothing, such as one for a down payment, has neither quantity nor amount. Older versions keep
  * the currency of an order in its price list.
  */
 export const odoo: Preset = {
@@ -17,9 +18,9 @@ export const odoo: Preset = {
   },
   draft({ sql, has, only }) {
     const currencyOf = has('sale_order', 'currency_id')
-      ? `JOIN ${sql('res_currency')} cur ON cur.id = o.currency_id`
-      : `JOIN ${sql('product_pricelist')} list ON list.id = o.pricelist_id
-JOIN ${sql('res_currency')} cur ON cur.id = list.currency_id`;
+      ? `LEFT JOIN ${sql('res_currency')} cur ON cur.id = o.currency_id`
+      : `LEFT JOIN ${sql('product_pricelist')} list ON list.id = o.pricelist_id
+LEFT JOIN ${sql('res_currency')} cur ON cur.id = list.currency_id`;
     const company = has('sale_order', 'company_id') ? ' o.company_id,' : '';
     const isPriceList = !has('sale_order', 'currency_id');
     return {
@@ -69,7 +70,7 @@ ${currencyOf}`,
         query: `SELECT l.order_id, l.sequence, l.id, p.default_code, l.product_uom_qty AS qty, l.price_subtotal AS amount
 FROM ${sql('sale_order_line')} l
 LEFT JOIN ${sql('product_product')} p ON p.id = l.product_id
-WHERE l.display_type IS NULL`,
+WHERE l.display_type IS NULL AND (COALESCE(l.product_uom_qty, 0) <> 0 OR COALESCE(l.price_subtotal, 0) <> 0)`,
         orderKey: ['order_id'],
         sortBy: ['sequence', 'id'],
         fields: { sku: 'default_code', qty: 'qty' },

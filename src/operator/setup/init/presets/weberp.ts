@@ -16,7 +16,18 @@ export const weberp: Preset = {
   draft({ sql, has, only }) {
     const text = (column: string) => ({ column, html: 'decode', trim: true, optional: true });
     const exact = (column: string) => `CAST(${column} AS DECIMAL(20, 8))`;
+    const ofOrder = `${sql('salesorders')} o
+LEFT JOIN ${sql('debtorsmaster')} d ON d.debtorno = o.debtorno`;
+    const ofCurrency = `LEFT JOIN ${sql('currencies')} c ON c.currabrev = d.currcode`;
     const decimals = has('currencies', 'decimalplaces') ? 'COALESCE(c.decimalplaces, 2)' : '2';
+    const freight = has('salesorders', 'freightcost')
+      ? `
+UNION ALL
+SELECT o.orderno, 2147483647, 'FREIGHT', 1, ROUND(${exact('o.freightcost')}, ${decimals})
+FROM ${ofOrder}
+${ofCurrency}
+WHERE o.freightcost <> 0`
+      : '';
     return {
       title: 'webERP',
       tables: only('debtorsmaster', 'currencies', 'salesorders', 'salesorderdetails'),
@@ -34,9 +45,8 @@ FROM ${sql('debtorsmaster')}`,
         },
       },
       orders: {
-        query: `SELECT o.orderno, o.debtorno, o.customerref, o.orddate, o.deliverydate, o.quotation, d.currcode AS currency
-FROM ${sql('salesorders')} o
-LEFT JOIN ${sql('debtorsmaster')} d ON d.debtorno = o.debtorno`,
+        query: `SELECT o.orderno, o.debtorno, o.customerref, o.orddate, o.quotation, d.currcode AS currency
+FROM ${ofOrder}`,
         key: ['orderno'],
         customerKey: ['debtorno'],
         number: 'orderno',
@@ -44,7 +54,7 @@ LEFT JOIN ${sql('debtorsmaster')} d ON d.debtorno = o.debtorno`,
         status: 'quotation',
         currency: 'currency',
         confirmed: { condition: 'quotation = 0', meaning: 'orders, not quotations' },
-        fields: { delivery_date: { column: 'deliverydate', type: 'date', optional: true } },
+        fields: {},
       },
       lines: {
         query: `SELECT l.orderno, l.orderlineno, l.stkcode, ${exact('l.quantity')} AS qty,
@@ -52,7 +62,7 @@ LEFT JOIN ${sql('debtorsmaster')} d ON d.debtorno = o.debtorno`,
 FROM ${sql('salesorderdetails')} l
 JOIN ${sql('salesorders')} o ON o.orderno = l.orderno
 LEFT JOIN ${sql('debtorsmaster')} d ON d.debtorno = o.debtorno
-LEFT JOIN ${sql('currencies')} c ON c.currabrev = d.currcode`,
+${ofCurrency}${freight}`,
         orderKey: ['orderno'],
         sortBy: ['orderlineno'],
         fields: { sku: 'stkcode', qty: 'qty' },
@@ -62,6 +72,7 @@ LEFT JOIN ${sql('currencies')} c ON c.currabrev = d.currcode`,
         'customers.key': 'webERP keeps no time of change: only sweeps find changes (capture.sweepMinutes).',
         'orders.key':
           'webERP keeps no time of change and no total of an order: only sweeps find changes (capture.sweepMinutes).',
+        ...(freight && { 'orders.lines.query': 'The freight of an order is a line with the SKU FREIGHT.' }),
         'orders.lines.amount':
           'quantity × unitprice less the discount (a fraction), without tax, rounded to the decimals of the currency.',
       },
