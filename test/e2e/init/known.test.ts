@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { useTempDir } from '../../support/temp-dir.js';
 import { useMariaDb, usePostgres } from '../../support/use-database.js';
 import { odooDemo, odooTables } from '../odoo.js';
-import { initJson, recordsBy } from './init-lab.js';
+import { init, initJson, recordsBy } from './init-lab.js';
 import { dolibarr, erpnext, frontaccounting, weberp } from './known-schemas.js';
 
 describe('waybill init --yes', function () {
@@ -105,6 +105,60 @@ describe('waybill init --yes', function () {
       expect(customers).to.deep.equal([
         { customer_code: 'West View Software Ltd.', name: 'West View Software Ltd.', email: 'w@example.test' },
       ]);
+    });
+  });
+
+  describe('on ERPNext, read as a schema that it does not know', () => {
+    const { dir, flags } = onMariaDb(erpnext);
+    const tables = ['--orders-table', 'tabSales Order', '--lines-table', 'tabSales Order Item'];
+    const asUnknown = ['--preset', 'none', ...tables, '--customers-table', 'tabCustomer'];
+
+    it('asks by which columns the tables belong together, where neither keys nor names say it', async () => {
+      const { code, open } = await initJson(dir.file('open'), ...flags, ...asUnknown);
+      expect(code).to.equal(2);
+      expect(
+        open.map(({ name, text, choices }: { name: string; text: string; choices: { value: string }[] }) => [
+          name,
+          text,
+          choices[0]?.value,
+        ]),
+      ).to.deep.equal([
+        [
+          'column',
+          'No key and no name says how tabSales Order belongs to tabCustomer. Which column of it names its customer, the buyer?',
+          'order.customer=customer',
+        ],
+        [
+          'column',
+          'No key and no name says how tabSales Order Item belongs to tabSales Order. Which column of it names the order that the line belongs to?',
+          'line.order=parent',
+        ],
+      ]);
+      const named = ['order.customer=customer', 'line.order=parent', 'line.amount=net_amount'];
+      const answers = [
+        ...named.flatMap((column) => ['--column', column]),
+        '--company',
+        'Wind Power',
+        '--pending',
+        'all',
+      ];
+      const done = await initJson(dir.file('named'), ...flags, ...asUnknown, ...answers);
+      expect([done.code, done.erp], JSON.stringify(done)).to.deep.equal([
+        0,
+        'tabSales Order, tabSales Order Item and tabCustomer',
+      ]);
+    });
+
+    it('refuses a column that is not there or holds no key, and asks for the tables that are not named', async () => {
+      const said = async (...more: string[]) => (await init(dir.file('x'), ...flags, ...asUnknown, ...more)).stderr;
+      expect(await said('--column', 'line.order=parents')).to.match(
+        /^waybill: --column line\.order=parents: tabSales Order Item has name, parent, parentfield, /,
+      );
+      expect(await said('--column', 'order.customer=customer', '--column', 'line.order=qty')).to.match(
+        /^waybill: --column line\.order=qty: no column of tabSales Order Item holds a key of tabSales Order that is one column, but for parent, /,
+      );
+      const { open } = await initJson(dir.file('some'), ...flags, '--preset', 'none', ...tables.slice(0, 2));
+      expect(open.map(({ name }: { name: string }) => name)).to.deep.equal(['lines-table', 'customers-table']);
     });
   });
 

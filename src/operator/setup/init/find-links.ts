@@ -81,6 +81,18 @@ function plainOnes(role: LinkRole, from: CatalogueTable, to: CatalogueTable): Li
     .flatMap((column) => byName(column, to) ?? []);
 }
 
+/** The columns that may hold a key of the other table by their type: those with a plain name, then as they stand in the table. */
+export function columnsForLink(role: LinkRole, from: CatalogueTable, to: CatalogueTable): string[] {
+  const isOwnKey = (name: string) => from.primaryKey.length === 1 && from.primaryKey[0] === name;
+  const links = from.columns.flatMap((column) => (isOwnKey(column.name) ? [] : (byName(column, to) ?? [])));
+  const named = links.flatMap(({ columns, referenced }) =>
+    columns.map((name) => ({ name, isPlain: rankOf(role, name, to, referenced) === PLAIN })),
+  );
+  return [...named.filter(({ isPlain }) => isPlain), ...named.filter(({ isPlain }) => !isPlain)].map(
+    ({ name }) => name,
+  );
+}
+
 /** A column that holds a key of one column. */
 function byName({ name, kind }: CatalogueColumn, to: CatalogueTable): Link | null {
   for (const key of keysOf(to)) {

@@ -1,24 +1,22 @@
-import { type Catalogue, type CatalogueTable, countRows, nameOf } from '../../../erp/catalogue.js';
+import { type Catalogue, type CatalogueTable, nameOf } from '../../../erp/catalogue.js';
 import type { ErpDatabase, ErpDialect } from '../../../erp/erp-database.js';
+import { chooseTables, settleLinks } from './choose-tables.js';
 import type { Draft } from './draft.js';
 import { draftUnknown } from './draft-unknown.js';
 import { candidates, type GivenColumns } from './find-columns.js';
-import { type Link, type LinkRole, linkBetween } from './find-links.js';
-import { findTables, type TableTriple } from './find-tables.js';
+import type { Link, LinkRole } from './find-links.js';
+import type { TableTriple } from './find-tables.js';
 import type { Interview } from './interview.js';
 import { InitError } from './interview.js';
 import { withCurrency, withDates, withUniqueCode } from './look-at-values.js';
 import { type MoneyChoice, type MoneyUnit, moneyChoices, unclearUnits } from './money-choices.js';
 import type { Trial } from './trial.js';
-import type { TableRole } from './words.js';
 
 /** What tries a draft: with every order, whatever its state, so that there is much to add up. */
 export type TryDraft = (draft: Draft) => Promise<Trial>;
 
 /** Of the orders that say a total, so many have to come to it. */
 const AGREEING_SHARE = 0.95;
-/** A second way to read the tables that comes so close to the first is shown to a person. */
-const CLOSE_SCORE = 3;
 
 /**
  * Reads an unknown schema. The tables are those that belong together best; the money is the one way by which the lines come to
@@ -90,30 +88,6 @@ function checkLinked(role: LinkRole, from: CatalogueTable, to: CatalogueTable, l
   );
 }
 
-/** Asks which column names the customer of an order, and which one the order of a line, where the names do not tell. */
-async function settleLinks(interview: Interview, triple: TableTriple): Promise<TableTriple | null> {
-  const { orders, lines, customers } = triple;
-  const settled = async (role: LinkRole, link: Link, from: CatalogueTable, to: CatalogueTable, text: string) => {
-    if (link.unclear === undefined) return link;
-    const choices = link.unclear.map((name) => ({ value: `${role}=${name}` }));
-    const columnIn = (answer: string) => (answer.startsWith(`${role}=`) ? answer.slice(role.length + 1) : answer);
-    const chosen = (answer: string) => linkBetween(role, from, to, { [role]: columnIn(answer) });
-    const answer = await interview.answer({ name: 'column', text, choices }, (given) =>
-      chosen(given)?.unclear === undefined ? null : `write ${choices[0]?.value}`,
-    );
-    return answer === null ? null : chosen(answer);
-  };
-  const customerLink = await settled(
-    ...(['order.customer', triple.customerLink, orders, customers] as const),
-    `Which column of ${nameOf(orders)} names its customer, the buyer?`,
-  );
-  const lineLink = await settled(
-    ...(['line.order', triple.lineLink, lines, orders] as const),
-    `Which column of ${nameOf(lines)} names the order that the line belongs to?`,
-  );
-  return customerLink && lineLink && { ...triple, customerLink, lineLink };
-}
-
 /** The draft whose lines come to the totals of the orders, if there is one such way and no other with other sums. */
 async function proveMoney(
   interview: Interview,
@@ -177,60 +151,4 @@ async function unitOf(interview: Interview, triple: TableTriple, given: GivenCol
 
 function isProven({ orders, compared, agreeing, linesTotal }: Trial): boolean {
   return agreeing > 0 && linesTotal !== 0n && compared >= orders / 2 && agreeing >= compared * AGREEING_SHARE;
-}
-
-async function chooseTables(
-  database: ErpDatabase,
-  catalogue: Catalogue,
-  interview: Interview,
-  columns: GivenColumns,
-): Promise<TableTriple | null> {
-  const names: readonly TableRole[] = ['orders', 'lines', 'customers'];
-  const given = Object.fromEntries(
-    names.flatMap((role) => {
-      const name = interview.isGiven(`${role}-table`);
-      return name === undefined ? [] : [[role, name]];
-    }),
-  );
-  for (const [role, name] of Object.entries(given))
-    if (!catalogue.tables.some((table) => nameOf(table).toLowerCase() === name.toLowerCase()))
-      throw new InitError(`--${role}-table ${name}: the account sees no such table`);
-  const empty = await emptyTables(database, catalogue);
-  const triples = findTables(catalogue, given, (table) => empty.has(table), columns);
-  const [best, ...others] = triples;
-  if (best === undefined) {
-    await interview.answer({
-      name: 'orders-table',
-      text: `No table of orders with lines and customers was found among ${catalogue.tables.length} tables. Name them: --orders-table, --lines-table, --customers-table.`,
-    });
-    return null;
-  }
-  const rival = others.find((one) => one.orders !== best.orders && one.score > best.score - CLOSE_SCORE);
-  if (rival !== undefined && given.orders === undefined) {
-    const said = await interview.answer({
-      name: 'orders-table',
-      text: 'Which table holds the sales orders?',
-      choices: [
-        ...new Set(
-          [best, ...others].filter(({ score }) => score > best.score - CLOSE_SCORE).map(({ orders }) => nameOf(orders)),
-        ),
-      ].map((value) => ({ value })),
-    });
-    return said === null
-      ? null
-      : (triples.find(({ orders }) => nameOf(orders).toLowerCase() === said.toLowerCase()) ?? null);
-  }
-  return best;
-}
-
-/** What holds no rows is hardly meant. The server's own figure may be old: a table that it calls empty is asked. */
-async function emptyTables(database: ErpDatabase, { tables }: Catalogue): Promise<Set<CatalogueTable>> {
-  return database.snapshot(async (snapshot) => {
-    const empty = new Set<CatalogueTable>();
-    // To count the rows of a view may take for ever.
-    for (const table of tables)
-      if (!table.isView && (table.approximateRows ?? 0) === 0 && (await countRows(snapshot, table, 1)) === 0)
-        empty.add(table);
-    return empty;
-  });
 }
