@@ -217,6 +217,47 @@ describe('waybill init --yes', function () {
     });
   });
 
+  describe('on FrontAccounting with flags that mean something else', () => {
+    const { dir, flags } = onMariaDb(frontaccounting);
+
+    it('refuses what it has no use for, and what no order has, and says what there is', async () => {
+      const usd = ['--currency', 'USD'];
+      const refused: [flags: string[], reason: string][] = [
+        [
+          ['--table-prefix', '1_', ...usd],
+          '--table-prefix 1_: there are no tables of a known ERP under it; there are those of FrontAccounting under 0_.',
+        ],
+        [
+          ['--table-prefix', '0_', '--preset', 'none', ...usd],
+          '--table-prefix 0_: --preset none reads the tables as those of an unknown ERP. Name them: --orders-table, --lines-table, --customers-table.',
+        ],
+        [
+          ['--orders-table', 'foo', ...usd],
+          '--orders-table foo: these are the tables of FrontAccounting, where it is known. Leave it out, or read them as those of an unknown ERP: --preset none.',
+        ],
+        [
+          ['--money-unit', 'minor', ...usd],
+          '--money-unit minor: these are the tables of FrontAccounting, where it is known. Leave it out, or read them as those of an unknown ERP: --preset none.',
+        ],
+        [
+          ['--preset', 'frontaccounting', '--column', 'line.price=unit_price', ...usd],
+          '--preset frontaccounting: its columns are known. Leave out --column, or write --preset none.',
+        ],
+        [
+          ['--company', 'Nobody', ...usd],
+          '--company Nobody: the orders of FrontAccounting say no company. Leave it out, or name the tables of the company: --table-prefix',
+        ],
+        [['--currency', 'GBP'], '--currency GBP: no order has it; there are USD, EUR'],
+      ];
+      for (const [more, reason] of refused) {
+        const { code, stderr } = await init(dir.file('x'), ...flags, ...more);
+        expect([code, stderr]).to.deep.equal([2, `waybill: ${reason}\n`]);
+      }
+      const done = await initJson(dir.file('right'), ...flags, ...usd, '--table-prefix', '0_');
+      expect(done).to.deep.include({ code: 0, erp: 'FrontAccounting' });
+    });
+  });
+
   describe('on FrontAccounting with two companies', () => {
     const second = frontaccounting.map((statement) => statement.replaceAll(/\b0_/g, '1_'));
     const { flags, config } = onMariaDb([

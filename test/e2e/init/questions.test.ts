@@ -112,6 +112,10 @@ describe('what waybill init asks instead of guessing', function () {
     const { code, config } = await ask();
     expect(code).to.equal(0);
     expect((await recordsBy(config)).totals['3']).to.equal(3 * 1999);
+    const { stderr } = await init(dir.file('unit'), ...ask.flags, '--money-unit', 'minor');
+    expect(stderr).to.match(
+      /^waybill: --money-unit minor: no column of whole numbers holds money .* Leave it out\.\n$/,
+    );
   });
 
   it('for net or gross, where the totals prove both', async () => {

@@ -137,6 +137,11 @@ async function askForMoney(
 /** Whole numbers may be euros or cents, and totals in the same unit would prove either. */
 async function unitOf(interview: Interview, triple: TableTriple, given: GivenColumns): Promise<MoneyUnit | null> {
   const unclear = unclearUnits(triple, given);
+  const unused = unclear.length === 0 ? interview.isGiven('money-unit') : undefined;
+  if (unused !== undefined)
+    throw new InitError(
+      `--money-unit ${unused}: no column of whole numbers holds money in ${nameOf(triple.orders)} and ${nameOf(triple.lines)}, or its name says that it holds cents. Leave it out.`,
+    );
   if (unclear.length === 0) return 'major';
   const answer = await interview.answer(
     {

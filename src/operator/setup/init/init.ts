@@ -70,15 +70,44 @@ export async function propose(request: InitRequest): Promise<Proposal | null> {
   }
 }
 
-/** The known ERP that is meant; null: none of them. */
-async function chooseKnown(
-  { interview, given, preset }: InitRequest,
-  known: readonly KnownErp[],
-): Promise<KnownErp | null | 'open'> {
-  if (preset === 'none' || Object.keys(given).length > 0) return null;
+/** Flags that name what is known of a known ERP. */
+const forUnknown = ['orders-table', 'lines-table', 'customers-table', 'money-unit'];
+
+/** The known ERP that is meant; null: none of them. @throws InitError for a flag that the chosen way has no use for */
+async function chooseKnown(request: InitRequest, known: readonly KnownErp[]): Promise<KnownErp | null | 'open'> {
+  const { interview, given, preset } = request;
+  const prefix = interview.isGiven('table-prefix');
+  const namesColumns = Object.keys(given).length > 0;
+  if (namesColumns && preset !== undefined && preset !== 'none')
+    throw new InitError(`--preset ${preset}: its columns are known. Leave out --column, or write --preset none.`);
+  if (preset === 'none' || namesColumns) {
+    if (prefix === undefined) return null;
+    throw new InitError(
+      `--table-prefix ${prefix}: ${namesColumns ? '--column' : '--preset none'} reads the tables as those of an unknown ERP. Name them: --orders-table, --lines-table, --customers-table.`,
+    );
+  }
+  const chosen = await chooseAmong(interview, matching(known, preset, prefix));
+  const unused = forUnknown.find((flag) => interview.isGiven(flag) !== undefined);
+  if (chosen === null || chosen === 'open' || unused === undefined) return chosen;
+  throw new InitError(
+    `--${unused} ${interview.isGiven(unused)}: these are the tables of ${chosen.title}, where it is known. Leave it out, or read them as those of an unknown ERP: --preset none.`,
+  );
+}
+
+/** Those that the flags leave. @throws InitError where they leave none */
+function matching(known: readonly KnownErp[], preset?: string, prefix?: string): readonly KnownErp[] {
   const named = known.filter(({ name }) => preset === undefined || name === preset);
   if (named.length === 0 && preset !== undefined)
     throw new InitError(`These are not the tables of ${preset}. Leave --preset out: the tables are looked at then.`);
+  const found = named.filter((one) => prefix === undefined || one.prefix === prefix);
+  if (found.length > 0 || prefix === undefined) return found;
+  const there = named.map((one) => `those of ${one.title} under ${one.prefix || 'no prefix'}`);
+  throw new InitError(
+    `--table-prefix ${prefix}: there are no tables of a known ERP under it; there are ${there.join(', ') || 'none at all'}.`,
+  );
+}
+
+async function chooseAmong(interview: Interview, named: readonly KnownErp[]): Promise<KnownErp | null | 'open'> {
   const [only, ...others] = named;
   if (others.length === 0) return only ?? null;
   const isOne = named.every(({ name }) => name === only?.name);

@@ -3,12 +3,12 @@ import type { ErpDialect } from '../../../erp/erp-database.js';
 import { parseWrittenTime } from '../../../erp/time/wall-time.js';
 import { allConditions, closedOff, isOneOf } from './compose-settings.js';
 import type { Answers, Draft } from './draft.js';
-import type { Choice, Interview, Question } from './interview.js';
+import { type Choice, InitError, type Interview, type Question } from './interview.js';
 import { isCurrency } from './look-at-values.js';
 import { isCurrencyCode, type OrderFacts } from './order-facts.js';
 
-/** As many are counted: where there are more, the list is not whole. */
-const MOST_STATUSES = 30;
+/** As many values are counted: where there are more, the list is not whole. */
+const MOST_VALUES = 30;
 
 const choicesOf = (counts: readonly ValueCount[]): Choice[] =>
   counts.map(({ value, count }) => ({ value: value ?? 'NULL', note: inOrders(count) }));
@@ -100,7 +100,12 @@ async function currencyOf(
 ): Promise<string | null> {
   const codes = currencies.filter(({ value }) => isCurrencyCode(value));
   const [only, ...others] = codes;
-  const problem = (text: string) => (isCurrency(text) ? null : 'write the three letters of ISO 4217, such as EUR');
+  const isThere = (text: string) => codes.length === 0 || codes.some(({ value }) => value === text);
+  const problem = (text: string) => {
+    if (!isCurrency(text)) return 'write the three letters of ISO 4217, such as EUR';
+    if (isThere(text) || currencies.length >= MOST_VALUES) return null;
+    return `no order has it; there are ${codes.map(({ value }) => value).join(', ')}`;
+  };
   const isOne = others.length === 0 && codes.length === currencies.length && column === undefined;
   if (only?.value && isOne)
     return interview.settle('currency', only.value, `the only one, in ${inOrders(only.count)}`, problem);
@@ -116,15 +121,23 @@ async function currencyOf(
 
 async function companyCondition(
   interview: Interview,
-  { orders }: Draft,
+  { title, orders }: Draft,
   facts: OrderFacts,
   dialect: ErpDialect,
 ): Promise<string | null> {
   const { company } = orders;
-  if (company === undefined || (facts.companies.length < 2 && interview.isGiven('company') === undefined)) return null;
+  const given = interview.isGiven('company');
+  if (company === undefined && given !== undefined)
+    throw new InitError(
+      `--company ${given}: the orders of ${title} say no company. Leave it out, or ${orders.confirmed ? 'name the tables of the company: --table-prefix' : 'name the column: --column order.company=NAME'}`,
+    );
+  if (company === undefined || (facts.companies.length < 2 && given === undefined)) return null;
+  const isWhole = facts.companies.length < MOST_VALUES;
+  const there = facts.companies.map(({ value }) => value ?? 'NULL').join(', ') || 'none';
   const answer = await interview.answer(
     { name: 'company', text: `The orders of which ${company} are sent?`, choices: choicesOf(facts.companies) },
-    (text) => (facts.companies.some(({ value }) => value === text) ? null : `no order has it`),
+    (text) =>
+      !isWhole || facts.companies.some(({ value }) => value === text) ? null : `no order has it; there are ${there}`,
   );
   return answer === null ? null : isOneOf(dialect, company, [answer], facts.isNumber.company);
 }
@@ -179,7 +192,7 @@ async function pendingCondition(
       choices: choicesOf(statuses),
     },
     (text) => {
-      const isWhole = statuses.length < MOST_STATUSES;
+      const isWhole = statuses.length < MOST_VALUES;
       const unknown = text === 'all' || !isWhole ? [] : valuesIn(text).filter((one) => !known.has(one));
       return unknown.length === 0 ? null : `no order has ${unknown.join(', ')}; there are ${[...known].join(', ')}`;
     },
