@@ -41,6 +41,10 @@ const answers: readonly (readonly [flag: string, description: string])[] = [
   ['--time-zone <zone>', 'time zone of the dates in the ERP, such as Europe/Berlin'],
   ['--company <value>', 'only the orders of this company, where the database serves several'],
   ['--money-unit <unit>', 'major or minor: what whole numbers are, 1999.00 or 19.99'],
+  [
+    '--discount <unit>',
+    'percent, fraction or none: what the discount of a line takes off, where the totals prove none',
+  ],
   ['--currency <code>', 'only the orders in this currency, such as EUR'],
   ['--status <values>', 'the states of the orders that may be sent, with commas between them; or all'],
   ['--pending <condition>', 'the same as an SQL condition on the columns of the orders query; or all'],

@@ -192,6 +192,23 @@ describe('waybill init --yes', function () {
     });
   });
 
+  describe('on webERP, read as a schema that it does not know', () => {
+    const { dir, flags } = onMariaDb(weberp);
+
+    it('asks what the discount takes off, which no total proves, and takes it as it is said', async () => {
+      const columns = ['--column', 'line.price=unitprice', '--column', 'line.discount=discountpercent'];
+      const given = [...flags, '--preset', 'none', ...columns, '--currency', 'USD', '--pending', 'all'];
+      const { code, open } = await initJson(dir.file('open'), ...given);
+      expect([code, open[0].name, open[0].choices.map(({ value }: { value: string }) => value)]).to.deep.equal([
+        ...[2, 'discount', ['percent', 'fraction', 'none']],
+      ]);
+      await initJson(dir.file('fraction'), ...given, '--discount', 'fraction');
+      expect((await recordsBy(dir.file('fraction'))).totals['1']).to.equal(3616);
+      await initJson(dir.file('percent'), ...given, '--discount', 'percent');
+      expect((await recordsBy(dir.file('percent'))).totals['1']).to.equal(3848);
+    });
+  });
+
   describe('on FrontAccounting', () => {
     const { dir, flags, config, server } = onMariaDb(frontaccounting);
 

@@ -146,12 +146,20 @@ describe('what waybill init asks instead of guessing', function () {
       rows: ['UPDATE order_lines SET price = 10, list_price = 12, discount = 5'],
     });
     expect((await ask()).names).to.deep.equal(['column']);
-    const second = await ask('--column', 'line.price=price');
-    expect(second.names).to.deep.equal(['column']);
-    expect(second.open[0].text).to.match(/Does the discount take nothing off\?/);
-    const { config } = await ask('--column', 'line.price=price', '--column', 'line.discount=none');
-    const { settings, totals } = await recordsBy(config);
-    expect(totals['2']).to.equal(2000);
+    const price = ['--column', 'line.price=price'];
+    const second = await ask(...price);
+    expect(second.names).to.deep.equal(['discount']);
+    expect(second.open[0].text).to.match(/What does discount take off the price\?/);
+    for (const [flags, total] of [
+      [['--discount', 'percent'], 1900],
+      [['--discount', 'none'], 2000],
+      [['--column', 'line.discount=none'], 2000],
+    ] as const)
+      expect((await recordsBy((await ask(...price, ...flags)).config)).totals['2'], flags.join(' ')).to.equal(total);
+    const refused = await init(dir.file('unit'), ...ask.flags, ...price, '--discount', 'half');
+    expect(refused.stderr).to.equal('waybill: --discount half: write percent, fraction or none\n');
+    const { config } = await ask(...price, '--discount', 'none');
+    const { settings } = await recordsBy(config);
     expect(settings.orders.total).to.equal(undefined);
   });
 

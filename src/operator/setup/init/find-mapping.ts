@@ -9,7 +9,15 @@ import type { TableTriple } from './find-tables.js';
 import type { Interview } from './interview.js';
 import { InitError } from './interview.js';
 import { withCurrency, withDates, withUniqueCode } from './look-at-values.js';
-import { type MoneyChoice, type MoneyUnit, moneyChoices, unclearUnits } from './money-choices.js';
+import {
+  type DiscountUnit,
+  discountUnits,
+  type MoneyChoice,
+  type MoneyUnit,
+  moneyChoices,
+  unclearUnits,
+  withDiscount,
+} from './money-choices.js';
 import type { Trial } from './trial.js';
 
 /** What tries a draft: with every order, whatever its state, so that there is much to add up. */
@@ -37,20 +45,29 @@ export async function findMapping(
   if (triple === null) return null;
   const unit = await unitOf(interview, triple, given);
   if (unit === null) return null;
+  let discount = discountGiven(interview);
   let columns = given;
   for (const seen of [withUniqueCode, withDates, withCurrency]) columns = await seen(database, triple, columns);
   for (;;) {
     const draftOf = (money: MoneyChoice) => draftUnknown(catalogue, triple, money, columns, dialect, unit);
-    const choices = moneyChoices(triple, columns, dialect, unit);
+    const all = moneyChoices(triple, columns, dialect, unit);
+    const discounted = all.find((one) => one.discount !== undefined)?.discount;
+    if (discount !== undefined && discount !== 'none' && discounted === undefined) throw noDiscount(triple, discount);
+    const choices = discount === undefined ? all : withDiscount(all, discount);
     const found = await proveMoney(interview, choices, draftOf, tryDraft);
     if (found.draft !== null) return found.draft;
     const isSaid = columns['line.price'] !== undefined || columns['line.amount'] !== undefined;
+    const isDiscountOpen = discounted !== undefined && discount === undefined;
     const [plain] = choices;
-    const hasDiscount = choices.some(({ isDiscounted }) => isDiscounted);
     // A total that the lines do not come to is no check.
-    if (isSaid && plain !== undefined && !hasDiscount)
+    if (isSaid && plain !== undefined && !isDiscountOpen)
       return draftOf({ ...plain, total: columns['order.total'] === undefined ? null : plain.total });
-    const said = await askForMoney(interview, choices, found.isAmbiguous, isSaid);
+    if (isSaid && isDiscountOpen) {
+      discount = await askForDiscount(interview, discounted.column, found.isAmbiguous);
+      if (discount === undefined) return null;
+      continue;
+    }
+    const said = await askForMoney(interview, choices, found.isAmbiguous);
     if (said === null) return null;
     columns = { ...columns, ...said };
   }
@@ -110,28 +127,61 @@ async function proveMoney(
   return { draft: draftOf(best.money), isAmbiguous: false };
 }
 
+const whyAsked = (isAmbiguous: boolean) =>
+  isAmbiguous
+    ? 'Two ways to take the money of a line fit the totals.'
+    : 'No total of the orders proves a way to take the money of a line.';
+
 /** What a person says of the columns of the money; null: nobody does. */
 async function askForMoney(
   interview: Interview,
   choices: readonly MoneyChoice[],
   isAmbiguous: boolean,
-  isSaid: boolean,
 ): Promise<GivenColumns | null> {
   const named = choices.map(({ words }) => /^(\S.*) is the (price|amount)/.exec(words) ?? []);
-  const columns = [...new Set(named.map(([, column, what]) => `line.${what}=${column}`))];
-  const offered = isSaid ? ['line.discount=none'] : columns;
-  const why = isAmbiguous
-    ? 'Two ways to take the money of a line fit the totals.'
-    : 'No total of the orders proves a way to take the money of a line.';
-  const text = isSaid
-    ? `${why} Does the discount take nothing off? Else name the column with the amount of the line (line.amount=NAME).`
-    : `${why} Which column is the price for one, or the amount of the line? Others can be named as well: line.price=NAME`;
+  const offered = [...new Set(named.map(([, column, what]) => `line.${what}=${column}`))];
+  const text = `${whyAsked(isAmbiguous)} Which column is the price for one, or the amount of the line? Others can be named as well: line.price=NAME`;
   const answer = await interview.answer(
     { name: 'column', text, choices: offered.map((value) => ({ value })) },
     (given) => (/^line\.(price|amount|discount)=./.test(given) ? null : `write ${offered[0] ?? 'line.price=NAME'}`),
   );
   const [role = '', column = ''] = answer?.split('=') ?? [];
   return answer === null ? null : { [role]: column };
+}
+
+const isDiscountUnit = (text: string): text is DiscountUnit => discountUnits.some((one) => one === text);
+const discountProblem = (text: string) => (isDiscountUnit(text) ? null : 'write percent, fraction or none');
+
+/** @throws InitError */
+function discountGiven(interview: Interview): DiscountUnit | undefined {
+  const given = interview.isGiven('discount');
+  if (given === undefined || isDiscountUnit(given)) return given;
+  throw new InitError(`--discount ${given}: ${discountProblem(given)}`);
+}
+
+const noDiscount = ({ lines }: TableTriple, unit: DiscountUnit) =>
+  new InitError(
+    `--discount ${unit}: no column of ${nameOf(lines)} beside a price is called like a discount. Leave it out, or name the column: --column line.discount=NAME`,
+  );
+
+async function askForDiscount(
+  interview: Interview,
+  column: string,
+  isAmbiguous: boolean,
+): Promise<DiscountUnit | undefined> {
+  const answer = await interview.answer(
+    {
+      name: 'discount',
+      text: `${whyAsked(isAmbiguous)} What does ${column} take off the price? (Where a column holds the amount of the line, name that one instead: --column line.amount=NAME)`,
+      choices: [
+        { value: 'percent', note: '7 takes off 7 %' },
+        { value: 'fraction', note: '0.07 takes off 7 %' },
+        { value: 'none', note: 'nothing: the price is what is left' },
+      ],
+    },
+    discountProblem,
+  );
+  return answer !== null && isDiscountUnit(answer) ? answer : undefined;
 }
 
 /** Whole numbers may be euros or cents, and totals in the same unit would prove either. */

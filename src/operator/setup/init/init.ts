@@ -71,7 +71,7 @@ export async function propose(request: InitRequest): Promise<Proposal | null> {
 }
 
 /** Flags that name what is known of a known ERP. */
-const forUnknown = ['orders-table', 'lines-table', 'customers-table', 'money-unit'];
+const forUnknown = ['orders-table', 'lines-table', 'customers-table', 'money-unit', 'discount'];
 
 /** The known ERP that is meant; null: none of them. @throws InitError for a flag that the chosen way has no use for */
 async function chooseKnown(request: InitRequest, known: readonly KnownErp[]): Promise<KnownErp | null | 'open'> {

@@ -16,8 +16,13 @@ export interface MoneyChoice {
   total: string | null;
   /** For people. */
   words: string;
-  isDiscounted?: boolean;
+  /** The column of the discount that is taken off, and how it is read. */
+  discount?: { column: string; unit: 'percent' | 'fraction' };
 }
+
+/** What the discount of a line is: 7 for 7 %, 0.07 for 7 %, or nothing that is taken off. */
+export const discountUnits = ['percent', 'fraction', 'none'] as const;
+export type DiscountUnit = (typeof discountUnits)[number];
 
 const PER_ROLE = 3;
 
@@ -48,17 +53,24 @@ export function moneyChoices(
       .map((amount) => ({ price: null, amount: exact(amount), words: `${amount.name} is the amount of the line` })),
     ...prices.flatMap((price) =>
       discounts.flatMap((discount) =>
-        ([100, 1] as const).map((whole) => ({
+        (['percent', 'fraction'] as const).map((discountUnit) => ({
           price: null,
-          amount: `ROUND(${exactSql(dialect, 'l', qty)} * ${exact(price)} * (1 - ${exactSql(dialect, 'l', discount)}${whole === 100 ? ' / 100' : ''}), 2)`,
-          words: `${price.name} is the price for one, less ${discount.name} as a ${whole === 100 ? 'percentage' : 'fraction'}`,
-          isDiscounted: true,
+          amount: `ROUND(${exactSql(dialect, 'l', qty)} * ${exact(price)} * (1 - ${exactSql(dialect, 'l', discount)}${discountUnit === 'percent' ? ' / 100.0' : ''}), 2)`,
+          words: `${price.name} is the price for one, less ${discount.name} as a ${discountUnit === 'percent' ? 'percentage' : 'fraction'}`,
+          discount: { column: discount.name, unit: discountUnit },
         })),
       ),
     ),
   ];
   const totals = [...of(orders, 'order.total').map(({ name }) => name)];
   return ways.flatMap((way) => (totals.length === 0 ? [null] : totals).map((total) => ({ ...way, total })));
+}
+
+/** The ways that are left where a person says what the discount is. Pure. */
+export function withDiscount(ways: readonly MoneyChoice[], unit: DiscountUnit): MoneyChoice[] {
+  return ways.filter(({ price, discount }) =>
+    unit === 'none' ? discount === undefined : discount ? discount.unit === unit : price === null,
+  );
 }
 
 /** Columns of whole numbers that may be money, and whose name does not say in what. */
