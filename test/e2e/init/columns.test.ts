@@ -190,6 +190,23 @@ describe('what waybill init makes of columns that are not what their names say',
     });
   });
 
+  it('says that no line has a SKU of its own, where no column is called so', async () => {
+    const ask = await shop({ orders: plain, set: plainSet });
+    await erp.database.query('ALTER TABLE order_lines CHANGE sku thing VARCHAR(20)');
+    const answers = [...open, '--start-from', 'all', '--text-lines', 'TEXT'];
+    const { settled } = await ask(...answers);
+    expect(settled.find(({ name }: { name: string }) => name === 'sku')).to.deep.equal({
+      ...{ name: 'sku', value: 'none' },
+      reason:
+        'no column of order_lines, or of a table that it points to, is called like one: no line has a SKU of its own; if a column holds it: --column line.sku=NAME',
+    });
+    const named = await ask(...answers, '--column', 'line.sku=thing');
+    expect(named.settled.map(({ name }: { name: string }) => name)).not.to.include('sku');
+    expect((await recordsBy(named.config)).records.get('3')?.items).to.deep.equal([
+      { sku: 'A-1', qty: 3, price: 1025 },
+    ]);
+  });
+
   it('yields no name twice: where the SKU is part of the key, and where a number is called like the currency', async () => {
     const ask = await shop({
       orders: `${plain}, currency INT, currency_code CHAR(3)`,

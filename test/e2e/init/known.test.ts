@@ -326,6 +326,11 @@ describe('waybill init --yes', function () {
       await client.end();
       expect(totals).to.deep.equal(Object.fromEntries(all.map(({ id, cents }) => [id, cents])));
       expect([...parked.keys()]).to.deep.equal(['17']);
+      const asUnknown = ['--preset', 'none', '--time-zone', 'UTC', '--status', 'sale', '--pending', "state = 'sale'"];
+      const unknown = await initJson(dir.file('unknown'), ...flags, ...asUnknown);
+      expect(unknown.code, JSON.stringify(unknown)).to.equal(0);
+      const { records } = await recordsBy(dir.file('unknown'));
+      expect(records.get('1')?.items[0], 'default_code names the product').to.include({ sku: 'FURN_7777' });
     });
   });
 });

@@ -195,8 +195,8 @@ function currencyOf(
   };
 }
 
-/** The column that names a product: of the line, or of the table that the line points to. */
-function skuOf({ tables }: Catalogue, { lines, orders, customers }: TableTriple, given: GivenColumns) {
+/** The column that names a product: of the line, or of the table that the line points to; null: none is called so. */
+export function skuOf({ tables }: Catalogue, { lines, orders, customers }: TableTriple, given: GivenColumns) {
   const [own] = candidates(lines, 'line.sku', given);
   const products = lines.foreignKeys
     .filter(({ table }) => table !== nameOf(orders) && table !== nameOf(customers))

@@ -2,7 +2,7 @@ import { type Catalogue, type CatalogueTable, nameOf } from '../../../erp/catalo
 import type { ErpDatabase, ErpDialect } from '../../../erp/erp-database.js';
 import { chooseTables, settleLinks } from './choose-tables.js';
 import type { Draft } from './draft.js';
-import { draftUnknown } from './draft-unknown.js';
+import { draftUnknown, skuOf } from './draft-unknown.js';
 import { candidates, type GivenColumns } from './find-columns.js';
 import type { Link, LinkRole } from './find-links.js';
 import type { TableTriple } from './find-tables.js';
@@ -45,6 +45,12 @@ export async function findMapping(
   if (triple === null) return null;
   const unit = await unitOf(interview, triple, given);
   if (unit === null) return null;
+  if (skuOf(catalogue, triple, given) === null)
+    interview.settle(
+      'sku',
+      'none',
+      `no column of ${nameOf(triple.lines)}, or of a table that it points to, is called like one: no line has a SKU of its own; if a column holds it: --column line.sku=NAME`,
+    );
   let discount = discountGiven(interview);
   let columns = given;
   for (const seen of [withUniqueCode, withDates, withCurrency]) columns = await seen(database, triple, columns);

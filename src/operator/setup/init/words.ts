@@ -99,7 +99,7 @@ export const columnWords = {
   'line.amount': [/(amount|subtotal|linetotal|total|betrag|gesamt|summe|montant|importe|wert|gpreis)/],
   'line.discount': [/(disc|rabatt|remise|descuento|sconto|nachlass|^rab)/],
   'line.sku': [
-    /^(sku|artikelnr|artikelnummer|artnr|itemcode|itemno|productcode|productno|matnr|partno|articleno|stkcode|reference)$/,
+    /^(sku|artikelnr|artikelnummer|artnr|itemcode|itemno|productcode|productno|matnr|partno|articleno|stkcode|defaultcode|reference)$/,
     /(sku|artikeln|artnr|itemcode|itemno|articleno|productcode|productnumber|partno)/,
     /^(code|nummer|number|no|nr|ref|artikel|article|item|product)$/,
   ],
