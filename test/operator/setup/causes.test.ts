@@ -23,6 +23,13 @@ describe('the causes that keep records back', () => {
     expect(commonPart('line 1: ref1 is empty', ['1'])).to.equal('line …: ref1 is empty');
   });
 
+  it('do not mistake a key for a part of an amount', () => {
+    const problem = (amount: string) =>
+      commonPart(`no price comes to amount ${amount}: 3 × 3.43 is it not`, ['29', '10']);
+    expect([problem('10.29'), problem('29.10'), problem('1,029.00')]).to.deep.equal(Array(3).fill(problem('7.77')));
+    expect(commonPart('there is no customer 29.', ['29'])).to.equal('there is no customer ….');
+  });
+
   it('count a record once for each, however many of its lines have it, and keep a few keys', () => {
     const causes = new Causes();
     for (let key = 1; key <= 9; key++)

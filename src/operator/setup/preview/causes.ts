@@ -60,7 +60,8 @@ export function commonPart(problem: string, names: readonly (string | null)[]): 
     .slice(0, 300);
 }
 
-/** The name where it is no part of a longer word: the key 1 is not in SKU-1. */
+/** The name where it is no part of a longer word or number: the key 1 is not in SKU-1, and 29 is not in 10.29. */
 function wholeWord(name: string): string {
-  return `(?<![\\p{L}\\p{N}_-])${name.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&')}(?![\\p{L}\\p{N}_-])`;
+  const escaped = name.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&');
+  return `(?<![\\p{L}\\p{N}_-])(?<!\\d[.,:])${escaped}(?![\\p{L}\\p{N}_-])(?![.,:]\\d)`;
 }
