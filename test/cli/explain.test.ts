@@ -47,7 +47,8 @@ describe('waybill explain', () => {
       const withdrawn = await explain('order', '4711');
       expect(withdrawn.stdout)
         .to.match(/Where: +Not sent, and not to be sent\./)
-        .and.to.contain('Why:      Cancelled before it was sent.');
+        .and.to.contain('Why:      Cancelled before it was sent.')
+        .and.to.match(/^Is it there: \w/m);
       await change("UPDATE outbox_message SET operation='delete', state='delivered', service_id='ord_93'");
       const removed = await explain('order', '4711');
       expect(removed.stdout)

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { type Command, Option } from 'commander';
 import { openApp } from '../../app.js';
 import type { Settings } from '../../config/settings.js';
+import { ErpError } from '../../erp/erp-reader.js';
 import type { GivenColumns } from '../../operator/setup/init/find-columns.js';
 import { type Proposal, propose } from '../../operator/setup/init/init.js';
 import { InitError, Interview, type Question } from '../../operator/setup/init/interview.js';
@@ -128,8 +129,21 @@ async function init(options: InitOptions): Promise<void> {
     showWritten(output, proposal, files);
     process.exitCode = orders.create + orders.update + orders.unchanged === 0 ? exitCode.waitsForPerson : exitCode.done;
   } catch (error) {
-    throw error instanceof InitError ? new UsageError(error.message) : error;
+    if (error instanceof InitError) throw new UsageError(error.message);
+    throw error instanceof ErpError && error.lines === undefined ? inFlags(error) : error;
   }
+}
+
+/** A failure of the ERP in the words of the command line: no setting is there yet, and nothing is tried again. */
+function inFlags({ kind, message, detail, cause }: ErpError): ErpError {
+  const again = message.startsWith('Could not connect') ? 'Check --type, --host and --port.' : 'Try it again.';
+  const words = message
+    .replaceAll(/\berp\.(host|port|user|database)\b/g, '--$1')
+    .replaceAll('erp.tls.mode: off', '--tls off')
+    .replaceAll(/erp\.tls\.caFile( and erp\.tls\.serverName)?/g, '--tls-ca-file')
+    .replaceAll('; it is tried again later.', '. Try it again.')
+    .replaceAll('It is tried again later.', again);
+  return new ErpError(kind, words, { cause, detail });
 }
 
 const kebab = (name: string) => name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);

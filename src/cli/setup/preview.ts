@@ -211,6 +211,9 @@ function bodyInWords({ method, body, idempotencyKey, outcome }: ShownRecord): st
 function rowInWords(row: ErpRow): string[] {
   const width = Math.max(0, ...Object.keys(row).map((name) => name.length));
   return Object.entries(row).map(
-    ([name, value]) => `${name.padEnd(width)}  ${value === null ? 'NULL' : shorten(value, longestValue)}`,
+    ([name, value]) => `${name.padEnd(width)}  ${value === null ? 'NULL' : shorten(legible(value), longestValue)}`,
   );
 }
+
+/** A computed decimal may come with dozens of zeros: of more than six decimals, those behind the cents are left out. */
+const legible = (value: string) => (/^-?\d+\.\d{7,}$/.test(value) ? value.replace(/(\.\d\d\d*?)0+$/, '$1') : value);

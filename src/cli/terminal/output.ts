@@ -43,11 +43,11 @@ export class Output {
     for (const text of texts) if (text !== null && text !== false) this.line(text);
   }
 
-  /** Names, padded to `width`, each with its texts below one another. A name without any text is left out. */
+  /** Names, padded to `width` or longer, each with its texts below one another. A name without any text is left out. */
   rows(width: number, rows: readonly (readonly [name: string, ...texts: MaybeText[]])[]): void {
     for (const [name, ...texts] of rows)
       for (const [i, text] of texts.filter((one) => one !== null && one !== false).entries())
-        this.line(`${(i === 0 ? name : '').padEnd(width)}${text}`);
+        this.line(`${(i === 0 ? name : '').padEnd(width - 1)} ${text}`);
   }
 
   /**

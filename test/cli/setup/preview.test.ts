@@ -45,6 +45,18 @@ describe('waybill preview', () => {
       expect((await waybill('preview', '--limit', '2')).stdout).to.contain('Order SO-3');
     });
 
+    it('leaves out the zeros of a computed decimal, and nothing else', async () => {
+      makeErp(
+        2,
+        "UPDATE lines SET unit_price='15.000000000000000000'; UPDATE orders SET order_no='1.2300500000' WHERE id=1; UPDATE orders SET order_no='1.500' WHERE id=2;",
+      );
+      const { stdout } = await waybill('preview', '--all');
+      expect(stdout).to.match(/unit_price +15\.00$/m);
+      expect(stdout)
+        .to.match(/order_no +1\.23005$/m)
+        .and.to.match(/order_no +1\.500$/m);
+    });
+
     it('says of one key which condition leaves it out, and of an unknown one that no row has it', async () => {
       makeErp(2, "UPDATE orders SET created_at='2025-12-31' WHERE id=1;");
       const old = await waybill('preview', '--key', '1');

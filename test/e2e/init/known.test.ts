@@ -237,6 +237,17 @@ describe('waybill init --yes', function () {
   describe('on FrontAccounting with flags that mean something else', () => {
     const { dir, flags } = onMariaDb(frontaccounting);
 
+    it('names the flags where the server or the account is wrong, and promises no second attempt', async () => {
+      const said = async (flag: string, value: string) =>
+        (await init(dir.file('x'), ...flags, '--currency', 'USD', flag, value)).stderr;
+      expect(await said('--type', 'postgres')).to.match(
+        /^waybill: Could not connect .* Check --type, --host and --port\.\n$/,
+      );
+      expect(await said('--port', '1')).to.match(/Check --host and --port, and that the server is running\.\n$/);
+      expect(await said('--user', 'nobody')).to.match(/Check --user and its password\.\n$/);
+      expect(await said('--database', 'none')).to.match(/Check --database/);
+    });
+
     it('refuses what it has no use for, and what no order has, and says what there is', async () => {
       const usd = ['--currency', 'USD'];
       const refused: [flags: string[], reason: string][] = [

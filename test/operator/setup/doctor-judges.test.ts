@@ -96,6 +96,9 @@ describe('what the doctor makes of facts', () => {
     const found = judgeChanges(settings, { orders: 3, customers: 0 });
     expect(severities(found)).to.deep.equal(['ok', 'warning', 'note']);
     for (const { what } of found) expect(what).to.contain('up to 45 min late');
+    expect(found.map(({ what }) => /\b(orders|customers)\./.exec(what)?.[1])).to.deep.equal([
+      ...['orders', 'orders', 'customers'],
+    ]);
     const alone = { capture, orders: {}, customers: { send: 'none' } } as never;
     expect(severities(judgeChanges(alone, { orders: 0, customers: 0 }))).to.deep.equal(['note']);
   });

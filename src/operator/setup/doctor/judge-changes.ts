@@ -23,7 +23,7 @@ export function judgeChanges(
     return [
       finding(
         'ok',
-        `A change that moves ${changedAt} is found by the next pass; another one${kind === 'orders' ? ', such as of a line,' : ''} by a sweep, ${late}.`,
+        `${kind}.changedAt: a change that moves ${changedAt} is found by the next pass; another one${kind === 'orders' ? ', such as of a line,' : ''} by a sweep, ${late}.`,
       ),
       ...(missing === 0
         ? []
