@@ -84,7 +84,7 @@ function shown(file: string): string {
 /** The stand-in that `waybill sandbox` runs. */
 const standIn = { url: 'http://127.0.0.1:8080', token: 'sandbox-token', lifetimeHours: 24 };
 
-/** Null: a question stays open. */
+/** Null: it is not known where the ERP is. A token may be an open question still. */
 export async function settlePlaces(
   interview: Interview,
   options: GivenPlaces,
@@ -130,24 +130,29 @@ export async function settlePlaces(
   const { erp, password } =
     type === 'sqlite' ? await fileOf(interview) : await serverOf(interview, type, options, secretOf);
   const { serviceUrl: baseUrl, keyLifetimeHours } = options;
-  const token =
+  const isErpKnown = interview.open.length === 0;
+  let token =
     baseUrl === undefined && options.tokenFile === undefined
       ? null
       : await secretOf(options.tokenFile, {
           ...{ env: 'WAYBILL_SERVICE_TOKEN', file: 'service-token', flag: 'token-file' },
           question: 'The token of the service (it is not shown):',
         });
+  if (baseUrl !== undefined && token === null) {
+    const file = await interview.answer({
+      name: 'token-file',
+      text: 'A file with the token of the service, or $WAYBILL_SERVICE_TOKEN?',
+    });
+    if (file !== null) token = { secret: secretIn(file), file: resolve(file) };
+  }
   if (token !== null && !/^[\x21-\x7e]+$/.test(token.secret))
     throw new UsageError(
       `${options.tokenFile ? `--token-file ${options.tokenFile}` : 'The token'}: it holds a space, a line break or a letter outside ASCII, which no header carries. Give the token and nothing else.`,
     );
-  if (baseUrl !== undefined && token === null)
-    await interview.answer({
-      name: 'token-file',
-      text: 'A file with the token of the service, or $WAYBILL_SERVICE_TOKEN?',
-    });
-  if (interview.open.length > 0) return null;
-  if (token === null) keep('service-token', standIn.token, 'the token of `waybill sandbox`', 'token-file');
+  if (!isErpKnown) return null;
+  // Without its token the ERP is looked at all the same, so that all open questions are named at once.
+  if (token === null && baseUrl === undefined)
+    keep('service-token', standIn.token, 'the token of `waybill sandbox`', 'token-file');
   const lifetimeHours = keyLifetimeHours ?? (baseUrl === undefined ? standIn.lifetimeHours : undefined);
   const service = {
     environment: 'sandbox',

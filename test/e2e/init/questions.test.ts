@@ -327,6 +327,29 @@ describe('what waybill init asks instead of guessing', function () {
     expect([code, ...open.map(({ name }: { name: string }) => name)]).to.deep.equal([2, 'type', 'database', 'user']);
   });
 
+  it('all at once: the token of the service, the unit of the money and which orders are sent', async () => {
+    const ask = shop({
+      orders: 'total INTEGER',
+      lines: 'price INTEGER',
+      rows: ['UPDATE order_lines SET price = 1999', 'UPDATE orders SET total = id * 1999'],
+    });
+    const flags = ask.flags.slice(0, ask.flags.indexOf('--time-zone'));
+    const { code, open } = await initJson(dir.file('all'), ...flags, '--service-url', 'http://127.0.0.1:8094');
+    expect([code, ...open.map(({ name }: { name: string }) => name)]).to.deep.equal([
+      ...[2, 'token-file', 'money-unit', 'time-zone', 'status', 'start-from'],
+    ]);
+    expect(existsSync(dir.file('all'))).to.equal(false);
+  });
+
+  it('the price that no total proves, with the other open questions', async () => {
+    const ask = shop({ orders: 'remark TEXT', rows: ['UPDATE order_lines SET price = 10'] });
+    const flags = ask.flags.slice(0, ask.flags.indexOf('--time-zone'));
+    const { code, open } = await initJson(dir.file('price'), ...flags);
+    expect([code, ...open.map(({ name }: { name: string }) => name)]).to.deep.equal([
+      ...[2, 'column', 'time-zone', 'status', 'start-from'],
+    ]);
+  });
+
   it('for the tables, where orders with lines and customers are not to be found', async () => {
     const erp = openSqlite(dir.file('other.sqlite'));
     erp.exec('CREATE TABLE notes (id INTEGER PRIMARY KEY, body TEXT)');

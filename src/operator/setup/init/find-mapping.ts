@@ -28,7 +28,8 @@ const AGREEING_SHARE = 0.95;
 
 /**
  * Reads an unknown schema. The tables are those that belong together best; the money is the one way by which the lines come to
- * the totals of the orders. Where the data proves none, or two that differ, a person says it.
+ * the totals of the orders. Where the data proves none, or two that differ, a person says it. Null, or a draft with a guess in
+ * it: a question stays open.
  */
 export async function findMapping(
   database: ErpDatabase,
@@ -44,7 +45,6 @@ export async function findMapping(
   const triple = await settleLinks(interview, tables);
   if (triple === null) return null;
   const unit = await unitOf(interview, triple, given);
-  if (unit === null) return null;
   if (skuOf(catalogue, triple, given) === null)
     interview.settle(
       'sku',
@@ -55,8 +55,11 @@ export async function findMapping(
   let columns = given;
   for (const seen of [withUniqueCode, withDates, withCurrency]) columns = await seen(database, triple, columns);
   for (;;) {
-    const draftOf = (money: MoneyChoice) => draftUnknown(catalogue, triple, money, columns, dialect, unit);
-    const all = moneyChoices(triple, columns, dialect, unit);
+    const draftOf = (money: MoneyChoice) => draftUnknown(catalogue, triple, money, columns, dialect, unit ?? 'major');
+    // Nothing is written while a question is open. To name those that follow, any way to take the money will do.
+    const open = ([any]: readonly MoneyChoice[]) => (any === undefined ? null : draftOf(any));
+    const all = moneyChoices(triple, columns, dialect, unit ?? 'major');
+    if (unit === null) return open(all);
     const discounted = all.find((one) => one.discount !== undefined)?.discount;
     if (discount !== undefined && discount !== 'none' && discounted === undefined) throw noDiscount(triple, discount);
     const choices = discount === undefined ? all : withDiscount(all, discount);
@@ -70,11 +73,11 @@ export async function findMapping(
       return draftOf({ ...plain, total: columns['order.total'] === undefined ? null : plain.total });
     if (isSaid && isDiscountOpen) {
       discount = await askForDiscount(interview, discounted.column, found.isAmbiguous);
-      if (discount === undefined) return null;
+      if (discount === undefined) return open(choices);
       continue;
     }
     const said = await askForMoney(interview, choices, found.isAmbiguous);
-    if (said === null) return null;
+    if (said === null) return open(choices);
     columns = { ...columns, ...said };
   }
 }
