@@ -3,8 +3,9 @@ import { type Command, Option } from 'commander';
 import { openApp } from '../../app.js';
 import type { Settings } from '../../config/settings.js';
 import { ErpError } from '../../erp/erp-reader.js';
+import type { Places } from '../../operator/setup/init/compose-settings.js';
 import type { GivenColumns } from '../../operator/setup/init/find-columns.js';
-import { type Proposal, propose } from '../../operator/setup/init/init.js';
+import { type Proposal, propose, reachErp } from '../../operator/setup/init/init.js';
 import { InitError, Interview, type Question } from '../../operator/setup/init/interview.js';
 import { presetNames } from '../../operator/setup/init/presets/presets.js';
 import { type ColumnRole, columnRoles } from '../../operator/setup/init/words.js';
@@ -21,13 +22,8 @@ import {
 } from '../command.js';
 import { Output } from '../terminal/output.js';
 import { ask, hideFromErrors, write, writeError } from '../terminal/streams.js';
-import {
-  configurationPlace,
-  type GivenPlaces,
-  settingsChecker,
-  settlePlaces,
-  writeConfiguration,
-} from './init-files.js';
+import { configurationPlace, writeConfiguration } from './init-files.js';
+import { type GivenPlaces, settingsChecker, settlePlaces } from './init-places.js';
 import { orderInWords, printCauses, printTotals } from './preview.js';
 
 type InitOptions = CommonOptions &
@@ -97,7 +93,7 @@ async function init(options: InitOptions): Promise<void> {
   );
   const interview = new Interview(given, options.yes ? null : (question) => askOn(output, question));
   try {
-    const places = await settlePlaces(interview, options, place);
+    const places = await settlePlaces(interview, options, place, options.yes ? null : whyAway);
     const proposal =
       places &&
       (await propose({
@@ -131,6 +127,17 @@ async function init(options: InitOptions): Promise<void> {
   } catch (error) {
     if (error instanceof InitError) throw new UsageError(error.message);
     throw error instanceof ErpError && error.lines === undefined ? inFlags(error) : error;
+  }
+}
+
+/** Why the ERP is not to be reached so, or null. */
+async function whyAway(places: Places, settingsOf: (tree: unknown) => Settings): Promise<string | null> {
+  try {
+    await reachErp({ places, settingsOf });
+    return null;
+  } catch (error) {
+    if (error instanceof ErpError) return inFlags(error).message;
+    throw error;
   }
 }
 

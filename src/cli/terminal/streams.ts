@@ -86,9 +86,10 @@ export async function ask(question: string): Promise<string> {
 
 /** Asks for a secret: what is typed is not shown. */
 export async function askSecret(question: string): Promise<string> {
-  process.stderr.write(`${harmlessLine(question)} `);
   const silent = new Writable({ write: (_chunk, _encoding, done) => done() });
+  // Before it asks: until then the terminal itself shows what is typed.
   const terminal = createInterface({ input: process.stdin, output: silent, terminal: true });
+  process.stderr.write(`${harmlessLine(question)} `);
   try {
     return await terminal.question('');
   } finally {

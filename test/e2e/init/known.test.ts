@@ -1,5 +1,7 @@
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect } from 'chai';
+import { onTerminal } from '../../support/on-terminal.js';
 import { useTempDir } from '../../support/temp-dir.js';
 import { useMariaDb, usePostgres } from '../../support/use-database.js';
 import { odooDemo, odooTables } from '../odoo.js';
@@ -236,6 +238,7 @@ describe('waybill init --yes', function () {
 
   describe('on FrontAccounting with flags that mean something else', () => {
     const { dir, flags } = onMariaDb(frontaccounting);
+    const port = () => flags[flags.indexOf('--port') + 1] ?? '';
 
     it('names the flags where the server or the account is wrong, and promises no second attempt', async () => {
       const said = async (flag: string, value: string) =>
@@ -246,6 +249,32 @@ describe('waybill init --yes', function () {
       expect(await said('--port', '1')).to.match(/Check --host and --port, and that the server is running\.\n$/);
       expect(await said('--user', 'nobody')).to.match(/Check --user and its password\.\n$/);
       expect(await said('--database', 'none')).to.match(/Check --database/);
+    });
+
+    it('asks a person for the place again where it is wrong, and keeps what was said', async () => {
+      const wrong = flags.flatMap((flag) => (flag === port() ? '1' : flag));
+      const password = readFileSync(dir.file('password'), 'utf8');
+      const { code, shown } = await onTerminal(
+        ['init', '--config', dir.file('again'), ...wrong, '--installation', 'shop-1', '--currency', 'USD'],
+        [
+          ['On which server? [127.0.0.1]', ''],
+          ['Check --host and --port, and that the server is running.', ''],
+          ['On which port? [1]', port()],
+          ['What is the database called?', ''],
+          ['An account that may read it?', ''],
+          ['Its password (it is not shown):', 'wrong'],
+          ['Check --user and its password.', ''],
+          [`On which port? [${port()}]`, ''],
+          ['What is the database called?', ''],
+          ['An account that may read it?', ''],
+          ['Its password (it is not shown):', password],
+          ['local.yaml? [Y/n]', 'y'],
+        ],
+      );
+      expect(code, shown).to.equal(0);
+      expect(shown).not.to.contain(password);
+      expect(readFileSync(join(dir.file('again'), 'erp-password'), 'utf8')).to.equal(password);
+      expect((await recordsBy(dir.file('again'))).totals).to.deep.equal({ '30/1': 624_000, '30/2': 2115 });
     });
 
     it('refuses what it has no use for, and what no order has, and says what there is', async () => {

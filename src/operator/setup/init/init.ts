@@ -2,6 +2,7 @@ import { readCatalogue } from '../../../erp/catalogue.js';
 import { dialectOf, erpDatabase } from '../../../erp/dialects/erp-kinds.js';
 import type { ErpDialect } from '../../../erp/erp-database.js';
 import type { ErpSource } from '../../../erp/erp-reader.js';
+import { sql } from '../../../erp/sql.js';
 import { composeSettings, type Places } from './compose-settings.js';
 import type { Answers, Draft } from './draft.js';
 import type { GivenColumns } from './find-columns.js';
@@ -39,6 +40,16 @@ const everything: Answers = {
   ...{ installation: 'trial', timeZone: 'UTC', currency: 'EUR', pending: null, startFrom: 'all' },
   textLines: { sku: 'trial' },
 };
+
+/** Connects to the ERP, and asks nothing of its tables. @throws ErpError where that fails */
+export async function reachErp({ places, settingsOf }: Pick<InitRequest, 'places' | 'settingsOf'>): Promise<void> {
+  const database = await erpDatabase(settingsOf(placeholder(places)).erp);
+  try {
+    await database.snapshot(({ query }) => query(sql`SELECT 1 AS one`, 'reach it'));
+  } finally {
+    await database.close();
+  }
+}
 
 /** Works out a configuration for an ERP. Reads, and writes nothing. Null: a question stays open. */
 export async function propose(request: InitRequest): Promise<Proposal | null> {

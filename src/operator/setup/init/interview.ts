@@ -26,11 +26,26 @@ export class Interview {
   /** What was answered without asking anybody, for the report. */
   readonly settled: { name: string; value: string; reason: string }[] = [];
 
+  private readonly given: Map<string, string>;
+  private readonly answered = new Map<string, string>();
+  private readonly again = new Map<string, string>();
+
   /** @param ask null: nobody is there to ask (--yes) */
   constructor(
-    private readonly given: ReadonlyMap<string, string>,
+    given: ReadonlyMap<string, string>,
     private readonly ask: ((question: Question) => Promise<string>) | null,
-  ) {}
+  ) {
+    this.given = new Map(given);
+  }
+
+  /** Asks these again, also what a flag said: the answers until now did not hold together, and are suggestions now. */
+  askAgain(...names: readonly string[]): void {
+    for (const name of names) {
+      const last = this.given.get(name) ?? this.answered.get(name);
+      if (last !== undefined) this.again.set(name, last);
+      this.given.delete(name);
+    }
+  }
 
   /** The answer, or null where it stays open. @param problem says what is wrong with an answer */
   async answer(question: Question, problem: (text: string) => string | null = () => null): Promise<string | null> {
@@ -42,12 +57,16 @@ export class Interview {
       else if (reason !== undefined) this.settled.push({ name, value: suggestion, reason });
       return suggestion ?? null;
     }
-    for (let asked = question; ; ) {
+    const suggestion = this.again.get(question.name) ?? question.suggestion;
+    for (let asked = { ...question, suggestion }; ; ) {
       const text = await this.ask(asked);
-      const answer = text === '' ? question.suggestion : text;
+      const answer = text === '' ? suggestion : text;
       const wrong = answer === undefined ? 'an answer is needed' : problem(answer);
-      if (wrong === null && answer !== undefined) return answer;
-      asked = { ...question, text: `${wrong}. ${question.text}` };
+      if (wrong === null && answer !== undefined) {
+        this.answered.set(question.name, answer);
+        return answer;
+      }
+      asked = { ...question, suggestion, text: `${wrong}. ${question.text}` };
     }
   }
 

@@ -38,6 +38,18 @@ describe('the questions of waybill init', () => {
     expect(silent.open).to.deep.equal([question]);
   });
 
+  it('are asked again, also what a flag said, with the last answer as the suggestion', async () => {
+    const { asked, ask } = answering('', '5', '');
+    const interview = new Interview(new Map([['size', '3']]), ask);
+    expect(await interview.answer(question)).to.equal('3');
+    interview.askAgain('size', 'color');
+    expect(await interview.answer(question)).to.equal('3');
+    expect(await interview.answer(question)).to.equal('5');
+    interview.askAgain('size');
+    expect(await interview.answer(question)).to.equal('5');
+    expect(asked.map(({ suggestion }) => suggestion)).to.deep.equal(['3', '3', '5']);
+  });
+
   it('are not asked where a flag answers them, and a wrong flag is refused', async () => {
     const { asked, ask } = answering();
     expect(await new Interview(new Map([['size', '3']]), ask).answer(question, isNumber)).to.equal('3');
