@@ -46,8 +46,8 @@ describe('waybill init --yes', function () {
           name: 'currency',
           text: 'The orders of which currency are sent?',
           choices: [
-            { value: 'EUR', note: '5 orders' },
-            { value: 'USD', note: '1 order' },
+            { value: 'EUR', note: '5 orders in any state' },
+            { value: 'USD', note: '1 order in any state' },
           ],
         },
         {

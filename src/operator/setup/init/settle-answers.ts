@@ -13,6 +13,10 @@ const MOST_VALUES = 30;
 const choicesOf = (counts: readonly ValueCount[]): Choice[] =>
   counts.map(({ value, count }) => ({ value: value ?? 'NULL', note: inOrders(count) }));
 
+/** Drafts and cancelled orders among them: which ones are sent is another question. */
+const choicesInAnyState = (counts: readonly ValueCount[]): Choice[] =>
+  choicesOf(counts).map(({ value, note }) => ({ value, note: `${note} in any state` }));
+
 /** Asks what neither the schema nor the data says: which orders, in what money, from when on. Null: something stays open. */
 export async function settleAnswers(
   interview: Interview,
@@ -116,7 +120,7 @@ async function currencyOf(
       : codes.length > 0
         ? which
         : 'In which currency are the amounts, such as EUR?';
-  return interview.answer({ name: 'currency', text, choices: choicesOf(currencies) }, problem);
+  return interview.answer({ name: 'currency', text, choices: choicesInAnyState(currencies) }, problem);
 }
 
 async function companyCondition(
@@ -135,7 +139,7 @@ async function companyCondition(
   const isWhole = facts.companies.length < MOST_VALUES;
   const there = facts.companies.map(({ value }) => value ?? 'NULL').join(', ') || 'none';
   const answer = await interview.answer(
-    { name: 'company', text: `The orders of which ${company} are sent?`, choices: choicesOf(facts.companies) },
+    { name: 'company', text: `The orders of which ${company} are sent?`, choices: choicesInAnyState(facts.companies) },
     (text) =>
       !isWhole || facts.companies.some(({ value }) => value === text) ? null : `no order has it; there are ${there}`,
   );
