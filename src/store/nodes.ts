@@ -26,6 +26,8 @@ import type { Store, Tx } from './store.js';
 export interface Share {
   /** The limits that it keeps, in one text: all nodes have to keep the same. */
   limits: string;
+  /** The sources that it captures and delivers, the same for all nodes: who leads without one would never read it. Absent in older versions. */
+  sources?: string;
   /** By limit: how many places it may use. No two nodes may use one. */
   places: number[];
   /** By limit: how many it could use. */
@@ -115,6 +117,7 @@ interface NewNode {
   leaseMs: number;
   version: string;
   limits: string;
+  sources: string;
   /** For how long the service counts a request at most that no limit counts from the record. */
   restMs: number;
 }
@@ -124,7 +127,7 @@ const rememberMs = 7 * 86_400_000;
 
 /**
  * Joins the cluster: the lease of this node, unless a process of its name has it, the store has a deliverer that shares it with
- * none, other nodes keep other limits, or what a node of its name sent still counts.
+ * none, other nodes keep other limits or sources, or what a node of its name sent still counts.
  */
 export async function joinCluster(store: Store, one: NewNode, clock: Clock = systemClock): Promise<LeaseAnswer> {
   const name: NodeLeaseName = `node/${one.node}`;
@@ -148,9 +151,13 @@ export async function joinCluster(store: Store, one: NewNode, clock: Clock = sys
           ended: double.ended,
         };
       const others = rows.nodes.filter((row) => row.name !== name);
-      const stranger = others.find((row) => isHeld(row) && (shareOf(row)?.limits ?? one.limits) !== one.limits);
-      if (stranger) {
-        const holder = `${stranger.holder} (node ${nodeNameOf(stranger)}, which has other service.limits)`;
+      for (const [name, setting] of [
+        ['limits', 'service.limits'],
+        ['sources', 'sources'],
+      ] as const) {
+        const stranger = others.find((row) => isHeld(row) && (shareOf(row)?.[name] ?? one[name]) !== one[name]);
+        if (!stranger) continue;
+        const holder = `${stranger.holder} (node ${nodeNameOf(stranger)}, which has other ${setting})`;
         return { answer: { held: false, holder, freeInMs: stranger.expiresAt - stranger.now }, ended: null };
       }
       // Other nodes count the places of its last process until they have rested. That process stays in the row, so that another node
@@ -164,7 +171,7 @@ export async function joinCluster(store: Store, one: NewNode, clock: Clock = sys
         return { answer: { held: false, holder, freeInMs: one.restMs - goneMs }, ended: null };
       }
       const epoch = rows.service.epoch + 1;
-      const share: Share = { limits: one.limits, places: [], demand: [], at: mine.now };
+      const share: Share = { limits: one.limits, sources: one.sources, places: [], demand: [], at: mine.now };
       await tx.run("UPDATE lease SET epoch=? WHERE name='service'", [epoch]);
       await tx.run(
         'UPDATE lease SET epoch=?, holder=?, holder_process=?, expires_at=?, released_at=NULL, since_at=?, version=?, share=? WHERE name=?',

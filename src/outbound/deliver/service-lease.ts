@@ -1,4 +1,5 @@
 import type { ServiceSettings } from '../../config/sections/service.js';
+import { sourceNames } from '../../model/record.js';
 import { version } from '../../model/version.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
@@ -108,7 +109,8 @@ export class ServiceLease {
     const windows = service.limits.map(({ perSeconds }) => perSeconds * 1000);
     const windowMs = Math.max(0, ...windows.filter((ms) => ms <= longestRestMs));
     const limits = limitsInWords(service);
-    const node = { node: nodeNameHere(cluster.node), holder, leaseMs, version, limits, restMs: windowMs };
+    const sources = sourceNames(context.settings).join();
+    const node = { node: nodeNameHere(cluster.node), holder, leaseMs, version, limits, sources, restMs: windowMs };
     const answer =
       as === 'node' && cluster.enabled
         ? await joinCluster(store, node, clock)

@@ -131,7 +131,8 @@ export class Membership {
       const limits = limitsInWords(this.context.settings.service);
       const { share, use } = takePlaces(limiter.share, { me, alive, gone, demand, limits, counted });
       const { usedUp } = limiter;
-      await writeShare(tx, this.lease, { ...share, usedUpUntil: usedUp && me.now + Math.ceil(usedUp.waitMs) });
+      const sources = sourceNames(this.context.settings).join();
+      await writeShare(tx, this.lease, { ...share, sources, usedUpUntil: usedUp && me.now + Math.ceil(usedUp.waitMs) });
       if (taken) killPoint('before-takeover');
       return { me, alive, ended, taken, leads: !isLed || leader === this.lease.epoch, use };
     });

@@ -120,6 +120,11 @@ onServers('nodes of a cluster', (store) => {
     expect((await join(other)) as { holder: string })
       .to.have.property('holder')
       .that.includes('other service.limits');
+    const { settings } = asNode(a.another({}), 'c').context;
+    const withBerlin = { ...settings, named: [{ ...settings, source: 'berlin' }] };
+    expect(await join({ context: { ...other.context, settings: withBerlin } }))
+      .to.have.property('holder')
+      .that.includes('other sources');
 
     await first.release();
     await second.release();
