@@ -152,8 +152,10 @@ describe('the dispatchers', () => {
       return due.left === 0;
     });
     const ids = named.flat().map(({ id }) => id);
-    expect(ids).to.have.length(300);
     expect(new Set(ids).size).to.equal(300);
+    expect(due.claimed).to.have.length(300);
+    // One that reads what is due while the other one claims may name what is gone by then: its claim finds nothing.
+    expect(ids).to.have.length.below(300 + 4 * space.room);
     for (const some of named) expect(some.length).to.be.above(60);
   });
 
