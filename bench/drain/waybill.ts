@@ -18,8 +18,7 @@ export function setFlagsOfMain(): void {
 export const waybill =
   (type: 'sqlite' | 'mysql' | 'postgres', pages = 0): Contender =>
   async ({ orders, waiting, concurrency, serviceUrl, folder, database }) => {
-    // With a backlog it is the memory that counts.
-    if (waiting > orders) setFlagsOfMain();
+    setFlagsOfMain();
     const file = join(folder, 'erp.sqlite');
     createBenchErp(file, waiting);
     const settings = settingsFrom({
