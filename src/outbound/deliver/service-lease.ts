@@ -1,5 +1,4 @@
 import type { ServiceSettings } from '../../config/sections/service.js';
-import { sourceNames } from '../../model/record.js';
 import { version } from '../../model/version.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
@@ -8,7 +7,7 @@ import { Lease, LeaseLost } from '../../store/lease.js';
 import { type EndedHolder, readNodes } from '../../store/lease-rows.js';
 import { isHeld, joinCluster, leaveCluster, nodeNameHere } from '../../store/nodes.js';
 import type { Tx } from '../../store/store.js';
-import { limitsInWords, Membership } from './cluster/membership.js';
+import { limitsInWords, Membership, sourcesInWords } from './cluster/membership.js';
 import { bindEnvironment } from './go-live.js';
 import { LaneKeeper } from './lane-keeper.js';
 import { forgetMarks, type LeftMarks, readLeftMarks, SendMarks } from './send-marks.js';
@@ -109,7 +108,7 @@ export class ServiceLease {
     const windows = service.limits.map(({ perSeconds }) => perSeconds * 1000);
     const windowMs = Math.max(0, ...windows.filter((ms) => ms <= longestRestMs));
     const limits = limitsInWords(service);
-    const sources = sourceNames(context.settings).join();
+    const sources = sourcesInWords(context.settings);
     const node = { node: nodeNameHere(cluster.node), holder, leaseMs, version, limits, sources, restMs: windowMs };
     const answer =
       as === 'node' && cluster.enabled

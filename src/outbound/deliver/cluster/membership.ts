@@ -25,6 +25,11 @@ export function limitsInWords({ concurrency, limits }: Settings['service']): str
   return [...each, ...(concurrency === undefined ? [] : [`${concurrency} at once`])].join(', ');
 }
 
+/** The sources in one text, in whatever order a node names them. */
+export function sourcesInWords(settings: Settings): string {
+  return sourceNames(settings).sort().join();
+}
+
 /**
  * A node's part in its cluster. About every second, under the lock of the cluster, it takes its share of the limits, ends nodes
  * whose time is over and takes over what they were sending, and leads where no other node does.
@@ -131,7 +136,7 @@ export class Membership {
       const limits = limitsInWords(this.context.settings.service);
       const { share, use } = takePlaces(limiter.share, { me, alive, gone, demand, limits, counted });
       const { usedUp } = limiter;
-      const sources = sourceNames(this.context.settings).join();
+      const sources = sourcesInWords(this.context.settings);
       await writeShare(tx, this.lease, { ...share, sources, usedUpUntil: usedUp && me.now + Math.ceil(usedUp.waitMs) });
       if (taken) killPoint('before-takeover');
       return { me, alive, ended, taken, leads: !isLed || leader === this.lease.epoch, use };

@@ -3,6 +3,7 @@ import { describeStatus } from '../../../../src/daemon/describe-status.js';
 import { checkStatus, readStatus } from '../../../../src/daemon/read-status.js';
 import type { JobContext } from '../../../../src/ops/job-context.js';
 import { claimMessages } from '../../../../src/outbound/deliver/claim-messages.js';
+import { sourcesInWords } from '../../../../src/outbound/deliver/cluster/membership.js';
 import { deliver } from '../../../../src/outbound/deliver/deliver.js';
 import { ServiceLease } from '../../../../src/outbound/deliver/service-lease.js';
 import { sha256 } from '../../../../src/outbound/outbox/content-hash.js';
@@ -125,6 +126,10 @@ onServers('nodes of a cluster', (store) => {
     expect(await join({ context: { ...other.context, settings: withBerlin } }))
       .to.have.property('holder')
       .that.includes('other sources');
+    const two = ['kiel', 'berlin'].map((source) => ({ ...settings, source }));
+    expect(sourcesInWords({ ...settings, named: two })).to.equal(
+      sourcesInWords({ ...settings, named: [...two].reverse() }),
+    );
 
     await first.release();
     await second.release();
