@@ -77,10 +77,18 @@ function hex(number: number, digits: number): string {
 /** What stands in the place of a secret. */
 export const secretMark = '[secret]';
 
+/** No shorter text names a bearer token: `basic`, a space and eight characters of it. */
+const leastBearer = 14;
+
 /** Takes known secrets and bearer tokens out of a text. To be used before a text is cut: half a token is a leak too. */
 export function redact(text: string, secrets: readonly string[]): string {
   let safe = text;
-  for (const secret of secrets.flatMap(writings)) safe = safe.replaceAll(secret, secretMark);
+  for (const secret of secrets) {
+    // Every writing of a character is one character at least, of which some secrets have half as many as units, and a piece has 500.
+    if (safe.length < Math.min(secret.length, longestPiece) / 2) continue;
+    for (const writing of writings(secret)) safe = safe.replaceAll(writing, secretMark);
+  }
+  if (safe.length < leastBearer) return safe;
   safe = safe.replace(privateKey, secretMark);
   return safe.replace(/\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{8,}/gi, `$1 ${secretMark}`);
 }

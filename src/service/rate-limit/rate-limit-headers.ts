@@ -48,7 +48,8 @@ interface Member {
 
 /** A list of structured fields (RFC 9651), of which only whole numbers matter here. */
 function members(header: string | undefined): Member[] {
-  return (header ?? '').split(',').flatMap((text) => {
+  if (header === undefined) return [];
+  return header.split(',').flatMap((text) => {
     const [name = '', ...rest] = text.split(';').map((part) => part.trim());
     if (name === '') return [];
     const parameters: Member['parameters'] = {};

@@ -2,6 +2,7 @@ import {
   Axios,
   type AxiosAdapter,
   AxiosError,
+  AxiosHeaders,
   type AxiosInstance,
   type AxiosRequestConfig,
   type AxiosResponse,
@@ -65,6 +66,7 @@ class Journey {
   answer: WireExchange | null = null;
 
   constructor(
+    readonly headers: Readonly<Record<string, string>> | undefined,
     readonly priority: number,
     readonly gate: Gate,
     /** What it shows; null: a request for a token, which shows what it has to by itself. */
@@ -105,15 +107,17 @@ export class Transport {
     this.#connections = options.connections;
     this.#monotonicMs = options.monotonicMs;
     const adapter = pacedAdapter(options, () => this.#isClosed);
-    this.#client = bareAxios({ adapter, headers, baseURL: service.baseUrl });
-    this.#elsewhere = bareAxios({ adapter, headers });
-    axiosRetry(this.#client, {
+    this.#client = bareAxios({ adapter, baseURL: service.baseUrl });
+    this.#elsewhere = bareAxios({ adapter });
+    const { requestInterceptorId } = axiosRetry(this.#client, {
       retries: options.quickResends,
       // Each try has its own deadline inside the adapter.
       shouldResetTimeout: true,
       retryCondition: mayGoAgainAtOnce,
       retryDelay: (count) => 100 * 2 ** (count - 1) * (0.5 + Math.random()),
     });
+    // It notes when each request began, for timeouts that are not reset, and costs every request that succeeds.
+    this.#client.interceptors.request.eject(requestInterceptorId);
   }
 
   /** Sends one request and says what came of it. Never throws for anything that the wire or the service does. */
@@ -136,11 +140,10 @@ export class Transport {
     request: TransportRequest,
     credential: Credential | null,
   ): Promise<ProvenExchange> {
-    const journey = new Journey(request.priority ?? 0, request.gate, credential);
+    const journey = new Journey(request.headers, request.priority ?? 0, request.gate, credential);
     const config: AxiosRequestConfig & { waybill: Journey } = {
       method: request.method,
       url: request.path,
-      headers: request.headers ?? {},
       waybill: journey,
     };
     if (request.query !== undefined) config.params = request.query;
@@ -168,7 +171,7 @@ export class Transport {
 }
 
 /** What every request says of us and of the answers that we read. */
-const headers = {
+const commonHeaders = {
   Accept: 'application/json, text/plain, */*',
   'Accept-Encoding': 'gzip, deflate, br',
   'User-Agent': 'waybill/0.1.0',
@@ -188,6 +191,8 @@ function bareAxios(defaults: AxiosRequestConfig): AxiosInstance {
   }) as AxiosInstance;
 }
 
+const noHeaders = new AxiosHeaders();
+
 function pacedAdapter(options: TransportOptions, isClosed: () => boolean): AxiosAdapter {
   const { rateLimiter, service, nowMs, monotonicMs, connections } = options;
   const send = options.adapter ?? undiciAdapter(connections, service);
@@ -198,13 +203,16 @@ function pacedAdapter(options: TransportOptions, isClosed: () => boolean): Axios
       journey.started = null;
       const shut = isClosed() ? 'the client is closed' : (notNow ?? (await askGate(journey.gate)));
       if (shut !== null) return { error: caused(new NotSent({ kind: 'not_sent', reason: shut }), config), held: true };
+      // axios would copy and sort them several times on the way here.
+      let headers: Record<string, string> = { ...commonHeaders, ...journey.headers };
       if (journey.credential) {
         const proof = journey.credential.proof();
         // It ran out, or was refused, while this one waited for its turn.
         if (proof === null) return 'no proof';
-        config.headers.set(proof.headers);
+        headers = { ...headers, ...proof.headers };
         journey.proof = proof.version;
       }
+      config.headers = headers as InternalAxiosRequestConfig['headers'];
       journey.started = { atMs: nowMs(), monotonicMs: monotonicMs() };
       journey.neverConnected = false;
       // What is said where tokens come from says nothing of the service's limits.
@@ -218,7 +226,7 @@ function pacedAdapter(options: TransportOptions, isClosed: () => boolean): Axios
         const { status, data: body } = response as AxiosResponse<string>;
         journey.answer = { kind: 'answer', status, headers: heedHead(response), body };
         // axios would copy them into an object of its own.
-        response.headers = {};
+        response.headers = noHeaders;
         return { response };
       } catch (error) {
         const shut = [error, (error as Error).cause].find((one) => one instanceof NotSent);

@@ -118,7 +118,8 @@ function preparedSession(dataSource: DataSource): StoreSession {
     let statement = prepared.get(sql);
     if (statement) return statement;
     const { databaseConnection } = dataSource.driver as unknown as { databaseConnection: SqliteFile };
-    statement = prepareIn(databaseConnection, sql);
+    // SQLite plans by the value of a bare LIMIT, and so plans anew each time one is bound: 50 µs where the look itself takes 5.
+    statement = prepareIn(databaseConnection, sql.replaceAll('LIMIT ?', 'LIMIT ?+0'));
     prepared.set(sql, statement);
     if (prepared.size > mostPrepared) prepared.delete(prepared.keys().next().value as string);
     return statement;
