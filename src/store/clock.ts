@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { uptime } from 'node:os';
-import { setTimeout as sleep } from 'node:timers/promises';
 
 /** How time passes for a process: leases, windows and waits are measured by it, never by the clock on the wall, which may be set. */
 export interface Clock {
@@ -12,6 +11,9 @@ export interface Clock {
   /** Runs `work` after so many milliseconds, unless what it returns is called before. Does not keep the process alive. */
   after(ms: number, work: () => void): () => void;
 }
+
+/** Ends a sleep by `abort(noReason)`: without a reason, an error with its stack is made for it each time. */
+export const noReason = 'over';
 
 /** A clock that all processes of a machine share, and that goes on while they are down. */
 export interface MachineClock extends Clock {
@@ -69,7 +71,18 @@ export const systemClock: MachineClock = {
     return { bootId, bootMs: Math.round(reading.bootMs + monotonicMs - reading.monotonicMs) };
   },
   monotonicMs: () => performance.now(),
-  sleep: (ms, signal) => sleep(ms, undefined, signal ? { signal } : {}).catch(() => undefined),
+  // That of node:timers/promises makes an error with its stack for each sleep that is ended.
+  sleep: (ms, signal) =>
+    new Promise((resolve) => {
+      if (signal?.aborted) return resolve();
+      const end = () => {
+        clearTimeout(timer);
+        signal?.removeEventListener('abort', end);
+        resolve();
+      };
+      const timer = setTimeout(end, ms);
+      signal?.addEventListener('abort', end);
+    }),
   after: (ms, work) => {
     const timer = setTimeout(work, ms).unref();
     return () => clearTimeout(timer);

@@ -88,7 +88,10 @@ export function boundedText<T extends string | null | undefined>(column: WordCol
 
 /** A value as its column takes it; only words and cursors ever change. Pure. */
 export function bounded(column: string, value: SqlValue): SqlValue {
-  const bound = bounds.get(column);
+  return cut(value, bounds.get(column));
+}
+
+function cut(value: SqlValue, bound: Bound | undefined): SqlValue {
   // A text has at most as many code points as code units.
   if (bound === undefined || typeof value !== 'string' || value.length <= bound.width) return value;
   const { width, mark } = bound;
@@ -251,20 +254,23 @@ async function eachChunk(
   if (!first) return 0;
   const fields = Object.keys(first).filter((field) => first[field] !== undefined);
   const columns = fields.map(columnOf);
-  const places = columns.map((column) => `${table}.${column}`);
+  const limits = columns.map((column) => bounds.get(`${table}.${column}`));
   const size = Math.max(1, Math.min(maxRows, Math.floor(maxValues / columns.length)));
   let matched = 0;
   for (let start = 0, end = 0; start < rows.length; start = end) {
     for (let characters = 0; end < rows.length && end - start < size; end++) {
-      characters += charactersOf(rows[end] as Row);
+      characters += charactersOf(rows[end] as Row, fields);
       if (end > start && characters > maxCharacters) break;
     }
     // Preparing a statement of forty rows takes as long as running it. Of powers of two there are few, and they stay prepared.
     if (tx.dialect.keepsStatements) end = start + 2 ** Math.floor(Math.log2(end - start));
     const values: SqlValue[] = [];
-    for (const row of rows.slice(start, end))
-      for (const [i, field] of fields.entries()) values.push(bounded(places[i] as string, row[field] ?? null));
-    matched += await tx.run(statement(end - start, columns), values.concat(moreParameters));
+    for (let at = start; at < end; at++) {
+      const row = rows[at] as Row;
+      for (let i = 0; i < fields.length; i++) values.push(cut(row[fields[i] as string] ?? null, limits[i]));
+    }
+    values.push(...moreParameters);
+    matched += await tx.run(statement(end - start, columns), values);
   }
   return matched;
 }
@@ -280,9 +286,12 @@ function columnOf(field: string): string {
   return column;
 }
 
-function charactersOf(row: Row): number {
+function charactersOf(row: Row, fields: readonly string[]): number {
   let characters = 0;
-  for (const field in row) characters += typeof row[field] === 'string' ? row[field].length : 0;
+  for (const field of fields) {
+    const value = row[field];
+    if (typeof value === 'string') characters += value.length;
+  }
   return characters;
 }
 

@@ -191,7 +191,10 @@ function runnerSession(dataSource: DataSource): StoreSession {
   const runner = dataSource.createQueryRunner();
   const { bind, parameter } = dialectOfSource(dataSource);
   return {
-    query: (sql, parameters) => runner.query(bind(sql), parameters.map(parameter), true),
+    async query(sql, parameters, nameOf) {
+      const result = await runner.query(bind(sql), parameters.map(parameter), true);
+      return nameOf ? { ...result, records: result.records.map((row) => renamed(row, nameOf)) } : result;
+    },
     release: () => runner.release(),
   };
 }
@@ -207,9 +210,9 @@ function txOf(
   onFailure?: (error: unknown) => void,
 ): Tx {
   const { dialect, writeBackKinds } = store;
-  const run = async (sql: string, parameters: readonly SqlValue[] = []) => {
+  const run = async (sql: string, parameters: readonly SqlValue[] = [], nameOf?: (column: string) => string) => {
     try {
-      return await session.query(sql, parameters);
+      return await session.query(sql, parameters, nameOf);
     } catch (error) {
       onFailure?.(error);
       throw error;
@@ -224,7 +227,7 @@ function txOf(
     storeKey: store,
     onEnd: (end) => void ends.push(end),
     writeBackKinds,
-    rows: async (sql, parameters) => (await select(sql, parameters)).map(camelCased) as never[],
+    rows: async (sql, parameters) => (await run(sql, parameters, camelName)).records,
     value: async (sql, parameters) => Object.values((await select(sql, parameters))[0] ?? {})[0] as never,
     select,
     run: async (sql, parameters) => (await run(sql, parameters)).affected ?? 0,
@@ -245,9 +248,9 @@ function camelName(column: string): string {
   return name;
 }
 
-function camelCased(row: Record<string, SqlValue>): Record<string, SqlValue> {
+function renamed(row: Record<string, SqlValue>, nameOf: (column: string) => string): Record<string, SqlValue> {
   const named: Record<string, SqlValue> = {};
-  for (const column in row) named[camelName(column)] = row[column] as SqlValue;
+  for (const column in row) named[nameOf(column)] = row[column] as SqlValue;
   return named;
 }
 

@@ -6,6 +6,7 @@ import { killPoint } from '../../ops/kill-point.js';
 import { growRoomsForNewObjects } from '../../ops/young-garbage.js';
 import { concurrencyOf } from '../../service/rate-limit/sliding-slots.js';
 import type { Sent } from '../../service/service-client.js';
+import { noReason } from '../../store/clock.js';
 import { LeaseLost } from '../../store/lease.js';
 import { Line, type Tx } from '../../store/store.js';
 import { isAnythingDue } from './due-messages.js';
@@ -127,7 +128,7 @@ export class Exchange {
         this.#add({ settler: settler as Settler, ended: { about, sent, isProbe } });
         // The very next request heeds a "slow down" or a refusal, not the one after the next commit.
         const { kind } = sent.verdict;
-        if (kind !== 'delivered') this.#hurry.abort();
+        if (kind !== 'delivered') this.#hurry.abort(noReason);
         if (kind !== 'delivered' && kind !== 'not_sent') this.gate.holdUntil(this.flushed());
       })
       .finally(() => {
@@ -152,7 +153,7 @@ export class Exchange {
 
   /** Resolves when every outcome so far is on record. */
   async flushed(): Promise<void> {
-    this.#hurry.abort();
+    this.#hurry.abort(noReason);
     while (this.#flushing) await this.#flushing;
   }
 
@@ -257,11 +258,11 @@ export class Waits {
   /** So long, or until no more requests than this are under way, or as many with those that wait to be put on record, or to stop. */
   async until(ms: number, untilCount = this.exchange.count - 1, untilAll = -1): Promise<null> {
     const over = new AbortController();
-    this.end = () => over.abort();
+    this.end = () => over.abort(noReason);
     this.exchange.onEnd = ({ count, unsettled }) => {
-      if (count <= untilCount || count + unsettled <= untilAll) over.abort();
+      if (count <= untilCount || count + unsettled <= untilAll) over.abort(noReason);
     };
-    if (this.told.signal?.aborted) over.abort();
+    if (this.told.signal?.aborted) over.abort(noReason);
     await this.context.clock.sleep(ms, over.signal);
     return null;
   }

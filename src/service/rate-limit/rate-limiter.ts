@@ -1,5 +1,5 @@
 import PQueue from 'p-queue';
-import { type Clock, systemClock } from '../../store/clock.js';
+import { type Clock, noReason, systemClock } from '../../store/clock.js';
 import { faster, firstPace, type Pace, slower } from './adaptive-pace.js';
 import { LimitShare } from './limit-share.js';
 import type { RateLimitAdvice } from './rate-limit-headers.js';
@@ -154,7 +154,7 @@ export class RateLimiter {
   close(): void {
     this.#isClosed = true;
     this.reconsider();
-    this.#alarm?.cancel.abort();
+    this.#alarm?.cancel.abort(noReason);
   }
 
   #heed(throttled: boolean, advice: RateLimitAdvice | null, sentAtMs: number): void {
@@ -180,7 +180,7 @@ export class RateLimiter {
     const { waitMs } = this.#longestWait(now) ?? { waitMs: 0 };
     // As long as every slot belongs to a request under way, its end is heard of.
     if (!Number.isFinite(waitMs) || (this.#alarm && this.#alarm.atMs <= now + waitMs)) return;
-    this.#alarm?.cancel.abort();
+    this.#alarm?.cancel.abort(noReason);
     const alarm = { atMs: now + waitMs, cancel: new AbortController() };
     this.#alarm = alarm;
     // A timer counts from the beginning of its turn of the event loop: on a busy one it ends early, and so is set again.

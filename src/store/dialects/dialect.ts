@@ -22,7 +22,12 @@ export interface StatementResult {
 
 /** A connection, as long as one call needs it. Failures have the driver's own as `driverError`. */
 export interface StoreSession {
-  query(sql: string, parameters: readonly SqlValue[]): Promise<StatementResult> | StatementResult;
+  /** @param nameOf what the records call a column; absent: as the SQL does */
+  query(
+    sql: string,
+    parameters: readonly SqlValue[],
+    nameOf?: (column: string) => string,
+  ): Promise<StatementResult> | StatementResult;
   release(): Promise<void> | void;
 }
 

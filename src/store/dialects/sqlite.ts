@@ -105,7 +105,13 @@ class StatementFailed extends Error {
   }
 }
 
-type Prepared = ReturnType<typeof prepareIn>;
+interface Prepared {
+  statement: ReturnType<typeof prepareIn>;
+  /** The names of its columns as the SQL gives them; null: it yields no rows. */
+  columns: readonly string[] | null;
+  /** As its caller names them. */
+  named: readonly string[] | null;
+}
 const prepareIn = (file: SqliteFile, sql: string) => file.prepare<unknown[]>(sql);
 
 /** Statements that are kept prepared. Those of lists differ by their length, and so come and go. */
@@ -115,31 +121,42 @@ const mostPrepared = 300;
 function preparedSession(dataSource: DataSource): StoreSession {
   const prepared = new Map<string, Prepared>();
   const prepare = (sql: string): Prepared => {
-    let statement = prepared.get(sql);
-    if (statement) return statement;
+    const known = prepared.get(sql);
+    if (known) return known;
     const { databaseConnection } = dataSource.driver as unknown as { databaseConnection: SqliteFile };
     // SQLite plans by the value of a bare LIMIT, and so plans anew each time one is bound: 50 µs where the look itself takes 5.
-    statement = prepareIn(databaseConnection, sql.replaceAll('LIMIT ?', 'LIMIT ?+0'));
-    prepared.set(sql, statement);
+    const statement = prepareIn(databaseConnection, sql.replaceAll('LIMIT ?', 'LIMIT ?+0'));
+    // Rows as lists: the driver makes an object by looking up the name of each column for each row.
+    const columns = statement.reader ? statement.raw().columns() : null;
+    const made = { statement, columns: columns?.map(({ name }) => name) ?? null, named: null };
+    prepared.set(sql, made);
     if (prepared.size > mostPrepared) prepared.delete(prepared.keys().next().value as string);
-    return statement;
+    return made;
   };
   return {
-    query(sql, parameters) {
+    query(sql, parameters, nameOf) {
       try {
-        const statement = prepare(sql);
-        if (statement.reader) {
-          const records = statement.all(parameters) as Record<string, SqlValue>[];
-          return { records, raw: records };
+        const one = prepare(sql);
+        if (one.columns === null) {
+          const { changes, lastInsertRowid } = one.statement.run(parameters);
+          return { records: [], affected: changes, raw: lastInsertRowid };
         }
-        const { changes, lastInsertRowid } = statement.run(parameters);
-        return { records: [], affected: changes, raw: lastInsertRowid };
+        if (nameOf) one.named ??= one.columns.map(nameOf);
+        const names = (nameOf && one.named) || one.columns;
+        const records = (one.statement.all(parameters) as SqlValue[][]).map((row) => recordOf(names, row));
+        return { records, raw: records };
       } catch (error) {
         throw new StatementFailed(error as DriverError);
       }
     },
     release: () => undefined,
   };
+}
+
+function recordOf(names: readonly string[], row: readonly SqlValue[]): Record<string, SqlValue> {
+  const record: Record<string, SqlValue> = {};
+  for (let at = 0; at < names.length; at++) record[names[at] as string] = row[at] as SqlValue;
+  return record;
 }
 
 function fileOf(settings: StoreSettings): string {
