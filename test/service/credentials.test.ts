@@ -102,7 +102,7 @@ describe('credentials, over real sockets', () => {
       const client = clients.at(sandbox.url, { tokenFile });
       writeFileSync(tokenFile, 'canary-two');
       let asked = 0;
-      const gate = async () => (++asked === 1 ? null : 'paused');
+      const gate = { ask: async () => (++asked === 1 ? null : 'paused') };
       const sent = await client.send({ ...customer('C1'), gate });
       expect(sent.verdict).to.include({ kind: 'unavailable' });
       expect(sent.startedAtMs).to.not.equal(null);
@@ -235,7 +235,7 @@ describe('credentials, over real sockets', () => {
     it('asks the gate before it asks for a token', async () => {
       await start({ oauth: rules });
       const client = clients.at(sandbox.url, { credential: oauth(), token: undefined });
-      const { verdict } = await client.send({ ...customer('C1'), gate: async () => 'paused' });
+      const { verdict } = await client.send({ ...customer('C1'), gate: { ask: async () => 'paused' } });
       expect(verdict).to.deep.equal({ kind: 'not_sent', reason: 'paused' });
       expect(sandbox.tokenCounts().requests).to.equal(0);
     });

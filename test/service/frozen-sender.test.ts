@@ -28,7 +28,7 @@ describe('a sender that lost its place between the gate and the wire', () => {
   /** Open at first, and shut when it is asked for the `nth` time in the moment of sending. */
   const gateThatShuts = (nth: number) => {
     let asked = 0;
-    return Object.assign(async () => null, { stillOpen: () => ++asked < nth });
+    return { ask: async () => null, stillOpen: () => ++asked < nth };
   };
 
   for (const [when, nth] of [

@@ -88,7 +88,7 @@ describe('answers that no well-made server gives', () => {
       pour();
     });
     const client = clients.at(url, { maxResponseBytes: 1_000_000, deadlineSeconds: 5 });
-    const read = await client.read(page(), { gate: async () => null });
+    const read = await client.read(page(), { gate: { ask: async () => null } });
     expect(read).to.deep.include({ status: 200 });
     expect(read.verdict).to.include({ kind: 'in_doubt' });
     expect('reason' in read.verdict && read.verdict.reason).to.equal(
@@ -99,7 +99,7 @@ describe('answers that no well-made server gives', () => {
 
   it('says that the deadline passed while a body came drop by drop', async () => {
     const { url } = await serve((socket) => void socket.write(head('200 OK', 'Content-Length: 10')));
-    const read = await clients.at(url, { deadlineSeconds: 0.5 }).read(page(), { gate: async () => null });
+    const read = await clients.at(url, { deadlineSeconds: 0.5 }).read(page(), { gate: { ask: async () => null } });
     expect(read.verdict).to.deep.equal({
       kind: 'in_doubt',
       reason: "HTTP 200: the answer's body broke off: the deadline passed",
@@ -113,7 +113,7 @@ describe('answers that no well-made server gives', () => {
       socket.write(whole);
     });
     const client = clients.at(url, {}, 0, { nowMs: () => Date.now() - setBackMs });
-    const read = await client.read(page(), { gate: async () => null });
+    const read = await client.read(page(), { gate: { ask: async () => null } });
     expect(read.durationMs).to.be.within(0, 60_000);
   });
 

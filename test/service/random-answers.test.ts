@@ -198,7 +198,7 @@ describe('whatever comes from the network', function () {
         const sent = await client.send(sending(requests[name]));
         check(name, drawn, sent);
         if (ask++ % 5 === 0) {
-          const asking = { gate: async () => null };
+          const asking = { gate: { ask: async () => null } };
           const looked = await client.lookUp(
             lookUpOrder,
             { entity: 'order', record: order, idempotencyKey: 'key-1' },

@@ -18,7 +18,7 @@ export function clientBy(dispatch: (sent: Dispatcher.DispatchOptions, handler: H
 /** Over Node's own http, which nock stands in for: it cannot stand in for undici's sockets. */
 export const overNodeHttp: OpenClient = clientBy((sent, handler) => {
   const { origin, path, method } = sent;
-  const headers = Object.fromEntries(sent.headers as unknown as Iterable<[string, string]>);
+  const headers = { ...(sent.headers as Record<string, string>) };
   const body = sent.body as string | null;
   const request = http.request(`${origin}${path}`, {
     method,

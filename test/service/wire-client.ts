@@ -39,7 +39,7 @@ export function sending(changes: Partial<SendRequest> = {}): SendRequest {
     body,
     record: body,
     serviceId: null,
-    gate: async () => null,
+    gate: { ask: async () => null },
     ...changes,
   };
 }

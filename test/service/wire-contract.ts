@@ -163,7 +163,7 @@ export function wireContract(makeLab: () => WireLab): void {
     expect(told).to.have.length(1);
     daysLater = 1;
     await client.send(sending());
-    await client.read(page(), { gate: async () => null });
+    await client.read(page(), { gate: { ask: async () => null } });
     const { lookUpOrder } = serviceAt(lab.url, {
       endpoints: { lookUpOrder: { path: '/v1/orders', id: 'order_id', match: {} } },
     }).endpoints;
@@ -171,7 +171,7 @@ export function wireContract(makeLab: () => WireLab): void {
       await client.lookUp(
         lookUpOrder,
         { entity: 'order', record: '{}', idempotencyKey: 'k' },
-        { gate: async () => null },
+        { gate: { ask: async () => null } },
       );
     client.close();
     expect(told).to.deep.equal([
@@ -186,7 +186,7 @@ export function wireContract(makeLab: () => WireLab): void {
     lab.script(created);
     await clients.at(`${lab.url}/api/`).send(sending());
     const client = clients.at(`${lab.url}/api`);
-    const gate = async () => null;
+    const gate = { ask: async () => null };
     await client.read(page('http://elsewhere.invalid/steal'), { gate });
     await client.read(page('//elsewhere.invalid/steal'), { gate });
     expect(lab.requests.map(({ path }) => path)).to.deep.equal([
@@ -228,7 +228,7 @@ export function wireContract(makeLab: () => WireLab): void {
     ] as Reply[]) {
       lab.script(reply);
       lab.requests.length = 0;
-      await clients.at(lab.url).read(page(), { gate: async () => null });
+      await clients.at(lab.url).read(page(), { gate: { ask: async () => null } });
       expect(lab.requests).to.have.length(1);
     }
   });
@@ -247,7 +247,7 @@ export function wireContract(makeLab: () => WireLab): void {
     const body = '{"data":[],"page":1,"total":0}';
     lab.script({ kind: 'answer', status: 200, body, headers: { 'X-Request-Id': 'r-7' } });
     const query = { status: 'unpaid & overdue', limit: '100', page: '1' };
-    const read = await clients.at(lab.url).read(page('/v2/invoices', query), { gate: async () => null });
+    const read = await clients.at(lab.url).read(page('/v2/invoices', query), { gate: { ask: async () => null } });
     expect(read).to.deep.include({ verdict: { kind: 'read', value: { body } }, status: 200 });
     expect(read.requestId).to.equal('r-7');
     const [request] = lab.requests;
@@ -260,13 +260,11 @@ export function wireContract(makeLab: () => WireLab): void {
   it('sends nothing when the gate is shut or can not be asked', async () => {
     lab.script(created);
     const client = clients.at(lab.url);
-    const shut = await client.send(sending({ gate: async () => 'paused by an operator' }));
+    const shut = await client.send(sending({ gate: { ask: async () => 'paused by an operator' } }));
     expect(shut).to.deep.include({ verdict: { kind: 'not_sent', reason: 'paused by an operator' }, startedAtMs: null });
     const broken = await client.send(
       sending({
-        gate: async () => {
-          throw new Error('the store is away');
-        },
+        gate: { ask: () => Promise.reject(new Error('the store is away')) },
       }),
     );
     expect(broken.verdict.kind).to.equal('not_sent');
@@ -311,7 +309,7 @@ export function wireContract(makeLab: () => WireLab): void {
     }
     for (const reply of [{ kind: 'reset' }, { kind: 'answer', status: 500, body: echo }] as Reply[]) {
       lab.script(reply);
-      const read = await client.read(page(), { gate: async () => null });
+      const read = await client.read(page(), { gate: { ask: async () => null } });
       expect(JSON.stringify(read) + inspect(read, { depth: 9, showHidden: true })).to.not.include('canary');
     }
     expect(inspect(client, { depth: 9, showHidden: true })).to.not.include('canary');

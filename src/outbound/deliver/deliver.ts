@@ -250,9 +250,10 @@ class Delivery {
     // Made when its turn comes, so that what waits is little.
     const send = () => {
       const { entity, operation, idempotencyKey, method, body, keyField, record, boundServiceId: serviceId } = message;
-      const frozen = { entity, operation, idempotencyKey, method, body, keyField, record, serviceId };
       const gate = this.#gate.of('deliver', isProbe, message);
-      return this.client.send({ ...frozen, gate, isProbe, priority: isPatient ? -1 : 0 });
+      const priority = isPatient ? -1 : 0;
+      const frozen = { idempotencyKey, method, body, keyField, record, serviceId };
+      return this.client.send({ entity, operation, ...frozen, gate, isProbe, priority });
     };
     this.#exchange.begin(this.#settler, message, send, manner);
   }

@@ -121,22 +121,29 @@ export class Exchange {
     { isProbe = false, isPatient = false }: Manner,
   ): void {
     if (isPatient) this.#patient++;
-    const ending = this.#lines[isPatient ? 'patient' : 'usual']
-      .run(() => this.#send(send))
-      .then((sent) => {
-        if (sent.startedAtMs !== null) killPoint('after-answer');
-        this.#add({ settler: settler as Settler, ended: { about, sent, isProbe } });
-        // The very next request heeds a "slow down" or a refusal, not the one after the next commit.
-        const { kind } = sent.verdict;
-        if (kind !== 'delivered') this.#hurry.abort(noReason);
-        if (kind !== 'delivered' && kind !== 'not_sent') this.gate.holdUntil(this.flushed());
-      })
-      .finally(() => {
-        if (isPatient) this.#patient--;
-        this.#underWay.delete(ending);
-        this.#ended(this);
-      });
+    const ending = this.#go(settler as Settler, about, send, isProbe, isPatient).finally(() => {
+      if (isPatient) this.#patient--;
+      this.#underWay.delete(ending);
+      this.#ended(this);
+    });
     this.#underWay.add(ending);
+  }
+
+  async #go(
+    settler: Settler,
+    about: unknown,
+    send: () => Promise<Sent<{ kind: string }>>,
+    isProbe: boolean,
+    isPatient: boolean,
+  ): Promise<void> {
+    const line = isPatient ? this.#lines.patient : this.#lines.usual;
+    const sent = await line.run(() => this.#send(send));
+    if (sent.startedAtMs !== null) killPoint('after-answer');
+    this.#add({ settler, ended: { about, sent, isProbe } });
+    // The very next request heeds a "slow down" or a refusal, not the one after the next commit.
+    const { kind } = sent.verdict;
+    if (kind !== 'delivered') this.#hurry.abort(noReason);
+    if (kind !== 'delivered' && kind !== 'not_sent') this.gate.holdUntil(this.flushed());
   }
 
   /** Sends, and puts the outcome on record. @throws LeaseLost, and when the store fails */
@@ -160,11 +167,14 @@ export class Exchange {
   /** Never throws: whatever goes wrong unforeseen, the request may have left, and its outcome goes on record. */
   async #send<Answer>(send: () => Promise<Sent<Answer>>): Promise<Sent<Answer>> {
     const startedAtMs = this.context.nowMs();
-    return send().catch((error: Error) => {
-      this.context.log.error('A request failed in an unforeseen way', { error: error.message });
-      const verdict = { kind: 'in_doubt' as const, reason: error.message };
+    try {
+      return await send();
+    } catch (error) {
+      const { message } = error as Error;
+      this.context.log.error('A request failed in an unforeseen way', { error: message });
+      const verdict = { kind: 'in_doubt' as const, reason: message };
       return { verdict, startedAtMs, durationMs: null, status: null, requestId: null, excerpt: null };
-    });
+    }
   }
 
   #add(outcome: Outcome): void {

@@ -63,7 +63,7 @@ export class SendGate {
     this.#hasStopped = true;
   }
 
-  get #isStopped(): boolean {
+  get isStopped(): boolean {
     return this.#hasStopped || (this.signal?.aborted ?? false);
   }
 
@@ -94,36 +94,14 @@ export class SendGate {
   of(
     lane: Lane,
     isProbe = false,
-    key: Pick<ClaimedMessage, 'keyGoodUntilMs' | 'wallLeadMs' | 'attemptId'> | null = null,
+    key: PassingKey | null = null,
   ): Gate {
-    const { context } = this;
-    const isLate = () =>
-      key !== null &&
-      (context.nowMs() > key.keyGoodUntilMs || context.clock.sinceBoot().bootMs > key.keyGoodUntilMs - key.wallLeadMs);
-    // First the ages on record are corrected: what leaves before that would be corrected as well, and look older than it is.
-    const isClockSet = () => key !== null && clockSetSince(key.wallLeadMs, context) !== 0;
-    const ask = async () => {
-      // Before it takes the turn of a probe.
-      if (isLate()) return 'the service may have forgotten its key since it was claimed';
-      if (isClockSet()) return 'the clock was set since it was claimed';
-      const shut = await this.check(lane, isProbe);
-      if (shut === null) killPoint('before-send');
-      return shut;
-    };
-    const more = {
-      stillOpen: () =>
-        this.lease.mayStartRequest() && !this.#quiet.isQuiet(lane, this.context.nowMs()) && !isLate() && !isClockSet(),
-      isShut: () => this.#isStopped,
-    };
-    // A token that has to be had first must not use up the turn of the probe that needs it.
-    const beforeIt = Object.assign(() => this.check(lane, isProbe, false), more);
-    const leaves = () => this.lease.marks.leave(key?.attemptId ?? null);
-    return Object.assign(ask, more, { beforeIt, leaves });
+    return new RequestGate(this, this.context, this.lease, lane, isProbe, key);
   }
 
   /** null lets a request go now; a text says why not. */
   async check(lane: Lane, isProbe = false, takesTurn = isProbe): Promise<string | null> {
-    if (this.#isStopped) return 'stopping';
+    if (this.isStopped) return 'stopping';
     // The rate limiter starts the next request in the same turn in which the one before it ended: let that one be judged first.
     this.#turnEnds ??= nextTurn().then(() => {
       this.#turnEnds = null;
@@ -140,7 +118,7 @@ export class SendGate {
       return `the store can not be asked whether requests may go: ${(error as Error).message}`;
     }
     // Asked again after the read: it may have taken its time.
-    if (this.#isStopped) return 'stopping';
+    if (this.isStopped) return 'stopping';
     if (!this.lease.mayStartRequest()) return 'the delivery lease is about to end or was lost';
     // What was on its way when the breaker opened must not follow the probes.
     const pauses = state.pauses.filter(({ cause }) => cause !== 'outage');
@@ -151,6 +129,10 @@ export class SendGate {
     if (takesTurn && !this.lease.probeTurns.send(this.context.clock.monotonicMs()))
       return 'another request has just gone to see whether the service is back';
     return null;
+  }
+
+  isQuiet(lane: Lane): boolean {
+    return this.#quiet.isQuiet(lane, this.context.nowMs());
   }
 
   blockedBy(state: GateState, lane: Lane): { reason: string; untilMs: number | null } | null {
@@ -172,5 +154,64 @@ export class SendGate {
       this.#liveBy = notLive === null ? facts : null;
       return { pauses, notLive };
     });
+  }
+}
+
+type PassingKey = Pick<ClaimedMessage, 'keyGoodUntilMs' | 'wallLeadMs' | 'attemptId'>;
+
+/** One request on its way through the gate. */
+class RequestGate implements Gate {
+  constructor(
+    private readonly gate: SendGate,
+    private readonly context: JobContext,
+    private readonly lease: ServiceLease,
+    private readonly lane: Lane,
+    private readonly isProbe: boolean,
+    private readonly key: PassingKey | null,
+  ) {}
+
+  async ask(): Promise<string | null> {
+    // Before it takes the turn of a probe.
+    if (this.#isLate()) return 'the service may have forgotten its key since it was claimed';
+    if (this.#isClockSet()) return 'the clock was set since it was claimed';
+    const shut = await this.gate.check(this.lane, this.isProbe);
+    if (shut === null) killPoint('before-send');
+    return shut;
+  }
+
+  stillOpen(): boolean {
+    const { gate, lease, lane } = this;
+    return lease.mayStartRequest() && !gate.isQuiet(lane) && !this.#isLate() && !this.#isClockSet();
+  }
+
+  leaves(): boolean {
+    return this.lease.marks.leave(this.key?.attemptId ?? null);
+  }
+
+  isShut(): boolean {
+    return this.gate.isStopped;
+  }
+
+  /** A token that has to be had first must not use up the turn of the probe that needs it. */
+  get beforeIt(): Gate {
+    const { gate, lane, isProbe } = this;
+    return {
+      ask: () => gate.check(lane, isProbe, false),
+      stillOpen: () => this.stillOpen(),
+      isShut: () => this.isShut(),
+    };
+  }
+
+  #isLate(): boolean {
+    const { key, context } = this;
+    if (key === null || key.keyGoodUntilMs === Number.POSITIVE_INFINITY) return false;
+    return (
+      context.nowMs() > key.keyGoodUntilMs || context.clock.sinceBoot().bootMs > key.keyGoodUntilMs - key.wallLeadMs
+    );
+  }
+
+  /** First the ages on record are corrected: what leaves before that would be corrected as well, and look older than it is. */
+  #isClockSet(): boolean {
+    return this.key !== null && clockSetSince(this.key.wallLeadMs, this.context) !== 0;
   }
 }

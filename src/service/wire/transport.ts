@@ -265,7 +265,7 @@ function pacedAdapter(options: TransportOptions, isClosed: () => boolean): Axios
 /** A gate that can't be asked is shut. */
 async function askGate(gate: Gate): Promise<string | null> {
   try {
-    return await gate();
+    return await gate.ask();
   } catch (error) {
     return `could not ask whether it may go: ${error instanceof Error ? error.message : String(error)}`;
   }

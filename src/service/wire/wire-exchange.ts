@@ -121,17 +121,19 @@ export function plainHeaders(headers: unknown): Record<string, string> {
   return plain;
 }
 
-/** Asked when the slot is taken, right before the first byte: null lets it go, a text says why not. */
-export type Gate = (() => Promise<string | null>) & {
+/** What a request passes on its way. */
+export interface Gate {
+  /** Asked when the slot is taken, right before the first byte: null lets it go, a text says why not. */
+  ask(): Promise<string | null>;
   /**
    * Asked once more, without waiting, in the very moment in which the bytes leave: a process that was frozen between the
    * gate and the wire must not send when it wakes up and another process has its place.
    */
-  stillOpen?: () => boolean;
+  stillOpen?(): boolean;
   /** Told that the bytes leave right after this. @returns whether they may: what leaves has to be noted first */
-  leaves?: () => boolean;
+  leaves?(): boolean;
   /** Whether it has been shut for good, so that waiting for a slot is no use. */
-  isShut?: () => boolean;
+  isShut?(): boolean;
   /** What a request for a token has to pass, which goes before the request that needs it. Absent: the same. */
-  beforeIt?: Gate;
-};
+  readonly beforeIt?: Gate;
+}

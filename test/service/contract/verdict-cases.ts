@@ -70,7 +70,7 @@ export const verdictCases: readonly VerdictCase[] = [
     [{ title: 'no access token', replies: [answer(503)], service: oauth }],
   ),
   ...of('held back by the gate', 'not_sent', [
-    { title: 'paused', replies: [created], send: { gate: async () => 'paused' }, requests: 0 },
+    { title: 'paused', replies: [created], send: { gate: { ask: async () => 'paused' } }, requests: 0 },
   ]),
   ...of(
     'other 4xx',

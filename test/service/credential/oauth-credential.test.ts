@@ -33,7 +33,7 @@ describe('an access token that is renewed early', () => {
         if (fault) throw new Error('the store is away');
       },
     });
-    const gate = async () => null;
+    const gate = { ask: async () => null };
     expect(await credential.ready(gate)).to.equal(null);
     now = 3_590_000;
     // What is thrown here and caught by nobody would end the process, and this test with it.

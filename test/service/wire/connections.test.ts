@@ -26,9 +26,11 @@ describe('connections', () => {
     const port = await deadPort();
     for (const host of ['127.0.0.1', 'localhost']) {
       let asked = 0;
-      const gate = async () => {
-        asked++;
-        return null;
+      const gate = {
+        async ask() {
+          asked++;
+          return null;
+        },
       };
       const { verdict } = await clients.at(`http://${host}:${port}`).send(sending({ gate }));
       expect(verdict).to.include({ kind: 'unavailable', tls: false });
@@ -54,9 +56,11 @@ describe('connections', () => {
     const lab = new SocketLab();
     lab.script(created);
     let asked = 0;
-    const gate = async () => {
-      if (++asked === 2) await lab.open(port);
-      return null;
+    const gate = {
+      async ask() {
+        if (++asked === 2) await lab.open(port);
+        return null;
+      },
     };
     closeLater(lab);
     const { verdict } = await clients.at(`http://127.0.0.1:${port}`).send(sending({ gate }));
@@ -68,7 +72,7 @@ describe('connections', () => {
   it('stops when the gate shuts between two tries', async () => {
     const port = await deadPort();
     let asked = 0;
-    const gate = async () => (++asked === 2 ? 'paused' : null);
+    const gate = { ask: async () => (++asked === 2 ? 'paused' : null) };
     const { verdict } = await clients.at(`http://127.0.0.1:${port}`).send(sending({ gate }));
     expect(verdict).to.deep.equal({ kind: 'not_sent', reason: 'paused' });
   });
