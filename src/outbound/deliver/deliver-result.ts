@@ -113,7 +113,7 @@ export class DeliveryTally {
       const { verdict, startedAtMs, durationMs, traceId } = sent;
       const { state, parkClass, reason, flag, serviceId } = transition;
       const { entity, sourceKey: key, number, attemptNumber: attempt } = about;
-      const record = { entity, key, number: number ?? undefined, attempt, traceId };
+      const record = () => ({ entity, key, number: number ?? undefined, attempt, traceId });
       if (startedAtMs !== null) result.attempts++;
       if (state !== 'delivered' && 'reason' in verdict) this.lastTrouble = verdict.reason;
       if (verdict.kind === 'throttled') result.throttled++;
@@ -121,17 +121,17 @@ export class DeliveryTally {
       if (flag) result.flagged++;
       if (state === 'delivered') {
         result.delivered[pluralOf(entity)]++;
-        if (isFine) this.log.debug('delivered', { ...record, serviceId, durationMs });
-        if (flag) this.log.warn('delivered, but look at it', { ...record, flag });
+        if (isFine) this.log.debug('delivered', { ...record(), serviceId, durationMs });
+        if (flag) this.log.warn('delivered, but look at it', { ...record(), flag });
       } else if (state === 'parked') {
         result.parked++;
         if (parkClass === 'conflict') {
           this.#conflicts.add(about.id);
           this.conflictsMet++;
         }
-        this.log.warn('parked', { ...record, class: parkClass, reason });
+        this.log.warn('parked', { ...record(), class: parkClass, reason });
       } else if (verdict.kind !== 'not_sent' && 'reason' in verdict) {
-        this.log.info('will be tried again', { ...record, verdict: verdict.kind, reason: verdict.reason });
+        this.log.info('will be tried again', { ...record(), verdict: verdict.kind, reason: verdict.reason });
       }
     }
     this.onProgress?.(result);

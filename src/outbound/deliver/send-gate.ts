@@ -91,11 +91,7 @@ export class SendGate {
    * What a request of this lane has to pass. `isProbe`: it goes to see whether a service that is down is back.
    * @param key it may have waited for its turn, or been frozen, until its key is forgotten at the service
    */
-  of(
-    lane: Lane,
-    isProbe = false,
-    key: PassingKey | null = null,
-  ): Gate {
+  of(lane: Lane, isProbe = false, key: PassingKey | null = null): Gate {
     return new RequestGate(this, this.context, this.lease, lane, isProbe, key);
   }
 

@@ -123,10 +123,12 @@ export class MessageSettler implements Settler<ClaimedMessage, Delivered> {
 function endedAttempt({ about, sent, transition }: SettledMessage): EndedAttempt {
   const { verdict } = sent;
   const { state, parkClass, reason, nextAttemptAt } = transition;
-  const attempt = {
+  const isDelivered = verdict.kind === 'delivered' && state === 'delivered';
+  const attempt: EndedAttempt = {
     id: about.attemptId,
     sent,
     message: about,
+    event: isDelivered ? 'delivered' : 'attempt',
     detail: {
       number: about.attemptNumber,
       operation: about.operation,
@@ -135,16 +137,10 @@ function endedAttempt({ about, sent, transition }: SettledMessage): EndedAttempt
       nextAttemptAt: state === 'pending' || state === 'in_doubt' ? nextAttemptAt : null,
     },
   };
-  if (verdict.kind === 'delivered' && state === 'delivered') {
+  if (isDelivered) {
     const { serviceId, flag, state: serviceState = null, total: serviceTotal = null } = verdict;
-    return {
-      ...attempt,
-      event: 'delivered',
-      detail: { ...attempt.detail, serviceId, flag, serviceState, serviceTotal },
-    };
-  }
-  if (state === 'parked')
-    return { ...attempt, becameOf: [{ event: 'parked', outcome: parkClass, detail: { reason } }] };
+    Object.assign(attempt.detail, { serviceId, flag, serviceState, serviceTotal });
+  } else if (state === 'parked') attempt.becameOf = [{ event: 'parked', outcome: parkClass, detail: { reason } }];
   return attempt;
 }
 
@@ -204,7 +200,13 @@ export async function settleMessages(
       .map(({ about, transition, sent: { verdict } }) => {
         const { entity, sourceKey, revision, generation, contentHash, mappingFingerprint, identity } = about;
         return {
-          ...{ entity, sourceKey, revision, generation, contentHash, mappingFingerprint, identity },
+          entity,
+          sourceKey,
+          revision,
+          generation,
+          contentHash,
+          mappingFingerprint,
+          identity,
           serviceId: transition.serviceId as string,
           acknowledged: provenRecord(contentHash, about.record),
           words: wordsOf(about, verdict, holders),

@@ -212,7 +212,8 @@ function pacedAdapter(options: TransportOptions, isClosed: () => boolean): Axios
         headers = { ...headers, ...proof.headers };
         journey.proof = proof.version;
       }
-      config.headers = headers as InternalAxiosRequestConfig['headers'];
+      // undici takes them as they are; any other adapter may ask for one by its name.
+      config.headers = options.adapter ? new AxiosHeaders(headers) : (headers as InternalAxiosRequestConfig['headers']);
       journey.started = { atMs: nowMs(), monotonicMs: monotonicMs() };
       journey.neverConnected = false;
       // What is said where tokens come from says nothing of the service's limits.
