@@ -14,15 +14,15 @@ import { QuietClock } from '../outbound/deliver/quiet-hours.js';
 import type { ServiceLease } from '../outbound/deliver/service-lease.js';
 import type { ServiceClient } from '../service/service-client.js';
 import {
+  type Ask,
   isComparisonOpen,
-  isWakeUpAsked,
   listJobRuns,
   type RecordedJob,
+  readAsks,
   recordFailure,
   recordSuccess,
   takeWakeUps,
 } from '../store/job-runs.js';
-import { listPauses } from '../store/lane-pauses.js';
 import { lookAfterAlerts, type TellAlert } from './tell-alerts.js';
 
 export interface DaemonPartners {
@@ -34,7 +34,7 @@ export interface DaemonPartners {
   tell?: TellAlert | null;
   /** Emits `event` when this process has stored a webhook that something has to be read for. */
   webhooks?: EventEmitter;
-  /** Told `due` when something was captured, so that delivery does not rest until its next look. */
+  /** Told `due` when something was captured, so that delivery looks at once; and `asks` by delivery while it rests. */
   news?: EventEmitter;
   /** Called at every turn of the daemon, for a watchdog. */
   beat?: () => void;
@@ -186,12 +186,11 @@ export function scheduleJobs(
     if (await store.read('look for comparisons', isComparisonOpen)) await reconcileNow();
   });
 
-  const lookForWakeUps = scheduler.job('wake-up', async () => {
-    if (!(await store.read('look for wake-ups', isWakeUpAsked))) return;
-    for (const wakeUp of await store.transaction('take wake-ups', takeWakeUps)) {
-      log.info('Woken up', wakeUp);
-      if (wakeUp.job === 'webhooks') announce();
-      else void { capture: captureNow, pull: pullNow, reconcile: reconcileNow }[wakeUp.job]();
+  const wakeUp = scheduler.job('wake-up', async () => {
+    for (const asked of await store.transaction('take wake-ups', takeWakeUps)) {
+      log.info('Woken up', asked);
+      if (asked.job === 'webhooks') announce();
+      else void { capture: captureNow, pull: pullNow, reconcile: reconcileNow }[asked.job]();
     }
   });
 
@@ -208,25 +207,30 @@ export function scheduleJobs(
     await recordFigures(context);
   });
 
-  // While none is refused, it is looked for less often than a new one is afterwards.
-  let looks = 0;
-  let isRefused = false;
-  const credentialNow = scheduler.job('credential', async () => {
-    if (!isRefused && looks++ % 5 > 0) return;
-    const pauses = await store.read('look whether the credential was refused', listPauses);
-    isRefused = pauses.some(({ cause }) => cause === 'credential');
-    if (isRefused) await tryNewCredential(context, client, lease, true);
+  const credentialNow = scheduler.job('credential', () => tryNewCredential(context, client, lease, true));
+
+  const heed = (asks: readonly Ask[]) => {
+    if (asks.includes('wake-up')) void wakeUp();
+    if (asks.includes('credential')) void credentialNow();
+  };
+  // Delivery that rests asks along with its own looks.
+  let asksAlong = false;
+  partners.news?.on('asks', (asks: readonly Ask[] | null) => {
+    asksAlong = asks !== null;
+    heed(asks ?? []);
+  });
+  const lookForAsks = scheduler.job('requests', async () => {
+    if (!asksAlong) heed(await store.read('look for requests', readAsks));
   });
 
   for (const run of captures) scheduler.schedule('capture', settings.schedule.capture, run);
   scheduler.schedule('pull', settings.schedule.pull, pullNow);
   scheduler.schedule('write-back', settings.schedule.writeBack, writeBackNow);
   scheduler.schedule('prune', settings.schedule.prune, pruneNow);
-  scheduler.every(2_000, lookForWakeUps);
+  scheduler.every(2_000, lookForAsks);
   scheduler.every(250, announcedNow);
   scheduler.every(10_000, alertsNow);
   scheduler.every(60_000, figuresNow);
-  scheduler.every(2_000, credentialNow);
   scheduler.every(5_000, readBackNow);
 
   const begin = () =>

@@ -44,8 +44,15 @@ export async function requestWakeUp(tx: Tx, job: WakeableJob, actor: string, now
   await upsertRows(tx, 'wake_up', ['job'], [{ job, requested_at: nowMs, actor }]);
 }
 
-export async function isWakeUpAsked(tx: Tx): Promise<boolean> {
-  return (await tx.value<string>('SELECT job FROM wake_up LIMIT 1')) !== undefined;
+/** What a daemon looks for all the time beside its messages: requests of other processes, and that the credential was refused. */
+export type Ask = 'wake-up' | 'credential';
+
+/** Rows of `ask` and `at`, so that one statement can ask for more. */
+export const asks = `SELECT 'wake-up' AS ask, 0 AS at FROM wake_up
+  UNION ALL SELECT 'credential', 0 FROM lane_pause WHERE cause='credential'`;
+
+export async function readAsks(tx: Tx): Promise<Ask[]> {
+  return (await tx.select<{ ask: Ask }>(asks)).map(({ ask }) => ask);
 }
 
 /** Whether a comparison of both sides waits for the process that talks to the service: an earlier one may have been killed. */

@@ -22,7 +22,7 @@ export interface DeliverOptions {
   /** Says which messages are next; absent: the store does. The caller closes it. */
   dispatcher?: Dispatcher | undefined;
   signal?: AbortSignal;
-  /** Emits `due` when something was captured in this process; what others do is noticed within a second. */
+  /** Emits `due` when something was captured in this process; what others do is noticed within two seconds. Told `asks` while it rests. */
   news?: EventEmitter;
   onProgress?: (result: DeliverResult) => void;
   /** Told at the beginning, and when it changes, why nothing may be delivered; null: it may. */

@@ -29,7 +29,7 @@ export type { DeliverOptions };
 /** How long the loop sleeps at most before it looks again: new captures, pauses and resumes come from other processes. */
 const pollMs = 500;
 const maxIdleMs = 10_000;
-/** The same while nothing at all is due. */
+/** How long what is due and can not go yet is left alone. */
 const idlePollMs = 1_000;
 /** How often it looks for news while a backlog is under way, and whether it is its turn to probe. */
 const newsPollMs = 100;
@@ -72,6 +72,8 @@ class Delivery {
   /** Until when we paused the lane for a limit that is used up. */
   #limitUntilMs = 0;
   #toldHeld: string | null | undefined;
+  /** It has just rested for as long as it may, and nothing came due. */
+  #nothingDue = false;
 
   constructor(
     private readonly context: JobContext,
@@ -99,6 +101,7 @@ class Delivery {
       this.#waits.end();
     };
     signal?.addEventListener('abort', stop, { once: true });
+    this.lease.onLost = () => this.#waits.end();
     if (signal?.aborted) stop();
     try {
       await this.lease.membership?.begin(this.client.rateLimiter);
@@ -130,6 +133,8 @@ class Delivery {
   async #turn(): Promise<string | null> {
     const { nowMs, clock, store } = this.context;
     const { rateLimiter } = this.client;
+    const nothingDue = this.#nothingDue;
+    this.#nothingDue = false;
     const state = await this.#gate.state();
     if (state.notLive !== this.#toldHeld) this.options.onHeld?.(state.notLive);
     this.#toldHeld = state.notLive;
@@ -178,8 +183,10 @@ class Delivery {
 
     const { news } = this.#waits;
     const lookedAt = clock.monotonicMs();
-    const started = probing ? await this.#probe() : await this.#fill(Math.min(room, mostAtOnce));
-    if (started > 0) return null;
+    if (!nothingDue) {
+      const started = probing ? await this.#probe() : await this.#fill(Math.min(room, mostAtOnce));
+      if (started > 0) return null;
+    }
     if (probing) this.lease.probeTurns.giveBack();
     // What ends may make others ready: customers their orders.
     if (this.#exchange.count > 0) return this.#waits.until(newsPollMs, Math.floor(this.#exchange.count / 2));
@@ -188,13 +195,16 @@ class Delivery {
       return null;
     }
     if ((await this.#claims.parkForgotten()) > 0) return null;
-    if (!probing && (await this.#lookUps.begin(maxLookUps)) > 0) return null;
+    if (!probing && !nothingDue && (await this.#lookUps.begin(maxLookUps)) > 0) return null;
 
     // Nothing was ready. With a hundred thousand orders behind one parked customer even looking is work: rest ten times as long.
     const idleMs = Math.min(maxIdleMs, Math.max(idlePollMs, 10 * (clock.monotonicMs() - lookedAt)));
     if (!this.options.untilDrained) {
       const wakeAt = await nextLookUpAt(this.context, this.options.scope.only);
-      return this.#waits.rest(idleMs, news, wakeAt, () => this.#claims.isClockSet || this.lease.lost);
+      const isOver = await this.#waits.rest(idleMs, news, wakeAt, () => this.#claims.isClockSet || this.lease.lost);
+      // A dispatcher of its own may know of more.
+      this.#nothingDue = isOver && this.options.dispatcher === undefined;
+      return null;
     }
     const due = await nextDueAt(store, this.options.scope);
     const lookUpDue = await nextLookUpAt(this.context, this.options.scope.only);

@@ -9,7 +9,7 @@ import type { Sent } from '../../service/service-client.js';
 import { noReason } from '../../store/clock.js';
 import { LeaseLost } from '../../store/lease.js';
 import { Line, type Tx } from '../../store/store.js';
-import { isAnythingDue } from './due-messages.js';
+import { lookForWork } from './due-messages.js';
 import type { LaneOutcome } from './lane-effects.js';
 import type { SendGate } from './send-gate.js';
 import type { ServiceLease } from './service-lease.js';
@@ -245,7 +245,9 @@ export class Exchange {
 }
 
 /** While nothing is due, delivery looks at everything once in so long: pauses, clocks, keys that the service may have forgotten. */
-const fullLookMs = 30_000;
+const fullLookMs = 60_000;
+/** And so often whether another process has written something that is due, or asks for something. */
+const lookMs = 2_000;
 
 type UnderWay = { readonly count: number; readonly unsettled: number };
 
@@ -277,22 +279,36 @@ export class Waits {
     return null;
   }
 
-  /** Until something may be due or was announced since `news`; half a minute, or until `wakeAt`, at most. One statement a look. */
-  async rest(pollMs: number, news: number, wakeAt: number | null, isDisturbed: () => boolean): Promise<null> {
+  /**
+   * Until something is due; a minute, or until `wakeAt`, at most. One statement a look, whose `asks` are handed on as news; null
+   * says that nobody looks any more.
+   * @param pauseMs what is due now was just looked through in vain, and is left alone for so long, unless there were news since `news`
+   * @returns whether the minute is over, and nothing is due
+   */
+  async rest(pauseMs: number, news: number, wakeAt: number | null, isDisturbed: () => boolean): Promise<boolean> {
     const { store, clock, nowMs, settings } = this.context;
     const sources = sourceNames(settings);
+    const begunAtMs = clock.monotonicMs();
+    const leftOf = (ms: number) => begunAtMs + ms - clock.monotonicMs();
     const restMs = Math.min(fullLookMs, (wakeAt ?? Number.POSITIVE_INFINITY) - nowMs());
-    const endsAtMs = clock.monotonicMs() + restMs;
-    const { signal } = this.told;
-    const isOver = () => signal?.aborted || this.news !== news || isDisturbed() || clock.monotonicMs() >= endsAtMs;
     this.#isResting = true;
-    while (!isOver()) {
-      await this.until(pollMs);
-      if (!isOver() && (await store.read('look whether anything is due', (tx) => isAnythingDue(tx, nowMs(), sources))))
-        break;
+    try {
+      while (leftOf(restMs) > 0) {
+        if (this.told.signal?.aborted || isDisturbed()) return false;
+        const heard = this.news;
+        const { dueAt, asks } = await store.read('look for work', (tx) => lookForWork(tx, nowMs() + lookMs, sources));
+        this.told.news?.emit('asks', asks);
+        const dueInMs = dueAt === null ? Number.POSITIVE_INFINITY : dueAt - nowMs();
+        const freeInMs = Math.max(dueInMs, heard === news ? leftOf(pauseMs) : 0);
+        if (freeInMs <= 0) return false;
+        // What was announced meanwhile is looked for at once.
+        if (this.news === heard) await this.until(Math.min(lookMs, freeInMs, leftOf(restMs)));
+      }
+      return restMs === fullLookMs;
+    } finally {
+      this.#isResting = false;
+      this.told.news?.emit('asks', null);
     }
-    this.#isResting = false;
-    return null;
   }
 
   close(): void {

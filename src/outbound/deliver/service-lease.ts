@@ -75,6 +75,8 @@ export class ServiceLease {
   readonly unrecordedReads = new Set<number>();
   /** Of a node of a cluster; null: this process delivers alone. */
   readonly membership: Membership | null;
+  /** Called when it is lost, so that none waits any longer. */
+  onLost: () => void = () => undefined;
   #renewing: Promise<void> = Promise.resolve();
   #cancelRenewal: () => void = () => undefined;
   #lost = false;
@@ -174,6 +176,7 @@ export class ServiceLease {
   markLost(): void {
     this.#lost = true;
     this.#cancelRenewal();
+    this.onLost();
   }
 
   async release(): Promise<void> {

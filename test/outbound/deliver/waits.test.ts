@@ -2,6 +2,7 @@ import { EventEmitter } from 'node:events';
 import { expect } from 'chai';
 import type { Settings } from '../../../src/config/settings.js';
 import { Exchange, type Settler, Waits } from '../../../src/outbound/deliver/exchange.js';
+import { requestWakeUp } from '../../../src/store/job-runs.js';
 import { useStore } from '../../store/stores.js';
 import { useLab } from '../../support/jobs/job-lab.js';
 import { VirtualClock } from '../../support/virtual-clock.js';
@@ -9,7 +10,7 @@ import { VirtualClock } from '../../support/virtual-clock.js';
 describe('delivery with nothing to do', () => {
   const kit = useLab(useStore('sqlite'));
 
-  /** Rests, and says after how many milliseconds it was over, and how often it asked the store. */
+  /** Rests, and says after how many milliseconds it was over, how often it asked the store, and whether nothing was due. */
   async function rest(clock: VirtualClock, news = new EventEmitter(), wakeAt: number | null = null) {
     let asked = 0;
     const store = Object.create(kit.store, {
@@ -23,41 +24,72 @@ describe('delivery with nothing to do', () => {
     const exchange = { count: 0, onEnd: () => undefined };
     const waits = new Waits({ store, clock, nowMs: clock.nowMs, settings: {} as Settings }, exchange, { news });
     const begunAtMs = clock.nowMs();
-    let endedAtMs: number | null = null;
+    let ended: { atMs: number; nothingDue: boolean } | null = null as { atMs: number; nothingDue: boolean } | null;
     const resting = waits
       .rest(1_000, waits.news, wakeAt, () => false)
-      .then(() => {
-        endedAtMs = clock.nowMs();
+      .then((nothingDue) => {
+        ended = { atMs: clock.nowMs(), nothingDue };
       });
-    await clock.runUntil(begunAtMs + 60_000, () => endedAtMs !== null);
+    await clock.runUntil(begunAtMs + 90_000, () => ended !== null);
     await resting;
     waits.close();
-    return { ms: (endedAtMs ?? Number.NaN) - begunAtMs, asked };
+    return { ms: (ended?.atMs ?? Number.NaN) - begunAtMs, asked, nothingDue: ended?.nothingDue };
   }
 
-  it('asks the store one question a second, and looks at everything after half a minute', async () => {
-    expect(await rest(new VirtualClock(Date.now()))).to.deep.equal({ ms: 30_000, asked: 29 });
-  });
-
-  it('goes on when a message is due', async () => {
+  async function makeDue(clock: VirtualClock, inMs: number) {
     const lab = await kit.start({ customers: 1, orders: 1 });
     await lab.capture();
-    const clock = new VirtualClock(Date.now());
-    const dueAt = clock.nowMs() + 4_500;
-    await kit.store.transaction('wait', (tx) => tx.run('UPDATE outbox_message SET next_attempt_at=?', [dueAt]));
-    expect(await rest(clock)).to.deep.equal({ ms: 5_000, asked: 5 });
+    await postpone(clock.nowMs() + inMs);
+  }
+
+  const postpone = (dueAt: number) =>
+    kit.store.transaction('wait', (tx) => tx.run('UPDATE outbox_message SET next_attempt_at=?', [dueAt]));
+
+  it('asks the store one question every two seconds, and looks at everything after a minute', async () => {
+    expect(await rest(new VirtualClock(Date.now()))).to.deep.equal({ ms: 60_000, asked: 30, nothingDue: true });
   });
 
-  it('goes on at once when something was captured', async () => {
+  it('goes on in the moment in which a message is due', async () => {
+    const clock = new VirtualClock(Date.now());
+    await makeDue(clock, 4_500);
+    expect(await rest(clock)).to.deep.equal({ ms: 4_500, asked: 4, nothingDue: false });
+  });
+
+  it('leaves what is due already alone for a while: it was looked through in vain', async () => {
+    const clock = new VirtualClock(Date.now());
+    await makeDue(clock, -1);
+    expect(await rest(clock)).to.deep.equal({ ms: 1_000, asked: 2, nothingDue: false });
+  });
+
+  it('goes on at once when something was captured that is due', async () => {
+    const clock = new VirtualClock(Date.now());
+    await makeDue(clock, 100_000);
+    const news = new EventEmitter();
+    clock.after(2_300, () => void postpone(clock.nowMs()).then(() => news.emit('due')));
+    expect(await rest(clock, news)).to.deep.equal({ ms: 2_300, asked: 3, nothingDue: false });
+  });
+
+  it('rests on when a pass of capture has ended and nothing is due', async () => {
     const clock = new VirtualClock(Date.now());
     const news = new EventEmitter();
     clock.after(2_300, () => news.emit('due'));
-    expect(await rest(clock, news)).to.deep.equal({ ms: 2_300, asked: 2 });
+    expect((await rest(clock, news)).ms).to.equal(60_000);
   });
 
   it('goes on when the next look-up is due', async () => {
     const clock = new VirtualClock(Date.now());
-    expect(await rest(clock, new EventEmitter(), clock.nowMs() + 2_500)).to.deep.equal({ ms: 3_000, asked: 2 });
+    const wakeAt = clock.nowMs() + 2_500;
+    expect(await rest(clock, new EventEmitter(), wakeAt)).to.deep.equal({ ms: 2_500, asked: 2, nothingDue: false });
+  });
+
+  it('hands on what other processes ask for, and says when it looks no more', async () => {
+    const clock = new VirtualClock(Date.now());
+    await kit.store.transaction('wake', (tx) => requestWakeUp(tx, 'capture', 'anna', Date.now()));
+    const news = new EventEmitter();
+    const heard: unknown[] = [];
+    news.on('asks', (asks) => heard.push(asks));
+    await rest(clock, news, clock.nowMs() + 2_500);
+    expect(heard).to.deep.equal([['wake-up'], ['wake-up'], null]);
   });
 });
 

@@ -10,7 +10,7 @@ import { endedHolder, hasEnded, type NodeRow, nodeNameOf } from '../../../store/
 import { endNodes, isHeld, lockCluster, redisAlertOf, takeLead, writeShare } from '../../../store/nodes.js';
 import type { Tx } from '../../../store/store.js';
 import type { DueMessage, ListDue } from '../dispatcher.js';
-import { isAnythingDue } from '../due-messages.js';
+import { lookForWork } from '../due-messages.js';
 import { recallAnswers } from '../lane-keeper.js';
 import { type LeftMarks, readLeftMarks } from '../send-marks.js';
 import { takeOver } from '../take-over.js';
@@ -93,8 +93,8 @@ export class Membership {
     if (!limiter.share.isNothing && limiter.usedUp === null) return false;
     const { store, nowMs, settings } = this.context;
     const sources = sourceNames(settings);
-    if (await store.read('look whether anything is due', (tx) => isAnythingDue(tx, nowMs(), sources)))
-      limiter.share.want();
+    const { dueAt } = await store.read('look whether anything is due', (tx) => lookForWork(tx, nowMs(), sources));
+    if (dueAt !== null) limiter.share.want();
     return true;
   }
 
