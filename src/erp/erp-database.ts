@@ -128,6 +128,8 @@ export interface Scan {
 /** Reads within one consistent snapshot. `doing` completes the sentence "Could not … ". */
 export interface ErpSnapshot {
   readonly dialect: ErpDialect;
+  /** What `dialect.nowUtc` said when the snapshot was taken; absent: it has to be asked for. */
+  readonly now?: string;
   query(statement: Sql, doing: string): Promise<ErpResult>;
 }
 

@@ -11,6 +11,8 @@ import { sqliteCatalogue, sqliteInspection } from './sqlite-catalogue.js';
 
 export type SqliteSettings = Extract<ErpSource['erp'], { type: 'sqlite' }>;
 
+const nowUtc = "strftime('%Y-%m-%d %H:%M:%f000', 'now')";
+
 export const sqliteDialect: ErpDialect = {
   quoteIdentifier: (name) => `"${name.replaceAll('"', '""')}"`,
   /** SQLite limits the depth of an OR, not the length of a list of values. */
@@ -22,7 +24,7 @@ export const sqliteDialect: ErpDialect = {
   },
   typeOf: (column) =>
     sql`CASE typeof(${column}) WHEN 'integer' THEN 'number' WHEN 'real' THEN 'number' ELSE 'text' END`,
-  nowUtc: rawSql("strftime('%Y-%m-%d %H:%M:%f000', 'now')"),
+  nowUtc: rawSql(nowUtc),
   backslashEscapes: false,
   placeholder: () => '?',
   onConflict: (key) => `ON CONFLICT (${key}) DO UPDATE SET`,
@@ -51,10 +53,11 @@ export class SqliteErp implements ErpDatabase {
   snapshot<T>(read: (snapshot: ErpSnapshot) => Promise<T>): Promise<T> {
     return this.#queue.add(async () => {
       const database = this.#database();
-      await this.#begin(database);
+      const now = await this.#begin(database);
       try {
         return await read({
           dialect: sqliteDialect,
+          now,
           query: async (statement, doing) => {
             // The driver waits for nothing, so timers, sockets and signals have their turn between two statements.
             await nextTurn();
@@ -89,19 +92,20 @@ export class SqliteErp implements ErpDatabase {
     }
   }
 
-  /** Takes the snapshot at once: SQLite would take it only with the first read. */
-  async #begin(database: SqliteFile): Promise<void> {
+  /** Takes the snapshot at once: SQLite would take it only with the first read. @returns what the clock shows in this moment */
+  async #begin(database: SqliteFile): Promise<string> {
     const begin = () => {
       try {
         database.exec('BEGIN');
-        database.prepare('SELECT COUNT(*) FROM sqlite_master').get();
+        const first = `SELECT ${nowUtc} AS now FROM (SELECT COUNT(*) FROM sqlite_master)`;
+        return database.prepare<[], { now: string }>(first).get()?.now ?? '';
       } catch (error) {
         if (database.inTransaction) database.exec('ROLLBACK');
         throw error;
       }
     };
     try {
-      await untilNotBusy(this.#waitMs, begin);
+      return await untilNotBusy(this.#waitMs, begin);
     } catch (error) {
       if (!isBusy(error)) this.#close();
       throw failure('unreachable', `read the ERP database ${this.identity()}`, error, adviceOn(error));
