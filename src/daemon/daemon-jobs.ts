@@ -78,12 +78,12 @@ export function scheduleJobs(
   /** Puts on record how a job went, for alerts and `status`. @param failure null: it succeeded; undefined: neither */
   const note = async (job: RecordedJob, failure: string | null | undefined) => {
     if (failure === undefined) return;
-    await store
-      .transaction(`note how ${job} went`, (tx) =>
-        failure === null ? recordSuccess(tx, job, nowMs()) : recordFailure(tx, job, failure, nowMs()),
-      )
-      // When the store is away, the job itself says so.
-      .catch((error: Error) => log.warn(`How ${job} went is not on record`, { error: error.message }));
+    const noted =
+      failure === null
+        ? store.statement(`note that ${job} succeeded`, (tx) => recordSuccess(tx, job, nowMs()))
+        : store.transaction(`note that ${job} failed`, (tx) => recordFailure(tx, job, failure, nowMs()));
+    // When the store is away, the job itself says so.
+    await noted.catch((error: Error) => log.warn(`How ${job} went is not on record`, { error: error.message }));
   };
   const noting = async <T>(job: RecordedJob, run: Promise<T>, failureOf: (result: T) => string | null | undefined) => {
     const result = await run.catch(async (error: Error) => {

@@ -113,8 +113,7 @@ export class Lease {
     return afterLastWords(clock, async (ended) => {
       const askedAt = clock.monotonicMs();
       return store.transaction(`take the ${name} lease`, async (tx) => {
-        await insertRow(tx, name);
-        const row = await lockRow(tx, name);
+        const row = (await lockRow(tx, name)) ?? (await insertRow(tx, name).then(() => lockRow(tx, name)));
         if (!row) throw new Error(`The lease row ${name} is gone.`);
         const nodes = name === 'service' ? await lockNodes(tx) : [];
         for (const one of [row, ...nodes]) {
@@ -158,7 +157,7 @@ export class Lease {
   /** Moves the end of the lease; the same epoch goes on. @throws LeaseLost */
   async renew(): Promise<void> {
     const askedAt = this.clock.monotonicMs();
-    await this.store.transaction(`renew the ${this.name} lease`, async (tx) => {
+    await this.store.statement(`renew the ${this.name} lease`, async (tx) => {
       const held = [this.leaseMs, this.name, this.epoch];
       const renewal = `UPDATE lease SET expires_at=${tx.nowMs}+?, released_at=NULL WHERE name=? AND epoch=? AND holder IS NOT NULL`;
       if ((await tx.run(renewal, held)) === 0) throw new LeaseLost(this.name);
@@ -173,7 +172,7 @@ export class Lease {
 
   /** Lets go, so that a successor need not wait. Losing the lease first is no error. */
   async release(): Promise<void> {
-    await this.store.transaction(`release the ${this.name} lease`, (tx) =>
+    await this.store.statement(`release the ${this.name} lease`, (tx) =>
       tx.run(`UPDATE lease SET holder=NULL, expires_at=0, released_at=${tx.nowMs} WHERE name=? AND epoch=?`, [
         this.name,
         this.epoch,

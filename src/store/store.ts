@@ -108,6 +108,11 @@ export class Store {
     return this.#inLine(() => this.#withSession(action, (session) => this.#transact(session, work)));
   }
 
+  /** Runs one statement that writes, and is whole by itself: BEGIN and COMMIT around it would be two or three more. */
+  async statement<T>(action: string, work: (tx: Tx) => Promise<T>): Promise<T> {
+    return this.#inLine(() => this.#withSession(action, (session) => work(txOf(this, session))));
+  }
+
   /** Runs SELECTs outside of a transaction. */
   async read<T>(action: string, work: (tx: Tx) => Promise<T>): Promise<T> {
     return this.#inLine(() => this.#withSession(action, (session) => work(txOf(this, session))));

@@ -124,7 +124,7 @@ export class Worker implements Sleeper {
   #storeHandle(): Store {
     const { store } = this.#around;
     const call =
-      (how: 'transaction' | 'read') =>
+      (how: 'transaction' | 'statement' | 'read') =>
       async (action: string, work: (tx: Tx) => Promise<unknown>): Promise<unknown> => {
         await this.#pass(how === 'read' ? 'before-read' : 'before-begin');
         try {
@@ -144,7 +144,8 @@ export class Worker implements Sleeper {
           return (this.state as string) === 'dead' ? never() : Promise.reject(error);
         }
       };
-    const handle = { dialect: store.dialect, transaction: call('transaction'), read: call('read') };
+    const calls = { transaction: call('transaction'), statement: call('statement'), read: call('read') };
+    const handle = { dialect: store.dialect, ...calls };
     return handle as unknown as Store;
   }
 
