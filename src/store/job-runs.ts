@@ -1,5 +1,5 @@
 import { defaultSource, type Entity, type InSource } from '../model/record.js';
-import { type Row, upsertRows } from './rows.js';
+import { placeholders, type Row, upsertRows } from './rows.js';
 import type { Tx } from './store.js';
 
 export type RecordedJob = InSource<'capture'> | 'deliver' | 'pull' | 'prune';
@@ -131,13 +131,22 @@ export interface SourceMarks {
 }
 
 export async function readMarks(tx: Tx, name: CursorName): Promise<SourceMarks> {
-  const [row] = await tx.rows(
-    'SELECT high_changed_at, high_key, swept_rows, brake, brake_reason FROM capture_cursor WHERE name=?',
-    [name],
+  return (await readMarksOf(tx, [name]))[0] as SourceMarks;
+}
+
+/** @returns in the order of the names */
+export async function readMarksOf(tx: Tx, names: readonly CursorName[]): Promise<SourceMarks[]> {
+  const rows = await tx.rows(
+    `SELECT name, high_changed_at, high_key, swept_rows, brake, brake_reason FROM capture_cursor
+      WHERE name IN ${placeholders(names.length)}`,
+    names,
   );
-  if (!row) return { highChangedAt: null, highKey: null, sweptRows: null, brake: null };
-  const { brake, brakeReason, ...marks } = row;
-  return { ...marks, brake: brake === null ? null : { cause: brake, reason: brakeReason } };
+  return names.map((wanted) => {
+    const row = rows.find(({ name }) => name === wanted);
+    if (!row) return { highChangedAt: null, highKey: null, sweptRows: null, brake: null };
+    const { name, brake, brakeReason, ...marks } = row;
+    return { ...marks, brake: brake === null ? null : { cause: brake, reason: brakeReason } };
+  });
 }
 
 export async function writeMarks(tx: Tx, name: CursorName, marks: SourceMarks): Promise<void> {

@@ -85,7 +85,6 @@ export async function captureCancelled(
   pass: RemovalPass,
   since: string | null,
 ): Promise<void> {
-  if (!settingsOf(context, pass.entity).cancelled) return;
   let from: Parameters<ErpReader['readChangedCancelled']>[1] = { since };
   for (;;) {
     if ((await pass.stop()) !== null) return;
@@ -286,6 +285,11 @@ async function openCreates(
       WHERE entity=? AND source=? AND state IN ('pending','sending','in_doubt','parked') AND operation='create' AND id>? ORDER BY id LIMIT ${Math.trunc(limit)}`,
     [entity, source, afterId],
   );
+}
+
+/** Whether a column says which records are cancelled. */
+export function followsCancelled(context: JobContext, entity: Entity): boolean {
+  return settingsOf(context, entity).cancelled !== undefined;
 }
 
 function settingsOf({ settings }: JobContext, entity: Entity) {

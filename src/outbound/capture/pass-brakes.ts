@@ -5,7 +5,7 @@ import { defaultSource, type Entity, entities, inSource } from '../../model/reco
 import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
 import { endAlert, raiseAlert } from '../../store/alerts.js';
-import { readMarks, type SourceMarks, writeMarks } from '../../store/job-runs.js';
+import { readMarks, readMarksOf, type SourceMarks, writeMarks } from '../../store/job-runs.js';
 import type { Lease } from '../../store/lease.js';
 import type { Tx } from '../../store/store.js';
 import { afterThisPass, removalAfterThisPass } from '../outbox/message.js';
@@ -82,16 +82,19 @@ export class PassBrakes {
       const brake = sourceBrake(marks, end, sweptRows, settings.capture.overlapSeconds);
       return { before, brake, marks: nextMarks(before, null, sweptRows, brake) };
     };
-    if (lease === null) {
-      const { marks } = await store.read('look where the ERP ends', judge);
-      this.#heed(entity, marks);
-      return marks;
+    const differs = (before: SourceMarks, marks: SourceMarks) => JSON.stringify(marks) !== JSON.stringify(before);
+    if (lease !== null && sweptRows !== null)
+      await this.#watchKeys(lease, entity, await reader.countWithoutKey(entity));
+    const found = await store.read('look where the ERP ends', judge);
+    const isNews = found.brake !== null || found.before.brake !== null || differs(found.before, found.marks);
+    if (lease === null || !isNews) {
+      this.#heed(entity, found.marks);
+      return found.marks;
     }
-    if (sweptRows !== null) await this.#watchKeys(lease, entity, await reader.countWithoutKey(entity));
     const { marks, alert } = await lease.write('note where the ERP ends', async (tx) => {
       const { before, brake, marks } = await judge(tx);
       if (brake !== null) return { marks, alert: await brakeSource(tx, this.context, entity, brake) };
-      if (JSON.stringify(marks) !== JSON.stringify(before)) await writeMarks(tx, this.#of(entity), marks);
+      if (differs(before, marks)) await writeMarks(tx, this.#of(entity), marks);
       if (before.brake !== null) await endAlert(tx, `source.${this.#of(entity)}`, nowMs());
       return { marks, alert: null };
     });
@@ -247,7 +250,11 @@ export class PassBrakes {
   }
 
   async #recall(tx: Tx): Promise<void> {
-    for (const entity of entities) this.#heed(entity, await readMarks(tx, this.#of(entity)));
+    const marks = await readMarksOf(
+      tx,
+      entities.map((entity) => this.#of(entity)),
+    );
+    for (const [at, entity] of entities.entries()) this.#heed(entity, marks[at] as SourceMarks);
   }
 
   #of(entity: Entity) {

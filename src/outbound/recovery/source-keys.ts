@@ -2,6 +2,7 @@ import type { Settings } from '../../config/settings.js';
 import { type Entity, entities, inSource } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import type { Lease } from '../../store/lease.js';
+import { placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { readStoreInfo, writeStoreInfo } from '../../store/store-info.js';
 
@@ -91,6 +92,20 @@ export async function sourceKeysProblem(tx: Tx, settings: KeySettings, erp: stri
   return `the keys of ${first.entity}s${settings.source ? ` of source ${settings.source}` : ''} were ${first.change}: every ${first.entity} would go out a second time. Put ${back} back. Or, if each key still names the same record, say ${steps}; without --same if the keys have other values now`;
 }
 
+/** Whether the store remembers exactly these keys. */
+async function isBound(tx: Tx, settings: KeySettings, erp: string): Promise<boolean> {
+  const used = entities.filter((entity) => entity === 'order' || settings.customers.send !== 'none');
+  const names = used.map((entity) => infoName(entity, settings.source));
+  const rows = await tx.rows<{ name: string; value: string }>(
+    `SELECT name, value FROM store_info WHERE name IN ${placeholders(names.length)}`,
+    names,
+  );
+  const known = new Map(rows.map(({ name, value }) => [name, value]));
+  return used.every(
+    (entity, at) => known.get(names[at] as string) === JSON.stringify(sourceKeys(settings, entity, erp)),
+  );
+}
+
 /** Remembers what the keys mean. @returns why a person has to look first, or null */
 async function bindSourceKeys(tx: Tx, settings: KeySettings, erp: string): Promise<string | null> {
   const problem = await sourceKeysProblem(tx, settings, erp);
@@ -103,12 +118,13 @@ async function bindSourceKeys(tx: Tx, settings: KeySettings, erp: string): Promi
   return null;
 }
 
-/** The same at the beginning of a pass. A dry run has no lease, and remembers nothing. */
+/** The same at the beginning of a pass, most of which find what the one before them has bound. A dry run has no lease, and remembers nothing. */
 export async function changedKeys(
   { store, settings }: Pick<JobContext, 'store' | 'settings'>,
   erp: string,
   lease: Lease | null,
 ): Promise<string | null> {
+  if (await store.read('compare the keys', (tx) => isBound(tx, settings, erp))) return null;
   if (lease === null) return store.read('read the keys', (tx) => sourceKeysProblem(tx, settings, erp));
   return lease.write('note what the keys mean', (tx) => bindSourceKeys(tx, settings, erp));
 }
