@@ -1,6 +1,6 @@
 import { appendAudit } from '../audit/audit-log.js';
 import type { JobContext } from '../ops/job-context.js';
-import { type Alert, markTold, postponeAlert, untoldAlerts } from '../store/alerts.js';
+import { type Alert, isToTell, markTold, postponeAlert, unfinishedAlerts, untoldAlerts } from '../store/alerts.js';
 import type { Lease } from '../store/lease.js';
 import { alertChanges, writeAlertChanges } from './watch-alerts.js';
 
@@ -37,8 +37,13 @@ export async function lookAfterAlerts(
   signal: AbortSignal,
 ): Promise<void> {
   const { store, settings, nowMs } = context;
-  const changes = await store.read('look for trouble', (tx) => alertChanges(tx, settings, nowMs()));
+  const { changes, isUntold } = await store.read('look for trouble', async (tx) => {
+    const alerts = await unfinishedAlerts(tx);
+    const open = alerts.filter(({ overAt }) => overAt === null);
+    return { changes: await alertChanges(tx, settings, nowMs(), open), isUntold: alerts.some(isToTell) };
+  });
   if (changes) await lease.write('note the alerts', (tx) => writeAlertChanges(tx, changes, nowMs()));
+  if (!changes && !isUntold) return;
   for (const alert of await store.read('look for alerts to tell', (tx) => untoldAlerts(tx, nowMs(), atOnce))) {
     if (signal.aborted) return;
     await tellOne(context, lease, alert, tell, signal);

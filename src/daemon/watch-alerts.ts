@@ -1,13 +1,12 @@
 import { firstAuditAt } from '../audit/audit-log.js';
 import type { Settings } from '../config/settings.js';
 import { heldDropCause, isDropHeld } from '../inbound/invoices/drop-brake.js';
-import { goneSince } from '../inbound/orders/order-reads.js';
 import { inSource } from '../model/record.js';
 import { isAnythingHeld } from '../operator/confirm-held.js';
 import { isOutdated, isPastForbiddenRead } from '../outbound/deliver/profile-notices.js';
 import { quietMs } from '../outbound/deliver/quiet-hours.js';
 import { areOrdersDoubted, forgottenKeysAlert } from '../outbound/recovery/forgotten-keys.js';
-import { type Alert, type AlertCause, endAlert, openAlerts, raiseAlert } from '../store/alerts.js';
+import { type Alert, type AlertCause, endAlert, raiseAlert } from '../store/alerts.js';
 import { type JobRun, listJobRuns } from '../store/job-runs.js';
 import { describePause, describeRemedy, type LanePause, laneArguments, listPauses } from '../store/lane-pauses.js';
 import type { Tx } from '../store/store.js';
@@ -129,15 +128,18 @@ function remedyOf(pause: LanePause): string {
 }
 
 async function readCircumstances(tx: Tx, nowMs: number): Promise<Circumstances> {
-  const parked = await tx.value<number>(
-    `SELECT COUNT(*) FROM (SELECT id FROM outbox_message WHERE state='parked' LIMIT ${manyParked + 1}) AS p`,
+  const [counts] = await tx.rows<{ parked: number; gone: number; sourceKey: string | null }>(
+    `SELECT COUNT(*) AS gone, MAX(source_key) AS source_key,
+            (SELECT COUNT(*) FROM (SELECT id FROM outbox_message WHERE state='parked' LIMIT ${manyParked + 1}) AS p) AS parked
+       FROM binding WHERE entity='order' AND read_state='gone' AND gone_at>?`,
+    [nowMs - goneDays * 86_400_000],
   );
   const runs = await listJobRuns(tx);
   return {
     pauses: await listPauses(tx),
-    parked: parked ?? 0,
+    parked: counts?.parked ?? 0,
     runs,
-    gone: await goneSince(tx, nowMs - goneDays * 86_400_000),
+    gone: { count: counts?.gone ?? 0, sourceKey: counts?.sourceKey ?? null },
     firstAuditAt: lastSuccess(runs) === null ? await firstAuditAt(tx) : null,
   };
 }
@@ -155,9 +157,16 @@ export function compareAlerts(
   };
 }
 
-/** Brings the alerts in line with how things are. @returns what to write, or null when nothing has changed */
-export async function alertChanges(tx: Tx, settings: WatchSettings & Pick<Settings, 'service'>, nowMs: number) {
-  const open = await openAlerts(tx);
+/**
+ * Brings the alerts in line with how things are. @param open those that are not over
+ * @returns what to write, or null when nothing has changed
+ */
+export async function alertChanges(
+  tx: Tx,
+  settings: WatchSettings & Pick<Settings, 'service'>,
+  nowMs: number,
+  open: readonly Alert[],
+) {
   const changes = compareAlerts(troubles(await readCircumstances(tx, nowMs), settings, nowMs), open);
   // Held messages may have been taken back in the ERP or discarded; then there is nothing left to confirm.
   for (const { cause } of open) {

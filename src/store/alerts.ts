@@ -67,6 +67,16 @@ export async function openAlerts(tx: Tx): Promise<Alert[]> {
   return selectAlerts(tx, 'open_cause IS NOT NULL ORDER BY since_at, id');
 }
 
+/** Those that are not over, and those whose end was not told yet, the oldest first. */
+export async function unfinishedAlerts(tx: Tx): Promise<Alert[]> {
+  return selectAlerts(tx, 'over_told_at IS NULL ORDER BY since_at, id');
+}
+
+/** Whether a person is still to be told something of it, now or later. Pure. */
+export function isToTell({ raisedToldAt, overAt, overToldAt }: Alert): boolean {
+  return overToldAt === null && (raisedToldAt === null || overAt !== null);
+}
+
 /** The alerts that are due to be told, in the order in which they happened. */
 export async function untoldAlerts(tx: Tx, nowMs: number, limit: number): Promise<Alert[]> {
   const due = 'over_told_at IS NULL AND next_try_at<=? AND (raised_told_at IS NULL OR over_at IS NOT NULL)';

@@ -82,13 +82,3 @@ export async function countReadBack(tx: Tx) {
     oldestReadAt: oldest.length === 0 ? null : Math.min(...oldest),
   };
 }
-
-/** Orders that the service has no more, since this time, with one of them. */
-export async function goneSince(tx: Tx, sinceMs: number): Promise<{ count: number; sourceKey: string | null }> {
-  const [row] = await tx.rows(
-    `SELECT COUNT(*) AS count, MAX(source_key) AS source_key FROM binding
-      WHERE entity='order' AND read_state='gone' AND gone_at>?`,
-    [sinceMs],
-  );
-  return row;
-}

@@ -28,12 +28,7 @@ export async function countStatesUpTo(
   most: number,
   states: readonly MessageState[],
 ): Promise<Pick<OutboxCounts, 'byState' | 'oldestPendingAt' | 'oldestInDoubtAt'>> {
-  const byState: OutboxCounts['byState'] = [];
-  for (const state of states)
-    for (const entity of entities) {
-      const count = await countUpTo(tx, most, 'outbox_message WHERE state=? AND entity=?', state, entity);
-      if (count > 0) byState.push({ state, entity, count });
-    }
+  const byState = (await countEach(tx, most, states)).filter(({ count }) => count > 0);
   const aged = Math.min(Math.trunc(most), mostAged);
   return {
     byState,
@@ -42,9 +37,20 @@ export async function countStatesUpTo(
   };
 }
 
-async function countUpTo(tx: Tx, most: number, from: string, ...values: string[]): Promise<number> {
+/** One statement for all of them, in this order. */
+async function countEach(tx: Tx, most: number, states: readonly MessageState[]): Promise<OutboxCounts['byState']> {
+  const kinds = states.flatMap((state) => entities.map((entity) => ({ state, entity })));
+  const each = kinds.map(
+    ({ state, entity }, nth) => `SELECT ${nth} AS nth, COUNT(*) AS count FROM
+      (SELECT 1 AS one FROM outbox_message WHERE state='${state}' AND entity='${entity}' LIMIT ${Math.trunc(most)}) AS s${nth}`,
+  );
+  const counts = await tx.rows<{ nth: number; count: number }>(each.join(' UNION ALL '));
+  return kinds.map((kind, at) => ({ ...kind, count: counts.find(({ nth }) => nth === at)?.count ?? 0 }));
+}
+
+async function countUpTo(tx: Tx, most: number, from: string): Promise<number> {
   const sql = `SELECT COUNT(*) FROM (SELECT 1 AS one FROM ${from} LIMIT ${Math.trunc(most)}) AS s`;
-  return (await tx.value<number>(sql, values)) ?? 0;
+  return (await tx.value<number>(sql)) ?? 0;
 }
 
 /** No index leads to them, and among a million delivered messages there may be none: those of the newest are counted. */
@@ -57,10 +63,8 @@ async function flaggedAmongNewest(tx: Tx, limit: number): Promise<number> {
 /** How many messages are on their way, and since when the oldest waits; of each state and entity at most so many are counted. */
 export async function readBacklog(tx: Tx, most: number): Promise<{ waiting: number; oldestAt: number | null }> {
   const limit = Math.trunc(most);
-  let waiting = 0;
-  for (const state of ['pending', 'sending', 'in_doubt'])
-    for (const entity of entities)
-      waiting += await countUpTo(tx, limit, 'outbox_message WHERE state=? AND entity=?', state, entity);
+  const counts = await countEach(tx, limit, ['pending', 'sending', 'in_doubt']);
+  const waiting = counts.reduce((sum, { count }) => sum + count, 0);
   return { waiting, oldestAt: await oldestAt(tx, 'pending', limit) };
 }
 

@@ -29,7 +29,7 @@ async function recordSome({ store, nowMs: clock }: JobContext, looksAtBacklog: b
     return {
       known,
       last,
-      ...(await endedAttempts(tx, afterId, mostAtOnce)),
+      ...(afterId === last ? nothingEnded(last) : await endedAttempts(tx, afterId, mostAtOnce)),
       backlog: looksAtBacklog ? await readBacklog(tx, mostCounted) : null,
     };
   });
@@ -50,6 +50,12 @@ async function recordSome({ store, nowMs: clock }: JobContext, looksAtBacklog: b
   });
   return found.hasMore;
 }
+
+const nothingEnded = (upTo: number): Awaited<ReturnType<typeof endedAttempts>> => ({
+  upTo,
+  hasMore: false,
+  figures: [],
+});
 
 /** A clock that was set must not put anything behind or far before the figures. */
 function bucketOf(figure: Awaited<ReturnType<typeof endedAttempts>>['figures'][number], nowMs: number): Bucket {

@@ -56,7 +56,7 @@ onEveryLab('reading orders back', (kit) => {
     lab.sandbox.ledger().requests.filter(({ method, path }) => method === 'GET' && path.startsWith('/v1/orders/'));
   const alerts = async (lab: Lab, nowMs = Date.now()) =>
     kit.store.transaction('look for alerts', async (tx) => {
-      const changes = await alertChanges(tx, lab.settings, nowMs);
+      const changes = await alertChanges(tx, lab.settings, nowMs, await openAlerts(tx));
       if (changes) await writeAlertChanges(tx, changes, nowMs);
       return (await openAlerts(tx)).map(({ cause }) => cause);
     });

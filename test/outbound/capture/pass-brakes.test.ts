@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { alertChanges, writeAlertChanges } from '../../../src/daemon/watch-alerts.js';
 import { type Confirmation, confirmHeld, summariseHeld } from '../../../src/operator/confirm-held.js';
 import { planResync } from '../../../src/operator/reconcile/plan-resync.js';
+import { unfinishedAlerts } from '../../../src/store/alerts.js';
 import { editSampleLine } from '../../support/change-sample-erp.js';
 import { type Lab, onBothLabs } from '../../support/jobs/job-lab.js';
 import { expectAllAtService, statesOf } from '../../support/jobs/service-of.js';
@@ -249,7 +250,12 @@ onBothLabs('a brake', (kit) => {
     const cities = await lab.readErp('SELECT id, city FROM customers');
     const watch = () =>
       kit.store.transaction('watch', async (tx) => {
-        const changes = await alertChanges(tx, lab.settings, Date.now());
+        const changes = await alertChanges(
+          tx,
+          lab.settings,
+          Date.now(),
+          (await unfinishedAlerts(tx)).filter(({ overAt }) => overAt === null),
+        );
         if (changes) await writeAlertChanges(tx, changes, Date.now());
         return changes?.end ?? [];
       });

@@ -3,6 +3,7 @@ import { checkStatus, readStatus } from '../../../src/daemon/read-status.js';
 import { alertChanges, writeAlertChanges } from '../../../src/daemon/watch-alerts.js';
 import { bindEnvironment } from '../../../src/outbound/deliver/go-live.js';
 import { noteEndpoint } from '../../../src/outbound/deliver/profile-notices.js';
+import { openAlerts } from '../../../src/store/alerts.js';
 import { onBothStores } from '../../store/stores.js';
 import { type Lab, type LabKit, onBothLabs, useLab } from '../../support/jobs/job-lab.js';
 import {
@@ -114,7 +115,7 @@ onBothLabs('the profile of a service', (kit) => {
     const status = await kit.store.read('status', (tx) => readStatus(tx, named.settings, 'erp', Date.now()));
     expect(status.alerts).to.deep.equal([]);
     await kit.store.transaction('look', async (tx) => {
-      const changes = await alertChanges(tx, named.settings, Date.now());
+      const changes = await alertChanges(tx, named.settings, Date.now(), await openAlerts(tx));
       if (changes) await writeAlertChanges(tx, changes, Date.now());
     });
     expect(await alertsOf(kit)).to.deep.equal([]);

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { alertChanges, writeAlertChanges } from '../../../src/daemon/watch-alerts.js';
 import { recover } from '../../../src/operator/recover.js';
 import { areKeysForgotten } from '../../../src/outbound/recovery/forgotten-keys.js';
+import { openAlerts } from '../../../src/store/alerts.js';
 import { type Lab, type LabOptions, onEveryLab } from '../../support/jobs/job-lab.js';
 import { holdAsLost, loseEverything } from '../../support/jobs/lost-store.js';
 import { say } from '../../support/jobs/say.js';
@@ -47,7 +48,7 @@ onEveryLab('a recovery at a service that has forgotten the keys', (kit) => {
     );
   const alerts = async (lab: Lab) => {
     await kit.store.transaction('watch', async (tx) => {
-      const changes = await alertChanges(tx, lab.settings, Date.now());
+      const changes = await alertChanges(tx, lab.settings, Date.now(), await openAlerts(tx));
       if (changes) await writeAlertChanges(tx, changes, Date.now());
     });
     return kit.rows("SELECT message FROM alert WHERE open_cause='keys.forgotten'");
