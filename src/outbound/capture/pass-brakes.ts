@@ -148,18 +148,19 @@ export class PassBrakes {
   async end(lease: Lease): Promise<number> {
     // What the pass itself has found out counts as well.
     if (this.turnedKeys > 0) await this.context.store.read('read the brakes', (tx) => this.#recall(tx));
+    const counts = await this.#count();
     let held = 0;
     for (const entity of entities) {
       await this.#raiseMarks(lease, entity);
       const one = this.#held[entity];
       if (one) await this.#alertHeld(entity, one.count, one.reason);
-      held += await this.#endOf(lease, entity);
+      held += await this.#endOf(lease, entity, counts[entity]);
     }
     return held;
   }
 
-  async #endOf(lease: Lease, entity: Entity): Promise<number> {
-    const { store, settings, nowMs } = this.context;
+  async #endOf(lease: Lease, entity: Entity, counts: PassCounts): Promise<number> {
+    const { settings, nowMs } = this.context;
     const write = async <T>(action: string, work: (tx: Tx) => Promise<T>) => {
       const done = await lease.write(action, async (tx) => {
         const result = await work(tx);
@@ -170,7 +171,6 @@ export class PassBrakes {
       return done;
     };
     const parameters = this.#ofPass(entity);
-    const counts = await store.read('count what the pass would change', (tx) => countOfPass(tx, parameters));
     if (counts.updates + counts.removals === 0) return 0;
     const reason = passBrake(counts, settings.capture, this.#standing.order ?? this.#standing.customer ?? null);
     if (reason === null) {
@@ -216,14 +216,13 @@ export class PassBrakes {
 
   /** What `end` would hold if a dry run were none. Writes nothing. @returns how many */
   async foresee(): Promise<number> {
-    const { store, settings } = this.context;
+    const { settings } = this.context;
     const turned = turnedKeysBrake(this.turnedKeys)?.reason ?? null;
+    // What an earlier pass has left counts as well.
+    const left = await this.#count();
     let held = 0;
     for (const entity of entities) {
-      // What an earlier pass has left counts as well.
-      const { updates, removals } = await store.read('count what waits for the end of a pass', (tx) =>
-        countOfPass(tx, this.#ofPass(entity)),
-      );
+      const { updates, removals } = left[entity];
       const planned = this.#planned[entity];
       const counts = { updates: planned.updates + updates, removals: planned.removals + removals };
       const reason = passBrake(counts, settings.capture, this.#standing.order ?? this.#standing.customer ?? turned);
@@ -261,6 +260,11 @@ export class PassBrakes {
     return inSource(entity, this.context.settings.source);
   }
 
+  #count(): Promise<Record<Entity, PassCounts>> {
+    const { source = defaultSource } = this.context.settings;
+    return this.context.store.read('count what the pass would change', (tx) => countOfPass(tx, source, this.#afterId));
+  }
+
   #ofPass(entity: Entity): (string | number)[] {
     return [entity, this.context.settings.source ?? defaultSource, this.#afterId];
   }
@@ -277,15 +281,21 @@ function heldInWords(entity: Entity, held: number, reason: string): string {
   return `${held} changes to ${entity}s are held: ${reason}`;
 }
 
-/** What waits for the end of a pass, of one entity, after a message. Each column of the index is named, or all that is pending is read. */
-const ofPass = `state='pending' AND entity=? AND source=? AND is_backlog IN (0,1) AND next_attempt_at>=${removalAfterThisPass} AND id>?`;
+/** What waits for the end of a pass, after a message. Each column of the index is named, or all that is pending is read. */
+const waitsForEnd = `source=? AND is_backlog IN (0,1) AND next_attempt_at>=${removalAfterThisPass} AND id>?`;
+/** The same of one entity. */
+const ofPass = `state='pending' AND entity=? AND ${waitsForEnd}`;
 
 /** How many updates and removals the pass has written. */
-async function countOfPass(tx: Tx, parameters: readonly (string | number)[]): Promise<PassCounts> {
-  const rows = await tx.rows<{ due: number; n: number }>(
-    `SELECT next_attempt_at AS due, COUNT(*) AS n FROM outbox_message WHERE ${ofPass} GROUP BY next_attempt_at`,
-    parameters,
+async function countOfPass(tx: Tx, source: string, afterId: number): Promise<Record<Entity, PassCounts>> {
+  const rows = await tx.rows<{ entity: Entity; due: number; n: number }>(
+    `SELECT entity, next_attempt_at AS due, COUNT(*) AS n FROM outbox_message
+      WHERE state='pending' AND entity IN ('customer','order') AND ${waitsForEnd} GROUP BY entity, next_attempt_at`,
+    [source, afterId],
   );
-  const dueAt = (due: number) => rows.find((row) => row.due === due)?.n ?? 0;
-  return { updates: dueAt(afterThisPass), removals: dueAt(removalAfterThisPass) };
+  const countOf = (entity: Entity, due: number) => rows.find((row) => row.entity === entity && row.due === due)?.n ?? 0;
+  const of = (entity: Entity): PassCounts => {
+    return { updates: countOf(entity, afterThisPass), removals: countOf(entity, removalAfterThisPass) };
+  };
+  return { customer: of('customer'), order: of('order') };
 }
