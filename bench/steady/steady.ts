@@ -46,6 +46,9 @@ export interface SteadyResult {
   stopSeconds: number;
 }
 
+/** The first pass, a prune and what else a daemon does once at its start are no part of a minute without work. */
+const startMs = 5_000;
+
 /** A daemon on a schedule of a second, while orders are entered into the ERP. */
 export async function steady(options: SteadyOptions): Promise<SteadyResult> {
   const { perSecond, seconds, before } = options;
@@ -69,6 +72,7 @@ export async function steady(options: SteadyOptions): Promise<SteadyResult> {
     await message(office);
     const awaited = options.delivered ? 0 : before;
     if (!options.firstCapture) await until(async () => (await seen(url)) >= awaited);
+    if (perSecond === 0 && !options.firstCapture) await sleep(startMs);
     const report = async () => {
       office.send('report');
       return (await message(office)) as OfficeReport;
