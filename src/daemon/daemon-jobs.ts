@@ -228,7 +228,7 @@ export function scheduleJobs(
   scheduler.schedule('write-back', settings.schedule.writeBack, writeBackNow);
   scheduler.schedule('prune', settings.schedule.prune, pruneNow);
   scheduler.every(2_000, lookForAsks);
-  scheduler.every(250, announcedNow);
+  scheduler.every(1_000, announcedNow);
   scheduler.every(10_000, alertsNow);
   scheduler.every(60_000, figuresNow);
   scheduler.every(5_000, readBackNow);

@@ -30,7 +30,7 @@ export type { DeliverOptions };
 const pollMs = 500;
 const maxIdleMs = 10_000;
 /** How long what is due and can not go yet is left alone. */
-const idlePollMs = 1_000;
+const idlePollMs = 2_000;
 /** How often it looks for news while a backlog is under way, and whether it is its turn to probe. */
 const newsPollMs = 100;
 const probeTurnMs = 100;

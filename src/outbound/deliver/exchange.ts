@@ -289,6 +289,7 @@ export class Waits {
     const { store, clock, nowMs, settings } = this.context;
     const sources = sourceNames(settings);
     const begunAtMs = clock.monotonicMs();
+    const lookedThroughAt = nowMs();
     const leftOf = (ms: number) => begunAtMs + ms - clock.monotonicMs();
     const restMs = Math.min(fullLookMs, (wakeAt ?? Number.POSITIVE_INFINITY) - nowMs());
     this.#isResting = true;
@@ -298,11 +299,11 @@ export class Waits {
         const heard = this.news;
         const { dueAt, asks } = await store.read('look for work', (tx) => lookForWork(tx, nowMs() + lookMs, sources));
         this.told.news?.emit('asks', asks);
-        const dueInMs = dueAt === null ? Number.POSITIVE_INFINITY : dueAt - nowMs();
-        const freeInMs = Math.max(dueInMs, heard === news ? leftOf(pauseMs) : 0);
-        if (freeInMs <= 0) return false;
+        const isInVain = dueAt !== null && dueAt <= lookedThroughAt && heard === news;
+        const dueInMs = dueAt === null ? Number.POSITIVE_INFINITY : isInVain ? leftOf(pauseMs) : dueAt - nowMs();
+        if (dueInMs <= 0) return false;
         // What was announced meanwhile is looked for at once.
-        if (this.news === heard) await this.until(Math.min(lookMs, freeInMs, leftOf(restMs)));
+        if (this.news === heard) await this.until(Math.min(lookMs, dueInMs, leftOf(restMs)));
       }
       return restMs === fullLookMs;
     } finally {

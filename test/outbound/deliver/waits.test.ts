@@ -61,6 +61,12 @@ describe('delivery with nothing to do', () => {
     expect(await rest(clock)).to.deep.equal({ ms: 1_000, asked: 2, nothingDue: false });
   });
 
+  it('waits no longer for what comes due in that while', async () => {
+    const clock = new VirtualClock(Date.now());
+    await makeDue(clock, 300);
+    expect(await rest(clock)).to.deep.equal({ ms: 300, asked: 2, nothingDue: false });
+  });
+
   it('goes on at once when something was captured that is due', async () => {
     const clock = new VirtualClock(Date.now());
     await makeDue(clock, 100_000);
