@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import { openApp } from '../../src/app.js';
 import { settingsFrom } from '../../src/config/load-settings.js';
-import { openSqlite } from '../../test/support/sqlite-file.js';
+import { countStatements } from '../../test/support/count-statements.js';
 import { captureAll, deliverUntil } from '../bench-lab.js';
 import { deskSettings, openPages } from './open-pages.js';
 import { benchMapping, createBenchErp } from './orders.js';
@@ -64,21 +64,3 @@ export const waybill =
       }),
     };
   };
-
-/** Counts what the driver of SQLite is told, whoever tells it. */
-export function countStatements(): { statements: number; commits: number } {
-  const counted = { statements: 0, commits: 0 };
-  const database = openSqlite(':memory:');
-  const prototype = Object.getPrototypeOf(database.prepare('SELECT 1'));
-  database.close();
-  for (const name of ['run', 'all', 'get', 'iterate']) {
-    const plain = prototype[name];
-    prototype[name] = function (this: { source: string }) {
-      counted.statements++;
-      if (this.source === 'COMMIT') counted.commits++;
-      // biome-ignore lint/complexity/noArguments: a copy of hundreds of values would be counted as the program's own work
-      return plain.apply(this, arguments);
-    };
-  }
-  return counted;
-}

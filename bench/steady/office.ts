@@ -6,8 +6,9 @@ import { runSchedule } from '../../src/daemon/schedule.js';
 import { entities } from '../../src/model/record.js';
 import { readCursor, requestWakeUp, sweepAtNextPass } from '../../src/store/job-runs.js';
 import type { Tx } from '../../src/store/store.js';
+import { countStatements } from '../../test/support/count-statements.js';
 import { captureAll } from '../bench-lab.js';
-import { countStatements, setFlagsOfMain } from '../drain/waybill.js';
+import { setFlagsOfMain } from '../drain/waybill.js';
 
 /** What the daemon needed since the last report. */
 export interface OfficeReport {
