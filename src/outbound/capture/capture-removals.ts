@@ -287,11 +287,6 @@ async function openCreates(
   );
 }
 
-/** Whether a column says which records are cancelled. */
-export function followsCancelled(context: JobContext, entity: Entity): boolean {
-  return settingsOf(context, entity).cancelled !== undefined;
-}
-
 function settingsOf({ settings }: JobContext, entity: Entity) {
   return entity === 'order' ? settings.orders : settings.customers;
 }

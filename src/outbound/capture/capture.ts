@@ -9,7 +9,7 @@ import type { Lease } from '../../store/lease.js';
 import { changedKeys } from '../recovery/source-keys.js';
 import { readRecoveryHold } from '../recovery/store-witness.js';
 import { capturePage, type TouchedRecord } from './capture-page.js';
-import { captureCancelled, followsCancelled, type RemovalPass, sweepRemovals } from './capture-removals.js';
+import { captureCancelled, type RemovalPass, sweepRemovals } from './capture-removals.js';
 import {
   acquireCaptureLease,
   addPage,
@@ -126,7 +126,7 @@ class CapturePass {
     }
     if (upper === null) return;
     // Before the cursor moves: a process that dies in between meets the same cancellations again.
-    if (followsCancelled(this.context, entity) && (await this.#decidesRemovals(source)))
+    if (settings[pluralOf(entity)].cancelled && (await this.#decidesRemovals(source)))
       await captureCancelled(this.context, this.reader, this.#removalPass(entity), this.#since(cursor.changedAt));
     await this.#changes(entity, cursor.changedAt, upper);
   }

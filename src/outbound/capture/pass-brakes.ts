@@ -249,10 +249,8 @@ export class PassBrakes {
   }
 
   async #recall(tx: Tx): Promise<void> {
-    const marks = await readMarksOf(
-      tx,
-      entities.map((entity) => this.#of(entity)),
-    );
+    const names = entities.map((entity) => this.#of(entity));
+    const marks = await readMarksOf(tx, names);
     for (const [at, entity] of entities.entries()) this.#heed(entity, marks[at] as SourceMarks);
   }
 
@@ -294,8 +292,9 @@ async function countOfPass(tx: Tx, source: string, afterId: number): Promise<Rec
     [source, afterId],
   );
   const countOf = (entity: Entity, due: number) => rows.find((row) => row.entity === entity && row.due === due)?.n ?? 0;
-  const of = (entity: Entity): PassCounts => {
-    return { updates: countOf(entity, afterThisPass), removals: countOf(entity, removalAfterThisPass) };
-  };
+  const of = (entity: Entity): PassCounts => ({
+    updates: countOf(entity, afterThisPass),
+    removals: countOf(entity, removalAfterThisPass),
+  });
   return { customer: of('customer'), order: of('order') };
 }

@@ -15,7 +15,7 @@ import {
   probeMessageId,
   StoreDispatcher,
 } from './due-messages.js';
-import { Exchange, type Manner, Waits } from './exchange.js';
+import { Exchange, type Manner } from './exchange.js';
 import { pauseWhenUsedUp } from './lane-keeper.js';
 import { LookUps, nextLookUpAt } from './look-up.js';
 import { probeOrder } from './probe-order.js';
@@ -23,6 +23,7 @@ import { SendGate } from './send-gate.js';
 import type { ServiceLease } from './service-lease.js';
 import { MessageSettler } from './settle-messages.js';
 import { inTurns } from './source-turns.js';
+import { Waits } from './waits.js';
 
 export type { DeliverOptions };
 
@@ -72,8 +73,6 @@ class Delivery {
   /** Until when we paused the lane for a limit that is used up. */
   #limitUntilMs = 0;
   #toldHeld: string | null | undefined;
-  /** It has just rested for as long as it may, and nothing came due. */
-  #nothingDue = false;
 
   constructor(
     private readonly context: JobContext,
@@ -133,8 +132,6 @@ class Delivery {
   async #turn(): Promise<string | null> {
     const { nowMs, clock, store } = this.context;
     const { rateLimiter } = this.client;
-    const nothingDue = this.#nothingDue;
-    this.#nothingDue = false;
     const state = await this.#gate.state();
     if (state.notLive !== this.#toldHeld) this.options.onHeld?.(state.notLive);
     this.#toldHeld = state.notLive;
@@ -180,13 +177,12 @@ class Delivery {
     // What the last one found is heeded first; but none waits for one that hangs.
     if (probing) await this.#exchange.flushed();
     if (probing && !this.lease.probeTurns.take(clock.monotonicMs())) return this.#waits.until(probeTurnMs);
-
     const { news } = this.#waits;
+    // A probe takes what is not due yet, and a dispatcher of its own may know of more.
+    const nothingDue = this.#waits.nothingDue && !probing && this.options.dispatcher === undefined;
     const lookedAt = clock.monotonicMs();
-    if (!nothingDue) {
-      const started = probing ? await this.#probe() : await this.#fill(Math.min(room, mostAtOnce));
-      if (started > 0) return null;
-    }
+    const started = nothingDue ? 0 : probing ? await this.#probe() : await this.#fill(Math.min(room, mostAtOnce));
+    if (started > 0) return null;
     if (probing) this.lease.probeTurns.giveBack();
     // What ends may make others ready: customers their orders.
     if (this.#exchange.count > 0) return this.#waits.until(newsPollMs, Math.floor(this.#exchange.count / 2));
@@ -201,10 +197,7 @@ class Delivery {
     const idleMs = Math.min(maxIdleMs, Math.max(idlePollMs, 10 * (clock.monotonicMs() - lookedAt)));
     if (!this.options.untilDrained) {
       const wakeAt = await nextLookUpAt(this.context, this.options.scope.only);
-      const isOver = await this.#waits.rest(idleMs, news, wakeAt, () => this.#claims.isClockSet || this.lease.lost);
-      // A dispatcher of its own may know of more.
-      this.#nothingDue = isOver && this.options.dispatcher === undefined;
-      return null;
+      return this.#waits.rest(idleMs, news, wakeAt, () => this.#claims.isClockSet || this.lease.lost);
     }
     const due = await nextDueAt(store, this.options.scope);
     const lookUpDue = await nextLookUpAt(this.context, this.options.scope.only);

@@ -3,7 +3,6 @@ import type { Entity } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { longestRestMs } from '../../service/rate-limit/rate-limiter.js';
 import { concurrencyOf, shortestWindowRate } from '../../service/rate-limit/sliding-slots.js';
-import { type Ask, asks } from '../../store/job-runs.js';
 import { type Condition, joinConditions, placeholders } from '../../store/rows.js';
 import type { Store, Tx } from '../../store/store.js';
 import { removalAfterThisPass } from '../outbox/message.js';
@@ -177,28 +176,6 @@ async function readyMessages(
   ]);
   const each = asked.map((_, nth) => `SELECT * FROM (${select}) AS s${nth}`);
   return tx.rows<ReadyMessage>(asked.length === 1 ? select : each.join(' UNION ALL '), parameters);
-}
-
-/**
- * Whether the time of any message comes until `dueBy`, ready or not: a few looks into one index. In the same statement what else
- * a daemon looks for all the time. @returns `dueAt`: the time of one of these messages, not always the first; null: there is none
- */
-export async function lookForWork(
-  tx: Tx,
-  dueBy: number,
-  sources: readonly string[],
-): Promise<{ dueAt: number | null; asks: Ask[] }> {
-  const rows = await tx.rows<{ ask: Ask; at: 0 } | { ask: 'due'; at: number }>(
-    `${asks} UNION ALL SELECT 'due', next_attempt_at FROM
-       (SELECT next_attempt_at FROM outbox_message
-         WHERE state IN ('pending','in_doubt') AND entity IN ('customer','order') AND source IN ${placeholders(sources.length)}
-           AND is_backlog IN (0,1) AND next_attempt_at<=? LIMIT 1) AS d`,
-    [...sources, dueBy],
-  );
-  return {
-    dueAt: rows.find(({ ask }) => ask === 'due')?.at ?? null,
-    asks: rows.flatMap(({ ask }) => (ask === 'due' ? [] : [ask])),
-  };
 }
 
 /** Message `m` with what it may have to wait for: its customer's binding `c` and its own binding `w`. */

@@ -1,6 +1,4 @@
-import type { EventEmitter } from 'node:events';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { sourceNames } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
 import { growRoomsForNewObjects } from '../../ops/young-garbage.js';
@@ -9,7 +7,6 @@ import type { Sent } from '../../service/service-client.js';
 import { noReason } from '../../store/clock.js';
 import { LeaseLost } from '../../store/lease.js';
 import { Line, type Tx } from '../../store/store.js';
-import { lookForWork } from './due-messages.js';
 import type { LaneOutcome } from './lane-effects.js';
 import type { SendGate } from './send-gate.js';
 import type { ServiceLease } from './service-lease.js';
@@ -242,82 +239,4 @@ export class Exchange {
     );
     for (const { committed } of all) committed?.();
   }
-}
-
-/** While nothing is due, delivery looks at everything once in so long: pauses, clocks, keys that the service may have forgotten. */
-const fullLookMs = 60_000;
-/** And so often whether another process has written something that is due, or asks for something. */
-const lookMs = 2_000;
-
-type UnderWay = { readonly count: number; readonly unsettled: number };
-
-/** What delivery does while it waits: for requests to end, for its time, or for news. */
-export class Waits {
-  /** How often something new was announced. */
-  news = 0;
-  #isResting = false;
-  /** Ends the wait. */
-  end: () => void = () => undefined;
-
-  constructor(
-    private readonly context: Pick<JobContext, 'store' | 'clock' | 'nowMs' | 'settings'>,
-    private readonly exchange: { readonly count: number; onEnd: (exchange: UnderWay) => void },
-    private readonly told: { signal?: AbortSignal; news?: EventEmitter },
-  ) {
-    told.news?.on('due', this.#hear);
-  }
-
-  /** So long, or until no more requests than this are under way, or as many with those that wait to be put on record, or to stop. */
-  async until(ms: number, untilCount = this.exchange.count - 1, untilAll = -1): Promise<null> {
-    const over = new AbortController();
-    this.end = () => over.abort(noReason);
-    this.exchange.onEnd = ({ count, unsettled }) => {
-      if (count <= untilCount || count + unsettled <= untilAll) over.abort(noReason);
-    };
-    if (this.told.signal?.aborted) over.abort(noReason);
-    await this.context.clock.sleep(ms, over.signal);
-    return null;
-  }
-
-  /**
-   * Until something is due; a minute, or until `wakeAt`, at most. One statement a look, whose `asks` are handed on as news; null
-   * says that nobody looks any more.
-   * @param pauseMs what is due now was just looked through in vain, and is left alone for so long, unless there were news since `news`
-   * @returns whether the minute is over, and nothing is due
-   */
-  async rest(pauseMs: number, news: number, wakeAt: number | null, isDisturbed: () => boolean): Promise<boolean> {
-    const { store, clock, nowMs, settings } = this.context;
-    const sources = sourceNames(settings);
-    const begunAtMs = clock.monotonicMs();
-    const lookedThroughAt = nowMs();
-    const leftOf = (ms: number) => begunAtMs + ms - clock.monotonicMs();
-    const restMs = Math.min(fullLookMs, (wakeAt ?? Number.POSITIVE_INFINITY) - nowMs());
-    this.#isResting = true;
-    try {
-      while (leftOf(restMs) > 0) {
-        if (this.told.signal?.aborted || isDisturbed()) return false;
-        const heard = this.news;
-        const { dueAt, asks } = await store.read('look for work', (tx) => lookForWork(tx, nowMs() + lookMs, sources));
-        this.told.news?.emit('asks', asks);
-        const isInVain = dueAt !== null && dueAt <= lookedThroughAt && heard === news;
-        const dueInMs = dueAt === null ? Number.POSITIVE_INFINITY : isInVain ? leftOf(pauseMs) : dueAt - nowMs();
-        if (dueInMs <= 0) return false;
-        // What was announced meanwhile is looked for at once.
-        if (this.news === heard) await this.until(Math.min(lookMs, dueInMs, leftOf(restMs)));
-      }
-      return restMs === fullLookMs;
-    } finally {
-      this.#isResting = false;
-      this.told.news?.emit('asks', null);
-    }
-  }
-
-  close(): void {
-    this.told.news?.off('due', this.#hear);
-  }
-
-  readonly #hear = () => {
-    this.news++;
-    if (this.#isResting) this.end();
-  };
 }

@@ -1,7 +1,8 @@
 import { EventEmitter } from 'node:events';
 import { expect } from 'chai';
 import type { Settings } from '../../../src/config/settings.js';
-import { Exchange, type Settler, Waits } from '../../../src/outbound/deliver/exchange.js';
+import { Exchange, type Settler } from '../../../src/outbound/deliver/exchange.js';
+import { Waits } from '../../../src/outbound/deliver/waits.js';
 import { requestWakeUp } from '../../../src/store/job-runs.js';
 import { useStore } from '../../store/stores.js';
 import { useLab } from '../../support/jobs/job-lab.js';
@@ -24,16 +25,16 @@ describe('delivery with nothing to do', () => {
     const exchange = { count: 0, onEnd: () => undefined };
     const waits = new Waits({ store, clock, nowMs: clock.nowMs, settings: {} as Settings }, exchange, { news });
     const begunAtMs = clock.nowMs();
-    let ended: { atMs: number; nothingDue: boolean } | null = null as { atMs: number; nothingDue: boolean } | null;
+    let endedAtMs: number | null = null;
     const resting = waits
       .rest(1_000, waits.news, wakeAt, () => false)
-      .then((nothingDue) => {
-        ended = { atMs: clock.nowMs(), nothingDue };
+      .then(() => {
+        endedAtMs = clock.nowMs();
       });
-    await clock.runUntil(begunAtMs + 90_000, () => ended !== null);
+    await clock.runUntil(begunAtMs + 90_000, () => endedAtMs !== null);
     await resting;
     waits.close();
-    return { ms: (ended?.atMs ?? Number.NaN) - begunAtMs, asked, nothingDue: ended?.nothingDue };
+    return { ms: (endedAtMs ?? Number.NaN) - begunAtMs, asked, nothingDue: waits.nothingDue };
   }
 
   async function makeDue(clock: VirtualClock, inMs: number) {

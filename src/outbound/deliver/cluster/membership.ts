@@ -10,10 +10,10 @@ import { endedHolder, hasEnded, type NodeRow, nodeNameOf } from '../../../store/
 import { endNodes, isHeld, lockCluster, redisAlertOf, takeLead, writeShare } from '../../../store/nodes.js';
 import type { Tx } from '../../../store/store.js';
 import type { DueMessage, ListDue } from '../dispatcher.js';
-import { lookForWork } from '../due-messages.js';
 import { recallAnswers } from '../lane-keeper.js';
 import { type LeftMarks, readLeftMarks } from '../send-marks.js';
 import { takeOver } from '../take-over.js';
+import { lookForWork } from '../waits.js';
 import { takePlaces } from './take-places.js';
 
 /** How often a node says what it needs, and looks after the others. */
