@@ -259,7 +259,7 @@ async function eachChunk(
   let matched = 0;
   for (let start = 0, end = 0; start < rows.length; start = end) {
     for (let characters = 0; end < rows.length && end - start < size; end++) {
-      characters += charactersOf(rows[end] as Row, fields);
+      for (const field of fields) characters += charactersOf((rows[end] as Row)[field]);
       if (end > start && characters > maxCharacters) break;
     }
     // Preparing a statement of forty rows takes as long as running it. Of powers of two there are few, and they stay prepared.
@@ -269,8 +269,7 @@ async function eachChunk(
       const row = rows[at] as Row;
       for (let i = 0; i < fields.length; i++) values.push(cut(row[fields[i] as string] ?? null, limits[i]));
     }
-    values.push(...moreParameters);
-    matched += await tx.run(statement(end - start, columns), values);
+    matched += await tx.run(statement(end - start, columns), values.concat(moreParameters));
   }
   return matched;
 }
@@ -286,14 +285,7 @@ function columnOf(field: string): string {
   return column;
 }
 
-function charactersOf(row: Row, fields: readonly string[]): number {
-  let characters = 0;
-  for (const field of fields) {
-    const value = row[field];
-    if (typeof value === 'string') characters += value.length;
-  }
-  return characters;
-}
+const charactersOf = (value: SqlValue | undefined) => (typeof value === 'string' ? value.length : 0);
 
 /** Rows as they come, so many at a time; none where there is no source. */
 export async function* inChunks<T>(rows: AsyncIterable<T> | null, size: number): AsyncGenerator<T[]> {

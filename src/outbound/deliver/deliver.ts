@@ -34,7 +34,6 @@ const maxIdleMs = 10_000;
 const idlePollMs = 2_000;
 /** How often it looks for news while a backlog is under way, and whether it is its turn to probe. */
 const newsPollMs = 100;
-const probeTurnMs = 100;
 /** So many are claimed in one transaction, which stops everything else where the store is a file. */
 const mostAtOnce = 128;
 /** So often in a row it asks the dispatcher again at once when all that it named was gone. */
@@ -176,7 +175,7 @@ class Delivery {
       return this.#waits.until(earlyMs, Math.floor(this.#exchange.count / 2));
     // What the last one found is heeded first; but none waits for one that hangs.
     if (probing) await this.#exchange.flushed();
-    if (probing && !this.lease.probeTurns.take(clock.monotonicMs())) return this.#waits.until(probeTurnMs);
+    if (probing && !this.lease.probeTurns.take(clock.monotonicMs())) return this.#waits.until(newsPollMs);
     const { news } = this.#waits;
     // A probe takes what is not due yet, and a dispatcher of its own may know of more.
     const nothingDue = this.#waits.nothingDue && !probing && this.options.dispatcher === undefined;

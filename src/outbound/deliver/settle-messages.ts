@@ -197,21 +197,18 @@ export async function settleMessages(
     tx,
     delivered
       .filter(({ about }) => about.operation !== 'delete')
-      .map(({ about, transition, sent: { verdict } }) => {
-        const { entity, sourceKey, revision, generation, contentHash, mappingFingerprint, identity } = about;
-        return {
-          entity,
-          sourceKey,
-          revision,
-          generation,
-          contentHash,
-          mappingFingerprint,
-          identity,
-          serviceId: transition.serviceId as string,
-          acknowledged: provenRecord(contentHash, about.record),
-          words: wordsOf(about, verdict, holders),
-        };
-      }),
+      .map(({ about, transition, sent: { verdict } }) => ({
+        entity: about.entity,
+        sourceKey: about.sourceKey,
+        revision: about.revision,
+        generation: about.generation,
+        contentHash: about.contentHash,
+        mappingFingerprint: about.mappingFingerprint,
+        identity: about.identity,
+        serviceId: transition.serviceId as string,
+        acknowledged: provenRecord(about.contentHash, about.record),
+        words: wordsOf(about, verdict, holders),
+      })),
     holders,
     nowMs,
   );
