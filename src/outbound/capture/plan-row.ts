@@ -36,7 +36,8 @@ export function recordProblem(
   bytes: number,
 ): string | null {
   const problems = brokenRules(rules[entity], `service.fields.${entity}`, record);
-  const items = entity === 'order' && Array.isArray(record.items) ? (record.items as Fields[]) : [];
+  const hasRules = entity === 'order' && Object.keys(rules.item).length > 0;
+  const items = hasRules && Array.isArray(record.items) ? (record.items as Fields[]) : [];
   items.forEach((item, index) => {
     problems.push(
       ...brokenRules(rules.item, 'service.fields.item', item).map((problem) => `line ${index + 1}: ${problem}`),
@@ -241,17 +242,19 @@ export function contentHash(row: ReadRow, parkedReason: string | null = null): s
 }
 
 /** Why the service would refuse a mapped row, by its profile; null when nothing is known against it. */
-function demandedBy(
+export function demandedBy(
   service: JobContext['settings']['service'],
   { entity, content }: ReadRow,
   json: string,
 ): string | null {
   if (!content.mapped) return null;
   const { idempotency } = service;
-  // Every key is as long as this one.
-  const body = wireBody(json, '0'.repeat(36), idempotency.in === 'body' ? idempotency.field : null);
+  const body = wireBody(json, anyKey, idempotency.in === 'body' ? idempotency.field : null);
   return recordProblem(service, entity, content.record, Buffer.byteLength(body));
 }
+
+/** Every key is as long as this one. */
+const anyKey = '0'.repeat(36);
 
 /** Whether a row says what was captured last. */
 export function isKnown(record: KnownRecord, hash: string): boolean {

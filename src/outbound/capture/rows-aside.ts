@@ -2,11 +2,21 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ErpPage, ReadCustomer, ReadOrder } from '../../erp/erp-reader.js';
 import { defaultSource, type Entity, sourceOf } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
-import { placeholders, upsertRows } from '../../store/rows.js';
+import { padded, placeholders, upsertRows } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
+import { canonicalJson, sha256 } from '../outbox/content-hash.js';
 import { laterEnd, nothingSeen, type SeenEnd } from './brake.js';
 import { type KnownRecord, knownRecords } from './known-records.js';
-import { contentHash, isKnown, planRow, type ReadRow, type RowPass, refreshedBinding } from './plan-row.js';
+import {
+  contentHash,
+  demandedBy,
+  identityOf,
+  isKnown,
+  planRow,
+  type ReadRow,
+  type RowPass,
+  refreshedBinding,
+} from './plan-row.js';
 
 export interface OrderReadinessInput {
   /** Both in minor units as decimal text; null when the mapping names no total column. */
@@ -115,13 +125,18 @@ export async function setUnchangedAside<P extends AnyPage>(
 ): Promise<{ page: P; unchanged: number; seen: SeenEnd }> {
   const nowMs = context.nowMs();
   const changedOf = async <R extends ReadRow>(of: Entity, rows: readonly R[]): Promise<R[]> => {
-    const keys = rows.map(({ sourceKey }) => sourceKey);
+    const keysOf = (some: readonly R[]) => some.map(({ sourceKey }) => sourceKey);
+    const settled = await context.store.read('compare with the ERP', (tx) =>
+      settledRecords(tx, of, keysOf(rows), pass.fingerprints[of]),
+    );
+    await nextTurn();
+    const open = rows.filter((row) => !isAsSettled(context, row, settled.get(row.sourceKey)));
     const [known, waiting] = await context.store.read('compare with the ERP', async (tx) => [
-      await knownRecords(tx, of, keys),
-      await firstSeen(tx, of === 'order' ? keys : []),
+      await knownRecords(tx, of, keysOf(open)),
+      await firstSeen(tx, of === 'order' ? keysOf(open) : []),
     ]);
     await nextTurn();
-    return rows.filter(
+    return open.filter(
       (row) => waiting.has(row.sourceKey) || !isAsKnown(context, pass, row, known.get(row.sourceKey), nowMs),
     );
   };
@@ -132,6 +147,43 @@ export async function setUnchangedAside<P extends AnyPage>(
   for (const row of page.rows)
     if (!changed.has(row)) seen = laterEnd(seen, { changedAt: row.changedAt, key: row.sourceKey });
   return { page: { ...page, rows, customers }, unchanged: page.rows.length - rows.length, seen };
+}
+
+/** What the service acknowledged of a record, where nothing else was captured of it since, and no order waits for its lines. */
+interface SettledRecord {
+  content_hash: string;
+  identity: string | null;
+}
+
+/**
+ * Those of many records that were acknowledged, mapped as they are today, and are wanted as they are. Nearly all rows of a sweep
+ * are theirs: so this reads the few columns by which they are told, and leaves everything else to `knownRecords`.
+ */
+async function settledRecords(
+  tx: Tx,
+  entity: Entity,
+  sourceKeys: readonly string[],
+  mappingFingerprint: string,
+): Promise<Map<string, SettledRecord>> {
+  if (sourceKeys.length === 0) return new Map();
+  const keys = padded([...new Set(sourceKeys)]);
+  const newestIsSame = `SELECT CASE WHEN m.content_hash=b.content_hash AND m.operation<>'delete' THEN 1 ELSE 0 END
+       FROM outbox_message m WHERE m.source_key=b.source_key AND m.entity=b.entity ORDER BY m.revision DESC LIMIT 1`;
+  const rows = await tx.select<SettledRecord & { source_key: string }>(
+    `SELECT b.source_key, b.content_hash, b.identity FROM binding b
+      WHERE b.entity=? AND b.mapping_fingerprint=? AND b.source_key IN ${placeholders(keys.length)}
+        AND COALESCE((${newestIsSame}),1)=1 AND NOT EXISTS (SELECT 1 FROM unsettled u WHERE u.source_key=b.source_key)`,
+    [entity, mappingFingerprint, ...keys],
+  );
+  return new Map(rows.map((row) => [row.source_key, row]));
+}
+
+/** Whether a row says of a settled record what is settled. What it leaves open, `isAsKnown` answers in the same way. */
+function isAsSettled({ settings }: JobContext, row: ReadRow, settled: SettledRecord | undefined): boolean {
+  if (!settled || row.replaces || !row.content.mapped || settled.identity !== identityOf(row)) return false;
+  // Nobody asks for them again, so that they need not be kept with the record (`contentOf`).
+  const json = canonicalJson(row.content.record);
+  return settled.content_hash === sha256(json) && demandedBy(settings.service, row, json) === null;
 }
 
 /** Whether nothing follows from a row: its record is known by this very key, on its way or bound, and says the same. */

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import stringify from 'safe-stable-stringify';
 import type { Entity, JsonValue } from '../../model/record.js';
 import { sweepAtNextPass } from '../../store/job-runs.js';
@@ -31,7 +31,7 @@ export function contentOf(record: JsonValue & object): { json: string; hash: str
 
 /** SHA-256 of a text as lower-case hex. */
 export function sha256(text: string): string {
-  return createHash('sha256').update(text).digest('hex');
+  return hash('sha256', text);
 }
 
 /** Equal to no content, so that the next capture of the row writes an update. */

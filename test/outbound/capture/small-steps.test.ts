@@ -65,6 +65,58 @@ onEveryLab('a sweep over what is known', (kit) => {
   });
 });
 
+onEveryLab('a sweep over what is settled', (kit) => {
+  it('takes an order for settled only where its newest message, its binding, the mapping and the service agree', async () => {
+    const lab = await kit.start({ customers: 3, orders: 8 });
+    await lab.capture();
+    await lab.deliver();
+    const bound = await kit.rows(
+      "SELECT source_key, mapping_fingerprint FROM binding WHERE entity='order' ORDER BY CAST(source_key AS DECIMAL(9))",
+    );
+    const [edited = '', removed = '', other = '', remapped = '', unnamed = '', turned = '', pruned = '', undone = ''] =
+      bound.map((row) => String(row.source_key));
+    const change = (sql: string, ...values: string[]) => kit.store.transaction('change', (tx) => tx.run(sql, values));
+    const newestOf = (key: string, set: string) =>
+      change(`UPDATE outbox_message SET ${set} WHERE entity='order' AND source_key=?`, key);
+    const bindingOf = (key: string, set: string) =>
+      change(`UPDATE binding SET ${set} WHERE entity='order' AND source_key=?`, key);
+    // Another edit was captured since; only an older message says what the service holds.
+    await newestOf(edited, `content_hash='${'0'.repeat(64)}'`);
+    await newestOf(removed, "operation='delete', state='parked', park_class='held', first_sent_at=NULL");
+    await bindingOf(other, `content_hash='${'1'.repeat(64)}'`);
+    await bindingOf(remapped, `mapping_fingerprint='${'2'.repeat(64)}'`);
+    await bindingOf(unnamed, 'identity=NULL');
+    await bindingOf(turned, `identity='{"order_no":"A-1","created_at":"2020-01-01"}'`);
+    // What a person pruned says nothing against the binding.
+    const itsMessages = "(SELECT id FROM outbox_message WHERE entity='order' AND source_key=?)";
+    for (const table of ['message_body', 'attempt'])
+      await change(`DELETE FROM ${table} WHERE message_id IN ${itsMessages}`, pruned);
+    await change("DELETE FROM outbox_message WHERE entity='order' AND source_key=?", pruned);
+    // An edit that was captured, and taken back since: an older message agrees, and the newest does not.
+    const [line] = await lab.readErp(`SELECT qty FROM sales_order_lines WHERE order_id=${undone} AND line_no=1`);
+    await editSampleLine(lab.erp, Number(undone), 1, 77);
+    await lab.capture({ filter: { entity: 'order', keys: [undone] } });
+    await editSampleLine(lab.erp, Number(undone), 1, Number(line?.qty));
+    const touched: string[] = [];
+    const result = await lab.capture({
+      sweep: true,
+      onTouched: (records) => touched.push(...records.map(({ entity, sourceKey }) => `${entity} ${sourceKey}`)),
+    });
+    expect(touched).to.have.members([edited, removed, turned, undone].map((key) => `order ${key}`));
+    expect(result.captured).to.deep.equal({ customers: 0, orders: 4 });
+    const mended = await kit.rows(
+      "SELECT identity, mapping_fingerprint FROM binding WHERE entity='order' AND source_key IN (?,?)",
+      [remapped, unnamed],
+    );
+    expect(mended.map((row) => row.mapping_fingerprint)).to.deep.equal(Array(2).fill(bound[0]?.mapping_fingerprint));
+    expect(mended.map((row) => row.identity === null)).to.deep.equal([false, false]);
+
+    const strict = lab.another({ settings: { service: { fields: { order: { note: { maxLength: 1 } } } } } });
+    const parked = await strict.capture({ sweep: true });
+    expect(parked.parked).to.equal(8);
+  });
+});
+
 describe('the parts of a page', () => {
   const order = (key: number, customer: number) =>
     ({ entity: 'order', sourceKey: `${key}`, customerKey: `${customer}` }) as unknown as ReadOrder;
