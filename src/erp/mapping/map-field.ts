@@ -9,7 +9,7 @@ import {
   parseWrittenTime,
   writtenToInstant,
 } from '../time/wall-time.js';
-import { type Decimal, isSafe, parseDecimal, type Rounding, toScaledInteger } from './money.js';
+import { type Decimal, isSafe, parseDecimal, plainScaled, type Rounding, toScaledInteger } from './money.js';
 import { cutText, lengthOf, shapeText, type TextShape } from './shape-text.js';
 
 export type FieldType = 'text' | 'integer' | 'amount' | 'boolean' | 'date' | 'datetime';
@@ -54,6 +54,7 @@ type ColumnOutcome = Outcome<Constant> | { empty: string };
 /** The earliest year that is believed. Before it lie the stand-ins for "no date": 1000-01-01, 1753-01-01, 1899-12-30, 1900-01-01. */
 const EARLIEST_YEAR = '1901';
 const WHOLE = { scale: 0, rounding: 'refuse' } as const;
+const notWhole = () => 'is not a whole number; correct it in the ERP';
 const TRUE = new Set(['1', 'true', 't', 'yes', 'y']);
 const FALSE = new Set(['0', 'false', 'f', 'no', 'n']);
 
@@ -72,8 +73,10 @@ export function mapFields(row: ErpRow, fields: readonly FieldPlan[], context: Fi
 /** Makes one field from a row; undefined leaves it out. */
 export function mapField(row: ErpRow, field: FieldPlan, context: FieldContext): Outcome<JsonValue | undefined> {
   if ('constant' in field.source) return { value: field.source.constant };
-  const empty: string[] = [];
-  for (const source of [field.source, ...(field.source.orElse ?? [])]) {
+  const first = mapColumn(row, field.source, field, context);
+  if (!('empty' in first)) return first;
+  const empty = [first.empty];
+  for (const source of field.source.orElse ?? []) {
     const outcome = mapColumn(row, source, field, context);
     if (!('empty' in outcome)) return outcome;
     empty.push(outcome.empty);
@@ -116,7 +119,7 @@ function mapColumn(
     case 'text':
       return mapText(wallTextOf(text, kind, context.timeZone), column, field);
     case 'integer':
-      return mapNumber(readScaled(text, column, WHOLE, 'is not a whole number; correct it in the ERP'), text, column);
+      return mapNumber(readScaled(text, column, WHOLE, notWhole), text, column);
     case 'amount':
       return mapNumber(readAmount(text, column, field.name === 'price' ? 'price' : 'amount', context), text, column);
     case 'boolean':
@@ -155,12 +158,18 @@ function mapText(text: string, column: string, field: FieldPlan): ColumnOutcome 
 }
 
 /** An amount of the ERP in minor units. `what` names it in the problem. */
-export function readAmount(text: string, column: string, what: string, context: FieldContext): Outcome<bigint> {
-  // A rounded price changes what the line comes to.
-  const orElse =
-    what === 'price' ? 'work it out from the amount (orders.lines.amount or .unit)' : 'set amounts.rounding';
-  const tooManyDecimals = `has more than ${context.scale} decimals; fix the ${what}, or ${orElse}`;
-  return readScaled(text, column, context, tooManyDecimals);
+export function readAmount(
+  text: string,
+  column: string,
+  what: string,
+  context: FieldContext,
+): Outcome<bigint | number> {
+  return readScaled(text, column, context, () => {
+    // A rounded price changes what the line comes to.
+    const orElse =
+      what === 'price' ? 'work it out from the amount (orders.lines.amount or .unit)' : 'set amounts.rounding';
+    return `has more than ${context.scale} decimals; fix the ${what}, or ${orElse}`;
+  });
 }
 
 /** A number, and as it is written. */
@@ -183,15 +192,17 @@ function readScaled(
   text: string,
   column: string,
   { scale, rounding }: Pick<FieldContext, 'scale' | 'rounding'>,
-  tooManyDecimals: string,
-): Outcome<bigint> {
+  tooManyDecimals: () => string,
+): Outcome<bigint | number> {
+  const plain = plainScaled(text, scale);
+  if (plain !== null) return { value: plain };
   const decimal = parseDecimal(text);
   if (decimal === null) return { problem: `${column} ${quote(text)} is not a number; correct it in the ERP` };
   const value = toScaledInteger(decimal, scale, rounding);
-  return value === null ? { problem: `${column} ${text} ${tooManyDecimals}` } : { value };
+  return value === null ? { problem: `${column} ${text} ${tooManyDecimals()}` } : { value };
 }
 
-function mapNumber(read: Outcome<bigint>, text: string, column: string): Outcome<number> {
+function mapNumber(read: Outcome<bigint | number>, text: string, column: string): Outcome<number> {
   if ('problem' in read) return read;
   if (isSafe(read.value)) return { value: Number(read.value) };
   return { problem: `${column} ${text} is too large to be sent exactly; correct it in the ERP` };

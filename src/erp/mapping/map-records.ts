@@ -79,25 +79,33 @@ export function mapOrder(order: OrderRows, given: OrderMapping): MappedOrder {
   const totalText = mapping.total && row[mapping.total];
   const total = mapping.total && totalText ? readAmount(totalText, mapping.total, 'total', mapping) : null;
   const lines = order.lines.map((line) => mapLine(line, mapping));
-  const kept = lines.filter(({ isSkipped }) => !isSkipped);
-  const items = kept.flatMap(({ item }) => (item === null ? [] : [item]));
-  const skipped = kept.length < lines.length ? { skippedLines: lines.length - kept.length } : {};
-  const isWhole = items.length === kept.length;
-  const rest = kept.reduce((sum, line) => sum + (line.rest ?? 0n), 0n);
+  const items: OrderItem[] = [];
+  let kept = 0;
+  let rest = 0n;
+  for (const line of lines) {
+    if (line.isSkipped) continue;
+    kept++;
+    if (line.item !== null) items.push(line.item);
+    if (line.rest) rest += line.rest;
+  }
+  const skipped = kept < lines.length ? { skippedLines: lines.length - kept } : null;
+  const isWhole = items.length === kept;
   if (rest !== 0n && mapping.roundingSku !== undefined)
     items.push({ sku: mapping.roundingSku, qty: 1, price: Number(rest) });
   const linesTotal = orderTotal(items);
-  const butText = lines.length > 0 ? ' but texts, which orders.lines.text skips' : '';
 
-  const problems = [
-    ...('problem' in code ? [code.problem] : tooLong('customer_code', code.value)),
-    ...tooLong('its number', number),
-    ...header.problems,
-    ...(total !== null && 'problem' in total ? [total.problem] : []),
-    ...(kept.length === 0 ? [`it has no lines${butText}; add them in the ERP, or cancel the order there`] : []),
-  ].map((problem) => `: ${problem}`);
+  const problems: string[] = [];
+  const tell = (problem: string, where = '') => problems.push(`${where}: ${problem}`);
+  for (const problem of 'problem' in code ? [code.problem] : tooLong('customer_code', code.value)) tell(problem);
+  for (const problem of tooLong('its number', number)) tell(problem);
+  for (const problem of header.problems) tell(problem);
+  if (total !== null && 'problem' in total) tell(total.problem);
+  if (kept === 0) {
+    const butText = lines.length > 0 ? ' but texts, which orders.lines.text skips' : '';
+    tell(`it has no lines${butText}; add them in the ERP, or cancel the order there`);
+  }
   lines.forEach((line, index) => {
-    problems.push(...line.problems.map((problem) => `, line ${index + 1}: ${problem}`));
+    for (const problem of line.problems) tell(problem, `, line ${index + 1}`);
   });
   if (isWhole && !isSafe(linesTotal)) {
     problems.push(`: its lines add up to ${linesTotal}, which is too large to be sent exactly; correct it in the ERP`);
@@ -171,14 +179,18 @@ function mapLine(row: ErpRow, mapping: LineMapping): MappedLine {
   const { amount, discount, unit, lineFields } = mapping;
   const isWorkedOut = stated.price === undefined && (amount ?? discount ?? unit) !== undefined;
   const isScaled = stated.qty === undefined && unit !== undefined;
-  const fields = lineFields.filter(
-    ({ name }) => !(name in stated || (isWorkedOut && name === 'price') || (isScaled && name === 'qty')),
-  );
+  const isPlain = stated === nothingStated && !isWorkedOut && !isScaled;
+  const fields = isPlain
+    ? lineFields
+    : lineFields.filter(
+        ({ name }) => !(name in stated || (isWorkedOut && name === 'price') || (isScaled && name === 'qty')),
+      );
   const { values, problems } = mapFields(row, fields, mapping);
   const scaled = isScaled ? scaledQuantity(row, unit, mapping) : null;
   if (scaled && 'problem' in scaled) problems.push(scaled.problem);
-  const quantity = scaled && 'value' in scaled ? scaled.value : wholeQuantity(stated.qty ?? values.qty);
-  const { sku, qty } = { ...values, ...stated, qty: quantity?.qty };
+  const whole = stated.qty ?? values.qty;
+  const qty = scaled && 'value' in scaled ? scaled.value.qty : typeof whole === 'number' ? whole : undefined;
+  const sku = stated.sku ?? values.sku;
   if (qty !== undefined && qty <= 0) {
     const source = lineFields.find(({ name }) => name === 'qty')?.source;
     const raw =
@@ -189,6 +201,7 @@ function mapLine(row: ErpRow, mapping: LineMapping): MappedLine {
         : 'keep returns and credit notes out with orders.pending';
     problems.push(`${raw} is not a positive quantity; ${remedy}`);
   }
+  const quantity = scaled && 'value' in scaled ? scaled.value : isWorkedOut ? wholeQuantity(qty) : undefined;
   const priced = isWorkedOut && quantity && quantity.qty > 0 ? priceByAmount(row, quantity, mapping) : null;
   if (priced && 'problem' in priced) problems.push(priced.problem);
   const { price, rest } =
@@ -196,19 +209,22 @@ function mapLine(row: ErpRow, mapping: LineMapping): MappedLine {
   if (problems.length > 0 || typeof sku !== 'string' || qty === undefined || typeof price !== 'number') {
     return { item: null, problems };
   }
-  return { item: { ...values, sku, qty, price }, problems, rest };
+  return { item: Object.assign(values, { sku, qty, price }), problems, rest };
 }
 
 function wholeQuantity(qty: unknown): Quantity | undefined {
   return typeof qty === 'number' ? { qty, decimal: { digits: BigInt(qty), exponent: 0 }, text: `${qty}` } : undefined;
 }
 
+const nothingStated: Partial<OrderItem> = {};
+
 /** What a line without a SKU is sent with instead of its columns. One that has a price is never skipped. */
 function statedForText(row: ErpRow, { lineFields, textLines, amount }: LineMapping): Partial<OrderItem> | 'skip' {
+  if (textLines === undefined) return nothingStated;
   const field = (name: string) => lineFields.find((one) => one.name === name);
   const [sku, qty, price] = [field('sku'), field('qty'), field('price')];
-  if (textLines === undefined || !sku || !qty || !isEmpty(row, sku)) return {};
+  if (!sku || !qty || !isEmpty(row, sku)) return nothingStated;
   const isText = [price, amount].every((one) => one === undefined || isNothing(row, one));
-  if (textLines === 'skip') return isText ? 'skip' : {};
+  if (textLines === 'skip') return isText ? 'skip' : nothingStated;
   return { sku: textLines.sku, ...(isText && { price: 0 }), ...(isText && isNothing(row, qty) && { qty: 1 }) };
 }

@@ -20,6 +20,38 @@ export function parseDecimal(text: string): Decimal | null {
   return { digits: sign === '-' ? -digits : digits, exponent: Number(exponent) - fraction.length };
 }
 
+/** A double holds every integer of so many digits. */
+const exactDigits = 15;
+const POINT = 46;
+const MINUS = 45;
+const ZERO = 48;
+
+/**
+ * A number as most columns write it, as an integer of `10^-scale`. Null says that `parseDecimal` has to read it: it is long,
+ * has more decimals, is written another way, or is no number.
+ */
+export function plainScaled(text: string, scale: number): number | null {
+  const start = text.charCodeAt(0) === MINUS ? 1 : 0;
+  let value = 0;
+  let digits = 0;
+  // Missing before the point.
+  let decimals = -1;
+  for (let at = start; at < text.length; at++) {
+    const digit = text.charCodeAt(at) - ZERO;
+    if (digit === POINT - ZERO && decimals < 0 && digits > 0) decimals = 0;
+    else if (digit < 0 || digit > 9) return null;
+    else if (decimals < scale) {
+      value = value * 10 + digit;
+      digits++;
+      if (decimals >= 0) decimals++;
+    } else if (digit !== 0) return null;
+  }
+  const missing = scale - Math.max(decimals, 0);
+  if (digits === 0 || digits + missing > exactDigits) return null;
+  for (let n = 0; n < missing; n++) value *= 10;
+  return start === 1 && value > 0 ? -value : value;
+}
+
 /**
  * A decimal as an integer of `10^-scale`, exactly, or null when it has more decimals and rounding is `refuse`.
  * half-up rounds a tie away from zero, half-even to the even neighbour.
@@ -39,9 +71,11 @@ export function toScaledInteger({ digits, exponent }: Decimal, scale: number, ro
   return rounding === 'half-up' || quotient % 2n !== 0n ? awayFromZero : quotient;
 }
 
+const HIGHEST = BigInt(Number.MAX_SAFE_INTEGER);
+
 /** JSON numbers beyond this lose digits in most programs that read them. */
-export function isSafe(value: bigint): boolean {
-  return value <= BigInt(Number.MAX_SAFE_INTEGER) && value >= BigInt(Number.MIN_SAFE_INTEGER);
+export function isSafe(value: bigint | number): boolean {
+  return value <= HIGHEST && value >= -HIGHEST;
 }
 
 /**

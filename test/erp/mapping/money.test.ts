@@ -1,6 +1,13 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { currencyScale, isSafe, parseDecimal, type Rounding, toScaledInteger } from '../../../src/erp/mapping/money.js';
+import {
+  currencyScale,
+  isSafe,
+  parseDecimal,
+  plainScaled,
+  type Rounding,
+  toScaledInteger,
+} from '../../../src/erp/mapping/money.js';
 
 function minor(text: string, scale: number, rounding: Rounding = 'refuse'): bigint | null {
   const decimal = parseDecimal(text);
@@ -55,6 +62,46 @@ describe('amounts', () => {
     expect(minor('-1.005', 2, 'half-up')).to.equal(-101n);
     expect(minor('-1.005', 2, 'half-even')).to.equal(-100n);
     expect(minor('1.0049999', 2, 'half-up')).to.equal(100n);
+  });
+
+  it('that are written plainly need no BigInt, and come to the same', () => {
+    const plain = (text: string, scale = 2) => plainScaled(text, scale);
+    expect(plain('19.99')).to.equal(1999);
+    expect(plain('-5')).to.equal(-500);
+    expect(plain('19.9900')).to.equal(1999);
+    expect(plain('-0.00')).to.equal(0);
+    expect(plain('7.', 0)).to.equal(7);
+    expect(plain('9999999999999.99')).to.equal(999_999_999_999_999);
+    // The exact way decides: they are too long for a double, are to be rounded or refused, or are written another way.
+    for (const text of [
+      '10000000000000.00',
+      '1.005',
+      '',
+      '-',
+      '.',
+      '.5',
+      '1e3',
+      '+1',
+      ' 1',
+      '1,5',
+      '1.2.3',
+      '--1',
+      '١',
+    ])
+      expect(plain(text), text).to.equal(null);
+    const texts = fc.oneof(
+      decimals.map(({ digits, places }) => plainText(digits, places)),
+      fc
+        .record({ digits: fc.bigInt({ min: -(10n ** 9n), max: 10n ** 9n }), places: fc.nat(6) })
+        .map(({ digits, places }) => plainText(digits, places)),
+      fc.stringMatching(/^[-+. 0-9eE]{0,9}$/),
+    );
+    fc.assert(
+      fc.property(texts, fc.nat(6), (text, scale) => {
+        const value = plainScaled(text, scale);
+        if (value !== null) expect(minor(text, scale)).to.equal(BigInt(value));
+      }),
+    );
   });
 
   it('are read from the exponents in which doubles are written', () => {
