@@ -51,6 +51,26 @@ describe('a change cursor moved back for the overlap', () => {
 });
 
 describe('two values of a change cursor', () => {
+  it('that are written alike are compared as all others are', () => {
+    const times = fc.date({ min: new Date('0001-01-01'), max: new Date('9999-12-31'), noInvalidDate: true });
+    const forms = fc.constantFrom<(iso: string) => string>(
+      (iso) => iso.slice(0, 19).replace('T', ' '),
+      (iso) => iso.slice(0, 19),
+      (iso) => iso.slice(0, 23),
+      (iso) => iso.slice(0, 10),
+    );
+    fc.assert(
+      fc.property(times, times, forms, (a, b, write) => {
+        const [first, second] = [write(a.toISOString()), write(b.toISOString())];
+        // With a zero more they are not alike, and just as late.
+        const inOtherForm = second.length > 10 ? `${second}${second.includes('.') ? '' : '.'}0` : `${second} 00:00:00`;
+        expect(compareChangedAt(first, second)).to.equal(compareChangedAt(first, inOtherForm));
+      }),
+    );
+    expect(compareChangedAt('2026-02-30 10:00:00', '2026-03-01 10:00:00')).to.equal(-1);
+    expect(compareChangedAt('2026-01-01T10:00:00', '2026-01-01 11:00:00')).to.equal(-1);
+  });
+
   it('are compared as times, or as numbers', () => {
     expect(compareChangedAt('2026-01-01 10:00:00', '2026-01-01 10:00:00.000000')).to.equal(0);
     expect(compareChangedAt('2026-01-01T10:00:00Z', '2026-01-01T10:00:00.5Z')).to.equal(-1);

@@ -119,8 +119,17 @@ export function shiftChangedAt(changedAt: string, seconds: number): string {
   return formatWrittenTime({ ...found.like, wallSeconds });
 }
 
+const PLAIN_TIME = /^\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d{1,9})?$/;
+
+/** Whether two texts are written alike, without an offset: then the order of the texts is that of the times. */
+function areAlike(a: string, b: string): boolean {
+  return a.length === b.length && a[10] === b[10] && PLAIN_TIME.test(a) && PLAIN_TIME.test(b);
+}
+
 /** Negative, zero or positive as `a` is before, at or after `b`: two values of one change cursor. */
 export function compareChangedAt(a: string, b: string): number {
+  if (a === b) return 0;
+  if (areAlike(a, b)) return compare(a, b);
   if (/^-?\d+$/.test(a) && /^-?\d+$/.test(b)) return compare(BigInt(a), BigInt(b));
   const [first, second] = [parseWrittenTime(a), parseWrittenTime(b)];
   if (first === null || second === null) return compare(a, b);

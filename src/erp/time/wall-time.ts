@@ -82,17 +82,22 @@ export function instantToWall(instant: number, timeZone: string): number {
   return instant + offsetSeconds(instant, timeZone);
 }
 
-const offsets = new Map<string, number>();
+const offsets = new Map<string, Map<number, number>>();
 const QUARTER_HOUR = 900;
 
 /** Offsets change at full quarter hours only, and asking Intl for each of a million rows is slow. */
 function offsetSeconds(instant: number, timeZone: string): number {
-  const slot = `${timeZone} ${Math.floor(instant / QUARTER_HOUR)}`;
-  const known = offsets.get(slot);
+  let ofZone = offsets.get(timeZone);
+  if (ofZone === undefined) {
+    ofZone = new Map();
+    offsets.set(timeZone, ofZone);
+  }
+  const slot = Math.floor(instant / QUARTER_HOUR);
+  const known = ofZone.get(slot);
   if (known !== undefined) return known;
   const seconds = Math.round(IANAZone.create(timeZone).offset(instant * 1000) * 60);
-  if (offsets.size >= 10_000) offsets.clear();
-  offsets.set(slot, seconds);
+  if (ofZone.size >= 10_000) ofZone.clear();
+  ofZone.set(slot, seconds);
   return seconds;
 }
 
