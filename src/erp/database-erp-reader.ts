@@ -81,10 +81,11 @@ export function databaseErpReader(database: ErpDatabase, settings: ErpSource): E
     readOf<ErpPage<ReadRow<E>>>(entity, { ...NO_ROWS, customers: [] }, async (reading, planned) => {
       const eligible = await eligibleConditions(reading, planned, filter);
       const { rows, ...end } = await readPage(reading, planned, eligible, from, limit);
+      const forPeople = filter?.forPeople ?? false;
       const mapped =
         entity === 'order'
-          ? await mapOrderPage(reading, rows)
-          : { rows: mapCustomerPage(reading, rows, planned), customers: [] };
+          ? await mapOrderPage(reading, rows, forPeople)
+          : { rows: mapCustomerPage(reading, rows, planned, forPeople), customers: [] };
       return { ...mapped, ...end } as ErpPage<ReadRow<E>>;
     });
 

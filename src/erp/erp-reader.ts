@@ -31,7 +31,7 @@ interface ReadBase {
   ageSeconds: number | null;
   /** The key of the record that it says it goes on for; null or absent: of none. */
   replaces?: string | null;
-  /** The row as the query yields it, for people. */
+  /** The row as the query yields it, for people (`RowFilter.forPeople`). */
   row?: ErpRow;
 }
 
@@ -49,7 +49,7 @@ export interface ReadOrder extends ReadBase {
   /** Source key of the customer; null where customers are not sent or the column is NULL. */
   customerKey: string | null;
   content: MappedContent<OrderRecord>;
-  /** Its date in erp.timeZone, by the column that `--from` and `--to` go by; null: none holds a time. */
+  /** Its date in erp.timeZone, by the column that `--from` and `--to` go by; null: none holds a time. For people. */
   day?: string | null;
   /** ISO 4217 code of its amounts, where the mapping names a column and the code is one that may be sent. */
   currency?: string;
@@ -85,6 +85,8 @@ export interface RowFilter {
   to?: string;
   /** Also rows that may not be sent (any more). */
   anyStanding?: boolean;
+  /** With each row what only people look at. A pass over everything is much faster where no page has to keep it. */
+  forPeople?: boolean;
 }
 
 /** Which of some keys the ERP still has, and which are cancelled; null: not asked, because nothing follows. */

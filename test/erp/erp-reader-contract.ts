@@ -107,7 +107,11 @@ export function erpReaderContract(lab: ErpLab): void {
       const page = await open().readChanged('order', { since: null }, 10);
       expect(page.last).to.deep.equal({ changedAt: `${DAY} 10:00:00.123456`, key: ['9007199254740993'] });
       expect(page.more).to.equal(false);
-      const [{ row, lineRows, ...order }] = page.rows as [ReadOrder];
+      const [order] = page.rows as [ReadOrder];
+      const shown = await open().sweep('order', null, 10, { forPeople: true });
+      const [{ row, lineRows, day, ...rest }] = shown.rows as [ReadOrder];
+      expect({ ...rest, ageSeconds: 0 }).to.deep.equal({ ...order, ageSeconds: 0 });
+      expect(day).to.equal(DAY);
       expect(row).to.include({ id: '9007199254740993', status: 'open', note: 'x' });
       expect(lineRows?.map(({ pos, sku }) => [pos, sku])).to.deep.equal([
         ['1', 'A'],
@@ -122,7 +126,6 @@ export function erpReaderContract(lab: ErpLab): void {
         number: 'A-1',
         identity: '{"order_no":"A-1"}',
         customerKey: '1',
-        day: DAY,
         content: {
           mapped: true,
           record: {

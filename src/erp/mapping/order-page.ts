@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { formatSourceKey } from '../../model/record.js';
 import { isCancelled, type Reading } from '../eligibility.js';
-import type { ErpRow } from '../erp-database.js';
+import type { ErpColumn, ErpRow } from '../erp-database.js';
 import type { ReadCustomer, ReadOrder } from '../erp-reader.js';
 import { conditionIn, findEqualKeys, keyOf, readRowsByKey } from '../query-source.js';
 import type { Sql } from '../sql.js';
@@ -21,19 +21,19 @@ interface KeyedRows {
 export async function mapOrderPage(
   reading: Reading,
   rows: readonly ErpRow[],
+  forPeople: boolean,
 ): Promise<{ rows: ReadOrder[]; customers: ReadCustomer[] }> {
   const { plan } = reading;
   const { orders } = plan;
   const keyed = groupByKey(rows, orders, plan.source);
-  const customers = await readCustomers(reading, rows);
+  const customers = await readCustomers(reading, rows, forPeople);
   const orderKeys = keyed.map(({ key }) => key);
   const lines = await readOrderLines(reading, orderKeys);
   const { fields, total, currency } = orders;
   const mapping = { ...plan.context, ...plan.lines.mapping, fields, total, currency };
-  const mapOne = ({ key, sourceKey, row, count }: KeyedRows): ReadOrder => {
+  const mapOne = ({ sourceKey, row, count }: KeyedRows, lineRows: ErpRow[]): ReadOrder => {
     const number = (orders.number && row[orders.number]) || null;
     const customer = customers.of(row);
-    const lineRows = lines.get(JSON.stringify(key)) ?? [];
     const own = { sourceKey, number, row, lines: lineRows, customer: customer.outcome };
     return {
       entity: 'order',
@@ -41,9 +41,7 @@ export async function mapOrderPage(
       sourceKey,
       number,
       identity: identityOf(row, orders),
-      row,
-      day: dayOf(reading, row),
-      lineRows,
+      ...(forPeople && { row, day: dayOf(reading, row), lineRows }),
       ...replacedOf(row, orders, plan.source),
       customerKey: customer.key,
       ...(count > 1
@@ -55,7 +53,7 @@ export async function mapOrderPage(
   for (const one of keyed) {
     // A large page would keep timers, sockets and signals waiting.
     if (read.length % 100 === 99) await nextTurn();
-    read.push(mapOne(one));
+    read.push(mapOne(one, lines[read.length] ?? []));
   }
   return { rows: read, customers: customers.read };
 }
@@ -66,18 +64,31 @@ function identityOf(row: ErpRow, { identity: columns }: OrderPlan): string | nul
   return columns.length > 0 && identity.length <= 500 ? identity : null;
 }
 
-export function mapCustomerPage(reading: Reading, rows: readonly ErpRow[], customers: EntityPlan): ReadCustomer[] {
-  return groupByKey(rows, customers, reading.plan.source).map((keyed) => readCustomer(reading, keyed, customers).read);
+export function mapCustomerPage(
+  reading: Reading,
+  rows: readonly ErpRow[],
+  customers: EntityPlan,
+  forPeople: boolean,
+): ReadCustomer[] {
+  return groupByKey(rows, customers, reading.plan.source).map(
+    (keyed) => readCustomer(reading, keyed, customers, forPeople).read,
+  );
 }
 
-function readCustomer(reading: Reading, { sourceKey, row, count }: KeyedRows, customers: EntityPlan) {
+function readCustomer(
+  reading: Reading,
+  { sourceKey, row, count }: KeyedRows,
+  customers: EntityPlan,
+  forPeople: boolean,
+) {
   const { content, customerCode } =
     count > 1
       ? { content: multiplied('customer', sourceKey, row, count, customers), customerCode: null }
       : mapCustomer(sourceKey, row, customers.fields, reading.plan.context);
   const change = changeOf(reading, row, customers);
   const replaces = replacedOf(row, customers, reading.plan.source);
-  const read: ReadCustomer = { entity: 'customer', sourceKey, ...change, row, ...replaces, content };
+  const shown = forPeople && { row };
+  const read: ReadCustomer = { entity: 'customer', sourceKey, ...change, ...shown, ...replaces, content };
   return { read, customerCode, row };
 }
 
@@ -87,7 +98,11 @@ interface PageCustomers {
 }
 
 /** The customers that the orders of a page name, in one statement. */
-async function readCustomers(reading: Reading, orderRows: readonly ErpRow[]): Promise<PageCustomers> {
+async function readCustomers(
+  reading: Reading,
+  orderRows: readonly ErpRow[],
+  forPeople: boolean,
+): Promise<PageCustomers> {
   const { snapshot, plan } = reading;
   const { customers } = plan;
   const customerKey = plan.orders.customerKey ?? [];
@@ -121,14 +136,19 @@ async function readCustomers(reading: Reading, orderRows: readonly ErpRow[]): Pr
       : await look([isCancelled(snapshot, customers)], 'look for cancelled customers (customers.cancelled)');
   const withdrawn = new Set(cancelled.map(({ sourceKey }) => sourceKey));
   const used = new Set([...wanted.keys()].map((text) => spelling.get(text) ?? text));
-  const mapped = new Map(
-    [...found]
-      .filter(([text]) => used.has(text))
-      .map(([text, keyed]) => [text, readCustomer(reading, keyed, customers)]),
-  );
-  return {
+  const read: ReadCustomer[] = [];
+  const mapped = new Map<string, ReturnType<PageCustomers['of']>>();
+  for (const [text, keyed] of found) {
+    if (!used.has(text)) continue;
+    const { read: customer, customerCode, row } = readCustomer(reading, keyed, customers, forPeople);
+    const key = customer.sourceKey;
+    const reason = customer.content.mapped ? null : customer.content.reason;
+    mapped.set(text, { key, outcome: { found: 'yes', key, customerCode, reason, row } });
     // Orders may still name a cancelled customer, but it is not sent (again) for their sake.
-    read: [...mapped.values()].map(({ read }) => read).filter(({ sourceKey }) => !withdrawn.has(sourceKey)),
+    if (!withdrawn.has(key)) read.push(customer);
+  }
+  return {
+    read,
     of(order) {
       const key = keyOf(order, customerKey);
       if (key === null) {
@@ -138,34 +158,38 @@ async function readCustomers(reading: Reading, orderRows: readonly ErpRow[]): Pr
       }
       const text = JSON.stringify(key);
       const customer = mapped.get(spelling.get(text) ?? text);
-      if (customer === undefined) {
-        const sourceKey = formatSourceKey(key, plan.source);
-        const orPending = customers.pending === null ? '' : ', or customers.pending leaves it out';
-        const reason = `its customer ${sourceKey} is not in customers.query${orPending}; correct the order in the ERP, or the query`;
-        return { key: sourceKey, outcome: { found: 'no', reason } };
-      }
-      const { read, customerCode, row } = customer;
-      const reason = read.content.mapped ? null : read.content.reason;
-      return { key: read.sourceKey, outcome: { found: 'yes', key: read.sourceKey, customerCode, reason, row } };
+      if (customer !== undefined) return customer;
+      const sourceKey = formatSourceKey(key, plan.source);
+      const orPending = customers.pending === null ? '' : ', or customers.pending leaves it out';
+      const reason = `its customer ${sourceKey} is not in customers.query${orPending}; correct the order in the ERP, or the query`;
+      return { key: sourceKey, outcome: { found: 'no', reason } };
     },
   };
 }
 
-/** The lines of the orders of a page, by the order's key parts as JSON. */
-async function readOrderLines({ snapshot, plan }: Reading, keys: readonly string[][]): Promise<Map<string, ErpRow[]>> {
+/** The lines of the orders with these keys, at the same places. */
+async function readOrderLines({ snapshot, plan }: Reading, keys: readonly string[][]): Promise<ErpRow[][]> {
   const { orders, lines } = plan;
   const byOrder = new Map<string, ErpRow[]>(keys.map((key) => [JSON.stringify(key), []]));
+  // No two orders of a page have one key.
+  const ordered = [...byOrder.values()];
   const { source, sortBy } = lines;
   const doing = 'read the lines of orders (orders.lines.query)';
   const rows = await readRowsByKey(snapshot, { source, columns: lines.orderKey }, keys, { sortBy, doing });
 
   // Under a collation a line may spell the key of its order another way.
   const strangers = new Map<string, ErpRow[]>();
+  let own: ErpRow[] = [];
+  let before: ErpRow | null = null;
   for (const row of rows) {
-    const key = JSON.stringify(keyOf(row, lines.orderKey));
-    const own = byOrder.get(key) ?? strangers.get(key) ?? [];
-    if (!byOrder.has(key)) strangers.set(key, own);
+    // The lines of an order come one after the other.
+    if (before === null || !isSameIn(lines.orderKey, before, row)) {
+      const key = JSON.stringify(keyOf(row, lines.orderKey));
+      own = byOrder.get(key) ?? strangers.get(key) ?? [];
+      if (!byOrder.has(key)) strangers.set(key, own);
+    }
     own.push(row);
+    before = row;
   }
   const orderKeys = { source: orders.source, columns: orders.key };
   const equal = await findEqualKeys(snapshot, orderKeys, [...strangers.keys()], 'match lines with orders');
@@ -174,24 +198,28 @@ async function readOrderLines({ snapshot, plan }: Reading, keys: readonly string
     const owner = found.includes(key) ? key : found.find((candidate) => byOrder.has(candidate));
     byOrder.get(owner ?? '')?.push(...(strangers.get(key) ?? []));
   }
-  return new Map([...byOrder].map(([key, own]) => [key, inFixedOrder(own, lines)]));
+  return ordered.map((own) => inFixedOrder(own, lines));
+}
+
+function isSameIn(columns: readonly ErpColumn[], a: ErpRow, b: ErpRow): boolean {
+  for (const { name } of columns) if (a[name] !== b[name]) return false;
+  return true;
 }
 
 /** Lines that share their sort value come in any order; a fixed one keeps the order's content hash from changing. */
-function inFixedOrder(rows: readonly ErpRow[], { sortBy }: LinePlan): ErpRow[] {
-  const groups: { position: string; rows: ErpRow[] }[] = [];
-  for (const row of rows) {
-    const position = JSON.stringify(sortBy.map(({ name }) => row[name]));
-    const last = groups.at(-1);
-    if (last?.position === position) last.rows.push(row);
-    else groups.push({ position, rows: [row] });
-  }
+function inFixedOrder(rows: ErpRow[], { sortBy }: LinePlan): ErpRow[] {
+  const isTied = (at: number) => at > 0 && isSameIn(sortBy, rows[at - 1] as ErpRow, rows[at] as ErpRow);
+  if (!rows.some((_, at) => isTied(at))) return rows;
+  const groups: ErpRow[][] = [];
+  for (const [at, row] of rows.entries())
+    if (isTied(at)) groups.at(-1)?.push(row);
+    else groups.push([row]);
   const sorted = (tied: ErpRow[]): ErpRow[] =>
     tied
       .map((row) => JSON.stringify(row))
       .sort()
       .map((text) => JSON.parse(text));
-  return groups.flatMap((group) => (group.rows.length === 1 ? group.rows : sorted(group.rows)));
+  return groups.flatMap((group) => (group.length === 1 ? group : sorted(group)));
 }
 
 function groupByKey(rows: readonly ErpRow[], { key }: EntityPlan, source: string | undefined): KeyedRows[] {

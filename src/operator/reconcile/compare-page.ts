@@ -109,7 +109,7 @@ export async function unknownPage(
 ): Promise<ComparedPage> {
   const { store, settings } = context;
   const { from, to } = run.asks;
-  const filter = { ...(from !== null && { from }), ...(to !== null && { to }) };
+  const filter = { forPeople: true, ...(from !== null && { from }), ...(to !== null && { to }) };
   const after = run.position === null ? null : (JSON.parse(run.position) as string[]);
   const read = await reader.sweep(entity, after, settings.capture.pageSize, filter);
   const { rows } = await respell(context, reader, entity, read);

@@ -47,7 +47,7 @@ export async function readPairs(
   const known = await context.store.read('look what is known', (tx) => knownRecords(tx, entity, keys));
   const rowsOf = async (asked: string[], range: Pick<RowFilter, 'from' | 'to'> = {}): Promise<Map<string, ReadRow>> => {
     if (asked.length === 0) return new Map();
-    const filter = { keys: asked, anyStanding: true, ...range };
+    const filter = { keys: asked, anyStanding: true, forPeople: true, ...range };
     const { rows } = await respell(context, reader, entity, await reader.sweep(entity, null, asked.length, filter));
     return new Map(rows.map((row): [string, ReadRow] => [row.sourceKey, row]));
   };

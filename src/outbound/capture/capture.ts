@@ -182,9 +182,10 @@ class CapturePass {
   /** Everything eligible (or what the filter names) in key order. */
   async #sweep(entity: Entity, filter?: RowFilter): Promise<void> {
     const total = this.options.onProgress ? await this.reader.count(entity, filter) : null;
+    const asked = this.options.onJudged ? { ...filter, forPeople: true } : filter;
     let after: string[] | null = null;
     for (;;) {
-      const page: AnyPage = await this.reader.sweep(entity, after, this.#pageSize, filter);
+      const page: AnyPage = await this.reader.sweep(entity, after, this.#pageSize, asked);
       const before = this.result.captured.orders + this.result.captured.customers;
       if (page.rows.length > 0) await this.#page(entity, page, null);
       // A page as small as the limit is right for a fresh store; where everything is known already, it would take for ever.
