@@ -38,12 +38,19 @@ export const sqliteDialect: ErpDialect = {
   inspection: sqliteInspection,
 };
 
+interface OpenErp {
+  database: SqliteFile;
+  file: Stats;
+  /** Statements by their text. */
+  prepared: Map<string, Prepared>;
+}
+
 /** An ERP in a SQLite file, opened for reading only. */
 export class SqliteErp implements ErpDatabase {
   readonly #file: string;
   readonly #waitMs: number;
   readonly #queue = new PQueue({ concurrency: 1 });
-  #open: { database: SqliteFile; file: Stats } | null = null;
+  #open: OpenErp | null = null;
 
   constructor({ file, queryTimeoutSeconds }: SqliteSettings) {
     this.#file = resolve(file);
@@ -52,7 +59,8 @@ export class SqliteErp implements ErpDatabase {
 
   snapshot<T>(read: (snapshot: ErpSnapshot) => Promise<T>): Promise<T> {
     return this.#queue.add(async () => {
-      const database = this.#database();
+      const open = this.#opened();
+      const { database } = open;
       const now = await this.#begin(database);
       try {
         return await read({
@@ -62,7 +70,7 @@ export class SqliteErp implements ErpDatabase {
             // The driver waits for nothing, so timers, sockets and signals have their turn between two statements.
             await nextTurn();
             try {
-              return runQuery(database, statement);
+              return runQuery(open, statement);
             } catch (error) {
               throw failure('query', `${doing} in the ERP database ${this.identity()}`, error, '');
             }
@@ -75,17 +83,17 @@ export class SqliteErp implements ErpDatabase {
   }
 
   /** A restored backup is another file under the same name. */
-  #database(): SqliteFile {
+  #opened(): OpenErp {
     try {
       const file = statSync(this.#file);
       if (this.#open !== null && this.#open.file.ino === file.ino && this.#open.file.dev === file.dev) {
-        return this.#open.database;
+        return this.#open;
       }
       this.#close();
       // #begin waits for a locked file, not SQLite.
       const database = openSqlite(this.#file, { readonly: true, fileMustExist: true, timeout: 0 });
-      this.#open = { database, file };
-      return database;
+      this.#open = { database, file, prepared: new Map() };
+      return this.#open;
     } catch (error) {
       this.#close();
       throw failure('unreachable', `open the ERP database ${this.identity()}`, error, CHECK_FILE);
@@ -138,12 +146,29 @@ function failure(kind: ErpErrorKind, what: string, cause: unknown, advice: strin
   return new ErpError(kind, `Could not ${what}: ${detail}. ${advice}`.trim(), { cause, detail });
 }
 
-function runQuery(database: SqliteFile, { pieces, values }: Sql): ErpResult {
-  const statement = database.prepare(pieces.join('?')).safeIntegers(true).raw(true);
+type Prepared = ReturnType<typeof prepareIn>;
+const prepareIn = (database: SqliteFile, text: string) =>
+  database.prepare<unknown[], unknown[]>(text).safeIntegers(true).raw(true);
+
+/** Those of a pass come again with every page, and name hundreds of keys. */
+const mostPrepared = 20;
+
+function preparedOf({ database, prepared }: OpenErp, text: string): Prepared {
+  const known = prepared.get(text);
+  if (known !== undefined) return known;
+  if (prepared.size >= mostPrepared) prepared.clear();
+  const statement = prepareIn(database, text);
+  prepared.set(text, statement);
+  return statement;
+}
+
+function runQuery(open: OpenErp, { pieces, values }: Sql): ErpResult {
+  const statement = preparedOf(open, pieces.join('?'));
+  // Comes before the columns: SQLite prepares a statement again when it runs, where the schema has changed.
+  const rows = statement.all(...values.map(bind));
   const columns = statement
     .columns()
     .map(({ name, type }) => ({ name, kind: kindOf(type), fractionDigits: null, keyProblem: null, float: null }));
-  const rows = statement.all(...values.map(bind)) as unknown[][];
   const names = columns.map(({ name }) => name);
   // A copy of a row that has every name already takes a third of the time of one that is built up, whatever the names are.
   const empty: Record<string, string | null> = Object.fromEntries(names.map((name) => [name, null]));

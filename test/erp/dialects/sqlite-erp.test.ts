@@ -44,6 +44,19 @@ describe('an ERP in SQLite', () => {
     expect(await reader.nowAsChangedAt('order')).to.match(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
   });
 
+  it('sees by a statement that it keeps prepared which columns a table has by now', async () => {
+    await lab.run(...orderRows(1, '2026-01-01 10:00:00'));
+    const reader = openReader(lab, { orders: { fields: { hint: { column: 'note', optional: true } } } });
+    const count = async () => (await reader.sweep('order', null, 10)).rows.length;
+    expect(await count()).to.equal(1);
+    expect(await count()).to.equal(1);
+    await lab.run('ALTER TABLE orders RENAME COLUMN note TO remark', 'DELETE FROM orders');
+    const error = await count().catch((reason) => reason);
+    expect(error.message).to.include('no longer yields the column "note"');
+    await lab.run('ALTER TABLE orders RENAME COLUMN remark TO note', ...orderRows(2, '2026-01-01 10:00:00'));
+    expect(await count()).to.equal(1);
+  });
+
   it('says what to do when the file is not there, and reads on when it is', async () => {
     await lab.run(...orderRows(1, '2026-01-01 10:00:00'));
     const reader = openReader(lab);
