@@ -38,6 +38,8 @@ const newsPollMs = 100;
 const mostAtOnce = 128;
 /** So often in a row it asks the dispatcher again at once when all that it named was gone. */
 const mostInVain = 5;
+const usually: Manner = {};
+const patiently: Manner = { isPatient: true };
 /** Look-ups under way at once: they are few. */
 const maxLookUps = 50;
 
@@ -231,7 +233,7 @@ class Delivery {
     for (const [nth, message] of claimed.entries()) {
       // Where the store is a file, nothing waits before the request: timers, sockets and signals have their turn.
       if (nth % 32 === 0) await nextTurn();
-      this.#send(message, { isPatient: patient.has(message.id) });
+      this.#exchange.begin(this.#settler, message, this.#send, patient.has(message.id) ? patiently : usually);
     }
     const isAlone = this.options.dispatcher === undefined && this.lease.membership === null;
     const isBehind = !isAlone && claims.length > 0 && claimed.length === 0;
@@ -247,18 +249,13 @@ class Delivery {
     return membership?.part([most, mostOfBacklog], list) ?? list(most, mostOfBacklog);
   };
 
-  #send(message: ClaimedMessage, manner: Manner): void {
-    const { isProbe = false, isPatient = false } = manner;
-    // Made when its turn comes, so that what waits is little.
-    const send = () => {
-      const { entity, operation, idempotencyKey, method, body, keyField, record, boundServiceId: serviceId } = message;
-      const gate = this.#gate.of('deliver', isProbe, message);
-      const priority = isPatient ? -1 : 0;
-      const frozen = { idempotencyKey, method, body, keyField, record, serviceId };
-      return this.client.send({ entity, operation, ...frozen, gate, isProbe, priority });
-    };
-    this.#exchange.begin(this.#settler, message, send, manner);
-  }
+  /** Called when its turn comes, so that what waits is little. */
+  readonly #send = (message: ClaimedMessage, { isProbe = false, isPatient = false }: Manner) => {
+    const { entity, operation, idempotencyKey, method, body, keyField, record, boundServiceId: serviceId } = message;
+    const gate = this.#gate.of('deliver', isProbe, message);
+    const frozen = { idempotencyKey, method, body, keyField, record, serviceId };
+    return this.client.send({ entity, operation, ...frozen, gate, isProbe, priority: isPatient ? -1 : 0 });
+  };
 
   /** Looking for look-ups is a transaction: where none was found, it is left out for a while, or until there is a conflict. */
   async #lookUpsBesides(room: number): Promise<number> {
@@ -292,7 +289,7 @@ class Delivery {
       );
       const [message] = await this.#claims.claim(id === null ? [] : [id], 'ever');
       if (!message) continue;
-      this.#send(message, { isProbe: true });
+      this.#exchange.begin(this.#settler, message, this.#send, { isProbe: true });
       return 1;
     }
     return 0;

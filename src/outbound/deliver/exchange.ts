@@ -6,7 +6,7 @@ import { concurrencyOf } from '../../service/rate-limit/sliding-slots.js';
 import type { Sent } from '../../service/service-client.js';
 import { noReason } from '../../store/clock.js';
 import { LeaseLost } from '../../store/lease.js';
-import { Line, type Tx } from '../../store/store.js';
+import type { Tx } from '../../store/store.js';
 import type { LaneOutcome } from './lane-effects.js';
 import type { SendGate } from './send-gate.js';
 import type { ServiceLease } from './service-lease.js';
@@ -41,6 +41,20 @@ export interface Manner {
   isPatient?: boolean;
 }
 
+/** A request that is still to be sent. */
+interface Begun {
+  settler: Settler;
+  about: unknown;
+  send: (about: unknown, manner: Manner) => Promise<Sent<{ kind: string }>>;
+  manner: Manner;
+}
+
+/** Requests that begin one after the other, so many at once. */
+interface Lane {
+  waiting: Begun[];
+  sending: number;
+}
+
 interface Outcome {
   settler: Settler;
   ended: Ended<unknown, unknown>;
@@ -65,7 +79,8 @@ const gatherMs = { least: 5, long: 30, most: 200, settlements: 5 };
  * way and settles them in batches (`begin`); a read is settled by itself, at once (`run`).
  */
 export class Exchange {
-  readonly #underWay = new Set<Promise<void>>();
+  #count = 0;
+  #allEnded: () => void = () => undefined;
   #patient = 0;
   #ended: (exchange: Pick<Exchange, 'count' | 'unsettled'>) => void = () => undefined;
   #waiting: Outcome[] = [];
@@ -74,21 +89,24 @@ export class Exchange {
   /** Ends the gathering. */
   #hurry = new AbortController();
   /** Where claimed messages wait before anything is made for their requests; what is patient never stands before the others. */
-  readonly #lines: { usual: Line; patient: Line };
+  readonly #lanes: { usual: Lane; patient: Lane } = {
+    usual: { waiting: [], sending: 0 },
+    patient: { waiting: [], sending: 0 },
+  };
+  /** So many are sent at once: a few more than may be under way, so that the rate limiter always has the next ones. */
+  readonly #places: number;
 
   constructor(
     private readonly context: JobContext,
     private readonly lease: ServiceLease,
     private readonly gate: SendGate,
   ) {
-    // A few more than may be under way, so that the rate limiter always has the next ones.
-    const places = concurrencyOf(context.settings.service) + startedAhead;
-    this.#lines = { usual: new Line(places), patient: new Line(places) };
+    this.#places = concurrencyOf(context.settings.service) + startedAhead;
   }
 
   /** Requests that were sent and have not ended. */
   get count(): number {
-    return this.#underWay.size;
+    return this.#count;
   }
 
   /** Requests that have ended, and whose outcome is not on record yet. */
@@ -102,7 +120,7 @@ export class Exchange {
   }
 
   async allEnded(): Promise<void> {
-    await Promise.all(this.#underWay);
+    if (this.#count > 0) await new Promise<void>((resolve) => (this.#allEnded = resolve));
   }
 
   /** Told of each request that ends, and when outcomes are on record, until another one is to be told. */
@@ -114,33 +132,33 @@ export class Exchange {
   begin<About, Answer extends { kind: string }>(
     settler: Settler<About, Answer>,
     about: About,
-    send: () => Promise<Sent<Answer>>,
-    { isProbe = false, isPatient = false }: Manner,
+    send: (about: About, manner: Manner) => Promise<Sent<Answer>>,
+    manner: Manner,
   ): void {
-    if (isPatient) this.#patient++;
-    const ending = this.#go(settler as Settler, about, send, isProbe, isPatient).finally(() => {
-      if (isPatient) this.#patient--;
-      this.#underWay.delete(ending);
-      this.#ended(this);
-    });
-    this.#underWay.add(ending);
+    this.#count++;
+    if (manner.isPatient) this.#patient++;
+    const lane = this.#lanes[manner.isPatient ? 'patient' : 'usual'];
+    lane.waiting.push({ settler: settler as Settler, about, send: send as Begun['send'], manner });
+    if (lane.sending < this.#places) void this.#sendAll(lane);
   }
 
-  async #go(
-    settler: Settler,
-    about: unknown,
-    send: () => Promise<Sent<{ kind: string }>>,
-    isProbe: boolean,
-    isPatient: boolean,
-  ): Promise<void> {
-    const line = isPatient ? this.#lines.patient : this.#lines.usual;
-    const sent = await line.run(() => this.#send(send));
-    if (sent.startedAtMs !== null) killPoint('after-answer');
-    this.#add({ settler, ended: { about, sent, isProbe } });
-    // The very next request heeds a "slow down" or a refusal, not the one after the next commit.
-    const { kind } = sent.verdict;
-    if (kind !== 'delivered') this.#hurry.abort(noReason);
-    if (kind !== 'delivered' && kind !== 'not_sent') this.gate.holdUntil(this.flushed());
+  /** Sends what waits, one after the other. Never throws. */
+  async #sendAll(lane: Lane): Promise<void> {
+    lane.sending++;
+    for (let next = lane.waiting.shift(); next; next = lane.waiting.shift()) {
+      const { settler, about, send, manner } = next;
+      const sent = await this.#send(send, about, manner);
+      if (sent.startedAtMs !== null) killPoint('after-answer');
+      this.#add({ settler, ended: { about, sent, isProbe: manner.isProbe ?? false } });
+      // The very next request heeds a "slow down" or a refusal, not the one after the next commit.
+      const { kind } = sent.verdict;
+      if (kind !== 'delivered') this.#hurry.abort(noReason);
+      if (kind !== 'delivered' && kind !== 'not_sent') this.gate.holdUntil(this.flushed());
+      if (manner.isPatient) this.#patient--;
+      if (--this.#count === 0) this.#allEnded();
+      this.#ended(this);
+    }
+    lane.sending--;
   }
 
   /** Sends, and puts the outcome on record. @throws LeaseLost, and when the store fails */
@@ -150,7 +168,7 @@ export class Exchange {
     send: () => Promise<Sent<Answer>>,
     { isProbe = false }: Manner,
   ): Promise<Sent<Answer>> {
-    const sent = await this.#send(send);
+    const sent = await this.#send(send, about, {});
     await this.#settle([{ settler: settler as Settler, ended: { about, sent, isProbe } }]);
     return sent;
   }
@@ -162,10 +180,14 @@ export class Exchange {
   }
 
   /** Never throws: whatever goes wrong unforeseen, the request may have left, and its outcome goes on record. */
-  async #send<Answer>(send: () => Promise<Sent<Answer>>): Promise<Sent<Answer>> {
+  async #send<About, Answer>(
+    send: (about: About, manner: Manner) => Promise<Sent<Answer>>,
+    about: About,
+    manner: Manner,
+  ): Promise<Sent<Answer>> {
     const startedAtMs = this.context.nowMs();
     try {
-      return await send();
+      return await send(about, manner);
     } catch (error) {
       const { message } = error as Error;
       this.context.log.error('A request failed in an unforeseen way', { error: message });
