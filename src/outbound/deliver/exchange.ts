@@ -86,8 +86,10 @@ export class Exchange {
   #waiting: Outcome[] = [];
   #flushing: Promise<void> | null = null;
   #settlingMs = 0;
+  /** Nothing is gathered any more until all is on record. */
+  #isHurried = false;
   /** Ends the gathering. */
-  #hurry = new AbortController();
+  #gathering = new AbortController();
   /** Where claimed messages wait before anything is made for their requests; what is patient never stands before the others. */
   readonly #lanes: { usual: Lane; patient: Lane } = {
     usual: { waiting: [], sending: 0 },
@@ -152,7 +154,7 @@ export class Exchange {
       this.#add({ settler, ended: { about, sent, isProbe: manner.isProbe ?? false } });
       // The very next request heeds a "slow down" or a refusal, not the one after the next commit.
       const { kind } = sent.verdict;
-      if (kind !== 'delivered') this.#hurry.abort(noReason);
+      if (kind !== 'delivered') this.#hurry();
       if (kind !== 'delivered' && kind !== 'not_sent') this.gate.holdUntil(this.flushed());
       if (manner.isPatient) this.#patient--;
       if (--this.#count === 0) this.#allEnded();
@@ -175,8 +177,13 @@ export class Exchange {
 
   /** Resolves when every outcome so far is on record. */
   async flushed(): Promise<void> {
-    this.#hurry.abort(noReason);
+    this.#hurry();
     while (this.#flushing) await this.#flushing;
+  }
+
+  #hurry(): void {
+    this.#isHurried = true;
+    this.#gathering.abort(noReason);
   }
 
   /** Never throws: whatever goes wrong unforeseen, the request may have left, and its outcome goes on record. */
@@ -197,22 +204,25 @@ export class Exchange {
   }
 
   #add(outcome: Outcome): void {
-    this.#waiting.push(outcome);
-    this.#flushing ??= this.#flush().finally(() => {
+    // A full batch gains nothing by waiting.
+    if (this.#waiting.push(outcome) >= maxBatch) this.#gathering.abort(noReason);
+    if (this.#flushing) return;
+    this.#flushing = this.#flush().finally(() => {
       this.#flushing = null;
     });
-    // The loop sees the failure in flushed(); without this line Node would call it unhandled first.
+    // The loop sees the failure in flushed(); without this line Node would call it unhandled first. Once: a drain is one long flush.
     this.#flushing.catch(() => undefined);
   }
 
   async #flush(): Promise<void> {
     const { clock, log } = this.context;
-    this.#hurry = new AbortController();
+    this.#isHurried = false;
     while (this.#waiting.length > 0 && !this.lease.lost) {
       if (this.#waiting.length < maxBatch) {
         const longMs = Math.min(gatherMs.most, Math.max(gatherMs.long, this.#settlingMs * gatherMs.settlements));
         await clock.sleep(gatherMs.least);
-        await clock.sleep(longMs - gatherMs.least, this.#hurry.signal);
+        this.#gathering = new AbortController();
+        if (!this.#isHurried) await clock.sleep(longMs - gatherMs.least, this.#gathering.signal);
       }
       const batch = this.#waiting.slice(0, maxBatch);
       const begunAtMs = clock.monotonicMs();

@@ -83,7 +83,8 @@ export class SendMarks {
     if (this.#descriptor === null) return true;
     try {
       const atMs = this.context.clock.sinceBoot().bootMs;
-      const bytes = Float64Array.from(marks.flatMap((mark) => [mark, atMs]));
+      const bytes = new Float64Array(marks.length * 2);
+      for (const [nth, mark] of marks.entries()) bytes.set([mark, atMs], nth * 2);
       const at = headBytes + place * placeBytes;
       if (writeSync(this.#descriptor, bytes, 0, bytes.byteLength, at) === bytes.byteLength) return true;
       throw new Error('there is no room for it');
