@@ -119,4 +119,26 @@ describe('what is claimed and waits for its turn', () => {
     await new Promise(setImmediate);
     expect({ patient: begun.patient.length, usual: begun.usual.length }).to.deep.equal({ patient: 10, usual: 11 });
   });
+
+  it('leaves nothing behind for each outcome while one flush goes on, as it does in a drain', async () => {
+    const settings = { service: { concurrency: 2, limits: [] } };
+    const asleep = { sleep: () => new Promise<void>(() => undefined) };
+    const context = { settings, nowMs: Date.now, clock: asleep };
+    const exchange = new Exchange(context as never, { lost: false } as never, {} as never);
+    const ended = { verdict: { kind: 'delivered' }, startedAtMs: null } as never;
+    const handlers: unknown[] = [];
+    const plain = Promise.prototype.catch;
+    Promise.prototype.catch = function (handler) {
+      handlers.push(handler);
+      return plain.call(this, handler);
+    };
+    try {
+      for (let n = 0; n < 50; n++) exchange.begin({} as Settler, null, async () => ended, {});
+      await exchange.allEnded();
+    } finally {
+      Promise.prototype.catch = plain;
+    }
+    expect(exchange.unsettled).to.equal(50);
+    expect(handlers).to.have.length(1);
+  });
 });
