@@ -80,10 +80,13 @@ export async function appendAudit(tx: Tx, entry: AuditEntry | readonly AuditEntr
     detail: JSON.stringify(detailOf(one)),
   }));
   await insertRows(tx, 'audit_log', await chainLines(tx, lines, nowMs));
-  const keysOf = (entity: Entity) =>
-    entries.flatMap((one) => (one.entity === entity && one.sourceKey ? [one.sourceKey] : []));
-  await markDue(tx, 'orders', keysOf('order'));
-  await markDue(tx, 'customers', keysOf('customer'));
+  for (const [kind, entity] of [
+    ['orders', 'order'],
+    ['customers', 'customer'],
+  ] as const) {
+    const keys = entries.flatMap((one) => (one.entity === entity && one.sourceKey ? [one.sourceKey] : []));
+    if (keys.length > 0) await markDue(tx, kind, keys);
+  }
 }
 
 function detailOf({ event, outcome, entity, detail = {} }: AuditEntry): AuditEntry['detail'] {
