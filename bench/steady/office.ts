@@ -14,9 +14,9 @@ import { setFlagsOfMain } from '../drain/waybill.js';
 export interface OfficeReport {
   seconds: number;
   cpuSeconds: number;
-  /** How late the event loop was: a request, a signal or a webhook waits as long. */
-  loopDelayP99Ms: number;
-  loopDelayMaxMs: number;
+  /** How late the event loop was: a request, a signal or a webhook waits as long. Null: it was not measured. */
+  loopDelayP99Ms: number | null;
+  loopDelayMaxMs: number | null;
   rssMib: number;
   peakRssMib: number;
   /** What the driver of SQLite was told, for the ERP and for the store. */
@@ -27,9 +27,15 @@ setFlagsOfMain();
 
 /**
  * A process of its own: the daemon's jobs, as `waybill daemon` runs them, and figures of it whenever its parent asks.
- * `isDelivered`: what the ERP holds is put on record as delivered before they start.
+ * `isDelivered`: what the ERP holds is put on record as delivered before they start. `isIdle`: nothing looks at the event loop,
+ * because that costs more than the daemon itself.
  */
-process.once('message', async ({ settings, isDelivered }: { settings: object; isDelivered: boolean }) => {
+interface Office {
+  settings: object;
+  isDelivered: boolean;
+  isIdle: boolean;
+}
+process.once('message', async ({ settings, isDelivered, isIdle }: Office) => {
   const counted = countStatements();
   const app = await openApp({ settings: settingsFrom(settings), role: 'bench', log: 'stderr' });
   if (isDelivered) {
@@ -47,8 +53,8 @@ process.once('message', async ({ settings, isDelivered }: { settings: object; is
     const figures = {
       seconds: (performance.now() - at) / 1000,
       cpuSeconds: (used.user + used.system) / 1e6,
-      loopDelayP99Ms: loopDelay.percentile(99) / 1e6,
-      loopDelayMaxMs: loopDelay.max / 1e6,
+      loopDelayP99Ms: isIdle ? null : loopDelay.percentile(99) / 1e6,
+      loopDelayMaxMs: isIdle ? null : loopDelay.max / 1e6,
       rssMib: process.memoryUsage.rss() / 2 ** 20,
       peakRssMib: process.resourceUsage().maxRSS / 1024,
       statements: counted.statements - statements,
@@ -64,7 +70,7 @@ process.once('message', async ({ settings, isDelivered }: { settings: object; is
     else if (message === 'sweep') process.send?.(await sweepSeconds(app));
     else process.send?.(report());
   });
-  loopDelay.enable();
+  if (!isIdle) loopDelay.enable();
   process.send?.('ready');
   await runSchedule(app.context, partners, stop.signal);
   await app.close();

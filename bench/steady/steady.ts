@@ -30,8 +30,9 @@ export interface SteadyResult {
   /** From the commit in the ERP to the acknowledgement; null where nothing was entered. */
   latencyP50Ms: number | null;
   latencyP99Ms: number | null;
-  loopDelayP99Ms: number;
-  loopDelayMaxMs: number;
+  /** Null where the daemon is idle: to look at its event loop would cost more than it does. */
+  loopDelayP99Ms: number | null;
+  loopDelayMaxMs: number | null;
   cpuPercent: number;
   /** On the store's server; or, where the store is a file, on the store and on the ERP. */
   statementsPerSecond: number;
@@ -68,6 +69,7 @@ export async function steady(options: SteadyOptions): Promise<SteadyResult> {
     office.send({
       settings: settingsOf(options, folder, url, place?.database, erpPlace),
       isDelivered: options.delivered ?? false,
+      isIdle: perSecond === 0 && !options.firstCapture && !options.sweep,
     });
     await message(office);
     const awaited = options.delivered ? 0 : before;
@@ -107,9 +109,9 @@ export async function steady(options: SteadyOptions): Promise<SteadyResult> {
     return {
       latencyP50Ms: percentile(latencies, 0.5),
       latencyP99Ms: percentile(latencies, 0.99),
-      loopDelayP99Ms: round(figures.loopDelayP99Ms),
-      loopDelayMaxMs: round(figures.loopDelayMaxMs),
-      cpuPercent: round((figures.cpuSeconds / figures.seconds) * 100),
+      loopDelayP99Ms: figures.loopDelayP99Ms && round(figures.loopDelayP99Ms),
+      loopDelayMaxMs: figures.loopDelayMaxMs && round(figures.loopDelayMaxMs),
+      cpuPercent: Number(((figures.cpuSeconds / figures.seconds) * 100).toFixed(2)),
       statementsPerSecond: round(statements / figures.seconds),
       erpBusyMsPerSecond:
         busyBeforeMs === undefined || busyAfterMs === undefined
