@@ -73,7 +73,9 @@ describe('a SQLite store that is only looked at', () => {
 
   it('is not called missing where this account may not look for it', () => {
     const program = `
-      import { openStoreForReading } from ${JSON.stringify(new URL('../../src/store/open-store.js', import.meta.url))};
+      import { openStore, openStoreForReading } from ${JSON.stringify(new URL('../../src/store/open-store.js', import.meta.url))};
+      // The other account may not read this folder either, as that of a clone in /root: all that is needed is loaded before.
+      await (await openStore({ type: 'sqlite', file: ':memory:' })).store.close();
       if (process.getuid() === 0) process.setuid(65534);
       await openStoreForReading({ type: 'sqlite', file: process.argv[1] }).catch(({ message }) => console.log(message));`;
     const file = kit.settings.type === 'sqlite' ? kit.settings.file : '';
