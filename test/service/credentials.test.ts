@@ -1,4 +1,6 @@
 import { renameSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import type { SandboxOptions, TokenRules } from '../../src/lab/sandbox/options.js';
 import { type Sandbox, startSandbox } from '../../src/lab/sandbox/start-sandbox.js';
@@ -39,7 +41,7 @@ describe('credentials, over real sockets', () => {
   const statuses = () => sandbox.ledger().requests.map(({ status }) => status);
   const oauth = (changes: Partial<TokenRules> = {}, settings: object = {}) => ({
     kind: 'oauth',
-    tokenUrl: `${sandbox.url}/oauth/token`,
+    tokenUrl: `${sandbox?.url}/oauth/token`,
     clientId: rules.clientId,
     clientSecret: rules.clientSecret,
     authentication: changes.authentication ?? rules.authentication,
@@ -238,6 +240,30 @@ describe('credentials, over real sockets', () => {
       const { verdict } = await client.send({ ...customer('C1'), gate: { ask: async () => 'paused' } });
       expect(verdict).to.deep.equal({ kind: 'not_sent', reason: 'paused' });
       expect(sandbox.tokenCounts().requests).to.equal(0);
+    });
+
+    it('says each header once, to the service and where tokens come from', async () => {
+      const seen: string[][] = [];
+      const server = createServer((request, response) => {
+        seen.push(request.rawHeaders.filter((_, nth) => nth % 2 === 0).map((name) => name.toLowerCase()));
+        const isToken = request.url === '/oauth/token';
+        const answer = isToken
+          ? { access_token: 'canary-1', token_type: 'Bearer' }
+          : { customer_code: 'C1', status: 'active' };
+        response.writeHead(isToken ? 200 : 201, { 'content-type': 'application/json' }).end(JSON.stringify(answer));
+      });
+      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+      const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+      const credential = { ...oauth({}, { tokenUrl: `${url}/oauth/token` }) };
+      const client = clients.at(url, { credential, token: undefined });
+      expect((await verdictOf(client, 'C1')).kind).to.equal('delivered');
+      clients.closeAll();
+      server.close();
+      expect(seen).to.have.length(2);
+      for (const names of seen) {
+        expect(names).to.include.members(['accept', 'user-agent', 'content-type', 'authorization']);
+        expect(names).to.deep.equal([...new Set(names)]);
+      }
     });
 
     it('takes a slot of the limit for each token', async () => {

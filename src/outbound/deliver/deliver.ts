@@ -198,7 +198,7 @@ class Delivery {
     const idleMs = Math.min(maxIdleMs, Math.max(idlePollMs, 10 * (clock.monotonicMs() - lookedAt)));
     if (!this.options.untilDrained) {
       const wakeAt = await nextLookUpAt(this.context, this.options.scope.only);
-      return this.#waits.rest(idleMs, news, wakeAt, () => this.#claims.isClockSet || this.lease.lost);
+      return this.#waits.rest(nothingDue ? 0 : idleMs, news, wakeAt, () => this.#claims.isClockSet || this.lease.lost);
     }
     const due = await nextDueAt(store, this.options.scope);
     const lookUpDue = await nextLookUpAt(this.context, this.options.scope.only);

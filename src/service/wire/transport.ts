@@ -170,7 +170,7 @@ export class Transport {
   }
 }
 
-/** What every request says of us and of the answers that we read. */
+/** What every request to the service says of us and of the answers that we read. */
 const commonHeaders = {
   Accept: 'application/json, text/plain, */*',
   'Accept-Encoding': 'gzip, deflate, br',
@@ -203,13 +203,13 @@ function pacedAdapter(options: TransportOptions, isClosed: () => boolean): Axios
       journey.started = null;
       const shut = isClosed() ? 'the client is closed' : (notNow ?? (await askGate(journey.gate)));
       if (shut !== null) return { error: caused(new NotSent({ kind: 'not_sent', reason: shut }), config), held: true };
-      // axios would copy and sort them several times on the way here.
-      let headers: Record<string, string> = { ...commonHeaders, ...journey.headers };
+      // axios would copy and sort them several times on the way here. A request for a token brings all of its own.
+      let headers: Record<string, string> = { ...journey.headers };
       if (journey.credential) {
         const proof = journey.credential.proof();
         // It ran out, or was refused, while this one waited for its turn.
         if (proof === null) return 'no proof';
-        headers = { ...headers, ...proof.headers };
+        headers = { ...commonHeaders, ...headers, ...proof.headers };
         journey.proof = proof.version;
       }
       // undici takes them as they are; any other adapter may ask for one by its name.
