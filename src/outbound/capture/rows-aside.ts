@@ -181,7 +181,7 @@ async function settledRecords(
 /** Whether a row says of a settled record what is settled. What it leaves open, `isAsKnown` answers in the same way. */
 function isAsSettled({ settings }: JobContext, row: ReadRow, settled: SettledRecord | undefined): boolean {
   if (!settled || row.replaces || !row.content.mapped || settled.identity !== identityOf(row)) return false;
-  // Nobody asks for them again, so that they need not be kept with the record (`contentOf`).
+  // They are not read again, so they need not be kept with the record (`contentOf`).
   const json = canonicalJson(row.content.record);
   return settled.content_hash === sha256(json) && demandedBy(settings.service, row, json) === null;
 }

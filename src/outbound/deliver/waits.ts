@@ -68,7 +68,7 @@ export class Waits {
 
   /**
    * Until something is due; a minute, or until `wakeAt`, at most. One statement a look, whose `asks` are handed on as news; null
-   * says that nobody looks any more.
+   * says that it has stopped looking.
    * @param pauseMs what is due now was just looked through in vain, and is left alone for so long, unless there were news since `news`
    */
   async rest(pauseMs: number, news: number, wakeAt: number | null, isDisturbed: () => boolean): Promise<null> {
