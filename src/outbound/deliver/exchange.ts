@@ -222,7 +222,8 @@ export class Exchange {
         const longMs = Math.min(gatherMs.most, Math.max(gatherMs.long, this.#settlingMs * gatherMs.settlements));
         await clock.sleep(gatherMs.least);
         this.#gathering = new AbortController();
-        if (!this.#isHurried) await clock.sleep(longMs - gatherMs.least, this.#gathering.signal);
+        const mayGather = !this.#isHurried && this.#waiting.length < maxBatch;
+        if (mayGather) await clock.sleep(longMs - gatherMs.least, this.#gathering.signal);
       }
       const batch = this.#waiting.slice(0, maxBatch);
       const begunAtMs = clock.monotonicMs();
