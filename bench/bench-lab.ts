@@ -6,9 +6,6 @@ import { settingsFrom } from '../src/config/load-settings.js';
 import { createSampleErp, sampleErpMapping } from '../src/lab/sample-erp/create-sample-erp.js';
 import type { SandboxOptions } from '../src/lab/sandbox/options.js';
 import { type Sandbox, startSandbox } from '../src/lab/sandbox/start-sandbox.js';
-import { sync } from '../src/operator/sync.js';
-import { type DeliverOptions, deliver } from '../src/outbound/deliver/deliver.js';
-import { ServiceLease } from '../src/outbound/deliver/service-lease.js';
 
 export interface BenchLabOptions {
   installation: string;
@@ -56,32 +53,4 @@ export async function withBenchLab<T>(
     await sandbox.close();
     await rm(folder, { recursive: true, force: true });
   }
-}
-
-/** Delivers what was captured until it is told to end. */
-export async function deliverUntil(
-  { context, client, reader }: App,
-  signal: AbortSignal,
-  onProgress: NonNullable<DeliverOptions['onProgress']> = () => undefined,
-): Promise<void> {
-  const lease = await ServiceLease.acquire(context);
-  if (!(lease instanceof ServiceLease)) throw new Error(`Somebody else delivers: ${lease.holder}`);
-  try {
-    await deliver(context, await client(), lease, {
-      untilDrained: false,
-      scope: { only: null },
-      retryHorizonMs: 0,
-      trial: false,
-      erp: await reader(),
-      signal,
-      onProgress,
-    });
-  } finally {
-    await lease.release();
-  }
-}
-
-/** Captures everything that waits in the ERP. */
-export async function captureAll({ context, client, reader }: App): Promise<void> {
-  await sync(context, { reader: await reader(), client }, { stages: ['capture'] });
 }

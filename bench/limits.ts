@@ -1,5 +1,6 @@
 import type { LedgerRequest } from '../src/lab/sandbox/ledger.js';
-import { type BenchLabOptions, captureAll, deliverUntil, withBenchLab } from './bench-lab.js';
+import { type BenchLabOptions, withBenchLab } from './bench-lab.js';
+import { captureAll, deliverUntil } from './jobs.js';
 
 export interface Limit {
   requests: number;

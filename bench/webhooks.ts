@@ -6,7 +6,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { receiveWebhooks } from '../src/inbound/webhooks/receive-webhooks.js';
 import { KnownSecrets } from '../src/model/secret.js';
-import { captureAll, deliverUntil, withBenchLab } from './bench-lab.js';
+import { withBenchLab } from './bench-lab.js';
+import { captureAll, deliverUntil } from './jobs.js';
 import type { WebhookLoad, WebhookLoadResult } from './webhook-load.js';
 
 export interface WebhooksOptions {

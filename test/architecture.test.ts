@@ -20,7 +20,7 @@ const BELOW_OPERATOR = [...INBOUND, ...OUTBOUND, 'service', 'erp', ...BASE];
  * point one way: what comes later on a record's way knows what comes before, never the other way round.
  */
 const ALLOWED: Record<string, readonly string[]> = {
-  main: ['cli', 'model'],
+  main: ['cli', 'ops', 'model'],
   // A command asks operator and daemon. Of the rooms below them it may name lists, files and types, but start no request.
   cli: ['desk', 'app', 'daemon', 'operator', 'config', ADOPTION, RECOVERY, OUTBOX, ...INBOUND, 'erp', ...BASE],
   // Every question of the desk is a named query of operator; below it, the desk names types and lists.

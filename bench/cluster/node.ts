@@ -3,7 +3,7 @@ import { settingsFrom } from '../../src/config/load-settings.js';
 import { deliver } from '../../src/outbound/deliver/deliver.js';
 import { ServiceLease } from '../../src/outbound/deliver/service-lease.js';
 import { openDispatcher } from '../../src/outbound/dispatch/cluster-dispatcher.js';
-import { captureAll } from '../bench-lab.js';
+import { captureAll } from '../jobs.js';
 
 /** What a node is told at its start. */
 export interface NodeTask {

@@ -1,24 +1,18 @@
 import { join } from 'node:path';
-import { setFlagsFromString } from 'node:v8';
 import { openApp } from '../../src/app.js';
 import { settingsFrom } from '../../src/config/load-settings.js';
+import { keepSmall } from '../../src/ops/v8-memory.js';
 import { countStatements } from '../../test/support/count-statements.js';
-import { captureAll, deliverUntil } from '../bench-lab.js';
-import { deskSettings, openPages } from './open-pages.js';
+import { captureAll, deliverUntil } from '../jobs.js';
 import { benchMapping, createBenchErp } from './orders.js';
 import type { Contender } from './task.js';
-
-/** As main.ts says it. */
-export function setFlagsOfMain(): void {
-  setFlagsFromString('--heap-growing-percent=30');
-  setFlagsFromString('--semi-space-growth-factor=1');
-}
 
 /** Waybill with its store in a database of this kind, and so many open pages of its desk. */
 export const waybill =
   (type: 'sqlite' | 'mysql' | 'postgres', pages = 0): Contender =>
   async ({ orders, waiting, concurrency, serviceUrl, folder, database }) => {
-    setFlagsOfMain();
+    keepSmall();
+    const desks = pages > 0 ? await import('./open-pages.js') : null;
     const file = join(folder, 'erp.sqlite');
     createBenchErp(file, waiting);
     const settings = settingsFrom({
@@ -39,12 +33,12 @@ export const waybill =
         idempotency: { lifetimeHours: 24 },
       },
       log: { level: 'error' },
-      ...(pages > 0 && { desk: deskSettings(folder) }),
+      ...(desks && { desk: desks.deskSettings(folder) }),
     });
     const counted = type === 'sqlite' ? countStatements() : null;
     const app = await openApp({ settings, role: 'bench', log: 'stderr' });
     await captureAll(app);
-    const desk = pages > 0 ? await openPages(app, pages) : null;
+    const desk = await desks?.openPages(app, pages);
     return {
       async drain() {
         const enough = new AbortController();

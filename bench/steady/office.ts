@@ -4,11 +4,11 @@ import { type App, openApp } from '../../src/app.js';
 import { settingsFrom } from '../../src/config/load-settings.js';
 import { runSchedule } from '../../src/daemon/schedule.js';
 import { entities } from '../../src/model/record.js';
+import { keepSmall } from '../../src/ops/v8-memory.js';
 import { readCursor, requestWakeUp, sweepAtNextPass } from '../../src/store/job-runs.js';
 import type { Tx } from '../../src/store/store.js';
 import { countStatements } from '../../test/support/count-statements.js';
-import { captureAll } from '../bench-lab.js';
-import { setFlagsOfMain } from '../drain/waybill.js';
+import { captureAll } from '../jobs.js';
 
 /** What the daemon needed since the last report. */
 export interface OfficeReport {
@@ -23,7 +23,7 @@ export interface OfficeReport {
   statements: number;
 }
 
-setFlagsOfMain();
+keepSmall();
 
 /**
  * A process of its own: the daemon's jobs, as `waybill daemon` runs them, and figures of it whenever its parent asks.

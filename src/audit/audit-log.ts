@@ -68,18 +68,7 @@ export interface AuditEntry {
 export async function appendAudit(tx: Tx, entry: AuditEntry | readonly AuditEntry[], nowMs: number): Promise<void> {
   const entries: AuditEntry[] = [entry].flat();
   if (entries.length === 0) return;
-  const lines = entries.map((one) => ({
-    at: nowMs,
-    event: one.event,
-    outcome: one.outcome ?? null,
-    entity: one.entity ?? null,
-    sourceKey: one.sourceKey ?? null,
-    messageId: one.messageId ?? null,
-    attemptId: one.attemptId ?? null,
-    actor: boundedText('audit_log.actor', one.actor),
-    detail: JSON.stringify(detailOf(one)),
-  }));
-  await insertRows(tx, 'audit_log', await chainLines(tx, lines, nowMs));
+  await insertRows(tx, 'audit_log', await chainLines(tx, entries, nowMs));
   for (const [kind, entity] of [
     ['orders', 'order'],
     ['customers', 'customer'],
@@ -174,10 +163,10 @@ function laneOf(tx: Tx): Lane {
   return lane;
 }
 
-/** Puts lines at the end of a chain, by one statement. @returns them as they have to be stored, in this order */
+/** Puts entries at the end of a chain, by one statement. @returns lines as they have to be stored, in this order */
 async function chainLines(
   tx: Tx,
-  lines: readonly Omit<ChainedLine, 'chain' | 'seq'>[],
+  entries: readonly AuditEntry[],
   nowMs: number,
 ): Promise<(ChainedLine & { hash: string })[]> {
   const lane = laneOf(tx);
@@ -185,25 +174,24 @@ async function chainLines(
     lane.head ??= (await onlyHead(tx)) ?? (await beginChain(tx, nowMs));
     const before = lane.head;
     let { seq, hash } = before;
-    const chained = lines.map((line) => {
-      const { at, event, outcome, entity, sourceKey, messageId, attemptId, actor, detail } = line;
-      const chained = {
+    const chained = entries.map((one) => {
+      const line = {
         chain: before.chain,
         seq: ++seq,
         hash: '',
-        at,
-        event,
-        outcome,
-        entity,
-        sourceKey,
-        messageId,
-        attemptId,
-        actor,
-        detail,
+        at: nowMs,
+        event: one.event,
+        outcome: one.outcome ?? null,
+        entity: one.entity ?? null,
+        sourceKey: one.sourceKey ?? null,
+        messageId: one.messageId ?? null,
+        attemptId: one.attemptId ?? null,
+        actor: boundedText('audit_log.actor', one.actor),
+        detail: JSON.stringify(detailOf(one)),
       };
-      hash = lineHash(hash, lineText(chained));
-      chained.hash = hash;
-      return chained;
+      hash = lineHash(hash, lineText(line));
+      line.hash = hash;
+      return line;
     });
     const moved = await tx.run(
       'UPDATE audit_chain SET head_seq=?, head_hash=? WHERE id=? AND head_seq=? AND head_hash=?',

@@ -165,7 +165,7 @@ export async function claimMessages(
   const place = new Map(ids.map((id, index) => [id, index]));
   rows.sort((a, b) => (place.get(a.id) ?? 0) - (place.get(b.id) ?? 0));
   const incarnation = (await readStoreInfo(tx, 'incarnation')) as string;
-  const claimed: Omit<ClaimedMessage, 'attemptId'>[] = [];
+  const claimed: (ClaimedMessage & { isAsStored: boolean })[] = [];
   const nothingToSend: NothingToSend[] = [];
   const composed: { messageId: number; body: string }[] = [];
   const held: Unsendable[] = [];
@@ -228,6 +228,7 @@ export async function claimMessages(
       operation: row.operation,
       generation: row.generation,
       claimedFrom: row.state,
+      attemptId: 0,
       attemptNumber: row.attempts + 1,
       failures: row.failures,
       invalidAnswers: row.invalidAnswers,
@@ -238,6 +239,7 @@ export async function claimMessages(
       method,
       body: bytes,
       bodyHash,
+      isAsStored: idempotencyKey === row.idempotencyKey && bodyHash === row.bodyHash && method === row.method,
       record,
       contentHash: row.contentHash,
       mappingFingerprint: row.mappingFingerprint,
@@ -250,16 +252,14 @@ export async function claimMessages(
   await postponeMessages(tx, postponed, nowMs + customerWaitMs);
   await updateRows(tx, 'message_body', ['message_id'], composed);
   await claimForSending(tx, claimed, epoch);
-  const attemptIds = await intendMessages(
-    tx,
-    claimed.map(({ id: messageId, operation: purpose, attemptNumber: number, idempotencyKey, bodyHash }) => {
+  const intents = claimed.map(
+    ({ id: messageId, operation: purpose, attemptNumber: number, idempotencyKey, bodyHash }) => {
       return { messageId, purpose, number, idempotencyKey, bodyHash };
-    }),
-    epoch,
-    nowMs,
+    },
   );
-  const intended = claimed.map((one) => Object.assign(one, { attemptId: attemptIds.get(one.id) as number }));
-  return { claimed: intended, nothingToSend, held, unasked };
+  const attemptIds = await intendMessages(tx, intents, epoch, nowMs);
+  for (const one of claimed) one.attemptId = attemptIds.get(one.id) as number;
+  return { claimed, nothingToSend, held, unasked };
 }
 
 interface ClaimResult {

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
-import { growRoomsForNewObjects } from '../../ops/young-garbage.js';
+import { growRoomsForNewObjects } from '../../ops/v8-memory.js';
 import { concurrencyOf } from '../../service/rate-limit/sliding-slots.js';
 import type { Sent } from '../../service/service-client.js';
 import { noReason } from '../../store/clock.js';

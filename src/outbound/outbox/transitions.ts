@@ -1,5 +1,5 @@
 import type { Entity } from '../../model/record.js';
-import { boundedText, notAmong, placeholders, type Row, updateRows } from '../../store/rows.js';
+import { boundedText, notAmong, padded, placeholders, type Row, updateRows } from '../../store/rows.js';
 import type { SqlValue, Tx } from '../../store/store.js';
 import { sentUnknownWhen } from './idempotency-key.js';
 import type { ParkClass, Transition } from './message.js';
@@ -22,28 +22,29 @@ const notClosed = "state IN ('pending','parked','sending','in_doubt')";
 
 interface Claim {
   id: number;
-  claimedFrom: 'pending' | 'in_doubt';
-  attemptNumber: number;
   idempotencyKey: string;
   bodyHash: string;
   method: string | null;
   keyField: string | null;
+  /** Key, hash and method are those on record, as of a create that a header brings its key. */
+  isAsStored: boolean;
 }
 
 /** Due messages become `sending`, with the key and the hash of the bytes that go out. The attempt is written by the caller. */
 export async function claimForSending(tx: Tx, claims: readonly Claim[], epoch: number): Promise<void> {
-  const rows = claims.map((claim) => ({
-    id: claim.id,
-    state: 'sending',
-    claimed_from: claim.claimedFrom,
-    claim_epoch: epoch,
-    attempts: claim.attemptNumber,
-    idempotency_key: claim.idempotencyKey,
-    body_hash: claim.bodyHash,
-    method: claim.method,
-    key_field: claim.keyField ?? '',
-  }));
-  await updateRows(tx, 'outbox_message', ['id'], rows, "t.state IN ('pending','in_doubt')");
+  const rows = claims.map(({ id, idempotencyKey, bodyHash, method }) => ({ id, idempotencyKey, bodyHash, method }));
+  await updateRows(
+    tx,
+    'outbox_message',
+    ['id'],
+    rows.filter((_, nth) => !claims[nth]?.isAsStored),
+    "t.state IN ('pending','in_doubt')",
+  );
+  const set = "claimed_from=state, state='sending', claim_epoch=?, attempts=attempts+1, key_field=?";
+  for (const keyField of new Set(claims.map((claim) => claim.keyField))) {
+    const ids = claims.filter((claim) => claim.keyField === keyField).map(({ id }) => id);
+    await run(tx, padded(ids), set, [epoch, keyField ?? ''], "state IN ('pending','in_doubt')");
+  }
 }
 
 /** What waits, waits until then. */
@@ -271,6 +272,7 @@ export async function presumeInDoubt(
   await run(tx, ids, set, [sentSince, sentSince, nowMs, words(reason)], "state='pending'");
 }
 
+/** The CASE keeps SQLite from reading all that is in one of these states. */
 async function run(
   tx: Tx,
   ids: readonly number[],
@@ -281,10 +283,8 @@ async function run(
   let matched = 0;
   for (let start = 0; start < ids.length; start += 5_000) {
     const chunk = ids.slice(start, start + 5_000);
-    matched += await tx.run(`UPDATE outbox_message SET ${set} WHERE id IN ${placeholders(chunk.length)} AND ${guard}`, [
-      ...values,
-      ...chunk,
-    ]);
+    const where = `id IN ${placeholders(chunk.length)} AND CASE WHEN ${guard} THEN 1 ELSE 0 END=1`;
+    matched += await tx.run(`UPDATE outbox_message SET ${set} WHERE ${where}`, [...values, ...chunk]);
   }
   return matched;
 }

@@ -21,6 +21,10 @@ export class AuthorisedTransport {
   async exchange(request: TransportRequest): Promise<TimedExchange> {
     const connection = this.connections.version;
     const first = await this.transport.exchange(request, this.credential);
+    if (first.exchange.kind === 'answer' && first.exchange.status !== 401) {
+      if (first.proof !== undefined) this.credential.accepted(first.proof);
+      return first;
+    }
     const hasOther = await this.#hasOther(first.exchange, first.proof, connection, request);
     if (hasOther === false) return this.#heeded(first);
     if (hasOther !== true) return this.#heeded({ ...first, exchange: hasOther });
@@ -73,10 +77,6 @@ export class AuthorisedTransport {
       return this.connections.version !== connection;
     }
     if (exchange.kind !== 'answer' || proof === undefined) return false;
-    if (exchange.status !== 401) {
-      this.credential.accepted(proof);
-      return false;
-    }
     this.connections.look(true);
     if (this.connections.version !== connection) return true;
     const renewed = await this.credential.renew(proof, request.gate);

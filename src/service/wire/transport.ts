@@ -66,12 +66,21 @@ class Journey {
   answer: WireExchange | null = null;
 
   constructor(
-    readonly headers: Readonly<Record<string, string>> | undefined,
-    readonly priority: number,
-    readonly gate: Gate,
+    readonly url: string,
+    readonly request: Omit<TransportRequest, 'path'>,
     /** What it shows; null: a request for a token, which shows what it has to by itself. */
     readonly credential: Credential | null,
   ) {}
+
+  /** What is sent now. axios would copy all of it several times on the way to the adapter. */
+  fill(config: InternalAxiosRequestConfig, headers: Record<string, string>): void {
+    const { method, query, body } = this.request;
+    config.method = method;
+    config.url = this.url;
+    if (query !== undefined) config.params = query;
+    if (body !== undefined) config.data = body;
+    config.headers = headers as InternalAxiosRequestConfig['headers'];
+  }
 
   exchangeOf(error: AxiosError): WireExchange {
     return error.cause instanceof NotSent ? error.cause.exchange : exchangeOfError(error, this.neverConnected);
@@ -95,6 +104,7 @@ const tokenPriority = 1_000_000;
  * axios-retry re-enters the instance and its resends must wait for their slots as well.
  */
 export class Transport {
+  readonly #base: string;
   readonly #client: AxiosInstance;
   /** To where tokens come from. */
   readonly #elsewhere: AxiosInstance;
@@ -107,7 +117,8 @@ export class Transport {
     this.#connections = options.connections;
     this.#monotonicMs = options.monotonicMs;
     const adapter = pacedAdapter(options, () => this.#isClosed);
-    this.#client = bareAxios({ adapter, baseURL: service.baseUrl });
+    this.#base = service.baseUrl.replace(/\/+$/, '');
+    this.#client = bareAxios({ adapter });
     this.#elsewhere = bareAxios({ adapter });
     const { requestInterceptorId } = axiosRetry(this.#client, {
       retries: options.quickResends,
@@ -122,7 +133,9 @@ export class Transport {
 
   /** Sends one request and says what came of it. Never throws for anything that the wire or the service does. */
   exchange(request: TransportRequest, credential: Credential): Promise<ProvenExchange> {
-    return this.#exchange(this.#client, request, credential);
+    // A path never leaves the base address, whatever it begins with.
+    const url = `${this.#base}/${request.path.replace(/^\/+/, '')}`;
+    return this.#exchange(this.#client, url, request, credential);
   }
 
   /** Asks for a token: past the gate and within the limit like every request, but not the service, and with nothing of ours to show. */
@@ -130,24 +143,18 @@ export class Transport {
     { url, ...request }: { url: string; headers: Record<string, string>; body: string },
     gate: Gate,
   ): Promise<WireExchange> {
-    const passage = { priority: tokenPriority, gate: gate.beforeIt ?? gate };
-    const asked = { ...request, ...passage, method: 'POST', path: url } as const;
-    return (await this.#exchange(this.#elsewhere, asked, null)).exchange;
+    const asked = { ...request, priority: tokenPriority, gate: gate.beforeIt ?? gate, method: 'POST' } as const;
+    return (await this.#exchange(this.#elsewhere, url, asked, null)).exchange;
   }
 
   async #exchange(
     client: AxiosInstance,
-    request: TransportRequest,
+    url: string,
+    request: Omit<TransportRequest, 'path'>,
     credential: Credential | null,
   ): Promise<ProvenExchange> {
-    const journey = new Journey(request.headers, request.priority ?? 0, request.gate, credential);
-    const config: AxiosRequestConfig & { waybill: Journey } = {
-      method: request.method,
-      url: request.path,
-      waybill: journey,
-    };
-    if (request.query !== undefined) config.params = request.query;
-    if (request.body !== undefined) config.data = request.body;
+    const journey = new Journey(url, request, credential);
+    const config: AxiosRequestConfig & { waybill: Journey } = { waybill: journey };
     if (request.isProbe) config['axios-retry'] = { retries: 0 };
     let exchange: WireExchange;
     try {
@@ -201,19 +208,19 @@ function pacedAdapter(options: TransportOptions, isClosed: () => boolean): Axios
     const journey = config.waybill as Journey;
     const task = async ({ notNow, heed }: Turn): Promise<Result> => {
       journey.started = null;
-      const shut = isClosed() ? 'the client is closed' : (notNow ?? (await askGate(journey.gate)));
+      const shut = isClosed() ? 'the client is closed' : (notNow ?? (await askGate(journey.request.gate)));
       if (shut !== null) return { error: caused(new NotSent({ kind: 'not_sent', reason: shut }), config), held: true };
-      // axios would copy and sort them several times on the way here. A request for a token brings all of its own.
-      let headers: Record<string, string> = { ...journey.headers };
+      // A request for a token brings all of its own.
+      let { headers = {} } = journey.request;
       if (journey.credential) {
         const proof = journey.credential.proof();
         // It ran out, or was refused, while this one waited for its turn.
         if (proof === null) return 'no proof';
-        headers = { ...commonHeaders, ...headers, ...proof.headers };
+        headers = { ...commonHeaders, ...journey.request.headers, ...proof.headers };
         journey.proof = proof.version;
       }
       // undici takes them as they are; any other adapter may ask for one by its name.
-      config.headers = options.adapter ? new AxiosHeaders(headers) : (headers as InternalAxiosRequestConfig['headers']);
+      journey.fill(config, options.adapter ? new AxiosHeaders(headers) : headers);
       journey.started = { atMs: nowMs(), monotonicMs: monotonicMs() };
       journey.neverConnected = false;
       // What is said where tokens come from says nothing of the service's limits.
@@ -243,7 +250,7 @@ function pacedAdapter(options: TransportOptions, isClosed: () => boolean): Axios
     };
     for (;;) {
       connections.look();
-      const fault = await journey.credential?.ready(journey.gate);
+      const fault = await journey.credential?.ready(journey.request.gate);
       if (fault) throw caused(new NotSent(exchangeOfFault(fault)), config);
       const result = await rateLimiter.run(
         task,
@@ -253,8 +260,8 @@ function pacedAdapter(options: TransportOptions, isClosed: () => boolean): Axios
           const isLong = windowMs > longestRestMs;
           return !('error' in r && isLong && neverReached.has(journey.exchangeOf(r.error).kind));
         },
-        journey.priority,
-        () => journey.gate.isShut?.() === true,
+        journey.request.priority,
+        () => journey.request.gate.isShut?.() === true,
       );
       if (result === 'no proof') continue;
       if ('error' in result) throw result.error;

@@ -13,6 +13,7 @@ export function undiciAdapter(
   { deadlineSeconds, maxResponseBytes }: { deadlineSeconds: number; maxResponseBytes: number },
 ): AxiosAdapter {
   const deadlines = new Deadlines(deadlineSeconds * 1000);
+  const addressOf = addresses();
   return (config) =>
     new Promise((resolve, reject) => {
       const { waybill } = config;
@@ -34,7 +35,7 @@ export function undiciAdapter(
 
 /** @throws NotSent once another process may have the right to send */
 function refuseIfShut({ waybill }: InternalAxiosRequestConfig): void {
-  if (waybill?.gate.stillOpen?.() === false)
+  if (waybill?.request.gate.stillOpen?.() === false)
     throw new NotSent({ kind: 'not_sent', reason: 'the right to send was lost before the bytes could leave' });
 }
 
@@ -65,7 +66,7 @@ class Answer implements Dispatcher.DispatchHandler {
     const { waybill } = this.config;
     if (this.#isOver) throw new Error('given up');
     refuseIfShut(this.config);
-    if (waybill?.gate.leaves?.() === false)
+    if (waybill?.request.gate.leaves?.() === false)
       throw new NotSent({ kind: 'not_sent', reason: 'it could not be noted that it leaves' });
     this.#controller = controller;
     if (waybill) waybill.neverConnected = false;
@@ -147,12 +148,17 @@ function tooLarge(maxBytes: number): AxiosError {
   return new AxiosError(`the body is larger than ${maxBytes} bytes`, 'WAYBILL_BODY_TOO_LARGE');
 }
 
-/** A path never leaves the base address, whatever it begins with. */
-function addressOf({ baseURL, url = '', params }: InternalAxiosRequestConfig): URL {
-  const address = new URL(baseURL === undefined ? url : `${baseURL.replace(/\/+$/, '')}/${url.replace(/^\/+/, '')}`);
-  for (const [name, value] of Object.entries((params ?? {}) as Record<string, string>))
-    address.searchParams.append(name, value);
-  return address;
+/** Where requests go. Most creates go to the same path as the one before. */
+function addresses(): (config: InternalAxiosRequestConfig) => URL {
+  let last = { text: '', address: null as URL | null };
+  return ({ url = '', params }) => {
+    if (params === undefined && last.address !== null && last.text === url) return last.address;
+    const address = new URL(url);
+    for (const [name, value] of Object.entries((params ?? {}) as Record<string, string>))
+      address.searchParams.append(name, value);
+    if (params === undefined) last = { text: url, address };
+    return address;
+  };
 }
 
 /** A place among the connections, for one request. */
