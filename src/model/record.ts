@@ -49,6 +49,8 @@ export function orderTotal(items: readonly OrderItem[]): bigint {
 
 /** Characters that the store has room for. */
 const foldedLength = 255;
+/** All of it stays as it is. */
+const isNumber = /^[0-9]{1,255}$/;
 
 /**
  * One text for all spellings of a key that a collation may call equal: without case, accents, width, and blanks, and with one
@@ -56,6 +58,7 @@ const foldedLength = 255;
  * have it in common need not be equal; only the ERP's database can say that.
  */
 export function foldKey(sourceKey: string): string {
+  if (isNumber.test(sourceKey)) return sourceKey;
   const folded = sourceKey
     .normalize('NFKD')
     .replace(/[\p{M}\p{Z}\p{C}·]/gu, '')
@@ -195,7 +198,7 @@ export function isShortened(sourceKey: string): boolean {
 /** What stands at a place of a JSON value, such as `error.code` or `errors.0`; undefined when nothing does. */
 export function valueAt(value: unknown, place: string): unknown {
   let at = value;
-  for (const name of place.split('.')) {
+  for (const name of place.includes('.') ? place.split('.') : [place]) {
     if (typeof at !== 'object' || at === null || !Object.hasOwn(at, name)) return undefined;
     at = (at as Record<string, unknown>)[name];
   }

@@ -10,7 +10,7 @@
  * A byte order mark before it is no reason to doubt an acknowledgement (RFC 8259, 8.1).
  */
 export function parseJson(text: string): unknown {
-  const json = text.replace(/^\uFEFF/, '');
+  const json = text.startsWith('\uFEFF') ? text.slice(1) : text;
   try {
     const value: unknown = JSON.parse(json);
     const exact = withExactNumbers(json);
@@ -41,7 +41,8 @@ function withExactNumbers(json: string): string | null {
       const end = endOfString(json, at);
       const names = isName ? open.at(-1) : null;
       if (names) {
-        const name = JSON.parse(json.slice(at, end + 1)) as string;
+        const written = json.slice(at + 1, end);
+        const name = written.includes('\\') ? (JSON.parse(`"${written}"`) as string) : written;
         if (names.has(name)) return null;
         names.add(name);
         isName = false;

@@ -2,7 +2,7 @@ import { type AuditEntry, appendAudit } from '../../audit/audit-log.js';
 import type { FieldRuleSettings, FieldRules } from '../../config/sections/service.js';
 import type { Settings } from '../../config/settings.js';
 import type { ReadCustomer, ReadOrder } from '../../erp/erp-reader.js';
-import type { Entity, JsonValue } from '../../model/record.js';
+import { type Entity, type JsonValue, orderTotal } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { boundedText } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
@@ -169,6 +169,7 @@ export function planRow(
       contentHash: hash,
       mappingFingerprint,
       // What is too large to be sent is parked, and may be too large for a store on a server as well.
+      total: row.entity === 'order' && row.content.mapped ? String(orderTotal(row.content.record.items)) : null,
       record: json !== null && Buffer.byteLength(json) > settings.service.maxRequestBytes ? null : json,
       // The bytes of a create are frozen with their key, before any attempt. A row that can't be sent has neither.
       idempotencyKey:

@@ -64,6 +64,7 @@ export interface ClaimedMessage extends SendingMessage, NothingToSend {
   keyField: string | null;
   /** The mapped record as canonical JSON: for a create the same text as the body. */
   record: string;
+  total: string | null;
   /** The columns that never change, as JSON. */
   identity: string | null;
   /** The id that the service gave to the record; null before its create is acknowledged. */
@@ -96,7 +97,7 @@ type Candidate = Omit<
 /** The columns of a candidate. The table has twice as many, and each is copied several times with every message. */
 const columns = `m.id, m.entity, m.source_key, m.revision, m.operation, m.generation, m.number, m.customer_key, m.idempotency_key,
             m.body_hash, m.content_hash, m.mapping_fingerprint, m.state, m.attempts, m.failures, m.invalid_answers,
-            m.customer_waits, m.first_sent_at, m.method, m.identity, m.key_field, m.removal`;
+            m.customer_waits, m.first_sent_at, m.method, m.identity, m.key_field, m.removal, m.total`;
 
 /** How updates are sent, by entity, and the names of the fields that a record may lack, by its key. */
 type Updates = Readonly<Record<Entity, { method: UpdateMethod; optional: (sourceKey: string) => readonly string[] }>>;
@@ -176,16 +177,14 @@ export async function claimMessages(
       unasked.push({ id: row.id, entity: row.entity, sourceKey: row.sourceKey, removal: row.removal });
       continue;
     }
-    const { record } = row;
+    const { record, firstSentAt: sentAt } = row;
     if (record === null) {
       // Left out, it would stay due and be claimed again at once, for ever.
       held.push({ ...row, reason: row.state === 'pending' ? erasedUnsent : erasedInDoubt });
       continue;
     }
     let body = row.body ?? record;
-    let idempotencyKey = row.idempotencyKey;
-    let method = row.method;
-    const { firstSentAt: sentAt } = row;
+    let { idempotencyKey, method } = row;
     const repeats = row.operation === 'create' && (row.state === 'in_doubt' || row.boundServiceId !== null);
     // The service may have forgotten the key by now, and would make a second record.
     const keyGoodUntilMs =
@@ -241,6 +240,7 @@ export async function claimMessages(
       bodyHash,
       isAsStored: idempotencyKey === row.idempotencyKey && bodyHash === row.bodyHash && method === row.method,
       record,
+      total: row.total,
       contentHash: row.contentHash,
       mappingFingerprint: row.mappingFingerprint,
       identity: row.identity,

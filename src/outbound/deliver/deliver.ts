@@ -251,9 +251,10 @@ class Delivery {
 
   /** Called when its turn comes, so that what waits is little. */
   readonly #send = (message: ClaimedMessage, { isProbe = false, isPatient = false }: Manner) => {
-    const { entity, operation, idempotencyKey, method, body, keyField, record, boundServiceId: serviceId } = message;
+    const { entity, operation, idempotencyKey, method, body, keyField } = message;
+    const { record, total, boundServiceId: serviceId } = message;
     const gate = this.#gate.of('deliver', isProbe, message);
-    const frozen = { idempotencyKey, method, body, keyField, record, serviceId };
+    const frozen = { idempotencyKey, method, body, keyField, record, total, serviceId };
     return this.client.send({ entity, operation, ...frozen, gate, isProbe, priority: isPatient ? -1 : 0 });
   };
 

@@ -116,11 +116,11 @@ export class SendGate {
     // Asked again after the read: it may have taken its time.
     if (this.isStopped) return 'stopping';
     if (!this.lease.mayStartRequest()) return 'the delivery lease is about to end or was lost';
-    // What was on its way when the breaker opened must not follow the probes.
-    const pauses = state.pauses.filter(({ cause }) => cause !== 'outage');
     const outage = state.pauses.find(({ cause }) => cause === 'outage');
+    // What was on its way when the breaker opened must not follow the probes.
     if (outage && !isProbe) return `the service is out of reach: ${outage.reason}`;
-    const blocked = this.blockedBy({ ...state, pauses }, lane);
+    const pauses = outage ? state.pauses.filter(({ cause }) => cause !== 'outage') : state.pauses;
+    const blocked = this.blockedBy({ pauses, notLive: state.notLive }, lane);
     if (blocked) return blocked.reason;
     if (takesTurn && !this.lease.probeTurns.send(this.context.clock.monotonicMs()))
       return 'another request has just gone to see whether the service is back';
@@ -133,7 +133,9 @@ export class SendGate {
 
   blockedBy(state: GateState, lane: Lane): { reason: string; untilMs: number | null } | null {
     const now = this.context.nowMs();
-    const [pause] = activePauses([...state.pauses, ...this.#quiet.pauses(now)], lane, now);
+    const quiet = this.#quiet.pauses(now);
+    const hasAny = state.pauses.length + quiet.length > 0;
+    const pause = hasAny ? activePauses([...state.pauses, ...quiet], lane, now)[0] : undefined;
     if (pause) return { reason: `${pause.lane} is paused (${pause.cause}): ${pause.reason}`, untilMs: pause.until_at };
     if (lane === 'deliver' && state.notLive) return { reason: state.notLive, untilMs: null };
     return null;

@@ -25,6 +25,8 @@ export class SendMarks {
   /** Null: the file is not there, so that it proves nothing. */
   #descriptor: number | null = null;
   #isOpened = false;
+  /** Most marks are written one by one. */
+  readonly #one = new Float64Array(2);
 
   /** @param witnessFile the file that remembers the store outside of it: the marks lie beside it. Absent: nothing is noted */
   constructor(
@@ -83,8 +85,11 @@ export class SendMarks {
     if (this.#descriptor === null) return true;
     try {
       const atMs = this.context.clock.sinceBoot().bootMs;
-      const bytes = new Float64Array(marks.length * 2);
-      for (const [nth, mark] of marks.entries()) bytes.set([mark, atMs], nth * 2);
+      const bytes = marks.length === 1 ? this.#one : new Float64Array(marks.length * 2);
+      for (let nth = 0; nth < marks.length; nth++) {
+        bytes[nth * 2] = marks[nth] as number;
+        bytes[nth * 2 + 1] = atMs;
+      }
       const at = headBytes + place * placeBytes;
       if (writeSync(this.#descriptor, bytes, 0, bytes.byteLength, at) === bytes.byteLength) return true;
       throw new Error('there is no room for it');

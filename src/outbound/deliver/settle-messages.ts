@@ -123,25 +123,25 @@ export class MessageSettler implements Settler<ClaimedMessage, Delivered> {
 function endedAttempt({ about, sent, transition }: SettledMessage): EndedAttempt {
   const { verdict } = sent;
   const { state, parkClass, reason, nextAttemptAt } = transition;
-  const isDelivered = verdict.kind === 'delivered' && state === 'delivered';
-  const attempt: EndedAttempt = {
+  const acknowledged = verdict.kind === 'delivered' && state === 'delivered' ? verdict : null;
+  return {
     id: about.attemptId,
     sent,
     message: about,
-    event: isDelivered ? 'delivered' : 'attempt',
+    event: acknowledged ? 'delivered' : 'attempt',
     detail: {
       number: about.attemptNumber,
       operation: about.operation,
       idempotencyKey: about.idempotencyKey,
       bodyHash: about.bodyHash,
       nextAttemptAt: state === 'pending' || state === 'in_doubt' ? nextAttemptAt : null,
+      serviceId: acknowledged?.serviceId,
+      flag: acknowledged?.flag,
+      serviceState: acknowledged ? (acknowledged.state ?? null) : undefined,
+      serviceTotal: acknowledged ? (acknowledged.total ?? null) : undefined,
     },
+    ...(state === 'parked' && { becameOf: [{ event: 'parked', outcome: parkClass, detail: { reason } }] }),
   };
-  if (isDelivered) {
-    const { serviceId, flag, state: serviceState = null, total: serviceTotal = null } = verdict;
-    Object.assign(attempt.detail, { serviceId, flag, serviceState, serviceTotal });
-  } else if (state === 'parked') attempt.becameOf = [{ event: 'parked', outcome: parkClass, detail: { reason } }];
-  return attempt;
 }
 
 /** A 403 may be about one record alone: then it stops no others. */

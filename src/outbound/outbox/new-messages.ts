@@ -20,6 +20,8 @@ export interface NewMessage {
   mappingFingerprint: string;
   /** The mapped record as canonical JSON; null for a row that can't be mapped. */
   record: string | null;
+  /** Of the lines of an order, in the service's unit of money, so that the record need not be read to check an answer. */
+  total?: string | null;
   /** Set for a create: its bytes are frozen here. An update is composed later. */
   idempotencyKey: string | null;
   /** When the same key and bytes went out before (`resync --force`). */
@@ -68,6 +70,7 @@ export async function insertMessages(tx: Tx, messages: readonly NewMessage[], no
       captured_at: nowMs,
       is_backlog: message.isBacklog ? 1 : 0,
       removal: message.removal ?? null,
+      total: message.total ?? null,
     })),
   );
   await hurryWhatNewsWaitsFor(

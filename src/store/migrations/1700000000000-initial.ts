@@ -31,6 +31,7 @@ const tables = (id: string, longText: string): Record<string, string> => ({
   // folded_key: one text for all spellings of the key that a collation may call equal (foldKey).
   // source: of which ERP, by its key (sourceOf); empty: the default one.
   // is_backlog: one of the many that a resync or a changed mapping brings; they go after what is new.
+  // total: of the lines of an order, in the service's unit of money; null: to be added up from the record.
   outbox_message: `
     id ${id}, entity VARCHAR(16) NOT NULL, source_key VARCHAR(255) NOT NULL, revision INT NOT NULL,
     source VARCHAR(24) NOT NULL DEFAULT '', operation VARCHAR(8) NOT NULL, generation INT NOT NULL, number VARCHAR(255) NULL,
@@ -43,7 +44,7 @@ const tables = (id: string, longText: string): Record<string, string> => ({
     service_id VARCHAR(255) NULL, flag VARCHAR(500) NULL, captured_at BIGINT NOT NULL, closed_at BIGINT NULL,
     method VARCHAR(8) NULL, identity VARCHAR(500) NULL, is_backlog TINYINT NOT NULL DEFAULT 0,
     key_field VARCHAR(64) NULL, found_at BIGINT NULL, folded_key VARCHAR(255) NOT NULL,
-    removal VARCHAR(9) NULL,
+    removal VARCHAR(9) NULL, total VARCHAR(40) NULL,
     UNIQUE (source_key, entity, revision)`,
 
   message_body: `
