@@ -40,7 +40,7 @@ const ALLOWED: Record<string, readonly string[]> = {
   'inbound/webhooks': [INVOICES, ORDERS, DELIVER, OUTBOX, 'service', ...BASE],
   'inbound/write-back': [INVOICES, DELIVER, OUTBOX, 'erp', ...BASE],
   service: ['store', 'model', TYPES_OF_SETTINGS],
-  erp: [SQLITE, 'model', TYPES_OF_SETTINGS],
+  erp: [SQLITE, 'ops', 'model', TYPES_OF_SETTINGS],
   audit: ['store', 'model'],
   ops: ['store', 'model', TYPES_OF_SETTINGS],
   store: [SQLITE, 'model', TYPES_OF_SETTINGS],

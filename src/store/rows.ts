@@ -128,8 +128,8 @@ export async function upsertRows(tx: Tx, table: string, keys: readonly string[],
 }
 
 function insertInto(table: string, count: number, columns: readonly string[]): string {
-  const values = Array.from({ length: count }, () => placeholders(columns.length));
-  return `INSERT INTO ${table} (${columns.join(',')}) VALUES ${values.join(',')}`;
+  const values = `${placeholders(columns.length)},`.repeat(count).slice(0, -1);
+  return `INSERT INTO ${table} (${columns.join(',')}) VALUES ${values}`;
 }
 
 /**
@@ -255,24 +255,25 @@ async function eachChunk(
   const fields = Object.keys(first).filter((field) => first[field] !== undefined);
   const columns = fields.map(columnOf);
   const limits = columns.map((column) => bounds.get(`${table}.${column}`));
-  const size = Math.max(1, Math.min(maxRows, Math.floor(maxValues / columns.length)));
+  const width = fields.length;
+  const values: SqlValue[] = [];
+  for (const row of rows) for (let i = 0; i < width; i++) values.push(cut(row[fields[i] as string] ?? null, limits[i]));
+  const size = Math.max(1, Math.min(maxRows, Math.floor(maxValues / width)));
   let matched = 0;
   for (let start = 0, end = 0; start < rows.length; start = end) {
     for (let characters = 0; end < rows.length && end - start < size; end++) {
-      for (const field of fields) characters += charactersOf((rows[end] as Row)[field]);
+      for (let i = end * width; i < (end + 1) * width; i++) characters += lengthOf(values[i]);
       if (end > start && characters > maxCharacters) break;
     }
     // Preparing a statement of forty rows takes as long as running it. Of powers of two there are few, and they stay prepared.
     if (tx.dialect.keepsStatements) end = start + 2 ** Math.floor(Math.log2(end - start));
-    const values: SqlValue[] = [];
-    for (let at = start; at < end; at++) {
-      const row = rows[at] as Row;
-      for (let i = 0; i < fields.length; i++) values.push(cut(row[fields[i] as string] ?? null, limits[i]));
-    }
-    matched += await tx.run(statement(end - start, columns), values.concat(moreParameters));
+    const parameters = values.slice(start * width, end * width).concat(moreParameters);
+    matched += await tx.run(statement(end - start, columns), parameters);
   }
   return matched;
 }
+
+const lengthOf = (value: SqlValue | undefined) => (typeof value === 'string' ? value.length : 0);
 
 const columnNames = new Map<string, string>();
 
@@ -284,8 +285,6 @@ function columnOf(field: string): string {
   columnNames.set(field, column);
   return column;
 }
-
-const charactersOf = (value: SqlValue | undefined) => (typeof value === 'string' ? value.length : 0);
 
 /** Rows as they come, so many at a time; none where there is no source. */
 export async function* inChunks<T>(rows: AsyncIterable<T> | null, size: number): AsyncGenerator<T[]> {

@@ -1,5 +1,5 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { formatSourceKey } from '../../model/record.js';
+import { nextTurn } from '../../ops/turns.js';
 import { isCancelled, type Reading } from '../eligibility.js';
 import type { ErpColumn, ErpRow } from '../erp-database.js';
 import type { ReadCustomer, ReadOrder } from '../erp-reader.js';

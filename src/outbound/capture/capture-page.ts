@@ -1,8 +1,8 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ErpPage, ErpReader, ReadCustomer, ReadOrder } from '../../erp/erp-reader.js';
 import { type Entity, inSource, orderTotal, pluralOf } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
+import { nextTurn } from '../../ops/turns.js';
 import { writeCursor } from '../../store/job-runs.js';
 import type { Lease } from '../../store/lease.js';
 import type { Tx } from '../../store/store.js';

@@ -1,5 +1,5 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { JobContext } from '../../ops/job-context.js';
+import { nextTurn } from '../../ops/turns.js';
 import type { ServiceClient } from '../../service/service-client.js';
 import { LeaseLost } from '../../store/lease.js';
 import type { ClaimedMessage } from './claim-messages.js';
@@ -223,6 +223,7 @@ class Delivery {
 
   /** @returns how many requests it began; 1 also where others were faster, and there may be more at once */
   async #fill(room: number): Promise<number> {
+    await nextTurn();
     this.#filledAt = this.context.clock.monotonicMs();
     // Half of what is under way at most, so that there is always room for news.
     const backlogRoom = Math.max(0, Math.floor(this.#target / 2) - this.#exchange.patient);
@@ -231,7 +232,7 @@ class Delivery {
     const claimed = await this.#claims.claim(ids, 'due').finally(() => this.#dispatcher.claimed());
     const patient = new Set(claims.flatMap(({ id, isUrgent }) => (isUrgent ? [] : [id])));
     for (const [nth, message] of claimed.entries()) {
-      // Where the store is a file, nothing waits before the request: timers, sockets and signals have their turn.
+      // Nothing waits before the request.
       if (nth % 32 === 0) await nextTurn();
       this.#exchange.begin(this.#settler, message, this.#send, patient.has(message.id) ? patiently : usually);
     }

@@ -1,6 +1,6 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
+import { nextTurn } from '../../ops/turns.js';
 import { growRoomsForNewObjects } from '../../ops/v8-memory.js';
 import { concurrencyOf } from '../../service/rate-limit/sliding-slots.js';
 import type { Sent } from '../../service/service-client.js';
@@ -225,6 +225,7 @@ export class Exchange {
         const mayGather = !this.#isHurried && this.#waiting.length < maxBatch;
         if (mayGather) await clock.sleep(longMs - gatherMs.least, this.#gathering.signal);
       }
+      await nextTurn();
       const batch = this.#waiting.slice(0, maxBatch);
       const begunAtMs = clock.monotonicMs();
       try {
@@ -244,8 +245,6 @@ export class Exchange {
       this.#ended(this);
       this.#settlingMs = clock.monotonicMs() - begunAtMs;
       growRoomsForNewObjects(batch.length >= drainBatch);
-      // Where nothing is gathered and the store is a file, nothing would ever wait: timers, sockets and signals have their turn.
-      await nextTurn();
     }
   }
 

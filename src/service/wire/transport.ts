@@ -66,17 +66,19 @@ class Journey {
   answer: WireExchange | null = null;
 
   constructor(
-    readonly url: string,
-    readonly request: Omit<TransportRequest, 'path'>,
+    /** Undefined: the path is the whole address. */
+    readonly baseURL: string | undefined,
+    readonly request: TransportRequest,
     /** What it shows; null: a request for a token, which shows what it has to by itself. */
     readonly credential: Credential | null,
   ) {}
 
   /** What is sent now. axios would copy all of it several times on the way to the adapter. */
   fill(config: InternalAxiosRequestConfig, headers: Record<string, string>): void {
-    const { method, query, body } = this.request;
+    const { method, path, query, body } = this.request;
     config.method = method;
-    config.url = this.url;
+    config.url = path;
+    if (this.baseURL !== undefined) config.baseURL = this.baseURL;
     if (query !== undefined) config.params = query;
     if (body !== undefined) config.data = body;
     config.headers = headers as InternalAxiosRequestConfig['headers'];
@@ -104,7 +106,7 @@ const tokenPriority = 1_000_000;
  * axios-retry re-enters the instance and its resends must wait for their slots as well.
  */
 export class Transport {
-  readonly #base: string;
+  readonly #baseUrl: string;
   readonly #client: AxiosInstance;
   /** To where tokens come from. */
   readonly #elsewhere: AxiosInstance;
@@ -117,7 +119,7 @@ export class Transport {
     this.#connections = options.connections;
     this.#monotonicMs = options.monotonicMs;
     const adapter = pacedAdapter(options, () => this.#isClosed);
-    this.#base = service.baseUrl.replace(/\/+$/, '');
+    this.#baseUrl = service.baseUrl;
     this.#client = bareAxios({ adapter });
     this.#elsewhere = bareAxios({ adapter });
     const { requestInterceptorId } = axiosRetry(this.#client, {
@@ -133,9 +135,7 @@ export class Transport {
 
   /** Sends one request and says what came of it. Never throws for anything that the wire or the service does. */
   exchange(request: TransportRequest, credential: Credential): Promise<ProvenExchange> {
-    // A path never leaves the base address, whatever it begins with.
-    const url = `${this.#base}/${request.path.replace(/^\/+/, '')}`;
-    return this.#exchange(this.#client, url, request, credential);
+    return this.#exchange(this.#client, new Journey(this.#baseUrl, request, credential));
   }
 
   /** Asks for a token: past the gate and within the limit like every request, but not the service, and with nothing of ours to show. */
@@ -143,19 +143,14 @@ export class Transport {
     { url, ...request }: { url: string; headers: Record<string, string>; body: string },
     gate: Gate,
   ): Promise<WireExchange> {
-    const asked = { ...request, priority: tokenPriority, gate: gate.beforeIt ?? gate, method: 'POST' } as const;
-    return (await this.#exchange(this.#elsewhere, url, asked, null)).exchange;
+    const passage = { priority: tokenPriority, gate: gate.beforeIt ?? gate };
+    const asked = { ...request, ...passage, method: 'POST', path: url } as const;
+    return (await this.#exchange(this.#elsewhere, new Journey(undefined, asked, null))).exchange;
   }
 
-  async #exchange(
-    client: AxiosInstance,
-    url: string,
-    request: Omit<TransportRequest, 'path'>,
-    credential: Credential | null,
-  ): Promise<ProvenExchange> {
-    const journey = new Journey(url, request, credential);
+  async #exchange(client: AxiosInstance, journey: Journey): Promise<ProvenExchange> {
     const config: AxiosRequestConfig & { waybill: Journey } = { waybill: journey };
-    if (request.isProbe) config['axios-retry'] = { retries: 0 };
+    if (journey.request.isProbe) config['axios-retry'] = { retries: 0 };
     let exchange: WireExchange;
     try {
       await client.request(config);

@@ -148,15 +148,15 @@ function tooLarge(maxBytes: number): AxiosError {
   return new AxiosError(`the body is larger than ${maxBytes} bytes`, 'WAYBILL_BODY_TOO_LARGE');
 }
 
-/** Where requests go. Most creates go to the same path as the one before. */
+/** A path never leaves the base address, whatever it begins with. Most creates go where the one before went. */
 function addresses(): (config: InternalAxiosRequestConfig) => URL {
-  let last = { text: '', address: null as URL | null };
-  return ({ url = '', params }) => {
-    if (params === undefined && last.address !== null && last.text === url) return last.address;
-    const address = new URL(url);
+  let last: { baseURL: string | undefined; url: string; address: URL } | null = null;
+  return ({ baseURL, url = '', params }) => {
+    if (params === undefined && last?.url === url && last.baseURL === baseURL) return last.address;
+    const address = new URL(baseURL === undefined ? url : `${baseURL.replace(/\/+$/, '')}/${url.replace(/^\/+/, '')}`);
     for (const [name, value] of Object.entries((params ?? {}) as Record<string, string>))
       address.searchParams.append(name, value);
-    if (params === undefined) last = { text: url, address };
+    if (params === undefined) last = { baseURL, url, address };
     return address;
   };
 }

@@ -20,8 +20,7 @@ export const standardSql = {
 /** One SELECT a row; for SQLite and MySQL. */
 export function unionOfParameters(columns: readonly string[], count: number): string {
   const first = `SELECT ${columns.map((column) => `? AS ${column}`).join(',')}`;
-  const other = `UNION ALL SELECT ${columns.map(() => '?').join(',')}`;
-  return [first, ...Array.from({ length: count - 1 }, () => other)].join(' ');
+  return first + ` UNION ALL SELECT ${columns.map(() => '?').join(',')}`.repeat(count - 1);
 }
 
 export const sqlite: StoreDialect = {
