@@ -13,6 +13,8 @@ export function parseJson(text: string): unknown {
   const json = text.startsWith('\uFEFF') ? text.slice(1) : text;
   try {
     const value: unknown = JSON.parse(json);
+    // What is written again to the letter repeats no name and rounds no number but a long one. A short text is not deep.
+    if (json.length < 2 * deepest && !/\d{16}/.test(json) && JSON.stringify(value) === json) return value;
     const exact = withExactNumbers(json);
     return exact === json ? value : exact === null ? undefined : JSON.parse(exact);
   } catch {
