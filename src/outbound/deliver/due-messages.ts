@@ -74,6 +74,7 @@ async function dueOfSources(
   const inState = async (state: SendableState, limits: readonly { name: string; limit: number }[]) => {
     const found = new Map<string, DueMessage[]>(limits.map(({ name }) => [name, []]));
     for (const entity of ['customer', 'order'] as const) {
+      if (entity === 'order' && !(await mayBeReady(tx))) continue;
       const left = limits.map(({ name, limit }) => ({ name, limit: limit - (found.get(name)?.length ?? 0) }));
       const rows = await readyMessages(tx, state, entity, nowMs, left, scope, sentSince, 'first', isBacklog);
       for (const row of rows) found.get(row.source)?.push(row);
@@ -89,6 +90,16 @@ async function dueOfSources(
   return sources.map(({ name, priority, limit }) => {
     return { name, priority, waiting: inTurn(inDoubt(name), pending.get(name) ?? []).slice(0, limit) };
   });
+}
+
+const storesWithCustomers = new WeakSet<object>();
+/** As long as no customer is bound, only an order without one can be ready, and to look for it would be to read all that waits. */
+async function mayBeReady(tx: Tx): Promise<boolean> {
+  if (storesWithCustomers.has(tx.storeKey)) return true;
+  const isBound = (await tx.value("SELECT 1 FROM binding WHERE entity='customer' LIMIT 1")) !== undefined;
+  if (isBound) storesWithCustomers.add(tx.storeKey);
+  const alone = "SELECT 1 FROM outbox_message WHERE customer_key IS NULL AND entity='order' LIMIT 1";
+  return isBound || (await tx.value(alone)) !== undefined;
 }
 
 function inTurn(inDoubt: readonly DueMessage[], pending: readonly DueMessage[]): DueMessage[] {
