@@ -6,12 +6,12 @@ import { expect } from 'chai';
 const roomsAfter = async (mayGrow: boolean) => {
   const program = `
     import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8';
-    import { growRoomsForNewObjects } from '${new URL('../../src/ops/v8-memory.js', import.meta.url)}';
+    import { makeRoom } from '${new URL('../../src/ops/v8-memory.js', import.meta.url)}';
     setFlagsFromString('--semi-space-growth-factor=1');
     let living = [];
     for (let n = 0; n < 2_000; n++) {
       if (n % 100 === 0) living = [];
-      growRoomsForNewObjects(${mayGrow});
+      makeRoom(${mayGrow});
       for (let i = 0; i < 500; i++) living.push({ n, i, text: [n, i] });
     }
     console.log(getHeapSpaceStatistics().find(({ space_name }) => space_name === 'new_space').space_size / 2 ** 20);`;

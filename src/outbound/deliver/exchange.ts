@@ -1,7 +1,7 @@
 import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
 import { nextTurn } from '../../ops/turns.js';
-import { growRoomsForNewObjects } from '../../ops/v8-memory.js';
+import { makeRoom } from '../../ops/v8-memory.js';
 import { concurrencyOf } from '../../service/rate-limit/sliding-slots.js';
 import type { Sent } from '../../service/service-client.js';
 import { noReason } from '../../store/clock.js';
@@ -244,8 +244,9 @@ export class Exchange {
       this.#waiting.splice(0, batch.length);
       this.#ended(this);
       this.#settlingMs = clock.monotonicMs() - begunAtMs;
-      growRoomsForNewObjects(batch.length >= drainBatch);
+      makeRoom(batch.length >= drainBatch);
     }
+    makeRoom(false);
   }
 
   /** The one transaction. */
