@@ -1,7 +1,7 @@
 import { type Stats, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import PQueue from 'p-queue';
-import { nextTurn } from '../../ops/turns.js';
+import { nextTurn } from '../../ops/v8.js';
 import { isBusy, openSqlite, type SqliteFile, sqliteCode, untilNotBusy } from '../../sqlite.js';
 import { bytesAsText, type ErpDatabase, type ErpDialect, type ErpResult, type ErpSnapshot } from '../erp-database.js';
 import { ErpError, type ErpErrorKind, type ErpSource } from '../erp-reader.js';

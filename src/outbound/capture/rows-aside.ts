@@ -1,7 +1,7 @@
 import type { ErpPage, ReadCustomer, ReadOrder } from '../../erp/erp-reader.js';
 import { defaultSource, type Entity, sourceOf } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
-import { nextTurn } from '../../ops/turns.js';
+import { nextTurn } from '../../ops/v8.js';
 import { padded, placeholders, upsertRows } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { canonicalJson, sha256 } from '../outbox/content-hash.js';

@@ -1,5 +1,5 @@
 import type { JobContext } from '../../ops/job-context.js';
-import { nextTurn } from '../../ops/turns.js';
+import { nextTurn } from '../../ops/v8.js';
 import type { ServiceClient } from '../../service/service-client.js';
 import { LeaseLost } from '../../store/lease.js';
 import type { ClaimedMessage } from './claim-messages.js';

@@ -1,7 +1,6 @@
 import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
-import { nextTurn } from '../../ops/turns.js';
-import { makeRoom } from '../../ops/v8-memory.js';
+import { makeRoom, nextTurn } from '../../ops/v8.js';
 import { concurrencyOf } from '../../service/rate-limit/sliding-slots.js';
 import type { Sent } from '../../service/service-client.js';
 import { noReason } from '../../store/clock.js';
