@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 import { setFlagsFromString } from 'node:v8';
-import { keepSmall } from './ops/v8.js';
+import { keepSmall } from './v8.js';
 
 // Without a listener of ours, SIGUSR1 makes Node open its inspector, which hands memory and secrets to any local account.
 process.on('SIGUSR1', () => undefined);

@@ -6,7 +6,9 @@ import { sourceImports } from './support/source-imports.js';
 
 /** Types of the settings may be named anywhere above `model`; the settings themselves are handed down, not fetched. */
 const TYPES_OF_SETTINGS = 'config (types only)';
-const BASE = ['audit', 'ops', 'store', 'model', TYPES_OF_SETTINGS];
+/** What all parts of the process share of V8. */
+const V8 = 'v8';
+const BASE = ['audit', 'ops', 'store', 'model', V8, TYPES_OF_SETTINGS];
 /** The one place that chooses the SQLite for the Node that runs. */
 const SQLITE = 'sqlite';
 const OUTBOUND = ['outbox', 'recovery', 'capture', 'adoption', 'deliver', 'dispatch'].map((room) => `outbound/${room}`);
@@ -20,7 +22,7 @@ const BELOW_OPERATOR = [...INBOUND, ...OUTBOUND, 'service', 'erp', ...BASE];
  * point one way: what comes later on a record's way knows what comes before, never the other way round.
  */
 const ALLOWED: Record<string, readonly string[]> = {
-  main: ['cli', 'ops', 'model'],
+  main: ['cli', V8, 'model'],
   // A command asks operator and daemon. Of the rooms below them it may name lists, files and types, but start no request.
   cli: ['desk', 'app', 'daemon', 'operator', 'config', ADOPTION, RECOVERY, OUTBOX, ...INBOUND, 'erp', ...BASE],
   // Every question of the desk is a named query of operator; below it, the desk names types and lists.
@@ -40,12 +42,13 @@ const ALLOWED: Record<string, readonly string[]> = {
   'inbound/webhooks': [INVOICES, ORDERS, DELIVER, OUTBOX, 'service', ...BASE],
   'inbound/write-back': [INVOICES, DELIVER, OUTBOX, 'erp', ...BASE],
   service: ['store', 'model', TYPES_OF_SETTINGS],
-  erp: [SQLITE, 'ops', 'model', TYPES_OF_SETTINGS],
+  erp: [SQLITE, V8, 'model', TYPES_OF_SETTINGS],
   audit: ['store', 'model'],
   ops: ['store', 'model', TYPES_OF_SETTINGS],
   store: [SQLITE, 'model', TYPES_OF_SETTINGS],
   config: ['model'],
   [SQLITE]: [],
+  [V8]: [],
   model: [],
   // Stand-ins share no code with what they stand in for, so that they can't agree with a bug.
   lab: [SQLITE, 'model'],
@@ -162,6 +165,7 @@ describe('the arrows between the parts of Waybill', () => {
     ['model/record.ts', `import { z } from 'zod';`],
     ['erp/reader.ts', `import Database from 'better-sqlite3';`],
     ['sqlite.ts', `import { Money } from './erp/money.js';`],
+    ['v8.ts', `import { Store } from './store/store.js';`],
     ['model/record.ts', `import type { Store } from '../store/store.js';`],
     ['lab/sandbox/start.ts', `import { createKey } from '../../outbound/outbox/idempotency-key.js';`],
     ['utils/strings.ts', ''],

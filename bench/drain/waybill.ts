@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { openApp } from '../../src/app.js';
 import { settingsFrom } from '../../src/config/load-settings.js';
-import { keepSmall } from '../../src/ops/v8.js';
+import { keepSmall } from '../../src/v8.js';
 import { countStatements } from '../../test/support/count-statements.js';
 import { captureAll, deliverUntil } from '../jobs.js';
 import { benchMapping, createBenchErp } from './orders.js';

@@ -4,9 +4,9 @@ import { type App, openApp } from '../../src/app.js';
 import { settingsFrom } from '../../src/config/load-settings.js';
 import { runSchedule } from '../../src/daemon/schedule.js';
 import { entities } from '../../src/model/record.js';
-import { keepSmall } from '../../src/ops/v8.js';
 import { readCursor, requestWakeUp, sweepAtNextPass } from '../../src/store/job-runs.js';
 import type { Tx } from '../../src/store/store.js';
+import { keepSmall } from '../../src/v8.js';
 import { countStatements } from '../../test/support/count-statements.js';
 import { captureAll } from '../jobs.js';
 

@@ -1,8 +1,8 @@
 import { type Stats, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import PQueue from 'p-queue';
-import { nextTurn } from '../../ops/v8.js';
 import { isBusy, openSqlite, type SqliteFile, sqliteCode, untilNotBusy } from '../../sqlite.js';
+import { nextTurn } from '../../v8.js';
 import { bytesAsText, type ErpDatabase, type ErpDialect, type ErpResult, type ErpSnapshot } from '../erp-database.js';
 import { ErpError, type ErpErrorKind, type ErpSource } from '../erp-reader.js';
 import { type ColumnKind, isNumberText, joinSql, rawSql, type Sql, type SqlValue, sql } from '../sql.js';

@@ -1,5 +1,5 @@
 import { formatSourceKey } from '../../model/record.js';
-import { nextTurn } from '../../ops/v8.js';
+import { nextTurn } from '../../v8.js';
 import { isCancelled, type Reading } from '../eligibility.js';
 import type { ErpColumn, ErpRow } from '../erp-database.js';
 import type { ReadCustomer, ReadOrder } from '../erp-reader.js';

@@ -2,10 +2,10 @@ import type { ErpPage, ErpReader, ReadCustomer, ReadOrder } from '../../erp/erp-
 import { type Entity, inSource, orderTotal, pluralOf } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
-import { nextTurn } from '../../ops/v8.js';
 import { writeCursor } from '../../store/job-runs.js';
 import type { Lease } from '../../store/lease.js';
 import type { Tx } from '../../store/store.js';
+import { nextTurn } from '../../v8.js';
 import { type RefreshedBinding, refreshBindings } from '../outbox/bindings.js';
 import { changedFields } from '../outbox/compose-update.js';
 import { afterThisPass } from '../outbox/message.js';

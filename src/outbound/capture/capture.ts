@@ -2,10 +2,10 @@ import type { ChangedFrom, ErpPage, ErpReader, ReadCustomer, ReadOrder, RowFilte
 import { compareChangedAt, laterChangedAt, shiftChangedAt } from '../../erp/time/time-form.js';
 import { type Entity, inSource, isShortened, pluralOf } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
-import { nextTurn } from '../../ops/v8.js';
 import { beginSweep, readCursor, type SourceMarks } from '../../store/job-runs.js';
 import { activePauses, listPauses } from '../../store/lane-pauses.js';
 import type { Lease } from '../../store/lease.js';
+import { nextTurn } from '../../v8.js';
 import { changedKeys } from '../recovery/source-keys.js';
 import { readRecoveryHold } from '../recovery/store-witness.js';
 import { capturePage, type TouchedRecord } from './capture-page.js';

@@ -1,9 +1,9 @@
 import type { ErpPage, ReadCustomer, ReadOrder } from '../../erp/erp-reader.js';
 import { defaultSource, type Entity, sourceOf } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
-import { nextTurn } from '../../ops/v8.js';
 import { padded, placeholders, upsertRows } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
+import { nextTurn } from '../../v8.js';
 import { canonicalJson, sha256 } from '../outbox/content-hash.js';
 import { laterEnd, nothingSeen, type SeenEnd } from './brake.js';
 import { type KnownRecord, knownRecords } from './known-records.js';

@@ -1,7 +1,7 @@
 import type { JobContext } from '../../ops/job-context.js';
-import { nextTurn } from '../../ops/v8.js';
 import type { ServiceClient } from '../../service/service-client.js';
 import { LeaseLost } from '../../store/lease.js';
+import { nextTurn } from '../../v8.js';
 import type { ClaimedMessage } from './claim-messages.js';
 import { Claims } from './claims.js';
 import { type DeliverOptions, type DeliverResult, DeliveryTally } from './deliver-result.js';
@@ -232,7 +232,7 @@ class Delivery {
     const claimed = await this.#claims.claim(ids, 'due').finally(() => this.#dispatcher.claimed());
     const patient = new Set(claims.flatMap(({ id, isUrgent }) => (isUrgent ? [] : [id])));
     for (const [nth, message] of claimed.entries()) {
-      // Nothing waits before the request.
+      // Where the store is a file, nothing would wait before the request.
       if (nth % 32 === 0) await nextTurn();
       this.#exchange.begin(this.#settler, message, this.#send, patient.has(message.id) ? patiently : usually);
     }

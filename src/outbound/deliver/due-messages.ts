@@ -74,7 +74,6 @@ async function dueOfSources(
   const inState = async (state: SendableState, limits: readonly { name: string; limit: number }[]) => {
     const found = new Map<string, DueMessage[]>(limits.map(({ name }) => [name, []]));
     for (const entity of ['customer', 'order'] as const) {
-      if (entity === 'order' && !(await mayBeReady(tx))) continue;
       const left = limits.map(({ name, limit }) => ({ name, limit: limit - (found.get(name)?.length ?? 0) }));
       const rows = await readyMessages(tx, state, entity, nowMs, left, scope, sentSince, 'first', isBacklog);
       for (const row of rows) found.get(row.source)?.push(row);
@@ -160,6 +159,7 @@ async function readyMessages(
   const keys = scope.only ? [...(scope.only.get(entity) ?? [])] : null;
   const asked = limits.filter(({ limit }) => limit > 0);
   if (keys?.length === 0 || asked.length === 0) return [];
+  if (entity === 'order' && !(await mayBeReady(tx))) return [];
   if (isBacklog === undefined) {
     // One after the other, because the index tells them apart before it tells when they are due.
     const both = [
@@ -213,7 +213,7 @@ export async function nextDueAt(store: Store, scope: ClaimScope): Promise<number
     const { where, parameters } = joinConditions(scope.only ? 'OR' : 'AND', only);
     const [row] = await tx.rows<{ due: number | null }>(
       `SELECT MIN(m.next_attempt_at) AS due FROM ${candidates}
-        WHERE m.state IN ('pending','in_doubt') AND (${where}) AND ${ready}`,
+        WHERE m.state IN ('pending','in_doubt') ${(await mayBeReady(tx)) ? '' : "AND m.entity='customer'"} AND (${where}) AND ${ready}`,
       parameters,
     );
     return row?.due ?? null;

@@ -1,11 +1,11 @@
 import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
-import { makeRoom, nextTurn } from '../../ops/v8.js';
 import { concurrencyOf } from '../../service/rate-limit/sliding-slots.js';
 import type { Sent } from '../../service/service-client.js';
 import { noReason } from '../../store/clock.js';
 import { LeaseLost } from '../../store/lease.js';
 import type { Tx } from '../../store/store.js';
+import { makeRoom, nextTurn } from '../../v8.js';
 import type { LaneOutcome } from './lane-effects.js';
 import type { SendGate } from './send-gate.js';
 import type { ServiceLease } from './service-lease.js';
@@ -208,6 +208,7 @@ export class Exchange {
     if (this.#flushing) return;
     this.#flushing = this.#flush().finally(() => {
       this.#flushing = null;
+      makeRoom(false);
     });
     // The loop sees the failure in flushed(); without this line Node would call it unhandled first. Once: a drain is one long flush.
     this.#flushing.catch(() => undefined);
@@ -245,7 +246,6 @@ export class Exchange {
       this.#settlingMs = clock.monotonicMs() - begunAtMs;
       makeRoom(batch.length >= drainBatch);
     }
-    makeRoom(false);
   }
 
   /** The one transaction. */

@@ -234,7 +234,8 @@ export const initialTables: Readonly<Record<string, string>> = tables('', 'MEDIU
 const indexes = [
   // What is new is found without reading past a hundred thousand messages that are backlog, or another source's.
   'outbox_message_due ON outbox_message (state, entity, source, is_backlog, next_attempt_at, id)',
-  'outbox_message_customer ON outbox_message (customer_key)',
+  // With the entity: customers have no customer, and whether an order has none is asked while they all wait.
+  'outbox_message_customer ON outbox_message (customer_key, entity)',
   'outbox_message_number ON outbox_message (number)',
   'outbox_message_folded ON outbox_message (folded_key, entity)',
   'binding_read ON binding (entity, read_state, read_asked_at)',

@@ -6,7 +6,7 @@ import { expect } from 'chai';
 const roomsAfter = async (mayGrow: boolean) => {
   const program = `
     import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8';
-    import { makeRoom } from '${new URL('../../src/ops/v8.js', import.meta.url)}';
+    import { makeRoom } from '${new URL('../src/v8.js', import.meta.url)}';
     setFlagsFromString('--semi-space-growth-factor=1');
     let living = [];
     for (let n = 0; n < 2_000; n++) {
