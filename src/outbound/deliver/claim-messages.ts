@@ -111,7 +111,7 @@ export type NothingToSend = { id: number } & Pick<
 >;
 
 /** Whether an update since the last acknowledgement may have taken effect unproven: then the next carries every field. */
-const doubtfulUpdate = `EXISTS
+const doubtfulUpdate = `m.operation='update' AND EXISTS
               (SELECT 1 FROM outbox_message d WHERE d.source_key=m.source_key AND d.entity=m.entity
                   AND d.revision<m.revision AND d.revision>w.revision AND d.operation='update'
                   AND d.park_class IN ('unproven','conflict') AND d.first_sent_at IS NOT NULL)`;
