@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
+import { nextTurn } from '../src/v8.js';
 
 /** Makes garbage and what lives on, in a process that began with the flags of main.ts. @returns its rooms for new objects, in MiB */
 const roomsAfter = async (mayGrow: boolean) => {
@@ -23,5 +24,23 @@ describe('rooms for new objects', () => {
   it('grow while many are made, and no further than pays', async () => {
     expect(await roomsAfter(false)).to.be.at.most(2);
     expect(await roomsAfter(true)).to.be.within(4, 16);
+  });
+});
+
+describe('turns of the event loop', () => {
+  it('are given to one caller each, in the order of asking', async () => {
+    let turn = 0;
+    const count = () => {
+      turn++;
+      counting = setImmediate(count);
+    };
+    let counting = setImmediate(count);
+    const met: { caller: string; turn: number }[] = [];
+    await Promise.all(
+      ['capture', 'claim', 'settle'].map((caller) => nextTurn().then(() => met.push({ caller, turn }))),
+    );
+    clearImmediate(counting);
+    expect(met.map(({ caller }) => caller)).to.deep.equal(['capture', 'claim', 'settle']);
+    expect(new Set(met.map(({ turn }) => turn)).size).to.equal(3);
   });
 });
