@@ -232,7 +232,7 @@ class Delivery {
     const claimed = await this.#claims.claim(ids, 'due').finally(() => this.#dispatcher.claimed());
     const patient = new Set(claims.flatMap(({ id, isUrgent }) => (isUrgent ? [] : [id])));
     for (const [nth, message] of claimed.entries()) {
-      // Where the store is a file, nothing would wait before the request.
+      // Where the store is a file, nothing waits by itself between two requests.
       if (nth % 32 === 0) await nextTurn();
       this.#exchange.begin(this.#settler, message, this.#send, patient.has(message.id) ? patiently : usually);
     }

@@ -26,7 +26,7 @@ interface Claim {
   bodyHash: string;
   method: string | null;
   keyField: string | null;
-  /** Key, hash and method are those on record, as of a create that a header brings its key. */
+  /** Key, hash and method are those on record, as with a create whose key travels in a header. */
   isAsStored: boolean;
 }
 
